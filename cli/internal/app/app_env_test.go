@@ -272,7 +272,7 @@ spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, s
 	says(t, text, "Deployment "+ns+"/web", "moves 0 of 3", "its pods to be created")
 }
 
-// One worker of three was given up and its pod is kept, and another has no node. One worker is enough.
+// One worker of three was abandoned and its pod is kept, and another has no node. One worker is enough.
 func TestElasticJobWithFewerWorkersIsTraining(t *testing.T) {
 	ns := namespace(t)
 	job := create(t, ns, fmt.Sprintf(`
@@ -280,7 +280,7 @@ apiVersion: elastic.pytorch.org/v1alpha1
 kind: ElasticJob
 metadata: {name: elastic}
 spec: {minReplicas: 1, maxReplicas: 3, replicaSpecs: {Worker: {replicas: 3, template: {spec: %s}}}}`, template), map[string]any{
-		"state": "Running", "message": "1 of 3 workers run: 1 waiting for a node, 1 given up", "failedIndexes": "1",
+		"state": "Running", "message": "1 of 3 workers run: 1 waiting for a node, 1 abandoned", "failedIndexes": "1",
 		"conditions": []any{map[string]any{"type": "Running", "status": "True", "reason": "ElasticJobRunning"}},
 	})
 	for name, labels := range map[string]string{
@@ -307,7 +307,7 @@ spec: %s`, name, labels, job.GetUID(), template), map[string]any{
 	}
 	text, err := holdfast(t, ns, "status", "elastic")
 	ok(t, err)
-	says(t, text, "ElasticJob "+ns+"/elastic", "Training", "1 of 2 ready", "1 waiting for a node, 1 given up", "elastic-worker-2: ")
+	says(t, text, "ElasticJob "+ns+"/elastic", "Training", "1 of 2 ready", "1 waiting for a node, 1 abandoned", "elastic-worker-2: ")
 	for _, not := range []string{"elastic-rendezvous", "elastic-worker-1:"} {
 		if strings.Contains(text, not) {
 			t.Errorf("it names %s:\n%s", not, text)

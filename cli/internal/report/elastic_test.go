@@ -61,7 +61,7 @@ func elasticCases() map[string]struct {
 			`state: Running, message: "3 of 4 workers run: 1 waiting for a node", conditions: [` + runs + `]`, append(elasticPods(up, up, up), pending),
 		},
 		"given-up": {
-			`state: Running, message: "3 of 4 workers run: 1 given up", failedIndexes: "1", conditions: [` + runs + `],
+			`state: Running, message: "3 of 4 workers run: 1 abandoned", failedIndexes: "1", conditions: [` + runs + `],
  workers: [{index: 1, failures: 2, lastReason: exited with code 3, lastTime: "2026-11-22T12:40:00.000000Z"}]`, elasticPods(up, failed, up, up),
 		},
 		"too-few": {
@@ -69,7 +69,7 @@ func elasticCases() map[string]struct {
 			append(elasticPods(up), pending),
 		},
 		"suspended": {
-			`state: Suspended, message: waiting for Kueue to grant workers from queue q, conditions: [{type: Suspended, status: "True", reason: ElasticJobSuspended}]`, nil,
+			`state: Suspended, message: waiting for Kueue to admit the job from queue q, conditions: [{type: Suspended, status: "True", reason: ElasticJobSuspended}]`, nil,
 		},
 		"restarting": {
 			`state: Restarting, message: "3 of 4 workers run: 1 not created yet", conditions: [` + runs + `, {type: Recovering, status: "True", lastTransitionTime: "2026-11-22T12:59:58Z"}],

@@ -1,18 +1,19 @@
 package policy
 
 import (
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
 
-// Decide what becomes of a job.
+// Decide returns what to do about a job.
 func Decide(f *Facts) *Decision {
 	d := &decider{Facts: f, m: f.Memory.clone(), out: &Decision{}}
 	switch {
 	case f.Deleted:
-		d.out.LeaveServices = true // the garbage collector removes all
+		d.out.KeepServices = true // the garbage collector deletes them
 	case d.m.Ended != "":
 		d.cleanUp()
 	case f.Settings.Suspend:
@@ -21,22 +22,21 @@ func Decide(f *Facts) *Decision {
 		d.run()
 	}
 	d.report()
-	d.enroll()
+	d.updateRoster()
 	d.out.Memory = d.m
 	return d.out
 }
 
-// decider is one decision in the making.
+// decider builds one decision.
 type decider struct {
 	*Facts
-	m   Memory
-	out *Decision
-	// failed workers that were counted in this reconcile.
-	counted int
+	m       Memory
+	out     *Decision
+	counted int // faults counted in this reconcile
 }
 
 func (d *decider) run() {
-	d.begin()
+	d.start()
 	d.account()
 	d.resize()
 	d.outcome()
@@ -47,8 +47,8 @@ func (d *decider) run() {
 	d.repair()
 }
 
-// begin the first run, or that after a suspension.
-func (d *decider) begin() {
+// start starts or resumes the job.
+func (d *decider) start() {
 	if d.m.Suspended {
 		d.m.Suspended = false
 		d.event(Event{Reason: v1alpha1.ReasonResumed, Action: actionResume, Note: "ElasticJob " + d.Name + " is resumed."})
@@ -58,17 +58,17 @@ func (d *decider) begin() {
 	}
 }
 
-// suspend removes all pods but those whose logs are all that is left of them. What has been counted stays counted.
+// suspend deletes all pods except those of completed workers, which are kept for their logs. It keeps all counts.
 func (d *decider) suspend() {
 	if !d.m.Suspended {
 		d.event(Event{Reason: v1alpha1.ReasonSuspended, Action: actionSuspend, Note: "ElasticJob " + d.Name + " is suspended."})
-		if !d.m.Started.IsZero() { // each start begins with an open rendezvous
+		if !d.m.Started.IsZero() { // the next run needs another rendezvous, because leaving workers close this one
 			d.m.Resumes++
 		}
 	}
 	d.m.Suspended = true
 	d.m.Started, d.m.BelowMin, d.m.GivenBack = time.Time{}, time.Time{}, nil
-	d.out.LeaveServices = true
+	d.out.KeepServices = true
 	for _, i := range d.podIndexes() {
 		pod := d.Pods[i]
 		switch {
@@ -76,27 +76,27 @@ func (d *decider) suspend() {
 		case pod.Phase == Succeeded && !pod.Terminating && d.m.Indexes.Has(i):
 			d.m.Completed = d.m.Completed.With(i)
 		default:
-			d.remove(i, pod, "the job is suspended")
+			d.remove(i, pod)
 		}
 	}
 	d.m.Indexes = slices.Clone(d.m.Completed)
 }
 
-// cleanUp after the end.
+// cleanUp deletes the pods of a finished job according to its cleanPodPolicy, and the job after its TTL.
 func (d *decider) cleanUp() {
 	s := d.Settings
 	stop := s.Clean == v1alpha1.CleanRunning || s.Clean == v1alpha1.CleanAll || d.m.Overdue
-	d.out.LeaveServices = !stop
+	d.out.KeepServices = !stop
 	for _, i := range d.podIndexes() {
 		pod := d.Pods[i]
 		switch {
-		case len(d.m.Indexes) > 0 && !d.m.Indexes.Has(i) && !pod.over():
-			d.remove(i, pod, "it is not wanted any more")
-		case stop && !pod.over(), s.Clean == v1alpha1.CleanAll:
-			d.remove(i, pod, "the job has finished")
+		case len(d.m.Indexes) > 0 && !d.m.Indexes.Has(i) && !pod.terminated():
+			d.remove(i, pod)
+		case stop && !pod.terminated(), s.Clean == v1alpha1.CleanAll:
+			d.remove(i, pod)
 		default:
-			// what goes on meets at it; what is left of a job that has failed has nothing to wait for
-			d.out.Rendezvous = d.out.Rendezvous || !pod.over() && d.m.Ended == v1alpha1.JobSucceeded
+			// remaining workers of a successful job still need the rendezvous; those of a failed job do not
+			d.out.Rendezvous = d.out.Rendezvous || !pod.terminated() && d.m.Ended == v1alpha1.JobSucceeded
 			d.out.Services = d.out.Services.With(i)
 		}
 	}
@@ -110,27 +110,22 @@ func (d *decider) cleanUp() {
 	}
 }
 
-// remove a pod, unless that has been asked for. One on a lost node goes without the node's consent.
-func (d *decider) remove(i int, pod Pod, why string) {
+// remove deletes a pod that is not already terminating. A pod on a lost node is deleted without waiting for the kubelet.
+func (d *decider) remove(i int, pod Pod) {
 	if pod.Terminating && pod.Node != NodeLost {
 		return
 	}
-	d.out.Delete = append(d.out.Delete, Deletion{Index: i, UID: pod.UID, Force: pod.Node == NodeLost, Why: why})
+	d.out.Delete = append(d.out.Delete, Deletion{Index: i, UID: pod.UID, Force: pod.Node == NodeLost})
 }
 
-// podIndexes in ascending order, so that decisions are the same for the same facts.
+// podIndexes returns the indexes of all pods in ascending order, so that decisions are deterministic.
 func (d *decider) podIndexes() []int {
-	list := make([]int, 0, len(d.Pods))
-	for i := range d.Pods {
-		list = append(list, i)
-	}
-	slices.Sort(list)
-	return list
+	return slices.Sorted(maps.Keys(d.Pods))
 }
 
 func (d *decider) event(e Event) { d.out.Events = append(d.out.Events, e) }
 
-// requeueAt reconciles again at a time, if nothing happens before.
+// requeueAt schedules a reconcile at a time. The earliest time wins.
 func (d *decider) requeueAt(at time.Time) {
 	after := max(at.Sub(d.Now), time.Millisecond)
 	if d.out.After == 0 || after < d.out.After {

@@ -43,7 +43,7 @@ func (w *world) look() *Decision {
 	w.last = d
 	status := v1alpha1.ElasticJobStatus{}
 	d.Memory.Write(&status)
-	recalled, err := Recall(&status)
+	recalled, err := ReadMemory(&status)
 	if err != nil {
 		panic(err)
 	}
@@ -57,7 +57,7 @@ func (w *world) look() *Decision {
 		if !there || pod.UID != gone.UID {
 			panic(fmt.Sprintf("deletion of a pod that is not there: %+v", gone))
 		}
-		if pod.over() || gone.Force {
+		if pod.terminated() || gone.Force {
 			delete(w.facts.Pods, gone.Index)
 		} else {
 			pod.Terminating = true
@@ -257,8 +257,8 @@ func TestWorkersAreGivenUp(t *testing.T) {
 			w.play()
 			w.want(t, "0,2", v1alpha1.StateRunning)
 			w.heard(t, "WorkerGivenUp: Pod: a-worker-1 is not replaced: "+tc.reason)
-			if w.last.Dead.String() != "1" {
-				t.Errorf("given up: %s", w.last.Dead)
+			if w.last.Abandoned.String() != "1" {
+				t.Errorf("given up: %s", w.last.Abandoned)
 			}
 		})
 	}
@@ -284,7 +284,7 @@ func TestTheJobFailsAfterTheSettleWindowOnly(t *testing.T) {
 	w.want(t, "1,2", v1alpha1.StateRunning)
 	w.fail(1, 1).look()
 	w.want(t, "2", v1alpha1.StatePending)
-	w.heard(t, "TooFewWorkers: Only 1 workers are possible and 2 are needed: the job fails in 30s")
+	w.heard(t, "TooFewWorkers: Only 1 workers can run and at least 2 are required: the job fails in 30s")
 	if w.last.After != 30*time.Second {
 		t.Errorf("looks again after %s", w.last.After)
 	}
@@ -359,8 +359,8 @@ func TestReplacementsThatNodesTurnAwayArePaced(t *testing.T) {
 func TestAWorkerThatOverrunsItsLimitsHasFailed(t *testing.T) {
 	for _, restart := range []v1alpha1.RestartPolicy{v1alpha1.RestartExitCode, v1alpha1.RestartOnFailure} {
 		w := newWorld(1, 2, 2, func(s *Settings) { s.Restart = restart }).play()
-		w.change(0, func(p *Pod) { p.Phase, p.Ready, p.ExitCode, p.Overran = Failed, false, 137, true }).look()
-		if h := w.facts.Memory.Workers[0]; h.Failures != 1 || h.Disruptions != 0 || h.LastReason != "it used more than its own limits" {
+		w.change(0, func(p *Pod) { p.Phase, p.Ready, p.ExitCode, p.ExceededLimits = Failed, false, 137, true }).look()
+		if h := w.facts.Memory.Workers[0]; h.Failures != 1 || h.Disruptions != 0 || h.LastReason != "it exceeded its own limits" {
 			t.Errorf("%s: counted as %+v", restart, h)
 		}
 	}

@@ -12,75 +12,75 @@ import (
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
-// Decision is what is to be done, and why. Memory, conditions and numbers are written first, then the rest is done.
+// Decision is what to do about a job. The caller first writes the status (Memory, Conditions and counts), then acts on the rest.
 type Decision struct {
 	Memory     Memory
 	Conditions []Condition
 	State      v1alpha1.State
 	Message    string
 	Counts     v1alpha1.ReplicaStatus
-	// Replicas have a pod that has not ended; Ready ones are ready.
+	// Replicas is the number of pods that have not terminated. Ready is the number of ready workers.
 	Replicas, Ready int32
-	// Dead workers are the abandoned ones.
-	Dead indexes.Set
+	// Abandoned workers are no longer replaced.
+	Abandoned indexes.Set
 
-	// Delete these pods, then Create pods for these indexes.
+	// Delete lists the pods to delete. The caller deletes them before it creates pods.
 	Delete []Deletion
+	// Create lists the workers that need a pod.
 	Create []int
-	// Services of these workers are wanted, unless LeaveServices says that they stay as they are.
-	Services      indexes.Set
-	LeaveServices bool
-	// Rendezvous is wanted, if it is managed.
+	// Services lists the workers that need a service. If KeepServices is true, services are neither created nor deleted.
+	Services     indexes.Set
+	KeepServices bool
+	// Rendezvous reports whether the managed rendezvous server is needed.
 	Rendezvous bool
-	// Recovering is what the job says of itself while workers are being replaced; nil at all other times.
+	// Recovering is the recovery to announce on the job, or nil.
 	Recovering *recovering.State
-	// Roster of those who are restarted in place together; nil: there is no such group.
+	// Roster is the group of workers that restart in place together, or nil.
 	Roster *roster.Roster
-	// RemoveJob: its time after the end is over.
+	// RemoveJob means that the TTL of the finished job has passed.
 	RemoveJob bool
 
-	// Events and Faults happen once the memory has been written.
+	// Events are emitted, and Faults are counted in metrics, after the status was written.
 	Events []Event
 	Faults []Cause
-	// After is when to reconcile again if nothing happens; 0: no need.
+	// After is when to reconcile again without an event. 0 means never.
 	After time.Duration
 }
 
-// Deletion of a pod. Force means that no kubelet is there to confirm it.
+// Deletion is the deletion of a pod. Force skips the grace period, because the kubelet cannot confirm the deletion.
 type Deletion struct {
 	Index int
 	UID   types.UID
 	Force bool
-	Why   string
 }
 
-// Condition that holds now.
+// Condition is a condition to set.
 type Condition struct {
 	Type    v1alpha1.JobConditionType
 	Status  metav1.ConditionStatus
 	Reason  string
 	Message string
-	// Always said, also if it was never true.
+	// Always adds the condition even if it is False and was never True.
 	Always bool
 }
 
-// Event to be emitted. Pod is the name of the pod that it is about, if there is one.
+// Event is an event to emit. Pod is the name of the related pod, if any.
 type Event struct {
 	Warning              bool
 	Reason, Action, Note string
 	Pod                  string
 }
 
-// Cause of the end of a worker.
+// Cause is the cause of a fault.
 type Cause string
 
-// Causes, as they are counted.
+// Causes of faults, as counted in metrics.
 const (
 	CauseProgram    Cause = "program"
 	CauseDisruption Cause = "disruption"
 )
 
-// Reasons of events beside those of conditions.
+// Reasons and actions of events, and reasons of disruptions. Events also use the reasons of conditions.
 const (
 	EventExited      = "ExitedWithCode"
 	EventDisrupted   = "WorkerDisrupted"
@@ -99,6 +99,6 @@ const (
 	actionResume     = "Resume"
 	reasonDeleted    = "it was deleted"
 	reasonNodeLost   = "its node is lost"
-	reasonEndedAlone = "it was ended from outside"
+	reasonTerminated = "it was terminated externally"
 	reasonServerLost = "it lost the rendezvous server"
 )

@@ -1,16 +1,16 @@
-// Package policy decides what becomes of an ElasticJob: which workers are wanted, which are counted as failed or lost and replaced, which are
-// given up, and when the job has succeeded or failed. It is pure: all it knows comes in as Facts, and what it wants comes out as a Decision.
+// Package policy decides what to do about an ElasticJob: which workers it should have, which workers have failed and are replaced or
+// abandoned, and when the job has succeeded or failed. It is pure: the input is Facts, the output is a Decision.
 //
-// One reconcile goes through these steps, each in a file of its own:
+// Each step of a decision has its own file:
 //
-//	memory + pods -> account -> resize -> outcome -> repair -> report
-//	                 (each pod   (which    (success,  (create,  (conditions,
-//	                 counted     indexes   failure,   delete)   numbers)
-//	                 once)       there are) deadline)
+//	memory + pods -> account     -> resize       -> outcome   -> repair  -> report
+//	                 (count each    (choose the     (success,    (create,   (conditions,
+//	                 fault once)    indexes)        failure,     delete     counts)
+//	                                                deadline)    pods)
 //
-// The memory is in the status of the job and is written before anything is done to pods. So whatever happens between the two, the next
-// reconcile knows what was decided: nothing is counted twice, and a worker that was scaled away does not come back.
+// The memory is part of the job's status. It is written before pods are changed, so an interrupted reconcile can be repeated: no fault is
+// counted twice, and a worker that was scaled down does not return.
 //
-// Invariants, tested by random histories: there are never more workers than maxReplicas; no deletion that is decided here brings the workers
-// that run below minReplicas; without new faults the job comes to rest with the number of workers asked for.
+// Randomized tests check these invariants: there are never more workers than maxReplicas; no decided deletion reduces the running workers
+// below minReplicas; without new faults the job reaches the desired number of workers.
 package policy

@@ -8,67 +8,64 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
 
-// Facts is all that a decision rests on.
+// Facts is the input of a decision.
 type Facts struct {
-	Now time.Time
-	// Namespace and Name of the job.
-	Namespace, Name string
+	Now             time.Time
+	Namespace, Name string // of the job
 	Settings        Settings
-	// Pods of workers by index. A pod that is not ours is not among them.
+	// Pods contains the job's worker pods by index.
 	Pods map[int]Pod
-	// Memory is what was decided before.
+	// Memory contains the earlier decisions.
 	Memory Memory
-	// Reported is what was said of the workers before. It stands once the job has ended, whatever becomes of the pods.
+	// Reported contains the last reported counts. They remain valid after the job has finished, even if its pods are deleted.
 	Reported v1alpha1.ReplicaStatus
-	// InPlace is the job's request for restarts in place, and the report of its group.
-	InPlace InPlace
-	// Rendezvous is the state of the managed rendezvous; zero for a rendezvous of the user.
+	InPlace  InPlace
+	// Rendezvous is the state of the managed rendezvous. It is zero if the user runs the rendezvous.
 	Rendezvous Rendezvous
-	// Deleted: the job is on its way out, and the garbage collector with it.
+	// Deleted means that the job is being deleted. The garbage collector deletes its pods.
 	Deleted bool
 }
 
-// Pod of a worker, as far as it matters.
+// Pod is the observed state of a worker pod.
 type Pod struct {
 	UID         types.UID
 	Phase       Phase
 	Ready       bool
 	Terminating bool
-	// Bound to a node.
-	Bound   bool
-	Created time.Time
-	Node    NodeState
-	// LostAt is when the node will count as lost, if it is in doubt; zero otherwise.
+	Bound       bool // to a node
+	Created     time.Time
+	Node        NodeState
+	// LostAt is when a node that is not ready will be considered lost. It is zero for other nodes.
 	LostAt time.Time
-	// Disruption is what disrupted the pod; empty: nothing.
+	// Disruption describes how the pod was disrupted. It is empty if it was not.
 	Disruption string
-	// Overran its own limits, and was evicted for that: its program's fault, whatever restarts it.
-	Overran bool
-	// ExitCode of the program, of a pod that has failed; -1 if no container says one.
+	// ExceededLimits means that the pod was evicted because it exceeded its own limits. It counts as a failure of the program.
+	ExceededLimits bool
+	// ExitCode is the exit code of a failed pod, or -1 if it is unknown.
 	ExitCode int32
-	// ExitReason, such as OOMKilled.
+	// ExitReason is the reason of the failed container, such as OOMKilled.
 	ExitReason string
-	// Began and Finished are the times of the container that has failed; zero if none has.
+	// Began and Finished are the start and end of the failed container. They are zero if no container has failed.
 	Began, Finished time.Time
-	// Supervised: its program is restarted in place.
+	// Supervised means that a supervisor can restart the program in place.
 	Supervised bool
-	// Restarts of containers within the pod.
+	// Restarts is the number of container restarts.
 	Restarts int32
 }
 
-// Rendezvous is what is known of the managed rendezvous.
+// Rendezvous is the observed state of the managed rendezvous.
 type Rendezvous struct {
 	Managed bool
-	// Started is when the server started; zero while it does not run.
+	// Started is when the server started. It is zero while the server is not running.
 	Started time.Time
-	// Unmet says why the workers do not train; empty if they do, or if that is unknown.
-	Unmet string
+	// Incomplete describes why the workers have not completed a round. It is empty if they have, or if that is unknown.
+	Incomplete string
 }
 
-// Phase of a pod.
+// Phase is the phase of a pod.
 type Phase int
 
-// Phases of a pod.
+// Pod phases.
 const (
 	Pending Phase = iota
 	Running
@@ -76,23 +73,23 @@ const (
 	Failed
 )
 
-// NodeState is what is known of the node of a pod.
+// NodeState is the state of a pod's node.
 type NodeState int
 
-// States of a node.
+// Node states.
 const (
-	// NodeFine, or the pod has none.
-	NodeFine NodeState = iota
-	// NodeDraining: somebody empties it, or means to. A pod like this one would not come to it.
+	// NodeOK is also the state of pods that are not bound to a node.
+	NodeOK NodeState = iota
+	// NodeDraining means that the node is cordoned or has a taint that the pod does not tolerate.
 	NodeDraining
-	// NodeLost: it is gone, or was not ready for too long.
+	// NodeLost means that the node does not exist or was not ready for too long.
 	NodeLost
 )
 
-// running: the worker can train.
+// running reports whether the worker can train.
 func (p Pod) running() bool {
 	return p.Phase == Running && !p.Terminating && p.Node != NodeLost
 }
 
-// over: nothing of it runs any more.
-func (p Pod) over() bool { return p.Phase == Succeeded || p.Phase == Failed }
+// terminated reports whether all containers of the pod have terminated.
+func (p Pod) terminated() bool { return p.Phase == Succeeded || p.Phase == Failed }

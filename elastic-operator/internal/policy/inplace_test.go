@@ -136,8 +136,8 @@ func TestAWorkerUsesItsLimitUpInPlace(t *testing.T) {
 	}
 	w.told(roster.Report{Phase: coordination.Terminal, Round: 3, Failures: []roster.Failure{{At: 9000, Member: w.member(1), Kind: coordination.KindExit, Code: 1}}})
 	w.lookInPlace()
-	if len(w.last.Delete) != 1 || w.last.Delete[0].Index != 1 || !w.last.Dead.Has(1) {
-		t.Errorf("deleted %+v, given up %v", w.last.Delete, w.last.Dead)
+	if len(w.last.Delete) != 1 || w.last.Delete[0].Index != 1 || !w.last.Abandoned.Has(1) {
+		t.Errorf("deleted %+v, given up %v", w.last.Delete, w.last.Abandoned)
 	}
 	if got, want := w.members(), []string{w.member(0), w.member(2)}; !slices.Equal(got, want) {
 		t.Errorf("%v, not %v", got, want)
@@ -170,8 +170,8 @@ func TestPermanentFailuresInPlace(t *testing.T) {
 		"restartPolicy Never":            func(s *Settings) { s.Restart = v1alpha1.RestartNever },
 	} {
 		w := newGroup(1, 2, 2, change)
-		if w.failed(0, 42, 1).lookInPlace(); !w.last.Dead.Has(0) || len(w.members()) != 1 {
-			t.Errorf("%s: given up %v, %v", name, w.last.Dead, w.members())
+		if w.failed(0, 42, 1).lookInPlace(); !w.last.Abandoned.Has(0) || len(w.members()) != 1 {
+			t.Errorf("%s: given up %v, %v", name, w.last.Abandoned, w.members())
 		}
 	}
 	if w := newGroup(1, 2, 2, func(s *Settings) { s.Restart = v1alpha1.RestartNever }); w.last.Roster.Limit != 0 {
@@ -258,7 +258,7 @@ func TestWhatTheJobSaysOfRestartsInPlace(t *testing.T) {
 func TestAJobThatAsksForItNoMore(t *testing.T) {
 	w := newGroup(1, 2, 2)
 	w.facts.InPlace.Timeout = 0
-	if w.lookInPlace(); len(w.members()) != 2 || w.last.Roster.Timeout != fadingTimeout {
+	if w.lookInPlace(); len(w.members()) != 2 || w.last.Roster.Timeout != disabledTimeout {
 		t.Errorf("%+v", w.last.Roster)
 	}
 	for i := range 2 {

@@ -12,33 +12,36 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/indexes"
 )
 
-// Memory is what the status keeps of earlier decisions.
+// Memory contains the earlier decisions that are kept in the status.
 type Memory struct {
-	// Indexes of the workers that are wanted.
+	// Indexes contains the desired workers.
 	Indexes indexes.Set
-	// Completed workers.
+	// Completed contains the workers that have succeeded.
 	Completed indexes.Set
-	// Workers that have a history, by index.
+	// Workers contains the history of workers that have failed or were disrupted.
 	Workers map[int]History
-	// Restarts and Disruptions of all workers, also of those that are gone.
+	// Restarts and Disruptions are totals that include removed workers.
 	Restarts, Disruptions int32
-	Started               time.Time
-	BelowMin              time.Time
-	GivenBack             *GivenBack
-	Resumes               int32
-	// InPlace failures, and up to when they have been counted, in Unix milliseconds.
+	// Started is when the job was started or last resumed.
+	Started time.Time
+	// BelowMin is when the number of workers that can still run dropped below the minimum, or zero.
+	BelowMin  time.Time
+	GivenBack *GivenBack
+	Resumes   int32
+	// InPlaceFailures is the number of failures that were handled in place. InPlaceCounted is the time of the last one that was counted, in
+	// Unix milliseconds.
 	InPlaceFailures int32
 	InPlaceCounted  int64
-	// Suspended was the last that was said.
+	// Suspended means that the condition Suspended is True.
 	Suspended bool
-	// Ended: Succeeded or Failed, at this time.
+	// Ended is Succeeded or Failed once the job has finished, and EndedAt is when it finished.
 	Ended   v1alpha1.JobConditionType
 	EndedAt time.Time
-	// Overdue: it ended because of its deadline.
+	// Overdue means that the job failed because its deadline passed.
 	Overdue bool
 }
 
-// History of a worker.
+// History contains the faults of a worker.
 type History struct {
 	Failures, Disruptions int32
 	Permanent             bool
@@ -47,14 +50,14 @@ type History struct {
 	LastTime              time.Time
 }
 
-// GivenBack says that fewer workers are asked for than wanted.
+// GivenBack is a temporary reduction to Replicas workers, although Wanted are desired.
 type GivenBack struct {
 	Replicas, Wanted int
 	Since            time.Time
 }
 
-// Recall what a status holds. What cannot be read counts as not written; the error is for people.
-func Recall(status *v1alpha1.ElasticJobStatus) (Memory, error) {
+// ReadMemory reads the memory from a status. Invalid index sets are treated as empty and returned as an error.
+func ReadMemory(status *v1alpha1.ElasticJobStatus) (Memory, error) {
 	wanted, errWanted := indexes.Parse(status.Indexes)
 	completed, errCompleted := indexes.Parse(status.CompletedIndexes)
 	m := Memory{
@@ -80,14 +83,14 @@ func Recall(status *v1alpha1.ElasticJobStatus) (Memory, error) {
 			m.InPlaceCounted = p.Counted.UnixMilli()
 		}
 	}
-	m.recallConditions(status)
+	m.readConditions(status)
 	if errWanted != nil {
 		return m, errWanted
 	}
 	return m, errCompleted
 }
 
-func (m *Memory) recallConditions(status *v1alpha1.ElasticJobStatus) {
+func (m *Memory) readConditions(status *v1alpha1.ElasticJobStatus) {
 	for _, c := range status.Conditions {
 		if c.Status != metav1.ConditionTrue {
 			continue
@@ -97,14 +100,14 @@ func (m *Memory) recallConditions(status *v1alpha1.ElasticJobStatus) {
 			m.Suspended = true
 		case v1alpha1.JobSucceeded, v1alpha1.JobFailed:
 			m.Ended, m.EndedAt, m.Overdue = c.Type, c.LastTransitionTime.Time, c.Reason == v1alpha1.ReasonDeadlineExceeded
-			if status.CompletionTime != nil { // the published controller sets none when a job has failed
+			if status.CompletionTime != nil { // the published controller does not set it for failed jobs
 				m.EndedAt = status.CompletionTime.Time
 			}
 		}
 	}
 }
 
-// Write the memory into a status.
+// Write writes the memory to a status.
 func (m *Memory) Write(status *v1alpha1.ElasticJobStatus) {
 	status.Indexes, status.CompletedIndexes = m.Indexes.String(), m.Completed.String()
 	status.Restarts, status.Disruptions, status.Resumes = m.Restarts, m.Disruptions, m.Resumes
@@ -127,7 +130,7 @@ func (m *Memory) Write(status *v1alpha1.ElasticJobStatus) {
 	}
 }
 
-// clone lets a decision change the memory and leave the facts alone.
+// clone returns a deep copy.
 func (m Memory) clone() Memory {
 	m.Indexes, m.Completed = slices.Clone(m.Indexes), slices.Clone(m.Completed)
 	workers := make(map[int]History, len(m.Workers))
@@ -146,7 +149,7 @@ func fromMicro(t *metav1.MicroTime) time.Time {
 	return t.Time
 }
 
-// toMicro cuts off what the API does not keep, so that what is written equals what is read.
+// toMicro truncates the time to the precision of the API, so that written and read times are equal.
 func toMicro(t time.Time) *metav1.MicroTime {
 	if t.IsZero() {
 		return nil

@@ -7,32 +7,32 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
 
-// outcome ends the job when it has succeeded, is overdue, or has had too few workers for the settle window.
+// outcome finishes the job when it has succeeded, has exceeded its deadline, or has had too few workers for settleSeconds.
 func (d *decider) outcome() {
-	total, done, dead := len(d.m.Indexes), len(d.m.Completed), d.deadWorkers()
+	total, completed, abandoned := len(d.m.Indexes), len(d.m.Completed), d.countAbandoned()
 	switch {
-	case d.succeeded(total, done, dead):
+	case d.succeeded(total, completed, abandoned):
 		d.finish(v1alpha1.JobSucceeded, Event{Reason: v1alpha1.ReasonSucceeded, Note: succeeded(d.Name)})
 	case d.overdue():
 		d.m.Overdue = true
 		d.finish(v1alpha1.JobFailed, Event{Warning: true, Reason: v1alpha1.ReasonDeadlineExceeded, Note: overdue(d.Name)})
-	case total-dead < d.Settings.Min, done+dead == total:
-		d.settle(total - dead)
+	case total-abandoned < d.Settings.Min, completed+abandoned == total:
+		d.settle(total - abandoned)
 	default:
 		d.m.BelowMin = time.Time{}
 	}
 }
 
-// succeeded: workers that were given up do not count, as the others have gone on without them; but the least number of workers has to
-// have done the work.
-func (d *decider) succeeded(total, done, dead int) bool {
+// succeeded evaluates the success policy. With type All, abandoned workers are ignored because the others continued without them, but at
+// least the minimum number of workers must have completed.
+func (d *decider) succeeded(total, completed, abandoned int) bool {
 	switch policy := d.Settings.Success; policy.Type {
 	case v1alpha1.SuccessAny:
-		return done > 0
+		return completed > 0
 	case v1alpha1.SuccessPercent:
-		return policy.Percent != nil && done > 0 && done*100 >= int(*policy.Percent)*total
+		return policy.Percent != nil && completed > 0 && completed*100 >= int(*policy.Percent)*total
 	default:
-		return done+dead == total && done >= d.Settings.Min
+		return completed+abandoned == total && completed >= d.Settings.Min
 	}
 }
 
@@ -48,14 +48,14 @@ func (d *decider) overdue() bool {
 	return true
 }
 
-// settle waits until all failures of one fault have been seen.
+// settle fails the job if too few workers can run for settleSeconds. In this time further failures with the same cause are counted.
 func (d *decider) settle(possible int) {
 	if d.m.BelowMin.IsZero() {
 		d.m.BelowMin = d.Now.Truncate(time.Microsecond)
 		if d.Settings.Settle > 0 {
 			d.event(Event{
 				Warning: true, Reason: EventBelowMin, Action: actionWait,
-				Note: fmt.Sprintf("Only %d workers are possible and %d are needed: the job fails in %s", possible, d.Settings.Min, d.Settings.Settle),
+				Note: fmt.Sprintf("Only %d workers can run and at least %d are required: the job fails in %s", possible, d.Settings.Min, d.Settings.Settle),
 			})
 		}
 	}
@@ -68,7 +68,7 @@ func (d *decider) settle(possible int) {
 
 func (d *decider) finish(as v1alpha1.JobConditionType, e Event) {
 	d.m.Ended, d.m.EndedAt = as, d.Now.Truncate(time.Second)
-	d.out.After = 0 // clocks of a job that runs
+	d.out.After = 0 // drop the deadlines of a running job
 	e.Action = actionFinish
 	d.event(e)
 }

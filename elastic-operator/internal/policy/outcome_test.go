@@ -154,7 +154,7 @@ func TestAJobThatIsCreatedSuspendedMakesNothing(t *testing.T) {
 func TestADeletedJobIsLeftToTheGarbageCollector(t *testing.T) {
 	w := newWorld(1, 2, 2).play()
 	w.facts.Deleted = true
-	if d := w.evict(1).look(); len(d.Create)+len(d.Delete)+len(d.Faults) != 0 || !d.LeaveServices {
+	if d := w.evict(1).look(); len(d.Create)+len(d.Delete)+len(d.Faults) != 0 || !d.KeepServices {
 		t.Errorf("%+v", d)
 	}
 }

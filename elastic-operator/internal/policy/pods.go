@@ -5,26 +5,28 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// outside are reasons in the status of a pod by which kubelets and controllers say that they have ended it.
-var outside = map[string]string{
+// disruptions maps the status reasons of disrupted pods, as set by kubelets and controllers, to descriptions.
+var disruptions = map[string]string{
 	"Evicted":      "it was evicted",
-	"Preempting":   "the kubelet made room for a pod that matters more",
+	"Preempting":   "the kubelet preempted it for a pod with a higher priority",
 	"NodeShutdown": "its node was shut down",
 	"Shutdown":     "its node was shut down",
 	"Terminated":   "its node was shut down",
 	"NodeLost":     "its node is lost",
 }
 
-// reasonRejected is for pods that their kubelet has turned away before any container was made. It has a reason for each way to do so, and
-// new ones come with its versions; that there was no container is what they have in common.
-const reasonRejected = "its node did not take it"
+// reasonRejected describes pods that their kubelet has rejected. Kubelets use many status reasons for this, but such pods never have a
+// container.
+const reasonRejected = "its node rejected it"
 
-// Observe a pod. node is the one it is bound to, nil if there is no such node (any more). lostAfter is how long a node may be not ready.
+// Observe returns the state of a pod. node is the pod's node, or nil if it does not exist. A node that is not ready for lostAfter is
+// considered lost.
 func Observe(pod *corev1.Pod, node *corev1.Node, lostAfter time.Duration, now time.Time) Pod {
 	p := Pod{
 		UID: pod.UID, Phase: phase(pod.Status.Phase), Terminating: pod.DeletionTimestamp != nil, Bound: pod.Spec.NodeName != "",
@@ -37,16 +39,16 @@ func Observe(pod *corev1.Pod, node *corev1.Node, lostAfter time.Duration, now ti
 		}
 	}
 	p.ExitCode = -1
-	if t := exit(pod); t != nil {
+	if t := failedContainer(pod); t != nil {
 		p.ExitCode, p.ExitReason, p.Began, p.Finished = t.ExitCode, t.Reason, t.StartedAt.Time, t.FinishedAt.Time
 	}
-	p.Overran = overran(pod)
+	p.ExceededLimits = exceededLimits(pod)
 	for _, c := range pod.Status.ContainerStatuses {
 		p.Restarts += c.RestartCount
 	}
 	if p.Bound {
 		p.Node, p.LostAt = nodeState(node, lostAfter, now)
-		if p.Node == NodeFine && keepsOut(node, pod) {
+		if p.Node == NodeOK && draining(node, pod) {
 			p.Node = NodeDraining
 		}
 	}
@@ -65,7 +67,8 @@ func phase(phase corev1.PodPhase) Phase {
 	return Pending
 }
 
-// disruption returns what disrupted the pod; empty if nothing did. The condition is the newer way; kubelets that reject or shut down write a reason.
+// disruption describes how the pod was disrupted, or returns an empty string. Newer components set the condition DisruptionTarget; kubelets
+// that reject or shut down pods set a status reason.
 func disruption(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
@@ -80,33 +83,34 @@ func disruption(pod *corev1.Pod) string {
 			return "it was disrupted: " + c.Reason
 		}
 	}
-	switch known, is := outside[pod.Status.Reason]; {
-	case overran(pod):
+	switch description, found := disruptions[pod.Status.Reason]; {
+	case exceededLimits(pod):
 		return ""
-	case is:
-		return known
+	case found:
+		return description
 	case pod.Status.Phase == corev1.PodFailed && pod.Status.Reason != "" && pod.Status.Reason != reasonOverdue && !ran(pod):
 		return reasonRejected
 	}
 	return ""
 }
 
-// reasonOverdue is that of a pod with an activeDeadlineSeconds of its own.
+// reasonOverdue is the status reason of a pod that exceeded the activeDeadlineSeconds in its spec.
 const reasonOverdue = "DeadlineExceeded"
 
+// ran reports whether any container of the pod has run.
 func ran(pod *corev1.Pod) bool {
 	has := func(c corev1.ContainerStatus) bool { return c.State.Terminated != nil || c.RestartCount > 0 }
 	return slices.ContainsFunc(pod.Status.ContainerStatuses, has) || slices.ContainsFunc(pod.Status.InitContainerStatuses, has)
 }
 
-// overran: the kubelet has evicted the pod for what it used beyond its own limits, and would again anywhere. If the node was short of something
-// the message begins with that.
-func overran(pod *corev1.Pod) bool {
+// exceededLimits reports whether the kubelet evicted the pod because it exceeded its own limits, which would happen on any node. If the node
+// was low on resources instead, the message begins with "The node ".
+func exceededLimits(pod *corev1.Pod) bool {
 	return pod.Status.Reason == "Evicted" && pod.Status.Message != "" && !strings.HasPrefix(pod.Status.Message, "The node ")
 }
 
-// exit returns the state of the first container that has failed; nil if none has.
-func exit(pod *corev1.Pod) *corev1.ContainerStateTerminated {
+// failedContainer returns the state of the first container that has failed, or nil.
+func failedContainer(pod *corev1.Pod) *corev1.ContainerStateTerminated {
 	for _, c := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
 		if t := c.State.Terminated; t != nil && t.ExitCode != 0 {
 			return t
@@ -115,6 +119,7 @@ func exit(pod *corev1.Pod) *corev1.ContainerStateTerminated {
 	return nil
 }
 
+// nodeState returns NodeLost or NodeOK. lostAt is when a node that is not ready is considered lost.
 func nodeState(node *corev1.Node, lostAfter time.Duration, now time.Time) (state NodeState, lostAt time.Time) {
 	if node == nil {
 		return NodeLost, now
@@ -132,11 +137,28 @@ func nodeState(node *corev1.Node, lostAfter time.Duration, now time.Time) (state
 			}
 		}
 	}
-	return NodeFine, lostAt
+	return NodeOK, lostAt
 }
 
-// Lost reports whether the workers on a node count as lost. nil is a node that does not exist.
+// Lost reports whether a node is lost. A nil node does not exist and is lost.
 func Lost(node *corev1.Node, lostAfter time.Duration, now time.Time) bool {
 	state, _ := nodeState(node, lostAfter, now)
 	return state == NodeLost
+}
+
+// draining reports whether a node is cordoned or has a taint that keeps pods like this one away. Autoscalers and operators taint a node
+// before they delete its pods.
+func draining(node *corev1.Node, pod *corev1.Pod) bool {
+	return node.Spec.Unschedulable || slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
+		repels := taint.Effect == corev1.TaintEffectNoSchedule || taint.Effect == corev1.TaintEffectNoExecute
+		return repels && !toleratesForever(pod, &taint)
+	})
+}
+
+// toleratesForever ignores tolerations with tolerationSeconds, such as those that all pods have for nodes that are not ready: a pod with
+// such a toleration is evicted soon.
+func toleratesForever(pod *corev1.Pod, taint *corev1.Taint) bool {
+	return slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
+		return t.TolerationSeconds == nil && t.ToleratesTaint(logr.Discard(), taint, true)
+	})
 }

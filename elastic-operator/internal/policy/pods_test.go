@@ -30,15 +30,15 @@ func TestWhatBefellAPod(t *testing.T) {
 		"evicted by its kubelet":       {rejected("Evicted", "The node was low on resource: memory. "), "it was evicted"},
 		"evicted, and nobody says why": {rejected("Evicted", ""), "it was evicted"},
 		"evicted for its own appetite": {rejected("Evicted", `Usage of EmptyDir volume "x" exceeds the limit "1Mi". `), ""},
-		"no device for it":             {rejected("OutOfnvidia.com/gpu", ""), "its node did not take it"},
-		"no room in one NUMA node":     {rejected("TopologyAffinityError", ""), "its node did not take it"},
-		"a port that is taken":         {rejected("NodePorts", ""), "its node did not take it"},
-		"a rejection that is newer":    {rejected("SomethingNew", "Pod was rejected: no"), "its node did not take it"},
+		"no device for it":             {rejected("OutOfnvidia.com/gpu", ""), "its node rejected it"},
+		"no room in one NUMA node":     {rejected("TopologyAffinityError", ""), "its node rejected it"},
+		"a port that is taken":         {rejected("NodePorts", ""), "its node rejected it"},
+		"a rejection that is newer":    {rejected("SomethingNew", "Pod was rejected: no"), "its node rejected it"},
 		"its own deadline":             {rejected("DeadlineExceeded", "Pod was active on the node longer than the specified deadline"), ""},
 		"its program, which ran": {corev1.PodStatus{Phase: corev1.PodFailed, Reason: "SomethingNew", ContainerStatuses: []corev1.ContainerStatus{{
 			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}}}}, ""},
 		"its node was shut down":        {rejected("NodeShutdown", ""), "its node was shut down"},
-		"its node did not take it":      {rejected("UnexpectedAdmissionError", ""), "its node did not take it"},
+		"its node rejected it":          {rejected("UnexpectedAdmissionError", ""), "its node rejected it"},
 		"a reason of the program's own": {corev1.PodStatus{Reason: "Error"}, ""},
 		"a condition that is no more":   {corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionFalse}}}, ""},
 	} {
@@ -75,19 +75,19 @@ func TestTheStateOfANode(t *testing.T) {
 		soon  time.Duration
 		pod   corev1.PodSpec
 	}{
-		"none yet":              {nil, false, NodeFine, 0, plain},
+		"none yet":              {nil, false, NodeOK, 0, plain},
 		"gone":                  {nil, true, NodeLost, 0, plain},
-		"fine":                  {node(func(*corev1.Node) {}), true, NodeFine, 0, plain},
+		"fine":                  {node(func(*corev1.Node) {}), true, NodeOK, 0, plain},
 		"cordoned":              {node(func(n *corev1.Node) { n.Spec.Unschedulable = true }), true, NodeDraining, 0, plain},
-		"not ready for a while": {unready(corev1.ConditionFalse, 40*time.Second), true, NodeFine, 20 * time.Second, plain},
+		"not ready for a while": {unready(corev1.ConditionFalse, 40*time.Second), true, NodeOK, 20 * time.Second, plain},
 		"silent for too long":   {unready(corev1.ConditionUnknown, time.Minute), true, NodeLost, 0, plain},
 		"out of service":        {tainted(corev1.TaintNodeOutOfService, corev1.TaintEffectNoExecute), true, NodeLost, 0, plain},
 		"an autoscaler's taint": {tainted("ToBeDeletedByClusterAutoscaler", corev1.TaintEffectNoSchedule), true, NodeDraining, 0, plain},
 		"a taint that evicts":   {tainted("karpenter.sh/disrupted", corev1.TaintEffectNoExecute), true, NodeDraining, 0, plain},
 		"a taint that only asks": {
-			tainted("DeletionCandidateOfClusterAutoscaler", corev1.TaintEffectPreferNoSchedule), true, NodeFine, 0, plain,
+			tainted("DeletionCandidateOfClusterAutoscaler", corev1.TaintEffectPreferNoSchedule), true, NodeOK, 0, plain,
 		},
-		"a taint that the pod tolerates": {tainted("nvidia.com/gpu", corev1.TaintEffectNoSchedule), true, NodeFine, 0, tolerating("nvidia.com/gpu", nil)},
+		"a taint that the pod tolerates": {tainted("nvidia.com/gpu", corev1.TaintEffectNoSchedule), true, NodeOK, 0, tolerating("nvidia.com/gpu", nil)},
 		"another taint than it tolerates": {
 			tainted("holdfast.dev/pods-fail-here", corev1.TaintEffectNoSchedule), true, NodeDraining, 0, tolerating("nvidia.com/gpu", nil),
 		},
@@ -95,7 +95,7 @@ func TestTheStateOfANode(t *testing.T) {
 			tainted(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute), true, NodeDraining, 0, tolerating(corev1.TaintNodeNotReady, ptr.To(int64(300))),
 		},
 		"a taint of a node that is lost":     {unreadyAndTainted, true, NodeLost, 0, plain},
-		"a pod without a node has no taints": {tainted("a", corev1.TaintEffectNoSchedule), false, NodeFine, 0, plain},
+		"a pod without a node has no taints": {tainted("a", corev1.TaintEffectNoSchedule), false, NodeOK, 0, plain},
 	} {
 		pod := &corev1.Pod{Spec: tc.pod}
 		if tc.bound {

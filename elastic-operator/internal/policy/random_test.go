@@ -71,7 +71,7 @@ func (w *world) someone(r *rand.Rand, what string, change func(*Pod)) string {
 		return "nobody " + what
 	}
 	i := list[r.IntN(len(list))]
-	if w.facts.Pods[i].over() {
+	if w.facts.Pods[i].terminated() {
 		return "nobody " + what
 	}
 	w.change(i, change)
@@ -113,7 +113,7 @@ func (w *world) checked(t *testing.T) {
 		}
 	}
 	for _, pod := range w.facts.Pods {
-		if !pod.over() && !pod.Terminating && pod.Node != NodeLost {
+		if !pod.terminated() && !pod.Terminating && pod.Node != NodeLost {
 			live++
 		}
 	}
@@ -179,7 +179,7 @@ func (w *world) rest(t *testing.T, seed uint64) {
 	w.facts.Settings.Suspend = false
 	for i, pod := range w.facts.Pods {
 		if pod.Node != NodeLost {
-			pod.Node = NodeFine
+			pod.Node = NodeOK
 			w.facts.Pods[i] = pod
 		}
 	}
@@ -203,7 +203,7 @@ func (w *world) rest(t *testing.T, seed uint64) {
 			alive++
 		}
 	}
-	if want := w.facts.Settings.Wanted - len(w.last.Dead); alive != want || w.last.State != v1alpha1.StateRunning {
+	if want := w.facts.Settings.Wanted - len(w.last.Abandoned); alive != want || w.last.State != v1alpha1.StateRunning {
 		t.Fatalf("%d workers run, want %d; %s: %s", alive, want, w.last.State, w.last.Message)
 	}
 }

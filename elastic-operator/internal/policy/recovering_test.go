@@ -14,7 +14,7 @@ func TestAJobSaysThatItRecovers(t *testing.T) {
 		t.Errorf("nothing has failed: %+v", w.last.Recovering)
 	}
 	w.fail(0, 1).look()
-	want := recovering.State{Rung: recovering.RungElastic, Reason: "ElasticJob a is restarting because 1 Worker replica(s) failed.", Deadline: noon.Add(replacedWithin)}
+	want := recovering.State{Rung: recovering.RungElastic, Reason: "ElasticJob a is restarting because 1 Worker replica(s) failed.", Deadline: noon.Add(recoveryTimeout)}
 	if got := w.last.Recovering; got == nil || *got != want {
 		t.Fatalf("got %+v, want %+v", got, want)
 	}
@@ -32,10 +32,10 @@ func TestARecoveryHasItsTime(t *testing.T) {
 	w := newWorld(1, 2, 2).play().fail(0, 1)
 	w.look()
 	w.look()
-	if w.last.After != replacedWithin {
+	if w.last.After != recoveryTimeout {
 		t.Errorf("looks again after %s", w.last.After)
 	}
-	w.pass(replacedWithin).look()
+	w.pass(recoveryTimeout).look()
 	if w.last.Recovering != nil || w.last.State != v1alpha1.StateRestarting {
 		t.Errorf("%+v, %s", w.last.Recovering, w.last.State)
 	}

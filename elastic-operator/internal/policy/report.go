@@ -8,9 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
+	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// The messages are those of the seed, to the letter.
+// These messages are exactly those of the published controller.
 func created(name string) string { return "job " + name + " is created." }
 func running(name string) string { return "ElasticJob " + name + " is running." }
 func restarting(name string, n int) string {
@@ -24,61 +25,60 @@ func overdue(name string) string {
 	return "ElasticJob " + name + " is failed because it was active longer than activeDeadlineSeconds."
 }
 
-// tally is what the workers do.
-type tally struct {
-	active, ready, there, waiting, starting, replacing, missing, leaving int
-	// lastFault of those that are being replaced.
-	lastFault time.Time
+// workerCounts counts the workers by state.
+type workerCounts struct {
+	active, ready, pods, unscheduled, starting, replacing, missing, stopping int
+	lastFault                                                                time.Time // of the workers that are being replaced
 }
 
-// report sums up what was seen, as it is before anything is done about it.
+// report sets the status from the observed pods, before the decision is carried out.
 func (d *decider) report() {
-	t := d.tally()
-	d.out.Replicas, d.out.Ready = int32(t.there), int32(t.ready)
-	d.out.Counts = v1alpha1.ReplicaStatus{Active: int32(t.active), Succeeded: int32(len(d.m.Completed)), Failed: d.failedWorkers()}
+	c := d.countWorkers()
+	d.out.Replicas, d.out.Ready = int32(c.pods), int32(c.ready)
+	d.out.Counts = v1alpha1.ReplicaStatus{Active: int32(c.active), Succeeded: int32(len(d.m.Completed)), Failed: d.failedWorkers()}
 	if d.Memory.Ended != "" {
 		d.out.Counts.Succeeded, d.out.Counts.Failed = d.Reported.Succeeded, d.Reported.Failed
 	}
 	for _, i := range d.m.Indexes {
-		if d.dead(i) {
-			d.out.Dead = d.out.Dead.With(i)
+		if d.abandoned(i) {
+			d.out.Abandoned = d.out.Abandoned.With(i)
 		}
 	}
-	d.conditions(t)
+	d.setConditions(c)
 }
 
-func (d *decider) tally() tally {
-	var t tally
+func (d *decider) countWorkers() workerCounts {
+	var c workerCounts
 	for _, pod := range d.Pods {
-		if !pod.over() {
-			t.there++
+		if !pod.terminated() {
+			c.pods++
 		}
 	}
 	for _, i := range d.m.Indexes {
-		pod, there := d.Pods[i]
+		pod, found := d.Pods[i]
 		switch {
-		case d.m.Completed.Has(i) || d.dead(i):
+		case d.m.Completed.Has(i) || d.abandoned(i):
 			continue
-		case !there:
-			t.missing++
+		case !found:
+			c.missing++
 		case pod.running():
-			t.active++
+			c.active++
 			if pod.Ready {
-				t.ready++
+				c.ready++
 			}
 		case pod.Terminating:
-			t.leaving++
+			c.stopping++
 		case pod.Phase == Pending && !pod.Bound:
-			t.waiting++
+			c.unscheduled++
 		case pod.Phase == Pending:
-			t.starting++
+			c.starting++
 		}
-		if d.m.Workers[i].LastReason != "" && !(there && pod.running() && pod.UID != d.m.Workers[i].LastPod) {
-			t.replacing++
-			t.lastFault = later(t.lastFault, d.m.Workers[i].LastTime)
+		if d.m.Workers[i].LastReason != "" && !(found && pod.running() && pod.UID != d.m.Workers[i].LastPod) {
+			c.replacing++
+			c.lastFault = later(c.lastFault, d.m.Workers[i].LastTime)
 		}
 	}
-	return t
+	return c
 }
 
 func later(a, b time.Time) time.Time {
@@ -88,117 +88,135 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// failedWorkers returns the workers that have failed: abandoned ones, and those that are about to be replaced.
+// failedWorkers counts the workers that are abandoned or have failed and not been replaced yet.
 func (d *decider) failedWorkers() int32 {
 	var n int32
 	for _, i := range d.m.Indexes {
-		pod, there := d.Pods[i]
-		known := d.m.Workers[i].LastReason != "" && !d.m.Completed.Has(i)
-		if known && (d.dead(i) || !there || pod.UID == d.m.Workers[i].LastPod) {
+		pod, found := d.Pods[i]
+		faulty := d.m.Workers[i].LastReason != "" && !d.m.Completed.Has(i)
+		if faulty && (d.abandoned(i) || !found || pod.UID == d.m.Workers[i].LastPod) {
 			n++
 		}
 	}
 	return n
 }
 
-// conditions that hold. Those that never did are not mentioned before they do.
-func (d *decider) conditions(t tally) {
-	d.say(v1alpha1.JobCreated, true, v1alpha1.ReasonCreated, created(d.Name))
+func (d *decider) setConditions(c workerCounts) {
+	d.setCondition(v1alpha1.JobCreated, true, v1alpha1.ReasonCreated, created(d.Name))
 	switch {
 	case d.m.Ended != "":
-		d.ended()
+		d.setFinishedConditions()
 	case d.m.Suspended:
 		d.out.State = v1alpha1.StateSuspended
-		d.out.Message = d.suspendedMessage(t.there)
-		d.say(v1alpha1.JobSuspended, true, v1alpha1.ReasonSuspended, "ElasticJob "+d.Name+" is suspended.")
-		d.say(v1alpha1.JobRestarting, false, v1alpha1.ReasonSuspended, "ElasticJob "+d.Name+" is suspended.")
-		d.say(v1alpha1.JobRecovering, false, v1alpha1.ReasonSuspended, "ElasticJob "+d.Name+" is suspended.")
-		d.say(v1alpha1.JobRunning, false, v1alpha1.ReasonSuspended, "ElasticJob "+d.Name+" is suspended.")
+		d.out.Message = d.suspendedMessage(c.pods)
+		d.setCondition(v1alpha1.JobSuspended, true, v1alpha1.ReasonSuspended, "ElasticJob "+d.Name+" is suspended.")
+		d.setCondition(v1alpha1.JobRestarting, false, v1alpha1.ReasonSuspended, "ElasticJob "+d.Name+" is suspended.")
+		d.setCondition(v1alpha1.JobRecovering, false, v1alpha1.ReasonSuspended, "ElasticJob "+d.Name+" is suspended.")
+		d.setCondition(v1alpha1.JobRunning, false, v1alpha1.ReasonSuspended, "ElasticJob "+d.Name+" is suspended.")
 	default:
-		d.alive(t)
+		d.setActiveConditions(c)
 	}
 }
 
-func (d *decider) suspendedMessage(there int) string {
+func (d *decider) suspendedMessage(pods int) string {
 	switch {
-	case there > 0:
-		return fmt.Sprintf("%d workers are being stopped", there)
+	case pods > 0:
+		return fmt.Sprintf("%d workers are being stopped", pods)
 	case d.Settings.Queue != "":
-		return fmt.Sprintf("waiting for Kueue to grant workers from queue %s", d.Settings.Queue)
+		return fmt.Sprintf("waiting for Kueue to admit the job from queue %s", d.Settings.Queue)
 	}
 	return ""
 }
 
-func (d *decider) ended() {
-	d.say(v1alpha1.JobRunning, false, v1alpha1.ReasonRunning, running(d.Name))
-	d.say(v1alpha1.JobRestarting, false, v1alpha1.ReasonRestarted, "ElasticJob "+d.Name+" has finished.")
-	d.say(v1alpha1.JobRecovering, false, v1alpha1.ReasonRestarted, "ElasticJob "+d.Name+" has finished.")
+func (d *decider) setFinishedConditions() {
+	d.setCondition(v1alpha1.JobRunning, false, v1alpha1.ReasonRunning, running(d.Name))
+	d.setCondition(v1alpha1.JobRestarting, false, v1alpha1.ReasonRestarted, "ElasticJob "+d.Name+" has finished.")
+	d.setCondition(v1alpha1.JobRecovering, false, v1alpha1.ReasonRestarted, "ElasticJob "+d.Name+" has finished.")
 	switch {
 	case d.m.Ended == v1alpha1.JobSucceeded:
 		d.out.State, d.out.Message = v1alpha1.StateSucceeded, succeeded(d.Name)
-		d.say(v1alpha1.JobSucceeded, true, v1alpha1.ReasonSucceeded, d.out.Message)
+		d.setCondition(v1alpha1.JobSucceeded, true, v1alpha1.ReasonSucceeded, d.out.Message)
 	case d.m.Overdue:
 		d.out.State, d.out.Message = v1alpha1.StateFailed, overdue(d.Name)
-		d.say(v1alpha1.JobFailed, true, v1alpha1.ReasonDeadlineExceeded, d.out.Message)
+		d.setCondition(v1alpha1.JobFailed, true, v1alpha1.ReasonDeadlineExceeded, d.out.Message)
 	default:
 		d.out.State, d.out.Message = v1alpha1.StateFailed, failed(d.Name, int(d.out.Counts.Failed), "workers")
-		d.say(v1alpha1.JobFailed, true, v1alpha1.ReasonFailed, d.out.Message)
+		d.setCondition(v1alpha1.JobFailed, true, v1alpha1.ReasonFailed, d.out.Message)
 	}
 }
 
-func (d *decider) alive(t tally) {
-	d.say(v1alpha1.JobSuspended, false, v1alpha1.ReasonResumed, "ElasticJob "+d.Name+" is resumed.")
-	done := len(d.m.Completed)
-	enough := t.active > 0 && t.active+done >= d.Settings.Min
-	unmet := d.Rendezvous.Unmet
-	d.out.State, d.out.Message = v1alpha1.StatePending, d.waiting(t)
+func (d *decider) setActiveConditions(c workerCounts) {
+	d.setCondition(v1alpha1.JobSuspended, false, v1alpha1.ReasonResumed, "ElasticJob "+d.Name+" is resumed.")
+	enough := c.active > 0 && c.active+len(d.m.Completed) >= d.Settings.Min
+	incomplete := d.Rendezvous.Incomplete
+	d.out.State, d.out.Message = v1alpha1.StatePending, d.waitingFor(c)
 	switch {
-	case enough && unmet == "":
+	case enough && incomplete == "":
 		d.out.State = v1alpha1.StateRunning
-		d.say(v1alpha1.JobRunning, true, v1alpha1.ReasonRunning, running(d.Name))
+		d.setCondition(v1alpha1.JobRunning, true, v1alpha1.ReasonRunning, running(d.Name))
 	case enough:
-		d.out.Message = unmet
-		d.say(v1alpha1.JobRunning, false, v1alpha1.ReasonNotMet, unmet)
+		d.out.Message = incomplete
+		d.setCondition(v1alpha1.JobRunning, false, v1alpha1.ReasonNotMet, incomplete)
 	default:
-		d.say(v1alpha1.JobRunning, false, v1alpha1.ReasonNotRunning, fmt.Sprintf("%d workers run and at least %d are needed.", t.active, d.Settings.Min))
+		d.setCondition(v1alpha1.JobRunning, false, v1alpha1.ReasonNotRunning,
+			fmt.Sprintf("%d workers are running, at least %d are required.", c.active, d.Settings.Min))
 	}
-	if t.replacing > 0 {
+	if c.replacing > 0 {
 		d.out.State = v1alpha1.StateRestarting
-		d.say(v1alpha1.JobRestarting, true, v1alpha1.ReasonRestarting, restarting(d.Name, t.replacing))
+		d.setCondition(v1alpha1.JobRestarting, true, v1alpha1.ReasonRestarting, restarting(d.Name, c.replacing))
 	} else {
-		d.say(v1alpha1.JobRestarting, false, v1alpha1.ReasonRestarted, "Workers that failed have been replaced.")
+		d.setCondition(v1alpha1.JobRestarting, false, v1alpha1.ReasonRestarted, "All failed workers have been replaced.")
 	}
-	d.recover(t)
-	d.inSync()
+	d.reportRecovery(c)
+	d.reportInSync()
 }
 
-// waiting says what the job waits for.
-func (d *decider) waiting(t tally) string {
+// waitingFor describes what the job is waiting for. It is empty if all workers run.
+func (d *decider) waitingFor(c workerCounts) string {
 	var parts []string
 	for _, part := range []struct {
 		n    int
 		what string
 	}{
-		{t.missing, "not created yet"}, {t.waiting, "waiting for a node"}, {t.starting, "starting"}, {t.leaving, "being stopped"}, {d.deadWorkers(), "given up"},
+		{c.missing, "not created yet"}, {c.unscheduled, "waiting for a node"}, {c.starting, "starting"}, {c.stopping, "being stopped"},
+		{d.countAbandoned(), "abandoned"},
 	} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
 		}
 	}
 	if g := d.m.GivenBack; g != nil {
-		parts = append(parts, fmt.Sprintf("%d given back for want of room", g.Wanted-g.Replicas))
+		parts = append(parts, fmt.Sprintf("%d removed because they could not be scheduled", g.Wanted-g.Replicas))
 	}
 	if !d.m.BelowMin.IsZero() {
-		parts = append(parts, "fails unless more workers become possible")
+		parts = append(parts, "the job fails unless more workers can run")
 	}
 	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d workers run: %s", t.active, d.Settings.Wanted, strings.Join(parts, ", "))
+	return fmt.Sprintf("%d of %d workers run: %s", c.active, d.Settings.Wanted, strings.Join(parts, ", "))
 }
 
-// say that a condition holds, or does not.
-func (d *decider) say(kind v1alpha1.JobConditionType, holds bool, reason, message string) {
+// recoveryTimeout is how long after the last fault other recovery levels leave the job alone. If a worker has not been replaced by then,
+// for example because no node has room for it, they may act.
+const recoveryTimeout = 5 * time.Minute
+
+// reportRecovery announces that workers are being replaced or restarted, so that no other recovery level handles the same fault.
+func (d *decider) reportRecovery(c workerCounts) {
+	deadline := c.lastFault.Add(recoveryTimeout)
+	if c.replacing == 0 && d.announceInPlace() {
+		return
+	}
+	if c.replacing == 0 || !d.Now.Before(deadline) {
+		d.setCondition(v1alpha1.JobRecovering, false, v1alpha1.ReasonRestarted, "Failed workers have been replaced, or the time for recovery is over.")
+		return
+	}
+	d.out.Recovering = &recovering.State{Rung: recovering.RungElastic, Reason: restarting(d.Name, c.replacing), Deadline: deadline}
+	d.setCondition(v1alpha1.JobRecovering, true, v1alpha1.ReasonRestarting, restarting(d.Name, c.replacing))
+	d.requeueAt(deadline)
+}
+
+func (d *decider) setCondition(kind v1alpha1.JobConditionType, holds bool, reason, message string) {
 	status := metav1.ConditionFalse
 	if holds {
 		status = metav1.ConditionTrue

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/indexes"
 )
 
-// resize makes the set of wanted indexes as large as it has to be. Indexes that stay keep their pods.
+// resize changes the set of desired indexes to the desired size. Remaining indexes keep their pods.
 func (d *decider) resize() {
 	if g := d.m.GivenBack; g != nil && (g.Wanted != d.Settings.Wanted || !d.Now.Before(g.Since.Add(d.Settings.SurplusRetry))) {
 		d.m.GivenBack = nil
@@ -20,19 +20,19 @@ func (d *decider) resize() {
 		d.requeueAt(g.Since.Add(d.Settings.SurplusRetry))
 	}
 	d.resizeTo(size)
-	if gone := d.giveBack(size); len(gone) > 0 {
-		d.m.Indexes = d.m.Indexes.Without(indexes.Of(gone...))
+	if removed := d.dropUnschedulable(size); len(removed) > 0 {
+		d.m.Indexes = d.m.Indexes.Without(indexes.Of(removed...))
 		d.resizeTo(len(d.m.Indexes))
 	}
 }
 
 func (d *decider) resizeTo(size int) {
 	if surplus := len(d.m.Indexes) - size; surplus > 0 {
-		d.m.Indexes = d.m.Indexes.Without(indexes.Of(d.ranked(d.m.Indexes)[:surplus]...))
+		d.m.Indexes = d.m.Indexes.Without(indexes.Of(d.removalOrder(d.m.Indexes)[:surplus]...))
 	}
 	for _, i := range d.candidates(size - len(d.m.Indexes)) {
 		d.m.Indexes = d.m.Indexes.With(i)
-		d.forgive(i)
+		d.ignoreTermination(i)
 	}
 	for i := range d.m.Workers {
 		if !d.m.Indexes.Has(i) {
@@ -42,29 +42,26 @@ func (d *decider) resizeTo(size int) {
 	d.m.Completed = d.m.Completed.Intersect(d.m.Indexes)
 }
 
-// ranked puts the workers that are given away first before those that are kept longest.
-func (d *decider) ranked(set []int) []int {
+// removalOrder returns the workers in the order in which they are removed. Of equal workers, the one with the highest index is first.
+func (d *decider) removalOrder(set []int) []int {
 	order := slices.Clone(set)
 	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(d.rank(a), d.rank(b)), byIndex(a, b))
+		return cmp.Or(cmp.Compare(d.value(a), d.value(b)), cmp.Compare(b, a))
 	})
 	return order
 }
 
-// byIndex: the highest goes first.
-func byIndex(a, b int) int { return cmp.Compare(b, a) }
-
-// rank of a worker that may have to go: those that were given up, then those that do not run, then those that are not ready, then those on
-// nodes that somebody is emptying, then the others. Worker 0, which may host the store, goes last of those that run. What has completed costs
-// nothing and counts for success.
-func (d *decider) rank(i int) int {
-	pod, there := d.Pods[i]
+// value returns how valuable a worker is when workers must be removed. From low to high: abandoned, not running, not ready, on a draining
+// node, running. Worker 0 may host the store and is the most valuable running worker. Completed workers use no resources and count for the
+// success policy, so they are removed last.
+func (d *decider) value(i int) int {
+	pod, found := d.Pods[i]
 	switch {
-	case d.m.Completed.Has(i) || (there && pod.Phase == Succeeded):
+	case d.m.Completed.Has(i) || (found && pod.Phase == Succeeded):
 		return 6
-	case d.dead(i):
+	case d.abandoned(i):
 		return 0
-	case !there || !pod.running():
+	case !found || !pod.running():
 		return 1
 	case i == 0:
 		return 5
@@ -76,22 +73,21 @@ func (d *decider) rank(i int) int {
 	return 4
 }
 
-// candidates are n indexes to be added: first those that have a pod, the best ones first, as after another controller; then the lowest that
-// are free. One whose pod of before is on its way out is as good as any: the names of workers do not wander when a job is scaled back and
-// forth.
+// candidates returns n indexes to add. Indexes with a pod, for example from the published controller, come first in order of their value.
+// Then come the lowest free indexes, including those whose previous pod is still terminating, so that repeated scaling reuses the same names.
 func (d *decider) candidates(n int) []int {
 	if n <= 0 {
 		return nil
 	}
-	var there []int
+	var existing []int
 	for _, i := range d.podIndexes() {
 		if !d.m.Indexes.Has(i) && !d.Pods[i].Terminating {
-			there = append(there, i)
+			existing = append(existing, i)
 		}
 	}
-	there = d.ranked(there)
-	slices.Reverse(there)
-	found := there[:min(n, len(there))]
+	existing = d.removalOrder(existing)
+	slices.Reverse(existing)
+	found := existing[:min(n, len(existing))]
 	for i := 0; len(found) < n; i++ {
 		if !d.m.Indexes.Has(i) && !slices.Contains(found, i) {
 			found = append(found, i)
@@ -100,44 +96,44 @@ func (d *decider) candidates(n int) []int {
 	return found
 }
 
-// forgive a pod that is on its way out because its index was not wanted.
-func (d *decider) forgive(i int) {
-	if pod, there := d.Pods[i]; there && pod.Terminating {
+// ignoreTermination prevents that a pod which is terminating because its index was removed is counted as disrupted.
+func (d *decider) ignoreTermination(i int) {
+	if pod, found := d.Pods[i]; found && pod.Terminating {
 		h := d.m.Workers[i]
 		h.LastPod, h.LastReason = pod.UID, ""
 		d.m.Workers[i] = h
 	}
 }
 
-// giveBack returns the workers beyond the minimum that have waited for a node for too long. Those that were given up are none of them, and do
-// not count for the minimum: they are kept for their logs, and would come back with their failures forgotten.
-func (d *decider) giveBack(size int) (gone []int) {
-	patience := d.Settings.SurplusPending
-	if patience == 0 || size <= d.Settings.Min {
+// dropUnschedulable returns the workers beyond the minimum that have been unschedulable for surplusPendingSeconds. Abandoned workers stay and
+// do not count toward the minimum: their pods are kept for their logs, and removing them would reset their failures.
+func (d *decider) dropUnschedulable(size int) (removed []int) {
+	timeout := d.Settings.SurplusPending
+	if timeout == 0 || size <= d.Settings.Min {
 		return nil
 	}
-	var waiting []int
+	var unschedulable []int
 	for _, i := range d.m.Indexes {
-		pod, there := d.Pods[i]
-		if !there || pod.Phase != Pending || pod.Bound || pod.Terminating {
+		pod, found := d.Pods[i]
+		if !found || pod.Phase != Pending || pod.Bound || pod.Terminating {
 			continue
 		}
-		if until := pod.Created.Add(patience); d.Now.Before(until) {
+		if until := pod.Created.Add(timeout); d.Now.Before(until) {
 			d.requeueAt(until)
 		} else {
-			waiting = append(waiting, i)
+			unschedulable = append(unschedulable, i)
 		}
 	}
-	smaller := max(d.Settings.Min+d.deadWorkers(), size-len(waiting))
+	smaller := max(d.Settings.Min+d.countAbandoned(), size-len(unschedulable))
 	if smaller < size {
-		gone = d.ranked(waiting)[:size-smaller]
+		removed = d.removalOrder(unschedulable)[:size-smaller]
 		d.m.GivenBack = &GivenBack{Replicas: smaller, Wanted: d.Settings.Wanted, Since: d.Now.Truncate(time.Microsecond)}
 		d.requeueAt(d.Now.Add(d.Settings.SurplusRetry))
 		d.event(Event{
 			Warning: true, Reason: EventGivenBack, Action: actionScale,
-			Note: fmt.Sprintf("%d workers have found no node for %s: %d are asked for instead of %d, and all again in %s",
-				len(waiting), patience, smaller, size, d.Settings.SurplusRetry),
+			Note: fmt.Sprintf("%d workers could not be scheduled for %s: continuing with %d workers instead of %d, retrying in %s",
+				len(unschedulable), timeout, smaller, size, d.Settings.SurplusRetry),
 		})
 	}
-	return gone
+	return removed
 }

@@ -128,7 +128,7 @@ func TestSurplusWorkersThatFindNoNodeAreGivenBack(t *testing.T) {
 	}
 	w.pass(10 * time.Minute).look()
 	w.look()
-	w.heard(t, "SurplusGivenBack: 2 workers have found no node for 10m0s: 3 are asked for instead of 5, and all again in 30m0s")
+	w.heard(t, "SurplusGivenBack: 2 workers could not be scheduled for 10m0s: continuing with 3 workers instead of 5, retrying in 30m0s")
 	if got := w.facts.Memory.Indexes.String(); got != "0-2" {
 		t.Errorf("indexes %s", got)
 	}

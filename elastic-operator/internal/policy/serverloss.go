@@ -6,17 +6,17 @@ import (
 )
 
 const (
-	// lossWindow is how long after the start of the rendezvous server the workers of before may end because they lost the one before it:
-	// agents read the store every few seconds, and give their processes 30 s to end.
+	// lossWindow is how long after the start of a new rendezvous server older workers may still fail because the previous server was lost.
+	// Agents read the store every few seconds, and give their processes 30 s to terminate.
 	lossWindow = time.Minute
-	// unseenLoss is how long before the start of the server a worker may have ended, and been counted, because of a loss that was not
+	// refundWindow is how long before the start of the new server a worker may have failed because of a server loss that had not been
 	// observed yet.
-	unseenLoss = 30 * time.Second
-	// reportLag is how long after its start, whose time has whole seconds, the kubelet may report a server.
+	refundWindow = 30 * time.Second
+	// reportLag is how long after its start the kubelet may report a server. Start times are in whole seconds.
 	reportLag = 5 * time.Second
 )
 
-// lostServer reports whether a worker that has failed may have done so because the rendezvous server was lost: torch's agents end then.
+// lostServer reports whether a failed worker may have failed because the rendezvous server was lost. Torch's agents exit in that case.
 func (d *decider) lostServer(pod Pod) bool {
 	server := d.Rendezvous
 	switch {
@@ -28,12 +28,12 @@ func (d *decider) lostServer(pod Pod) bool {
 	return pod.Began.Before(server.Started) && pod.Finished.Before(server.Started.Add(lossWindow))
 }
 
-// refund turns failures that were counted shortly before the rendezvous server started into disruptions: the kubelet reports the loss of the
-// server later than agents notice it.
+// refund converts failures that were counted shortly before the rendezvous server started into disruptions, because agents notice the loss
+// of a server before the kubelet reports it.
 func (d *decider) refund() {
 	for i, h := range d.m.Workers {
 		ago := d.Rendezvous.Started.Sub(h.LastTime)
-		if !d.Rendezvous.Managed || !strings.HasPrefix(h.LastReason, exitedWith) || ago < -reportLag || ago > unseenLoss || h.Failures == 0 {
+		if !d.Rendezvous.Managed || !strings.HasPrefix(h.LastReason, exitedWith) || ago < -reportLag || ago > refundWindow || h.Failures == 0 {
 			continue
 		}
 		h.Failures--

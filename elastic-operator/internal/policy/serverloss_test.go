@@ -49,7 +49,7 @@ func TestAFailureJustBeforeTheServerRestartedIsRefunded(t *testing.T) {
 	}{
 		"at once":                               {time.Second, 0},
 		"in the same second":                    {-time.Second, 0},
-		"much later":                            {unseenLoss + time.Second, 1},
+		"much later":                            {refundWindow + time.Second, 1},
 		"before, and the kubelet had told that": {-reportLag - time.Second, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,12 +72,12 @@ func TestAFailureJustBeforeTheServerRestartedIsRefunded(t *testing.T) {
 
 func TestAJobWhoseWorkersHaveNotMetIsNotRunning(t *testing.T) {
 	w := newWorld(2, 3, 3).play()
-	w.facts.Rendezvous = Rendezvous{Managed: true, Unmet: "nobody has met"}
+	w.facts.Rendezvous = Rendezvous{Managed: true, Incomplete: "nobody has met"}
 	w.look()
 	if c := w.condition(v1alpha1.JobRunning); c.Status != "False" || c.Reason != v1alpha1.ReasonNotMet || c.Message != "nobody has met" || w.last.State != v1alpha1.StatePending {
 		t.Errorf("%s, %+v", w.last.State, c)
 	}
-	w.facts.Rendezvous.Unmet = ""
+	w.facts.Rendezvous.Incomplete = ""
 	w.look()
 	w.want(t, "0,1,2", v1alpha1.StateRunning)
 }

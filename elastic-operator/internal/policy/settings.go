@@ -17,33 +17,31 @@ const (
 	defaultSurplusRetry   = 30 * time.Minute
 )
 
-// Settings is what a spec asks for, with all defaults filled in.
+// Settings contains the settings of a job with all defaults applied.
 type Settings struct {
 	Min, Max int
-	// Wanted number of workers, between Min and Max, and not more than a queue has granted.
-	Wanted  int
-	Restart v1alpha1.RestartPolicy
-	// Permanent exit codes.
-	Permanent []int32
-	// Backoff is the budget of each worker for failures of its program; nil: without limit.
+	// Wanted is the desired number of workers, between Min and Max, and at most the number that Kueue has admitted.
+	Wanted    int
+	Restart   v1alpha1.RestartPolicy
+	Permanent []int32 // exit codes
+	// Backoff is each worker's budget for failures of its program. nil means no limit.
 	Backoff *restart.Budget
-	// Disruptions is the budget of each worker for evictions and the like; nil: without limit.
-	Disruptions *restart.Budget
-	Success     v1alpha1.SuccessPolicy
-	Clean       v1alpha1.CleanPodPolicy
-	TTL         *time.Duration
-	Deadline    *time.Duration
-	Settle      time.Duration
-	LostNode    time.Duration
-	// SurplusPending 0: never.
-	SurplusPending time.Duration
+	// Disruptions is each worker's budget for disruptions. nil means no limit.
+	Disruptions    *restart.Budget
+	Success        v1alpha1.SuccessPolicy
+	Clean          v1alpha1.CleanPodPolicy
+	TTL            *time.Duration
+	Deadline       *time.Duration
+	Settle         time.Duration
+	LostNode       time.Duration
+	SurplusPending time.Duration // 0 means never
 	SurplusRetry   time.Duration
 	Suspend        bool
-	// Queue that has not granted anything: the job is suspended, whoever says so first.
+	// Queue is the queue in which the job waits for admission. It is empty if the job has no queue or is admitted.
 	Queue string
 }
 
-// Read a job. Objects that are older than the validation may hold anything, so all is brought within its bounds.
+// Read returns the settings of a job. It enforces all bounds, because objects created before the CRD's validation rules may violate them.
 func Read(job *v1alpha1.ElasticJob) Settings {
 	spec := &job.Spec
 	run := RunPolicyOf(spec)
@@ -51,7 +49,7 @@ func Read(job *v1alpha1.ElasticJob) Settings {
 		Restart:   spec.ReplicaSpecs.Worker.RestartPolicy,
 		Permanent: spec.ReplicaSpecs.Worker.PermanentExitCodes,
 		Success:   ptr.Deref(spec.SuccessPolicy, v1alpha1.SuccessPolicy{Type: v1alpha1.SuccessAll}),
-		Clean:     ptr.Deref(run.CleanPodPolicy, cleanByDefault(job)),
+		Clean:     ptr.Deref(run.CleanPodPolicy, defaultCleanPolicy(job)),
 		Suspend:   spec.Suspend,
 	}
 	if queue := job.Labels[v1alpha1.QueueLabel]; queue != "" && spec.GrantedReplicas == nil {
@@ -62,11 +60,11 @@ func Read(job *v1alpha1.ElasticJob) Settings {
 	}
 	s.readSize(spec)
 	s.readBudgets(spec, run)
-	s.readClocks(spec, run)
+	s.readTimes(spec, run)
 	return s
 }
 
-// RunPolicyOf is the run policy of a spec: what is at the top level, then what is in runPolicy, then what is in RunPolicy.
+// RunPolicyOf merges the run policies of a spec. Fields at the top level take precedence over runPolicy, and those over RunPolicy.
 func RunPolicyOf(spec *v1alpha1.ElasticJobSpec) v1alpha1.RunPolicy {
 	run := spec.RunPolicy
 	for _, other := range []*v1alpha1.RunPolicy{spec.NestedRunPolicy, spec.LegacyRunPolicy} {
@@ -87,7 +85,7 @@ func fill[T any](target **T, value *T) {
 	}
 }
 
-// Replicas is the number of workers that a spec asks for, as its documentation says.
+// Replicas returns the number of replicas in a spec, or its default.
 func Replicas(spec *v1alpha1.ElasticJobSpec) int32 {
 	for _, n := range []*int32{spec.ReplicaSpecs.Worker.Replicas, spec.MaxReplicas, spec.MinReplicas} {
 		if n != nil {
@@ -119,7 +117,7 @@ func (s *Settings) readBudgets(spec *v1alpha1.ElasticJobSpec, run v1alpha1.RunPo
 	}
 }
 
-func (s *Settings) readClocks(spec *v1alpha1.ElasticJobSpec, run v1alpha1.RunPolicy) {
+func (s *Settings) readTimes(spec *v1alpha1.ElasticJobSpec, run v1alpha1.RunPolicy) {
 	p := ptr.Deref(spec.ElasticPolicy, v1alpha1.ElasticPolicy{})
 	s.Settle = seconds(p.SettleSeconds, defaultSettle)
 	s.LostNode = seconds(p.LostNodeSeconds, defaultLostNode)
@@ -140,7 +138,7 @@ func seconds(n *int32, absent time.Duration) time.Duration {
 	return time.Duration(*n) * time.Second
 }
 
-func cleanByDefault(job *v1alpha1.ElasticJob) v1alpha1.CleanPodPolicy {
+func defaultCleanPolicy(job *v1alpha1.ElasticJob) v1alpha1.CleanPodPolicy {
 	if job.Labels[v1alpha1.QueueLabel] != "" {
 		return v1alpha1.CleanRunning
 	}

@@ -79,7 +79,7 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestAMemoryThatCannotBeReadIsEmpty(t *testing.T) {
-	m, err := Recall(&v1alpha1.ElasticJobStatus{Indexes: "0-2,x", CompletedIndexes: "1"})
+	m, err := ReadMemory(&v1alpha1.ElasticJobStatus{Indexes: "0-2,x", CompletedIndexes: "1"})
 	if err == nil || len(m.Indexes) != 0 || !m.Completed.Has(1) {
 		t.Errorf("%+v %v", m, err)
 	}
