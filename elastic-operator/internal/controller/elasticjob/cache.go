@@ -14,26 +14,26 @@ import (
 )
 
 const (
-	// ownerIndex finds pods and services by the UID of their ElasticJob.
+	// ownerIndex indexes pods and services by the UID of their ElasticJob.
 	ownerIndex = "holdfast.owner"
-	// nodeIndex finds pods by their node.
+	// nodeIndex indexes pods by their node.
 	nodeIndex = "holdfast.node"
 )
 
-// CacheOptions keep of the cluster's pods and services only those of ElasticJobs, and of these and of the nodes only the fields that the policy reads.
+// CacheOptions limits the cache to the pods and services of ElasticJobs, and all objects to the fields that the controller reads.
 func CacheOptions() cache.Options {
-	ours := labels.SelectorFromSet(labels.Set{v1alpha1.GroupNameLabel: v1alpha1.GroupName})
+	ofElasticJobs := labels.SelectorFromSet(labels.Set{v1alpha1.GroupNameLabel: v1alpha1.GroupName})
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Pod{}:     {Label: ours, Transform: stripPod},
-			&corev1.Service{}: {Label: ours, Transform: stripService},
+			&corev1.Pod{}:     {Label: ofElasticJobs, Transform: stripPod},
+			&corev1.Service{}: {Label: ofElasticJobs, Transform: stripService},
 			&corev1.Node{}:    {Transform: stripNode},
 		},
 	}
 }
 
-// AddIndexes adds the indexes that the reconciler reads by.
+// AddIndexes adds the cache indexes that the reconciler needs.
 func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	byOwner := func(o client.Object) []string {
 		if uid := owner(o); uid != "" {
@@ -59,7 +59,7 @@ func stripPod(o any) (any, error) {
 	if !ok {
 		return o, nil
 	}
-	pod := &corev1.Pod{TypeMeta: full.TypeMeta, ObjectMeta: *bare(&full.ObjectMeta)}
+	pod := &corev1.Pod{TypeMeta: full.TypeMeta, ObjectMeta: *stripMeta(&full.ObjectMeta)}
 	pod.Spec.NodeName, pod.Spec.Tolerations = full.Spec.NodeName, full.Spec.Tolerations
 	isServer := full.Labels[v1alpha1.ReplicaTypeLabel] == v1alpha1.ReplicaTypeRendezvous
 	if isServer {
@@ -69,10 +69,10 @@ func stripPod(o any) (any, error) {
 	}
 	pod.Status = corev1.PodStatus{
 		Phase: full.Status.Phase, Reason: full.Status.Reason, PodIP: full.Status.PodIP,
-		ContainerStatuses:     onlyState(full.Status.ContainerStatuses, isServer),
-		InitContainerStatuses: onlyState(full.Status.InitContainerStatuses, isServer),
+		ContainerStatuses:     stripStatuses(full.Status.ContainerStatuses, isServer),
+		InitContainerStatuses: stripStatuses(full.Status.InitContainerStatuses, isServer),
 	}
-	if full.Status.Phase == corev1.PodFailed { // it says whose fault an eviction was
+	if full.Status.Phase == corev1.PodFailed { // it shows why a pod was evicted
 		pod.Status.Message = full.Status.Message
 	}
 	for _, c := range full.Status.Conditions {
@@ -83,17 +83,17 @@ func stripPod(o any) (any, error) {
 	return pod, nil
 }
 
-func bare(m *metav1.ObjectMeta) *metav1.ObjectMeta {
+func stripMeta(m *metav1.ObjectMeta) *metav1.ObjectMeta {
 	kept := *m
 	kept.ManagedFields, kept.Annotations = nil, nil
-	if of, supervised := m.Annotations[epoch.Annotation]; supervised {
-		kept.Annotations = map[string]string{epoch.Annotation: of}
+	if value, supervised := m.Annotations[epoch.Annotation]; supervised {
+		kept.Annotations = map[string]string{epoch.Annotation: value}
 	}
 	return &kept
 }
 
-// onlyState keeps how containers ended and how often they restarted, and of the rendezvous server also since when it runs.
-func onlyState(statuses []corev1.ContainerStatus, isServer bool) []corev1.ContainerStatus {
+// stripStatuses keeps how containers terminated and how often they restarted, and for the rendezvous server also when it started.
+func stripStatuses(statuses []corev1.ContainerStatus, isServer bool) []corev1.ContainerStatus {
 	var kept []corev1.ContainerStatus
 	for _, s := range statuses {
 		k := corev1.ContainerStatus{Name: s.Name, RestartCount: s.RestartCount}
@@ -115,7 +115,7 @@ func stripService(o any) (any, error) {
 	if !ok {
 		return o, nil
 	}
-	return &corev1.Service{TypeMeta: full.TypeMeta, ObjectMeta: *bare(&full.ObjectMeta)}, nil
+	return &corev1.Service{TypeMeta: full.TypeMeta, ObjectMeta: *stripMeta(&full.ObjectMeta)}, nil
 }
 
 func stripNode(o any) (any, error) {
@@ -123,7 +123,7 @@ func stripNode(o any) (any, error) {
 	if !ok {
 		return o, nil
 	}
-	node := &corev1.Node{TypeMeta: full.TypeMeta, ObjectMeta: *bare(&full.ObjectMeta)}
+	node := &corev1.Node{TypeMeta: full.TypeMeta, ObjectMeta: *stripMeta(&full.ObjectMeta)}
 	node.Spec.Unschedulable, node.Spec.Taints = full.Spec.Unschedulable, full.Spec.Taints
 	for _, c := range full.Status.Conditions {
 		if c.Type == corev1.NodeReady {

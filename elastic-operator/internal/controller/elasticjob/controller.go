@@ -1,3 +1,5 @@
+// Package elasticjob reconciles ElasticJobs: it observes the pods and services of a job, decides with package policy, writes the decision to
+// the status, and carries it out.
 package elasticjob
 
 import (
@@ -29,41 +31,39 @@ import (
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Name of the controller, in logs, metrics and as the reporter of events: that of the published one. Kueue's framework has its own
-// controller for the kind, which is called elasticjob.
+// Name is the name of the controller in logs, metrics and events, as in the published controller. The Kueue framework has another controller
+// for the kind, which it calls elasticjob.
 const Name = "elastic-job-controller"
 
-// Options of a Reconciler.
+// Options configures a Reconciler.
 type Options struct {
 	// Client reads from the cache and writes.
 	Client client.Client
-	// Live reads from the API server. It confirms what must not rest on a stale cache.
-	Live client.Reader
-	// Recorder of events.
+	// Live reads from the API server, for decisions that must not depend on a stale cache.
+	Live     client.Reader
 	Recorder events.EventRecorder
-	// Metrics that the reconciler counts.
-	Metrics *Metrics
-	// Clock for all periods.
+	Metrics  *Metrics
+	// Clock measures all periods.
 	Clock clock.PassiveClock
-	// RendezvousImage of the managed rendezvous server; empty: there is none.
+	// RendezvousImage is the image of the managed rendezvous server. If it is empty, there is no managed rendezvous.
 	RendezvousImage string
-	// Agents of jobs that ask for restarts in place.
+	// Agents configures in-place restarts.
 	Agents plan.Agents
-	// Rendezvous asks a server what it knows. nil: it is not asked.
+	// Rendezvous reads the status of a rendezvous server. If it is nil, the status is not read.
 	Rendezvous RendezvousReader
 }
 
-// Reconciler makes the world follow ElasticJobs.
+// Reconciler reconciles ElasticJobs.
 type Reconciler struct {
 	Options
 
-	expected *expectations
-	asked    *intervals
+	expectations *expectations
+	requests     *intervals // for the status of rendezvous servers
 }
 
-// New makes a Reconciler.
+// New returns a Reconciler.
 func New(o Options) *Reconciler {
-	return &Reconciler{Options: o, expected: newExpectations(o.Clock), asked: newIntervals(o.Clock)}
+	return &Reconciler{Options: o, expectations: newExpectations(o.Clock), requests: newIntervals(o.Clock)}
 }
 
 // Register adds the controller to a manager.
@@ -75,21 +75,22 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 		Watches(&corev1.Service{}, serviceEvents()).
 		WatchesRawSource(source.Kind(mgr.GetCache(), &corev1.Node{}, r.nodeEvents())).
 		WatchesRawSource(source.Kind(mgr.GetCache(), &v1alpha1.ElasticJob{}, r.jobEvents())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: retries()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: rateLimiter()}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }
 
-// longestRetry after an error: a pod that the API server refuses must not hold up the clocks of its job, which are not set after an error.
-const longestRetry = 15 * time.Second
+// maxRetryDelay is the longest delay after an error. It is short because deadlines of the job are not scheduled after an error, for example
+// while the API server rejects a pod.
+const maxRetryDelay = 15 * time.Second
 
-func retries() workqueue.TypedRateLimiter[reconcile.Request] {
-	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, longestRetry)
+func rateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, maxRetryDelay)
 }
 
-// staleRetry bounds the wait for the cache to catch up. The event of the change comes sooner as a rule.
+// staleRetry is the retry delay when the cache is stale. The watch event usually arrives earlier.
 const staleRetry = 200 * time.Millisecond
 
-// Reconcile observes one job, decides, writes the decision to its status, and acts on it.
+// Reconcile observes a job, decides what to do, writes the decision to its status, and carries it out.
 func (r *Reconciler) Reconcile(ctx context.Context, job *v1alpha1.ElasticJob) (ctrl.Result, error) {
 	if managedElsewhere(job) {
 		return ctrl.Result{}, nil
@@ -101,11 +102,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, job *v1alpha1.ElasticJob) (c
 	r.observeRendezvous(ctx, s)
 	d := policy.Decide(&s.facts)
 	if !d.Rendezvous {
-		s.forgetRendezvous()
+		s.clearRendezvous()
 	}
 	written, err := r.writeStatus(ctx, s, d)
 	if err != nil {
-		return again(err)
+		return retry(err)
 	}
 	if s.facts.Deleted {
 		return ctrl.Result{}, nil
@@ -116,25 +117,25 @@ func (r *Reconciler) Reconcile(ctx context.Context, job *v1alpha1.ElasticJob) (c
 		}
 	}
 	if written {
-		r.followUp(s, d)
+		r.report(s, d)
 	}
-	if err := r.mark(ctx, s, d); err != nil {
-		return again(err)
+	if err := r.annotate(ctx, s, d); err != nil {
+		return retry(err)
 	}
 	if err := r.act(ctx, s, d); err != nil {
-		return again(err)
+		return retry(err)
 	}
-	return ctrl.Result{RequeueAfter: soonest(d.After, s.askAgain)}, nil
+	return ctrl.Result{RequeueAfter: soonest(d.After, s.requestAfter)}, nil
 }
 
-// managedElsewhere: another controller, such as that of MultiKueue, answers for the job.
+// managedElsewhere reports whether another controller manages the job, such as MultiKueue.
 func managedElsewhere(job *v1alpha1.ElasticJob) bool {
 	return ptr.Deref(job.Spec.ManagedBy, v1alpha1.ControllerName) != v1alpha1.ControllerName
 }
 
 func acts(d *policy.Decision) bool { return len(d.Create)+len(d.Delete) > 0 || d.RemoveJob }
 
-// act does what was decided. All of it can be done again.
+// act carries out the decision. Every step is idempotent.
 func (r *Reconciler) act(ctx context.Context, s *scope, d *policy.Decision) error {
 	if d.RemoveJob {
 		return r.removeJob(ctx, s.job)
@@ -147,6 +148,7 @@ func (r *Reconciler) act(ctx context.Context, s *scope, d *policy.Decision) erro
 	)
 }
 
+// soonest returns the shorter delay. 0 means no delay.
 func soonest(a, b time.Duration) time.Duration {
 	if a == 0 || (b != 0 && b < a) {
 		return b
@@ -154,8 +156,8 @@ func soonest(a, b time.Duration) time.Duration {
 	return a
 }
 
-// again requeues after a conflict.
-func again(err error) (ctrl.Result, error) {
+// retry requeues after a conflict, and ignores that the job was deleted.
+func retry(err error) (ctrl.Result, error) {
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: staleRetry}, nil
 	}

@@ -1,6 +1,8 @@
 package elasticjob
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -9,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/policy"
 )
 
-// Reasons of events about pods and services: the published ones.
+// Reasons of events about pods and services, as in the published controller, and actions.
 const (
 	reasonCreatedPod          = "SuccessfulCreatePod"
 	reasonDeletedPod          = "SuccessfulDeletePod"
@@ -25,47 +27,42 @@ const (
 	actionDelete = "Delete"
 	actionRead   = "ReadTemplate"
 
-	// maxNote is what the events API accepts; a longer note loses the whole event.
+	// maxNote is the maximum length of a note. The API server rejects events with longer notes.
 	maxNote = 1024
 )
 
-// tell of something that was done to an object. Naming the object keeps events of different ones apart: otherwise they are counted as one.
-func (r *Reconciler) tell(job *v1alpha1.ElasticJob, about runtime.Object, reason, action, note string, args ...any) {
-	r.Recorder.Eventf(job, about, corev1.EventTypeNormal, reason, action, note, args...)
+// normal emits an event about a related object. Without the related object, events about different objects would be merged into a series.
+func (r *Reconciler) normal(job *v1alpha1.ElasticJob, related runtime.Object, reason, action, note string) {
+	r.Recorder.Eventf(job, related, corev1.EventTypeNormal, reason, action, "%s", truncate(note))
 }
 
-func (r *Reconciler) warn(job *v1alpha1.ElasticJob, reason, action, note string, args ...any) {
-	for i, arg := range args {
-		if err, is := arg.(error); is {
-			args[i] = cut(err.Error(), maxNote-200)
-		}
-	}
-	r.Recorder.Eventf(job, nil, corev1.EventTypeWarning, reason, action, note, args...)
+func (r *Reconciler) warn(job *v1alpha1.ElasticJob, reason, action, note string) {
+	r.Recorder.Eventf(job, nil, corev1.EventTypeWarning, reason, action, "%s", truncate(note))
 }
 
-// followUp is what comes after the status was written: it was written onto a version that did not have it, so each thing is said and counted
-// once.
-func (r *Reconciler) followUp(s *scope, d *policy.Decision) {
+// report emits events and counts metrics after the status was written. The status was written to the observed version of the job, so
+// nothing is reported twice.
+func (r *Reconciler) report(s *scope, d *policy.Decision) {
 	if s.facts.Memory.Started.IsZero() && s.job.Spec.ReplicaSpecs.Worker.Template.Spec.RestartPolicy != "" && !d.Memory.Started.IsZero() {
-		r.warn(s.job, reasonRestartPolicy, actionRead, "The restartPolicy of the pod template has no effect: that of replicaSpecs.Worker holds")
+		r.warn(s.job, reasonRestartPolicy, actionRead, "The restartPolicy of the pod template is ignored: set replicaSpecs.Worker.restartPolicy")
 	}
 	for _, e := range d.Events {
 		kind := corev1.EventTypeNormal
 		if e.Warning {
 			kind = corev1.EventTypeWarning
 		}
-		var about runtime.Object
+		var related runtime.Object
 		if e.Pod != "" {
-			about = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.job.Namespace, Name: e.Pod}}
+			related = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.job.Namespace, Name: e.Pod}}
 		}
-		r.Recorder.Eventf(s.job, about, kind, e.Reason, e.Action, "%s", cut(e.Note, maxNote))
+		r.Recorder.Eventf(s.job, related, kind, e.Reason, e.Action, "%s", truncate(e.Note))
 	}
 	r.Metrics.count(s, d)
 }
 
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
+func truncate(note string) string {
+	if len(note) <= maxNote {
+		return note
 	}
-	return s[:n]
+	return strings.ToValidUTF8(note[:maxNote], "")
 }

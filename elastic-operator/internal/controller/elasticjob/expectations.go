@@ -11,36 +11,35 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/policy"
 )
 
-// believed is how long an expectation holds that the cache does not confirm. Names and UIDs keep a wrong one from doing harm: it only costs
-// calls.
-const believed = 30 * time.Second
+// expectationTimeout is how long an expectation lasts without confirmation by the cache. A wrong expectation is harmless, because names and
+// UIDs prevent duplicates. It only causes additional API calls.
+const expectationTimeout = 30 * time.Second
 
-// expectations are what was done and may not be in the cache yet.
+// expectations records API calls whose results may not be in the cache yet.
 type expectations struct {
 	mu    sync.Mutex
 	clock clock.PassiveClock
-	jobs  map[types.UID]*done
+	jobs  map[types.UID]*jobExpectations
 }
 
-// done for one job.
-type done struct {
-	created  map[int]created
-	deleted  map[types.UID]time.Time
-	services map[int]time.Time
+type jobExpectations struct {
+	created  map[int]createdPod      // by index
+	deleted  map[types.UID]time.Time // by UID of the pod
+	services map[int]time.Time       // by index
 }
 
-type created struct {
+type createdPod struct {
 	uid types.UID
 	at  time.Time
 }
 
 func newExpectations(c clock.PassiveClock) *expectations {
-	return &expectations{clock: c, jobs: map[types.UID]*done{}}
+	return &expectations{clock: c, jobs: map[types.UID]*jobExpectations{}}
 }
 
-func (e *expectations) of(job types.UID) *done {
+func (e *expectations) of(job types.UID) *jobExpectations {
 	if e.jobs[job] == nil {
-		e.jobs[job] = &done{map[int]created{}, map[types.UID]time.Time{}, map[int]time.Time{}}
+		e.jobs[job] = &jobExpectations{map[int]createdPod{}, map[types.UID]time.Time{}, map[int]time.Time{}}
 	}
 	return e.jobs[job]
 }
@@ -48,7 +47,7 @@ func (e *expectations) of(job types.UID) *done {
 func (e *expectations) podCreated(job types.UID, index int, uid types.UID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.of(job).created[index] = created{uid, e.clock.Now()}
+	e.of(job).created[index] = createdPod{uid, e.clock.Now()}
 }
 
 func (e *expectations) podDeleted(job, uid types.UID) {
@@ -69,7 +68,7 @@ func (e *expectations) forget(job types.UID) {
 	delete(e.jobs, job)
 }
 
-// apply adds to what was observed what is known to have been done, and drops what the cache shows, or should have shown by now.
+// apply adds the expected pods, deletions and services to the observed state, and drops expectations that are confirmed or have expired.
 func (e *expectations) apply(s *scope) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -79,50 +78,49 @@ func (e *expectations) apply(s *scope) {
 	}
 	now := e.clock.Now()
 	for index, c := range known.created {
-		pod, there := s.facts.Pods[index]
-		_, gone := known.deleted[c.uid]
+		pod, found := s.facts.Pods[index]
 		switch {
-		case there && pod.UID == c.uid, gone, now.Sub(c.at) > believed:
+		case found && pod.UID == c.uid, known.isDeleted(c.uid), now.Sub(c.at) > expectationTimeout:
 			delete(known.created, index)
-		case !there || known.deletedSoon(pod.UID):
+		case !found || known.isDeleted(pod.UID):
 			s.facts.Pods[index] = policy.Pod{UID: c.uid, Created: c.at}
 		default:
-			delete(known.created, index) // another one took its place
+			delete(known.created, index) // another pod has replaced it
 		}
 	}
 	known.applyDeletions(s, now)
 	for index, at := range known.services {
 		switch {
-		case s.services[index] != nil, now.Sub(at) > believed:
+		case s.services[index] != nil, now.Sub(at) > expectationTimeout:
 			delete(known.services, index)
 		default:
-			s.services[index] = &corev1.Service{} // there, and nothing else about it matters
+			s.services[index] = &corev1.Service{}
 		}
 	}
 }
 
-func (d *done) deletedSoon(uid types.UID) bool {
-	_, deleted := d.deleted[uid]
+func (j *jobExpectations) isDeleted(uid types.UID) bool {
+	_, deleted := j.deleted[uid]
 	return deleted
 }
 
-func (d *done) applyDeletions(s *scope, now time.Time) {
-	there := map[types.UID]bool{}
+func (j *jobExpectations) applyDeletions(s *scope, now time.Time) {
+	cached := map[types.UID]bool{}
 	for index, pod := range s.facts.Pods {
-		if _, deleted := d.deleted[pod.UID]; deleted {
-			there[pod.UID] = true
+		if j.isDeleted(pod.UID) {
+			cached[pod.UID] = true
 			pod.Terminating = true
 			s.facts.Pods[index] = pod
 		}
 	}
-	for uid, at := range d.deleted {
-		if (!there[uid] && now.Sub(at) > time.Second) || now.Sub(at) > believed {
-			delete(d.deleted, uid)
+	for uid, at := range j.deleted {
+		if (!cached[uid] && now.Sub(at) > time.Second) || now.Sub(at) > expectationTimeout {
+			delete(j.deleted, uid)
 		}
 	}
 }
 
-// intervals tell when something was last done for a job.
+// intervals limits how often something is done for each job.
 type intervals struct {
 	mu    sync.Mutex
 	clock clock.PassiveClock
@@ -133,7 +131,7 @@ func newIntervals(c clock.PassiveClock) *intervals {
 	return &intervals{clock: c, last: map[types.UID]time.Time{}}
 }
 
-// due returns 0, and notes that it is done now, if the last time is long enough ago; otherwise how long to wait.
+// due returns how long to wait until the interval since the last time has passed. If it returns 0, now becomes the last time.
 func (i *intervals) due(job types.UID, every time.Duration) time.Duration {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -145,7 +143,7 @@ func (i *intervals) due(job types.UID, every time.Duration) time.Duration {
 	return 0
 }
 
-// postpone what was due by so much.
+// postpone delays the next time by a duration in addition to the interval.
 func (i *intervals) postpone(job types.UID, by time.Duration) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

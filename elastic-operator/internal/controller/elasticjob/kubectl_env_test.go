@@ -97,7 +97,7 @@ func TestARestartPolicyInTheTemplateIsTold(t *testing.T) {
 	w.create(MakeElasticJob("b").Obj())
 	w.reaches("a", v1alpha1.StateRunning, 2)
 	w.reaches("b", v1alpha1.StateRunning, 2)
-	w.heard("Warning SettedPodTemplateRestartPolicy: The restartPolicy of the pod template has no effect: that of replicaSpecs.Worker holds")
+	w.heard("Warning SettedPodTemplateRestartPolicy: The restartPolicy of the pod template is ignored: set replicaSpecs.Worker.restartPolicy")
 	w.change("a", func(s *v1alpha1.ElasticJobSpec) { *s.ReplicaSpecs.Worker.Replicas = 3 })
 	w.reaches("a", v1alpha1.StateRunning, 3)
 	if n := w.times("SettedPodTemplateRestartPolicy"); n != 1 {

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// Metrics of the controller. No label names an object.
+// Metrics contains the metrics of the controller.
 type Metrics struct {
 	created  prometheus.Counter
 	ended    *prometheus.CounterVec
@@ -17,7 +17,7 @@ type Metrics struct {
 	givenUp  prometheus.Counter
 }
 
-// NewMetrics makes the metrics and registers them.
+// NewMetrics creates and registers the metrics.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		created:  meter.Counter(series.ElasticPodsCreated),
@@ -31,7 +31,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return m
 }
 
-// count what was written down.
+// count counts the decision. The caller has written it to the status.
 func (m *Metrics) count(s *scope, d *policy.Decision) {
 	for _, cause := range d.Faults {
 		m.ended.WithLabelValues(string(cause)).Inc()

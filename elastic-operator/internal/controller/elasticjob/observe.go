@@ -18,11 +18,28 @@ import (
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
-// observe does all reads of a reconcile but the one that asks the rendezvous server.
+// scope is the observed state of one reconcile. observe fills it. Pods and services are shared with the cache and must not be changed.
+type scope struct {
+	job   *v1alpha1.ElasticJob
+	facts policy.Facts
+	// pods and services contain those of the workers by index.
+	pods     map[int]*corev1.Pod
+	services map[int]*corev1.Service
+	// server is the pod of the managed rendezvous server, and serverLost means that its node is lost.
+	server        *corev1.Pod
+	serverLost    bool
+	serverService *corev1.Service
+	// rendezvous is the next status.rendezvous.
+	rendezvous *v1alpha1.RendezvousStatus
+	// requestAfter is when to request the status of the server again. 0 means never.
+	requestAfter time.Duration
+}
+
+// observe does all reads of a reconcile except for the status of the rendezvous server.
 func (r *Reconciler) observe(ctx context.Context, job *v1alpha1.ElasticJob) (*scope, error) {
-	memory, err := policy.Recall(&job.Status)
+	memory, err := policy.ReadMemory(&job.Status)
 	if err != nil {
-		log.FromContext(ctx).Error(err, "The status cannot be read; what it says is taken as not said")
+		log.FromContext(ctx).Error(err, "Invalid status, ignoring the invalid fields")
 	}
 	s := &scope{job: job, facts: policy.Facts{
 		Now: r.Clock.Now(), Namespace: job.Namespace, Name: job.Name, Settings: policy.Read(job), Pods: map[int]policy.Pod{}, Memory: memory,
@@ -38,19 +55,19 @@ func (r *Reconciler) observe(ctx context.Context, job *v1alpha1.ElasticJob) (*sc
 	if err := r.observeServices(ctx, s); err != nil {
 		return nil, err
 	}
-	r.expected.apply(s)
+	r.expectations.apply(s)
 	return s, nil
 }
 
-// observeInPlace reads the job's request for restarts in place and the report of its group. A roster that cannot be read is written again.
+// observeInPlace reads the in-place restart settings of the job and the report of its group. An invalid roster is written again.
 func (r *Reconciler) observeInPlace(ctx context.Context, job *v1alpha1.ElasticJob) policy.InPlace {
 	var p policy.InPlace
 	var err error
 	if p.Timeout, err = r.Agents.Timeout(job); err != nil {
-		p.Problem = "restarts in place are not possible: " + err.Error()
+		p.Problem = "in-place restarts are not possible: " + err.Error()
 	}
 	if p.Roster, err = roster.Of(job.Annotations); err != nil {
-		log.FromContext(ctx).Error(err, "Roster unreadable, writing it again")
+		log.FromContext(ctx).Error(err, "Invalid roster, writing it again")
 	}
 	p.Report = roster.ReportOf(job.Annotations)
 	return p
@@ -75,12 +92,12 @@ func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
 		if err != nil {
 			return err
 		}
-		seen := policy.Observe(pod, node, s.facts.Settings.LostNode, s.facts.Now)
+		observed := policy.Observe(pod, node, s.facts.Settings.LostNode, s.facts.Now)
 		if isServer {
-			s.server, s.serverLost = pod, seen.Node == policy.NodeLost
+			s.server, s.serverLost = pod, observed.Node == policy.NodeLost
 			continue
 		}
-		s.pods[index], s.facts.Pods[index] = pod, seen
+		s.pods[index], s.facts.Pods[index] = pod, observed
 	}
 	return nil
 }
@@ -103,8 +120,8 @@ func (r *Reconciler) observeServices(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// nodeReader reads each node once in a reconcile. One that seems to be lost is read live: its workers will be replaced while they may run on,
-// and a cache that has just begun, or has stopped, is no reason for that.
+// nodeReader reads each node once per reconcile. Before a node is considered lost it is read live, because its workers may still be running
+// when they are replaced, and the cache may be incomplete or stale.
 type nodeReader struct {
 	*Reconciler
 	known map[string]*corev1.Node
@@ -128,7 +145,7 @@ func (n nodeReader) get(ctx context.Context, name string, lostAfter time.Duratio
 	return node, nil
 }
 
-// readNode returns nil if there is none.
+// readNode returns nil if the node does not exist.
 func readNode(ctx context.Context, reader client.Reader, name string) (*corev1.Node, error) {
 	node := &corev1.Node{}
 	err := reader.Get(ctx, client.ObjectKey{Name: name}, node)
@@ -141,7 +158,7 @@ func readNode(ctx context.Context, reader client.Reader, name string) (*corev1.N
 	return node, nil
 }
 
-// isCurrent reports whether the job is as it was observed. What was decided for an earlier state of it must not hit what came after.
+// isCurrent reports whether the observed version of the job is the latest one. A decision about an older version must not be carried out.
 func (r *Reconciler) isCurrent(ctx context.Context, job *v1alpha1.ElasticJob) (bool, error) {
 	live := &metav1.PartialObjectMetadata{}
 	live.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
@@ -155,7 +172,7 @@ func (r *Reconciler) isCurrent(ctx context.Context, job *v1alpha1.ElasticJob) (b
 	return live.UID == job.UID && live.ResourceVersion == job.ResourceVersion, nil
 }
 
-// owner is the UID of the ElasticJob that controls an object; empty if there is none.
+// owner returns the UID of the ElasticJob that controls an object, or an empty string.
 func owner(o metav1.Object) types.UID {
 	ref := metav1.GetControllerOfNoCopy(o)
 	if ref == nil || ref.Kind != v1alpha1.Kind || ref.APIVersion != v1alpha1.GroupVersion.String() {

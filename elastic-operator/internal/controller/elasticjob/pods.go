@@ -18,18 +18,18 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/policy"
 )
 
-// atOnce is how many calls are made for one job at a time.
-const atOnce = 16
+// maxParallel limits the concurrent API calls for one job.
+const maxParallel = 16
 
-// inParallel calls do for each item. One that fails keeps no other from being done, or the same pod would hold up the rest in every reconcile.
-// When atOnce of them have failed the reason is a larger one, and the rest is left for the next reconcile. The first error is returned.
+// inParallel calls do for each item and returns the first error. It continues after errors, so one item that always fails does not block
+// the others. After maxParallel errors it stops, because the API server is probably unavailable.
 func inParallel[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
 	var group errgroup.Group
 	var failed atomic.Int32
-	group.SetLimit(atOnce)
+	group.SetLimit(maxParallel)
 	for _, item := range items {
 		group.Go(func() error {
-			if failed.Load() >= atOnce {
+			if failed.Load() >= maxParallel {
 				return nil
 			}
 			err := do(ctx, item)
@@ -43,16 +43,16 @@ func inParallel[T any](ctx context.Context, items []T, do func(context.Context, 
 }
 
 func (r *Reconciler) deletePods(ctx context.Context, s *scope, d *policy.Decision) error {
-	return inParallel(ctx, d.Delete, func(ctx context.Context, gone policy.Deletion) error {
-		pod := s.pods[gone.Index]
-		if pod == nil || pod.UID != gone.UID {
-			return nil // it was created a moment ago; the cache will show it
+	return inParallel(ctx, d.Delete, func(ctx context.Context, deletion policy.Deletion) error {
+		pod := s.pods[deletion.Index]
+		if pod == nil || pod.UID != deletion.UID {
+			return nil // it was just created and is not in the cache yet
 		}
-		return r.deletePod(ctx, s.job, pod, gone.Force)
+		return r.deletePod(ctx, s.job, pod, deletion.Force)
 	})
 }
 
-// deletePod deletes exactly this pod.
+// deletePod deletes the pod with this UID.
 func (r *Reconciler) deletePod(ctx context.Context, job *v1alpha1.ElasticJob, pod *corev1.Pod, force bool) error {
 	options := &client.DeleteOptions{Preconditions: &metav1.Preconditions{UID: ptr.To(pod.UID)}}
 	if force {
@@ -61,13 +61,13 @@ func (r *Reconciler) deletePod(ctx context.Context, job *v1alpha1.ElasticJob, po
 	err := r.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}, options)
 	switch {
 	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
-		return nil // it is gone, and perhaps another has its name
+		return nil // the pod no longer exists, or another pod has its name
 	case err != nil:
-		r.warn(job, reasonFailedDeletePod, actionDelete, "Error deleting pod %s: %v", pod.Name, err)
+		r.warn(job, reasonFailedDeletePod, actionDelete, fmt.Sprintf("Error deleting pod %s: %v", pod.Name, err))
 		return fmt.Errorf("deleting pod %s: %w", pod.Name, err)
 	}
-	r.expected.podDeleted(job.UID, pod.UID)
-	r.tell(job, pod, reasonDeletedPod, actionDelete, "Deleted pod: %s", pod.Name)
+	r.expectations.podDeleted(job.UID, pod.UID)
+	r.normal(job, pod, reasonDeletedPod, actionDelete, "Deleted pod: "+pod.Name)
 	return nil
 }
 
@@ -77,44 +77,44 @@ func (r *Reconciler) createPods(ctx context.Context, s *scope, d *policy.Decisio
 		r.Agents.Supervise(s.job, pod, index, d.Memory.Resumes)
 		uid, err := r.createPod(ctx, s.job, pod)
 		if err == nil && uid != "" {
-			r.expected.podCreated(s.job.UID, index, uid)
+			r.expectations.podCreated(s.job.UID, index, uid)
 		}
 		return err
 	})
 }
 
-// createPod creates a pod, or finds that it is there.
+// createPod creates a pod and returns its UID. If the job already has a pod of this name, it returns that pod's UID.
 func (r *Reconciler) createPod(ctx context.Context, job *v1alpha1.ElasticJob, pod *corev1.Pod) (types.UID, error) {
 	name := pod.Name
 	err := r.Client.Create(ctx, pod)
 	switch {
 	case err == nil:
-		r.tell(job, pod, reasonCreatedPod, actionCreate, "Created pod: %s", name)
+		r.normal(job, pod, reasonCreatedPod, actionCreate, "Created pod: "+name)
 		r.Metrics.created.Inc()
 		return pod.UID, nil
 	case apierrors.IsAlreadyExists(err):
-		there := &metav1.PartialObjectMetadata{}
-		there.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
-		return there.UID, r.checkOwner(ctx, job, there, client.ObjectKeyFromObject(pod), reasonFailedCreatePod)
+		return r.checkOwner(ctx, job, "Pod", name, reasonFailedCreatePod)
 	}
-	r.warn(job, reasonFailedCreatePod, actionCreate, "Error creating pod %s: %v", name, err)
+	r.warn(job, reasonFailedCreatePod, actionCreate, fmt.Sprintf("Error creating pod %s: %v", name, err))
 	return "", fmt.Errorf("creating pod %s: %w", name, err)
 }
 
-// checkOwner reads what exists under the name of an object that was to be created. Another's is left alone.
-func (r *Reconciler) checkOwner(ctx context.Context, job *v1alpha1.ElasticJob, there *metav1.PartialObjectMetadata, key client.ObjectKey, reason string) error {
-	kind := there.Kind
-	if err := r.Live.Get(ctx, key, there); err != nil {
-		return client.IgnoreNotFound(err)
+// checkOwner returns the UID of an existing object with the name of one to create. It is an error if the job does not control the object.
+func (r *Reconciler) checkOwner(ctx context.Context, job *v1alpha1.ElasticJob, kind, name, reason string) (types.UID, error) {
+	existing := &metav1.PartialObjectMetadata{}
+	existing.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
+	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: name}, existing); err != nil {
+		return "", client.IgnoreNotFound(err)
 	}
-	if owner(there) == job.UID {
-		return nil
+	if owner(existing) == job.UID {
+		return existing.UID, nil
 	}
-	r.warn(job, reason, actionCreate, "%s %s exists and belongs to somebody else", kind, key.Name)
-	return fmt.Errorf("%s %s exists and belongs to somebody else", kind, key.Name)
+	err := fmt.Errorf("%s %s already exists and is not controlled by this ElasticJob", kind, name)
+	r.warn(job, reason, actionCreate, err.Error())
+	return "", err
 }
 
-// removeJob whose time after its end is over.
+// removeJob deletes a job whose ttlSecondsAfterFinished has passed.
 func (r *Reconciler) removeJob(ctx context.Context, job *v1alpha1.ElasticJob) error {
 	err := r.Client.Delete(ctx, job, client.Preconditions{UID: ptr.To(job.UID), ResourceVersion: ptr.To(job.ResourceVersion)},
 		client.PropagationPolicy(metav1.DeletePropagationBackground))

@@ -35,7 +35,7 @@ func TestOneThatFailsKeepsNoOtherFromBeingDone(t *testing.T) {
 }
 
 func TestWhenAllFailTheRestIsLeft(t *testing.T) {
-	if done, err := doSome(t, 500, 500); done < atOnce || done >= 2*atOnce || err == nil {
+	if done, err := doSome(t, 500, 500); done < maxParallel || done >= 2*maxParallel || err == nil {
 		t.Errorf("done %d: %v", done, err)
 	}
 }

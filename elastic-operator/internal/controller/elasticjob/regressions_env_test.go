@@ -33,7 +33,7 @@ func TestPodsOfAnEarlierJobOfTheSameNameAreNotOurs(t *testing.T) {
 	w.ok(w.Create(t.Context(), old))
 	w.create(MakeElasticJob("a").Workers(1, 2, 2).Obj())
 	w.reaches("a", v1alpha1.StateRunning, 1)
-	w.heard("FailedCreatePod: Pod a-worker-1 exists and belongs to somebody else")
+	w.heard("FailedCreatePod: Pod a-worker-1 already exists and is not controlled by this ElasticJob")
 	if pod := w.worker("a", 1); pod.UID != old.UID || pod.DeletionTimestamp != nil {
 		t.Error("somebody else's pod was touched")
 	}
@@ -155,7 +155,7 @@ func TestASurplusWorkerThatFindsNoNodeIsGivenBack(t *testing.T) {
 		}
 		return ""
 	})
-	w.heard("SurplusGivenBack: 1 workers have found no node for 1s")
+	w.heard("SurplusGivenBack: 1 workers could not be scheduled for 1s")
 }
 
 func TestTheManagedRendezvous(t *testing.T) {

@@ -21,25 +21,28 @@ import (
 )
 
 const (
-	// askEvery is how old status.rendezvous may be while the workers train, and askIncomplete while they wait for each other.
-	askEvery      = 10 * time.Second
-	askIncomplete = 2 * time.Second
-	// askTimeout: a server that has nothing else to do answers in milliseconds.
-	askTimeout = 500 * time.Millisecond
-	// maxAnswer keeps whatever answers there from filling the memory.
-	maxAnswer = 1 << 20
+	// statusInterval is how often the status of a server is requested while the workers train, and incompleteInterval while they wait for
+	// each other.
+	statusInterval     = 10 * time.Second
+	incompleteInterval = 2 * time.Second
+	// unreachablePause is added after a timeout, because each request blocks a worker of the controller until it times out.
+	unreachablePause = time.Minute
+	requestTimeout   = 500 * time.Millisecond
+	maxResponse      = 1 << 20 // bytes
+	// restartPause is the minimum time between two creations of a server pod. A node may reject pods within milliseconds, many times.
+	restartPause = 5 * time.Second
 )
 
-// RendezvousReader reads the status of a rendezvous server at the URL.
+// RendezvousReader requests the status of a rendezvous server at the URL.
 type RendezvousReader func(ctx context.Context, url string) (v1alpha1.RendezvousStatus, error)
 
-// ensureRendezvous runs a server for a job that has no rendezvous of its own, while it runs.
+// ensureRendezvous creates, replaces or deletes the managed rendezvous server of a job.
 func (r *Reconciler) ensureRendezvous(ctx context.Context, s *scope, d *policy.Decision) error {
 	if !plan.Managed(s.job) || !d.Rendezvous {
 		return r.stopServer(ctx, s)
 	}
 	if r.RendezvousImage == "" {
-		return nil // the status says so
+		return nil // reported in the status
 	}
 	var errs []error
 	if s.serverService == nil {
@@ -50,15 +53,15 @@ func (r *Reconciler) ensureRendezvous(ctx context.Context, s *scope, d *policy.D
 	case s.server == nil:
 		_, err := r.createPod(ctx, s.job, wanted)
 		errs = append(errs, err)
-	case over(s.server) && s.server.DeletionTimestamp == nil && s.serverAge() < serverPause:
-		s.askAgain = soonest(s.askAgain, serverPause-s.serverAge())
-	case s.serverLost || over(s.server) || !serves(s.server, plan.RunID(s.job, d.Memory.Resumes)):
+	case terminated(s.server) && s.server.DeletionTimestamp == nil && s.serverAge() < restartPause:
+		s.requestAfter = soonest(s.requestAfter, restartPause-s.serverAge())
+	case s.serverLost || terminated(s.server) || !serves(s.server, plan.RunID(s.job, d.Memory.Resumes)):
 		errs = append(errs, r.stopServer(ctx, s))
 	}
 	return errors.Join(errs...)
 }
 
-// stopServer deletes the pod; its service goes with the job.
+// stopServer deletes the pod. The service is deleted together with the job.
 func (r *Reconciler) stopServer(ctx context.Context, s *scope) error {
 	if s.server == nil || (s.server.DeletionTimestamp != nil && !s.serverLost) {
 		return nil
@@ -66,53 +69,51 @@ func (r *Reconciler) stopServer(ctx context.Context, s *scope) error {
 	return r.deletePod(ctx, s.job, s.server, s.serverLost)
 }
 
-// serverPause is how old a server has to be before it is made again: nodes turn pods away within milliseconds, again and again.
-const serverPause = 5 * time.Second
-
 func (s *scope) serverAge() time.Duration { return s.facts.Now.Sub(s.server.CreationTimestamp.Time) }
 
-func over(pod *corev1.Pod) bool {
+func terminated(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
-// serves reports whether the server serves the run. A server of another image, or with other flags, keeps running: its end would cost the
-// workers a restart.
+// serves reports whether the server serves the run. Only the run ID is compared: a server with another image or other flags keeps running,
+// because replacing it would restart all workers.
 func serves(server *corev1.Pod, runID string) bool {
 	return slices.ContainsFunc(server.Spec.Containers[0].Args, func(arg string) bool { return strings.HasSuffix(arg, "="+runID) })
 }
 
-// observeRendezvous reads the state of the managed server. What it last answered stands until it answers again.
+// observeRendezvous observes the managed rendezvous server. The last response remains in the status until the next one.
 func (r *Reconciler) observeRendezvous(ctx context.Context, s *scope) {
 	if !plan.Managed(s.job) || s.facts.Deleted {
 		return
 	}
-	said := &v1alpha1.RendezvousStatus{}
+	status := &v1alpha1.RendezvousStatus{}
 	if s.job.Status.Rendezvous != nil {
-		said = s.job.Status.Rendezvous.DeepCopy()
+		status = s.job.Status.Rendezvous.DeepCopy()
 	}
-	said.Endpoint = plan.Endpoint(s.job)
-	s.rendezvous = said
+	status.Endpoint = plan.Endpoint(s.job)
+	s.rendezvous = status
 	if r.RendezvousImage == "" {
-		said.Message = "the operator has no --rendezvous-image: set spec.rdzvEndpoint to a rendezvous of your own"
+		status.Message = "the operator runs without --rendezvous-image: set spec.rdzvEndpoint to your own rendezvous"
 		return
 	}
 	s.facts.Rendezvous = policy.Rendezvous{Managed: true, Started: started(s.server)}
 	if s.server == nil || s.server.Status.PodIP == "" || s.server.Status.Phase != corev1.PodRunning {
-		said.Message = "the server is not running yet"
-		said.Complete = false
-		s.facts.Rendezvous.Unmet = "the rendezvous server is not running yet"
+		status.Message = "the server is not running yet"
+		status.Complete = false
+		s.facts.Rendezvous.Incomplete = "the rendezvous server is not running yet"
 		return
 	}
 	if r.Rendezvous == nil {
 		return
 	}
-	r.ask(ctx, s, said)
-	if said.Message == "" && !said.Complete {
-		s.facts.Rendezvous.Unmet = fmt.Sprintf("the workers have not completed a round of the rendezvous: %d have joined, their agents have restarted them %d times", said.Participants, said.Restarts)
+	r.requestStatus(ctx, s, status)
+	if status.Message == "" && !status.Complete {
+		s.facts.Rendezvous.Incomplete = fmt.Sprintf("the workers have not completed a rendezvous round: %d have joined, their agents have restarted them %d times",
+			status.Participants, status.Restarts)
 	}
 }
 
-// started returns when the server's container started; zero if it does not run.
+// started returns when the server's container started, or zero if it is not running.
 func started(server *corev1.Pod) time.Time {
 	if server == nil {
 		return time.Time{}
@@ -125,45 +126,42 @@ func started(server *corev1.Pod) time.Time {
 	return time.Time{}
 }
 
-// forgetRendezvous clears what the status says of a server that is not wanted any more.
-func (s *scope) forgetRendezvous() {
-	s.askAgain = 0
+// clearRendezvous updates the status for a server that is no longer needed.
+func (s *scope) clearRendezvous() {
+	s.requestAfter = 0
 	if s.rendezvous != nil {
 		s.rendezvous.Message, s.rendezvous.Waiting, s.rendezvous.Complete = "", 0, false
 	}
 }
 
-// askPause is added for a server that cannot be reached: each question occupies a worker of the controller for its time-out.
-const askPause = time.Minute
-
-// ask asks the server, unless its last answer is recent. Without an answer, s.rendezvous says so.
-func (r *Reconciler) ask(ctx context.Context, s *scope, said *v1alpha1.RendezvousStatus) {
-	every := askEvery
-	if !said.Complete {
-		every = askIncomplete
+// requestStatus requests the status of the server unless the last response is recent. If the request fails, only the message changes.
+func (r *Reconciler) requestStatus(ctx context.Context, s *scope, status *v1alpha1.RendezvousStatus) {
+	interval := statusInterval
+	if !status.Complete {
+		interval = incompleteInterval
 	}
-	if wait := r.asked.due(s.job.UID, every); wait > 0 {
-		s.askAgain = wait
+	if wait := r.requests.due(s.job.UID, interval); wait > 0 {
+		s.requestAfter = wait
 		return
 	}
-	s.askAgain = every
-	answer, err := r.Rendezvous(ctx, plan.StatusURL(s.job, s.server.Status.PodIP))
+	s.requestAfter = interval
+	response, err := r.Rendezvous(ctx, plan.StatusURL(s.job, s.server.Status.PodIP))
 	if err != nil {
-		said.Message = "the server does not answer"
-		s.askAgain = askEvery
+		status.Message = "the server is unreachable"
+		s.requestAfter = statusInterval
 		if utilnet.IsTimeout(err) {
-			r.asked.postpone(s.job.UID, askPause)
-			s.askAgain = askEvery + askPause
+			r.requests.postpone(s.job.UID, unreachablePause)
+			s.requestAfter = statusInterval + unreachablePause
 		}
 		return
 	}
-	answer.Endpoint = said.Endpoint
-	*said = answer
+	response.Endpoint = status.Endpoint
+	*status = response
 }
 
-// HTTPRendezvous asks by HTTP.
+// HTTPRendezvous returns a RendezvousReader that uses HTTP.
 func HTTPRendezvous() RendezvousReader {
-	c := &http.Client{Timeout: askTimeout}
+	c := &http.Client{Timeout: requestTimeout}
 	return func(ctx context.Context, url string) (v1alpha1.RendezvousStatus, error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
@@ -171,23 +169,24 @@ func HTTPRendezvous() RendezvousReader {
 		}
 		response, err := c.Do(request)
 		if err != nil {
-			return v1alpha1.RendezvousStatus{}, fmt.Errorf("asking the rendezvous server: %w", err)
+			return v1alpha1.RendezvousStatus{}, fmt.Errorf("requesting the rendezvous status: %w", err)
 		}
 		defer response.Body.Close()
 		if response.StatusCode != http.StatusOK {
-			return v1alpha1.RendezvousStatus{}, fmt.Errorf("asking the rendezvous server: %s", response.Status)
+			return v1alpha1.RendezvousStatus{}, fmt.Errorf("requesting the rendezvous status: %s", response.Status)
 		}
-		content, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+		content, err := io.ReadAll(io.LimitReader(response.Body, maxResponse))
 		if err != nil {
-			return v1alpha1.RendezvousStatus{}, fmt.Errorf("asking the rendezvous server: %w", err)
+			return v1alpha1.RendezvousStatus{}, fmt.Errorf("requesting the rendezvous status: %w", err)
 		}
-		return parseAnswer(content)
+		return parseStatus(content)
 	}
 }
 
-// parseAnswer reads the answer of a server, see the module's doc.go. One without a round is not from a server of this version.
-func parseAnswer(content []byte) (v1alpha1.RendezvousStatus, error) {
-	var a struct {
+// parseStatus parses the status of a server, as described in the module's doc.go. A status without a round is an error, because it is not
+// from a rendezvous server.
+func parseStatus(content []byte) (v1alpha1.RendezvousStatus, error) {
+	var r struct {
 		Round        *int64       `json:"round"`
 		Complete     bool         `json:"complete"`
 		Restarts     int64        `json:"restarts"`
@@ -197,18 +196,18 @@ func parseAnswer(content []byte) (v1alpha1.RendezvousStatus, error) {
 		LastChange   *metav1.Time `json:"lastChange"`
 		Unreadable   bool         `json:"unreadable"`
 	}
-	if err := json.Unmarshal(content, &a); err != nil {
-		return v1alpha1.RendezvousStatus{}, fmt.Errorf("reading the answer of the rendezvous server: %w", err)
+	if err := json.Unmarshal(content, &r); err != nil {
+		return v1alpha1.RendezvousStatus{}, fmt.Errorf("parsing the rendezvous status: %w", err)
 	}
-	if a.Round == nil {
-		return v1alpha1.RendezvousStatus{}, errors.New("reading the answer of the rendezvous server: it has no round")
+	if r.Round == nil {
+		return v1alpha1.RendezvousStatus{}, errors.New("parsing the rendezvous status: it has no round")
 	}
 	status := v1alpha1.RendezvousStatus{
-		Round: *a.Round, Complete: a.Complete, Restarts: a.Restarts, Participants: a.Participants, Waiting: a.Waiting, Closed: a.Closed,
-		LastChange: a.LastChange,
+		Round: *r.Round, Complete: r.Complete, Restarts: r.Restarts, Participants: r.Participants, Waiting: r.Waiting, Closed: r.Closed,
+		LastChange: r.LastChange,
 	}
-	if a.Unreadable {
-		status.Message = "the server cannot read the state that this PyTorch writes"
+	if r.Unreadable {
+		status.Message = "the server cannot parse the rendezvous state of this PyTorch version"
 	}
 	return status, nil
 }

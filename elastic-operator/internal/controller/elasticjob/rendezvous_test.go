@@ -27,7 +27,7 @@ var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 // A node that turns the server away does so within milliseconds: it is not made again as fast.
 func TestAServerThatItsNodeTurnsAwayIsMadeAgainAfterAPause(t *testing.T) {
 	job := MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) { j.UID, j.Spec.RdzvEndpoint = "uid", "" }).Obj()
-	for age, stays := range map[time.Duration]bool{time.Second: true, serverPause: false} {
+	for age, stays := range map[time.Duration]bool{time.Second: true, restartPause: false} {
 		server := plan.RendezvousPod(job, "image:1", nil, 0)
 		server.CreationTimestamp, server.Status.Phase = metav1.NewTime(noon.Add(-age)), corev1.PodFailed
 		c := fake.NewClientBuilder().WithObjects(server).Build()
@@ -36,8 +36,8 @@ func TestAServerThatItsNodeTurnsAwayIsMadeAgainAfterAPause(t *testing.T) {
 		if err := r.ensureRendezvous(t.Context(), s, &policy.Decision{Rendezvous: true}); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(server), &corev1.Pod{}); (err == nil) != stays || (s.askAgain > 0) != stays {
-			t.Errorf("after %s: %v, again after %s", age, err, s.askAgain)
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(server), &corev1.Pod{}); (err == nil) != stays || (s.requestAfter > 0) != stays {
+			t.Errorf("after %s: %v, again after %s", age, err, s.requestAfter)
 		}
 	}
 }
@@ -53,13 +53,13 @@ func TestServesIsAboutTheRunAlone(t *testing.T) {
 }
 
 func TestParseAnswer(t *testing.T) {
-	got, err := parseAnswer([]byte(`{"round":3,"complete":true,"restarts":2,"participants":4,"waiting":1,"closed":true,"lastChange":"2026-11-22T12:00:00Z"}`))
+	got, err := parseStatus([]byte(`{"round":3,"complete":true,"restarts":2,"participants":4,"waiting":1,"closed":true,"lastChange":"2026-11-22T12:00:00Z"}`))
 	want := v1alpha1.RendezvousStatus{Round: 3, Complete: true, Restarts: 2, Participants: 4, Waiting: 1, Closed: true, LastChange: &metav1.Time{Time: noon}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)
 	}
 	for _, text := range []string{"", "[]", `{"jobs":{"ns/a":{"round":3}}}`} {
-		if _, err := parseAnswer([]byte(text)); err == nil {
+		if _, err := parseStatus([]byte(text)); err == nil {
 			t.Errorf("%q was read", text)
 		}
 	}

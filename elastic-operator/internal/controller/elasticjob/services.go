@@ -16,9 +16,9 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/policy"
 )
 
-// ensureServices makes a service for each worker that is wanted or has a pod, and removes the others.
+// ensureServices creates a service for each worker that is desired or has a pod, and deletes the others.
 func (r *Reconciler) ensureServices(ctx context.Context, s *scope, d *policy.Decision) error {
-	if d.LeaveServices {
+	if d.KeepServices {
 		return nil
 	}
 	var missing []int
@@ -37,7 +37,7 @@ func (r *Reconciler) ensureServices(ctx context.Context, s *scope, d *policy.Dec
 		inParallel(ctx, missing, func(ctx context.Context, index int) error {
 			err := r.createService(ctx, s.job, plan.WorkerService(s.job, index))
 			if err == nil {
-				r.expected.serviceCreated(s.job.UID, index)
+				r.expectations.serviceCreated(s.job.UID, index)
 			}
 			return err
 		}),
@@ -50,14 +50,13 @@ func (r *Reconciler) createService(ctx context.Context, job *v1alpha1.ElasticJob
 	err := r.Client.Create(ctx, service)
 	switch {
 	case err == nil:
-		r.tell(job, service, reasonCreatedService, actionCreate, "Created service: %s", name)
+		r.normal(job, service, reasonCreatedService, actionCreate, "Created service: "+name)
 		return nil
 	case apierrors.IsAlreadyExists(err):
-		there := &metav1.PartialObjectMetadata{}
-		there.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Service"))
-		return r.checkOwner(ctx, job, there, client.ObjectKeyFromObject(service), reasonFailedCreateService)
+		_, err := r.checkOwner(ctx, job, "Service", name, reasonFailedCreateService)
+		return err
 	}
-	r.warn(job, reasonFailedCreateService, actionCreate, "Error creating service %s: %v", name, err)
+	r.warn(job, reasonFailedCreateService, actionCreate, fmt.Sprintf("Error creating service %s: %v", name, err))
 	return fmt.Errorf("creating service %s: %w", name, err)
 }
 
@@ -68,9 +67,9 @@ func (r *Reconciler) deleteService(ctx context.Context, job *v1alpha1.ElasticJob
 	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
 		return nil
 	case err != nil:
-		r.warn(job, reasonFailedDeleteService, actionDelete, "Error deleting service %s: %v", service.Name, err)
+		r.warn(job, reasonFailedDeleteService, actionDelete, fmt.Sprintf("Error deleting service %s: %v", service.Name, err))
 		return fmt.Errorf("deleting service %s: %w", service.Name, err)
 	}
-	r.tell(job, service, reasonDeletedService, actionDelete, "Deleted service: %s", service.Name)
+	r.normal(job, service, reasonDeletedService, actionDelete, "Deleted service: "+service.Name)
 	return nil
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/policy"
 )
 
-// writeStatus writes the decision down if it changes anything, onto the version that was observed: what was decided for an earlier state
-// of the job is not written.
+// writeStatus writes the decision to the status if it changes anything. It fails with a conflict if the job has changed since it was
+// observed.
 func (r *Reconciler) writeStatus(ctx context.Context, s *scope, d *policy.Decision) (written bool, err error) {
 	if s.facts.Deleted {
 		return false, nil
@@ -34,7 +34,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope, d *policy.Decisi
 	return true, nil
 }
 
-// statusOf is the one place where the status comes from.
+// statusOf returns the next status.
 func statusOf(s *scope, d *policy.Decision) *v1alpha1.ElasticJobStatus {
 	status := s.job.Status.DeepCopy()
 	d.Memory.Write(status)
@@ -42,7 +42,7 @@ func statusOf(s *scope, d *policy.Decision) *v1alpha1.ElasticJobStatus {
 	status.State, status.Message = d.State, d.Message
 	status.ReplicaStatuses.Worker = d.Counts
 	status.Replicas, status.ReadyReplicas = d.Replicas, d.Ready
-	status.FailedIndexes = d.Dead.String()
+	status.FailedIndexes = d.Abandoned.String()
 	status.Selector = plan.Selector(s.job.Name)
 	status.Rendezvous = s.rendezvous
 	for _, c := range d.Conditions {
@@ -51,7 +51,8 @@ func statusOf(s *scope, d *policy.Decision) *v1alpha1.ElasticJobStatus {
 	return status
 }
 
-// setCondition keeps the times of what has not changed. What has never been true is not said to be false.
+// setCondition updates or adds a condition, and its times if it has changed. A condition that was never True is not added as False unless
+// Always is set.
 func setCondition(list []v1alpha1.JobCondition, c policy.Condition, now time.Time) []v1alpha1.JobCondition {
 	at := metav1.NewTime(now.Truncate(time.Second))
 	for i := range list {

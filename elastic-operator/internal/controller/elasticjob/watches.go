@@ -18,12 +18,12 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
 
-// debounce delays the reconcile after an event of a pod. Pods of a job start, and fail, within moments of each other: one reconcile, one write.
+// debounce delays the reconcile after a pod event, so that pods that start or fail at the same time need only one reconcile.
 const debounce = 50 * time.Millisecond
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// podEvents enqueues the job of a pod when a field has changed that the policy reads.
+// podEvents enqueues the job of a pod when a field changes that the policy reads.
 func podEvents() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueue(q, e.Object) },
@@ -43,7 +43,7 @@ func podChanged(before, after *corev1.Pod) bool {
 		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || !equality.Semantic.DeepEqual(before.Status, after.Status)
 }
 
-// serviceEvents enqueues the job of a service that was deleted.
+// serviceEvents enqueues the job of a deleted service.
 func serviceEvents() handler.EventHandler {
 	return handler.Funcs{DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(q, e.Object) }}
 }
@@ -57,17 +57,17 @@ func enqueue(q queue, object client.Object) {
 	}}, debounce)
 }
 
-// jobEvents drops what is remembered of a job that was deleted. Few jobs are observed with a deletion timestamp.
+// jobEvents drops the in-memory state of deleted jobs. Most jobs disappear without being reconciled with a deletion timestamp.
 func (r *Reconciler) jobEvents() handler.TypedEventHandler[*v1alpha1.ElasticJob, reconcile.Request] {
 	return handler.TypedFuncs[*v1alpha1.ElasticJob, reconcile.Request]{
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1alpha1.ElasticJob], _ queue) {
-			r.expected.forget(e.Object.UID)
-			r.asked.forget(e.Object.UID)
+			r.expectations.forget(e.Object.UID)
+			r.requests.forget(e.Object.UID)
 		},
 	}
 }
 
-// nodeEvents enqueues the jobs that have pods on a node that was created, was deleted, or has changed in a field that the policy reads.
+// nodeEvents enqueues the jobs with pods on a node that was created or deleted, or whose fields that the policy reads have changed.
 func (r *Reconciler) nodeEvents() handler.TypedEventHandler[*corev1.Node, reconcile.Request] {
 	return handler.TypedFuncs[*corev1.Node, reconcile.Request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*corev1.Node], q queue) {
@@ -88,7 +88,7 @@ func (r *Reconciler) nodeEvents() handler.TypedEventHandler[*corev1.Node, reconc
 func (r *Reconciler) enqueueNode(ctx context.Context, q queue, node *corev1.Node) {
 	var pods corev1.PodList
 	if err := r.Client.List(ctx, &pods, client.MatchingFields{nodeIndex: node.Name}, client.UnsafeDisableDeepCopy); err != nil {
-		log.FromContext(ctx).Error(err, "Listing the pods of a node", "node", node.Name)
+		log.FromContext(ctx).Error(err, "Listing the pods of a node failed, their jobs are not reconciled", "node", node.Name)
 		return
 	}
 	for i := range pods.Items {

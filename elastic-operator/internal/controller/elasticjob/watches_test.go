@@ -15,10 +15,10 @@ import (
 func TestWhatIsRememberedOfAJobGoesWithIt(t *testing.T) {
 	r := New(Options{Clock: clock.RealClock{}})
 	job := MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) { j.UID = "uid" }).Obj()
-	r.expected.podCreated(job.UID, 0, "pod")
-	r.asked.due(job.UID, time.Minute)
+	r.expectations.podCreated(job.UID, 0, "pod")
+	r.requests.due(job.UID, time.Minute)
 	r.jobEvents().Delete(t.Context(), event.TypedDeleteEvent[*v1alpha1.ElasticJob]{Object: job}, nil)
-	if len(r.expected.jobs)+len(r.asked.last) > 0 {
-		t.Errorf("left: %v, %v", r.expected.jobs, r.asked.last)
+	if len(r.expectations.jobs)+len(r.requests.last) > 0 {
+		t.Errorf("left: %v, %v", r.expectations.jobs, r.requests.last)
 	}
 }

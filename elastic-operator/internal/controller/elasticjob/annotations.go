@@ -13,17 +13,18 @@ import (
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
-// enough of its time is left to a recovery: workers fail one after the other, and not each of them is worth a write.
-const enough = 2 * time.Minute
+// minRemaining is the remaining time of an announced recovery below which its deadline is extended. Workers often fail one after the other,
+// and not every failure is worth a write.
+const minRemaining = 2 * time.Minute
 
-// mark says on the job that its workers are being replaced or restarted, before they are, and takes that away when it is over; the status has
-// it as a condition. And it says who is restarted in place together, before anybody is removed.
-func (r *Reconciler) mark(ctx context.Context, s *scope, d *policy.Decision) error {
+// annotate updates two annotations of the job before its pods are changed: the announced recovery, and the roster of the workers that
+// restart in place together.
+func (r *Reconciler) annotate(ctx context.Context, s *scope, d *policy.Decision) error {
 	annotations := maps.Clone(s.job.Annotations)
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	markRecovery(annotations, d, s.facts.Now)
+	annotateRecovery(annotations, d, s.facts.Now)
 	if d.Roster == nil {
 		delete(annotations, roster.Annotation)
 	} else {
@@ -35,20 +36,20 @@ func (r *Reconciler) mark(ctx context.Context, s *scope, d *policy.Decision) err
 	next := s.job.DeepCopy()
 	next.Annotations = annotations
 	if err := r.Client.Patch(ctx, next, client.MergeFromWithOptions(s.job, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("saying what is done about the workers: %w", err)
+		return fmt.Errorf("updating annotations: %w", err)
 	}
 	s.job = next
 	return nil
 }
 
-func markRecovery(annotations map[string]string, d *policy.Decision, now time.Time) {
+func annotateRecovery(annotations map[string]string, d *policy.Decision, now time.Time) {
 	if d.Recovering == nil {
 		if recovering.Release(annotations, recovering.RungElastic, recovering.RungProcess) {
 			delete(annotations, recovering.Annotation)
 		}
 		return
 	}
-	if saidOf(annotations, now) {
+	if isAnnounced(annotations, now) {
 		return
 	}
 	if value, write := recovering.Place(annotations, *d.Recovering, now); write {
@@ -56,8 +57,8 @@ func markRecovery(annotations map[string]string, d *policy.Decision, now time.Ti
 	}
 }
 
-// saidOf this rung is what there is to say, for long enough.
-func saidOf(annotations map[string]string, now time.Time) bool {
-	said, found := recovering.Of(annotations)
-	return found && said.Rung == recovering.RungElastic && said.Live(now.Add(enough))
+// isAnnounced reports whether a recovery of this level is announced for long enough.
+func isAnnounced(annotations map[string]string, now time.Time) bool {
+	state, found := recovering.Of(annotations)
+	return found && state.Rung == recovering.RungElastic && state.Live(now.Add(minRemaining))
 }
