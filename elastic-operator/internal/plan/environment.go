@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,16 +13,16 @@ import (
 )
 
 const (
-	// maxRestarts bounds how often torchrun restarts its processes. Its default is 0, and each worker that leaves costs every other worker
-	// one. A program that fails at its start uses them up within minutes.
+	// maxRestarts limits how often torchrun restarts its processes. torchrun's default is 0, but each worker that leaves causes one restart
+	// on every other worker. A program that fails at its start exhausts the limit within minutes.
 	maxRestarts = 10
-	// A round is complete lastCall after the least number of workers has joined, so that is what each shrinking costs; joinTimeout is
-	// for images that are pulled at different speeds.
-	lastCall    = "10"
+	// lastCall is how long, in seconds, a round waits for more workers after the minimum has joined. Every loss of a worker costs this time.
+	lastCall = "10"
+	// joinTimeout is the time limit for joining, in seconds. It covers nodes that pull the image at different speeds.
 	joinTimeout = "1800"
 )
 
-// environment of the workers, for launchers of all ages. What the template sets wins.
+// environment returns the environment of a worker, with the variables of old and new launchers. Variables in the template take precedence.
 func environment(job *v1alpha1.ElasticJob, index int, runID string, container *corev1.Container) []corev1.EnvVar {
 	s := policy.Read(job)
 	nodes := fmt.Sprintf("%d:%d", s.Min, s.Max)
@@ -37,9 +38,9 @@ func environment(job *v1alpha1.ElasticJob, index int, runID string, container *c
 		{Name: "PET_RDZV_ID", Value: runID},
 		{Name: "PET_RDZV_CONF", Value: configuration(job)},
 		{Name: "PET_MAX_RESTARTS", Value: strconv.Itoa(maxRestarts)},
-		// Ranks follow the order of the addresses: a name that outlives the pod keeps the rank of a worker that is replaced.
+		// torch assigns ranks in the order of the addresses. With a stable name a replaced worker keeps its rank.
 		{Name: "PET_LOCAL_ADDR", Value: WorkerName(job.Name, index)},
-		// By default torch 2.4 and later keep the trainers' store in the first round's rank 0, and lose it with that worker.
+		// By default torch 2.4 and later keep the trainers' store in rank 0 of the first round, and lose it with that worker.
 		{Name: "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", Value: "1"},
 		{Name: "PYTHONUNBUFFERED", Value: "1"},
 	}
@@ -49,7 +50,7 @@ func environment(job *v1alpha1.ElasticJob, index int, runID string, container *c
 	return list
 }
 
-// configuration of the rendezvous. The store of c10d is never within a worker.
+// configuration returns the rendezvous configuration. With the managed rendezvous no worker hosts the c10d store.
 func configuration(job *v1alpha1.ElasticJob) string {
 	parts := []string{"join_timeout=" + joinTimeout, "last_call_timeout=" + lastCall}
 	if Backend(job) == v1alpha1.BackendEtcd {
@@ -61,7 +62,7 @@ func configuration(job *v1alpha1.ElasticJob) string {
 	return strings.Join(parts, ",")
 }
 
-// processes is one for each GPU; 0 if there is none.
+// processes returns the number of processes per worker: one for each GPU, or 0 without GPUs.
 func processes(container *corev1.Container) int64 {
 	var n int64
 	for name, quantity := range container.Resources.Limits {
@@ -72,7 +73,7 @@ func processes(container *corev1.Container) int64 {
 	return n
 }
 
-// arguments of the launcher, for images that know no PET_ variables.
+// arguments returns the launcher arguments, for launchers that do not read PET_ variables.
 func arguments(job *v1alpha1.ElasticJob, runID string) []string {
 	s := policy.Read(job)
 	return []string{
@@ -81,16 +82,12 @@ func arguments(job *v1alpha1.ElasticJob, runID string) []string {
 	}
 }
 
-// setAbsent adds variables that are not there.
-func setAbsent(to []corev1.EnvVar, from []corev1.EnvVar) []corev1.EnvVar {
-	there := map[string]bool{}
-	for _, v := range to {
-		there[v.Name] = true
-	}
-	for _, v := range from {
-		if !there[v.Name] {
-			to = append(to, v)
+// addMissing appends the variables whose names are not set yet.
+func addMissing(env []corev1.EnvVar, add []corev1.EnvVar) []corev1.EnvVar {
+	for _, v := range add {
+		if !slices.ContainsFunc(env, func(e corev1.EnvVar) bool { return e.Name == v.Name }) {
+			env = append(env, v)
 		}
 	}
-	return to
+	return env
 }

@@ -19,30 +19,31 @@ import (
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
-// Agents is what the workers of jobs that ask for restarts in place get.
+// Agents configures in-place restarts.
 type Agents struct {
-	// ExecImage has the supervisor.
+	// ExecImage is the image of the supervisor.
 	ExecImage string
-	// Store as pods reach it.
+	// Store is the store as pods reach it.
 	Store supervise.Store
-	// StoreACL: each job has a user and a Secret of its own, which the orchestrator makes, instead of those of Store.
+	// StoreACL means that each job has its own store user and Secret, created by the orchestrator, instead of those in Store.
 	StoreACL bool
-	// PullSecrets name Secrets in the namespace of the job by which the node pulls the images of the supervisor and of the rendezvous server.
+	// PullSecrets are the names of pull Secrets in the namespace of the job, for the images of the supervisor and the rendezvous server.
 	PullSecrets []string
 }
 
-// Variables of the supervisor beside those of the store.
+// Environment variables of the supervisor, in addition to those of the store.
 const (
 	envPodUID   = "HOLDFAST_POD_UID"
 	envNodeName = "HOLDFAST_NODE_NAME"
-	// envRunID names torchrun's rendezvous. Launchers that are started together must not meet what those before them have left there: it would
-	// be taken for a round that goes on, until its heartbeats have lapsed.
+	// envRunID is torchrun's rendezvous ID. After an in-place restart launchers need a new ID: otherwise they find the data of the previous
+	// round and wait until its heartbeats expire.
 	envRunID = "PET_RDZV_ID"
 )
 
 var timeoutRule = grace.Rule{Name: "annotation " + v1alpha1.InPlaceTimeoutKey, Minimum: time.Millisecond}
 
-// Timeout of a restart in place that a job asks for; 0 if it asks for none, or cannot have any: the error says why.
+// Timeout returns the timeout of an in-place restart, or 0 if the job does not request in-place restarts. If they are requested but not
+// possible, it returns an error.
 func (a Agents) Timeout(job *v1alpha1.ElasticJob) (time.Duration, error) {
 	value, asks := job.Annotations[v1alpha1.InPlaceTimeoutKey]
 	if !asks {
@@ -54,16 +55,16 @@ func (a Agents) Timeout(job *v1alpha1.ElasticJob) (time.Duration, error) {
 		return 0, err
 	case timeout == 0:
 		return 0, fmt.Errorf("%s is empty; set a duration such as \"60s\"", timeoutRule.Name)
-	case a.lacks() != "":
-		return 0, fmt.Errorf("the operator runs without --%s", a.lacks())
+	case a.missingFlag() != "":
+		return 0, fmt.Errorf("the operator runs without --%s", a.missingFlag())
 	}
-	if problem := problemOf(job); problem != nil {
-		return 0, problem
+	if err := validate(job); err != nil {
+		return 0, err
 	}
 	return timeout, nil
 }
 
-func (a Agents) lacks() string {
+func (a Agents) missingFlag() string {
 	switch {
 	case a.Store.Address == "":
 		return supervise.FlagStoreAddress
@@ -73,21 +74,21 @@ func (a Agents) lacks() string {
 	return ""
 }
 
-// problemOf a template that is to get the supervisor.
-func problemOf(job *v1alpha1.ElasticJob) error {
+// validate returns an error if the supervisor cannot be added to the template.
+func validate(job *v1alpha1.ElasticJob) error {
 	pods := field.NewPath("spec", "replicaSpecs", "Worker", "template", "spec")
 	spec := &job.Spec.ReplicaSpecs.Worker.Template.Spec
-	at, err := containerOf(job, pods)
+	index, err := containerIndex(job, pods)
 	if err != nil {
 		return err
 	}
-	c, path := &spec.Containers[at], pods.Child("containers").Index(at)
+	c, path := &spec.Containers[index], pods.Child("containers").Index(index)
 	if len(c.Command) == 0 {
-		return field.Required(path.Child("command"), "the supervisor starts the worker and cannot see the image's entry point")
+		return field.Required(path.Child("command"), "the supervisor starts the worker and does not know the entry point of the image")
 	}
 	for i, v := range c.Env {
-		if slices.ContainsFunc(reserved, func(ours corev1.EnvVar) bool { return ours.Name == v.Name }) {
-			return field.Invalid(path.Child("env").Index(i).Child("name"), v.Name, "the supervisor needs this variable; rename it")
+		if slices.ContainsFunc(reserved, func(r corev1.EnvVar) bool { return r.Name == v.Name }) {
+			return field.Invalid(path.Child("env").Index(i).Child("name"), v.Name, "the name is reserved for the supervisor; rename the variable")
 		}
 	}
 	for i, m := range c.VolumeMounts {
@@ -110,8 +111,8 @@ func problemOf(job *v1alpha1.ElasticJob) error {
 
 var reserved = append(supervise.Reserved(), corev1.EnvVar{Name: envPodUID}, corev1.EnvVar{Name: envNodeName})
 
-// containerOf is the index of the only container, or of the one that the annotation names.
-func containerOf(job *v1alpha1.ElasticJob, pods *field.Path) (int, error) {
+// containerIndex returns the index of the container to restart: the only one, or the one named by the annotation.
+func containerIndex(job *v1alpha1.ElasticJob, pods *field.Path) (int, error) {
 	containers := job.Spec.ReplicaSpecs.Worker.Template.Spec.Containers
 	name, named := job.Annotations[v1alpha1.InPlaceContainerKey]
 	if len(containers) == 1 && !named {
@@ -121,22 +122,22 @@ func containerOf(job *v1alpha1.ElasticJob, pods *field.Path) (int, error) {
 	if !named {
 		return 0, field.Required(path, fmt.Sprintf("the pods have %d containers; name the one to restart", len(containers)))
 	}
-	at := slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == name })
-	if at < 0 {
+	index := slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == name })
+	if index < 0 {
 		return 0, field.Invalid(path, name, "no container of "+pods.Child("containers").String()+" has this name")
 	}
-	return at, nil
+	return index, nil
 }
 
-// Supervise makes the worker of a pod that WorkerPod has planned one that restarts in place, if its job asks for that and can have it.
+// Supervise adds the supervisor to a pod returned by WorkerPod if in-place restarts are requested and possible.
 func (a Agents) Supervise(job *v1alpha1.ElasticJob, pod *corev1.Pod, index int, resumes int32) {
 	if timeout, err := a.Timeout(job); err != nil || timeout == 0 {
 		return
 	}
-	if index >= roster.MaxMembers { // the orchestrator leads no larger group
+	if index >= roster.MaxMembers { // the maximum size of a group
 		return
 	}
-	at, _ := containerOf(job, nil)
+	container, _ := containerIndex(job, nil)
 	number := strconv.FormatInt(policy.Epoch(resumes), 10)
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, epoch.Annotation, number)
 	supervisor := supervise.Supervisor{
@@ -144,18 +145,18 @@ func (a Agents) Supervise(job *v1alpha1.ElasticJob, pod *corev1.Pod, index int, 
 		Identity: []corev1.EnvVar{supervise.FromField(envPodUID, "metadata.uid"), supervise.FromField(envNodeName, "spec.nodeName")},
 		Flags: []string{
 			"--worker-jobset-uid=" + string(job.UID),
-			"--worker-id=" + roster.Slot(roster.Member(index, "$("+envPodUID+")")), // the kubelet fills it in
+			"--worker-id=" + roster.Slot(roster.Member(index, "$("+envPodUID+")")), // expanded by the kubelet
 			"--worker-pod-uid=$(" + envPodUID + ")",
 			"--worker-pod-epoch=" + number,
 			"--pod-name=" + pod.Name,
 			"--node-name=$(" + envNodeName + ")",
 		},
 	}
-	led := policy.Read(job).Max <= roster.MaxMembers                   // all of them; others meet under the ID as it is
-	if job.Annotations[v1alpha1.InjectArgumentsKey] != "true" && led { // arguments say the ID once and for all
+	// The run ID can change with each restart only if all workers have a supervisor and the ID is not a launcher argument.
+	if job.Annotations[v1alpha1.InjectArgumentsKey] != "true" && policy.Read(job).Max <= roster.MaxMembers {
 		supervisor.Flags = append(supervisor.Flags, "--round-variables="+envRunID)
 	}
-	supervisor.Into(&pod.Spec, at)
+	supervisor.Into(&pod.Spec, container)
 	supervise.AddPullSecrets(&pod.Spec, a.PullSecrets)
 }
 

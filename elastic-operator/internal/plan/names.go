@@ -8,17 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/indexes"
 )
 
-// most is more than any job has; a label beyond it is not ours.
-const most = 100_000
-
-// WorkerName is the name of the pod of a worker, and of its service.
+// WorkerName returns the name of a worker's pod and service.
 func WorkerName(job string, index int) string {
 	return fmt.Sprintf("%s-%s-%d", job, v1alpha1.ReplicaTypeWorker, index)
 }
 
-// WorkerLabels of the pod of a worker and of its service; the selector of the service too.
+// WorkerLabels returns the labels of a worker's pod and service, which are also the selector of the service.
 func WorkerLabels(job string, index int) map[string]string {
 	return map[string]string{
 		v1alpha1.GroupNameLabel:    v1alpha1.GroupName,
@@ -28,20 +26,21 @@ func WorkerLabels(job string, index int) map[string]string {
 	}
 }
 
-// Selector of all workers of a job, as text.
+// Selector returns the label selector of all workers of a job.
 func Selector(job string) string {
 	all := WorkerLabels(job, 0)
 	delete(all, v1alpha1.ReplicaIndexLabel)
 	return labels.Set(all).String()
 }
 
-// IndexOf a worker's pod or service: what its label says, if its name agrees. Anything else is none of ours, whatever its owner.
+// IndexOf returns the worker index of a pod or service. It returns false if the label and the name do not match each other, whatever the
+// owner of the object.
 func IndexOf(o metav1.Object, job string) (int, bool) {
 	if o.GetLabels()[v1alpha1.ReplicaTypeLabel] != v1alpha1.ReplicaTypeWorker {
 		return 0, false
 	}
 	index, err := strconv.Atoi(o.GetLabels()[v1alpha1.ReplicaIndexLabel])
-	if err != nil || index < 0 || index >= most || o.GetName() != WorkerName(job, index) {
+	if err != nil || index < 0 || index >= indexes.Max || o.GetName() != WorkerName(job, index) {
 		return 0, false
 	}
 	return index, true

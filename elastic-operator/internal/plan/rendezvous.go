@@ -19,13 +19,10 @@ const (
 	RendezvousMetricsPort = 8080
 )
 
-// RunIDFlag is the flag of the server that names the run it serves, up to the value.
-const RunIDFlag = "--run-id="
-
 // Managed reports whether the operator runs the rendezvous of the job.
 func Managed(job *v1alpha1.ElasticJob) bool { return job.Spec.RdzvEndpoint == "" }
 
-// Endpoint at which the workers meet.
+// Endpoint returns the rendezvous endpoint of the workers.
 func Endpoint(job *v1alpha1.ElasticJob) string {
 	if Managed(job) {
 		return fmt.Sprintf("%s:%d", RendezvousName(job.Name), RendezvousPort)
@@ -33,10 +30,10 @@ func Endpoint(job *v1alpha1.ElasticJob) string {
 	return job.Spec.RdzvEndpoint
 }
 
-// Backend is what the workers speak.
+// Backend returns the rendezvous backend of the workers.
 func Backend(job *v1alpha1.ElasticJob) v1alpha1.RendezvousBackend {
 	switch {
-	case Managed(job): // the server speaks nothing else
+	case Managed(job): // the only backend that the managed server supports
 		return v1alpha1.BackendC10d
 	case job.Spec.RdzvBackend != "":
 		return job.Spec.RdzvBackend
@@ -44,8 +41,8 @@ func Backend(job *v1alpha1.ElasticJob) v1alpha1.RendezvousBackend {
 	return v1alpha1.BackendEtcd
 }
 
-// RunID is what tells one rendezvous from another: the name of a job may have been used before, and a rendezvous that leaving workers
-// have closed is closed for good.
+// RunID returns the rendezvous ID of the workers. It is based on the UID because job names may be reused. It changes when the job is resumed,
+// because a rendezvous that was closed by leaving workers stays closed.
 func RunID(job *v1alpha1.ElasticJob, resumes int32) string {
 	if resumes == 0 {
 		return string(job.UID)
@@ -53,7 +50,7 @@ func RunID(job *v1alpha1.ElasticJob, resumes int32) string {
 	return fmt.Sprintf("%s-%d", job.UID, resumes)
 }
 
-// RendezvousName is that of the server's pod and service.
+// RendezvousName returns the name of the server's pod and service.
 func RendezvousName(job string) string { return job + "-" + v1alpha1.ReplicaTypeRendezvous }
 
 func rendezvousLabels(job string) map[string]string {
@@ -62,15 +59,14 @@ func rendezvousLabels(job string) map[string]string {
 	}
 }
 
-// StatusURL of the server.
+// StatusURL returns the URL of the server's status.
 func StatusURL(job *v1alpha1.ElasticJob, address string) string {
 	return fmt.Sprintf("http://%s:%d/status", address, RendezvousMetricsPort)
 }
 
-// RendezvousPod is the server of a job. Its end restarts all workers, so that it has no liveness probe, and autoscalers are asked not to
-// evict it. It may run where the workers may, is preempted no sooner, and its image is pulled with their secrets and with
-// pullSecrets: in a cluster whose nodes
-// are all tainted it could not run otherwise.
+// RendezvousPod returns the server pod of a job. A restart of the server restarts all workers, so the pod has no liveness probe, and
+// annotations ask autoscalers not to evict it. It has the tolerations and the priority of the workers, so that it can run on their nodes and
+// is not preempted before them. Its image is pulled with the workers' pull Secrets and with pullSecrets.
 func RendezvousPod(job *v1alpha1.ElasticJob, image string, pullSecrets []string, resumes int32) *corev1.Pod {
 	probe := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{
 		HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromInt32(RendezvousMetricsPort)},
@@ -96,7 +92,7 @@ func RendezvousPod(job *v1alpha1.ElasticJob, image string, pullSecrets []string,
 				Name: v1alpha1.ReplicaTypeRendezvous, Image: image, ImagePullPolicy: corev1.PullIfNotPresent,
 				Args: []string{
 					fmt.Sprintf("--listen=:%d", RendezvousPort), fmt.Sprintf("--metrics=:%d", RendezvousMetricsPort),
-					RunIDFlag + RunID(job, resumes),
+					"--run-id=" + RunID(job, resumes),
 				},
 				Ports: []corev1.ContainerPort{
 					{Name: "rendezvous", ContainerPort: RendezvousPort, Protocol: corev1.ProtocolTCP},
@@ -115,7 +111,7 @@ func RendezvousPod(job *v1alpha1.ElasticJob, image string, pullSecrets []string,
 	}
 }
 
-// RendezvousService gives the server a name and an address that outlive its pod.
+// RendezvousService returns the service that gives the server a stable name and address.
 func RendezvousService(job *v1alpha1.ElasticJob) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
