@@ -7,14 +7,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/client"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/tcpstore"
 )
 
 // bench is the state shared by the measurements.
 type bench struct {
 	server   *server
-	clients  []*client.Client
+	clients  []*client
 	requests atomic.Int64
 	results  []result
 }
@@ -25,7 +24,7 @@ func measure(binary string, agents int) (results []result, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
-	b := &bench{server: s, clients: make([]*client.Client, agents)}
+	b := &bench{server: s, clients: make([]*client, agents)}
 	for _, step := range []struct {
 		name   string
 		agents int
@@ -82,11 +81,11 @@ func (b *bench) connect(i int) (err error) {
 	if i%2 == 1 {
 		d = tcpstore.Validated
 	}
-	if b.clients[i], err = client.Dial(b.server.address, d); err != nil {
+	if b.clients[i], err = dial(b.server.address, d); err != nil {
 		return err
 	}
 	b.requests.Add(1)
-	_, err = b.clients[i].Add(round+"count", 1)
+	_, err = b.clients[i].add(round+"count", 1)
 	return err
 }
 
@@ -102,7 +101,7 @@ func (b *bench) join(i int) error {
 	for {
 		desired := joined(state, i)
 		b.requests.Add(1)
-		now, err := c.CompareSet(stateKey, state, desired)
+		now, err := c.compareSet(stateKey, state, desired)
 		if err != nil {
 			return err
 		}
@@ -116,10 +115,10 @@ func (b *bench) join(i int) error {
 func (b *bench) publish(i int) error {
 	b.requests.Add(2)
 	key := fmt.Sprintf("%svalue/%d", round, i)
-	if err := b.clients[i].Set(key, make([]byte, 200)); err != nil {
+	if err := b.clients[i].set(key, make([]byte, 200)); err != nil {
 		return err
 	}
-	return b.clients[i].Wait(key)
+	return b.clients[i].wait(key)
 }
 
 // reading is the number of agents that read the values of all agents one by one. With torch 1.13 all agents do.
@@ -128,7 +127,7 @@ const reading = 100
 func (b *bench) readAll(i int) error {
 	for other := range b.clients {
 		b.requests.Add(2) // a wait, then the value
-		if _, err := b.clients[i].Get(fmt.Sprintf("%svalue/%d", round, other)); err != nil {
+		if _, err := b.clients[i].get(fmt.Sprintf("%svalue/%d", round, other)); err != nil {
 			return err
 		}
 	}
@@ -139,13 +138,13 @@ func (b *bench) readAll(i int) error {
 func (b *bench) waitForKey(i int) error {
 	c := b.clients[i]
 	b.requests.Add(1)
-	n, err := c.Add(round+"waiting", 1)
+	n, err := c.add(round+"waiting", 1)
 	if err != nil {
 		return err
 	}
 	b.requests.Add(1)
 	if int(n) == len(b.clients) {
-		return c.Set(round+"go", nil)
+		return c.set(round+"go", nil)
 	}
-	return c.Wait(round + "go")
+	return c.wait(round + "go")
 }

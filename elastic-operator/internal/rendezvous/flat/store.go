@@ -1,35 +1,37 @@
-// Package flat is the store behind TCPStore: keys without structure, values that do not expire, and clients that wait for keys.
-// Pure: it does no I/O, and one goroutine at a time may use it.
+// Package flat is the key-value store behind TCPStore. Values do not expire, and clients can wait for keys. It is pure, and not safe for
+// concurrent use.
 package flat
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 )
 
-// Errors of operations.
+// Errors returned by operations.
 var (
 	ErrNoKey     = errors.New("the key does not exist")
 	ErrNoNumber  = errors.New("the value is not a number")
-	ErrWaitLimit = errors.New("too many keys are waited for")
+	ErrWaitLimit = errors.New("clients wait for too many keys")
 	ErrFull      = errors.New("the store is full")
 )
 
-// maxWaits bounds the keys that all clients together wait for.
+// maxWaits limits the total number of keys that all clients wait for.
 const maxWaits = 1 << 20
 
-// overhead is what a key costs beside its bytes: map entries and pointers.
+// overhead is the memory of a key in addition to the bytes of the key and the value: map entries and pointers.
 const overhead = 128
 
-// Usage is a number of keys and their bytes. As a limit, zero is unlimited.
+// Usage is a number of keys and bytes. As a limit, 0 means no limit.
 type Usage struct {
 	Keys  int
 	Bytes int64
 }
 
-// Store keeps the keys of one job.
+// Store contains the keys of one job.
 type Store struct {
 	values  map[string][]byte
 	waiting map[string]map[*Wait]struct{}
@@ -43,13 +45,13 @@ func New(limits Usage) *Store {
 	return &Store{values: map[string][]byte{}, waiting: map[string]map[*Wait]struct{}{}, limits: limits}
 }
 
-// Get returns the value, which the caller must not change.
+// Get returns the value. The caller must not change it.
 func (s *Store) Get(key string) ([]byte, bool) {
 	value, ok := s.values[key]
 	return value, ok
 }
 
-// Set writes the value. It returns ErrFull if the store would outgrow its limits; a write that frees room always succeeds.
+// Set writes the value. It returns ErrFull if the write would exceed a limit. A write that reduces the usage always succeeds.
 func (s *Store) Set(key string, value []byte) error {
 	next := s.used
 	next.Keys++
@@ -72,8 +74,8 @@ func (s *Store) Set(key string, value []byte) error {
 
 func cost(key string, value []byte) int64 { return int64(len(key) + len(value) + overhead) }
 
-// CompareAndSet writes the desired value if the current one is as expected, or if there is none and none is expected. It returns what the key
-// holds afterwards; for a key that stays missing that is what the client expected, as torch's own server answers.
+// CompareAndSet writes the desired value if the current value equals the expected one. An empty expected value also matches a missing key. It
+// returns the value afterwards. If the key does not exist afterwards, it returns the expected value, as torch's server does.
 func (s *Store) CompareAndSet(key string, expected, desired []byte) ([]byte, error) {
 	current, ok := s.Get(key)
 	switch {
@@ -85,7 +87,7 @@ func (s *Store) CompareAndSet(key string, expected, desired []byte) ([]byte, err
 	return desired, s.Set(key, desired)
 }
 
-// Add adds to a decimal number, 0 if there is none, and returns the sum.
+// Add adds n to the decimal number at the key, which defaults to 0, and returns the sum.
 func (s *Store) Add(key string, n int64) (int64, error) {
 	if current, ok := s.Get(key); ok {
 		have, err := strconv.ParseInt(string(current), 10, 64)
@@ -97,7 +99,7 @@ func (s *Store) Add(key string, n int64) (int64, error) {
 	return n, s.Set(key, strconv.AppendInt(nil, n, 10))
 }
 
-// Append adds to the end of a value. The value may grow up to limit bytes.
+// Append appends to the value. It returns ErrFull if the result would be longer than limit bytes.
 func (s *Store) Append(key string, value []byte, limit int) error {
 	current, _ := s.Get(key)
 	if len(current)+len(value) > limit {
@@ -127,7 +129,7 @@ func (s *Store) Delete(key string) bool {
 	return ok
 }
 
-// Sweep removes the keys that obsolete selects.
+// Sweep removes all keys for which obsolete returns true.
 func (s *Store) Sweep(obsolete func(key string) bool) {
 	for key := range s.values {
 		if obsolete(key) {
@@ -136,17 +138,11 @@ func (s *Store) Sweep(obsolete func(key string) bool) {
 	}
 }
 
-// Keys returns all keys, in no order.
-func (s *Store) Keys() []string {
-	keys := make([]string, 0, len(s.values))
-	for key := range s.values {
-		keys = append(keys, key)
-	}
-	return keys
-}
+// Keys returns all keys in random order.
+func (s *Store) Keys() []string { return slices.Collect(maps.Keys(s.values)) }
 
-// Used returns what the store holds.
+// Used returns the current usage.
 func (s *Store) Used() Usage { return s.used }
 
-// Waits returns how many keys clients wait for.
+// Waits returns the total number of keys that clients wait for.
 func (s *Store) Waits() int { return s.waits }

@@ -1,13 +1,13 @@
 package flat
 
-// Wait is one client that waits for keys.
+// Wait is the wait of one client for one or more keys.
 type Wait struct {
 	missing map[string]struct{}
 	ready   func()
 }
 
-// Wait calls ready once all keys have been there: before it returns if they are there already, otherwise from within the write of the last of
-// them. ready must not call the store. A key that comes and goes counts as seen.
+// Wait calls ready once every key has existed: before it returns, or during the write of the last missing key. ready must not call the
+// store. A key that was deleted again counts as existing.
 func (s *Store) Wait(keys []string, ready func()) (*Wait, error) {
 	w := &Wait{missing: map[string]struct{}{}, ready: ready}
 	for _, key := range keys {
@@ -32,7 +32,7 @@ func (s *Store) Wait(keys []string, ready func()) (*Wait, error) {
 	return w, nil
 }
 
-// Cancel ends a wait, whose ready is not called any more. A wait that is over, or nil, may be cancelled.
+// Cancel cancels a wait, so that ready is not called. It has no effect on a nil or completed wait.
 func (s *Store) Cancel(w *Wait) {
 	if w == nil {
 		return

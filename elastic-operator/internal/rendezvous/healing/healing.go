@@ -1,9 +1,9 @@
-// Package healing decides whether a rendezvous that one of its agents has closed is opened again, and when. Pure.
+// Package healing decides when to reopen a rendezvous that an agent has closed. It is pure.
 //
-// Torch closes a rendezvous for ever: an agent that leaves closes it (torch 2.3 to 2.7), one that has used up its restarts does (all versions), and
-// all others, also those that the operator starts in its place, then fail when they next meet. As long as the job is to run, that is
-// wrong, with one exception: a rendezvous is closed as well when the training is done, and agents that wait for a place then have to learn that there
-// will be none.
+// In torch a closed rendezvous stays closed. An agent closes it when it leaves (torch 2.3 to 2.7) or has exhausted its restarts (all
+// versions). All other agents, including replacements, then fail at the next rendezvous. This is wrong while the job should continue, so the
+// server reopens the rendezvous. However, agents also close it when the training is complete. In this case it must stay closed long enough
+// for waiting agents to learn that there will be no further round.
 package healing
 
 import (
@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// terminal is what agents write under when their workers have ended: until torch 2.5 one key for each rank, then a count, and a
-// last key when all are there.
+// Agents write keys with the prefix terminal when their workers have terminated: one key per rank up to torch 2.5, and later a counter and
+// the key last, which the last agent writes.
 const (
 	terminal = "torchelastic/agent/terminal_state"
 	last     = terminal + "/last_member"
 )
 
-// Terminal tells that a key of a round says something about agents at the end.
+// Terminal reports whether a key of a round is about terminated agents.
 func Terminal(name string) bool { return strings.HasPrefix(name, terminal) }
 
-// Ended counts, of the names of one round's keys, the agents whose workers have ended; all tells that it is all of the round's agents.
+// Ended counts the terminated agents in the keys of a round. all reports whether the last agent of the round has terminated.
 func Ended(names []string) (n int, all bool) {
 	for _, name := range names {
 		if name == last {
@@ -36,43 +36,43 @@ func Ended(names []string) (n int, all bool) {
 	return n, all
 }
 
-// Settings of a server.
+// Settings configures when a rendezvous is reopened.
 type Settings struct {
-	// Grace is how long a rendezvous stays closed whose agents have all come to their end: time for those that wait to learn of it, and not for long,
-	// because all may have failed together.
+	// Grace is how long a rendezvous stays closed after all its agents have terminated, so that waiting agents learn of it. It is short,
+	// because all agents may have failed.
 	Grace time.Duration
-	// Gap is the least time between two times that the same rendezvous is opened.
+	// Gap is the minimum time between two reopenings of the same rendezvous.
 	Gap time.Duration
 }
 
-// Closed is a rendezvous that is closed.
+// Closed describes a closed rendezvous.
 type Closed struct {
-	At           time.Time // when it was seen to be closed
+	At           time.Time // when it was observed to be closed
 	Participants int
-	Ended        int  // agents of the round whose workers have ended
-	AllEnded     bool // is known without counting
-	Opened       time.Time
+	Ended        int       // terminated agents of the round
+	AllEnded     bool      // the last agent of the round has terminated
+	Opened       time.Time // when it was last reopened, or zero
 }
 
-// Reason says why a rendezvous is opened when it is.
+// Reason is why a rendezvous is reopened.
 type Reason string
 
-// The reasons.
+// Reasons to reopen a rendezvous.
 const (
-	// Left: an agent has closed the rendezvous while others still trained.
-	Left Reason = "an agent left while others train"
-	// NotDone: all agents have ended, and the job has not.
-	NotDone Reason = "all agents ended and the job did not"
+	// Left means that an agent closed the rendezvous while others were still training.
+	Left Reason = "an agent left while others are training"
+	// NotDone means that all agents have terminated, but the job has not finished.
+	NotDone Reason = "all agents terminated but the job has not finished"
 )
 
-// Decide returns when to open the rendezvous; a time that is past is now.
-func Decide(c Closed, s Settings) (at time.Time, why Reason) {
-	at, why = c.At, Left
+// Decide returns when and why to reopen the rendezvous. The time may be in the past.
+func Decide(c Closed, s Settings) (at time.Time, reason Reason) {
+	at, reason = c.At, Left
 	if c.AllEnded || c.Participants > 0 && c.Ended >= c.Participants {
-		at, why = c.At.Add(s.Grace), NotDone
+		at, reason = c.At.Add(s.Grace), NotDone
 	}
 	if next := c.Opened.Add(s.Gap); !c.Opened.IsZero() && next.After(at) {
 		at = next
 	}
-	return at, why
+	return at, reason
 }

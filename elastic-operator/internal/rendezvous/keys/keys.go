@@ -1,4 +1,4 @@
-// Package keys reads the names that torch's c10d backend gives its keys. Pure.
+// Package keys parses the keys of torch's c10d rendezvous backend. It is pure.
 package keys
 
 import (
@@ -7,28 +7,28 @@ import (
 	"strings"
 )
 
-// Key is a key of TCPStore that belongs to a rendezvous.
+// Key is a parsed key of a rendezvous.
 type Key struct {
-	// RunID is the rendezvous ID of the agents: that of the job, or one that a restart in place derived from it.
+	// RunID is the rendezvous ID of the agents: the ID of the job, or an ID that an in-place restart derived from it.
 	RunID string
-	// State reports whether the key holds the state of the rendezvous.
+	// State means that the value is the state of the rendezvous.
 	State bool
-	// Round is the round whose agents share the key; -1 for the state.
+	// Round is the round that the key belongs to, or -1 for the state.
 	Round int64
-	// Name is what the agents of a round call the key; empty for the state.
+	// Name is the name of the key within the round. It is empty for the state.
 	Name string
 }
 
 const prefix = "torch.rendezvous."
 
-// State returns the key that holds the state of a rendezvous.
+// State returns the key of the state of a rendezvous.
 func State(runID string) string { return "/" + prefix + runID }
 
-// restart is what a restart in place appends to the run ID of its job: the epoch and the restart count.
+// restart matches the suffix that in-place restarts append to the run ID of the job: the generation and the restart count.
 var restart = regexp.MustCompile(`-[0-9]{1,16}-[0-9]{1,16}$`)
 
-// Parse reads /torch.rendezvous.<run ID> and /torch.rendezvous.<run ID>.<round>/<name>, with or without the slash that torch's client adds.
-// It reports false for every other key, and for the keys of other jobs than the one with this run ID.
+// Parse parses the keys /torch.rendezvous.<run ID> and /torch.rendezvous.<run ID>.<round>/<name>. The leading slash, which torch's client
+// adds, is optional. Parse returns false for other keys, including those of other jobs.
 func Parse(key, runID string) (Key, bool) {
 	rest, ok := strings.CutPrefix(strings.TrimPrefix(key, "/"), prefix)
 	if !ok {

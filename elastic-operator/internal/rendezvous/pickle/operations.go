@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// long reads a whole number of any length; those beyond 64 bits are refused.
+// long reads an integer of any length. Integers of more than 64 bits are an error.
 func long(m *machine) error {
 	size, err := m.byte()
 	if err != nil {
@@ -16,7 +16,7 @@ func long(m *machine) error {
 		return err
 	}
 	if len(b) > 8 {
-		return fmt.Errorf("%w: a number beyond 64 bits", ErrMalformed)
+		return fmt.Errorf("%w: an integer has more than 64 bits", ErrMalformed)
 	}
 	var n uint64
 	if len(b) > 0 && b[len(b)-1]&0x80 != 0 {
@@ -100,7 +100,7 @@ func (m *machine) assign(pairs []any) error {
 		return err
 	}
 	if len(pairs)%2 != 0 {
-		return fmt.Errorf("%w: a key without a value", ErrMalformed)
+		return fmt.Errorf("%w: a dictionary key has no value", ErrMalformed)
 	}
 	for i := 0; i < len(pairs); i += 2 {
 		d.Keys, d.Values = append(d.Keys, pairs[i]), append(d.Values, pairs[i+1])
@@ -128,13 +128,13 @@ func frozenSet(m *machine) error {
 	return err
 }
 
-// global is a name in two lines of the pickle.
+// global reads a module and a name, one per line.
 func global(m *machine) error {
 	var lines [2]string
 	for i := range lines {
 		end := bytes.IndexByte(m.input[m.at:], '\n')
 		if end < 0 {
-			return fmt.Errorf("%w: a name without an end", ErrMalformed)
+			return fmt.Errorf("%w: a global name is not terminated", ErrMalformed)
 		}
 		lines[i] = string(m.input[m.at : m.at+end])
 		m.at += end + 1
@@ -155,7 +155,7 @@ func stackGlobal(m *machine) error {
 	module, okModule := pair[0].(string)
 	name, okName := pair[1].(string)
 	if !okModule || !okName {
-		return fmt.Errorf("%w: a name that is no text", ErrMalformed)
+		return fmt.Errorf("%w: a global name is not a string", ErrMalformed)
 	}
 	m.push(Global{module, name})
 	return nil
@@ -173,8 +173,8 @@ func call(m *machine) error {
 	return err
 }
 
-// callWithNames has a dictionary of named arguments, which the store protocol does not use.
-func callWithNames(m *machine) error {
+// callWithKeywords ignores the keyword arguments, which torch's state does not use.
+func callWithKeywords(m *machine) error {
 	if _, err := m.pop(); err != nil {
 		return err
 	}

@@ -7,15 +7,17 @@ import (
 	"math"
 )
 
-// ErrMalformed is what is no pickle, or one of a kind that is not read.
-var ErrMalformed = errors.New("not a pickle that can be read")
+// ErrMalformed is returned for input that is not a pickle or uses unsupported opcodes.
+var ErrMalformed = errors.New("malformed or unsupported pickle")
 
-// maxOperations bounds the memory that a pickle can take: an operation of one byte may take 50 bytes. The state of 10,000 agents has about 310,000.
+// maxOperations limits the memory for a pickle, because an operation of one byte may allocate 50 bytes. The state of 10,000 agents has about
+// 310,000 operations.
 const maxOperations = 1 << 19
 
-// mark is what the opcode MARK leaves on the stack.
+// mark is the value that the opcode MARK pushes onto the stack.
 type mark struct{}
 
+// machine executes the opcodes of a pickle.
 type machine struct {
 	input []byte
 	at    int
@@ -23,8 +25,8 @@ type machine struct {
 	memo  map[uint64]any
 }
 
-// Read returns the value of a pickle: nil, Bool, int64, float64, string, []byte, Global, Tuple, *List, *Set, *Dict or *Object. Time and memory are
-// in proportion to the input, which has at most maxOperations operations. Values may contain themselves.
+// Read returns the value of a pickle: nil, Bool, int64, float64, string, []byte, Global, Tuple, *List, *Set, *Dict or *Object. Values may
+// contain themselves. Time and memory are proportional to the length of the input. A pickle may have at most maxOperations operations.
 func Read(input []byte) (any, error) {
 	m := &machine{input: input, memo: map[uint64]any{}}
 	for range maxOperations {
@@ -36,13 +38,13 @@ func Read(input []byte) (any, error) {
 			return m.pop()
 		}
 		if err := m.step(op); err != nil {
-			return nil, fmt.Errorf("%w, at offset %d", err, m.at)
+			return nil, fmt.Errorf("%w at offset %d", err, m.at)
 		}
 	}
-	return nil, fmt.Errorf("%w: it has more than %d operations", ErrMalformed, maxOperations)
+	return nil, fmt.Errorf("%w: more than %d operations", ErrMalformed, maxOperations)
 }
 
-// step does one opcode.
+// step executes one opcode.
 func (m *machine) step(op byte) error {
 	if f, ok := framing[op]; ok {
 		_, err := m.take(f)
@@ -58,10 +60,10 @@ func (m *machine) step(op byte) error {
 	return fmt.Errorf("%w: opcode %#x", ErrMalformed, op)
 }
 
-// framing opcodes say how the rest is written, in so many bytes, which does not matter here.
+// framing contains the opcodes for the protocol version and frame sizes, with the number of bytes to skip.
 var framing = map[byte]int{0x80: 1, 0x95: 8}
 
-// constants push something new; the argument is the opcode's offset.
+// constants contains the opcodes that push a new value. The argument is the offset of the opcode.
 var constants = map[byte]func(at int) any{
 	'N':     func(int) any { return nil },
 	OpTrue:  func(at int) any { return Bool{true, at} },
@@ -89,7 +91,7 @@ func init() {
 			return m.number(8, func(b []byte) any { return math.Float64frombits(binary.BigEndian.Uint64(b)) })
 		},
 		0x8a: long,
-		// texts and bytes, by the size of their length
+		// strings and bytes, by the size of their length
 		0x8c: func(m *machine) error { return m.blob(1, text) },
 		'X':  func(m *machine) error { return m.blob(4, text) },
 		0x8d: func(m *machine) error { return m.blob(8, text) },
@@ -107,18 +109,18 @@ func init() {
 		'u':  setItems,
 		0x90: addItems,
 		0x91: frozenSet,
-		// what was said before
+		// memo
 		0x94: func(m *machine) error { return m.remember(uint64(len(m.memo))) },
 		'q':  func(m *machine) error { return m.indexed(1, m.remember) },
 		'r':  func(m *machine) error { return m.indexed(4, m.remember) },
 		'h':  func(m *machine) error { return m.indexed(1, m.recall) },
 		'j':  func(m *machine) error { return m.indexed(4, m.recall) },
-		// instances
+		// classes and instances
 		'c':  global,
 		0x93: stackGlobal,
 		'R':  call,
 		0x81: call,
-		0x92: callWithNames,
+		0x92: callWithKeywords,
 		'b':  build,
 	}
 }
@@ -132,12 +134,12 @@ func (m *machine) pop() (any, error) {
 	v := m.stack[len(m.stack)-1]
 	m.stack = m.stack[:len(m.stack)-1]
 	if v == any(mark{}) {
-		return nil, fmt.Errorf("%w: a mark where a value should be", ErrMalformed)
+		return nil, fmt.Errorf("%w: found a mark instead of a value", ErrMalformed)
 	}
 	return v, nil
 }
 
-// top is the value that an opcode changes in place.
+// top returns the top of the stack, which the caller changes in place.
 func top[T any](m *machine) (T, error) {
 	var none T
 	if len(m.stack) == 0 {
@@ -145,12 +147,12 @@ func top[T any](m *machine) (T, error) {
 	}
 	v, ok := m.stack[len(m.stack)-1].(T)
 	if !ok {
-		return none, fmt.Errorf("%w: a value of another kind was expected", ErrMalformed)
+		return none, fmt.Errorf("%w: found a value of type %T instead of %T", ErrMalformed, m.stack[len(m.stack)-1], none)
 	}
 	return v, nil
 }
 
-// sinceMark takes all above the last mark, and the mark.
+// sinceMark pops the values above the last mark, and the mark.
 func (m *machine) sinceMark() ([]any, error) {
 	for i := len(m.stack) - 1; i >= 0; i-- {
 		if m.stack[i] == any(mark{}) {
@@ -159,12 +161,13 @@ func (m *machine) sinceMark() ([]any, error) {
 			return items, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: no mark", ErrMalformed)
+	return nil, fmt.Errorf("%w: the stack has no mark", ErrMalformed)
 }
 
+// take consumes n bytes of the input.
 func (m *machine) take(n int) ([]byte, error) {
 	if n < 0 || n > len(m.input)-m.at {
-		return nil, fmt.Errorf("%w: it ends too early", ErrMalformed)
+		return nil, fmt.Errorf("%w: unexpected end", ErrMalformed)
 	}
 	b := m.input[m.at : m.at+n]
 	m.at += n
@@ -187,7 +190,7 @@ func (m *machine) number(size int, read func([]byte) any) error {
 	return err
 }
 
-// unsigned reads a number of 1, 4 or 8 bytes.
+// unsigned reads an unsigned integer of 1, 4 or 8 bytes.
 func (m *machine) unsigned(size int) (uint64, error) {
 	b, err := m.take(size)
 	if err != nil {
@@ -207,7 +210,7 @@ func (m *machine) blob(size int, kind func([]byte) any) error {
 		return err
 	}
 	if n > uint64(len(m.input)) {
-		return fmt.Errorf("%w: it ends too early", ErrMalformed)
+		return fmt.Errorf("%w: unexpected end", ErrMalformed)
 	}
 	b, err := m.take(int(n))
 	if err == nil {
@@ -235,7 +238,7 @@ func (m *machine) remember(n uint64) error {
 func (m *machine) recall(n uint64) error {
 	v, ok := m.memo[n]
 	if !ok {
-		return fmt.Errorf("%w: nothing was remembered as %d", ErrMalformed, n)
+		return fmt.Errorf("%w: the memo has no entry %d", ErrMalformed, n)
 	}
 	m.push(v)
 	return nil

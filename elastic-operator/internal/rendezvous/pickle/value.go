@@ -1,14 +1,14 @@
-// Package pickle reads Python's pickles, protocols 2 to 5, as data. It calls nothing and knows no class: what a pickle would call is kept as
-// the name and the arguments of the call. Pure.
+// Package pickle reads Python pickles (protocols 2 to 5) as data. It never executes code: calls are returned as the name and the arguments.
+// It is pure.
 package pickle
 
-// Bool is True or False, and where in the pickle it is written.
+// Bool is a Python bool.
 type Bool struct {
 	Value bool
-	At    int // offset of the one byte that says which
+	At    int // offset of its opcode in the pickle
 }
 
-// Opcodes of the two; Bool.At is the offset of one of them.
+// Opcodes of bools.
 const (
 	OpTrue  = 0x88
 	OpFalse = 0x89
@@ -26,10 +26,10 @@ type List struct{ Items []any }
 // Set is a set or a frozen set.
 type Set struct{ Items []any }
 
-// Dict is a dictionary, in the order in which it was written.
+// Dict is a dictionary. Its items are in the order of the pickle.
 type Dict struct{ Keys, Values []any }
 
-// Get returns the value of the last key that is this string.
+// Get returns the value of the last item with this key.
 func (d *Dict) Get(key string) (any, bool) {
 	for i := len(d.Keys) - 1; i >= 0; i-- {
 		if d.Keys[i] == any(key) {
@@ -39,14 +39,14 @@ func (d *Dict) Get(key string) (any, bool) {
 	return nil, false
 }
 
-// Object is an instance: what was called, with which arguments, and the state that was set afterwards, nil if none was.
+// Object is an instance of a class.
 type Object struct {
-	Class any
-	Args  any
-	State any
+	Class any // the called class or function
+	Args  any // of the call
+	State any // nil if none was set
 }
 
-// Attribute returns an attribute of an instance whose state is the usual dictionary.
+// Attribute returns an attribute of an instance whose state is a dictionary.
 func (o *Object) Attribute(name string) (any, bool) {
 	d, ok := o.State.(*Dict)
 	if !ok {

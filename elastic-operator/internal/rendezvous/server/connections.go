@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/tcpstore"
 )
 
-// connections are those that are open, up to a limit.
+// connections is a set of open connections with a maximum size.
 type connections struct {
 	mu     sync.Mutex
 	limit  int
@@ -48,11 +48,11 @@ func (c *connections) closeAll() {
 	}
 }
 
-// keepAlive finds clients whose node has died: their agents hold a place among the connections.
+// keepAlive detects clients whose node is lost, so that their connections are closed.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 4}
 
-// serve finds out what a client speaks. A client may be silent for as long as it likes: torch 1.13 opens a second connection, for
-// subscriptions that no client makes.
+// serve detects the dialect of a client and serves it. There is no timeout for the first byte, because torch 1.13 opens a second connection
+// for subscriptions and never uses it.
 func (s *Server) serve(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetKeepAliveConfig(keepAlive)
@@ -63,13 +63,13 @@ func (s *Server) serve(conn net.Conn) {
 		return
 	}
 	buffered := bufio.NewReaderSize(&prefixed{Conn: conn, prefix: first}, 4<<10)
-	dialect, err := sniff(conn, buffered, s.config.Patience)
+	dialect, err := detect(conn, buffered, s.config.Timeout)
 	switch {
 	case err != nil:
 		s.drop(conn)
 	case dialect == tcpstore.Unknown:
 		s.metrics.refused.WithLabelValues(refusedProtocol).Inc()
-		s.config.Log.Warn("unknown protocol, dropping the client", "client", conn.RemoteAddr().String(), "first", first)
+		s.config.Log.Warn("unknown protocol, closing the connection", "client", conn.RemoteAddr().String(), "first", first)
 		s.drop(conn)
 	default:
 		s.metrics.accepted.WithLabelValues(dialect.String()).Inc()
@@ -83,8 +83,8 @@ func (s *Server) drop(conn net.Conn) {
 	s.connections.remove(conn)
 }
 
-// sniff reads as many bytes as it takes, and leaves them to be read.
-func sniff(conn net.Conn, r *bufio.Reader, patience time.Duration) (tcpstore.Dialect, error) {
+// detect detects the dialect by the first bytes without consuming them.
+func detect(conn net.Conn, r *bufio.Reader, timeout time.Duration) (tcpstore.Dialect, error) {
 	first, err := r.Peek(1)
 	if err != nil {
 		return tcpstore.Unknown, err
@@ -92,7 +92,7 @@ func sniff(conn net.Conn, r *bufio.Reader, patience time.Duration) (tcpstore.Dia
 	if d := tcpstore.Sniff(first); d != tcpstore.Undecided {
 		return d, nil
 	}
-	_ = conn.SetReadDeadline(time.Now().Add(patience))
+	_ = conn.SetReadDeadline(time.Now().Add(timeout))
 	first, err = r.Peek(tcpstore.SniffLength)
 	if err != nil {
 		return tcpstore.Unknown, err
@@ -100,7 +100,7 @@ func sniff(conn net.Conn, r *bufio.Reader, patience time.Duration) (tcpstore.Dia
 	return tcpstore.Sniff(first), conn.SetReadDeadline(time.Time{})
 }
 
-// prefixed is a connection whose first bytes have been read.
+// prefixed is a connection that returns its first bytes again.
 type prefixed struct {
 	net.Conn
 	prefix []byte

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/tcpstore"
 )
 
-// apply carries out a request of TCPStore whose keys are permitted, under the lock, and returns its reply.
+// apply executes a request with permitted keys and returns the reply. The caller holds the lock.
 func (s *Server) apply(q tcpstore.Request) ([]byte, error) {
 	switch q.Op {
 	case tcpstore.OpGet, tcpstore.OpMultiGet:
@@ -28,7 +28,7 @@ func (s *Server) apply(q tcpstore.Request) ([]byte, error) {
 	return s.change(q)
 }
 
-// change is what depends on the value that is there.
+// change executes operations that depend on the current value.
 func (s *Server) change(q tcpstore.Request) (reply []byte, err error) {
 	key := q.Keys[0]
 	changed := true
@@ -37,7 +37,7 @@ func (s *Server) change(q tcpstore.Request) (reply []byte, err error) {
 		var value []byte
 		value, err = s.store.CompareAndSet(key, q.Values[0], q.Values[1])
 		reply = tcpstore.Value(value)
-		changed = bytes.Equal(value, q.Values[1]) // agents that lose against others try again at once: there are many that change nothing
+		changed = bytes.Equal(value, q.Values[1]) // most attempts fail when many agents join, so parsing the state each time is too expensive
 	case tcpstore.OpAdd:
 		var sum int64
 		sum, err = s.store.Add(key, q.Number)
@@ -57,7 +57,7 @@ func (s *Server) read(keys []string) (reply []byte, err error) {
 		if !ok {
 			return nil, fmt.Errorf("%w: %.200q", flat.ErrNoKey, key)
 		}
-		if len(reply)+len(value) > maxPending { // a key may be asked for many times in one message
+		if len(reply)+len(value) > maxPending { // a request may contain the same key many times
 			return nil, fmt.Errorf("%w: the reply to %d keys", tcpstore.ErrTooLarge, len(keys))
 		}
 		reply = append(reply, tcpstore.Value(value)...)

@@ -9,21 +9,20 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// Label values.
+// Values of the label reason.
 const (
-	refusedConnections = "connections" // there are too many
-	refusedProtocol    = "protocol"    // the first bytes are of none that is served
-	refusedMessage     = "message"     // it cannot be read, or what it asks for cannot be done
+	refusedConnections = "connections" // too many connections
+	refusedProtocol    = "protocol"    // unknown protocol
+	refusedMessage     = "message"     // malformed message or failed operation
 	refusedJob         = "job"         // the key belongs to another job
 	refusedQuota       = "quota"       // the store is full
-	refusedSlow        = "slow"        // the client does not take its replies
+	refusedSlow        = "slow"        // the client does not read its replies
 )
 
 var refusals = []string{refusedConnections, refusedProtocol, refusedMessage, refusedJob, refusedQuota, refusedSlow}
 
 var openedLabels = map[healing.Reason]string{healing.Left: "left", healing.NotDone: "not_done"}
 
-// metrics of a server.
 type metrics struct {
 	registry *prometheus.Registry
 	accepted *prometheus.CounterVec
@@ -48,7 +47,7 @@ func newMetrics(s *Server) *metrics {
 	return m
 }
 
-// zero creates all series, so that the first increase of each is visible.
+// zero initializes all series, so that the first increase of each is visible.
 func (m *metrics) zero() {
 	for _, dialect := range tcpstore.Dialects() {
 		meter.Zero(m.accepted, []string{dialect.String()})
@@ -59,8 +58,8 @@ func (m *metrics) zero() {
 	for _, reason := range refusals {
 		meter.Zero(m.refused, []string{reason})
 	}
-	for _, why := range openedLabels {
-		meter.Zero(m.opened, []string{why})
+	for _, reason := range openedLabels {
+		meter.Zero(m.opened, []string{reason})
 	}
 }
 

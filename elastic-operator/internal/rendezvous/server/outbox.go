@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// maxPending is how many bytes of replies may wait for a client.
+// maxPending limits the unsent replies to a client, in bytes.
 const maxPending = 16 << 20
 
-// outbox writes replies to a client, one after the other, without those that make them having to wait.
+// outbox sends replies to a client in order, without blocking the caller.
 type outbox struct {
-	conn     net.Conn
-	patience time.Duration
+	conn    net.Conn
+	timeout time.Duration
 
 	mu      sync.Mutex
 	pending []byte
@@ -20,11 +20,7 @@ type outbox struct {
 	failed  bool
 }
 
-func newOutbox(conn net.Conn, patience time.Duration) *outbox {
-	return &outbox{conn: conn, patience: patience}
-}
-
-// put returns errSilent if the client has left too much lying.
+// put queues a reply. It returns errSlow if the client has not read too many of its replies.
 func (o *outbox) put(reply []byte) error {
 	if len(reply) == 0 {
 		return nil
@@ -32,7 +28,7 @@ func (o *outbox) put(reply []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.failed || len(o.pending)+len(reply) > maxPending {
-		return errSilent
+		return errSlow
 	}
 	o.pending = append(o.pending, reply...)
 	if !o.writing {
@@ -42,7 +38,7 @@ func (o *outbox) put(reply []byte) error {
 	return nil
 }
 
-// write writes until nothing is pending.
+// write sends replies until none are pending.
 func (o *outbox) write() {
 	for {
 		o.mu.Lock()
@@ -54,7 +50,7 @@ func (o *outbox) write() {
 			return
 		}
 		o.mu.Unlock()
-		_ = o.conn.SetWriteDeadline(time.Now().Add(o.patience))
+		_ = o.conn.SetWriteDeadline(time.Now().Add(o.timeout))
 		if _, err := o.conn.Write(batch); err != nil {
 			o.close()
 			o.conn.Close()

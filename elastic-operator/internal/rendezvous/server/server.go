@@ -1,3 +1,10 @@
+// Package server is the managed rendezvous server of one job. It serves torch's TCPStore on one port, and status, probes and metrics on
+// another.
+//
+//	connection -> dialect by its first bytes -> session.go -> keys.go, under one lock -> flat
+//
+// After each write of a rendezvous state, monitor.go parses it for the status, and reopens the rendezvous if it was closed (package
+// healing). Nothing is stored on disk, see docs/adr/20261122-keep-rendezvous-state-in-memory.md.
 package server
 
 import (
@@ -15,10 +22,10 @@ type Server struct {
 	config  Config
 	metrics *metrics
 
-	// mu guards the store and the keeper. Nothing waits for a client while it is held.
-	mu     sync.Mutex
-	store  *flat.Store
-	keeper keeper
+	// mu protects the store and the monitor. No I/O is done while it is held.
+	mu      sync.Mutex
+	store   *flat.Store
+	monitor monitor
 
 	connections connections
 }
@@ -26,14 +33,14 @@ type Server struct {
 // New returns a server with an empty store.
 func New(c Config) *Server {
 	s := &Server{
-		config: c, store: flat.New(c.Store), keeper: newKeeper(),
+		config: c, store: flat.New(c.Store), monitor: monitor{runs: map[string]*run{}},
 		connections: connections{limit: c.Connections, open: map[net.Conn]struct{}{}},
 	}
 	s.metrics = newMetrics(s)
 	return s
 }
 
-// Serve serves the clients that connect to the listener until ctx ends, then closes all connections.
+// Serve accepts connections until ctx is done, then closes all connections.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
@@ -45,8 +52,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			return nil
 		case errors.Is(err, net.ErrClosed):
 			return err
-		case err != nil: // too many files are open, most likely
-			s.config.Log.Warn("accepting a connection", "error", err)
+		case err != nil: // probably too many open files
+			s.config.Log.Warn("accepting a connection failed, retrying", "error", err)
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
@@ -61,7 +68,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 
 func (s *Server) close() {
 	s.mu.Lock()
-	s.keeper.stop()
+	s.monitor.stop()
 	s.mu.Unlock()
 	s.connections.closeAll()
 }

@@ -13,26 +13,26 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/tcpstore"
 )
 
-// Errors that end a session. TCPStore has no way to say what was wrong: a client learns that its connection is gone.
+// Errors that end a session. TCPStore has no error replies, so the server closes the connection.
 var (
-	errNotServed = errors.New("the key does not belong to the job of this server")
-	errSilent    = errors.New("the client does not take its replies")
+	errOtherJob = errors.New("the key does not belong to the job of this server")
+	errSlow     = errors.New("the client does not read its replies")
 )
 
-// session is one client of TCPStore.
+// session is the session of one client.
 type session struct {
 	server *Server
 	out    *outbox
 	wait   *flat.Wait
 }
 
-// session serves a client until it leaves, or does what cannot be answered.
+// session serves a client until it disconnects or a request fails.
 func (s *Server) session(conn net.Conn, r *bufio.Reader, d tcpstore.Dialect) {
-	c := &session{server: s, out: newOutbox(conn, s.config.Patience)}
+	c := &session{server: s, out: &outbox{conn: conn, timeout: s.config.Timeout}}
 	defer c.end()
 	messages := tcpstore.NewReader(r, d, s.config.message())
 	for {
-		q, err := next(conn, r, messages, s.config.Patience)
+		q, err := next(conn, r, messages, s.config.Timeout)
 		if err == nil {
 			s.metrics.requests.WithLabelValues(q.Op.String()).Inc()
 			err = c.answer(q)
@@ -44,33 +44,33 @@ func (s *Server) session(conn net.Conn, r *bufio.Reader, d tcpstore.Dialect) {
 	}
 }
 
-// next waits for a message for as long as it takes, and, once it has begun, for its end with patience.
-func next(conn net.Conn, r *bufio.Reader, messages *tcpstore.Reader, patience time.Duration) (tcpstore.Request, error) {
+// next waits for the start of a message without a timeout, and for the rest of it with one.
+func next(conn net.Conn, r *bufio.Reader, messages *tcpstore.Reader, timeout time.Duration) (tcpstore.Request, error) {
 	if _, err := r.Peek(1); err != nil {
 		return tcpstore.Request{}, err
 	}
-	if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(timeout)); err != nil {
 		return tcpstore.Request{}, err
 	}
 	q, err := messages.Next()
 	return q, errors.Join(err, conn.SetReadDeadline(time.Time{}))
 }
 
-// ended counts and logs why a session has ended, if there is something to say.
+// ended counts and logs why a session was ended by the server.
 func (s *Server) ended(conn net.Conn, err error) {
 	reason := refusedMessage
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), isReset(err):
 		return
-	case errors.Is(err, errNotServed):
+	case errors.Is(err, errOtherJob):
 		reason = refusedJob
 	case errors.Is(err, flat.ErrFull), errors.Is(err, flat.ErrWaitLimit):
 		reason = refusedQuota
-	case errors.Is(err, errSilent):
+	case errors.Is(err, errSlow):
 		reason = refusedSlow
 	}
 	s.metrics.refused.WithLabelValues(reason).Inc()
-	s.config.Log.Warn("a client of TCPStore is dropped", "client", conn.RemoteAddr().String(), "reason", err.Error())
+	s.config.Log.Warn("request rejected, closing the connection", "client", conn.RemoteAddr().String(), "reason", err.Error())
 }
 
 func isReset(err error) bool {
@@ -85,8 +85,8 @@ func (c *session) end() {
 	c.out.close()
 }
 
-// answer carries out a request and puts its reply, if it has one, into the outbox: all under the lock, so that replies are in the order in which
-// the store saw the requests, also that to a wait and that to its cancellation.
+// answer executes a request and queues the reply. It holds the lock for both, so that replies are in the order of the store's operations,
+// including the replies to a wait and to its cancellation.
 func (c *session) answer(q tcpstore.Request) error {
 	s := c.server
 	s.mu.Lock()
@@ -118,11 +118,11 @@ func (c *session) await(keys []string) error {
 	return err
 }
 
-// permit refuses the keys of other jobs.
+// permit returns an error if a key belongs to another job.
 func (s *Server) permit(q tcpstore.Request) error {
 	for _, key := range q.Keys {
 		if _, ok := keys.Parse(key, s.config.RunID); !ok {
-			return fmt.Errorf("%w: %.200q", errNotServed, key)
+			return fmt.Errorf("%w: %.200q", errOtherJob, key)
 		}
 	}
 	return nil

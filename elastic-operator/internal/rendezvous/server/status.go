@@ -10,47 +10,47 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/state"
 )
 
-// Status is the body of /status: the run whose state changed last. All fields are zero before the first agent has connected.
+// Status is the body of /status. It describes the run that changed last. All fields are zero before the first agent has connected.
 type Status struct {
 	Round int64 `json:"round"`
-	// Restarts is the number of completed rounds after the first: how often the agents have restarted their workers.
+	// Restarts is how often the agents have restarted their workers: the number of completed rounds after the first one.
 	Restarts int64 `json:"restarts,omitempty"`
-	// Complete reports whether the participants of the round train; until then they wait for each other.
+	// Complete means that all participants of the round have joined. Until then they wait for each other.
 	Complete     bool `json:"complete"`
 	Participants int  `json:"participants"`
 	Waiting      int  `json:"waiting"`
 	// Spare is the number of agents beyond the maximum.
 	Spare  int  `json:"spare,omitempty"`
 	Closed bool `json:"closed"`
-	// Nodes are the participants, at most maxNodes of them.
+	// Nodes lists up to maxNodes participants.
 	Nodes []NodeStatus `json:"nodes,omitempty"`
-	// WaitingNodes are the names of those that wait, at most maxNodes of them.
+	// WaitingNodes lists the names of up to maxNodes waiting agents.
 	WaitingNodes []string   `json:"waitingNodes,omitempty"`
 	LastChange   *time.Time `json:"lastChange,omitempty"`
-	// LastOpened is when the rendezvous was last opened after an agent had closed it.
+	// LastOpened is when the server last reopened the rendezvous after an agent had closed it.
 	LastOpened *time.Time `json:"lastOpened,omitempty"`
-	// Unreadable reports whether the agents write a state that this server cannot read. It serves them all the same.
+	// Unreadable means that the server cannot parse the state written by the agents. The agents are served anyway.
 	Unreadable bool `json:"unreadable,omitempty"`
 }
 
-// NodeStatus is a participant.
+// NodeStatus is the status of a participant.
 type NodeStatus struct {
 	Name string `json:"name"`
-	// Rank is that of the agent, -1 before the round is complete.
+	// Rank is the rank of the agent, or -1 before the round is complete.
 	Rank int64 `json:"rank"`
 }
 
-// maxNodes is how many nodes are listed; all are counted.
+// maxNodes limits the listed nodes. The counts include all nodes.
 const maxNodes = 256
 
-// Status returns the status of the run whose state changed last.
+// Status returns the status of the run that changed last.
 func (s *Server) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var latest *view
-	for _, v := range s.keeper.views {
-		if latest == nil || v.changed.After(latest.changed) {
-			latest = v
+	var latest *run
+	for _, r := range s.monitor.runs {
+		if latest == nil || r.changed.After(latest.changed) {
+			latest = r
 		}
 	}
 	if latest == nil {
@@ -59,38 +59,39 @@ func (s *Server) Status() Status {
 	return latest.status()
 }
 
-func (v *view) status() Status {
-	j := Status{
-		Round: v.state.Round, Restarts: max(0, v.completed-1), Complete: v.state.Complete, Closed: v.state.Closed, Unreadable: v.unread,
-		Participants: len(v.state.Participants), Waiting: len(v.state.Waiting), Spare: len(v.state.Spare), LastChange: instant(v.changed), LastOpened: instant(v.opened),
+func (r *run) status() Status {
+	status := Status{
+		Round: r.state.Round, Restarts: max(0, r.completed-1), Complete: r.state.Complete, Closed: r.state.Closed, Unreadable: r.unreadable,
+		Participants: len(r.state.Participants), Waiting: len(r.state.Waiting), Spare: len(r.state.Spare),
+		LastChange: optionalTime(r.changed), LastOpened: optionalTime(r.reopened),
 	}
-	for _, n := range named(v.state.Participants) {
-		j.Nodes = append(j.Nodes, NodeStatus(n))
+	for _, n := range named(r.state.Participants) {
+		status.Nodes = append(status.Nodes, NodeStatus(n))
 	}
-	for _, n := range named(v.state.Waiting) {
-		j.WaitingNodes = append(j.WaitingNodes, n.Name)
+	for _, n := range named(r.state.Waiting) {
+		status.WaitingNodes = append(status.WaitingNodes, n.Name)
 	}
-	return j
+	return status
 }
 
-func named(nodes []state.Node) (with []state.Node) {
+// named returns up to maxNodes nodes that have a name.
+func named(nodes []state.Node) (list []state.Node) {
 	for _, n := range nodes {
-		if n.Name != "" && len(with) < maxNodes {
-			with = append(with, n)
+		if n.Name != "" && len(list) < maxNodes {
+			list = append(list, n)
 		}
 	}
-	return with
+	return list
 }
 
-func instant(t time.Time) *time.Time {
+func optionalTime(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
-	t = t.UTC()
-	return &t
+	return new(t.UTC())
 }
 
-// Handler serves /status, /healthz and /metrics, on a port of their own.
+// Handler returns the handler of /status, /healthz and /metrics.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })

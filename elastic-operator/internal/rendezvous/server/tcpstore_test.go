@@ -115,7 +115,7 @@ func TestAClientThatLeavesWaitsForNothingMore(t *testing.T) {
 }
 
 func TestAConnectionMayBeSilent(t *testing.T) {
-	w := start(t, func(c *Config) { c.Patience = time.Millisecond })
+	w := start(t, func(c *Config) { c.Timeout = time.Millisecond })
 	silent := w.client(tcpstore.Classic)
 	idle := w.client(tcpstore.Classic)
 	idle.set(key, "1")
@@ -145,7 +145,7 @@ func TestClientsAreDropped(t *testing.T) {
 		"that do not end their greeting":      {tcpstore.Classic, func(c *client) { c.raw([]byte{0}) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := start(t, func(c *Config) { c.Patience, c.Value, c.Store.Bytes = 50*time.Millisecond, 1500, 1800 })
+			w := start(t, func(c *Config) { c.Timeout, c.Value, c.Store.Bytes = 50*time.Millisecond, 1500, 1800 })
 			client := w.client(c.dialect)
 			c.send(client)
 			client.gone()
@@ -173,7 +173,7 @@ func TestThereIsALimitToConnections(t *testing.T) {
 }
 
 func TestAClientThatTakesNoRepliesIsDropped(t *testing.T) {
-	w := start(t, func(c *Config) { c.Patience = 100 * time.Millisecond })
+	w := start(t, func(c *Config) { c.Timeout = 100 * time.Millisecond })
 	c := w.client(tcpstore.Classic)
 	c.set(key, string(bytes.Repeat([]byte("x"), 1<<20)))
 	go func() { // its write ends when the server has had enough

@@ -1,6 +1,6 @@
-// Package state reads the state that torch's agents keep of their rendezvous, and opens it again after one of them has closed it. Pure.
+// Package state parses the rendezvous state written by torch's agents, and reopens a closed rendezvous. It is pure.
 //
-// The state is a pickle in base64. Agents replace it as a whole at every step.
+// The state is a base64-encoded pickle. Agents replace the whole state at each change.
 package state
 
 import (
@@ -11,29 +11,29 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/pickle"
 )
 
-// ErrUnreadable is returned for a state that this package cannot read: a future torch may write another one.
-var ErrUnreadable = errors.New("the state of the rendezvous cannot be read")
+// ErrUnreadable is returned for a state that cannot be parsed. Future versions of torch may write another format.
+var ErrUnreadable = errors.New("the state of the rendezvous cannot be parsed")
 
-// Sentinel is what the c10d backend writes where there is no state yet.
+// Sentinel is the value that the c10d backend writes before the first state.
 const Sentinel = "Y2FuaW1hZGFt"
 
-// State is a rendezvous as its agents see it.
+// State is the state of a rendezvous.
 type State struct {
 	Round        int64
-	Complete     bool // the participants run
+	Complete     bool // all participants have joined
 	Closed       bool
 	Participants []Node
 	Waiting      []Node // for the next round
-	Spare        []Node // more than allowed; torch 2.3 and later
+	Spare        []Node // beyond the maximum, torch 2.3 and later
 }
 
 // Node is an agent.
 type Node struct {
-	Name string // address, process and a number, as torch logs it; the address is cut after maxAddress bytes
-	Rank int64  // -1: none yet
+	Name string // <address>_<process ID>_<number>, as in torch's log, with the address truncated to maxAddress bytes
+	Rank int64  // -1 if it has none yet
 }
 
-// Parse reads a state. A Sentinel, or nothing, is an open rendezvous without participants.
+// Parse parses a state. Sentinel and the empty string are an open rendezvous without participants.
 func Parse(text string) (State, error) {
 	_, o, err := decode(text)
 	if err != nil || o == nil {
@@ -49,7 +49,7 @@ func Parse(text string) (State, error) {
 	}
 	waiting, spare := items(o, "wait_list"), items(o, "redundancy_list")
 	if len(joined.Keys)+len(waiting)+len(spare) > maxNodes {
-		return State{}, fmt.Errorf("%w: it has more than %d nodes", ErrUnreadable, maxNodes)
+		return State{}, fmt.Errorf("%w: more than %d nodes", ErrUnreadable, maxNodes)
 	}
 	s := State{
 		Round: round, Complete: complete.Value, Closed: closed.Value,
@@ -63,7 +63,7 @@ func Parse(text string) (State, error) {
 	return s, nil
 }
 
-// Open returns the same state, not closed. All else that the agents know, the round above all, stays as it is.
+// Open returns the state with the closed flag cleared. Everything else is unchanged.
 func Open(text string) (string, error) {
 	raw, o, err := decode(text)
 	if err != nil {
@@ -74,13 +74,13 @@ func Open(text string) (string, error) {
 	}
 	closed, ok := flag(o, "closed")
 	if !ok {
-		return "", fmt.Errorf("%w: it does not say whether it is closed", ErrUnreadable)
+		return "", fmt.Errorf("%w: the attribute closed is missing", ErrUnreadable)
 	}
 	raw[closed.At] = pickle.OpFalse
 	return base64.StdEncoding.EncodeToString(raw), nil
 }
 
-// decode returns the pickle and the instance in it, nil if there is no state yet.
+// decode returns the pickle and the object in it. Both are nil if there is no state yet.
 func decode(text string) ([]byte, *pickle.Object, error) {
 	if text == "" || text == Sentinel {
 		return nil, nil, nil
@@ -95,7 +95,7 @@ func decode(text string) ([]byte, *pickle.Object, error) {
 	}
 	o, ok := v.(*pickle.Object)
 	if !ok {
-		return nil, nil, fmt.Errorf("%w: it is no instance", ErrUnreadable)
+		return nil, nil, fmt.Errorf("%w: it is not an object", ErrUnreadable)
 	}
 	return raw, o, nil
 }
@@ -112,7 +112,7 @@ func flag(o *pickle.Object, name string) (pickle.Bool, bool) {
 	return b, ok
 }
 
-// nodes without ranks.
+// nodes returns nodes without ranks.
 func nodes(names []any) (list []Node) {
 	for _, name := range names {
 		list = append(list, Node{Name: nodeName(name), Rank: -1})
@@ -120,7 +120,7 @@ func nodes(names []any) (list []Node) {
 	return list
 }
 
-// items of an attribute that is a set; before protocol 4 a set is a call with a list.
+// items returns the items of an attribute that is a set. Before pickle protocol 4 a set is a call with a list.
 func items(o *pickle.Object, name string) []any {
 	v, _ := o.Attribute(name)
 	switch v := v.(type) {
@@ -138,15 +138,15 @@ func items(o *pickle.Object, name string) []any {
 	return nil
 }
 
-// Many nodes of one message may refer to the same address, so that their names could take far more memory than the message.
+// Limits of the memory for names. In a pickle, many nodes can refer to the same address, so the names may be much larger than the message.
 const (
-	// maxAddress is the length of the longest DNS name.
+	// maxAddress is the maximum length of a DNS name.
 	maxAddress = 253
-	// maxNodes is as many as a server has connections. A state with more is not read.
+	// maxNodes equals the maximum number of connections of a server. A state with more nodes is an error.
 	maxNodes = 10_000
 )
 
-// nodeName is how torch prints the node in its log: address, process, number.
+// nodeName returns the name of a node as in torch's log.
 func nodeName(v any) string {
 	o, ok := v.(*pickle.Object)
 	if !ok {

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// Greeting begins a connection of the Validated dialect.
+// Greeting returns the first message of a connection in the Validated dialect.
 func Greeting() []byte { return binary.LittleEndian.AppendUint32([]byte{0}, magic) }
 
-// Append adds the message that a client of the dialect would send. It is the other direction of Reader, for clients and tests.
+// Append appends the encoded request, as a client of the dialect sends it. It is the inverse of Reader, for clients and tests.
 func Append(b []byte, d Dialect, q Request) ([]byte, error) {
 	ops := classicOps
 	if d == Validated {

@@ -2,31 +2,31 @@ package tcpstore
 
 import "encoding/binary"
 
-// Dialect is how a client frames its messages.
+// Dialect is a version of the TCPStore protocol.
 type Dialect int
 
-// The dialects of a connection's first bytes.
+// Results of Sniff.
 const (
-	// Unknown is none that is served.
+	// Unknown is a dialect that is not supported.
 	Unknown Dialect = iota
-	// Undecided wants more bytes, see SniffLength.
+	// Undecided means that SniffLength bytes are needed.
 	Undecided
 	Classic
 	Validated
 )
 
-// Dialects are those that are served.
+// Dialects returns the supported dialects.
 func Dialects() []Dialect { return []Dialect{Classic, Validated} }
 
-// SniffLength is how many bytes Sniff never wants more than.
+// SniffLength is the number of bytes that is always enough for Sniff.
 const SniffLength = 5
 
 // magic follows the byte 0 in the greeting of torch 2.3 and later.
 const magic = 0x3C85F7CE
 
-// Sniff tells the dialect by the first bytes of a connection, of which there is at least one.
+// Sniff returns the dialect of a connection by its first bytes. At least one byte is required.
 //
-// A classic SET begins with the byte 0 too. What follows is the length of its key, which is far below what the magic number would be.
+// A classic SET also begins with the byte 0. It is followed by the length of the key, which is much smaller than the magic number.
 func Sniff(first []byte) Dialect {
 	switch b := first[0]; {
 	case b > 0 && int(b) < len(classicOps):

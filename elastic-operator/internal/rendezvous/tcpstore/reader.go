@@ -10,36 +10,36 @@ import (
 
 // Errors that end a connection.
 var (
-	ErrTooLarge     = errors.New("a message is larger than allowed")
-	ErrNotServed    = errors.New("the operation is not served")
-	ErrBadMagic     = errors.New("the greeting has another magic number")
-	ErrBadPlacement = errors.New("a greeting is not the first message")
+	ErrTooLarge     = errors.New("the message is too large")
+	ErrNotServed    = errors.New("the operation is not supported")
+	ErrBadMagic     = errors.New("the greeting has a wrong magic number")
+	ErrBadPlacement = errors.New("the greeting is missing or is not the first message")
 )
 
-// Limits of one message.
+// Limits contains the maximum sizes of a message.
 type Limits struct {
 	Key   int // bytes of a key
 	Value int // bytes of a value
 	Keys  int // keys of a list
-	Total int // bytes of all of it
+	Total int // bytes of a message
 }
 
-// Reader reads the messages of one connection.
+// Reader decodes the messages of one connection.
 type Reader struct {
 	source  io.Reader
 	dialect Dialect
 	limits  Limits
 	greeted bool
-	left    int
+	left    int // bytes of the current message that remain of limits.Total
 }
 
-// NewReader reads messages of a dialect, which is Classic or Validated. The source should be buffered.
+// NewReader returns a reader for the dialect, which must be Classic or Validated. The source should be buffered.
 func NewReader(source io.Reader, d Dialect, l Limits) *Reader {
 	return &Reader{source: source, dialect: d, limits: l}
 }
 
-// Next reads one message. io.EOF is a client that left between messages; any other error leaves the connection unreadable.
-// Memory is taken as bytes arrive, never by a length that a client has merely announced.
+// Next reads one message. It returns io.EOF if the client has disconnected between messages. After any other error the connection must be
+// closed. Memory is allocated for received bytes only, not for the lengths that a client announces.
 func (r *Reader) Next() (Request, error) {
 	r.left = r.limits.Total
 	var number [1]byte
@@ -54,15 +54,15 @@ func (r *Reader) Next() (Request, error) {
 		}
 		return Request{}, fmt.Errorf("operation %d: %w", number[0], err)
 	}
-	return q, r.order(op)
+	return q, r.checkGreeting(op)
 }
 
-// order refuses a greeting in the middle, and a first message that is none where there has to be one.
-func (r *Reader) order(op Op) error {
+// checkGreeting returns an error if a required greeting is missing, or a greeting is not the first message.
+func (r *Reader) checkGreeting(op Op) error {
 	first := !r.greeted
 	r.greeted = true
-	wanted := first && r.dialect == Validated
-	if wanted != (op == OpValidate) {
+	required := first && r.dialect == Validated
+	if required != (op == OpValidate) {
 		return ErrBadPlacement
 	}
 	return nil
@@ -100,7 +100,7 @@ func (r *Reader) arguments(q *Request) error {
 	}
 }
 
-// each reads one after the other; after an error nothing more may be waited for.
+// each reads the items in order until one fails.
 func each(q *Request, items ...func(*Request) error) error {
 	for _, item := range items {
 		if err := item(q); err != nil {
@@ -124,7 +124,7 @@ func (r *Reader) list(q *Request, item func(*Request) error) error {
 		return err
 	}
 	if n > uint64(r.limits.Keys) {
-		return fmt.Errorf("%w: a list of %d keys", ErrTooLarge, n)
+		return fmt.Errorf("%w: %d keys", ErrTooLarge, n)
 	}
 	for range n {
 		if err := item(q); err != nil {

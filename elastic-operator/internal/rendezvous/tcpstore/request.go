@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Op is what a client asks for, whatever its dialect counts it as.
+// Op is an operation, independent of its number in a dialect.
 type Op int
 
-// The operations.
+// Operations.
 const (
 	OpNone Op = iota
 	OpValidate
@@ -35,11 +35,11 @@ var names = map[Op]string{
 
 func (o Op) String() string { return names[o] }
 
-// Ops are the operations that are served.
+// Ops returns the supported operations.
 func Ops() []Op { return slices.Sorted(maps.Keys(names)) }
 
-// Each dialect's operations by their number. OpNone is one that is not served: of the classic dialect the subscription to changes of
-// a key (7), which the rendezvous does not use.
+// The operations of each dialect by number. OpNone marks an operation that is not supported. In the classic dialect this is the
+// subscription to changes of a key (7), which the rendezvous does not use.
 var (
 	classicOps   = []Op{OpSet, OpCompareSet, OpGet, OpAdd, OpCheck, OpWait, OpCount, OpNone, OpDelete}
 	validatedOps = []Op{
@@ -59,15 +59,17 @@ func (d Dialect) op(number byte) Op {
 	return ops[number]
 }
 
-// Request is one message of a client.
+// Request is a message from a client.
 type Request struct {
 	Op Op
-	// Keys are those it is about: one but for OpCheck, OpWait, OpMultiGet and OpMultiSet, and none for OpCount, OpCancelWait, OpPing.
+	// Keys contains any number of keys for OpCheck, OpWait, OpMultiGet and OpMultiSet, no key for OpCount, OpCancelWait, OpPing and
+	// OpValidate, and one key for the other operations.
 	Keys []string
-	// Values of OpSet and OpAppend: the value. Of OpCompareSet: the expected one, then the desired one. Of OpMultiSet: one for each key.
+	// Values contains the value of OpSet and OpAppend, the expected and the desired value of OpCompareSet, and one value per key of
+	// OpMultiSet.
 	Values [][]byte
-	// Number is OpAdd's increment.
+	// Number is the increment of OpAdd.
 	Number int64
-	// Nonce is what OpPing wants back.
+	// Nonce is the number that the reply to OpPing must repeat.
 	Nonce uint32
 }

@@ -60,7 +60,7 @@ func TestWrongFlagsAreRefused(t *testing.T) {
 		"--kueue-feature-gates=PartialAdmission=perhaps":  "--kueue-feature-gates: invalid value of PartialAdmission",
 		"--kueue-feature-gates=PartialAdmission":          "--kueue-feature-gates: missing bool value for PartialAdmission",
 		"--managed-jobs-namespace-selector=team in (a, b": "--managed-jobs-namespace-selector: ",
-		"--config=kueue.yaml":                             "--config: this program has flags only",
+		"--config=kueue.yaml":                             "--config: elastic-kueue has no configuration file",
 	} {
 		if _, err := complete(t, args); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", args, err)

@@ -1,5 +1,4 @@
-// Package client is a client of TCPStore, for measurements: it sends what torch's own client would.
-package client
+package main
 
 import (
 	"bufio"
@@ -11,21 +10,21 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/tcpstore"
 )
 
-// Client is one connection. It is not safe for concurrent use.
-type Client struct {
+// client is a TCPStore client. It sends the same messages as torch's client. It is not safe for concurrent use.
+type client struct {
 	conn    net.Conn
 	reader  *bufio.Reader
 	dialect tcpstore.Dialect
 	buffer  []byte
 }
 
-// Dial connects, and greets where the dialect begins with a greeting.
-func Dial(address string, d tcpstore.Dialect) (*Client, error) {
+// dial connects to the server and sends the greeting of the dialect, if it has one.
+func dial(address string, d tcpstore.Dialect) (*client, error) {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{conn: conn, reader: bufio.NewReaderSize(conn, 4<<10), dialect: d}
+	c := &client{conn: conn, reader: bufio.NewReaderSize(conn, 4<<10), dialect: d}
 	if d == tcpstore.Validated {
 		if _, err := conn.Write(tcpstore.Greeting()); err != nil {
 			return nil, err
@@ -34,10 +33,10 @@ func Dial(address string, d tcpstore.Dialect) (*Client, error) {
 	return c, nil
 }
 
-// Close ends the connection.
-func (c *Client) Close() error { return c.conn.Close() }
+// close closes the connection.
+func (c *client) close() error { return c.conn.Close() }
 
-func (c *Client) send(q tcpstore.Request) (err error) {
+func (c *client) send(q tcpstore.Request) (err error) {
 	if c.buffer, err = tcpstore.Append(c.buffer[:0], c.dialect, q); err != nil {
 		return err
 	}
@@ -45,14 +44,14 @@ func (c *Client) send(q tcpstore.Request) (err error) {
 	return err
 }
 
-// Set writes a value. There is no reply, so it returns before the server has it.
-func (c *Client) Set(key string, value []byte) error {
+// set sends a value. The server does not reply, so set may return before the server has stored the value.
+func (c *client) set(key string, value []byte) error {
 	return c.send(tcpstore.Request{Op: tcpstore.OpSet, Keys: []string{key}, Values: [][]byte{value}})
 }
 
-// Get waits for a key and returns its value.
-func (c *Client) Get(key string) ([]byte, error) {
-	if err := c.Wait(key); err != nil {
+// get waits until the key exists and returns its value.
+func (c *client) get(key string) ([]byte, error) {
+	if err := c.wait(key); err != nil {
 		return nil, err
 	}
 	if err := c.send(tcpstore.Request{Op: tcpstore.OpGet, Keys: []string{key}}); err != nil {
@@ -61,8 +60,8 @@ func (c *Client) Get(key string) ([]byte, error) {
 	return c.value()
 }
 
-// Wait returns when all keys are there.
-func (c *Client) Wait(keys ...string) error {
+// wait waits until all keys exist.
+func (c *client) wait(keys ...string) error {
 	if err := c.send(tcpstore.Request{Op: tcpstore.OpWait, Keys: keys}); err != nil {
 		return err
 	}
@@ -70,16 +69,16 @@ func (c *Client) Wait(keys ...string) error {
 	return err
 }
 
-// CompareSet returns what the key holds afterwards.
-func (c *Client) CompareSet(key string, expected, desired []byte) ([]byte, error) {
+// compareSet sets the key if it has the expected value, and returns its value afterwards.
+func (c *client) compareSet(key string, expected, desired []byte) ([]byte, error) {
 	if err := c.send(tcpstore.Request{Op: tcpstore.OpCompareSet, Keys: []string{key}, Values: [][]byte{expected, desired}}); err != nil {
 		return nil, err
 	}
 	return c.value()
 }
 
-// Add returns the sum.
-func (c *Client) Add(key string, n int64) (int64, error) {
+// add adds n to the number at the key and returns the sum.
+func (c *client) add(key string, n int64) (int64, error) {
 	if err := c.send(tcpstore.Request{Op: tcpstore.OpAdd, Keys: []string{key}, Number: n}); err != nil {
 		return 0, err
 	}
@@ -87,23 +86,23 @@ func (c *Client) Add(key string, n int64) (int64, error) {
 	return int64(sum), err
 }
 
-// maxValue is more than any server sends.
+// maxValue limits the size of a received value in bytes.
 const maxValue = 1 << 30
 
-func (c *Client) value() ([]byte, error) {
+func (c *client) value() ([]byte, error) {
 	n, err := c.number()
 	if err != nil {
 		return nil, err
 	}
 	if n > maxValue {
-		return nil, fmt.Errorf("a value of %d bytes", n)
+		return nil, fmt.Errorf("received the length of a value: %d bytes exceed the limit of %d", n, maxValue)
 	}
 	b := make([]byte, n)
 	_, err = io.ReadFull(c.reader, b)
 	return b, err
 }
 
-func (c *Client) number() (uint64, error) {
+func (c *client) number() (uint64, error) {
 	var b [8]byte
 	_, err := io.ReadFull(c.reader, b[:])
 	return binary.LittleEndian.Uint64(b[:]), err

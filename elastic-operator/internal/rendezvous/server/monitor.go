@@ -1,0 +1,173 @@
+package server
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/healing"
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/keys"
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/state"
+)
+
+// run is the observed state of one rendezvous.
+type run struct {
+	state      state.State
+	unreadable bool  // the state exists but cannot be parsed
+	completed  int64 // rounds
+	changed    time.Time
+	closedAt   time.Time
+	reopened   time.Time   // when the server last reopened it, or zero
+	reopening  *time.Timer // nil while the rendezvous is open
+}
+
+// monitor observes the rendezvous of a job, by run ID. The lock of the server protects it.
+type monitor struct {
+	runs    map[string]*run
+	stopped bool
+}
+
+func (m *monitor) stop() {
+	m.stopped = true
+	for _, r := range m.runs {
+		r.cancelReopening()
+	}
+}
+
+func (r *run) cancelReopening() {
+	if r.reopening != nil {
+		r.reopening.Stop()
+		r.reopening = nil
+	}
+}
+
+// wrote handles the write of a key. The caller holds the lock.
+func (s *Server) wrote(key string) {
+	if k, ok := keys.Parse(key, s.config.RunID); ok && k.State {
+		s.observe(k.RunID)
+	}
+}
+
+// observe parses the state of a rendezvous and handles changes.
+func (s *Server) observe(id string) {
+	r := s.monitor.runs[id]
+	if r == nil {
+		r = &run{changed: time.Now()}
+		s.monitor.runs[id] = r
+		s.dropOldRuns()
+	}
+	text, _ := s.store.Get(keys.State(id))
+	now, err := state.Parse(string(text))
+	before := r.state
+	if r.unreadable = err != nil; r.unreadable {
+		return
+	}
+	r.state = now
+	if now.Round != before.Round || now.Complete != before.Complete || now.Closed != before.Closed ||
+		len(now.Participants) != len(before.Participants) || len(now.Waiting) != len(before.Waiting) {
+		r.changed = time.Now()
+	}
+	if now.Complete && (!before.Complete || now.Round != before.Round) {
+		s.metrics.rounds.Inc()
+		r.completed++
+	}
+	if now.Round > before.Round {
+		oldest := now.Round - keptRounds
+		s.dropKeys(func(k keys.Key) bool { return k.RunID == id && k.Round >= 0 && k.Round < oldest })
+	}
+	s.scheduleReopening(id, r)
+}
+
+// scheduleReopening starts the timer for a closed rendezvous, or cancels it for an open one.
+func (s *Server) scheduleReopening(id string, r *run) {
+	if !r.state.Closed || s.monitor.stopped {
+		r.cancelReopening()
+		return
+	}
+	if r.reopening != nil {
+		return
+	}
+	r.closedAt = time.Now()
+	at, _ := s.decide(id, r)
+	r.reopening = time.AfterFunc(time.Until(at), func() { s.reopen(id) })
+}
+
+func (s *Server) decide(id string, r *run) (time.Time, healing.Reason) {
+	ended, all := healing.Ended(s.terminalNames(id, r.state.Round))
+	return healing.Decide(healing.Closed{
+		At: r.closedAt, Participants: len(r.state.Participants), Ended: ended, AllEnded: all, Opened: r.reopened,
+	}, s.config.Healing)
+}
+
+// reopen reopens a rendezvous that is still closed. If it must stay closed for longer by now, reopen restarts the timer.
+func (s *Server) reopen(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.monitor.runs[id]
+	if r == nil || r.reopening == nil || s.monitor.stopped {
+		return
+	}
+	at, reason := s.decide(id, r)
+	if wait := time.Until(at); wait > 0 {
+		r.reopening.Reset(wait)
+		return
+	}
+	r.reopening = nil
+	log := s.config.Log.With("run", id, "round", r.state.Round)
+	r.reopened = time.Now()
+	if err := s.writeOpen(id); err != nil {
+		log.Error("reopening the rendezvous failed", "error", err)
+		return
+	}
+	s.metrics.opened.WithLabelValues(openedLabels[reason]).Inc()
+	log.Info("rendezvous reopened", "reason", string(reason))
+	s.observe(id)
+}
+
+// writeOpen writes the state with the closed flag cleared.
+func (s *Server) writeOpen(id string) error {
+	text, _ := s.store.Get(keys.State(id))
+	opened, err := state.Open(string(text))
+	if err != nil {
+		return err
+	}
+	return s.store.Set(keys.State(id), []byte(opened))
+}
+
+// terminalNames returns the names of a round's keys about terminated agents.
+func (s *Server) terminalNames(id string, round int64) (names []string) {
+	for _, key := range s.store.Keys() {
+		k, ok := keys.Parse(key, s.config.RunID)
+		if ok && k.RunID == id && k.Round == round && healing.Terminal(k.Name) {
+			names = append(names, k.Name)
+		}
+	}
+	return names
+}
+
+// keptRounds is the number of previous rounds whose keys are kept, because agents of the last round may still write terminal keys.
+const keptRounds = 2
+
+// keptRuns is the number of runs whose keys are kept. Each in-place restart creates a new run, and agents of the previous run may still
+// write terminal keys.
+const keptRuns = 3
+
+// dropOldRuns removes all runs and their keys, except those that changed last.
+func (s *Server) dropOldRuns() {
+	ids := slices.SortedFunc(maps.Keys(s.monitor.runs), func(a, b string) int {
+		return s.monitor.runs[b].changed.Compare(s.monitor.runs[a].changed)
+	})
+	for _, id := range ids[min(keptRuns, len(ids)):] {
+		s.monitor.runs[id].cancelReopening()
+		delete(s.monitor.runs, id)
+		s.dropKeys(func(k keys.Key) bool { return k.RunID == id })
+	}
+}
+
+// dropKeys removes the keys for which obsolete returns true.
+func (s *Server) dropKeys(obsolete func(keys.Key) bool) {
+	s.store.Sweep(func(key string) bool {
+		k, ok := keys.Parse(key, s.config.RunID)
+		return ok && obsolete(k)
+	})
+}
