@@ -44,8 +44,8 @@ func (d *decider) repairPod(i int, pod Pod) {
 	}
 }
 
-// fillSlot creates a pod, at once for the first failure of a worker, then after pauses that grow. What was evicted or lost is replaced at
-// once; what its node has turned away is not, for a node does that within milliseconds, again and again.
+// createPod creates the pod of a worker: immediately after the first failure, and with exponential backoff after further failures. There
+// is no backoff after disruptions, unless a node has rejected the pod, which can happen repeatedly within milliseconds.
 func (d *decider) createPod(i int) {
 	if d.abandoned(i) || d.m.Completed.Has(i) {
 		return
