@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func TestWhatIsRefusedAndWhy(t *testing.T) {
+func TestInvalidJobsAreRejected(t *testing.T) {
 	type job = v1alpha1.ElasticJob
 	for name, tc := range map[string]struct {
 		change func(*job)
@@ -110,7 +110,7 @@ func percent(n int32) *v1alpha1.SuccessPolicy {
 }
 
 // Each number has its bounds: the last that is taken, and the first that is not.
-func TestTheBoundsOfPatience(t *testing.T) {
+func TestBoundsOfTheElasticPolicy(t *testing.T) {
 	type policy = v1alpha1.ElasticPolicy
 	const day, week = 24 * 60 * 60, 7 * 24 * 60 * 60
 	for field, tc := range map[string]struct {
@@ -147,7 +147,7 @@ func TestTheBoundsOfPatience(t *testing.T) {
 }
 
 // The least, and the most, that each field may be.
-func TestTheLastOfWhatIsTaken(t *testing.T) {
+func TestExtremeValuesAreAccepted(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.ElasticJob){
 		"one worker": func(j *v1alpha1.ElasticJob) {
 			one := ptr.To(int32(1))
@@ -170,7 +170,7 @@ func TestTheLastOfWhatIsTaken(t *testing.T) {
 	}
 }
 
-func TestAllSpellingsOfTheRunPolicyAreTaken(t *testing.T) {
+func TestRunPolicyIsAcceptedInAllFields(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.ElasticJobSpec){
 		"at the top level": func(s *v1alpha1.ElasticJobSpec) { s.BackoffLimit = ptr.To(int32(7)) },
 		"in runPolicy": func(s *v1alpha1.ElasticJobSpec) {
@@ -208,7 +208,7 @@ func TestAllSpellingsOfTheRunPolicyAreTaken(t *testing.T) {
 	}
 }
 
-func TestManagedByDoesNotChange(t *testing.T) {
+func TestManagedByIsImmutable(t *testing.T) {
 	job := MakeElasticJob("managed").Namespace("default").With(func(j *v1alpha1.ElasticJob) { j.Spec.ManagedBy = ptr.To("somebody") }).Obj()
 	if err := k8s.Create(t.Context(), job); err != nil {
 		t.Fatal(err)

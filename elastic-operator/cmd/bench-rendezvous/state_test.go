@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/state"
 )
 
-func TestJoinedIsAStateThatTheServerReads(t *testing.T) {
+func TestServerParsesTheJoinedState(t *testing.T) {
 	var text []byte
 	for agent := range 3 {
 		text = joined(text, agent)

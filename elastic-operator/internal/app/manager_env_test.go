@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
-func TestTheManagerRunsAJob(t *testing.T) {
+func TestManagerRunsAJob(t *testing.T) {
 	cluster, k8s := apiserver.ForTest(t, NewScheme(), "../../../charts/elastic-operator/files/crds")
 	o, err := complete(t, "", "--metrics-bind-address=0", "--health-probe-bind-address=0")
 	if err != nil {
@@ -47,7 +47,7 @@ func TestTheManagerRunsAJob(t *testing.T) {
 	}
 }
 
-func TestRunWithoutTheCRDSaysSo(t *testing.T) {
+func TestRunFailsWithoutTheCRD(t *testing.T) {
 	cluster, _ := apiserver.ForTest(t, NewScheme())
 	o, err := complete(t, "", "--metrics-bind-address=0", "--health-probe-bind-address=0")
 	if err != nil {

@@ -28,7 +28,7 @@ func complete(t *testing.T, file string, args ...string) (*Options, error) {
 	return o, o.Complete(set)
 }
 
-func TestAFlagOverridesTheFile(t *testing.T) {
+func TestFlagsOverrideTheFile(t *testing.T) {
 	const file = "rendezvousImage: a:1\nmetrics: {bindAddress: \":1443\"}\n"
 	o, err := complete(t, file)
 	if err != nil || o.RendezvousImage != "a:1" || o.Metrics.Address != ":1443" || o.Leader.Name != "elastic-operator.holdfast.dev" {
@@ -39,7 +39,7 @@ func TestAFlagOverridesTheFile(t *testing.T) {
 	}
 }
 
-func TestWrongFilesAreRefused(t *testing.T) {
+func TestInvalidConfigurationFilesAreRejected(t *testing.T) {
 	for file, want := range map[string]string{
 		"rendezvousImages: a": `unknown field "rendezvousImages"`,
 		"a: b: c":             "--config",
@@ -50,7 +50,7 @@ func TestWrongFilesAreRefused(t *testing.T) {
 	}
 }
 
-func TestThereAreNoWebhooks(t *testing.T) {
+func TestThereIsNoWebhooksFlag(t *testing.T) {
 	set := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	NewOptions().Flags(set)
 	if set.Lookup("webhooks") != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestASetIsWrittenAndRead(t *testing.T) {
+func TestStringAndParse(t *testing.T) {
 	for text, want := range map[string]Set{
 		"":           nil,
 		"0":          {0},
@@ -23,7 +23,7 @@ func TestASetIsWrittenAndRead(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoSetIsRefused(t *testing.T) {
+func TestParseRejectsInvalidText(t *testing.T) {
 	for _, text := range []string{"a", "-", "-1", "1-", "3-1", "0,,1", "0 ", "0-4294967295", "0-99999999", "0-99998,100000-199999"} {
 		if s, err := Parse(text); err == nil {
 			t.Errorf("%q is taken for %d indexes", text, len(s))
@@ -37,7 +37,7 @@ func TestUnsortedTextIsSorted(t *testing.T) {
 	}
 }
 
-func TestMembers(t *testing.T) {
+func TestSetOperations(t *testing.T) {
 	s := Of(5, 1, 3, 1)
 	if s.String() != "1,3,5" || !s.Has(3) || s.Has(2) || s.With(2).String() != "1-3,5" || s.With(3).String() != "1,3,5" {
 		t.Errorf("got %s", s)

@@ -31,7 +31,7 @@ func inPlace(changes ...func(*v1alpha1.ElasticJob)) *v1alpha1.ElasticJob {
 	return job
 }
 
-func TestASupervisedPod(t *testing.T) {
+func TestSupervisedPod(t *testing.T) {
 	job := inPlace()
 	pod := WorkerPod(job, 2, 1)
 	agents.Supervise(job, pod, 2, 1)
@@ -72,7 +72,7 @@ func TestASupervisedPod(t *testing.T) {
 }
 
 // The image of the supervisor may be in a registry that the author of the job does not know.
-func TestASupervisedPodHasThePullSecretsOfTheSupervisor(t *testing.T) {
+func TestSupervisedPodHasThePullSecretsOfTheSupervisor(t *testing.T) {
 	of := func(names ...string) (list []corev1.LocalObjectReference) {
 		for _, name := range names {
 			list = append(list, corev1.LocalObjectReference{Name: name})
@@ -95,7 +95,7 @@ func TestASupervisedPodHasThePullSecretsOfTheSupervisor(t *testing.T) {
 }
 
 // Who does not ask for it gets the pod of before.
-func TestAPodOfWhoDoesNotAsk(t *testing.T) {
+func TestPodWithoutInPlaceRestarts(t *testing.T) {
 	job := inPlace(func(j *v1alpha1.ElasticJob) { j.Annotations = nil })
 	pod, plain := WorkerPod(job, 0, 0), WorkerPod(job, 0, 0)
 	agents.Supervise(job, pod, 0, 0)
@@ -104,7 +104,7 @@ func TestAPodOfWhoDoesNotAsk(t *testing.T) {
 	}
 }
 
-func TestWhatStandsAgainstRestartsInPlace(t *testing.T) {
+func TestReasonsAgainstInPlaceRestarts(t *testing.T) {
 	spec := func(change func(*corev1.PodSpec)) func(*v1alpha1.ElasticJob) {
 		return func(j *v1alpha1.ElasticJob) { change(&j.Spec.ReplicaSpecs.Worker.Template.Spec) }
 	}
@@ -139,7 +139,7 @@ func TestWhatStandsAgainstRestartsInPlace(t *testing.T) {
 }
 
 // Workers that nobody leads have to meet those that somebody does: none of them gets an ID of its own round then.
-func TestWorkersOfALargerJobMeetUnderOneID(t *testing.T) {
+func TestWorkersOfALargeJobShareOneRunID(t *testing.T) {
 	for most, want := range map[int32]bool{roster.MaxMembers: true, roster.MaxMembers + 1: false} {
 		job := inPlace(func(j *v1alpha1.ElasticJob) { j.Spec.MaxReplicas = &most })
 		pod := WorkerPod(job, 0, 0)
@@ -152,7 +152,7 @@ func TestWorkersOfALargerJobMeetUnderOneID(t *testing.T) {
 }
 
 // Beyond what a group can have, a supervisor would wait at the barrier for ever.
-func TestAWorkerThatNobodyWouldLeadIsNotSupervised(t *testing.T) {
+func TestWorkersBeyondTheMaximumGroupSizeAreNotSupervised(t *testing.T) {
 	for index, want := range map[int]bool{roster.MaxMembers - 1: true, roster.MaxMembers: false} {
 		pod := WorkerPod(inPlace(), index, 0)
 		agents.Supervise(inPlace(), pod, index, 0)

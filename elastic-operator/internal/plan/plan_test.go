@@ -22,7 +22,7 @@ func env(pod *corev1.Pod, container int) map[string]string {
 	return values
 }
 
-func TestTheEnvironmentIsThatOfLaunchersOfAllAges(t *testing.T) {
+func TestEnvironmentOfOldAndNewLaunchers(t *testing.T) {
 	job := MakeElasticJob("a").Workers(2, 3, 5).With(func(j *v1alpha1.ElasticJob) { j.UID = "uid" }).Obj()
 	want := map[string]string{
 		"RDZV_ENDPOINT": "etcd-service:2379", "JOB_ID": "a", "SIZE": "3", "MIN_SIZE": "2", "MAX_SIZE": "5",
@@ -34,7 +34,7 @@ func TestTheEnvironmentIsThatOfLaunchersOfAllAges(t *testing.T) {
 	}
 }
 
-func TestTheRendezvous(t *testing.T) {
+func TestRendezvousEndpoint(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change                       func(*v1alpha1.ElasticJob)
 		backend, endpoint, configure string
@@ -56,7 +56,7 @@ func TestTheRendezvous(t *testing.T) {
 	}
 }
 
-func TestWhatTheTemplateSetsWins(t *testing.T) {
+func TestTemplateTakesPrecedence(t *testing.T) {
 	job := MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) {
 		c := &j.Spec.ReplicaSpecs.Worker.Template.Spec.Containers[0]
 		c.Env = []corev1.EnvVar{{Name: "PET_MAX_RESTARTS", Value: "3"}, {Name: "MINE", Value: "x"}}
@@ -78,7 +78,7 @@ func TestWhatTheTemplateSetsWins(t *testing.T) {
 }
 
 // The published controller put the arguments before those of every container, sidecars too.
-func TestArgumentsAreForTheFirstContainerAndOnRequest(t *testing.T) {
+func TestArgumentsOfTheFirstContainerOnRequest(t *testing.T) {
 	make := func(annotation string) *corev1.Pod {
 		return WorkerPod(MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) {
 			j.UID, j.Annotations = "uid", map[string]string{v1alpha1.InjectArgumentsKey: annotation}
@@ -100,7 +100,7 @@ func TestArgumentsAreForTheFirstContainerAndOnRequest(t *testing.T) {
 	}
 }
 
-func TestThePodsRestartPolicyFollows(t *testing.T) {
+func TestRestartPolicyOfPods(t *testing.T) {
 	for policy, want := range map[v1alpha1.RestartPolicy]corev1.RestartPolicy{
 		"": "Never", v1alpha1.RestartExitCode: "Never", v1alpha1.RestartNever: "Never", v1alpha1.RestartOnFailure: "OnFailure", v1alpha1.RestartAlways: "Always",
 	} {
@@ -110,7 +110,7 @@ func TestThePodsRestartPolicyFollows(t *testing.T) {
 	}
 }
 
-func TestLabelsOfTheTemplateStayAndOursWin(t *testing.T) {
+func TestLabelsOfTheTemplateAreKept(t *testing.T) {
 	pod := WorkerPod(MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) {
 		j.Spec.ReplicaSpecs.Worker.Template.Labels = map[string]string{"team": "x", "job-name": "other"}
 	}).Obj(), 3, 0)
@@ -152,7 +152,7 @@ func TestNamesFitDNS(t *testing.T) {
 }
 
 // Where all nodes are tainted, and images come from a registry of one's own, the server runs as its workers do; but it needs no GPU.
-func TestTheServerMayRunWhereItsWorkersMay(t *testing.T) {
+func TestServerHasTheTolerationsOfTheWorkers(t *testing.T) {
 	job := MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) {
 		spec := &j.Spec.ReplicaSpecs.Worker.Template.Spec
 		spec.Tolerations = []corev1.Toleration{{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}}
@@ -168,7 +168,7 @@ func TestTheServerMayRunWhereItsWorkersMay(t *testing.T) {
 	}
 }
 
-func TestTheServersPodIsRestricted(t *testing.T) {
+func TestServerPodIsRestricted(t *testing.T) {
 	job := MakeElasticJob("a").Namespace("ns").With(func(j *v1alpha1.ElasticJob) { j.UID = "uid" }).Obj()
 	pod := RendezvousPod(job, "image:1", nil, 2)
 	c := pod.Spec.Containers[0]

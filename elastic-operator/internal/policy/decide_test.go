@@ -155,7 +155,7 @@ func (w *world) heard(t *testing.T, parts ...string) {
 	}
 }
 
-func TestAWorkerThatEndedIsReplaced(t *testing.T) {
+func TestFailedAndDisruptedWorkersAreReplaced(t *testing.T) {
 	for name, tc := range map[string]struct {
 		restart           v1alpha1.RestartPolicy
 		end               func(*Pod)
@@ -189,7 +189,7 @@ func TestAWorkerThatEndedIsReplaced(t *testing.T) {
 	}
 }
 
-func TestAPodIsCountedOnceHoweverOftenItIsSeen(t *testing.T) {
+func TestEachPodIsCountedOnce(t *testing.T) {
 	w := newWorld(1, 2, 2).play().fail(1, 1)
 	first := w.look()
 	if len(first.Faults) != 1 || len(first.Delete) != 1 {
@@ -203,7 +203,7 @@ func TestAPodIsCountedOnceHoweverOftenItIsSeen(t *testing.T) {
 	}
 }
 
-func TestTheSeedsExample(t *testing.T) {
+func TestExampleOfTheSeed(t *testing.T) {
 	// Three workers of which two keep failing; at least two are needed.
 	w := newWorld(2, 3, 5, func(s *Settings) { s.Settle = 0 }).play()
 	for range 4 {
@@ -235,7 +235,7 @@ func TestTheSeedsExample(t *testing.T) {
 	}
 }
 
-func TestWorkersAreGivenUp(t *testing.T) {
+func TestWorkersAreAbandonedAtTheirLimits(t *testing.T) {
 	budget := func(n restart.Budget) func(*Settings) { return func(s *Settings) { s.Backoff = new(n) } }
 	for name, tc := range map[string]struct {
 		change func(*Settings)
@@ -264,7 +264,7 @@ func TestWorkersAreGivenUp(t *testing.T) {
 	}
 }
 
-func TestARaisedLimitRevivesAWorker(t *testing.T) {
+func TestRaisedLimitReplacesAbandonedWorker(t *testing.T) {
 	w := newWorld(1, 2, 2, func(s *Settings) { s.Backoff = new(restart.Budget(0)) }).play().fail(1, 1).play()
 	w.want(t, "0", v1alpha1.StateRunning)
 	w.facts.Settings.Backoff = new(restart.Budget(1))
@@ -272,14 +272,14 @@ func TestARaisedLimitRevivesAWorker(t *testing.T) {
 	w.want(t, "0,1", v1alpha1.StateRunning)
 }
 
-func TestThePodOfAWorkerThatWasGivenUpIsKeptForItsLogs(t *testing.T) {
+func TestPodOfAbandonedWorkerIsKept(t *testing.T) {
 	w := newWorld(1, 2, 2, func(s *Settings) { s.Restart = v1alpha1.RestartNever }).play().fail(1, 1).play()
 	if pod, there := w.facts.Pods[1]; !there || pod.Phase != Failed {
 		t.Errorf("pod %+v there %t", pod, there)
 	}
 }
 
-func TestTheJobFailsAfterTheSettleWindowOnly(t *testing.T) {
+func TestJobFailsAfterSettleSeconds(t *testing.T) {
 	w := newWorld(2, 3, 5, func(s *Settings) { s.Restart = v1alpha1.RestartNever }).play().fail(0, 1).play()
 	w.want(t, "1,2", v1alpha1.StateRunning)
 	w.fail(1, 1).look()
@@ -294,7 +294,7 @@ func TestTheJobFailsAfterTheSettleWindowOnly(t *testing.T) {
 	w.want(t, "2", v1alpha1.StateFailed)
 }
 
-func TestMoreReplicasWithinTheSettleWindowSaveTheJob(t *testing.T) {
+func TestMoreReplicasWithinSettleSecondsSaveTheJob(t *testing.T) {
 	w := newWorld(2, 2, 5, func(s *Settings) { s.Restart = v1alpha1.RestartNever }).play().fail(0, 1).play()
 	w.facts.Settings.Wanted = 3
 	w.pass(10 * time.Second).play()
@@ -304,7 +304,7 @@ func TestMoreReplicasWithinTheSettleWindowSaveTheJob(t *testing.T) {
 	}
 }
 
-func TestPendingWorkersFailNoJob(t *testing.T) {
+func TestPendingWorkersDoNotFailTheJob(t *testing.T) {
 	w := newWorld(3, 3, 3)
 	w.look()
 	w.pass(24 * time.Hour).look()
@@ -314,7 +314,7 @@ func TestPendingWorkersFailNoJob(t *testing.T) {
 	}
 }
 
-func TestReplacementsOfAFailingProgramArePaced(t *testing.T) {
+func TestReplacementsOfAFailingProgramAreDelayed(t *testing.T) {
 	w := newWorld(1, 1, 1, func(s *Settings) { s.Backoff = new(restart.Budget(100)) }).play()
 	var waits []time.Duration
 	for range 9 {
@@ -336,7 +336,7 @@ func TestReplacementsOfAFailingProgramArePaced(t *testing.T) {
 }
 
 // A kubelet turns a pod away within milliseconds, and the scheduler knows no better node: without pauses that is a storm.
-func TestReplacementsThatNodesTurnAwayArePaced(t *testing.T) {
+func TestReplacementsAreDelayedAfterRejections(t *testing.T) {
 	w := newWorld(1, 2, 2).play()
 	var waits []time.Duration
 	for range 5 {
@@ -356,7 +356,7 @@ func TestReplacementsThatNodesTurnAwayArePaced(t *testing.T) {
 	}
 }
 
-func TestAWorkerThatOverrunsItsLimitsHasFailed(t *testing.T) {
+func TestExceedingOwnLimitsIsAFailure(t *testing.T) {
 	for _, restart := range []v1alpha1.RestartPolicy{v1alpha1.RestartExitCode, v1alpha1.RestartOnFailure} {
 		w := newWorld(1, 2, 2, func(s *Settings) { s.Restart = restart }).play()
 		w.change(0, func(p *Pod) { p.Phase, p.Ready, p.ExitCode, p.ExceededLimits = Failed, false, 137, true }).look()

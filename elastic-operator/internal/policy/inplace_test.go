@@ -61,7 +61,7 @@ func (w *world) members() []string {
 	return w.last.Roster.Members
 }
 
-func TestWhoRunsIsOnTheRoster(t *testing.T) {
+func TestRosterContainsRunningWorkers(t *testing.T) {
 	w := newGroup(2, 3, 4)
 	if got, want := w.members(), []string{w.member(0), w.member(1), w.member(2)}; !slices.Equal(got, want) {
 		t.Fatalf("%v, not %v", got, want)
@@ -80,7 +80,7 @@ func TestWhoRunsIsOnTheRoster(t *testing.T) {
 }
 
 // The first time there have to be as many as the job needs to begin.
-func TestAGroupBeginsWithEnough(t *testing.T) {
+func TestGroupFormsWithTheMinimum(t *testing.T) {
 	w := newWorld(2, 3, 3)
 	w.facts.InPlace.Timeout = time.Minute
 	w.look()
@@ -100,7 +100,7 @@ func TestAGroupBeginsWithEnough(t *testing.T) {
 }
 
 // Nobody is replaced for a failure in place; it is counted once, as any other.
-func TestAFailureInPlace(t *testing.T) {
+func TestInPlaceFailure(t *testing.T) {
 	w := newGroup(1, 3, 3)
 	before := w.member(1)
 	w.failed(1, 137, 1).lookInPlace()
@@ -126,7 +126,7 @@ func TestAFailureInPlace(t *testing.T) {
 }
 
 // One that has used up its back-off limit is not restarted any more: the others go on without it.
-func TestAWorkerUsesItsLimitUpInPlace(t *testing.T) {
+func TestInPlaceFailuresExhaustTheLimit(t *testing.T) {
 	w := newGroup(1, 3, 3)
 	for round := range int64(defaultBackoffLimit) {
 		w.failed(1, 1, round+1).lookInPlace()
@@ -148,7 +148,7 @@ func TestAWorkerUsesItsLimitUpInPlace(t *testing.T) {
 }
 
 // A group waits because another worker has no restart left: the one that failed may still.
-func TestAWorkerThatMayStillFail(t *testing.T) {
+func TestGroupWithAWorkerThatMayStillFailRestarts(t *testing.T) {
 	w := newGroup(1, 2, 2, func(s *Settings) { s.Backoff = new(restart.Budget(1)) })
 	w.failed(0, 1, 1).lookInPlace()
 	if w.last.Roster.Limit != 1 {
@@ -164,7 +164,7 @@ func TestAWorkerThatMayStillFail(t *testing.T) {
 	}
 }
 
-func TestPermanentFailuresInPlace(t *testing.T) {
+func TestPermanentInPlaceFailures(t *testing.T) {
 	for name, change := range map[string]func(*Settings){
 		"an exit code that is permanent": func(s *Settings) { s.Permanent = []int32{42} },
 		"restartPolicy Never":            func(s *Settings) { s.Restart = v1alpha1.RestartNever },
@@ -180,7 +180,7 @@ func TestPermanentFailuresInPlace(t *testing.T) {
 }
 
 // A pod that ends tells of its end itself, and one that is gone has nobody to count for.
-func TestFailuresThatAreCountedElsewhere(t *testing.T) {
+func TestFailuresOfTerminatedPodsAreNotCountedTwice(t *testing.T) {
 	for name, change := range map[string]func(*Pod){
 		"a pod that is being deleted": func(p *Pod) { p.Terminating = true },
 		"a pod that has failed":       func(p *Pod) { p.Phase, p.ExitCode = Failed, 1 },
@@ -195,7 +195,7 @@ func TestFailuresThatAreCountedElsewhere(t *testing.T) {
 }
 
 // Who does not come back in place is replaced, and that is a failure too, so that it has an end.
-func TestAWorkerThatDoesNotComeBackIsReplaced(t *testing.T) {
+func TestWorkerIsReplacedAfterAFailedInPlaceRestart(t *testing.T) {
 	w := newGroup(1, 3, 3)
 	stuck := w.member(2)
 	w.told(roster.Report{Phase: coordination.Restarting, Round: 1, Lost: []roster.Lost{{Member: stuck, Why: "it did not restart in place within 1m0s"}}})
@@ -209,7 +209,7 @@ func TestAWorkerThatDoesNotComeBackIsReplaced(t *testing.T) {
 	}
 }
 
-func TestARestartInPlaceIsARecovery(t *testing.T) {
+func TestInPlaceRestartIsAnnounced(t *testing.T) {
 	w := newGroup(1, 2, 2)
 	deadline := noon.Add(time.Minute)
 	w.told(roster.Report{Phase: coordination.Restarting, Round: 1, Message: "worker 1 exited", Deadline: deadline}).lookInPlace()
@@ -238,7 +238,7 @@ func (w *world) condition(kind v1alpha1.JobConditionType) *Condition {
 	return nil
 }
 
-func TestWhatTheJobSaysOfRestartsInPlace(t *testing.T) {
+func TestConditionInPlaceInSync(t *testing.T) {
 	plain := newWorld(1, 1, 1).play()
 	if c := plain.condition(v1alpha1.JobInPlaceInSync); c != nil || plain.last.Roster != nil {
 		t.Errorf("a job that asks for none: %+v, %+v", c, plain.last.Roster)
@@ -255,7 +255,7 @@ func TestWhatTheJobSaysOfRestartsInPlace(t *testing.T) {
 }
 
 // Without a group a worker that fails would wait for ever for the others.
-func TestAJobThatAsksForItNoMore(t *testing.T) {
+func TestInPlaceRestartsAreDisabledLater(t *testing.T) {
 	w := newGroup(1, 2, 2)
 	w.facts.InPlace.Timeout = 0
 	if w.lookInPlace(); len(w.members()) != 2 || w.last.Roster.Timeout != disabledTimeout {
@@ -270,7 +270,7 @@ func TestAJobThatAsksForItNoMore(t *testing.T) {
 }
 
 // A job that was resumed begins a new epoch: all pods of before are gone.
-func TestAResumedJobBeginsAnEpoch(t *testing.T) {
+func TestResumedJobStartsAnEpoch(t *testing.T) {
 	w := newGroup(1, 2, 2)
 	w.suspended().lookInPlace()
 	if w.last.Roster != nil {
@@ -284,7 +284,7 @@ func TestAResumedJobBeginsAnEpoch(t *testing.T) {
 	}
 }
 
-func TestAJobThatHasEndedHasNoGroup(t *testing.T) {
+func TestFinishedJobHasNoRoster(t *testing.T) {
 	w := newGroup(1, 1, 1)
 	w.change(0, func(p *Pod) { p.Phase = Succeeded }).lookInPlace()
 	if w.last.Memory.Ended != v1alpha1.JobSucceeded || w.last.Roster != nil {

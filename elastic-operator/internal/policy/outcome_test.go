@@ -44,7 +44,7 @@ func TestSuccess(t *testing.T) {
 	}
 }
 
-func TestACompletedWorkerDoesNotRunAgain(t *testing.T) {
+func TestCompletedWorkerDoesNotRunAgain(t *testing.T) {
 	w := newWorld(1, 3, 3).play().complete(1)
 	w.look()
 	delete(w.facts.Pods, 1) // collected as garbage
@@ -54,7 +54,7 @@ func TestACompletedWorkerDoesNotRunAgain(t *testing.T) {
 }
 
 // The published controller missed the end when replicas was lowered below what had succeeded.
-func TestFewerReplicasThanHaveSucceeded(t *testing.T) {
+func TestScaleBelowTheNumberOfCompletedWorkers(t *testing.T) {
 	w := newWorld(1, 4, 4).play().complete(1).complete(2).complete(3)
 	w.look()
 	w.facts.Settings.Wanted = 2
@@ -62,7 +62,7 @@ func TestFewerReplicasThanHaveSucceeded(t *testing.T) {
 	w.want(t, "", v1alpha1.StateSucceeded)
 }
 
-func TestTheDeadlineStopsWorkers(t *testing.T) {
+func TestDeadlineStopsWorkers(t *testing.T) {
 	w := newWorld(1, 2, 2, func(s *Settings) { s.Deadline = ptr.To(time.Hour) }).play()
 	if w.look(); w.last.After != time.Hour {
 		t.Errorf("looks again after %s", w.last.After)
@@ -101,7 +101,7 @@ func TestPodsOfAFinishedJob(t *testing.T) {
 	}
 }
 
-func TestAFinishedJobIsRemovedAfterItsTime(t *testing.T) {
+func TestFinishedJobIsDeletedAfterItsTTL(t *testing.T) {
 	w := newWorld(1, 1, 1, func(s *Settings) { s.TTL = ptr.To(time.Minute) }).play().complete(0)
 	if d := w.look(); d.RemoveJob || d.After != time.Minute {
 		t.Errorf("removed %t, after %s", d.RemoveJob, d.After)
@@ -116,7 +116,7 @@ func TestAFinishedJobIsRemovedAfterItsTime(t *testing.T) {
 }
 
 // What happens to pods after the end is no news.
-func TestAFinishedJobStaysAsItIs(t *testing.T) {
+func TestFinishedJobDoesNotChange(t *testing.T) {
 	w := newWorld(1, 3, 3, func(s *Settings) { s.Success.Type = v1alpha1.SuccessAny }).play().complete(0).play()
 	w.fail(1, 1).evict(2).play()
 	w.want(t, "", v1alpha1.StateSucceeded)
@@ -144,14 +144,14 @@ func TestSuspendAndResume(t *testing.T) {
 	w.heard(t, "ElasticJobSuspended: ElasticJob a is suspended.", "ElasticJobResumed: ElasticJob a is resumed.")
 }
 
-func TestAJobThatIsCreatedSuspendedMakesNothing(t *testing.T) {
+func TestJobCreatedSuspendedHasNoPods(t *testing.T) {
 	w := newWorld(1, 2, 2, func(s *Settings) { s.Suspend = true })
 	if d := w.play().last; len(w.facts.Pods) != 0 || d.State != v1alpha1.StateSuspended || w.facts.Memory.Resumes != 0 {
 		t.Errorf("pods %v, state %s", w.facts.Pods, d.State)
 	}
 }
 
-func TestADeletedJobIsLeftToTheGarbageCollector(t *testing.T) {
+func TestDeletedJobIsLeftToTheGarbageCollector(t *testing.T) {
 	w := newWorld(1, 2, 2).play()
 	w.facts.Deleted = true
 	if d := w.evict(1).look(); len(d.Create)+len(d.Delete)+len(d.Faults) != 0 || !d.KeepServices {
@@ -160,7 +160,7 @@ func TestADeletedJobIsLeftToTheGarbageCollector(t *testing.T) {
 }
 
 // Its agents would wait for more workers, and hold their devices until they give up.
-func TestTheRendezvousOfAJobThatHasFailedEnds(t *testing.T) {
+func TestFailedJobDoesNotNeedTheRendezvous(t *testing.T) {
 	w := newWorld(2, 2, 2, func(s *Settings) { s.Settle, s.Restart = 0, v1alpha1.RestartNever }).play().fail(0, 1).play()
 	w.want(t, "1", v1alpha1.StateFailed)
 	if w.last.Rendezvous {

@@ -14,7 +14,7 @@ func rejected(reason, message string) corev1.PodStatus {
 	return corev1.PodStatus{Phase: corev1.PodFailed, Reason: reason, Message: message}
 }
 
-func TestWhatBefellAPod(t *testing.T) {
+func TestDisruption(t *testing.T) {
 	target := func(reason string) corev1.PodStatus {
 		return corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: reason}}}
 	}
@@ -48,7 +48,7 @@ func TestWhatBefellAPod(t *testing.T) {
 	}
 }
 
-func TestTheStateOfANode(t *testing.T) {
+func TestNodeState(t *testing.T) {
 	node := func(change func(*corev1.Node)) *corev1.Node {
 		n := &corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}
 		change(n)
@@ -111,7 +111,7 @@ func TestTheStateOfANode(t *testing.T) {
 	}
 }
 
-func TestTheExitCodeIsThatOfTheContainerThatFailed(t *testing.T) {
+func TestExitCodeIsThatOfTheFailedContainer(t *testing.T) {
 	ended := func(name string, code int32) corev1.ContainerStatus {
 		return corev1.ContainerStatus{Name: name, RestartCount: 2, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: "Error"}}}
 	}

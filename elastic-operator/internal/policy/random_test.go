@@ -129,7 +129,7 @@ func (w *world) checked(t *testing.T) {
 
 // Whatever happens to a job, in whatever order: it never has more workers than allowed, is never brought below its minimum by its own
 // controller, and comes to rest with as many as are wanted.
-func TestAnyHistory(t *testing.T) {
+func TestRandomHistories(t *testing.T) {
 	seeds := 4000
 	if testing.Short() {
 		seeds = 400

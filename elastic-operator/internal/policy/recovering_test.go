@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-func TestAJobSaysThatItRecovers(t *testing.T) {
+func TestReplacementIsAnnounced(t *testing.T) {
 	w := newWorld(1, 2, 2).play()
 	if w.last.Recovering != nil {
 		t.Errorf("nothing has failed: %+v", w.last.Recovering)
@@ -28,7 +28,7 @@ func TestAJobSaysThatItRecovers(t *testing.T) {
 }
 
 // A replacement that finds no node for long is not on its way.
-func TestARecoveryHasItsTime(t *testing.T) {
+func TestRecoveryTimesOut(t *testing.T) {
 	w := newWorld(1, 2, 2).play().fail(0, 1)
 	w.look()
 	w.look()
@@ -41,7 +41,7 @@ func TestARecoveryHasItsTime(t *testing.T) {
 	}
 }
 
-func TestNothingElseIsARecovery(t *testing.T) {
+func TestOtherStatesAreNotAnnounced(t *testing.T) {
 	for name, w := range map[string]*world{
 		"workers that were given up":    newWorld(1, 2, 2, func(s *Settings) { s.Restart = v1alpha1.RestartNever }).play().fail(0, 1),
 		"a job that is scaled":          newWorld(1, 2, 3).play().change(0, func(*Pod) {}).scaled(3),

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/indexes"
 )
 
-func TestScalingTouchesNoPodThatStays(t *testing.T) {
+func TestScalingKeepsRemainingPods(t *testing.T) {
 	w := newWorld(1, 3, 6).play()
 	before := map[int]Pod{}
 	for i, pod := range w.facts.Pods {
@@ -29,7 +29,7 @@ func TestScalingTouchesNoPodThatStays(t *testing.T) {
 	}
 }
 
-func TestVictims(t *testing.T) {
+func TestRemovalOrder(t *testing.T) {
 	for name, tc := range map[string]struct {
 		prepare func(*world)
 		left    string
@@ -79,7 +79,7 @@ func parse(t *testing.T, text string) indexes.Set {
 }
 
 // In the published controller, indexes above the wanted number whose pods went at different times were created and deleted again.
-func TestASurplusIndexIsNotCreatedAgain(t *testing.T) {
+func TestRemovedIndexIsNotCreatedAgain(t *testing.T) {
 	w := newWorld(1, 5, 5).play()
 	w.facts.Settings.Wanted = 2
 	w.look()
@@ -93,7 +93,7 @@ func TestASurplusIndexIsNotCreatedAgain(t *testing.T) {
 	w.want(t, "0,1,2,3", v1alpha1.StateRunning)
 }
 
-func TestAScaleDownIsNoDisruptionWhenItIsTakenBack(t *testing.T) {
+func TestRevertedScaleDownIsNotADisruption(t *testing.T) {
 	w := newWorld(1, 3, 3).play()
 	w.facts.Settings.Wanted = 2
 	w.look() // 2 is on its way out
@@ -106,7 +106,7 @@ func TestAScaleDownIsNoDisruptionWhenItIsTakenBack(t *testing.T) {
 	}
 }
 
-func TestPodsOfAnotherControllerAreTakenOver(t *testing.T) {
+func TestPodsOfAnotherControllerAreAdopted(t *testing.T) {
 	w := newWorld(2, 2, 5)
 	for i := range 3 {
 		w.facts.Pods[i] = Pod{UID: types.UID(fmt.Sprint("old-", i)), Created: noon, Phase: Running, Bound: true, Ready: i != 1}
@@ -116,7 +116,7 @@ func TestPodsOfAnotherControllerAreTakenOver(t *testing.T) {
 	}
 }
 
-func TestSurplusWorkersThatFindNoNodeAreGivenBack(t *testing.T) {
+func TestUnschedulableSurplusWorkersAreRemoved(t *testing.T) {
 	w := newWorld(2, 5, 5)
 	w.look()
 	for i := range 3 {
@@ -141,7 +141,7 @@ func TestSurplusWorkersThatFindNoNodeAreGivenBack(t *testing.T) {
 	w.pass(time.Minute).play().want(t, "0,1,2,3,4", v1alpha1.StateRunning)
 }
 
-func TestAChangeOfReplicasAsksForAllAgain(t *testing.T) {
+func TestChangeOfReplicasRestoresRemovedWorkers(t *testing.T) {
 	w := newWorld(1, 3, 5)
 	w.look()
 	w.run(0).pass(10 * time.Minute).look()
@@ -152,7 +152,7 @@ func TestAChangeOfReplicasAsksForAllAgain(t *testing.T) {
 	w.play().want(t, "0,1,2,3", v1alpha1.StateRunning)
 }
 
-func TestNeverFewerThanTheMinimumAreAskedFor(t *testing.T) {
+func TestUnschedulableWorkersOfTheMinimumAreKept(t *testing.T) {
 	w := newWorld(3, 5, 5)
 	w.look()
 	w.pass(24 * time.Hour).look()
@@ -161,7 +161,7 @@ func TestNeverFewerThanTheMinimumAreAskedFor(t *testing.T) {
 	}
 }
 
-func TestSurplusIsKeptForeverIfSo(t *testing.T) {
+func TestUnschedulableSurplusIsKeptIfTheTimeoutIsZero(t *testing.T) {
 	w := newWorld(1, 2, 2, func(s *Settings) { s.SurplusPending = 0 })
 	w.look()
 	w.pass(24 * time.Hour).look()
@@ -171,7 +171,7 @@ func TestSurplusIsKeptForeverIfSo(t *testing.T) {
 }
 
 // Another worker waits for a node: the one that was given up keeps its place, its pod and its history.
-func TestAWorkerThatWasGivenUpIsNotGivenBack(t *testing.T) {
+func TestAbandonedWorkersAreNotRemovedAsSurplus(t *testing.T) {
 	w := newWorld(2, 4, 4)
 	w.look()
 	for _, i := range []int{0, 1, 3} {

@@ -14,7 +14,7 @@ func (w *world) exits(i int, began, finished time.Duration) *world {
 	})
 }
 
-func TestAWorkerThatLostTheServerIsDisrupted(t *testing.T) {
+func TestServerLossIsADisruption(t *testing.T) {
 	for name, tc := range map[string]struct {
 		managed               bool
 		server                time.Duration // after noon; negative: it does not run
@@ -42,7 +42,7 @@ func TestAWorkerThatLostTheServerIsDisrupted(t *testing.T) {
 	}
 }
 
-func TestAFailureJustBeforeTheServerRestartedIsRefunded(t *testing.T) {
+func TestFailureJustBeforeTheServerRestartIsRefunded(t *testing.T) {
 	for name, tc := range map[string]struct {
 		later    time.Duration // the server starts after the failure was counted
 		failures int32
@@ -70,7 +70,7 @@ func TestAFailureJustBeforeTheServerRestartedIsRefunded(t *testing.T) {
 	}
 }
 
-func TestAJobWhoseWorkersHaveNotMetIsNotRunning(t *testing.T) {
+func TestJobIsNotRunningBeforeTheFirstRound(t *testing.T) {
 	w := newWorld(2, 3, 3).play()
 	w.facts.Rendezvous = Rendezvous{Managed: true, Incomplete: "nobody has met"}
 	w.look()

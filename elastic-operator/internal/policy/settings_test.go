@@ -41,7 +41,7 @@ func TestSizes(t *testing.T) {
 }
 
 // The published controller wrote the run policy under a key of its own, where its documentation has it at the top level.
-func TestTheRunPolicyIsReadWhereverItIs(t *testing.T) {
+func TestRunPolicyIsReadFromAllFields(t *testing.T) {
 	run := v1alpha1.RunPolicy{
 		CleanPodPolicy: ptr.To(v1alpha1.CleanAll), TTLSecondsAfterFinished: ptr.To(int32(1)), ActiveDeadlineSeconds: ptr.To(int64(2)), BackoffLimit: ptr.To(int32(7)),
 	}
@@ -78,7 +78,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-func TestAMemoryThatCannotBeReadIsEmpty(t *testing.T) {
+func TestInvalidMemoryIsEmpty(t *testing.T) {
 	m, err := ReadMemory(&v1alpha1.ElasticJobStatus{Indexes: "0-2,x", CompletedIndexes: "1"})
 	if err == nil || len(m.Indexes) != 0 || !m.Completed.Has(1) {
 		t.Errorf("%+v %v", m, err)

@@ -13,7 +13,7 @@ import (
 )
 
 // What the policy reads of a pod survives the cache, which keeps only a part of each.
-func TestTheCacheKeepsWhatThePolicyReads(t *testing.T) {
+func TestCacheKeepsTheFieldsThatThePolicyReads(t *testing.T) {
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	node := &corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}
 	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
@@ -40,7 +40,7 @@ func TestTheCacheKeepsWhatThePolicyReads(t *testing.T) {
 }
 
 // The policy tells by the start of the server which workers have lost it.
-func TestTheCacheKeepsTheStartOfTheServer(t *testing.T) {
+func TestCacheKeepsTheStartOfTheServer(t *testing.T) {
 	start := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	server := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1alpha1.ReplicaTypeLabel: v1alpha1.ReplicaTypeRendezvous}},

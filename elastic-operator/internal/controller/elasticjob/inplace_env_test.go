@@ -78,7 +78,7 @@ func (w *world) says(job string, kind v1alpha1.JobConditionType, status metav1.C
 }
 
 // Workers restart in place, and no pod is replaced, until one does not come back.
-func TestRestartsInPlace(t *testing.T) {
+func TestInPlaceRestarts(t *testing.T) {
 	w := newWorld(t, withAgents)
 	w.create(MakeElasticJob("a").Workers(1, 2, 3).With(inPlace).Obj())
 	w.reaches("a", v1alpha1.StateRunning, 2)
@@ -139,7 +139,7 @@ func TestRestartsInPlace(t *testing.T) {
 }
 
 // The group follows the job: it is scaled, suspended, resumed; and a controller that was stopped goes on.
-func TestTheRosterFollows(t *testing.T) {
+func TestRosterIsUpdated(t *testing.T) {
 	w := newWorld(t, withAgents)
 	w.create(MakeElasticJob("a").Workers(1, 2, 3).With(inPlace).Obj())
 	w.enlisted("a", 0, 1)
@@ -173,7 +173,7 @@ func TestTheRosterFollows(t *testing.T) {
 }
 
 // Who asks for what cannot be is told why, and runs as before.
-func TestRestartsInPlaceThatCannotBe(t *testing.T) {
+func TestInPlaceRestartsThatAreNotPossible(t *testing.T) {
 	for name, tc := range map[string]struct {
 		agents func(*world)
 		change func(*v1alpha1.ElasticJob)

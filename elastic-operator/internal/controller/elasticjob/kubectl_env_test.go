@@ -39,7 +39,7 @@ func (w *world) columns(name string) map[string]string {
 }
 
 // No two numbers of the row are alike, so that none can stand in the column of another.
-func TestTheRowOfAJob(t *testing.T) {
+func TestPrinterColumns(t *testing.T) {
 	w := newWorld(t)
 	w.hold("a", 4)
 	w.create(MakeElasticJob("a").Workers(3, 5, 6).Obj())
@@ -61,7 +61,7 @@ func TestTheRowOfAJob(t *testing.T) {
 	}
 }
 
-func TestTheConditionRestarting(t *testing.T) {
+func TestConditionRestarting(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeElasticJob("a").Workers(1, 2, 2).Obj())
 	job := w.reaches("a", v1alpha1.StateRunning, 2)
@@ -89,7 +89,7 @@ func TestTheConditionRestarting(t *testing.T) {
 }
 
 // The published controller says so too: users who set the policy of the template wonder why it does nothing.
-func TestARestartPolicyInTheTemplateIsTold(t *testing.T) {
+func TestIgnoredRestartPolicyIsReported(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) {
 		j.Spec.ReplicaSpecs.Worker.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
@@ -105,7 +105,7 @@ func TestARestartPolicyInTheTemplateIsTold(t *testing.T) {
 	}
 }
 
-func TestDeletionsOfPodsAreTold(t *testing.T) {
+func TestPodDeletionsAreReported(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeElasticJob("a").Workers(1, 3, 3).Obj())
 	w.reaches("a", v1alpha1.StateRunning, 3)

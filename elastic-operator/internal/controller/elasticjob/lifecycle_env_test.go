@@ -26,7 +26,7 @@ import (
 )
 
 // The manifest of the seed, and what the seed says of its pods, services and conditions.
-func TestTheSeedsManifest(t *testing.T) {
+func TestManifestOfTheSeed(t *testing.T) {
 	w := newWorld(t)
 	w.create(example(t, "classy-vision-job"))
 	job := w.reaches("classy-vision-job", v1alpha1.StateRunning, 3)
@@ -69,7 +69,7 @@ func TestTheSeedsManifest(t *testing.T) {
 }
 
 // Each example is taken as it is printed, with no field that is not known.
-func TestExamplesAreTaken(t *testing.T) {
+func TestExamplesAreAccepted(t *testing.T) {
 	w := newWorld(t)
 	files, err := filepath.Glob("../../../../examples/elastic/*.yaml")
 	if err != nil || len(files) < 3 {
@@ -148,7 +148,7 @@ func TestScalingThroughTheSubresource(t *testing.T) {
 }
 
 // An autoscaler has put its taint on a node; that of another node keeps out others than these workers.
-func TestWorkersOnDrainedNodesGoFirst(t *testing.T) {
+func TestWorkersOnDrainingNodesAreRemovedFirst(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeElasticJob("a").Workers(1, 3, 3).With(func(j *v1alpha1.ElasticJob) {
 		j.Spec.ReplicaSpecs.Worker.Template.Spec.Tolerations = []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}}
@@ -166,7 +166,7 @@ func TestWorkersOnDrainedNodesGoFirst(t *testing.T) {
 	}
 }
 
-func TestWorkersThatEndAreReplaced(t *testing.T) {
+func TestTerminatedWorkersAreReplaced(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeElasticJob("a").Workers(1, 3, 3).Obj())
 	w.reaches("a", v1alpha1.StateRunning, 3)
@@ -189,7 +189,7 @@ func TestWorkersThatEndAreReplaced(t *testing.T) {
 }
 
 // Other rungs of the ladder, such as an AppWrapper around the job, leave it alone while it says so.
-func TestAJobSaysThatItsWorkersAreBeingReplaced(t *testing.T) {
+func TestRecoveringAnnotation(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeElasticJob("a").Workers(1, 2, 2).Obj())
 	w.reaches("a", v1alpha1.StateRunning, 2)
@@ -213,7 +213,7 @@ func TestAJobSaysThatItsWorkersAreBeingReplaced(t *testing.T) {
 	})
 }
 
-func TestAWorkerOnALostNodeIsReplacedElsewhere(t *testing.T) {
+func TestWorkerOnALostNodeIsReplaced(t *testing.T) {
 	for name, lose := range map[string]func(*world){
 		"the node is not ready for long enough": func(w *world) { w.setReady(1, corev1.ConditionUnknown, timeAgo(65)) },
 		"the node is deleted": func(w *world) {
@@ -238,7 +238,7 @@ func TestAWorkerOnALostNodeIsReplacedElsewhere(t *testing.T) {
 	}
 }
 
-func TestANodeThatIsNotReadyForAMomentIsNotLost(t *testing.T) {
+func TestNodeThatIsBrieflyNotReadyIsNotLost(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeElasticJob("a").Workers(1, 2, 2).Obj())
 	w.reaches("a", v1alpha1.StateRunning, 2)
@@ -252,7 +252,7 @@ func TestANodeThatIsNotReadyForAMomentIsNotLost(t *testing.T) {
 	})
 }
 
-func TestTheJobFailsBelowItsMinimum(t *testing.T) {
+func TestJobFailsBelowItsMinimum(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeElasticJob("a").Workers(2, 3, 5).Restart(v1alpha1.RestartNever).Settle(1).Obj())
 	w.reaches("a", v1alpha1.StateRunning, 3)
@@ -275,7 +275,7 @@ func TestTheJobFailsBelowItsMinimum(t *testing.T) {
 	}
 }
 
-func TestSuccessAndWhatIsKept(t *testing.T) {
+func TestCompletedPodsAreKept(t *testing.T) {
 	for policy, left := range map[v1alpha1.CleanPodPolicy]int{v1alpha1.CleanAll: 0, v1alpha1.CleanRunning: 1, v1alpha1.CleanNone: 2} {
 		t.Run(string(policy), func(t *testing.T) {
 			w := newWorld(t)
@@ -329,7 +329,7 @@ func TestSuspendResumeAndTheNextRendezvous(t *testing.T) {
 	}
 }
 
-func TestAQueuedJobStartsNoPodBeforeItIsGranted(t *testing.T) {
+func TestQueuedJobStartsNoPodBeforeItIsAdmitted(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeElasticJob("a").Workers(1, 3, 3).Queue("q").Obj())
 	job := w.reaches("a", v1alpha1.StateSuspended, 0)
@@ -358,7 +358,7 @@ func TestDeadlineAndTTL(t *testing.T) {
 	})
 }
 
-func TestAJobOfAnotherControllerIsLeftAlone(t *testing.T) {
+func TestJobOfAnotherControllerIsIgnored(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) { j.Spec.ManagedBy = ptr.To("kueue.x-k8s.io/multikueue") }).Obj())
 	w.create(MakeElasticJob("b").Obj())

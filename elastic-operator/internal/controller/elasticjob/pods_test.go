@@ -25,7 +25,7 @@ func doSome(t *testing.T, n, failing int) (done int32, err error) {
 	return count.Load(), err
 }
 
-func TestOneThatFailsKeepsNoOtherFromBeingDone(t *testing.T) {
+func TestInParallelContinuesAfterAnError(t *testing.T) {
 	if done, err := doSome(t, 100, 1); done != 100 || err == nil || err.Error() != "no" {
 		t.Errorf("done %d: %v", done, err)
 	}
@@ -34,7 +34,7 @@ func TestOneThatFailsKeepsNoOtherFromBeingDone(t *testing.T) {
 	}
 }
 
-func TestWhenAllFailTheRestIsLeft(t *testing.T) {
+func TestInParallelStopsAfterManyErrors(t *testing.T) {
 	if done, err := doSome(t, 500, 500); done < maxParallel || done >= 2*maxParallel || err == nil {
 		t.Errorf("done %d: %v", done, err)
 	}

@@ -23,7 +23,7 @@ import (
 func timeAgo(seconds int) time.Time { return time.Now().Add(-time.Duration(seconds) * time.Second) }
 
 // The published controller counted pods by label: those of a deleted job of the same name were taken for workers of the next.
-func TestPodsOfAnEarlierJobOfTheSameNameAreNotOurs(t *testing.T) {
+func TestPodsOfAnEarlierJobWithTheSameNameAreIgnored(t *testing.T) {
 	w := newWorld(t)
 	earlier := MakeElasticJob("a").Namespace(w.namespace).Obj()
 	earlier.UID = "00000000-0000-0000-0000-000000000000"
@@ -42,7 +42,7 @@ func TestPodsOfAnEarlierJobOfTheSameNameAreNotOurs(t *testing.T) {
 }
 
 // Pods of the published controller, and their job, are taken over as they are.
-func TestAJobOfThePublishedControllerIsTakenOver(t *testing.T) {
+func TestJobOfThePublishedControllerIsAdopted(t *testing.T) {
 	w := newWorld(t)
 	w.stop()
 	job := w.create(MakeElasticJob("a").Workers(1, 2, 3).Restart(v1alpha1.RestartExitCode).Obj())
@@ -72,7 +72,7 @@ func TestAJobOfThePublishedControllerIsTakenOver(t *testing.T) {
 }
 
 // A crash after a failure was written down and before its pod was deleted: it is counted once.
-func TestACrashBetweenTheStatusAndThePod(t *testing.T) {
+func TestCrashBetweenTheStatusAndThePod(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeElasticJob("a").Workers(1, 2, 2).Obj())
 	w.reaches("a", v1alpha1.StateRunning, 2)
@@ -100,7 +100,7 @@ func TestACrashBetweenTheStatusAndThePod(t *testing.T) {
 }
 
 // In the published controller a label that is no number was a crash, and so was a job without replicas.
-func TestWhatIsOddIsNoCrash(t *testing.T) {
+func TestInvalidObjectsCauseNoCrash(t *testing.T) {
 	w := newWorld(t)
 	job := w.create(MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) {
 		j.Spec.ReplicaSpecs.Worker.Replicas, j.Spec.MinReplicas, j.Spec.MaxReplicas = nil, nil, nil
@@ -123,7 +123,7 @@ func TestWhatIsOddIsNoCrash(t *testing.T) {
 }
 
 // Nothing to do costs nothing: a job that runs is not written again and again.
-func TestAJobAtRestCausesNoCalls(t *testing.T) {
+func TestIdleJobCausesNoCalls(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeElasticJob("a").Workers(1, 2, 2).Obj())
 	w.reaches("a", v1alpha1.StateRunning, 2)
@@ -140,7 +140,7 @@ func TestAJobAtRestCausesNoCalls(t *testing.T) {
 }
 
 // A surplus worker that finds no node is given back, and autoscalers see it.
-func TestASurplusWorkerThatFindsNoNodeIsGivenBack(t *testing.T) {
+func TestUnschedulableSurplusWorkerIsRemoved(t *testing.T) {
 	w := newWorld(t)
 	w.hold("a", 2)
 	w.create(MakeElasticJob("a").Workers(1, 3, 3).Obj())
@@ -158,7 +158,7 @@ func TestASurplusWorkerThatFindsNoNodeIsGivenBack(t *testing.T) {
 	w.heard("SurplusGivenBack: 1 workers could not be scheduled for 1s")
 }
 
-func TestTheManagedRendezvous(t *testing.T) {
+func TestManagedRendezvous(t *testing.T) {
 	asked := make(chan string, 100)
 	w := newWorld(t, func(w *world) {
 		w.image = "localhost/rendezvous:1"
@@ -219,7 +219,7 @@ func TestTheManagedRendezvous(t *testing.T) {
 	})
 }
 
-func TestWithoutAnImageTheStatusSaysSo(t *testing.T) {
+func TestMissingRendezvousImageIsReported(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) { j.Spec.RdzvEndpoint = "" }).Obj())
 	w.eventually(func() string {

@@ -25,7 +25,7 @@ func (nobody) Eventf(_, _ runtime.Object, _, _, _, _ string, _ ...any) {}
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 // A node that turns the server away does so within milliseconds: it is not made again as fast.
-func TestAServerThatItsNodeTurnsAwayIsMadeAgainAfterAPause(t *testing.T) {
+func TestRejectedServerIsRecreatedAfterAPause(t *testing.T) {
 	job := MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) { j.UID, j.Spec.RdzvEndpoint = "uid", "" }).Obj()
 	for age, stays := range map[time.Duration]bool{time.Second: true, restartPause: false} {
 		server := plan.RendezvousPod(job, "image:1", nil, 0)
@@ -43,7 +43,7 @@ func TestAServerThatItsNodeTurnsAwayIsMadeAgainAfterAPause(t *testing.T) {
 }
 
 // A server of an earlier release has other flags. It is replaced when the run changes, not when the operator is upgraded.
-func TestServesIsAboutTheRunAlone(t *testing.T) {
+func TestServesComparesOnlyTheRun(t *testing.T) {
 	for arg, want := range map[string]bool{"--run-id=uid": true, "--jobs=ns/a=uid": true, "--run-id=uid-1": false, "--run-id=": false} {
 		server := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Args: []string{"--listen=:29400", arg}}}}}
 		if got := serves(server, "uid"); got != want {
@@ -52,7 +52,7 @@ func TestServesIsAboutTheRunAlone(t *testing.T) {
 	}
 }
 
-func TestParseAnswer(t *testing.T) {
+func TestParseStatus(t *testing.T) {
 	got, err := parseStatus([]byte(`{"round":3,"complete":true,"restarts":2,"participants":4,"waiting":1,"closed":true,"lastChange":"2026-11-22T12:00:00Z"}`))
 	want := v1alpha1.RendezvousStatus{Round: 3, Complete: true, Restarts: 2, Participants: 4, Waiting: 1, Closed: true, LastChange: &metav1.Time{Time: noon}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // A job without finalizers is gone at once: nobody ever sees it on its way out.
-func TestWhatIsRememberedOfAJobGoesWithIt(t *testing.T) {
+func TestStateOfADeletedJobIsDropped(t *testing.T) {
 	r := New(Options{Clock: clock.RealClock{}})
 	job := MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) { j.UID = "uid" }).Obj()
 	r.expectations.podCreated(job.UID, 0, "pod")

@@ -94,7 +94,7 @@ func TestWaitEndsWithTheLastKey(t *testing.T) {
 	}
 }
 
-func TestWaitForWhatIsThereEndsAtOnce(t *testing.T) {
+func TestWaitForExistingKeysEndsImmediately(t *testing.T) {
 	s := filled(t, "a", "1")
 	ready := false
 	w, err := s.Wait([]string{"a"}, func() { ready = true })
@@ -107,7 +107,7 @@ func TestWaitForWhatIsThereEndsAtOnce(t *testing.T) {
 	}
 }
 
-func TestACancelledWaitStaysQuietAndLeavesNothing(t *testing.T) {
+func TestCancelledWaitIsRemoved(t *testing.T) {
 	s := New(Usage{})
 	w, err := s.Wait([]string{"a", "b"}, func() { t.Error("ready was called") })
 	if err != nil {
@@ -127,7 +127,7 @@ func TestACancelledWaitStaysQuietAndLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestWaitsAreBounded(t *testing.T) {
+func TestWaitsAreLimited(t *testing.T) {
 	s := New(Usage{})
 	s.waits = maxWaits
 	if _, err := s.Wait([]string{"a"}, func() {}); !errors.Is(err, ErrWaitLimit) {
@@ -135,7 +135,7 @@ func TestWaitsAreBounded(t *testing.T) {
 	}
 }
 
-func TestARefusedWriteChangesNothing(t *testing.T) {
+func TestRejectedWriteChangesNothing(t *testing.T) {
 	s := New(Usage{Keys: 1})
 	if err := s.Set("a", []byte("1")); err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func TestSweepRemovesTheObsoleteKeys(t *testing.T) {
 	}
 }
 
-func TestSetRefusesWhatWouldExceedTheLimits(t *testing.T) {
+func TestSetRejectsWritesBeyondTheLimits(t *testing.T) {
 	big := make([]byte, 3*overhead)
 	for name, c := range map[string]struct {
 		key   string

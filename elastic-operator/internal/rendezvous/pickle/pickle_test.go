@@ -50,7 +50,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestReadRefuses(t *testing.T) {
+func TestReadRejects(t *testing.T) {
 	for name, input := range map[string]string{
 		"nothing":                           "",
 		"no end":                            "N",

@@ -19,7 +19,7 @@ func counters(page string) map[string]int {
 	return found
 }
 
-func TestEveryCounterBeginsWithZero(t *testing.T) {
+func TestEveryCounterStartsAtZero(t *testing.T) {
 	w := start(t, nil)
 	page := w.page("/metrics")
 	want := map[string]int{"accepted_total": 2, "opened_total": 2, "refused_total": 6, "requests_total": 14}
@@ -35,7 +35,7 @@ func TestEveryCounterBeginsWithZero(t *testing.T) {
 	}
 }
 
-func TestWhatIsCountedHasBegunBefore(t *testing.T) {
+func TestCountedSeriesExistBefore(t *testing.T) {
 	w := start(t, nil)
 	before := counters(w.page("/metrics"))
 	for _, dialect := range []tcpstore.Dialect{tcpstore.Classic, tcpstore.Validated} {

@@ -47,7 +47,7 @@ func TestStatus(t *testing.T) {
 	w.page("/healthz")
 }
 
-func TestTheStatusIsThatOfTheRunThatChangedLast(t *testing.T) {
+func TestStatusIsThatOfTheLatestRun(t *testing.T) {
 	w := start(t, nil)
 	c := w.client(tcpstore.Classic)
 	c.set(stateKey+"-1-1", written(t, "joining"))
@@ -64,7 +64,7 @@ func TestTheStatusIsThatOfTheRunThatChangedLast(t *testing.T) {
 	}
 }
 
-func TestAStateThatCannotBeReadIsServedAllTheSame(t *testing.T) {
+func TestUnreadableStateIsServed(t *testing.T) {
 	w := start(t, nil)
 	c := w.client(tcpstore.Classic)
 	c.set(stateKey, "!")
@@ -98,7 +98,7 @@ func (w *world) state() string {
 	return w.client(tcpstore.Classic).get(stateKey)
 }
 
-func TestARendezvousThatALeavingAgentClosesIsOpened(t *testing.T) {
+func TestRendezvousClosedByALeavingAgentIsReopened(t *testing.T) {
 	w := start(t, func(config *Config) { config.Healing.Grace = time.Hour })
 	w.ends(0)
 	w.closes()
@@ -111,7 +111,7 @@ func TestARendezvousThatALeavingAgentClosesIsOpened(t *testing.T) {
 	}
 }
 
-func TestARendezvousWhoseAgentsHaveAllEndedStaysClosedForTheGrace(t *testing.T) {
+func TestRendezvousStaysClosedForTheGracePeriodAfterAllAgentsTerminated(t *testing.T) {
 	w := start(t, func(config *Config) { config.Healing.Grace = time.Hour })
 	for rank := range 4 {
 		w.ends(rank)
@@ -126,7 +126,7 @@ func TestARendezvousWhoseAgentsHaveAllEndedStaysClosedForTheGrace(t *testing.T) 
 	}
 }
 
-func TestAfterTheGraceItIsOpened(t *testing.T) {
+func TestRendezvousIsReopenedAfterTheGracePeriod(t *testing.T) {
 	w := start(t, nil)
 	for rank := range 4 {
 		w.ends(rank)
@@ -138,7 +138,7 @@ func TestAfterTheGraceItIsOpened(t *testing.T) {
 	}
 }
 
-func TestKeysOfRoundsThatAreOverAreForgotten(t *testing.T) {
+func TestKeysOfOldRoundsAreRemoved(t *testing.T) {
 	w := start(t, nil)
 	c := w.client(tcpstore.Classic)
 	for _, round := range []int{0, 297, 298, 299, 300} {
@@ -155,7 +155,7 @@ func TestKeysOfRoundsThatAreOverAreForgotten(t *testing.T) {
 }
 
 // Each restart in place has a run of its own: those of before must not fill up what the job may keep.
-func TestRunsOfEarlierRestartsAreForgotten(t *testing.T) {
+func TestRunsOfEarlierRestartsAreRemoved(t *testing.T) {
 	w := start(t, nil)
 	c := w.client(tcpstore.Classic)
 	const restarts = 6

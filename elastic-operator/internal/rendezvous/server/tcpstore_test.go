@@ -69,7 +69,7 @@ func TestOperationsOfTorch23(t *testing.T) {
 	}
 }
 
-func TestAWaitEndsWhenAnotherClientWrites(t *testing.T) {
+func TestWaitEndsWhenAnotherClientWrites(t *testing.T) {
 	w := start(t, nil)
 	waiting := w.client(tcpstore.Classic)
 	waiting.send(tcpstore.Request{Op: tcpstore.OpWait, Keys: []string{key, key + "2"}})
@@ -89,7 +89,7 @@ func (w *world) waits() int {
 	return w.server.store.Waits()
 }
 
-func TestACancelledWaitIsAnsweredOnce(t *testing.T) {
+func TestCancelledWaitIsAnsweredOnce(t *testing.T) {
 	w := start(t, nil)
 	c := w.client(tcpstore.Validated)
 	c.send(tcpstore.Request{Op: tcpstore.OpWait, Keys: []string{key}})
@@ -104,7 +104,7 @@ func TestACancelledWaitIsAnsweredOnce(t *testing.T) {
 	}
 }
 
-func TestAClientThatLeavesWaitsForNothingMore(t *testing.T) {
+func TestWaitOfADisconnectedClientIsRemoved(t *testing.T) {
 	w := start(t, nil)
 	c := w.client(tcpstore.Classic)
 	c.send(tcpstore.Request{Op: tcpstore.OpWait, Keys: []string{key}})
@@ -114,7 +114,7 @@ func TestAClientThatLeavesWaitsForNothingMore(t *testing.T) {
 	w.until("the connection is forgotten", func() bool { return w.server.connections.count() == 0 })
 }
 
-func TestAConnectionMayBeSilent(t *testing.T) {
+func TestConnectionsMayBeIdle(t *testing.T) {
 	w := start(t, func(c *Config) { c.Timeout = time.Millisecond })
 	silent := w.client(tcpstore.Classic)
 	idle := w.client(tcpstore.Classic)
@@ -127,7 +127,7 @@ func TestAConnectionMayBeSilent(t *testing.T) {
 	}
 }
 
-func TestClientsAreDropped(t *testing.T) {
+func TestConnectionsAreClosedAfterErrors(t *testing.T) {
 	long := strings.Repeat("x", 2000)
 	for name, c := range map[string]struct {
 		dialect tcpstore.Dialect
@@ -159,7 +159,7 @@ func TestClientsAreDropped(t *testing.T) {
 	}
 }
 
-func TestThereIsALimitToConnections(t *testing.T) {
+func TestConnectionsAreLimited(t *testing.T) {
 	w := start(t, func(c *Config) { c.Connections = 1 })
 	first := w.client(tcpstore.Classic)
 	first.set(key, "1")
@@ -172,7 +172,7 @@ func TestThereIsALimitToConnections(t *testing.T) {
 	}
 }
 
-func TestAClientThatTakesNoRepliesIsDropped(t *testing.T) {
+func TestSlowClientIsDisconnected(t *testing.T) {
 	w := start(t, func(c *Config) { c.Timeout = 100 * time.Millisecond })
 	c := w.client(tcpstore.Classic)
 	c.set(key, string(bytes.Repeat([]byte("x"), 1<<20)))
@@ -189,7 +189,7 @@ func TestAClientThatTakesNoRepliesIsDropped(t *testing.T) {
 	})
 }
 
-func TestShutdownEndsAllAndReturns(t *testing.T) {
+func TestShutdownClosesAllConnections(t *testing.T) {
 	w := start(t, nil)
 	idle, waiting := w.client(tcpstore.Classic), w.client(tcpstore.Validated)
 	idle.set(key, "1")

@@ -87,7 +87,7 @@ func TestOpenChangesNothingElse(t *testing.T) {
 	}
 }
 
-func TestParseRefuses(t *testing.T) {
+func TestParseRejects(t *testing.T) {
 	encode := func(pickle string) string { return base64.StdEncoding.EncodeToString([]byte(pickle)) }
 	for name, text := range map[string]string{
 		"no base64":                         "!",

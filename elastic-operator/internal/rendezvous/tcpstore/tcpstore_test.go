@@ -65,7 +65,7 @@ func encode(t *testing.T, d Dialect, q Request) []byte {
 	return b
 }
 
-func TestReaderReadsWhatAClientSendsInPieces(t *testing.T) {
+func TestReaderReadsMessagesInPieces(t *testing.T) {
 	for name, q := range requests() {
 		for _, d := range []Dialect{Classic, Validated} {
 			if _, err := Append(nil, d, q); err != nil {
@@ -106,7 +106,7 @@ func TestClassicFramingByteByByte(t *testing.T) {
 	}
 }
 
-func TestReaderRefuses(t *testing.T) {
+func TestReaderRejects(t *testing.T) {
 	long := bytes.Repeat([]byte("x"), 300)
 	for name, c := range map[string]struct {
 		dialect Dialect

@@ -37,7 +37,7 @@ func TestDefaultsAreThoseOfKueue(t *testing.T) {
 }
 
 // The gates of Kueue are the process's own: its manager's do not reach this program unless they are passed on.
-func TestGatesOfKueueAreSet(t *testing.T) {
+func TestKueueFeatureGatesAreSet(t *testing.T) {
 	t.Cleanup(func() {
 		if err := utilfeature.DefaultMutableFeatureGate.Set("PartialAdmission=true,TopologyAwareScheduling=true"); err != nil {
 			t.Error(err)
@@ -54,7 +54,7 @@ func TestGatesOfKueueAreSet(t *testing.T) {
 	}
 }
 
-func TestWrongFlagsAreRefused(t *testing.T) {
+func TestInvalidFlagsAreRejected(t *testing.T) {
 	for args, want := range map[string]string{
 		"--kueue-feature-gates=NoSuchGate=true":           "--kueue-feature-gates: unrecognized feature gate: NoSuchGate",
 		"--kueue-feature-gates=PartialAdmission=perhaps":  "--kueue-feature-gates: invalid value of PartialAdmission",

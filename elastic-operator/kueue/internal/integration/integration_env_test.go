@@ -181,7 +181,7 @@ func (w *world) awaitCondition(kind string, status metav1.ConditionStatus) {
 }
 
 // One job through a queue: asked for, partially admitted, ready with its minimum, evicted, admitted again, finished.
-func TestAJobThroughAQueue(t *testing.T) {
+func TestJobInAQueue(t *testing.T) {
 	w := newWorld(t)
 	w.offer(func(*v1alpha1.ElasticJob) {})
 	workload := w.workload()

@@ -47,7 +47,7 @@ func podSet(t *testing.T, j *Job, workloads ...client.Object) kueue.PodSet {
 	return sets[0]
 }
 
-func TestAJobIsAdmittedWithAsFewAsItsMinimum(t *testing.T) {
+func TestMinimumCountOfThePodSet(t *testing.T) {
 	if set := podSet(t, of(MakeElasticJob("a").Workers(2, 5, 8))); set.Count != 5 || *set.MinCount != 2 {
 		t.Errorf("%d workers, at least %v", set.Count, set.MinCount)
 	}
@@ -57,7 +57,7 @@ func TestAJobIsAdmittedWithAsFewAsItsMinimum(t *testing.T) {
 }
 
 // While it runs, the number is the one that was granted, whatever replicas says by now: any other would end the admission.
-func TestAChangeOfReplicasDoesNotEndTheAdmission(t *testing.T) {
+func TestChangeOfReplicasDoesNotEndTheAdmission(t *testing.T) {
 	j := of(MakeElasticJob("a").Workers(2, 5, 8).With(func(e *v1alpha1.ElasticJob) { e.Spec.GrantedReplicas = ptr.To(int32(3)) }))
 	for _, replicas := range []int32{2, 5, 8} {
 		j.Spec.ReplicaSpecs.Worker.Replicas = ptr.To(replicas)
@@ -72,7 +72,7 @@ func TestAChangeOfReplicasDoesNotEndTheAdmission(t *testing.T) {
 }
 
 // Kueue deletes a workload that says something else than the job, with the quota of pods that are still being stopped.
-func TestAStoppedJobKeepsItsWorkloadUntilTheQuotaIsGivenBack(t *testing.T) {
+func TestStoppedJobKeepsItsWorkloadUntilTheQuotaIsReleased(t *testing.T) {
 	j := of(MakeElasticJob("a").Namespace("default").Workers(2, 8, 8).With(func(e *v1alpha1.ElasticJob) { e.UID, e.Spec.Suspend = "now", true }))
 	workload := func(owner types.UID, reserved metav1.ConditionStatus) client.Object {
 		return &kueue.Workload{
@@ -118,7 +118,7 @@ func readmitted(change func(*v1alpha1.ElasticJob), asked, least, count int32) (*
 
 // Kueue subtracts completed workers when it admits a job again, and a grant is a total: to subtract them twice leaves workers out, and the
 // job succeeds without them. What Kueue compares with is what it has admitted.
-func TestWorkersThatHadCompletedAreGrantedBesideTheAdmitted(t *testing.T) {
+func TestCompletedWorkersAreGrantedInAdditionToAdmittedOnes(t *testing.T) {
 	for name, c := range map[string]struct {
 		change             func(*v1alpha1.ElasticJob)
 		asked, least, room int32 // of the workload; room is what was admitted
@@ -150,7 +150,7 @@ func TestWorkersThatHadCompletedAreGrantedBesideTheAdmitted(t *testing.T) {
 }
 
 // A grant that is larger than the admission by more than has completed is nobody's: Kueue has to stop the job.
-func TestAGrantThatNobodyHasAdmittedIsNotHidden(t *testing.T) {
+func TestGrantThatWasNotAdmittedIsReported(t *testing.T) {
 	j, w := readmitted(func(e *v1alpha1.ElasticJob) { e.Spec.Suspend, e.Spec.GrantedReplicas = false, ptr.To[int32](8) }, 8, 2, 3)
 	if set := podSet(t, j, w); set.Count != 8 {
 		t.Errorf("%d", set.Count)
@@ -221,7 +221,7 @@ func TestStartAndStop(t *testing.T) {
 }
 
 // The loss of one worker of many must not start the clock of a recovery that ends with an eviction.
-func TestEnoughReadyPodsAreAllThatKueueWaitsFor(t *testing.T) {
+func TestPodsReadyWithTheMinimum(t *testing.T) {
 	for name, tc := range map[string]struct {
 		ready              int32
 		indexes, completed string
@@ -245,7 +245,7 @@ func TestEnoughReadyPodsAreAllThatKueueWaitsFor(t *testing.T) {
 	}
 }
 
-func TestWorkersThatHaveSucceededGiveTheirQuotaBack(t *testing.T) {
+func TestCompletedWorkersReleaseTheirQuota(t *testing.T) {
 	j := of(MakeElasticJob("a").Workers(2, 5, 8))
 	if pods, err := j.ReclaimablePods(t.Context(), nil); err != nil || len(pods) != 0 {
 		t.Errorf("%v %v", pods, err)
@@ -279,7 +279,7 @@ func TestActive(t *testing.T) {
 	}
 }
 
-func TestTheEndIsTold(t *testing.T) {
+func TestFinished(t *testing.T) {
 	j := of(MakeElasticJob("a"))
 	if _, _, finished := j.Finished(t.Context()); finished {
 		t.Error("it has not even begun")
@@ -292,7 +292,7 @@ func TestTheEndIsTold(t *testing.T) {
 	}
 }
 
-func TestTopologyIsAskedForByTheIndexOfAWorker(t *testing.T) {
+func TestTopologyRequestHasTheWorkerIndex(t *testing.T) {
 	j := of(MakeElasticJob("a"))
 	j.Spec.ReplicaSpecs.Worker.Template.Annotations = map[string]string{kueue.PodSetRequiredTopologyAnnotation: "rack"}
 	request := podSet(t, j).TopologyRequest
@@ -302,7 +302,7 @@ func TestTopologyIsAskedForByTheIndexOfAWorker(t *testing.T) {
 }
 
 // The gate is that of Kueue's manager: a request that it would drop makes the workload another than the job's.
-func TestTopologyIsNotAskedForWithoutItsGate(t *testing.T) {
+func TestNoTopologyRequestWithoutItsFeatureGate(t *testing.T) {
 	features.SetFeatureGateDuringTest(t, features.TopologyAwareScheduling, false)
 	j := of(MakeElasticJob("a"))
 	j.Spec.ReplicaSpecs.Worker.Template.Annotations = map[string]string{kueue.PodSetRequiredTopologyAnnotation: "rack"}
@@ -312,7 +312,7 @@ func TestTopologyIsNotAskedForWithoutItsGate(t *testing.T) {
 }
 
 // What was admitted is the template. Whatever a pod has beyond that is added when it is made, and the job stays as it was.
-func TestTheTemplateOfTheWorkloadIsThatOfTheJob(t *testing.T) {
+func TestTemplateOfTheWorkloadIsThatOfTheJob(t *testing.T) {
 	j := of(MakeElasticJob("a"))
 	before := podSet(t, j).Template
 	pod := plan.WorkerPod(j.job(), 1, 0)
@@ -329,7 +329,7 @@ func TestTheTemplateOfTheWorkloadIsThatOfTheJob(t *testing.T) {
 }
 
 // Kueue gives up what can never start; anything else it would try again for ever.
-func TestWhatContradictsTheTemplateCanNeverStart(t *testing.T) {
+func TestConflictWithTheTemplateIsPermanent(t *testing.T) {
 	for name, info := range map[string]podset.PodSetInfo{
 		"a node selector": {NodeSelector: map[string]string{"pool": "b"}},
 		"a label":         {Labels: map[string]string{"team": "b"}},

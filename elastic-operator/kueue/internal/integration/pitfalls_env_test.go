@@ -18,7 +18,7 @@ import (
 
 // Pods have an environment and labels that the template has not: that makes the job no other than was admitted. A change of the template
 // does, which shows that this test would see it.
-func TestWhatPodsGetBeyondTheTemplateLeavesTheAdmissionAlone(t *testing.T) {
+func TestAdditionalPodFieldsDoNotEndTheAdmission(t *testing.T) {
 	w := newWorld(t)
 	w.offer(func(j *v1alpha1.ElasticJob) {
 		j.Spec.ReplicaSpecs.Worker.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "LR", Value: "1"}}
@@ -55,7 +55,7 @@ func TestWhatPodsGetBeyondTheTemplateLeavesTheAdmissionAlone(t *testing.T) {
 }
 
 // A flavor for nodes of one pool, and a template that asks for another: no retry can help, and the workload says so.
-func TestAJobThatContradictsItsFlavorFailsToStart(t *testing.T) {
+func TestJobThatConflictsWithItsFlavorFailsToStart(t *testing.T) {
 	w := newWorld(t)
 	w.offer(func(j *v1alpha1.ElasticJob) {
 		j.Spec.ReplicaSpecs.Worker.Template.Spec.NodeSelector = map[string]string{"pool": "on-demand"}
