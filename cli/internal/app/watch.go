@@ -18,7 +18,7 @@ const (
 	fastPoll = 200 * time.Millisecond
 )
 
-// reader of a workload.
+// reader reads a workload.
 type reader interface {
 	Workload(ctx context.Context, namespace, name string) (*read.Workload, error)
 }
