@@ -22,7 +22,7 @@ func (t *truth) lifted(c *instance) {
 	}
 }
 
-// counts tells whether a pod holds its slot in the store, which is one of the group, and the store knows that its unit has run. One of the two known gaps: a
+// counts tells whether a pod holds its slot in the store, which is one of the group, and the store knows that its unit has run. One of the known gaps: a
 // store that has gone back behind the first start of a later step does not, until one of the step's agents has connected again.
 func (t *truth) counts(p *pod) bool {
 	v := t.store.first.view(p.job.owner)
@@ -40,9 +40,13 @@ func (t *truth) checkBeside(c *instance) {
 			if peer == nil || peer == c || p.driver() != Exec || p.job.owner != c.pod.job.owner || p.lost() || p.agent.isFenced() || !peer.lifted {
 				continue
 			}
-			if peer.rendezvous == c.rendezvous && peer.started < before.exited && t.counts(p) {
+			if peer.rendezvous == c.rendezvous && peer.started < before.exited && t.counts(p) && !t.nobodyKnows(c.pod) {
 				t.fail("S6", "%s and %s run in round %d of %s, and %s has run beside both", before.id, c.id, c.rendezvous.round, c.pod.slot, peer.id)
 			}
 		}
 	}
 }
+
+// nobodyKnows reports whether the store may have lost the round's last join, and the pod its file: then nothing tells that an instance of the pod
+// has run in the round. This is a known gap, see TestKnownGaps.
+func (t *truth) nobodyKnows(p *pod) bool { return p.forgot && t.losses > 0 }

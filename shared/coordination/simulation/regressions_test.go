@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -379,7 +380,7 @@ func TestLiveness(t *testing.T) {
 }
 
 // TestKnownGaps are histories that do not end well yet. Each asserts that it is still so: when one is mended, its test
-// fails, and what makes an exception for it (counts, the repair in checkRound) has to go.
+// fails, and what makes an exception for it (counts, nobodyKnows, the repair in checkRound) has to go.
 func TestKnownGaps(t *testing.T) {
 	stories := map[string]func(*testing.T){
 		// A store that has gone back behind the first start of a later step does not know that its workers run. It restarts the steps
@@ -402,6 +403,28 @@ func TestKnownGaps(t *testing.T) {
 				return a != nil && b != nil && a.lifted && b.lifted && b.rendezvous.less(a.rendezvous)
 			})
 			s.settles(2 * time.Minute)
+		},
+		// A store that has gone back behind the last join of a round takes an agent that has lost its file for one that has yet to join. The
+		// others would know better, but connect again a moment later.
+		"a store that has gone back starts an agent that has lost its file beside peers that run": func(t *testing.T) {
+			s := enterForming(t, execScene())
+			s.until(time.Minute, "all but one have joined", func() bool { return s.group().Joined == 2 })
+			back := s.store.first.functions.Dump()
+			g := s.group()
+			last := slices.IndexFunc(s.slots, func(slot string) bool { _, joined := g.joined[slot]; return !joined })
+			s.settles(time.Minute)
+			p := s.worker(last)
+			for _, other := range s.pods {
+				if other != p {
+					other.agent.pause(5 * time.Second)
+				}
+			}
+			s.store.first.restart(time.Millisecond, &back, "goes back")
+			s.forgets(p, 0)
+			s.until(4*time.Second, "the worker runs again in round 0 (if not, it is mended)", func() bool {
+				c := p.living()
+				return c != nil && c.lifted && c.rendezvous.round == 0 && s.phase() == coordination.Running
+			})
 		},
 		// A repair releases a pod because its slot is missing; meanwhile the worker has joined and the group runs.
 		"a repair may strike a worker that has just joined": func(t *testing.T) {
