@@ -171,7 +171,7 @@ func TestAStuckPodIsRecreatedAloneAndOnce(t *testing.T) {
 	g.wantDeleted()
 	g.pass(2 * time.Second)
 	g.wantDeleted("pod js-w-1-1")
-	g.wantEvents("worker js-w-1-1 waits: ImagePullBackOff; deleting only this pod (js-w-1-1), so that its Job makes a new one; " +
+	g.wantEvents("worker js-w-1-1 waits: ImagePullBackOff; deleting only this pod (js-w-1-1), so that its owner creates a new one; " +
 		"all Jobs are recreated if 1 of 4 workers have not joined in 39s")
 	g.pass(5 * time.Second)
 	g.r = g.leader(2)

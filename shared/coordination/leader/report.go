@@ -64,7 +64,7 @@ func (r *reporter) sort(done []Done) {
 		case !is:
 		case d.Refused != "" && !a.Retry:
 			r.event(true, EventNotReplaced, fmt.Sprintf("worker %s has no pod, and the API server refuses a new one (%s); "+
-				"left to its Job, which waits out its back-off", a.Slot, d.Refused))
+				"left to its owner, which waits out its back-off", a.Slot, d.Refused))
 		case d.OK() && !gone[d.Pod.UID]:
 			r.created = append(r.created, d)
 		}
@@ -83,7 +83,7 @@ func (r *reporter) count(m series.Metric, by float64, labels ...string) {
 func (r *reporter) repaired(epoch int32) {
 	if pods := r.byPurpose[ForForming]; len(pods) > 0 {
 		r.count(series.Escalations, float64(len(pods)), LevelPod)
-		r.event(true, EventPod, fmt.Sprintf("%s %s; deleting the pod, so that its Job creates a new one", workers(pods[0].Slot, len(pods)), pods[0].Why))
+		r.event(true, EventPod, fmt.Sprintf("%s %s; deleting the pod, so that its owner creates a new one", workers(pods[0].Slot, len(pods)), pods[0].Why))
 	}
 	if pods := r.byPurpose[ForFence]; len(pods) > 0 {
 		r.count(series.Escalations, float64(len(pods)), LevelPod)
@@ -95,7 +95,7 @@ func (r *reporter) repaired(epoch int32) {
 	then := fmt.Sprintf("all Jobs are recreated if %d of %d workers have not joined in %s", r.group.Size-r.group.Joined, r.group.Size, r.left())
 	if pods := r.byPurpose[ForRestart]; len(pods) > 0 {
 		r.count(series.Escalations, float64(len(pods)), LevelPod)
-		r.event(true, EventPod, fmt.Sprintf("%s %s; deleting only this pod (%s), so that its Job makes a new one; %s",
+		r.event(true, EventPod, fmt.Sprintf("%s %s; deleting only this pod (%s), so that its owner creates a new one; %s",
 			workers(pods[0].Slot, len(pods)), pods[0].Why, pods[0].Pod.Name, then))
 	}
 	if jobs := r.jobs; len(jobs) > 0 {
