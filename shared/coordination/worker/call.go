@@ -202,6 +202,10 @@ func (s *State) joined(i *instance, made place, reply string, now rounds.Level) 
 	case rounds.AnswerFenced:
 		s.fence("the leader has released the slot")
 	case rounds.AnswerHeld:
+		if !i.Ran && i.Round != NoRound { // it had joined in data that a failover has lost
+			i.Round = NoRound
+			s.remember(i)
+		}
 		if i.heldAt = s.now; s.troubles[viaCall] == "" {
 			s.log(Info, "another pod holds the slot, waiting", "slot", s.config.Slot.Name)
 		}

@@ -118,6 +118,10 @@ func TestBarrier(t *testing.T) {
 			[]moment{cast("i1/1.1 A 0/0 #3"), reply("H", "i1/1.1 A 0/0 #3"), tick(time.Second), tick(5 * time.Second)},
 			"join js-w-0-0 as a.1 in 1 ran=0 n, join js-w-0-0 as a.1 in 1 ran=0 n",
 		},
+		"a pod that had joined where the store no longer is does not start while another pod holds the slot": {
+			[]moment{cast("i1/1.1 A 0/1 #3"), reply("J", "i1/1.1 A 0/1 #4"), read("i1/1.1 A 0/1 #3"), reply("H", "i1/1.1 A 0/1 #3"), cast("i1/1.1 A 1/1 #4")},
+			"join js-w-0-0 as a.1 in 1 ran=0 n, join js-w-0-0 as a.1 in 1 ran=0 n",
+		},
 		"a pod that the leader has released is quiet": {
 			[]moment{cast("i1/1.1 A 0/0 #3"), reply("X", "i1/1.1 A 0/0 #3"), cast("i1/1.1 A 1/1 #4"), tick(time.Hour)}, "join js-w-0-0 as a.1 in 1 ran=0 n",
 		},
