@@ -83,6 +83,9 @@ func (w *Jobs) Default(ctx context.Context, job *batchv1.Job) error {
 // prepareAlone prepares a Job without a JobSet. The pods' annotations and the Secret of their agents go by its name, so it gets one here.
 func (w *Jobs) prepareAlone(ctx context.Context, job *batchv1.Job) {
 	if job.Name == "" {
+		if job.GenerateName == "" {
+			return // the API server rejects it
+		}
 		job.Name = names.SimpleNameGenerator.GenerateName(job.GenerateName) // as the API server would
 	}
 	if beside.Alone(job, w.Agents, w.Installation) {

@@ -53,6 +53,9 @@ func (w *Pods) Default(ctx context.Context, pod *corev1.Pod) error {
 		return nil
 	}
 	if pod.Name == "" {
+		if pod.GenerateName == "" {
+			return nil // the API server rejects it
+		}
 		pod.Name = names.SimpleNameGenerator.GenerateName(pod.GenerateName) // as the API server would
 	}
 	var prepared bool
