@@ -45,6 +45,7 @@ func start(t *testing.T, change func(*v1alpha2.JobSet)) (*group, map[string]fram
 		change(js)
 	}
 	g.must(g.Remove(g.ctx, jobs, g.name))
+	g.awaitWebhook()
 	g.must(framework.Until(g.ctx, "the JobSet is created", func(ctx context.Context) error {
 		err := g.Client.Create(ctx, js)
 		return client.IgnoreAlreadyExists(err)

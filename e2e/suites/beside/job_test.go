@@ -46,20 +46,40 @@ func TestIndexedJob(t *testing.T) {
 	})
 }
 
-// startJob creates an Indexed Job with the workers of the example, and returns them once they are in sync.
-func (g *group) startJob(backoffLimit int32) map[string]framework.Worker {
+// job is an Indexed Job with the workers of the example.
+func (g *group) job(backoffLimit int32) *batchv1.Job {
 	g.Helper()
 	js, err := g.Load(jobs, g.File("examples", "one-annotation.yaml"))
 	g.must(err)
 	pods := js.Spec.ReplicatedJobs[0].Template.Spec.Template
 	pods.Spec.TerminationGracePeriodSeconds = ptr.To[int64](1)
-	job := &batchv1.Job{
+	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: jobs, Name: g.name, Annotations: map[string]string{v1alpha2.InPlaceTimeoutKey: "10m"}},
 		Spec: batchv1.JobSpec{
 			CompletionMode: ptr.To(batchv1.IndexedCompletion), Completions: ptr.To[int32](size), Parallelism: ptr.To[int32](size),
 			BackoffLimit: ptr.To(backoffLimit), Template: pods,
 		},
 	}
+}
+
+// awaitWebhook returns once the API server reaches the webhook, without which a group is created without agents. It needs a moment after the
+// orchestrator was replaced.
+func (g *group) awaitWebhook() {
+	g.Helper()
+	g.must(framework.Until(g.ctx, "the webhook prepares Jobs", func(ctx context.Context) error {
+		job := g.job(1)
+		err := g.Client.Create(ctx, job, client.DryRunAll)
+		if err == nil && job.Annotations[v1alpha2.LedByKey] == "" {
+			err = fmt.Errorf("a Job was created without agents")
+		}
+		return err
+	}))
+}
+
+// startJob creates an Indexed Job with the workers of the example, and returns them once they are in sync.
+func (g *group) startJob(backoffLimit int32) map[string]framework.Worker {
+	g.Helper()
+	job := g.job(backoffLimit)
 	g.must(g.Client.Create(g.ctx, job))
 	g.Cleanup(func() {
 		g.explain()
