@@ -54,19 +54,19 @@ func MemberOf(pod *corev1.Pod) (m Member, declared bool, err error) {
 	return m, true, nil
 }
 
-// lwsName and lwsGroup are labels of pods of a LeaderWorkerSet: its name, and the index of the replica.
+// Labels of pods of a LeaderWorkerSet: its name, and the index of the replica.
 const (
-	lwsName  = "leaderworkerset.sigs.k8s.io/name"
-	lwsGroup = "leaderworkerset.sigs.k8s.io/group-index"
+	LeaderWorkerSetKey = "leaderworkerset.sigs.k8s.io/name"
+	lwsGroup           = "leaderworkerset.sigs.k8s.io/group-index"
 )
 
 // LeaderWorkerSetOf is the name of the LeaderWorkerSet that a pod is of, "" if it is of none.
-func LeaderWorkerSetOf(pod *corev1.Pod) string { return pod.Labels[lwsName] }
+func LeaderWorkerSetOf(pod *corev1.Pod) string { return pod.Labels[LeaderWorkerSetKey] }
 
 // GroupLabels are those by which all pods of a group are found that its owner has created, given the pod of index 0.
 func GroupLabels(leader *corev1.Pod) map[string]string {
-	if set, group := leader.Labels[lwsName], leader.Labels[lwsGroup]; set != "" && group != "" {
-		return map[string]string{lwsName: set, lwsGroup: group}
+	if set, group := leader.Labels[LeaderWorkerSetKey], leader.Labels[lwsGroup]; set != "" && group != "" {
+		return map[string]string{LeaderWorkerSetKey: set, lwsGroup: group}
 	}
 	return map[string]string{v1alpha2.PodGroupKey: leader.Name}
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 )
 
-// Pods are groups that pods declare, whoever creates them. The pod of index 0 is the owner of its group: counts and conditions are kept on it. A full
-// recreation deletes it with the others, so that what its own owner creates then is another group.
+// Pods leads the groups that pods declare, independent of who creates the pods. The pod of index 0 owns the group: it has the counts and conditions. A full
+// recreation deletes all pods, and the pods that their owner creates next are a new group.
 func Pods(installation string) Kind {
 	return led(installation, Kind{
 		Controller: "pods", GVK: owners.Pod, Pods: inplace.PodKind, Alone: true, Changed: leaderChanged(),
@@ -45,8 +45,8 @@ func isLeader(pod *corev1.Pod) bool {
 	return pod.Labels[v1alpha2.GroupKindKey] == inplace.PodKind && inplace.LeaderOf(pod) == string(pod.UID)
 }
 
-// getLeader goes on with the pod of index 0, given what the cache has answered. One that the webhook has missed is not in the cache. Pods of one that is gone
-// are deleted: they wait for orders of a group that is gone.
+// getLeader completes what the cache answered about the pod of index 0. If the webhook missed that pod, it is not in the cache, and is read live. If it
+// is gone, the other pods of its group are deleted, because nobody leads them.
 func (r *Reconciler) getLeader(ctx context.Context, key types.NamespacedName, pod *corev1.Pod, err error) error {
 	var list corev1.PodList
 	if err := r.Client.List(ctx, &list, client.InNamespace(key.Namespace), client.MatchingFields{PodsOfGroup: membersOf(key.Name)}, client.UnsafeDisableDeepCopy); err != nil {
@@ -84,9 +84,6 @@ func (x *run) endPods(ctx context.Context, why string) leader.Result {
 	return leader.Result{Err: err}
 }
 
-// missedEvery is how often the pods of a group are listed past the cache while some have not come.
-const missedEvery = 10 * time.Second
-
 // observeMissed finds pods of a group that have no agent, and pods of the same index. The cache has only those that the webhook has seen.
 func (x *run) observeMissed(ctx context.Context) error {
 	owner, is := x.owner.(*corev1.Pod)
@@ -106,7 +103,7 @@ func (x *run) observeMissed(ctx context.Context) error {
 	}
 	if x.missed = x.state.missed; len(names) == m.Size {
 		x.missed, x.state.missed = nil, nil
-	} else if now := x.Clock.Now(); now.Sub(x.state.missedListed) >= missedEvery {
+	} else if now := x.Clock.Now(); now.Sub(x.state.missedListed) >= leader.MissedEvery {
 		if err := x.listMissed(ctx); err != nil {
 			return err
 		}

@@ -50,7 +50,7 @@ func (p *planner) recreate() {
 		return
 	}
 	if _, usedUp := p.failOver(p.group.Record.Cause.Kind, text); usedUp {
-		p.reportUsedUp(text)
+		p.reportUsedUp(text, "; no worker was stopped")
 	}
 }
 
@@ -83,14 +83,15 @@ func (p *planner) failOver(kind, text string) (writes, usedUp bool) {
 func (p *planner) reportCharge(charged int32) {
 	cause, budget := CauseText(p.group.Record.Cause), p.Owner.Budget
 	if budget.Exceeded(charged) {
-		p.reportUsedUp(cause)
+		p.reportUsedUp(cause, "; no worker was stopped")
 		return
 	}
 	p.event(true, EventRestarting, fmt.Sprintf("%s; restarting all %d workers in place (restart %d of %d)", cause, p.group.Size, charged, budget))
 }
 
-func (p *planner) reportUsedUp(cause string) {
-	end := fmt.Sprintf("the %s fails; no worker was stopped", p.ownerKind())
+// reportUsedUp says how the group ends; where its owner fails, also what else is known of that.
+func (p *planner) reportUsedUp(cause, known string) {
+	end := fmt.Sprintf("the %s fails%s", p.ownerKind(), known)
 	if p.Owner.Served != nil && p.Owner.Served.Pods {
 		end = "deleting all pods, so that their owner recovers the group"
 	}

@@ -262,6 +262,6 @@ func (p *planner) recreateForming(step *formingStep) {
 		p.count(series.FormingTimeouts, 1)
 	}
 	if usedUp {
-		p.reportUsedUp(text)
+		p.reportUsedUp(text, "")
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
-// missedEvery is how often a Job is deleted that comes again without agents.
-const missedEvery = 10 * time.Second
+// MissedEvery is how often a Job is deleted that comes again without agents, and pods of a group are listed past the cache while some have not come.
+const MissedEvery = 10 * time.Second
 
 // leaveMissed leaves a group alone of which only some Jobs carry agents: those with agents would wait for the others forever. They have not
 // run yet, so they are deleted, and their owner makes them again without agents. In a group that has run it is the Job without agents that was
@@ -36,10 +36,10 @@ func (p *planner) leaveMissed() {
 	case len(missed) == 0:
 		p.memory.missedChecked = time.Time{}
 	case p.hasRun():
-		if p.due(&p.memory.missedChecked, missedEvery) {
+		if p.due(&p.memory.missedChecked, MissedEvery) {
 			p.deleteMissed(missed)
 		}
-		p.resyncIn(missedEvery)
+		p.resyncIn(MissedEvery)
 	default:
 		p.refused, p.wanted = missedText(missed, len(led)), nil
 		if p.deleteMissed(led) {
@@ -52,11 +52,11 @@ func (p *planner) leaveMissed() {
 func (p *planner) leaveMissedPods() {
 	s := p.Owner.Served
 	if p.group == nil || p.group.Joined < p.group.Size {
-		p.resyncIn(missedEvery) // to list them
+		p.resyncIn(MissedEvery) // to list them
 	}
 	switch {
 	case p.hasRun():
-		if len(s.Missed) > 0 && p.due(&p.memory.missedChecked, missedEvery) {
+		if len(s.Missed) > 0 && p.due(&p.memory.missedChecked, MissedEvery) {
 			for _, one := range s.Missed {
 				p.do(DeletePod{Pod: one.Pod, Why: one.Why, For: ForMissed})
 			}

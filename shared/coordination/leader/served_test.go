@@ -92,7 +92,7 @@ func TestAnOwnerWhoseControllerKnowsNoGroups(t *testing.T) {
 			served(unprepared), "delete js-v-0 for missed",
 		},
 		"but not at once again": {
-			served(func(s *scene) { unprepared(s); s.memory.missedChecked = now.Add(-missedEvery / 2) }), "say InSync",
+			served(func(s *scene) { unprepared(s); s.memory.missedChecked = now.Add(-MissedEvery / 2) }), "say InSync",
 		},
 		"a recreation by its controller opens an epoch and is charged": {
 			served(func(s *scene) { s.Owner.Served.Restarts, s.Owner.Served.Counted = 1, 1 }), "epoch 3 after recreate/1 with 4 charged",

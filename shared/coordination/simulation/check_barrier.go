@@ -22,8 +22,8 @@ func (t *truth) lifted(c *instance) {
 	}
 }
 
-// counts tells whether a pod holds its slot in the store, which is one of the group, and the store knows that its unit has run. One of the known gaps: a
-// store that has gone back behind the first start of a later step does not, until one of the step's agents has connected again.
+// counts reports whether a pod holds one of the group's slots in the store, and the store knows that the slot's unit has run. A store that has gone back
+// behind the first start of a later step does not know, until one of the step's agents has connected again. This is a known gap.
 func (t *truth) counts(p *pod) bool {
 	v := t.store.first.view(p.job.owner)
 	return v != nil && slices.Contains(v.slots(), p.slot) && v.holders[p.slot] == p.uid && (t.losses == 0 || v.hasEntered(p.slot))

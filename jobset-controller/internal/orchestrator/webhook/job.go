@@ -82,15 +82,17 @@ func (w *Jobs) Default(ctx context.Context, job *batchv1.Job) error {
 
 // prepareAlone prepares a Job without a JobSet. The pods' annotations and the Secret of their agents go by its name, so it gets one here.
 func (w *Jobs) prepareAlone(ctx context.Context, job *batchv1.Job) {
-	if job.Name == "" {
-		if job.GenerateName == "" {
-			return // the API server rejects it
-		}
-		job.Name = names.SimpleNameGenerator.GenerateName(job.GenerateName) // as the API server would
-	}
-	if beside.Alone(job, w.Agents, w.Installation) {
+	if nameIt(job) && beside.Alone(job, w.Agents, w.Installation) {
 		log.FromContext(ctx).V(1).Info("prepared a Job for in-place restarts", "job", job.Name)
 	}
+}
+
+// nameIt gives an object the name that the API server would generate, and reports whether it has one: without a prefix the API server rejects it.
+func nameIt(obj metav1.Object) bool {
+	if obj.GetName() == "" && obj.GetGenerateName() != "" {
+		obj.SetName(names.SimpleNameGenerator.GenerateName(obj.GetGenerateName()))
+	}
+	return obj.GetName() != ""
 }
 
 // currentJobs are those of the JobSet's current attempt that exist and stay.

@@ -3,14 +3,12 @@ package webhook
 import (
 	"context"
 	"fmt"
-
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apiserver/pkg/storage/names"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -49,14 +47,8 @@ func (w *Pods) Default(ctx context.Context, pod *corev1.Pod) error {
 		declared = beside.Declare(pod, set)
 		leader = pod.Labels[v1alpha2.PodGroupKey]
 	}
-	if !declared {
+	if !declared || !nameIt(pod) {
 		return nil
-	}
-	if pod.Name == "" {
-		if pod.GenerateName == "" {
-			return nil // the API server rejects it
-		}
-		pod.Name = names.SimpleNameGenerator.GenerateName(pod.GenerateName) // as the API server would
 	}
 	var prepared bool
 	var err error

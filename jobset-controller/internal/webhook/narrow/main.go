@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 )
 
 func main() {
@@ -107,7 +108,7 @@ func groups() []admissionv1.MatchCondition {
 // podGroups are pods that declare a group, and those of LeaderWorkerSets.
 func podGroups() []admissionv1.MatchCondition {
 	return []admissionv1.MatchCondition{{Name: "may-have-a-group", Expression: fmt.Sprintf(
-		"has(object.metadata.labels) && ('%s' in object.metadata.labels || 'leaderworkerset.sigs.k8s.io/name' in object.metadata.labels)", v1alpha2.PodGroupKey)}}
+		"has(object.metadata.labels) && ('%s' in object.metadata.labels || '%s' in object.metadata.labels)", v1alpha2.PodGroupKey, inplace.LeaderWorkerSetKey)}}
 }
 
 // ofJobSets is cheap: the API server keeps selectors compiled, and compares labels alone.
