@@ -39,7 +39,7 @@ python3-etcd=0.4.5-4
 '
 # The site and the browser that looks at it.
 docs='
-chromium=156.0.8078.79-1~deb12u1
+chromium=156.0.8078.108-1~deb12u1
 mkdocs-material=8.2.5-1
 '
 policy=/usr/sbin/policy-rc.d
