@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// oneAnnotation asks for in-place restarts and brings no agent.
+// oneAnnotation returns a JobSet that asks for in-place restarts and brings no agent.
 func oneAnnotation() *JobSet {
 	return MakeJobSet("js").Annotation(v1alpha2.InPlaceTimeoutKey, "60s").Entry("workers", 2, func(e *v1alpha2.ReplicatedJob) {
 		e.Template.Spec.Template.Spec.Containers[0].Command = []string{"python", "train.py"}
@@ -26,7 +26,7 @@ func withAgents(js *JobSet) *Builder {
 	return NewBuilder(js.Obj(), epoch.First()).Adding(inject.For(inject.Assess(js.Obj()), nil, settings))
 }
 
-func TestEachJobIsBuiltWithItsAgent(t *testing.T) {
+func TestEachJobGetsAnAgent(t *testing.T) {
 	js := oneAnnotation()
 	before := js.DeepCopy()
 	for index := range 2 {
@@ -43,8 +43,8 @@ func TestEachJobIsBuiltWithItsAgent(t *testing.T) {
 	}
 }
 
-// The image of an agent may be in a registry of which the author of the JobSet knows nothing.
-func TestPodsWithAnAgentHaveThePullSecretsOfItsImage(t *testing.T) {
+// The image of an agent may be in a registry that the author of the JobSet does not know.
+func TestPodsWithAgentGetPullSecrets(t *testing.T) {
 	js := oneAnnotation()
 	js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "own"}, {Name: "both"}}
 	settings := inject.Settings{Store: supervise.Store{Address: "valkey:6379"}, ExecImage: "exec", PullSecrets: []string{"both", "agents"}}
@@ -58,8 +58,8 @@ func TestPodsWithAnAgentHaveThePullSecretsOfItsImage(t *testing.T) {
 	}
 }
 
-// The agent is in containers and volumes, which a resume leaves alone; so a Job with one is resumed like any other. Its tolerations
-// follow the JobSet.
+// Resume does not change containers and volumes, where the agent is, so a Job with an agent is resumed like any other. Its
+// tolerations follow the JobSet.
 func TestResumeKeepsTheAgent(t *testing.T) {
 	js := oneAnnotation()
 	current := withAgents(js).Job(0, 0)
@@ -77,7 +77,7 @@ func TestResumeKeepsTheAgent(t *testing.T) {
 	}
 }
 
-func TestJobsWithAgentsByHandAreBuiltAsBefore(t *testing.T) {
+func TestJobsThatBringAnAgentAreUnchanged(t *testing.T) {
 	js := oneAnnotation()
 	templateOf(js).Spec.Containers[0].Command = []string{"holdfast-exec", "--", "python"}
 	if diff := cmp.Diff(build(js, 0, 0), withAgents(js).Job(0, 0)); diff != "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// identity gives the keys that are written alike as labels and as annotations, on the Job and on its pods.
+// identity returns the keys that a Job and its pods carry both as labels and as annotations.
 func (b *Builder) identity(rjobIndex, index int) map[string]string {
 	js, rjob := b.jobSet, &b.jobSet.Spec.ReplicatedJobs[rjobIndex]
 	group, first := groupOf(rjob), b.layout.starts[rjobIndex]
@@ -36,8 +36,8 @@ func (b *Builder) identity(rjobIndex, index int) map[string]string {
 	return keys
 }
 
-// jobKey is a hash because namespace and name together are too long for a label value. SHA-1 is the published format; nothing
-// secret depends on it.
+// jobKey hashes namespace and name, which together are too long for a label value. SHA-1 is the published format; nothing secret
+// depends on it.
 func jobKey(namespace, job string) string {
 	sum := sha1.Sum([]byte(namespace + "/" + job))
 	return hex.EncodeToString(sum[:])
@@ -45,7 +45,7 @@ func jobKey(namespace, job string) string {
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
-// merged is a new map; later maps win.
+// merged returns a new map with the keys of all maps. Later maps win.
 func merged(all ...map[string]string) map[string]string {
 	out := map[string]string{}
 	for _, m := range all {
@@ -54,20 +54,20 @@ func merged(all ...map[string]string) map[string]string {
 	return out
 }
 
-// DefaultGroup is the group of replicatedJobs that name none.
+// DefaultGroup is the group of a replicatedJob that names none.
 const DefaultGroup = "default"
 
-// Layout numbers the Jobs of a JobSet through all replicatedJobs and through each group. It is computed once for all Jobs, so that
-// building J Jobs costs O(J).
+// Layout numbers the Jobs of a JobSet, across all replicatedJobs and within each group. It is computed once for all Jobs, so
+// building n Jobs takes O(n) time.
 type Layout struct {
 	total  int64
 	groups map[string]int64
 	starts []start
-	// single restarts by replicatedJob and Job index.
+	// single holds the restarts of single Jobs, by replicatedJob and Job index.
 	single [][]int32
 }
 
-// start is what lies before the first Job of a replicatedJob.
+// start is how many Jobs precede the first Job of a replicatedJob, in the JobSet and in the group.
 type start struct{ global, group int64 }
 
 // NewLayout numbers the Jobs of a JobSet.
@@ -103,7 +103,7 @@ func singleRestarts(js *v1alpha2.JobSet) [][]int32 {
 	return counts
 }
 
-// restartsOf a single Job.
+// restartsOf returns how often the Job was restarted alone.
 func (l Layout) restartsOf(rjobIndex, index int) int32 {
 	if counts := l.single[rjobIndex]; index < len(counts) {
 		return counts[index]

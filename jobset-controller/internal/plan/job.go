@@ -11,35 +11,35 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// Builder builds the Jobs of one JobSet in its current attempt and epoch.
+// Builder builds the Jobs of one JobSet for its current attempt and generation.
 type Builder struct {
 	jobSet *v1alpha2.JobSet
 	layout Layout
 	epoch  int32
 	agents inject.Plan
-	// countsSingle: every Job carries the number of its single restarts, not only those that had any.
+	// countsSingle: every Job carries the number of its single restarts, even if it is 0.
 	countsSingle bool
 }
 
-// NewBuilder prepares a Builder. The JobSet is read, never changed.
+// NewBuilder returns a Builder for a JobSet. It does not change the JobSet.
 func NewBuilder(js *v1alpha2.JobSet, current epoch.Record) *Builder {
 	return &Builder{jobSet: js, layout: NewLayout(js), epoch: current.Epoch}
 }
 
-// Adding makes the Builder add agents as planned.
+// Adding makes the Builder add the planned agents.
 func (b *Builder) Adding(agents inject.Plan) *Builder {
 	b.agents = agents
 	return b
 }
 
-// CountingSingleRestarts makes the Builder write on every Job how often it was restarted alone, as the published controller does
-// with its feature gate RestartJob.
+// CountingSingleRestarts makes the Builder write on every Job how often the Job was restarted alone, as the published controller
+// does with its feature gate RestartJob.
 func (b *Builder) CountingSingleRestarts(on bool) *Builder {
 	b.countsSingle = on
 	return b
 }
 
-// Job builds the Job with the given index of a replicatedJob of spec.replicatedJobs.
+// Job builds the Job with the given index of the replicatedJob spec.replicatedJobs[rjobIndex].
 func (b *Builder) Job(rjobIndex, index int) *batchv1.Job {
 	js, rjob := b.jobSet, &b.jobSet.Spec.ReplicatedJobs[rjobIndex]
 	job := &batchv1.Job{
@@ -74,12 +74,12 @@ func (b *Builder) decorate(job *batchv1.Job, rjob *v1alpha2.ReplicatedJob, ident
 	pod.Annotations = merged(pod.Annotations, placementOf(job), own)
 }
 
-// placementOf repeats on the pods what was decided for the Job.
+// placementOf returns the placement annotations of the Job, which its pods repeat.
 func placementOf(job *batchv1.Job) map[string]string {
 	return placement(&v1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Annotations: job.Annotations}})
 }
 
-// Defaults fills in what the published webhook does: Jobs are Indexed, and their pods restart on failure.
+// Defaults sets the defaults of the published webhook: Jobs are Indexed, and their pods restart on failure.
 func Defaults(spec *batchv1.JobSpec) {
 	if spec.CompletionMode == nil {
 		spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)

@@ -26,7 +26,7 @@ func mustEpoch(js *JobSet) epoch.Record {
 	return current
 }
 
-// threeEntries has 2 + 3 + 1 Jobs, of which the first and the last replicatedJob share a group.
+// threeEntries returns a JobSet with 2 + 3 + 1 Jobs. The first and the last replicatedJob share a group.
 func threeEntries() *JobSet {
 	inGroup := func(name string) func(*v1alpha2.ReplicatedJob) {
 		return func(e *v1alpha2.ReplicatedJob) { e.GroupName = name }
@@ -34,7 +34,7 @@ func threeEntries() *JobSet {
 	return MakeJobSet("js").Entry("a", 2, inGroup("g")).Entry("b", 3, inGroup("")).Entry("c", 1, inGroup("g"))
 }
 
-func TestIdentityIsTheSameOnLabelsAndAnnotationsOfJobAndPods(t *testing.T) {
+func TestIdentityKeysOnJobAndPods(t *testing.T) {
 	js := threeEntries().Restarts(4, 2).Annotation(epoch.Annotation, `{"epoch":7,"recreate":6}`)
 	js.Spec.Coordinator = &v1alpha2.Coordinator{ReplicatedJob: "b", JobIndex: 2, PodIndex: 1}
 	want := map[string]string{
@@ -66,7 +66,7 @@ func TestIdentityIsTheSameOnLabelsAndAnnotationsOfJobAndPods(t *testing.T) {
 	}
 }
 
-func TestIndexesRunThroughEntriesAndGroups(t *testing.T) {
+func TestJobIndexes(t *testing.T) {
 	type numbers struct{ Name, Global, Group, GroupReplicas string }
 	js := threeEntries()
 	var got []numbers
@@ -146,7 +146,7 @@ func TestJob(t *testing.T) {
 	}
 }
 
-func TestJobBelongsToItsJobSet(t *testing.T) {
+func TestJobIsOwnedByItsJobSet(t *testing.T) {
 	want := []metav1.OwnerReference{{APIVersion: "jobset.x-k8s.io/v1alpha2", Kind: "JobSet", Name: "js", UID: "js-uid",
 		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true)}}
 	if diff := cmp.Diff(want, build(MakeJobSet("js").Workers(1), 0, 0).OwnerReferences); diff != "" {
@@ -154,7 +154,7 @@ func TestJobBelongsToItsJobSet(t *testing.T) {
 	}
 }
 
-func TestKeysOfTheTemplateAreKeptButNotInPlaceOfOurs(t *testing.T) {
+func TestTemplateKeysCannotOverrideIdentityKeys(t *testing.T) {
 	js := MakeJobSet("js").Entry("w", 1, func(e *v1alpha2.ReplicatedJob) {
 		e.Template.Labels = map[string]string{"team": "a", v1alpha2.JobSetNameKey: "forged"}
 		e.Template.Annotations = map[string]string{"note": "b", v1alpha2.JobSetUIDKey: "forged"}
@@ -174,7 +174,7 @@ func TestKeysOfTheTemplateAreKeptButNotInPlaceOfOurs(t *testing.T) {
 	}
 }
 
-func TestBuildingLeavesTheJobSetAsItWas(t *testing.T) {
+func TestBuildingDoesNotChangeTheJobSet(t *testing.T) {
 	js := threeEntries().Annotation(v1alpha2.ExclusiveKey, "rack").Annotation(v1alpha2.NodeSelectorStrategyKey, "true")
 	js.Spec.ReplicatedJobs[0].Template.Spec.Template.Labels = map[string]string{"x": "y"}
 	before := js.DeepCopy()

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// placement gives the placement annotations that the JobSet hands down. Those of the Job template are on the Job already and win.
+// placement returns the placement annotations that Jobs inherit from the JobSet. Those of the Job template win.
 func placement(js *v1alpha2.JobSet) map[string]string {
 	keys := map[string]string{}
 	for _, key := range []string{v1alpha2.ExclusiveKey, v1alpha2.NodeSelectorStrategyKey} {
@@ -18,7 +18,7 @@ func placement(js *v1alpha2.JobSet) map[string]string {
 	return keys
 }
 
-// pinToReservedNodes carries out the node selector strategy: nodes were labelled for this Job and tainted against all others.
+// pinToReservedNodes implements the node selector strategy: nodes were labeled for this Job and tainted against all others.
 func pinToReservedNodes(job *batchv1.Job) {
 	if !selectsReservedNodes(job.Annotations) {
 		return

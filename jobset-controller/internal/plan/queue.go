@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// StageQueue is the queue that each Job of the JobSet waits in by itself, from when it is created, "" if there is none. A JobSet
-// that waits in a queue as a whole has its quota from there, stages to come included.
+// StageQueue returns the queue in which each Job of the JobSet waits by itself from its creation, "" if there is none. A JobSet
+// that waits in a queue as a whole gets its quota there, including that of later stages.
 func StageQueue(js *v1alpha2.JobSet) string {
 	if Queued(js) {
 		return ""
@@ -20,7 +20,7 @@ func StageQueue(js *v1alpha2.JobSet) string {
 // Queued reports whether Kueue queues the JobSet as a whole.
 func Queued(js *v1alpha2.JobSet) bool { return js.Labels[v1alpha2.QueueNameLabel] != "" }
 
-// enqueue hands a Job that is being built to its queue. It is created suspended, and whoever manages the queue resumes it.
+// enqueue assigns a new Job to its queue. The Job is created suspended, and the queue's manager resumes it.
 func enqueue(job *batchv1.Job, js *v1alpha2.JobSet) {
 	queue := StageQueue(js)
 	if queue == "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-func TestJobsOfAStageWaitInItsQueue(t *testing.T) {
+func TestJobsWaitInTheStageQueue(t *testing.T) {
 	label := func(key, value string) func(*v1alpha2.JobSet) {
 		return func(js *v1alpha2.JobSet) {
 			if js.Labels == nil {

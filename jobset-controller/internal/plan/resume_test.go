@@ -16,7 +16,7 @@ func toleration(key string) corev1.Toleration {
 	return corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, TolerationSeconds: ptr.To[int64](30)}
 }
 
-// suspendedJob is a Job as it was built, with what an API server adds to its pod template.
+// suspendedJob returns a Job as it was built, plus what an API server adds to its pod template.
 func suspendedJob(js *JobSet) *batchv1.Job {
 	job := build(js, 0, 0)
 	job.Spec.Suspend = ptr.To(true)
@@ -65,8 +65,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// The published controller doubles tolerations with seconds at each cycle, because it compares pointers.
-func TestResumeWithoutAChangeLeavesTheTemplateAsItIs(t *testing.T) {
+// The published controller doubles tolerations with tolerationSeconds on each cycle, because it compares pointers.
+func TestResumeWithoutChangesKeepsTheTemplate(t *testing.T) {
 	js := MakeJobSet("js").Workers(1)
 	templateOf(js).Spec.Tolerations = []corev1.Toleration{toleration("a"), toleration("b")}
 	current := suspendedJob(js)
@@ -79,7 +79,7 @@ func TestResumeWithoutAChangeLeavesTheTemplateAsItIs(t *testing.T) {
 	}
 }
 
-func TestResumeMovesTheJobToTheCurrentEpoch(t *testing.T) {
+func TestResumeSetsTheCurrentGeneration(t *testing.T) {
 	js := MakeJobSet("js").Workers(1)
 	current := suspendedJob(js)
 	got, differs := Resume(current, build(js.Annotation(epoch.Annotation, `{"epoch":2}`), 0, 0))

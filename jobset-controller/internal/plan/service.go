@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// Service builds the headless Service that gives the pods their DNS names. The label, which the published controller does not
-// set, lets the controller watch these Services alone.
+// Service builds the headless Service that gives the pods their DNS names. The controller selects these Services by the label,
+// which the published controller does not set, so that it watches no others.
 func Service(js *v1alpha2.JobSet) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{

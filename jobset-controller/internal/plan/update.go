@@ -8,12 +8,12 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// Resume gives the Job as it must be to run again, and whether its pod template differs from what it has. desired is the Job that
-// the Builder makes now: a queue may have changed labels, annotations, nodeSelector, tolerations and schedulingGates of the
-// template meanwhile.
+// Resume returns the Job with what it needs to run again, and whether its pod template differs from the current one. desired is the
+// Job that the Builder makes now. A queue may have changed labels, annotations, nodeSelector, tolerations and schedulingGates of
+// the template since the Job was created.
 //
-// The three placement fields follow the JobSet exactly: merging them would leave a node selector or a toleration of the last
-// admission behind. Labels and annotations are merged, because the API server and webhooks have added theirs; the JobSet wins.
+// The three placement fields follow the JobSet exactly: merging would keep a node selector or a toleration of the last admission.
+// Labels and annotations are merged, because the API server and webhooks have added theirs; the JobSet wins.
 func Resume(current, desired *batchv1.Job) (job *batchv1.Job, templateDiffers bool) {
 	job = current.DeepCopy()
 	job.Spec.Suspend = ptr.To(false)
@@ -28,8 +28,8 @@ func Resume(current, desired *batchv1.Job) (job *batchv1.Job, templateDiffers bo
 	return job, !equality.Semantic.DeepEqual(current.Spec.Template, *have)
 }
 
-// Resize gives the Job with the parallelism and completions of its replicatedJob, and whether they differ from what it has. Only Indexed
-// Jobs whose two numbers are equal can be resized: the API server refuses all others.
+// Resize returns the Job with the parallelism and completions of its replicatedJob, and whether they differ from the current ones.
+// Only Indexed Jobs whose two numbers are equal can be resized: the API server rejects all others.
 func Resize(current *batchv1.Job, rjob *batchv1.JobSpec) (job *batchv1.Job, differs bool) {
 	if !Elastic(rjob) || !Elastic(&current.Spec) || *current.Spec.Parallelism == *rjob.Parallelism {
 		return current, false
@@ -39,7 +39,7 @@ func Resize(current *batchv1.Job, rjob *batchv1.JobSpec) (job *batchv1.Job, diff
 	return job, true
 }
 
-// Elastic reports whether Jobs of the spec can change their size.
+// Elastic reports whether a Job with this spec can be resized.
 func Elastic(spec *batchv1.JobSpec) bool {
 	return ptr.Deref(spec.CompletionMode, batchv1.IndexedCompletion) == batchv1.IndexedCompletion &&
 		spec.Parallelism != nil && spec.Completions != nil && *spec.Parallelism == *spec.Completions && *spec.Parallelism >= 1

@@ -9,11 +9,11 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// ClaimName gives "<template>-<jobset>".
+// ClaimName returns "<template>-<jobset>".
 func ClaimName(template, jobSet string) string { return template + "-" + jobSet }
 
-// Claims builds the PersistentVolumeClaims that the pods of a JobSet share. One that is to go with the JobSet is owned by it; one
-// that is to stay is found again by its name.
+// Claims builds the PersistentVolumeClaims that the pods of a JobSet share. The JobSet owns those that are deleted with it. Those
+// that are retained are found again by name.
 func Claims(js *v1alpha2.JobSet) []*corev1.PersistentVolumeClaim {
 	var claims []*corev1.PersistentVolumeClaim
 	for i := range js.Spec.VolumeClaimPolicies {
@@ -41,7 +41,7 @@ func claim(js *v1alpha2.JobSet, template *corev1.PersistentVolumeClaim, retained
 	return c
 }
 
-// Retains reports whether the claims of a policy outlive the JobSet. They do not by default.
+// Retains reports whether the claims of a policy outlive the JobSet. By default they do not.
 func Retains(policy *v1alpha2.VolumeClaimPolicy) bool {
 	return policy.RetentionPolicy != nil && policy.RetentionPolicy.WhenDeleted == v1alpha2.RetentionPolicyRetain
 }
@@ -54,7 +54,7 @@ func Mounts(pod *corev1.PodSpec, volume string) bool {
 	return slices.ContainsFunc(pod.Containers, mounts) || slices.ContainsFunc(pod.InitContainers, mounts)
 }
 
-// addClaims gives pods the volumes of the claims that they mount. A volume of the pod's own goes before.
+// addClaims adds the volumes of the claims that the pod mounts. A volume of the same name in the pod template takes precedence.
 func addClaims(js *v1alpha2.JobSet, pod *corev1.PodSpec) {
 	for i := range js.Spec.VolumeClaimPolicies {
 		for j := range js.Spec.VolumeClaimPolicies[i].Templates {

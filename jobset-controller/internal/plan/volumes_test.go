@@ -11,8 +11,8 @@ import (
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 )
 
-// withClaims has a claim "data" that goes with the JobSet and one "models" that stays. Entry a mounts both, the second in an init
-// container; b mounts none.
+// withClaims returns a JobSet with a claim "data" that is deleted with it and a claim "models" that is retained. The replicatedJob
+// a mounts both, the second in an init container; b mounts none.
 func withClaims() *JobSet {
 	mounts := func(e *v1alpha2.ReplicatedJob) {
 		pod := &e.Template.Spec.Template.Spec
@@ -48,7 +48,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-func TestPodsGetTheVolumesThatTheyMount(t *testing.T) {
+func TestPodsGetTheClaimsTheyMount(t *testing.T) {
 	own := corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
 	for name, c := range map[string]struct {
 		js   *JobSet
@@ -77,7 +77,7 @@ func TestPodsGetTheVolumesThatTheyMount(t *testing.T) {
 	}
 }
 
-func TestTheNumberOfSingleRestartsIsWritten(t *testing.T) {
+func TestSingleRestartsAreWritten(t *testing.T) {
 	js := MakeJobSet("js").Entry("a", 2).Change(func(js *v1alpha2.JobSet) {
 		js.Status.ReplicatedJobsStatus = []v1alpha2.ReplicatedJobStatus{{Name: "x", JobRestarts: []int32{9}}, {Name: "a", JobRestarts: []int32{0, 3}}}
 	})

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// lone is an Indexed Job of four pods, as the API server hands it to webhooks.
+// lone returns an Indexed Job of four pods, as the API server passes it to webhooks.
 func lone(change func(*batchv1.Job)) *batchv1.Job {
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "train", Annotations: map[string]string{v1alpha2.InPlaceTimeoutKey: "60s"}},
@@ -34,7 +34,7 @@ func lone(change func(*batchv1.Job)) *batchv1.Job {
 	return job
 }
 
-func TestAnIndexedJobIsPrepared(t *testing.T) {
+func TestIndexedJobIsPrepared(t *testing.T) {
 	s := settings
 	s.StoreACL = true
 	job := lone(nil)
@@ -62,8 +62,8 @@ func TestAnIndexedJobIsPrepared(t *testing.T) {
 	}
 }
 
-// A prepared Job is read as a group whose slots its pods name, with the restarts that its author allows.
-func TestAPreparedIndexedJobIsReadAsAGroup(t *testing.T) {
+// A prepared Job is read as a group. Its pods name its slots, and it has the restarts that its author allows.
+func TestPreparedIndexedJobIsReadAsAGroup(t *testing.T) {
 	job := lone(nil)
 	Alone(job, settings, me)
 	js, child := inplace.OfJob(job), inplace.ChildOf(job)
@@ -82,7 +82,7 @@ func TestAPreparedIndexedJobIsReadAsAGroup(t *testing.T) {
 	}
 }
 
-func TestAnIndexedJobIsRefused(t *testing.T) {
+func TestIndexedJobIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*batchv1.Job)
 		why    string
@@ -114,7 +114,7 @@ func TestAnIndexedJobIsRefused(t *testing.T) {
 	}
 }
 
-func TestAnIndexedJobOfAnotherControllerIsLeftAlone(t *testing.T) {
+func TestIndexedJobOfAnotherControllerIsUnchanged(t *testing.T) {
 	job := lone(func(job *batchv1.Job) { job.Spec.ManagedBy = ptr.To("kueue.x-k8s.io/multikueue") })
 	if Alone(job, settings, me) {
 		t.Error("it is prepared")

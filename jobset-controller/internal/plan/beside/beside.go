@@ -1,11 +1,11 @@
-// Package beside plans in-place restarts for JobSets that the published controller serves: which of them can have any, and what is added to
-// their Jobs when that controller creates them. It is pure.
+// Package beside plans in-place restarts for groups whose pods other controllers create: which of them can have in-place restarts,
+// and what is added to their Jobs or pods at creation. It is pure.
 //
-//	Refusal   what stands against it, from the JobSet alone
-//	Epoch     the epoch that a Job belongs to which is created now
-//	Prepare   adds to a Job what our own controller adds when it builds one (package inject)
-//	Alone     does so for an Indexed Job without a JobSet
-//	Lead      does so for the pod of index 0 of a group that pods declare; Follow for the others
+//	Refusal   why a JobSet cannot have in-place restarts, from the JobSet alone
+//	Epoch     the generation of a Job that is being created
+//	Prepare   adds to a Job of a JobSet what our own controller adds when it builds one (package inject)
+//	Alone     does the same for an Indexed Job without a JobSet
+//	Lead      does the same for the pod of index 0 of a group that pods declare; Follow for the others
 package beside
 
 import (
@@ -27,8 +27,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// Refusal says why a JobSet that asks for in-place restarts cannot have any; "" if nothing stands against it. The published controller refuses
-// none of this.
+// Refusal returns why a JobSet that asks for in-place restarts cannot have them, or "" if it can. The published controller rejects
+// none of these JobSets.
 func Refusal(js *v1alpha2.JobSet) string {
 	if misplaced := Misplaced(js); misplaced != "" {
 		return misplaced
@@ -59,7 +59,8 @@ func Refusal(js *v1alpha2.JobSet) string {
 	return inplace.TooLarge(inplace.Stages(js, nil, carries))
 }
 
-// Misplaced says where a JobSet that carries no annotation has it, without effect: on a template, as where a TrainJob gives its pods annotations.
+// Misplaced returns an error text if the JobSet has the annotation only on a template, where it has no effect. A TrainJob, for
+// example, sets annotations on the pod template.
 func Misplaced(js *v1alpha2.JobSet) string {
 	key := v1alpha2.InPlaceTimeoutKey
 	if _, found := js.Annotations[key]; found {
@@ -83,8 +84,8 @@ func Misplaced(js *v1alpha2.JobSet) string {
 	return ""
 }
 
-// Epoch is the epoch that a Job belongs to which is created now. The published controller opens none when it recreates all Jobs: until the
-// orchestrator has followed, its next Jobs are of the epoch that the orchestrator will open.
+// Epoch returns the generation of a Job that is being created. The published controller does not advance the generation when it
+// recreates all Jobs. Until the orchestrator has followed, new Jobs belong to the generation that the orchestrator will open.
 func Epoch(js *v1alpha2.JobSet) epoch.Record {
 	record, err := epoch.Of(js.Annotations)
 	if err != nil {
@@ -95,21 +96,20 @@ func Epoch(js *v1alpha2.JobSet) epoch.Record {
 	return record
 }
 
-// IsPrepared reports whether an installation has prepared a Job; Other, whether another program looks after its pods: another
-// installation, or our own JobSet controller.
+// IsPrepared reports whether the given installation has prepared the Job.
 func IsPrepared(job *batchv1.Job, installation string) bool {
 	return job.Annotations[v1alpha2.LedByKey] == installation
 }
 
-// Other reports whether a Job is led by another installation, or was created by our own controller.
+// Other reports whether another installation leads the Job, or our own controller created it.
 func Other(job *batchv1.Job, installation string) bool {
 	by, claimed := job.Annotations[v1alpha2.LedByKey]
 	_, ours := job.Annotations[epoch.Annotation]
 	return (claimed && by != installation) || (!claimed && ours)
 }
 
-// Prepare adds agents to a Job that the published controller is creating, and marks it as prepared by an installation. It reports false for a
-// Job that it leaves alone. current are the Jobs of the attempt that exist: of a group of which some carry no agents, none gets any.
+// Prepare adds agents to a Job that the published controller is creating, and marks it as prepared by the installation. It reports
+// whether it changed the Job. current are the Jobs of the attempt that exist: if any of them has no agents, the group gets none.
 func Prepare(js *v1alpha2.JobSet, current []*batchv1.Job, job *batchv1.Job, s inject.Settings, installation string) bool {
 	rjob := slices.IndexFunc(js.Spec.ReplicatedJobs, func(r v1alpha2.ReplicatedJob) bool { return r.Name == job.Labels[v1alpha2.ReplicatedJobNameKey] })
 	if rjob < 0 || !mayLead(js, installation) || Other(job, installation) || Refusal(js) != "" {
@@ -131,8 +131,8 @@ func Prepare(js *v1alpha2.JobSet, current []*batchv1.Job, job *batchv1.Job, s in
 	return true
 }
 
-// Alone adds agents to an Indexed Job without a JobSet, and marks it as led by an installation. It reports false for a Job that it leaves alone. The
-// Job needs a name. What programs have written on the Job that it is a copy of is dropped.
+// Alone adds agents to an Indexed Job without a JobSet, and marks it as led by the installation. It reports whether it prepared the
+// Job, which needs a name. If the Job is a copy, the annotations that programs wrote on the original are dropped.
 func Alone(job *batchv1.Job, s inject.Settings, installation string) bool {
 	provenance.Drop(job.Annotations)
 	js := inplace.OfJob(job)
@@ -169,9 +169,9 @@ func mark(job *batchv1.Job, installation, kind string) {
 	metav1.SetMetaDataLabel(&job.Spec.Template.ObjectMeta, v1alpha2.GroupKindKey, kind)
 }
 
-// endInTime bounds the container restarts after which a Job fails: one for each worker and each failure that the budget counts, or what its
-// author allows. While a group is led that is never reached; when nobody leads any more, the Job fails in the end and its owner handles it. The API
-// server has filled in defaults, so what the author has said is read from the template.
+// endInTime limits how many container restarts a Job survives: one for each worker and each failure that the budget allows, or the
+// author's limit if that is higher. A group with a leader never reaches the limit. Without a leader the Job fails in the end, and
+// its owner handles it. The author's limit is read from the template, because the API server has already set defaults in the Job.
 func endInTime(job *batchv1.Job, template *batchv1.JobSpec, failures int32) {
 	workers := int64(ptr.Deref(job.Spec.Parallelism, 1))
 	limit := max(int64(ptr.Deref(template.BackoffLimit, 6)), int64(failures)*workers)

@@ -20,14 +20,14 @@ const me = "ns/holdfast-inplace"
 
 var settings = inject.Settings{Store: supervise.Store{Address: "valkey:6379"}, ExecImage: "exec:1"}
 
-// asking is a JobSet of two Jobs that asks for in-place restarts.
+// asking returns a JobSet of two Jobs that asks for in-place restarts.
 func asking() *JobSet {
 	return MakeJobSet("js").Workers(2).MaxRestarts(3).Annotation(v1alpha2.InPlaceTimeoutKey, "60s").Change(func(js *v1alpha2.JobSet) {
 		js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Containers[0].Command = []string{"train"}
 	})
 }
 
-// created is a Job as the API server hands it to webhooks: with defaults.
+// created returns a Job as the API server passes it to webhooks: with defaults.
 func created(js *v1alpha2.JobSet) *batchv1.Job {
 	job := MakeJob("js-workers-0", "workers").Label(v1alpha2.JobSetNameKey, js.Name).Obj()
 	job.Spec = *js.Spec.ReplicatedJobs[0].Template.Spec.DeepCopy()
@@ -40,7 +40,7 @@ func led(by string) func(*batchv1.Job) {
 	return func(job *batchv1.Job) { job.Annotations[v1alpha2.LedByKey] = by }
 }
 
-func TestWhichJobsArePrepared(t *testing.T) {
+func TestPrepare(t *testing.T) {
 	sibling := func(change func(*batchv1.Job)) []*batchv1.Job {
 		job := created(asking().Obj())
 		if change != nil {
@@ -84,7 +84,7 @@ func TestWhichJobsArePrepared(t *testing.T) {
 	}
 }
 
-func TestAPreparedJobFailsInTimeWhenNobodyLeads(t *testing.T) {
+func TestPreparedJobFailsWithoutALeader(t *testing.T) {
 	for name, c := range map[string]struct {
 		authors  *int32
 		workers  int32
@@ -116,7 +116,7 @@ func TestAPreparedJobFailsInTimeWhenNobodyLeads(t *testing.T) {
 	}
 }
 
-func TestAJobIsOfTheEpochThatTheOrchestratorOpensForIt(t *testing.T) {
+func TestJobBelongsToTheNextGeneration(t *testing.T) {
 	for name, c := range map[string]struct {
 		js   *JobSet
 		want string
@@ -140,7 +140,7 @@ func TestAJobIsOfTheEpochThatTheOrchestratorOpensForIt(t *testing.T) {
 	}
 }
 
-func TestARefusalNamesItsCause(t *testing.T) {
+func TestRefusalNamesTheCause(t *testing.T) {
 	for want, js := range map[string]*JobSet{
 		"":                      asking(),
 		"InPlaceRestart":        asking().Strategy(v1alpha2.InPlaceRestart),

@@ -13,23 +13,23 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 )
 
-// LeaderWorkerSet is the kind as v0.8 of its controller has it. No type of it is needed.
+// LeaderWorkerSet is the kind in v0.8 of its controller. Objects are read unstructured.
 var LeaderWorkerSet = schema.GroupVersionKind{Group: "leaderworkerset.x-k8s.io", Version: "v1", Kind: "LeaderWorkerSet"}
 
-// What the LeaderWorkerSet controller writes on pods. Its webhook adds the index to workers, maybe later than ours is asked.
+// Keys that the LeaderWorkerSet controller writes on pods. Its webhook adds the index to workers, possibly after ours has run.
 const (
 	lwsSize       = "leaderworkerset.sigs.k8s.io/size"         // annotation
 	lwsLeaderName = "leaderworkerset.sigs.k8s.io/leader-name"  // annotation of workers
 	lwsIndex      = "leaderworkerset.sigs.k8s.io/worker-index" // label
 )
 
-// settingsOfSets are the annotations that the pod of index 0 takes from its LeaderWorkerSet.
+// settingsOfSets are the annotations that the pod of index 0 inherits from its LeaderWorkerSet.
 var settingsOfSets = append([]string{
 	v1alpha2.MaxRestartsKey, v1alpha2.FormingTimeoutKey, v1alpha2.MaxRestartDelayKey, v1alpha2.NodeLostAfterKey,
 }, inherited...)
 
-// Declare has a pod of a LeaderWorkerSet that asks for in-place restarts declare its group, as pods of any owner do: one replica is a group, and the leader
-// pod is the one of index 0. It reports false if the LeaderWorkerSet does not ask.
+// Declare makes a pod of a LeaderWorkerSet that asks for in-place restarts declare its group, as pods of any owner can. Each
+// replica is a group, and the leader pod has index 0. It reports whether the LeaderWorkerSet asks for in-place restarts.
 func Declare(pod *corev1.Pod, set *unstructured.Unstructured) bool {
 	asks := set.GetAnnotations()
 	if _, said := asks[v1alpha2.InPlaceTimeoutKey]; !said {
@@ -52,7 +52,7 @@ func Declare(pod *corev1.Pod, set *unstructured.Unstructured) bool {
 	return true
 }
 
-// RefusalOfSet says what of a LeaderWorkerSet stands against in-place restarts, beyond what its leader pod shows; "" if nothing does.
+// RefusalOfSet returns why a LeaderWorkerSet cannot have in-place restarts, as far as its leader pod does not show it, or "".
 func RefusalOfSet(set *unstructured.Unstructured) string {
 	if policy, _, _ := unstructured.NestedString(set.Object, "spec", "startupPolicy"); policy == "LeaderReady" {
 		return "spec.startupPolicy: with LeaderReady the workers are created after the leader is ready, and the leader would wait for them; use LeaderCreated"
@@ -69,8 +69,8 @@ func RefusalOfSet(set *unstructured.Unstructured) string {
 	return ""
 }
 
-// claims reports whether the controller of a pod may have pods in the group of a leader: the same one or, of a LeaderWorkerSet, the StatefulSet that has the
-// leader's name.
+// claims returns an error unless the pod may be in the group of the leader. Both must have the same controller or, in a
+// LeaderWorkerSet, the pod's controller must be the StatefulSet that has the leader's name.
 func claims(pod, leader *corev1.Pod) error {
 	ours, theirs := controllerOf(pod), controllerOf(leader)
 	owner := metav1.GetControllerOfNoCopy(pod)

@@ -17,8 +17,9 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
 )
 
-// Lead adds an agent to the pod of index 0 of a group that pods declare, if it asks for in-place restarts. against is what stands against it that the pod
-// does not show. The pod needs a name. It reports whether the pod has an agent; if not, an annotation of the pod says why.
+// Lead adds an agent to the pod of index 0 of a group that pods declare, if the pod asks for in-place restarts. against is a reason
+// to refuse that the pod does not show, or "". The pod needs a name. Lead reports whether the pod has an agent; if not, an
+// annotation of the pod gives the reason.
 func Lead(pod *corev1.Pod, against string, s inject.Settings, installation string) bool {
 	dropWritten(pod)
 	if !AsksOfPods(pod) {
@@ -37,7 +38,8 @@ func Lead(pod *corev1.Pod, against string, s inject.Settings, installation strin
 	return add(pod, nil, s, installation)
 }
 
-// Follow does so for another pod of the group, given the pod of index 0. If that pod asks for nothing, or was refused, the pod is left alone.
+// Follow does the same for another pod of the group, given the pod of index 0. If that pod does not ask for in-place restarts, or
+// was refused, Follow does not change the pod.
 func Follow(pod, leader *corev1.Pod, s inject.Settings, installation string) bool {
 	dropWritten(pod)
 	if !AsksOfPods(leader) && inplace.LeaderWorkerSetOf(leader) == "" || leader.Annotations[v1alpha2.RefusedKey] != "" {
@@ -62,13 +64,13 @@ func Follow(pod, leader *corev1.Pod, s inject.Settings, installation string) boo
 	return add(pod, leader.Annotations, s, installation)
 }
 
-// AsksOfPods reports whether the pod of index 0 asks for in-place restarts of its group, be it in a way that cannot be read.
+// AsksOfPods reports whether the pod of index 0 asks for in-place restarts of its group, even with a value that cannot be parsed.
 func AsksOfPods(leader *corev1.Pod) bool {
 	_, asks := leader.Annotations[v1alpha2.InPlaceTimeoutKey]
 	return asks
 }
 
-// WithoutAgent says why a pod that declares its membership in a group has no agent; "" if it has one.
+// WithoutAgent returns why a pod that declares its membership in a group has no agent, or "" if it has one.
 func WithoutAgent(pod *corev1.Pod, installation string) string {
 	switch refused := pod.Annotations[v1alpha2.RefusedKey]; {
 	case pod.Annotations[v1alpha2.LedByKey] == installation:
@@ -79,12 +81,12 @@ func WithoutAgent(pod *corev1.Pod, installation string) string {
 	return "created without an agent, because the webhook was unreachable or does not apply to it"
 }
 
-// Lives reports whether a pod runs, or will, and nobody has deleted it.
+// Lives reports whether a pod runs, or will run, and has not been deleted.
 func Lives(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp.IsZero() && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
 }
 
-// conflict is what a pod says of its group in another way than the pod of index 0.
+// conflict returns an error if the pod describes its group differently from the pod of index 0.
 func conflict(pod *corev1.Pod, m inplace.Member, leader *corev1.Pod) error {
 	first, _, err := inplace.MemberOf(leader)
 	if err != nil {
@@ -104,7 +106,7 @@ func controllerOf(pod *corev1.Pod) string {
 	return fmt.Sprintf("%s %s (%s)", owner.Kind, owner.Name, owner.UID)
 }
 
-// dropWritten removes what programs have written on the pod that this one is a copy of.
+// dropWritten removes annotations that programs wrote on the pod of which this one is a copy.
 func dropWritten(pod *corev1.Pod) {
 	restarts, said := pod.Annotations[v1alpha2.MaxRestartsKey]
 	provenance.Drop(pod.Annotations)
@@ -116,7 +118,8 @@ func dropWritten(pod *corev1.Pod) {
 	}
 }
 
-// join writes on a pod by what the orchestrator, and the agent, find its group. Without a valid index it has no place in it.
+// join writes the keys by which the orchestrator and the agent find the pod's group. Without a valid index the pod gets no slot in
+// it.
 func join(pod *corev1.Pod, m inplace.Member, valid bool) {
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, v1alpha2.GroupKindKey, inplace.PodKind)
 	for key, value := range inplace.PodIdentity(m.Leader) {
@@ -135,7 +138,7 @@ func refuse(pod *corev1.Pod, why string) bool {
 	return false
 }
 
-// refusedPods is what stands against a group of pods alone.
+// refusedPods returns the reasons to refuse that only groups of pods have.
 func refusedPods(js *v1alpha2.JobSet) string {
 	if refused := js.Annotations[v1alpha2.RefusedKey]; refused != "" {
 		return refused
@@ -147,13 +150,13 @@ func refusedPods(js *v1alpha2.JobSet) string {
 	return ""
 }
 
-// inherited are annotations that a pod without them takes from the pod of index 0.
+// inherited are the annotations that a pod takes from the pod of index 0 if it has none of its own.
 var inherited = []string{
 	v1alpha2.InPlaceTimeoutKey, v1alpha2.InPlaceDriverKey, v1alpha2.InPlaceContainerKey,
 	v1alpha2.ProgressTimeoutKey, v1alpha2.ProgressStartTimeoutKey, v1alpha2.ProgressFromKey,
 }
 
-// add adds the agent that a pod asks for, or its leader.
+// add adds the agent that the pod or its leader asks for.
 func add(pod *corev1.Pod, leader map[string]string, s inject.Settings, installation string) bool {
 	a, why := assess(pod, leader)
 	if why = cmp.Or(why, s.Lacks(a)); why != "" {
@@ -167,7 +170,7 @@ func add(pod *corev1.Pod, leader map[string]string, s inject.Settings, installat
 	return true
 }
 
-// assess says what a pod is to get, and what stands against it.
+// assess returns what the pod gets, and why it cannot have it.
 func assess(pod *corev1.Pod, leader map[string]string) (a inject.Assessment, why string) {
 	js := inplace.OfJob(inplace.OfPods(pod))
 	js.Annotations = maps.Clone(js.Annotations)

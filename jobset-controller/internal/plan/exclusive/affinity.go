@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// attract lets the scheduler put the pod only where no pod of another Job is that is placed exclusively too, and where its own
-// Job is, if it is anywhere. Pods of another priority are left out, so that the scheduler may preempt them.
+// attract restricts the pod to domains that have no exclusively placed pod of another Job and, if its own Job runs anywhere, to
+// that Job's domain. Pods of another priority are ignored, so that the scheduler may preempt them.
 func attract(pod *corev1.Pod) {
 	own := pod.Labels[v1alpha2.JobKey]
 	same := term(pod, metav1.LabelSelectorRequirement{Key: v1alpha2.JobKey, Operator: metav1.LabelSelectorOpIn, Values: []string{own}})
@@ -33,7 +33,7 @@ func attract(pod *corev1.Pod) {
 	replace(&a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, pod, others)
 }
 
-// term holds in all namespaces: a domain is exclusive in the cluster.
+// term returns an affinity term for all namespaces, because a domain is exclusive in the whole cluster.
 func term(pod *corev1.Pod, requirements ...metav1.LabelSelectorRequirement) corev1.PodAffinityTerm {
 	return corev1.PodAffinityTerm{
 		LabelSelector:     &metav1.LabelSelector{MatchExpressions: requirements},
@@ -42,12 +42,12 @@ func term(pod *corev1.Pod, requirements ...metav1.LabelSelectorRequirement) core
 	}
 }
 
-// replace puts the term in place of one of ours that is there.
+// replace appends our term and removes an earlier one of ours.
 func replace(terms *[]corev1.PodAffinityTerm, pod *corev1.Pod, ours corev1.PodAffinityTerm) {
 	*terms = append(slices.DeleteFunc(*terms, concerns(pod)), ours)
 }
 
-// concerns recognises the terms of attract.
+// concerns returns a function that recognizes the terms of attract.
 func concerns(pod *corev1.Pod) func(corev1.PodAffinityTerm) bool {
 	return func(t corev1.PodAffinityTerm) bool {
 		return t.TopologyKey == Topology(pod) && t.LabelSelector != nil &&

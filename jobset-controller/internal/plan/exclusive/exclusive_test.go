@@ -17,7 +17,7 @@ const rack = "example.com/rack"
 
 type podOption func(*corev1.Pod)
 
-// makePod is a pod of Job "k" that is placed exclusively, not bound yet.
+// makePod returns an unbound, exclusively placed pod of Job "k".
 func makePod(name, index string, options ...podOption) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Labels: map[string]string{v1alpha2.JobKey: "k"},
@@ -44,7 +44,7 @@ func aged(seconds int) podOption {
 	return func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(time.Unix(int64(1000-seconds), 0)) }
 }
 
-func TestWhoIsPlacedHere(t *testing.T) {
+func TestTopology(t *testing.T) {
 	for name, c := range map[string]struct {
 		annotations map[string]string
 		want        string
@@ -62,7 +62,7 @@ func TestWhoIsPlacedHere(t *testing.T) {
 	}
 }
 
-func TestALeaderKeepsOthersAwayAndItsOwnTogether(t *testing.T) {
+func TestLeaderAffinity(t *testing.T) {
 	for name, pod := range map[string]*corev1.Pod{
 		"the leader":             makePod("a-0", "0"),
 		"a pod without an index": makePod("a-x", ""),
@@ -87,7 +87,7 @@ func TestALeaderKeepsOthersAwayAndItsOwnTogether(t *testing.T) {
 	}
 }
 
-// terms of the rack, in all namespaces, as text.
+// terms formats the affinity terms of the rack that hold in all namespaces.
 func terms(all []corev1.PodAffinityTerm) string {
 	var text []string
 	for _, term := range all {
@@ -101,7 +101,7 @@ func terms(all []corev1.PodAffinityTerm) string {
 	return strings.Join(text, ", ")
 }
 
-func TestAFollowerGoesWhereItsLeaderIsOrWaits(t *testing.T) {
+func TestFollowerUsesTheDomainOfItsLeaderOrWaits(t *testing.T) {
 	for name, c := range map[string]struct {
 		pod    *corev1.Pod
 		domain string
@@ -133,7 +133,7 @@ func TestAFollowerGoesWhereItsLeaderIsOrWaits(t *testing.T) {
 	}
 }
 
-func TestAPodLeadsOnceTheLeaderIsOver(t *testing.T) {
+func TestPodLeadsOnceTheLeaderHasEnded(t *testing.T) {
 	for name, c := range map[string]struct {
 		status batchv1.JobStatus
 		want   bool
@@ -156,7 +156,7 @@ func TestAPodLeadsOnceTheLeaderIsOver(t *testing.T) {
 	}
 }
 
-func TestAFollowerThatWaits(t *testing.T) {
+func TestWaitingFollower(t *testing.T) {
 	for name, c := range map[string]struct {
 		pods []*corev1.Pod
 		want string
@@ -176,7 +176,7 @@ func TestAFollowerThatWaits(t *testing.T) {
 	}
 }
 
-func TestWhoseNodeDecides(t *testing.T) {
+func TestAnchor(t *testing.T) {
 	for name, c := range map[string]struct {
 		pods []*corev1.Pod
 		want string
@@ -205,7 +205,7 @@ func TestWhoseNodeDecides(t *testing.T) {
 	}
 }
 
-func TestWhatBecomesOfFollowers(t *testing.T) {
+func TestPlan(t *testing.T) {
 	racks := map[string]string{"n1": "r1", "n2": "r2"}
 	leader := makePod("leader", "0", on("n1"))
 	for name, c := range map[string]struct {

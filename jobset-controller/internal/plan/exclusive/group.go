@@ -4,9 +4,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Anchor is the pod whose node decides the domain of its Job, nil if none has a node. It is the leader; while the leader is lost
-// or has none, any other pod that runs, because the affinity of the next leader draws it to them. Of two leaders it is the older
-// one, which the Job controller keeps. Pods that have ended do not count: to the scheduler their domain is free.
+// Anchor returns the pod whose node decides the domain of its Job, nil if no pod has a node. That is the leader or, while the
+// leader is lost or has no node, any other running pod, because the affinity of the next leader attracts it there. Of two leaders
+// it is the older one, which the Job controller keeps. Pods that have ended do not count: the scheduler considers their domain
+// free.
 //
 // pods are those of one Job.
 func Anchor(pods []*corev1.Pod) *corev1.Pod {
@@ -30,15 +31,15 @@ func lives(p *corev1.Pod) bool {
 	return p.DeletionTimestamp.IsZero() && p.Status.Phase != corev1.PodFailed && p.Status.Phase != corev1.PodSucceeded
 }
 
-// Leader is the leader that lives, nil without one.
+// Leader returns the living leader, nil if there is none.
 func Leader(pods []*corev1.Pod) *corev1.Pod {
 	return first(pods, func(p *corev1.Pod) bool { return Leads(p) })
 }
 
-// Waiting is the first follower by name that waits for its domain, nil without one.
+// Waiting returns the first follower by name that waits for its domain, nil if there is none.
 func Waiting(pods []*corev1.Pod) *corev1.Pod { return first(pods, Held) }
 
-// first by name of those that live.
+// first returns the living pod with the lowest name for which is reports true.
 func first(pods []*corev1.Pod, is func(*corev1.Pod) bool) *corev1.Pod {
 	var found *corev1.Pod
 	for _, p := range pods {
@@ -49,16 +50,16 @@ func first(pods []*corev1.Pod, is func(*corev1.Pod) bool) *corev1.Pod {
 	return found
 }
 
-// Moves are what is to become of the followers of one Job.
+// Moves is what happens to the followers of one Job.
 type Moves struct {
-	// Release are followers that wait and whose domain is known.
+	// Release lists followers that wait and whose domain is known.
 	Release []*corev1.Pod
-	// Evict are followers that are, or may only go, where their leader is not.
+	// Evict lists followers that run, or may only run, outside the domain of their leader.
 	Evict []*corev1.Pod
 }
 
-// Plan compares the followers with the domain of their Anchor. domainOf gives the domain of a node, "" if it is not known; a
-// pod on such a node is let be. Only a leader that lives has others evicted: without one nobody knows better.
+// Plan compares the followers with the domain of their Anchor. domainOf returns the domain of a node, "" if it is unknown; a pod on
+// such a node stays. Followers are evicted only if the leader is alive, because only its domain is certain.
 func Plan(pods []*corev1.Pod, domain string, domainOf func(node string) string) Moves {
 	var m Moves
 	anchor := Anchor(pods)
@@ -77,7 +78,7 @@ func Plan(pods []*corev1.Pod, domain string, domainOf func(node string) string) 
 	return m
 }
 
-// strays: the pod runs in another domain, or waits for a node in another one, or in any.
+// strays reports whether the pod runs in another domain, or waits for a node in another domain or in any.
 func strays(p *corev1.Pod, domain string, domainOf func(node string) string) bool {
 	if p.Spec.NodeName == "" {
 		return p.Spec.NodeSelector[Topology(p)] != domain

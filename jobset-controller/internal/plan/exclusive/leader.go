@@ -13,10 +13,10 @@ import (
 // LeaderKey is the annotation of a pod that leads although its index is not 0.
 const LeaderKey = "holdfast.dev/exclusive-leader"
 
-// leaderIndex is the completion index of the leader.
 const leaderIndex = 0
 
-// LeaderIsOver reports whether the Job controller creates no pod with index 0 any more, because it has completed or failed for good.
+// LeaderIsOver reports whether the Job controller will create no more pods with index 0, because the index has completed or failed
+// for good.
 func LeaderIsOver(job *batchv1.Job) bool {
 	return inplace.HasIndex(job.Status.CompletedIndexes, leaderIndex) || inplace.HasIndex(ptr.Deref(job.Status.FailedIndexes, ""), leaderIndex)
 }

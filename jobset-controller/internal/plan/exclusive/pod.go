@@ -14,8 +14,8 @@ import (
 // Gate holds a follower back until the domain of its leader is known.
 const Gate = "holdfast.dev/exclusive-placement"
 
-// Topology is the node label whose values are the domains, "" for a pod that is not placed by this package: one that does not
-// ask for it, or whose nodes were reserved beforehand (node selector strategy).
+// Topology returns the node label whose values are the domains. It is "" for a pod that this package does not place: the pod does
+// not ask for it, or its nodes were reserved beforehand (node selector strategy).
 func Topology(pod metav1.Object) string {
 	if _, reserved := pod.GetAnnotations()[v1alpha2.NodeSelectorStrategyKey]; reserved {
 		return ""
@@ -23,8 +23,9 @@ func Topology(pod metav1.Object) string {
 	return pod.GetAnnotations()[v1alpha2.ExclusiveKey]
 }
 
-// Prepare makes a pod that is being created one that is placed exclusively. domain is that of the Job's pods, "" if it is not
-// known yet: then the pod waits for its leader, or leads if that is over. What the pod has already, because it is the copy of another one, is replaced.
+// Prepare changes a pod that is being created so that it is placed exclusively. domain is that of the Job's pods, "" if it is not
+// known yet: the pod then waits for its leader, or leads if the leader has ended. If the pod is a copy of another one, the copied
+// settings are replaced.
 func Prepare(pod *corev1.Pod, domain string, leaderIsOver bool) {
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, v1alpha2.PriorityKey, priority(pod))
 	if leaderIsOver && domain == "" && !Leads(pod) {
@@ -40,7 +41,7 @@ func Prepare(pod *corev1.Pod, domain string, leaderIsOver bool) {
 	}
 }
 
-// Prepared reports whether nothing has undone what Prepare did.
+// Prepared reports whether what Prepare did is still in place.
 func Prepared(pod *corev1.Pod) bool {
 	if Leads(pod) {
 		affinity := pod.Spec.Affinity
@@ -71,7 +72,7 @@ func release(pod *corev1.Pod, domain string) {
 	pod.Spec.NodeSelector[Topology(pod)] = domain
 }
 
-// priority of the pod, as admission has resolved it by now.
+// priority returns the priority of the pod, which admission has resolved by now.
 func priority(pod *corev1.Pod) string {
 	return strconv.FormatInt(int64(ptr.Deref(pod.Spec.Priority, 0)), 10)
 }

@@ -11,28 +11,28 @@ import (
 
 // Entry is what one replicatedJob gets.
 type Entry struct {
-	// Driver to add; None if there is nothing to add.
+	// Driver is the driver to add; None if there is nothing to add.
 	Driver Driver
 	// Container is the index of the worker's container in the pod.
 	Container int
-	// Progress that the worker has to show.
+	// Progress is what the worker must report.
 	Progress Progress
 }
 
-// Assessment of a JobSet that asks for in-place restarts.
+// Assessment is what a JobSet that asks for in-place restarts gets, and why not.
 type Assessment struct {
-	// Kind of the owner that is read as a JobSet: Job or Pod; see inplace.OfJob.
+	// Kind is the kind of an owner that is read as a JobSet: Job or Pod; see inplace.OfJob.
 	Kind string
 	// Entries are those of spec.replicatedJobs, in order.
 	Entries []Entry
-	// Problems, by field path. Any of them keeps all drivers out: workers of which only some restart in place would wait for
-	// each other forever.
+	// Problems are the errors by field path. A single problem keeps all drivers out: if only some workers restarted in place, they
+	// would wait for the others forever.
 	Problems field.ErrorList
-	// Warnings are settings that work against a restart in place, each with its field path.
+	// Warnings are settings that impede in-place restarts, each with its field path.
 	Warnings []string
 }
 
-// Assess says what the JobSet is to get. An agent that a template brings is left alone.
+// Assess decides what the JobSet gets. It does not change an agent that a template brings.
 func Assess(js *v1alpha2.JobSet) Assessment {
 	a := Assessment{Kind: js.Kind, Entries: make([]Entry, len(js.Spec.ReplicatedJobs))}
 	byHand := slices.ContainsFunc(js.Spec.ReplicatedJobs, bringsAgent)
@@ -77,7 +77,7 @@ func (a *Assessment) examine(t *template) {
 	a.Warnings = append(a.Warnings, warningsOf(t)...)
 }
 
-// refuse adds a problem. That of an annotation on the JobSet is found once for each replicatedJob and said once.
+// refuse adds a problem. A problem of an annotation on the JobSet occurs once for each replicatedJob, and is reported once.
 func (a *Assessment) refuse(err *field.Error) {
 	same := func(known *field.Error) bool { return known.Error() == err.Error() }
 	if !slices.ContainsFunc(a.Problems, same) {

@@ -18,7 +18,7 @@ import (
 
 type rjob = v1alpha2.ReplicatedJob
 
-// job changes the Job template of a replicatedJob, pod its pod, worker its first container.
+// job, pod and worker change the Job template of a replicatedJob, its pod and the first container of the pod.
 func job(change func(*batchv1.JobSpec)) func(*rjob) {
 	return func(e *rjob) { change(&e.Template.Spec) }
 }
@@ -31,7 +31,7 @@ func worker(change func(*corev1.Container)) func(*rjob) {
 	return pod(func(p *corev1.PodSpec) { change(&p.Containers[0]) })
 }
 
-// byHand adds the seed's sidecar with the settings that it needs.
+// byHand adds the sidecar of seed 000 with the settings that it needs.
 func byHand(e *rjob) {
 	e.Template.Spec.BackoffLimit = ptr.To[int32](math.MaxInt32)
 	e.Template.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "agent", Args: []string{"--worker-jobset-uid=$(JOBSET_UID)"}}}
@@ -147,7 +147,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-func TestAllThatIsWrongIsSaidAtOnce(t *testing.T) {
+func TestAllProblemsAreReported(t *testing.T) {
 	a := Assess(plain(job(func(j *batchv1.JobSpec) {
 		j.PodFailurePolicy, j.BackoffLimitPerIndex = &batchv1.PodFailurePolicy{}, ptr.To[int32](1)
 	}), worker(func(c *corev1.Container) { c.Command = nil })).Entry("other", 1).Obj())

@@ -12,11 +12,11 @@ import (
 
 const (
 	sidecarName = "holdfast-agent"
-	// readyPort is out of the way of what workers listen on; all containers of a pod share its ports.
+	// readyPort is an unusual port, because the containers of a pod share its ports.
 	readyPort = 28080
 )
 
-// addSidecar adds the sidecar of seed 000. The worker finds its round in round.env on the start-up volume.
+// addSidecar adds the sidecar of seed 000. The worker reads its restart count from round.env on the start-up volume.
 func (s Settings) addSidecar(pod *corev1.PodSpec, worker int, who []corev1.EnvVar) {
 	c := &pod.Containers[worker]
 	pod.InitContainers = append(pod.InitContainers, s.sidecar(c.Name, who))
@@ -41,14 +41,16 @@ func (s Settings) sidecar(worker string, who []corev1.EnvVar) corev1.Container {
 	}
 }
 
-// privileged is what the socket of the container runtime asks for, whatever the pod says of its other containers.
+// privileged returns the security context that access to the container runtime's socket needs, whatever the pod sets for its other
+// containers.
 func privileged() *corev1.SecurityContext {
 	return &corev1.SecurityContext{
 		Privileged: ptr.To(true), RunAsNonRoot: ptr.To(false), RunAsUser: ptr.To[int64](0), RunAsGroup: ptr.To[int64](0),
 	}
 }
 
-// agentIsReady holds the worker back until its agent is. The default period of ten seconds would hold each pod back for so long.
+// agentIsReady returns a startup probe that delays the worker until its agent is ready. With the default period of ten seconds,
+// each pod would be delayed by that long.
 func agentIsReady() *corev1.Probe {
 	return &corev1.Probe{
 		ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/ready", Port: intstr.FromInt32(readyPort)}},

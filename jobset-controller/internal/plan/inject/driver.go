@@ -12,13 +12,13 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 )
 
-// Driver is what restarts a worker.
+// Driver is the mechanism that restarts a worker.
 type Driver string
 
 const (
 	// Exec is a supervisor in the worker's container.
 	Exec Driver = "exec"
-	// CRI is a sidecar at the node's container runtime.
+	// CRI is a sidecar that uses the node's container runtime.
 	CRI Driver = "cri"
 	// None leaves the pods as they are.
 	None Driver = "none"
@@ -26,12 +26,12 @@ const (
 
 var drivers = []Driver{Exec, CRI, None}
 
-// template is one replicatedJob and what is known of it.
+// template is one replicatedJob and what is known about it.
 type template struct {
 	jobSet *v1alpha2.JobSet
 	rjob   *v1alpha2.ReplicatedJob
 	path   *field.Path // of the Job template; nil for a Job by itself
-	// Entry is what the template gets; the rules read it.
+	// Entry is what the template gets. The rules read it.
 	Entry
 }
 
@@ -62,7 +62,8 @@ func (t *template) workerPath() *field.Path {
 	return t.podPath().Child("containers").Index(t.Container)
 }
 
-// annotation of the template, else of the JobSet, and where it is. One that is on neither would be on the template.
+// annotation returns an annotation of the template or, if it has none, of the JobSet, and its path. If neither has it, the path is
+// that on the template.
 func (t *template) annotation(key string) (value string, path *field.Path, found bool) {
 	annotations := field.NewPath("metadata", "annotations").Key(key)
 	onTemplate := t.path.Child("metadata", "annotations").Key(key)
@@ -75,8 +76,8 @@ func (t *template) annotation(key string) (value string, path *field.Path, found
 	return "", onTemplate, false
 }
 
-// findDriver takes what the annotation says. Without one it is Exec, but None in a JobSet that has agents by hand: its author
-// has chosen which pods carry one.
+// findDriver reads the driver from the annotation. The default is Exec, but None in a JobSet that brings agents: its author has
+// chosen which pods have one.
 func (t *template) findDriver(byHand bool) *field.Error {
 	value, path, found := t.annotation(v1alpha2.InPlaceDriverKey)
 	switch {
@@ -94,7 +95,7 @@ func (t *template) findDriver(byHand bool) *field.Error {
 	return nil
 }
 
-// findContainer takes the only container, or the one that the annotation names.
+// findContainer selects the only container, or the one that the annotation names.
 func (t *template) findContainer() *field.Error {
 	containers := t.pod().Containers
 	if len(containers) == 1 {

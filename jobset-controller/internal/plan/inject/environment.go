@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// Variables that agents read, as the manifest of seed 000 names them.
+// Variables that agents read, with the names in the manifest of seed 000.
 const (
 	envJobSetUID = "JOBSET_UID"
 	envContainer = "WORKER_CONTAINER_NAME"
@@ -21,7 +21,7 @@ const (
 	envPodEpoch  = "HOLDFAST_POD_EPOCH"
 )
 
-// identity tells an agent whose worker it has, given the kind of the group's owner and the Job.
+// identity returns the variables that identify an agent's worker, given the kind of the group's owner and the Job.
 func identity(kind string, job *batchv1.Job) []corev1.EnvVar {
 	list := []corev1.EnvVar{
 		fromAnnotation(envJobSetUID, v1alpha2.JobSetUIDKey),
@@ -35,12 +35,12 @@ func identity(kind string, job *batchv1.Job) []corev1.EnvVar {
 		supervise.FromField("HOLDFAST_NODE_NAME", "spec.nodeName"),
 	}
 	switch {
-	case kind == inplace.JobKind: // its UID is not known before it is created: its pods have it in a label
+	case kind == inplace.JobKind: // its UID is not known before it is created; its pods have it in a label
 		list[0] = supervise.FromField(envJobSetUID, "metadata.labels['"+batchv1.ControllerUidLabel+"']")
-	case kind == inplace.PodKind && job.Annotations[v1alpha2.JobSetUIDKey] == "": // the pod of index 0 is itself the owner
+	case kind == inplace.PodKind && job.Annotations[v1alpha2.JobSetUIDKey] == "": // the pod of index 0 is the owner
 		list[0] = supervise.FromField(envJobSetUID, "metadata.uid")
 	}
-	if kind == inplace.PodKind { // the annotation is on the pod of index 0 only, and is the group's
+	if kind == inplace.PodKind { // the annotation is on the pod of index 0 only, and belongs to the group
 		list = slices.DeleteFunc(list, func(v corev1.EnvVar) bool { return v.Name == envPodEpoch })
 	}
 	return list
@@ -50,11 +50,11 @@ func fromAnnotation(name, key string) corev1.EnvVar {
 	return supervise.FromField(name, "metadata.annotations['"+key+"']")
 }
 
-// reserved are the variables of the exec driver, which shares its container with the worker. Rules see to it that a worker has none
-// of them that says anything else.
+// reserved are the variables of the exec driver, which shares its container with the worker. The rules reject a worker that sets
+// one of them to another value.
 var reserved = append(identity("", nil), supervise.Reserved()...)
 
-// sameSource reports whether a variable of the user's says what ours says. Each of the keys is a label as well.
+// sameSource reports whether a variable of the user has the same source as ours. Each of the annotations is a label as well.
 func sameSource(have, ours corev1.EnvVar) bool {
 	if ours.ValueFrom == nil || have.ValueFrom == nil || have.ValueFrom.FieldRef == nil {
 		return false

@@ -8,13 +8,13 @@ import (
 
 const installerName = supervise.InstallerName
 
-// addSupervisor makes the supervisor the replicatedJob point of the worker's container.
+// addSupervisor makes the supervisor the entry point of the worker's container.
 func (s Settings) addSupervisor(pod *corev1.PodSpec, e Entry, who []corev1.EnvVar) {
 	supervisor := supervise.Supervisor{Image: s.ExecImage, Store: s.Store, Identity: who, Flags: append(e.Progress.flags(), s.aloneFlags()...)}
 	supervisor.Into(pod, e.Container)
 }
 
-// aloneFlags bound how long a worker waits that nobody leads any more.
+// aloneFlags returns the flags that limit how long a worker waits without a leader.
 func (s Settings) aloneFlags() []string {
 	if s.Alone == 0 {
 		return nil

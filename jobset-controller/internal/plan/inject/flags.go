@@ -6,14 +6,14 @@ import (
 	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 )
 
-// Config is what a program adds to the pods of JobSets that ask for in-place restarts and bring no agent. A flag that
-// is set overrides a field.
+// Config is the configuration of what is added to the pods of JobSets that ask for in-place restarts and bring no agent. Flags
+// override its fields.
 type Config struct {
 	supervise.Config
 	AgentImage string `json:"agentImage,omitempty"`
 }
 
-// Flags registers the flags of what is added.
+// Flags registers the flags.
 func (s *Settings) Flags(set *pflag.FlagSet) {
 	set.StringVar(&s.Store.Address, supervise.FlagStoreAddress, "", "host:port of Valkey or Redis 7, as pods reach it; without it no agents are added to JobSets")
 	set.StringVar(&s.Store.Username, supervise.FlagStoreUsername, "", "ACL user of the agents that are added")
@@ -27,7 +27,7 @@ func (s *Settings) Flags(set *pflag.FlagSet) {
 	set.StringSliceVar(&s.PullSecrets, FlagPullSecrets, nil, "pull Secrets of these images in the namespaces of JobSets, added to the pods that get an agent")
 }
 
-// Complete lets fields of the file stand for flags that are not set, and returns what is wrong.
+// Complete sets the fields whose flags are not set from the file, and returns what is invalid.
 func (s *Settings) Complete(set *pflag.FlagSet, file Config) []error {
 	file.Complete(set, &s.Store, &s.StoreACL, &s.ExecImage)
 	supervise.CompleteText(set, FlagAgentImage, file.AgentImage, &s.AgentImage)

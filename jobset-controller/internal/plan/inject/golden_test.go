@@ -20,19 +20,19 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files again")
 
-// complete is a manager that can add everything.
+// complete are the settings of a manager that can add both drivers.
 var complete = Settings{
 	Store:     supervise.Store{Address: "valkey.holdfast.svc:6379", Username: "workers", Secret: "store", SecretKey: "token"},
 	ExecImage: "registry.example/holdfast-exec:1", AgentImage: "registry.example/agent:1",
 }
 
-// guarded is a manager whose store speaks TLS and has a user for each JobSet.
+// guarded are the settings of a manager whose store uses TLS and has a user for each JobSet.
 var guarded = Settings{
 	Store: supervise.Store{Address: "10.0.0.1:6379", TLS: true, ServerName: "valkey.holdfast.svc"}, StoreACL: true,
 	ExecImage: complete.ExecImage, AgentImage: complete.AgentImage,
 }
 
-// plain is a JobSet that asks for in-place restarts and brings nothing else.
+// plain returns a JobSet that asks for in-place restarts and sets nothing else.
 func plain(changes ...func(*v1alpha2.ReplicatedJob)) *JobSet {
 	command := func(e *v1alpha2.ReplicatedJob) {
 		c := &e.Template.Spec.Template.Spec.Containers[0]
@@ -52,7 +52,7 @@ func on(key, value string) func(*v1alpha2.ReplicatedJob) {
 	}
 }
 
-// rich has what the driver must leave as it is, and what it must change.
+// rich sets fields that the driver must keep, and fields that it must change.
 func rich(e *v1alpha2.ReplicatedJob) {
 	pod := &e.Template.Spec.Template.Spec
 	pod.RestartPolicy = corev1.RestartPolicyNever

@@ -25,8 +25,8 @@ type Plan struct {
 	mark     string // value of InPlaceInjectionKey; empty: the JobSet asks for nothing to be added
 }
 
-// For plans the attempt that the current Jobs belong to. Its first Jobs decide: an annotation that was set while workers without
-// agents run takes effect when all of them are recreated, because a group of which some workers carry none never forms.
+// For plans the attempt that the current Jobs belong to. Its first Jobs decide. If the annotation is set while workers without
+// agents run, it takes effect when all of them are recreated: a group in which only some workers have an agent never forms.
 func For(a Assessment, current []*batchv1.Job, s Settings) Plan {
 	if !a.Adds() {
 		return Plan{}
@@ -49,7 +49,8 @@ func Began(current []*batchv1.Job) (injects, began bool) {
 	return false, len(current) > 0
 }
 
-// Into adds to a Job that is being built from the replicatedJob of the given index. The Job must not share memory with its template.
+// Into adds the agent to a Job that is being built from the replicatedJob with the given index. The Job must not share memory with
+// its template.
 func (p Plan) Into(rjob int, job *batchv1.Job) {
 	if p.mark == "" {
 		return
@@ -73,8 +74,8 @@ func (p Plan) Into(rjob int, job *batchv1.Job) {
 	leaveLostNodes(pod)
 }
 
-// outliveRestarts: containers that are restarted on an order count as failures of their Job. And the Job replaces no pod whose
-// worker may still run, as the leader does not, unless its author has said that it may.
+// outliveRestarts raises the limits of the Job, because containers that are restarted on an order count as its failures. Unless its
+// author decides otherwise, the Job also replaces no pod whose worker may still run, just like the leader.
 func outliveRestarts(job *batchv1.JobSpec) {
 	if job.PodReplacementPolicy == nil {
 		job.PodReplacementPolicy = ptr.To(batchv1.Failed)
@@ -83,8 +84,8 @@ func outliveRestarts(job *batchv1.JobSpec) {
 	job.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
 }
 
-// Carriers reports for each replicatedJob whether its pods carry an agent: as all of its current Jobs are or, where it has none yet, as
-// they will be.
+// Carriers reports for each replicatedJob whether its pods have an agent. Its current Jobs decide; if it has none yet, the plan for
+// its next Jobs does.
 func Carriers(js *v1alpha2.JobSet, a Assessment, current []*batchv1.Job) []bool {
 	injects, _ := Began(current)
 	carries := make([]bool, len(js.Spec.ReplicatedJobs))

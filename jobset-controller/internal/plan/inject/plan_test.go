@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 )
 
-// living is a Job of a replicatedJob, with the mark of its attempt and with or without an agent.
+// living returns a Job of a replicatedJob, with the mark of its attempt and with or without an agent.
 func living(rjob, mark string, hasAgent bool) *batchv1.Job {
 	w := MakeJob("js-"+rjob+"-0", rjob)
 	if mark != "" {
@@ -26,7 +26,7 @@ func living(rjob, mark string, hasAgent bool) *batchv1.Job {
 	return w.Obj()
 }
 
-func TestTheFirstJobsOfAnAttemptDecide(t *testing.T) {
+func TestFirstJobsOfAnAttemptDecide(t *testing.T) {
 	problem := plain().Entry("other", 1)
 	cases := map[string]struct {
 		js       *JobSet
@@ -61,7 +61,7 @@ func TestTheFirstJobsOfAnAttemptDecide(t *testing.T) {
 	}
 }
 
-// What is added is an agent that is left alone: a Job template that was copied from a Job is not changed again.
+// An added agent is recognized later: a Job template that was copied from a Job is not changed again.
 func TestAddingIsIdempotent(t *testing.T) {
 	for _, driver := range []string{"exec", "cri"} {
 		js := plain(on(v1alpha2.InPlaceDriverKey, driver))
@@ -79,7 +79,7 @@ func TestAddingIsIdempotent(t *testing.T) {
 	}
 }
 
-func TestJobsShareNothing(t *testing.T) {
+func TestJobsShareNoMemory(t *testing.T) {
 	js := plain()
 	a, b := build(js, 0, complete), build(js, 0, complete)
 	a.Spec.Template.Spec.Containers[0].Command[0] = "changed"

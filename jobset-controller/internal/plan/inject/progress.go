@@ -10,11 +10,11 @@ import (
 	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
-// Progress is what a worker has to show so that it does not count as hanging. The zero value asks for nothing.
+// Progress is what a worker must report to not count as hanging. The zero value requires nothing.
 type Progress struct {
-	// Timeout is the longest time between two signs; Start that to the first one, 0 for however long it takes.
+	// Timeout is the longest time between two reports. Start is the longest time until the first one; 0 means no limit.
 	Timeout, Start time.Duration
-	// From is what the signs are.
+	// From is the source of the reports.
 	From string
 }
 
@@ -22,14 +22,14 @@ const (
 	fromFile   = "file"
 	fromSocket = "socket"
 	fromOutput = "output"
-	// leastSilence: the supervisor looks eight times in it.
+	// leastSilence is the shortest timeout: the supervisor checks eight times within a timeout.
 	leastSilence = time.Second
 )
 
 // asksForProgress are the annotations, in the order in which they are read.
 var asksForProgress = []string{v1alpha2.ProgressTimeoutKey, v1alpha2.ProgressStartTimeoutKey, v1alpha2.ProgressFromKey}
 
-// findProgress reads what the annotations ask for. Only the supervisor can see signs of progress.
+// findProgress reads the annotations for progress. Only the supervisor can see reports of progress.
 func (t *template) findProgress() field.ErrorList {
 	var errs field.ErrorList
 	t.Progress.Timeout = t.silence(v1alpha2.ProgressTimeoutKey, &errs)
@@ -46,7 +46,8 @@ func (t *template) findProgress() field.ErrorList {
 	return append(append(errs, t.cannotShowProgress()...), t.cannotSeeOutput()...)
 }
 
-// cannotSeeOutput: what is copied comes through a pipe, and a worker that was promised a terminal would have none.
+// cannotSeeOutput refuses to follow the output of a worker with a terminal: the output would be copied through a pipe, which is not
+// a terminal.
 func (t *template) cannotSeeOutput() field.ErrorList {
 	if t.Progress.From != fromOutput || t.Driver != Exec || !t.worker().TTY {
 		return nil
@@ -69,7 +70,7 @@ func (t *template) silence(key string, errs *field.ErrorList) time.Duration {
 	return d
 }
 
-// cannotShowProgress: annotations that would have no effect are refused, because somebody relies on them.
+// cannotShowProgress refuses annotations that would have no effect, because somebody relies on them.
 func (t *template) cannotShowProgress() field.ErrorList {
 	for _, key := range asksForProgress {
 		_, path, found := t.annotation(key)
@@ -88,7 +89,7 @@ func (t *template) has(key string) bool {
 	return found
 }
 
-// flags tell the supervisor. Variables of the worker's own could have the names of its settings.
+// flags returns the supervisor's flags. They are not variables, because the worker's own variables could have the same names.
 func (p Progress) flags() []string {
 	if p.Timeout == 0 {
 		return nil

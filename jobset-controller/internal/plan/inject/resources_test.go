@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// asks reads "cpu=2 memory=1Gi".
+// asks parses lists like "cpu=2 memory=1Gi".
 func asks(requests, limits string) corev1.ResourceRequirements {
 	list := func(text string) corev1.ResourceList {
 		var all corev1.ResourceList
@@ -27,9 +27,9 @@ func asks(requests, limits string) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: list(requests), Limits: list(limits)}
 }
 
-// A pod asks for the greater of its containers' sum and each init container: thirty workers that ask for nothing must not
-// come to need three cores because each gets a supervisor.
-func TestTheInstallerAsksForNoMoreThanTheWorker(t *testing.T) {
+// A pod requests the greater of its containers' sum and of each init container. Thirty workers without requests must not come to
+// need three cores because each gets a supervisor.
+func TestInstallerRequestsNoMoreThanTheWorker(t *testing.T) {
 	for name, c := range map[string]struct{ worker, want corev1.ResourceRequirements }{
 		"best effort stays so":                {asks("", ""), asks("", "")},
 		"guaranteed stays so":                 {asks("cpu=2 memory=1Gi", "cpu=2 memory=1Gi"), asks("cpu=2 memory=1Gi", "cpu=2 memory=1Gi")},

@@ -12,13 +12,13 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 )
 
-// rules that a template must keep to get a driver. Each returns what stands against it, or nil.
+// rules are the conditions for a driver. Each returns what is wrong with the template, or nil.
 var rules = []func(*template) *field.Error{
 	commandIsKnown, noPodFailurePolicy, noBackoffLimitPerIndex, isIndexed, allRunAtOnce, variablesAreFree, namesAreFree, pathIsFree,
 	containersStay,
 }
 
-// The supervisor starts the worker by its command; that of the image is not known here.
+// commandIsKnown requires a command, because the supervisor starts the worker and cannot see the command of the image.
 func commandIsKnown(t *template) *field.Error {
 	if t.Driver != Exec || len(t.worker().Command) > 0 {
 		return nil
@@ -26,7 +26,7 @@ func commandIsKnown(t *template) *field.Error {
 	return field.Required(t.workerPath().Child("command"), "the exec driver starts the worker and cannot see the image's replicatedJob point")
 }
 
-// Rules of a policy would answer a worker that was stopped on an order.
+// noPodFailurePolicy refuses policies, whose rules would respond to a worker that was stopped on an order.
 func noPodFailurePolicy(t *template) *field.Error {
 	if t.job().PodFailurePolicy == nil {
 		return nil
@@ -41,7 +41,7 @@ func noBackoffLimitPerIndex(t *template) *field.Error {
 	return field.Forbidden(t.jobPath().Child("backoffLimitPerIndex"), "workers that were stopped on an order would count towards it")
 }
 
-// The completion index is the worker's place in the group.
+// isIndexed requires an Indexed Job: the completion index is the worker's slot in the group.
 func isIndexed(t *template) *field.Error {
 	mode := ptr.Deref(t.job().CompletionMode, batchv1.IndexedCompletion)
 	if mode == batchv1.IndexedCompletion {
@@ -50,7 +50,8 @@ func isIndexed(t *template) *field.Error {
 	return field.Invalid(t.jobPath().Child("completionMode"), mode, "workers are told apart by their completion index: use Indexed")
 }
 
-// A worker that comes after others have finished would be waited for by all of them.
+// allRunAtOnce requires all workers to run at the same time. The group would wait for a worker that starts only after others have
+// finished.
 func allRunAtOnce(t *template) *field.Error {
 	parallelism, completions := ptr.Deref(t.job().Parallelism, 1), ptr.Deref(t.job().Completions, 1)
 	if parallelism == completions {
@@ -59,7 +60,7 @@ func allRunAtOnce(t *template) *field.Error {
 	return field.Invalid(t.jobPath().Child("completions"), completions, "it must equal parallelism, so that all workers run at once")
 }
 
-// variablesAreFree keeps variables of the user's from being overwritten. The same value from the downward API is welcome.
+// variablesAreFree keeps variables of the user from being overwritten. The same value from the downward API is allowed.
 func variablesAreFree(t *template) *field.Error {
 	if t.Driver != Exec {
 		return nil
@@ -96,7 +97,7 @@ func pathIsFree(t *template) *field.Error {
 	return nil
 }
 
-// The owner of pods may recreate all of them when a container restarts.
+// containersStay refuses the cri driver for pods without a Job, whose owner may recreate all of them when a container restarts.
 func containersStay(t *template) *field.Error {
 	if t.Driver != CRI || !inplace.IsPods(t.jobSet) {
 		return nil

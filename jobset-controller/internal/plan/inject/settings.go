@@ -11,28 +11,28 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// Settings are the manager's: where the store is, and which images to add.
+// Settings are the manager's settings: where the store is, and which images to add.
 type Settings struct {
-	// Store as pods reach it. Without an address nothing is added.
+	// Store is the store as pods reach it. Without an address nothing is added.
 	Store supervise.Store
-	// StoreACL: each JobSet has a user and a Secret of its own, which the orchestrator makes, instead of those of Store.
+	// StoreACL: each JobSet has its own user and Secret, which the orchestrator creates, instead of those of Store.
 	StoreACL bool
-	// ExecImage has the supervisor, AgentImage the sidecar.
+	// ExecImage contains the supervisor, AgentImage the sidecar.
 	ExecImage  string
 	AgentImage string
-	// Alone is how long a worker that is not running waits for a store that is unreachable, then its supervisor exits; 0: for ever.
+	// Alone is how long a worker that is not running waits for an unreachable store before its supervisor exits; 0 means forever.
 	Alone time.Duration
-	// PullSecrets name Secrets in the namespace of the JobSet by which the node pulls these images.
+	// PullSecrets name Secrets in the namespace of the JobSet. The node uses them to pull these images.
 	PullSecrets []string
 }
 
-// FlagAgentImage sets AgentImage, and FlagPullSecrets PullSecrets; the other flags are those of package supervise.
+// FlagAgentImage sets AgentImage, and FlagPullSecrets sets PullSecrets. Package supervise has the other flags.
 const (
 	FlagAgentImage  = "inplace-agent-image"
 	FlagPullSecrets = "inplace-image-pull-secrets"
 )
 
-// of are the settings of the agents in the pods of a Job, given the kind of the group's owner.
+// of returns the settings of the agents in the pods of a Job, given the kind of the group's owner.
 func (s Settings) of(job *batchv1.Job, kind string) Settings {
 	secret := inplace.StoreSecret(job.Labels[v1alpha2.JobSetNameKey])
 	switch kind {
@@ -48,8 +48,7 @@ func (s Settings) of(job *batchv1.Job, kind string) Settings {
 	return s
 }
 
-// Lacks says why the assessed drivers cannot be added though nothing in the JobSet stands against it: the manager was not told
-// what to add. It is empty if they can.
+// Lacks returns why the assessed drivers cannot be added because of the manager's own settings, or "" if they can.
 func (s Settings) Lacks(a Assessment) string {
 	for _, rjob := range a.Entries {
 		if flag := s.missing(rjob.Driver); flag != "" {
@@ -59,7 +58,7 @@ func (s Settings) Lacks(a Assessment) string {
 	return ""
 }
 
-// missing names the flag that a driver needs and that is not set.
+// missing returns the flag that a driver needs and that is not set, or "".
 func (s Settings) missing(driver Driver) string {
 	switch {
 	case driver == None:

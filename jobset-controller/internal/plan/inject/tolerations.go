@@ -7,15 +7,15 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// lostNodeSeconds is how long pods stay on a node that is not heard of, after the 40 to 50 s that it takes until Kubernetes says so.
-// It gives 300 s where nobody says anything, in which a whole group waits for one node. Nothing is lost on a node that comes back
-// later: its group has gone on without it.
+// lostNodeSeconds is how long pods stay on an unreachable node, in addition to the 40 to 50 s until Kubernetes marks the node. The
+// default is 300 s, in which a whole group waits for one node. A node that returns later loses nothing: its group has gone on
+// without it.
 const lostNodeSeconds int64 = 10
 
-// lostNode are the taints of a node that is not heard of.
+// lostNode are the taints of an unreachable node.
 var lostNode = []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable}
 
-// leaveLostNodes has pods leave a node that is not heard of, unless their author has said when.
+// leaveLostNodes makes pods leave an unreachable node early, unless their author has set tolerations for it.
 func leaveLostNodes(pod *corev1.PodSpec) {
 	for _, taint := range lostNode {
 		if tolerated(pod.Tolerations, taint) {

@@ -9,11 +9,11 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-func TestPodsLeaveNodesThatAreLost(t *testing.T) {
+func TestPodsLeaveUnreachableNodes(t *testing.T) {
 	const both = "node.kubernetes.io/not-ready:10 node.kubernetes.io/unreachable:10"
 	cases := map[string]struct {
 		have []corev1.Toleration
-		want string // those for more than a key of the user's
+		want string // those for more than one key of the user
 	}{
 		"nothing said":  {nil, both},
 		"another taint": {[]corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}}, "gpu " + both},
@@ -29,7 +29,7 @@ func TestPodsLeaveNodesThatAreLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pod := &corev1.PodSpec{Tolerations: c.have}
 			leaveLostNodes(pod)
-			leaveLostNodes(pod) // once is enough
+			leaveLostNodes(pod) // is idempotent
 			var got []string
 			for _, x := range pod.Tolerations {
 				text := x.Key

@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// warningsOf a template that gets a driver.
+// warningsOf returns the warnings for a template that gets a driver.
 func warningsOf(t *template) []string {
 	if t.Driver != Exec {
 		return nil
@@ -28,7 +28,8 @@ func warningsOf(t *template) []string {
 	return list
 }
 
-// warningsByHand are about an agent that the user has added: without these settings an ordered restart fails the Job or the pod.
+// warningsByHand returns the warnings for an agent that the user has added. Without these settings an ordered restart fails the Job
+// or the pod.
 func warningsByHand(t *template) []string {
 	var list []string
 	if limit := t.job().BackoffLimit; ptr.Deref(limit, 6) != math.MaxInt32 {
