@@ -23,7 +23,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-// reading reads how much a metric has grown since it was made.
+// reading measures how much a metric has grown since the reading was created.
 type reading struct {
 	*testing.T
 	read  func() float64
@@ -39,8 +39,8 @@ func (m *reading) want(n float64) {
 	}
 }
 
-// metric reads a metric of the registry: a value, or how many observations there are. labels are the values of its labels, in
-// the order of their names; none stands for any.
+// metric returns a function that reads a metric of the registry: its value, or the number of its observations. labels are the
+// values of its labels in the order of their names. Without labels any series matches.
 func metric(t *testing.T, name string, labels ...string) func() float64 {
 	return func() float64 {
 		families, err := registry.Gather()
@@ -101,8 +101,8 @@ func TestEachRestartIsObservedOnce(t *testing.T) {
 	byExit.want(1)
 }
 
-// Another program has written the JobSet since the leader read it.
-func TestARestartIsObservedAfterAConflict(t *testing.T) {
+// Another program has updated the JobSet since the leader read it.
+func TestRestartIsObservedAfterAConflict(t *testing.T) {
 	g := formed(t)
 	byExit := newMeter(t, counted(t, "in-place", "exit"))
 	conflicts := 0
@@ -126,7 +126,7 @@ func TestARestartIsObservedAfterAConflict(t *testing.T) {
 	byExit.want(1)
 }
 
-func TestAStoreWhoseClockIsAheadDelaysNoAccount(t *testing.T) {
+func TestStoreClockAheadDoesNotDelayAccounting(t *testing.T) {
 	g := formed(t)
 	g.r.Clock = clocktesting.NewFakePassiveClock(g.clock.Now().Add(-time.Minute))
 	g.fail("js-w-0-1", 1, 1)
@@ -136,7 +136,7 @@ func TestAStoreWhoseClockIsAheadDelaysNoAccount(t *testing.T) {
 	g.wantEvents("restarting all 2 workers in place", "all 2 workers run again")
 }
 
-func TestARestartThatEndsWhileNobodyLeadsIsObserved(t *testing.T) {
+func TestRestartThatEndsWithoutALeaderIsObserved(t *testing.T) {
 	g := formed(t)
 	inSync := newMeter(t, ended(t, "in_sync"))
 	g.fail("js-w-0-1", 1, 1)
@@ -150,7 +150,7 @@ func TestARestartThatEndsWhileNobodyLeadsIsObserved(t *testing.T) {
 	inSync.want(1)
 }
 
-func TestARestartThatChangesLeadersIsObservedOnce(t *testing.T) {
+func TestRestartAcrossLeadersIsObservedOnce(t *testing.T) {
 	g := formed(t)
 	inSync := newMeter(t, ended(t, "in_sync"))
 	g.fail("js-w-0-1", 1, 1)
@@ -162,7 +162,7 @@ func TestARestartThatChangesLeadersIsObservedOnce(t *testing.T) {
 	inSync.want(1)
 }
 
-func TestARoundThatIsGivenUpIsObservedAsSuch(t *testing.T) {
+func TestAbandonedRestartIsObserved(t *testing.T) {
 	g := formed(t)
 	givenUp, late := newMeter(t, ended(t, "given_up")), newMeter(t, metric(t, "holdfast_inplace_timeouts_total"))
 	g.fail("js-w-0-1", 1, 1)
@@ -233,7 +233,7 @@ func TestTheHistoryNamesWorkerPodNodeAndExit(t *testing.T) {
 		"all 2 workers run again, 1.003s after exit of worker w-0-1 on node n1 (detect 1ms, order 2ms, down 0s, start 1s)")
 }
 
-func TestAWorkerWhoseAgentDoesNotSayWhereItIsIsFound(t *testing.T) {
+func TestHistoryFindsTheNodeOfAWorker(t *testing.T) {
 	g := formed(t)
 	pod := g.makePod(0, 1, func(p *corev1.Pod) { p.Spec.NodeName = "n7" })
 	g.fail("js-w-0-1", 1, 1)
@@ -245,7 +245,7 @@ func TestAWorkerWhoseAgentDoesNotSayWhereItIsIsFound(t *testing.T) {
 	}
 }
 
-func TestEachRestartIsInTheHistoryOnceWhoeverLeads(t *testing.T) {
+func TestHistoryHasEachRestartOnceAcrossLeaders(t *testing.T) {
 	g := formed(t)
 	byExit := newMeter(t, counted(t, "in-place", "exit"))
 	lost := newMeter(t, metric(t, "holdfast_lost_worker_seconds_total", "exit"))
@@ -265,7 +265,7 @@ func TestEachRestartIsInTheHistoryOnceWhoeverLeads(t *testing.T) {
 	lost.want(2 * 2 * 3)
 }
 
-func TestARecreationIsInTheHistory(t *testing.T) {
+func TestHistoryHasRecreations(t *testing.T) {
 	g := formed(t)
 	byTimeout := newMeter(t, counted(t, "recreation", "timeout"))
 	g.fail("js-w-0-1", 1, 1)
@@ -290,7 +290,7 @@ func TestARecreationIsInTheHistory(t *testing.T) {
 	byTimeout.want(1)
 }
 
-func TestARestartWithoutARecreationAfterItIsAccountedForAtTheEnd(t *testing.T) {
+func TestLastRestartIsAccountedForAtTheEnd(t *testing.T) {
 	g := formed(t)
 	givenUp := newMeter(t, ended(t, "given_up"))
 	g.fail("js-w-0-1", 1, 1)
@@ -324,7 +324,7 @@ func TestWorkerSecondsAddUp(t *testing.T) {
 	}
 }
 
-func TestCallsOfALeaderThatWasReplacedAreCounted(t *testing.T) {
+func TestFencingRejectionsAreCounted(t *testing.T) {
 	g := formed(t)
 	refused := newMeter(t, metric(t, "holdfast_fencing_rejections_total"))
 	g.r.Store = &stale{g.store}
@@ -334,7 +334,7 @@ func TestCallsOfALeaderThatWasReplacedAreCounted(t *testing.T) {
 	refused.want(1)
 }
 
-// stale refuses the leader.
+// stale is a store that rejects the leader.
 type stale struct{ rounds.Leader }
 
 func (stale) Read(context.Context, string) (*rounds.Stored, error) {

@@ -23,8 +23,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
-// act carries out the actions of a plan at the same time, and observes what they change. An error of the store, or of a write to the owner, ends the
-// reconcile; others do not.
+// act executes the actions of a plan in parallel, and records what they change. An error of the store, or of a write to the owner,
+// ends the reconcile; other errors do not.
 func (x *run) act(ctx context.Context, actions []leader.Action) error {
 	results := make([]leader.Result, len(actions))
 	fatal := inParallel(len(actions), func(i int) (err error) {
@@ -50,7 +50,7 @@ func (x *run) act(ctx context.Context, actions []leader.Action) error {
 	return x.readGroup(ctx)
 }
 
-// execute returns an error that ends the reconcile; nothing counts as done then.
+// execute executes one action. A fatal error ends the reconcile; nothing counts as done then.
 func (x *run) execute(ctx context.Context, action leader.Action) (r leader.Result, fatal error) {
 	uid := string(x.owner.GetUID())
 	switch a := action.(type) {
@@ -88,7 +88,7 @@ func (x *run) execute(ctx context.Context, action leader.Action) (r leader.Resul
 
 var moot = leader.Result{Moot: true}
 
-// release takes a pod out of its slot.
+// release releases a pod from its slot.
 func (x *run) release(ctx context.Context, a leader.Release) (leader.Result, error) {
 	level := x.o.Stored.State.Level
 	if err := x.Store.Release(ctx, string(x.owner.GetUID()), x.o.Token, level, a.Unit, a.Slot, a.For); err != nil {
@@ -110,12 +110,12 @@ func (x *run) deletePod(ctx context.Context, a leader.DeletePod) leader.Result {
 	}
 	r := x.delete(ctx, pod, string(a.For), options...)
 	if a.Exactly && apierrors.IsConflict(r.Err) {
-		return moot // it has a node by now: the Job controller says which one stays
+		return moot // it has been bound to a node meanwhile: the Job controller decides which pod stays
 	}
 	return r
 }
 
-// deleteJob deletes a Job in the foreground: its owner makes it again.
+// deleteJob deletes a Job in the foreground. Its owner creates it again.
 func (x *run) deleteJob(ctx context.Context, a leader.DeleteJob) leader.Result {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: x.owner.GetNamespace(), Name: a.Job.Name, UID: types.UID(a.Job.UID)}}
 	return x.delete(ctx, job, string(a.For), client.PropagationPolicy(metav1.DeletePropagationForeground), client.Preconditions{UID: &job.UID})
@@ -132,8 +132,8 @@ func (x *run) delete(ctx context.Context, obj client.Object, purpose string, opt
 	return leader.Result{}
 }
 
-// createPod creates a pod in place of lost ones. A pod of the same name was created for the same reason. One that the API server refuses, as for a
-// quota, is left to its Job.
+// createPod creates a pod in place of lost ones. If a pod with the same name exists, it was created for the same reason. If the API
+// server rejects the pod, as it does when a quota is used up, the pod is left to its Job.
 func (x *run) createPod(ctx context.Context, a leader.CreatePod) leader.Result {
 	reason := append([]string{strconv.FormatInt(a.Round.Generation, 10), strconv.FormatInt(a.Round.Round, 10)}, a.Lost...)
 	pod := replacement.Pod(x.live[a.Job.Name], a.Index, reason...)
@@ -151,7 +151,7 @@ func (x *run) createPod(ctx context.Context, a leader.CreatePod) leader.Result {
 	return leader.Result{Pod: podOf(pod)}
 }
 
-// annotations are the values of annotations; an empty one is removed.
+// annotations returns the values of annotations. An empty value removes the annotation.
 func (x *run) annotations(a leader.Annotate) map[string]string {
 	values := map[string]string{}
 	if a.Epoch != nil {
@@ -177,7 +177,7 @@ func (x *run) annotations(a leader.Annotate) map[string]string {
 	return values
 }
 
-// annotate writes annotations, and observes the owner as it is then.
+// annotate updates annotations of the owner, and continues with the updated owner.
 func (x *run) annotate(ctx context.Context, values map[string]string) error {
 	next, err := annotated(ctx, x.Client, x.owner, values)
 	if err != nil {
@@ -188,7 +188,7 @@ func (x *run) annotate(ctx context.Context, values map[string]string) error {
 	return err
 }
 
-// report emits events and counts what has happened.
+// report emits events, and increases counters.
 func (x *run) report(events []leader.Event, counts []leader.Count) {
 	for _, e := range events {
 		kind := corev1.EventTypeNormal

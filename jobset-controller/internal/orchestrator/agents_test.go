@@ -11,15 +11,15 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// The tests play agents through the store's functions. Their pods have no barrier, so each instance has run its program when it joins. Of each
-// pod they remember what an agent remembers, and they call the store only when an agent would.
+// The tests play agents through the store's functions. Their pods have no barrier, so an instance has run its program when it
+// joins. For each pod the tests keep what an agent remembers, and they call the store only when an agent would.
 
-// slotOf is the slot of a generation's own pod, whose UID is made of both.
+// slotOf returns a slot with the pod of a generation. The pod's UID consists of both.
 func slotOf(slot string, generation int64) rounds.Slot {
 	return rounds.Slot{Name: slot, Pod: slot + "/" + epoch.FormatNumber(int32(generation))}
 }
 
-// instanceID names the n-th instance of a pod.
+// instanceID returns the name of the n-th instance of a pod.
 func instanceID(s rounds.Slot, life int64) string { return fmt.Sprintf("%s/%d", s.Pod, life) }
 
 // agent returns what the agent of a pod remembers.
@@ -35,7 +35,7 @@ func (g *rig) agent(s rounds.Slot, generation int64) *worker.Memory {
 	return g.agents[s]
 }
 
-// at returns the level and the unit of a slot; false: an agent of this generation has nothing to say.
+// at returns the level of the group and the unit of a slot. active is false if an agent of this generation has nothing to report.
 func (g *rig) at(s rounds.Slot, generation int64) (level rounds.Level, unit int, active bool) {
 	g.Helper()
 	stored, err := g.store.Read(g.ctx, uid)
@@ -52,7 +52,7 @@ func (g *rig) at(s rounds.Slot, generation int64) (level rounds.Level, unit int,
 	return level, place.Unit, level.Phase == rounds.Active && level.Generation == generation
 }
 
-// heard is what all agents remember of a level.
+// heard updates what all agents remember to a level.
 func (g *rig) heard(level rounds.Level) {
 	g.Helper()
 	for s, a := range g.agents {
@@ -70,7 +70,7 @@ func (g *rig) heard(level rounds.Level) {
 	}
 }
 
-// entered is how many leading units have run, as far as an agent knows.
+// entered returns how many leading units have run, as far as an agent knows.
 func entered(a *worker.Memory, unit int) int {
 	if a.Ran {
 		return max(a.Entered, unit+1)
@@ -86,7 +86,7 @@ func (g *rig) call(c rounds.Call) string {
 	return reply
 }
 
-// tryJoin lets the n-th instance of a pod join, and returns the store's answer; AnswerOver: its agent does not call.
+// tryJoin joins as the n-th instance of a pod, and returns the store's answer, or AnswerOver if its agent does not call the store.
 func (g *rig) tryJoin(s rounds.Slot, generation, life int64) rounds.AnswerKind {
 	g.Helper()
 	a := g.agent(s, generation)
@@ -122,13 +122,13 @@ func (g *rig) tryJoin(s rounds.Slot, generation, life int64) rounds.AnswerKind {
 	return answer.Kind
 }
 
-// joinSlot lets a slot's own pod join with its n-th instance.
+// joinSlot joins as the n-th instance of a slot's pod.
 func (g *rig) joinSlot(slot string, generation, life int64) {
 	g.Helper()
 	g.joinPod(slotOf(slot, generation), generation, life)
 }
 
-// joinPod lets a pod join that is to be let in.
+// joinPod joins as a pod. The join must succeed.
 func (g *rig) joinPod(s rounds.Slot, generation, life int64) {
 	g.Helper()
 	if answer := g.tryJoin(s, generation, life); answer != rounds.AnswerJoined && answer != rounds.AnswerReplaced {
@@ -136,7 +136,7 @@ func (g *rig) joinPod(s rounds.Slot, generation, life int64) {
 	}
 }
 
-// join lets both slots join with their n-th instance; the pods are those of the generation.
+// join joins both slots with their n-th instance. The pods are those of the generation.
 func (g *rig) join(generation, life int64) {
 	g.Helper()
 	for _, slot := range []string{"js-w-0-0", "js-w-0-1"} {
@@ -144,19 +144,19 @@ func (g *rig) join(generation, life int64) {
 	}
 }
 
-// fail lets an instance exit with code 1.
+// fail makes an instance exit with code 1.
 func (g *rig) fail(slot string, generation, life int64) {
 	g.Helper()
 	g.down(slotOf(slot, generation), generation, life, false, coordination.Failure{Cause: coordination.Cause{Kind: coordination.KindExit, ExitCode: 1}})
 }
 
-// leave lets the agent of a pod that ends report it and give up the slot.
+// leave makes the agent of a terminating pod report it and release the slot.
 func (g *rig) leave(slot string, generation, life int64) {
 	g.Helper()
 	g.down(slotOf(slot, generation), generation, life, true, coordination.Failure{Cause: coordination.Cause{Kind: coordination.KindExit, ExitCode: 143}})
 }
 
-// down reports the death of an instance in the round of the level; of one in another round an agent says nothing.
+// down reports the death of an instance in the restart of the level. An agent reports no death in another restart.
 func (g *rig) down(s rounds.Slot, generation, life int64, leaves bool, f coordination.Failure) {
 	g.Helper()
 	a, id := g.agent(s, generation), instanceID(s, life)
@@ -176,7 +176,7 @@ func (g *rig) down(s rounds.Slot, generation, life int64, leaves bool, f coordin
 	}
 }
 
-// finish lets the first instances of slots exit 0 by themselves.
+// finish makes the first instances of slots exit with code 0.
 func (g *rig) finish(slots ...string) {
 	g.Helper()
 	for _, slot := range slots {
@@ -188,7 +188,7 @@ func (g *rig) finish(slots ...string) {
 	}
 }
 
-// ask for the recreation of the group.
+// ask asks for the recreation of the group.
 func (g *rig) ask(slot, kind string) {
 	g.Helper()
 	s := slotOf(slot, 1)
@@ -196,14 +196,14 @@ func (g *rig) ask(slot, kind string) {
 	g.call(rounds.Ask(level.Incarnation, unit, s, kind))
 }
 
-// release takes a pod out of its slot as another leader would.
+// release releases a pod from its slot, as another leader would.
 func (g *rig) release(transitions int64, s rounds.Slot) {
 	g.Helper()
 	level, unit, _ := g.at(s, 1)
 	g.must(g.store.Release(g.ctx, uid, coordination.Token{LeaseCreated: 1, Transitions: transitions}, level, unit, s, s.Name))
 }
 
-// takeOver has another leader write the group.
+// takeOver writes the group as another leader.
 func (g *rig) takeOver(transitions int64) {
 	g.Helper()
 	g.release(transitions, rounds.Slot{Name: "js-w-0-0", Pod: "nobody"})

@@ -12,10 +12,11 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
 )
 
-// FieldManager owns what the orchestrator writes: its annotations and its conditions.
+// FieldManager is the field manager of what the orchestrator writes: its annotations and its conditions.
 const FieldManager = "holdfast-orchestrator"
 
-// annotated writes annotations of an owner in one compare-and-set, and returns it as it is then. An empty value takes its annotation away.
+// annotated updates annotations of an owner in one compare-and-set, and returns the updated owner. An empty value removes its
+// annotation.
 func annotated(ctx context.Context, c client.Client, owner client.Object, values map[string]string) (client.Object, error) {
 	next := owners.Copy(owner)
 	annotations := maps.Clone(next.GetAnnotations())
@@ -38,8 +39,8 @@ func annotated(ctx context.Context, c client.Client, owner client.Object, values
 	return next, nil
 }
 
-// maxNote is what the API server takes, less what it may count differently. Names in the store may be longer than any that we
-// have written.
+// maxNote is the API server's limit for a note, with a margin for how it counts. Names in the store may be longer than any name
+// that we have written.
 const maxNote = 1000
 
 func short(text string) string {

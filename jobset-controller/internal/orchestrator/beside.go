@@ -22,9 +22,10 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 )
 
-// Beside are JobSets that the published controller serves. It knows nothing of groups: the webhook prepares the Jobs that it creates, and the
-// leader opens the epochs and ends the JobSet when the budget is spent. An installation leads a JobSet once it has prepared a Job of it, and
-// claims it then; JobSets of our own controller, and of other installations, are left alone.
+// Beside is the kind of JobSets that the published controller serves. That controller knows nothing about groups: the webhook
+// prepares the Jobs that it creates, and the leader opens generations and fails the JobSet when the budget is used up. An
+// installation leads a JobSet once it has prepared one of its Jobs, and claims it then. It ignores JobSets of our own controller
+// and of other installations.
 func Beside(installation string) Kind {
 	return led(installation, Kind{
 		Controller: JobSets.Controller, GVK: owners.JobSet, DropsCopies: true, Changed: servedChanged(),
@@ -32,8 +33,8 @@ func Beside(installation string) Kind {
 	})
 }
 
-// Alone are Indexed Jobs without a JobSet. They are led as Beside leads JobSets: one is read as a JobSet with one Job. The mark of the webhook is
-// the claim.
+// Alone is the kind of Indexed Jobs without a JobSet. They are led like the JobSets of Beside: each is read as a JobSet with one
+// Job. The mark of the webhook is the claim.
 func Alone(installation string) Kind {
 	return led(installation, Kind{
 		Controller: "jobs", GVK: owners.Job, Pods: inplace.JobKind, Alone: true, DropsCopies: true, Changed: aloneChanged(),
@@ -41,7 +42,7 @@ func Alone(installation string) Kind {
 	})
 }
 
-// led completes a kind whose groups an installation leads beside the controllers that make their pods.
+// led completes a kind of groups that an installation leads beside the controllers that create their pods.
 func led(installation string, kind Kind) Kind {
 	kind.Jobs = true
 	kind.Asks = func(owner client.Object) bool {
@@ -55,7 +56,7 @@ func led(installation string, kind Kind) Kind {
 	return kind
 }
 
-// aloneChanged lets through Jobs without a JobSet that ask, or are led, when their group depends on the change.
+// aloneChanged selects changes that a group depends on, of Jobs without a JobSet that ask for in-place restarts or have a leader.
 func aloneChanged() predicate.Predicate {
 	concerns := predicate.NewPredicateFuncs(func(obj client.Object) bool {
 		job, is := obj.(*batchv1.Job)
@@ -64,7 +65,7 @@ func aloneChanged() predicate.Predicate {
 	return predicate.And(concerns, ownerChanged(func(before, after *batchv1.Job) bool { return isJobOver(before) != isJobOver(after) }))
 }
 
-// isAlone reports whether a Job belongs to no JobSet and asks for in-place restarts, or once did.
+// isAlone reports whether a Job has no JobSet and asks for in-place restarts, or once did.
 func isAlone(job *batchv1.Job) bool {
 	if owners.IsJobSet(metav1.GetControllerOfNoCopy(job)) {
 		return false
@@ -73,7 +74,7 @@ func isAlone(job *batchv1.Job) bool {
 	return asks(js) || js.Annotations[v1alpha2.LedByKey] != "" || conditionOf(js, ConditionInSync) != nil
 }
 
-// TrimJob keeps little of Jobs that have no group, so that the cache stays small.
+// TrimJob removes most of a Job that has no group, to keep the cache small.
 func TrimJob(obj any) (any, error) {
 	job, is := obj.(*batchv1.Job)
 	if !is {
@@ -88,13 +89,14 @@ func TrimJob(obj any) (any, error) {
 	}}, nil
 }
 
-// asks reports whether a JobSet that runs asks for in-place restarts, be it in a way that cannot be read.
+// asks reports whether a running JobSet asks for in-place restarts, even with a value that cannot be parsed.
 func asks(js *v1alpha2.JobSet) bool {
 	_, said := js.Annotations[v1alpha2.InPlaceTimeoutKey]
 	return (said || beside.Misplaced(js) != "") && !isOver(js) && isOurs(js)
 }
 
-// viewServed is what a JobSet wants of this installation. One that nobody has claimed is known once it has Jobs, or says that it was refused.
+// viewServed returns what a JobSet wants from this installation. An unclaimed JobSet is known once it has Jobs, or once its
+// condition says that it was refused.
 func viewServed(js *v1alpha2.JobSet, jobs []*batchv1.Job, installation string) (view leader.Owner, known bool) {
 	inPlace := policy.ReadInPlace(js.Annotations)
 	current, err := epoch.Of(js.Annotations)
@@ -146,19 +148,20 @@ func isOthers(js *v1alpha2.JobSet, jobs []*batchv1.Job, installation string) boo
 	return slices.ContainsFunc(jobs, func(job *batchv1.Job) bool { return beside.Other(job, installation) })
 }
 
-// isRefused reports whether the condition says that a JobSet cannot have what it asks for.
+// isRefused reports whether the condition says that in-place restarts of the JobSet were refused.
 func isRefused(view leader.Owner) bool {
 	return view.InSync != nil && view.InSync.Reason == leader.ReasonRefused
 }
 
-// servedChanged also lets through recreations by the owner's controller.
+// servedChanged selects the same changes as for our own JobSets, and recreations by the owner's controller.
 func servedChanged() predicate.Predicate {
 	return ownerChanged(func(before, after *v1alpha2.JobSet) bool {
 		return jobSetEnded(before, after) || before.Status.Restarts != after.Status.Restarts
 	})
 }
 
-// moveJob takes a suspended Job, and the pods that it makes, along into an epoch. One that was resumed meanwhile stays.
+// moveJob moves a suspended Job, and the pods that it will create, to a generation. It does not change a Job that was resumed
+// meanwhile.
 func (x *run) moveJob(ctx context.Context, a leader.MoveJob) leader.Result {
 	job := x.cached(a.Job.Name)
 	moved := job.DeepCopy()
@@ -173,7 +176,8 @@ func (x *run) moveJob(ctx context.Context, a leader.MoveJob) leader.Result {
 	return leader.Result{}
 }
 
-// failOwner ends a Job as the Job controller does: that deletes the pods of one with the condition FailureTarget, and then fails it.
+// failOwner fails the owner. The Job controller handles a Job with the condition FailureTarget: it deletes the pods, and then fails
+// the Job.
 func (x *run) failOwner(ctx context.Context, a leader.FailOwner) leader.Result {
 	switch owner := x.owner.(type) {
 	case *batchv1.Job:
@@ -205,8 +209,8 @@ func (x *run) failJob(ctx context.Context, job *batchv1.Job, message string) lea
 	return leader.Result{}
 }
 
-// failJobSet ends a JobSet as its controller does: it deletes the Jobs of one that says so. Made to fail, a Job would lead to a recreation as long as
-// that controller's own count allows one.
+// failJobSet fails a JobSet by its condition, as its controller does. The controller then deletes the Jobs. A failed Job would
+// instead lead to a recreation for as long as the controller's own budget lasts.
 func (x *run) failJobSet(ctx context.Context, a leader.FailOwner) leader.Result {
 	live := &v1alpha2.JobSet{}
 	if err := x.Live.Get(ctx, client.ObjectKeyFromObject(x.owner), live); err != nil {

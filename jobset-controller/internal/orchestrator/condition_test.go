@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// The API server refuses null where the definition has a list, though the fake one takes it.
-func TestConditionsThatAreTakenAwayAreAnEmptyList(t *testing.T) {
+// The API server rejects null where the definition has a list. The fake API server accepts it.
+func TestRemovedConditionsAreAnEmptyList(t *testing.T) {
 	g := formed(t)
 	var applied []byte
 	g.r.Client = g.through(interceptor.Funcs{

@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 )
 
-// writeConditions writes the conditions of an owner. One that is left out is removed.
+// writeConditions writes the conditions of an owner. It removes those that are not set.
 func writeConditions(ctx context.Context, c client.Client, owner client.Object, set leader.SetConditions, now time.Time) error {
 	switch o := owner.(type) {
 	case *batchv1.Job:
@@ -30,8 +30,8 @@ func writeConditions(ctx context.Context, c client.Client, owner client.Object, 
 	return applyConditions(ctx, c, owner.(*v1alpha2.JobSet), set, now)
 }
 
-// patchConditions writes those of a Job, whose list of conditions cannot be applied in parts: it is one value for server-side apply. The write has the resource
-// version as a precondition.
+// patchConditions writes the conditions of a Job. Its list of conditions is a single value for server-side apply, so it cannot be
+// applied in parts. The resource version is a precondition of the write.
 func patchConditions(ctx context.Context, c client.Client, job *batchv1.Job, set leader.SetConditions, now time.Time) error {
 	js, next := inplace.OfJob(job), job.DeepCopy()
 	next.Status.Conditions = slices.DeleteFunc(next.Status.Conditions, func(c batchv1.JobCondition) bool {
@@ -50,10 +50,10 @@ func patchConditions(ctx context.Context, c client.Client, job *batchv1.Job, set
 	return nil
 }
 
-// applyConditions applies conditions under the orchestrator's own field manager, so that the controller's conditions and
-// ours never overwrite each other.
+// applyConditions applies the conditions with the orchestrator's own field manager, so that they and the controller's conditions
+// never overwrite each other.
 func applyConditions(ctx context.Context, c client.Client, js *v1alpha2.JobSet, set leader.SetConditions, now time.Time) error {
-	list := []any{} // without any it is empty, not null, which the API server refuses
+	list := []any{} // an empty list must not be null, which the API server rejects
 	for _, one := range conditionsFor(js, set, now) {
 		plain, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&one)
 		if err != nil {
@@ -74,7 +74,7 @@ func applyConditions(ctx context.Context, c client.Client, js *v1alpha2.JobSet, 
 	return nil
 }
 
-// conditionsFor are those that are not left out.
+// conditionsFor returns the conditions that are set.
 func conditionsFor(js *v1alpha2.JobSet, set leader.SetConditions, now time.Time) []metav1.Condition {
 	var list []metav1.Condition
 	if set.InSync != nil {
@@ -86,7 +86,7 @@ func conditionsFor(js *v1alpha2.JobSet, set leader.SetConditions, now time.Time)
 	return list
 }
 
-// conditionFor keeps the time of the last transition as long as the status stays.
+// conditionFor returns a condition. It keeps the time of the last transition if the status is unchanged.
 func conditionFor(js *v1alpha2.JobSet, kind string, c *leader.Condition, now time.Time) metav1.Condition {
 	status := metav1.ConditionFalse
 	if c.True {

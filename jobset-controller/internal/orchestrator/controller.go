@@ -39,7 +39,8 @@ import (
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=system,verbs=get;create;update
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Register adds the reconciler to the manager, which may run already. `wakeups` names the owners whose group has changed in the store.
+// Register adds the reconciler to the manager, which may be running already. wakeups delivers the owners whose group has changed in
+// the store.
 func (r *Reconciler) Register(mgr ctrl.Manager, wakeups source.Source, workers int) error {
 	b := ctrl.NewControllerManagedBy(mgr).Named(r.Kind.Controller).WatchesRawSource(wakeups).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
@@ -56,7 +57,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager, wakeups source.Source, workers i
 		Complete(r)
 }
 
-// Reconcile brings the group and its owner together.
+// Reconcile leads the group of an owner.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	owner, key := r.Kind.New(), ownerKey{r.Kind.Controller, req.NamespacedName}
 	if err := r.get(ctx, req.NamespacedName, owner); err != nil {
@@ -66,7 +67,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	owner.GetObjectKind().SetGroupVersionKind(r.Kind.GVK)
-	if r.Kind.Jobs && provenance.Copied(owner.GetAnnotations(), owner.GetUID()) { // else the manager takes them away
+	if r.Kind.Jobs && provenance.Copied(owner.GetAnnotations(), owner.GetUID()) { // without DropsCopies the manager removes them
 		if r.Kind.DropsCopies {
 			return ctrl.Result{}, r.dropCopies(ctx, owner)
 		}
@@ -77,9 +78,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case errors.Is(err, coordination.ErrStaleLeader):
 		r.Metrics.fencingRejections.Inc()
 	case apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: 20 * time.Millisecond}, nil // the cache is behind; the next reconcile is of the newer object
+		return ctrl.Result{RequeueAfter: 20 * time.Millisecond}, nil // the cache is stale; the next reconcile gets the newer object
 	case apierrors.IsNotFound(err):
-		return ctrl.Result{}, nil // the owner went meanwhile; the sweep drops its group
+		return ctrl.Result{}, nil // the owner was deleted meanwhile; the sweep drops its group
 	case errors.As(err, new(*storeError)):
 		if r.outage.CompareAndSwap(false, true) {
 			log.FromContext(ctx).Error(err, "store unreachable, retrying; workers run on, time-outs and recreations wait")
@@ -89,7 +90,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: again}, err
 }
 
-// get reads an owner, and deletes what is left of a group that has lost it.
+// get reads an owner. If a group has lost the pod of index 0, get deletes the rest of the group.
 func (r *Reconciler) get(ctx context.Context, key types.NamespacedName, owner client.Object) error {
 	err := r.Client.Get(ctx, key, owner)
 	if pod, is := owner.(*corev1.Pod); is {
@@ -98,7 +99,7 @@ func (r *Reconciler) get(ctx context.Context, key types.NamespacedName, owner cl
 	return err
 }
 
-// dropCopies takes annotations away that were written for another owner. The update triggers the next reconcile.
+// dropCopies removes annotations that were written for another owner. The update triggers the next reconcile.
 func (r *Reconciler) dropCopies(ctx context.Context, owner client.Object) error {
 	changed := owners.Copy(owner)
 	annotations := changed.GetAnnotations()
@@ -108,7 +109,7 @@ func (r *Reconciler) dropCopies(ctx context.Context, owner client.Object) error 
 	return client.IgnoreNotFound(err)
 }
 
-// lead sees to the credentials before anything else, for pods wait for their Secret; then to the group.
+// lead creates the credentials first, because pods wait for their Secret, and then reconciles the group.
 func (r *Reconciler) lead(ctx context.Context, owner client.Object, key ownerKey) (time.Duration, error) {
 	owner, err := r.keepUser(ctx, owner)
 	retry, err := leadOn(ctx, err)
@@ -119,7 +120,7 @@ func (r *Reconciler) lead(ctx context.Context, owner client.Object, key ownerKey
 	return sooner(again, retry), err
 }
 
-// jobSetOf is an owner whose pods are made by Jobs, read as a JobSet; nil for others.
+// jobSetOf returns an owner whose pods Jobs create, read as a JobSet; nil for other owners.
 func jobSetOf(owner client.Object) *v1alpha2.JobSet {
 	switch o := owner.(type) {
 	case *v1alpha2.JobSet:
@@ -132,7 +133,8 @@ func jobSetOf(owner client.Object) *v1alpha2.JobSet {
 	return nil
 }
 
-// nameUnreachable says of an owner whose group has never formed that the store is unreachable. It says nothing of workers that run on.
+// nameUnreachable writes into the condition of an owner whose group has never formed that the store is unreachable. It writes
+// nothing about running workers.
 func (r *Reconciler) nameUnreachable(ctx context.Context, owner client.Object, cause error) error {
 	js := jobSetOf(owner)
 	if js == nil || !r.Kind.Asks(owner) || ptr.Deref(js.Spec.Suspend, false) {

@@ -48,7 +48,7 @@ type rig struct {
 	agents  map[rounds.Slot]*worker.Memory
 }
 
-// patchCounter counts what is written to JobSets, the status apart.
+// patchCounter counts the writes to JobSets, excluding their status.
 type patchCounter struct{ n atomic.Int32 }
 
 func (p *patchCounter) count(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, opts ...client.PatchOption) error {
@@ -56,7 +56,7 @@ func (p *patchCounter) count(ctx context.Context, c client.WithWatch, o client.O
 	return c.Patch(ctx, o, patch, opts...)
 }
 
-// registry has the metrics of all reconcilers of the tests.
+// registry has the metrics of the reconcilers of all tests.
 var (
 	registry    = prometheus.NewRegistry()
 	testMetrics = NewMetrics(registry, NewGroups(clock.RealClock{}))
@@ -92,7 +92,7 @@ func newRig(t *testing.T, change func(*v1alpha2.JobSet)) *rig {
 	return g
 }
 
-// leader is a fresh orchestrator process.
+// leader returns a new orchestrator process.
 func (g *rig) leader(transitions int64) *Reconciler {
 	return &Reconciler{
 		Kind: JobSets, Client: g.c, Live: g.c, Store: g.store, Tokens: fixedToken{1, transitions}, Recorder: g.events, Clock: g.clock,
@@ -182,7 +182,7 @@ func (g *rig) wantReason(want string) {
 	}
 }
 
-// wantEvents drains the events and looks for each part in turn.
+// wantEvents drains the events and expects each part in turn.
 func (g *rig) wantEvents(parts ...string) {
 	g.Helper()
 	var seen []string
@@ -199,7 +199,7 @@ func (g *rig) wantEvents(parts ...string) {
 	}
 }
 
-// formed is a rig whose group is in sync.
+// formed returns a rig whose group is in sync.
 func formed(t *testing.T) *rig {
 	g := newRig(t, nil)
 	g.reconcile()
@@ -231,7 +231,7 @@ func TestARestartIsChargedOnceAndReported(t *testing.T) {
 	g.wantEvents()
 }
 
-func TestTheBudgetUsedUpIsWrittenAndNobodyIsStopped(t *testing.T) {
+func TestUsedUpBudgetIsReportedAndNoWorkerIsStopped(t *testing.T) {
 	g := formed(t)
 	for life := range int64(2) {
 		g.fail("js-w-0-0", 1, life+1)
@@ -245,7 +245,7 @@ func TestTheBudgetUsedUpIsWrittenAndNobodyIsStopped(t *testing.T) {
 	g.wantReason("RestartsUsedUp")
 }
 
-func TestACompletedGroupIsLeftAloneUntilItsJobSetEnds(t *testing.T) {
+func TestCompletedGroupStaysUntilItsJobSetEnds(t *testing.T) {
 	g := formed(t)
 	g.finish("js-w-0-0", "js-w-0-1")
 	g.reconcile()
@@ -254,7 +254,7 @@ func TestACompletedGroupIsLeftAloneUntilItsJobSetEnds(t *testing.T) {
 	g.wantCharged("0")
 }
 
-func TestARoundOutOfTimeIsRecreated(t *testing.T) {
+func TestRestartThatTimesOutRecreatesTheJobs(t *testing.T) {
 	g := formed(t)
 	g.fail("js-w-0-0", 1, 1)
 	if next := g.reconcile(); next <= 0 || next > resyncEvery*2 {
@@ -280,7 +280,7 @@ func TestARoundOutOfTimeIsRecreated(t *testing.T) {
 	g.wantReason("InSync")
 }
 
-func TestALeaderThatDiedBetweenEpochAndDeletionIsReplaced(t *testing.T) {
+func TestNextLeaderDeletesJobsOfThePreviousGeneration(t *testing.T) {
 	g := formed(t)
 	g.change(func(js *v1alpha2.JobSet) {
 		js.Annotations[epoch.Annotation] = `{"epoch":2,"base":1,"recreate":2,"cause":"timeout/1/1"}`
@@ -311,7 +311,7 @@ func TestSuspendAndResume(t *testing.T) {
 	g.wantCharged("0")
 }
 
-func TestAnEmptyStoreIsFilledFromTheAgents(t *testing.T) {
+func TestEmptyStoreIsRestoredFromTheAgents(t *testing.T) {
 	g := formed(t)
 	g.store.Wipe()
 	g.reconcile()
@@ -322,7 +322,7 @@ func TestAnEmptyStoreIsFilledFromTheAgents(t *testing.T) {
 	g.wantCharged("0")
 }
 
-func TestTheGroupGoesWithTheAnnotationAndWithTheEnd(t *testing.T) {
+func TestGroupIsDroppedWithTheAnnotationAndAtTheEnd(t *testing.T) {
 	cases := map[string]func(*v1alpha2.JobSet){
 		"the annotation is removed":    func(js *v1alpha2.JobSet) { delete(js.Annotations, v1alpha2.InPlaceTimeoutKey) },
 		"the annotation is unreadable": func(js *v1alpha2.JobSet) { js.Annotations[v1alpha2.InPlaceTimeoutKey] = "60" },
@@ -342,7 +342,7 @@ func TestTheGroupGoesWithTheAnnotationAndWithTheEnd(t *testing.T) {
 	}
 }
 
-func TestAnOutageOfTheStoreIsWaitedFor(t *testing.T) {
+func TestStoreOutageIsRetried(t *testing.T) {
 	g := formed(t)
 	g.store.SetReachable(false)
 	if next := g.reconcile(); next <= 0 || next > 2*retryStore {
@@ -353,7 +353,7 @@ func TestAnOutageOfTheStoreIsWaitedFor(t *testing.T) {
 	g.wantPhase(coordination.Running, 1, 0)
 }
 
-func TestASupersededLeaderIsRefused(t *testing.T) {
+func TestReplacedLeaderIsRejected(t *testing.T) {
 	g := formed(t)
 	g.r = g.leader(5)
 	g.change(func(js *v1alpha2.JobSet) { js.Annotations[epoch.Annotation] = `{"epoch":2,"base":0}` })
@@ -367,7 +367,7 @@ func TestASupersededLeaderIsRefused(t *testing.T) {
 	g.wantPhase(coordination.Forming, 2, 0)
 }
 
-func TestTheSweepDropsGroupsOfJobSetsThatAreGone(t *testing.T) {
+func TestSweepDropsGroupsOfDeletedJobSets(t *testing.T) {
 	g := formed(t)
 	_, err := group.Open(g.ctx, g.store, "gone", group.Wanted{
 		Generation: 1, Limit: 1, Stages: []coordination.Stage{{Prefix: "a-b", Jobs: 1, Pods: 1}},

@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
-// jobOf is a Job in plain types.
+// jobOf converts a Job to plain types.
 func jobOf(owner string, job *batchv1.Job, current bool) workload.Job {
 	spec, pod := &job.Spec, &job.Spec.Template.Spec
 	j := workload.Job{
@@ -36,7 +36,7 @@ func jobOf(owner string, job *batchv1.Job, current bool) workload.Job {
 	return j
 }
 
-// podsKey is the label by which the pods of a Job are found: of a Job without a JobSet that of the Job controller.
+// podsKey returns the label that finds the pods of a Job. If the Job has no JobSet, that is the label of the Job controller.
 func podsKey(job *batchv1.Job) string {
 	for _, key := range []string{v1alpha2.JobKey, v1alpha2.PodGroupKey} {
 		if job.Spec.Template.Labels[key] != "" {
@@ -46,7 +46,7 @@ func podsKey(job *batchv1.Job) string {
 	return batchv1.ControllerUidLabel
 }
 
-// podLabels are those of the pods of a Job with an index.
+// podLabels returns the labels of the pods of a Job that have the given index.
 func podLabels(job *batchv1.Job, index int) client.MatchingLabels {
 	key, indexKey := podsKey(job), batchv1.JobCompletionIndexAnnotation
 	if key == v1alpha2.PodGroupKey {
@@ -55,7 +55,7 @@ func podLabels(job *batchv1.Job, index int) client.MatchingLabels {
 	return client.MatchingLabels{key: job.Spec.Template.Labels[key], indexKey: strconv.Itoa(index)}
 }
 
-// over are the conditions of a Job that makes no more pods.
+// over are the conditions of a Job that creates no more pods.
 var over = []batchv1.JobConditionType{
 	batchv1.JobComplete, batchv1.JobFailed, batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget,
 }
@@ -66,7 +66,7 @@ func isJobOver(job *batchv1.Job) bool {
 	})
 }
 
-// noPods says why nobody else may make pods for a Job; "" if somebody may.
+// noPods returns why only the Job controller may create pods for a Job, or "" if another program may.
 func noPods(job *batchv1.Job) string {
 	spec := &job.Spec
 	switch {
@@ -81,13 +81,14 @@ func noPods(job *batchv1.Job) string {
 	case ptr.Deref(spec.CompletionMode, batchv1.NonIndexedCompletion) != batchv1.IndexedCompletion:
 		return "its Job has no completion indexes"
 	case spec.BackoffLimitPerIndex != nil:
-		return "its Job counts failures for each index" // on the pods, from one to the next
+		return "its Job counts failures for each index" // on the pods, from one pod to its replacement
 	}
 	return ""
 }
 
-// madePods reports whether a Job has had all of its pods. One that is new makes them at once, and a second one that another program makes
-// is one too many. Later, what is missing of its active pods is known to it as failed, as ending, or as a failure that it counts just now.
+// madePods reports whether a Job has created all of its pods once. A new Job creates them at once, and an additional pod by another
+// program would be one too many. Later, the Job controller counts a missing active pod as failed, as terminating, or as a failure
+// that it is about to count.
 func madePods(job *batchv1.Job) bool {
 	s := &job.Status
 	counting := s.UncountedTerminatedPods != nil && len(s.UncountedTerminatedPods.Failed) > 0
@@ -103,7 +104,7 @@ func indexes(text string) workload.Indexes {
 	return set
 }
 
-// podOf is a pod in plain types.
+// podOf converts a pod to plain types.
 func podOf(pod *corev1.Pod) *workload.Pod {
 	p := &workload.Pod{
 		Name: pod.Name, UID: string(pod.UID), Slot: inplace.SlotOf(pod), Job: string(jobOfPod(pod)), Generation: epoch.OfJob(pod.Annotations),
@@ -156,7 +157,7 @@ func exitOf(t *corev1.ContainerStateTerminated) *workload.Exit {
 	return &workload.Exit{Code: t.ExitCode, Message: t.Message, At: t.FinishedAt.Time}
 }
 
-// jobOfPod is the UID of the Job that a pod is of; of a group that pods declare, the pod of index 0 stands for it.
+// jobOfPod returns the UID of the pod's Job. In a group that pods declare, the pod of index 0 takes the place of the Job.
 func jobOfPod(pod *corev1.Pod) types.UID {
 	if pod.Labels[v1alpha2.GroupKindKey] == inplace.PodKind {
 		return types.UID(inplace.LeaderOf(pod))
@@ -164,7 +165,7 @@ func jobOfPod(pod *corev1.Pod) types.UID {
 	return controllerOf(pod)
 }
 
-// controllerOf is whose an object is. Annotations can say so of any pod.
+// controllerOf returns the UID of an object's controller. Annotations cannot be trusted for this, because any pod can have them.
 func controllerOf(obj metav1.Object) types.UID {
 	if owner := metav1.GetControllerOf(obj); owner != nil {
 		return owner.UID

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/credentials"
 )
 
-// keepUser sees to the credentials of an owner that asks for in-place restarts, and returns it as it is then.
+// keepUser creates or renews the credentials of an owner that asks for in-place restarts, and returns the updated owner.
 func (r *Reconciler) keepUser(ctx context.Context, owner client.Object) (client.Object, error) {
 	if r.Users == nil || !r.Kind.Asks(owner) {
 		return owner, nil
@@ -27,13 +27,13 @@ func (r *Reconciler) keepUser(ctx context.Context, owner client.Object) (client.
 	return owner, err
 }
 
-// retryUser is how soon it is tried again to give a group its user.
+// retryUser is how soon creating the user of a group is retried.
 const retryUser = 5 * time.Second
 
-// leadOn takes note of an error of keepUser that does not keep the group from being led, as when a quota or a webhook refuses the Secret: new
-// pods wait for it, and those that run are restarted and replaced all the same. It returns when to reconcile again, 0 without an error. It returns
-// the errors that end the reconcile: the store is unreachable, or the owner is not what it was. The first are not returned with the others,
-// because the queue takes an error as a reason to wait ever longer, and the clock of a round does not.
+// leadOn handles an error of keepUser. If a quota or a webhook refuses the Secret, the group is still led: new pods wait for the
+// Secret, and running workers are restarted and replaced. leadOn then logs the error and returns when to reconcile again, or 0
+// without an error. It does not return such an error, because the queue would back off longer and longer, and a restart has a
+// deadline. It returns the errors that end the reconcile: the store is unreachable, or the owner has changed.
 func leadOn(ctx context.Context, err error) (time.Duration, error) {
 	switch {
 	case err == nil:

@@ -11,17 +11,17 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 )
 
-// Discover waits until the cluster knows ElasticJobs, and this program may read them. JobSets are led meanwhile: nothing ends for want of
-// a definition or of a right. It is a runnable of the leader.
+// Discover waits until the cluster has the definition of ElasticJobs and this program may read them. JobSets are led meanwhile: a
+// missing definition or permission does not end the program. Discover is a runnable of the leader.
 type Discover struct {
 	Live   client.Reader
 	Owners *owners.Lister
-	// Begin to lead them; it is called once.
+	// Begin starts leading them. It is called once.
 	Begin func() error
 	Every time.Duration
 }
 
-// Start looks until it has found them, or ctx ends.
+// Start polls until it has found them, or until ctx ends.
 func (d *Discover) Start(ctx context.Context) error {
 	var said string
 	for {
@@ -42,7 +42,7 @@ func (d *Discover) Start(ctx context.Context) error {
 	}
 }
 
-// look by a live list, which needs the right that the watch needs.
+// look tries a live list, which needs the same permission as the watch.
 func (d *Discover) look(ctx context.Context) (there bool, err error) {
 	_, err = owners.List(ctx, d.Live, client.Limit(1))
 	switch {

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// Its cache may show a JobSet that wants no group any more, or not yet.
-func TestALeaderThatWasReplacedDropsNoGroup(t *testing.T) {
+// Its cache may show a JobSet that no longer wants a group, or does not want one yet.
+func TestReplacedLeaderDropsNoGroup(t *testing.T) {
 	g := formed(t)
 	g.takeOver(9)
 	g.change(func(js *v1alpha2.JobSet) { delete(js.Annotations, v1alpha2.InPlaceTimeoutKey) })
@@ -29,8 +29,8 @@ func TestALeaderThatWasReplacedDropsNoGroup(t *testing.T) {
 	}
 }
 
-// The other one has released the pod: the store is not asked again.
-func TestALeaderThatWasReplacedDeletesNoPodThatWasReleasedBefore(t *testing.T) {
+// The other leader has released the pod, so the store is not asked again.
+func TestReplacedLeaderDeletesNoReleasedPod(t *testing.T) {
 	g := startForming(t, nil)
 	g.joinSlot("js-w-0-0", 1, 1)
 	g.pass(29 * time.Minute)

@@ -19,8 +19,8 @@ func (c *countedReads) Read(ctx context.Context, group string) (*rounds.Stored, 
 	return c.Leader.Read(ctx, group)
 }
 
-// Each read takes three round trips, and has a field for every pod that was released in the generation.
-func TestPodsThatAreLostTogetherCostNoMoreReadsThanOne(t *testing.T) {
+// Each read takes three round trips, and its answer has a field for every pod that was released in the generation.
+func TestPodsLostTogetherNeedOneRead(t *testing.T) {
 	readsFor := func(lost int) int {
 		g := fourPods(t)
 		for index := range lost {

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 )
 
-// Its node was taken for lost, or a leader that could not reach it released it.
-func TestAPodThatHasLostItsSlotForGoodIsReplaced(t *testing.T) {
+// Its node was considered lost, or a leader that could not reach it released it.
+func TestFencedPodIsReplaced(t *testing.T) {
 	g := fourPods(t)
 	g.release(1, slotOf("js-w-0-1", 1))
 	g.reconcile()
@@ -32,8 +32,8 @@ func TestAPodThatHasLostItsSlotForGoodIsReplaced(t *testing.T) {
 	g.wantCharged("1")
 }
 
-// As long as a younger one is there, the slot has somebody.
-func TestAFencedPodBesideALivingOneIsLeftToTheJobController(t *testing.T) {
+// While a younger pod exists, the slot has a pod.
+func TestFencedPodBesideALivingPodIsLeftToTheJobController(t *testing.T) {
 	g := fourPods(t)
 	g.makePod(0, 1, func(p *corev1.Pod) {
 		ofJob(p)
@@ -46,7 +46,7 @@ func TestAFencedPodBesideALivingOneIsLeftToTheJobController(t *testing.T) {
 	g.wantDeleted()
 }
 
-func TestALeaderThatWasReplacedDeletesNoFencedPod(t *testing.T) {
+func TestReplacedLeaderDeletesNoFencedPod(t *testing.T) {
 	g := fourPods(t)
 	g.release(1, slotOf("js-w-0-1", 1))
 	g.reconcile()

@@ -30,7 +30,7 @@ type deletion struct {
 	js *v1alpha2.JobSet
 }
 
-// watchDeletions lets the leader work with a client that notes them. It deletes several objects at a time.
+// watchDeletions records the deletions of the leader, which deletes several objects at a time.
 func (g *rig) watchDeletions() *[]deletion {
 	var mu sync.Mutex
 	var seen []deletion
@@ -46,8 +46,8 @@ func (g *rig) watchDeletions() *[]deletion {
 	return &seen
 }
 
-// neighbour makes another JobSet's Job and pods, which carry all that is told of js in labels and annotations, as only
-// somebody could write them who may create pods in the namespace. The pods are younger than those of js, and cannot start.
+// neighbour creates the Job and pods of another JobSet. They copy all labels and annotations of js, as a user with permission to
+// create pods in the namespace could do. The pods are younger than those of js, and cannot start.
 func (g *rig) neighbour() {
 	g.Helper()
 	job := childJob(g.jobSet())
@@ -72,9 +72,9 @@ func (g *rig) neighbour() {
 	}
 }
 
-// TestNothingOfAnotherJobSetIsDeleted: whatever a member writes into the store, and whatever pods say of themselves, the
-// leader deletes what the JobSet owns by UID, and nothing else.
-func TestNothingOfAnotherJobSetIsDeleted(t *testing.T) {
+// Whatever a member writes into the store, and whatever pods claim about themselves, the leader deletes only what the JobSet owns
+// by UID.
+func TestOnlyObjectsOfTheJobSetAreDeleted(t *testing.T) {
 	joinAllBut11 := func(g *rig, life int64) {
 		for _, slot := range []string{"js-w-0-0", "js-w-0-1", "js-w-1-0"} {
 			g.joinSlot(slot, 1, life)
@@ -124,8 +124,8 @@ func TestNothingOfAnotherJobSetIsDeleted(t *testing.T) {
 	}
 }
 
-// TestADeletionFollowsItsRecord: of a repair the charge of its round, of a recreation the epoch it opens.
-func TestADeletionFollowsItsRecord(t *testing.T) {
+// A repair deletes after its restart is charged, and a recreation after the epoch is recorded.
+func TestDeletionFollowsItsRecord(t *testing.T) {
 	g := oneHangs(t)
 	seen := g.watchDeletions()
 	for range 30 {
@@ -147,8 +147,8 @@ func TestADeletionFollowsItsRecord(t *testing.T) {
 	}
 }
 
-// TestAReplacedLeaderDeletesNothing: its token is checked by the store before each deletion for a slot's sake.
-func TestAReplacedLeaderDeletesNothing(t *testing.T) {
+// The store checks the leader's token before each deletion that is for a slot.
+func TestReplacedLeaderWithAHangingWorkerDeletesNothing(t *testing.T) {
 	g := oneHangs(t)
 	old := g.r
 	g.pass(0)
@@ -158,14 +158,14 @@ func TestAReplacedLeaderDeletesNothing(t *testing.T) {
 	seen := g.watchDeletions()
 	old.Client, g.r = g.c, old
 	g.clock.SetTime(g.clock.Now().Add(25 * time.Second))
-	_, _ = g.r.Reconcile(g.ctx, requestOf("js")) // what it returns is its own affair
+	_, _ = g.r.Reconcile(g.ctx, requestOf("js")) // its result does not matter here
 	if len(*seen) != 0 {
 		t.Errorf("it deletes %v", (*seen)[0].of)
 	}
 }
 
-// TestForgedTextsStayShort: what a member has written into its group's record fits an event.
-func TestForgedTextsStayShort(t *testing.T) {
+// A text that a member has written into its group's record fits into an event.
+func TestForgedTextsAreTruncated(t *testing.T) {
 	if got := short(strings.Repeat("é", 2000)); len(got) > 1024 || !strings.HasSuffix(got, "...") {
 		t.Errorf("%d bytes, %q", len(got), got[len(got)-10:])
 	}

@@ -22,7 +22,7 @@ import (
 
 const formingTimeout = "holdfast.dev/forming-timeout"
 
-// startForming is a rig whose group waits for its two workers, both of which have a pod that was scheduled just now.
+// startForming returns a rig whose group waits for its two workers. Both have a pod that was scheduled just now.
 func startForming(t *testing.T, change func(*v1alpha2.JobSet)) *rig {
 	g := newRig(t, change)
 	job := &batchv1.Job{}
@@ -45,7 +45,7 @@ func scheduled(status corev1.ConditionStatus, reason string, at time.Time) corev
 	return corev1.PodCondition{Type: corev1.PodScheduled, Status: status, Reason: reason, LastTransitionTime: metav1.NewTime(at)}
 }
 
-// exit makes a worker's container end for the n-th time.
+// exit ends a worker's container for the n-th time.
 func (g *rig) exit(index int, n, code int32, message string) {
 	g.Helper()
 	ended := &corev1.ContainerStateTerminated{ExitCode: code, Message: message, FinishedAt: metav1.NewTime(g.clock.Now())}
@@ -67,7 +67,7 @@ func (g *rig) wantSays(parts ...string) {
 	}
 }
 
-func TestAWorkerThatExitsBeforeItsFirstJoinIsChargedUntilTheJobSetFails(t *testing.T) {
+func TestExitsBeforeTheFirstJoinAreChargedUntilTheJobSetFails(t *testing.T) {
 	g := startForming(t, nil)
 	g.joinSlot("js-w-0-0", 1, 1)
 	for n := range int32(3) {
@@ -82,7 +82,7 @@ func TestAWorkerThatExitsBeforeItsFirstJoinIsChargedUntilTheJobSetFails(t *testi
 	g.wantEvents("worker js-w-0-1 exited with code 127", "1 of 2 workers have not joined", "restart 2 of 2", "all 2 restarts are used up: the JobSet fails")
 }
 
-func TestWorkersThatExitTogetherAreOneFailure(t *testing.T) {
+func TestWorkersThatExitTogetherCountAsOneFailure(t *testing.T) {
 	g := startForming(t, nil)
 	g.exit(0, 1, 2, "")
 	g.exit(1, 1, 2, "")
@@ -93,7 +93,7 @@ func TestWorkersThatExitTogetherAreOneFailure(t *testing.T) {
 	g.wantCharged("1")
 }
 
-func TestWhatWasChargedWhileItFormedStaysCharged(t *testing.T) {
+func TestChargesWhileFormingArePermanent(t *testing.T) {
 	g := startForming(t, func(js *v1alpha2.JobSet) { js.Spec.FailurePolicy.MaxRestarts = 5 })
 	g.clock.SetTime(g.clock.Now().Add(time.Second))
 	g.exit(1, 2, 1, "")
@@ -110,7 +110,7 @@ func TestWhatWasChargedWhileItFormedStaysCharged(t *testing.T) {
 	}
 }
 
-func TestAWorkerThatNeverJoinsGetsANewPodThenAllAreRecreatedAndAtLastTheJobSetFails(t *testing.T) {
+func TestWorkerThatNeverJoinsEscalatesUntilTheJobSetFails(t *testing.T) {
 	g := startForming(t, func(js *v1alpha2.JobSet) {
 		js.Annotations[formingTimeout] = "10m"
 		js.Spec.FailurePolicy.MaxRestarts = 1
@@ -147,7 +147,7 @@ func TestAWorkerThatNeverJoinsGetsANewPodThenAllAreRecreatedAndAtLastTheJobSetFa
 	g.wantCharged("2")
 }
 
-// makeJobOf is what the JobSet controller does after a recreation.
+// makeJobOf creates the Job of a generation, as the JobSet controller does after a recreation.
 func (g *rig) makeJobOf(number int32) {
 	g.Helper()
 	job := &batchv1.Job{}
@@ -160,7 +160,7 @@ func (g *rig) makeJobOf(number int32) {
 	g.must(g.c.Create(g.ctx, job))
 }
 
-// replaceMissing is what the Job controller does about a pod that was deleted.
+// replaceMissing replaces a deleted pod, as the Job controller does.
 func (g *rig) replaceMissing(index int) {
 	g.Helper()
 	pod := g.pod(0, index)
@@ -182,7 +182,7 @@ func (g *rig) jobIsGoing() bool {
 	return !job.DeletionTimestamp.IsZero()
 }
 
-func TestTheClockOfAFormationStandsStillWhileAPodIsNotScheduled(t *testing.T) {
+func TestFormingTimeoutPausesWhileAPodIsUnscheduled(t *testing.T) {
 	for name, reason := range map[string]string{"unscheduled": corev1.PodReasonUnschedulable, "gated": corev1.PodReasonSchedulingGated} {
 		t.Run(name, func(t *testing.T) {
 			g := startForming(t, nil)
@@ -208,7 +208,7 @@ func TestTheClockOfAFormationStandsStillWhileAPodIsNotScheduled(t *testing.T) {
 	}
 }
 
-func TestTheClockOfAFormationStandsStillWhileAStepWaitsItsTurn(t *testing.T) {
+func TestFormingTimeoutPausesWhileAStepWaits(t *testing.T) {
 	g := newRig(t, nil)
 	g.reconcile()
 	job := &batchv1.Job{}
@@ -221,7 +221,7 @@ func TestTheClockOfAFormationStandsStillWhileAStepWaitsItsTurn(t *testing.T) {
 	g.wantSays("Job js-w-0 is suspended", "forming-timeout does not run")
 }
 
-func TestAStoreThatTheLeaderCannotReachIsNamedBeforeTheGroupHasFormed(t *testing.T) {
+func TestUnreachableStoreIsReportedBeforeTheGroupForms(t *testing.T) {
 	g := newRig(t, nil)
 	g.store.SetReachable(false)
 	g.reconcile()
@@ -231,7 +231,7 @@ func TestAStoreThatTheLeaderCannotReachIsNamedBeforeTheGroupHasFormed(t *testing
 	g.wantReason("WaitingForWorkers")
 }
 
-func TestAStepThatFormsBesideOneThatRunsHasAClockOfItsOwn(t *testing.T) {
+func TestFormingStepHasItsOwnTimeout(t *testing.T) {
 	g := startForming(t, secondStep)
 	g.join(1, 1)
 	g.reconcile()
@@ -249,8 +249,8 @@ func TestAStepThatFormsBesideOneThatRunsHasAClockOfItsOwn(t *testing.T) {
 	g.wantEvents("1 of 1 workers have not joined: js-b-0-0: waits for Job js-b-0 to create its pod", "deleting all Jobs for a full recreation (epoch 2, restart 1 of 2)")
 }
 
-// The round that answers such a death is charged when all have joined.
-func TestADeathThatTheStoreKnowsOfIsNotChargedTwice(t *testing.T) {
+// The restart that answers such a death is charged when all workers have joined.
+func TestDeathReportedToTheStoreIsChargedOnce(t *testing.T) {
 	g := startForming(t, nil)
 	g.joinSlot("js-w-0-1", 1, 1)
 	g.fail("js-w-0-1", 1, 1)
@@ -264,7 +264,7 @@ func TestADeathThatTheStoreKnowsOfIsNotChargedTwice(t *testing.T) {
 	g.wantCharged("1")
 }
 
-func TestASuspendedJobSetIsNotChargedAndItsClockStandsStill(t *testing.T) {
+func TestSuspendedJobSetIsNotChargedAndItsTimeoutPauses(t *testing.T) {
 	g := startForming(t, nil)
 	g.change(func(js *v1alpha2.JobSet) {
 		js.Spec.Suspend = ptr.To(true)
@@ -282,7 +282,7 @@ func TestASuspendedJobSetIsNotChargedAndItsClockStandsStill(t *testing.T) {
 	g.wantCharged("0")
 }
 
-func TestAFailureBeforeTheFirstJoinWakesTheLeader(t *testing.T) {
+func TestFailureBeforeTheFirstJoinTriggersAReconcile(t *testing.T) {
 	g := startForming(t, nil)
 	g.reconcile()
 	woken := func(index int) bool {
@@ -303,7 +303,7 @@ func TestAFailureBeforeTheFirstJoinWakesTheLeader(t *testing.T) {
 	}
 }
 
-func TestAnOutageOfTheStoreIsNoNewsOfAJobSetThatHasFinished(t *testing.T) {
+func TestStoreOutageIsNotReportedOnAFinishedJobSet(t *testing.T) {
 	g := newRig(t, func(js *v1alpha2.JobSet) {
 		js.Annotations[v1alpha2.InPlaceRestartsKey] = "1"
 		js.Status.TerminalState = string(v1alpha2.JobSetFailed)
@@ -315,14 +315,14 @@ func TestAnOutageOfTheStoreIsNoNewsOfAJobSetThatHasFinished(t *testing.T) {
 	}
 }
 
-func TestAnOutageOfTheStoreIsNoNewsOfWorkersThatRun(t *testing.T) {
+func TestStoreOutageIsNotReportedWhileWorkersRun(t *testing.T) {
 	g := formed(t)
 	g.store.SetReachable(false)
 	g.reconcile()
 	g.wantReason("InSync")
 }
 
-func TestTheMetricCountsWhatWorkersWaitForUntilTheyHaveJoined(t *testing.T) {
+func TestMetricCountsWhatWorkersWaitFor(t *testing.T) {
 	g := startForming(t, nil)
 	g.joinSlot("js-w-0-0", 1, 1)
 	g.pass(time.Minute)

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/forming"
 )
 
-// ownerKey names an owner.
+// ownerKey identifies an owner.
 type ownerKey struct {
 	kind string
 	types.NamespacedName
@@ -31,37 +31,37 @@ type Groups struct {
 	sum     float64                         // worker-seconds in sync, up to the last reconcile of each group
 }
 
-// NewGroups knows no group.
+// NewGroups returns an empty Groups.
 func NewGroups(clock clock.PassiveClock) *Groups {
 	return &Groups{clock: clock, byUID: map[types.UID]*groupState{}, byOwner: map[ownerKey]map[types.UID]bool{}}
 }
 
-// groupState is all that this process keeps of a group. What a new leader has to do without is listed at leader.Memory; besides, the losses that
-// the watch has seen are found again by looking at what is there, and worker-seconds since the last reconcile are not counted.
+// groupState is all that this process keeps about a group. leader.Memory lists what a new leader lacks. In addition, a new leader
+// finds the losses that the watch saw by listing the pods, and does not count the worker-seconds since the last reconcile.
 type groupState struct {
 	owner  ownerKey
-	memory leader.Memory // of its reconciles, one at a time
+	memory leader.Memory // of the group's reconciles, which never overlap
 
 	restarting, forms atomic.Bool // for the pod watch
 
-	// Of a group that pods declare: those without agents, when they were listed last. They belong to its reconciles, too.
+	// For a group that pods declare: the pods without agents when they were last listed. Only its reconciles use them.
 	missed       []leader.Missed
 	missedListed time.Time
 
-	// With the lock of Groups:
+	// Guarded by the lock of Groups:
 	losses map[string]leader.Loss // by the pod's UID
-	phase  coordination.Phase     // as it is counted in a metric; empty: there is no group
-	waits  map[forming.Kind]int   // likewise
+	phase  coordination.Phase     // as counted in a metric; empty if there is no group
+	waits  map[forming.Kind]int   // also as counted in a metric
 	use    use
 }
 
-// use is what the workers of a group do since the last reconcile.
+// use is what the workers of a group have done since the last reconcile.
 type use struct {
 	running, missing int64
 	since            time.Time
 }
 
-// of returns the state of an owner. That of another owner that had its name before is dropped.
+// of returns the state of an owner. It drops the state of an earlier owner with the same name.
 func (g *Groups) of(owner ownerKey, uid types.UID, m *Metrics, now time.Time) *groupState {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -73,7 +73,7 @@ func (g *Groups) of(owner ownerKey, uid types.UID, m *Metrics, now time.Time) *g
 	return g.add(owner, uid)
 }
 
-// add is called with the lock held.
+// add returns the state of an owner, and creates it if needed. The caller holds the lock.
 func (g *Groups) add(owner ownerKey, uid types.UID) *groupState {
 	if g.byUID[uid] == nil {
 		g.byUID[uid] = &groupState{owner: owner, losses: map[string]leader.Loss{}}
@@ -85,7 +85,7 @@ func (g *Groups) add(owner ownerKey, uid types.UID) *groupState {
 	return g.byUID[uid]
 }
 
-// forget drops what is known of an owner that has no group, or is gone.
+// forget drops the state of an owner that has no group, or that was deleted.
 func (g *Groups) forget(owner ownerKey, m *Metrics, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -94,7 +94,7 @@ func (g *Groups) forget(owner ownerKey, m *Metrics, now time.Time) {
 	}
 }
 
-// drop is called with the lock held.
+// drop drops the state of an owner. The caller holds the lock.
 func (g *Groups) drop(uid types.UID, m *Metrics, now time.Time) {
 	one := g.byUID[uid]
 	g.measure(one, nil, nil, m, now)
@@ -104,14 +104,14 @@ func (g *Groups) drop(uid types.UID, m *Metrics, now time.Time) {
 	}
 }
 
-// get returns nil for a group that is not known.
+// get returns nil for an unknown group.
 func (g *Groups) get(uid types.UID) *groupState {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.byUID[uid]
 }
 
-// owners are those of the kind that have the group; of all groups if uid is empty.
+// owners returns the owners of a group, or of all groups if uid is empty.
 func (g *Groups) owners(uid types.UID) []ownerKey {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -131,7 +131,7 @@ func (g *Groups) note(owner ownerKey, uid types.UID, one leader.Loss) {
 	g.add(owner, uid).losses[one.Pod.UID] = one
 }
 
-// putBack notes losses again that a reconcile has not acted on. What was seen of a pod meanwhile is newer.
+// putBack keeps losses that a reconcile has not acted on. It does not replace a loss of the same pod that was noted meanwhile.
 func (g *Groups) putBack(state *groupState, losses []leader.Loss) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -142,7 +142,7 @@ func (g *Groups) putBack(state *groupState, losses []leader.Loss) {
 	}
 }
 
-// drain returns the losses that were noted, ordered by slot, and forgets them.
+// drain removes and returns the noted losses, ordered by slot.
 func (g *Groups) drain(state *groupState) []leader.Loss {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -157,7 +157,7 @@ func (g *Groups) drain(state *groupState) []leader.Loss {
 	return list
 }
 
-// observed brings the metrics of a group up to date; nil: there is none. Only workers that Jobs make are counted.
+// observed updates the metrics of a group. Only workers of Jobs are counted.
 func (g *Groups) observed(state *groupState, plan *leader.Plan, jobs bool, m *Metrics, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -168,7 +168,7 @@ func (g *Groups) observed(state *groupState, plan *leader.Plan, jobs bool, m *Me
 	}
 }
 
-// measure is called with the lock held.
+// measure updates the metrics of a group; s is nil if there is none. The caller holds the lock.
 func (g *Groups) measure(one *groupState, s *group.Summary, waits map[forming.Kind]int, m *Metrics, now time.Time) {
 	g.sum += one.use.seconds(now)
 	before := one.use
@@ -214,7 +214,7 @@ func (u use) seconds(now time.Time) float64 {
 	return float64(u.running) * max(0, now.Sub(u.since).Seconds())
 }
 
-// Seconds is all worker-seconds in sync up to now.
+// Seconds returns the sum of all worker-seconds in sync up to now.
 func (g *Groups) Seconds() float64 {
 	now := g.clock.Now()
 	g.mu.Lock()

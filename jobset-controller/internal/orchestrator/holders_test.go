@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// successor is the pod that the Job controller makes for a slot, and what it says of itself.
+// successor creates the pod that the Job controller creates for a slot, and returns what it reports about itself.
 func (g *rig) successor(index int) rounds.Slot {
 	g.Helper()
 	g.makePod(0, index, func(p *corev1.Pod) {
@@ -28,7 +28,7 @@ func (g *rig) successor(index int) rounds.Slot {
 	return rounds.Slot{Name: s.Name, Pod: s.Pod + "-2"}
 }
 
-// remove a pod from the API server, of which the leader hears or not.
+// remove deletes a pod from the API server.
 func (g *rig) remove(index int) *corev1.Pod {
 	g.Helper()
 	pod := g.changePod(0, index, func(p *corev1.Pod) { p.Finalizers = nil })
@@ -43,7 +43,7 @@ func (g *rig) wantAnswer(s rounds.Slot, want rounds.AnswerKind) {
 	}
 }
 
-func TestANewPodIsLetIntoTheSlotOfOneThatIsGone(t *testing.T) {
+func TestNewPodTakesTheSlotOfADeletedPod(t *testing.T) {
 	for name, ends := range map[string]func(*rig){
 		"its agent gave the slot up": func(g *rig) { g.leave("js-w-0-2", 1, 1); g.see(g.remove(2), true) },
 		"the leader has seen it go":  func(g *rig) { g.see(g.remove(2), true) },
@@ -79,7 +79,7 @@ func TestANewPodIsLetIntoTheSlotOfOneThatIsGone(t *testing.T) {
 	}
 }
 
-func TestASlotOfAGroupThatFormsIsFreedToo(t *testing.T) {
+func TestSlotOfAFormingGroupIsReleased(t *testing.T) {
 	g := startForming(t, nil)
 	g.changeJob(func(job *batchv1.Job) { job.Spec.Template.Labels = map[string]string{v1alpha2.JobKey: "key"} })
 	g.joinSlot("js-w-0-1", 1, 1)
@@ -93,8 +93,8 @@ func TestASlotOfAGroupThatFormsIsFreedToo(t *testing.T) {
 	g.wantPhase(coordination.Forming, 1, 0)
 }
 
-// Two of one slot never run. The worker may save a checkpoint meanwhile.
-func TestAPodThatLivesKeepsItsSlot(t *testing.T) {
+// Two pods of one slot never run at the same time. The worker may save a checkpoint meanwhile.
+func TestLivingPodKeepsItsSlot(t *testing.T) {
 	for name, change := range map[string]func(*corev1.Pod){
 		"it runs":             func(*corev1.Pod) {},
 		"it is being deleted": func(p *corev1.Pod) { p.DeletionGracePeriodSeconds = ptr.To[int64](30) },
@@ -129,8 +129,8 @@ func TestAPodThatLivesKeepsItsSlot(t *testing.T) {
 	}
 }
 
-// A reconcile copies the pods of the cache: 5,000 of them are some megabytes.
-func TestAReconcileListsThePodsOnce(t *testing.T) {
+// A reconcile copies the pods from the cache, which takes some megabytes for 5,000 pods.
+func TestReconcileListsPodsOnce(t *testing.T) {
 	g := fourPods(t)
 	lists := 0
 	g.r.Client = g.through(interceptor.Funcs{
@@ -147,8 +147,8 @@ func TestAReconcileListsThePodsOnce(t *testing.T) {
 	}
 }
 
-// The cache shows that the pod is gone; the API server knows better.
-func TestASlotIsLookedAtLiveBeforeItIsFreed(t *testing.T) {
+// The cache shows no pod, but the API server still has it.
+func TestSlotIsReadLiveBeforeItIsReleased(t *testing.T) {
 	g := fourPods(t)
 	g.r = g.leader(2)
 	g.r.Client = g.through(interceptor.Funcs{
@@ -168,7 +168,7 @@ func TestASlotIsLookedAtLiveBeforeItIsFreed(t *testing.T) {
 	g.wantPhase(coordination.Running, 1, 0)
 }
 
-func TestALeaderThatWasReplacedFreesNoSlot(t *testing.T) {
+func TestReplacedLeaderReleasesNoSlot(t *testing.T) {
 	g := fourPods(t)
 	g.remove(2)
 	next := g.successor(2)
@@ -180,7 +180,7 @@ func TestALeaderThatWasReplacedFreesNoSlot(t *testing.T) {
 	g.wantAnswer(next, rounds.AnswerHeld)
 }
 
-// asksWho counts about how many slots the store is asked.
+// asksWho counts the slots whose holder the store is asked for.
 type asksWho struct {
 	rounds.Leader
 	n int
@@ -191,7 +191,7 @@ func (a *asksWho) Holders(ctx context.Context, group string, generation int64, s
 	return a.Leader.Holders(ctx, group, generation, slots)
 }
 
-func TestTheStoreIsAskedOnceWhoHoldsASlot(t *testing.T) {
+func TestStoreIsAskedOnceForTheHolderOfASlot(t *testing.T) {
 	g := fourPods(t)
 	g.r = g.leader(2)
 	store := &asksWho{Leader: g.store}
@@ -204,8 +204,8 @@ func TestTheStoreIsAskedOnceWhoHoldsASlot(t *testing.T) {
 	}
 }
 
-// What was released may still run somewhere, and must not hold its slot again.
-func TestFencesThatTheStoreHasLostAreMadeAgain(t *testing.T) {
+// A released pod may still run somewhere, and must not hold its slot again.
+func TestLostFencesAreRestored(t *testing.T) {
 	for name, lose := range map[string]func(*rig){
 		"all data":      func(g *rig) { g.store.Wipe() },
 		"all but older": func(g *rig) {},

@@ -48,8 +48,9 @@ func TestFinishedSlots(t *testing.T) {
 	}
 }
 
-// With the feature gate ElasticJobSet the others were made larger meanwhile. Nobody joins for the slots that it never had.
-func TestAGroupFormsBesideACompleteJobThatWasSmaller(t *testing.T) {
+// With the feature gate ElasticJobSet the other Jobs were enlarged after one had completed. No worker joins for the slots that the
+// completed Job never had.
+func TestGroupFormsBesideASmallerCompleteJob(t *testing.T) {
 	g := newRig(t, func(js *v1alpha2.JobSet) {
 		entry := &js.Spec.ReplicatedJobs[0]
 		entry.Replicas, entry.Template.Spec.Parallelism, entry.Template.Spec.Completions = 2, ptr.To[int32](3), ptr.To[int32](3)

@@ -26,28 +26,29 @@ import (
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
-// Kind is a kind of owners. What a plan has to know of one is all in its View.
+// Kind is a kind of owners. Its View has all that a plan needs to know about an owner.
 type Kind struct {
 	Controller string // name of its controller
 	GVK        schema.GroupVersionKind
 	New        func() client.Object
-	// Jobs: Jobs make its pods, and its conditions are ours to write. Of another kind no pod is read or deleted.
+	// Jobs: Jobs create the pods, and the orchestrator writes the conditions. For other kinds no pod is read or deleted.
 	Jobs bool
-	// Alone: the owner is itself the only Job of its group, or the pod of index 0; it is read as a JobSet (jobSetOf).
+	// Alone: the owner is the only Job of its group, or the pod of index 0. It is read as a JobSet (jobSetOf).
 	Alone bool
-	// Pods is the value of the label GroupKindKey on the pods of its groups; any other where it is empty.
+	// Pods is the value of the label GroupKindKey on the pods of its groups. If it is empty, the pods have another value or no
+	// label.
 	Pods string
-	// DropsCopies: nobody else removes annotations that were written for another owner.
+	// DropsCopies: no other program removes annotations that were written for another owner.
 	DropsCopies bool
 	Changed     predicate.Predicate
-	// Asks reports whether an owner asks for in-place restarts: its pods wait for the Secret of their agents.
+	// Asks reports whether an owner asks for in-place restarts, so that its pods wait for the Secret of their agents.
 	Asks func(owner client.Object) bool
-	// View is what the owner wants. known reports whether there is anything to ask the store about it; an owner that is unreadable is left
-	// alone.
+	// View returns what the owner wants. known reports whether the store may hold anything about the owner. An unreadable owner is
+	// not changed.
 	View func(owner client.Object, jobs []*batchv1.Job) (view leader.Owner, known bool, err error)
 }
 
-// JobSets are led by their Jobs and pods.
+// JobSets is the kind of JobSets that our own controller serves.
 var JobSets = Kind{
 	Controller: "orchestrator", GVK: owners.JobSet, Jobs: true, Changed: ownerChanged(jobSetEnded),
 	New: func() client.Object { return &v1alpha2.JobSet{} },
@@ -58,8 +59,8 @@ var JobSets = Kind{
 	View: viewJobSet,
 }
 
-// ElasticJobs say by a roster who is in their group. The report names the workers that do not come back in place, and their own program
-// replaces the pods.
+// ElasticJobs is the kind of ElasticJobs, whose roster lists the members of the group. The report lists the workers that do not
+// return in place, and the operator replaces their pods.
 var ElasticJobs = Kind{
 	Controller: "rosters", GVK: owners.ElasticJob, Changed: predicate.AnnotationChangedPredicate{},
 	New: func() client.Object { return owners.MakeElasticJob() },
@@ -97,13 +98,13 @@ func viewJobSet(owner client.Object, jobs []*batchv1.Job) (leader.Owner, bool, e
 	return view, isKnown(view), nil
 }
 
-// isKnown reports whether there is anything to ask the store about a JobSet.
+// isKnown reports whether the store may hold anything about a JobSet.
 func isKnown(view leader.Owner) bool { return view.Wanted != nil || view.Counted || view.InSync != nil }
 
-// isClaimed reports whether an installation leads the group that does not belong to our controller.
+// isClaimed reports whether an installation leads the JobSet beside another controller than ours.
 func isClaimed(js *v1alpha2.JobSet) bool { return js.Annotations[v1alpha2.LedByKey] != "" }
 
-// ownerOf is what is written on a JobSet.
+// ownerOf returns what the JobSet itself says.
 func ownerOf(js *v1alpha2.JobSet, inPlace policy.InPlace, current epoch.Record) leader.Owner {
 	_, counted := js.Annotations[v1alpha2.InPlaceRestartsKey]
 	return leader.Owner{
@@ -123,8 +124,8 @@ func isOurs(js *v1alpha2.JobSet) bool {
 	return ptr.Deref(js.Spec.ManagedBy, v1alpha2.JobSetControllerName) == v1alpha2.JobSetControllerName
 }
 
-// epochOf: an unreadable epoch counts as the first; the store then has a later one. Restarts that the controller counted before in-place
-// restarts were turned on have used up the budget too.
+// epochOf returns the epoch of a JobSet. An unreadable epoch counts as the first; the store then has a later one. Restarts that the
+// controller counted before in-place restarts were turned on have also used the budget.
 func epochOf(js *v1alpha2.JobSet) epoch.Record {
 	record, err := epoch.Of(js.Annotations)
 	if err != nil {
@@ -134,8 +135,9 @@ func epochOf(js *v1alpha2.JobSet) epoch.Record {
 	return record
 }
 
-// wantedOf is the group that a JobSet asks for; none, with a reason, if it asks for what cannot be done. The manager says by the first Job of an
-// attempt whether it adds agents; until then, as between the deletion of all Jobs and their recreation, nobody knows.
+// wantedOf returns the group that a JobSet asks for, or nil and a reason if it asks for something impossible. The first Job of an
+// attempt shows whether the manager adds agents. Before it exists, as between the deletion of all Jobs and their recreation, the
+// group is undecided.
 func wantedOf(js *v1alpha2.JobSet, inPlace policy.InPlace, jobs []*batchv1.Job) (w *leader.Wanted, undecided bool, refused string) {
 	w = &leader.Wanted{Suspended: ptr.Deref(js.Spec.Suspend, false), MaxPause: inPlace.MaxRestartDelay, Barrier: true}
 	agents := inject.Assess(js)
@@ -154,7 +156,7 @@ func wantedOf(js *v1alpha2.JobSet, inPlace policy.InPlace, jobs []*batchv1.Job) 
 	return w, false, ""
 }
 
-// whyNone says why no pod has an agent.
+// whyNone returns why no pod has an agent.
 func whyNone(agents inject.Assessment) string {
 	switch {
 	case len(agents.Problems) > 0:
@@ -165,8 +167,8 @@ func whyNone(agents inject.Assessment) string {
 	return "no pod of this JobSet has an agent"
 }
 
-// finishedSlots lists the workers that have finished, by the completed indexes of the Jobs, and the slots of those that are complete that will
-// have none.
+// finishedSlots lists the slots of the workers that have finished, by the completed indexes of the Jobs, and the slots of complete
+// Jobs that will never have a worker.
 func finishedSlots(jobSet string, jobs []*batchv1.Job, stages []coordination.Stage) []string {
 	var slots []string
 	for _, job := range jobs {
@@ -179,7 +181,7 @@ func finishedSlots(jobSet string, jobs []*batchv1.Job, stages []coordination.Sta
 const (
 	// ConditionInSync is True while all workers of the group have the same total restart count.
 	ConditionInSync = "InPlaceInSync"
-	// ConditionRecovering is there, and True, while the annotation of package recovering is.
+	// ConditionRecovering is set to True while the owner has the annotation of package recovering, and is absent otherwise.
 	ConditionRecovering = recovering.Condition
 )
 
@@ -191,8 +193,8 @@ func conditionOf(js *v1alpha2.JobSet, kind string) *leader.Condition {
 	return &leader.Condition{True: c.Status == metav1.ConditionTrue, Reason: c.Reason, Message: c.Message, Version: c.ObservedGeneration}
 }
 
-// ownerChanged lets through what a group depends on: spec, annotations, deletion, and what differs in the status. Counters in it are
-// none of that.
+// ownerChanged selects the changes that a group depends on: spec, annotations, deletion, and those that differs reports in the
+// status. Counters in the status are not among them.
 func ownerChanged[T client.Object](differs func(before, after T) bool) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, okBefore := e.ObjectOld.(T)
@@ -209,7 +211,7 @@ func jobSetEnded(before, after *v1alpha2.JobSet) bool {
 	return before.Status.TerminalState != after.Status.TerminalState
 }
 
-// jobComesOrGoes lets through what matters after a recreation.
+// jobComesOrGoes selects the creation and deletion of Jobs, which matter after a recreation.
 func jobComesOrGoes() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 }

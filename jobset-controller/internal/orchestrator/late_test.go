@@ -26,7 +26,7 @@ func (g *rig) countStatus() *int {
 	return n
 }
 
-// asked counts how often the store is asked who is missing.
+// asked counts how often the store is asked which workers are missing.
 type asked struct {
 	rounds.Leader
 	n int
@@ -56,7 +56,7 @@ func (g *rig) wantLate(want string) {
 	}
 }
 
-func TestARestartThatTakesLongNamesOnceWhoIsNotBack(t *testing.T) {
+func TestSlowRestartReportsMissingWorkersOnce(t *testing.T) {
 	g := formed(t)
 	store := &asked{Leader: g.store}
 	g.r.Store = store
@@ -75,7 +75,7 @@ func TestARestartThatTakesLongNamesOnceWhoIsNotBack(t *testing.T) {
 	g.wantLate("; not back after 2s: js-w-0-0, js-w-0-1")
 	g.joinSlot("js-w-0-0", 1, 2)
 	for range 3 {
-		g.pass(time.Millisecond) // others ask from time to time too
+		g.pass(time.Millisecond) // other events trigger reconciles, too
 	}
 	g.wantLate("; not back after 2s: js-w-0-0, js-w-0-1")
 	if *writes != 2 || store.n != 1 {
@@ -89,7 +89,7 @@ func TestARestartThatTakesLongNamesOnceWhoIsNotBack(t *testing.T) {
 	}
 }
 
-func TestEachRoundNamesItsOwn(t *testing.T) {
+func TestEachRestartReportsItsMissingWorkers(t *testing.T) {
 	g := formed(t)
 	g.fail("js-w-0-1", 1, 1)
 	g.reconcile()
@@ -105,7 +105,7 @@ func TestEachRoundNamesItsOwn(t *testing.T) {
 	g.wantLate("; not back after 2s: js-w-0-0")
 }
 
-func TestAStoreThatDoesNotAnswerIsAskedAgainWhoIsNotBack(t *testing.T) {
+func TestMissingWorkersAreRequestedAgainAfterAStoreOutage(t *testing.T) {
 	g := formed(t)
 	g.fail("js-w-0-1", 1, 1)
 	g.reconcile()

@@ -13,9 +13,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// Lease reads the leader's token from the Lease it holds. The token grows with every change of leader, and with every new
-// Lease object, so the store can refuse a leader that has been replaced without knowing it. A process that loses its Lease
-// ends, so the token is read once.
+// Lease reads the leader's token from the Lease that it holds. The token grows with every change of leader, and with every new
+// Lease object, so the store can reject a leader that does not know that it was replaced. A process that loses its Lease exits, so
+// the token is read once.
 type Lease struct {
 	Live     client.Reader
 	Key      types.NamespacedName
@@ -25,7 +25,7 @@ type Lease struct {
 	token *coordination.Token
 }
 
-// Token is the token of this leader. It returns an error as long as this process does not hold the Lease.
+// Token returns the token of this leader. It returns an error while this process does not hold the Lease.
 func (l *Lease) Token(ctx context.Context) (coordination.Token, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,7 +53,7 @@ func (l *Lease) read(ctx context.Context) (coordination.Token, error) {
 	}, nil
 }
 
-// Tokens gives the right to lead; see Lease.
+// Tokens returns the token of the leader; see Lease.
 type Tokens interface {
 	Token(ctx context.Context) (coordination.Token, error)
 }

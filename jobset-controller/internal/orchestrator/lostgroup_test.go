@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// wipeOnPodRead empties the store when the leader reads a pod past its cache.
+// wipeOnPodRead wipes the store when the leader reads a pod live.
 func (g *rig) wipeOnPodRead() {
 	g.r.Live = g.through(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
@@ -22,7 +22,7 @@ func (g *rig) wipeOnPodRead() {
 	})
 }
 
-func TestAStoreThatLosesTheGroupWhileFencedPodsAreDeleted(t *testing.T) {
+func TestStoreLosesTheGroupWhileFencedPodsAreDeleted(t *testing.T) {
 	g := fourPods(t)
 	g.release(1, slotOf("js-w-0-1", 1))
 	g.release(1, slotOf("js-w-0-2", 1))
@@ -31,11 +31,11 @@ func TestAStoreThatLosesTheGroupWhileFencedPodsAreDeleted(t *testing.T) {
 	g.pass(4 * time.Second)
 	g.clock.SetTime(g.clock.Now().Add(2 * time.Second))
 	g.reconcile()
-	g.group() // it is opened again at once
+	g.group() // it is opened again immediately
 	g.wantDeleted()
 }
 
-func TestAStoreThatLosesTheGroupWhileItsMissingPodsAreDeleted(t *testing.T) {
+func TestStoreLosesTheGroupWhileMissingPodsAreDeleted(t *testing.T) {
 	g := startForming(t, nil)
 	g.joinSlot("js-w-0-0", 1, 1)
 	g.pass(29 * time.Minute)

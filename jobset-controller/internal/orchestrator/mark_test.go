@@ -25,7 +25,7 @@ func (g *rig) wantMark(want string) {
 	}
 }
 
-func TestARestartIsMarkedAndCostsThreeWrites(t *testing.T) {
+func TestRestartIsMarkedWithThreeWrites(t *testing.T) {
 	g := formed(t)
 	before := g.patches.n.Load()
 	g.fail("js-w-0-1", 1, 1)
@@ -42,7 +42,7 @@ func TestARestartIsMarkedAndCostsThreeWrites(t *testing.T) {
 	}
 }
 
-func TestARestartThatIsOverWhenItIsSeenIsNotMarked(t *testing.T) {
+func TestCompletedRestartIsNotMarked(t *testing.T) {
 	g := formed(t)
 	before := g.patches.n.Load()
 	g.fail("js-w-0-1", 1, 1)
@@ -55,7 +55,7 @@ func TestARestartThatIsOverWhenItIsSeenIsNotMarked(t *testing.T) {
 	}
 }
 
-func TestTheNextRoundMovesTheDeadline(t *testing.T) {
+func TestNextRestartMovesTheDeadline(t *testing.T) {
 	g := formed(t)
 	g.fail("js-w-0-1", 1, 1)
 	g.reconcile()
@@ -65,19 +65,19 @@ func TestTheNextRoundMovesTheDeadline(t *testing.T) {
 	g.wantMark(`{"rung":2,"reason":"worker js-w-0-0 exited with code 1","deadline":"1970-01-01T00:18:10Z"}`)
 }
 
-func TestAnotherLeaderKeepsTheMarkUntilItsDeadlineAndThenSetsItsOwn(t *testing.T) {
+func TestNewLeaderKeepsTheMarkUntilItsDeadline(t *testing.T) {
 	g := formed(t)
 	g.fail("js-w-0-1", 1, 1)
 	g.reconcile()
 	g.clock.SetTime(g.clock.Now().Add(50 * time.Second))
-	g.r = g.leader(2) // its clock for the round begins now
+	g.r = g.leader(2) // its timeout for the restart begins now
 	g.reconcile()
 	g.wantMark(`{"rung":2,"reason":"worker js-w-0-1 exited with code 1","deadline":"1970-01-01T00:17:40Z"}`)
 	g.pass(20 * time.Second)
 	g.wantMark(`{"rung":2,"reason":"worker js-w-0-1 exited with code 1","deadline":"1970-01-01T00:18:30Z"}`)
 }
 
-func TestTheMarkGoesWithTheRound(t *testing.T) {
+func TestMarkIsRemovedWithTheRestart(t *testing.T) {
 	cases := map[string]func(*rig){
 		"the annotation is removed": func(g *rig) {
 			g.change(func(js *v1alpha2.JobSet) { delete(js.Annotations, v1alpha2.InPlaceTimeoutKey) })
@@ -100,7 +100,7 @@ func TestTheMarkGoesWithTheRound(t *testing.T) {
 	}
 }
 
-func TestTheMarkOfAnotherRungIsLeftAlone(t *testing.T) {
+func TestMarkOfAnotherLevelIsKept(t *testing.T) {
 	g := formed(t)
 	other := `{"rung":6,"reason":"x","deadline":"2030-01-01T00:00:00Z"}`
 	g.change(func(js *v1alpha2.JobSet) { js.Annotations[recovering.Annotation] = other })
@@ -111,7 +111,7 @@ func TestTheMarkOfAnotherRungIsLeftAlone(t *testing.T) {
 	g.wantPhase(coordination.Running, 1, 0)
 }
 
-func TestARecreationIsMarkedUntilItsWorkersHaveFormedTheGroup(t *testing.T) {
+func TestRecreationIsMarkedUntilTheGroupHasFormed(t *testing.T) {
 	g := formed(t)
 	g.fail("js-w-0-1", 1, 1)
 	g.reconcile()
@@ -125,11 +125,11 @@ func TestARecreationIsMarkedUntilItsWorkersHaveFormedTheGroup(t *testing.T) {
 	}
 	g.pass(time.Minute)
 	g.wantMark(mark)
-	g.pass(5 * time.Minute) // it does not end: nobody waits for it any more
+	g.pass(5 * time.Minute) // it does not end: nothing waits for it any more
 	g.wantMark("")
 }
 
-func TestTheMarkOfARecreationGoesWhenItsWorkersRun(t *testing.T) {
+func TestMarkOfARecreationIsRemovedWhenItsWorkersRun(t *testing.T) {
 	g := formed(t)
 	g.fail("js-w-0-1", 1, 1)
 	g.reconcile()
@@ -141,7 +141,7 @@ func TestTheMarkOfARecreationGoesWhenItsWorkersRun(t *testing.T) {
 	g.wantMark("")
 }
 
-func TestAWorkerThatDiesRightAfterARecreationMovesTheMark(t *testing.T) {
+func TestDeathAfterARecreationMovesTheMark(t *testing.T) {
 	g := formed(t)
 	g.change(func(js *v1alpha2.JobSet) { js.Spec.FailurePolicy.MaxRestarts = 9 })
 	g.reconcile()
@@ -150,12 +150,12 @@ func TestAWorkerThatDiesRightAfterARecreationMovesTheMark(t *testing.T) {
 	g.clock.SetTime(g.clock.Now().Add(61 * time.Second))
 	g.reconcile()
 	g.join(2, 1)
-	g.fail("js-w-0-0", 2, 1) // before the leader has seen that all run
+	g.fail("js-w-0-0", 2, 1) // before the leader has observed that all workers run
 	g.reconcile()
 	g.wantMark(`{"rung":2,"reason":"worker js-w-0-0 exited with code 1","deadline":"1970-01-01T00:18:41Z"}`)
 }
 
-func TestTheRungIsThatOfTheAgents(t *testing.T) {
+func TestLevelDependsOnTheDriver(t *testing.T) {
 	cases := map[string]struct {
 		pod  corev1.PodSpec
 		want bool

@@ -10,9 +10,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// Metrics of the orchestrator. No label names an object.
+// Metrics are the metrics of the orchestrator. No label names an object.
 type Metrics struct {
-	counters       map[string]*prometheus.CounterVec // those that plans count, by name
+	counters       map[string]*prometheus.CounterVec // those that plans increase, by name
 	restartSeconds *prometheus.HistogramVec
 
 	outOfSync         prometheus.Gauge
@@ -23,7 +23,7 @@ type Metrics struct {
 	leading           prometheus.Gauge
 }
 
-// planned are the counters of plans.
+// planned are the counters that plans increase.
 var planned = []series.Metric{
 	series.Restarts, series.LostWorkerSeconds, series.Evictions, series.Escalations, series.Rounds, series.Timeouts, series.EarlyFailures,
 	series.FormingTimeouts, series.Replacements, series.ForcedDeletions,
@@ -31,7 +31,7 @@ var planned = []series.Metric{
 
 var buckets = []float64{0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 1.5, 2, 3, 5, 10, 30, 60, 120, 300, 1200}
 
-// NewMetrics makes the metrics and registers them. Seconds are the worker-seconds in sync up to now.
+// NewMetrics creates and registers the metrics. Seconds returns the worker-seconds in sync up to now.
 func NewMetrics(registerer prometheus.Registerer, groups interface{ Seconds() float64 }) *Metrics {
 	m := &Metrics{
 		counters: map[string]*prometheus.CounterVec{}, restartSeconds: meter.HistogramVec(series.RestartDuration, buckets),
@@ -51,7 +51,7 @@ func NewMetrics(registerer prometheus.Registerer, groups interface{ Seconds() fl
 	return m
 }
 
-// begin the series that are known before.
+// begin creates the series whose labels are known in advance.
 func (m *Metrics) begin() {
 	meter.Zero(m.counters[series.Escalations.Name], []string{leader.LevelPod}, []string{leader.LevelJob}, []string{leader.LevelGroup})
 	for _, kind := range forming.Kinds {
@@ -69,7 +69,7 @@ func (m *Metrics) begin() {
 	}
 }
 
-// count what a plan counts.
+// count records what a plan counts.
 func (m *Metrics) count(counts []leader.Count) {
 	for _, c := range counts {
 		if c.Metric.Name == series.RestartDuration.Name {

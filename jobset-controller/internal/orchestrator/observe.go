@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
-// observe reads what every plan rests on. It reports false for an owner that is left alone.
+// observe reads what every plan needs. It returns false if the owner is ignored.
 func (x *run) observe(ctx context.Context) (led bool, err error) {
 	x.o.Began = x.Clock.Now()
 	if x.Kind.Jobs {
@@ -69,7 +69,7 @@ func (x *run) listJobs(ctx context.Context) error {
 	return nil
 }
 
-// listPods are the pods that the cache knows, read once in a reconcile.
+// listPods lists the pods in the cache. A reconcile calls it once.
 func (x *run) listPods(ctx context.Context) error {
 	if !x.Kind.Jobs {
 		return nil

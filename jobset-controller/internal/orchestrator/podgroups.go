@@ -22,8 +22,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 )
 
-// Pods leads the groups that pods declare, independent of who creates the pods. The pod of index 0 owns the group: it has the counts and conditions. A full
-// recreation deletes all pods, and the pods that their owner creates next are a new group.
+// Pods is the kind of groups that pods declare, whatever creates the pods. The pod of index 0 owns the group and has the counts and
+// conditions. A full recreation deletes all pods. The pods that their owner creates next are a new group.
 func Pods(installation string) Kind {
 	return led(installation, Kind{
 		Controller: "pods", GVK: owners.Pod, Pods: inplace.PodKind, Alone: true, Changed: leaderChanged(),
@@ -31,7 +31,7 @@ func Pods(installation string) Kind {
 	})
 }
 
-// leaderChanged lets through pods of index 0 when their group depends on the change.
+// leaderChanged selects the changes of pods of index 0 that their group depends on.
 func leaderChanged() predicate.Predicate {
 	leads := predicate.NewPredicateFuncs(func(obj client.Object) bool {
 		pod, is := obj.(*corev1.Pod)
@@ -40,13 +40,13 @@ func leaderChanged() predicate.Predicate {
 	return predicate.And(leads, ownerChanged(func(_, _ *corev1.Pod) bool { return false }))
 }
 
-// isLeader reports whether a pod is the pod of index 0 of a group.
+// isLeader reports whether the pod has index 0 in a group.
 func isLeader(pod *corev1.Pod) bool {
 	return pod.Labels[v1alpha2.GroupKindKey] == inplace.PodKind && inplace.LeaderOf(pod) == string(pod.UID)
 }
 
-// getLeader completes what the cache answered about the pod of index 0. If the webhook missed that pod, it is not in the cache, and is read live. If it
-// is gone, the other pods of its group are deleted, because nobody leads them.
+// getLeader completes the cache's answer about the pod of index 0. If the webhook missed that pod, it is not in the cache and is
+// read live. If it is gone, the other pods of its group are deleted, because they have no leader.
 func (r *Reconciler) getLeader(ctx context.Context, key types.NamespacedName, pod *corev1.Pod, err error) error {
 	var list corev1.PodList
 	if err := r.Client.List(ctx, &list, client.InNamespace(key.Namespace), client.MatchingFields{PodsOfGroup: membersOf(key.Name)}, client.UnsafeDisableDeepCopy); err != nil {
@@ -72,7 +72,7 @@ func (r *Reconciler) getLeader(ctx context.Context, key types.NamespacedName, po
 	return errors.Join(failed, err)
 }
 
-// endPods deletes all pods of a group, so that their owner recovers it: it has no way to fail.
+// endPods deletes all pods of a group, so that their owner recovers it. Such a group cannot be marked as failed.
 func (x *run) endPods(ctx context.Context, why string) leader.Result {
 	err := inParallel(len(x.o.Pods), func(i int) error {
 		pod := x.o.Pods[i]
@@ -84,7 +84,7 @@ func (x *run) endPods(ctx context.Context, why string) leader.Result {
 	return leader.Result{Err: err}
 }
 
-// observeMissed finds pods of a group that have no agent, and pods of the same index. The cache has only those that the webhook has seen.
+// observeMissed finds pods of a group that have no agent or share an index. The cache has only those that the webhook has seen.
 func (x *run) observeMissed(ctx context.Context) error {
 	owner, is := x.owner.(*corev1.Pod)
 	if !is || x.o.Owner.Served == nil {

@@ -35,10 +35,11 @@ func IndexByGroup(obj client.Object) []string {
 	return []string{string(uid)}
 }
 
-// membersOf finds the pods of a group in that index by the name of the pod of index 0, whatever its UID.
+// membersOf returns the key in that index for the pods of a group by the name of the pod of index 0, whatever its UID is.
 func membersOf(leader string) string { return "of " + leader }
 
-// ownerOfPod is the UID of the owner of a pod's group, "" for a pod of no group: its JobSet or, for the kinds that are alone, its Job or the pod of index 0.
+// ownerOfPod returns the UID of the owner of the pod's group, "" if it has no group. The owner is the JobSet or, for the kinds with
+// Alone, the Job or the pod of index 0.
 func ownerOfPod(pod client.Object) (uid types.UID, kind string) {
 	annotations := pod.GetAnnotations()
 	switch {
@@ -50,13 +51,14 @@ func ownerOfPod(pod client.Object) (uid types.UID, kind string) {
 	return controllerOf(pod), inplace.JobKind
 }
 
-// podAnnotations are those that the orchestrator reads.
+// podAnnotations are the annotations that the orchestrator reads.
 var podAnnotations = []string{
 	v1alpha2.JobSetNameKey, v1alpha2.JobSetUIDKey, v1alpha2.ReplicatedJobNameKey, v1alpha2.JobIndexKey,
 	batchv1.JobCompletionIndexAnnotation, epoch.Annotation, v1alpha2.LedByKey, v1alpha2.RefusedKey,
 }
 
-// TrimPod keeps of a pod what the orchestrator reads, so that the cache stays small with many pods. A pod that is an owner is kept as it is.
+// TrimPod keeps what the orchestrator reads of a pod, so that the cache stays small with many pods. It keeps all of a pod that is
+// an owner, except its managed fields.
 func TrimPod(obj any) (any, error) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
@@ -105,7 +107,7 @@ func TrimPod(obj any) (any, error) {
 	return trimmed, nil
 }
 
-// controllerOnly is the reference that says whose a pod is.
+// controllerOnly returns the owner reference of the pod's controller, with the fields that the orchestrator reads.
 func controllerOnly(pod *corev1.Pod) []metav1.OwnerReference {
 	uid := controllerOf(pod)
 	if uid == "" {
@@ -114,9 +116,9 @@ func controllerOnly(pod *corev1.Pod) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{UID: uid, Controller: isTrue}}
 }
 
-var isTrue = ptr.To(true) // one for all pods
+var isTrue = ptr.To(true) // shared by all pods
 
-// runsOrFails leaves out init containers that are done, and those that have not begun.
+// runsOrFails reports whether a container runs or has failed. It is false for init containers that have succeeded or not begun.
 func runsOrFails(c corev1.ContainerStatus) bool {
 	switch {
 	case c.State.Terminated != nil:
@@ -127,11 +129,11 @@ func runsOrFails(c corev1.ContainerStatus) bool {
 	return c.State.Running != nil
 }
 
-// debounce is how long the losses of one moment are waited for, so that a JobSet that loses many pods is reconciled once.
+// debounce is how long the controller waits for further losses, so that a JobSet that loses many pods is reconciled once.
 const debounce = 100 * time.Millisecond
 
-// podHandler notes lost pods and queues the JobSet of a pod that is lost or terminating, in O(1) per event. It ignores all other changes of
-// pods.
+// podHandler notes lost pods, and enqueues the JobSet of a pod that is lost or terminating, in O(1) per event. It ignores all other
+// changes of pods.
 func (r *Reconciler) podHandler() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{
@@ -153,11 +155,11 @@ func (r *Reconciler) sawPod(obj client.Object, gone bool, q workqueue.TypedRateL
 	plain := podOf(pod)
 	state := r.Groups.get(uid)
 	lost := plain.Lost() || (gone && plain.LostWhenGone())
-	// A pod that succeeds in the middle of a restart was ordered to stop, and its slot is waited for.
+	// A pod that succeeds during a restart was ordered to stop, and the restart needs its slot.
 	needed := plain.Phase == workload.Succeeded && state != nil && state.restarting.Load()
 	switch {
 	case lost || needed || plain.Deleting:
-	case pod.Annotations[v1alpha2.RefusedKey] != "": // what its group says of it
+	case pod.Annotations[v1alpha2.RefusedKey] != "": // what its group reports about it
 	case state != nil && state.forms.Load() && failing(plain):
 	default:
 		return
@@ -169,7 +171,7 @@ func (r *Reconciler) sawPod(obj client.Object, gone bool, q workqueue.TypedRateL
 	q.AddAfter(reconcile.Request{NamespacedName: key}, debounce)
 }
 
-// failing reports whether a pod's containers have exited, or the pod has.
+// failing reports whether containers of the pod have exited, or the pod has failed.
 func failing(pod *workload.Pod) bool {
 	_, failed := forming.ExitOf(forming.Slot{Pod: pod}, time.Time{})
 	return failed

@@ -24,7 +24,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
-// read answers what a plan needs.
+// read reads what a plan needs.
 func (x *run) read(ctx context.Context, need leader.Need) error {
 	if err := x.askStore(ctx, need); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (x *run) askStore(ctx context.Context, need leader.Need) error {
 	}
 	if len(need.Holders) > 0 {
 		holders, err := x.Store.Holders(ctx, uid, x.o.Stored.State.Generation, need.Holders)
-		if err != nil && !errors.Is(err, coordination.ErrForeignValue) { // nothing is known of a table that a member has forged
+		if err != nil && !errors.Is(err, coordination.ErrForeignValue) { // a table that a member has forged is unusable
 			return x.storeFailed(err)
 		}
 		if reads.Holders = holders; holders == nil {
@@ -66,7 +66,7 @@ func (x *run) askStore(ctx context.Context, need leader.Need) error {
 	return nil
 }
 
-// readMissing reads which slots have not joined. If the store has lost the group meanwhile, the next plan rests on that.
+// readMissing reads which slots have not joined. If the store has lost the group meanwhile, the next plan is based on that.
 func (x *run) readMissing(ctx context.Context, units []int) error {
 	g := group.Summarize(x.o.Stored)
 	if x.o.Reads.Missing == nil || x.o.Reads.MissingLevel != g.Level {
@@ -107,8 +107,8 @@ func (x *run) readFinished(ctx context.Context, slots []string) error {
 	return nil
 }
 
-// readObjects reads past the cache, all at the same time: an API server that hears of a whole group's restart takes its time for each call.
-// What cannot be read is left alone in this reconcile.
+// readObjects reads live objects in parallel, because an API server that is busy with the restart of a whole group is slow to
+// answer each call. What cannot be read is not acted on in this reconcile.
 func (x *run) readObjects(ctx context.Context, need leader.Need) {
 	var mu sync.Mutex
 	var reads []func() error
@@ -174,13 +174,13 @@ func ifFound[T any](found bool, value *T) *T {
 	return value
 }
 
-// get reads an object of the owner's namespace past the cache.
+// get reads an object in the owner's namespace live.
 func (x *run) get(ctx context.Context, name string, into client.Object) (found bool, err error) {
 	err = x.Live.Get(ctx, types.NamespacedName{Namespace: x.owner.GetNamespace(), Name: name}, into)
 	return err == nil, client.IgnoreNotFound(err)
 }
 
-// readJob reads a Job of the owner past the cache, or the pod that stands for it.
+// readJob reads a Job of the owner, or the pod that takes its place, live.
 func (x *run) readJob(ctx context.Context, name string) (job *batchv1.Job, found bool, err error) {
 	if _, is := x.owner.(*corev1.Pod); is {
 		pod := &corev1.Pod{}
@@ -205,7 +205,8 @@ func (x *run) readNode(ctx context.Context, name string) (leader.Node, error) {
 	return leader.Node{Dead: nodes.Dead(node, after, x.Clock.Now()), Unready: nodes.Unready(node)}, nil
 }
 
-// livePods are a slot's pods as the API server has them now, by the labels that both the controller and the Job give them.
+// livePods returns a slot's pods as the API server has them now. It selects them by labels that both the controller and the Job
+// set.
 func (x *run) livePods(ctx context.Context, slot leader.SlotNeed) ([]*workload.Pod, error) {
 	options := []client.ListOption{client.InNamespace(x.owner.GetNamespace()), podLabels(x.cached(slot.Job.Name), slot.Index)}
 	if version := newestOf(slot.Since); version != "" {
@@ -222,7 +223,7 @@ func (x *run) livePods(ctx context.Context, slot leader.SlotNeed) ([]*workload.P
 	return pods, nil
 }
 
-// plain is a Job of the owner in plain types.
+// plain converts a Job of the owner to plain types.
 func (x *run) plain(job *batchv1.Job, current bool) workload.Job {
 	if x.Kind.Alone {
 		child := inplace.ChildOf(job)
@@ -231,19 +232,19 @@ func (x *run) plain(job *batchv1.Job, current bool) workload.Job {
 	return jobOf(x.owner.GetName(), job, current)
 }
 
-// cached is a Job of the owner, as the cache has it.
+// cached returns a Job of the owner from the cache.
 func (x *run) cached(name string) *batchv1.Job {
 	i := slices.IndexFunc(x.jobs, func(job batchv1.Job) bool { return job.Name == name })
 	return &x.jobs[i]
 }
 
-// since reads from the API server's own cache, as of some change or later: a list past that cache may cost it a look at all pods of
-// the namespace, which takes seconds where there are thousands.
+// since makes a list read from the API server's own cache, at the given version or a newer one. A list from etcd may make it
+// examine all pods of the namespace, which takes seconds if there are thousands.
 func since(version string) client.ListOption {
 	return &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}}
 }
 
-// newestOf versions; the first one where they cannot be compared.
+// newestOf returns the newest of the versions. It keeps an earlier one if they cannot be compared.
 func newestOf(versions []string) string {
 	newest := ""
 	for _, version := range versions {

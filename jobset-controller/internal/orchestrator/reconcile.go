@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// maxPlans bounds a reconcile that does not come to rest.
+	// maxPlans limits the plans of a reconcile that never settles.
 	maxPlans = 1000
-	// turnFor is how long one rule may begin calls in one reconcile. An API server that hears of a whole group's restart takes half a second for
-	// each, and the other rules, and the other groups, wait for the end of it.
+	// turnFor is how long one rule may start calls in one reconcile. An API server that is busy with the restart of a whole group
+	// takes half a second for each call, and the other rules and other groups wait until it is done.
 	turnFor = time.Second
 )
 
-// reconcile observes, plans and acts until the group is as it should be.
+// reconcile observes, plans and acts until the group is in the desired state.
 func (r *Reconciler) reconcile(ctx context.Context, owner client.Object, key ownerKey) (time.Duration, error) {
 	x := &run{Reconciler: r, owner: owner, began: map[string]time.Time{}, live: map[string]*batchv1.Job{}}
 	x.state = r.Groups.of(key, owner.GetUID(), r.Metrics, r.Clock.Now())
@@ -30,14 +30,14 @@ func (r *Reconciler) reconcile(ctx context.Context, owner client.Object, key own
 	}
 	plan, err := x.follow(ctx)
 	x.report(leader.Report(&x.o, &x.state.memory, r.Clock.Now()))
-	if err = errors.Join(append(x.errs, err)...); err != nil { // a repair begins with the losses; a release that is repeated changes nothing
+	if err = errors.Join(append(x.errs, err)...); err != nil { // a repair starts from the losses; repeating a release changes nothing
 		r.Groups.putBack(x.state, x.o.Lost)
 		return 0, err
 	}
 	return x.settle(key, plan), nil
 }
 
-// follow makes one plan after the other, and carries it out.
+// follow makes plans and executes them, until a plan has nothing to do.
 func (x *run) follow(ctx context.Context) (plan leader.Plan, err error) {
 	for range maxPlans {
 		plan = x.plan()
@@ -62,7 +62,7 @@ func (x *run) follow(ctx context.Context) (plan leader.Plan, err error) {
 
 func (x *run) plan() leader.Plan {
 	now := x.Clock.Now()
-	x.o.Incarnation = group.Incarnation() // each write that has all join again needs one of its own
+	x.o.Incarnation = group.Incarnation() // each write that makes all workers join again needs its own incarnation
 	x.o.Spent = map[string]bool{}
 	for rule, began := range x.began {
 		x.o.Spent[rule] = now.Sub(began) >= turnFor
@@ -75,7 +75,7 @@ func (x *run) plan() leader.Plan {
 	return plan
 }
 
-// settle keeps what the watch and the metrics have to know, and returns when to reconcile again.
+// settle updates what the watch and the metrics use, and returns when to reconcile again.
 func (x *run) settle(key ownerKey, plan leader.Plan) time.Duration {
 	now := x.Clock.Now()
 	x.state.forms.Store(plan.Forms)

@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// job is the child Job; finished marks worker 0 of it as succeeded.
+// job returns the child Job.
 func (g *rig) job() *batchv1.Job {
 	g.Helper()
 	job := &batchv1.Job{}
@@ -42,7 +42,7 @@ func (g *rig) finishWorker0() {
 	}
 }
 
-// waitHours lets time pass, with a look now and then.
+// waitHours advances the clock by n hours, with a reconcile in each.
 func (g *rig) waitHours(n int) {
 	g.Helper()
 	for range n {
@@ -51,7 +51,7 @@ func (g *rig) waitHours(n int) {
 	}
 }
 
-func TestASuspendTakenBackBeforeItsEpochFencesNobody(t *testing.T) {
+func TestRevokedSuspendFencesNoPod(t *testing.T) {
 	g := formed(t)
 	g.change(func(js *v1alpha2.JobSet) { js.Spec.Suspend = ptr.To(true) })
 	g.reconcile()
@@ -62,7 +62,7 @@ func TestASuspendTakenBackBeforeItsEpochFencesNobody(t *testing.T) {
 	g.wantPhase(coordination.Running, 1, 0)
 }
 
-func TestAGroupFormsWithoutItsFinishedWorkers(t *testing.T) {
+func TestGroupFormsWithoutFinishedWorkers(t *testing.T) {
 	g := formed(t)
 	g.finishWorker0()
 	g.change(func(js *v1alpha2.JobSet) {
@@ -76,7 +76,7 @@ func TestAGroupFormsWithoutItsFinishedWorkers(t *testing.T) {
 	g.wantPhase(coordination.Running, 2, 0)
 }
 
-func TestAWorkerFoundFinishedLaterCountsToo(t *testing.T) {
+func TestWorkerThatFinishesWhileFormingCounts(t *testing.T) {
 	g := newRig(t, nil)
 	g.reconcile()
 	g.joinSlot("js-w-0-1", 1, 1)
@@ -86,7 +86,7 @@ func TestAWorkerFoundFinishedLaterCountsToo(t *testing.T) {
 	g.wantPhase(coordination.Running, 1, 0)
 }
 
-func TestADeathAfterALossOfDataIsNotWaitedForWithoutEnd(t *testing.T) {
+func TestDeathAfterDataLossIsRecovered(t *testing.T) {
 	g := formed(t)
 	g.store.Wipe()
 	g.reconcile()
@@ -99,7 +99,7 @@ func TestADeathAfterALossOfDataIsNotWaitedForWithoutEnd(t *testing.T) {
 	g.wantPhase(coordination.Forming, 2, 0)
 }
 
-func TestLostDataAloneAreNoReasonToStopAnybody(t *testing.T) {
+func TestDataLossStopsNoWorker(t *testing.T) {
 	g := formed(t)
 	g.store.Wipe()
 	g.reconcile()
@@ -113,7 +113,7 @@ func TestLostDataAloneAreNoReasonToStopAnybody(t *testing.T) {
 	g.wantCharged("0")
 }
 
-func TestRestartsOfBeforeTheAnnotationCount(t *testing.T) {
+func TestRestartsBeforeTheAnnotationCount(t *testing.T) {
 	g := newRig(t, func(js *v1alpha2.JobSet) { js.Status.Restarts, js.Status.RestartsCountTowardsMax = 2, 2 })
 	g.reconcile()
 	if l := g.group().Limit; l != 0 {
@@ -122,7 +122,7 @@ func TestRestartsOfBeforeTheAnnotationCount(t *testing.T) {
 	g.wantCharged("2")
 }
 
-func TestAJobSetOfAnotherControllerIsLeftAlone(t *testing.T) {
+func TestJobSetOfAnotherControllerIsIgnored(t *testing.T) {
 	g := newRig(t, func(js *v1alpha2.JobSet) { js.Spec.ManagedBy = ptr.To("kueue.x-k8s.io/multikueue") })
 	g.reconcile()
 	if _, err := group.Read(g.ctx, g.store, uid); err == nil {
@@ -130,7 +130,7 @@ func TestAJobSetOfAnotherControllerIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestAChangedJobSetDoesNotChangeTheSizeOfItsJobs(t *testing.T) {
+func TestChangedJobSetDoesNotResizeItsJobs(t *testing.T) {
 	g := formed(t)
 	g.finishWorker0() // gives the Job its labels and size
 	g.change(func(js *v1alpha2.JobSet) {
@@ -141,7 +141,7 @@ func TestAChangedJobSetDoesNotChangeTheSizeOfItsJobs(t *testing.T) {
 	g.wantPhase(coordination.Running, 1, 0)
 }
 
-func TestNoJobIsDeletedWhenNoRestartIsLeft(t *testing.T) {
+func TestNoJobIsDeletedOnceTheBudgetIsUsedUp(t *testing.T) {
 	g := formed(t)
 	g.change(func(js *v1alpha2.JobSet) { js.Annotations[v1alpha2.InPlaceRestartsKey] = "2" })
 	g.reconcile()
@@ -154,7 +154,7 @@ func TestNoJobIsDeletedWhenNoRestartIsLeft(t *testing.T) {
 	}
 }
 
-func TestAnOutageDoesNotTouchOtherJobSets(t *testing.T) {
+func TestStoreOutageDoesNotAffectOtherJobSets(t *testing.T) {
 	g := newRig(t, func(js *v1alpha2.JobSet) { js.Annotations = nil })
 	g.store.SetReachable(false)
 	if next := g.reconcile(); next != 0 {
@@ -162,7 +162,7 @@ func TestAnOutageDoesNotTouchOtherJobSets(t *testing.T) {
 	}
 }
 
-func TestFinishedWorkersOfThePreviousAttemptDoNotCount(t *testing.T) {
+func TestFinishedWorkersOfAnEarlierAttemptDoNotCount(t *testing.T) {
 	g := formed(t)
 	g.finishWorker0()
 	g.change(func(js *v1alpha2.JobSet) {
@@ -182,7 +182,7 @@ func TestFinishedWorkersOfThePreviousAttemptDoNotCount(t *testing.T) {
 	g.wantPhase(coordination.Running, 2, 0)
 }
 
-func TestAStaleCacheDoesNotTellTheEndOfARestartTwice(t *testing.T) {
+func TestStaleCacheDoesNotReportARestartTwice(t *testing.T) {
 	g := formed(t)
 	g.fail("js-w-0-0", 1, 1)
 	g.reconcile()
@@ -200,7 +200,7 @@ func TestAStaleCacheDoesNotTellTheEndOfARestartTwice(t *testing.T) {
 	g.wantEvents()
 }
 
-func TestWhatCannotBeDoneIsSaidAndLeftAlone(t *testing.T) {
+func TestRefusalIsReportedForAGroupWith(t *testing.T) {
 	cases := map[string]struct {
 		change func(*v1alpha2.JobSet)
 		says   string

@@ -29,7 +29,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// twoJobs is a group in sync of two Jobs with two pods each, an hour old.
+// twoJobs returns a group in sync of two Jobs with two pods each. It is an hour old.
 func twoJobs(t *testing.T) *rig {
 	g := newRig(t, func(js *v1alpha2.JobSet) { js.Spec.ReplicatedJobs[0].Replicas = 2 })
 	js := g.jobSet()
@@ -58,7 +58,7 @@ func (g *rig) must(err error) {
 	}
 }
 
-// makePod creates a slot's pod with the UID that the slot's agent gives, of a worker that runs.
+// makePod creates a slot's running pod, with the UID that the slot's agent reports.
 func (g *rig) makePod(job, index int, change func(*corev1.Pod)) *corev1.Pod {
 	g.Helper()
 	uidOfPod := slotOf(slotName(job, index), 1).Pod
@@ -83,7 +83,7 @@ func (g *rig) makePod(job, index int, change func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
-// jobUID is that of a Job of twoJobs.
+// jobUID returns the UID of a Job of twoJobs.
 func jobUID(job int) types.UID {
 	if job == 0 {
 		return "job-uid"
@@ -109,7 +109,7 @@ func (g *rig) changePod(job, index int, change func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
-// see is what the watch does with a pod.
+// see handles a pod event as the watch does.
 func (g *rig) see(pod *corev1.Pod, gone bool) {
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
 	defer q.ShutDown()
@@ -152,7 +152,7 @@ func cannotPull(pod *corev1.Pod) {
 	}
 }
 
-// oneHangs is a round that js-w-1-1 does not join, because its container cannot be started again.
+// oneHangs returns a group in a restart that js-w-1-1 does not join, because its container cannot be started again.
 func oneHangs(t *testing.T) *rig {
 	g := twoJobs(t)
 	g.fail("js-w-0-0", 1, 1)
@@ -165,7 +165,7 @@ func oneHangs(t *testing.T) *rig {
 	return g
 }
 
-func TestAStuckPodIsRecreatedAloneAndOnce(t *testing.T) {
+func TestStuckPodIsRecreatedOnce(t *testing.T) {
 	g := oneHangs(t)
 	g.pass(19 * time.Second)
 	g.wantDeleted()
@@ -185,9 +185,9 @@ func TestAStuckPodIsRecreatedAloneAndOnce(t *testing.T) {
 	g.wantCharged("1")
 }
 
-func TestASmallJobIsRecreatedWhenItsPodDoesNotHelp(t *testing.T) {
+func TestSmallJobIsRecreatedIfANewPodDoesNotHelp(t *testing.T) {
 	g := oneHangs(t)
-	g.pass(0) // the leader sees the round
+	g.pass(0) // the leader observes the restart
 	g.must(g.c.Delete(g.ctx, g.changePod(1, 1, func(p *corev1.Pod) { p.Finalizers = nil })))
 	g.clock.SetTime(g.clock.Now().Add(10 * time.Second))
 	g.makePod(1, 1, func(p *corev1.Pod) {
@@ -205,7 +205,7 @@ func TestASmallJobIsRecreatedWhenItsPodDoesNotHelp(t *testing.T) {
 	g.pass(5 * time.Second)
 	g.wantEvents()
 	g.wantPhase(coordination.Restarting, 1, 1)
-	// js-w-1-0 had joined, and its peers may hang on it. What its Job was deleted for is the failure of js-w-1-1.
+	// js-w-1-0 had joined, and its peers may hang on it. Its Job was deleted because of the failure of js-w-1-1.
 	g.joinPod(rounds.Slot{Name: "js-w-1-0", Pod: "new-0"}, 1, 1)
 	g.joinSlot("js-w-1-1", 1, 2)
 	g.reconcile()
@@ -213,7 +213,7 @@ func TestASmallJobIsRecreatedWhenItsPodDoesNotHelp(t *testing.T) {
 	g.wantEvents("the pod of worker js-w-1-1 was lost or replaced; restarting all 4 workers in place (restart 2 of 2)", "all 4 workers run again")
 }
 
-func TestAWorkerThatComesBackByItselfIsLeftAlone(t *testing.T) {
+func TestWorkerThatRecoversByItselfIsNotRepaired(t *testing.T) {
 	g := oneHangs(t)
 	g.changePod(1, 1, func(p *corev1.Pod) {
 		p.Status.ContainerStatuses[0] = corev1.ContainerStatus{
@@ -230,7 +230,7 @@ func TestAWorkerThatComesBackByItselfIsLeftAlone(t *testing.T) {
 	g.wantEvents()
 }
 
-func TestAPodThatSucceededOnAnOrderNeedsANewJobAtOnce(t *testing.T) {
+func TestPodThatSucceededOnAnOrderNeedsANewJob(t *testing.T) {
 	g := oneHangs(t)
 	g.see(g.changePod(1, 1, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), false)
 	g.reconcile()
@@ -240,7 +240,7 @@ func TestAPodThatSucceededOnAnOrderNeedsANewJobAtOnce(t *testing.T) {
 	g.wantEvents()
 }
 
-func TestAPodThatSucceedsWhileTheGroupRunsIsNoNews(t *testing.T) {
+func TestPodThatSucceedsWhileTheGroupRunsIsIgnored(t *testing.T) {
 	g := twoJobs(t)
 	g.see(g.changePod(1, 1, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), false)
 	g.reconcile()
@@ -248,7 +248,7 @@ func TestAPodThatSucceedsWhileTheGroupRunsIsNoNews(t *testing.T) {
 	g.wantDeleted()
 }
 
-func TestALostPodIsADeath(t *testing.T) {
+func TestLostPodIsADeath(t *testing.T) {
 	cases := map[string]struct {
 		change func(*corev1.Pod)
 		gone   bool
@@ -280,8 +280,8 @@ func TestALostPodIsADeath(t *testing.T) {
 	}
 }
 
-// The agent cannot know that the exit was a deletion's; the store believes that the worker has finished.
-func TestAWorkerThatExits0BecauseItsPodIsDeletedHasNotFinished(t *testing.T) {
+// The agent cannot know that a deletion caused the exit, so the store considers the worker finished.
+func TestExit0OfADeletedPodIsNoCompletion(t *testing.T) {
 	g := twoJobs(t)
 	g.finish("js-w-1-1")
 	if sum := g.group(); sum.Done != 1 {
@@ -304,7 +304,7 @@ func TestAWorkerThatExits0BecauseItsPodIsDeletedHasNotFinished(t *testing.T) {
 	}
 }
 
-func TestNobodyIsEvictedFromASuspendedGroup(t *testing.T) {
+func TestSuspendedGroupReleasesNoSlot(t *testing.T) {
 	g := twoJobs(t)
 	evicted := newMeter(t, metric(t, "holdfast_inplace_evictions_total"))
 	g.change(func(js *v1alpha2.JobSet) {
@@ -320,14 +320,14 @@ func TestNobodyIsEvictedFromASuspendedGroup(t *testing.T) {
 	evicted.want(0)
 }
 
-// deafStore answers reads, but no eviction.
+// deafStore answers reads, but rejects releases.
 type deafStore struct{ rounds.Leader }
 
 func (deafStore) Release(context.Context, string, coordination.Token, rounds.Level, int, rounds.Slot, string) error {
 	return memory.ErrUnreachable
 }
 
-func TestALossOutlivesAnOutageOfTheStore(t *testing.T) {
+func TestLossIsKeptDuringAStoreOutage(t *testing.T) {
 	g := twoJobs(t)
 	g.see(g.pod(1, 1), true)
 	g.store.SetReachable(false)
@@ -341,15 +341,15 @@ func TestALossOutlivesAnOutageOfTheStore(t *testing.T) {
 	g.wantPhase(coordination.Restarting, 1, 1)
 }
 
-// silentStore does not say who is missing.
+// silentStore does not answer which workers are missing.
 type silentStore struct{ rounds.Leader }
 
 func (silentStore) Missing(context.Context, string, rounds.Level, int, []string) ([]string, error) {
 	return nil, memory.ErrUnreachable
 }
 
-// Its Job makes no second pod, and nothing else says so before a third of the time is over.
-func TestALossOutlivesALookThatDoesNotComeToItsEnd(t *testing.T) {
+// The Job creates no second pod, and nothing else reports the loss before a third of the timeout has passed.
+func TestLossIsKeptWhenAReconcileFails(t *testing.T) {
 	for name, fails := range map[string]func(*rig){
 		"the store fails": func(g *rig) { g.r.Store = silentStore{g.store} },
 		"the JobSet has changed": func(g *rig) {
@@ -377,7 +377,7 @@ func TestALossOutlivesALookThatDoesNotComeToItsEnd(t *testing.T) {
 	}
 }
 
-func TestALossThatIsKeptIsNotNewerThanWhatWasSeenMeanwhile(t *testing.T) {
+func TestKeptLossDoesNotReplaceANewerOne(t *testing.T) {
 	g, key := NewGroups(clocktesting.NewFakePassiveClock(time.Unix(1000, 0))), ownerKey{JobSets.Controller, types.NamespacedName{Namespace: "ns", Name: "js"}}
 	pod := func(uid string) *workload.Pod { return &workload.Pod{UID: uid} }
 	g.note(key, uid, leader.Loss{Pod: pod("a")})
@@ -394,7 +394,7 @@ func TestALossThatIsKeptIsNotNewerThanWhatWasSeenMeanwhile(t *testing.T) {
 	}
 }
 
-// newer is an API server that knows a pod better than the cache does.
+// newer is an API server that has a newer version of a pod than the cache.
 type newer struct {
 	client.Reader
 	pod *corev1.Pod
@@ -408,7 +408,7 @@ func (n newer) Get(ctx context.Context, key client.ObjectKey, obj client.Object,
 	return n.Reader.Get(ctx, key, obj, opts...)
 }
 
-func TestAPodIsLookedAtLiveBeforeItIsDeleted(t *testing.T) {
+func TestPodIsReadLiveBeforeItIsDeleted(t *testing.T) {
 	cases := map[string]func(*corev1.Pod){
 		"its worker runs again": func(p *corev1.Pod) {
 			p.Status.ContainerStatuses[0].State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
@@ -429,7 +429,7 @@ func TestAPodIsLookedAtLiveBeforeItIsDeleted(t *testing.T) {
 	}
 }
 
-// remembered is how much the leader keeps of the JobSet.
+// remembered returns how much the leader keeps about the JobSet.
 func (g *rig) remembered() map[string]int {
 	losses := 0
 	for _, state := range g.r.Groups.byUID {
@@ -438,7 +438,7 @@ func (g *rig) remembered() map[string]int {
 	return map[string]int{"losses": losses, "groups": len(g.r.Groups.byUID), "names": len(g.r.Groups.byOwner)}
 }
 
-// muchHappened leaves something of everything in the leader's memory.
+// muchHappened returns a group whose history leaves something in each part of the leader's memory.
 func muchHappened(t *testing.T) *rig {
 	g := twoJobs(t)
 	g.fail("js-w-0-0", 1, 1)
@@ -452,7 +452,7 @@ func muchHappened(t *testing.T) *rig {
 	return g
 }
 
-func TestOfAJobSetIsForgottenWhatIsRememberedWhenIt(t *testing.T) {
+func TestMemoryOfAJobSetIsDroppedIfIt(t *testing.T) {
 	for name, ends := range map[string]func(*rig){
 		"is gone": func(g *rig) { g.must(g.c.Delete(g.ctx, g.jobSet())) },
 		"is done": func(g *rig) { g.finishJobSet() },
@@ -488,9 +488,9 @@ func (g *rig) finishJobSet() {
 	g.must(g.c.Status().Update(g.ctx, js))
 }
 
-// Two processes that both believe to lead: the one with the lower token changes neither the store nor, before the store
-// has agreed, a pod.
-func TestASupersededLeaderDeletesNothing(t *testing.T) {
+// Two processes both believe that they lead. The one with the lower token changes neither the store nor, until the store has
+// accepted its token, a pod.
+func TestReplacedLeaderDeletesNothing(t *testing.T) {
 	g := oneHangs(t)
 	old := g.leader(1)
 	g.r = old
@@ -511,8 +511,8 @@ func TestASupersededLeaderDeletesNothing(t *testing.T) {
 	g.wantDeleted("pod js-w-1-1")
 }
 
-// A Job whose pods are gone has nobody to evict; its deletion needs the token all the same.
-func TestASupersededLeaderDeletesNoJobWithoutPods(t *testing.T) {
+// A Job without pods has no slot to release, but its deletion still needs the token.
+func TestReplacedLeaderDeletesNoJobWithoutPods(t *testing.T) {
 	g := oneHangs(t)
 	for index := range 2 {
 		g.must(g.c.Delete(g.ctx, g.changePod(1, index, func(p *corev1.Pod) { p.Finalizers = nil })))
@@ -537,8 +537,8 @@ func TestASupersededLeaderDeletesNoJobWithoutPods(t *testing.T) {
 	g.wantEvents("worker js-w-1-1 has no pod, and its Job makes a new one too late; deleting Job js-w-1")
 }
 
-// The other one takes over while a look is in progress, between the last write of the group and the deletion.
-func TestALeaderThatIsReplacedInALookDeletesNoJobWithoutPods(t *testing.T) {
+// The other leader takes over during a reconcile, between the last write of the group and the deletion.
+func TestLeaderReplacedDuringAReconcileDeletesNoJobWithoutPods(t *testing.T) {
 	g := oneHangs(t)
 	for index := range 2 {
 		g.must(g.c.Delete(g.ctx, g.changePod(1, index, func(p *corev1.Pod) { p.Finalizers = nil })))
@@ -563,7 +563,7 @@ func TestALeaderThatIsReplacedInALookDeletesNoJobWithoutPods(t *testing.T) {
 	g.wantDeleted()
 }
 
-func TestNobodyIsRepairedWhileOnlyDataAreMissing(t *testing.T) {
+func TestDataLossCausesNoRepair(t *testing.T) {
 	g := twoJobs(t)
 	g.store.Wipe()
 	g.reconcile()
@@ -580,7 +580,7 @@ func TestNobodyIsRepairedWhileOnlyDataAreMissing(t *testing.T) {
 	g.wantEvents()
 }
 
-func TestOnlyWhatIsReadIsKeptOfAPod(t *testing.T) {
+func TestTrimPodKeepsWhatIsRead(t *testing.T) {
 	full := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "p", UID: "u", Labels: map[string]string{"a": "b"}, ManagedFields: []metav1.ManagedFieldsEntry{{}},

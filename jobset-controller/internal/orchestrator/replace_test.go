@@ -28,10 +28,10 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// fourPods is a group in sync of one Job with four pods, as the Job controller makes them.
+// fourPods returns a group in sync of one Job with four pods, as the Job controller creates them.
 func fourPods(t *testing.T) *rig { return podsInSync(t, 4) }
 
-// podsInSync is a group in sync of one Job with n pods, as the Job controller makes them.
+// podsInSync returns a group in sync of one Job with n pods, as the Job controller creates them.
 func podsInSync(t *testing.T, n int32) *rig {
 	g := newRig(t, func(js *v1alpha2.JobSet) {
 		spec := &js.Spec.ReplicatedJobs[0].Template.Spec
@@ -56,7 +56,7 @@ func podsInSync(t *testing.T, n int32) *rig {
 	return g
 }
 
-// template is what the controller writes on every pod.
+// template returns what the controller writes on every pod.
 func (g *rig) template() map[string]string {
 	return map[string]string{
 		v1alpha2.JobSetNameKey: "js", v1alpha2.JobSetUIDKey: uid, v1alpha2.ReplicatedJobNameKey: "w", v1alpha2.JobIndexKey: "0",
@@ -72,7 +72,7 @@ func ofJob(pod *corev1.Pod) {
 
 func failed(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }
 
-// podsOf lists the names of a slot's pods that are not over.
+// podsOf lists a slot's pods that have not ended.
 func (g *rig) podsOf(index string) []corev1.Pod {
 	g.Helper()
 	var list corev1.PodList
@@ -93,7 +93,7 @@ func (g *rig) wantPods(index string, n int) {
 	}
 }
 
-// lose lets the node evict a pod, and the leader hear of it.
+// lose makes the node evict a pod, and delivers the event to the leader.
 func (g *rig) lose(index int) *corev1.Pod {
 	g.Helper()
 	pod := g.changePod(0, index, failed)
@@ -103,7 +103,7 @@ func (g *rig) lose(index int) *corev1.Pod {
 
 const madeAnew = "lost its pod; made a new one"
 
-func TestALostPodIsReplacedAndChargedOnce(t *testing.T) {
+func TestLostPodIsReplacedAndChargedOnce(t *testing.T) {
 	g := fourPods(t)
 	g.lose(2)
 	g.reconcile()
@@ -128,8 +128,8 @@ func TestALostPodIsReplacedAndChargedOnce(t *testing.T) {
 	g.wantCharged("1")
 }
 
-// The worker may save a checkpoint meanwhile: two of one slot never run.
-func TestAPodThatIsBeingDeletedIsReplacedWhenItHasEnded(t *testing.T) {
+// The worker may save a checkpoint meanwhile, and two pods of one slot never run at the same time.
+func TestTerminatingPodIsReplacedAfterItHasEnded(t *testing.T) {
 	g := fourPods(t)
 	g.must(g.c.Delete(g.ctx, g.changePod(0, 1, func(p *corev1.Pod) { p.DeletionGracePeriodSeconds = ptr.To[int64](30) })))
 	g.changePod(0, 1, func(p *corev1.Pod) { p.DeletionGracePeriodSeconds = ptr.To[int64](30) })
@@ -146,17 +146,17 @@ func TestAPodThatIsBeingDeletedIsReplacedWhenItHasEnded(t *testing.T) {
 	g.wantEvents("restarting all 4 workers in place", "worker js-w-0-1 "+madeAnew)
 }
 
-// It was lost while nobody led; that it is not there is all there is to see.
-func TestAPodThatNobodySawGoIsReplaced(t *testing.T) {
+// The pod was lost while there was no leader. The new leader sees only that it does not exist.
+func TestPodLostWithoutALeaderIsReplaced(t *testing.T) {
 	g := fourPods(t)
 	g.must(g.c.Delete(g.ctx, g.changePod(0, 3, func(p *corev1.Pod) { p.Finalizers = nil })))
 	g.r = g.leader(2)
 	g.reconcile()
 	g.wantPods("3", 1)
-	g.wantPhase(coordination.Running, 1, 0) // until the new pod joins: nobody says who held the slot
+	g.wantPhase(coordination.Running, 1, 0) // until the new pod joins: nothing shows which pod held the slot
 }
 
-func TestNothingIsMadeFor(t *testing.T) {
+func TestNoPodIsCreatedFor(t *testing.T) {
 	cases := map[string]struct {
 		prepare func(*rig)
 		phase   coordination.Phase
@@ -207,8 +207,8 @@ func TestNothingIsMadeFor(t *testing.T) {
 	}
 }
 
-// While a group forms nobody has trained, and no clock would end a row of pods that fail at their start.
-func TestWhileAGroupFormsItsPodsAreLeftToTheJob(t *testing.T) {
+// While a group forms, no worker has trained, and no timeout would end a series of pods that fail at their start.
+func TestPodsOfAFormingGroupAreLeftToTheJob(t *testing.T) {
 	g := newRig(t, nil)
 	g.changeJob(func(job *batchv1.Job) {
 		job.Labels[v1alpha2.ReplicatedJobNameKey] = "w"
@@ -225,13 +225,13 @@ func TestWhileAGroupFormsItsPodsAreLeftToTheJob(t *testing.T) {
 	g.wantPods("0", 0)
 }
 
-// through lets a leader work with another view, or another hand.
+// through returns a client with intercepted calls.
 func (g *rig) through(f interceptor.Funcs) client.WithWatch {
 	return interceptor.NewClient(g.c.(client.WithWatch), f)
 }
 
-// Its cache shows the moment of the loss for ever; the API server knows better.
-func TestAStaleCacheMakesNoSecondPod(t *testing.T) {
+// Its cache shows the moment of the loss forever. The API server has newer pods.
+func TestStaleCacheCreatesNoSecondPod(t *testing.T) {
 	g := fourPods(t)
 	g.lose(2)
 	var before corev1.PodList
@@ -258,8 +258,8 @@ func TestAStaleCacheMakesNoSecondPod(t *testing.T) {
 	}
 }
 
-// The Job was suspended a moment ago, and the cache does not show it.
-func TestAStaleCacheMakesNoPodInASuspendedJob(t *testing.T) {
+// The Job was suspended just now, and the cache does not show it yet.
+func TestStaleCacheCreatesNoPodInASuspendedJob(t *testing.T) {
 	g := fourPods(t)
 	g.lose(2)
 	g.r.Live = g.through(interceptor.Funcs{
@@ -275,8 +275,8 @@ func TestAStaleCacheMakesNoPodInASuspendedJob(t *testing.T) {
 	g.wantPods("2", 0)
 }
 
-// A list past the API server's cache takes seconds where a namespace has thousands of pods: it is enough that the loss is in it.
-func TestALostSlotIsReadAsOfItsLoss(t *testing.T) {
+// A list from etcd takes seconds if a namespace has thousands of pods. A list at the version of the loss or later is enough.
+func TestLostSlotIsReadAtTheVersionOfItsLoss(t *testing.T) {
 	g := fourPods(t)
 	lost := g.lose(2)
 	var asked []metav1.ListOptions
@@ -295,8 +295,8 @@ func TestALostSlotIsReadAsOfItsLoss(t *testing.T) {
 	}
 }
 
-// Nothing is left to evict, and still the store is asked whether this one leads.
-func TestALeaderThatWasReplacedMakesNoPodThoughNoneIsLeft(t *testing.T) {
+// There is no slot to release, and the store is still asked whether this process leads.
+func TestReplacedLeaderCreatesNoPod(t *testing.T) {
 	g := fourPods(t)
 	g.must(g.c.Delete(g.ctx, g.changePod(0, 3, func(p *corev1.Pod) { p.Finalizers = nil })))
 	g.takeOver(9)
@@ -306,8 +306,8 @@ func TestALeaderThatWasReplacedMakesNoPodThoughNoneIsLeft(t *testing.T) {
 	g.wantPods("3", 0)
 }
 
-// Both have looked before either has made its pod.
-func TestTwoLeadersMakeOnePod(t *testing.T) {
+// Both leaders have read the pods before either has created its pod.
+func TestTwoLeadersCreateOnePod(t *testing.T) {
 	g := fourPods(t)
 	g.lose(2)
 	g.reconcile()
@@ -354,15 +354,15 @@ func without(pods []corev1.Pod, name string) []corev1.Pod {
 	return rest
 }
 
-// Of two pods of a slot the Job controller deletes the one that it thinks less of. If the leader deletes the other, none is left, and those that
-// run restart again.
-func TestALeaderGivesWayToTheJobController(t *testing.T) {
+// If a slot has two pods, the Job controller deletes the one that it ranks lower. If the leader deleted the other one, none would
+// be left, and the running workers would restart again.
+func TestLeaderYieldsToTheJobController(t *testing.T) {
 	const theirs, ours = "jobs", "ours"
 	now := time.Unix(1_800_000_000, 0)
 	for name, c := range map[string]struct {
 		node  string    // of theirs
 		made  time.Time // theirs
-		bound bool      // ours gets a node before the leader has looked
+		bound bool      // ours is bound to a node before the leader reads it
 		left  []string
 	}{
 		"theirs has a node":          {node: "n1", made: now.Add(time.Second), left: []string{theirs}},
@@ -408,8 +408,8 @@ func TestALeaderGivesWayToTheJobController(t *testing.T) {
 	}
 }
 
-// A pod that fails before its slot has joined costs no restart; it is made again ever later.
-func TestAPodThatIsLostAgainInItsRoundIsReplacedMoreSlowly(t *testing.T) {
+// A pod that fails before its slot has joined is not charged as a restart. It is created again with a growing delay.
+func TestPodLostAgainIsReplacedAfterADelay(t *testing.T) {
 	g := fourPods(t)
 	g.lose(2)
 	g.r.Client = g.through(interceptor.Funcs{Create: withUIDs()})
@@ -434,7 +434,7 @@ func TestAPodThatIsLostAgainInItsRoundIsReplacedMoreSlowly(t *testing.T) {
 	g.wantPods("2", 1)
 }
 
-// withUIDs gives new objects what the fake API server does not.
+// withUIDs sets the UID of new objects, which the fake API server does not set.
 func withUIDs() func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
 	n := 0
 	return func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
@@ -444,7 +444,7 @@ func withUIDs() func(context.Context, client.WithWatch, client.Object, ...client
 	}
 }
 
-func TestAPodThatTheAPIServerRefusesIsLeftToTheJob(t *testing.T) {
+func TestPodThatTheAPIServerRejectsIsLeftToTheJob(t *testing.T) {
 	g := fourPods(t)
 	g.lose(2)
 	g.r.Client = g.through(interceptor.Funcs{
@@ -459,8 +459,8 @@ func TestAPodThatTheAPIServerRefusesIsLeftToTheJob(t *testing.T) {
 	g.wantEvents("the pod of worker js-w-0-2 was lost", "the API server refuses a new one")
 }
 
-// Each chunk takes long, and none of the pods is made: the rest of the reconcile does not wait for all.
-func TestReplacementsThatAreRefusedLeaveTheLeaderTimeForOthers(t *testing.T) {
+// Each chunk of calls takes long, and no pod is created. The rest of the reconcile does not wait for all of them.
+func TestRejectedReplacementsDoNotBlockTheLeader(t *testing.T) {
 	const lost = callsAtATime + 4
 	g := podsInSync(t, lost)
 	for index := range lost {
@@ -480,8 +480,8 @@ func TestReplacementsThatAreRefusedLeaveTheLeaderTimeForOthers(t *testing.T) {
 	}
 }
 
-// A rack is lost: the calls for its pods are in flight at the same time. Each waits until as many are as there are lost pods.
-func TestLostPodsAreReplacedAtOnce(t *testing.T) {
+// A rack is lost. The calls for its pods are in flight at the same time: each waits until there are as many as lost pods.
+func TestLostPodsAreReplacedInParallel(t *testing.T) {
 	g := fourPods(t)
 	for index := range 4 {
 		g.lose(index)
@@ -531,7 +531,7 @@ func TestLostPodsAreReplacedAtOnce(t *testing.T) {
 	}
 }
 
-// unreachable puts a pod that is being deleted on a node that is not ready, and lets its grace of 30 s pass.
+// unreachable returns a group with a terminating pod on a node that is not ready, after the pod's grace period of 30 s.
 func unreachable(t *testing.T, change func(*v1alpha2.JobSet), nodes ...*corev1.Node) *rig {
 	g := fourPods(t)
 	if change != nil {
@@ -566,7 +566,7 @@ func unreachable(t *testing.T, change func(*v1alpha2.JobSet), nodes ...*corev1.N
 	return g
 }
 
-// ends gives a deletion its grace, which the fake API server does not know.
+// ends sets the end of a pod's grace period, which the fake API server does not do.
 func ends(p *corev1.Pod, until metav1.Time) *corev1.Pod {
 	if !p.DeletionTimestamp.IsZero() {
 		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &until, ptr.To[int64](30)
@@ -584,7 +584,7 @@ func request() ctrl.Request {
 	return ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "js"}}
 }
 
-func TestAPodOnANodeThatIsGoneIsDeletedByForce(t *testing.T) {
+func TestPodOnADeletedNodeIsForceDeleted(t *testing.T) {
 	g := unreachable(t, nil)
 	forced := newMeter(t, metric(t, "holdfast_inplace_forced_deletions_total"))
 	g.pass(4 * time.Second)
@@ -595,7 +595,7 @@ func TestAPodOnANodeThatIsGoneIsDeletedByForce(t *testing.T) {
 	forced.want(1)
 }
 
-func TestAPodOnANodeThatIsNotReadyLeavesTheGroupAndStays(t *testing.T) {
+func TestPodOnAnUnreadyNodeIsReleasedButNotDeleted(t *testing.T) {
 	g := unreachable(t, nil, unreadyNode(time.Unix(0, 0)))
 	g.pass(29 * time.Second)
 	g.wantPhase(coordination.Running, 1, 0)
@@ -606,7 +606,7 @@ func TestAPodOnANodeThatIsNotReadyLeavesTheGroupAndStays(t *testing.T) {
 	g.wantEvents("restarting all 4 workers in place")
 }
 
-func TestItsOperatorsMaySayThatANodeIsOff(t *testing.T) {
+func TestPodIsForceDeletedAfterNodeLostAfter(t *testing.T) {
 	after := func(js *v1alpha2.JobSet) { js.Annotations[v1alpha2.NodeLostAfterKey] = "1m" }
 	g := unreachable(t, after, unreadyNode(time.Unix(1000, 0).Add(-50*time.Second)))
 	g.pass(6 * time.Second)
@@ -616,8 +616,8 @@ func TestItsOperatorsMaySayThatANodeIsOff(t *testing.T) {
 	g.wantEvents("restarting all 4 workers in place", "which is 1m0s or more; deleted by force")
 }
 
-// failedOver lets a round run out of time because of a node that is silent for less than node-lost-after: all Jobs go, and theirs stays, with the
-// pod on that node.
+// failedOver returns a group in which a restart has timed out because of a node that has been silent for less than node-lost-after.
+// All Jobs are deleted. The Job with a pod on that node remains, and so does the pod.
 func failedOver(t *testing.T) *rig {
 	after := func(js *v1alpha2.JobSet) { js.Annotations[v1alpha2.NodeLostAfterKey] = "5m" }
 	g := unreachable(t, after, unreadyNode(time.Unix(1000, 0)))
@@ -634,8 +634,8 @@ func failedOver(t *testing.T) *rig {
 
 const byForce = "js-w-0-1: being deleted, and the kubelet of its node n1 has not been heard of since 1970-01-01T00:16:40Z, which is 5m0s or more; deleted by force"
 
-// Nobody waits for its slot any more; but its Job does, and the next one for that.
-func TestAPodOfAJobThatGoesIsDeletedByForceToo(t *testing.T) {
+// Nothing waits for the pod's slot any more. But its Job waits for the pod, and the next Job waits for that Job.
+func TestPodOfATerminatingJobIsForceDeleted(t *testing.T) {
 	g := failedOver(t)
 	g.pass(200 * time.Second) // 292 s of silence
 	g.wantEvents("4 of 4 workers have not joined: js-w-0-0: waits for Job js-w-0 of an earlier epoch to be deleted")
@@ -647,7 +647,7 @@ func TestAPodOfAJobThatGoesIsDeletedByForceToo(t *testing.T) {
 	g.wantEvents(byForce)
 }
 
-func TestAPodThatStaysIsLeftAlone(t *testing.T) {
+func TestPodIsNotForceDeleted(t *testing.T) {
 	for name, prepare := range map[string]func(*rig){
 		"of a JobSet that is suspended": func(g *rig) {
 			g.change(func(js *v1alpha2.JobSet) { js.Spec.Suspend = ptr.To(true) })
@@ -681,8 +681,8 @@ func TestAPodThatStaysIsLeftAlone(t *testing.T) {
 	}
 }
 
-// All pods of a Job that goes end at the same time, most of them on nodes that live.
-func TestNodesAreReadForAWhileAtATime(t *testing.T) {
+// All pods of a terminating Job end at the same time, most of them on healthy nodes.
+func TestNodesAreReadInChunks(t *testing.T) {
 	g := failedOver(t)
 	for index := range 2 * callsAtATime {
 		g.makePod(0, index+10, func(p *corev1.Pod) { ofJob(p); p.Spec.NodeName = fmt.Sprint("n", index+10) })

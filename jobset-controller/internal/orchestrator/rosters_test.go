@@ -40,7 +40,7 @@ type crew struct {
 type crewman struct {
 	rounds.Slot
 	core      *worker.State
-	processes []worker.Process // by birth
+	processes []worker.Process // in order of their start
 	started   int              // how often its worker has run
 	dead      bool
 }
@@ -75,7 +75,7 @@ func (k *crew) owner() *metav1.PartialObjectMetadata {
 	return owner
 }
 
-// enlist makes the roster.
+// enlist writes the roster.
 func (k *crew) enlist(members ...string) *crew {
 	k.Helper()
 	k.roster.Members = members
@@ -110,7 +110,7 @@ func (k *crew) look() *crew {
 	return k
 }
 
-// work lets agents and leader act until nothing moves any more.
+// work lets agents and leader act until nothing changes any more.
 func (k *crew) work() *crew {
 	k.Helper()
 	var before string
@@ -155,7 +155,7 @@ func newCrewman(member string, generation int64) *crewman {
 	return a
 }
 
-// act lets an agent read the level and do all that follows from it.
+// act makes an agent read the level and do everything that follows from it.
 func (k *crew) act(a *crewman) {
 	k.Helper()
 	if !a.dead {
@@ -164,7 +164,7 @@ func (k *crew) act(a *crewman) {
 	}
 }
 
-// play hands events to an agent, and what its answers to them bring about.
+// play passes events to an agent, and executes the agent's actions and their consequences.
 func (k *crew) play(a *crewman, events ...worker.Event) {
 	k.Helper()
 	for len(events) > 0 {
@@ -221,14 +221,14 @@ func (a *crewman) exit(code int64) worker.Event {
 	return worker.Observed{Processes: slices.Clone(a.processes)}
 }
 
-// crash ends the worker of a member, and its agent says so.
+// crash ends the worker of a member, and its agent reports it.
 func (k *crew) crash(member string, code int64) *crew {
 	k.Helper()
 	k.play(k.agents[member], k.agents[member].exit(code))
 	return k
 }
 
-// kill the pod of a member: nobody says anything.
+// kill stops the pod of a member without a report.
 func (k *crew) kill(member string) *crew { k.agents[member].dead = true; return k }
 
 func (k *crew) report() roster.Report {
@@ -240,7 +240,7 @@ func (k *crew) report() roster.Report {
 	return *r
 }
 
-// want a phase, a round, and how often each worker has run.
+// want checks the phase, the restart count, and how often each worker has run.
 func (k *crew) want(phase coordination.Phase, round int64, started map[string]int) *crew {
 	k.Helper()
 	if g := k.group(); g.Phase != phase || g.Round != round {
@@ -259,7 +259,7 @@ var (
 	w3, again2 = roster.Member(3, "pod-d"), roster.Member(2, "pod-e")
 )
 
-func TestAFailureRestartsAllInPlace(t *testing.T) {
+func TestFailureRestartsAllInPlace(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1, w2).work().want(coordination.Running, 0, map[string]int{w0: 1, w1: 1, w2: 1})
 	k.crash(w1, 137).work().want(coordination.Running, 1, map[string]int{w0: 2, w1: 2, w2: 2})
 	r := k.report()
@@ -275,8 +275,8 @@ func TestAFailureRestartsAllInPlace(t *testing.T) {
 	}
 }
 
-// However often members come, and whoever is there already is not stopped for it.
-func TestWhoComesDisturbsNobody(t *testing.T) {
+// New members never cause a restart of those that run.
+func TestNewMembersRestartNobody(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1).work()
 	all := []string{w0, w1}
 	for i := range 5 {
@@ -292,8 +292,8 @@ func TestWhoComesDisturbsNobody(t *testing.T) {
 	}
 }
 
-// While a newcomer is awaited, others may come and go, and a failure is answered without it.
-func TestANewcomerThatIsLate(t *testing.T) {
+// While the group waits for a new member, others may come and go, and a failure is answered without it.
+func TestLateNewMember(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1).work().enlist(w0, w1, w2)
 	k.agents[w2].dead = true
 	k.work().want(coordination.Running, 0, map[string]int{w0: 1, w1: 1, w2: 0})
@@ -303,8 +303,8 @@ func TestANewcomerThatIsLate(t *testing.T) {
 	k.work().want(coordination.Running, 1, map[string]int{w0: 2, w1: 2, w2: 1, w3: 1})
 }
 
-// A pod that is lost costs the others one restart, and none when another takes its place.
-func TestALostPodIsMissedOnce(t *testing.T) {
+// A lost pod costs the others one restart, and its replacement costs none.
+func TestLostPodCostsOneRestart(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1, w2).work()
 	k.kill(w2).enlist(w0, w1).work().want(coordination.Running, 1, map[string]int{w0: 2, w1: 2})
 	k.enlist(w0, w1, again2).work().want(coordination.Running, 1, map[string]int{w0: 2, w1: 2, again2: 1})
@@ -313,19 +313,19 @@ func TestALostPodIsMissedOnce(t *testing.T) {
 	}
 }
 
-// A leader that slept through the loss finds another pod in its place.
-func TestALostPodThatIsReplacedInOneLook(t *testing.T) {
+// A leader that missed the loss finds another pod in the slot.
+func TestLostPodReplacedWithinOneReconcile(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1, w2).work()
 	k.kill(w2).enlist(w0, w1, again2).work().want(coordination.Running, 1, map[string]int{w0: 2, w1: 2, again2: 1})
 }
 
-// The agent of a pod that is deleted reports its worker's end: that is the one restart.
-func TestAPodThatSaysGoodbye(t *testing.T) {
+// The agent of a deleted pod reports the end of its worker, which is the one restart.
+func TestDeletedPodReportsItsEnd(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1, w2).work().crash(w2, 143).kill(w2)
 	k.enlist(w0, w1).work().want(coordination.Running, 1, map[string]int{w0: 2, w1: 2})
 }
 
-// Out of restarts nobody is stopped, until the owner allows more, or does without the worker.
+// Without restarts left no worker is stopped, until the owner allows more restarts or continues without the worker.
 func TestOutOfRestarts(t *testing.T) {
 	k := newCrew(t)
 	k.roster.Limit = 0
@@ -336,8 +336,8 @@ func TestOutOfRestarts(t *testing.T) {
 	k.kill(w1).enlist(w0, w2).work().want(coordination.Running, 0, map[string]int{w0: 1, w2: 1})
 }
 
-// Nobody was stopped until then; now all restart for the failure.
-func TestMoreRestartsAreAllowed(t *testing.T) {
+// No worker was stopped until then. Now all restart because of the failure.
+func TestRaisedLimitRestartsTheGroup(t *testing.T) {
 	k := newCrew(t)
 	k.roster.Limit = 0
 	k.enlist(w0, w1).work().crash(w1, 3).work().want(coordination.Terminal, 0, nil)
@@ -345,8 +345,8 @@ func TestMoreRestartsAreAllowed(t *testing.T) {
 	k.enlist(w0, w1).work().want(coordination.Running, 1, map[string]int{w0: 2, w1: 2})
 }
 
-// Who does not come back in its time is reported, and the others go on without it.
-func TestAWorkerThatDoesNotComeBack(t *testing.T) {
+// A worker that does not return in time is reported, and the others continue without it.
+func TestWorkerThatDoesNotReturn(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1, w2).work().crash(w0, 1).kill(w1)
 	k.work().want(coordination.Restarting, 1, nil)
 	if r := k.report(); len(r.Lost) != 0 || !r.Deadline.After(k.clock.Now()) {
@@ -363,8 +363,8 @@ func TestAWorkerThatDoesNotComeBack(t *testing.T) {
 	}
 }
 
-// An agent that cannot stop its worker asks for its pod to be replaced.
-func TestAWorkerThatCannotBeStopped(t *testing.T) {
+// An agent that cannot stop its worker asks for a replacement of its pod.
+func TestWorkerThatCannotBeStopped(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1).work()
 	unit, _ := k.group().UnitOf(k.agents[w1].Name)
 	if _, _, err := k.store.Call(k.Context(), uid, rounds.Ask(k.group().Level.Incarnation, unit, k.agents[w1].Slot, coordination.KindUnkilled)); err != nil {
@@ -377,24 +377,24 @@ func TestAWorkerThatCannotBeStopped(t *testing.T) {
 	k.kill(w1).enlist(w0).work().want(coordination.Running, 0, map[string]int{w0: 1})
 }
 
-// A worker that has finished is not run again, and the others go on.
-func TestAWorkerThatFinishes(t *testing.T) {
+// A worker that has finished is not run again, and the others continue.
+func TestWorkerThatFinishes(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1, w2).work().crash(w0, 0).kill(w0).work()
 	k.enlist(w1, w2).work().want(coordination.Running, 0, map[string]int{w1: 1, w2: 1})
 	k.crash(w1, 1).work().want(coordination.Running, 1, map[string]int{w0: 1, w1: 2, w2: 2})
 	k.crash(w1, 0).crash(w2, 0).look().want(coordination.Completed, 1, nil)
 }
 
-// All pods of an epoch are gone when the next one begins.
-func TestAnEpochBeginsAnew(t *testing.T) {
+// All pods of a generation are gone when the next one begins.
+func TestNextGeneration(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1).work().crash(w0, 1).work().want(coordination.Running, 1, nil)
 	k.kill(w0).kill(w1).enlist().look()
 	k.roster.Epoch, k.roster.Limit = 2, 3
 	k.enlist(w2, w3).work().want(coordination.Running, 0, map[string]int{w2: 1, w3: 1})
 }
 
-// A store that has lost its data stops nobody who is healthy.
-func TestAStoreThatForgets(t *testing.T) {
+// When the store loses its data, no healthy worker is stopped.
+func TestStoreThatLosesItsData(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1).work().crash(w0, 1).work().want(coordination.Running, 1, nil)
 	if err := k.store.Drop(context.Background(), uid); err != nil {
 		t.Fatal(err)
@@ -402,7 +402,7 @@ func TestAStoreThatForgets(t *testing.T) {
 	k.work().want(coordination.Running, 1, map[string]int{w0: 2, w1: 2})
 }
 
-func TestNoRosterNoGroup(t *testing.T) {
+func TestNoGroupWithoutARoster(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1).work().annotate("").look()
 	if _, err := group.Read(t.Context(), k.store, uid); err == nil {
 		t.Error("the group is still there")
@@ -412,8 +412,8 @@ func TestNoRosterNoGroup(t *testing.T) {
 	}
 }
 
-// Nobody is on the roster for a moment, or it cannot be read: what is there stays.
-func TestNothingIsDoneForWantOfMembers(t *testing.T) {
+// The roster is empty for a moment, or unreadable. The group stays.
+func TestEmptyOrUnreadableRosterChangesNothing(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1).work().enlist().work().want(coordination.Running, 0, nil)
 	k.annotate("{").look().want(coordination.Running, 0, map[string]int{w0: 1, w1: 1})
 }

@@ -30,19 +30,19 @@ const (
 type Reconciler struct {
 	Kind     Kind
 	Client   client.Client
-	Live     client.Reader // reads past the cache
+	Live     client.Reader // reads from the API server instead of the cache
 	Store    rounds.Leader
 	Tokens   Tokens
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
-	Users    Credentials // nil: agents have no users of their own
+	Users    Credentials // nil if agents have no users of their own
 	Groups   *Groups
 	Metrics  *Metrics
 
-	outage atomic.Bool // one outage of the store is one log line, however many groups notice it
+	outage atomic.Bool // one outage of the store is logged once, however many groups notice it
 }
 
-// Credentials keeps the store's user of a group, given its owner; see credentials.Keeper.
+// Credentials manages the store user of a group, given its owner; see credentials.Keeper.
 type Credentials interface {
 	Keep(ctx context.Context, owner client.Object, save credentials.Save) error
 }
@@ -54,15 +54,15 @@ type run struct {
 	jobs  []batchv1.Job
 	state *groupState
 	o     leader.Observation
-	began map[string]time.Time // when a rule made its first plan
+	began map[string]time.Time // when a rule first planned its calls
 	live  map[string]*batchv1.Job
-	errs  []error // that do not end the reconcile
-	// missed and conflict are those of a group that pods declare.
+	errs  []error // those that do not end the reconcile
+	// missed and conflict belong to a group that pods declare.
 	missed   []leader.Missed
 	conflict string
 }
 
-// view takes over what the owner says. known reports whether there is anything to ask the store about it.
+// view converts the owner for the plan. known reports whether the store may hold anything about it.
 func (x *run) view() (known bool, err error) {
 	var current []*batchv1.Job
 	if js := jobSetOf(x.owner); js != nil {
@@ -86,7 +86,8 @@ func (x *run) view() (known bool, err error) {
 	return known, nil
 }
 
-// datePods says which epoch the pods of a Job without a JobSet are of. They cannot say it: their template is the same in each epoch.
+// datePods sets the generation of the pods of a Job without a JobSet. The pods do not carry it, because their template is the same
+// in each generation.
 func (x *run) datePods() {
 	if !x.Kind.Alone {
 		return
@@ -99,7 +100,7 @@ func (x *run) datePods() {
 	}
 }
 
-// nameOf a Job of the owner, as the API server knows it.
+// nameOf returns the name of a Job of the owner in the API server.
 func (x *run) nameOf(job string) string {
 	if x.Kind.Alone {
 		return x.owner.GetName()
@@ -107,7 +108,7 @@ func (x *run) nameOf(job string) string {
 	return job
 }
 
-// readGroup reads what the store holds of the group.
+// readGroup reads the state of the group in the store.
 func (x *run) readGroup(ctx context.Context) error {
 	stored, err := x.Store.Read(ctx, string(x.owner.GetUID()))
 	x.o.Stored, x.o.Foreign = stored, nil
@@ -117,8 +118,8 @@ func (x *run) readGroup(ctx context.Context) error {
 	return x.asked(err)
 }
 
-// asked sorts the errors of the store: nil if the group is not there, or unreadable; those of a leader that was replaced; and those of a store that
-// could not be asked.
+// asked classifies an error of the store. It returns nil if the group does not exist or is unreadable, the error itself if this
+// leader was replaced, and a storeError if the store did not answer.
 func (x *run) asked(err error) error {
 	switch {
 	case err == nil, errors.Is(err, coordination.ErrNoGroup), errors.Is(err, coordination.ErrForeignValue):
@@ -130,10 +131,10 @@ func (x *run) asked(err error) error {
 	return x.storeFailed(err)
 }
 
-// callsAtATime bounds how many API calls one reconcile has in flight.
+// callsAtATime limits how many API calls a reconcile has in flight.
 const callsAtATime = 16
 
-// inParallel calls f for each index below n, so many at a time, and returns all errors.
+// inParallel calls f for each index below n, callsAtATime at a time, and returns all errors.
 func inParallel(n int, f func(i int) error) error {
 	errs := make([]error, n)
 	var calls errgroup.Group
@@ -145,7 +146,7 @@ func inParallel(n int, f func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// storeError marks that the store could not be asked.
+// storeError means that the store did not answer.
 type storeError struct{ err error }
 
 func (r *Reconciler) storeFailed(err error) error {
@@ -156,7 +157,7 @@ func (r *Reconciler) storeFailed(err error) error {
 func (e *storeError) Error() string { return "asking the store: " + e.err.Error() }
 func (e *storeError) Unwrap() error { return e.err }
 
-// sooner of two times until the next reconcile; 0: there is no need for one.
+// sooner returns the sooner of two times until the next reconcile; 0 means that none is needed.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return max(a, b)

@@ -15,13 +15,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// plain takes the agent out of the template: it is for the manager to add one.
+// plain removes the agent from the template, for the manager to add one.
 func plain(js *v1alpha2.JobSet) {
 	pod := &js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec
 	pod.InitContainers, pod.Containers = nil, []corev1.Container{{Name: "worker", Command: []string{"train"}}}
 }
 
-// addAgent makes the Job one that the manager has built.
+// addAgent changes the Job to one that the manager has built with an agent.
 func addAgent(job *batchv1.Job) {
 	job.Annotations[v1alpha2.InPlaceInjectionKey] = "true"
 	job.Labels[v1alpha2.ReplicatedJobNameKey] = "w"
@@ -37,13 +37,13 @@ func (g *rig) changeJob(change func(*batchv1.Job)) {
 	status := job.Status
 	g.must(g.c.Update(g.ctx, job))
 	if len(job.Finalizers) == 0 && !job.DeletionTimestamp.IsZero() {
-		return // it is gone
+		return // it has been deleted
 	}
 	job.Status = status
 	g.must(g.c.Status().Update(g.ctx, job))
 }
 
-// removeJob is the end of a deletion in the foreground.
+// removeJob completes a deletion in the foreground.
 func (g *rig) removeJob() {
 	g.Helper()
 	g.changeJob(func(job *batchv1.Job) { job.Finalizers = nil })
@@ -62,7 +62,7 @@ func (g *rig) createJob(change func(*batchv1.Job)) {
 	}
 }
 
-// secondStep adds an entry "b" of one worker that starts when those of "w" are ready.
+// secondStep adds a replicatedJob "b" of one worker that starts when the workers of "w" are ready.
 func secondStep(js *v1alpha2.JobSet) {
 	b := *js.Spec.ReplicatedJobs[0].DeepCopy()
 	b.Name, b.DependsOn = "b", []v1alpha2.DependsOn{{Name: "w", Status: v1alpha2.DependencyReady}}
@@ -78,7 +78,7 @@ func (g *rig) wantMessage(want string) {
 	}
 }
 
-func TestAnOrderedStartFormsStepByStep(t *testing.T) {
+func TestOrderedStartFormsStepByStep(t *testing.T) {
 	g := newRig(t, secondStep)
 	g.reconcile()
 	g.wantPhase(coordination.Forming, 1, 0)
@@ -98,8 +98,8 @@ func TestAnOrderedStartFormsStepByStep(t *testing.T) {
 	g.wantCharged("1")
 }
 
-// The clock of a round runs for those that are in it: a step that has still to start holds nobody up.
-func TestAStepThatFormsIsNotAgainstTheClock(t *testing.T) {
+// The timeout of a restart covers only the steps that are in it. A step that has not started delays nobody.
+func TestFormingStepDoesNotTimeOutARestart(t *testing.T) {
 	g := newRig(t, secondStep)
 	g.reconcile()
 	g.join(1, 1)
@@ -114,7 +114,7 @@ func TestAStepThatFormsIsNotAgainstTheClock(t *testing.T) {
 	}
 }
 
-func TestAGroupThatHasFinishedSaysSo(t *testing.T) {
+func TestFinishedGroupIsReported(t *testing.T) {
 	g := formed(t)
 	g.finish("js-w-0-0", "js-w-0-1")
 	g.reconcile()
@@ -127,7 +127,7 @@ func TestAGroupThatHasFinishedSaysSo(t *testing.T) {
 	g.wantEvents()
 }
 
-func TestAPodOfAStepThatHasLeftIsNoLoss(t *testing.T) {
+func TestPodOfAFinishedStepIsNoLoss(t *testing.T) {
 	g := newRig(t, secondStep)
 	g.reconcile()
 	g.join(1, 1)
@@ -145,8 +145,8 @@ func TestAPodOfAStepThatHasLeftIsNoLoss(t *testing.T) {
 	}
 }
 
-// Whether the manager adds agents is said by the first Job that it builds.
-func TestAGroupIsOpenedWhenTheFirstJobHasItsAgent(t *testing.T) {
+// The first Job that the manager builds shows whether it adds agents.
+func TestGroupIsOpenedOnceTheFirstJobHasAnAgent(t *testing.T) {
 	g := newRig(t, plain)
 	g.removeJob()
 	g.reconcile()
@@ -162,7 +162,7 @@ func TestAGroupIsOpenedWhenTheFirstJobHasItsAgent(t *testing.T) {
 	g.wantCharged("0")
 }
 
-func TestStepsWithoutJobsAreCountedIfTheFirstOnesHaveAgents(t *testing.T) {
+func TestStepsWithoutJobsCountIfTheFirstHaveAgents(t *testing.T) {
 	g := newRig(t, func(js *v1alpha2.JobSet) { plain(js); secondStep(js) })
 	g.changeJob(addAgent)
 	g.reconcile()
@@ -175,8 +175,8 @@ func TestStepsWithoutJobsAreCountedIfTheFirstOnesHaveAgents(t *testing.T) {
 	}
 }
 
-// A group that was dropped between the deletion of its Jobs and their recreation would forget whom it has fenced.
-func TestAGroupOutlivesTheRecreationOfItsJobs(t *testing.T) {
+// If a group were dropped between the deletion of its Jobs and their recreation, it would lose its fences.
+func TestGroupSurvivesTheRecreationOfItsJobs(t *testing.T) {
 	g := newRig(t, plain)
 	g.changeJob(addAgent)
 	g.reconcile()

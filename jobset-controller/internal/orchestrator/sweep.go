@@ -14,15 +14,15 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Sweep drops the groups of JobSets, and of other owners, that are gone. A deletion is not waited for as an event, because it may have happened
-// while nobody led. It is a runnable of the leader.
+// Sweep drops the groups of owners that no longer exist. It does not rely on deletion events, because a deletion may happen while
+// there is no leader. Sweep is a runnable of the leader.
 type Sweep struct {
 	Cache  client.Reader
 	Live   client.Reader
 	Store  rounds.Leader
 	Tokens Tokens
-	Owners *owners.Lister // nil: JobSets
-	Tidy   bool           // nobody else removes what late reports have left
+	Owners *owners.Lister // nil if there are only JobSets
+	Tidy   bool           // no other program removes the remains of late reports
 	Every  time.Duration
 }
 
@@ -36,7 +36,7 @@ func (s *Sweep) Start(ctx context.Context) error {
 	return nil
 }
 
-// once asks the API server itself before it drops anything: the cache may be behind.
+// once reads live before it drops anything, because the cache may be stale.
 func (s *Sweep) once(ctx context.Context) error {
 	if s.Tidy {
 		if _, err := s.Store.Tidy(ctx); err != nil {
@@ -60,7 +60,7 @@ func (s *Sweep) once(ctx context.Context) error {
 
 func (s *Sweep) drop(ctx context.Context, groups []string, known map[string]bool) error {
 	if _, err := s.Tokens.Token(ctx); err != nil {
-		return err // another one leads
+		return err // another process leads
 	}
 	var errs []error
 	for _, group := range groups {

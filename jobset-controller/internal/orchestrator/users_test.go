@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
-// noUsers can keep no user.
+// noUsers fails to create any user.
 type noUsers struct{ err error }
 
 func (n noUsers) Keep(context.Context, client.Object, credentials.Save) error { return n.err }
@@ -29,8 +29,8 @@ var (
 	errQuota = fmt.Errorf("writing the Secret: %w", apierrors.NewForbidden(secrets, "s", errors.New("exceeded quota: secrets=10")))
 )
 
-// Workers die whether their next pods would get a Secret or not.
-func TestAGroupIsLedThoughItsUserCannotBeKept(t *testing.T) {
+// Workers die whether or not their next pods would get a Secret.
+func TestGroupIsLedWithoutCredentials(t *testing.T) {
 	for name, err := range map[string]error{
 		"a quota refuses the Secret":    errQuota,
 		"a webhook of Secrets is away":  apierrors.NewInternalError(errors.New("failed calling webhook")),
@@ -51,7 +51,7 @@ func TestAGroupIsLedThoughItsUserCannotBeKept(t *testing.T) {
 	}
 }
 
-func TestTheLookEndsWithTheUserIf(t *testing.T) {
+func TestReconcileEndsWithCredentialsIf(t *testing.T) {
 	for name, c := range map[string]struct {
 		err   error
 		again time.Duration // at most
@@ -73,8 +73,8 @@ func TestTheLookEndsWithTheUserIf(t *testing.T) {
 	}
 }
 
-// While nobody knows whether the Jobs get agents there is no group, and still the user is not forgotten.
-func TestAUserIsTriedAgainBeforeThereIsAGroup(t *testing.T) {
+// While it is unknown whether the Jobs get agents, there is no group. The user is retried all the same.
+func TestUserIsRetriedBeforeThereIsAGroup(t *testing.T) {
 	g := newRig(t, plain)
 	g.removeJob()
 	g.r.Users = noUsers{errQuota}
@@ -83,7 +83,7 @@ func TestAUserIsTriedAgainBeforeThereIsAGroup(t *testing.T) {
 	}
 }
 
-func TestACrewIsLedThoughItsUserCannotBeKept(t *testing.T) {
+func TestElasticJobIsLedWithoutCredentials(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1)
 	owner := k.owner()
 	metav1.SetMetaDataAnnotation(&owner.ObjectMeta, v1alpha2.InPlaceTimeoutKey, "60s")

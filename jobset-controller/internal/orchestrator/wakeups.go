@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Wakeups turns what the store says into reconciles. It is a runnable of the leader. An owner that was never reconciled comes by the watch of
-// its kind.
+// Wakeups turns notifications of the store into reconciles. It is a runnable of the leader. An owner that was never reconciled
+// arrives through the watch of its kind.
 type Wakeups struct {
 	Store   rounds.Leader
 	Groups  *Groups
@@ -24,7 +24,7 @@ type Wakeups struct {
 	kinds     map[string]Kind
 }
 
-// Source is what the controller of a kind watches. It is asked for before Start.
+// Source returns the event source for the controller of a kind. Call it before Start.
 func (w *Wakeups) Source(kind Kind) source.Source {
 	if w.events == nil {
 		w.events, w.kinds = map[string]chan event.TypedGenericEvent[client.Object]{}, map[string]Kind{}
@@ -33,7 +33,7 @@ func (w *Wakeups) Source(kind Kind) source.Source {
 	return source.Channel(w.events[kind.Controller], &handler.EnqueueRequestForObject{})
 }
 
-// Start listens until ctx ends.
+// Start delivers notifications until ctx ends.
 func (w *Wakeups) Start(ctx context.Context) error {
 	w.Metrics.leading.Set(1)
 	defer w.Metrics.leading.Set(0)
@@ -46,7 +46,7 @@ func (w *Wakeups) Start(ctx context.Context) error {
 	return nil
 }
 
-// wake enqueues the owner of a group; after a reconnection all of them.
+// wake enqueues the owner of a group or, after a reconnection, all owners.
 func (w *Wakeups) wake(ctx context.Context, group types.UID) {
 	for _, owner := range w.Groups.owners(group) {
 		obj := w.kinds[owner.kind].New()

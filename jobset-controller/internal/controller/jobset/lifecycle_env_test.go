@@ -107,7 +107,7 @@ func TestAnExpiredJobSetIsDeleted(t *testing.T) {
 	}
 }
 
-func TestAJobSetOfAnotherControllerIsLeftAlone(t *testing.T) {
+func TestJobSetOfAnotherControllerIsIgnored(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1).Change(func(js *v1alpha2.JobSet) { js.Spec.ManagedBy = ptr.To("kueue.x-k8s.io/multikueue") }))
 	w.Always(func() string { return sandbox.Differs("calls", "", strings.Join(w.Calls(), " ")) })
