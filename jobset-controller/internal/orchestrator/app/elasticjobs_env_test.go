@@ -26,8 +26,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
-// troupe is an ElasticJob whose operator and kubelets are played. Its supervisors are real, and so are the store and the orchestrator, who has
-// the rights of its role.
+// troupe is an ElasticJob. The test plays its operator and kubelets. Supervisors, store and orchestrator are real, and the
+// orchestrator has the permissions of its role.
 type troupe struct {
 	*guarded
 	program string
@@ -37,7 +37,7 @@ type troupe struct {
 	roster  roster.Roster
 }
 
-// actor is a supervisor, and the file into which its worker writes its process ID whenever it starts.
+// actor is a supervisor, and the file to which its worker appends its process ID on each start.
 type actor struct {
 	cmd    *exec.Cmd
 	starts string
@@ -56,7 +56,7 @@ func newTroupe(t *testing.T) *troupe {
 	return k
 }
 
-// define the kind, which the cluster does not know until then.
+// define creates the definition of the kind.
 func (k *troupe) define() {
 	k.Helper()
 	content, err := os.ReadFile("../../../../charts/elastic-operator/files/crds/elastic.pytorch.org_elasticjobs.yaml")
@@ -85,7 +85,7 @@ func (k *troupe) create() {
 	}
 }
 
-// play a pod: its supervisor runs a worker that does nothing.
+// play starts the supervisor of a pod. Its worker does nothing.
 func (k *troupe) play(member string) {
 	k.Helper()
 	_, pod, _ := roster.ParseMember(member)
@@ -101,7 +101,7 @@ func (k *troupe) play(member string) {
 	k.Cleanup(func() { k.stop(member, syscall.SIGKILL) })
 }
 
-// stop a supervisor, and whatever it leaves behind.
+// stop ends a supervisor, and the processes that it leaves behind.
 func (k *troupe) stop(member string, signal syscall.Signal) {
 	a := k.actors[member]
 	if a == nil {
@@ -116,9 +116,9 @@ func (k *troupe) stop(member string, signal syscall.Signal) {
 	}
 }
 
-// workers are the process IDs of all that have run, the newest last.
+// workers returns the process IDs of all workers that have run, the newest last.
 func (a *actor) workers() []int {
-	content, _ := os.ReadFile(a.starts) // before the first start there is none
+	content, _ := os.ReadFile(a.starts) // the file does not exist before the first start
 	var list []int
 	for line := range strings.Lines(string(content)) {
 		if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil {
@@ -128,7 +128,7 @@ func (a *actor) workers() []int {
 	return list
 }
 
-// enlist is what the operator writes.
+// enlist writes the roster, as the operator does.
 func (k *troupe) enlist(members ...string) {
 	k.Helper()
 	k.roster.Members = members
@@ -140,7 +140,7 @@ func (k *troupe) enlist(members ...string) {
 	k.must(k.admin.Patch(k.Context(), change, client.MergeFrom(before)))
 }
 
-// await a group that runs, with so many starts of each worker.
+// await waits until the group runs and each worker has been started the given number of times.
 func (k *troupe) await(what string, size, round int64, starts map[string]int) roster.Report {
 	k.Helper()
 	var report roster.Report
@@ -163,7 +163,7 @@ func (k *troupe) await(what string, size, round int64, starts map[string]int) ro
 	return report
 }
 
-// TestElasticJobs are led from when the cluster knows them; JobSets are before.
+// ElasticJobs are led once the cluster has their definition. JobSets are led from the start.
 func TestElasticJobs(t *testing.T) {
 	k := newTroupe(t)
 	k.createJobSet()
@@ -192,18 +192,18 @@ func TestElasticJobs(t *testing.T) {
 	k.enlist(w[:4]...)
 	k.await("one more joins, and nobody is stopped for it", 4, 1, map[string]int{w[0]: 2, w[1]: 2, w[2]: 2, w[3]: 1})
 
-	k.stop(w[3], syscall.SIGKILL) // with its pod, which says nothing
+	k.stop(w[3], syscall.SIGKILL) // along with its pod, without a report
 	k.enlist(w[:3]...)
 	k.await("the others restart once for one that is lost", 3, 2, map[string]int{w[0]: 3, w[1]: 3, w[2]: 3})
 	k.play(w[4])
 	k.enlist(w[0], w[1], w[2], w[4])
 	k.await("and not again for the one in its place", 4, 2, map[string]int{w[0]: 3, w[1]: 3, w[2]: 3, w[4]: 1})
 
-	k.stop(w[2], syscall.SIGTERM) // with its pod, in peace
+	k.stop(w[2], syscall.SIGTERM) // along with its pod, with a report
 	k.enlist(w[0], w[1], w[4])
 	k.await("a pod that is deleted is missed once", 3, 3, map[string]int{w[0]: 4, w[1]: 4, w[4]: 2})
 
-	k.roster.Limit = 3 // none is left
+	k.roster.Limit = 3 // no restart is left
 	worker := k.actors[w[4]].workers()
 	k.must(syscall.Kill(worker[len(worker)-1], syscall.SIGKILL))
 	k.eventually("the failure is told, and nobody is stopped", func() error {

@@ -26,8 +26,8 @@ const (
 	flagElasticJobs   = "elasticjobs"
 )
 
-// Names of what an installation beside the published controller consists of. There is one of them in a cluster, but for its objects in its
-// namespace.
+// Names of the objects of an installation beside the published controller. A cluster has one such installation, except for the
+// objects in its namespace.
 const (
 	serviceName = "holdfast-inplace-webhook-service"
 	secretName  = "holdfast-inplace-webhook-server-cert"
@@ -39,29 +39,29 @@ const (
 
 var configKind = schema.GroupVersionKind{Group: "config.holdfast.dev", Version: "v1alpha1", Kind: "OrchestratorConfiguration"}
 
-// Configuration is the content of --config.
+// Configuration is the content of the file --config.
 type Configuration struct {
 	metav1.TypeMeta  `json:",inline"`
 	bootstrap.Config `json:",inline"`
 
 	Valkey ValkeyConfig `json:"valkey,omitempty"`
-	// InPlace is what the webhook adds to Jobs, with --webhooks.
+	// InPlace is what the webhook adds to Jobs, if --webhooks is set.
 	InPlace inject.Config `json:"inPlace,omitempty"`
-	// ElasticJobs is the same as --elasticjobs.
+	// ElasticJobs corresponds to --elasticjobs.
 	ElasticJobs bool `json:"elasticJobs,omitempty"`
 }
 
-// ValkeyConfig is the store. A flag that is set overrides a field.
+// ValkeyConfig configures the store. Flags override its fields.
 type ValkeyConfig struct {
 	Address      string `json:"address,omitempty"` // host:port; overrides VALKEY_ADDRESS
 	Username     string `json:"username,omitempty"`
 	PasswordFile string `json:"passwordFile,omitempty"`
 	ACL          bool   `json:"acl,omitempty"` // see --valkey-acl
-	// TLS has the names of files; without a CA there is no TLS.
+	// TLS has the names of files. Without a CA, TLS is off.
 	TLS TLSConfig `json:"tls,omitempty"`
 }
 
-// TLSConfig is how the store is reached by TLS.
+// TLSConfig configures TLS to the store.
 type TLSConfig struct {
 	CAFile     string `json:"caFile,omitempty"`
 	CertFile   string `json:"certFile,omitempty"`
@@ -69,7 +69,7 @@ type TLSConfig struct {
 	ServerName string `json:"serverName,omitempty"`
 }
 
-// Options is what the command line and the configuration file set.
+// Options are the settings of the command line and of the configuration file.
 type Options struct {
 	bootstrap.Options
 
@@ -82,19 +82,21 @@ type Options struct {
 	ValkeyPasswordSecret string
 	ValkeyTLSSecret      string
 
-	// Agents are what the webhook adds to Jobs. With webhooks the JobSets are led that the published controller serves; without, those of ours.
+	// Agents is what the webhook adds to Jobs. With webhooks the orchestrator leads the JobSets that the published controller
+	// serves; without webhooks, those of our controller.
 	Agents inject.Settings
 
-	// ElasticJobs: their groups are led too.
+	// ElasticJobs: also lead the groups of ElasticJobs.
 	ElasticJobs bool
 
-	// ValkeyACL: the orchestrator makes a user at the store for each JobSet, and a Secret.
+	// ValkeyACL: create a store user and a Secret for each JobSet.
 	ValkeyACL             bool
-	ValkeyPasswordMaxAge  time.Duration // of the agents' passwords; 0 is for ever
-	ValkeyPasswordOverlap time.Duration // for which the one before stays valid
+	ValkeyPasswordMaxAge  time.Duration // maximum age of the agents' passwords; 0 means no limit
+	ValkeyPasswordOverlap time.Duration // how long the previous password stays valid
 }
 
-// NewOptions differs from the manager beside which it runs by addresses; and it always holds a Lease, whose token it leads by.
+// NewOptions returns the defaults. The addresses differ from those of the manager in the same pod, and leader election is always
+// on, because the token comes from the Lease.
 func NewOptions() *Options {
 	o := &Options{Options: bootstrap.Defaults()}
 	o.Leader.Elect = true
@@ -128,7 +130,7 @@ func (o *Options) Flags(set *pflag.FlagSet) {
 	set.DurationVar(&o.ValkeyPasswordOverlap, "valkey-password-overlap", 10*time.Minute, "how long a password stays valid that was replaced; longer than the kubelet takes to bring a Secret into pods")
 }
 
-// Complete reads the configuration file and returns all that is wrong, in one error.
+// Complete reads the configuration file, and returns everything that is invalid in one error.
 func (o *Options) Complete(set *pflag.FlagSet) error {
 	var file Configuration
 	if o.ConfigFile != "" {
@@ -154,7 +156,7 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 	leads := o.Leader.Name
 	errs := append(o.Options.Complete(set, file.Config), o.Agents.Complete(set, file.InPlace)...)
 	if o.Webhooks && o.Leader.Name == leads {
-		o.Leader.Name = installationName // beside an orchestrator of our own controller, if there is one
+		o.Leader.Name = installationName // another Lease than that of an orchestrator for our own controller
 	}
 	errs = append(errs, o.validate()...)
 	return bootstrap.Join(errs)
@@ -188,5 +190,5 @@ func (o *Options) validate() []error {
 	return errs
 }
 
-// Logging is what the zap flags say.
+// Logging returns the options of the zap flags.
 func (o *Options) Logging() *zap.Options { return &o.Zap }

@@ -22,7 +22,7 @@ func parse(args ...string) (*Options, error) {
 	return o, o.Complete(flags)
 }
 
-func TestFlagsAloneAreEnough(t *testing.T) {
+func TestFlagsWithoutAFile(t *testing.T) {
 	o, err := parse("--valkey-address=a:1", "--leader-election-namespace=ns", "--leader-election-lease-duration=5s")
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func TestFlagsAloneAreEnough(t *testing.T) {
 	}
 }
 
-func TestAFlagOverridesTheStoreOfTheFile(t *testing.T) {
+func TestFlagOverridesTheStoreOfTheFile(t *testing.T) {
 	t.Setenv("VALKEY_ADDRESS", "env:1")
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	content := "apiVersion: config.holdfast.dev/v1alpha1\nkind: OrchestratorConfiguration\n" +
@@ -58,7 +58,7 @@ func TestAFlagOverridesTheStoreOfTheFile(t *testing.T) {
 	}
 }
 
-func TestAllThatIsWrongIsReportedTogether(t *testing.T) {
+func TestAllErrorsAreReportedTogether(t *testing.T) {
 	t.Setenv("VALKEY_ADDRESS", "")
 	t.Setenv("POD_NAMESPACE", "")
 	_, err := parse("--leader-election-lease-duration=1s", "--max-concurrent-reconciles=0")
@@ -76,7 +76,7 @@ func TestAllThatIsWrongIsReportedTogether(t *testing.T) {
 	}
 }
 
-func TestUsersAndTLSAreSetByFlagsAndFile(t *testing.T) {
+func TestUsersAndTLSFromFlagsAndFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	content := "apiVersion: config.holdfast.dev/v1alpha1\nkind: OrchestratorConfiguration\nleaderElection: {resourceNamespace: ns}\n" +
 		"valkey: {address: file:1, acl: true, tls: {caFile: ca, certFile: c, keyFile: k, serverName: name}}\n"

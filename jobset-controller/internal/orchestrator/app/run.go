@@ -31,7 +31,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
-// Run leads until ctx ends. It returns an error if it could not start or lost the Lease.
+// Run runs the orchestrator until ctx ends. It returns an error if it could not start or lost the Lease.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	mgr, err := bootstrap.New(cluster, &o.Options, bootstrap.Setup{
 		Program: "orchestrator", Scheme: scheme(), Cache: o.caches(), Webhooks: o.addWebhooks,
@@ -70,10 +70,10 @@ func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	return mgr.Start(ctx)
 }
 
-// installation names this one, in what it writes on objects.
+// installation returns the name of this installation, which it writes on objects.
 func (o *Options) installation() string { return o.Leader.Namespace + "/" + o.Leader.Name }
 
-// addWebhooks serves the webhooks on Jobs and pods.
+// addWebhooks serves the webhooks for Jobs and pods.
 func (o *Options) addWebhooks(mgr ctrl.Manager) error {
 	jobs := &webhook.Jobs{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Agents: o.Agents, Installation: o.installation()}
 	if err := jobs.Register(mgr); err != nil {
@@ -86,7 +86,7 @@ func (o *Options) addWebhooks(mgr ctrl.Manager) error {
 	return nil
 }
 
-// jobSets are those that are led: those of our controller or, with webhooks, those of the published one.
+// jobSets returns the kind of JobSets to lead: those of our controller or, with webhooks, those of the published one.
 func (o *Options) jobSets() orchestrator.Kind {
 	if o.Webhooks {
 		return orchestrator.Beside(o.installation())
@@ -94,7 +94,7 @@ func (o *Options) jobSets() orchestrator.Kind {
 	return orchestrator.JobSets
 }
 
-// register lists all that runs.
+// register adds everything that runs to the manager.
 func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *valkey.Store, lease *orchestrator.Lease) error {
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, orchestrator.PodsOfGroup, orchestrator.IndexByGroup); err != nil {
 		return fmt.Errorf("indexing pods: %w", err)
@@ -143,7 +143,7 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 	})
 }
 
-// discover has ElasticJobs led from when the cluster knows them.
+// discover starts leading ElasticJobs once the cluster has their definition.
 func (o *Options) discover(mgr ctrl.Manager, elasticJobs *orchestrator.Reconciler, wakeups source.Source, known *owners.Lister) error {
 	known.Expect()
 	return mgr.Add(&orchestrator.Discover{
@@ -152,8 +152,8 @@ func (o *Options) discover(mgr ctrl.Manager, elasticJobs *orchestrator.Reconcile
 	})
 }
 
-// caches holds JobSets, and only the Jobs and pods of JobSets; of pods only what is read. With webhooks it holds all Jobs, because one without a JobSet
-// asks by an annotation, and the pods that the webhooks have prepared.
+// caches limits the cache to JobSets and their Jobs and pods, and keeps only what is read of pods. With webhooks it contains all
+// Jobs, because a Job without a JobSet asks for in-place restarts by an annotation, and the pods that the webhooks have prepared.
 func (o *Options) caches() cache.Options {
 	jobs := cache.ByObject{Label: having(v1alpha2.JobSetNameKey)}
 	pods := cache.ByObject{Label: having(v1alpha2.JobSetNameKey), Transform: orchestrator.TrimPod}

@@ -30,16 +30,16 @@ const (
 	copyEvery = time.Minute
 )
 
-// storeSecret is a Secret of the store. A chart cannot create a random value that stays the same in the next rendering, so it creates
-// the Secret empty. The first orchestrator fills it, and the store's pod waits for that.
+// storeSecret is a Secret of the store. A chart cannot create a random value that stays the same the next time it is rendered, so
+// it creates the Secret empty. The first orchestrator fills it, and the store's pod waits for that.
 type storeSecret struct {
 	name     types.NamespacedName
-	key      string // what this program needs of it
-	file     string // where it needs it
+	key      string // key of the value that this program needs
+	file     string // file to which the value is copied
 	generate func() (map[string][]byte, error)
 }
 
-// copySecrets fills the Secrets of the store that are empty, and keeps this program's files equal to them.
+// copySecrets fills the empty Secrets of the store, and keeps this program's files equal to them.
 func (o *Options) copySecrets(ctx context.Context, mgr manager.Manager) error {
 	named := func(name string) types.NamespacedName {
 		return types.NamespacedName{Namespace: o.Leader.Namespace, Name: name}
@@ -71,13 +71,14 @@ func (o *Options) copySecrets(ctx context.Context, mgr manager.Manager) error {
 	return nil
 }
 
-// standby is a runnable of all replicas, not only of the leader.
+// standby is a runnable that all replicas run, not only the leader.
 type standby manager.RunnableFunc
 
 func (s standby) Start(ctx context.Context) error { return s(ctx) }
 func (standby) NeedLeaderElection() bool          { return false }
 
-// fill writes generated values into an empty Secret. Of replicas that start at once, one does. A Secret with data is left unchanged.
+// fill writes generated values into an empty Secret. If several replicas start at once, one of them succeeds. A Secret with data is
+// left unchanged.
 func (s storeSecret) fill(ctx context.Context, live client.Reader, writer client.Writer) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		secret := &corev1.Secret{}
@@ -152,7 +153,7 @@ func generateCertificate(address string) (map[string][]byte, error) {
 	return map[string][]byte{caKey: ca, corev1.TLSCertKey: chain, corev1.TLSPrivateKeyKey: key}, nil
 }
 
-// hostNames returns the names of a Service, given its name and namespace as in service.namespace.svc:port. Another host has one name.
+// hostNames returns all DNS names of a Service, given an address like service.namespace.svc:port. Any other host has one name.
 func hostNames(address string) ([]string, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

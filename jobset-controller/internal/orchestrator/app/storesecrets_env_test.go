@@ -62,7 +62,7 @@ func (f filler) files(t *testing.T) map[string]string {
 	return content
 }
 
-// TestEmptySecretsAreFilledOnce, with the rights of the chart's role and no more, however many orchestrators start.
+// However many orchestrators start, the Secrets are filled once, with no other permissions than those of the chart's role.
 func TestEmptySecretsAreFilledOnce(t *testing.T) {
 	cluster, admin := apiserver.ForTest(t, scheme())
 	must := func(err error) {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestThePasswordIsRandom(t *testing.T) {
+func TestPasswordIsRandom(t *testing.T) {
 	first, err := generatePassword()
 	if err != nil {
 		t.Fatal(err)
@@ -23,7 +23,7 @@ func TestThePasswordIsRandom(t *testing.T) {
 }
 
 // The certificate is valid for every name by which a pod may reach the store, and for no other.
-func TestTheCertificateOfTheStore(t *testing.T) {
+func TestStoreCertificate(t *testing.T) {
 	data, err := generateCertificate("valkey.holdfast.svc:6379")
 	if err != nil {
 		t.Fatal(err)

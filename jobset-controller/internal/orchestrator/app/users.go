@@ -34,7 +34,7 @@ func (o *Options) keeper(mgr ctrl.Manager, store *valkey.Store, known *owners.Li
 	return k
 }
 
-// restoreUsers only tells what went wrong: each JobSet's own look tries again.
+// restoreUsers only logs errors: the reconcile of each JobSet tries again.
 func restoreUsers(keeper *credentials.Keeper) func(context.Context) {
 	return func(ctx context.Context) {
 		if err := keeper.Restore(ctx); err != nil && !errors.Is(err, context.Canceled) {

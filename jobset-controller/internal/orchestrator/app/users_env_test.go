@@ -37,8 +37,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
-// guarded is an orchestrator with the rights of its role at a real API server, and a real store that serves TLS and knows the
-// leader's user only.
+// guarded is an orchestrator with the permissions of its role at a real API server, and a real store with TLS that has only the
+// leader's user.
 type guarded struct {
 	*testing.T
 	admin   client.Client
@@ -102,7 +102,7 @@ func (g *guarded) startStore() {
 		"--user", "default", "off", "--user", leaderUser, "on", ">secret",
 	}
 	g.redis = exec.Command("redis-server", append(args, valkey.LeaderRules()...)...)
-	g.redis.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // a test that is killed takes it along
+	g.redis.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // ends with the test process, even if that is killed
 	g.must(g.redis.Start())
 }
 
@@ -111,7 +111,7 @@ func (g *guarded) killStore() {
 	_ = g.redis.Wait()
 }
 
-// grant gives the leader what the generated role says, and a Lease.
+// grant gives the leader the generated role, and a Lease.
 func (g *guarded) grant() {
 	g.Helper()
 	content, err := os.ReadFile("../../../../charts/jobset-controller/files/rbac/orchestrator.yaml")
@@ -171,7 +171,7 @@ func (g *guarded) createJobSet() *v1alpha2.JobSet {
 	return js
 }
 
-// eventually asks until the answer is nil.
+// eventually calls ask until it returns nil.
 func (g *guarded) eventually(what string, ask func() error) {
 	g.Helper()
 	for end := time.Now().Add(60 * time.Second); ; time.Sleep(100 * time.Millisecond) {
@@ -192,7 +192,7 @@ func (g *guarded) secretNamed(name string) (*corev1.Secret, error) {
 	return s, g.admin.Get(g.Context(), client.ObjectKey{Namespace: "default", Name: name}, s)
 }
 
-// agent is a client with what a pod would find in its Secret.
+// agent returns a client with the credentials that a pod finds in its Secret.
 func (g *guarded) agent(s *corev1.Secret) *valkey.Store {
 	g.Helper()
 	dir := g.TempDir()
@@ -209,8 +209,8 @@ func (g *guarded) agent(s *corev1.Secret) *valkey.Store {
 	return store
 }
 
-// TestUsersThroughTheLifeOfAJobSet: made before anything else, back after the store was lost, rotated on request, gone with it.
-func TestUsersThroughTheLifeOfAJobSet(t *testing.T) {
+// The user is created before anything else, restored after the store was lost, rotated on request, and deleted with the JobSet.
+func TestUserLifecycle(t *testing.T) {
 	g := startGuarded(t)
 	js := g.createJobSet()
 	uid := string(js.UID)

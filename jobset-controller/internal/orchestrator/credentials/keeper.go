@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 )
 
-// Users is the store as the keeper of its users needs it. Users go by their group, the UID of its owner; their passwords are
-// given as hashes.
+// Users is what the keeper needs of the store. A user is identified by its group, which is the UID of the group's owner. Passwords
+// are given as hashes.
 type Users interface {
 	SetUsers(ctx context.Context, hashes map[string][]string) error
 	Users(ctx context.Context) (map[string][]string, error)
@@ -27,15 +27,15 @@ type Users interface {
 	Drop(ctx context.Context, group string) error
 }
 
-// Keeper keeps the credentials of all groups. It is safe for concurrent use.
+// Keeper manages the credentials of all groups. It is safe for concurrent use.
 type Keeper struct {
 	Client client.Client
-	Live   client.Reader // reads past the cache
+	Live   client.Reader // reads from the API server instead of the cache
 	Users  Users
-	// CA returns what goes into Secrets beside the password, for a store that speaks TLS; nil without.
+	// CA returns the certificates that Secrets contain beside the password, if the store uses TLS; otherwise nil.
 	CA   func() ([]byte, error)
 	Ages Ages
-	// Owners are those whose groups have users; nil: JobSets.
+	// Owners lists the owners whose groups have users; nil means JobSets.
 	Owners   *owners.Lister
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
@@ -44,11 +44,11 @@ type Keeper struct {
 	known map[types.UID]user
 }
 
-// user is what a keeper knows of a group's user beside its record.
+// user is what a keeper knows about a group's user in addition to its record.
 type user struct {
-	applied string    // digest of the passwords that the store was last given for it; empty: not known
+	applied string    // digest of the passwords last set in the store; empty if unknown
 	looked  time.Time // when the Secret was last known to exist
-	begun   string    // password that is being written into the Secret; empty: none
+	begun   string    // password that is being written into the Secret; empty if none
 }
 
 func (k *Keeper) user(uid types.UID) user {
@@ -57,7 +57,7 @@ func (k *Keeper) user(uid types.UID) user {
 	return k.known[uid]
 }
 
-// update changes what is known of a user.
+// update changes what is known about a user.
 func (k *Keeper) update(uid types.UID, change func(*user)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -69,26 +69,27 @@ func (k *Keeper) update(uid types.UID, change func(*user)) {
 	k.known[uid] = u
 }
 
-// forget what is known of a user.
+// forget removes what is known about a user.
 func (k *Keeper) forget(uid types.UID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.known, uid)
 }
 
-// StoreError marks that the store did not do what it was asked.
+// StoreError means that a request to the store failed.
 type StoreError struct{ Err error }
 
 func (e *StoreError) Error() string { return e.Err.Error() }
 func (e *StoreError) Unwrap() error { return e.Err }
 
-// Save writes a record into the annotation of an owner, in one compare-and-set.
+// Save writes a record to the annotation of an owner, in one compare-and-set.
 type Save func(Record) error
 
-// Keep brings the credentials of a group one step on, given its owner, and the store up to them. The Secret does not wait for the store, for
-// pods wait for it; but a password that replaces another is given to nobody before the store knows it.
+// Keep performs the next step for the credentials of a group, given its owner, and updates the store. The first Secret does not
+// wait for the store, because pods wait for it. But a password that replaces another is not written to the Secret before the store
+// has it.
 //
-// Errors: StoreError, those of the API server, a conflict among them.
+// It returns a StoreError or an error of the API server, possibly a conflict.
 func (k *Keeper) Keep(ctx context.Context, owner client.Object, save Save) error {
 	record, now := Of(owner.GetAnnotations()), k.Clock.Now()
 	request := owner.GetAnnotations()[RotateAnnotation]
@@ -115,8 +116,8 @@ func (k *Keeper) Keep(ctx context.Context, owner client.Object, save Save) error
 	return k.apply(ctx, owner.GetUID(), record)
 }
 
-// renew brings a new password to the pods. What fails is tried again with the same one: each one that is abandoned takes a place in the record,
-// and there are few.
+// renew delivers a new password to the pods. A failure is retried with the same password, because each abandoned password takes one
+// of the few places in the record.
 func (k *Keeper) renew(ctx context.Context, owner client.Object, record *Record, request string, save Save) error {
 	uid := owner.GetUID()
 	password, next := k.begin(uid, record, request)
@@ -136,7 +137,7 @@ func (k *Keeper) renew(ctx context.Context, owner client.Object, record *Record,
 	return errors.Join(k.end(uid, next, save), applied)
 }
 
-// begin is the password that this keeper has begun with and not ended, or a new one, and the record with it.
+// begin returns the password that this keeper has begun to deliver, or a new one, and the record that includes it.
 func (k *Keeper) begin(uid types.UID, record *Record, request string) (string, Record) {
 	password := k.user(uid).begun
 	if password != "" && record.waitsFor(password) {
@@ -148,7 +149,7 @@ func (k *Keeper) begin(uid types.UID, record *Record, request string) (string, R
 	return password, record.with(hashOf(password), request, k.Clock.Now())
 }
 
-// end notes that the Secret has the password. It is forgotten when that is known to all.
+// end records that the Secret has the password. The keeper forgets the password once the record is saved.
 func (k *Keeper) end(uid types.UID, record Record, save Save) error {
 	if err := save(record.written(k.Clock.Now())); err != nil {
 		return err
@@ -157,8 +158,8 @@ func (k *Keeper) end(uid types.UID, record Record, save Save) error {
 	return nil
 }
 
-// writeSecret replaces whatever has the Secret's name: one of an owner of the same name that was there before. It reads
-// nothing.
+// writeSecret creates or overwrites the Secret without reading it. An existing Secret of that name belongs to a deleted owner of
+// the same name.
 func (k *Keeper) writeSecret(ctx context.Context, owner client.Object, password string) error {
 	ca, err := k.ca()
 	if err != nil {
@@ -182,11 +183,12 @@ func (k *Keeper) ca() ([]byte, error) {
 	return k.CA()
 }
 
-// lookEvery is how often it is asked whether a Secret is still there: without it no new pod starts.
+// lookEvery is how often the keeper checks that a Secret exists. Without the Secret no new pod starts.
 const lookEvery = 5 * time.Minute
 
-// isMissing asks by a creation that creates nothing, which needs no right to read. An answer that says no before it comes to that, as when
-// the namespace's quota is used up, leaves it open: then it could not be made again either.
+// isMissing checks for the Secret by a dry-run creation, which needs no permission to read. If the API server rejects the request
+// earlier, for example because a quota is used up, the answer is unknown. The Secret then counts as existing, because it could not
+// be created either.
 func (k *Keeper) isMissing(ctx context.Context, owner client.Object, now time.Time) (bool, error) {
 	if now.Sub(k.user(owner.GetUID()).looked) < lookEvery {
 		return false, nil
@@ -202,7 +204,7 @@ func (k *Keeper) isMissing(ctx context.Context, owner client.Object, now time.Ti
 	return true, nil
 }
 
-// apply gives the store the passwords of a record, unless it has them.
+// apply sets the passwords of a record in the store, unless they are already set.
 func (k *Keeper) apply(ctx context.Context, uid types.UID, record *Record) error {
 	valid := record.Valid()
 	if k.user(uid).applied == digest(valid) {
@@ -225,7 +227,7 @@ func (k *Keeper) setUser(ctx context.Context, uid types.UID, valid []string) err
 	return nil
 }
 
-// digest of the passwords of a user. That of no passwords is not empty.
+// digest returns a digest of a user's passwords. It is not empty even if there are none.
 func digest(hashes []string) string {
 	return fmt.Sprint(slices.Sorted(slices.Values(hashes)))
 }

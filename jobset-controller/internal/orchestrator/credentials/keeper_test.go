@@ -28,7 +28,7 @@ import (
 
 var errDown = errors.New("the store is down")
 
-// fakeUsers is a store that keeps users and sizes, and nothing else.
+// fakeUsers is a store that has users and sizes, and nothing else.
 type fakeUsers struct {
 	users map[string][]string
 	sizes map[string]int64
@@ -70,7 +70,7 @@ func (f *fakeUsers) Drop(_ context.Context, group string) error {
 	return f.do(func() { delete(f.sizes, group) })
 }
 
-// rig is one JobSet, an API server whose Secrets cannot be read by the keeper, and a store.
+// rig is one JobSet, an API server whose Secrets the keeper cannot read, and a store.
 type rig struct {
 	*testing.T
 	users  *fakeUsers
@@ -176,7 +176,7 @@ func (g *rig) mustSweep() {
 	}
 }
 
-// secret is the one that pods mount; nil if there is none.
+// secret returns the Secret that pods mount, nil if there is none.
 func (g *rig) secret() *corev1.Secret {
 	g.Helper()
 	s := &corev1.Secret{}
@@ -190,12 +190,12 @@ func (g *rig) secret() *corev1.Secret {
 	return s
 }
 
-// opens tells whether what the pods hold opens the store.
+// opens reports whether the password in the Secret is valid in the store.
 func (g *rig) opens(password []byte) bool {
 	return slices.Contains(g.users.users["uid-1"], hashOf(string(password)))
 }
 
-func TestAJobSetGetsASecretAndAUser(t *testing.T) {
+func TestJobSetGetsASecretAndAUser(t *testing.T) {
 	g := newRig(t)
 	g.mustKeep()
 	s := g.secret()
@@ -224,8 +224,8 @@ func TestTwoJobSetsHaveTwoPasswords(t *testing.T) {
 	}
 }
 
-// The Secret of a JobSet of the same name that was there before is in the way until the garbage collector comes.
-func TestTheSecretOfANamesakeIsReplaced(t *testing.T) {
+// The Secret of an earlier JobSet of the same name exists until the garbage collector deletes it.
+func TestSecretOfAnEarlierJobSetIsReplaced(t *testing.T) {
 	g := newRig(t)
 	former := jobSet()
 	former.UID = "uid-0"
@@ -238,7 +238,7 @@ func TestTheSecretOfANamesakeIsReplaced(t *testing.T) {
 	}
 }
 
-func TestARotation(t *testing.T) {
+func TestRotation(t *testing.T) {
 	for name, begin := range map[string]func(*rig){
 		"by age":     func(g *rig) { g.clock.SetTime(then.Add(ages.Max)) },
 		"on request": func(g *rig) { g.ask("please") },
@@ -262,8 +262,8 @@ func TestARotation(t *testing.T) {
 	}
 }
 
-// While the store is away pods get their Secret all the same; a password that replaces another waits.
-func TestTheStoreIsAway(t *testing.T) {
+// While the store is unreachable, pods get their first Secret all the same. A password that replaces another waits.
+func TestStoreIsUnreachable(t *testing.T) {
 	g := newRig(t)
 	g.users.down = true
 	var down *StoreError
@@ -294,14 +294,14 @@ func TestTheStoreIsAway(t *testing.T) {
 	}
 }
 
-// TestALeaderDiesAtAnyPoint stops a first leader before each of its writes, at creation and in a rotation, and lets a second
-// one go on: what the pods hold always opens the store then.
-func TestALeaderDiesAtAnyPoint(t *testing.T) {
+// The test stops a first leader before each of its writes, at creation and in a rotation, and lets a second leader continue. The
+// password that the pods have is then always valid.
+func TestLeaderDiesBeforeAnyWrite(t *testing.T) {
 	for _, rotating := range []bool{false, true} {
 		for stop := range 5 {
 			t.Run(fmt.Sprintf("rotating %v, before write %d", rotating, stop), func(t *testing.T) {
 				g := newRig(t)
-				var held [][]byte // what a pod may have read
+				var held [][]byte // what pods may have read
 				if rotating {
 					g.mustKeep()
 					held = append(held, g.secret().Data["password"])
@@ -329,7 +329,7 @@ func TestALeaderDiesAtAnyPoint(t *testing.T) {
 
 var errDead = errors.New("the leader is dead")
 
-// dieBefore runs one look of a leader that ends before its nth write, of whatever kind.
+// dieBefore reconciles with a leader that dies before its nth write.
 func (g *rig) dieBefore(nth int) {
 	g.Helper()
 	writes := 0
@@ -380,14 +380,14 @@ func (m mortal) SetUsers(ctx context.Context, hashes map[string][]string) error 
 	return m.fakeUsers.SetUsers(ctx, hashes)
 }
 
-// nextLeader is another process, which knows nothing of what the one before has tried.
+// nextLeader starts another process, which does not know what the previous one has tried.
 func (g *rig) nextLeader() {
 	g.keeper = &Keeper{
 		Client: g.keeper.Client, Live: g.keeper.Live, Users: g.users, Ages: ages, Recorder: g.events, Clock: g.clock, CA: g.keeper.CA,
 	}
 }
 
-// loseStore, and refuseSecrets, let all rotations fail until they are mended.
+// loseStore and refuseSecrets make all rotations fail until they are repaired.
 func (g *rig) loseStore() (mend func()) {
 	g.users.down = true
 	return func() { g.users.down = false }
@@ -403,15 +403,15 @@ func (g *rig) refuseSecrets() (mend func()) {
 	return func() { g.keeper.Client = before }
 }
 
-// A rotation that fails again and again shuts nobody out: the store takes the record as it is when it comes back.
-func TestThePasswordThatPodsHaveOutlivesFailures(t *testing.T) {
+// However often a rotation fails, the pods' password stays valid: the store takes the record as it is when it returns.
+func TestPasswordOfPodsStaysValidThroughFailures(t *testing.T) {
 	again := func(*rig, int) {}
 	anotherLeader := func(g *rig, _ int) { g.nextLeader() }
 	askedAnew := func(g *rig, n int) { g.ask(fmt.Sprint("anew ", n)) }
 	for name, c := range map[string]struct {
 		fail    func(*rig) (mend func())
 		between func(g *rig, n int)
-		before  int // rotations a moment ago, whose passwords are valid still
+		before  int // recent rotations, whose passwords are still valid
 	}{
 		"the store is away":                               {(*rig).loseStore, again, 0},
 		"the store is away, and leaders change":           {(*rig).loseStore, anotherLeader, 0},
@@ -423,7 +423,7 @@ func TestThePasswordThatPodsHaveOutlivesFailures(t *testing.T) {
 		"the Secret is refused right after rotations":     {(*rig).refuseSecrets, anotherLeader, 2},
 		"the Secret is refused, and it is asked for anew": {(*rig).refuseSecrets, askedAnew, 1},
 		"the store is away after a leader that said no last word": {func(g *rig) func() {
-			g.dieBefore(4) // the Secret has its password
+			g.dieBefore(4) // the Secret has the new password
 			g.nextLeader()
 			return g.loseStore()
 		}, again, 0},
@@ -462,8 +462,9 @@ func TestThePasswordThatPodsHaveOutlivesFailures(t *testing.T) {
 	}
 }
 
-// While one leader tries nothing is written anew: a record with many tries of one would have no room for those of others.
-func TestOneLeaderTriesOnePassword(t *testing.T) {
+// While one leader retries, no further password is added to the record. Otherwise the retries of one leader would leave no room for
+// the passwords of others.
+func TestRetriesUseTheSamePassword(t *testing.T) {
 	g := newRig(t)
 	g.mustKeep()
 	g.ask("please")
@@ -487,7 +488,7 @@ func TestOneLeaderTriesOnePassword(t *testing.T) {
 	}
 }
 
-func TestASecretThatWasDeletedIsMadeAgain(t *testing.T) {
+func TestDeletedSecretIsRecreated(t *testing.T) {
 	g := newRig(t)
 	g.mustKeep()
 	held := g.secret().Data["password"]
@@ -501,13 +502,13 @@ func TestASecretThatWasDeletedIsMadeAgain(t *testing.T) {
 	}
 }
 
-// A quota that is used up is asked about before the name is.
-func TestASecretOfWhichNobodyCanTellIsTakenToBeThere(t *testing.T) {
+// The API server checks quotas before it checks whether the name exists.
+func TestSecretCountsAsExistingIfUnknown(t *testing.T) {
 	secrets := corev1.Resource("secrets")
 	for name, c := range map[string]struct {
 		answer error
 		fails  bool
-		asked  int // in two looks
+		asked  int // in two reconciles
 	}{
 		"the quota is used up":     {apierrors.NewForbidden(secrets, "s", errors.New("exceeded quota")), false, 1},
 		"a policy finds it faulty": {apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Secret").GroupKind(), "s", nil), false, 1},
@@ -536,7 +537,7 @@ func TestASecretOfWhichNobodyCanTellIsTakenToBeThere(t *testing.T) {
 	}
 }
 
-func TestAStoreWithoutItsUsersGetsThemBack(t *testing.T) {
+func TestUsersAreRestored(t *testing.T) {
 	for name, back := range map[string]func(*rig){
 		"on a new connection": func(g *rig) {
 			if err := g.keeper.Restore(g.Context()); err != nil {
@@ -562,7 +563,7 @@ func TestAStoreWithoutItsUsersGetsThemBack(t *testing.T) {
 	}
 }
 
-func TestASweepMendsWhatSomebodyChanged(t *testing.T) {
+func TestSweepRestoresChangedUsers(t *testing.T) {
 	g := newRig(t)
 	g.mustKeep()
 	g.users.users["uid-1"] = append(g.users.users["uid-1"], hashOf("a back door"))
@@ -572,7 +573,7 @@ func TestASweepMendsWhatSomebodyChanged(t *testing.T) {
 	}
 }
 
-func TestUsersGoWithTheirJobSets(t *testing.T) {
+func TestUsersAreDeletedWithTheirJobSets(t *testing.T) {
 	g := newRig(t)
 	g.mustKeep()
 	g.users.users["uid-gone"] = []string{old}
@@ -589,8 +590,8 @@ func TestUsersGoWithTheirJobSets(t *testing.T) {
 	}
 }
 
-// The cache does not know the newest JobSets; their users are theirs all the same.
-func TestASweepAsksTheAPIServerItself(t *testing.T) {
+// The cache lacks the newest JobSets. Their users are kept all the same.
+func TestSweepReadsOwnersLive(t *testing.T) {
 	g := newRig(t)
 	g.mustKeep()
 	live := g.keeper.Live
@@ -604,7 +605,7 @@ func TestASweepAsksTheAPIServerItself(t *testing.T) {
 	}
 }
 
-func TestAGroupThatOutgrowsItsShareIsCutOff(t *testing.T) {
+func TestGroupThatOutgrowsItsShareLosesItsUser(t *testing.T) {
 	g := newRig(t)
 	g.mustKeep()
 	g.users.sizes["uid-1"] = share(g.jobSet())

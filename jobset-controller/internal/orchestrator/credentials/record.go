@@ -9,35 +9,35 @@ import (
 )
 
 const (
-	// Annotation is the key, on a JobSet, of a Record.
+	// Annotation is the key of a Record on a JobSet.
 	Annotation = "holdfast.dev/store-user"
-	// RotateAnnotation asks for a new password whenever its value changes.
+	// RotateAnnotation requests a new password whenever its value changes.
 	RotateAnnotation = "holdfast.dev/rotate-store-password"
 )
 
-// maxHashes are valid at a time: those of the passwords that a pod's file may still hold.
+// maxHashes is how many passwords are valid at a time: those that a pod's file may still contain.
 const maxHashes = 3
 
-// Record is what is known of the credentials of a JobSet's agents.
+// Record is what is known about the credentials of a JobSet's agents.
 type Record struct {
-	// Hashes are the SHA-256 of the passwords that are valid, in hexadecimal, the newest first.
+	// Hashes are the SHA-256 hashes of the valid passwords, in hexadecimal, the newest first.
 	Hashes []string `json:"hashes"`
-	// Since is when the newest was written into the Secret.
+	// Since is when the newest password was written to the Secret.
 	Since time.Time `json:"since"`
-	// Pending: the newest is not known to be in the Secret, and nobody knows it any more if its maker is gone.
+	// Pending: the newest password may not be in the Secret, and only the process that generated it knows it.
 	Pending bool `json:"pending,omitempty"`
-	// Held is, while Pending, the hash of the password that was last known to be in the Secret, so that most pods have it.
+	// Held is, while Pending, the hash of the password last known to be in the Secret, which most pods therefore have.
 	Held string `json:"held,omitempty"`
-	// Request is the value of RotateAnnotation that was followed last.
+	// Request is the last value of RotateAnnotation that was handled.
 	Request string `json:"request,omitempty"`
-	// Revoked says why the JobSet has no user any more; a new value of RotateAnnotation gives it one again.
+	// Revoked is why the JobSet has no user any more. A new value of RotateAnnotation gives it a user again.
 	Revoked string `json:"revoked,omitempty"`
 }
 
 var hash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// Of reads the record of a JobSet from its annotations. One that is absent or unreadable is nil: the credentials are made
-// again.
+// Of reads the record of a JobSet from its annotations. It returns nil if the record is absent or unreadable; the credentials are
+// then created again.
 func Of(annotations map[string]string) *Record {
 	value, found := annotations[Annotation]
 	if !found {
@@ -56,7 +56,7 @@ func Of(annotations map[string]string) *Record {
 	return &r
 }
 
-// Format is the value of the annotation.
+// Format returns the value of the annotation.
 func (r Record) Format() string {
 	value, err := json.Marshal(r)
 	if err != nil {
@@ -65,7 +65,7 @@ func (r Record) Format() string {
 	return string(value)
 }
 
-// Valid are the hashes that the store is to know; none for a user that is revoked.
+// Valid returns the hashes that the store must have; none for a revoked user.
 func (r *Record) Valid() []string {
 	if r == nil || r.Revoked != "" {
 		return nil
@@ -73,22 +73,22 @@ func (r *Record) Valid() []string {
 	return r.Hashes
 }
 
-// Step is what is to be done about credentials.
+// Step is the next step for credentials.
 type Step string
 
 const (
-	Keep   Step = "Keep"   // they are as they should be
+	Keep   Step = "Keep"   // nothing to do
 	Renew  Step = "Renew"  // a new password is needed
-	Retire Step = "Retire" // only the newest is needed any more
+	Retire Step = "Retire" // only the newest password is still needed
 )
 
-// Ages of passwords.
+// Ages are the lifetimes of passwords.
 type Ages struct {
-	Max     time.Duration // of one in use, until it is replaced; 0 is for ever
-	Overlap time.Duration // for which the one before stays valid: longer than the kubelet takes to bring a Secret into pods
+	Max     time.Duration // of the current password, until it is replaced; 0 means no limit
+	Overlap time.Duration // how long the previous password stays valid: longer than the kubelet takes to update a Secret in pods
 }
 
-// Next decides on a record, nil if there is none.
+// Next returns the next step for a record, which is nil if there is none.
 func Next(r *Record, request string, now time.Time, ages Ages) Step {
 	switch {
 	case r == nil, r.Request != request:
@@ -105,8 +105,8 @@ func Next(r *Record, request string, now time.Time, ages Ages) Step {
 	return Keep
 }
 
-// with is the record with a new password that is not in the Secret yet. What was valid stays valid, as far as there is room: the one that
-// is held is kept, and the one before, which its maker may have brought into the Secret without a word about it.
+// with adds a new password that is not in the Secret yet. Valid passwords stay valid, as far as there is room. If one is dropped,
+// it is neither the held one nor the one before, which its creator may have written to the Secret without recording it.
 func (r *Record) with(newest, request string, now time.Time) Record {
 	next := Record{Hashes: append([]string{newest}, r.Valid()...), Since: now, Pending: true, Held: r.held(), Request: request}
 	if last := len(next.Hashes) - 1; last == maxHashes {
@@ -119,7 +119,7 @@ func (r *Record) with(newest, request string, now time.Time) Record {
 	return next
 }
 
-// held is the hash of the password that was last known to be in the Secret; "" if none was. Of a pending record that does not say it is
+// held returns the hash of the password last known to be in the Secret, "" if there is none. In a pending record without Held it is
 // the oldest.
 func (r *Record) held() string {
 	valid := r.Valid()
@@ -134,24 +134,24 @@ func (r *Record) held() string {
 	return valid[len(valid)-1]
 }
 
-// waitsFor reports whether a password is the one that is to be brought into the Secret.
+// waitsFor reports whether the password is the one to be written to the Secret.
 func (r *Record) waitsFor(password string) bool {
 	return r != nil && r.Pending && r.Revoked == "" && r.Hashes[0] == hashOf(password)
 }
 
-// written is the record once the newest password is in the Secret.
+// written returns the record after the newest password was written to the Secret.
 func (r Record) written(now time.Time) Record {
 	r.Pending, r.Held, r.Since = false, "", now
 	return r
 }
 
-// retired is the record with its newest password alone.
+// retired returns the record with only its newest password.
 func (r Record) retired() Record {
 	r.Hashes = r.Hashes[:1]
 	return r
 }
 
-// revoked is the record of a JobSet that has no user any more.
+// revoked returns the record of a JobSet whose user was revoked.
 func (r Record) revoked(why string) Record {
 	return Record{Hashes: []string{}, Since: r.Since, Request: r.Request, Revoked: why}
 }

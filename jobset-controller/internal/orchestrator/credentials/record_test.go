@@ -53,8 +53,8 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// A leader that dies between two steps leaves passwords behind which pods may have read: they stay valid for a while.
-func TestWhatWasValidStaysValid(t *testing.T) {
+// A leader that dies between two steps leaves passwords that pods may have read. They stay valid for a while.
+func TestValidPasswordsStayValid(t *testing.T) {
 	var r *Record
 	for n, password := range []string{"1", "2", "3", "4"} {
 		next := r.with(hashOf(password), "", then)
@@ -74,11 +74,11 @@ func TestWhatWasValidStaysValid(t *testing.T) {
 	}
 }
 
-func TestWhatIsGivenUpWhenARecordIsFull(t *testing.T) {
+func TestPasswordDroppedFromAFullRecord(t *testing.T) {
 	a, b, c := hashOf("a"), hashOf("b"), hashOf("c")
 	for name, tc := range map[string]struct {
 		record *Record
-		want   []string // behind the new one
+		want   []string // after the new one
 		held   string
 	}{
 		"none is made":                          {nil, nil, ""},
@@ -104,7 +104,7 @@ func TestWhatIsGivenUpWhenARecordIsFull(t *testing.T) {
 	}
 }
 
-func TestRecordsAreReadBack(t *testing.T) {
+func TestRecordsRoundTrip(t *testing.T) {
 	for _, want := range []Record{
 		{Hashes: []string{old}, Since: then},
 		{Hashes: []string{hashOf("new"), old}, Since: then, Pending: true, Held: old, Request: "r"},
@@ -120,7 +120,7 @@ func TestRecordsAreReadBack(t *testing.T) {
 	}
 }
 
-func TestRecordsThatAreNone(t *testing.T) {
+func TestInvalidRecords(t *testing.T) {
 	for _, value := range []string{
 		"", "x", "{}", "[]", "null", `{"hashes":[]}`, `{"hashes":["x"]}`, `{"hashes":["` + strings.ToUpper(old) + `"]}`,
 		`{"hashes":["` + old + `","` + old + `","` + old + `","` + old + `"]}`, `{"hashes":["` + old + `"],"since":"soon"}`,
@@ -135,7 +135,7 @@ func TestRecordsThatAreNone(t *testing.T) {
 	}
 }
 
-// FuzzRecord: whatever is read is a list of hashes, and comes back the same.
+// Any value that is accepted is a list of hashes, and formatting it yields an equal record.
 func FuzzRecord(f *testing.F) {
 	f.Add(Record{Hashes: []string{old}, Since: then}.Format())
 	f.Add(`{"hashes":[""]}`)

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Restore gives the store the users of all groups at once. It follows every connection, because a server that was restarted
-// has none, and agents cannot come back before it has.
+// Restore sets the users of all groups in the store at once. It runs after every connection, because a restarted server has no
+// users, and agents cannot reconnect without them.
 func (k *Keeper) Restore(ctx context.Context) error {
 	k.mu.Lock()
 	for uid, u := range k.known {

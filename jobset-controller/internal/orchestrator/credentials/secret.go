@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// newPassword is 256 random bits.
+// newPassword returns 256 random bits in hexadecimal.
 func newPassword() string {
 	b := make([]byte, 32)
 	if _, err := rand.Read(b); err != nil {
@@ -25,13 +25,13 @@ func newPassword() string {
 	return hex.EncodeToString(b)
 }
 
-// hashOf is how the store keeps a password.
+// hashOf returns the form in which the store keeps a password.
 func hashOf(password string) string {
 	sum := sha256.Sum256([]byte(password))
 	return hex.EncodeToString(sum[:])
 }
 
-// secret brings a password to the pods of an owner. It goes with the owner.
+// secret returns the Secret that delivers a password to the pods of an owner. It is deleted with the owner.
 func secret(owner client.Object, password string, ca []byte) *corev1.Secret {
 	kind := owners.KindOf(owner)
 	s := &corev1.Secret{
@@ -52,7 +52,7 @@ func secret(owner client.Object, password string, ca []byte) *corev1.Secret {
 	return s
 }
 
-// secretName keeps owners of the same name and different kinds apart.
+// secretName returns different names for owners of the same name and different kinds.
 func secretName(owner client.Object) string {
 	switch owners.KindOf(owner) {
 	case owners.ElasticJob:

@@ -22,8 +22,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
-// Sweep compares the store's users with the owners at intervals: those of owners that are gone are removed, those that
-// somebody changed are set again, and those whose group has outgrown its share are revoked. It is a runnable of the leader.
+// Sweep regularly compares the store's users with the owners. It removes the users of deleted owners, restores changed users, and
+// revokes the user of a group that has outgrown its share. Sweep is a runnable of the leader.
 type Sweep struct {
 	Keeper *Keeper
 	Every  time.Duration
@@ -39,7 +39,7 @@ func (s *Sweep) Start(ctx context.Context) error {
 	return nil
 }
 
-// Sweep is one look at all users.
+// Sweep checks all users once.
 func (k *Keeper) Sweep(ctx context.Context) error {
 	users, err := k.Users.Users(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func (k *Keeper) Sweep(ctx context.Context) error {
 	return errors.Join(k.dropUnknown(ctx, users, known), k.mend(ctx, users, known), k.revokeLarge(ctx, users, known))
 }
 
-// dropUnknown asks the API server itself first: the cache may be behind.
+// dropUnknown removes users without an owner. It reads the owners live first, because the cache may be stale.
 func (k *Keeper) dropUnknown(ctx context.Context, users map[string][]string, known map[string]client.Object) error {
 	var unknown []string
 	for group := range users {
@@ -77,8 +77,8 @@ func (k *Keeper) dropUnknown(ctx context.Context, users map[string][]string, kno
 	return errors.Join(errs...)
 }
 
-// mend sets the users again that differ from what their owners say. The cache may lag behind the newest
-// records, so what counts is what the store was given last.
+// mend restores the users that differ from the record of their owner. The cache may be older than the newest records, so mend skips
+// a user for which the store was last given something else.
 func (k *Keeper) mend(ctx context.Context, users map[string][]string, known map[string]client.Object) error {
 	var errs []error
 	for group, owner := range known {
@@ -93,12 +93,12 @@ func (k *Keeper) mend(ctx context.Context, users map[string][]string, known map[
 }
 
 const (
-	// baseShare and slotShare bound what a group may take of the store's memory, far above what any does by itself.
+	// baseShare and slotShare limit the memory of a group in the store, far above what any group needs.
 	baseShare = 8 << 20
 	slotShare = 4 << 10
 )
 
-// share is how many bytes a group of so many workers may take.
+// share returns how many bytes the group of an owner may use.
 func share(owner client.Object) int64 {
 	if job, is := owner.(*batchv1.Job); is {
 		return baseShare + slotShare*int64(ptr.Deref(job.Spec.Parallelism, 1))
@@ -119,8 +119,8 @@ func share(owner client.Object) int64 {
 	return baseShare + slotShare*workers
 }
 
-// revokeLarge takes the user away from an owner whose group has outgrown its share: what is there was not written by the
-// functions, and the memory is that of all. The data go with it; the workers run on.
+// revokeLarge revokes the user of an owner whose group has outgrown its share: the functions did not write all of that data, and
+// all groups share the memory. The data is deleted, and the workers continue to run.
 func (k *Keeper) revokeLarge(ctx context.Context, users map[string][]string, known map[string]client.Object) error {
 	usage, err := k.Users.Tidy(ctx)
 	if err != nil {
@@ -137,7 +137,7 @@ func (k *Keeper) revokeLarge(ctx context.Context, users map[string][]string, kno
 
 const eventRevoked = "StoreAccessRevoked"
 
-// revoke ends the connections first, so that nothing more is written. The annotation keeps the user from coming back.
+// revoke ends the connections first, so that nothing more is written. The annotation prevents the user from being created again.
 func (k *Keeper) revoke(ctx context.Context, owner client.Object, bytes int64) error {
 	group := string(owner.GetUID())
 	if err := errors.Join(k.Users.DropUser(ctx, group), k.Users.Drop(ctx, group)); err != nil {

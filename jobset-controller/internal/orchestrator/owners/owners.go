@@ -1,5 +1,5 @@
-// Package owners knows the objects that have groups: JobSets and, where that is asked for, ElasticJobs. Of the latter only metadata are
-// read, so that no type of another program is needed; without their definition in the cluster there are none.
+// Package owners lists the objects that have groups: JobSets and, if enabled, ElasticJobs, Jobs and pods. It reads only the
+// metadata of ElasticJobs, so it needs no type of another program. If the cluster lacks their definition, there are none.
 package owners
 
 import (
@@ -19,41 +19,41 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 )
 
-// ElasticJob is the kind that speaks by a roster; see package roster.
+// ElasticJob is the kind that lists its members in a roster; see package roster.
 var ElasticJob = schema.GroupVersionKind{Group: "elastic.pytorch.org", Version: "v1alpha1", Kind: "ElasticJob"}
 
-// JobSet and Job are the other kinds.
+// JobSet, Job and Pod are the other kinds.
 var (
 	JobSet = v1alpha2.GroupVersion.WithKind("JobSet")
 	Job    = batchv1.SchemeGroupVersion.WithKind("Job")
-	Pod    = corev1.SchemeGroupVersion.WithKind("Pod") // of index 0, of a group that pods declare
+	Pod    = corev1.SchemeGroupVersion.WithKind("Pod") // the pod of index 0 of a group that pods declare
 )
 
-// IsJobSet reports whether a reference is to a JobSet.
+// IsJobSet reports whether the reference is to a JobSet.
 func IsJobSet(owner *metav1.OwnerReference) bool {
 	return owner != nil && owner.Kind == JobSet.Kind && owner.APIVersion == JobSet.GroupVersion().String()
 }
 
-// Lister lists the owners. The zero Lister, and nil, know JobSets only.
+// Lister lists the owners. The zero Lister and a nil Lister list JobSets only.
 type Lister struct {
-	Beside  bool // Jobs that have a group of their own, and pods that lead one
+	Beside  bool // also list Jobs that have their own group, and pods that lead a group
 	elastic atomic.Int32
 }
 
 const (
-	unasked  = iota // ElasticJobs are none of our business
-	unknown         // they are, and whether the cluster has any is not known yet
-	absent          // the cluster does not know the kind
+	unasked  = iota // ElasticJobs are not listed
+	unknown         // ElasticJobs are listed, and it is not known yet whether the cluster has the definition
+	absent          // the cluster has no definition
 	readable        // they can be listed
 )
 
-// ErrUnknown is beside an incomplete list: nothing must be concluded from what is not on it.
+// ErrUnknown accompanies an incomplete list. Callers must not conclude anything from what the list lacks.
 var ErrUnknown = errors.New("whether there are ElasticJobs is not known yet")
 
-// Expect ElasticJobs, about which nothing is known yet.
+// Expect makes the Lister list ElasticJobs once it is known whether the cluster has their definition.
 func (l *Lister) Expect() { l.elastic.Store(unknown) }
 
-// Found says whether the cluster knows ElasticJobs. They can be listed then.
+// Found sets whether the cluster has the definition of ElasticJobs.
 func (l *Lister) Found(there bool) {
 	if there {
 		l.elastic.Store(readable)
@@ -62,7 +62,7 @@ func (l *Lister) Found(there bool) {
 	}
 }
 
-// List reads them all. What it can read it returns beside an error too.
+// List reads all owners. It may return an incomplete list and an error.
 func (l *Lister) List(ctx context.Context, from client.Reader) ([]client.Object, error) {
 	var list v1alpha2.JobSetList
 	if err := from.List(ctx, &list); err != nil {
@@ -90,7 +90,7 @@ func (l *Lister) List(ctx context.Context, from client.Reader) ([]client.Object,
 		return all, ErrUnknown
 	}
 	elastic, err := List(ctx, from)
-	if meta.IsNoMatchError(err) { // the definition is gone, and all of them with it
+	if meta.IsNoMatchError(err) { // the definition was deleted, and all ElasticJobs with it
 		return all, nil
 	}
 	for i := range elastic {
@@ -137,7 +137,7 @@ func (l *Lister) state() int32 {
 	return l.elastic.Load()
 }
 
-// List reads the metadata of ElasticJobs. Where the cluster does not know the kind, meta.IsNoMatchError tells of the error.
+// List reads the metadata of ElasticJobs. If the cluster has no definition, meta.IsNoMatchError reports true for the error.
 func List(ctx context.Context, from client.Reader, opts ...client.ListOption) ([]metav1.PartialObjectMetadata, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(ElasticJob.GroupVersion().WithKind(ElasticJob.Kind + "List"))
@@ -150,14 +150,14 @@ func List(ctx context.Context, from client.Reader, opts ...client.ListOption) ([
 	return list.Items, nil
 }
 
-// MakeElasticJob is one that is to be read.
+// MakeElasticJob returns an empty ElasticJob to read into.
 func MakeElasticJob() *metav1.PartialObjectMetadata {
 	job := &metav1.PartialObjectMetadata{}
 	job.SetGroupVersionKind(ElasticJob)
 	return job
 }
 
-// KindOf an owner. Objects of a typed list do not say it themselves.
+// KindOf returns the kind of an owner. Objects of a typed list have no type metadata.
 func KindOf(owner client.Object) schema.GroupVersionKind {
 	switch owner.(type) {
 	case *v1alpha2.JobSet:
@@ -170,5 +170,5 @@ func KindOf(owner client.Object) schema.GroupVersionKind {
 	return ElasticJob
 }
 
-// Copy of an owner, to be changed.
+// Copy returns a copy of an owner to modify.
 func Copy(owner client.Object) client.Object { return owner.DeepCopyObject().(client.Object) }

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// What is not known must not be taken for what is not there: whoever is not on the list loses its group and its user.
-func TestWhoOwnsGroups(t *testing.T) {
+// An unknown owner must not count as absent: an owner that is not listed loses its group and its user.
+func TestLister(t *testing.T) {
 	s := runtime.NewScheme()
 	if err := v1alpha2.AddToScheme(s); err != nil {
 		t.Fatal(err)

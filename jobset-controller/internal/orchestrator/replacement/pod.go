@@ -1,4 +1,4 @@
-// Package replacement makes the pod that the leader creates in place of a lost one.
+// Package replacement builds the pod that the leader creates in place of a lost one.
 package replacement
 
 import (
@@ -12,12 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// indexVariable is what the Job controller tells each container of a pod.
+// indexVariable is the variable that the Job controller sets in each container of a pod.
 const indexVariable = "JOB_COMPLETION_INDEX"
 
-// Pod is the pod that the Job controller would make for a completion index of the Job, but for its name: a leader that decides the
-// same thing for the same reason makes a pod of the same name, so that of two leaders only one succeeds. The reason is what
-// the slot has lost and in which round.
+// Pod returns the pod that the Job controller would create for a completion index of the Job, except for its name. The name follows
+// from the reason, which is what the slot has lost and in which restart. So two leaders that make the same decision use the same
+// name, and only one of them succeeds.
 func Pod(job *batchv1.Job, index int, reason ...string) *corev1.Pod {
 	template := job.Spec.Template.DeepCopy()
 	number := strconv.Itoa(index)
@@ -37,7 +37,7 @@ func Pod(job *batchv1.Job, index int, reason ...string) *corev1.Pod {
 	return pod
 }
 
-// withTracking adds the finalizer by which the Job controller sees the end of every pod, be it ever so short.
+// withTracking adds the finalizer by which the Job controller sees the end of every pod, even if its life is short.
 func withTracking(finalizers []string) []string {
 	if slices.Contains(finalizers, batchv1.JobTrackingFinalizer) {
 		return finalizers
@@ -58,12 +58,12 @@ func tellIndex(containers []corev1.Container) {
 }
 
 const (
-	suffixLength = 5 // as names that the API server generates
+	suffixLength = 5 // as in names that the API server generates
 	longestName  = 63
 	letters      = "bcdfghjklmnpqrstvwxz2456789" // no vowels, so no words
 )
 
-// name looks like those of the Job's other pods.
+// name returns a name like those of the Job's other pods.
 func name(job *batchv1.Job, number string, reason []string) string {
 	middle := "-" + number + "-"
 	prefix := job.Name

@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
-// TestTheAPIServerTakesThePodForTheJobs: it selects it as the Job's, keeps the finalizer and the owner, and refuses it a second time.
-func TestTheAPIServerTakesThePodForTheJobs(t *testing.T) {
+// The Job's selector matches the pod, the API server keeps the finalizer and the owner, and rejects the pod a second time.
+func TestPodBelongsToTheJob(t *testing.T) {
 	cluster, c := apiserver.ForTest(t, scheme.Scheme, "../../../../charts/jobset-controller/files/crds")
 	ctx := t.Context()
 	j := job(func(j *batchv1.Job) {
@@ -59,7 +59,7 @@ func TestTheAPIServerTakesThePodForTheJobs(t *testing.T) {
 	}
 }
 
-// serviceAccount is what the API server asks for and no controller makes here.
+// serviceAccount creates the service account that the API server requires. No controller creates it here.
 func serviceAccount(ctx context.Context, t *testing.T, kube kubernetes.Interface) {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}

@@ -35,7 +35,7 @@ func job(change ...func(*batchv1.Job)) *batchv1.Job {
 	return j
 }
 
-func TestPodIsWhatTheJobControllerMakes(t *testing.T) {
+func TestPodEqualsThatOfTheJobController(t *testing.T) {
 	j := job()
 	index := corev1.EnvVar{Name: "JOB_COMPLETION_INDEX", ValueFrom: &corev1.EnvVarSource{
 		FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels['batch.kubernetes.io/job-completion-index']"},
@@ -66,7 +66,7 @@ func TestPodIsWhatTheJobControllerMakes(t *testing.T) {
 	}
 }
 
-func TestAVariableOfTheUsersStays(t *testing.T) {
+func TestVariableOfTheUserIsKept(t *testing.T) {
 	j := job(func(j *batchv1.Job) {
 		j.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "JOB_COMPLETION_INDEX", Value: "mine"}}
 		j.Spec.Template.Finalizers = []string{"batch.kubernetes.io/job-tracking"}
@@ -77,8 +77,8 @@ func TestAVariableOfTheUsersStays(t *testing.T) {
 	}
 }
 
-// Two leaders that see the same loss make one pod: the second one is refused.
-func TestNamesFollowFromTheReason(t *testing.T) {
+// Two leaders that see the same loss create one pod: the second creation is rejected.
+func TestNameFollowsFromTheReason(t *testing.T) {
 	name := func(j *batchv1.Job, index int, reason ...string) string { return Pod(j, index, reason...).Name }
 	base := name(job(), 2, "1", "5", "a")
 	if again := name(job(), 2, "1", "5", "a"); again != base {

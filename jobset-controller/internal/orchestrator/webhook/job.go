@@ -1,5 +1,5 @@
-// Package webhook prepares Jobs for in-place restarts as they are created: those of JobSets that the published controller serves, and Indexed Jobs
-// without a JobSet.
+// Package webhook prepares Jobs and pods for in-place restarts when they are created: the Jobs of JobSets that the published
+// controller serves, Indexed Jobs without a JobSet, and pods that declare a group.
 package webhook
 
 import (
@@ -41,11 +41,11 @@ import (
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,verbs=list;watch
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=holdfast-inplace,verbs=get;update
 
-// Jobs prepares Jobs.
+// Jobs is the webhook for Jobs.
 type Jobs struct {
-	Client client.Reader // the Jobs that exist
-	Live   client.Reader // the JobSet, whose annotations and status say the epoch
-	// Agents to add, and the installation whose orchestrator leads them.
+	Client client.Reader // reads the existing Jobs
+	Live   client.Reader // reads the JobSet, whose annotations and status determine the generation
+	// Agents are added, and the orchestrator of Installation leads them.
 	Agents       inject.Settings
 	Installation string
 }
@@ -55,7 +55,8 @@ func (w *Jobs) Register(mgr ctrl.Manager) error {
 	return ctrl.NewWebhookManagedBy(mgr, &batchv1.Job{}).WithDefaulter(w).Complete()
 }
 
-// Default prepares a Job that asks for in-place restarts, or whose JobSet does. An error keeps the Job from being created. Its owner tries again.
+// Default prepares a Job that asks for in-place restarts, or whose JobSet does. An error rejects the Job, and its owner tries
+// again.
 func (w *Jobs) Default(ctx context.Context, job *batchv1.Job) error {
 	owner := metav1.GetControllerOfNoCopy(job)
 	if !owners.IsJobSet(owner) {
@@ -80,14 +81,16 @@ func (w *Jobs) Default(ctx context.Context, job *batchv1.Job) error {
 	return nil
 }
 
-// prepareAlone prepares a Job without a JobSet. The pods' annotations and the Secret of their agents go by its name, so it gets one here.
+// prepareAlone prepares a Job without a JobSet. The pods' annotations and the Secret of their agents depend on the Job's name, so
+// the Job gets a name here.
 func (w *Jobs) prepareAlone(ctx context.Context, job *batchv1.Job) {
 	if nameIt(job) && beside.Alone(job, w.Agents, w.Installation) {
 		log.FromContext(ctx).V(1).Info("prepared a Job for in-place restarts", "job", job.Name)
 	}
 }
 
-// nameIt gives an object the name that the API server would generate, and reports whether it has one: without a prefix the API server rejects it.
+// nameIt sets the name that the API server would generate, and reports whether the object has a name. The API server rejects an
+// object that has neither a name nor a prefix.
 func nameIt(obj metav1.Object) bool {
 	if obj.GetName() == "" && obj.GetGenerateName() != "" {
 		obj.SetName(names.SimpleNameGenerator.GenerateName(obj.GetGenerateName()))
@@ -95,7 +98,7 @@ func nameIt(obj metav1.Object) bool {
 	return obj.GetName() != ""
 }
 
-// currentJobs are those of the JobSet's current attempt that exist and stay.
+// currentJobs returns the existing Jobs of the JobSet's current attempt.
 func (w *Jobs) currentJobs(ctx context.Context, js *v1alpha2.JobSet) ([]*batchv1.Job, error) {
 	var list batchv1.JobList
 	if err := w.Client.List(ctx, &list, client.InNamespace(js.Namespace), client.MatchingLabels{v1alpha2.JobSetNameKey: js.Name}); err != nil {
@@ -105,7 +108,7 @@ func (w *Jobs) currentJobs(ctx context.Context, js *v1alpha2.JobSet) ([]*batchv1
 	return policy.CurrentJobs(js, owned, beside.Epoch(js)), nil
 }
 
-// namespaceOf is that of the request: an object need not say it when it is created.
+// namespaceOf returns the namespace of the request, because a new object may lack it.
 func namespaceOf(ctx context.Context, obj metav1.Object) string {
 	if request, err := admission.RequestFromContext(ctx); err == nil && request.Namespace != "" {
 		return request.Namespace

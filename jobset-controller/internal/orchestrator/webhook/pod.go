@@ -27,7 +27,7 @@ import (
 // +kubebuilder:rbac:groups="",resources=pods/finalizers,verbs=update
 // +kubebuilder:rbac:groups=leaderworkerset.x-k8s.io,resources=leaderworkersets,verbs=get
 
-// Pods prepares pods that declare a group, and those of LeaderWorkerSets.
+// Pods is the webhook for pods that declare a group, and for those of LeaderWorkerSets.
 type Pods struct {
 	Live         client.Reader
 	Agents       inject.Settings
@@ -39,7 +39,8 @@ func (w *Pods) Register(mgr ctrl.Manager) error {
 	return ctrl.NewWebhookManagedBy(mgr, &corev1.Pod{}).WithDefaulter(w).Complete()
 }
 
-// Default prepares a pod that declares a group, or whose LeaderWorkerSet asks for in-place restarts. An error keeps the pod from being created. Its owner tries again.
+// Default prepares a pod that declares a group, or whose LeaderWorkerSet asks for in-place restarts. An error rejects the pod, and
+// its owner tries again.
 func (w *Pods) Default(ctx context.Context, pod *corev1.Pod) error {
 	set := w.setOf(ctx, pod)
 	leader, declared := pod.Labels[v1alpha2.PodGroupKey]
@@ -63,12 +64,12 @@ func (w *Pods) Default(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// lead prepares the pod of index 0, unless pods of the group that carry no agents wait for it.
+// lead prepares the pod of index 0, unless pods of the group without agents wait for it.
 func (w *Pods) lead(ctx context.Context, pod *corev1.Pod, set *unstructured.Unstructured) (bool, error) {
 	if !beside.AsksOfPods(pod) {
 		return false, nil
 	}
-	if set != nil { // the workers of a leader before this one go with it
+	if set != nil { // the workers of an earlier leader are deleted with it
 		return beside.Lead(pod, beside.RefusalOfSet(set), w.Agents, w.Installation), nil
 	}
 	var list corev1.PodList
@@ -88,7 +89,7 @@ func (w *Pods) lead(ctx context.Context, pod *corev1.Pod, set *unstructured.Unst
 	return beside.Lead(pod, against, w.Agents, w.Installation), nil
 }
 
-// setOf reads the LeaderWorkerSet that a pod is of; nil if it is of none. One that cannot be read keeps no pod from being created.
+// setOf reads the LeaderWorkerSet of a pod, nil if it has none. If the read fails, the pod is created without an agent.
 func (w *Pods) setOf(ctx context.Context, pod *corev1.Pod) *unstructured.Unstructured {
 	name := inplace.LeaderWorkerSetOf(pod)
 	if name == "" {
@@ -104,7 +105,7 @@ func (w *Pods) setOf(ctx context.Context, pod *corev1.Pod) *unstructured.Unstruc
 	return set
 }
 
-// follow prepares another pod, which has to know the UID of the pod of index 0.
+// follow prepares another pod, which needs the UID of the pod of index 0.
 func (w *Pods) follow(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	leader := &corev1.Pod{}
 	name := types.NamespacedName{Namespace: namespaceOf(ctx, pod), Name: pod.Labels[v1alpha2.PodGroupKey]}
