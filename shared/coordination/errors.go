@@ -5,24 +5,24 @@ import (
 	"fmt"
 )
 
-// Errors of the store. Anything else means that the store could not be reached: try again.
+// Errors of the store. Any other error means that the store is unreachable and the call should be retried.
 var (
-	// ErrNoGroup: the store holds no such group (not opened yet, finished, or the data were lost).
+	// ErrNoGroup: the store has no such group, because it is not opened yet, has finished, or its data was lost.
 	ErrNoGroup = errors.New("no group is open under this JobSet UID")
 	// ErrUnknownSlot: the worker ID is not a slot of the group.
 	ErrUnknownSlot = errors.New("not a slot of this group")
 	// ErrStaleLeader: another leader has a higher token.
 	ErrStaleLeader = errors.New("a newer leader has taken over")
-	// ErrArgument: a call that no state could make right.
+	// ErrArgument: the call is invalid in any state.
 	ErrArgument = errors.New("argument out of range")
-	// ErrForeignValue: the store holds something this protocol did not write. Nothing was changed.
+	// ErrForeignValue: the store contains a value that this protocol did not write. Nothing was changed.
 	ErrForeignValue = errors.New("foreign value in the store")
 )
 
-// FieldMessage is the field of a foreign value that was broadcast; its key is the channel.
+// FieldMessage is the Field of a foreign value that was published. Its Key is the channel.
 const FieldMessage = "message"
 
-// ForeignValueError says where the foreign value is.
+// ForeignValueError locates a foreign value.
 type ForeignValueError struct{ Key, Field, Value string }
 
 func (e *ForeignValueError) Error() string {

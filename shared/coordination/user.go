@@ -2,11 +2,11 @@ package coordination
 
 import "strings"
 
-// userPrefix begins the names of the users that the leader makes at the store. It touches no others.
+// userPrefix is the prefix of the store users that the leader creates. The leader does not change other users.
 const userPrefix = "holdfast:"
 
-// UserOf is the store's user of a group's members, given the group's name: the UID of its JobSet.
+// UserOf returns the store user of a group's members. The name of the group is the UID of its owner.
 func UserOf(group string) string { return userPrefix + group }
 
-// GroupOfUser is the inverse of UserOf; not ok for users of somebody else.
+// GroupOfUser is the inverse of UserOf. ok is false for other users.
 func GroupOfUser(name string) (group string, ok bool) { return strings.CutPrefix(name, userPrefix) }

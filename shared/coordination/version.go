@@ -2,11 +2,11 @@ package coordination
 
 import "fmt"
 
-// Version is the version of the protocol: of the store's functions, of messages and of stored data. A store that serves another
-// version is refused with a VersionError. The names of keys and functions carry it.
+// Version is the version of the protocol: of the store's functions, of messages and of stored data. The names of keys and functions
+// contain it. A store with another version is rejected with a VersionError.
 const Version = "2"
 
-// VersionError says that the store holds the functions of another protocol version. Nothing was read or changed.
+// VersionError means that the store has the functions of another protocol version. Nothing was read or changed.
 type VersionError struct{ Store string }
 
 func (e *VersionError) Error() string {

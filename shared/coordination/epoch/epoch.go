@@ -1,8 +1,8 @@
-// Package epoch reads and writes the annotation that numbers the group epochs of a JobSet.
+// Package epoch reads and writes the annotation that numbers the epochs (generations) of a group.
 //
-// An epoch is the time between two moments at which the group was emptied on purpose: by a suspend, by a restart of the failure
-// policy or by a fail-over. Whoever empties the group first writes the next epoch and only then touches a Job, so that
-// everybody else can tell an intended stop from a failure. See DESIGN section 3, "Epochs".
+// A new epoch begins whenever the group is emptied on purpose: by a suspend, by a restart of the failure policy or by a full
+// recreation. A controller that empties the group first writes the next epoch and only then changes a Job, so that the others can
+// tell an intended stop from a failure. See DESIGN section 3, "Epochs".
 package epoch
 
 import (
@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Annotation is the key, on a JobSet with a Record as its value, and on a Job and its pods with the plain number of the epoch
-// that they were created or resumed in.
+// Annotation is the key of the annotation. On a JobSet its value is a Record. On a Job and its pods it is the number of the epoch
+// in which they were created or resumed.
 const Annotation = "holdfast.dev/epoch"
 
 // Record is the value of the annotation on a JobSet.
@@ -23,27 +23,26 @@ type Record struct {
 	Epoch int32 `json:"epoch"`
 	// Base is the number of restarts charged to the budget before this epoch.
 	Base int32 `json:"base"`
-	// Early is the part of Base that was charged in this epoch, for failures before the group had formed. Further ones are
-	// counted from here.
+	// Early is the part of Base that was charged in this epoch, for failures before the group had formed. The count of further
+	// failures continues from Early.
 	Early int32 `json:"early,omitempty"`
-	// Recreate is the last epoch that a fail-over opened with a full recreation; 0 means none. Jobs of an earlier epoch are
-	// stale.
+	// Recreate is the last epoch that began with a full recreation; 0 means none. Jobs of an earlier epoch are stale.
 	Recreate int32 `json:"recreate"`
-	// Restarts and Counted are status.restarts and status.restartsCountTowardsMax of the JobSet when the epoch was opened, where the
-	// controller that serves it opens no epochs; see Follow.
+	// Restarts and Counted are status.restarts and status.restartsCountTowardsMax of the JobSet when the epoch was opened. They are
+	// set if the controller of the JobSet opens no epochs; see Follow.
 	Restarts int32 `json:"restarts,omitempty"`
 	Counted  int32 `json:"counted,omitempty"`
-	// After is when the newest pod was created that existed when the epoch was opened, in Unix seconds of the API server. It is there for owners
-	// whose pods do not say their epoch: what was created later is of this epoch.
+	// After is the creation time of the newest pod that existed when the epoch was opened, in Unix seconds of the API server. It is
+	// set for owners whose pods do not carry their epoch: pods created later belong to this epoch.
 	After int64 `json:"after,omitempty"`
-	// Cause says who opened the epoch and why. It is the idempotency key: the same cause never opens two epochs in a row.
+	// Cause says what opened the epoch and why. It is the idempotency key: the same cause never opens two epochs in a row.
 	Cause string `json:"cause,omitempty"`
 }
 
-// First is the epoch of a JobSet without the annotation.
+// First returns the epoch of a JobSet without the annotation.
 func First() Record { return Record{Epoch: 1} }
 
-// Of gives the epoch of a JobSet by its annotations. It returns the error of Parse.
+// Of returns the epoch in the annotations of a JobSet. It returns the error of Parse.
 func Of(annotations map[string]string) (Record, error) {
 	value, found := annotations[Annotation]
 	if !found {
@@ -52,7 +51,8 @@ func Of(annotations map[string]string) (Record, error) {
 	return Parse(value)
 }
 
-// Parse reads the value of the annotation. Unknown fields are left to later versions; numbers that cannot be are refused.
+// Parse reads the value of the annotation. It ignores unknown fields, which later versions may write, and rejects impossible
+// numbers.
 func Parse(value string) (Record, error) {
 	var r Record
 	if err := json.Unmarshal([]byte(value), &r); err != nil {
@@ -73,8 +73,8 @@ func (r Record) Format() string {
 	return string(value)
 }
 
-// Next opens the epoch after r for a stop that keeps the Jobs, or that the controller marks on them by another number. base is
-// the number of restarts charged so far. When r was opened for the same cause it is returned as it is, with false.
+// Next opens the epoch after r for a stop that keeps the Jobs, or that the controller marks on them by another number. base is the
+// number of restarts charged so far. If r was opened for the same cause, Next returns r and false.
 func (r Record) Next(cause string, base int32) (Record, bool) {
 	if r.Cause == cause || r.Epoch == math.MaxInt32 {
 		return r, false
@@ -82,9 +82,9 @@ func (r Record) Next(cause string, base int32) (Record, bool) {
 	return Record{Epoch: r.Epoch + 1, Base: base, Recreate: r.Recreate, Restarts: r.Restarts, Counted: r.Counted, Cause: cause}, true
 }
 
-// Follow opens the next epoch when a controller that opens none has recreated the Jobs: its status says restarts, of which counted count
-// towards maxRestarts. charged is the number of restarts charged so far; those that count are added. It returns r, and false, if the
-// controller has recreated nothing since r was opened.
+// Follow opens the next epoch after a controller that opens no epochs has recreated the Jobs. restarts and counted come from its
+// status: counted of the restarts count towards maxRestarts. charged is the number of restarts charged so far, to which the counted
+// ones are added. Follow returns r and false if the controller has recreated nothing since r was opened.
 func (r Record) Follow(cause string, charged, restarts, counted int32) (Record, bool) {
 	if r.Restarts == restarts {
 		return r, false
@@ -96,7 +96,7 @@ func (r Record) Follow(cause string, charged, restarts, counted int32) (Record, 
 	return next, opened
 }
 
-// NextRecreate is Next for a fail-over: it makes the Jobs of all earlier epochs stale.
+// NextRecreate is Next for a full recreation: it makes the Jobs of all earlier epochs stale.
 func (r Record) NextRecreate(cause string, base int32) (Record, bool) {
 	next, opened := r.Next(cause, base)
 	if opened {
@@ -105,8 +105,8 @@ func (r Record) NextRecreate(cause string, base int32) (Record, bool) {
 	return next, opened
 }
 
-// OfJob gives the epoch that a Job or a pod was created in, by its annotations. Absent and unreadable numbers mean the first
-// epoch: such a Job comes from a controller without epochs, hence from before them.
+// OfJob returns the epoch in the annotations of a Job or a pod. Absent and unreadable numbers mean the first epoch: the controller
+// that created such a Job has no epochs.
 func OfJob(annotations map[string]string) int32 {
 	number, err := strconv.ParseInt(annotations[Annotation], 10, 32)
 	if err != nil || number < 1 {
@@ -118,7 +118,7 @@ func OfJob(annotations map[string]string) int32 {
 // FormatNumber is the inverse of OfJob.
 func FormatNumber(epoch int32) string { return strconv.FormatInt(int64(epoch), 10) }
 
-// OfPod is the epoch of a pod that does not say it, by the time of its creation.
+// OfPod returns the epoch of a pod without the annotation, by its creation time.
 func (r Record) OfPod(created time.Time) int32 {
 	if created.Unix() > r.After {
 		return r.Epoch
@@ -126,7 +126,7 @@ func (r Record) OfPod(created time.Time) int32 {
 	return r.Epoch - 1
 }
 
-// Stale tells whether a fail-over has replaced a Job that was created in the given epoch.
+// Stale reports whether a full recreation has replaced a Job that was created in the given epoch.
 func (r Record) Stale(created int32) bool { return created < r.Recreate }
 
 func (r Record) problem() string {

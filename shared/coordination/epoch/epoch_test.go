@@ -103,7 +103,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-func TestJobsOfAnEarlierEpochThanTheFailOverAreStale(t *testing.T) {
+func TestJobsBeforeAFullRecreationAreStale(t *testing.T) {
 	r := Record{Epoch: 4, Recreate: 3}
 	for value, want := range map[string]bool{"": true, "nonsense": true, "-7": true, "2": true, "3": false, "4": false} {
 		if got := r.Stale(OfJob(map[string]string{Annotation: value})); got != want {
@@ -115,7 +115,7 @@ func TestJobsOfAnEarlierEpochThanTheFailOverAreStale(t *testing.T) {
 	}
 }
 
-func TestAPodThatDoesNotSayItsEpochIsOfTheOneInWhichItWasCreated(t *testing.T) {
+func TestEpochOfAPodByItsCreationTime(t *testing.T) {
 	r := Record{Epoch: 3, Recreate: 3, After: 1000}
 	for created, want := range map[int64]int32{999: 2, 1000: 2, 1001: 3} {
 		if got := r.OfPod(time.Unix(created, 5)); got != want {

@@ -11,13 +11,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Apply makes a write. It reports false if the group has moved on: read it again.
+// Apply writes a group. It returns false if the group has changed since it was read: read it again.
 func Apply(ctx context.Context, store rounds.Leader, uid string, w Write) (bool, error) {
 	return store.Set(ctx, uid, w.Seq, w.State, w.Config, w.Finished, w.Line())
 }
 
-// Line of the history: that of a generation that begins, and of a restart that is given up. Of a later round there is one already, unless the store has
-// lost it.
+// Line returns the line that the write adds to the history: for a new generation, and for a restart that is given up. If the group
+// is opened in a later round, the history has a line for that round already, unless the store has lost it.
 func (w Write) Line() *rounds.Line {
 	switch {
 	case w.Reason == Regenerates, w.Reason == Opens && w.State.Round == 0 && w.State.Entered == 0:
@@ -30,10 +30,10 @@ func (w Write) Line() *rounds.Line {
 	return nil
 }
 
-// Incarnation is a random name for the data of a group.
+// Incarnation returns a new random name for the data of a group.
 func Incarnation() string { return rand.Text() }
 
-// Read returns a group; coordination.ErrNoGroup: the store holds none.
+// Read reads a group. It returns coordination.ErrNoGroup if the store has none.
 func Read(ctx context.Context, store rounds.Leader, uid string) (Summary, error) {
 	stored, err := store.Read(ctx, uid)
 	switch {
@@ -45,7 +45,7 @@ func Read(ctx context.Context, store rounds.Leader, uid string) (Summary, error)
 	return Summarize(stored), nil
 }
 
-// Drop removes a group. coordination.ErrStaleLeader: a newer leader has written it.
+// Drop removes a group. It returns coordination.ErrStaleLeader if a newer leader has written it.
 func Drop(ctx context.Context, store rounds.Leader, uid string, t coordination.Token) error {
 	stored, err := store.Read(ctx, uid)
 	switch {
@@ -57,10 +57,10 @@ func Drop(ctx context.Context, store rounds.Leader, uid string, t coordination.T
 	return store.Drop(ctx, uid)
 }
 
-// maxWrites bounds how many writes one Open makes; a group needs three at most, if its members do not interfere.
+// maxWrites limits the writes of one Open. A group needs at most three, unless its members interfere.
 const maxWrites = 20
 
-// Open makes a group what its owner wants.
+// Open writes the group that its owner wants.
 func Open(ctx context.Context, store rounds.Leader, uid string, want Wanted) (Summary, error) {
 	for range maxWrites {
 		stored, err := store.Read(ctx, uid)
@@ -81,7 +81,7 @@ func Open(ctx context.Context, store rounds.Leader, uid string, want Wanted) (Su
 	return Summary{}, fmt.Errorf("group %s does not settle after %d writes", uid, maxWrites)
 }
 
-// MissingOf are the slots of a unit that have not joined the round.
+// MissingOf returns the slots of a unit that have not joined the round.
 func (g Summary) MissingOf(ctx context.Context, store rounds.Leader, uid string, unit int) ([]string, error) {
 	u := g.Units[unit]
 	if u.Left || u.Joined >= u.Slots {
@@ -90,5 +90,5 @@ func (g Summary) MissingOf(ctx context.Context, store rounds.Leader, uid string,
 	return store.Missing(ctx, uid, g.Level, unit, u.SlotNames())
 }
 
-// IsFenced reports whether a pod was released from its slot: whatever it reports is refused.
+// IsFenced reports whether a pod was released from its slot, so that all its reports are rejected.
 func (g Summary) IsFenced(pod string) bool { return slices.Contains(g.Fenced, pod) }

@@ -1,3 +1,3 @@
-// Package group holds the leader's rules: what a group should be, given what is stored and what its owner asks for. They are
-// pure. The orchestrator and the simulation carry out what Next returns, with one compare-and-set each.
+// Package group has the leader's rules for the stored group: what to write next, given what is stored and what the owner asks for.
+// The rules are pure. The orchestrator and the simulation write what Next returns, each in one compare-and-set.
 package group

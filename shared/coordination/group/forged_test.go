@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
-// A member writes random values into the keys of its group that it may write. The leader reads, decides and repairs the group without a
-// panic, and within a few writes.
+// A member writes random values into the keys of its group to which it has write access. The leader reads, decides and repairs the
+// group without a panic, in a few writes.
 func TestForgedRecords(t *testing.T) {
 	foreign := 0
 	for seed := range uint64(1000) {
@@ -62,12 +62,12 @@ func TestForgedRecords(t *testing.T) {
 	}
 }
 
-// forgeable is what a forger needs of a server.
+// forgeable is what the forger needs of a server.
 type forgeable interface {
 	Do(name string, args ...string) any
 }
 
-// forge replaces words of a value that a member may write, or makes one up.
+// forge replaces words of a value that a member may write, or invents a value.
 func forge(r *rand.Rand, server forgeable) {
 	k := rounds.KeysOf("g")
 	state, _ := server.Do("GETRANGE", k.State(), "0", "-1").(string)
@@ -102,7 +102,7 @@ func replaceWord(r *rand.Rand, text string, words []string) string {
 	return strings.Join(parts, " ")
 }
 
-// The functions refuse what they cannot read, or carry on: none runs into an error of Lua.
+// The functions either reject what they cannot read, or continue. None fails with a Lua error.
 func TestCallsOnForgedRecords(t *testing.T) {
 	refused := 0
 	for seed := range uint64(1000) {

@@ -10,9 +10,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
-// A worker dies while the store is away, and the store comes back empty. Its agent may be the first to speak: the round has run, so that its
-// death opens the next one at once, and the instance that runs already joins that one.
-func TestADeathThatAnEmptyStoreHearsOfFirst(t *testing.T) {
+// A worker dies while the store is unreachable, and the store comes back empty. The worker's agent may be the first to report. Its
+// round has run, so the death opens the next round at once, and the running instance already joins that round.
+func TestDeathIsTheFirstReportToAnEmptyStore(t *testing.T) {
 	server, err := memory.NewServer(memory.Options{Now: time.Now})
 	if err != nil {
 		t.Fatal(err)

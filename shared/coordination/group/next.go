@@ -11,30 +11,30 @@ import (
 // Wanted is what the owner of a group asks for.
 type Wanted struct {
 	Token      coordination.Token
-	Generation int64         // from 1; grows whenever the owner empties the group
+	Generation int64         // from 1; it grows whenever the owner empties the group
 	Limit      int64         // restarts that the generation may use
-	MaxPause   time.Duration // bounds the pause between restarts that end early
+	MaxPause   time.Duration // upper limit of the pause after restarts that end early
 	Stages     []coordination.Stage
 	Suspended  bool
-	Barrier    bool // instances wait until their unit is started, and finished ones are held
-	GiveUp     bool // the restart in progress has used up its time
+	Barrier    bool // instances wait until their unit is started, and finished instances are held
+	GiveUp     bool // the restart in progress has timed out
 	// For a group that the store has lost:
-	Round    int64    // restarts that were charged in the generation
-	Entered  int64    // steps whose Jobs exist
+	Round    int64    // restarts charged in the generation
+	Entered  int64    // number of steps whose Jobs exist
 	Fenced   []string // UIDs of pods that were released from their slots
 	Finished []string // slots whose workers have finished
 }
 
-// Write is what the leader writes.
+// Write is a write of the leader.
 type Write struct {
 	Reason   Reason
-	Seq      int64 // that the stored state must have; rounds.AnySeq: whatever is stored is replaced
+	Seq      int64 // expected seq of the stored state; with rounds.AnySeq the write replaces any state
 	State    rounds.State
 	Config   rounds.Config
-	Finished []rounds.FinishedSlot // to be entered before the state is written
+	Finished []rounds.FinishedSlot // to be recorded before the state is written
 }
 
-// Reason for a write.
+// Reason is why the leader writes.
 type Reason string
 
 const (
@@ -50,17 +50,17 @@ const (
 	Knows       Reason = "the Jobs know of finished workers that the store does not"
 )
 
-// planner is what the rules share.
+// planner has the input of the rules.
 type planner struct {
-	stored   *rounds.Stored // nil: the store holds no readable group
+	stored   *rounds.Stored // nil if the store has no readable group
 	want     Wanted
 	layout   layout
-	config   rounds.Config // as it should be
-	finished []int64       // by unit: the most that is known
-	fresh    string        // incarnation for a group whose members have to join again
+	config   rounds.Config // the wanted configuration
+	finished []int64       // by unit: the highest known number
+	fresh    string        // incarnation for a group whose members must join again
 }
 
-// rules are tried in this order. The first that applies is written.
+// rules are tried in this order. The first one that applies determines the write.
 var rules = []struct {
 	reason Reason
 	rule   func(planner) (rounds.State, bool)
@@ -77,8 +77,8 @@ var rules = []struct {
 	{Adjusts, planner.adjust},
 }
 
-// Next is the next thing to write; false: the group is as it should be, or the owner is Behind. stored is nil if the store holds no readable group.
-// incarnation is a random name that was never used before. It fails if the stages are too many.
+// Next returns the next write, or false if the group is as wanted or the owner is Behind. stored is nil if the store has no
+// readable group. incarnation is a new random name. Next returns an error if there are too many stages.
 func Next(stored *rounds.Stored, want Wanted, incarnation string) (Write, bool, error) {
 	if Behind(stored, want) {
 		return Write{}, false, nil
@@ -134,18 +134,18 @@ func (p planner) sameGeneration() bool {
 	return p.stored != nil && p.stored.State.Generation == p.want.Generation
 }
 
-// resized compares the stages with those that are stored. A unit that has left has no slots there.
+// resized reports whether the wanted stages differ from the stored ones. A unit that has left has no stored slots.
 func (p planner) resized() bool {
 	return !slices.Equal(p.stored.Config.Stages, p.layout.bounds) || len(p.stored.Config.Units) != len(p.layout.units)
 }
 
-// fences are those that are stored. A group that is opened gets those that the leader remembers.
+// fences returns the stored fences. A group that is opened gets those that the leader remembers.
 func (p planner) fences() []string {
 	if p.sameGeneration() {
 		return p.stored.Config.Fenced
 	}
 	if p.stored != nil {
-		return nil // pods of earlier generations are refused anyway
+		return nil // pods of earlier generations are rejected anyway
 	}
 	fences := slices.Clone(p.want.Fenced)
 	slices.Sort(fences)
@@ -165,7 +165,7 @@ func (p planner) finishedSlots() []rounds.FinishedSlot {
 	return slots
 }
 
-// begin is a group of the wanted generation in which everybody joins again.
+// begin returns a group of the wanted generation in which all members join again.
 func (p planner) begin(round int64, entered int) rounds.State {
 	phase := rounds.Active
 	if p.want.Suspended {
@@ -176,7 +176,7 @@ func (p planner) begin(round int64, entered int) rounds.State {
 	}, len(p.layout.units))
 }
 
-// open writes a group that the store does not hold: at the round that was charged, so that workers that run may run on.
+// open writes a group that the store does not have. The group starts at the charged round, so that running workers may continue.
 func (p planner) open() (rounds.State, bool) {
 	entered := 0
 	for u, k := range p.layout.keys {
@@ -187,7 +187,7 @@ func (p planner) open() (rounds.State, bool) {
 	return p.begin(p.want.Round, entered), p.stored == nil
 }
 
-// regenerate begins with round 0 again. The generation of the store never goes back: see Behind.
+// regenerate starts the next generation at round 0. The generation in the store never decreases: see Behind.
 func (p planner) regenerate() (rounds.State, bool) {
 	return p.begin(0, 0), p.stored.State.Generation < p.want.Generation
 }
@@ -198,14 +198,14 @@ func (p planner) close() (rounds.State, bool) {
 	return s, p.want.Suspended && p.stored.State.Phase != rounds.Closed
 }
 
-// resume has everybody join again: pods may have stayed, or new ones may come.
+// resume makes all members join again: pods may have stayed, or may be new.
 func (p planner) resume() (rounds.State, bool) {
 	s := p.stored.State
 	return p.begin(s.Round, p.entered()), s.Phase == rounds.Closed && !p.want.Suspended
 }
 
-// resize has everybody join again. The next round opens when all have joined, if workers run and others of their unit are new, or if one has
-// died meanwhile.
+// resize makes all members join again. The next round opens when all have joined, if some workers run while others of their unit
+// are new, or if a worker has died meanwhile.
 func (p planner) resize() (rounds.State, bool) {
 	s := p.stored.State
 	next := p.begin(s.Round, p.entered())
@@ -215,7 +215,7 @@ func (p planner) resize() (rounds.State, bool) {
 	return next, s.Phase == rounds.Active && p.resized()
 }
 
-// entered is how many leading units of the new layout have workers that have run in this generation.
+// entered returns how many leading units of the new layout have workers that have run in this generation.
 func (p planner) entered() int {
 	ran := map[string]bool{}
 	for _, b := range p.stored.Config.Stages {
@@ -237,8 +237,8 @@ func (p planner) giveUp() (rounds.State, bool) {
 	return s, applies
 }
 
-// complete ends a group when all units that are needed have finished: those whose release says so and the gates; if none says
-// so, all of them.
+// complete ends a group when all needed units have finished. Needed are the units with ReleaseNeeded or ReleaseGate or, if no unit
+// has ReleaseNeeded, all units.
 func (p planner) complete() (rounds.State, bool) {
 	s := p.stored.State
 	if s.Phase != rounds.Active {
@@ -255,8 +255,8 @@ func (p planner) complete() (rounds.State, bool) {
 	return s, true
 }
 
-// leave lets units go that have finished, if nothing would make them run again: nobody holds their workers, or others wait for
-// them to end.
+// leave removes units that have finished and that nothing will make run again: their workers are not held, or others wait for them
+// to end.
 func (p planner) leave() (rounds.State, bool) {
 	s := p.stored.State
 	if s.Phase != rounds.Active {
@@ -276,7 +276,7 @@ func (p planner) leave() (rounds.State, bool) {
 	return s, s.Left != before
 }
 
-// know enters finished workers while joins are waited for: they will not join again.
+// know records finished workers while the group waits for joins: they will not join again.
 func (p planner) know() (rounds.State, bool) {
 	s := p.stored.State
 	if s.Phase != rounds.Active || s.Started == len(p.layout.units) {
@@ -297,7 +297,8 @@ func (p planner) adjust() (rounds.State, bool) {
 	return p.stored.State, !same && !p.resized()
 }
 
-// Behind reports whether the owner's generation is behind the stored one: its annotation was lost and has to be restored.
+// Behind reports whether the owner's generation is lower than the stored one: the owner has lost its annotation, which must be
+// restored.
 func Behind(stored *rounds.Stored, want Wanted) bool {
 	return stored != nil && want.Generation < stored.State.Generation
 }

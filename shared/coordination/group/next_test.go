@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// twoSteps is a driver stage that others wait for, and workers.
+// twoSteps is a driver stage that others wait for, and a stage of workers.
 var twoSteps = []coordination.Stage{
 	{Prefix: "js-driver", Jobs: 1, Pods: 1, Release: coordination.ReleaseGate},
 	{Prefix: "js-worker", Jobs: 2, Pods: 2, Step: 1},
@@ -27,7 +27,7 @@ func wanted(change ...func(*Wanted)) Wanted {
 	return w
 }
 
-// stored is what Next has written for the wanted group, at a later level.
+// stored returns what Next writes for the wanted group, with changes.
 func stored(t *testing.T, w Wanted, change ...func(*rounds.Stored)) *rounds.Stored {
 	t.Helper()
 	write, _, err := Next(nil, w, "i1")
@@ -49,9 +49,9 @@ func TestNext(t *testing.T) {
 	for name, c := range map[string]struct {
 		stored *rounds.Stored
 		want   Wanted
-		reason Reason // empty: nothing is written
+		reason Reason // empty if nothing is written
 		level  string
-		config string // part of it
+		config string // a part of it
 	}{
 		"nothing is stored": {nil, wanted(), Opens, "2 i2 2 0 A 0 0 0 - 0", "n0 1 e0 1 n1 4 e1 2 u:js-driver 0 1 1 0 gate u:js-worker 1 2 2 1 held"},
 		"the store has lost it": {
@@ -106,8 +106,8 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// Its peers may hang on the one that has died, whatever the size of the group is.
-func TestADeathOutlivesAResize(t *testing.T) {
+// The peers of the dead worker may hang, whatever the size of the group is.
+func TestDeathIsKeptInAResize(t *testing.T) {
 	s := stored(t, wanted(), func(o *rounds.Stored) {
 		o.State.Started = 0
 		o.State = o.State.WithDeath()
@@ -133,7 +133,7 @@ func seqOf(o *rounds.Stored) int64 {
 	return o.State.Seq
 }
 
-// textOf is the configuration as the function is given it.
+// textOf returns the configuration as it is passed to the function.
 func textOf(w Write) string {
 	var words []string
 	for _, a := range rounds.Set(w.Seq, w.State, w.Config).Arguments[3:] {
@@ -142,8 +142,9 @@ func textOf(w Write) string {
 	return strings.Join(words, " ")
 }
 
-// A pod that was released, and whose fence the store has lost, has to be released again, because it may hold its slot: a write is not enough.
-func TestAFenceThatTheStoreHasLostIsNotWritten(t *testing.T) {
+// If the store has lost the fence of a released pod, the pod must be released again, because it may hold its slot. A write is not
+// enough.
+func TestLostFenceIsNotWritten(t *testing.T) {
 	o := stored(t, wanted(), func(o *rounds.Stored) { o.Config.Fenced = []string{"pod-b"} })
 	want := wanted(func(w *Wanted) { w.Fenced = []string{"pod-a", "pod-b"} })
 	if w, found, err := Next(o, want, "i2"); found || err != nil {
@@ -151,7 +152,7 @@ func TestAFenceThatTheStoreHasLostIsNotWritten(t *testing.T) {
 	}
 }
 
-// A finished worker that only the Jobs know of is entered before the state is written.
+// A finished worker that only the Jobs report is recorded before the state is written.
 func TestFinishedSlots(t *testing.T) {
 	w, _, err := Next(nil, wanted(func(w *Wanted) { w.Finished = []string{"js-driver-0-0", "js-worker-1-1", "js-worker-2-0"} }), "i1")
 	if want := []rounds.FinishedSlot{{Unit: 0, Slot: "js-driver-0-0"}, {Unit: 1, Slot: "js-worker-1-1"}}; err != nil || !slices.Equal(w.Finished, want) {
@@ -159,7 +160,7 @@ func TestFinishedSlots(t *testing.T) {
 	}
 }
 
-// More combinations than a group can have are refused before anything is written.
+// Too many combinations of step and release are refused before anything is written.
 func TestTooManyUnits(t *testing.T) {
 	var stages []coordination.Stage
 	for step := range int64(rounds.MaxUnits + 1) {

@@ -8,34 +8,34 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Summary is a group as people and the leader's other rules see it.
+// Summary is the state of a group for conditions, events and the leader's other rules.
 type Summary struct {
 	Level      rounds.Level
 	Phase      coordination.Phase
 	Generation int64
 	Round      int64
-	Size       int64 // slots that have to be in sync: of the units that have entered; before the first one, of the first step
-	Joined     int64 // of those
+	Size       int64 // slots that must be in sync: those of the entered units or, before any unit has entered, those of the first step
+	Joined     int64 // how many of them have joined
 	Done       int64 // finished slots of all units
 	Limit      int64
 	Died       bool // a worker died while the group waits for joins, and its peers may hang: one more round follows
-	Runs       bool // a worker that has joined runs in this round already: the store has lost what it knew
+	Runs       bool // a worker that has joined already runs in this round: the store has lost data
 	Stages     []coordination.Stage
 	Units      []Unit
 	Fenced     []string            // UIDs of pods
-	Record     coordination.Record // of the restart in progress, or of the last one
+	Record     coordination.Record // of the restart in progress or, if there is none, of the last one
 }
 
 // Unit is a set of stages that start together and leave together.
 type Unit struct {
 	Step          int64
-	Slots, Joined int64 // no slots: it has left
+	Slots, Joined int64 // no slots if it has left
 	Done          int64 // slots whose workers have finished
 	Entered, Left bool
 	Stages        []coordination.Stage
 }
 
-// Summarize reads what the store holds.
+// Summarize summarizes what the store has.
 func Summarize(s *rounds.Stored) Summary {
 	level := s.State.Level
 	g := Summary{
@@ -61,7 +61,8 @@ func Summarize(s *rounds.Stored) Summary {
 	return g
 }
 
-// Waited is how many leading units have to be in sync: those that have entered; before the first one, those of the first step.
+// Waited returns how many leading units must be in sync: the entered units or, before any unit has entered, those of the first
+// step.
 func (g Summary) Waited() int {
 	if g.Level.Entered > 0 {
 		return min(g.Level.Entered, len(g.Units))
@@ -73,7 +74,7 @@ func (g Summary) Waited() int {
 	return n
 }
 
-// UnitOf returns the unit of a slot; false: the group has no such slot.
+// UnitOf returns the unit of a slot, and whether the group has the slot.
 func (g Summary) UnitOf(slot string) (int, bool) {
 	for u, unit := range g.Units {
 		if slices.ContainsFunc(unit.Stages, func(s coordination.Stage) bool { return s.Has(slot) }) {
@@ -97,7 +98,7 @@ func (g Summary) isIn(stage coordination.Stage, which func(Unit) bool) bool {
 	return slices.ContainsFunc(g.Units, func(u Unit) bool { return which(u) && slices.Contains(u.Stages, stage) })
 }
 
-// SlotNames are all slots of a unit.
+// SlotNames returns the names of all slots of a unit.
 func (u Unit) SlotNames() []string {
 	var names []string
 	for _, stage := range u.Stages {
@@ -110,7 +111,7 @@ func (u Unit) SlotNames() []string {
 	return names
 }
 
-// PhaseOf is the phase in the words of conditions and metrics.
+// PhaseOf returns the phase as conditions and metrics name it.
 func PhaseOf(l rounds.Level) coordination.Phase {
 	switch {
 	case l.Phase == rounds.OverBudget:
@@ -129,7 +130,8 @@ func PhaseOf(l rounds.Level) coordination.Phase {
 	return coordination.Restarting
 }
 
-// recordOf is the account of the restart in progress. A failure that ended restarts in place is the last thing that happened.
+// recordOf returns the record of the restart in progress. If a failure has ended in-place restarts, it returns the record of that
+// failure.
 func recordOf(s *rounds.Stored) coordination.Record {
 	level := s.State.Level
 	r := coordination.Record{Generation: level.Generation, Round: level.Round, InSyncAt: runsAt(s.State)}
@@ -144,7 +146,7 @@ func recordOf(s *rounds.Stored) coordination.Record {
 	return r
 }
 
-// Records are the accounts of the last rounds, oldest first, from the lines of the history and the state.
+// Records returns the records of the last rounds, oldest first, from the lines of the history and the state.
 func Records(s *rounds.Stored, lines []rounds.Line) []coordination.Record {
 	lines = slices.Clone(lines)
 	slices.SortFunc(lines, func(a, b rounds.Line) int {
@@ -165,7 +167,7 @@ func Records(s *rounds.Stored, lines []rounds.Line) []coordination.Record {
 	return list
 }
 
-// runsAt is when the workers of the round run: after its pause.
+// runsAt returns when the workers of the round start to run, which is after its pause.
 func runsAt(s rounds.State) int64 {
 	if s.StartedAt.IsZero() {
 		return 0
@@ -173,7 +175,7 @@ func runsAt(s rounds.State) int64 {
 	return rounds.Milliseconds(s.StartedAt.Add(s.Pause))
 }
 
-// opening is the line of the history for a round that the leader begins.
+// opening returns the history line for a round that the leader begins.
 func opening(s rounds.State, kind string) *rounds.Line {
 	return &rounds.Line{Generation: s.Generation, Round: s.Round, Slot: "-", Cause: kind}
 }

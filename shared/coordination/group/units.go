@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// unitKey says which stages are one unit: those of a step with the same release. A stage that others wait for leaves alone.
+// unitKey determines which stages are one unit: those of the same step and release. A stage that others wait for is a unit of its
+// own.
 type unitKey struct {
 	step    int64
 	release coordination.Release
@@ -29,20 +30,20 @@ func compareKeys(a, b unitKey) int {
 	return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(a.release, b.release), cmp.Compare(a.alone, b.alone))
 }
 
-// layout is how the stages of a group are divided into units.
+// layout is the division of a group's stages into units.
 type layout struct {
 	keys   []unitKey // in start order
 	units  []rounds.Unit
 	bounds []rounds.Bounds
 }
 
-// Fits fails if the stages are more than a group can have.
+// Fits returns an error if a group cannot have so many stages.
 func Fits(stages []coordination.Stage) error {
 	_, err := layoutOf(stages)
 	return err
 }
 
-// layoutOf fails if there are more units than a group can have.
+// layoutOf returns an error if there are more units than a group can have.
 func layoutOf(stages []coordination.Stage) (layout, error) {
 	slots := map[unitKey]int64{}
 	for _, s := range stages {

@@ -8,31 +8,31 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// Call is a function and its arguments, strings and integers. Its one key is Keys.State.
+// Call is a function and its arguments, which are strings and integers. Its only key is Keys.State.
 type Call struct {
 	Function  string
 	Arguments []any
 }
 
-// Slot is a place in the group and the pod that speaks for it.
+// Slot is a slot of the group and the pod that reports for it.
 type Slot struct {
 	Name string
 	Pod  string // UID
 }
 
-// Past is what a member knows of itself that the store may not know.
+// Past is what a member remembers that the store may have lost.
 type Past struct {
 	Kind PastKind
-	// MoreEntered: more units have entered than the level says, so the store has lost data.
+	// MoreEntered: the member knows of more entered units than the level has, so the store has lost data.
 	MoreEntered bool
 }
 
-// PastKind is one of the following.
+// PastKind is one of these constants.
 type PastKind string
 
 const (
-	PastNew  PastKind = "n" // nothing of this pod has run in this generation of the group
-	PastRan  PastKind = "h" // something of this pod has
+	PastNew  PastKind = "n" // no instance of this pod has run in this generation of the group
+	PastRan  PastKind = "h" // an instance of this pod has run in this generation
 	PastRuns PastKind = "r" // this instance has run in this round
 	PastDied PastKind = "d" // another instance of this pod has died in this round
 )
@@ -41,12 +41,12 @@ const (
 type Member struct {
 	Slot
 	ID      string // of the instance
-	Attempt int64  // counts the instances of the pod
-	Ran     bool   // its program has been started
+	Attempt int64  // number of the instance within its pod
+	Ran     bool   // its program was started
 	Past    Past
 }
 
-// Join reports instances that are in place for a round; at most MaxBatch, all of one unit.
+// Join reports instances that are in place for a round. There are at most MaxBatch members, all of one unit.
 func Join(incarnation string, unit int, round int64, entered int, members ...Member) Call {
 	args := []any{incarnation, unit, round, entered}
 	for _, m := range members {
@@ -59,13 +59,13 @@ func Join(incarnation string, unit int, round int64, entered int, members ...Mem
 	return Call{FunctionJoin, args}
 }
 
-// Death of an instance.
+// Death is the death of an instance.
 type Death struct {
 	Slot
 	ID     string
 	Round  int64 // of the instance
-	Ran    bool  // its program had been started
-	Saw    bool  // and so had the round: the store has lost that if it waits for joins
+	Ran    bool  // its program was started
+	Saw    bool  // it saw its unit started in the round; if the store waits for joins, it has lost that
 	Leaves bool  // its pod ends and gives up the slot
 	Cause  string
 }
@@ -75,12 +75,12 @@ func Down(incarnation string, unit int, d Death) Call {
 	return Call{FunctionDown, []any{incarnation, unit, d.Name, d.Pod, d.ID, d.Round, bit(d.Ran) + bit(d.Ran && d.Saw), bit(d.Leaves), d.Cause}}
 }
 
-// Lost reports that the store has gone back behind a round.
+// Lost reports that the store was set back to before a round.
 func Lost(incarnation string, unit int, s Slot, round int64, entered int) Call {
 	return Call{FunctionLost, []any{incarnation, unit, s.Name, s.Pod, round, entered}}
 }
 
-// Finish reports that an instance has exited 0. Held: its agent can run it again.
+// Finish reports that an instance has exited with code 0. held: its agent can run it again.
 func Finish(incarnation string, unit int, s Slot, id string, held bool) Call {
 	return Call{FunctionFinish, []any{incarnation, unit, s.Name, s.Pod, id, bit(held)}}
 }
@@ -90,15 +90,16 @@ func Ask(incarnation string, unit int, s Slot, cause string) Call {
 	return Call{FunctionAsk, []any{incarnation, unit, s.Name, s.Pod, cause}}
 }
 
-// Release fences a pod and answers the death of its instance. It happens for the sake of a slot that has failed, mostly its own.
+// Release fences a pod and answers the death of its instance. failed is the slot because of which this happens, in most cases the
+// pod's own.
 func Release(t coordination.Token, incarnation string, unit int, s Slot, failed string) Call {
 	return Call{FunctionRelease, []any{incarnation, unit, s.Name, s.Pod, formatToken(t), failed + " " + coordination.KindPod}}
 }
 
-// FinishedInstance stands for a worker that has finished and whose agent no longer reports.
+// FinishedInstance stands for a finished worker whose agent no longer reports.
 const FinishedInstance = "finished 0 1"
 
-// AnySeq lets Set replace whatever is stored.
+// AnySeq makes Set replace any stored state.
 const AnySeq int64 = -1
 
 // Set writes a group if its state still has this seq.
@@ -110,7 +111,7 @@ func Set(seq int64, s State, c Config) Call {
 	return Call{FunctionSet, append([]any{formatToken(c.Token), expected, s.String()}, c.fields()...)}
 }
 
-// Look returns values of a hash that members may have written, given its key.
+// Look returns values of a hash to which members may have written, given its key.
 func (k Keys) Look(key string, fields ...string) Call {
 	args := []any{strings.TrimPrefix(key, k.base)}
 	for _, field := range fields {
@@ -133,23 +134,23 @@ func bit(b bool) int {
 // Answer is the store's answer to a join.
 type Answer struct {
 	Kind AnswerKind
-	// Attempt is the pod's last attempt that the store knows, with AnswerAttempt.
+	// Attempt is the last attempt of the pod that the store knows. It is set with AnswerAttempt.
 	Attempt int64
 }
 
-// AnswerKind is one of the following.
+// AnswerKind is one of these constants.
 type AnswerKind string
 
 const (
 	AnswerJoined   AnswerKind = "J"
-	AnswerReplaced AnswerKind = "R" // joined; the death of the instance before it, which was not reported, is answered
+	AnswerReplaced AnswerKind = "R" // joined; the store has answered the unreported death of the previous instance
 	AnswerHeld     AnswerKind = "H" // another pod holds the slot
 	AnswerFenced   AnswerKind = "X"
-	AnswerAttempt  AnswerKind = "N" // a later attempt has joined: continue after it
-	AnswerOver     AnswerKind = "-" // the round, or the incarnation, is over
+	AnswerAttempt  AnswerKind = "N" // a later attempt has joined: continue with the one after it
+	AnswerOver     AnswerKind = "-" // the round or the incarnation is over
 )
 
-// ParseAnswer reads an answer.
+// ParseAnswer parses an answer.
 func ParseAnswer(text string) (Answer, error) {
 	kind, rest := AnswerKind(text[:min(1, len(text))]), text[min(1, len(text)):]
 	switch kind {
@@ -165,13 +166,13 @@ func ParseAnswer(text string) (Answer, error) {
 	return Answer{}, fmt.Errorf("%w: answer %.80q", coordination.ErrForeignValue, text)
 }
 
-// errorReplies are the error replies of the functions.
+// errorReplies maps the error codes of the functions to errors.
 var errorReplies = map[string]error{
 	"HFNOGROUP": coordination.ErrNoGroup, "HFSTALELEADER": coordination.ErrStaleLeader,
 	"HFARGUMENT": coordination.ErrArgument, "HFFOREIGN": coordination.ErrForeignValue,
 }
 
-// Error returns the protocol's error for an error reply; nil if it is not one of the functions'.
+// Error returns the protocol's error for an error reply, nil if the reply is not from the functions.
 func Error(reply string) error {
 	code, _, _ := strings.Cut(strings.TrimPrefix(reply, "ERR "), " ")
 	if strings.HasPrefix(reply, "WRONGTYPE") {

@@ -12,13 +12,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// Config is what the leader decides about a group and members cannot write.
+// Config is what the leader decides about a group. Members cannot write it.
 type Config struct {
 	Token       coordination.Token
 	Incarnation string
 	Generation  int64
-	Limit       int64         // highest round that the budget allows
-	MaxPause    time.Duration // bounds Level.Pause; whole milliseconds, 0: no pauses
+	Limit       int64         // the highest round that the budget allows
+	MaxPause    time.Duration // upper limit of Level.Pause, in whole milliseconds; 0 means no pauses
 	Units       []Unit
 	Stages      []Bounds
 	Fenced      []string // UIDs of pods
@@ -26,7 +26,7 @@ type Config struct {
 
 // Unit is a set of stages that start together and leave together.
 type Unit struct {
-	Slots int64 // that have to join; 0 when the unit has left
+	Slots int64 // slots that must join; 0 once the unit has left
 	End   int   // number of units up to the end of its step
 }
 
@@ -36,17 +36,17 @@ type Bounds struct {
 	Unit int
 }
 
-// Free reports whether finished workers of the stage are not held: nothing makes them run again.
+// Free reports whether finished workers of the stage are not held, because nothing makes them run again.
 func (b Bounds) Free() bool { return b.Release == coordination.ReleaseFree }
 
 func (b Bounds) text() string {
 	return fmt.Sprintf("%d %d %d %d %s", b.Unit, b.Jobs, b.Pods, b.Step, cmp.Or(b.Release, held))
 }
 
-// held is how ReleaseHeld is stored.
+// held is the stored form of ReleaseHeld.
 const held = coordination.Release("held")
 
-// fields are those of the hash, without the token.
+// fields returns the fields of the hash except the token.
 func (c Config) fields() []any {
 	f := []any{
 		"inc", c.Incarnation, "gen", c.Generation, "limit", c.Limit, "delay", c.MaxPause.Milliseconds(), "units", len(c.Units),
@@ -63,7 +63,7 @@ func (c Config) fields() []any {
 	return f
 }
 
-// ParseConfig reads the hash. An error names the field.
+// ParseConfig parses the hash. An error names the field.
 func ParseConfig(hash map[string]string) (Config, error) {
 	p := parser{hash: hash}
 	c := Config{
@@ -90,7 +90,7 @@ func ParseConfig(hash map[string]string) (Config, error) {
 	return c, p.err
 }
 
-// ParseBounds reads what the leader says of a stage.
+// ParseBounds parses the stored form of a stage.
 func ParseBounds(prefix, text string) (Bounds, error) {
 	f := strings.Split(text, " ")
 	if len(f) != 5 {
@@ -141,7 +141,7 @@ func (p *parser) pair(field string) (a, b int64) {
 	return a, b
 }
 
-// PlaceOf looks up what the leader says of a slot; lookup returns a field of the hash.
+// PlaceOf finds the stage of a slot in the configuration. lookup returns a field of the hash.
 func PlaceOf(slot string, lookup func(field string) (string, bool)) (Place, error) {
 	prefix := StageOf(slot)
 	text, found := lookup("u:" + prefix)
@@ -160,7 +160,7 @@ func PlaceOf(slot string, lookup func(field string) (string, bool)) (Place, erro
 	return Place{Bounds: b, Limit: p.count("limit")}, p.err
 }
 
-// StageOf is the prefix of the stage that a slot is of: without -JOB-POD.
+// StageOf returns the prefix of a slot's stage: the slot's name without -JOB-POD.
 func StageOf(slot string) string {
 	for range 2 {
 		slot = slot[:max(0, strings.LastIndex(slot, "-"))]

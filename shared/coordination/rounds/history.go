@@ -9,13 +9,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// Line is one line of the history: why a round was opened. Times are the store's. The cause begins with the slot and goes on
-// with what the member or the leader has said: it may be forged.
+// Line is one line of the history: why a round was opened. Times are those of the store. The cause begins with the slot and
+// continues with what the member or the leader reported, so it may be forged.
 type Line struct {
 	Generation, Round int64
-	StartedBefore     time.Time // when the round before it had started, after its pause; zero: it had not
+	StartedBefore     time.Time // when the previous round started, after its pause; zero if it did not start
 	OpenedAt          time.Time
-	Ends              bool // there was no such round: restarts in place ended
+	Ends              bool // the round was not opened: in-place restarts ended
 	Slot, Cause       string
 }
 
@@ -25,7 +25,7 @@ const (
 	lineEnd  = "end"
 )
 
-// LinesOf are the fields of the history that hold the lines of so many rounds from this one on.
+// LinesOf returns the fields of the history with the lines of n rounds, beginning with the given round.
 func LinesOf(round int64, n int) []string {
 	fields := make([]string, n)
 	for i := range fields {
@@ -34,7 +34,7 @@ func LinesOf(round int64, n int) []string {
 	return fields
 }
 
-// String is the line as it is stored.
+// String returns the stored form of the line.
 func (l Line) String() string {
 	kind := lineNext
 	if l.Ends {
@@ -43,7 +43,7 @@ func (l Line) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%d %d %d %d %s %s %s", l.Generation, l.Round, Milliseconds(l.StartedBefore), Milliseconds(l.OpenedAt), kind, word(l.Slot), l.Cause))
 }
 
-// ParseLine reads a line. An error quotes the text.
+// ParseLine parses a line. An error quotes the text.
 func ParseLine(text string) (Line, error) {
 	f := strings.SplitN(text, " ", 7)
 	if len(f) < 6 || len(text) > 2*MaxText || (f[4] != lineNext && f[4] != lineEnd) {
@@ -66,12 +66,13 @@ func ParseLine(text string) (Line, error) {
 	return l, nil
 }
 
-// FormatFailure is the cause of a death as members report it: words with blanks between.
+// FormatFailure returns the cause of a death as members report it: words separated by spaces.
 func FormatFailure(f coordination.Failure) string {
 	return fmt.Sprintf("%s %d %d %s %s %s %d %d", word(f.Kind), f.ExitCode, f.Signal, word(f.Reason), word(f.PodName), word(f.Node), f.FailedAt, f.DetectedAt)
 }
 
-// Failure reads the cause of a line. Members may have written it: what cannot be read is left out, and times are no later than that of the line.
+// Failure parses the cause of a line. Members may have forged it: unreadable parts are left empty, and no time is later than that
+// of the line.
 func (l Line) Failure() coordination.Failure {
 	f := coordination.Failure{Cause: coordination.Cause{Slot: l.Slot}}
 	words := strings.Fields(l.Cause)
@@ -89,16 +90,16 @@ func (l Line) Failure() coordination.Failure {
 	return f
 }
 
-// before reads a time of a node, in Unix milliseconds: no later than that of the line, 0 if it cannot be read.
+// before parses a time of a node, in Unix milliseconds. It is at most the time of the line, and 0 if it is unreadable.
 func (l Line) before(text string) int64 {
 	n, _ := parseCount(text)
 	return min(n, Milliseconds(l.OpenedAt))
 }
 
-// maxMoment bounds every time, in Unix milliseconds: the year 2248, so that a time.Duration holds the difference of any two.
+// maxMoment limits all times, in Unix milliseconds. It is in the year 2248, so that a time.Duration can hold any difference.
 const maxMoment = 1 << 43
 
-// Milliseconds are Unix milliseconds; 0 for the zero time.
+// Milliseconds returns Unix milliseconds; 0 for the zero time.
 func Milliseconds(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -114,10 +115,10 @@ func moment(milliseconds int64) time.Time {
 	return time.UnixMilli(milliseconds)
 }
 
-// maxWord bounds each text of a cause, in bytes: names of pods and nodes have 253 at most, and all have to fit.
+// maxWord limits each text of a cause, in bytes: names of pods and nodes have up to 253 bytes, and all texts together must fit.
 const maxWord = 120
 
-// word is a text without blanks that is not empty.
+// word returns the text without spaces, and never empty.
 func word(text string) string {
 	if text = strings.Join(strings.Fields(text), "_"); text == "" {
 		return "-"

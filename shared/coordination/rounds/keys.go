@@ -7,44 +7,44 @@ import (
 
 const keyPrefix = "hf" + Version + ":{"
 
-// IndexKey is a set: the UIDs of all groups.
+// IndexKey is the key of a set with the UIDs of all groups.
 const IndexKey = "hf" + Version + ":groups"
 
-// AllKeys is a pattern of the keys of all groups.
+// AllKeys is a pattern that matches the keys of all groups.
 const AllKeys = keyPrefix + "*"
 
-// AllChannels is a pattern of the channels of all groups.
+// AllChannels is a pattern that matches the channels of all groups.
 const AllChannels = keyPrefix + "*}:[cl]"
 
-// Keys are the keys of one group. Its UID is a hash tag: all of them live on one node of a cluster.
+// Keys are the keys of one group. Its UID is a hash tag, so all of them are on the same node of a cluster.
 type Keys struct{ base string }
 
 // KeysOf returns the keys of the group with this UID.
 func KeysOf(group string) Keys { return Keys{keyPrefix + group + "}:"} }
 
-// Config is a hash that only the leader writes.
+// Config is the key of a hash that only the leader writes.
 func (k Keys) Config() string { return k.base + "g" }
 
-// State is a string. It is also the key that every function takes.
+// State is the key of a string. Every function takes this key.
 func (k Keys) State() string { return k.base + "s" }
 
-// Holders is a hash of one generation of the group: slot -> pod.
+// Holders is the key of a hash for one generation of the group: slot -> pod.
 func (k Keys) Holders(generation int64) string {
 	return k.base + "w:" + strconv.FormatInt(generation, 10)
 }
 
-// Joined is a hash of one round and unit: slot -> instance.
+// Joined is the key of a hash for one round and unit: slot -> instance.
 func (k Keys) Joined(l Level, unit int) string { return k.ofRound("j:", l, unit) }
 
-// Finished is a hash of one round and unit: slot -> ID of the finished instance.
+// Finished is the key of a hash for one round and unit: slot -> ID of the finished instance.
 func (k Keys) Finished(l Level, unit int) string { return k.ofRound("f:", l, unit) }
 
 func (k Keys) ofRound(kind string, l Level, unit int) string {
 	return k.base + kind + l.Incarnation + "." + strconv.FormatInt(l.Round, 10) + "." + strconv.Itoa(unit)
 }
 
-// IsOver reports whether a key is a table of another generation or incarnation than that of the level, or of an earlier round. A store
-// that was set back has tables of later rounds, which its members return to.
+// IsOver reports whether a key is a table of an earlier round than that of the level, or of another generation or incarnation. A
+// store that was set back has tables of later rounds, to which its members return.
 func (k Keys) IsOver(key string, l Level) bool {
 	kind, of, isTable := strings.Cut(strings.TrimPrefix(key, k.base), ":")
 	if !isTable {
@@ -59,13 +59,13 @@ func (k Keys) IsOver(key string, l Level) bool {
 	return incarnation != l.Incarnation || err != nil || n < l.Round
 }
 
-// FirstDeath is a string: the first death of the round that peers may hang on.
+// FirstDeath is the key of a string: the first death of the round because of which peers may hang.
 func (k Keys) FirstDeath() string { return k.base + "d" }
 
-// History is a hash with a line for each of the last HistoryLength rounds.
+// History is the key of a hash with a line for each of the last HistoryLength rounds.
 func (k Keys) History() string { return k.base + "h" }
 
-// GroupOf returns the UID in the name of a key or a channel of a group; empty if it is none.
+// GroupOf returns the UID in the name of a group's key or channel, or "" if the name is neither.
 func GroupOf(name string) string {
 	rest, found := strings.CutPrefix(name, keyPrefix)
 	group, _, closed := strings.Cut(rest, "}:")
@@ -75,23 +75,23 @@ func GroupOf(name string) string {
 	return group
 }
 
-// All is a pattern of all keys of the group.
+// All is a pattern that matches all keys of the group.
 func (k Keys) All() string { return escape.Replace(k.base) + "*" }
 
-// escape keeps a name from being read as a pattern.
+// escape quotes the special characters of patterns.
 var escape = strings.NewReplacer("\\", "\\\\", "*", "\\*", "?", "\\?", "[", "\\[", "]", "\\]")
 
-// Channel is where levels are published.
+// Channel is the channel on which levels are published.
 func (k Keys) Channel() string { return k.base + "c" }
 
 // WakeUps is the channel that wakes the leader.
 func (k Keys) WakeUps() string { return k.base + "l" }
 
-// FunctionCommands are the commands that functions run, with the rights of their caller.
+// FunctionCommands are the commands that the functions run, with the permissions of their caller.
 var FunctionCommands = []string{"hmget", "hget", "hset", "hsetnx", "hdel", "hlen", "hstrlen", "getrange", "set", "unlink", "publish", "time"}
 
-// MemberRules are the access rules that limit a user to one group: members read what the leader has decided, and the functions
-// run with the rights of their caller.
+// MemberRules returns the access rules that limit a user to one group. Members read what the leader has decided, and the functions
+// run with the permissions of their caller.
 func MemberRules(group string) []string {
 	k := KeysOf(group)
 	rules := []string{"-@all", "+subscribe", "+ping", "+hello", "+auth", "+client|setname", "+fcall|" + FunctionVersion}

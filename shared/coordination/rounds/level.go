@@ -10,49 +10,49 @@ import (
 )
 
 const (
-	// MaxCount bounds every count.
+	// MaxCount limits every count.
 	MaxCount = coordination.MaxCount
-	// MaxText bounds every text that a function reads or writes, in bytes.
+	// MaxText limits every text that a function reads or writes, in bytes.
 	MaxText = 512
-	// MaxUnits bounds how many units a group has.
+	// MaxUnits limits the number of units in a group.
 	MaxUnits = 64
-	// MaxBatch is how many members one Join may carry.
+	// MaxBatch is the maximum number of members in a Join.
 	MaxBatch = 128
 	// HistoryLength is how many rounds the history keeps.
 	HistoryLength = 100
 )
 
-// Phase is what a group does. Whether an active group forms, runs or restarts is in Started and Entered.
+// Phase is the stored phase of a group. Started and Entered show whether an active group forms, runs or restarts.
 type Phase string
 
 const (
 	Active     Phase = "A"
 	OverBudget Phase = "B" // a worker failed and no restart is left
-	Recreate   Phase = "R" // not recoverable in place: the leader recreates the Jobs
+	Recreate   Phase = "R" // not recoverable in place; the leader recreates the Jobs
 	Closed     Phase = "C" // suspended
-	Done       Phase = "D" // all that is needed has finished
+	Done       Phase = "D" // everything needed has finished
 )
 
-// Level is all that an agent acts on. It is what is published and what a read returns.
+// Level is everything that an agent acts on. It is published on each change, and returned by a read.
 type Level struct {
-	Incarnation string // of the stored data: random, new whenever the leader writes the group into an empty store
-	Generation  int64  // of the group, from 1: grows with every recreation of the Jobs
+	Incarnation string // random name of the stored data; new whenever the leader writes the group into an empty store
+	Generation  int64  // generation of the group, from 1; it grows with every recreation of the Jobs
 	Seq         int64  // grows with every change
 	Phase       Phase
 	Round       int64         // the desired restart count within the generation
-	Started     int           // units below it run in this round
-	Entered     int           // units below it have run in some round of the generation
-	Left        Units         // that have finished and left the group
-	Pause       time.Duration // how long an instance waits after its unit was started; whole milliseconds
+	Started     int           // units below this number run in this round
+	Entered     int           // units below this number have run in some round of the generation
+	Left        Units         // units that have finished and left the group
+	Pause       time.Duration // how long an instance waits after its unit was started, in whole milliseconds
 }
 
-// Units is a set of units as it is stored: their numbers with commas between, or a dash.
+// Units is the stored form of a set of units: their numbers separated by commas, or a dash.
 type Units string
 
 // NoUnits is the empty set.
 const NoUnits Units = "-"
 
-// UnitsOf is the set of these units.
+// UnitsOf returns the set of the given units.
 func UnitsOf(units ...int) Units {
 	if len(units) == 0 {
 		return NoUnits
@@ -84,19 +84,19 @@ func (s Units) valid() bool {
 // Forming reports whether no unit has run in this generation yet.
 func (l Level) Forming() bool { return l.Phase == Active && l.Entered == 0 }
 
-// Running reports whether all units that have entered run in this round.
+// Running reports whether all entered units run in this round.
 func (l Level) Running() bool { return l.Phase == Active && l.Entered > 0 && l.Started >= l.Entered }
 
-// Restarting reports whether units that have entered wait for joins.
+// Restarting reports whether entered units wait for joins.
 func (l Level) Restarting() bool { return l.Phase == Active && l.Started < l.Entered }
 
-// String is the level as it is published and stored.
+// String returns the stored and published form of the level.
 func (l Level) String() string {
 	return fmt.Sprintf("%s %s %d %d %s %d %d %d %s %d",
 		Version, l.Incarnation, l.Generation, l.Seq, l.Phase, l.Round, l.Started, l.Entered, l.Left, l.Pause.Milliseconds())
 }
 
-// ParseLevel reads a level, or the level in a state. An error quotes the text.
+// ParseLevel parses a level, or the level in a state. An error quotes the text.
 func ParseLevel(text string) (Level, error) {
 	text, _, _ = strings.Cut(text, "|")
 	f := strings.Split(text, " ")
@@ -130,5 +130,5 @@ func parseCount(text string) (int64, error) {
 	return n, nil
 }
 
-// maxPause is longer than any pause that a JobSet can ask for. A forged pause must not hold a worker for ever.
+// maxPause is longer than any pause that a JobSet can request. A forged pause must not delay a worker forever.
 const maxPause = time.Hour

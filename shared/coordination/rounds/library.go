@@ -1,7 +1,7 @@
-// Package rounds is the store's part of the protocol: the functions that run inside the store (rounds.lua), how they are
-// called, and what they keep. A death in the running round opens the next round, and the last join of a round starts the
-// workers; both happen in the store, because they cannot wait for a leader. The leader decides everything else and writes it
-// with Set. The docs of rounds.lua say what each key and each argument holds.
+// Package rounds is the store's part of the protocol: the functions that run inside the store (rounds.lua), their arguments, and
+// the data that they keep. A death in the running round opens the next round, and the last join of a round starts the workers. Both
+// happen in the store, because they cannot wait for a leader. The leader decides everything else and writes it with Set. The
+// comments in rounds.lua describe each key and each argument.
 package rounds
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// Version of the protocol.
+// Version is the version of the protocol.
 const Version = coordination.Version
 
 // LibraryName is the name of the function library in the store.
@@ -21,7 +21,7 @@ const LibraryName = "holdfast" + Version
 //go:embed rounds.lua
 var Library string
 
-// The functions.
+// Names of the functions.
 const (
 	FunctionJoin    = "hf" + Version + "_join"
 	FunctionDown    = "hf" + Version + "_down"

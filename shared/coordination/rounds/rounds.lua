@@ -1,28 +1,29 @@
 #!lua name=holdfast2
--- The store's part of the protocol: the two moments of a restart that cannot wait for a leader. A death in the running
--- round opens the next round. The last join of a round starts the workers. The leader decides everything else in Go and
--- writes it with `set`. The cost of a call depends neither on the size of the group nor on anything that a member stored.
+-- The store's part of the protocol: the two moments of a restart that cannot wait for a leader. A death in the running round opens
+-- the next round. The last join of a round starts the workers. The leader decides everything else in Go and writes it with `set`.
+-- The cost of a call depends neither on the size of the group nor on what members have stored.
 -- KEYS[1] is the key of the state, s. The other keys of the group have the same prefix:
 -- g          hash, written by the leader, read by members: token, inc (incarnation of the stored data), gen (generation of
 --            the group), limit (highest round of the budget), delay (longest pause, ms), units (how many); n<u>: slots of
---            unit u; e<u>: units up to the end of its step; u:<prefix>: unit, Jobs, pods, free of a stage; x:<pod>: fenced
+--            unit u; e<u>: units up to the end of its step; u:<prefix>: unit, Jobs, pods, step and release of a stage;
+--            x:<pod>: fenced
 -- s          string: the level that agents read and receive, a bar, and what only the functions use:
 --            2 inc gen seq phase round started entered left pause|full early startedAt finished marks
 -- w:<gen>    hash: slot -> the pod that holds it, until the pod gives it up or the leader releases it
--- j:<inc>.<round>.<u>   hash: slot -> "id attempt ran": who has joined the round
+-- j:<inc>.<round>.<u>   hash: slot -> "id attempt ran" of the instance that has joined the round
 -- f:<inc>.<round>.<u>   hash: slot -> id of a worker that has finished
--- d          string: the first death of this round that peers may hang on
+-- d          string: the first death of this round because of which peers may hang
 -- h          hash: a line for each of the last 100 rounds
 -- c, l       channels: the level; a wake-up of the leader
--- Units are sets of stages, numbered in start order. Units below `started` run in this round. Units below `entered` have run
--- in some round of this generation. A restart is in progress while started < entered. The first `full` units have all joined.
+-- Units are sets of stages, numbered in start order. Units below `started` run in this round. Units below `entered` have run in
+-- some round of this generation. A restart is in progress while started < entered. The first `full` units have fully joined.
 -- Phases: A active, B over budget, R recreate, C closed, D done.
 
 local VERSION = '2'
 local STATE = '^' .. VERSION .. ' (%w+) (%d+) (%d+) (%u) (%d+) (%d+) (%d+) ([%d,-]+) (%d+)|(%d+) (%d+) (%d+) ([01]) ([0-7]*)$'
 local MAX_COUNT, MAX_TEXT, MAX_BATCH = 9007199254740991, 512, 128
-local RAN, NEW, DIED = 1, 2, 4 -- marks of a unit: a member ran in this round; a pod has no past; a death that peers hang on
-local EARLY, FREE, MOST, FIRST = 60000, 2, 16, 1000 -- ms until a round counts as healthy; free early ends; bound; first pause, ms
+local RAN, NEW, DIED = 1, 2, 4 -- marks of a unit: a member ran in this round; a pod has no past; peers may hang because of a death
+local EARLY, FREE, MOST, FIRST = 60000, 2, 16, 1000 -- a round is healthy after EARLY ms; FREE early ends have no pause; at most MOST early ends count; the first pause in ms
 
 local function fail(code) error({ err = code }, 0) end
 local function number(text, least)
@@ -57,13 +58,13 @@ local function level(s)
     VERSION, s.inc, s.gen, s.seq, s.phase, s.round, s.started, s.entered, s.left, s.pause)
 end
 
--- save writes a changed state and returns the level. A change that members must hear of is published first: if the
--- server refuses to publish, nothing is written.
+-- save writes a changed state and returns the level. It first publishes a change that members must receive: if the server refuses
+-- to publish, nothing is written.
 local function save(s)
   if not s.publish and not s.changed then
     return string.match(s.raw, '^[^|]+')
   end
-  s.seq = s.seq + 1 -- with every change, so that `set` cannot undo one
+  s.seq = s.seq + 1 -- on every change, so that `set` cannot undo one
   local text = level(s)
   if s.publish then redis.call('PUBLISH', s.base .. 'c', text) end
   redis.call('SET', s.base .. 's',
@@ -91,16 +92,16 @@ local function begin(s, round)
   for u = 0, s.units - 1 do over[2 * u + 2], over[2 * u + 3] = tableOf(s, 'j:', u), tableOf(s, 'f:', u) end
   redis.call('UNLINK', unpack(over))
   s.round, s.started, s.full, s.marks, s.publish = round, 0, 0, string.rep('0', s.units), true
-  advance(s) -- units without slots, and after a loss units that have joined this round before
+  advance(s) -- units without slots and, after a loss of data, units that have joined this round before
 end
 
--- record keeps why the next round was opened, or why restarts in place ended, and when the round before it had started.
+-- record adds to the history why the next round is opened, or why in-place restarts end, and when the previous round started.
 local function record(s, now, ends, cause)
   redis.call('HSET', s.base .. 'h', string.format('%d', (s.round + 1) % 100),
     string.format('%s %d %d %d %s %s', s.gen, s.round + 1, s.startedAt > 0 and s.startedAt + s.pause or 0, now, ends and 'end' or 'next', cause))
 end
 
--- pace makes the next round wait if rounds keep ending soon after they start.
+-- pace delays the next round if rounds keep ending soon after they start.
 local function pace(s, now)
   if s.startedAt > 0 then
     s.early = now - s.startedAt - s.pause < EARLY and math.min(s.early + 1, MOST) or 0
@@ -109,7 +110,7 @@ local function pace(s, now)
   s.pause = doublings >= 0 and math.min(FIRST * 2 ^ doublings, s.delay) or 0
 end
 
--- open answers a death: with the next round, or with the end of restarts in place.
+-- open answers a death: with the next round, or with the end of in-place restarts.
 local function open(s, cause)
   local now = clock()
   record(s, now, s.round >= s.limit or s.finished == '1', cause)
@@ -125,8 +126,8 @@ local function open(s, cause)
   end
 end
 
--- start lets the units below `edge` run. If a member may hang in this round, it opens the next round instead: after a
--- death in the round, or if a pod was replaced without a report while its peers ran on.
+-- start starts the units below `edge`. If a member may hang in this round, it then opens the next round: after a death in the
+-- round, or if a pod was replaced without a report while its peers continued to run.
 local function start(s, edge)
   local died, ran, new = false, false, false
   for u = 0, edge - 1 do
@@ -141,7 +142,7 @@ local function start(s, edge)
   end
 end
 
--- advance starts units that have all joined. A step enters after the steps before it; all that have entered start together.
+-- advance starts units that have fully joined. A step enters after the steps before it. All entered steps start together.
 advance = function(s)
   local edge = 0
   while s.full < s.units do
@@ -159,18 +160,18 @@ local function read(key, slot)
   return redis.call('HGET', key, slot)
 end
 
--- joined returns who has joined in a slot: id, attempt, ran.
+-- joined returns the join in a slot: id, attempt, ran.
 local function joined(key, slot)
   return string.match(read(key, slot) or '', '^(%S+) (%d+) ([01])$')
 end
 
--- dirty notes a death that peers may hang on. One more round follows.
+-- dirty records a death because of which peers may hang. One more round follows.
 local function dirty(s, u, cause)
   if not has(s, u, DIED) then redis.call('SET', s.base .. 'd', cause) end
   mark(s, u, DIED)
 end
 
--- dies takes a slot's instance out of the round and answers its death. saw: the round has run, though the store has lost that.
+-- dies removes a slot's instance from the round and answers its death. saw: the round has run, but the store has lost that.
 local function dies(s, u, slot, ran, cause, saw)
   redis.call('HDEL', tableOf(s, 'j:', u), slot)
   redis.call('HDEL', tableOf(s, 'f:', u), slot)
@@ -180,13 +181,13 @@ local function dies(s, u, slot, ran, cause, saw)
   if ran then dirty(s, u, cause) end
 end
 
--- again answers a join in a slot that has joined already: a repetition, or the death before it was not reported.
+-- again answers a join in a slot that has joined already: it is a repetition, or the death of the instance before was not reported.
 local function again(base, key, a, i)
   local id, attempt, ran = joined(key, a[i])
   if id == a[i + 2] then
     return 'J'
   elseif tonumber(attempt or fail('HFFOREIGN')) >= number(a[i + 3], 0) then
-    return 'N' .. attempt -- the start-up file was lost: continue after this attempt
+    return 'N' .. attempt -- the start-up file was lost: continue with the next attempt
   end
   local s = load(base)
   if s.phase ~= 'A' or s.round ~= tonumber(a[3]) then return '-' end
@@ -196,8 +197,8 @@ local function again(base, key, a, i)
   return 'R'
 end
 
--- remember takes a member's word that units have entered which the store has lost. Their joins may be from before that: any
--- of their members may have run in this round since.
+-- remember accepts a member's report that units have entered, if the store has lost that. Their joins may be older than the loss,
+-- so any of their members may have run in this round since.
 local function remember(s, entered)
   entered = math.min(number(entered, 0), s.units)
   if entered > s.entered then
@@ -206,7 +207,7 @@ local function remember(s, entered)
   end
 end
 
--- settle notes what the joins say of the past and starts what is complete.
+-- settle records what the joins report of the past, and starts what is complete.
 local function settle(base, a, past)
   local s, u = load(base), tonumber(a[2])
   if s.phase ~= 'A' or s.round ~= tonumber(a[3]) then return end
@@ -218,11 +219,11 @@ local function settle(base, a, past)
   save(s)
 end
 
--- join: inc unit round entered, then for each member: slot pod id attempt ran past. Past has one of n (nothing of this pod
--- has run in this generation), h (something has), r (this instance has run in this round), d (another one of this pod has
--- died in this round), and w if more units have entered than the level says. Replies J (joined), H (another pod holds the
--- slot), X (the pod is fenced), R (joined, and the death before it is answered), N<attempt>, or - (the round is over).
--- A join in a round that is over goes into a table that nobody reads: read the level after the join.
+-- join: inc unit round entered, then for each member: slot pod id attempt ran past. past is one of n (no instance of this pod has
+-- run in this generation), h (one has), r (this instance has run in this round) and d (another instance of this pod has died in
+-- this round), followed by w if more units have entered than the level says. Replies J (joined), H (another pod holds the slot), X
+-- (the pod is fenced), R (joined, and the previous death is answered), N<attempt> (a later attempt has joined), or - (the round is
+-- over). A join in a past round is written to a table that is never read, so read the level after the join.
 local function join(base, a)
   local u, n, replies, past, g = a[2], #a, {}, '', nil
   if n == 10 then
@@ -258,8 +259,8 @@ local function join(base, a)
   return n == 10 and replies[1] or replies
 end
 
--- member begins a rare call of a member: inc unit slot pod. It returns nil if the call is of another incarnation, or the
--- group takes no reports.
+-- member begins a rare call of a member: inc unit slot pod. It returns nil if the call belongs to another incarnation, or if the
+-- group accepts no reports.
 local function member(base, a)
   local g = redis.call('HMGET', base .. 'g', 'inc', 'n' .. number(a[2], 0), 'x:' .. a[4])
   if not g[1] then fail('HFNOGROUP') end
@@ -268,25 +269,25 @@ local function member(base, a)
   return s and s.phase == 'A' and s, tonumber(a[2]), tonumber(g[2])
 end
 
--- down: inc unit slot pod id round ran leaves cause. An instance has died. ran: its program had started; 2: and the round as
--- well. leaves: its pod ends and gives up the slot.
+-- down: inc unit slot pod id round ran leaves cause. An instance has died. ran: 1 if its program had started, 2 if the round had
+-- started, too. leaves: its pod ends and gives up the slot.
 local function down(base, a)
   local s, u = member(base, a)
   if not s then return '-' end
   local holders = base .. 'w:' .. s.gen
   local holder = read(holders, a[3])
   if holder == a[4] and a[8] == '1' then redis.call('HDEL', holders, a[3]) end
-  if number(a[6], 0) ~= s.round then return '-' end -- this round has replaced its own
+  if number(a[6], 0) ~= s.round then return '-' end -- a death in another round needs no answer
   local id, cause = joined(tableOf(s, 'j:', u), a[3]), string.sub(a[3] .. ' ' .. a[9], 1, MAX_TEXT)
   if holder and holder ~= a[4] then
-    if a[7] ~= '0' and u >= s.started then dirty(s, u, cause) end -- the store has lost who held the slot
+    if a[7] ~= '0' and u >= s.started then dirty(s, u, cause) end -- the store has lost which pod held the slot
   elseif id == a[5] or (not id and a[7] ~= '0') then
     dies(s, u, a[3], a[7] ~= '0', cause, a[7] == '2')
   end
   return save(s)
 end
 
--- lost: inc unit slot pod round entered. The store has gone back behind a round that the caller knows of.
+-- lost: inc unit slot pod round entered. The store was set back to before a round that the caller knows.
 local function lost(base, a)
   local s = member(base, a)
   if not s or number(a[5], 0) <= s.round or number(a[5], 0) > s.limit then return '-' end
@@ -295,7 +296,7 @@ local function lost(base, a)
   return save(s)
 end
 
--- finish: inc unit slot pod id held. The worker has exited 0. held: its agent can run it again.
+-- finish: inc unit slot pod id held. The worker has exited with code 0. held: its agent can run it again.
 local function finish(base, a)
   local s, u, n = member(base, a)
   if not s or joined(tableOf(s, 'j:', u), a[3]) ~= a[5] then return '-' end
@@ -305,7 +306,7 @@ local function finish(base, a)
   return save(s)
 end
 
--- ask: inc unit slot pod cause. A member asks to recreate the group.
+-- ask: inc unit slot pod cause. A member asks for the recreation of the group.
 local function ask(base, a)
   local s = member(base, a)
   if not s then return '-' end
@@ -314,7 +315,7 @@ local function ask(base, a)
   return save(s)
 end
 
--- lead refuses the token of a leader that was replaced. A token is "created transitions".
+-- lead rejects the token of a leader that was replaced. A token is "created transitions".
 local function lead(base, token)
   local c, t = string.match(redis.call('HGET', base .. 'g', 'token') or '0 0', '^(%d+) (%d+)$')
   local created, transitions = string.match(token, '^(%d+) (%d+)$')
@@ -323,7 +324,8 @@ local function lead(base, token)
   if created < c or (created == c and transitions < t) then fail('HFSTALELEADER') end
 end
 
--- unfinish takes back that a worker has finished: its pod was ended. If no other has, a failure needs no new Jobs.
+-- unfinish revokes that a worker has finished, because its pod was ended. If no other worker has finished, a failure needs no new
+-- Jobs.
 local function unfinish(s, u, slot)
   if s.finished == '0' or redis.call('HDEL', tableOf(s, 'f:', u), slot) == 0 then return end
   for other = 0, s.units - 1 do
@@ -332,8 +334,8 @@ local function unfinish(s, u, slot)
   s.finished = '0'
 end
 
--- release: inc unit slot pod token cause. Fences a pod that cannot run any more, frees its slot in any phase, and answers the
--- death of its instance. The cause begins with the slot that has failed: a Job that is deleted for one slot ends others, too.
+-- release: inc unit slot pod token cause. Fences a pod that cannot run any more, frees its slot in any phase, and answers the death
+-- of its instance. The cause begins with the slot that has failed, because a Job that is deleted for one slot ends others, too.
 local function release(base, a)
   lead(base, a[5])
   local g = redis.call('HMGET', base .. 'g', 'inc', 'n' .. number(a[2], 0))
@@ -353,14 +355,14 @@ local function release(base, a)
   return save(s)
 end
 
--- set: token seq state, then the fields of g. Writes both if the state still has this seq; '' is any.
+-- set: token seq state, then the fields of g. Writes state and g if the stored state still has this seq; '' is any.
 local function set(base, a)
   lead(base, a[1])
   local seq = string.match(redis.call('GETRANGE', base .. 's', 0, MAX_TEXT), '^' .. VERSION .. ' %w+ %d+ (%d+) ')
   if a[2] ~= '' and a[2] ~= seq then return '-' end
   redis.call('DEL', base .. 'g')
   redis.call('HSET', base .. 'g', 'token', a[1])
-  for i = 4, #a, 1000 do -- what fits on Lua's stack
+  for i = 4, #a, 1000 do -- in chunks that fit on Lua's stack
     redis.call('HSET', base .. 'g', unpack(a, i, math.min(i + 999, #a)))
   end
   redis.call('SET', base .. 's', a[3])
@@ -370,8 +372,8 @@ local function set(base, a)
   return save(s)
 end
 
--- look: table, then fields. Returns the values to the leader, '' for none and for one that is too long for a function to have written. The table
--- is named by what follows the prefix of the group's keys.
+-- look: table, then fields. Returns the values to the leader, '' for an absent value and for one that is too long to be written by
+-- a function. The name of the table is without the prefix of the group's keys.
 local function look(base, a)
   local key, values = base .. a[1], {}
   for i = 2, #a do
@@ -381,7 +383,7 @@ local function look(base, a)
   return values
 end
 
--- register wraps a function: it checks the number and the lengths of the arguments, and takes the prefix of the group's keys
+-- register registers a function with checks of the number and the lengths of its arguments. The prefix of the group's keys is taken
 -- from the key of the state.
 local function register(name, arity, body, flag)
   redis.register_function({ function_name = 'hf' .. VERSION .. '_' .. name, flags = { flag }, callback = function(keys, a)

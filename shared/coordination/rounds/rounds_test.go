@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/interpreter"
 )
 
-// store plays the functions for one group of one unit.
+// store runs the functions for one group of one unit.
 type store struct {
 	*testing.T
 	*interpreter.Server
@@ -52,14 +52,14 @@ func (s store) level() Level {
 	return l
 }
 
-// join of a pod's first instance in round 0.
+// join returns the join of a pod's first instance in round 0.
 func join(slot int, pod string, entered int, p Past) Call {
 	return Join("i1", 0, 0, entered, Member{Slot: Slot{fmt.Sprint("w-", slot), pod}, ID: pod + ".1", Attempt: 1, Past: p})
 }
 
-// The store goes back to where two of three had joined. All had run since, and the third one's pod was replaced: the others may hang on it, so
-// that its successor must not complete the round a second time.
-func TestANewPodAmongJoinsFromBeforeALostStart(t *testing.T) {
+// The store is set back to when two of three members had joined. All have run since, and the pod of the third member was replaced.
+// The other two may hang because of that, so the new pod must not complete the round a second time.
+func TestNewPodJoinsAfterALostStart(t *testing.T) {
 	s := newStore(t, 3)
 	s.call(join(0, "a", 0, Past{Kind: PastNew}))
 	s.call(join(1, "b", 0, Past{Kind: PastNew}))
@@ -75,8 +75,8 @@ func TestANewPodAmongJoinsFromBeforeALostStart(t *testing.T) {
 	}
 }
 
-// The same loss in a later round of the same pods, and nobody was replaced: nobody is restarted.
-func TestALostStartIsRepeated(t *testing.T) {
+// The same loss in a later round of the same pods. No pod was replaced, so no worker is restarted.
+func TestLostStartIsRepeated(t *testing.T) {
 	s := newStore(t, 2)
 	s.call(join(0, "a", 0, Past{Kind: PastRan}))
 	before := s.Dump()
@@ -88,8 +88,8 @@ func TestALostStartIsRepeated(t *testing.T) {
 	}
 }
 
-// A member can write any time; differences of two would not fit in a time.Duration.
-func TestTimesAreBounded(t *testing.T) {
+// A member can write any time. The difference of two such times would overflow a time.Duration.
+func TestTimesAreLimited(t *testing.T) {
 	far := fmt.Sprint(MaxCount)
 	for _, text := range []string{"1 1 0 " + far + " next w-0 exit", "1 1 " + far + " 1 next w-0 exit"} {
 		if line, err := ParseLine(text); err == nil {
@@ -105,8 +105,8 @@ func TestTimesAreBounded(t *testing.T) {
 	}
 }
 
-// The leader takes the generation of the state for the epoch of the JobSet: a member must not be able to change it.
-func TestAForgedGenerationIsForeign(t *testing.T) {
+// The leader uses the generation of the state as the epoch of the JobSet. A member must not be able to change it.
+func TestForgedGenerationIsForeign(t *testing.T) {
 	s := newStore(t, 1)
 	forged := Fresh(Level{Incarnation: "i1", Generation: 1 << 40, Phase: Active, Left: NoUnits}, 1)
 	if stored, err := ParseStored(forged.String(), s.Hash(KeysOf("g").Config())); err == nil {

@@ -8,26 +8,26 @@ import (
 	"time"
 )
 
-// State is the level, and what the functions keep beside it.
+// State is the level, and what only the functions use.
 type State struct {
 	Level
-	Full      int       // so many leading units have all joined
-	Early     int       // rounds in a row that ended soon after they started
-	StartedAt time.Time // of the round, by the store's clock; zero: it has not started
-	// Finished: a worker that nobody holds has finished, so that a later failure needs new Jobs.
+	Full      int       // number of leading units that have fully joined
+	Early     int       // number of consecutive rounds that ended soon after they started
+	StartedAt time.Time // start of the round, by the store's clock; zero if it has not started
+	// Finished: a worker that is not held has finished, so a later failure requires new Jobs.
 	Finished bool
-	marks    string // of the functions' own, a digit for each unit
+	marks    string // one digit for each unit; only the functions use them
 }
 
-// Fresh is the state of a group with this level and number of units, in which nobody has joined.
+// Fresh returns the state of a group with this level and number of units, before any join.
 func Fresh(l Level, units int) State { return State{Level: l, marks: strings.Repeat("0", units)} }
 
-// String is the state as it is stored.
+// String returns the stored form of the state.
 func (s State) String() string {
 	return fmt.Sprintf("%s|%d %d %d %d %s", s.Level, s.Full, s.Early, Milliseconds(s.StartedAt), bit(s.Finished), s.marks)
 }
 
-// ParseState reads a stored state. An error quotes the text.
+// ParseState parses a stored state. An error quotes the text.
 func ParseState(text string) (State, error) {
 	level, err := ParseLevel(text)
 	if err != nil {
@@ -52,7 +52,7 @@ func ParseState(text string) (State, error) {
 	}, nil
 }
 
-// Marks of a unit: a member runs in this round; a death was reported that peers may hang on.
+// Marks of a unit. markRuns: a member runs in this round. markDied: a death was reported because of which peers may hang.
 const (
 	markRuns = 1
 	markDied = 4
@@ -63,7 +63,7 @@ func (s State) Runs() bool {
 	return slices.ContainsFunc([]byte(s.marks), func(mark byte) bool { return mark >= '0' && (mark-'0')/markRuns%2 == 1 })
 }
 
-// WithDeath is a state in which a death was reported that peers may hang on: one more round follows.
+// WithDeath returns the state with a death because of which peers may hang: one more round follows.
 func (s State) WithDeath() State {
 	if s.marks != "" {
 		s.marks = strconv.Itoa(markDied) + s.marks[1:]
@@ -71,7 +71,7 @@ func (s State) WithDeath() State {
 	return s
 }
 
-// Died reports whether an instance has died in a unit that waits for joins after its program had started: its peers may hang.
+// Died reports whether, in a unit that waits for joins, an instance has died after its program was started. Its peers may hang.
 func (s State) Died() bool {
 	for u, mark := range s.marks {
 		if u >= s.Started && mark >= '0' && (mark-'0')/markDied%2 == 1 {

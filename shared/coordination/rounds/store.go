@@ -8,44 +8,44 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// Observation is one update that Members.Watch delivers.
+// Observation is an update that Members.Watch delivers.
 type Observation struct {
 	Level Level
-	Read  bool  // the level was read, so it is what the store holds; else it was published and may be late
+	Read  bool  // the level was read, so it is what the store has; otherwise it was published and may be late
 	Err   error // coordination.ErrNoGroup, ErrForeignValue, or why the store is unreachable; Level is then empty
 }
 
-// Place is what the leader says of a slot.
+// Place is what the leader has written about a slot.
 type Place struct {
 	Bounds
-	Limit int64 // highest round that the budget allows
+	Limit int64 // the highest round that the budget allows
 }
 
-// Members is what agents use of a store. A group is named by the UID of its owner. Calls are atomic and safe to repeat.
+// Members is how agents use a store. The name of a group is the UID of its owner. Calls are atomic and safe to repeat.
 type Members interface {
-	// Call runs a function. now is the level right after it.
+	// Call calls a function. now is the level right after it.
 	Call(ctx context.Context, group string, c Call) (reply string, now Level, err error)
-	// Place returns what the leader says of a slot; coordination.ErrUnknownSlot: the group has no such slot.
+	// Place returns what the leader has written about a slot. It returns coordination.ErrUnknownSlot if the group has no such slot.
 	Place(ctx context.Context, group, slot string) (Place, error)
-	// Level reads the level; coordination.ErrNoGroup: the store holds no such group.
+	// Level reads the level. It returns coordination.ErrNoGroup if the store has no such group.
 	Level(ctx context.Context, group string) (Level, error)
-	// Watch calls on until ctx ends: after every (re)connection and at intervals with a level that was read, in between with
-	// levels that were published. It reconnects by itself.
+	// Watch calls on until ctx ends: with a level that was read, after every (re)connection and at intervals, and with each
+	// published level in between. It reconnects by itself.
 	Watch(ctx context.Context, group string, on func(Observation))
 }
 
-// Stored is a group as the store holds it.
+// Stored is a group as the store has it.
 type Stored struct {
 	State    State
 	Config   Config
 	Joined   []int64 // slots that have joined the round, by unit
 	Finished []int64 // slots whose workers have finished, by unit
-	// Lines of the history: of the round, and of a failure that was answered by no further round. What is forged is left out.
+	// Lines are the history lines of the current round, and of a failure that no further round answered. Forged lines are left out.
 	Lines []Line
 }
 
-// ParseStored reads the state and the hash of the configuration, which have to fit each other as the functions demand. The counts and
-// the lines are left to the caller.
+// ParseStored parses the state and the hash of the configuration, which must be consistent. It does not set the counts and the
+// lines.
 func ParseStored(state string, config map[string]string) (*Stored, error) {
 	s, stateErr := ParseState(state)
 	c, configErr := ParseConfig(config)
@@ -60,35 +60,36 @@ func ParseStored(state string, config map[string]string) (*Stored, error) {
 	return &Stored{State: s, Config: c}, nil
 }
 
-// Leader is what the leader uses of a store.
+// Leader is how the leader uses a store.
 type Leader interface {
-	// Read returns a group; nil if the store holds none. Unreadable data are coordination.ErrForeignValue.
+	// Read returns a group, nil if the store has none. It returns coordination.ErrForeignValue if the data is unreadable.
 	Read(ctx context.Context, group string) (*Stored, error)
-	// Set writes a group after it has entered finished workers. It reports false if the state has moved on from seq. The line, if it is not
-	// nil, is added to the history with the store's time as its OpenedAt.
+	// Set writes a group after it has recorded finished workers. It returns false if the state no longer has this seq. A line that
+	// is not nil is added to the history, with the store's time as its OpenedAt.
 	Set(ctx context.Context, group string, seq int64, s State, c Config, finished []FinishedSlot, line *Line) (bool, error)
-	// Release fences a pod and answers the death of its instance. failed is the slot for whose sake that happens, mostly its own.
+	// Release fences a pod and answers the death of its instance. failed is the slot because of which this happens, in most cases
+	// the pod's own.
 	Release(ctx context.Context, group string, t coordination.Token, l Level, unit int, s Slot, failed string) error
-	// Holders returns the UID of the pod that holds each of the slots; a slot that nobody holds is left out.
+	// Holders returns the UID of the pod that holds each of the slots. A slot without a pod is left out.
 	Holders(ctx context.Context, group string, generation int64, slots []string) (map[string]string, error)
-	// Missing returns which of the slots have not joined the round.
+	// Missing returns the slots that have not joined the round.
 	Missing(ctx context.Context, group string, l Level, unit int, slots []string) ([]string, error)
-	// HaveFinished returns those of the slots whose workers have finished in the round.
+	// HaveFinished returns the slots whose workers have finished in the round.
 	HaveFinished(ctx context.Context, group string, l Level, unit int, slots []string) ([]string, error)
-	// History returns the lines of the last rounds, in no order.
+	// History returns the lines of the last rounds, in no particular order.
 	History(ctx context.Context, group string) ([]Line, error)
-	// Drop removes all that is stored of a group.
+	// Drop removes all data of a group.
 	Drop(ctx context.Context, group string) error
-	// Tidy removes tables of rounds that are over, which late reports have left, and returns how many bytes each group takes.
+	// Tidy removes tables of past rounds, which late reports have left, and returns the size of each group in bytes.
 	Tidy(ctx context.Context) (map[string]int64, error)
-	// Groups lists the UIDs of all groups that are stored.
+	// Groups returns the UIDs of all stored groups.
 	Groups(ctx context.Context) ([]string, error)
-	// WatchAll calls on with the UID of each group that changes until ctx ends, and with "" after every (re)connection: whatever
-	// happened before was not seen, so read everything. Messages may be lost: read at intervals too.
+	// WatchAll calls on until ctx ends: with the UID of each group that changes, and with "" after every (re)connection, when all
+	// groups should be read because earlier changes were missed. Messages may be lost, so groups should be read at intervals, too.
 	WatchAll(ctx context.Context, on func(group string))
 }
 
-// FinishedSlot is a slot whose worker has finished, as the owner's Jobs say.
+// FinishedSlot is a slot whose worker has finished, according to the owner's Jobs.
 type FinishedSlot struct {
 	Unit int
 	Slot string

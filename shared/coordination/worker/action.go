@@ -6,28 +6,28 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Action is something to do, in the order given.
+// Action is something to do. Actions are executed in the given order.
 type Action interface{ action() }
 
-// Call is a call of the store. It is answered by one Answered.
+// Call calls a function of the store. One Answered follows.
 type Call struct{ rounds.Call }
 
-// Read asks for a level that is read. It is answered by an Updated, after the Placed that belongs to it.
+// Read reads the level. A Placed and then an Updated follow.
 type Read struct{}
 
-// Prepare asks a driver with a barrier for a new instance that waits. It is answered by an Observed with that instance.
+// Prepare asks a driver with a barrier for a new instance that waits. An Observed with that instance follows.
 type Prepare struct{}
 
-// Start lets the program of a waiting instance run, in this round.
+// Start starts the program of a waiting instance, in this round.
 type Start struct {
 	ID                string
 	Generation, Round int64
 }
 
-// Release says that nothing will run this worker again: the supervisor may exit 0.
+// Release means that nothing will run this worker again: the supervisor may exit with code 0.
 type Release struct{}
 
-// Stop ends one instance: a signal, then after Grace a kill. It must not block; StopEnded answers it.
+// Stop ends one instance: a signal, then after Grace a kill. It must not block. A StopEnded follows.
 type Stop struct {
 	ID    string
 	Grace time.Duration
@@ -37,11 +37,11 @@ type Stop struct {
 // Haste is how little time a Stop leaves.
 type Haste int
 
-// Hastes.
+// The degrees of haste.
 const (
-	Patient Haste = iota // the signal, and the grace; a checkpoint in progress is waited for
-	Stuck                // silent for long: no signal, no grace, but a checkpoint in progress is waited for
-	Hung                 // killed at once
+	Patient Haste = iota // the signal, then the grace period; waits for a checkpoint in progress
+	Stuck                // silent for long: no signal and no grace period, but waits for a checkpoint in progress
+	Hung                 // killed immediately
 )
 
 // Remove deletes the records of exited instances, so that a new one is started whatever their exit code was.
@@ -50,23 +50,23 @@ type Remove struct{ IDs []string }
 // Save writes the start-up file.
 type Save struct{ Memory }
 
-// TellRound tells the worker which round an instance that starts now belongs to.
+// TellRound tells the worker to which round an instance belongs that starts now.
 type TellRound struct{ Generation, Round int64 }
 
 // Observe asks for another Observed soon.
 type Observe struct{}
 
-// Severity of a Log.
+// Severity is the severity of a Log.
 type Severity int
 
-// Severities.
+// The severities.
 const (
 	Info Severity = iota
 	Warning
 	Error
 )
 
-// Log reports one thing that happened. Fields are keys and values in turn.
+// Log reports an event. Fields are alternating keys and values.
 type Log struct {
 	Severity
 	Message string

@@ -13,10 +13,10 @@ import (
 type call struct {
 	rounds.Call
 	answered func(reply string, now rounds.Level)
-	lost     func() // no answer came, but the store may have carried it out; nil: nothing to do
+	lost     func() // called if no answer came although the store may have executed the call; nil if there is nothing to do
 }
 
-// callNext makes the next call if none is in flight and none has to wait.
+// callNext makes the next call unless a call is in flight or must wait.
 func (s *State) callNext() {
 	if s.call != nil {
 		return
@@ -24,7 +24,7 @@ func (s *State) callNext() {
 	c := s.nextCall()
 	switch {
 	case c == nil:
-		s.troubles[viaCall] = "" // nothing is waiting for an answer
+		s.troubles[viaCall] = "" // nothing waits for an answer
 	case s.now.Before(s.retry.at):
 		s.wakeAt(s.retry.at)
 	default:
@@ -33,7 +33,8 @@ func (s *State) callNext() {
 	}
 }
 
-// nextCall is the most urgent call, or nil. Instances go in the order of their births: a death comes before the next join.
+// nextCall returns the most urgent call, or nil. Instances are handled in the order of their births, so that a death is reported
+// before the next join.
 func (s *State) nextCall() *call {
 	if s.released || !s.active() {
 		return nil
@@ -68,7 +69,7 @@ func (s *State) callAbout(i *instance) *call {
 	return nil
 }
 
-// lost brings back a round that the store has lost.
+// lost restores a round that the store has lost.
 func (s *State) lost() *call {
 	return &call{
 		Call: rounds.Lost(s.level.Incarnation, s.placed.Unit, s.config.Slot, s.memory.Highest, s.entered()),
@@ -81,8 +82,8 @@ func (s *State) lost() *call {
 	}
 }
 
-// down reports a death in the round of the level. One in another round is expected, or is answered already. Its report names
-// the same round however often it is repeated.
+// down reports a death in the round of the level. A death in another round is expected or already answered. Repetitions of a report
+// name the same round.
 func (s *State) down(i *instance) *call {
 	if i.Round == NoRound && i.Ran && !s.joinedAfter(i) {
 		i.Round = s.level.Round // it died before it could join
@@ -100,26 +101,26 @@ func (s *State) down(i *instance) *call {
 			return // it is repeated in the new incarnation
 		}
 		if s.setBack(now, d.Round) {
-			return // it is repeated when the round is brought back
+			return // it is repeated once the round is restored
 		}
 		s.log(Info, "death reported", "instance", i.ID, "level", now.String())
 		s.forget(i)
 	}}
 }
 
-// noteDeath remembers in which round an instance has run and died.
+// noteDeath remembers the round in which an instance ran and died.
 func (s *State) noteDeath(i *instance) {
 	if i.Ran && !i.finished {
 		s.memory.DiedIn = max(s.memory.DiedIn, i.Round)
 	}
 }
 
-// joinedAfter reports whether a younger instance has joined: an exited one before it is history.
+// joinedAfter reports whether a younger instance has joined, so that the death of this one no longer matters.
 func (s *State) joinedAfter(i *instance) bool {
 	return slices.ContainsFunc(s.instances, func(o *instance) bool { return o.Born > i.Born && o.Round != NoRound })
 }
 
-// cause is what the leader shows of a death.
+// cause returns the cause of a death for the leader's reports.
 func (s *State) cause(i *instance) string {
 	c := coordination.Cause{
 		Kind: coordination.KindExit, ExitCode: i.code, Signal: i.signal, Reason: i.reason,
@@ -181,7 +182,7 @@ func (s *State) past(i *instance) rounds.Past {
 	return p
 }
 
-// joined takes the answer to a join. The level that was read right after it says whether the round is still the same.
+// joined handles the answer to a join. The level that was read right after it shows whether the round is still the same.
 func (s *State) joined(i *instance, made place, reply string, now rounds.Level) {
 	answer, err := rounds.ParseAnswer(reply)
 	if err != nil {
@@ -216,7 +217,8 @@ func (s *State) joined(i *instance, made place, reply string, now rounds.Level) 
 	}
 }
 
-// setBack reports whether the store has gone back behind a round. What was reported about that has no effect; the level is being read.
+// setBack reports whether the store was set back to before a round. A report about that round has no effect then, and the level is
+// being read.
 func (s *State) setBack(now rounds.Level, round int64) bool {
 	if now.Round >= round {
 		return false
@@ -225,8 +227,9 @@ func (s *State) setBack(now rounds.Level, round int64) bool {
 	return true
 }
 
-// elsewhere reports whether the store was not in the place of a join when it answered, though the agent knows of no newer level: the store has
-// gone back, and may have come to a later round since. Such a join has no effect; the level is being read.
+// elsewhere reports whether the store was at another round or incarnation when it answered a join, although the agent knows of no
+// newer level. The store was set back, and may have come to a later round since. The join has no effect then, and the level is
+// being read.
 func (s *State) elsewhere(now rounds.Level, made place) bool {
 	if made == (place{now.Incarnation, now.Round}) {
 		return false
@@ -235,8 +238,8 @@ func (s *State) elsewhere(now rounds.Level, made place) bool {
 	return true
 }
 
-// mayHaveJoined notes the round of an instance whose program runs though its join is not confirmed: its peers of that round may have met it, so
-// that it cannot be in place for a later one.
+// mayHaveJoined remembers the round of a running instance whose join is not confirmed. Its peers of that round may have met it, so
+// it cannot be in place for a later round.
 func (s *State) mayHaveJoined(i *instance, made place) {
 	if i.Ran && i.Round == NoRound && made.incarnation == s.level.Incarnation {
 		i.Round = made.round
@@ -262,7 +265,8 @@ func (a Answered) apply(s *State) {
 	c.answered(a.Reply, a.Now)
 }
 
-// nextAsk is what the group has to be asked for. Each reason is said once, until a read shows that it was lost.
+// nextAsk returns the request for recreation that is due, or nil. Each reason is sent once, and again if a read shows that it was
+// lost.
 func (s *State) nextAsk() *call {
 	i := s.current()
 	switch behind := s.behind(); {

@@ -1,3 +1,3 @@
-// Package worker is the core of the agent: it decides what to do about one worker, from what the driver observes and what the
-// store says. It does no I/O: the agent and the simulation feed it events and carry out its actions.
+// Package worker is the core of the agent. It decides what to do about one worker, from what the driver observes and what the store
+// reports. It does no I/O: the agent and the simulation pass it events and execute its actions.
 package worker

@@ -4,16 +4,16 @@ import (
 	"time"
 )
 
-// Progress says when a worker that runs counts as hanging.
+// Progress determines when a running worker counts as hanging.
 type Progress struct {
-	Timeout time.Duration // between two signs of progress; 0: none are asked for
-	Start   time.Duration // from the start to the first sign; 0: however long that takes
+	Timeout time.Duration // between two signs of progress; 0 if none are required
+	Start   time.Duration // from the start to the first sign; 0 means no limit
 }
 
-// looksPerTimeout is how often the signs are looked for: a hang is found at most an eighth of the timeout late.
+// looksPerTimeout is how often within a timeout the agent checks for signs. A hang is found at most an eighth of the timeout late.
 const looksPerTimeout = 8
 
-// every is the time between two looks.
+// every returns the interval between two checks.
 func (p Progress) every() time.Duration {
 	shortest := p.Timeout
 	if p.Start > 0 {
@@ -22,16 +22,16 @@ func (p Progress) every() time.Duration {
 	return shortest / looksPerTimeout
 }
 
-// signs are what is known of the progress of one instance.
+// signs is what is known about the progress of one instance.
 type signs struct {
 	count  uint64
-	at     time.Time // of the newest sign; of the start before the first one
-	looked time.Time // when they were last looked for
+	at     time.Time // time of the newest sign or, before the first one, of the start
+	looked time.Time // time of the last check
 	hung   time.Duration
-	found  time.Time // when it was found to hang; zero: it was not
+	found  time.Time // when it was found to hang; zero if it was not
 }
 
-// note takes in what a look has seen. Time in which nobody looked is no silence: a node that was frozen is no hang.
+// note records the result of a check. Time without checks does not count as silence: a frozen node is no hang.
 func (g *signs) note(count uint64, every time.Duration, now time.Time) {
 	if gap := now.Sub(g.looked); !g.looked.IsZero() && gap > 2*every {
 		g.at = g.at.Add(gap - every)
@@ -42,7 +42,7 @@ func (g *signs) note(count uint64, every time.Duration, now time.Time) {
 	}
 }
 
-// limit is when silence becomes a hang; not ok if it never does.
+// limit returns when silence becomes a hang. ok is false if it never does.
 func (g *signs) limit(p Progress) (limit time.Time, allowed time.Duration, ok bool) {
 	allowed = p.Timeout
 	if g.count == 0 {
@@ -51,8 +51,9 @@ func (g *signs) limit(p Progress) (limit time.Time, allowed time.Duration, ok bo
 	return g.at.Add(allowed), allowed, p.Timeout > 0 && allowed > 0
 }
 
-// endHung ends an instance that has made no progress for too long. One that waits at the barrier, that is held or ordered
-// to restart anyway does not hang. It is not asked to save first: a worker that is stuck in a collective cannot.
+// endHung ends an instance that has made no progress for too long. An instance does not hang if it waits at the barrier, is held,
+// or is ordered to restart anyway. It is not asked to save a checkpoint first, because a worker that is stuck in a collective
+// cannot.
 func (s *State) endHung() {
 	i := s.current()
 	if i == nil || !s.config.Barrier || !i.Ran || s.config.Progress.Timeout == 0 || s.leaving || s.behind() > 0 {
@@ -74,7 +75,7 @@ func (s *State) endHung() {
 	s.do(Stop{ID: i.ID, Haste: Hung})
 }
 
-// hangs looks for signs at intervals, and finds a hang when one look after the limit has seen none.
+// hangs checks for signs at intervals. It reports a hang when a check after the limit has found none.
 func (s *State) hangs(i *instance) bool {
 	g := &i.signs
 	limit, allowed, ok := g.limit(s.config.Progress)

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// lostExitCode stands for the exit code of an instance whose record is gone. The kubelet uses the same.
+// lostExitCode stands for the exit code of an instance whose record was deleted. The kubelet uses the same code.
 const lostExitCode = 137
 
 // instance is one run of the worker as the agent knows it, until its death is accounted for.
 type instance struct {
 	Known
 	present bool // in the last observation
-	absent  int  // observations in a row that lacked it
+	absent  int  // consecutive observations without it
 
 	exited               bool
 	code, signal         int64
@@ -23,12 +23,12 @@ type instance struct {
 	signs signs // of progress
 
 	joined  place     // where its join was confirmed on this connection
-	heldAt  time.Time // when another pod held the slot; zero: it did not
-	startAt time.Time // it waits until then; zero: not decided
-	startIn int64     // the round that startAt is for
+	heldAt  time.Time // when another pod held the slot; zero if it did not
+	startAt time.Time // the instance waits until then; zero if not decided
+	startIn int64     // the round of startAt
 
-	finished bool // exited 0 by itself, with a barrier
-	reported bool // and the store knows, in the round of joined
+	finished bool // it exited with code 0 by itself, with a barrier
+	reported bool // the store has recorded that, in the round of joined
 }
 
 // place is a round of one incarnation of the group.
@@ -40,13 +40,13 @@ type place struct {
 // in reports whether the instance is in place for a round of an incarnation.
 func (i *instance) in(p place) bool { return i.Incarnation == p.incarnation && i.Round == p.round }
 
-// order is the one stop that an instance can be given.
+// order is the one stop that an instance can be ordered.
 type order struct {
-	given   time.Time // zero: none
-	running bool      // the driver is at it
-	retryAt time.Time // after a driver's error
-	hang    bool      // the instance hangs; nobody ordered it
-	earlier bool      // given by an earlier run of this agent: it explains the exit, and may be given again
+	given   time.Time // zero if none was
+	running bool      // the driver is executing it
+	retryAt time.Time // set after an error of the driver
+	hang    bool      // the instance hangs; it was not ordered to restart
+	earlier bool      // an earlier run of this agent gave the order: it explains the exit, and may be repeated
 }
 
 func (i *instance) ordered() bool {
@@ -63,7 +63,7 @@ func (s *State) find(id string) *instance {
 	return nil
 }
 
-// add takes an instance into the list, which is ordered by birth.
+// add inserts an instance into the list, which is ordered by birth.
 func (s *State) add(id string, born int64) *instance {
 	i := &instance{Known: Known{ID: id, Born: born, Round: NoRound, Ran: !s.config.Barrier}}
 	if s.memory.Instance.ID == id {
@@ -79,14 +79,14 @@ func (s *State) add(id string, born int64) *instance {
 	return i
 }
 
-// remember copies what is known of the newest instance into the memory.
+// remember copies what is known about the newest instance into the memory.
 func (s *State) remember(i *instance) {
 	if s.memory.Instance.ID == i.ID {
 		s.memory.Instance = i.Known
 	}
 }
 
-// newest is the newest instance unless it has exited, or nil.
+// newest returns the newest instance unless it has exited, or nil.
 func (s *State) newest() *instance {
 	if n := len(s.instances); n > 0 && !s.instances[n-1].exited {
 		return s.instances[n-1]
@@ -94,7 +94,7 @@ func (s *State) newest() *instance {
 	return nil
 }
 
-// current is the newest instance if the last observation showed it running, or nil.
+// current returns the newest instance if the last observation showed it running, or nil.
 func (s *State) current() *instance {
 	if i := s.newest(); i != nil && i.present {
 		return i

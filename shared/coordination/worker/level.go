@@ -37,7 +37,7 @@ func (s *State) read() {
 	}
 }
 
-// adopt takes a level for the newest. A round above the budget was forged.
+// adopt makes a level the current one. A level with a round above the budget is forged.
 func (s *State) adopt(l rounds.Level) {
 	if s.placed != nil && l.Round > s.placed.Limit {
 		s.countForeign()
@@ -56,7 +56,7 @@ func (s *State) adopt(l rounds.Level) {
 		s.fence("the group is in a later generation")
 		return
 	case l.Generation < generation:
-		return // the leader has not come to the pod's generation yet
+		return // the leader has not reached the pod's generation yet
 	}
 	s.memory.Highest = max(s.memory.Highest, l.Round)
 	if s.memory.EnteredIn != l.Incarnation {
@@ -65,8 +65,9 @@ func (s *State) adopt(l rounds.Level) {
 	s.memory.Entered = max(s.memory.Entered, l.Entered)
 }
 
-// adoptAnswer takes the level that came with an answer. One of another incarnation is read, with what the leader says in it. So is one
-// that is older than a message that came before the answer: a store that was set back has such levels as well.
+// adoptAnswer adopts the level of an answer. If the level belongs to another incarnation, it is read, together with what the leader
+// has written in it. The same happens if the level is older than a message that came before the answer, which a store that was set
+// back may send.
 func (s *State) adoptAnswer(now rounds.Level) {
 	if now.Incarnation != s.level.Incarnation || now.Seq < s.level.Seq {
 		s.read()
@@ -75,14 +76,14 @@ func (s *State) adoptAnswer(now rounds.Level) {
 	s.adopt(now)
 }
 
-// fence ends all that the agent does.
+// fence ends everything that the agent does.
 func (s *State) fence(why string) {
 	s.fenced = true
 	s.log(Warning, "this pod no longer holds its slot: the agent is quiet from now on, "+s.meanwhile(), "reason", why)
 }
 
-// confirm repeats after each read what the store may have lost: a join that is waited for, a finished worker, a request for
-// recreation.
+// confirm repeats after each read what the store may have lost: a join in a round that waits for joins, a finished worker, or a
+// request for recreation.
 func (s *State) confirm() {
 	if s.level.Phase != rounds.Active {
 		return
@@ -95,12 +96,13 @@ func (s *State) confirm() {
 	}
 }
 
-// active reports whether reports are taken: the group is active in the pod's own generation, and the slot is known.
+// active reports whether the store accepts reports: the group is active in the pod's own generation, and the slot is known.
 func (s *State) active() bool {
 	return s.level.Phase == rounds.Active && s.level.Generation == s.memory.Generation && s.placed != nil
 }
 
-// entered is how many leading units have run in this generation, as far as the agent knows: that of its own slot if a worker of it has.
+// entered returns how many leading units have run in this generation, as far as the agent knows. If a worker of its slot has run,
+// that includes its own unit.
 func (s *State) entered() int {
 	if s.memory.Ran {
 		return max(s.memory.Entered, s.placed.Unit+1)
@@ -113,7 +115,7 @@ func (s *State) here() place { return place{s.level.Incarnation, s.level.Round} 
 // unitStarted reports whether the slot's unit runs in the round of the level.
 func (s *State) unitStarted() bool { return s.placed != nil && s.level.Started > s.placed.Unit }
 
-// noteStarted remembers that the living instance has run in a round that was started.
+// noteStarted remembers that the living instance has run in a started round.
 func (s *State) noteStarted() {
 	i := s.current()
 	if i == nil || !s.active() || !s.unitStarted() || i.Round != s.level.Round || !i.Ran {
@@ -136,7 +138,7 @@ func (s *State) watchFailed(err error) {
 	}
 }
 
-// countForeign counts values that are not ours. It logs at powers of ten: who shares the group can send any number of them.
+// countForeign counts foreign values. It logs at powers of ten, because any member of the group can send any number of them.
 func (s *State) countForeign() {
 	s.foreign++
 	n := s.foreign

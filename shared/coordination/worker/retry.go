@@ -10,7 +10,7 @@ import (
 const (
 	firstRetry = 100 * time.Millisecond // after a transport error, doubled each time
 	lastRetry  = 5 * time.Second
-	slowRetry  = 30 * time.Second // for what only somebody else can mend; about the rhythm of the Watch
+	slowRetry  = 30 * time.Second // for errors that the agent cannot fix; about the interval of the Watch
 )
 
 // retry is when the next call may be made.
@@ -21,12 +21,12 @@ type retry struct {
 
 func (r *retry) clear() { *r = retry{} }
 
-// jitter is between half of d and d, so that agents that failed together do not return together.
+// jitter returns a time between half of d and d, so that agents that failed together do not return together.
 func (s *State) jitter(d time.Duration) time.Duration {
 	return d/2 + time.Duration(s.config.Random()*float64(d/2))
 }
 
-// callFailed decides how to go on after an error. The worker runs on whatever the error is.
+// callFailed decides how to continue after an error. The worker runs on, whatever the error is.
 func (s *State) callFailed(err error) {
 	switch {
 	case errors.Is(err, coordination.ErrNoGroup):
@@ -40,7 +40,7 @@ func (s *State) callFailed(err error) {
 	s.trouble(viaCall, err)
 }
 
-// waitForGroup leaves it to the Watch to report that there is a group; the time is only a fallback.
+// waitForGroup waits for the Watch to report that there is a group. The retry time is only a fallback.
 func (s *State) waitForGroup() {
 	if !s.retry.at.After(s.now) {
 		s.retry.at = s.now.Add(s.jitter(slowRetry))
@@ -59,7 +59,7 @@ const (
 	viaWatch
 )
 
-// trouble notes what is wrong with one way to the store. It is logged once until it changes, and not for both ways.
+// trouble remembers what is wrong with one way to the store. A problem is logged once until it changes, and once for both ways.
 func (s *State) trouble(w way, err error) {
 	kind, message, severity := s.explain(err)
 	known := s.troubles[viaCall] == kind || s.troubles[viaWatch] == kind
@@ -69,7 +69,7 @@ func (s *State) trouble(w way, err error) {
 	}
 }
 
-// noTrouble notes that one way to the store works.
+// noTrouble remembers that one way to the store works.
 func (s *State) noTrouble(w way) {
 	before := s.troubles
 	s.troubles[w] = ""
@@ -78,8 +78,8 @@ func (s *State) noTrouble(w way) {
 	}
 }
 
-// explain returns the kind of an error, which stays the same as long as nothing has changed, and a message: what is wrong, what the worker
-// does meanwhile, and what to do.
+// explain returns the kind of an error, which is the same as long as nothing has changed, and a message: what is wrong, what the
+// worker does meanwhile, and what to do.
 func (s *State) explain(err error) (kind, message string, v Severity) {
 	switch {
 	case errors.Is(err, coordination.ErrNoGroup):
@@ -93,7 +93,7 @@ func (s *State) explain(err error) (kind, message string, v Severity) {
 	}
 }
 
-// meanwhile says what the worker does without the store.
+// meanwhile returns what the worker does without the store.
 func (s *State) meanwhile() string {
 	switch i := s.current(); {
 	case s.held() != nil:
@@ -106,7 +106,8 @@ func (s *State) meanwhile() string {
 	return "the worker runs on"
 }
 
-// foreignKind: a stored value is one kind for each text; all messages are one kind, because anybody in the group can send any number.
+// foreignKind returns the kind of a foreign value. Each stored text is its own kind. All messages are one kind, because any member
+// of the group can send any number of them.
 func foreignKind(err error) string {
 	var foreign *coordination.ForeignValueError
 	if errors.As(err, &foreign) && foreign.Field == coordination.FieldMessage {

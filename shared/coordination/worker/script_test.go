@@ -16,7 +16,7 @@ var (
 	errUnavailable = errors.New("connection refused")
 )
 
-// moment is an event and how long after the one before it happens. Two events may belong together, as a read does.
+// moment is a list of events, and how long after the previous moment they happen. A read, for example, has two events.
 type moment struct {
 	after  time.Duration
 	events []Event
@@ -35,7 +35,7 @@ func read(text string) moment {
 	return at(0, Placed{rounds.Place{Bounds: rounds.Bounds{Stage: coordination.Stage{Prefix: "js-w", Jobs: 1, Pods: 1}}, Limit: 9}}, Updated{rounds.Observation{Level: level(text), Read: true}})
 }
 
-// observed is an Observed of processes given as "a@10" (running, born at 10) or "a@10=1" (exited with 1).
+// observed returns an Observed of processes given as "a@10" (running, born at 10) or "a@10=1" (exited with code 1).
 func observed(processes ...string) moment {
 	var o Observed
 	for _, text := range processes {
@@ -51,7 +51,7 @@ func observed(processes ...string) moment {
 	return at(0, o)
 }
 
-// level reads "incarnation/generation.round phase started/entered #seq [pause in seconds]".
+// level parses "incarnation/generation.round phase started/entered #seq [pause in seconds]".
 func level(text string) rounds.Level {
 	l := rounds.Level{Left: rounds.NoUnits}
 	var pause int
@@ -70,7 +70,7 @@ func must(_ int, err error) {
 	}
 }
 
-// play returns what is done, without logs; and without saves, unless they are asked for.
+// play returns the actions, without logs, and with saves only if requested.
 func play(s *State, saves bool, moments ...moment) string {
 	var words []string
 	now := began
@@ -130,7 +130,7 @@ func config(barrier bool, change ...func(*Config)) Config {
 	return c
 }
 
-// expect plays moments after those that bring the worker into a state, and compares what is done from then on.
+// expect plays the moments before, which bring the worker into a state, and then compares the actions of the other moments.
 func expect(t *testing.T, s *State, before []moment, moments []moment, want string) {
 	t.Helper()
 	play(s, false, before...)

@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// start lets the living instance run once its unit is started, after the pause of the level.
+// start starts the living instance once its unit is started, after the pause of the level.
 func (s *State) start() {
 	i := s.current()
 	if !s.config.Barrier || s.leaving || i == nil || i.Ran || i.ordered() || !s.active() || !s.unitStarted() || !i.in(s.here()) || s.waits(i) {
@@ -19,8 +19,8 @@ func (s *State) start() {
 	s.do(Start{i.ID, s.level.Generation, i.Round})
 }
 
-// waits reports whether the instance has to wait because rounds keep ending early. The time runs on the agent's own clock, from
-// when it hears that its unit was started.
+// waits reports whether the instance must wait because rounds keep ending early. The pause runs on the agent's own clock, from when
+// it learns that its unit was started.
 func (s *State) waits(i *instance) bool {
 	if i.startIn != i.Round || i.startAt.IsZero() {
 		i.startIn, i.startAt = i.Round, s.now.Add(s.level.Pause)
@@ -35,7 +35,7 @@ func (s *State) waits(i *instance) bool {
 	return false
 }
 
-// prepare asks for an instance where there is none. It waits for its unit to be started, whatever the store does.
+// prepare asks for an instance if there is none. The instance waits for the start of its unit, whatever the store does.
 func (s *State) prepare() {
 	if !s.config.Barrier || s.preparing || s.leaving || s.released || s.newest() != nil || s.held() != nil {
 		return
@@ -44,7 +44,7 @@ func (s *State) prepare() {
 	s.do(Prepare{})
 }
 
-// held is the finished worker that may have to run again, or nil.
+// held returns the finished worker that may have to run again, or nil.
 func (s *State) held() *instance {
 	if n := len(s.instances); n > 0 && s.instances[n-1].finished {
 		return s.instances[n-1]
@@ -52,7 +52,7 @@ func (s *State) held() *instance {
 	return nil
 }
 
-// runAgain lets go of a held worker when the group is in a later round: a new instance takes its place.
+// runAgain drops a held worker when the group is in a later round: a new instance takes its place.
 func (s *State) runAgain() {
 	i := s.held()
 	if i == nil || !s.active() || s.placed.Free() || s.level.Left.Has(s.placed.Unit) || s.level.Round <= i.Round {
@@ -63,7 +63,7 @@ func (s *State) runAgain() {
 	s.forget(i)
 }
 
-// release lets the supervisor of a finished worker go, or of one that never ran, when nothing will run it again.
+// release lets the supervisor exit if its worker has finished or never ran, and nothing will run it again.
 func (s *State) release() {
 	i := s.held()
 	if i == nil {
@@ -79,15 +79,15 @@ func (s *State) release() {
 	}
 }
 
-// tellRound tells the worker the round that an instance starting now will have, if that has changed. It comes before an order to
-// stop, so that the next instance finds it.
+// tellRound tells the worker the round of an instance that starts now, if that has changed. It precedes an order to stop, so that
+// the next instance finds the new round.
 func (s *State) tellRound() {
 	if s.config.Barrier || !s.active() || s.leaving || s.held() != nil {
 		return
 	}
 	round := s.level.Round
 	if i := s.newest(); s.unitStarted() && (i == nil || i.Round != round) && !slices.ContainsFunc(s.instances, func(i *instance) bool { return i.present && i.Round == NoRound }) {
-		round++ // the death of the instance before opens the next round
+		round++ // the death of the previous instance opens the next round
 	}
 	if next := (TellRound{s.level.Generation, round}); next != s.told {
 		s.told = next
@@ -95,7 +95,7 @@ func (s *State) tellRound() {
 	}
 }
 
-// endOf tells a worker that has finished from one that died. Exit 0 after any signal is a death.
+// endOf decides whether an exited worker has finished or died. Exit code 0 after any signal is a death.
 func (s *State) endOf(i *instance) {
 	switch {
 	case i.code != 0 || i.ordered():
@@ -107,5 +107,5 @@ func (s *State) endOf(i *instance) {
 	}
 }
 
-// killedExitCode is reported for a worker that took the end of its pod for its success.
+// killedExitCode is reported for a worker that exited with code 0 because its pod ended.
 const killedExitCode = 143

@@ -6,26 +6,26 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Config is what an agent is given at its start.
+// Config is the configuration of an agent.
 type Config struct {
 	Slot       rounds.Slot
-	Generation int64 // of the group, that the pod was made for; 0: unknown
+	Generation int64 // generation of the group for which the pod was created; 0 if unknown
 	Node       string
 	PodName    string
 	Grace      time.Duration // between the signal and the kill
-	// RemoveStopped removes the record of every container that was stopped on an order, not only of those that exited 0. The
-	// kubelet's back-off rests on that record.
+	// RemoveStopped removes the record of every container that was stopped on an order, not only of those that exited with code 0.
+	// The kubelet's back-off depends on that record.
 	RemoveStopped bool
-	// Barrier: the driver starts instances when it is told to, and holds finished ones.
+	// Barrier: the driver starts instances on request, and holds finished ones.
 	Barrier  bool
 	Progress Progress
-	MaxStops int // orders followed within a minute; default 5, with a barrier 60
+	MaxStops int // maximum number of orders followed within a minute; default 5, with a barrier 60
 	Random   func() float64
 }
 
 const (
-	// Config.MaxStops and guardPeriod bound what any store can do to a worker. With a barrier a restart takes so little time
-	// that many may be right.
+	// Config.MaxStops and guardPeriod limit what any store can do to a worker. With a barrier, a restart takes so little time that
+	// many may be legitimate.
 	defaultMaxStops            = 5
 	defaultMaxStopsWithBarrier = 60
 	guardPeriod                = time.Minute
@@ -44,7 +44,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// State is all an agent knows. It is not safe for concurrent use.
+// State is everything that an agent knows. It is not safe for concurrent use.
 type State struct {
 	config Config
 	memory Memory
@@ -54,37 +54,37 @@ type State struct {
 	accounted int64       // birth of the newest instance whose death is accounted for
 	removing  map[string]bool
 
-	level   rounds.Level // the newest known; without a phase: none yet
+	level   rounds.Level // the newest known level; without a phase if there is none yet
 	placed  *Placed      // nil until the leader's decision was read
-	reading bool         // a Read is out
+	reading bool         // a Read is in progress
 	call    *call        // in flight
 	retry   retry
 	asked   map[string]bool
 	fenced  bool
 	leaving bool
 
-	preparing bool // a Prepare is out
-	released  bool // a Release is out
+	preparing bool // a Prepare is in progress
+	released  bool // a Release was requested
 
-	stops   []time.Time // of the last minute
-	guarded bool        // the guard has complained
+	stops   []time.Time // within the last minute
+	guarded bool        // the guard has logged that an order waits
 	told    TellRound
 
 	troubles [2]string // by way
-	foreign  int       // values that were ignored
+	foreign  int       // number of ignored values
 
 	now  time.Time
 	next time.Time
 	out  []Action
 }
 
-// New starts from what an earlier run of the agent in the same pod remembered, or Fresh.
+// New returns the state of an agent with the memory of its earlier run in the same pod, or with Fresh.
 func New(c Config, m Memory) *State {
 	s := &State{config: c.withDefaults(), memory: m, saved: m, removing: map[string]bool{}, asked: map[string]bool{}, preparing: true}
 	if c.Generation > 0 {
 		s.memory.enter(c.Generation)
 	}
-	if m.Instance.ID != "" { // whatever became of it has to be accounted for
+	if m.Instance.ID != "" { // its fate must be accounted for
 		s.accounted = m.Instance.Born - 1
 		i := s.add(m.Instance.ID, m.Instance.Born)
 		i.finished = m.Finished == i.ID
@@ -93,7 +93,7 @@ func New(c Config, m Memory) *State {
 	return s
 }
 
-// Step takes in one event and returns what to do about it.
+// Step processes one event and returns the actions.
 func (s *State) Step(now time.Time, e Event) []Action {
 	s.now, s.next, s.out = now, time.Time{}, nil
 	if !s.fenced {
@@ -118,7 +118,7 @@ func (s *State) decide() {
 	s.callNext()
 }
 
-// NextTick is when a Tick is due; false if only an event can change anything.
+// NextTick returns when a Tick is due, and false if only an event can change anything.
 func (s *State) NextTick() (time.Time, bool) { return s.next, !s.next.IsZero() }
 
 // Settled reports whether nothing is left to report.
@@ -131,14 +131,14 @@ func (s *State) do(a Action) { s.out = append(s.out, a) }
 
 func (s *State) log(v Severity, message string, fields ...any) { s.do(Log{v, message, fields}) }
 
-// wakeAt asks for a Tick at t at the latest.
+// wakeAt requests a Tick no later than t.
 func (s *State) wakeAt(t time.Time) {
 	if s.next.IsZero() || t.Before(s.next) {
 		s.next = t
 	}
 }
 
-// save writes the memory if it has changed.
+// save saves the memory if it has changed.
 func (s *State) save() {
 	if s.memory != s.saved {
 		s.saved = s.memory

@@ -8,12 +8,13 @@ import (
 const (
 	// killSlack is how much longer than its grace period a worker may take to die.
 	killSlack = 30 * time.Second
-	// stopRetry is the pause after a driver's error.
+	// stopRetry is the pause after an error of the driver.
 	stopRetry = 2 * time.Second
 )
 
-// behind is by how many rounds the living instance is behind an order. Only an instance that has run is stopped: one that waits
-// joins the next round as it is. One whose round never started has missed nothing: it is one behind at most.
+// behind returns by how many rounds the living instance is behind the desired round. Only an instance that has run is stopped: a
+// waiting instance joins the next round as it is. An instance whose round never started has missed nothing, so it is behind by one
+// at most.
 func (s *State) behind() int64 {
 	i := s.current()
 	if i == nil || !s.active() || !i.Ran || i.Round == NoRound {
@@ -26,8 +27,8 @@ func (s *State) behind() int64 {
 	return rounds
 }
 
-// orderStop stops the living instance if it is one round behind. More than one is the seed's guard: nobody is stopped, and the
-// group is asked to be recreated.
+// orderStop stops the living instance if it is one round behind. If it is further behind, the guard of seed 000 applies: no worker
+// is stopped, and the agent asks for the recreation of the group.
 func (s *State) orderStop() {
 	i := s.current()
 	if s.behind() != 1 || s.leaving || i.order.running || s.now.Before(i.order.retryAt) {
@@ -42,7 +43,7 @@ func (s *State) orderStop() {
 		}
 		s.give(i)
 	} else if i.order.retryAt.IsZero() {
-		return // it was stopped and remains to be observed exited
+		return // it was stopped and is not observed as exited yet
 	}
 	i.order.running, i.order.retryAt = true, time.Time{}
 	s.save()
@@ -57,7 +58,7 @@ func (s *State) give(i *instance) {
 	s.log(Info, "ordered to restart", "instance", i.ID, "round", i.Round, "desired", s.level.Round, "grace", s.config.Grace.String())
 }
 
-// guardAllows refuses more than Config.MaxStops within guardPeriod, whatever the store says.
+// guardAllows refuses more than Config.MaxStops stops within guardPeriod, whatever the store reports.
 func (s *State) guardAllows() bool {
 	s.stops = slices.DeleteFunc(s.stops, func(t time.Time) bool { return s.now.Sub(t) >= guardPeriod })
 	if len(s.stops) < s.config.MaxStops {
@@ -87,8 +88,8 @@ func (e StopEnded) apply(s *State) {
 	}
 }
 
-// haste is how little time an instance is given that is ordered to restart. A peer that has been silent for half of its time is
-// most likely stuck in the same collective: its handler of SIGTERM would never run.
+// haste returns how little time an instance gets that is ordered to restart. If a peer has been silent for half of its timeout, it
+// is most likely stuck in the same collective, and its handler of SIGTERM would never run.
 func (s *State) haste(i *instance) (h Haste, grace time.Duration) {
 	p := s.config.Progress
 	if s.config.Barrier && p.Timeout > 0 && i.signs.count > 0 && s.now.Sub(i.signs.at) >= p.Timeout/2 {

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// inRound1 is container "a", which runs in round 1.
+// inRound1 brings container "a" to run in round 1.
 var inRound1 = []moment{observed("a@10"), read("i1/1.1 A 0/1 #5"), reply("J", "i1/1.1 A 1/1 #6")}
 
 func TestContainers(t *testing.T) {
@@ -90,7 +90,7 @@ func TestContainers(t *testing.T) {
 	}
 }
 
-// waiting is instance "a" of a driver with a barrier, which has joined round 0 of a group that forms.
+// waiting brings instance "a" of a driver with a barrier to join round 0 of a group that forms.
 var waiting = []moment{observed(), observed("a@10"), read("i1/1.0 A 0/0 #1"), reply("J", "i1/1.0 A 0/0 #2")}
 
 func TestBarrier(t *testing.T) {
@@ -157,8 +157,8 @@ func TestBarrier(t *testing.T) {
 	}
 }
 
-// What is on disk before an action takes effect lets the next agent go on.
-func TestTheFileIsSavedFirst(t *testing.T) {
+// What is on disk before an action takes effect lets the next agent continue.
+func TestMemoryIsSavedBeforeActions(t *testing.T) {
 	s := New(config(true), Fresh())
 	want := "save 1.0 .0 in -1, prepare, save 1.0 a.1 in -1, save 1.0 a.1 in -1, join js-w-0-0 as a.1 in 0 ran=0 n, save 1.0 a.1 in 0, save 1.0 a.1 in 0, start a 1.0, save 1.1 a.1 in 0, stop a 10s"
 	if got := play(s, true, append(waiting, cast("i1/1.0 A 1/1 #3"), cast("i1/1.1 A 0/1 #4"))...); got != want {
@@ -166,8 +166,9 @@ func TestTheFileIsSavedFirst(t *testing.T) {
 	}
 }
 
-// The agent and its worker die together with a barrier. The next agent reports that, and does not take the new instance for an old one.
-func TestARestartOfTheAgent(t *testing.T) {
+// With a barrier, the agent and its worker die together. The next agent reports the death, and does not mistake the new instance
+// for the old one.
+func TestAgentRestart(t *testing.T) {
 	file := Memory{Generation: 1, Highest: 3, Entered: 1, Attempt: 7, Ran: true, DiedIn: 2, Instance: Known{ID: "a", Attempt: 7, Round: 3, Incarnation: "i1", Ran: true, Saw: true}}
 	expect(t, New(config(true), file), nil,
 		[]moment{observed(), observed("b@20"), read("i1/1.3 A 1/1 #5"), reply("-", "i1/1.4 A 0/1 #6")},
@@ -178,8 +179,8 @@ func TestARestartOfTheAgent(t *testing.T) {
 	expect(t, New(config(false), file), nil, []moment{observed("a@10"), read("i1/1.4 A 0/1 #6")}, "tell 1.4, stop a 10s")
 }
 
-// No store can have a worker stopped more often than the guard allows.
-func TestTheGuard(t *testing.T) {
+// No store can make an agent stop a worker more often than the guard allows.
+func TestGuard(t *testing.T) {
 	s := New(config(false), Fresh())
 	play(s, false, inRound1...)
 	stops := 0
@@ -196,7 +197,7 @@ func TestTheGuard(t *testing.T) {
 	}
 }
 
-// TestHangs asks for progress every 8 s, which is looked for each second.
+// The worker must show progress every 8 s, and the agent checks each second.
 func TestHangs(t *testing.T) {
 	running := append(waiting[:len(waiting):len(waiting)], cast("i1/1.0 A 1/1 #3"))
 	shows := func(after time.Duration, progress uint64) moment {
