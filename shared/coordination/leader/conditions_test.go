@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestAFewOfManyAreNamed(t *testing.T) {
+func TestSome(t *testing.T) {
 	slots := func(n int) []string {
 		list := []string{}
 		for i := range n {

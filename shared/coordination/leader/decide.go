@@ -2,48 +2,48 @@ package leader
 
 import "time"
 
-// rule is one concern. The first that needs something, or has something to do, makes the plan.
+// rule is one concern. The first rule that needs a read or has an action makes the plan.
 type rule struct {
 	name string
 	plan func(*planner)
 }
 
-// forJobs are the rules for an owner whose Jobs make the pods, in the order in which they are tried.
+// forJobs are the rules for an owner whose pods Jobs create, in the order in which they are tried.
 var forJobs = []rule{
-	{"claim", (*planner).claim},                // the owner is led by one installation
-	{"missed", (*planner).leaveMissed},         // not all Jobs carry agents: the group is not led
+	{"claim", (*planner).claim},                // one installation leads the owner
+	{"missed", (*planner).leaveMissed},         // not all Jobs have agents, so the group is not led
 	{"unwanted", (*planner).dropUnwanted},      // the owner wants no group: drop it
 	{"follow", (*planner).follow},              // a controller that opens no epochs has emptied the group
-	{"losses", (*planner).releaseLost},         // pods that were lost leave their slots
-	{"generation", (*planner).restoreEpoch},    // the annotation is behind the store: write it again
-	{"group", (*planner).writeGroup},           // the store's group becomes what the owner wants
+	{"losses", (*planner).releaseLost},         // lost pods are released from their slots
+	{"generation", (*planner).restoreEpoch},    // the annotation is older than the store and is restored
+	{"group", (*planner).writeGroup},           // the group in the store becomes what the owner wants
 	{"charge", (*planner).charge},              // restarts count towards maxRestarts
-	{"timeout", (*planner).giveUpLate},         // a round that times out leads to full recreation
-	{"recreation", (*planner).recreate},        // what cannot restart in place is recreated, or fails
-	{"budget", (*planner).endSpent},            // a controller that counts no restarts in place does not fail its owner
+	{"timeout", (*planner).giveUpLate},         // a restart that times out leads to a full recreation
+	{"recreation", (*planner).recreate},        // a group that cannot restart in place is recreated, or fails
+	{"budget", (*planner).endSpent},            // an owner whose controller does not count in-place restarts is failed by the leader
 	{"mark", (*planner).mark},                  // higher levels wait while a restart is in progress
-	{"leadership", (*planner).confirmLead},     // a leader that was replaced touches no Job and no pod
+	{"leadership", (*planner).confirmLead},     // a leader that was replaced changes no Job and no pod
 	{"forming", (*planner).form},               // workers that have not joined for the first time
-	{"stale Jobs", (*planner).deleteStaleJobs}, // a recreation has left them behind
-	{"late Jobs", (*planner).moveLateJobs},     // a controller that opens no epochs has left them in an earlier one
-	{"holders", (*planner).freeSlots},          // a pod that is gone holds its slot no longer
-	{"twins", (*planner).giveWay},              // the Job controller was as quick
-	{"replacement", (*planner).replaceLost},    // slots that have lost their pods get new ones
-	{"dead nodes", (*planner).releaseDead},     // what cannot end any more is deleted by force
-	{"repair", (*planner).repair},              // slots that hold a restart up
+	{"stale Jobs", (*planner).deleteStaleJobs}, // Jobs of an earlier epoch
+	{"late Jobs", (*planner).moveLateJobs},     // Jobs that a controller without epochs has left in an earlier epoch
+	{"holders", (*planner).freeSlots},          // slots whose holder is gone
+	{"twins", (*planner).giveWay},              // the Job controller has created a pod for the same slot
+	{"replacement", (*planner).replaceLost},    // slots that have lost their pods get new pods
+	{"dead nodes", (*planner).releaseDead},     // pods that cannot end any more are force-deleted
+	{"repair", (*planner).repair},              // slots that delay a restart
 	{"fences", (*planner).deleteFenced},        // pods that can never join
 	{"history", (*planner).account},            // restarts that have ended
-	{"conditions", (*planner).setConditions},   // what the group is doing
+	{"conditions", (*planner).setConditions},   // the phase of the group
 }
 
-// forRosters are the rules for an owner that says by a roster who is in the group.
+// forRosters are the rules for an owner that lists the members of the group in a roster.
 var forRosters = []rule{
 	{"unwanted", (*planner).dropUnwanted},
 	{"members", (*planner).followRoster},
 	{"report", (*planner).report},
 }
 
-// Decide plans what to do next. It is pure but for the memory of the group, which belongs to it.
+// Decide plans what to do next. It is pure, except that it updates the memory of the group.
 func Decide(o *Observation, m *Memory, now time.Time) Plan {
 	p := newPlanner(o, m, now)
 	rules := forJobs
@@ -62,7 +62,7 @@ func Decide(o *Observation, m *Memory, now time.Time) Plan {
 	return p.plan
 }
 
-// Record notes what became of an action. The next plan of the reconcile rests on it.
+// Record records the result of an action. The next plan of the reconcile takes it into account.
 func (o *Observation) Record(m *Memory, a Action, r Result) {
 	o.note(Done{a, r})
 	generation := int64(0)
@@ -72,7 +72,7 @@ func (o *Observation) Record(m *Memory, a Action, r Result) {
 	m.record(a, r, generation, o.Began)
 }
 
-// conclude says what follows from a group that is as it should be.
+// conclude sets the results of a plan that has nothing left to do.
 func (p *planner) conclude() {
 	p.plan.Group = p.group
 	p.plan.Restarting = p.restarting()

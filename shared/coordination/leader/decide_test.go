@@ -21,13 +21,13 @@ var (
 	now    = time.Unix(100_000, 0)
 )
 
-// scene is what a plan is made of.
+// scene is the input of a plan.
 type scene struct {
 	Observation
 	memory Memory
 }
 
-// level reads a phase, a round and how many units are started and have entered.
+// level parses a phase, a round, and how many units are started and entered.
 func level(text string) rounds.Level {
 	l := rounds.Level{Incarnation: "i", Generation: 2, Seq: 7, Left: rounds.NoUnits}
 	if _, err := fmt.Sscanf(text, "%s %d %d/%d", &l.Phase, &l.Round, &l.Started, &l.Entered); err != nil {
@@ -36,7 +36,7 @@ func level(text string) rounds.Level {
 	return l
 }
 
-// nobody wants a group.
+// nobody returns a scene in which no group is wanted.
 func nobody(change func(*scene)) *scene {
 	s := &scene{}
 	if change != nil {
@@ -45,7 +45,7 @@ func nobody(change func(*scene)) *scene {
 	return s
 }
 
-// steady is a group of epoch 2 in sync, with two restarts charged before it and one in it; 5 are allowed.
+// steady returns a scene with a group of epoch 2 in sync. Two restarts were charged before the epoch and one in it; 5 are allowed.
 func steady(change func(*scene)) *scene {
 	s := &scene{Observation: Observation{
 		Owner: Owner{
@@ -71,7 +71,7 @@ func steady(change func(*scene)) *scene {
 	return s
 }
 
-// pod of an index that runs.
+// pod returns a running pod with the given index.
 func pod(index int) *workload.Pod {
 	return &workload.Pod{
 		Name: fmt.Sprint("p", index), UID: fmt.Sprint("uid", index), Slot: fmt.Sprint("js-w-0-", index), Job: "job", Generation: 2, Node: "n", Phase: workload.Running,
@@ -79,7 +79,7 @@ func pod(index int) *workload.Pod {
 	}
 }
 
-// at is a steady group whose level is another.
+// at returns a steady scene at another level.
 func at(text string, change func(*scene)) *scene {
 	return steady(func(s *scene) {
 		s.Stored.State = rounds.Fresh(level(text), 1)
@@ -89,7 +89,7 @@ func at(text string, change func(*scene)) *scene {
 	})
 }
 
-// overdue is a restart whose time is over.
+// overdue makes the restart time out.
 func overdue(s *scene) {
 	l := s.Stored.State.Level
 	s.memory.restart = &restartMemory{phase: coordination.Restarting, Round: Round{l.Generation, l.Round}, since: now.Add(-time.Hour)}
@@ -104,7 +104,7 @@ func mark(deadline time.Duration) func(*scene) {
 
 var marked, outdated = mark(time.Minute), mark(-time.Minute)
 
-// text is what a plan of the rules up to the mark says.
+// text formats the part of a plan that the rules up to the mark have made.
 func text(p Plan) string {
 	if p.Err != nil {
 		return p.Err.Error()
@@ -148,7 +148,7 @@ func because(cause string) func(*scene) {
 	}
 }
 
-func TestTheGroupAndItsCharges(t *testing.T) {
+func TestGroupAndCharges(t *testing.T) {
 	for name, c := range map[string]struct {
 		in   *scene
 		want string
@@ -230,7 +230,7 @@ func TestTheGroupAndItsCharges(t *testing.T) {
 	}
 }
 
-func TestMoreUnitsThanAGroupCanHave(t *testing.T) {
+func TestTooManyUnits(t *testing.T) {
 	s := steady(func(in *scene) {
 		in.Owner.Wanted.Stages = nil
 		for step := range int64(rounds.MaxUnits + 1) {
@@ -242,7 +242,7 @@ func TestMoreUnitsThanAGroupCanHave(t *testing.T) {
 	}
 }
 
-// settled is a group whose history was read and whose condition is written, so that a plan is about its pods.
+// settled returns a scene whose history was read and whose condition is written, so that a plan is about its pods.
 func settled(change func(*scene)) *scene {
 	return steady(func(s *scene) {
 		s.memory.account.level = s.Stored.State.Level
@@ -251,7 +251,7 @@ func settled(change func(*scene)) *scene {
 	})
 }
 
-// lose takes the pods of indexes out of the cache.
+// lose removes the pods with the given indexes from the cache.
 func lose(indexes ...int) func(*scene) {
 	return func(s *scene) {
 		s.Pods = slices.DeleteFunc(s.Pods, func(p *workload.Pod) bool {
@@ -261,7 +261,7 @@ func lose(indexes ...int) func(*scene) {
 	}
 }
 
-// answer reads what a plan needs, as an API server says that has no pod of a slot.
+// answer answers the reads of a plan like an API server that has no pod for a slot.
 func (s *scene) answer(p Plan) {
 	for _, slot := range p.Need.Slots {
 		if s.Reads.Slots == nil {
@@ -276,7 +276,7 @@ func (s *scene) answer(p Plan) {
 
 func (s *scene) decide() Plan { return Decide(&s.Observation, &s.memory, now) }
 
-func TestALostSlotIsReadBeforeAPodIsCreatedAndOncePerReconcile(t *testing.T) {
+func TestLostSlotIsReadOncePerReconcile(t *testing.T) {
 	s := settled(lose(3))
 	first := s.decide()
 	if first.Rule != "replacement" || len(first.Actions) > 0 || len(first.Need.Slots) != 1 || len(first.Need.Jobs) != 1 {
@@ -297,7 +297,7 @@ func TestALostSlotIsReadBeforeAPodIsCreatedAndOncePerReconcile(t *testing.T) {
 	}
 }
 
-func TestSoManySlotsAreReadAtATimeAndThenThoseAreActedOn(t *testing.T) {
+func TestSlotsAreReadAndFilledInChunks(t *testing.T) {
 	s := settled(func(s *scene) {
 		s.Stored.Config.Units[0].Slots, s.Stored.Joined[0] = 40, 40
 		s.Owner.Wanted.Stages = []coordination.Stage{{Prefix: "js-w", Jobs: 1, Pods: 40}}
@@ -316,7 +316,7 @@ func TestSoManySlotsAreReadAtATimeAndThenThoseAreActedOn(t *testing.T) {
 	}
 }
 
-func TestALeaderThatWasReplacedTouchesNoPod(t *testing.T) {
+func TestReplacedLeaderChangesNoPod(t *testing.T) {
 	s := settled(lose(3))
 	s.answer(s.decide())
 	s.Stored.Config.Token.Transitions = 9
@@ -329,7 +329,7 @@ func TestALeaderThatWasReplacedTouchesNoPod(t *testing.T) {
 	}
 }
 
-func TestALostPodIsReleasedOnceUnlessItHadToGo(t *testing.T) {
+func TestLostPodIsReleasedOnceUnlessExpected(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*scene)
 		want   int
@@ -363,7 +363,7 @@ func TestALostPodIsReleasedOnceUnlessItHadToGo(t *testing.T) {
 	}
 }
 
-func TestARestartOutOfTimeLeadsToARecreation(t *testing.T) {
+func TestRestartThatTimesOutLeadsToARecreation(t *testing.T) {
 	s := at("A 2 0/1", func(s *scene) { s.Owner.Charged = 4; overdue(s) })
 	first := s.decide()
 	w, is := first.Actions[0].(WriteGroup)
@@ -381,17 +381,17 @@ func TestARestartOutOfTimeLeadsToARecreation(t *testing.T) {
 	if third := s.decide(); third.Rule != "group" {
 		t.Fatalf("third %+v", third)
 	}
-	s.Stored, s.Owner.Wanted = nil, nil // as far as Jobs are concerned, nothing else is needed
+	s.Stored, s.Owner.Wanted = nil, nil // nothing else about Jobs is needed
 	last := s.decide()
 	if a, is := last.Actions[0].(DeleteJob); !is || last.Rule != "stale Jobs" || a.Job.Name != "js-w-0" {
 		t.Fatalf("last %+v", last)
 	}
 }
 
-func TestARecreationIsChargedOnce(t *testing.T) {
+func TestRecreationIsChargedOnce(t *testing.T) {
 	cases := map[string]struct {
 		charged, budget int32
-		cause           string // of the epoch, if it was opened by a recreation
+		cause           string // of the epoch, if a recreation has opened it
 		want            string
 		usedUp          bool
 	}{

@@ -12,27 +12,26 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-// Memory is what a leader knows of one group beyond what the API server and the store hold. A new leader begins without it:
+// Memory is what a leader knows about one group in addition to the API server and the store. A new leader starts without it:
 //
-//   - restart: the clock of a restart starts again, so that a time-out is late and never early; its late workers are read again, and a pod or Job
-//     may be deleted once more for it
+//   - restart: the clock of a restart starts again, so that a timeout is late and never early. The late workers of the restart are read again, and a pod or Job may be deleted once more for it.
 //   - formation: one event is repeated, and the pods of a step may be deleted once more
 //   - created: one pod too many is tried for a slot
-//   - released: the slots of such pods are freed again when a new pod asks for one, if the store has lost its data as well
+//   - released: if the store has also lost its data, the slots of these pods are released again when a new pod asks for one
 //   - repairs: none outlives its reconcile
 //   - holdersKnown, holding: the store is asked once about the slots of all pods
-//   - holdersChecked, fencesChecked, nodesChecked, missedChecked: something that costs is checked early
-//   - account: the history is read once more; which restarts were counted is in the owner's annotation
+//   - holdersChecked, fencesChecked, nodesChecked, missedChecked: an expensive check is done early
+//   - account: the history is read once more; an annotation of the owner has the restarts that were counted
 type Memory struct {
-	restart *restartMemory // nil: none is in progress
+	restart *restartMemory // nil if none is in progress
 	formation
 	created  roundPods
 	released releasedPods
 	repairs  repairs
 	account  accountMemory
 
-	holdersKnown                                               time.Time       // pods created before hold their slots
-	holding                                                    map[string]bool // pods created later that hold theirs
+	holdersKnown                                               time.Time       // pods created earlier hold their slots
+	holding                                                    map[string]bool // pods created later that hold their slots
 	holdersChecked, fencesChecked, nodesChecked, missedChecked time.Time
 }
 
@@ -41,7 +40,7 @@ type deadline = grace.Deadline
 // Restarting reports whether a restart is in progress.
 func (m *Memory) Restarting() bool { return m.restart != nil }
 
-// record notes what became of an action, with which group in the store.
+// record records the result of an action, given the generation of the stored group.
 func (m *Memory) record(a Action, r Result, generation int64, began time.Time) {
 	switch a := a.(type) {
 	case Release:
@@ -61,13 +60,13 @@ func (m *Memory) record(a Action, r Result, generation int64, began time.Time) {
 type restartMemory struct {
 	phase coordination.Phase
 	Round
-	since time.Time // this process first saw it
-	late  string    // who was not back when it was asked for
+	since time.Time // when this process first observed it
+	late  string    // the workers that were missing when the store was asked
 	asked bool
 }
 
-// clock returns the deadline of the restart in progress, nil if there is none. No clock of another machine is trusted. It stands still while
-// nothing but data is missing.
+// clock returns the deadline of the restart in progress, nil if there is none. It uses only the clock of this process. It is paused
+// while only data is missing.
 func (m *Memory) clock(g *group.Summary, timeout time.Duration, now time.Time) *deadline {
 	if g == nil {
 		return nil
@@ -84,8 +83,8 @@ func (m *Memory) clock(g *group.Summary, timeout time.Duration, now time.Time) *
 	return &deadline{Start: m.restart.since, Period: timeout}
 }
 
-// onlyCollects reports whether the store has lost the group, and nobody is known to wait for those that have not joined again: an agent that
-// is late is no reason to stop workers that run.
+// onlyCollects reports whether the store has lost the group, and no worker is known to wait for those that have not joined again. A
+// late agent is no reason to stop running workers.
 func onlyCollects(g *group.Summary) bool {
 	return g.Record.Cause.Kind == coordination.KindRecovery && !g.Died && (g.Runs || g.Joined == 0)
 }
@@ -93,9 +92,9 @@ func onlyCollects(g *group.Summary) bool {
 // formation is about steps that wait for workers to join for the first time.
 type formation struct {
 	epoch    int64
-	answered map[int64]time.Time // when pods of a step were deleted last
-	named    map[int64]bool      // the steps of which an event has named the workers
-	// pending are pods that are to be deleted, by what the store held in an incarnation.
+	answered map[int64]time.Time // when pods of a step were last deleted
+	named    map[int64]bool      // the steps whose workers an event has named
+	// pending are pods to be deleted, according to the data of an incarnation in the store.
 	pending     []victim
 	incarnation string
 }
@@ -111,14 +110,14 @@ func (f *formation) in(l rounds.Level) *formation {
 	return f
 }
 
-// name reports whether the workers of a step are to be named by an event: once for each epoch.
+// name reports whether an event should name the workers of a step: once for each epoch.
 func (f *formation) name(step int64) bool {
 	before := f.named[step]
 	f.named[step] = true
 	return !before
 }
 
-// roundPods are the pods that were created for the slots of a round.
+// roundPods are the pods that were created for the slots in a round.
 type roundPods struct {
 	Round
 	slots map[string]replacements
@@ -137,8 +136,9 @@ func (p *roundPods) note(round Round, slot string, now time.Time) {
 	slots[slot] = replacements{slots[slot].created + 1, now}
 }
 
-// replacements is how often a slot has got a new pod from the leader in one round. Most rounds need none or one. A pod that ends again
-// before its slot has joined is created again later and later: it costs no restart, so nothing else would end that.
+// replacements counts the new pods that a slot got from the leader in one round. Most rounds need none or one. If a pod ends before
+// its slot has joined, the next one is created after a growing delay: such a pod is not charged as a restart, so nothing else would
+// limit them.
 type replacements struct {
 	created int
 	last    time.Time
@@ -149,7 +149,7 @@ const (
 	maxPause   = 30 * time.Second
 )
 
-// due is when the next pod may be created: the first at once, then after 1 s, 2 s, 4 s, at most 30 s.
+// due returns when the next pod may be created: the first immediately, the others after 1 s, 2 s, 4 s and so on, up to 30 s.
 func (r replacements) due() time.Time {
 	if r.created == 0 {
 		return time.Time{}
@@ -179,7 +179,7 @@ func (p *releasedPods) note(generation int64, slot rounds.Slot) {
 	p.slots = append(p.slots, slot)
 }
 
-// in are those of a generation.
+// in returns the pods released in a generation.
 func (p *releasedPods) in(generation int64) []rounds.Slot {
 	if p.generation != generation {
 		return nil
@@ -187,17 +187,17 @@ func (p *releasedPods) in(generation int64) []rounds.Slot {
 	return p.slots
 }
 
-// repairs are what the ladder has decided in a reconcile. They are carried out whole, though the first change what the ladder would say of
-// the others.
+// repairs are the decisions of the ladder in a reconcile. All of them are executed, although the first ones change what the ladder
+// would decide about the others.
 type repairs struct {
 	began time.Time
-	// incarnation of the stored group that they rest on.
+	// incarnation is that of the stored group on which they are based.
 	incarnation string
 	pods        []victim
 	jobs        []victim
 }
 
-// victim is a pod, or a Job, that is to be deleted for a slot's sake.
+// victim is a pod or a Job that is to be deleted for a slot.
 type victim struct {
 	slot string
 	pod  *workload.Pod
@@ -205,10 +205,10 @@ type victim struct {
 	why  string
 }
 
-// number orders the restarts of all epochs of a group. Epochs are 32 bits wide, and so are counts of restarts.
+// number orders the restarts of all epochs of a group. Epochs and restart counts have 32 bits each.
 func number(a history.Attempt) int64 { return a.Epoch<<32 | min(a.Round, 1<<32-1) }
 
-// fresh are those of the accounts that were not written yet.
+// fresh returns the accounts that were not written yet.
 func (a *accountMemory) fresh(last history.Attempt, list []accounting.Account) []accounting.Account {
 	a.counted = max(a.counted, number(last))
 	var fresh []accounting.Account

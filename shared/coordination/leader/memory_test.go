@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestReplacementsAreCreatedLaterAndLater(t *testing.T) {
+func TestReplacementDelayGrows(t *testing.T) {
 	last := time.Unix(1000, 0)
 	for created, want := range []time.Duration{0, 1, 2, 4, 8, 16, 30, 30} {
 		due := replacements{created, last}.due()

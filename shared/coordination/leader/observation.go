@@ -12,25 +12,25 @@ import (
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
-// Observation is all that a plan rests on, beside the memory of the group. Rules do not change it.
+// Observation is everything on which a plan is based, in addition to the memory of the group. Rules do not change it.
 type Observation struct {
-	Began time.Time // of the reconcile
+	Began time.Time // start of the reconcile
 	Owner Owner
-	Jobs  []workload.Job  // of the owner
-	Pods  []*workload.Pod // that say they are the owner's, as the cache has them
-	Lost  []Loss          // that were seen since the last reconcile, ordered by slot
+	Jobs  []workload.Job  // Jobs of the owner
+	Pods  []*workload.Pod // pods that claim to be the owner's, from the cache
+	Lost  []Loss          // losses seen since the last reconcile, ordered by slot
 	Token coordination.Token
-	// Incarnation is a random name that was never used before, another one for each plan.
+	// Incarnation is a new random name for each plan.
 	Incarnation string
 
-	Stored  *rounds.Stored // nil: the store holds no readable group
-	Foreign error          // what the store holds is unreadable
+	Stored  *rounds.Stored // nil if the store has no readable group
+	Foreign error          // why the data in the store is unreadable
 
-	Reads Reads           // what earlier plans of this reconcile have asked for
-	Done  []Done          // what became of their actions
-	Spent map[string]bool // rules that have had their time in this reconcile; the rest is for the next one
+	Reads Reads           // results of the reads that earlier plans of this reconcile requested
+	Done  []Done          // results of their actions
+	Spent map[string]bool // rules that have used their time in this reconcile; the rest is left for the next one
 
-	keys map[string]bool // of what was done
+	keys map[string]bool // keys of the actions in Done
 	pods *podIndex
 	mark parsedMark
 }
@@ -38,58 +38,60 @@ type Observation struct {
 // Owner is the object that has the group: what it wants, and what is written on it.
 type Owner struct {
 	UID, Name string
-	Version   int64 // of its specification
+	Version   int64 // generation of its specification
 	Deleted   bool
-	Wanted    *Wanted // nil: it wants no group, or speaks by a roster
-	// Undecided: whether agents are added is for its first Job to say. A group that is there stays as it is.
+	Wanted    *Wanted // nil if it wants no group, or has a roster
+	// Undecided: the first Job will show whether agents are added. An existing group does not change.
 	Undecided bool
-	Refused   string // why it has no group, though it asks for one
+	Refused   string // why it has no group although it asks for one
 
 	Epoch   epoch.Record
 	Charged int32 // annotation inplace-restarts
-	Counted bool  // that annotation is there: the group was opened before
+	Counted bool  // the annotation is set: the group was opened before
 	Budget  restart.Budget
 
-	Timeout        time.Duration // of a restart in place
+	Timeout        time.Duration // of an in-place restart
 	FormingTimeout time.Duration
 
 	Annotations map[string]string // those of the ladder and of the history
-	InSync      *Condition        // nil: it has none
+	InSync      *Condition        // nil if it has none
 	Recovering  *Condition
 
-	// PolicyPrefix begins the causes of epochs that the failure policy has opened; PolicyCounted reports whether its last restart was counted.
+	// PolicyPrefix is the prefix of the causes of epochs that the failure policy has opened. PolicyCounted reports whether the
+	// policy's last restart was counted.
 	PolicyPrefix  string
 	PolicyCounted bool
 
-	Served *Served // nil: the owner's controller opens epochs and ends the owner itself
+	Served *Served // nil if the owner's controller opens epochs and ends the owner itself
 
-	// An owner that says by a roster who is in the group is led by the rules for rosters.
+	// For an owner with a roster, which is led by the rules for rosters:
 	HasRoster bool
-	Roster    *roster.Roster // nil: it wants no group
-	Report    *roster.Report // that was written last
+	Roster    *roster.Roster // nil if it wants no group
+	Report    *roster.Report // the last one written
 }
 
 // Wanted is the group that an owner asks for.
 type Wanted struct {
 	Stages    []coordination.Stage
 	Suspended bool
-	Barrier   bool          // workers wait until their unit is started, and finished ones are held
-	MaxPause  time.Duration // bounds how long workers wait when restarts end early
+	Barrier   bool          // workers wait until their unit is started, and finished workers are held
+	MaxPause  time.Duration // upper limit of the pause when restarts end early
 	Finished  []string      // slots whose workers have finished
 }
 
-// Served is an owner whose controller knows nothing of groups. The leader opens the epochs, and ends the owner when the budget is spent.
+// Served is set for an owner whose controller knows nothing about groups. The leader opens the epochs, and ends the owner when the
+// budget is used up.
 type Served struct {
-	Installation string // this one
+	Installation string // name of this installation
 	Claim        bool   // the owner is to be claimed for this installation
-	// Alone: the owner is itself the only Job of its group. A full recreation deletes its pods, and no Job is deleted.
+	// Alone: the owner is the only Job of its group. A full recreation deletes its pods, and no Job.
 	Alone bool
-	// Pods: the owner is a pod of the group. The group ends with it, and nobody can fail it.
+	// Pods: the owner is a pod of the group. The group ends with it, and it cannot be marked as failed.
 	Pods bool
-	// Missed are the pods of such a group that have no agent. Conflict says what else keeps it from being led before it has run.
+	// Missed are the pods of such a group that have no agent. Conflict is another reason not to lead the group before it has run.
 	Missed   []Missed
 	Conflict string
-	// Restarts and Counted are the recreations in the owner's status: all, and those that count towards maxRestarts.
+	// Restarts and Counted are the recreations in the owner's status: all of them, and those that count towards maxRestarts.
 	Restarts, Counted int32
 }
 
@@ -99,55 +101,55 @@ type Missed struct {
 	Why string
 }
 
-// Loss is a pod that the watch has seen to be lost. What was seen stays true: a pod that is gone, or has ended, never comes back.
+// Loss is a pod whose loss the watch has observed. A loss is permanent: a pod that is gone or has ended never comes back.
 type Loss struct {
-	Pod *workload.Pod // as it was last seen
-	Gap bool          // it leaves a gap; else it is only a reason to look
+	Pod *workload.Pod // as last observed
+	Gap bool          // the slot has no pod; otherwise the loss only triggers a reconcile
 }
 
-// Reads are the answers to what plans have asked for. A nil value was not asked for.
+// Reads are the results of requested reads. A nil value was not requested.
 type Reads struct {
-	// Missing are the slots that have not joined, by unit, at a level.
+	// Missing are the slots that have not joined, by unit, at MissingLevel.
 	Missing      map[int][]string
 	MissingLevel rounds.Level
 
 	Holders  map[string]string // UID of the pod that holds a slot
 	Finished map[string]bool   // slots whose workers have finished in the round
 	History  []rounds.Line
-	// HistoryRead: the history was read; unreadable is as good as empty.
+	// HistoryRead: the history was read. An unreadable history counts as empty.
 	HistoryRead, HistoryForeign bool
 
 	Nodes map[string]Node
-	// What the API server has now: by name; a nil value is not there, or could not be read.
+	// What the API server has now, by name. A nil value does not exist or could not be read.
 	Pods map[string]*workload.Pod
 	Jobs map[string]*workload.Job
-	// Slots are all pods of a slot that the API server has now; Twins those beside a pod that was created in this reconcile. An unreadable
-	// list is not there.
+	// Slots has all pods of a slot that the API server has now. Twins has those beside a pod that was created in this reconcile. A
+	// list that could not be read is absent.
 	Slots map[string]SlotRead
 	Twins map[string]SlotRead
 }
 
-// SlotRead are the pods of a slot, as the API server has them.
+// SlotRead is the list of a slot's pods in the API server.
 type SlotRead struct {
 	Pods   []*workload.Pod
-	Failed bool // they could not be read
+	Failed bool // the list could not be read
 }
 
-// Node is the evidence of what runs on a node.
+// Node is the evidence of whether anything runs on a node.
 type Node struct {
-	Dead    string // why nothing runs there any more; empty: something may
+	Dead    string // why nothing runs there any more; empty if something may run
 	Unready bool
-	Failed  bool // it could not be read
+	Failed  bool // the node could not be read
 }
 
-// parsedMark is the owner's mark of a recovery in progress. Most plans of a reconcile read the same text.
+// parsedMark caches the parsed mark of a recovery in progress. Most plans of a reconcile read the same text.
 type parsedMark struct {
 	text  string
 	state recovering.State
 	valid bool
 }
 
-// recovery is what the owner's annotation says of a recovery in progress; false if there is none or it is invalid.
+// recovery returns the recovery in progress according to the owner's annotation, or false if there is none or it is invalid.
 func (o *Observation) recovery() (recovering.State, bool) {
 	if text := o.Owner.Annotations[recovering.Annotation]; text != o.mark.text {
 		state, err := recovering.Parse(text)
@@ -156,7 +158,7 @@ func (o *Observation) recovery() (recovering.State, bool) {
 	return o.mark.state, o.mark.valid
 }
 
-// recoveryLevel at which this group restarts: that of processes if all agents are supervisors.
+// recoveryLevel returns the recovery level at which this group restarts: that of processes if all agents are supervisors.
 func (o *Observation) recoveryLevel() int {
 	for i := range o.Jobs {
 		if o.Jobs[i].Sidecar {
@@ -169,7 +171,7 @@ func (o *Observation) recoveryLevel() int {
 // tried reports whether an action was tried in this reconcile.
 func (o *Observation) tried(a Action) bool { return o.keys[a.key()] }
 
-// note keeps an action that was tried.
+// note adds an action that was tried.
 func (o *Observation) note(d Done) {
 	if o.keys == nil {
 		o.keys = map[string]bool{}
@@ -186,8 +188,8 @@ type podIndex struct {
 	newest map[string]*workload.Pod
 }
 
-// index of the pods, made when it is asked for: pods are listed once in a reconcile. A pod that was just lost stands for its slot until a newer one
-// is there.
+// index returns the index of the pods. It is built on first use, because pods are listed once in a reconcile. A pod that was just
+// lost counts as the newest pod of its slot until there is a newer one.
 func (o *Observation) index() *podIndex {
 	if o.pods == nil {
 		o.pods = &podIndex{make(map[string][]*workload.Pod, len(o.Pods)), make(map[string]*workload.Pod, len(o.Pods))}

@@ -12,29 +12,29 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// Plan is what to do next. If it needs reads or has actions, it is followed by another plan that rests on them; else the group is as it
-// should be.
+// Plan is what to do next. If it needs reads or has actions, another plan that takes their results into account follows. Otherwise
+// the group is as wanted.
 type Plan struct {
-	Rule    string // that made it
+	Rule    string // the rule that made it
 	Need    Need
 	Actions []Action // idempotent, and independent of each other
 	Err     error    // another process leads
 
-	// To be reported once the actions have succeeded.
+	// Reported once the actions have succeeded:
 	Events []Event
 	Counts []Count
 
-	// Of the last plan of a reconcile:
-	Group      *group.Summary       // nil: there is none
+	// Set in the last plan of a reconcile:
+	Group      *group.Summary       // nil if there is none
 	Waits      map[forming.Kind]int // what workers wait for that have not joined for the first time
-	Forms      bool                 // workers are still to join for the first time
+	Forms      bool                 // some workers have not joined for the first time
 	Restarting bool                 // a restart is in progress
 	Over       bool                 // the owner wants no group
-	Resync     time.Duration        // when to plan again though nothing is heard; 0: no need
+	Resync     time.Duration        // when to plan again without an event; 0 if not needed
 }
 
-// Need is what a plan has to know before it goes on. Reading objects is followed by reading the group, so that a leader that was replaced
-// meanwhile does not act on them.
+// Need is what a plan must read before it continues. After objects were read, the group is read again, so that a leader that was
+// replaced meanwhile does not act on them.
 type Need struct {
 	Missing  []int // units
 	Holders  []string
@@ -46,93 +46,93 @@ type Need struct {
 	Slots    []SlotNeed
 }
 
-// SlotNeed asks for all pods of a slot.
+// SlotNeed requests all pods of a slot.
 type SlotNeed struct {
 	Slot  string
 	Job   *workload.Job
 	Index int
-	Since []string // versions that have to be in the list; none: it is read as of now
-	Twin  bool     // it goes to Reads.Twins
+	Since []string // versions that the list must include; if empty, the latest state is read
+	Twin  bool     // the result goes to Reads.Twins
 }
 
 func (n *Need) empty() bool {
 	return len(n.Missing)+len(n.Holders)+len(n.Finished)+len(n.Nodes)+len(n.Pods)+len(n.Jobs)+len(n.Slots) == 0 && !n.History
 }
 
-// Objects reports whether objects are to be read past the cache.
+// Objects reports whether objects must be read live.
 func (n *Need) Objects() bool { return len(n.Pods)+len(n.Jobs)+len(n.Slots) > 0 }
 
 // Action is one thing to do. An action with a key is tried once in a reconcile.
 type Action interface{ key() string }
 
-// WriteGroup writes the group into the store. It reports false if the group has moved on.
+// WriteGroup writes the group into the store. It has no effect if the stored group has changed.
 type WriteGroup struct {
 	group.Write
-	Replaces bool // what is unreadable is dropped first
+	Replaces bool // unreadable data is dropped first
 }
 
 // DropGroup removes the group from the store.
 type DropGroup struct{}
 
-// Release takes a pod out of its slot, so that what may still run of it moves the group no more.
+// Release releases a pod from its slot, so that what may still run in it no longer affects the group.
 type Release struct {
 	Unit int
 	rounds.Slot
 	PodName string
-	For     string // the slot for whose sake, which has failed; mostly its own
+	For     string // the slot that has failed and for which this happens; in most cases its own
 }
 
-// Annotate writes annotations of the owner in one compare-and-set on the object as it was observed.
+// Annotate writes annotations of the owner in one compare-and-set on the observed object.
 type Annotate struct {
 	Epoch           *epoch.Record
 	Charged         *int32
 	Recovering      *recovering.State // the mark
 	ClearRecovering bool
 	History         *string
-	Accounted       accountMemory // with the history
-	Report          *string       // of the roster; empty: it is removed
+	Accounted       accountMemory // written with the history
+	Report          *string       // report for the roster; removed if empty
 	LedBy           *string       // the claim
 }
 
-// SetConditions writes the conditions; nil ones are removed.
+// SetConditions writes the conditions. It removes those that are nil.
 type SetConditions struct{ InSync, Recovering *Condition }
 
-// DeletePod deletes a pod, if it still is the one that was observed.
+// DeletePod deletes a pod, if it is still the observed one.
 type DeletePod struct {
 	Pod  *workload.Pod
 	Slot string
 	Why  string
 	For  Purpose
-	// Exactly: only as it was observed.
+	// Exactly: only if the pod has not changed since it was observed.
 	Exactly bool
 }
 
-// Force reports whether the pod is given no time to end.
+// Force reports whether the pod gets no time to end.
 func (d DeletePod) Force() bool { return d.For == ForDead || d.For == ForTwin }
 
-// Purpose of a deletion.
+// Purpose is why something is deleted.
 type Purpose string
 
-// Purposes.
+// The purposes.
 const (
 	ForForming Purpose = "forming" // its worker has not joined for the first time
 	ForRestart Purpose = "restart" // its worker does not come back
-	ForFence   Purpose = "fence"   // it was released from its slot, and nobody else is there
-	ForDead    Purpose = "dead"    // nothing of it runs any more
-	ForTwin    Purpose = "twin"    // the Job controller has made one too
-	ForEpoch   Purpose = "epoch"   // of a Job, or of a pod whose owner has no other Job: it is of an earlier epoch
-	ForMissed  Purpose = "missed"  // of a Job: not all Jobs of its owner carry agents
+	ForFence   Purpose = "fence"   // it was released from its slot, and the slot has no other pod
+	ForDead    Purpose = "dead"    // nothing in it runs any more
+	ForTwin    Purpose = "twin"    // the Job controller has created a pod for the slot, too
+	ForEpoch   Purpose = "epoch"   // it is of an earlier epoch; for a Job, or for a pod of an owner with Alone
+	ForMissed  Purpose = "missed"  // not all Jobs of the owner have agents; for a Job or a pod
 )
 
-// DeleteJob deletes a Job and its pods; its owner makes it again.
+// DeleteJob deletes a Job and its pods. Its owner creates it again.
 type DeleteJob struct {
 	Job  *workload.Job
-	Slot string // for whose sake
+	Slot string // for which it is deleted
 	Why  string
 	For  Purpose
 }
 
-// MoveJob takes a suspended Job along into an epoch, so that the pods that it makes are of that.
+// MoveJob moves a suspended Job to an epoch, so that the pods that it creates belong to the epoch.
 type MoveJob struct {
 	Job   *workload.Job
 	Epoch int32
@@ -141,17 +141,17 @@ type MoveJob struct {
 // FailOwner ends the owner as failed.
 type FailOwner struct{ Message string }
 
-// CreatePod makes a pod in place of lost ones.
+// CreatePod creates a pod in place of lost ones.
 type CreatePod struct {
 	Slot  string
 	Job   *workload.Job
 	Index int
 	Round Round
-	Lost  []string // UIDs. Of two leaders that replace the same pods for the same round one succeeds.
-	Retry bool     // there was one for the slot in this round already
+	Lost  []string // UIDs; if two leaders replace the same pods in the same round, only one succeeds
+	Retry bool     // a pod was created for the slot in this round before
 }
 
-// Round of a generation.
+// Round is a round of a generation.
 type Round struct{ Generation, Round int64 }
 
 func (WriteGroup) key() string    { return "" }
@@ -171,18 +171,18 @@ type Done struct {
 	Result
 }
 
-// Result of an action.
+// Result is the result of an action.
 type Result struct {
 	Err     error
-	Refused string        // the API server does not want the pod; it is left to its Job
-	Moot    bool          // it was not necessary, or not possible any more
-	Pod     *workload.Pod // that was created
+	Refused string        // the API server rejects the pod, which is left to its Job
+	Moot    bool          // it was not needed, or not possible any more
+	Pod     *workload.Pod // the pod that was created
 }
 
 // OK reports whether the action has changed something.
 func (r Result) OK() bool { return r.Err == nil && r.Refused == "" && !r.Moot }
 
-// Event is for people.
+// Event is an event for the owner.
 type Event struct {
 	Warning      bool
 	Reason, Note string
@@ -198,16 +198,16 @@ type Count struct {
 // Acts reports whether another plan follows this one.
 func (p Plan) Acts() bool { return !p.Need.empty() || len(p.Actions) > 0 }
 
-// Condition of the owner.
+// Condition is a condition of the owner.
 type Condition struct {
 	True            bool
 	Reason, Message string
-	Version         int64 // of the specification that was observed
+	Version         int64 // generation of the observed specification
 }
 
-// accountMemory is what was accounted for: each restart becomes one line of the history and one observation of the metrics, however
-// often it is observed and by any leader. The numbers stand in for an annotation that the cache does not show yet.
+// accountMemory is what was accounted for. Each restart becomes one line of the history and one observation of the metrics, however
+// often it is observed and by whichever leader. The numbers cover the time until the cache shows the updated annotation.
 type accountMemory struct {
 	counted int64        // number of the last restart that was accounted for
-	level   rounds.Level // when the history was last read; without a phase: it was not
+	level   rounds.Level // when the history was last read; without a phase if it was not
 }

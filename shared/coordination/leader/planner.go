@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// atOnce bounds how many slots one plan is about, so that what was read is fresh when it is acted on.
+// atOnce limits the number of slots in one plan, so that what was read is fresh when the plan is executed.
 const atOnce = 16
 
 // planner makes one plan.
@@ -23,12 +23,12 @@ type planner struct {
 	plan   Plan
 
 	wanted  *Wanted
-	refused string // why there is no group, though the owner asks for one
+	refused string // why there is no group although the owner asks for one
 	group   *group.Summary
-	clock   *deadline                // of the restart in progress
-	forming string                   // who has not joined for the first time
-	late    string                   // who is not back in a restart that takes long
-	byName  map[string]*workload.Job // made when it is asked for
+	clock   *deadline                // deadline of the restart in progress
+	forming string                   // the workers that have not joined for the first time
+	late    string                   // the workers that are missing in a slow restart
+	byName  map[string]*workload.Job // built on first use
 }
 
 func newPlanner(o *Observation, m *Memory, now time.Time) *planner {
@@ -48,7 +48,7 @@ func newPlanner(o *Observation, m *Memory, now time.Time) *planner {
 	return p
 }
 
-// wantedUndecided is a group that stays as it is.
+// wantedUndecided returns the existing group, unchanged.
 func (p *planner) wantedUndecided() *Wanted {
 	if p.wanted == nil || p.group == nil || len(p.group.Stages) == 0 {
 		return nil
@@ -58,7 +58,7 @@ func (p *planner) wantedUndecided() *Wanted {
 	return &w
 }
 
-// do adds an action, unless it was tried before.
+// do adds an action, unless it was tried before. It reports whether it was added.
 func (p *planner) do(a Action) bool {
 	if p.tried(a) {
 		return false
@@ -70,7 +70,7 @@ func (p *planner) do(a Action) bool {
 // alone reports whether the owner is the only Job of its group.
 func (p *planner) alone() bool { return p.Owner.Served != nil && p.Owner.Served.Alone }
 
-// ownerKind and recreated name the owner, and what a full recreation deletes.
+// ownerKind and recreated return the words for the owner, and for what a full recreation deletes.
 func (p *planner) ownerKind() string {
 	if p.alone() {
 		return "Job"
@@ -85,7 +85,7 @@ func (p *planner) recreated() string {
 	return "Jobs"
 }
 
-// dated is an epoch that is being opened, with the time of the newest pod before it if pods do not say their epoch.
+// dated returns a new epoch. If pods do not carry their epoch, it has the creation time of the newest pod before it.
 func (p *planner) dated(next epoch.Record) *epoch.Record {
 	if p.alone() {
 		for _, pod := range p.Pods {
@@ -103,14 +103,14 @@ func (p *planner) count(m series.Metric, by float64, labels ...string) {
 	p.plan.Counts = append(p.plan.Counts, Count{m, labels, by})
 }
 
-// resyncIn asks for another plan after d, though no event may come.
+// resyncIn requests another plan after d, in case no event comes.
 func (p *planner) resyncIn(d time.Duration) {
 	if d = max(d, time.Millisecond); p.plan.Resync == 0 || d < p.plan.Resync {
 		p.plan.Resync = d
 	}
 }
 
-// spent reports whether the rule has had its time in this reconcile. The rest is for the next one, at once.
+// spent reports whether the rule has used its time in this reconcile. The rest is left for the next one, which follows immediately.
 func (p *planner) spent() bool {
 	if !p.Spent[p.rule] {
 		return false
@@ -119,7 +119,7 @@ func (p *planner) spent() bool {
 	return true
 }
 
-// current reports whether the store holds the group of this epoch, and workers are to run.
+// current reports whether the store has the group of this epoch, and its workers should run.
 func (p *planner) current() bool {
 	return p.wanted != nil && !p.wanted.Suspended && p.group != nil && p.group.Generation == int64(p.Owner.Epoch.Epoch)
 }
@@ -129,7 +129,7 @@ func (p *planner) restarting() bool {
 	return p.group != nil && p.clock != nil && p.group.Phase == coordination.Restarting
 }
 
-// due reports whether something that costs was last done at least a period ago, and notes that it is done in this reconcile.
+// due reports whether an expensive check was last done at least a period ago, and records that it is done in this reconcile.
 func (p *planner) due(last *time.Time, every time.Duration) bool {
 	if !last.IsZero() && !last.Equal(p.Began) && p.Began.Sub(*last) < every {
 		return false
@@ -138,10 +138,10 @@ func (p *planner) due(last *time.Time, every time.Duration) bool {
 	return true
 }
 
-// newest pod of a slot.
+// newest returns the newest pod of a slot.
 func (p *planner) newest(slot string) *workload.Pod { return p.index().newest[slot] }
 
-// missing are the slots that have not joined, of so many units; false: they have to be read first.
+// missing returns the slots of the units that have not joined, or false if they must be read first.
 func (p *planner) missing(units ...int) ([]string, bool) {
 	if p.Reads.MissingLevel != p.group.Level {
 		p.Reads.Missing = nil
@@ -160,7 +160,7 @@ func (p *planner) missing(units ...int) ([]string, bool) {
 	return all, len(p.plan.Need.Missing) == 0
 }
 
-// awaited are the units that the restart, or the formation, waits for.
+// awaited returns the units for which the restart, or the formation, waits.
 func (p *planner) awaited() []int {
 	units := make([]int, p.group.Waited())
 	for u := range units {
@@ -169,7 +169,7 @@ func (p *planner) awaited() []int {
 	return units
 }
 
-// job finds a Job by its name.
+// job returns the Job with the given name, or nil.
 func (p *planner) job(name string) *workload.Job {
 	if p.byName == nil {
 		p.byName = make(map[string]*workload.Job, len(p.Jobs))
@@ -180,7 +180,7 @@ func (p *planner) job(name string) *workload.Job {
 	return p.byName[name]
 }
 
-// write plans the next write of the group, if it needs one.
+// write plans the next write of the group, if one is needed.
 func (p *planner) write(want group.Wanted) {
 	w, needed, err := group.Next(p.Stored, want, p.Incarnation)
 	switch {
@@ -194,12 +194,13 @@ func (p *planner) write(want group.Wanted) {
 	}
 }
 
-// released reports whether the group listens to a pod no more. If it does, the pod is released from its slot; what follows is for the next plan.
+// released reports whether the store rejects a pod's reports. If it does not, the pod is released from its slot; what follows is
+// left to the next plan.
 func (p *planner) released(slot rounds.Slot, name string) bool {
 	return p.releasedFor(slot.Name, slot, name)
 }
 
-// releasedFor is released for the sake of another slot, whose failure the store then names.
+// releasedFor does the same because of another slot, whose failure the store then records.
 func (p *planner) releasedFor(failed string, slot rounds.Slot, name string) bool {
 	unit, found := p.group.UnitOf(slot.Name)
 	if !found || p.group.Units[unit].Left || p.group.IsFenced(slot.Pod) {
@@ -211,9 +212,9 @@ func (p *planner) releasedFor(failed string, slot rounds.Slot, name string) bool
 
 func slotOf(pod *workload.Pod) rounds.Slot { return rounds.Slot{Name: pod.Slot, Pod: pod.UID} }
 
-// remove takes pods through a read past the cache, the release from their slots and their deletion, so many at a time. The release comes first,
-// so that a worker that exits 0 when it is stopped does not count as finished. still decides on what the API server has; a victim with a Job needs
-// that Job as well.
+// remove reads pods live, releases them from their slots and deletes them, atOnce at a time. It releases a pod first, so that a
+// worker that exits with code 0 when it is stopped does not count as finished. still decides about the live pod. A victim with a
+// Job also requires that the Job still exists.
 func (p *planner) remove(victims []victim, purpose Purpose, still func(victim, *workload.Pod) bool) {
 	var read, unread []victim
 	for _, v := range victims {
@@ -247,7 +248,7 @@ func (p *planner) isRead(v victim) bool {
 	return pod && job
 }
 
-// stands reports whether a pod still is the one that was decided on.
+// stands reports whether the live pod is the same as the one in the decision, and still qualifies.
 func (p *planner) stands(v victim, still func(victim, *workload.Pod) bool) bool {
 	live := p.Reads.Pods[v.pod.Name]
 	if live == nil || live.UID != v.pod.UID || live.Job != v.pod.Job || (v.job != nil && !p.jobStands(v.job)) {
@@ -256,7 +257,7 @@ func (p *planner) stands(v victim, still func(victim, *workload.Pod) bool) bool 
 	return still(v, live)
 }
 
-// jobStands reports whether a Job is there as the API server has it; one that is being deleted takes its pods with it.
+// jobStands reports whether the Job exists and is not being deleted. A deleted Job takes its pods with it.
 func (p *planner) jobStands(job *workload.Job) bool {
 	live := p.Reads.Jobs[job.Name]
 	return live != nil && live.UID == job.UID && !live.Deleting

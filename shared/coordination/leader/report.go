@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// Report says what the actions of a reconcile have changed, in one event for each kind.
+// Report returns what the actions of a reconcile have changed, with one event for each kind.
 func Report(o *Observation, m *Memory, now time.Time) (events []Event, counts []Count) {
 	r := &reporter{now: now, byPurpose: map[Purpose][]DeletePod{}}
 	if o.Stored != nil {
@@ -34,7 +34,7 @@ type reporter struct {
 	counts    []Count
 }
 
-// sort the actions that have changed something by what they were for. A pod that gave way was not a replacement.
+// sort sorts the actions that have changed something by their purpose. A pod that gave way was not a replacement.
 func (r *reporter) sort(done []Done) {
 	gone := map[string]bool{}
 	for _, d := range done {
@@ -79,7 +79,7 @@ func (r *reporter) count(m series.Metric, by float64, labels ...string) {
 	r.counts = append(r.counts, Count{m, labels, by})
 }
 
-// repaired says what was deleted for the sake of slots.
+// repaired reports what was deleted for slots.
 func (r *reporter) repaired(epoch int32) {
 	if pods := r.byPurpose[ForForming]; len(pods) > 0 {
 		r.count(series.Escalations, float64(len(pods)), LevelPod)
@@ -90,7 +90,7 @@ func (r *reporter) repaired(epoch int32) {
 		r.event(true, EventPod, fmt.Sprintf("%s %s; deleting the pod (%s), so that the slot gets a new one", workers(pods[0].Slot, len(pods)), pods[0].Why, pods[0].Pod.Name))
 	}
 	if r.group == nil {
-		return // lost by the store meanwhile: the repair goes on when it is back
+		return // the store has lost it meanwhile; the repair continues when it is restored
 	}
 	then := fmt.Sprintf("all Jobs are recreated if %d of %d workers have not joined in %s", r.group.Size-r.group.Joined, r.group.Size, r.left())
 	if pods := r.byPurpose[ForRestart]; len(pods) > 0 {
@@ -105,7 +105,7 @@ func (r *reporter) repaired(epoch int32) {
 	}
 }
 
-// left is what remains of the round's time.
+// left returns the remaining time of the round.
 func (r *reporter) left() time.Duration {
 	if r.clock == nil {
 		return 0
@@ -134,7 +134,7 @@ func (r *reporter) forced() {
 	}
 }
 
-// forcedText gives the evidence of each node once, and so many pods and nodes that it fits an event.
+// forcedText returns the evidence about each node once, with as many pods and nodes as fit into an event.
 func forcedText(all []DeletePod) string {
 	const most = 3
 	var reasons []string
@@ -156,7 +156,7 @@ func forcedText(all []DeletePod) string {
 	return strings.Join(notes, "; ")
 }
 
-// workers names the first of so many.
+// workers names the first of n workers.
 func workers(first string, n int) string {
 	if n == 1 {
 		return "worker " + first

@@ -2,7 +2,7 @@ package leader
 
 import "fmt"
 
-// endSpent fails an owner whose controller does not count restarts in place.
+// endSpent fails an owner whose controller does not count in-place restarts.
 func (p *planner) endSpent() {
 	o := &p.Owner
 	if o.Served == nil || p.wanted == nil || !o.Budget.Exceeded(o.Charged) {

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// charge raises inplace-restarts to what has happened. The compare-and-set on the owner makes it count once, and never after the owner was
-// suspended, finished or moved to another epoch: such a change is a conflict.
+// charge raises the annotation inplace-restarts to the number of restarts. Because of the compare-and-set on the owner, a restart
+// counts once, and never after the owner was suspended, finished or moved to another epoch, which would be a conflict.
 func (p *planner) charge() {
 	o := &p.Owner
 	if p.wanted == nil || p.group == nil {
@@ -26,9 +26,9 @@ func (p *planner) charge() {
 	}
 }
 
-// spentRestarts is what inplace-restarts must say: every round of this epoch, and in Terminal the failure that had no restart
-// left, which takes the count over the budget (seed 000: "exceeds"). A closed group owes nothing. The store opens no round beyond the budget,
-// so one that a member has forged counts as the failure that exceeds it.
+// spentRestarts returns the number for the annotation: every round of this epoch and, in Terminal, the failure that had no restart
+// left, which takes the count above the budget (seed 000: "exceeds"). A closed group charges nothing. The store opens no round
+// beyond the budget, so a round that a member has forged counts only as the failure that exceeds the budget.
 func (p *planner) spentRestarts() int32 {
 	if p.group.Phase == coordination.Closed {
 		return p.Owner.Charged
@@ -54,9 +54,9 @@ func (p *planner) recreate() {
 	}
 }
 
-// failOver charges a recreation and opens the next epoch in one compare-and-set. From then on, Jobs of earlier epochs are stale, and any leader
-// may delete them. Without budget for it, the charge alone fails the owner. It reports whether there is something to write, and whether that
-// uses the budget up.
+// failOver charges a recreation and opens the next epoch in one compare-and-set. After that, Jobs of earlier epochs are stale, and
+// any leader may delete them. Without budget, the charge alone fails the owner. failOver reports whether there is something to
+// write, and whether that uses up the budget.
 func (p *planner) failOver(kind, text string) (writes, usedUp bool) {
 	o, g := &p.Owner, p.group
 	spent := max(o.Charged, p.spentRestarts())
@@ -70,7 +70,7 @@ func (p *planner) failOver(kind, text string) (writes, usedUp bool) {
 	}
 	next, opened := o.Epoch.NextRecreate(fmt.Sprintf("%s/%d/%d", kind, g.Generation, g.Round), charged)
 	if !opened {
-		return false, false // written already
+		return false, false // already written
 	}
 	mark := recovering.State{Rung: recovering.RungRecreate, Reason: text, Deadline: p.now.Add(recreationTime)}
 	p.do(p.placed(Annotate{Epoch: p.dated(next), Charged: &charged}, mark))
@@ -79,7 +79,7 @@ func (p *planner) failOver(kind, text string) (writes, usedUp bool) {
 	return true, false
 }
 
-// reportCharge says that a restart has begun, or that it cannot.
+// reportCharge reports that a restart has begun, or that it cannot.
 func (p *planner) reportCharge(charged int32) {
 	cause, budget := CauseText(p.group.Record.Cause), p.Owner.Budget
 	if budget.Exceeded(charged) {
@@ -89,7 +89,7 @@ func (p *planner) reportCharge(charged int32) {
 	p.event(true, EventRestarting, fmt.Sprintf("%s; restarting all %d workers in place (restart %d of %d)", cause, p.group.Size, charged, budget))
 }
 
-// reportUsedUp says how the group ends; where its owner fails, also what else is known of that.
+// reportUsedUp reports how the group ends and, if its owner fails, what else is known about that.
 func (p *planner) reportUsedUp(cause, known string) {
 	end := fmt.Sprintf("the %s fails%s", p.ownerKind(), known)
 	if p.Owner.Served != nil && p.Owner.Served.Pods {
@@ -98,8 +98,8 @@ func (p *planner) reportUsedUp(cause, known string) {
 	p.event(true, EventUsedUp, fmt.Sprintf("%s, and all %d restarts are used up: %s", cause, p.Owner.Budget, end))
 }
 
-// recreationText says why the group cannot restart in place, and names the workers that a restart was out of time for; false: they have to be
-// read first.
+// recreationText returns why the group cannot restart in place, and names the workers that did not join in time. It returns false
+// if their names must be read first.
 func (p *planner) recreationText() (string, bool) {
 	g := p.group
 	if g.Record.Cause.Kind != coordination.KindTimeout {

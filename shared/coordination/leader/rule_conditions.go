@@ -8,12 +8,12 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// lateAfter is how long a restart takes before somebody wants to know whom it waits for. Processes are back before that, and most
-// containers.
+// lateAfter is how long a restart takes before the condition names the missing workers. Processes, and most containers, have
+// restarted by then.
 const lateAfter = 2 * time.Second
 
-// setConditions says what the group is doing. What it says changes with the phase and the count, and once more if a restart takes long, not
-// with each worker that joins.
+// setConditions sets the conditions according to the phase. They change with the phase and the count, and once more if a restart is
+// slow, but not with each worker that joins.
 func (p *planner) setConditions() {
 	if p.nameLate(); len(p.plan.Need.Missing) > 0 {
 		return
@@ -31,8 +31,8 @@ func (p *planner) setConditions() {
 	}
 }
 
-// nameLate finds out once for each restart that takes long who is not back. Who joins later does not change what it says:
-// it costs one look into the store and one write, however many workers there are.
+// nameLate finds the missing workers once for each slow restart. Later joins do not change its text, so it costs one read of the
+// store and one write, however many workers there are.
 func (p *planner) nameLate() {
 	if !p.restarting() {
 		return
@@ -52,7 +52,7 @@ func (p *planner) nameLate() {
 	p.late = r.late
 }
 
-// lateText is the end of the condition's message.
+// lateText returns the end of the condition's message.
 func lateText(missing []string) string {
 	return fmt.Sprintf("; not back after %s: %s", lateAfter, some(missing, maxNamed))
 }
@@ -76,7 +76,7 @@ func (p *planner) inSync() Condition {
 	return c
 }
 
-// recoveringCondition is the condition beside the annotation, on either of our levels; nil while there is none.
+// recoveringCondition returns the condition that corresponds to the annotation, on either of our levels; nil if there is none.
 func (p *planner) recoveringCondition(inSync Condition) *Condition {
 	if p.group != nil && p.group.Phase == coordination.Restarting {
 		return &Condition{True: true, Reason: inSync.Reason, Message: inSync.Message, Version: p.Owner.Version}

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// fencesEvery is how long a restart waits for its slots before their pods are held against the fences, and how often then: it costs
-	// the store a look at every slot. Pods that form a group may be hours away.
+	// fencesEvery is how long a restart waits for its slots before their pods are compared with the fences, and the interval after
+	// that: each comparison reads every slot from the store. The pods of a group that forms may take hours to arrive.
 	fencesEvery        = 5 * time.Second
 	fencesEveryForming = 20 * time.Second
 )
 
-// deleteFenced deletes pods that hold their group up because a leader has released them from their slots, so that the store listens to them
-// no more, and nobody else is there for the slots.
+// deleteFenced deletes pods that delay their group because a leader has released them from their slots, so that the store rejects
+// their reports, and that are the only pods of their slots.
 func (p *planner) deleteFenced() {
 	if !p.waitsForSlots() {
 		p.memory.fencesChecked = time.Time{}
@@ -27,7 +27,7 @@ func (p *planner) deleteFenced() {
 		p.resyncIn(fencesEvery)
 	}
 	checked := &p.memory.fencesChecked
-	if checked.IsZero() { // the first time is a whole period away
+	if checked.IsZero() { // the first check is a whole period away
 		*checked = p.Began.Add(-time.Nanosecond)
 		return
 	}
@@ -49,7 +49,7 @@ func (p *planner) deleteFenced() {
 	p.remove(alone, ForFence, func(_ victim, live *workload.Pod) bool { return live.Lives() })
 }
 
-// waitsForSlots reports whether pods of this epoch are to join, and not all have.
+// waitsForSlots reports whether pods of this epoch should join, and not all have.
 func (p *planner) waitsForSlots() bool {
 	waits := p.current() && (p.group.Phase == coordination.Forming || p.group.Phase == coordination.Restarting)
 	return waits && p.group.Joined < p.group.Size

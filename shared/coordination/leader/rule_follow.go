@@ -6,8 +6,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// follow opens the next epoch after a controller that opens none has emptied the group, by a recreation or by suspending it: what goes then is
-// no failure.
+// follow opens the next epoch after a controller without epochs has emptied the group, by a recreation or by suspending it: pods
+// that end because of that have not failed.
 func (p *planner) follow() {
 	o := &p.Owner
 	if o.Served == nil || p.wanted == nil {

@@ -12,14 +12,15 @@ import (
 )
 
 const (
-	// namedAfter is how long workers may take to join before they are named. Most have joined by then, unless an image is pulled.
+	// namedAfter is how long workers may take to join before an event names them. Most have joined by then, unless an image is
+	// being pulled.
 	namedAfter = 30 * time.Second
-	// formingResync is how often a step that waits is read again while its workers are named.
+	// formingResync is how often a waiting step is read again while its workers are named.
 	formingResync = 10 * time.Second
 )
 
-// form sees to the steps whose workers have not all joined for the first time: it charges failures, names who is missing, and ends
-// what takes too long.
+// form handles the steps whose workers have not all joined for the first time. It charges failures, names the missing workers, and
+// acts on timeouts.
 func (p *planner) form() {
 	if !p.forms() {
 		p.memory.formation = formation{}
@@ -68,18 +69,18 @@ func (p *planner) forms() bool {
 	return false
 }
 
-// formingStep is a step of the group as the rules of package forming see it.
+// formingStep is a step of the group as input for the rules of package forming.
 type formingStep struct {
 	forming.Step
 	number int64
-	units  []int     // of the step, whose workers have not all joined
-	since  time.Time // when somebody began to wait for it
-	named  bool      // long enough ago for its workers to be named
+	units  []int     // units of the step whose workers have not all joined
+	since  time.Time // when the waiting for it began
+	named  bool      // that is long enough ago to name its workers
 }
 
 func (f *formingStep) nameAfter() time.Duration { return min(namedAfter, f.Period/3) }
 
-// formingSteps are the steps that have not entered, in order, and whose workers have not all joined.
+// formingSteps returns the steps that have not entered and whose workers have not all joined, in order.
 func (p *planner) formingSteps() []formingStep {
 	var steps []formingStep
 	memory := p.memory.formation.in(p.group.Level)
@@ -107,7 +108,7 @@ func (p *planner) formingSteps() []formingStep {
 	return steps
 }
 
-// formingSlots are the slots of a stage, with the newest pod of each that is of its Job.
+// formingSlots returns the slots of a stage, each with the newest pod of its Job.
 func (p *planner) formingSlots(stage coordination.Stage) []forming.Slot {
 	var list []forming.Slot
 	for n := range stage.Jobs {
@@ -126,7 +127,7 @@ func (p *planner) formingSlots(stage coordination.Stage) []forming.Slot {
 	return list
 }
 
-// formingPod is the newest pod of a slot, and how many before it have failed.
+// formingPod returns the newest pod of a slot, and how many earlier ones have failed.
 func (p *planner) formingPod(job *workload.Job, slot string) (newest *workload.Pod, failed int32) {
 	for _, pod := range p.index().bySlot[slot] {
 		if job == nil || pod.Job != job.UID || pod.Generation < p.Owner.Epoch.Epoch {
@@ -145,7 +146,7 @@ func (p *planner) formingPod(job *workload.Job, slot string) (newest *workload.P
 	return newest, failed
 }
 
-// dateStep finds out since when a step is waited for and, if that is long, who is missing.
+// dateStep determines how long the group has waited for a step and, if that is long, which workers are missing.
 func (p *planner) dateStep(step *formingStep) {
 	record := p.group.Record
 	if p.group.Phase == coordination.Forming {
@@ -194,7 +195,8 @@ func (p *planner) formStep(step *formingStep) {
 	}
 }
 
-// chargeExits charges what has failed before the step was complete. A death that the store knows of is charged by the round that answers it.
+// chargeExits charges the failures before the step was complete. A death that was reported to the store is charged by the round
+// that answers it.
 func (p *planner) chargeExits(step *formingStep) bool {
 	worst, found := forming.Worst(step.Slots, step.Opened)
 	if !found {
@@ -223,7 +225,7 @@ func (p *planner) accountOf() forming.Account {
 	return forming.Account{Epoch: p.Owner.Epoch, Round: p.group.Round, Charged: p.Owner.Charged, Budget: p.Owner.Budget}
 }
 
-// nameMissing names the workers of a step for the condition, and once for an event.
+// nameMissing names the workers of a step in the condition, and once in an event.
 func (p *planner) nameMissing(step *formingStep) {
 	if !step.named {
 		p.resyncIn(step.since.Add(step.nameAfter()).Sub(p.now))
@@ -244,7 +246,7 @@ func (p *planner) nameMissing(step *formingStep) {
 	}
 }
 
-// replaceMissing deletes the pods of the missing slots, once; their Job creates new ones.
+// replaceMissing deletes the pods of the missing slots, once. Their Job creates new ones.
 func (p *planner) replaceMissing(step *formingStep) {
 	m := &p.memory.formation
 	m.answered[step.number] = p.now

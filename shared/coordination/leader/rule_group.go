@@ -5,7 +5,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 )
 
-// dropUnwanted drops a group that its owner wants no more, once all restarts that it had are in the history.
+// dropUnwanted drops a group that its owner no longer wants, once all its restarts are in the history.
 func (p *planner) dropUnwanted() {
 	if p.wanted != nil || p.Owner.Roster != nil || (p.Stored == nil && p.Foreign == nil) {
 		return
@@ -15,7 +15,7 @@ func (p *planner) dropUnwanted() {
 	}
 }
 
-// restoreEpoch rebuilds an annotation that is behind the store.
+// restoreEpoch restores an annotation that is older than the store.
 func (p *planner) restoreEpoch() {
 	if p.wanted == nil || p.Stored == nil || int64(p.Owner.Epoch.Epoch) >= p.Stored.State.Generation {
 		return
@@ -24,14 +24,14 @@ func (p *planner) restoreEpoch() {
 	p.do(Annotate{Epoch: &epoch.Record{Epoch: int32(p.Stored.State.Generation), Base: base, Cause: "restored"}})
 }
 
-// writeGroup makes the store's group what the owner wants.
+// writeGroup makes the group in the store what the owner wants.
 func (p *planner) writeGroup() {
 	if p.wanted != nil {
 		p.write(p.want())
 	}
 }
 
-// giveUpLate ends a restart in place that was out of time. The group is then one to be recreated.
+// giveUpLate ends an in-place restart that has timed out. The group will be recreated.
 func (p *planner) giveUpLate() {
 	if p.wanted != nil && p.group != nil && p.clock != nil && p.clock.Passed(p.now) {
 		want := p.want()
@@ -40,7 +40,7 @@ func (p *planner) giveUpLate() {
 	}
 }
 
-// want is the group that is wanted in the store. The limit is what the epoch may still spend.
+// want returns the group to write into the store. Its limit is what the epoch may still use.
 func (p *planner) want() group.Wanted {
 	o, w := &p.Owner, p.wanted
 	want := group.Wanted{
@@ -59,15 +59,15 @@ func (p *planner) want() group.Wanted {
 	return want
 }
 
-// entered is how many steps have run in this generation, for a store that has lost the group: those whose Jobs exist or are being deleted by
-// somebody, unless the condition says that the first one has still to form.
+// entered returns how many steps have run in this generation, for a store that has lost the group: those whose Jobs exist or are
+// being deleted by another program, unless the condition says that the first step has not formed yet.
 func (p *planner) entered() int64 {
 	c := p.Owner.InSync
 	if c == nil || c.Reason == ReasonForming || c.Reason == ReasonUnreachable {
 		return 0
 	}
 	if p.Owner.Served != nil && p.Owner.Served.Pods && c.Reason == ReasonRefused {
-		return 0 // a conflict that is over keeps a group from running, and from nothing else
+		return 0 // a resolved conflict prevents a group only from running
 	}
 	var steps int64
 	for _, stage := range p.wanted.Stages {

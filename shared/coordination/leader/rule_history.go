@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// account writes the restarts that have ended since the last reconcile into the owner's history, and observes them once that is
-// written. A leader that dies in between leaves them out of the metrics; none is ever counted twice.
+// account adds the restarts that have ended since the last reconcile to the owner's history, and observes them in the metrics once
+// that is written. If the leader dies in between, they are missing in the metrics; no restart is counted twice.
 func (p *planner) account() {
 	if p.group == nil || p.memory.account.level == p.group.Level {
 		return
@@ -27,7 +27,8 @@ func (p *planner) account() {
 	p.accountFor(false)
 }
 
-// pauseLeft is how long the workers wait before they start; none if the store's clock is ahead of ours, which would take it for longer than it is.
+// pauseLeft returns how long the workers still wait before they start. It returns 0 if the store's clock is ahead of ours, because
+// the pause would then seem too long.
 func (p *planner) pauseLeft() time.Duration {
 	left := time.UnixMilli(p.group.Record.InSyncAt).Sub(p.now)
 	if p.group.Phase != coordination.Running || left > p.group.Level.Pause {
@@ -36,16 +37,16 @@ func (p *planner) pauseLeft() time.Duration {
 	return left
 }
 
-// accountFor reports whether all restarts that have ended are in the history. over: nothing follows any more.
+// accountFor reports whether all restarts that have ended are in the history. over: no restart will follow.
 func (p *planner) accountFor(over bool) bool {
 	switch {
 	case !p.Reads.HistoryRead:
 		p.plan.Need.History = true
 		return false
 	case p.Reads.HistoryForeign:
-		return true // the next reconcile reads the group anew
+		return true // the next reconcile reads the group again
 	}
-	written, _ := history.Parse(p.Owner.Annotations[history.Annotation]) // what cannot be read is left out
+	written, _ := history.Parse(p.Owner.Annotations[history.Annotation]) // unreadable entries are dropped
 	var last history.Attempt
 	if n := len(written); n > 0 {
 		last = written[n-1].Attempt
@@ -74,7 +75,7 @@ func (p *planner) accounted(over bool) accounting.Group {
 	}
 }
 
-// located adds where a worker is whose agent did not say so. A restart in place keeps its pod.
+// located adds the place of a worker whose agent did not report it. An in-place restart keeps the worker's pod.
 func (p *planner) located(a accounting.Account) accounting.Account {
 	if a.Slot == "" || a.Place.Node != "" || a.Kind != history.InPlace || a.Cause.Kind == coordination.KindPod {
 		return a
@@ -85,10 +86,10 @@ func (p *planner) located(a accounting.Account) accounting.Account {
 	return a
 }
 
-// observeRestart puts one restart into the metrics, and says so.
+// observeRestart adds one restart to the metrics, and reports it.
 func (p *planner) observeRestart(a accounting.Account) {
 	reason := ReasonLabel(a.Cause.Kind)
-	if a.Cause.Kind != accounting.KindPolicy { // the controller has decided that one, and counts it
+	if a.Cause.Kind != accounting.KindPolicy { // the controller has decided on that restart, and counts it
 		p.count(series.Restarts, 1, a.Kind, reason, strconv.FormatBool(a.Counted))
 	}
 	for _, phase := range history.Phases {
@@ -103,7 +104,7 @@ func (p *planner) observeRestart(a accounting.Account) {
 	}
 }
 
-// Outcome is the label that says how a restart in place ended.
+// Outcome returns the label for how an in-place restart ended.
 func Outcome(e history.End) string {
 	switch e {
 	case history.Overtaken:
@@ -114,14 +115,14 @@ func Outcome(e history.End) string {
 	return "in_sync"
 }
 
-// Causes are the values of the label that says what caused a restart. Agents may ask for a recreation in words of their own.
+// Causes are the values of the label for the cause of a restart. Agents may ask for a recreation with a cause of their own.
 var Causes = map[string]bool{
 	coordination.KindExit: true, coordination.KindHang: true, coordination.KindReplaced: true, coordination.KindPod: true,
 	coordination.KindRecovery: true, coordination.KindFinished: true, coordination.KindGap: true, coordination.KindTimeout: true,
 	coordination.KindUnkilled: true, coordination.KindStops: true, accounting.KindPolicy: true, forming.KindForming: true,
 }
 
-// ReasonLabel is the cause of a restart as a label.
+// ReasonLabel returns the label for the cause of a restart.
 func ReasonLabel(kind string) string {
 	if Causes[kind] {
 		return kind
@@ -129,7 +130,7 @@ func ReasonLabel(kind string) string {
 	return "other"
 }
 
-// accountText says in a few words what a restart was caused by.
+// accountText returns the cause of a restart in a few words.
 func accountText(a accounting.Account) string {
 	text := a.Cause.Kind
 	if a.Worker != "" {
@@ -141,7 +142,7 @@ func accountText(a accounting.Account) string {
 	return text
 }
 
-// phasesText lists where the time went.
+// phasesText lists how long each phase took.
 func phasesText(a accounting.Account) string {
 	parts := make([]string, len(history.Phases))
 	for i, phase := range history.Phases {

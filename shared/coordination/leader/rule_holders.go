@@ -8,9 +8,10 @@ import (
 )
 
 const (
-	// holdersEvery is how often the store is asked at most who holds the slots of new pods.
+	// holdersEvery is the shortest interval at which the store is asked which pods hold the slots of new pods.
 	holdersEvery = time.Second
-	// createdWithin is more than a pod's creation may be ahead of the time at which its slot is asked for: clocks differ, and caches lag.
+	// createdWithin is longer than any difference between a pod's creation time and the time at which its slot is checked: clocks
+	// differ, and caches lag.
 	createdWithin = time.Minute
 )
 
@@ -20,8 +21,8 @@ type newcomer struct {
 	job *workload.Job
 }
 
-// freeSlots releases slots that a pod holds which is gone, so that the pod that is there now can join: its agent may have had no time to
-// give the slot up, and nobody may have seen the pod go. The store is asked about pods that were created since it was last asked.
+// freeSlots releases slots whose holder is gone, so that their current pods can join: the agent of the old pod may have had no time
+// to give up the slot, and its deletion may have been missed. The store is asked about pods that were created since the last time.
 func (p *planner) freeSlots() {
 	if !p.current() || p.group.Level.Phase != rounds.Active {
 		return
@@ -61,7 +62,7 @@ func (p *planner) freeSlots() {
 	}
 }
 
-// newcomers are the living pods that may not have joined yet.
+// newcomers returns the living pods that may not have joined yet.
 func (p *planner) newcomers() []newcomer {
 	var list []newcomer
 	recent := false
@@ -83,7 +84,7 @@ func (p *planner) newcomers() []newcomer {
 	return list
 }
 
-// isThere reports whether a pod may still run, as far as the cache knows.
+// isThere reports whether a pod may still run, according to the cache.
 func (p *planner) isThere(uid string) bool {
 	for _, pod := range p.Pods {
 		if pod.UID == uid {
@@ -93,7 +94,7 @@ func (p *planner) isThere(uid string) bool {
 	return false
 }
 
-// freeSlot looks past the cache whether the pod that holds a slot is gone. The pods of a Job that cannot be found are left alone.
+// freeSlot reads live whether the pod that holds a slot is gone. It skips Jobs whose pods cannot be found.
 func (p *planner) freeSlot(one newcomer, holder string) {
 	read, known := p.Reads.Slots[one.Slot]
 	switch {

@@ -1,7 +1,7 @@
 package leader
 
-// deleteStaleJobs deletes the Jobs that a recreation has left behind. It is the level that counts, not the moment of the
-// recreation, so a leader that dies in between is no loss. The UID keeps a Job of the same name that came later safe.
+// deleteStaleJobs deletes the Jobs of earlier epochs after a recreation. It is level-based: if a leader dies during a recreation,
+// the next one continues. The UID protects a later Job of the same name.
 func (p *planner) deleteStaleJobs() {
 	if p.alone() {
 		p.deleteStalePods()
@@ -14,7 +14,7 @@ func (p *planner) deleteStaleJobs() {
 	}
 }
 
-// deleteStalePods deletes what a recreation has left behind of an owner that makes its pods itself.
+// deleteStalePods does the same for the pods of an owner that creates its pods itself.
 func (p *planner) deleteStalePods() {
 	for _, pod := range p.Pods {
 		if pod.Lives() && p.Owner.Epoch.Stale(pod.Generation) {
@@ -23,8 +23,8 @@ func (p *planner) deleteStalePods() {
 	}
 }
 
-// moveLateJobs takes the Jobs along that the owner's controller has left in an earlier epoch: pods of that can never join. A suspended Job makes
-// its pods when it is resumed. One that runs is made again.
+// moveLateJobs moves Jobs that the owner's controller has left in an earlier epoch, because pods of that epoch can never join. A
+// suspended Job creates its pods when it is resumed, so it can be moved. A running Job is deleted, and its owner creates it again.
 func (p *planner) moveLateJobs() {
 	if p.Owner.Served == nil || p.wanted == nil {
 		return

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
-// releaseLost takes pods that are lost out of their slots. An agent that could speak has reported the death itself; then nothing
-// changes. Pods that go because the owner is suspended, finished or recreated are no losses. Pods whose fences the store has lost are
+// releaseLost releases lost pods from their slots. If the agent was able to report the death itself, the release changes nothing.
+// Pods that end because the owner is suspended, finished or recreated are not lost. Pods whose fences the store has lost are
 // released again.
 func (p *planner) releaseLost() {
 	if p.wanted == nil || p.wanted.Suspended || p.group == nil {
@@ -24,13 +24,13 @@ func (p *planner) releaseLost() {
 	}
 }
 
-// expected reports whether a pod had to go: with the Jobs of an earlier epoch, or after its worker had finished.
+// expected reports whether the end of a pod was expected: its Job belongs to an earlier epoch, or its worker had finished.
 func (p *planner) expected(pod *workload.Pod) bool {
 	finished := slices.Contains(p.wanted.Finished, pod.Slot) && !pod.Lost()
 	return finished || p.Owner.Epoch.Stale(pod.Generation)
 }
 
-// confirmLead ends a reconcile of a leader that was replaced, where no write of the group would have.
+// confirmLead ends the reconcile of a leader that was replaced, if no write of the group has done so.
 func (p *planner) confirmLead() {
 	if p.wanted != nil && p.Stored != nil && p.Token.Less(p.Stored.Config.Token) {
 		p.plan.Err = coordination.ErrStaleLeader

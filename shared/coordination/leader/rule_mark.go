@@ -7,11 +7,12 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// recreationTime is how long higher levels leave a recreation alone that does not end: what an AppWrapper gives pods to run.
+// recreationTime is how long higher levels wait for a recreation that does not end. An AppWrapper gives its pods the same time to
+// run.
 const recreationTime = 5 * time.Minute
 
-// mark keeps the annotation by which higher levels of the ladder are asked to wait as long as a restart is in progress. It mostly comes with the
-// charge of the round, so that a restart costs two writes: this one afterwards takes it away.
+// mark maintains the annotation that asks higher levels of the ladder to wait while a restart is in progress. In most cases it is
+// written together with the charge of the round, so that a restart takes two writes: the second one removes it.
 func (p *planner) mark() {
 	wanted, state := p.marks(), p.markState()
 	if (wanted && state != markSet) || (!wanted && state != markAbsent) {
@@ -21,27 +22,27 @@ func (p *planner) mark() {
 	}
 }
 
-// marks reports whether the owner is to be marked.
+// marks reports whether the owner should be marked.
 func (p *planner) marks() bool {
 	overdue := p.clock != nil && p.clock.Passed(p.now)
 	return p.wanted != nil && p.group != nil && p.group.Phase == coordination.Restarting && !overdue
 }
 
-// marked adds the mark to an annotation, or takes ours away; a mark of another program is not ours.
+// marked adds the mark to an annotation, or removes ours. It does not change the mark of another program.
 func (p *planner) marked(a Annotate, set bool) Annotate {
 	if !set {
 		a.ClearRecovering = p.markState() != markAbsent
 		return a
 	}
 	state := recovering.State{Rung: p.recoveryLevel(), Reason: CauseText(p.group.Record.Cause), Deadline: p.clock.Start.Add(p.clock.Period)}
-	if now, found := p.recovery(); found && now.Rung == recovering.RungRecreate { // ours: the recreation is over, and a worker has died already
+	if now, found := p.recovery(); found && now.Rung == recovering.RungRecreate { // the mark is ours: the recreation is over, and a worker has died already
 		a.Recovering = &state
 		return a
 	}
 	return p.placed(a, state)
 }
 
-// placed adds a mark, unless it is there or a higher level is at work.
+// placed adds a mark, unless it exists already or a higher level is at work.
 func (p *planner) placed(a Annotate, state recovering.State) Annotate {
 	if _, write := recovering.Place(p.Owner.Annotations, state, p.now); write {
 		a.Recovering = &state
@@ -49,17 +50,17 @@ func (p *planner) placed(a Annotate, state recovering.State) Annotate {
 	return a
 }
 
-// markState is the annotation as it is.
+// markState is the state of the annotation.
 type markState int
 
 const (
 	markAbsent   markState = iota
-	markSet                // ours, and its deadline is ahead
+	markSet                // ours, and its deadline has not passed
 	markOutdated           // unreadable, or its deadline has passed
 )
 
-// markState: a deadline that has passed is one of an earlier round, or of a leader whose clock for this round began earlier. The mark of a
-// recreation is let be until its workers have formed the group.
+// markState returns the state of the annotation. A deadline that has passed belongs to an earlier round, or to a leader whose clock
+// for this round began earlier. The mark of a recreation stays until its workers have formed the group.
 func (p *planner) markState() markState {
 	if _, found := p.Owner.Annotations[recovering.Annotation]; !found {
 		return markAbsent
@@ -72,7 +73,7 @@ func (p *planner) markState() markState {
 	case state.Rung == recovering.RungRecreate && (!p.isRecreated() || !state.Live(p.now)):
 		return markOutdated
 	case state.Rung > recovering.RungRecreate && restarting && state.Live(p.now):
-		return markSet // somebody above replaces the whole workload: this restart is part of that
+		return markSet // a higher level replaces the whole workload, and this restart is part of that
 	case state.Rung > recovering.RungGroup:
 		return markAbsent
 	case !state.Live(p.now):
@@ -81,7 +82,7 @@ func (p *planner) markState() markState {
 	return markSet
 }
 
-// isRecreated: workers of the new epoch are still to join.
+// isRecreated reports whether workers of the new epoch have not joined yet.
 func (p *planner) isRecreated() bool {
 	if p.group == nil {
 		return p.Owner.Undecided

@@ -7,12 +7,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
-// MissedEvery is how often a Job is deleted that comes again without agents, and pods of a group are listed past the cache while some have not come.
+// MissedEvery is the interval for deleting Jobs that are created without agents again, and for listing the pods of a group live
+// while some are missing.
 const MissedEvery = 10 * time.Second
 
-// leaveMissed leaves a group alone of which only some Jobs carry agents: those with agents would wait for the others forever. They have not
-// run yet, so they are deleted, and their owner makes them again without agents. In a group that has run it is the Job without agents that was
-// made again, and is made once more.
+// leaveMissed stops leading a group in which only some Jobs have agents: those with agents would wait for the others forever. If
+// they have not run yet, they are deleted, and their owner creates them again without agents. In a group that has run, the Job
+// without agents was recreated, and it is deleted again.
 func (p *planner) leaveMissed() {
 	s := p.Owner.Served
 	if s == nil || p.wanted == nil {
@@ -48,7 +49,7 @@ func (p *planner) leaveMissed() {
 	}
 }
 
-// leaveMissedPods does so where pods are no Job's.
+// leaveMissedPods does the same for groups whose pods have no Jobs.
 func (p *planner) leaveMissedPods() {
 	s := p.Owner.Served
 	if p.group == nil || p.group.Joined < p.group.Size {

@@ -7,17 +7,17 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
-// nodesEvery is how long a pod may take to end before its node is looked at, and how often then.
+// nodesEvery is how long a pod may be terminating before its node is checked, and the interval after that.
 const nodesEvery = 5 * time.Second
 
-// releaseDead deletes by force pods of which there is evidence that nothing of them runs, however far the group is: a Job that is deleted
-// stays until its pods are gone, and its successor is not made before, so that the group would form for ever.
+// releaseDead force-deletes pods if there is evidence that nothing in them runs, whatever the phase of the group is. A deleted Job
+// exists until its pods are gone, and its successor is not created before that, so the group would never form.
 //
-// All pods of such a Job end at the same time, most of them on nodes that live. So nodes are read for a while at a time, in turn; what
-// lives has soon no pods left to ask for.
+// All pods of such a Job end at the same time, most of them on healthy nodes. So nodes are read in turn, for a limited time in each
+// reconcile. Pods on healthy nodes are soon gone.
 //
-// Without evidence, a pod of a slot whose time is over on a node that is not ready leaves the group, so that the others stop waiting for it
-// in a rendezvous; but its slot stays empty, because its worker may still run.
+// Without evidence, a pod that should have ended and whose node is not ready is released from its slot, so that the others stop
+// waiting for it in a rendezvous. Its slot stays empty, because its worker may still run.
 func (p *planner) releaseDead() {
 	if p.wanted == nil || p.wanted.Suspended || p.group == nil {
 		return
@@ -55,8 +55,8 @@ func (p *planner) needNode(name string) {
 	}
 }
 
-// ending are the pods that do not end: those of slots that the group waits for, and the others of the owner's Jobs. Annotations can name any
-// owner; a Job is of the one that owns it.
+// ending returns the pods that should have ended: those of slots that the group waits for, and the other pods of the owner's Jobs.
+// A Job belongs to its owner by UID, because annotations can name any owner.
 func (p *planner) ending() (awaited, others []*workload.Pod) {
 	seen := map[string]bool{}
 	if p.replaces() {
@@ -84,7 +84,7 @@ func (p *planner) ending() (awaited, others []*workload.Pod) {
 	return awaited, others
 }
 
-// stays reports whether a pod is being deleted for so long that its node is to be looked at.
+// stays reports whether a pod has been terminating for so long that its node should be checked.
 func (p *planner) stays(pod *workload.Pod) bool {
 	if !pod.Deleting || pod.Over() {
 		return false

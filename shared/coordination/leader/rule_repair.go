@@ -12,8 +12,9 @@ const (
 	maxResync = 5 * time.Second
 )
 
-// repair tries for the slots that hold a restart up what is cheaper than to recreate the group (package ladder). The store is asked who they
-// are only when there is a reason: a share of the time is over, or a pod was seen to end. Of a Job that is deleted no pod is deleted by itself.
+// repair tries cheaper repairs for the slots that delay a restart than recreating the group (package ladder). It reads their names
+// from the store only if there is a reason: a share of the time is over, or a pod was seen to end. If a Job is deleted, its pods
+// are not deleted separately.
 func (p *planner) repair() {
 	if !p.restarting() {
 		return
@@ -37,7 +38,7 @@ func (p *planner) repair() {
 	}
 }
 
-// ladder is the restart in progress as package ladder sees it.
+// ladder returns the restart in progress as input for package ladder.
 func (p *planner) ladder() ladder.Round {
 	return ladder.Round{
 		Clock: *p.clock, Now: p.now,
@@ -45,7 +46,7 @@ func (p *planner) ladder() ladder.Round {
 	}
 }
 
-// climb decides for each missing slot.
+// climb decides about each missing slot.
 func (p *planner) climb(missing []string) repairs {
 	round := p.ladder()
 	r := repairs{began: p.Began, incarnation: p.group.Level.Incarnation}
@@ -77,7 +78,7 @@ func (p *planner) ladderSlot(slot string) ladder.Slot {
 	return s
 }
 
-// stillHangs reports whether a pod is still one to be deleted, as the API server has it: the cache may not show yet that its worker is back.
+// stillHangs reports whether the live pod must still be deleted: the cache may not show yet that its worker has returned.
 func (p *planner) stillHangs(v victim, live *workload.Pod) bool {
 	if p.group.IsFenced(live.UID) {
 		return !live.Deleting
@@ -87,8 +88,8 @@ func (p *planner) stillHangs(v victim, live *workload.Pod) bool {
 	return s.Job != nil && live.Job == s.Job.UID && ladder.Decide(p.ladder(), s).Scope == ladder.Pod
 }
 
-// deleteJobs deletes Jobs in the foreground, once their pods are out of their slots. The owner makes them again in the same epoch, so that their
-// pods join the round that is waiting for them.
+// deleteJobs deletes Jobs in the foreground, after their pods were released from their slots. The owner creates them again in the
+// same epoch, so that their pods join the round that waits for them.
 func (p *planner) deleteJobs(victims []victim) {
 	for _, v := range victims {
 		if p.tried(DeleteJob{Job: v.job}) {
@@ -114,11 +115,11 @@ func (p *planner) deleteJobs(victims []victim) {
 		}
 	}
 	if len(p.plan.Need.Jobs) > 0 {
-		p.plan.Actions = nil // together, when all are read
+		p.plan.Actions = nil // all together, once all are read
 	}
 }
 
-// repairResync is when a restart is planned again: at the end of a share of its time, and often after the first one.
+// repairResync returns when to plan a restart again: at the end of the first share of its time, and frequently after that.
 func (p *planner) repairResync() time.Duration {
 	round := p.ladder()
 	if next := round.NextShare(); !round.Repairs() {

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
-// jobsEvery is how soon a slot without a pod is looked at again that is left to its Job for now: what becomes of the Job is not watched.
+// jobsEvery is how soon a slot without a pod is checked again if it is left to its Job for now: changes of Jobs are not watched.
 const jobsEvery = time.Second
 
 // place is a slot of the group, its Job and its pods.
@@ -19,16 +19,17 @@ type place struct {
 	pods  []*workload.Pod
 }
 
-// replaceLost creates the pods of slots that have lost theirs, so that nobody waits for the back-off of a Job. It is level-based: it
-// looks at what is there, not at what was seen to go, so a new leader goes on where the one before has stopped.
+// replaceLost creates pods for slots that have lost theirs, so that the group does not wait for the back-off of a Job. It is
+// level-based: it depends on what exists, not on what was observed to go, so a new leader continues where the previous one has
+// stopped.
 //
 //	a pod of the slot lives                         nothing to do
 //	one is being deleted, its containers may run    wait, unless its node is gone for good (releaseDead)
-//	all have ended, failed or gone                  a new pod, as the Job controller would make it, without its back-off
+//	all have ended, failed or gone                  a new pod, as the Job controller would create it, without its back-off
 //	one has Succeeded                               nothing: the Job counts the slot as finished
 //
-// The Job controller waits 10 s after the first pod that a Job loses, twice as long after each one more, up to 10 min. It finds
-// the new pod by its owner and its completion index and counts it as its own, so it makes none. See
+// The Job controller waits 10 s after a Job has lost its first pod, and twice as long after each further one, up to 10 min. It
+// finds the new pod by its owner and its completion index and counts it as its own, so it does not create another one. See
 // docs/adr/20261122-replace-lost-pods-in-the-orchestrator.md.
 func (p *planner) replaceLost() {
 	if !p.replaces() {
@@ -57,14 +58,14 @@ func (p *planner) replaceLost() {
 	}
 }
 
-// replaces reports whether the group needs all of its workers now. One that forms for the first time has no clock, so that nothing
-// would end a row of pods that fail as soon as they start; the Job controller's back-off does.
+// replaces reports whether the group needs all of its workers now. A group that forms for the first time is excluded: no timeout
+// would end a series of pods that fail as soon as they start, but the back-off of the Job controller does.
 func (p *planner) replaces() bool {
 	return p.current() && (p.group.Phase == coordination.Running || p.group.Phase == coordination.Restarting)
 }
 
-// places are the slots whose step has entered: none of a stage that is not counted, still forms or has left, nor of a Job whose pods could
-// not be found again.
+// places returns the slots of entered steps. It skips stages that are not counted, have not formed or have left, and Jobs whose
+// pods could not be found again.
 func (p *planner) places() []place {
 	var places []place
 	for i := range p.Jobs {
@@ -85,8 +86,8 @@ func (p *planner) places() []place {
 	return places
 }
 
-// dueForPod reports whether a slot's pod is to be created now. A finished worker whose pod was cleaned up is no reason to ask the API server, nor to
-// look again.
+// dueForPod reports whether to create a slot's pod now. If the worker has finished and its pod was cleaned up, there is no need to
+// ask the API server or to check again.
 func (p *planner) dueForPod(at place) bool {
 	if at.job.Completed.Has(at.index) || at.job.Failed.Has(at.index) {
 		return false
@@ -104,8 +105,8 @@ func (p *planner) dueForPod(at place) bool {
 
 func (p *planner) round() Round { return Round{p.group.Generation, p.group.Round} }
 
-// readPlaces asks whether the Jobs still need the pods, and for the slots' pods. Of the pods it is enough that all is in the list that is known
-// here already: a pod that the Job controller made this moment may be missed by any list, and giveWay sees it.
+// readPlaces requests the Jobs, to check that they still need the pods, and the slots' pods. The list of pods must include only
+// what is known here already: any list may miss a pod that the Job controller has just created, which giveWay handles.
 func (p *planner) readPlaces(places []place) {
 	jobs := map[string]bool{}
 	for _, at := range places {
@@ -126,8 +127,8 @@ func (p *planner) readPlaces(places []place) {
 	}
 }
 
-// isVacant reports whether a slot needs a pod, as the API server has it now: the cache may not show yet what the Job controller or another
-// leader has done.
+// isVacant reports whether a slot needs a pod, according to the API server: the cache may not show yet what the Job controller or
+// another leader has done.
 func (p *planner) isVacant(at place) bool {
 	live, read := p.Reads.Jobs[at.job.Name]
 	if !read {
@@ -144,8 +145,8 @@ func (p *planner) isVacant(at place) bool {
 	return workload.StateOf(p.Reads.Slots[at.slot].Pods) == workload.Vacant
 }
 
-// fill takes the lost pods out of the slot, so that what may still run of them moves the group no more; then it creates the new one, for the round
-// that the group is in by then.
+// fill releases the lost pods from the slot, so that what may still run in them no longer affects the group. It then creates the
+// new pod, for the current round of the group.
 func (p *planner) fill(at place) {
 	a := CreatePod{Slot: at.slot, Job: p.Reads.Jobs[at.job.Name], Index: at.index, Round: p.round()}
 	fenced := true
@@ -160,8 +161,9 @@ func (p *planner) fill(at place) {
 	}
 }
 
-// giveWay deletes a pod that was just created if the Job controller has made one in the same moment that has come further or is older. Of two
-// pods of one index it keeps that one, and deletes the other itself as soon as it looks; so ours goes only as it was created, or both might.
+// giveWay deletes a pod that was just created if the Job controller has created one at the same moment that is further along or
+// older. If an index has two pods, the Job controller keeps that one and soon deletes the other itself. Ours is deleted only if it
+// has not changed since its creation, because otherwise both might be deleted.
 func (p *planner) giveWay() {
 	for _, done := range p.Done {
 		a, is := done.Action.(CreatePod)

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// followRoster brings the group and its roster together (package members).
+// followRoster updates the group according to the roster (package members).
 func (p *planner) followRoster() {
 	if p.Owner.Roster == nil {
 		return
@@ -47,7 +47,7 @@ func (p *planner) followRoster() {
 	}
 }
 
-// report says what the group does, for the owner's own program, which replaces the pods that do not come back.
+// report writes the state of the group for the owner's controller, which replaces the pods that do not come back.
 func (p *planner) report() {
 	text := ""
 	if p.Owner.Roster != nil {
@@ -65,7 +65,7 @@ func (p *planner) report() {
 	}
 }
 
-// reportOf returns false if something has to be read first.
+// reportOf returns false if something must be read first.
 func (p *planner) reportOf() (roster.Report, bool) {
 	g := p.group
 	r := roster.Report{Epoch: g.Generation, Round: g.Round, Phase: g.Phase, Size: g.Size, Message: groupText(g)}
@@ -78,8 +78,8 @@ func (p *planner) reportOf() (roster.Report, bool) {
 	return r, failures && lost
 }
 
-// failures are those that the last report has, and what came since. The store keeps the newest rounds; it is asked for them only when
-// there is a new one.
+// failures returns the failures in the last report, and those that came since. The store keeps the newest rounds, which are read
+// only if there is a new one.
 func (p *planner) failures() ([]roster.Failure, bool) {
 	var known []roster.Failure
 	r := p.Owner.Report
@@ -93,10 +93,10 @@ func (p *planner) failures() ([]roster.Failure, bool) {
 		p.plan.Need.History = true
 		return nil, false
 	}
-	return merged(known, group.Records(nil, p.Reads.History)), true // unreadable: the next reconcile reads the group anew
+	return merged(known, group.Records(nil, p.Reads.History)), true // if unreadable, the next reconcile reads the group again
 }
 
-// merged adds the failures that are later than those that are known.
+// merged adds the failures that are later than the known ones.
 func merged(known []roster.Failure, records []coordination.Record) []roster.Failure {
 	var last int64
 	if n := len(known); n > 0 {
@@ -115,8 +115,8 @@ func merged(known []roster.Failure, records []coordination.Record) []roster.Fail
 	return all[max(0, len(all)-roster.MaxFailures):]
 }
 
-// lostMembers are those that do not come back in place: those that keep a restart from ending in time, and those that asked for more than
-// that.
+// lostMembers returns the members that do not come back in place: those that have made a restart time out, and those that asked for
+// more than a restart.
 func (p *planner) lostMembers() ([]roster.Lost, bool) {
 	if cause := p.group.Record.Cause; p.group.Phase == coordination.Recreating {
 		return p.onRoster([]string{cause.Slot}, CauseText(cause)), true

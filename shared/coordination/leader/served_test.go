@@ -13,7 +13,7 @@ import (
 
 const me = "ns/holdfast-inplace"
 
-// served is a settled group of an owner whose controller knows nothing of groups.
+// served returns a settled scene whose owner's controller knows nothing about groups.
 func served(change func(*scene)) *scene {
 	return settled(func(s *scene) {
 		s.Owner.Served, s.Owner.PolicyPrefix = &Served{Installation: me}, "recreate/"
@@ -24,7 +24,7 @@ func served(change func(*scene)) *scene {
 	})
 }
 
-// deeds are the actions of a plan in words.
+// deeds describes the actions of a plan.
 func deeds(p Plan) string {
 	var words []string
 	for _, action := range p.Actions {
@@ -62,14 +62,14 @@ func unprepared(s *scene) {
 	s.Jobs = append(s.Jobs, workload.Job{Name: "js-v-0", UID: "other", Stage: "js-v", Generation: 1, Current: true})
 }
 
-// joining is a group whose workers are still to join for the first time.
+// joining makes the workers join for the first time.
 func joining(s *scene) {
 	s.Stored.State.Level, s.Stored.Joined = level("A 1 0/0"), []int64{3}
 	s.memory.account.level = s.Stored.State.Level
 	s.Owner.InSync = &Condition{Reason: ReasonForming}
 }
 
-func TestAnOwnerWhoseControllerKnowsNoGroups(t *testing.T) {
+func TestServedOwner(t *testing.T) {
 	for name, c := range map[string]struct {
 		in   *scene
 		want string
@@ -136,7 +136,7 @@ func TestAnOwnerWhoseControllerKnowsNoGroups(t *testing.T) {
 	}
 }
 
-// alone is a settled group of an owner that makes its pods itself.
+// alone returns a settled scene of an owner that creates its pods itself.
 func alone(change func(*scene)) *scene {
 	return served(func(s *scene) {
 		s.Owner.Served.Alone = true
@@ -144,7 +144,7 @@ func alone(change func(*scene)) *scene {
 	})
 }
 
-func TestAnOwnerThatMakesItsPodsItself(t *testing.T) {
+func TestOwnerThatCreatesItsPods(t *testing.T) {
 	stale := func(s *scene) {
 		s.Owner.Epoch = epoch.Record{Epoch: 2, Base: 2, Recreate: 2}
 		s.Pods = s.Pods[:2]
@@ -173,7 +173,7 @@ func TestAnOwnerThatMakesItsPodsItself(t *testing.T) {
 	}
 }
 
-// A group that pods declare is never partly led: those with agents go before it has run, and the others afterwards.
+// A group that pods declare is never partly led: before it has run, the pods with agents are deleted; afterwards, those without.
 func TestPodsWithoutAgents(t *testing.T) {
 	missed := func(s *scene) {
 		s.Owner.Served.Pods, s.Pods = true, s.Pods[:2]
@@ -200,8 +200,8 @@ func TestPodsWithoutAgents(t *testing.T) {
 	}
 }
 
-// A worker that exited 0 when it was stopped has finished for its Job, which is then recreated. An owner is not.
-func TestAnOwnerIsNotDeletedToRepairARestart(t *testing.T) {
+// For its Job, a worker that exited with code 0 when it was stopped has finished, so the Job is recreated. An owner is not.
+func TestOwnerIsNotDeletedToRepairARestart(t *testing.T) {
 	for name, c := range map[string]struct {
 		of   func(func(*scene)) *scene
 		jobs int // that are read, to be deleted
@@ -236,8 +236,8 @@ func TestAnOwnerIsNotDeletedToRepairARestart(t *testing.T) {
 	}
 }
 
-// The pods of such an owner cannot say their epoch: it goes by the time at which they were created.
-func TestAnEpochNotesTheNewestPodThatIsOfEarlierOnes(t *testing.T) {
+// The pods of such an owner do not carry their epoch, which therefore depends on their creation time.
+func TestEpochRecordsTheNewestEarlierPod(t *testing.T) {
 	s := alone(func(s *scene) {
 		s.Owner.Wanted.Suspended, s.Owner.Version = true, 7
 		s.Pods[3].Created = now
@@ -251,8 +251,8 @@ func TestAnEpochNotesTheNewestPodThatIsOfEarlierOnes(t *testing.T) {
 	}
 }
 
-// TestOurOwnOwnersAreNotServed: none of these rules has anything to do for an owner whose controller opens epochs.
-func TestOurOwnOwnersAreNotServed(t *testing.T) {
+// None of these rules does anything for an owner whose controller opens epochs.
+func TestRulesForServedOwnersIgnoreOthers(t *testing.T) {
 	s := settled(func(s *scene) {
 		unprepared(s)
 		s.Owner.Charged = 6
@@ -268,7 +268,7 @@ func TestOurOwnOwnersAreNotServed(t *testing.T) {
 	}
 }
 
-func TestTheEventNamesTheJobsWithoutAgents(t *testing.T) {
+func TestEventNamesTheJobsWithoutAgents(t *testing.T) {
 	s := served(func(s *scene) { joining(s); unprepared(s) })
 	p := s.decide()
 	if i := slices.IndexFunc(p.Events, func(e Event) bool { return e.Reason == EventMissed }); i < 0 || !strings.Contains(p.Events[i].Note, "1 of 2 Jobs were created without agents (js-v-0)") {

@@ -14,20 +14,20 @@ import (
 const (
 	EventRestarting  = "InPlaceRestart"           // a worker failed and the group restarts in place
 	EventRestarted   = "InPlaceRestarted"         // all workers are in sync again
-	EventPod         = "InPlacePodRecreated"      // a worker does not come back: its pod is recreated alone
+	EventPod         = "InPlacePodRecreated"      // a worker does not come back: only its pod is recreated
 	EventJob         = "InPlaceJobRecreated"      // its Job is recreated
 	EventFailOver    = "InPlaceFailOver"          // not recoverable in place: the Jobs are recreated
 	EventUsedUp      = "InPlaceRestartsOver"      // the budget is used up
 	EventWaiting     = "InPlaceWaitingForWorkers" // workers have not joined for the first time
 	EventEarly       = "InPlaceWorkerFailed"      // a worker failed before it had joined
-	EventForeign     = "ForeignStoreValue"        // the store held something unreadable
-	EventReplaced    = "InPlacePodReplaced"       // a worker has lost its pod: the leader has created a new one
-	EventNotReplaced = "InPlacePodNotReplaced"    // and the API server refuses one
-	EventForced      = "InPlacePodForced"         // a pod was deleted by force, its node being gone for good
-	EventMissed      = "InPlaceJobsWithoutAgents" // not all Jobs carry agents: the whole group goes without
+	EventForeign     = "ForeignStoreValue"        // the store contained something unreadable
+	EventReplaced    = "InPlacePodReplaced"       // a worker has lost its pod, and the leader has created a new one
+	EventNotReplaced = "InPlacePodNotReplaced"    // a worker has lost its pod, and the API server rejects a new one
+	EventForced      = "InPlacePodForced"         // a pod was force-deleted, because its node is gone for good
+	EventMissed      = "InPlaceJobsWithoutAgents" // not all Jobs have agents: the whole group runs without
 )
 
-// Fenced is why a pod is deleted that runs and will never join.
+// Fenced is why a running pod that can never join is deleted.
 const Fenced = "has lost its slot for good"
 
 // Levels of repair, as labels.
@@ -47,7 +47,7 @@ const (
 	ReasonSuspended   = "Suspended"
 	ReasonCompleted   = "Completed"
 	ReasonRefused     = "NotPossible"      // the owner asks for in-place restarts and cannot have them
-	ReasonUnreachable = "StoreUnreachable" // the store was unreachable since the owner was created, or since its workers began to join
+	ReasonUnreachable = "StoreUnreachable" // the store has been unreachable since the owner was created, or since its workers began to join
 )
 
 var reasons = map[coordination.Phase]string{
@@ -56,10 +56,10 @@ var reasons = map[coordination.Phase]string{
 	coordination.Completed: ReasonCompleted,
 }
 
-// maxNamed keeps a message readable.
+// maxNamed limits how many names a message has.
 const maxNamed = 5
 
-// groupText says what the group is doing.
+// groupText describes the phase of the group.
 func groupText(g *group.Summary) string {
 	where := fmt.Sprintf("total restart count %d of epoch %d", g.Round, g.Generation)
 	switch g.Phase {
@@ -78,7 +78,7 @@ func groupText(g *group.Summary) string {
 	return fmt.Sprintf("%d workers, %s", g.Size, where)
 }
 
-// delayText says that workers wait before they start, which happens once in a round.
+// delayText says that workers waited before they started, which happens once in a round.
 func delayText(g *group.Summary) string {
 	delay := g.Level.Pause
 	if delay == 0 {
@@ -87,7 +87,7 @@ func delayText(g *group.Summary) string {
 	return fmt.Sprintf("; they waited %s before they started, because the restarts before ended within a minute", delay)
 }
 
-// formingText names what has not started yet beside what has: it is not waited for, and no restart stops it.
+// formingText names the stages that have not started yet. The group does not wait for them, and no restart stops them.
 func formingText(g *group.Summary) string {
 	var names []string
 	for _, stage := range g.Stages {
@@ -104,7 +104,7 @@ func formingText(g *group.Summary) string {
 	return fmt.Sprintf("; %s still to start", some(names, maxNamed))
 }
 
-// CauseText says in words why a round was opened or abandoned.
+// CauseText describes why a round was opened or abandoned.
 func CauseText(c coordination.Cause) string {
 	switch c.Kind {
 	case coordination.KindExit:
@@ -142,7 +142,7 @@ func workerText(c coordination.Cause) string {
 	return text
 }
 
-// exitText is what is known of an exit beyond its code.
+// exitText returns what is known about an exit beyond its code.
 func exitText(c coordination.Cause) string {
 	var known []string
 	if c.Signal > 0 {
@@ -157,7 +157,7 @@ func exitText(c coordination.Cause) string {
 	return " (" + strings.Join(known, ", ") + ")"
 }
 
-// some of the names, and how many there are more.
+// some returns the first names, and how many more there are.
 func some(names []string, most int) string {
 	if len(names) <= most {
 		return strings.Join(names, ", ")

@@ -1,14 +1,14 @@
-// Package accounting turns what the store has recorded of a group's restarts into accounts: what each was caused by, how it
-// ended, and where its time went. It is pure.
+// Package accounting turns what the store has recorded about a group's restarts into accounts: the cause of each restart, how it
+// ended, and how long its phases took. It is pure.
 //
-// The phases of a restart part the time from the failure to the moment at which all workers run, without gap or overlap:
+// The phases divide the time from the failure until all workers run, without gap or overlap:
 //
 //	failed     detected    reported, and ordered     all have joined, and run
 //	   |--detect--|--order---|-----------start----------|
 //
-// What failed is the worker's exit by its node's clock; for a hang the last sign of progress; for a pod whose agent could not
-// speak the moment at which the orchestrator learnt of it, because nobody knows better: detect is then 0. Clocks of nodes
-// that differ from the store's show in order. A restart that another failure has overtaken ends where the next one begins.
+// The time of failure is when the worker exited, by its node's clock. For a hang it is the last sign of progress. For a pod whose
+// agent could not report, it is when the orchestrator learned of the loss; detect is then 0. The difference between a node's clock
+// and the store's clock is part of order. A restart that another failure has overtaken ends when the next one begins.
 package accounting
 
 import (
@@ -23,30 +23,30 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-// Account is one restart.
+// Account is the account of one restart.
 type Account struct {
 	history.Entry
-	Slot  string             // of the worker that caused it
-	Place coordination.Place // where it was
+	Slot  string             // slot of the worker that caused it
+	Place coordination.Place // where that worker ran
 }
 
-// Group is what the records are read with.
+// Group is the group to which the records belong.
 type Group struct {
 	JobSet string
-	Epoch  epoch.Record // the current one: its cause tells a recreation from a resumption
-	// PolicyPrefix begins the causes of epochs that the failure policy has opened; PolicyCounted reports whether its last
-	// restart was counted.
+	Epoch  epoch.Record // the current epoch; its cause distinguishes a recreation from a resume
+	// PolicyPrefix is the prefix of the causes of epochs that the failure policy has opened. PolicyCounted reports whether the
+	// policy's last restart was counted.
 	PolicyPrefix  string
 	PolicyCounted bool
-	// Over: nothing follows the last record any more.
+	// Over: no record will follow the last one.
 	Over bool
 }
 
 // KindPolicy is the cause of a recreation by the failure policy.
 const KindPolicy = "policy"
 
-// Of makes accounts of records, oldest first. Records of what was no restart have none: the first formation, a resumption, a
-// failure that had no restart left. Nor has a restart that has not ended.
+// Of returns the accounts of the records, oldest first. Records that are no restart have no account: the first formation, a resume,
+// and a failure without a restart left. Neither has a restart that has not ended.
 func Of(g Group, records []coordination.Record) []Account {
 	var list []Account
 	for i := range records {
@@ -88,7 +88,7 @@ func (g Group) inPlace(r coordination.Record) Account {
 	return a
 }
 
-// caused is an account that knows only why.
+// caused returns an account that has only the cause.
 func (g Group) caused(c coordination.Cause) Account {
 	a := Account{Slot: c.Slot, Place: c.Place}
 	a.Cause = history.Cause{Kind: c.Kind, ExitCode: c.ExitCode, Reason: c.Reason}
@@ -99,14 +99,15 @@ func (g Group) caused(c coordination.Cause) Account {
 	return a.At(c.Place)
 }
 
-// At says where the worker was.
+// At returns the account with the place of the worker.
 func (a Account) At(p coordination.Place) Account {
 	a.Place = p
 	a.Pod, a.Node = strings.TrimPrefix(p.PodName, a.Slot+"-"), p.Node
 	return a
 }
 
-// endOf is when all ran again or, if that was not to be, when the next restart has begun; 0 while it goes on.
+// endOf returns when and how a restart ended: when all workers ran again, or else when the next restart began. It returns 0 while
+// the restart is in progress.
 func endOf(r coordination.Record, after *coordination.Record) (int64, history.End) {
 	switch {
 	case r.InSyncAt > 0:
@@ -119,7 +120,7 @@ func endOf(r coordination.Record, after *coordination.Record) (int64, history.En
 	return max(after.ReportedAt, r.ReportedAt), history.GivenUp
 }
 
-// begin is when the outage began, no earlier than the end of the one before, and no later than the order.
+// begin returns when the outage began: not before the end of the previous one, and not after the order.
 func begin(before *coordination.Record, r coordination.Record) int64 {
 	at := cmp.Or(r.FailedAt, r.DetectedAt, r.ReportedAt)
 	if before != nil {
@@ -130,7 +131,7 @@ func begin(before *coordination.Record, r coordination.Record) int64 {
 	return min(at, r.ReportedAt)
 }
 
-// parts divides the time from begin to end. Whatever is missing, or before what has to precede it, takes no time.
+// parts divides the time from begin to end into phases. A phase whose time is missing or out of order takes no time.
 func parts(r coordination.Record, begin, end int64) (took [len(history.Phases)]time.Duration) {
 	at := min(begin, end)
 	until := func(phase history.Phase, moment int64) {

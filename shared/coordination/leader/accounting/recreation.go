@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-// recreation is the account of an epoch's formation, if it follows a fail-over or a restart of the failure policy. What went
-// before, as far as no restart in place has an account of it, belongs to it.
+// recreation returns the account of an epoch's formation, if the epoch was opened by a full recreation or a restart of the failure
+// policy. It includes the time before the epoch that belongs to no account of an in-place restart.
 func (g Group) recreation(before *coordination.Record, r coordination.Record, after *coordination.Record) (Account, bool) {
 	end, ended := endOf(r, after)
 	if end == 0 {
@@ -39,7 +39,7 @@ const (
 	byPolicy
 )
 
-// opened tells why an epoch was. Of an epoch that is over only the record before it can tell.
+// opened returns why the epoch was opened. For a past epoch only the previous record shows it.
 func (g Group) opened(before *coordination.Record, r coordination.Record) opening {
 	switch current := int64(g.Epoch.Epoch) == r.Generation; {
 	case current && g.Epoch.Recreate == g.Epoch.Epoch:
@@ -52,8 +52,8 @@ func (g Group) opened(before *coordination.Record, r coordination.Record) openin
 	return otherwise
 }
 
-// failOver takes its cause and its beginning from the failure that ended restarts in place. A formation that timed out has
-// no record: what is before it is of another epoch.
+// failOver returns the account of a full recreation. Its cause and its beginning are those of the failure that ended in-place
+// restarts. A formation that timed out has no such record: the previous record belongs to another epoch.
 func (g Group) failOver(before *coordination.Record, r coordination.Record, end int64) Account {
 	cause, _, _ := strings.Cut(g.Epoch.Cause, "/")
 	from, why := r, coordination.Cause{Kind: cause}

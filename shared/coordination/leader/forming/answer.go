@@ -2,11 +2,11 @@ package forming
 
 import "time"
 
-// Answer is what to do for a step whose clock is over.
+// Answer is what to do about a step that has timed out.
 type Answer int
 
 const (
-	// Nothing: there is time left, or the clock does not run.
+	// Nothing: there is time left, or the clock is paused.
 	Nothing Answer = iota
 	// Replace deletes the pods of the missing slots.
 	Replace
@@ -14,8 +14,8 @@ const (
 	Recreate
 )
 
-// Answer replaces the pods of a minority once. A pod that was created a whole period after the others were scheduled is such a
-// replacement. If most are missing, that is not the fault of single pods.
+// Answer returns what to do about the step. It replaces the pods of a minority once. A pod that was created a whole period after
+// the other slots started is such a replacement. If most workers are missing, single pods are not the cause.
 func (s Step) Answer() Answer {
 	deadline, runs := s.Clock()
 	switch {
@@ -33,7 +33,7 @@ func (s Step) Answer() Answer {
 	return Replace
 }
 
-// othersStarted is when the last of the Jobs was started and the last pod scheduled, without the pods that are missing.
+// othersStarted returns when the last Job was started or the last pod scheduled, ignoring the pods of missing slots.
 func (s Step) othersStarted() time.Time {
 	missing := make(map[string]bool, len(s.Missing))
 	for _, slot := range s.Missing {

@@ -5,7 +5,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-// Account is what a decision is charged to.
+// Account is the input and the result of a charge.
 type Account struct {
 	Epoch   epoch.Record
 	Round   int64 // of the group
@@ -13,8 +13,8 @@ type Account struct {
 	Budget  restart.Budget
 }
 
-// Fail charges failures before the first join: the epoch's base grows by those that it does not contain yet. It returns false if there is
-// nothing to charge. Nothing is charged beyond the failure that ends the JobSet.
+// Fail charges failures before the first join: the base of the epoch grows by the failures that it does not include yet. It returns
+// false if there is nothing to charge. It charges nothing beyond the failure that fails the JobSet.
 func (a Account) Fail(failures int32) (Account, bool) {
 	more := failures - a.Epoch.Early
 	if more <= 0 || a.Budget.Exceeded(a.Charged) {

@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
-// Clock is the deadline of a step, and whether it runs. One that stands still starts again when it runs.
+// Clock returns the deadline of a step, and whether its clock runs. A paused clock restarts from zero.
 func (s Step) Clock() (deadline grace.Deadline, runs bool) {
 	start := latest(s.opened(), s.Answered)
 	for _, slot := range s.Slots {
@@ -29,7 +29,8 @@ func (s Step) Clock() (deadline grace.Deadline, runs bool) {
 	return grace.Deadline{Start: start, Period: s.Period}, true
 }
 
-// opened is when the group opened, by the store's clock; one that is ahead does not hold the step's clock up.
+// opened returns when the group opened, by the store's clock. If that clock is ahead, it returns the zero time, so that it does not
+// delay the step's clock.
 func (s Step) opened() time.Time {
 	if s.Opened.After(s.Now) {
 		return time.Time{}
@@ -44,7 +45,7 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// startOf is when a slot's Job was started: created, or resumed last.
+// startOf returns when a slot's Job was started: created, or last resumed.
 func startOf(s Slot) time.Time {
 	if !s.Job.Started.IsZero() {
 		return s.Job.Started

@@ -10,16 +10,16 @@ import (
 // Exit is the newest failure of a slot's pods.
 type Exit struct {
 	Slot
-	Container string // empty: the pod has failed as a whole
+	Container string // empty if the pod has failed as a whole
 	Code      int32
-	Message   string // the container's last words
+	Message   string // the last words of the container
 	At        time.Time
 	Dead      bool  // the container has not been started since
 	Times     int32 // how often the pods of the slot have failed
 }
 
-// counted are the containers without which a worker cannot join: the worker's own, and those that run before it. If it is not known which
-// one is the worker's, all are.
+// counted returns the containers that a worker needs in order to join: its own, and those that run before it. If the name of the
+// worker's container is unknown, it returns all.
 func (s Slot) counted() []*workload.Container {
 	var list []*workload.Container
 	for i := range s.Pod.Init {
@@ -33,8 +33,8 @@ func (s Slot) counted() []*workload.Container {
 	return list
 }
 
-// ExitOf is the newest failure in a slot since the group opened, false if there was none. What containers did before is not known to be a
-// failure to join: an agent may have been there before the group was. Nor is how a pod ends that was deleted.
+// ExitOf returns the newest failure in a slot since the group opened, and whether there was one. An earlier exit is not known to be
+// a failure to join, because an agent may exist before its group. The end of a deleted pod is not a failure, either.
 func ExitOf(s Slot, opened time.Time) (newest Exit, found bool) {
 	if s.Pod == nil || s.Pod.Deleting {
 		return Exit{}, false
@@ -57,10 +57,10 @@ func ExitOf(s Slot, opened time.Time) (newest Exit, found bool) {
 		return failedPod(s)
 	}
 	newest.Times = times + s.Failed
-	return newest, !newest.At.Before(opened.Truncate(time.Second)) // the kubelet gives whole seconds
+	return newest, !newest.At.Before(opened.Truncate(time.Second)) // the kubelet reports whole seconds
 }
 
-// failedPod is a pod that failed without a word of its containers, as when its node refuses it.
+// failedPod returns the failure of a pod without a failed container, for example because its node has rejected it.
 func failedPod(s Slot) (Exit, bool) {
 	failed := s.Failed
 	if s.Pod.Phase == workload.Failed {
@@ -69,8 +69,8 @@ func failedPod(s Slot) (Exit, bool) {
 	return Exit{Slot: s, Times: failed}, failed > 0
 }
 
-// lastExit is how a container ended last, and whether it has not been started since. RestartCount does not count the last exit
-// before that.
+// lastExit returns how a container last ended, and whether it has not been started since. If it has not, RestartCount does not
+// include that exit.
 func lastExit(c *workload.Container) (last *workload.Exit, dead bool) {
 	if c.Exited != nil {
 		return c.Exited, true
@@ -78,8 +78,8 @@ func lastExit(c *workload.Container) (last *workload.Exit, dead bool) {
 	return c.Last, c.Waiting
 }
 
-// Worst is the failure of the slot that has failed most often. Workers that fail one beside the other are one failure, as they are once they
-// have joined, so this is how often the step has failed.
+// Worst returns the failure of the slot that has failed most often. Workers that fail at the same time count as one failure, as
+// they do once they have joined, so this is how often the step has failed.
 func Worst(slots []Slot, opened time.Time) (worst Exit, found bool) {
 	for _, s := range slots {
 		if e, ok := ExitOf(s, opened); ok && e.Times > worst.Times {
@@ -89,7 +89,7 @@ func Worst(slots []Slot, opened time.Time) (worst Exit, found bool) {
 	return worst, found
 }
 
-// Text says how a worker failed.
+// Text describes how a worker failed.
 func (e Exit) Text() string {
 	if e.Container == "" {
 		return fmt.Sprintf("worker %s lost its pod before it joined", e.Name)

@@ -13,7 +13,7 @@ import (
 
 var start = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// after is a moment so many minutes after the start.
+// after returns the time so many minutes after the start.
 func after(minutes int) time.Time { return start.Add(time.Duration(minutes) * time.Minute) }
 
 func job(change func(*workload.Job)) *workload.Job {
@@ -24,7 +24,7 @@ func job(change func(*workload.Job)) *workload.Job {
 	return j
 }
 
-// pod was created and scheduled at a moment, and runs since then.
+// pod returns a pod that was created and scheduled at the given time, and has run since then.
 func pod(index int, at time.Time, change func(*workload.Pod)) *workload.Pod {
 	p := &workload.Pod{
 		Name: fmt.Sprint("p", index), Created: at, Phase: workload.Running, Scheduling: &workload.Scheduling{Done: true, At: at},
@@ -43,7 +43,7 @@ func waitsToBeScheduled(reason, message string) func(*workload.Pod) {
 	}
 }
 
-// ended is a container that has exited `restarts` times before, and once more just now.
+// ended returns a container that has exited `restarts` times before, and once more just now.
 func ended(name string, restarts, code int32, at time.Time) workload.Container {
 	return workload.Container{
 		Name: name, Restarts: restarts, Last: &workload.Exit{Code: code, Message: "last\n  words", At: at}, Waiting: true, Reason: "CrashLoopBackOff",
@@ -60,7 +60,7 @@ func suspended(j *workload.Job) { j.Suspended = true }
 
 func worker(j *workload.Job) { j.Worker = "worker" }
 
-func TestWhatAWorkerWaitsFor(t *testing.T) {
+func TestWaitOf(t *testing.T) {
 	for name, tc := range map[string]struct {
 		slot Slot
 		want Wait
@@ -102,7 +102,7 @@ func TestWhatAWorkerWaitsFor(t *testing.T) {
 	}
 }
 
-// step is of four workers, of which the first has not joined.
+// step returns a step of four workers, of which the first has not joined.
 func step(now time.Time, change func(*Step)) Step {
 	s := Step{Waiting: 1, Period: 30 * time.Minute, Now: now, Opened: start}
 	for i := range 4 {
@@ -117,7 +117,7 @@ func step(now time.Time, change func(*Step)) Step {
 
 func first(p *workload.Pod) func(*Step) { return func(s *Step) { s.Slots[0].Pod = p } }
 
-func TestTheClockAndItsEnd(t *testing.T) {
+func TestClockAndAnswer(t *testing.T) {
 	each := func(change func(*workload.Job)) func(*Step) {
 		return func(s *Step) {
 			for i := range s.Slots {
@@ -127,7 +127,7 @@ func TestTheClockAndItsEnd(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		step  Step
-		start int // minutes; -1: the clock stands still
+		start int // in minutes; -1 if the clock is paused
 		want  Answer
 	}{
 		"it starts with the opening":                  {step(after(29), nil), 0, Nothing},
@@ -163,7 +163,7 @@ func TestTheClockAndItsEnd(t *testing.T) {
 	}
 }
 
-func TestFailuresOfAStep(t *testing.T) {
+func TestWorst(t *testing.T) {
 	with := func(c ...workload.Container) Slot {
 		return Slot{Name: "js-w-0-0", Job: job(worker), Pod: pod(0, start, func(p *workload.Pod) { p.Containers = c })}
 	}
@@ -225,7 +225,7 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
-func TestTheTextNamesAFewAndSaysWhatComesNext(t *testing.T) {
+func TestTextNamesAFewWorkersAndTheNextStep(t *testing.T) {
 	for name, tc := range map[string]struct {
 		step Step
 		want string

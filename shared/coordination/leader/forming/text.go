@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// maxNamed keeps a message readable.
+// maxNamed limits how many workers a message names.
 const maxNamed = 5
 
-// Text names the workers that are missing, what each waits for, and what comes next. It changes with the world, not with the time.
+// Text names the missing workers, what each waits for, and what comes next. It changes with the state, not with the time.
 func (s Step) Text() string {
 	var parts []string
 	for _, slot := range s.Missing[:min(len(s.Missing), maxNamed)] {
@@ -25,7 +25,7 @@ func (s Step) Text() string {
 	return text + ". " + s.next()
 }
 
-// next is what happens if nobody joins.
+// next returns what happens if no worker joins.
 func (s Step) next() string {
 	deadline, runs := s.Clock()
 	if !runs {
@@ -35,7 +35,8 @@ func (s Step) next() string {
 	return fmt.Sprintf("If they have not joined by %s (forming-timeout %s), pods are recreated", end, s.Period)
 }
 
-// Waits counts the missing workers by what they wait for. Those that are not known by name run and have not joined.
+// Waits counts the missing workers by what they wait for. Missing workers whose names are unknown count as running without having
+// joined.
 func (s Step) Waits() map[Kind]int {
 	counts := map[Kind]int{}
 	for _, slot := range s.Missing {

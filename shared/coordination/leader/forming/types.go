@@ -6,19 +6,19 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
-// KindForming is the cause of a recreation of workers that did not join in time.
+// KindForming is the cause of a recreation because workers did not join in time.
 const KindForming = "forming"
 
 // Slot is one slot of a step that has not formed.
 type Slot struct {
 	Name   string
-	Job    *workload.Job // nil: not created yet
-	Before *workload.Job // without a Job: the one of its name that is still being deleted, or nil
-	Pod    *workload.Pod // the newest of the Job; nil: none
-	Failed int32         // pods of the Job that have failed before that one
+	Job    *workload.Job // nil if it has not been created yet
+	Before *workload.Job // if Job is nil: the Job of that name that is still being deleted, or nil
+	Pod    *workload.Pod // the newest pod of the Job, or nil
+	Failed int32         // how many earlier pods of the Job have failed
 }
 
-// worker is the name of the container that joins; empty: not known.
+// worker returns the name of the container that joins, "" if it is unknown.
 func (s Slot) worker() string {
 	if s.Job == nil {
 		return ""
@@ -28,14 +28,14 @@ func (s Slot) worker() string {
 
 // Step is a set of slots that start together and have not all joined.
 type Step struct {
-	Slots []Slot // all of them
-	// Missing are those that have not joined, as far as it is known which ones.
+	Slots []Slot // all slots of the step
+	// Missing are the slots that have not joined, as far as they are known.
 	Missing []Slot
-	// Waiting is how many have not joined.
+	// Waiting is how many slots have not joined.
 	Waiting int64
-	// Opened is when the group opened; zero if it had opened before this step could start.
+	// Opened is when the group opened, zero if that was before this step could start.
 	Opened time.Time
-	// Answered is when the leader deleted pods of the step last, zero if it does not know: their Job waits before it replaces them.
+	// Answered is when the leader last deleted pods of the step, zero if unknown. Their Job waits before it replaces them.
 	Answered time.Time
 	Period   time.Duration // forming-timeout
 	Now      time.Time

@@ -20,10 +20,10 @@ const (
 	Exits       Kind = "exits"       // a container of its pod has exited
 	Image       Kind = "image"       // an image cannot be pulled, or a container cannot be created
 	Starting    Kind = "starting"    // its containers are being created, or have just started
-	Store       Kind = "store"       // it runs, and the store has not heard of it
+	Store       Kind = "store"       // it runs, but the store has no report of it
 )
 
-// Kinds are all of them.
+// Kinds are all kinds.
 var Kinds = []Kind{Turn, NoPod, Leaving, Gated, Unscheduled, Exits, Image, Starting, Store}
 
 // Wait is what one worker waits for. Text continues a sentence that begins with the worker's name.
@@ -32,10 +32,10 @@ type Wait struct {
 	Text string
 }
 
-// joinsWithin is how long a container that runs may take to join before that is the store's fault or the agent's.
+// joinsWithin is how long a running container may take to join. After that, the store or the agent is the cause.
 const joinsWithin = 10 * time.Second
 
-// WaitOf says what a slot that has not joined waits for.
+// WaitOf returns what a slot that has not joined waits for.
 func WaitOf(s Slot, now time.Time) Wait {
 	switch {
 	case s.Job == nil && s.Before != nil:
@@ -57,7 +57,7 @@ func WaitOf(s Slot, now time.Time) Wait {
 	return containers(s, now)
 }
 
-// scheduling is what keeps a pod from its node; no kind if it has one.
+// scheduling returns what prevents the scheduling of a pod. Its Kind is empty if the pod has a node.
 func scheduling(pod *workload.Pod) Wait {
 	if _, done := scheduledAt(pod); done {
 		return Wait{}
@@ -71,7 +71,8 @@ func scheduling(pod *workload.Pod) Wait {
 	return Wait{Unscheduled, fmt.Sprintf("pod %s is unscheduled%s", pod.Name, inParentheses(pod.Scheduling.Message))}
 }
 
-// scheduledAt is when a pod got its node, false if it has none. A pod that was created with a node has no such moment.
+// scheduledAt returns when a pod was bound to its node, and whether it has one. For a pod that was created with a node it returns
+// its creation.
 func scheduledAt(pod *workload.Pod) (time.Time, bool) {
 	if c := pod.Scheduling; c != nil && c.Done {
 		return c.At, true
@@ -79,7 +80,7 @@ func scheduledAt(pod *workload.Pod) (time.Time, bool) {
 	return pod.Created, pod.Node != "" || pod.Phase == workload.Failed
 }
 
-// containers is what keeps a pod that has a node from joining.
+// containers returns what prevents a scheduled pod from joining.
 func containers(s Slot, now time.Time) Wait {
 	exit, exited := ExitOf(s, time.Time{})
 	exited = exited && exit.Container != ""
@@ -104,7 +105,7 @@ func containers(s Slot, now time.Time) Wait {
 	return Wait{Starting, fmt.Sprintf("pod %s is starting%s", s.Pod.Name, inParentheses(reason))}
 }
 
-// failure is why a pod failed: an exit of a container, or what the kubelet says of the pod.
+// failure returns why a pod failed: the exit of a container, or the reason of the kubelet.
 func (s Slot) failure() string {
 	if e, found := ExitOf(s, time.Time{}); found && e.Container != "" {
 		return fmt.Sprintf("container %s exited with code %d%s", e.Container, e.Code, inParentheses(e.Message))
@@ -117,7 +118,7 @@ func isStuck(reason string) bool {
 	return reason != "" && reason != "ContainerCreating" && reason != "PodInitializing"
 }
 
-// runningSince is when the last container that has to run was started, zero if one does not run.
+// runningSince returns when the last required container was started, zero if one of them does not run.
 func (s Slot) runningSince() time.Time {
 	var last time.Time
 	for i := range s.Pod.Containers {
@@ -147,7 +148,7 @@ func inParentheses(text string) string {
 	return " (" + shortened(text) + ")"
 }
 
-// longestText keeps a message that names several workers readable.
+// longestText limits the texts in a message that names several workers.
 const longestText = 160
 
 func shortened(text string) string {

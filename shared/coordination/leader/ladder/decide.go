@@ -6,11 +6,11 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
-// Decide says what to do for a missing slot now.
+// Decide returns what to do about a missing slot now.
 func Decide(r Round, s Slot) Action {
 	switch {
 	case s.Job == nil || s.Job.Deleting || r.made(s.Job.Created):
-		return Action{} // the Job is on its way already
+		return Action{} // a new Job has been created or is coming
 	case s.finished():
 		return Action{Job, "exited 0 when it was stopped, so that its Job takes it for finished"}
 	case !r.past(podShare) || !r.few():
@@ -26,7 +26,8 @@ func Decide(r Round, s Slot) Action {
 	return Action{}
 }
 
-// late is the second share: a worker that is not visibly coming back has its Job recreated, if that costs few others.
+// late decides in the last share of the time: if there is no sign that the worker will return, its Job is recreated, provided that
+// it has few other pods.
 func (r Round) late(s Slot, state state, why string) Action {
 	switch {
 	case state == due || state == leaving:
@@ -43,7 +44,8 @@ func (r Round) late(s Slot, state state, why string) Action {
 	return Action{}
 }
 
-// replacement is for a slot whose next pod waits for the Job controller: its back-off ends with the Job.
+// replacement decides about a slot whose next pod waits for the back-off of the Job controller. Recreating the Job ends the
+// back-off.
 func (r Round) replacement(job *workload.Job, why string) Action {
 	if r.Clock.Remaining(r.Now) < podBackoff(job) {
 		return Action{Job, why + ", and its Job makes a new one too late"}
@@ -51,16 +53,16 @@ func (r Round) replacement(job *workload.Job, why string) Action {
 	return Action{}
 }
 
-// small: recreating the Job leaves most of the group where it is.
+// small reports whether recreating the Job keeps most of the group.
 func (r Round) small(job *workload.Job) bool {
 	return job.Pods <= SmallJob && job.Pods < r.Size
 }
 
-// few: with most of the group missing it is no slot's own fault, and to recreate one after the other is dearer than to
-// recreate the group.
+// few reports whether a minority is missing. If most of the group is missing, single slots are not the cause, and recreating one
+// after the other takes longer than recreating the group.
 func (r Round) few() bool { return 2*r.Missing <= r.Size }
 
-// made reports whether an object was created in this round. API servers give whole seconds.
+// made reports whether an object was created in this round. API servers report whole seconds.
 func (r Round) made(created time.Time) bool {
 	return !created.Before(r.Clock.Start.Truncate(time.Second))
 }
@@ -69,7 +71,7 @@ func (r Round) past(share float64) bool {
 	return r.Now.Sub(r.Clock.Start) >= time.Duration(float64(r.Clock.Period)*share)
 }
 
-// NextShare is how long it is until Decide may say something else for reasons of time alone; 0: both shares are over.
+// NextShare returns how long until time alone may change what Decide returns; 0 if both shares are over.
 func (r Round) NextShare() time.Duration {
 	for _, share := range []float64{podShare, jobShare} {
 		if !r.past(share) {
@@ -79,10 +81,10 @@ func (r Round) NextShare() time.Duration {
 	return 0
 }
 
-// Repairs reports whether time alone is a reason to look at slots.
+// Repairs reports whether so much time has passed that slots should be examined.
 func (r Round) Repairs() bool { return r.past(podShare) }
 
-// finished: the Job will make no more pods for the slot. A round needs all of them.
+// finished reports whether the Job will create no more pods for the slot. A round needs all slots.
 func (s Slot) finished() bool {
 	if s.Pod != nil && s.Pod.Phase == workload.Succeeded {
 		return true
@@ -95,8 +97,8 @@ const (
 	maxPodBackoff   = 10 * time.Minute
 )
 
-// podBackoff is the most that the Job controller waits before it replaces a pod: 10 s, doubled with each failure since the
-// last success, at most 10 min.
+// podBackoff returns the longest time that the Job controller waits before it replaces a pod: 10 s, doubled with each failure since
+// the last success, up to 10 min.
 func podBackoff(job *workload.Job) time.Duration {
 	d := firstPodBackoff
 	for n := int32(1); n < job.Failures && d < maxPodBackoff; n++ {

@@ -12,12 +12,12 @@ import (
 var opened = time.Unix(10_000, 0)
 
 const (
-	early  = 10 * time.Second // of a round of 60 s
+	early  = 10 * time.Second // in a round with a timeout of 60 s
 	middle = 25 * time.Second
 	late   = 45 * time.Second
 )
 
-// at is a round of 60 s in a group of 8 slots.
+// at returns a round with a timeout of 60 s in a group of 8 slots.
 func at(elapsed time.Duration) Round {
 	return Round{Clock: grace.Deadline{Start: opened, Period: time.Minute}, Now: opened.Add(elapsed), Size: 8, Missing: 1}
 }
@@ -55,7 +55,7 @@ func ended(ago, elapsed time.Duration) workload.Container {
 
 var runs = workload.Container{Running: true}
 
-// backedOff waits with a back-off since the container's exit.
+// backedOff returns a pod whose container has been in back-off since its exit.
 func backedOff(message string, exit time.Duration) *workload.Pod {
 	p := pod(workload.Running, waiting("CrashLoopBackOff", message))
 	p.Containers[0].Last = &workload.Exit{At: opened.Add(exit)}

@@ -9,22 +9,22 @@ import (
 	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
-// state is what becomes of a slot's newest pod, in rising order of hopelessness.
+// state is the state of a slot's newest pod, ordered from the best to the worst prospects.
 type state int
 
 const (
 	running  state = iota // its containers run, but the slot has not joined
 	starting              // a container is being created, or the pod is not bound yet
-	due                   // a container starts again within the time that is left
+	due                   // a container will start again in time
 	leaving               // it is being deleted
-	absent                // there is none, or a failed one: the Job controller makes the next
+	absent                // there is no pod, or it has failed: the Job controller will create the next one
 	stuck                 // no container will run in time
 )
 
-// settle is how long the kubelet may take from the end of a container to what comes next.
+// settle is how long the kubelet may take to react to the end of a container.
 const settle = 5 * time.Second
 
-// stateOf is the worst state of the pod's containers; sidecars are not looked at. The text says what is wrong.
+// stateOf returns the worst state of the pod's containers, without sidecars, and a text that says what is wrong.
 func stateOf(pod *workload.Pod, r Round) (state, string) {
 	switch {
 	case pod == nil:
@@ -64,7 +64,7 @@ func stateOfContainer(c *workload.Container, r Round) (state, string) {
 	}
 }
 
-// stateOfEnded: the kubelet replaces an exited container at once or says that it backs off.
+// stateOfEnded returns the state of an exited container. The kubelet restarts it immediately or reports a back-off.
 func stateOfEnded(t *workload.Exit, r Round) (state, string) {
 	if r.Now.Sub(t.At) < settle {
 		return due, "has just exited"
@@ -74,7 +74,7 @@ func stateOfEnded(t *workload.Exit, r Round) (state, string) {
 
 func stateOfBackedOff(c *workload.Container, r Round) (state, string) {
 	wait := backOff(c.Message)
-	last := r.Now // unknown: the latest it can have been
+	last := r.Now // if unknown, the latest possible time
 	if t := c.Last; t != nil {
 		last = t.At
 	}
@@ -85,12 +85,12 @@ func stateOfBackedOff(c *workload.Container, r Round) (state, string) {
 	return stuck, fmt.Sprintf("waits in CrashLoopBackOff for %s", wait)
 }
 
-// backOffRule reads the kubelet's "back-off 20s restarting failed container=...". What cannot be read is its maximum.
+// backOffRule parses the kubelet's "back-off 20s restarting failed container=...". Its default is the kubelet's maximum.
 var backOffRule = grace.Rule{Name: "the kubelet's back-off", Default: 5 * time.Minute}
 
 func backOff(message string) time.Duration {
 	_, rest, _ := strings.Cut(message, "back-off ")
 	text, _, _ := strings.Cut(rest, " ")
-	wait, _ := backOffRule.Parse(text) // an error leaves the default
+	wait, _ := backOffRule.Parse(text) // on errors it is the default
 	return wait
 }

@@ -8,29 +8,29 @@ import (
 )
 
 const (
-	// podShare and jobShare are the parts of inplace-timeout after which a missing slot's pod and Job are recreated. The
-	// first leaves an ordinary restart alone; the second leaves the new pod of the first the Job controller's back-off of
-	// ten seconds and a start, with the seed's 60 s.
+	// podShare and jobShare are the shares of inplace-timeout after which a missing slot's pod and Job are recreated. The first
+	// share is long enough for an ordinary restart. With the timeout of seed 000, 60 s, the time between the two is enough for the
+	// Job controller's back-off of ten seconds and the start of the new pod.
 	podShare = 1.0 / 3
 	jobShare = 2.0 / 3
-	// SmallJob is the most pods of a Job that is recreated for one of them.
+	// SmallJob is the largest number of pods in a Job that is recreated for one of them.
 	SmallJob = 16
 )
 
 // Round is the restart in progress.
 type Round struct {
-	Clock   grace.Deadline // what was created since its start belongs to the round
+	Clock   grace.Deadline // objects created after its start belong to the round
 	Now     time.Time
-	Size    int64 // slots of the group
-	Missing int64 // of them, those that have not joined
+	Size    int64 // number of slots in the group
+	Missing int64 // how many of them have not joined
 }
 
 // Slot is a slot that has not joined the round.
 type Slot struct {
 	Name      string
-	Job       *workload.Job // nil: not there
+	Job       *workload.Job // nil if there is none
 	Completed bool          // the Job counts the slot's index as completed
-	Pod       *workload.Pod // the newest one; nil: none
+	Pod       *workload.Pod // the newest pod, or nil
 }
 
 // Scope is how much is recreated.
@@ -42,7 +42,7 @@ const (
 	Job  Scope = "job"
 )
 
-// Action is what to delete, and why: the end of a sentence that begins with the worker's name.
+// Action is what to delete, and why. Why continues a sentence that begins with the worker's name.
 type Action struct {
 	Scope Scope
 	Why   string

@@ -9,43 +9,43 @@ import (
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
-// Input is all a decision rests on.
+// Input is the input of a decision.
 type Input struct {
 	Roster  *roster.Roster
-	Group   *group.Summary // nil: the store holds none
-	Foreign bool           // what the store holds is unreadable
-	Known   bool           // the group was there before: a store without it has lost it
-	Round   int64          // of the group that was there before
-	// Finished members are no loss when they go.
+	Group   *group.Summary // nil if the store has none
+	Foreign bool           // the data in the store is unreadable
+	Known   bool           // the group existed before, so a store without it has lost it
+	Round   int64          // the last known round of the group
+	// Finished members are not lost when they leave.
 	Finished []string
 }
 
-// Step is the next thing to do. The zero value: the group is as it should be.
+// Step is the next thing to do. The zero Step means that the group is as wanted.
 type Step struct {
-	Release string        // the member that is gone: its peers restart
-	Open    *group.Wanted // what the group is to be, without token
+	Release string        // the member that has left: its peers restart
+	Open    *group.Wanted // the wanted group, without a token
 }
 
-// Next is the next step.
+// Next returns the next step.
 func Next(in Input) Step {
 	switch g := in.Group; {
 	case len(in.Roster.Members) == 0:
-		return Step{} // a group without members stays as it is until one comes
+		return Step{} // a group without members does not change until it has some
 	case g == nil || in.Foreign || in.Roster.Epoch > g.Generation:
 		return in.open(false)
 	case in.Roster.Epoch < g.Generation:
-		return Step{} // an older state of the owner
+		return Step{} // the roster is outdated
 	case g.Phase == coordination.Closed:
 		return in.open(false)
 	case in.stuck():
 		return in.open(true)
 	case g.Phase == coordination.Terminal || g.Phase == coordination.Recreating:
-		return Step{} // its owner's turn
+		return Step{} // it is the owner's turn
 	}
 	return in.follow()
 }
 
-// follow the roster.
+// follow updates the group according to the roster.
 func (in Input) follow() Step {
 	if gone := in.gone(); gone != "" {
 		return Step{Release: gone}
@@ -65,8 +65,8 @@ func (in Input) complete() bool {
 	return !slices.ContainsFunc(in.Group.Units, works)
 }
 
-// stuck reports whether the group is in a phase that only ends by closing it, though it can go on: the member that brought it there is gone,
-// or may restart again.
+// stuck reports whether the group is in a phase that ends only by closing it, although it can continue: the member that caused the
+// phase has left, or may restart again.
 func (in Input) stuck() bool {
 	g := in.Group
 	cause := roster.MemberOf(g.Record.Cause.Slot)
@@ -80,7 +80,7 @@ func (in Input) stuck() bool {
 	return false
 }
 
-// gone is a member that was in step with others and is not on the roster any more, while its peers can be restarted for it.
+// gone returns a member that was in sync with others and has left the roster, if its peers can be restarted for it.
 func (in Input) gone() string {
 	g := in.Group
 	if g.Phase != coordination.Running || g.Round >= in.Roster.Limit || g.Round >= g.Limit {
@@ -94,17 +94,17 @@ func (in Input) gone() string {
 	return ""
 }
 
-// Gone are the members that run in the group and are not on the roster any more.
+// Gone returns the members that run in the group and have left the roster.
 func Gone(on *roster.Roster, g *group.Summary) []coordination.Stage {
 	return slices.DeleteFunc(slices.Clone(g.Stages), func(s coordination.Stage) bool {
 		return !g.HasEntered(s) || slices.Contains(on.Members, s.Prefix)
 	})
 }
 
-// maxPause bounds how long members wait before they start, when restarts end early: what a JobSet has by default.
+// maxPause limits how long members wait before they start, when restarts end early. It is the default of a JobSet.
 const maxPause = 32 * time.Second
 
-// open is the group as it is wanted.
+// open returns the step that opens the wanted group.
 func (in Input) open(closed bool) Step {
 	want := group.Wanted{
 		Generation: in.Roster.Epoch, Limit: in.Roster.Limit, Stages: in.stages(), Suspended: closed, Barrier: true, MaxPause: maxPause,

@@ -8,12 +8,12 @@ import (
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
-// maxSteps bounds the numbers of steps.
+// maxSteps limits the numbers of steps.
 const maxSteps = 256
 
-// stages of the group. Those who are in step with it are its first step. Those who come later are a step of their own, which enters by
-// itself when they have joined; it is one that the group did not have before, because steps that have entered stay so. As long as
-// nobody comes or goes, all stays as it is.
+// stages returns the stages of the group. The members in sync with it are its first step. Members that come later are a step of
+// their own, which enters once they have joined. That step is new to the group, because a step that has entered stays so. The
+// stages change only when members come or go.
 func (in Input) stages() []coordination.Stage {
 	switch {
 	case in.fresh():
@@ -34,7 +34,7 @@ func (in Input) stages() []coordination.Stage {
 		}
 	}
 	stages := append(allIn(first, 0), allIn(later, step)...)
-	if step < maxSteps { // else they come with the next look, when the steps have been numbered anew
+	if step < maxSteps { // otherwise they come with the next reconcile, when the steps have been renumbered
 		stages = append(stages, allIn(coming, step)...)
 	}
 	if len(stages) == 0 {
@@ -43,7 +43,7 @@ func (in Input) stages() []coordination.Stage {
 	return stages
 }
 
-// fresh: nobody is ahead of anybody, so all begin together.
+// fresh reports whether no member is ahead of another, so that all begin together.
 func (in Input) fresh() bool {
 	g := in.Group
 	return g == nil || in.Foreign || g.Generation != in.Roster.Epoch || g.Phase == coordination.Forming || len(g.Stages) == 0
@@ -55,7 +55,7 @@ func (in Input) same() bool {
 	return len(in.Group.Stages) == len(in.Roster.Members) && !slices.ContainsFunc(in.Roster.Members, missing)
 }
 
-// forming is the step that has not entered yet, or the one after the last.
+// forming returns the step that has not entered yet, or the one after the last.
 func (in Input) forming() int64 {
 	var step int64
 	for i, s := range in.Group.Stages {
@@ -67,7 +67,7 @@ func (in Input) forming() int64 {
 	return step + 1
 }
 
-// entered reports whether a stage is in step with the group.
+// entered reports whether a stage is in sync with the group.
 func (in Input) entered(stage int) bool {
 	return in.Group.HasEntered(in.Group.Stages[stage])
 }
@@ -84,7 +84,7 @@ func allIn(members []string, step int64) []coordination.Stage {
 	return stages
 }
 
-// sameStages compares stages in any order.
+// sameStages compares stages, ignoring their order.
 func sameStages(a, b []coordination.Stage) bool {
 	byPrefix := func(a, b coordination.Stage) int { return cmp.Compare(a.Prefix, b.Prefix) }
 	return slices.Equal(slices.SortedFunc(slices.Values(a), byPrefix), slices.SortedFunc(slices.Values(b), byPrefix))

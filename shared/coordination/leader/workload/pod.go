@@ -5,25 +5,25 @@ import "time"
 // Pod is one pod.
 type Pod struct {
 	Name, UID  string
-	Slot       string // that it says it is for
+	Slot       string // the slot that it claims
 	Job        string // UID of the Job that controls it
-	Generation int32  // of the group that it was made in
-	Node       string // empty: none yet
-	Version    string // of the object
+	Generation int32  // generation of the group in which it was created
+	Node       string // empty if it has none yet
+	Version    string // resource version
 	Created    time.Time
 	Phase      Phase
-	Reason     string // of the phase
+	Reason     string // reason of the phase
 
 	Deleting   bool
-	Asked, Due time.Time // when its deletion was asked for, and when its grace is over
-	Forced     bool      // it was deleted with a grace of nothing
+	Asked, Due time.Time // when its deletion was requested, and when its grace period ends
+	Forced     bool      // it was deleted with a grace period of 0
 
-	Scheduling *Scheduling // nil: the scheduler has not come to it
+	Scheduling *Scheduling // nil if the scheduler has not handled it yet
 	Init       []Container
 	Containers []Container
 }
 
-// Phase is the phase of a pod in the words of the API.
+// Phase is the phase of a pod in the API.
 type Phase string
 
 // The phases.
@@ -34,7 +34,7 @@ const (
 	Failed    Phase = "Failed"
 )
 
-// Scheduling is what the scheduler says of a pod.
+// Scheduling is the scheduler's condition of a pod.
 type Scheduling struct {
 	Done    bool
 	At      time.Time
@@ -46,12 +46,12 @@ type Scheduling struct {
 type Container struct {
 	Name     string
 	Running  bool
-	Since    time.Time // it runs
+	Since    time.Time // when it was started, if it runs
 	Waiting  bool
 	Reason   string // why it waits
-	Message  string // likewise
-	Exited   *Exit  // nil: it runs or waits
-	Last     *Exit  // of the container before it
+	Message  string // more about that
+	Exited   *Exit  // nil if it runs or waits
+	Last     *Exit  // exit of the container before it
 	Restarts int32
 }
 
@@ -62,21 +62,21 @@ type Exit struct {
 	At      time.Time
 }
 
-// Over reports whether nothing of a pod runs any more: its kubelet says so, it had never been given to one, or somebody took it
-// away from its kubelet with a grace of nothing.
+// Over reports whether nothing in a pod runs any more: its kubelet reports that, the pod was never bound to a node, or it was
+// force-deleted.
 func (p *Pod) Over() bool {
 	return p.Phase == Failed || p.Phase == Succeeded || (p.Deleting && (p.Node == "" || p.Forced))
 }
 
-// MayRun reports whether something of a pod may still run.
+// MayRun reports whether something in a pod may still run.
 func (p *Pod) MayRun() bool { return !p.Over() && !p.Lost() }
 
-// Lives reports whether a pod runs, or will, and nobody has deleted it.
+// Lives reports whether a pod runs, or will run, and has not been deleted.
 func (p *Pod) Lives() bool { return p.state() == Held }
 
-// Lost reports whether a pod that still exists can never again run its worker though that is needed: it has failed, it was taken
-// from its kubelet by force, or its worker exited 0 because the pod was being deleted. A worker that finished before the deletion
-// has finished.
+// Lost reports whether an existing pod can never run its worker again although the worker is needed: the pod has failed, it was
+// force-deleted, or its worker exited with code 0 because the pod was being deleted. A worker that finished before the deletion has
+// finished.
 func (p *Pod) Lost() bool {
 	switch p.Phase {
 	case Failed:
@@ -87,10 +87,10 @@ func (p *Pod) Lost() bool {
 	return p.Deleting && p.Forced
 }
 
-// LostWhenGone is Lost for a pod that has gone from the API: only a worker that had finished by itself leaves no gap.
+// LostWhenGone is Lost for a pod that is gone from the API: only a worker that had finished by itself is not lost.
 func (p *Pod) LostWhenGone() bool { return p.Phase != Succeeded || p.stoppedByDeletion() }
 
-// stoppedByDeletion: a container ended after the deletion was asked for.
+// stoppedByDeletion reports whether a container ended after the deletion was requested.
 func (p *Pod) stoppedByDeletion() bool {
 	if !p.Deleting {
 		return false
@@ -103,22 +103,22 @@ func (p *Pod) stoppedByDeletion() bool {
 	return false
 }
 
-// State is what the pods of one slot say together.
+// State is the combined state of the pods of one slot.
 type State int
 
 const (
-	// Held: a pod of the slot lives, or may yet.
+	// Held: a pod of the slot lives, or may still run.
 	Held State = iota
-	// Ending: what is left is being deleted, and its worker may still run.
+	// Ending: the remaining pods are being deleted, and the worker may still run.
 	Ending
-	// Finished: the slot's worker has succeeded. What becomes of it is for its Job.
+	// Finished: the slot's worker has succeeded. The rest is up to its Job.
 	Finished
-	// Vacant: there is no pod, or none of which anything runs.
+	// Vacant: there is no pod, or nothing runs in any of them.
 	Vacant
 )
 
-// StateOf looks at all pods of a slot, whichever Job made them: two workers of one slot never run at the same time. What lives
-// wins over what ends, and that over what has finished.
+// StateOf returns the state of all pods of a slot, whichever Job created them: two workers of one slot never run at the same time.
+// Held wins over Ending, and Ending over Finished.
 func StateOf(pods []*Pod) State {
 	state := Vacant
 	for _, pod := range pods {
@@ -139,8 +139,8 @@ func (p *Pod) state() State {
 	return Ending
 }
 
-// Outranks reports whether the Job controller would keep this pod of a slot rather than one that was just made and has no node: one that has
-// a node, or was made before. Of two of the same second either may stay.
+// Outranks reports whether, of two pods of a slot, the Job controller keeps this pod rather than one that was just created and has
+// no node: this pod has a node, or is older. If both were created in the same second, it may keep either.
 func (p *Pod) Outranks(made *Pod) bool {
 	return p.state() == Held && (p.Node != "" || p.Created.Before(made.Created))
 }

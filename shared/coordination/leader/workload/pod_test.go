@@ -15,14 +15,14 @@ func pod(phase Phase, change ...func(*Pod)) *Pod {
 	return p
 }
 
-// deleted with a grace of so many seconds.
+// deleted marks a pod as deleted with a grace period in seconds.
 func deleted(grace int) func(*Pod) {
 	return func(p *Pod) {
 		p.Deleting, p.Asked, p.Due, p.Forced = true, asked, asked.Add(time.Duration(grace)*time.Second), grace == 0
 	}
 }
 
-// exited at a moment after the deletion was asked for, or before.
+// exited sets the exit of a container, relative to the deletion request.
 func exited(after time.Duration) func(*Pod) {
 	return func(p *Pod) { p.Containers = []Container{{Exited: &Exit{At: asked.Add(after)}}} }
 }
@@ -84,7 +84,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// The order is that in which the Job controller keeps pods of one index.
+// The order in which the Job controller keeps pods of one index.
 func TestOutranks(t *testing.T) {
 	born := func(second int64) func(*Pod) { return func(p *Pod) { p.Created = time.Unix(second, 0) } }
 	made := pod(Pending, unbound, born(10))

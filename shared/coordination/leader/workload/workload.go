@@ -1,4 +1,4 @@
-// Package workload holds what a plan knows of Jobs and pods, in plain types, whatever kind of object makes them.
+// Package workload describes Jobs and pods in plain types, whatever kind of object creates them.
 package workload
 
 import (
@@ -7,35 +7,35 @@ import (
 	"time"
 )
 
-// Job is what makes the pods of some slots.
+// Job is what creates the pods of some slots.
 type Job struct {
 	Name, UID string
-	Stage     string // prefix of the stage that its slots are of
-	// Generation of the group that it was created in.
+	Stage     string // prefix of the stage of its slots
+	// Generation is the generation of the group in which it was created.
 	Generation int32
-	// Current: it is of the current attempt of its owner, and nobody has deleted it.
+	// Current: it belongs to the current attempt of its owner, and has not been deleted.
 	Current, Deleting, Suspended bool
-	Over                         bool   // it makes no more pods: it has finished, or is about to
-	LedBy                        string // installation that prepared its pods; empty: none did, or the owner's own controller
+	Over                         bool   // it creates no more pods: it has finished, or is about to
+	LedBy                        string // installation that prepared its pods; empty if none did, or for the owner's own controller
 	Created                      time.Time
-	Started                      time.Time // when it was created or resumed last; zero: not known
-	Pods                         int64     // that run at a time
+	Started                      time.Time // when it was created or last resumed; zero if unknown
+	Pods                         int64     // number of pods that run at a time
 	Failures                     int32     // pods that have failed since the last success
 
-	Sidecar  bool   // its agents restart containers, from outside of them; else processes
+	Sidecar  bool   // its agents restart containers from outside; otherwise they restart processes
 	Findable bool   // its pods can be found again by their labels
-	Worker   string // name of the container that joins; empty: not known
-	Store    string // address of the store that its pods are given; empty: not known
+	Worker   string // name of the container that joins; empty if unknown
+	Store    string // store address in its pods; empty if unknown
 
-	// NoPods says why nobody else may make pods for it; empty: somebody may.
+	// NoPods is why only the Job controller may create pods for it; empty if other programs may.
 	NoPods    string
-	MadePods  bool // it has had all of its pods
-	Indexes   int  // that it has
+	MadePods  bool // it has created all of its pods once
+	Indexes   int  // number of its indexes
 	Completed Indexes
 	Failed    Indexes // for good
 }
 
-// Indexes is a set of completion indexes, as ranges with both ends.
+// Indexes is a set of completion indexes, as inclusive ranges.
 type Indexes [][2]int
 
 // Has reports whether an index is in the set.
@@ -48,8 +48,8 @@ func (s Indexes) Has(index int) bool {
 	return false
 }
 
-// Refusal says why a Job is to have no pod at an index that somebody else makes; "" if it may. A pod in a Job that is suspended or has
-// finished would be deleted again at best.
+// Refusal returns why no other program may create a pod of a Job at an index, "" if it may. A pod in a suspended or finished Job
+// would be deleted again at best.
 func (j *Job) Refusal(index int) string {
 	switch {
 	case j.NoPods != "":
@@ -64,10 +64,10 @@ func (j *Job) Refusal(index int) string {
 	return ""
 }
 
-// Slot is the slot of an index.
+// Slot returns the slot of an index.
 func (j *Job) Slot(index int) string { return j.Name + "-" + strconv.Itoa(index) }
 
-// JobOf is the name of the Job that a slot belongs to, and the slot's completion index.
+// JobOf returns the name of the Job that a slot belongs to, and the slot's completion index.
 func JobOf(slot string) (job string, index int) {
 	cut := strings.LastIndexByte(slot, '-')
 	if cut < 0 {
