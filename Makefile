@@ -106,7 +106,7 @@ NOT_UNIT := /shared/coordination/valkey$$|/agent/cmd/holdfast-exec$$|/agent/inte
 
 .PHONY: test-unit
 test-unit: ## Unit tests that need nothing but Go: no root, no packages, no cluster
-	go test -vet=off -timeout 5m -skip '^TestAGroupOnARealServer$$' $(TESTFLAGS) $$(go list $(PACKAGES) | grep -vE '$(NOT_UNIT)')
+	go test -vet=off -timeout 5m -skip '^TestGroupOnARealServer$$' $(TESTFLAGS) $$(go list $(PACKAGES) | grep -vE '$(NOT_UNIT)')
 
 RECORD := go run ./e2e/cmd/compatibility record
 # The version of a module in a go.mod: $(call pinned,FOLDER,MODULE).

@@ -30,7 +30,7 @@ func (g *group) onServer(t testing.TB, address string) *group {
 	return g
 }
 
-func TestAGroupOnARealServer(t *testing.T) {
+func TestGroupOnARealServer(t *testing.T) {
 	const size = 5
 	address := drill.Redis(t)
 	leader := drill.Leader(t, address)

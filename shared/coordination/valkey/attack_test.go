@@ -17,10 +17,10 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// victim is the group that the member of another one, uid, is after.
+// victim is the group that a member of another group, uid, attacks.
 const victim = "uid-2"
 
-// siege is a server with two groups that run, and a member of the first with nothing but its credentials.
+// siege is a server with two running groups, and a member of the first one that has nothing but its credentials.
 type siege struct {
 	*testing.T
 	*server
@@ -50,7 +50,7 @@ func besiege(t *testing.T, args ...string) *siege {
 	return s
 }
 
-// expectVictimUnharmed: nothing was published to the victim's members, and a death of theirs is answered as ever.
+// expectVictimUnharmed checks that nothing was published to the victim's members, and that a death among them is answered as usual.
 func (s *siege) expectVictimUnharmed() {
 	s.Helper()
 	for _, o := range s.watch.observed() {
@@ -67,12 +67,12 @@ func (s *siege) expectVictimUnharmed() {
 	}
 }
 
-// fcall is a call with a key of the caller's choice.
+// fcall returns a call with a key of the caller's choice.
 func fcall(key string, c rounds.Call) []any {
 	return append([]any{"FCALL", c.Function, 1, key}, c.Arguments...)
 }
 
-func TestWhatAMemberMayNotDo(t *testing.T) {
+func TestForbiddenActionsOfAMember(t *testing.T) {
 	s := besiege(t)
 	mine, theirs := rounds.KeysOf(uid), rounds.KeysOf(victim)
 	level := aState().Level
@@ -176,7 +176,7 @@ func TestWhatAMemberMayNotDo(t *testing.T) {
 	s.expectVictimUnharmed()
 }
 
-// refused reports whether the server has refused for want of a right, to the caller or to a function.
+// refused reports whether the server rejected the call because the caller or a function lacks a permission.
 func refused(reply string) bool {
 	return strings.HasPrefix(reply, "NOPERM") || strings.Contains(reply, "can't access") || strings.Contains(reply, "No permissions") ||
 		strings.Contains(reply, "command not allowed")
@@ -191,8 +191,8 @@ func (s *siege) leaderUsers() map[string][]string {
 	return users
 }
 
-// TestWhatAMemberCanDoStaysInItsGroup: with the keys and channels that it may write it does what it likes, see docs/security.md.
-func TestWhatAMemberCanDoStaysInItsGroup(t *testing.T) {
+// A member can do anything with the keys and channels to which it has write access, see docs/security.md.
+func TestAllowedActionsOfAMemberStayInItsGroup(t *testing.T) {
 	mine, level := rounds.KeysOf(uid), aState().Level
 	level.Round, level.Seq = 99, 99
 	for name, commands := range map[string][][]any{
@@ -226,7 +226,7 @@ func TestWhatAMemberCanDoStaysInItsGroup(t *testing.T) {
 	}
 }
 
-// dumpOfOthers is all that is not of the member's group.
+// dumpOfOthers returns everything outside the member's group.
 func (s *siege) dumpOfOthers() map[string]string {
 	all := s.dump()
 	for key := range all {
@@ -237,8 +237,8 @@ func (s *siege) dumpOfOthers() map[string]string {
 	return all
 }
 
-// TestWhatIsLargeBehindWhatIsSmallIsCounted: the server looks at five elements of a key unless it is told otherwise.
-func TestWhatIsLargeBehindWhatIsSmallIsCounted(t *testing.T) {
+// Unless told otherwise, the server measures five elements of a key.
+func TestLargeElementsAmongSmallOnesAreCounted(t *testing.T) {
 	s := besiege(t)
 	const few, large = 500, 8
 	elements := make([]any, 0, 2*(few+large))
@@ -261,8 +261,8 @@ func TestWhatIsLargeBehindWhatIsSmallIsCounted(t *testing.T) {
 	}
 }
 
-// TestTheLeaderReadsNoLargeValues: what a member has put in the place of pods, joins and lines reaches neither the leader nor the network.
-func TestTheLeaderReadsNoLargeValues(t *testing.T) {
+// Values that a member has written in place of pods, joins and lines reach neither the leader nor the network.
+func TestLeaderReadsNoLargeValues(t *testing.T) {
 	s := besiege(t)
 	k, level, slots := rounds.KeysOf(uid), aState().Level, []string{slotOf(0).Name, slotOf(1).Name}
 	for key, field := range map[string]string{k.Holders(1): slots[0], k.Joined(level, 0): slots[0], k.Finished(level, 0): slots[0], k.History(): "0"} {
@@ -299,8 +299,8 @@ func TestTheLeaderReadsNoLargeValues(t *testing.T) {
 
 const manyWrites = 1_000_000
 
-// TestAMillionWrites fills the member's own tables. Its share of the memory gives it away, and it can be cut off.
-func TestAMillionWrites(t *testing.T) {
+// A member fills its own tables. The memory of its group shows it, and it can be cut off.
+func TestMillionWrites(t *testing.T) {
 	s := besiege(t)
 	s.flood(manyWrites, 1000, "x")
 	s.expectVictimUnharmed()
@@ -309,7 +309,7 @@ func TestAMillionWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m := s.stats()["memory|usage"]; float64(m.calls)*m.usec > 50_000 { // 160 ms if all is measured
+	if m := s.stats()["memory|usage"]; float64(m.calls)*m.usec > 50_000 { // 160 ms if everything is measured
 		t.Errorf("%d keys were measured in %.0f us each", m.calls, m.usec)
 	}
 	if usage[uid] < manyWrites*10 || usage[victim] > 1<<20 || len(usage) != 2 {
@@ -324,11 +324,11 @@ func TestAMillionWrites(t *testing.T) {
 	}
 }
 
-// TestAFullServer: with no memory left nobody's report gets through, which is an outage to all agents; the leader can still
-// cut off whose fault it is, and then all goes on.
-func TestAFullServer(t *testing.T) {
+// When the memory is full, all reports fail, which is an outage for all agents. The leader can still cut off the group that caused
+// it, and then everything continues.
+func TestFullServer(t *testing.T) {
 	s := besiege(t, "--maxmemory", "32mb", "--maxmemory-policy", "noeviction")
-	for full := false; !full; { // to the last bit: what the flood's own calls took is free after them
+	for full := false; !full; { // until it is completely full: the memory of the flood's own calls is free after them
 		s.flood(1000, 100, strings.Repeat("x", 1000))
 		s.flood(1000, 1, "x")
 		full = second(s.alice.Call(t.Context(), victim, aJoin(0))) != nil
@@ -338,7 +338,7 @@ func TestAFullServer(t *testing.T) {
 		t.Errorf("a report to a full server: %v, want an outage", err)
 	}
 	s.cutOff()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) { // the server frees in its own time
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) { // the server frees memory in the background
 		err := second(s.alice.Call(t.Context(), victim, aJoin(0)))
 		if err == nil {
 			break
@@ -350,7 +350,7 @@ func TestAFullServer(t *testing.T) {
 	s.expectVictimUnharmed()
 }
 
-// flood writes n fields into a table of the member, in batches, until the server takes no more.
+// flood writes n fields into a table of the member, in batches, until the server rejects more.
 func (s *siege) flood(n, batch int, value string) {
 	s.Helper()
 	for from := 0; from < n; from += batch {
@@ -368,7 +368,7 @@ func (s *siege) flood(n, batch int, value string) {
 	}
 }
 
-// cutOff is what the leader does with a member that takes too much.
+// cutOff does what the leader does with a member that uses too much memory.
 func (s *siege) cutOff() {
 	s.Helper()
 	if err := errors.Join(s.leader.DropUser(s.Context(), uid), s.leader.Drop(s.Context(), uid)); err != nil {
@@ -379,9 +379,9 @@ func (s *siege) cutOff() {
 	}
 }
 
-// TestADeathIsAnsweredUnderAttack: four connections of one tenant make the longest calls that it can cause, over forged tables of
-// 100,000 slots and values of 8 MiB, while a worker of another tenant dies again and again.
-func TestADeathIsAnsweredUnderAttack(t *testing.T) {
+// Four connections of one tenant make the longest calls that it can cause, on forged tables of 100,000 slots and values of 8 MiB,
+// while a worker of another tenant dies again and again.
+func TestDeathIsAnsweredUnderAttack(t *testing.T) {
 	s := besiege(t)
 	calls := s.forge(uid)
 	key := rounds.KeysOf(uid).State()
@@ -393,7 +393,7 @@ func TestADeathIsAnsweredUnderAttack(t *testing.T) {
 		attackers.Go(func() {
 			for ctx.Err() == nil {
 				for _, c := range calls {
-					_ = mallory.client.Set(ctx, key, state, 0).Err() // so that the next call has all its work to do again
+					_ = mallory.client.Set(ctx, key, state, 0).Err() // so that the next call does all of its work again
 					_ = mallory.client.Do(ctx, fcall(key, c)...).Err()
 				}
 			}

@@ -30,7 +30,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-func TestJitteredStaysBetweenHalfAndAll(t *testing.T) {
+func TestJittered(t *testing.T) {
 	for range 1000 {
 		if d := jittered(30 * time.Second); d < 15*time.Second || d >= 30*time.Second {
 			t.Fatalf("%v is not within 15 to 30 s", d)

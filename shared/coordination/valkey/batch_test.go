@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
-// A call that carries many joins, on a server and in the interpreter: each member gets its own reply, and the last one starts the round.
-func TestAJoinOfManyMembers(t *testing.T) {
+// On a server and in the interpreter, a call with many joins returns one reply for each member, and the last join starts the round.
+func TestJoinOfManyMembers(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t)
 	mustWrite(t, store, uid, aState(), aConfig(4))
@@ -54,7 +54,7 @@ func TestAJoinOfManyMembers(t *testing.T) {
 			third.Pod = "new"
 			expect("[J J]", join(memberOf(2), third))
 			newer := memberOf(1)
-			newer.ID, newer.Attempt = "newer", 2 // and its predecessor has run in the round, which is over now
+			newer.ID, newer.Attempt = "newer", 2 // its predecessor has run in the round, which is therefore over
 			expect("[J R]", join(memberOf(0), newer))
 			expect("-", rounds.Join("B", 0, 0, 0, memberOf(0), memberOf(1))) // one reply for all
 		})

@@ -15,8 +15,8 @@ import (
 
 const benchClients = 50
 
-// BenchmarkRestart restarts a whole group over and over: one death, then a join of every slot, each followed by a read of the level. The
-// report of a slot must cost the same whatever the size of the group: compare us/call.
+// BenchmarkRestart restarts a whole group repeatedly: one death, then a join of every slot, each followed by a read of the level.
+// The cost of a slot's report must not depend on the size of the group: compare us/call.
 func BenchmarkRestart(b *testing.B) {
 	for _, size := range []int64{100, 5000} {
 		b.Run(fmt.Sprintf("slots=%d", size), func(b *testing.B) { benchmarkRestart(b, size) })
@@ -48,7 +48,7 @@ func benchmarkRestart(b *testing.B, size int64) {
 		all(b, size, join(round+1))
 	}
 	b.StopTimer()
-	restarts := float64(size * int64(b.N)) // of slots
+	restarts := float64(size * int64(b.N)) // restarts of slots
 	b.ReportMetric(restarts/b.Elapsed().Seconds(), "calls/s")
 	b.ReportMetric(server.microseconds("fcall"), "us/call")
 	b.ReportMetric((server.cpu()-before)*1e6/restarts, "cpu-us/restart")
@@ -57,7 +57,7 @@ func benchmarkRestart(b *testing.B, size int64) {
 	}
 }
 
-// all runs a call for every slot, from as many agents at a time as there are connections.
+// all makes a call for every slot, from as many agents at a time as there are connections.
 func all(b *testing.B, size int64, call func(slot int64) error) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
@@ -74,7 +74,7 @@ func all(b *testing.B, size int64, call func(slot int64) error) {
 	wg.Wait()
 }
 
-// BenchmarkRepeatedJoin is a join that has been made before: what a member costs the store inside a function.
+// BenchmarkRepeatedJoin repeats a join: the cost of a member to the store inside a function.
 func BenchmarkRepeatedJoin(b *testing.B) {
 	for _, slots := range []int{100, 5000} {
 		for _, batch := range []int{1, 10, 100} {
@@ -109,7 +109,7 @@ const (
 	largeValue = 8 << 20
 )
 
-// manySteps are as many stages as there may be, in as many units, all of them complete but for the first.
+// manySteps returns the maximum number of stages, each in its own unit, all of them complete except the first.
 func manySteps() (rounds.State, rounds.Config) {
 	c := aConfig(2)
 	l := aState().Level
@@ -130,8 +130,8 @@ func manySteps() (rounds.State, rounds.Config) {
 	return rounds.Fresh(l, rounds.MaxUnits), c
 }
 
-// forge makes the group one of 1,000 stages in which one of two slots has joined, and fills what its members may write. It returns the
-// longest calls that they can make.
+// forge writes a group of 1,000 stages in which one of two slots has joined, and fills everything that its members may write. It
+// returns the longest calls that members can make.
 func (s *server) forge(group string) map[string]rounds.Call {
 	s.t.Helper()
 	k, big, ctx := rounds.KeysOf(group), strings.Repeat("x", largeValue), context.Background()
@@ -166,8 +166,8 @@ func (s *server) forge(group string) map[string]rounds.Call {
 	}
 }
 
-// BenchmarkForgedData is the longest that one call of a member blocks the store, with all that it may have stored before: the time
-// that the call took, and that of the processor, which a busy machine does not add to.
+// BenchmarkForgedData measures the longest time for which one call of a member blocks the store, with all the data that it may have
+// stored before: the duration of the call, and its processor time, which a busy machine does not increase.
 func BenchmarkForgedData(b *testing.B) {
 	server := newServer(b)
 	mustOpen(b, server.store(b))
@@ -203,7 +203,8 @@ func BenchmarkForgedData(b *testing.B) {
 	})
 }
 
-// cpuOf makes a call, which may be refused, and returns the processor time that it took the store's thread, in microseconds.
+// cpuOf makes a call, which the server may reject, and returns how much processor time the store's thread spent on it, in
+// microseconds.
 func (s *server) cpuOf(group string, c rounds.Call) float64 {
 	s.t.Helper()
 	before := s.threadCPU()
@@ -211,12 +212,12 @@ func (s *server) cpuOf(group string, c rounds.Call) float64 {
 	return (s.threadCPU() - before) * 1e6
 }
 
-// longest is what one call of a member may take of the store's processor time, in microseconds.
+// longest is how much of the store's processor time one call of a member may take, in microseconds.
 const longest = 10_000
 
-// TestTheWorkOfACallIsBounded: a call runs as many commands in a small group as in one with all that a member may have stored. None of
-// them takes longer with the size of what it works on.
-func TestTheWorkOfACallIsBounded(t *testing.T) {
+// A call runs as many commands in a small group as in a group with all the data that a member may have stored, and no command takes
+// longer with more data.
+func TestWorkOfACallIsLimited(t *testing.T) {
 	server := newServer(t)
 	mustOpen(t, server.store(t))
 	forged := server.forge(uid)
@@ -243,7 +244,7 @@ func TestTheWorkOfACallIsBounded(t *testing.T) {
 			}
 			few, many := work(small), work(large)
 			if strings.Contains(name, "forged") {
-				return // it is refused
+				return // the server rejects it
 			}
 			for command, n := range many {
 				if n > few[command]+1 { // a forged table may look complete, which wakes the leader

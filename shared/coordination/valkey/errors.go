@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// protocolError turns an error reply into the protocol's error; all others mean that the store is out of reach.
+// protocolError converts an error reply to the protocol's error. Any other error means that the store is unreachable.
 func protocolError(err error) error {
 	var reply redis.Error
 	if errors.As(err, &reply) {

@@ -16,7 +16,8 @@ const uid = "uid-1"
 
 var token = coordination.Token{LeaseCreated: 1, Transitions: 1}
 
-// aState and aConfig are those of a group in which nobody has joined: one unit with the slots js-w-0-0, js-w-0-1 and so on.
+// aState and aConfig return the state and the configuration of a group without joins: one unit with the slots js-w-0-0, js-w-0-1
+// and so on.
 func aState() rounds.State {
 	return rounds.Fresh(rounds.Level{Incarnation: "A", Generation: 1, Phase: rounds.Active, Left: rounds.NoUnits}, 1)
 }
@@ -39,7 +40,7 @@ func mustOpen(t testing.TB, leader *Store, groups ...string) {
 	}
 }
 
-// mustWrite writes a group whatever is stored.
+// mustWrite writes a group, whatever is stored.
 func mustWrite(t testing.TB, leader *Store, group string, s rounds.State, c rounds.Config) {
 	t.Helper()
 	written, err := leader.Set(context.Background(), group, rounds.AnySeq, s, c, nil, nil)
@@ -52,12 +53,12 @@ func slotOf(n int) rounds.Slot {
 	return rounds.Slot{Name: fmt.Sprintf("js-w-0-%d", n), Pod: fmt.Sprint("pod-", n)}
 }
 
-// memberOf is the first instance of a slot. It belongs to a pod that has run before.
+// memberOf returns the first instance of a slot. Its pod has run before.
 func memberOf(n int) rounds.Member {
 	return rounds.Member{Slot: slotOf(n), ID: fmt.Sprint("i-", n), Attempt: 1, Past: rounds.Past{Kind: rounds.PastRan}}
 }
 
-// aJoin and aDeath are those of slot n in round 0.
+// aJoin and aDeath return the join and the death of slot n in round 0.
 func aJoin(n int) rounds.Call { return rounds.Join("A", 0, 0, 0, memberOf(n)) }
 
 func aDeath(n int) rounds.Call {
@@ -74,7 +75,7 @@ func mustCall(t testing.TB, s *Store, c rounds.Call) rounds.Level {
 	return now
 }
 
-// mustJoin has both slots join, so that the group runs.
+// mustJoin joins both slots, so that the group runs.
 func mustJoin(t testing.TB, s *Store) {
 	t.Helper()
 	mustCall(t, s, aJoin(0))
@@ -83,10 +84,10 @@ func mustJoin(t testing.TB, s *Store) {
 	}
 }
 
-// patience bounds every wait for an observation.
+// patience limits every wait for an observation.
 const patience = 30 * time.Second
 
-// watching is a Watch that runs, and what it has observed.
+// watching is a running Watch, and what it has observed.
 type watching struct {
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -148,7 +149,7 @@ func (w *watching) awaitCount(t *testing.T, n int) []rounds.Observation {
 	return w.await(t, fmt.Sprint(n, " observations"), func(all []rounds.Observation) bool { return len(all) >= n })
 }
 
-// isLoss reports whether an observation says that the store is unreachable.
+// isLoss reports whether an observation means that the store is unreachable.
 func isLoss(o rounds.Observation) bool {
 	return o.Err != nil && !o.Read && !errors.Is(o.Err, coordination.ErrForeignValue)
 }

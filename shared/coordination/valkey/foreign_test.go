@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// TestForeignStates: every call that needs the state says that it is foreign and leaves it as it is. The leader writes another one.
+// Every call that needs the state reports that it is foreign and does not change it. The leader writes a new one.
 func TestForeignStates(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t)
@@ -59,7 +59,7 @@ func TestForeignStates(t *testing.T) {
 	}
 }
 
-// TestForeignTypes: a key of another type is a foreign value to whoever needs it.
+// A key of another type is a foreign value to every call that needs it.
 func TestForeignTypes(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t)
@@ -109,7 +109,7 @@ func expectDump(t *testing.T, s *server, before map[string]string) {
 	}
 }
 
-func TestAForgedHistoryIsLeftOut(t *testing.T) {
+func TestForgedHistoryIsIgnored(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t)
 	mustOpen(t, store)
@@ -121,7 +121,7 @@ func TestAForgedHistoryIsLeftOut(t *testing.T) {
 	if err != nil || len(lines) != 1 || lines[0].Round != 1 || lines[0].Cause != "exit 1" {
 		t.Errorf("history %+v, %v; want the one death", lines, err)
 	}
-	server.do("HSET", key, "2", strings.Repeat("x", 8<<20)) // in the place of the next round
+	server.do("HSET", key, "2", strings.Repeat("x", 8<<20)) // in the field of the next round
 	if stored, err := store.Read(t.Context(), uid); err != nil || len(stored.Lines) != 1 {
 		t.Errorf("read %+v, %v; want one line", stored, err)
 	}
@@ -130,7 +130,7 @@ func TestAForgedHistoryIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReadIsDropped(t *testing.T) {
+func TestUnreadableGroupIsDropped(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t)
 	for _, key := range []string{rounds.KeysOf(uid).State(), rounds.KeysOf(uid).Config(), rounds.KeysOf(uid).Holders(1)} {
@@ -147,8 +147,8 @@ func TestWhatCannotBeReadIsDropped(t *testing.T) {
 
 const mutations = 2000
 
-// TestMutatedValues changes what members may write at random. The functions take a value or refuse it with an error of the protocol:
-// they never fail by themselves.
+// The test randomly changes values that members may write. The functions accept a value or reject it with an error of the protocol.
+// They never fail with a Lua error.
 func TestMutatedValues(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t)

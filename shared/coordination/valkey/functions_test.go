@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/interpreter"
 )
 
-// loadedServer is a server with the functions of package rounds.
+// loadedServer returns a server with the functions of package rounds.
 func loadedServer(t testing.TB) *server {
 	t.Helper()
 	s := newServer(t)
@@ -25,7 +25,7 @@ func loadedServer(t testing.TB) *server {
 	return s
 }
 
-// someCall is a random call: most fit the group, some are late, forged or of another incarnation.
+// someCall returns a random call. Most fit the group; some are late, forged or of another incarnation.
 func someCall(r *rand.Rand, seq int64) rounds.Call {
 	pick := func(texts ...string) string { return texts[r.IntN(len(texts))] }
 	slot := rounds.Slot{Name: pick("w-0-0", "w-1-0", "w-2-0", "v-0-0"), Pod: pick("p0", "p1", "p2", "p3")}
@@ -65,11 +65,11 @@ func someCall(r *rand.Rand, seq int64) rounds.Call {
 	return rounds.Join(inc, unit, round, r.IntN(3), members...)
 }
 
-// moments are Unix milliseconds.
+// moments matches Unix milliseconds.
 var moments = regexp.MustCompile(`\b1[0-9]{12}\b`)
 
-// TestTheInterpreterPlaysTheFunctions makes the same random calls of a real server and of the interpreter that simulations use.
-func TestTheInterpreterPlaysTheFunctions(t *testing.T) {
+// A real server and the interpreter of the simulation get the same random calls.
+func TestInterpreterMatchesAServer(t *testing.T) {
 	real := loadedServer(t)
 	keys := rounds.KeysOf("g")
 	for seed := range uint64(150) {
@@ -105,7 +105,7 @@ func outcome(reply any, err error) string {
 	return moments.ReplaceAllString(fmt.Sprintln(reply), "MOMENT")
 }
 
-// contents are all keys and values.
+// contents returns all keys and values.
 func (s *server) contents() string {
 	var lines []string
 	ctx := context.Background()

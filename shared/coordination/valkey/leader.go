@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Read implements rounds.Leader. Three round trips: the second counts what the first has named.
+// Read implements rounds.Leader. It takes three round trips: the second one counts the tables that the first one has named.
 func (s *Store) Read(ctx context.Context, group string) (*rounds.Stored, error) {
 	keys := rounds.KeysOf(group)
 	var text *redis.StringCmd
@@ -49,8 +49,9 @@ func (s *Store) Read(ctx context.Context, group string) (*rounds.Stored, error) 
 	return stored, nil
 }
 
-// Set implements rounds.Leader. Finished workers are entered together with the state: before that, Tidy would take their tables for those
-// of a round that is over. The index is on another node of a cluster: a crash in between is repaired by the next call.
+// Set implements rounds.Leader. It records finished workers in the same transaction as the state; earlier, Tidy would consider
+// their tables to be those of a past round. The index is on another node of a cluster. If the process crashes before it is updated,
+// the next call repairs it.
 func (s *Store) Set(ctx context.Context, group string, seq int64, state rounds.State, c rounds.Config, finished []rounds.FinishedSlot, line *rounds.Line) (bool, error) {
 	keys := rounds.KeysOf(group)
 	enter := func(p redis.Pipeliner) {
@@ -72,7 +73,7 @@ func (s *Store) Set(ctx context.Context, group string, seq int64, state rounds.S
 	return true, s.addLine(ctx, group, *line)
 }
 
-// addLine adds a line to the history. What is lost by a crash before it is only an account.
+// addLine adds a line to the history. A crash before it loses only that account.
 func (s *Store) addLine(ctx context.Context, group string, l rounds.Line) error {
 	now, err := s.client.Time(ctx).Result()
 	if err != nil {
@@ -91,7 +92,7 @@ func (s *Store) Release(ctx context.Context, group string, t coordination.Token,
 	return err
 }
 
-// lead runs a function, in one transaction with the commands before it; if the server lacks the function the library is loaded.
+// lead calls a function in one transaction with the commands before it. If the server lacks the function, lead loads the library.
 func (s *Store) lead(ctx context.Context, group string, c rounds.Call, before func(redis.Pipeliner)) (any, error) {
 	call := func() (any, error) {
 		var reply *redis.Cmd
@@ -117,7 +118,7 @@ func (s *Store) lead(ctx context.Context, group string, c rounds.Call, before fu
 	return reply, nil
 }
 
-// keysPerPage is how many slots are asked for at once.
+// keysPerPage is how many keys are requested at once.
 const keysPerPage = 1000
 
 // Holders implements rounds.Leader.
@@ -137,15 +138,16 @@ func (s *Store) HaveFinished(ctx context.Context, group string, l rounds.Level, 
 	return without(slots, finished, false), err
 }
 
-// without leaves out the slots that are found, or those that are not.
+// without returns the slots that have a value, or those that have none if found is true.
 func without(slots []string, values map[string]string, found bool) []string {
 	return slices.DeleteFunc(slices.Clone(slots), func(slot string) bool { return (values[slot] != "") == found })
 }
 
-// fieldsPerPage is how many fields are asked for at once.
+// fieldsPerPage is how many fields are requested at once.
 const fieldsPerPage = 500
 
-// look returns the values of those fields that have one. Members have written them: neither the store nor the leader reads large ones.
+// look returns the values of the fields that have one. Members have written them, so neither the store nor the leader reads large
+// values.
 func (s *Store) look(ctx context.Context, group, key string, fields []string) (map[string]string, error) {
 	found := map[string]string{}
 	for page := range slices.Chunk(fields, fieldsPerPage) {
@@ -163,7 +165,7 @@ func (s *Store) look(ctx context.Context, group, key string, fields []string) (m
 	return found, nil
 }
 
-// History implements rounds.Leader. What members have written in place of lines is left out.
+// History implements rounds.Leader. It leaves out what members have written in place of lines.
 func (s *Store) History(ctx context.Context, group string) ([]rounds.Line, error) {
 	return s.lines(ctx, group, rounds.LinesOf(0, rounds.HistoryLength))
 }
@@ -179,7 +181,7 @@ func (s *Store) lines(ctx context.Context, group string, fields []string) ([]rou
 	return lines, err
 }
 
-// Drop implements rounds.Leader. It looks for the group's keys page by page, because members may have made some.
+// Drop implements rounds.Leader. It searches for the group's keys page by page, because members may have created some.
 func (s *Store) Drop(ctx context.Context, group string) error {
 	keys := s.client.Scan(ctx, 0, rounds.KeysOf(group).All(), keysPerPage).Iterator()
 	for keys.Next(ctx) {
@@ -206,8 +208,8 @@ func (s *Store) Groups(ctx context.Context) ([]string, error) {
 	return groups, nil
 }
 
-// WatchAll implements rounds.Leader. The leader brings its own functions on each connection, so that a server that came
-// back with others gets them at once.
+// WatchAll implements rounds.Leader. The leader loads its functions on each connection, so that a server that comes back with other
+// functions gets them immediately.
 func (s *Store) WatchAll(ctx context.Context, on func(group string)) {
 	w := watch{
 		store: s, channel: rounds.AllChannels, pattern: true,

@@ -12,14 +12,14 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// allLibraries is a pattern of the libraries of all versions.
+// allLibraries is a pattern that matches the libraries of all versions.
 const allLibraries = "holdfast*"
 
-// versionedName is the name of a function in any version, but for the one that returns the version.
+// versionedName matches the name of a function in any version, except for the one that returns the version.
 var versionedName = regexp.MustCompile(`^hf(\d+)_`)
 
-// Load loads the functions unless the server has exactly these. Only leaders may. A library of another protocol version is
-// refused and left alone: the agents of running pods call it, and what it has stored is not understood here.
+// Load loads the functions unless the server has exactly these. Only leaders have the permission. A library of another protocol
+// version is not replaced: the agents of running pods call it, and this version does not understand its data.
 func (s *Store) Load(ctx context.Context) error {
 	loaded, err := s.client.FunctionList(ctx, redis.FunctionListQuery{LibraryNamePattern: allLibraries, WithCode: true}).Result()
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Store) Load(ctx context.Context) error {
 	return nil
 }
 
-// versionOf returns the version of the protocol that a library serves; empty: this one, or none.
+// versionOf returns the version of the protocol that a library serves, "" if it is this version or none.
 func versionOf(library redis.Library) string {
 	for _, function := range library.Functions {
 		if name := versionedName.FindStringSubmatch(function.Name); name != nil && name[1] != rounds.Version {

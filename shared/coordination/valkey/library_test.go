@@ -14,7 +14,7 @@ import (
 // earlier is a library of this protocol version with other code.
 const earlier = "#!lua name=" + rounds.LibraryName + "\nredis.register_function('hf" + rounds.Version + "_old', function() return 1 end)"
 
-func TestTheLibraryIsLoadedOnceAndReplacedWhenItDiffers(t *testing.T) {
+func TestLibraryIsLoadedOnceAndReplacedIfItDiffers(t *testing.T) {
 	server := newServer(t)
 	server.do("FUNCTION", "LOAD", "#!lua name=holdfast_of_others\nredis.register_function('theirs', function() return 1 end)")
 	server.do("CONFIG", "RESETSTAT")
@@ -34,7 +34,7 @@ func TestTheLibraryIsLoadedOnceAndReplacedWhenItDiffers(t *testing.T) {
 	mustOpen(t, store)
 }
 
-func TestALeaderThatConnectsBringsItsOwnFunctions(t *testing.T) {
+func TestLeaderLoadsItsFunctionsOnConnect(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	server := newServer(t)
 	server.do("FUNCTION", "LOAD", earlier)
@@ -53,7 +53,7 @@ func TestALeaderThatConnectsBringsItsOwnFunctions(t *testing.T) {
 	}
 }
 
-func TestALibraryOfSomebodyElseIsLeftAlone(t *testing.T) {
+func TestOtherLibrariesAreKept(t *testing.T) {
 	server := newServer(t)
 	server.do("FUNCTION", "LOAD", "#!lua name=other\nredis.register_function('other', function() return 1 end)")
 	mustOpen(t, server.store(t))
@@ -62,7 +62,7 @@ func TestALibraryOfSomebodyElseIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestTheLibraryWorksUnderBothProtocols(t *testing.T) {
+func TestLibraryWorksWithBothProtocols(t *testing.T) {
 	server := newServer(t)
 	for _, protocol := range []int{2, 3} {
 		client := redis.NewClient(&redis.Options{Addr: server.address, Protocol: protocol})
@@ -78,7 +78,7 @@ func TestTheLibraryWorksUnderBothProtocols(t *testing.T) {
 	}
 }
 
-func TestAMissingFunctionIsAnEmptyStoreToAgents(t *testing.T) {
+func TestMissingFunctionMeansAnEmptyStoreToAgents(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t)
 	for _, call := range memberCalls() {
@@ -95,7 +95,7 @@ func TestAMissingFunctionIsAnEmptyStoreToAgents(t *testing.T) {
 	}
 }
 
-// memberCalls are one of each, in an order in which all of them do something in a group that runs.
+// memberCalls returns one call of each kind, in an order in which each changes a running group.
 func memberCalls() []rounds.Call {
 	return []rounds.Call{
 		aJoin(0), aJoin(1), aDeath(0), rounds.Lost("A", 0, slotOf(0), 2, 1), rounds.Finish("A", 0, slotOf(0), memberOf(0).ID, false),

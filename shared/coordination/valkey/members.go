@@ -15,7 +15,7 @@ var (
 	_ rounds.Leader  = (*Store)(nil)
 )
 
-// Call implements rounds.Members. The level is read in the same pipeline.
+// Call implements rounds.Members. It reads the level in the same pipeline.
 func (s *Store) Call(ctx context.Context, group string, c rounds.Call) (string, rounds.Level, error) {
 	var reply *redis.Cmd
 	var level *redis.StringCmd
@@ -39,7 +39,7 @@ func (s *Store) Call(ctx context.Context, group string, c rounds.Call) (string, 
 	return text, now, nil
 }
 
-// memberError reads a missing function as an empty store, which the leader has not filled yet, unless the store serves another
+// memberError treats a missing function as an empty store, which the leader has not filled yet, unless the store serves another
 // version of the protocol.
 func (s *Store) memberError(ctx context.Context, err error) error {
 	if !isMissingFunction(err) && !isNotPermitted(err) {
@@ -51,7 +51,7 @@ func (s *Store) memberError(ctx context.Context, err error) error {
 	return protocolError(err)
 }
 
-// noGroup is why the store holds no state of a group: it serves another version of the protocol, or it has no such group.
+// noGroup returns why the store has no state of a group: it serves another version of the protocol, or it has no such group.
 func (s *Store) noGroup(ctx context.Context) error {
 	if other := s.otherVersion(ctx); other != nil {
 		return other
@@ -95,7 +95,7 @@ func (s *Store) Level(ctx context.Context, group string) (rounds.Level, error) {
 	return l, nil
 }
 
-// Watch implements rounds.Members. on runs in the caller's goroutine; while it blocks nothing is received.
+// Watch implements rounds.Members. on runs in the caller's goroutine. While it blocks, nothing is received.
 func (s *Store) Watch(ctx context.Context, group string, on func(rounds.Observation)) {
 	w := watch{
 		store: s, channel: rounds.KeysOf(group).Channel(), resync: true,
@@ -119,7 +119,7 @@ func (s *Store) Watch(ctx context.Context, group string, on func(rounds.Observat
 	w.run(ctx)
 }
 
-// isAnswer reports whether the store could be reached, though it has no level to read.
+// isAnswer reports whether the store answered, although it has no level to read.
 func isAnswer(err error) bool {
 	var version *coordination.VersionError
 	return errors.Is(err, coordination.ErrNoGroup) || errors.Is(err, coordination.ErrForeignValue) || errors.As(err, &version)

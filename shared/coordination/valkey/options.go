@@ -15,21 +15,21 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// Options say how to reach the server. Only Address is required.
+// Options configure the connection to the server. Only Address is required.
 type Options struct {
 	Address      string      // host:port
-	Username     string      // ACL user; empty is the default user
+	Username     string      // ACL user; if empty, the default user
 	PasswordFile string      // read again for each connection, so that a rotated password needs no restart
-	TLS          *tls.Config // nil: no TLS; see TLSFiles
+	TLS          *tls.Config // nil for no TLS; see TLSFiles
 	ClientName   string      // shown in CLIENT LIST
 
-	PoolSize     int           // connections for calls, next to one for each Watch; default 1, leaders want more
+	PoolSize     int           // connections for calls, in addition to one for each Watch; default 1, leaders need more
 	Timeout      time.Duration // of a dial, a write and an answer; default 2 s
-	Resync       time.Duration // a Watch reads the level again after half of it to all of it; default 30 s
-	PingInterval time.Duration // a subscription that stays silent for two of them is given up; default 10 s
+	Resync       time.Duration // a Watch reads the level again after half to all of this interval; default 30 s
+	PingInterval time.Duration // a subscription that is silent for two intervals is closed; default 10 s
 	MaxBackoff   time.Duration // the longest pause before a Watch reconnects; default 5 s
 
-	OnLost func(error) // told of each loss of WatchAll's subscription, and why; default nobody
+	OnLost func(error) // called for each loss of WatchAll's subscription, with the reason; default none
 }
 
 func (o Options) withDefaults() Options {
@@ -55,19 +55,19 @@ func (o Options) check() error {
 	return nil
 }
 
-// client is what go-redis is told. Retries are safe: every call may be repeated.
+// client returns the options of go-redis. Retries are safe, because every call may be repeated.
 func (o Options) client() *redis.Options {
 	return &redis.Options{
-		Protocol: 2, // no pushes: a subscription has a connection of its own
+		Protocol: 2, // no push messages: a subscription has its own connection
 		Addr:     o.Address, ClientName: o.ClientName, TLSConfig: o.TLS,
 		CredentialsProviderContext: o.credentials,
 		PoolSize:                   o.PoolSize,
 		PipelinePoolSize:           -1, // pipelines share those connections
-		MaxRetries:                 1,  // a pooled connection may have died unnoticed
+		MaxRetries:                 1,  // a pooled connection may have been lost unnoticed
 		DialerRetries:              1,
 		DialTimeout:                o.Timeout, ReadTimeout: o.Timeout, WriteTimeout: o.Timeout,
 		ContextTimeoutEnabled:    true,
-		DisableIdentity:          true, // no CLIENT SETINFO: a worker's user may not call it
+		DisableIdentity:          true, // no CLIENT SETINFO, which a worker's user may not call
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 }

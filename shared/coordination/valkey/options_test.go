@@ -38,7 +38,7 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-func TestAWrongPasswordIsToldAndTheRightOneIsReadLater(t *testing.T) {
+func TestWrongPasswordIsReportedAndThePasswordIsReadAgain(t *testing.T) {
 	server := newServer(t, "--requirepass", "right")
 	server.admin.Options().Password = "right"
 	file := filepath.Join(t.TempDir(), "password")
@@ -61,7 +61,7 @@ func TestAWrongPasswordIsToldAndTheRightOneIsReadLater(t *testing.T) {
 	}
 }
 
-func TestAMissingPasswordFileIsNamed(t *testing.T) {
+func TestMissingPasswordFileIsReported(t *testing.T) {
 	server := newServer(t)
 	file := filepath.Join(t.TempDir(), "absent")
 	store := server.store(t, func(o *Options) { o.PasswordFile = file; o.Timeout = time.Second })

@@ -13,14 +13,14 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// TestTheRightsAreEnough goes through all that a leader and members do, with their users.
-func TestTheRightsAreEnough(t *testing.T) {
+// The test does everything that a leader and members do, with their users.
+func TestRulesAreSufficient(t *testing.T) {
 	server := newGuardedServer(t)
 	leader := server.as(t, "leader", leaderPassword, patient)
 	useLeader(t, server, leader, server.agentOf(t, uid, patient))
 	for _, rule := range LeaderRules() {
 		command, isCommand := strings.CutPrefix(rule, "+")
-		if isCommand && command != "auth" && // in place of hello, by a client that speaks no newer protocol
+		if isCommand && command != "auth" && // clients without the newer protocol send it instead of hello
 			!slices.ContainsFunc(server.commands(), func(used string) bool {
 				return used == command || strings.HasPrefix(used, command+"|")
 			}) {
@@ -29,7 +29,7 @@ func TestTheRightsAreEnough(t *testing.T) {
 	}
 }
 
-func TestTheOpenRightsAreEnough(t *testing.T) {
+func TestOpenRulesAreSufficient(t *testing.T) {
 	server := newGuardedServer(t)
 	args := []any{"ACL", "SETUSER", "default", "on", "nopass"}
 	for _, rule := range OpenRules() {
@@ -97,7 +97,7 @@ func useLeader(t *testing.T, server *server, leader, member *Store) {
 	}
 	missing, err := leader.Missing(ctx, uid, state.Level, 0, []string{slotOf(0).Name, slotOf(1).Name})
 	check(t, "missing", err)
-	if len(missing) != 2 { // the round was opened anew
+	if len(missing) != 2 { // the round was opened again
 		t.Errorf("missing: %v", missing)
 	}
 	lines, err := leader.History(ctx, uid)
@@ -139,7 +139,7 @@ func check(t *testing.T, what string, err error) {
 	}
 }
 
-// asUser is a client whose user has these rules.
+// asUser returns a client whose user has these rules.
 func (s *server) asUser(t *testing.T, rules []string) *Store {
 	t.Helper()
 	args := []any{"ACL", "SETUSER", "agent", "reset", "on", ">secret"}

@@ -6,15 +6,15 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// groupName is what a group may be called in rules: in anything else a pattern could hide.
+// groupName matches the names of groups that are allowed in rules. Any other name might contain a pattern.
 var groupName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
-// OpenRules are those of a user for the members of all groups: for agents that bring no credentials. Whoever has it can
+// OpenRules returns the rules of a user for the members of all groups, for agents without their own credentials. This user can
 // disturb every group.
 func OpenRules() []string { return rounds.MemberRules("*") }
 
-// LeaderRules are those of the orchestrator's user: it leads all groups, and makes the users of their members. It may listen
-// on all channels, because a rule has to name the very pattern that is listened to.
+// LeaderRules returns the rules of the orchestrator's user, which leads all groups and creates the users of their members. It may
+// subscribe to all channels, because a rule must name exactly the pattern of the subscription.
 func LeaderRules() []string {
 	rules := []string{
 		"-@all", "+subscribe", "+psubscribe", "+ping", "+hello", "+auth", "+client|setname", "+fcall", "+function", "+acl",

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The chart gives its own store the users that the code needs.
-func TestTheChartHasTheRules(t *testing.T) {
+// The chart gives the users of its own store the rules that the code needs.
+func TestChartHasTheRules(t *testing.T) {
 	for file, want := range map[string][]string{"orchestrator.rules": LeaderRules(), "agents.rules": OpenRules()} {
 		path := filepath.Join("..", "..", "..", "charts", "jobset-controller", "files", "valkey", file)
 		if diff := cmp.Diff(want, strings.Fields(readFile(t, path))); diff != "" {

@@ -16,10 +16,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// program is the store that the tests run: valkey-server, or what HOLDFAST_STORE says, such as redis-server.
+// program returns the store that the tests run: valkey-server, or the value of HOLDFAST_STORE, such as redis-server.
 func program() string { return cmp.Or(os.Getenv("HOLDFAST_STORE"), "valkey-server") }
 
-// server is a store of the test's own on a loopback port.
+// server is a store of the test on a loopback port.
 type server struct {
 	t       testing.TB
 	address string
@@ -29,7 +29,7 @@ type server struct {
 	admin   *redis.Client
 }
 
-// newServer starts a server that ends with the test. Extra arguments are the program's.
+// newServer starts a server that ends with the test. Extra arguments are passed to the program.
 func newServer(t testing.TB, args ...string) *server {
 	t.Helper()
 	s := prepareServer(t, args...)
@@ -65,7 +65,7 @@ func (s *server) start() {
 	_, port, _ := net.SplitHostPort(s.address)
 	args := append([]string{"--bind", "127.0.0.1", "--port", port, "--dir", s.dir, "--save", "", "--appendonly", "no"}, s.args...)
 	s.process = exec.Command(binary, args...)
-	// A test that is killed takes its server with it.
+	// If the test is killed, its server ends with it.
 	s.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := s.process.Start(); err != nil {
 		s.t.Fatal(err)
@@ -73,7 +73,7 @@ func (s *server) start() {
 	s.awaitAnswer()
 }
 
-// awaitAnswer waits until the server answers; an error reply (a password is wanted) is an answer too.
+// awaitAnswer waits until the server answers. An error reply, for example because of a missing password, is an answer, too.
 func (s *server) awaitAnswer() {
 	s.t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
@@ -94,7 +94,7 @@ func isReply(err error) bool {
 	return is
 }
 
-// stop kills the server as a crash would; what an append-only file holds is there after start.
+// stop kills the server like a crash. The content of an append-only file is restored on start.
 func (s *server) stop() {
 	if s.process == nil {
 		return
@@ -104,10 +104,10 @@ func (s *server) stop() {
 	s.process = nil
 }
 
-// patient is for tests in which no connection is to be lost, however slowly a busy machine answers.
+// patient is for tests in which no connection may be lost, however slowly a busy machine answers.
 func patient(o *Options) { o.PingInterval, o.Timeout = time.Hour, time.Minute }
 
-// store is a client with short intervals.
+// store returns a client with short intervals.
 func (s *server) store(t testing.TB, change ...func(*Options)) *Store {
 	t.Helper()
 	o := Options{
@@ -133,7 +133,7 @@ func (s *server) do(args ...any) any {
 	return v
 }
 
-// dump is the serialized value of every key.
+// dump returns the serialized value of every key.
 func (s *server) dump() map[string]string {
 	s.t.Helper()
 	all := map[string]string{}
@@ -151,7 +151,7 @@ func (s *server) load(dump map[string]string) {
 	}
 }
 
-// clients counts the connections whose line in CLIENT LIST has a word.
+// clients counts the connections whose line in CLIENT LIST contains a word.
 func (s *server) clients(word string) int {
 	s.t.Helper()
 	n := 0

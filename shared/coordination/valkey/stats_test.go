@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// stat is a line of the server's statistics of commands.
+// stat is a line of the server's command statistics.
 type stat struct {
 	calls int
 	usec  float64 // for one call
 }
 
-// stats are those of all commands that were called, those inside functions included.
+// stats returns the statistics of all commands that were called, including those inside functions.
 func (s *server) stats() map[string]stat {
 	s.t.Helper()
 	all := map[string]stat{}
@@ -46,22 +46,24 @@ func (s *server) commands() []string {
 	return names
 }
 
-// microseconds is the server's own time for one call of a command.
+// microseconds returns the server's own measurement of one call of a command.
 func (s *server) microseconds(command string) float64 { return s.stats()[command].usec }
 
-// cpu is the processor time that the server has used, in seconds: unlike the time of a call it holds on a busy machine.
+// cpu returns the processor time that the server has used, in seconds. Unlike the duration of a call, it is meaningful on a busy
+// machine.
 func (s *server) cpu() float64 {
 	s.t.Helper()
 	return s.info("cpu", "used_cpu_user") + s.info("cpu", "used_cpu_sys")
 }
 
-// threadCPU is the processor time of the thread that runs all calls, in seconds. What is freed beside it is not in it.
+// threadCPU returns the processor time of the thread that runs all calls, in seconds. It does not include memory that is freed in
+// the background.
 func (s *server) threadCPU() float64 {
 	s.t.Helper()
 	return s.info("cpu", "used_cpu_user_main_thread") + s.info("cpu", "used_cpu_sys_main_thread")
 }
 
-// info is a number that the server reports of itself.
+// info returns a number that the server reports about itself.
 func (s *server) info(section, field string) float64 {
 	s.t.Helper()
 	_, rest, _ := strings.Cut("\n"+s.admin.Info(context.Background(), section).Val(), "\n"+field+":")

@@ -1,6 +1,6 @@
-// Package valkey keeps groups in a Valkey or Redis 7 server. The rules run there, as one library of functions that the
-// leader loads (package rounds); agents call functions and subscribe, no more. Groups that fill a server's
-// memory must not be evicted: configure noeviction.
+// Package valkey keeps groups in a Valkey or Redis 7 server. The rules run there, as one library of functions that the leader loads
+// (package rounds). Agents only call functions and subscribe. The keys of groups must not be evicted when the server's memory is
+// full: configure noeviction.
 package valkey
 
 import (
@@ -12,13 +12,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Store is what agents and the leader use of a server. It is safe for concurrent use.
+// Store is how agents and the leader use a server. It is safe for concurrent use.
 type Store struct {
 	options Options
 	client  *redis.Client
 }
 
-// New checks the options; it does not connect.
+// New checks the options. It does not connect.
 func New(o Options) (*Store, error) {
 	o = o.withDefaults()
 	if err := o.check(); err != nil {
@@ -28,12 +28,12 @@ func New(o Options) (*Store, error) {
 	return &Store{options: o, client: redis.NewClient(o.client())}, nil
 }
 
-// Close ends the connections for calls; a Watch ends with its context.
+// Close closes the connections for calls. A Watch ends with its context.
 func (s *Store) Close() error { return s.client.Close() }
 
 var silence sync.Once
 
-// silenceClient stops go-redis from writing to standard error. What goes wrong is told by errors and observations.
+// silenceClient stops go-redis from writing to standard error. Problems are reported by errors and observations.
 func silenceClient() { silence.Do(func() { redis.SetLogger(noLog{}) }) }
 
 type noLog struct{}

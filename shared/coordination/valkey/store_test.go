@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// club is a leader and members of one group on a real server.
+// club is a leader and the members of one group on a real server.
 type club struct {
 	*testing.T
 	*server
@@ -31,7 +31,7 @@ func newClub(t *testing.T) *club {
 	return c
 }
 
-// lead is one reconcile of the leader. It returns why it wrote; empty: it had nothing to write.
+// lead runs one reconcile of the leader. It returns why it wrote, "" if there was nothing to write.
 func (c *club) lead() group.Reason {
 	c.Helper()
 	stored, err := c.Read(c.Context(), uid)
@@ -70,7 +70,7 @@ func (c *club) level() rounds.Level {
 	return stored.State.Level
 }
 
-// join has both workers join the round of the level.
+// join joins both workers to the round of the level.
 func (c *club) join(attempt int64) rounds.Level {
 	c.Helper()
 	var now rounds.Level
@@ -85,8 +85,8 @@ func (c *club) join(attempt int64) rounds.Level {
 	return now
 }
 
-// TestAGroupOnARealServer goes through the life of a group as leader and agents do.
-func TestAGroupOnARealServer(t *testing.T) {
+// The test goes through the life of a group as leader and agents do.
+func TestGroupOnARealServer(t *testing.T) {
 	c := newClub(t)
 	if why := c.lead(); why != group.Opens {
 		t.Fatalf("an empty store: %q", why)
@@ -126,8 +126,8 @@ func TestAGroupOnARealServer(t *testing.T) {
 	}
 }
 
-// TestALostGroupComesBack: the store is emptied; workers that know a later round than the leader are believed.
-func TestALostGroupComesBack(t *testing.T) {
+// The store is emptied. Workers that know a later round than the leader are believed.
+func TestLostGroupIsRestored(t *testing.T) {
 	c := newClub(t)
 	c.lead()
 	c.join(1)
@@ -151,7 +151,7 @@ func TestALostGroupComesBack(t *testing.T) {
 	}
 }
 
-func TestThePlaceOfASlot(t *testing.T) {
+func TestPlaceOfASlot(t *testing.T) {
 	c := newClub(t)
 	c.lead()
 	if b, err := c.Place(t.Context(), uid, "js-w-0-1"); err != nil || b.Unit != 0 || b.Pods != 2 || b.Free() {
@@ -167,7 +167,7 @@ func TestThePlaceOfASlot(t *testing.T) {
 	}
 }
 
-func TestTheLeaderOfBeforeIsRefused(t *testing.T) {
+func TestEarlierLeaderIsRejected(t *testing.T) {
 	c := newClub(t)
 	c.want.Token.Transitions = 2
 	c.lead()
@@ -186,8 +186,8 @@ func TestTheLeaderOfBeforeIsRefused(t *testing.T) {
 	}
 }
 
-// What is stored in place of a group is named, and the leader can replace it.
-func TestTheLeaderReplacesAForeignGroup(t *testing.T) {
+// Invalid data in place of a group is reported, and the leader can replace it.
+func TestLeaderReplacesAForeignGroup(t *testing.T) {
 	for name, spoil := range map[string][]any{
 		"text in the state":     {"SET", rounds.KeysOf(uid).State(), "nonsense"},
 		"a state of other type": {"HSET", rounds.KeysOf(uid).State(), "a", "b"},

@@ -13,8 +13,8 @@ import (
 
 var errDialled = errors.New("a subscription connects once")
 
-// subscription is one connection that receives messages, from its acknowledgement to its first error. It never
-// reconnects by itself, because what was missed meanwhile has to be read.
+// subscription is one connection that receives messages, from its acknowledgment to its first error. It never reconnects by itself,
+// because changes that were missed meanwhile must be read.
 type subscription struct {
 	client   *redis.Client
 	pubsub   *redis.PubSub
@@ -23,7 +23,7 @@ type subscription struct {
 	closed   chan struct{}
 }
 
-// subscribe connects and waits for the acknowledgement of the channel or pattern.
+// subscribe connects and waits for the acknowledgment of the channel or pattern.
 func (s *Store) subscribe(ctx context.Context, pattern bool, channel string) (*subscription, error) {
 	client := redis.NewClient(once(s.options.client()))
 	sub := &subscription{
@@ -56,7 +56,7 @@ func (sub *subscription) listen(ctx context.Context, pattern bool, channel strin
 	return nil
 }
 
-// receive hands messages over until the connection is lost or closed.
+// receive passes on messages until the connection is lost or closed.
 func (sub *subscription) receive(ctx context.Context) {
 	for {
 		m, err := sub.pubsub.Receive(ctx)
@@ -80,7 +80,7 @@ func (sub *subscription) close() {
 	_ = sub.client.Close()
 }
 
-// once keeps go-redis from reconnecting behind our back.
+// once prevents go-redis from reconnecting by itself.
 func once(o *redis.Options) *redis.Options {
 	dial := redis.NewDialer(o)
 	var dialled atomic.Bool
@@ -97,17 +97,17 @@ func once(o *redis.Options) *redis.Options {
 	return o
 }
 
-// alive lets the kernels find out within some seconds that the other end of an idle subscription is gone. It costs the store's
-// process nothing, which a ping does: those of thousands of idle agents were most of what it did. They are left for a store that
+// alive makes the kernels detect within some seconds that the other end of an idle subscription is gone. This costs the store's
+// process nothing, unlike pings: those of thousands of idle agents took most of its time. Pings are only needed for a store that
 // hangs.
 var alive = net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second, Interval: time.Second, Count: 3}
 
-// keepAlive sets it on a connection, be it below TLS. One that is no TCP has no need.
+// keepAlive configures a connection, also below TLS. Connections other than TCP do not need it.
 func keepAlive(conn net.Conn) {
 	if below, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		conn = below.NetConn()
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetKeepAliveConfig(alive) // pings find it out too, later
+		_ = tcp.SetKeepAliveConfig(alive) // if this fails, pings detect the loss later
 	}
 }

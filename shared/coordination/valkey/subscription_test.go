@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The way to a store that vanished without a word is found out by the kernel's probes, long before the next two pings.
-func TestASubscriptionIsKeptAliveByTheKernel(t *testing.T) {
+// The kernel's probes detect an unreachable store long before two pings have been missed.
+func TestSubscriptionUsesKeepAlive(t *testing.T) {
 	l := listen(t)
 	conn, err := once(&redis.Options{Addr: l}).Dialer(t.Context(), "tcp", l)
 	if err != nil {
@@ -20,7 +20,7 @@ func TestASubscriptionIsKeptAliveByTheKernel(t *testing.T) {
 	checkProbes(t, conn.(*net.TCPConn))
 }
 
-func TestSoIsOneBelowTLS(t *testing.T) {
+func TestSubscriptionUsesKeepAliveBelowTLS(t *testing.T) {
 	conn, err := net.Dial("tcp", listen(t))
 	if err != nil {
 		t.Fatal(err)

@@ -13,9 +13,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// A write of the leader begins a new incarnation of the data, and a late report fills a table of a round that is over. Nobody reads
-// those tables.
-func TestTidyRemovesTablesOfTheRoundsBefore(t *testing.T) {
+// A write of the leader starts a new incarnation of the data, and a late report fills a table of a past round. Nothing reads those
+// tables.
+func TestTidyRemovesTablesOfPastRounds(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t)
 	mustOpen(t, store, uid, "uid-2")
@@ -53,9 +53,9 @@ func TestTidyRemovesTablesOfTheRoundsBefore(t *testing.T) {
 	}
 }
 
-// What cannot be attributed to a round that is over stays: a group whose state is lost, foreign or of another type, and what is not
-// of a group.
-func TestTidyLeavesWhatItCannotRead(t *testing.T) {
+// What cannot be attributed to a past round is kept: a group whose state is lost, foreign or of another type, and keys that belong
+// to no group.
+func TestTidyKeepsUnreadableData(t *testing.T) {
 	k := rounds.KeysOf(uid)
 	for name, damage := range map[string][]any{
 		"no state":                {"DEL", k.State()},
@@ -82,8 +82,8 @@ func TestTidyLeavesWhatItCannotRead(t *testing.T) {
 	}
 }
 
-// TestTidyAmongWrites: the leader enters finished workers into the tables of a new incarnation again and again while tables are removed.
-func TestTidyAmongWrites(t *testing.T) {
+// The leader repeatedly records finished workers in the tables of a new incarnation while tables are removed.
+func TestTidyDuringWrites(t *testing.T) {
 	store := newServer(t).store(t, func(o *Options) { o.PoolSize = 4 })
 	mustOpen(t, store)
 	tidyMeanwhile(t, store)
@@ -118,7 +118,7 @@ func tidyMeanwhile(t *testing.T, store *Store) {
 }
 
 // A store that was set back has a table of a later round, to which the members return.
-func TestTidyLeavesTablesOfLaterRounds(t *testing.T) {
+func TestTidyKeepsTablesOfLaterRounds(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t)
 	mustOpen(t, store)
@@ -130,9 +130,8 @@ func TestTidyLeavesTablesOfLaterRounds(t *testing.T) {
 	expectDump(t, server, before)
 }
 
-// TestTidyAmongRestarts: groups restart all the time while tables are removed. A table that is in use would be missed: its round would
-// not start.
-func TestTidyAmongRestarts(t *testing.T) {
+// Groups restart all the time while tables are removed. If a table in use were removed, its round would not start.
+func TestTidyDuringRestarts(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t, func(o *Options) { o.PoolSize = 4 })
 	mustOpen(t, store)

@@ -10,14 +10,14 @@ import (
 	"os"
 )
 
-// TLSFiles are the paths of what a connection by TLS needs. Without a CA there is no TLS; the key pair is for servers that
-// ask their clients for a certificate.
+// TLSFiles are the paths of the files for TLS. Without a CA, TLS is off. The key pair is for servers that require a client
+// certificate.
 type TLSFiles struct {
 	CA, Cert, Key string
-	ServerName    string // that the server's certificate has to be for; empty: the host of the address
+	ServerName    string // name that the server's certificate must have; if empty, the host of the address
 }
 
-// Check returns what is missing.
+// Check returns an error if a file is missing.
 func (f TLSFiles) Check() error {
 	switch {
 	case (f.Cert == "") != (f.Key == ""):
@@ -28,8 +28,8 @@ func (f TLSFiles) Check() error {
 	return nil
 }
 
-// Config is for a server at host:port; it is nil without a CA. All files are read again for each connection, so that they can
-// be exchanged under a running program; the CA is read here as well, to tell at the start what is wrong with it.
+// Config returns the configuration for a server at host:port, nil without a CA. All files are read again for each connection, so
+// that they can be replaced while the program runs. The CA is also read here, to report errors at the start.
 func (f TLSFiles) Config(address string) (*tls.Config, error) {
 	if err := f.Check(); err != nil || f.CA == "" {
 		return nil, err
@@ -44,7 +44,7 @@ func (f TLSFiles) Config(address string) (*tls.Config, error) {
 	f.ServerName = cmp.Or(f.ServerName, host)
 	c := &tls.Config{
 		MinVersion: tls.VersionTLS12, ServerName: f.ServerName,
-		InsecureSkipVerify: true, // the check is VerifyConnection, with the roots of the moment
+		InsecureSkipVerify: true, // VerifyConnection checks it, with the current roots
 		VerifyConnection:   f.verify,
 	}
 	if f.Cert != "" {

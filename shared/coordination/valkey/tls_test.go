@@ -17,7 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// pair writes a certificate that is its own authority, for a name and for 127.0.0.1, and its key.
+// pair writes a self-signed certificate for a name and for 127.0.0.1, and its key.
 func pair(t *testing.T, name string) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -43,7 +43,7 @@ func pair(t *testing.T, name string) (cert, key string) {
 	return cert, key
 }
 
-// newTLSServer serves TLS only, with a certificate of the name.
+// newTLSServer returns a server that only serves TLS, with the given certificate.
 func newTLSServer(t *testing.T, cert, key string) *server {
 	t.Helper()
 	s := prepareServer(t)
@@ -62,13 +62,13 @@ func newTLSServer(t *testing.T, cert, key string) *server {
 	return s
 }
 
-func TestTheServersCertificateIsChecked(t *testing.T) {
+func TestServerCertificateIsChecked(t *testing.T) {
 	cert, key := pair(t, "store.ns.svc")
 	other, _ := pair(t, "store.ns.svc")
 	server := newTLSServer(t, cert, key)
 	for name, tc := range map[string]struct {
 		files TLSFiles
-		want  string // in the error; empty: none
+		want  string // part of the error; empty if there is none
 	}{
 		"the address itself":           {TLSFiles{CA: cert}, ""},
 		"a name of it":                 {TLSFiles{CA: cert, ServerName: "store.ns.svc"}, ""},
@@ -91,8 +91,8 @@ func TestTheServersCertificateIsChecked(t *testing.T) {
 	}
 }
 
-// A store whose authority was exchanged is reached by programs that run, once they find the new one in their file.
-func TestANewAuthorityIsReadAtTheNextConnection(t *testing.T) {
+// If the store's CA is replaced, running programs can connect once they find the new CA in their file.
+func TestNewCAIsReadForTheNextConnection(t *testing.T) {
 	cert, key := pair(t, "store")
 	before, _ := pair(t, "store")
 	server := newTLSServer(t, cert, key)
@@ -112,7 +112,7 @@ func TestANewAuthorityIsReadAtTheNextConnection(t *testing.T) {
 	}
 }
 
-func TestTLSFilesThatDoNotFit(t *testing.T) {
+func TestInvalidTLSFiles(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "ca")
 	writeFile(t, none, "x")
 	for name, tc := range map[string]struct {

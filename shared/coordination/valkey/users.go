@@ -15,8 +15,8 @@ import (
 
 var passwordHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// SetUsers makes the user of each group accept exactly these passwords, given as the SHA-256 of each in hexadecimal. It
-// makes users that are not there. Connections that are open stay as they are.
+// SetUsers makes the user of each group accept exactly these passwords, given as SHA-256 hashes in hexadecimal. It creates users
+// that do not exist. Open connections do not change.
 func (s *Store) SetUsers(ctx context.Context, hashes map[string][]string) error {
 	if len(hashes) == 0 {
 		return nil
@@ -35,7 +35,7 @@ func (s *Store) SetUsers(ctx context.Context, hashes map[string][]string) error 
 	return inUsers(err)
 }
 
-// checkUser refuses names with which a rule would say something else.
+// checkUser rejects names and hashes that would change the meaning of a rule.
 func checkUser(group string, hashes []string) error {
 	if !groupName.MatchString(group) {
 		return fmt.Errorf("%.80q cannot name a group in an access rule", group)
@@ -48,7 +48,7 @@ func checkUser(group string, hashes []string) error {
 	return nil
 }
 
-// setUser is one command, so that there is no moment without a password.
+// setUser returns a single command, so that the user is never without a password.
 func (s *Store) setUser(group string, hashes []string) []any {
 	args := []any{"ACL", "SETUSER", coordination.UserOf(group), "on", "resetpass"}
 	for _, hash := range hashes {
@@ -60,7 +60,7 @@ func (s *Store) setUser(group string, hashes []string) []any {
 	return args
 }
 
-// Users lists the groups that have a user, with the hashes of its passwords, sorted. A user that is switched off has none.
+// Users returns the groups that have a user, with the sorted hashes of its passwords. A disabled user has none.
 func (s *Store) Users(ctx context.Context) (map[string][]string, error) {
 	lines, err := s.client.Do(ctx, "ACL", "LIST").StringSlice()
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Store) Users(ctx context.Context) (map[string][]string, error) {
 	return users, nil
 }
 
-// parseUser reads a line of ACL LIST: user NAME, and then flags and rules.
+// parseUser parses a line of ACL LIST: user NAME, followed by flags and rules.
 func parseUser(line string) (group string, hashes []string, ours bool) {
 	words := strings.Fields(line)
 	if len(words) < 2 || words[0] != "user" {
@@ -94,7 +94,7 @@ func parseUser(line string) (group string, hashes []string, ours bool) {
 	return group, hashes, ours
 }
 
-// DropUser removes the user of a group. The server ends its connections. No user is no error.
+// DropUser removes the user of a group. The server closes its connections. It is no error if there is no user.
 func (s *Store) DropUser(ctx context.Context, group string) error {
 	return inUsers(s.client.Do(ctx, "ACL", "DELUSER", coordination.UserOf(group)).Err())
 }

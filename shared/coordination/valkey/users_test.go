@@ -21,9 +21,9 @@ const (
 	leaderPassword = "leader-password"
 )
 
-// newGuardedServer has a default user that nobody can be, one for the leader, and one for the test. The default user has all rights:
-// Valkey 8.1 and Redis 7.0 replay transactions of the append-only file, which the effects of a function are, with its
-// rights, and drop what it may not do (valkey-io/valkey#3983).
+// newGuardedServer returns a server with a disabled default user, a user for the leader, and one for the test. The default user has
+// all permissions: Valkey 8.1 and Redis 7.0 replay the transactions of the append-only file, which include the effects of
+// functions, with its permissions, and drop what it may not do (valkey-io/valkey#3983).
 func newGuardedServer(t testing.TB, args ...string) *server {
 	t.Helper()
 	rules := append([]string{"--user", "leader", "on", ">" + leaderPassword}, LeaderRules()...)
@@ -34,7 +34,7 @@ func newGuardedServer(t testing.TB, args ...string) *server {
 	return s
 }
 
-// as is a client with the name and the password.
+// as returns a client with the user and the password.
 func (s *server) as(t testing.TB, user, password string, change ...func(*Options)) *Store {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "password")
@@ -46,7 +46,7 @@ func (s *server) as(t testing.TB, user, password string, change ...func(*Options
 
 func (s *server) leader(t testing.TB) *Store { return s.as(t, "leader", leaderPassword) }
 
-// agentOf is a member's client; its user is made by the leader.
+// agentOf returns the client of a member, whose user the leader creates.
 func (s *server) agentOf(t testing.TB, group string, change ...func(*Options)) *Store {
 	t.Helper()
 	password := "password-of-" + group
@@ -66,7 +66,7 @@ func sha(password string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func TestTwoPasswordsAreValidUntilTheOldOneIsTakenAway(t *testing.T) {
+func TestOldPasswordIsValidUntilItIsRemoved(t *testing.T) {
 	server := newGuardedServer(t)
 	leader := server.leader(t)
 	mustOpen(t, leader)
@@ -96,8 +96,8 @@ func TestTwoPasswordsAreValidUntilTheOldOneIsTakenAway(t *testing.T) {
 	}
 }
 
-// A rotation does not touch connections that are open; they find the new password when they connect the next time.
-func TestARotationReachesAnAgentByItsFile(t *testing.T) {
+// A rotation does not affect open connections. They use the new password when they reconnect.
+func TestAgentReadsARotatedPasswordFromItsFile(t *testing.T) {
 	server := newGuardedServer(t)
 	leader := server.leader(t)
 	mustOpen(t, leader)
@@ -109,7 +109,7 @@ func TestARotationReachesAnAgentByItsFile(t *testing.T) {
 	w.awaitCount(t, 1)
 	writeFile(t, file, "new")
 	mustSet(t, leader, map[string][]string{uid: {sha("new")}})
-	mustCall(t, agent, aJoin(0)) // a connection from before or a new one, whatever the pool has
+	mustCall(t, agent, aJoin(0)) // on an old or a new connection, whichever the pool returns
 	mustCall(t, agent, aJoin(1))
 	for _, o := range w.awaitCount(t, 2) {
 		if o.Err != nil {
@@ -124,9 +124,8 @@ func TestARotationReachesAnAgentByItsFile(t *testing.T) {
 	}
 }
 
-// TestAServerWithoutItsUsersIsOutOfReach: to agents this is an outage, never an order, and it ends when the leader has given
-// the server its users again.
-func TestAServerWithoutItsUsersIsOutOfReach(t *testing.T) {
+// For agents this is an outage, never an order. It ends when the leader has restored the users of the server.
+func TestServerWithoutItsUsersIsUnreachable(t *testing.T) {
 	server := newGuardedServer(t, "--appendonly", "yes", "--appendfsync", "always")
 	leader := server.leader(t)
 	mustOpen(t, leader)
@@ -148,14 +147,14 @@ func TestAServerWithoutItsUsersIsOutOfReach(t *testing.T) {
 	mustCall(t, agent, aJoin(0))
 }
 
-func TestAUserThatIsDroppedIsCutOff(t *testing.T) {
+func TestDroppedUserIsDisconnected(t *testing.T) {
 	server := newGuardedServer(t)
 	leader := server.leader(t)
 	mustOpen(t, leader)
 	agent := server.agentOf(t, uid)
 	w := watchGroup(t, agent, uid)
 	w.awaitCount(t, 1)
-	for range 2 { // one that is gone is no error
+	for range 2 { // a user that does not exist is no error
 		if err := leader.DropUser(t.Context(), uid); err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +170,7 @@ func TestAUserThatIsDroppedIsCutOff(t *testing.T) {
 	}
 }
 
-func TestNobodyIsTheDefaultUser(t *testing.T) {
+func TestDefaultUserIsDisabled(t *testing.T) {
 	server := newGuardedServer(t)
 	if _, err := server.store(t).Groups(t.Context()); err == nil || !strings.Contains(err.Error(), "NOAUTH") {
 		t.Errorf("without credentials: %v, want NOAUTH", err)
@@ -181,7 +180,7 @@ func TestNobodyIsTheDefaultUser(t *testing.T) {
 	}
 }
 
-func TestUsersOfOthersAreLeftAlone(t *testing.T) {
+func TestOtherUsersAreKept(t *testing.T) {
 	server := newGuardedServer(t)
 	users, err := server.leader(t).Users(t.Context())
 	if err != nil || len(users) != 0 {
@@ -189,7 +188,7 @@ func TestUsersOfOthersAreLeftAlone(t *testing.T) {
 	}
 }
 
-func TestNoRuleHidesInAName(t *testing.T) {
+func TestGroupNamesCannotContainRules(t *testing.T) {
 	leader := newGuardedServer(t).leader(t)
 	for name, users := range map[string]map[string][]string{
 		"a pattern":             {"*": {sha("p")}},
@@ -205,7 +204,7 @@ func TestNoRuleHidesInAName(t *testing.T) {
 	}
 }
 
-func TestUsersAreReadFromTheirLines(t *testing.T) {
+func TestParseUser(t *testing.T) {
 	for line, want := range map[string]string{
 		"user holdfast:a on #22 #11 resetchannels -@all": "a [11 22] true",
 		"user holdfast:a off #11 resetchannels -@all":    "a [] true",

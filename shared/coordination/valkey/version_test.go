@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// otherLibraries are what other versions load.
+// otherLibraries are the libraries that other versions load.
 var otherLibraries = map[string]string{
 	"1": libraryOf("holdfast", "1"),
 	"3": libraryOf("holdfast3", "3"),
@@ -33,7 +33,7 @@ func wantVersion(t *testing.T, of string, err error, store string) {
 	}
 }
 
-func TestALeaderLeavesAStoreOfAnotherVersionAlone(t *testing.T) {
+func TestLeaderKeepsAStoreOfAnotherVersion(t *testing.T) {
 	for version, library := range otherLibraries {
 		t.Run(version, func(t *testing.T) {
 			server := newServer(t)
@@ -52,8 +52,8 @@ func TestALeaderLeavesAStoreOfAnotherVersionAlone(t *testing.T) {
 	}
 }
 
-// The leader of the other version has made the rules of the agent's user.
-func TestAnAgentIsRefusedByAStoreOfAnotherVersion(t *testing.T) {
+// The leader of the other version has written the rules of the agent's user.
+func TestAgentRejectsAStoreOfAnotherVersion(t *testing.T) {
 	for version, library := range otherLibraries {
 		server := newServer(t)
 		server.do("FUNCTION", "LOAD", library)
@@ -71,8 +71,8 @@ func TestAnAgentIsRefusedByAStoreOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// What the store is tested on has to be what it is said to be.
-func TestTheStoreIsTheOneThatIsAskedFor(t *testing.T) {
+// The tests run on the store that was selected.
+func TestStoreIsTheSelectedProgram(t *testing.T) {
 	want, known := map[string]string{"valkey-server": "valkey_version:8.1.", "redis-server": "redis_version:7.0."}[program()]
 	if !known {
 		t.Fatalf("the store is not tested on %s", program())

@@ -9,14 +9,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// watch is a subscription that is renewed whenever it is lost: subscribe, wait for the acknowledgement, read, and only
-// then take messages, so that no change falls between.
+// watch is a subscription that is renewed whenever it is lost: it subscribes, waits for the acknowledgment, reads, and only then
+// receives messages, so that no change is missed.
 type watch struct {
 	store   *Store
 	channel string
 	pattern bool // the channel is a pattern
 	read    func(context.Context) error
-	resync  bool // read at intervals too
+	resync  bool // also read at intervals
 	message func(*redis.Message)
 	lost    func(error) // called once for each loss
 
@@ -41,7 +41,7 @@ func (w *watch) run(ctx context.Context) {
 	}
 }
 
-// session is the life of one connection.
+// session runs one connection until it ends.
 func (w *watch) session(ctx context.Context) error {
 	sub, err := w.store.subscribe(ctx, w.pattern, w.channel)
 	if err != nil {
@@ -60,7 +60,7 @@ func (w *watch) follow(ctx context.Context, sub *subscription) error {
 	defer pulse.Stop()
 	resync := time.NewTimer(jittered(w.store.options.Resync))
 	defer resync.Stop()
-	asked := false // a ping is out, and nothing has been heard since
+	asked := false // a ping was sent, and nothing has been received since
 	for {
 		select {
 		case <-ctx.Done():
@@ -87,15 +87,15 @@ func (w *watch) follow(ctx context.Context, sub *subscription) error {
 	}
 }
 
-// take passes on what is news; an answer to a ping is none.
+// take passes on messages. The answer to a ping is not a message.
 func (w *watch) take(m any) {
 	if m, ok := m.(*redis.Message); ok {
 		w.message(m)
 	}
 }
 
-// takeWaiting takes what has come, and tells whether anything has: a process that was kept from its processor finds the answer and the next
-// tick at the same time.
+// takeWaiting handles a waiting message, and reports whether there was one: a process that did not get processor time finds the
+// answer and the next tick at the same time.
 func (w *watch) takeWaiting(sub *subscription) bool {
 	select {
 	case m := <-sub.messages:

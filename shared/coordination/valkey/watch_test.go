@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-func TestEachChangeOfTheLevelIsPublished(t *testing.T) {
+func TestEachLevelIsPublished(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t)
 	w := watchGroup(t, store, uid)
@@ -32,7 +32,7 @@ func TestEachChangeOfTheLevelIsPublished(t *testing.T) {
 	}
 }
 
-func TestTheLeaderHearsOfEveryGroup(t *testing.T) {
+func TestLeaderWatchesEveryGroup(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -60,10 +60,10 @@ func TestTheLeaderHearsOfEveryGroup(t *testing.T) {
 	mustJoin(t, store)
 	next("uid-1")
 	mustCall(t, store, rounds.Join("A", 0, 0, 0, rounds.Member{Slot: rounds.Slot{Name: slotOf(0).Name, Pod: "another"}, ID: "i", Attempt: 1}))
-	next("uid-1") // two pods want one slot: only the leader can tell which is right
+	next("uid-1") // two pods claim one slot: only the leader can decide which one is right
 }
 
-func TestAnOutageWithDataIsOneErrorThenARead(t *testing.T) {
+func TestOutageWithDataIsOneErrorThenARead(t *testing.T) {
 	server := newServer(t, "--appendonly", "yes", "--appendfsync", "always")
 	store := server.store(t)
 	mustOpen(t, store)
@@ -78,7 +78,7 @@ func TestAnOutageWithDataIsOneErrorThenARead(t *testing.T) {
 	}
 }
 
-func TestAnOutageWithoutDataIsOneErrorThenNoGroup(t *testing.T) {
+func TestOutageWithoutDataIsOneErrorThenNoGroup(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t)
 	mustOpen(t, store)
@@ -94,13 +94,13 @@ func TestAnOutageWithoutDataIsOneErrorThenNoGroup(t *testing.T) {
 	if _, _, err := store.Call(t.Context(), uid, aJoin(0)); !errors.Is(err, coordination.ErrNoGroup) {
 		t.Errorf("join: %v, want %v", err, coordination.ErrNoGroup)
 	}
-	mustOpen(t, store) // the functions are lost too: the leader brings them back
+	mustOpen(t, store) // the functions were lost, too, and the leader loads them
 	if last := w.awaitCount(t, 4)[3]; !last.Level.Forming() {
 		t.Errorf("last observation %+v, want that the group forms", last)
 	}
 }
 
-func TestACallsPooledConnectionMayDieUnnoticed(t *testing.T) {
+func TestPooledConnectionMayBeLostUnnoticed(t *testing.T) {
 	server := newServer(t, "--appendonly", "yes", "--appendfsync", "always")
 	store := server.store(t)
 	mustOpen(t, store)
@@ -109,7 +109,7 @@ func TestACallsPooledConnectionMayDieUnnoticed(t *testing.T) {
 	mustCall(t, store, aJoin(0))
 }
 
-func TestAServerThatHangsIsNoticedByThePing(t *testing.T) {
+func TestHangingServerIsDetectedByPings(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t, func(o *Options) { o.Timeout = 300 * time.Millisecond })
 	mustOpen(t, store)
@@ -128,7 +128,7 @@ func TestAServerThatHangsIsNoticedByThePing(t *testing.T) {
 	}
 }
 
-func TestAWatchOfAnUnreachableServerSaysSoOnce(t *testing.T) {
+func TestWatchReportsAnUnreachableServerOnce(t *testing.T) {
 	server := newServer(t)
 	server.stop()
 	store := server.store(t)
@@ -141,7 +141,7 @@ func TestAWatchOfAnUnreachableServerSaysSoOnce(t *testing.T) {
 	}
 }
 
-func TestALostMessageIsMadeUpForByTheNextRead(t *testing.T) {
+func TestNextReadReplacesALostMessage(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t, func(o *Options) { o.Resync = 50 * time.Millisecond })
 	mustOpen(t, store)
@@ -156,7 +156,7 @@ func TestALostMessageIsMadeUpForByTheNextRead(t *testing.T) {
 	})
 }
 
-func TestAMessageThatIsNoLevelIsForeign(t *testing.T) {
+func TestInvalidMessageIsForeign(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t)
 	mustOpen(t, store)
@@ -175,7 +175,7 @@ func TestAMessageThatIsNoLevelIsForeign(t *testing.T) {
 	}
 }
 
-func TestAnAgentHasTwoConnections(t *testing.T) {
+func TestAgentHasTwoConnections(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t, func(o *Options) { o.Resync = 20 * time.Millisecond; o.ClientName = "agent" })
 	mustOpen(t, store)
@@ -191,7 +191,7 @@ func TestAnAgentHasTwoConnections(t *testing.T) {
 	}
 }
 
-func TestASlowObserverStallsOnlyItself(t *testing.T) {
+func TestSlowObserverBlocksOnlyItself(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t)
 	mustOpen(t, store)
