@@ -16,14 +16,15 @@ import (
 
 const historyAnnotation = history.Annotation
 
-// Why a pod is released: it was lost, it is about to be deleted because its slot is waited for, or the store has lost its fence.
+// Why a pod is released: it was lost, it is about to be deleted because the group waits for its slot, or the store has lost its
+// fence.
 const (
 	lostPod = "the release of a lost pod"
 	repair  = "the release to repair"
 	again   = "the release once more"
 )
 
-// whyReleased is the reason by the rule that releases.
+// whyReleased returns the reason, given the rule that releases.
 func whyReleased(rule string, a leader.Release) string {
 	switch {
 	case rule == "repair", rule == "forming", rule == "fences":
@@ -34,7 +35,7 @@ func whyReleased(rule string, a leader.Release) string {
 	return lostPod
 }
 
-// reconcile observes, plans and acts until the group is as it should be.
+// reconcile observes, plans and acts until the group is in the desired state.
 func (o *orchestrator) reconcile() {
 	if o.cache == nil {
 		return
@@ -57,7 +58,7 @@ func (o *orchestrator) reconcile() {
 	o.readGroup(r)
 }
 
-// plan makes the next plan and carries it out.
+// plan makes the next plan and executes it.
 func (o *orchestrator) plan(r *reconciliation) {
 	o.serial++
 	r.o.Incarnation = fmt.Sprint("i", o.serial)
@@ -87,7 +88,7 @@ func (o *orchestrator) plan(r *reconciliation) {
 	}
 }
 
-// report emits what a plan says once its actions have succeeded.
+// report emits the events of a plan whose actions have succeeded.
 func (o *orchestrator) report(events []leader.Event) {
 	for _, e := range events {
 		o.note(o.name, "event %s: %s", e.Reason, e.Note)
@@ -97,18 +98,18 @@ func (o *orchestrator) report(events []leader.Event) {
 	}
 }
 
-// fail ends a reconcile that did not come to its end.
+// fail ends a reconcile early.
 func (o *orchestrator) fail(r *reconciliation, retry time.Duration) {
 	o.losses = append(o.losses, r.o.Lost...)
 	o.finish(retry)
 }
 
-// readGroup reads what the store holds, and plans.
+// readGroup reads the group from the store, and plans.
 func (o *orchestrator) readGroup(r *reconciliation) {
 	o.ask(r, func(v *server) (*rounds.Stored, error) { return v.group(r.js.uid) }, o.plan)
 }
 
-// ask asks the store for something that returns the group's state, and goes on with it.
+// ask sends the store a request that returns the group's state, and continues with it.
 func (o *orchestrator) ask(r *reconciliation, serve func(*server) (*rounds.Stored, error), then func(*reconciliation)) {
 	if !o.survives() {
 		return
@@ -129,7 +130,7 @@ func (o *orchestrator) ask(r *reconciliation, serve func(*server) (*rounds.Store
 	})
 }
 
-// read answers what a plan needs.
+// read executes the reads of a plan.
 func (o *orchestrator) read(r *reconciliation, need leader.Need) {
 	if len(need.Nodes) > 0 || need.Objects() {
 		ask(&o.process, o.random, func() error { o.readObjects(r, need); return nil }, func(error) { o.readGroup(r) })
@@ -142,7 +143,7 @@ func (o *orchestrator) read(r *reconciliation, need leader.Need) {
 	}, o.plan)
 }
 
-// answer is what the store says.
+// answer executes reads in the store.
 func (s *server) answer(r *reconciliation, need leader.Need) {
 	s.reads++
 	uid, level := r.js.uid, r.o.Stored.State.Level
@@ -151,7 +152,7 @@ func (s *server) answer(r *reconciliation, need leader.Need) {
 	}
 	g := group.Summarize(r.o.Stored)
 	for _, u := range need.Missing {
-		r.o.Reads.Missing[u], _ = s.functions.Missing(uid, level, u, g.Units[u].SlotNames()) // nothing is known of a table that a member has forged
+		r.o.Reads.Missing[u], _ = s.functions.Missing(uid, level, u, g.Units[u].SlotNames()) // a table that a member has forged is unusable
 	}
 	if len(need.Holders) > 0 {
 		r.o.Reads.Holders, _ = s.functions.Holders(uid, level.Generation, need.Holders)
@@ -165,7 +166,7 @@ func (s *server) answer(r *reconciliation, need leader.Need) {
 	}
 }
 
-// readObjects runs at the API server.
+// readObjects runs in the API server.
 func (o *orchestrator) readObjects(r *reconciliation, need leader.Need) {
 	reads := &r.o.Reads
 	for _, name := range need.Nodes {
@@ -215,7 +216,7 @@ func (o *orchestrator) readNode(name string) leader.Node {
 	return leader.Node{Failed: true}
 }
 
-// slotPods are all pods of a slot that the API server has; with the mutant, those that the cache has.
+// slotPods returns all pods of a slot in the API server; with the mutant Blind, those in the cache.
 func (o *orchestrator) slotPods(uid, slot string) []*workload.Pod {
 	var list []*workload.Pod
 	for _, p := range o.pods {
@@ -244,7 +245,7 @@ func (w *world) findJob(uid string) *job {
 	return nil
 }
 
-// podOf is the newest pod of a slot that the API server has, or nil.
+// podOf returns the newest pod of a slot in the API server, or nil.
 func (w *world) podOf(uid, slot string) *pod {
 	var newest *pod
 	for _, p := range w.pods {
@@ -255,7 +256,7 @@ func (w *world) podOf(uid, slot string) *pod {
 	return newest
 }
 
-// act carries out one action after the other, and makes the next plan.
+// act executes one action after the other, and then makes the next plan.
 func (o *orchestrator) act(r *reconciliation, actions []leader.Action) {
 	if len(actions) == 0 {
 		o.report(r.plan.Events)
@@ -307,7 +308,7 @@ func (o *orchestrator) atAPI(do func() leader.Result, done func(leader.Result)) 
 	ask(&o.process, o.random, func() error { result = do(); return nil }, func(error) { done(result) })
 }
 
-// annotate is one compare-and-set on the JobSet as this reconcile has read it.
+// annotate is a compare-and-set on the JobSet as this reconcile has read it.
 func (o *orchestrator) annotate(r *reconciliation, a leader.Annotate, done func(leader.Result)) {
 	change := func(js *jobSet) { apply(js, a) }
 	if o.mutant.DeleteFirst && a.Epoch != nil && a.Epoch.Recreate == a.Epoch.Epoch {
@@ -355,7 +356,7 @@ func apply(js *jobSet, a leader.Annotate) {
 	}
 }
 
-// deleteOnce runs at the API server.
+// deleteOnce runs in the API server.
 func (o *orchestrator) deleteOnce(a leader.DeletePod) leader.Result {
 	p := o.findPod(a.Pod.UID)
 	if p == nil || (a.Exactly && p.phase != podPending) {
@@ -382,14 +383,14 @@ func (o *orchestrator) deleteJob(r *reconciliation, a leader.DeleteJob) leader.R
 	return leader.Result{}
 }
 
-// vacancy is a slot that has lost its pod, as the leader has seen it.
+// vacancy is a slot that has lost its pod, as the leader has observed it.
 type vacancy struct {
 	job    *job
 	slot   string
-	seenAt time.Duration // by a read past the cache
+	seenAt time.Duration // by a live read
 }
 
-// createFor runs at the API server. A name that is taken is refused; a Job that is gone takes its pods with it.
+// createFor runs in the API server. It rejects a name that exists. A Job that was deleted takes its pods with it.
 func (o *orchestrator) createFor(r *reconciliation, a leader.CreatePod) leader.Result {
 	v := vacancy{o.findJob(a.Job.UID), a.Slot, r.seen[a.Slot]}
 	name := fmt.Sprintf("%s %v after %s", a.Slot, a.Round, a.Lost)

@@ -10,14 +10,14 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// agent is the sidecar: the shipped worker.State, fed and obeyed as agent/internal/loop does it.
+// agent is the sidecar: the shipped worker.State, driven as in agent/internal/loop.
 type agent struct {
 	process
 	pod      *pod
 	link     *link
 	sub      *subscription
 	state    *worker.State
-	tick     time.Duration // when the planned Tick is due; 0: none
+	tick     time.Duration // when the planned Tick is due; 0 if none is planned
 	removing bool
 }
 
@@ -36,7 +36,7 @@ func newAgent(p *pod) *agent {
 	return a
 }
 
-// start begins a run with what the volume holds.
+// start begins a run with the content of the volume.
 func (a *agent) start() {
 	if a.up || a.pod.over {
 		return
@@ -55,10 +55,10 @@ func (a *agent) start() {
 	}
 }
 
-// isFenced tells whether the agent keeps quiet for good.
+// isFenced reports whether the agent is silent for good.
 func (a *agent) isFenced() bool { return a.state != nil && a.state.Fenced() }
 
-// startAgain is the kubelet's answer to a crash.
+// startAgain is what the kubelet does after a crash.
 func (a *agent) startAgain() {
 	a.sub.close()
 	if a.pod.driver() == Exec {
@@ -77,7 +77,7 @@ func (a *agent) quit() {
 	}
 }
 
-// leave reports what is pending before the agent ends.
+// leave sends pending reports before the agent ends.
 func (a *agent) leave() {
 	if a.up {
 		a.take(worker.Leaving{})
@@ -85,7 +85,7 @@ func (a *agent) leave() {
 	}
 }
 
-// poll looks at intervals, in case an event was lost.
+// poll observes at intervals, in case an event was lost.
 func (a *agent) poll() {
 	a.later(pollEvery, func() {
 		a.look()
@@ -93,7 +93,7 @@ func (a *agent) poll() {
 	})
 }
 
-// look observes the containers. A look of a blind runtime is as good as another.
+// look observes the containers. A blind runtime still answers it.
 func (a *agent) look() {
 	if a.pod.born == 0 {
 		return
@@ -105,7 +105,7 @@ func (a *agent) look() {
 	a.take(o)
 }
 
-// take hands an event to the core and does what it decides, until it crashes on the way.
+// take passes an event to the core and executes its actions, unless the agent crashes in between.
 func (a *agent) take(e worker.Event) {
 	if !a.up {
 		return
@@ -176,7 +176,7 @@ func (a *agent) perform(action worker.Action) {
 	case worker.Observe:
 		wait := time.Second
 		if p.driver() == Exec {
-			wait = 0 // it asks nobody
+			wait = 0 // it makes no request
 		}
 		a.later(wait, a.look)
 	case worker.Log:
@@ -184,13 +184,13 @@ func (a *agent) perform(action worker.Action) {
 	}
 }
 
-// reply is what the store says to a call, and the level right after it.
+// reply is the store's reply to a call, and the level right after it.
 type reply struct {
 	text string
 	now  rounds.Level
 }
 
-// call asks the store. Exactly one answer comes back, be it that there is none in time.
+// call calls the store. It gets exactly one answer, which may be a timeout.
 func (a *agent) call(c rounds.Call) {
 	a.say("%s", callText(c))
 	if i := a.truth.instances[fmt.Sprint(c.Arguments[min(6, len(c.Arguments)-1)])]; i != nil && c.Function == rounds.FunctionJoin {
@@ -212,7 +212,7 @@ func (a *agent) say(format string, args ...any) {
 	}
 }
 
-// tell is one line of the agent's own log.
+// tell adds one line of the agent's own log.
 func (a *agent) tell(l worker.Log) {
 	if !a.log.on {
 		return
@@ -224,7 +224,7 @@ func (a *agent) tell(l worker.Log) {
 	a.note(a.name, "\"%s\"", text)
 }
 
-// callText is a call in words, put together only if the history is told.
+// callText describes a call. The text is only built if the history is recorded.
 type callText rounds.Call
 
 func (c callText) String() string {
@@ -246,18 +246,18 @@ func (c callText) String() string {
 	return fmt.Sprintf("asks for recreation: %v", a[4])
 }
 
-// pasts are what a join says of the pod, in words.
+// pasts describe what a join reports about the pod.
 var pasts = map[string]string{
 	"n": "nothing of this pod has run", "h": "this pod has run before", "r": "it runs in this round", "d": "another one of this pod has died in this round",
 }
 
-// answers are the store's answers to a join, in words.
+// answers describe the store's answers to a join.
 var answers = map[rounds.AnswerKind]string{
 	rounds.AnswerJoined: "joined", rounds.AnswerReplaced: "joined in place of one that died", rounds.AnswerHeld: "another pod holds the slot",
 	rounds.AnswerFenced: "the pod is fenced", rounds.AnswerAttempt: "a later instance has joined", rounds.AnswerOver: "the round is over",
 }
 
-// answerText is the answer to a call in words.
+// answerText describes the answer to a call.
 type answerText struct {
 	call  rounds.Call
 	reply reply
@@ -270,7 +270,7 @@ func (t answerText) String() string {
 	return levelText(t.reply.now)
 }
 
-// levelText is a level in words.
+// levelText describes a level.
 func levelText(l rounds.Level) string {
 	text := fmt.Sprintf("%s, generation %d, round %d", group.PhaseOf(l), l.Generation, l.Round)
 	if l.Phase == rounds.Active {

@@ -11,29 +11,29 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-// jobSet is the object in the API server: a value, so that whoever read it holds the version that it read.
+// jobSet is the object in the API server. It is a value, so that a reader keeps the version that it has read.
 type jobSet struct {
 	uid        string
-	version    int64 // of the resource
-	generation int64 // of the spec
+	version    int64 // resource version
+	generation int64 // generation of the spec
 	suspended  bool
 	deleted    bool
 	state      string // "", completed or failed
-	more       int64  // Jobs of its first replicated job beyond those of the shape
+	more       int64  // additional Jobs of its first replicatedJob beyond those of the shape
 
 	epoch    epoch.Record
 	charged  int32  // inplace-restarts
-	counted  bool   // that annotation is there
+	counted  bool   // the annotation is set
 	mark     string // the annotation recovering.Annotation
-	formed   bool   // the condition says that all workers are in sync
+	formed   bool   // the condition reports that all workers are in sync
 	history  string
 	restarts int32 // by the failure policy
-	recounts int32 // those of them that the budget pays for
+	recounts int32 // how many of them the budget is charged for
 
 	inSync, recovering conditionOf
 }
 
-// conditionOf is a condition of the JobSet, if it has it.
+// conditionOf is a condition of the JobSet, if it is set.
 type conditionOf struct {
 	leader.Condition
 	set bool
@@ -65,16 +65,16 @@ var (
 
 func (js *jobSet) finished() bool { return js.state != "" }
 
-// api is the Kubernetes API server: a compare-and-set store that tells watchers of changes.
+// api is the Kubernetes API server: a compare-and-set store that notifies watchers of changes.
 type api struct {
 	*world
-	current *jobSet // nil: there is none of the name
+	current *jobSet // nil if there is no JobSet of the name
 	uids    int
 	lease   lease
 	writes  int
 }
 
-// lease is the object that leaders elect themselves by.
+// lease is the Lease by which leaders are elected.
 type lease struct {
 	holder      string
 	renewed     time.Duration
@@ -86,7 +86,7 @@ func (l lease) token() coordination.Token {
 	return coordination.Token{LeaseCreated: l.created, Transitions: l.transitions}
 }
 
-// create makes a JobSet of the name.
+// create creates a JobSet of the name.
 func (a *api) create() {
 	a.uids++
 	a.current = &jobSet{uid: fmt.Sprint("uid", a.uids), version: 1, generation: 1, epoch: epoch.First()}
@@ -95,7 +95,7 @@ func (a *api) create() {
 	a.changed()
 }
 
-// update writes the JobSet if nobody else has since it was read.
+// update writes the JobSet if it has not changed since it was read.
 func (a *api) update(read jobSet, who string, change func(*jobSet)) error {
 	switch {
 	case a.current == nil || a.current.uid != read.uid:
@@ -135,7 +135,7 @@ func (a *api) status(uid string, change func(*jobSet)) error {
 	return nil
 }
 
-// spec is a change by the user, or by a queue: it wins over all others.
+// spec is a change by the user or by a queue, which wins over all others.
 func (a *api) spec(who string, change func(*jobSet)) {
 	if a.current == nil {
 		return
@@ -146,14 +146,14 @@ func (a *api) spec(who string, change func(*jobSet)) {
 	}
 }
 
-// remove takes the object out of the API server.
+// remove removes the object from the API server.
 func (a *api) remove() {
 	a.note("api", "the JobSet %s is gone", a.current.uid)
 	a.current = nil
 	a.changed()
 }
 
-// changed wakes all who watch.
+// changed notifies all watchers.
 func (a *api) changed() {
 	a.controller.kick()
 	for _, o := range a.orchestrators {
@@ -161,7 +161,7 @@ func (a *api) changed() {
 	}
 }
 
-// describe tells what a write has changed.
+// describe records what a write has changed.
 func (a *api) describe(who string, before, after jobSet) {
 	if !a.log.on {
 		return
@@ -189,13 +189,13 @@ func (a *api) describe(who string, before, after jobSet) {
 	}
 }
 
-// budget is what the JobSet may restart.
+// budget returns how often the JobSet may restart.
 func (w *world) budget() restart.Budget { return restart.Budget(w.shape.Budget) }
 
-// paid is how many restarts the budget has paid for, by whoever has counted them.
+// paid returns how many restarts were charged, whichever program has counted them.
 func (js *jobSet) paid() int32 { return max(js.recounts, js.charged, js.epoch.Base) }
 
-// ask sends a request to the API server and brings the answer; the sender may crash on either side of it.
+// ask sends a request to the API server and delivers the answer. The sender may crash before or after the request.
 func ask(p *process, r random, do func() error, done func(error)) {
 	if !p.survives() {
 		return

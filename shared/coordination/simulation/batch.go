@@ -7,17 +7,17 @@ import (
 	"sync/atomic"
 )
 
-// Batch is what many histories add up to.
+// Batch is the sum of many histories.
 type Batch struct {
 	Seeds, Faults, Orders, Rounds, Events int64
-	Broken                                []Result // the first few, in no order
+	Broken                                []Result // the first few, in no particular order
 }
 
 const enough = 5
 
-// RunBatch plays the seeds from first on, spread over the shapes, on all processors.
+// RunBatch plays the seeds beginning with first, spread over the shapes, on all processors.
 func RunBatch(first, seeds uint64, shapes []Shape, mutant Mutant) Batch {
-	defer debug.SetGCPercent(debug.SetGCPercent(800)) // a history is small and all of it is garbage soon
+	defer debug.SetGCPercent(debug.SetGCPercent(800)) // a history is small and soon garbage
 	var next atomic.Uint64
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -53,7 +53,7 @@ func (b *Batch) Merge(other Batch) {
 	b.Broken = append(b.Broken, other.Broken...)
 }
 
-// add counts one history; true if there are enough broken ones.
+// add counts one history. It reports whether there are enough broken ones.
 func (b *Batch) add(r Result) bool {
 	b.Seeds++
 	b.Faults += int64(len(r.Faults))
@@ -69,7 +69,7 @@ func (b *Batch) add(r Result) bool {
 // shapeOf spreads the seeds over the shapes.
 func shapeOf(seed uint64, shapes []Shape) Shape { return shapes[seed%uint64(len(shapes))] }
 
-// Tell is the story of a seed; of one that breaks an invariant, the smallest that still does.
+// Tell returns the transcript of a seed. If the seed breaks an invariant, it is that of the smallest history that still does.
 func Tell(seed uint64) string {
 	r := Run(seed, shapeOf(seed, Shapes()), Mutant{})
 	if r.Breach != nil {

@@ -5,7 +5,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-// wrote checks a write of the JobSet: S7, and S9 of epochs.
+// wrote checks a write of the JobSet: S7, and for epochs S9.
 func (t *truth) wrote(who string, before, after jobSet) {
 	d := t.rounds[roundKey{after.uid, int64(after.epoch.Epoch)}]
 	switch {
@@ -30,7 +30,8 @@ func (t *truth) wrote(who string, before, after jobSet) {
 	}
 }
 
-// extra is what may be charged beyond the rounds: one, once a group has come to its end, or the budget has while it forms.
+// extra returns how much may be charged beyond the rounds: one, once a group has ended, or once the budget is used up while the
+// group forms.
 func (t *truth) extra(js jobSet) int32 {
 	v := t.store.first.view(js.uid)
 	formsNoMore := v != nil && v.Phase == coordination.Forming && js.charged > t.shape.Budget
@@ -40,7 +41,7 @@ func (t *truth) extra(js jobSet) int32 {
 	return 0
 }
 
-// checkEpoch: a new epoch knows of all that was charged before it, a recreation included.
+// checkEpoch checks that a new epoch includes everything that was charged before it, and the recreation that opens it.
 func (t *truth) checkEpoch(who string, before, after jobSet) {
 	least := before.charged
 	if after.epoch.Recreate > before.epoch.Recreate {
@@ -59,8 +60,8 @@ func (t *truth) checkEpoch(who string, before, after jobSet) {
 	}
 }
 
-// leftBehind checks the deletion of a Job by the fail-over of a JobSet: only Jobs of this JobSet are touched, and the durable
-// record comes first. It is gone with its JobSet, if the user was faster than the leader, and so are the Jobs.
+// leftBehind checks the deletion of a Job in a full recreation: only Jobs of this JobSet are deleted, and the record is written
+// first. If the user has deleted the JobSet before the leader acted, the record is gone, and so are the Jobs.
 func (t *truth) leftBehind(uid string, j *job) {
 	js := t.api.current
 	switch {

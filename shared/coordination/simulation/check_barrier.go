@@ -2,8 +2,8 @@ package simulation
 
 import "slices"
 
-// lifted is S13: user code of a round runs only when that of the rounds before has ended in every pod that still holds its
-// slot. A zombie, which nobody can stop, is none of these; its rendezvous differs.
+// lifted checks S13: the user code of a round runs only after that of earlier rounds has ended in every pod that still holds its
+// slot. A zombie, which nothing can stop, does not count; its rendezvous is different.
 func (t *truth) lifted(c *instance) {
 	uid := c.pod.job.owner
 	for _, p := range t.pods {
@@ -22,14 +22,16 @@ func (t *truth) lifted(c *instance) {
 	}
 }
 
-// counts reports whether a pod holds one of the group's slots in the store, and the store knows that the slot's unit has run. A store that has gone back
-// behind the first start of a later step does not know, until one of the step's agents has connected again. This is a known gap.
+// counts reports whether a pod holds one of the group's slots in the store, and the store knows that the slot's unit has run. If a
+// store was set back to before the first start of a later step, it does not know that until one of the step's agents has
+// reconnected. This is a known gap.
 func (t *truth) counts(p *pod) bool {
 	v := t.store.first.view(p.job.owner)
 	return v != nil && slices.Contains(v.slots(), p.slot) && v.holders[p.slot] == p.uid && (t.losses == 0 || v.hasEntered(p.slot))
 }
 
-// checkBeside is S6 at a barrier: no peer may hang on an earlier instance of the slot that has run in the same round and died.
+// checkBeside checks S6 at a barrier: no peer may hang because of an earlier instance of the slot that ran in the same round and
+// died.
 func (t *truth) checkBeside(c *instance) {
 	for _, before := range t.instances {
 		if before == c || before.pod.slot != c.pod.slot || before.running || !before.lifted || before.rendezvous != c.rendezvous || before.pod.job.owner != c.pod.job.owner {
@@ -47,6 +49,6 @@ func (t *truth) checkBeside(c *instance) {
 	}
 }
 
-// nobodyKnows reports whether the store may have lost the round's last join, and the pod its file: then nothing tells that an instance of the pod
-// has run in the round. This is a known gap, see TestKnownGaps.
+// nobodyKnows reports whether the store may have lost the round's last join and the pod its file. Nothing shows then that an
+// instance of the pod has run in the round. This is a known gap, see TestKnownGaps.
 func (t *truth) nobodyKnows(p *pod) bool { return p.forgot && t.losses > 0 }

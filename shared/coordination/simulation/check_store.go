@@ -30,7 +30,7 @@ func (t *truth) called(s *server, uid string, did step, before, after *view) {
 	t.note(uid, after)
 }
 
-// checkBystander is S11: what happens to one group changes no other.
+// checkBystander checks S11: what happens to one group changes no other.
 func (t *truth) checkBystander(s *server) {
 	l, err := s.functions.Level(otherUID)
 	if err != nil {
@@ -44,7 +44,7 @@ func (t *truth) checkBystander(s *server) {
 	}
 }
 
-// checkHolder is S9, S11 and S14: which pods may change a group.
+// checkHolder checks S9, S11 and S14: which pods may change a group.
 func (t *truth) checkHolder(uid string, did step, before, after *view) {
 	p := did.pod
 	if p == nil || after.Level == before.Level && maps.Equal(before.joined, after.joined) && maps.Equal(before.holders, after.holders) {
@@ -64,7 +64,7 @@ func (t *truth) checkHolder(uid string, did step, before, after *view) {
 	}
 }
 
-// checkStep is S1, S2, S6 and S7: which steps a group may take, and why.
+// checkStep checks S1, S2, S6 and S7: which steps a group may take, and why.
 func (t *truth) checkStep(uid string, did step, before, after *view) {
 	was, is := before.Level, after.Level
 	same := is.Incarnation == was.Incarnation
@@ -86,7 +86,7 @@ func (t *truth) checkStep(uid string, did step, before, after *view) {
 	}
 }
 
-// checkEnd: restarts in place end for a reason.
+// checkEnd checks that in-place restarts end for a reason.
 func (t *truth) checkEnd(did step, before, after *view) {
 	switch {
 	case did.why == string(group.GivesUp) && before.Phase != coordination.Restarting:
@@ -96,7 +96,7 @@ func (t *truth) checkEnd(did step, before, after *view) {
 	}
 }
 
-// checkRound is about a round that has just been opened.
+// checkRound checks a round that was just opened.
 func (t *truth) checkRound(uid string, did step, before, after *view) {
 	if after.Round > max(before.Limit, before.Round) && t.losses == 0 {
 		t.fail("S7", "round %d was opened, the budget ends at %d", after.Round, before.Limit)
@@ -108,24 +108,24 @@ func (t *truth) checkRound(uid string, did step, before, after *view) {
 		if t.losses == 0 {
 			t.fail("S2", "round %d was brought back though no data were lost", after.Round)
 		}
-		return // the rounds of the agents are believed; what they add up to is checked by L4
+		return // the rounds of the agents are believed; L4 checks their result
 	}
 	if after.Round != before.Round+1 {
 		t.fail("S6", "one call took the round from %d to %d", before.Round, after.Round)
 	}
 	if (t.losses > 0 || t.resumed) && did.call.Function == rounds.FunctionDown && did.call.Arguments[6] == 2 {
-		return // the round had run, before the store lost that or the group was suspended
+		return // the round had run before the store lost that or the group was suspended
 	}
 	if before.Level.Started < max(1, before.Level.Entered) && before.oneUnit() && before.Joined < before.Size-1 {
 		t.fail("S6", "round %d was opened while %d of %d had joined round %d", after.Round, before.Joined, before.Size, before.Round)
 	}
 	if did.why == repair {
-		return // a known gap: the worker may join between the look and the release, see TestKnownGaps
+		return // a known gap: the worker may join between the read and the release, see TestKnownGaps
 	}
 	t.checkCause(uid, did, before, after)
 }
 
-// checkCause is S2: a round is opened for an instance of the round before that has really died, or for a pod that was lost.
+// checkCause checks S2: a round is opened for an instance of the previous round that has really died, or for a lost pod.
 func (t *truth) checkCause(uid string, did step, before, after *view) {
 	if did.why == lostPod {
 		if struck := t.instances[before.joined[did.slot.Name].id]; struck != nil && !struck.pod.lost() {
@@ -135,15 +135,15 @@ func (t *truth) checkCause(uid string, did step, before, after *view) {
 	}
 	slot := after.lineSlot()
 	if slot == "" && (t.losses > 0 || t.resized) {
-		return // pods are new beside those that run; a store that has lost data cannot tell them from others
+		return // new pods beside running ones; a store that has lost data cannot distinguish them from others
 	}
 	round := rendezvous{before.Generation, before.Round}
 	for _, i := range t.instances {
 		if i.pod.job.owner != uid || slot != "" && i.pod.slot != slot {
 			continue
 		}
-		// An agent that has lost its file, and a store that has gone back, cannot know in which round an instance has died, nor why.
-		// One that has crashed between the answer to a join and its file cannot know the round.
+		// An agent that has lost its file, and a store that was set back, cannot know in which round an instance died, nor why. An
+		// agent that crashed between the answer to a join and saving its file cannot know the round.
 		unknown := t.losses > 0 || i.pod.forgot
 		inRound := !i.assigned || i.given == round || unknown || slot == "" || !i.saved && i.joinedBy != i.pod.agent.run
 		byItself := !i.ordered || unknown || i.pod.killed || i.pod.over
@@ -151,13 +151,14 @@ func (t *truth) checkCause(uid string, did step, before, after *view) {
 			return
 		}
 		if (after.Record.Cause.Kind == coordination.KindPod || slot == "") && i.pod.lost() {
-			return // nobody can say what its instance does
+			return // nobody can know what its instance does
 		}
 	}
 	t.fail("S2", "round %d was opened for %s of %q, where nothing of round %d has died", after.Round, after.Record.Cause.Kind, slot, before.Round)
 }
 
-// checkBarrier is S5: each slot of the units that run in a round has a live instance of the round, or one that finished by itself.
+// checkBarrier checks S5: each slot of the units that run in a round has a live instance of the round, or one that finished by
+// itself.
 func (t *truth) checkBarrier(uid string, v *view) {
 	for _, slot := range v.slots() {
 		if !v.isStarted(slot) || v.finished[slot] != "" {
@@ -176,8 +177,8 @@ func (t *truth) checkBarrier(uid string, v *view) {
 	}
 }
 
-// checkPeers is S6 for workers without a barrier: one that died in this round may have left its peers in a rendezvous that
-// never ends, so the round must not be taken for a good one. An exit 0 is taken for success until a new pod comes.
+// checkPeers checks S6 for workers without a barrier: a worker that died in this round may have left its peers in a rendezvous that
+// never ends, so the round must not count as running. Exit code 0 counts as success until there is a new pod.
 func (t *truth) checkPeers(uid string, v *view) {
 	round := rendezvous{v.Generation, v.Round}
 	for _, i := range t.instances {

@@ -2,14 +2,14 @@ package simulation
 
 import "time"
 
-// clock is virtual time: a queue of what is going to happen. Nothing else moves it, so a history is a function of its seed.
+// clock is virtual time: a queue of future events. Nothing else advances it, so a history is a function of its seed.
 type clock struct {
 	now   time.Duration // since the beginning
 	order uint64
 	queue []happening // a binary heap
 }
 
-// happening is something due. What is due at the same moment happens in the order it was planned in.
+// happening is a scheduled event. Events at the same moment happen in the order in which they were scheduled.
 type happening struct {
 	at    time.Duration
 	order uint64
@@ -20,16 +20,16 @@ func (a happening) before(b happening) bool {
 	return a.at < b.at || (a.at == b.at && a.order < b.order)
 }
 
-// in plans something for d from now.
+// in schedules an event after d.
 func (c *clock) in(d time.Duration, do func()) { c.at(c.now+max(0, d), do) }
 
-// at plans something for a moment, which is now if it has passed.
+// at schedules an event at a time, or now if that has passed.
 func (c *clock) at(t time.Duration, do func()) {
 	c.order++
 	c.push(happening{max(c.now, t), c.order, do})
 }
 
-// step lets the next thing happen; false if nothing is due until the limit, which is then the time.
+// step runs the next event. If there is none until the limit, step advances the time to the limit and returns false.
 func (c *clock) step(limit time.Duration) bool {
 	if len(c.queue) == 0 || c.queue[0].at > limit {
 		c.now = max(c.now, limit)

@@ -30,7 +30,7 @@ func (a *agent) stop(s worker.Stop) {
 		took = time.Millisecond // nothing runs yet
 	}
 	if c.hangs {
-		took = s.Grace + 1 // it hears of no signal
+		took = s.Grace + 1 // it receives no signal
 	} else if p.polite && c.lifted {
 		code = 0
 	}

@@ -2,8 +2,8 @@ package simulation
 
 import "time"
 
-// controller is the JobSet controller: it makes the Jobs follow the JobSet, one write at a time, and writes the next
-// epoch before it empties a group.
+// controller is the JobSet controller. It makes the Jobs follow the JobSet, one write at a time, and writes the next epoch before
+// it empties a group.
 type controller struct {
 	process
 	random random
@@ -19,7 +19,7 @@ func newController(w *world) *controller {
 	return c
 }
 
-// kick has the controller look soon.
+// kick makes the controller reconcile soon.
 func (c *controller) kick() {
 	if c.kicked || !c.up {
 		return
@@ -49,7 +49,7 @@ func (c *controller) reconcile() {
 	}
 }
 
-// deleteOrphans is the garbage collector: Jobs whose JobSet is gone.
+// deleteOrphans is the garbage collector for Jobs whose JobSet is gone.
 func (c *controller) deleteOrphans(uid string) {
 	for _, j := range c.jobs {
 		if j.owner != uid {
@@ -75,7 +75,7 @@ func (c *controller) deleteUnfinished() {
 	}
 }
 
-// current are the Jobs of this attempt and epoch that nobody deletes.
+// current returns the Jobs of this attempt and epoch that are not being deleted.
 func (c *controller) current(js jobSet) []*job {
 	var list []*job
 	for _, j := range c.jobs {
@@ -86,10 +86,10 @@ func (c *controller) current(js jobSet) []*job {
 	return list
 }
 
-// previous Jobs were replaced by a restart or by a fail-over.
+// previous reports whether a restart or a full recreation has replaced the Job.
 func (j *job) previous(js jobSet) bool { return j.attempt < js.restarts || js.epoch.Stale(j.epoch) }
 
-// follow makes the Jobs what the JobSet asks for.
+// follow creates and deletes Jobs as the JobSet asks for.
 func (c *controller) follow(js jobSet) {
 	names, wanted := map[string]bool{}, map[string]bool{}
 	for _, e := range c.entries(js) {
@@ -122,7 +122,7 @@ func (c *controller) follow(js jobSet) {
 	c.resume(js)
 }
 
-// mayStart is the gate of an ordered start: all pods of the steps before run, or have finished.
+// mayStart reports whether the gate of an ordered start is open: all pods of the steps before run, or have finished.
 func (c *controller) mayStart(js jobSet, step int64) bool {
 	for _, e := range c.entries(js) {
 		if e.Step >= step {

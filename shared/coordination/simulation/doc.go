@@ -1,6 +1,6 @@
-// Package simulation plays whole JobSets in virtual time and breaks everything that can break. It runs what is shipped, not
-// models of it: the functions of the store in an interpreter, behind a simulated network, worker.State in each pod, and
-// leader.Decide on the same Observation in two orchestrators. Around them are models of what Kubernetes does, and of what goes wrong.
+// Package simulation plays whole JobSets in virtual time with every kind of fault. It runs the shipped code, not models of it: the
+// functions of the store in an interpreter behind a simulated network, worker.State in each pod, and leader.Decide with the same
+// Observation in two orchestrators. Around them are models of Kubernetes, and of faults.
 //
 //	             faults (a list drawn from the seed)                      checks
 //	                 |                                                      ^
@@ -17,14 +17,15 @@
 //
 // # A history
 //
-// A seed draws a list of faults and the chance of each actor. The faults strike for a while, then all is calm, and the world
-// has to come to rest. A step that breaks an invariant ends the history. Shrink then looks for the few faults that it takes,
-// and what remains is told as a transcript.
+// A seed determines a list of faults and the random choices of each actor. The faults happen for a while. Then they end, and the
+// world must settle. The first step that breaks an invariant ends the history. Shrink then searches for the smallest list of faults
+// that breaks the invariant, and records that history as a transcript.
 //
 // # What is checked
 //
-// S1 to S14 and L1 to L8 are those of DESIGN section 3. S15: a leader makes no pod beside one of its slot that may run, and no
-// two make one. S16: no function fails by itself, whatever a member has stored. L9: a fault that never ends leads to an end that names
-// its slot, within a bounded time. The checks never ask the protocol: the type truth keeps what really
-// happened to each instance, and a step is held against that. Mutants, broken variants of the cores, show that they bite.
+// S1 to S14 and L1 to L8 are the invariants of DESIGN section 3. S15: a leader creates no pod beside a pod of its slot that may
+// run, and no two leaders create one. S16: no function fails with a Lua error, whatever a member has stored. L9: a permanent fault
+// leads, within a limited time, to an end that names its slot. The checks do not rely on the protocol: the type truth keeps what
+// really happened to each instance, and each step is compared with that. Mutants, which are broken variants of the cores, show that
+// the checks work.
 package simulation

@@ -10,17 +10,17 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// culprits are the slots that a fault without an end has struck. The JobSet has to end, and to name one of them (L9).
+// culprits are the slots that a permanent fault has struck. The JobSet must end, and name one of them (L9).
 //
-//	AlwaysExits  its worker exits soon after every start, in whichever pod: a typo in the command, a broken device
+//	AlwaysExits  its worker exits soon after every start, in any pod: a typo in the command, a broken device
 //	NeverStarts  no pod of it starts: an image that cannot be pulled
-//	NodeSilent   its node is not heard of again. The Job controller's next pod runs elsewhere, so that nothing has to end
+//	NodeSilent   its node is unreachable for good. The Job controller's next pod runs elsewhere, so that nothing must end
 type culprits map[string]Kind
 
 // silentFor is how long the API server waits for a silent node before it deletes the node's pods.
 const silentFor = 60 * time.Second
 
-// hopeless reports whether a fault keeps the group from ever running for long.
+// hopeless reports whether a fault prevents the group from ever running for long.
 func (c culprits) hopeless() bool {
 	for _, kind := range c {
 		if kind != NodeSilent {
@@ -30,14 +30,14 @@ func (c culprits) hopeless() bool {
 	return false
 }
 
-// add notes a fault; the first one of a slot stays.
+// add records a fault. The first fault of a slot stays.
 func (c culprits) add(slot string, kind Kind) {
 	if c[slot] == "" {
 		c[slot] = kind
 	}
 }
 
-// silence cuts a node off for good, if another one is left to run its pods.
+// silence disconnects a node for good, if another one can run its pods.
 func (n *node) silence() {
 	if n.cut || n.lost || !n.replaceable() {
 		return
@@ -55,7 +55,7 @@ func (n *node) silence() {
 	})
 }
 
-// mayDieYoung plans the death of a worker that has just started, if a fault asks for it.
+// mayDieYoung schedules the death of a worker that has just started, if a fault requires it.
 func (p *pod) mayDieYoung(c *instance) {
 	switch {
 	case p.culprits[p.slot] == AlwaysExits:
@@ -67,7 +67,7 @@ func (p *pod) mayDieYoung(c *instance) {
 	p.in(p.random.between(5*time.Millisecond, 2*time.Second), func() { p.exit(c, 1) })
 }
 
-// goesOn says why a JobSet that cannot run has not ended, or nothing.
+// goesOn returns why a JobSet that cannot run has not ended, "" if it has.
 func (w *world) goesOn(js *jobSet) string {
 	if js.state == failed {
 		return w.leftBehind(js)
@@ -75,7 +75,8 @@ func (w *world) goesOn(js *jobSet) string {
 	return fmt.Sprintf("it goes on though it never can: %v", w.culprits)
 }
 
-// checkVerdict is L9: a JobSet that fails in peace says why, and names a culprit. A leader that crashes may not come to say it.
+// checkVerdict checks L9: a JobSet that fails after the faults reports why, and names a culprit. A leader that crashes may not have
+// reported it.
 func (t *truth) checkVerdict() {
 	named := func(slot string) bool { return strings.Contains(t.verdict, slot) }
 	if t.failedInPeace && t.culprits.hopeless() && !slices.ContainsFunc(slices.Collect(maps.Keys(t.culprits)), named) {
@@ -83,28 +84,29 @@ func (t *truth) checkVerdict() {
 	}
 }
 
-// blamed is L9: the death that was one too many names the culprit.
+// blamed checks L9: the death that used up the budget names the culprit.
 func (t *truth) blamed(v *view) {
 	if slot := v.lineSlot(); v.Phase == coordination.Terminal && t.culprits.hopeless() && t.culprits[slot] == "" {
 		t.fail("L9", "the budget ends with a death of %q, the fault is in %v", slot, t.culprits)
 	}
 }
 
-// endless: what goes wrong does not end by itself.
+// endless has faults that do not end by themselves.
 func endless(driver Driver) Shape {
 	s := shape("endless "+string(driver), workers(driver, 1, 3), append(spares(driver), chances(30, AlwaysExits, NodeSilent)...), 4)
 	s.Budget = 3
 	return s
 }
 
-// absent: workers that never start. Restarts in place, repairs, recreations and the forming-timeout come to their ends one after the other.
+// absent has workers that never start. In-place restarts, repairs, recreations and the forming-timeout are used up one after the
+// other.
 func absent(driver Driver) Shape {
 	s := shape("absent "+string(driver), workers(driver, 1, 3), append(spares(driver), chances(30, NeverStarts)...), 3)
 	s.Budget, s.Forming = 2, 2*time.Minute
 	return s
 }
 
-// spares are the faults that cost no worker with a driver: a supervisor that crashes takes its worker with it.
+// spares returns the faults that cost no worker with the given driver: a supervisor that crashes takes its worker with it.
 func spares(driver Driver) []Chance {
 	return slices.DeleteFunc(withoutHarm(), func(c Chance) bool {
 		return driver == Exec && (c.Kind == AgentCrashes || c.Kind == AgentFuse)

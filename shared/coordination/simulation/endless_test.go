@@ -8,9 +8,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// TestAWorkerThatNeverStartsIsNamed: whatever the leader tries, the store names that slot, and no other, as the one that is waited for. The
-// clock of a group that forms, which ends this, is the orchestrator's.
-func TestAWorkerThatNeverStartsIsNamed(t *testing.T) {
+// Whatever the leader tries, the store names only that slot as the missing one. The timeout of a group that forms, which ends this,
+// belongs to the orchestrator.
+func TestWorkerThatNeverStartsIsNamed(t *testing.T) {
 	for _, driver := range []Driver{CRI, Exec} {
 		t.Run(string(driver), func(t *testing.T) {
 			s := enter(t, shape("scene", workers(driver, 1, 3), everything(), 1))

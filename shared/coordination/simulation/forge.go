@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// forger is a member of the group that writes whatever its store rights allow: the state, the tables, the history, and what is published. It
-// cannot write what the leader has decided.
+// forger is a member of the group that writes whatever its store permissions allow: the state, the tables, the history, and
+// published messages. It cannot write what the leader has decided.
 type forger struct {
 	*server
 	random
@@ -20,7 +20,7 @@ type forger struct {
 	keys rounds.Keys
 }
 
-// forge has a member write a few values.
+// forge makes a member write a few values.
 func (w *world) forge(f Fault) {
 	if w.api.current == nil || !w.store.first.up {
 		return
@@ -31,7 +31,7 @@ func (w *world) forge(f Fault) {
 	for range f.Count {
 		v := g.look(uid)
 		if v == nil {
-			break // nothing to forge, or nothing that anybody could read any more
+			break // there is nothing to forge, or nothing readable any more
 		}
 		g.write(v)
 		if now := g.view(uid); now != nil {
@@ -98,14 +98,14 @@ func (g forger) tell(format string, args ...any) {
 	}
 }
 
-// field writes into a hash. A server refuses that for a key of another type.
+// field writes a field of a hash. A server rejects that for a key of another type.
 func (g forger) field(key, field, text string) {
 	if _, err := g.functions.TryDo("HSET", key, field, text); err != nil {
 		g.tell("is refused: %v", err)
 	}
 }
 
-// level is one with a field that the store did not write.
+// level returns a level with a field that the store did not write.
 func (g forger) level(l rounds.Level) rounds.Level {
 	switch g.IntN(7) {
 	case 0:
@@ -126,7 +126,7 @@ func (g forger) level(l rounds.Level) rounds.Level {
 	return l
 }
 
-// word is a text, or one that nobody expects in its place.
+// word returns the text, or an unexpected one.
 func (g forger) word(text string) string {
 	if g.chance(50) {
 		return text
@@ -134,7 +134,7 @@ func (g forger) word(text string) string {
 	return g.text(text)
 }
 
-// text is one with a few other bytes, or nothing like it.
+// text returns a text with a few different bytes, or an entirely different one.
 func (g forger) text(text string) string {
 	switch g.IntN(4) {
 	case 0:
@@ -150,8 +150,8 @@ func (g forger) text(text string) string {
 	return string(b)
 }
 
-// isQuiet reports whether nothing has happened to the JobSet for two minutes. What a member has forged stays until somebody needs it, and may keep
-// its group from running: that is all that has to come to rest.
+// isQuiet reports whether nothing has happened to the JobSet for two minutes. A forged value stays until it is read, and may keep
+// its group from running, so only this is required to settle.
 func (w *world) isQuiet() bool {
 	now := activity{orders: w.truth.orders, instances: len(w.truth.instances)}
 	if js := w.api.current; js != nil {
@@ -163,23 +163,23 @@ func (w *world) isQuiet() bool {
 	return w.now-w.quietFrom >= 2*time.Minute
 }
 
-// activity is what a group that does not come to rest goes on doing. A mark that the leader renews harms nobody.
+// activity is what a group that does not settle continues to do. A mark that the leader renews does not count.
 type activity struct {
 	epoch             epoch.Record
 	charged           int32
 	orders, instances int
 }
 
-// unforgeable are the invariants that hold whatever a member writes: they rest on what the leader has decided, and on the API. What restarts
-// its own group, and how often, is up to a member that lies.
+// unforgeable are the invariants that hold whatever a member writes: they depend on what the leader has decided, and on the API. A
+// member that lies may restart its own group, and how often is not limited by the checks.
 var unforgeable = []string{"S7", "S8", "S9", "S11", "S15", "S16", "L1", "L7", "L8"}
 
-// holdsStill reports whether an invariant has to hold in this history.
+// holdsStill reports whether an invariant must hold in this history.
 func (t *truth) holdsStill(invariant string) bool {
 	return !t.forged || slices.Contains(unforgeable, invariant)
 }
 
-// forged: a member writes what it likes, and other things go wrong too.
+// forged has members that write anything, beside other faults.
 func forged(driver Driver) Shape {
 	kinds := append(chances(30, Forged), chances(4, WorkerDies, PodDeleted, LeaderCrashes, LeaderPauses, StoreDown, StaleCache, AgentPauses, Deaf)...)
 	return shape("forged "+string(driver), workers(driver, 1, 3), kinds, 6)

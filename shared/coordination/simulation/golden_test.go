@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden transcripts anew")
 
-// TestGoldenStories are transcripts of what goes well. They are meant to be read.
+// The golden transcripts tell what happens without unexpected faults. They are meant to be read.
 func TestGoldenStories(t *testing.T) {
 	pair := func(d Driver) Shape { return shape("golden", workers(d, 1, 2), everything(), 1) }
 	stories := map[string]func() *scene{
@@ -60,7 +60,7 @@ func TestGoldenStories(t *testing.T) {
 	}
 }
 
-// deeds leaves out what the agents log: what they do is the story.
+// deeds leaves out the log lines of the agents: the transcript is about their actions.
 func deeds(l *transcript) string {
 	var b strings.Builder
 	for _, line := range l.lines {

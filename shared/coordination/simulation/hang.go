@@ -6,10 +6,10 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// stepEvery is how often a worker that gets on gives a sign of it.
+// stepEvery is how often a worker that makes progress reports it.
 const stepEvery = 500 * time.Millisecond
 
-// observed is what the driver of a pod says of an instance. Signs of progress are counted when somebody looks.
+// observed returns what the driver of a pod reports about an instance. Signs of progress are counted on observation.
 func (p *pod) observed(c *instance) worker.Process {
 	w := worker.Process{ID: c.id, Born: c.born, Running: c.running}
 	if !c.running {
@@ -26,7 +26,7 @@ func (p *pod) observed(c *instance) worker.Process {
 	return w
 }
 
-// hang makes the living worker of a pod stop getting on. It does not hear of signals any more.
+// hang makes the living worker of a pod stop making progress. It no longer reacts to signals.
 func (p *pod) hang() {
 	if c := p.living(); c != nil && c.lifted && !c.hangs {
 		c.hangs, c.hungAt = true, p.now
@@ -34,8 +34,8 @@ func (p *pod) hang() {
 	}
 }
 
-// killHung is what a supervisor does with an instance that makes no progress: the kill is a failure, not an order, and only
-// one that really hangs may get it (S2).
+// killHung is how a supervisor ends an instance that makes no progress. The kill is a failure, not an order, and only an instance
+// that really hangs may be killed (S2).
 func (a *agent) killHung(s worker.Stop) {
 	p := a.pod
 	c := p.find(s.ID)
@@ -56,15 +56,15 @@ func (a *agent) killHung(s worker.Stop) {
 	a.later(6*time.Millisecond, func() { a.take(worker.StopEnded{ID: s.ID}) })
 }
 
-// hangs: workers stop getting on, alone or beside other faults.
+// hangs has workers that hang, alone or beside other faults.
 func hangs() Shape {
 	s := shape("hangs", workers(Exec, 1, 3), append(everything(), chances(20, WorkerHangs)...), 5)
-	s.Progress = worker.Progress{Timeout: 8 * time.Second, Start: 20 * time.Second} // without a start, one that hangs at once is never found
+	s.Progress = worker.Progress{Timeout: 8 * time.Second, Start: 20 * time.Second} // without Start, a worker that hangs immediately is never found
 	s.Start = 3 * time.Second
 	return s
 }
 
-// stuck: workers hang, and nothing stands in the way of their restart in place (L2).
+// stuck has workers that hang, and nothing that prevents their in-place restart (L2).
 func stuck() Shape {
 	s := hangs()
 	s.Name, s.Faults = "stuck", append(spares(Exec), chances(20, WorkerHangs)...)

@@ -7,15 +7,15 @@ type Result struct {
 	Seed       uint64
 	Shape      Shape
 	Faults     []Fault
-	Breach     *Breach // nil: every invariant held
+	Breach     *Breach // nil if every invariant held
 	Transcript string
-	Orders     int // to stop a worker
+	Orders     int // number of orders to stop a worker
 	Rounds     int64
 	Events     uint64
 }
 
 const (
-	patience = 40 * time.Minute // for what the faults have left behind: CrashLoopBackOff and the Job controller's are long
+	patience = 40 * time.Minute // for what the faults have left behind: CrashLoopBackOff and the back-off of the Job controller are long
 	glance   = 5 * time.Second
 	quiet    = 40 * time.Second
 )
@@ -25,7 +25,7 @@ func Run(seed uint64, shape Shape, mutant Mutant) Result {
 	return play(seed, shape, shape.draw(seed), mutant, false)
 }
 
-// play runs the faults of a history, then lets it settle and looks at what is left.
+// play runs the faults of a history, lets the world settle, and checks the result.
 func play(seed uint64, shape Shape, faults []Fault, mutant Mutant, record bool) Result {
 	log := &transcript{on: record}
 	w := newWorld(seed, shape, mutant, log)
@@ -51,12 +51,12 @@ func play(seed uint64, shape Shape, faults []Fault, mutant Mutant, record bool) 
 	}
 }
 
-// calmDown ends all faults that last.
+// calmDown ends all lasting faults.
 func (w *world) calmDown() {
 	if w.breach != nil {
 		return
 	}
-	w.run(20 * time.Second) // what was planned as the end of a fault comes to its end
+	w.run(20 * time.Second) // scheduled ends of faults happen
 	w.note("CALM", "no more faults")
 	w.calm = true
 	for _, n := range w.nodes {
@@ -73,7 +73,7 @@ func (w *world) calmDown() {
 	}
 }
 
-// settle waits until nothing is amiss: L1, L4 and L5, and L9 if a fault does not end.
+// settle waits until the world has settled: L1, L4 and L5, and L9 for permanent faults.
 func (w *world) settle() {
 	limit := w.now + patience
 	for w.breach == nil && w.now < limit {
@@ -89,13 +89,13 @@ func (w *world) settle() {
 	w.fail(invariant, "%s after the last fault: %s", patience, w.unsettled())
 }
 
-// rest is L7: a group in sync costs next to nothing, and nobody is stopped any more.
+// rest checks L7: a group in sync costs next to nothing, and no worker is stopped any more.
 func (w *world) rest() {
 	if w.breach != nil || w.truth.forged {
 		return
 	}
 	for _, p := range w.pods {
-		p.agent.fuse = 0 // a look for progress would burn what is left of it
+		p.agent.fuse = 0 // checks for progress would burn the rest of it
 	}
 	reads, writes, orders, apiWrites := w.store.reads, w.store.writes, w.truth.orders, w.api.writes
 	w.run(quiet)
@@ -115,7 +115,8 @@ func (w *world) rest() {
 	}
 }
 
-// cleanUp is L8: a JobSet that is deleted leaves nothing in the store. One history of four ends so, and each in which records were forged.
+// cleanUp checks L8: a deleted JobSet leaves nothing in the store. One history in four ends with it, and each history with forged
+// records.
 func (w *world) cleanUp() {
 	if w.breach != nil || w.seed%4 != 0 && !w.truth.forged || w.api.current == nil {
 		return

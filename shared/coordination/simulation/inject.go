@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
-// inject makes one fault happen. A fault without a target, such as the death of a worker that is not there, is none.
+// inject makes one fault happen. A fault without a target, such as the death of a worker that does not exist, has no effect.
 func (w *world) inject(f Fault) {
 	w.note("FAULT", "%s (target %d, for %s, count %d)", f.Kind, f.Target, f.For, f.Count)
 	if do, ok := worldFaults[f.Kind]; ok {
@@ -30,7 +30,7 @@ func (w *world) inject(f Fault) {
 	}
 }
 
-// target is one of the pods that the API server has.
+// target returns one of the pods in the API server.
 func (w *world) target(n int) *pod {
 	var present []*pod
 	for _, p := range w.pods {
@@ -44,7 +44,7 @@ func (w *world) target(n int) *pod {
 	return present[n%len(present)]
 }
 
-// die ends the living worker of a pod. One that waits at a barrier has no process that could die.
+// die ends the living worker of a pod. A worker that waits at a barrier has no process that could die.
 func (p *pod) die(code int64) {
 	if c := p.living(); c != nil && c.lifted {
 		p.exit(c, code)
@@ -197,7 +197,7 @@ var worldFaults = map[Kind]func(*world, Fault){
 	Recreated: func(w *world, f Fault) { w.recreate(f.Count%2 == 0) },
 }
 
-// breakSilently makes everything vanish for a while; the subscription finds out by its pings.
+// breakSilently loses all messages for a while. The subscription detects it by its pings.
 func (l *link) breakSilently(d time.Duration) {
 	l.halfOpen = l.now + d
 	if sub := l.subscription(); sub != nil && d > pingEvery {
@@ -214,7 +214,7 @@ func (l *link) subscription() *subscription {
 	return nil
 }
 
-// forceDelete takes a pod out of the API whatever its node says.
+// forceDelete removes a pod from the API, whatever the state of its node is.
 func (p *pod) forceDelete() {
 	if p.gone {
 		return
@@ -226,8 +226,8 @@ func (p *pod) forceDelete() {
 	}
 }
 
-// double puts a second pod into the slot for a while, as a controller does that acts on a stale cache. One of the two is
-// the Job's; the other one goes.
+// double puts a second pod into the slot for a while, like a controller that acts on a stale cache. One of the two is the Job's,
+// and the other one is deleted.
 func (p *pod) double(d time.Duration) {
 	if p.over || p.deleting {
 		return
@@ -240,8 +240,9 @@ func (p *pod) double(d time.Duration) {
 	p.in(d/4+time.Second, func() { extra.deletePod(extra) })
 }
 
-// stick ends the worker of a pod with a sidecar, which never starts again in this pod. It strikes while all run, and one pod at a time: a pod
-// that was created for a round is not replaced again in that round, and none is if most of a group are missing.
+// stick ends the worker of a pod with a sidecar. The worker never starts again in this pod. This happens while all workers run, and
+// to one pod at a time: a pod that was created for a round is not replaced again in that round, and none is replaced if most of a
+// group is missing.
 func (p *pod) stick() {
 	another := slices.ContainsFunc(p.pods, func(other *pod) bool { return other.stuck && !other.gone })
 	if g := p.group(); !another && p.driver() == CRI && g != nil && g.Phase == coordination.Running && p.now-p.created > 2*time.Second {
@@ -258,7 +259,7 @@ func (p *pod) fence() {
 	}
 }
 
-// resize changes how many Jobs the first replicated job has.
+// resize changes the number of Jobs of the first replicatedJob.
 func (w *world) resize(f Fault) {
 	js := w.api.current
 	if js == nil || js.deleted || js.finished() {
@@ -273,7 +274,7 @@ func (w *world) resize(f Fault) {
 	w.note("user", "changes the number of Jobs by %d", more)
 }
 
-// recreate deletes the JobSet and creates another of the name: in the background the old pods live on for a while.
+// recreate deletes the JobSet and creates another one with its name. With background deletion the old pods live on for a while.
 func (w *world) recreate(background bool) {
 	if w.api.current == nil {
 		return

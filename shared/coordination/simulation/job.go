@@ -13,7 +13,7 @@ type job struct {
 	name     string
 	uid      string
 	owner    string // UID of the JobSet
-	epoch    int32  // that it was created or resumed in
+	epoch    int32  // in which it was created or resumed
 	attempt  int32
 	entry    Entry
 	seats    []*seat
@@ -24,16 +24,16 @@ type job struct {
 	gone      bool
 	failed    bool
 	kicked    bool
-	made      bool // it has had all of its pods since it was created or resumed
+	made      bool // it has created all of its pods since it was created or resumed
 
-	created, started time.Duration // started: created, or resumed last
+	created, started time.Duration // started: created, or last resumed
 }
 
 // seat is a completion index.
 type seat struct {
 	slot      string
 	completed bool
-	retry     time.Duration // no new pod before
+	retry     time.Duration // no new pod before that
 }
 
 func (w *world) createJob(owner jobSet, e Entry, index int64) *job {
@@ -59,7 +59,7 @@ func (j *job) complete() bool {
 	return true
 }
 
-// kick has the Job controller look at the Job soon; it takes the changes of a while together.
+// kick makes the Job controller reconcile the Job soon. Changes within a short time are handled together.
 func (j *job) kick() {
 	if j.kicked || j.gone {
 		return
@@ -89,7 +89,7 @@ func (j *job) sync() {
 	}
 }
 
-// living are the pods of the Job that the API server still has and that have not ended.
+// living returns the pods of the Job in the API server that have not ended.
 func (j *job) living() []*pod {
 	var pods []*pod
 	for _, p := range j.pods {
@@ -121,7 +121,8 @@ func (j *job) fill() {
 	j.made = true
 }
 
-// thin leaves one pod of an index: the one that has come furthest, and of two alike the older one. That is no failure.
+// thin keeps one pod of an index: the one that is furthest along or, if there is no difference, the oldest. The deletion of the
+// others is no failure.
 func (j *job) thin(s *seat) {
 	living := slices.DeleteFunc(j.living(), func(p *pod) bool { return p.slot != s.slot || p.duplicate || p.deleting })
 	slices.SortStableFunc(living, func(a, b *pod) int { return cmp.Compare(b.phase, a.phase) }) // Running before Pending
@@ -138,7 +139,7 @@ func (j *job) seated(s *seat) bool {
 	})
 }
 
-// missed counts a pod that was lost, for the back-off.
+// missed counts a lost pod for the back-off.
 func (j *job) missed(p *pod) {
 	if p.duplicate || p.surplus || j.suspended || j.deleting {
 		return
@@ -152,14 +153,14 @@ func (j *job) missed(p *pod) {
 	}
 }
 
-// lose tells the orchestrators of a pod that runs no more. It is evidence only if it leaves a gap.
+// lose notifies the orchestrators of a pod that no longer runs. It is evidence only if it leaves a gap.
 func (w *world) lose(p *pod, gap bool) {
 	for _, o := range w.orchestrators {
 		o.missed(p, gap)
 	}
 }
 
-// remove deletes a Job in the foreground: its pods go first.
+// remove deletes a Job in the foreground: its pods are deleted first.
 func (j *job) remove(who, why string) {
 	if j.deleting || j.gone {
 		return

@@ -6,11 +6,11 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// sync is what the kubelet does after a look at the containers of a pod (reference 2.1).
+// sync is what the kubelet does after listing the containers of a pod (reference 2.1).
 //
-//	no record of the worker        start one: somebody removed it, which is no failure to the kubelet
+//	no record of the worker        start one: it was removed, which is no failure for the kubelet
 //	exited 0, policy OnFailure     the pod has Succeeded
-//	exited otherwise               start again, the first time at once, then in CrashLoopBackOff
+//	exited otherwise               start again, the first time immediately, then in CrashLoopBackOff
 func (p *pod) sync() {
 	if p.over || p.terminating || p.ended() || p.waiting || p.living() != nil {
 		return
@@ -55,7 +55,7 @@ func (p *pod) backOff(c *instance) {
 	})
 }
 
-// removed follows the removal of records by the agent: the kubelet looks at the pod anew and knows of no failure.
+// removed follows the removal of records by the agent: the kubelet lists the containers again and knows of no failure.
 func (p *pod) removed() {
 	if p.over || p.living() != nil {
 		return
@@ -68,7 +68,7 @@ func (p *pod) removed() {
 	})
 }
 
-// succeed ends the pod: its sidecar is asked to leave, and reports what is pending.
+// succeed ends the pod: its sidecar is asked to end, and sends its pending reports.
 func (p *pod) succeed() {
 	p.phase = podSucceeded
 	p.note(p.uid, "has succeeded")
@@ -79,7 +79,7 @@ func (p *pod) succeed() {
 	})
 }
 
-// fail ends the pod without a word to its containers' owner, as a node does that runs out of disk.
+// fail ends the pod without notifying its containers, like a node that runs out of disk space.
 func (p *pod) fail() {
 	if p.over || p.ended() {
 		return
@@ -90,7 +90,7 @@ func (p *pod) fail() {
 	p.reported(func() { p.podEnded(p) })
 }
 
-// reported passes on what the kubelet tells the API server, which needs a connection.
+// reported passes on what the kubelet reports to the API server, for which it needs a connection.
 func (p *pod) reported(do func()) {
 	if p.node.lost {
 		return
@@ -102,7 +102,7 @@ func (p *pod) reported(do func()) {
 	p.in(p.random.between(5*time.Millisecond, 100*time.Millisecond), do)
 }
 
-// terminate follows the deletion of the pod: the worker is told, then killed; the agent goes last.
+// terminate follows the deletion of the pod: the worker is told to stop, then killed. The agent ends last.
 func (p *pod) terminate() {
 	if p.over || p.terminating || p.node.cut {
 		return
@@ -153,7 +153,7 @@ func (p *pod) vanish() {
 	}
 }
 
-// end stops the agent; nothing is left on the node.
+// end stops the agent. Nothing remains on the node.
 func (p *pod) end() {
 	if p.over {
 		return

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// link is how one program reaches the store: over the network, with all that may happen there.
+// link is how one program reaches the store: over the network, with all its faults.
 type link struct {
 	*world
 	owner  *process
-	node   *node // nil: in the control plane
+	node   *node // nil if it is in the control plane
 	random random
 	far    bool // on the far side while there are two primaries
 
-	// armed faults
+	// pending faults
 	loseRequests, loseReplies, duplicate, slow int
 	slowness                                   time.Duration
-	deaf, halfOpen                             time.Duration // until then
+	deaf, halfOpen                             time.Duration // until that time
 }
 
 var (
@@ -28,7 +28,7 @@ func newLink(w *world, owner *process, n *node, name string) *link {
 	return &link{world: w, owner: owner, node: n, random: newRandom(w.seed, "link "+name), far: newRandom(w.seed, "side "+name).chance(40)}
 }
 
-// server is the store that this program believes to be the primary.
+// server returns the store that this program believes to be the primary.
 func (l *link) server() *server {
 	if l.store.second != nil && l.far {
 		return l.store.second
@@ -36,7 +36,7 @@ func (l *link) server() *server {
 	return l.store.first
 }
 
-// cut tells whether everything vanishes without an error.
+// cut reports whether all messages are lost without an error.
 func (l *link) cut() bool { return (l.node != nil && l.node.cut) || l.now < l.halfOpen }
 
 func (l *link) delay() time.Duration {
@@ -55,8 +55,8 @@ func take(n *int) bool {
 	return false
 }
 
-// request carries a call to the store and its answer back; the answer may be that none came. A call that has been sent
-// arrives though its sender crashes.
+// request delivers a call to the store and returns its answer, which may be a timeout. A call that was sent arrives even if its
+// sender crashes.
 func request[T any](l *link, serve func(*server) (T, error), answer func(T, error)) {
 	var none T
 	sent := l.now

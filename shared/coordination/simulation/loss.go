@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
-// restart ends the server's connections and brings it back after a while, with the given data if they are not its own.
+// restart closes the server's connections and restarts it after a while, with the given data or, if nil, its own.
 func (s *server) restart(away time.Duration, data *memory.Dump, why string) {
 	s.note(s.name, "%s", why)
 	s.up = false
@@ -36,7 +36,7 @@ func (s *server) back(lost, away time.Duration, why string) {
 	})
 }
 
-// split lets a part of the clients reach a copy of the primary for a while. Then one of the two is given up.
+// split makes a part of the clients reach a copy of the primary for a while. One of the two is dropped in the end.
 func (st *store) split(d time.Duration, keepSecond bool) {
 	if st.second != nil {
 		return
@@ -67,7 +67,7 @@ func (st *store) split(d time.Duration, keepSecond bool) {
 	})
 }
 
-// addBystander writes a group that nothing in a history is about.
+// addBystander writes a group that is not part of the history.
 func (s *server) addBystander() {
 	want := group.Wanted{Generation: 1, Limit: 1, Stages: stagesOf(s.shape.Entries)}
 	w, _, err := group.Next(nil, want, "other")

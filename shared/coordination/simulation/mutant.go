@@ -6,10 +6,10 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// Mutant replaces parts of what a history runs by broken ones, to show that the checks see it. The zero value runs
-// everything as it is shipped.
+// Mutant replaces parts of a history's code by broken ones, to show that the checks detect them. The zero value runs everything as
+// shipped.
 type Mutant struct {
-	Library string // the source of the store's functions; empty: as shipped
+	Library string // source of the store's functions; as shipped if empty
 	Call    func(rounds.Call) rounds.Call
 	Event   func(worker.Event) worker.Event
 	Actions func([]worker.Action) []worker.Action
@@ -17,10 +17,10 @@ type Mutant struct {
 	Plan    func(*leader.Observation, leader.Plan) leader.Plan
 
 	BlindWrites  bool // the leader writes annotations without the compare-and-set
-	DeleteFirst  bool // a fail-over deletes the Jobs before it writes the epoch
-	AnyOwner     bool // a fail-over deletes Jobs by their epoch, whichever JobSet they are of
+	DeleteFirst  bool // a full recreation deletes the Jobs before it writes the epoch
+	AnyOwner     bool // a full recreation deletes Jobs by their epoch, of any JobSet
 	SuspendFirst bool // a suspend stops the Jobs before it writes the epoch
-	Blind        bool // the leader makes a new pod by what its cache says
-	Hasty        bool // the leader makes a new pod while the old one ends
-	CleansUp     bool // the controller deletes finished Jobs of a JobSet that has completed
+	Blind        bool // the leader creates a new pod based on its cache
+	Hasty        bool // the leader creates a new pod while the old one is ending
+	CleansUp     bool // the controller deletes finished Jobs of a completed JobSet
 }

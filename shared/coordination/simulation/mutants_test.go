@@ -13,11 +13,11 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// mutants are broken variants of the protocol. Each names the invariants of which one has to catch it.
+// mutants are broken variants of the protocol. Each has a list of invariants, one of which must detect it.
 var mutants = map[string]struct {
 	caughtBy string
 	Mutant
-	on func() Shape // nil: all of them
+	on func() Shape // the shape to play; all shapes if nil
 }{
 	"store: a repeated join counts as a new instance":        {"S2 S5 L1 L7", joinRepeats, nil},
 	"store: any pod takes a slot":                            {"S14", joinTakes, losses},
@@ -88,20 +88,20 @@ func orderedStart() Shape {
 	return s
 }
 
-// losses: pods go, and leaders with them.
+// losses has lost pods, and lost leaders.
 func losses() Shape {
 	kinds := append(chances(8, PodDeleted, PodFails, PodForced), chances(6, LeaderPauses, StaleCache, LeaderCrashes, LeaderFuse)...)
 	return shape("losses", workers(CRI, 1, 3), kinds, 12)
 }
 
-// lostOften: pods are lost one after the other, so that the back-off of their Job becomes longer than a restart may take (L2).
+// lostOften loses pods one after the other, so that the back-off of their Job becomes longer than the timeout of a restart (L2).
 func lostOften() Shape {
 	s := repairs(CRI)
 	s.Faults, s.Most, s.Timeout = chances(1, PodDeleted), 12, time.Minute
 	return s
 }
 
-// reborn: fail-overs, and JobSets that are made anew while the leader looks at the one before.
+// reborn has full recreations, and JobSets that are recreated while the leader handles the previous one.
 func reborn() Shape {
 	kinds := append(chances(8, WorkerDies, Recreated), chances(6, StaleCache, LeaderSlow, LeaderPauses)...)
 	s := shape("reborn", workers(CRI, 1, 2), kinds, 8)
@@ -109,7 +109,7 @@ func reborn() Shape {
 	return s
 }
 
-// silentNodes: nothing but nodes that are not heard of again.
+// silentNodes has only nodes that become unreachable for good.
 func silentNodes() Shape {
 	return shape("silent nodes", workers(Exec, 1, 3), chances(1, NodeSilent), 2)
 }
@@ -120,8 +120,8 @@ func finishing() Shape {
 
 const seedsForAMutant = 3000
 
-// TestMutantsAreCaught shows that the checks can fail: for each reason that the rules are there.
-func TestMutantsAreCaught(t *testing.T) {
+// Each mutant is detected, so the checks can fail for the reasons that they exist for.
+func TestMutantsAreDetected(t *testing.T) {
 	var mu sync.Mutex
 	var table []string
 	t.Run("each", func(t *testing.T) {
@@ -165,7 +165,7 @@ func sparesTheHung(actions []worker.Action) []worker.Action {
 	})
 }
 
-// seesNoProgress is a driver that has seen one sign, and no other.
+// seesNoProgress is a driver that has seen one sign of progress, and no further one.
 func seesNoProgress(e worker.Event) worker.Event {
 	if o, ok := e.(worker.Observed); ok {
 		for i := range o.Processes {
@@ -175,7 +175,7 @@ func seesNoProgress(e worker.Event) worker.Event {
 	return e
 }
 
-// lua is a mutant of the store's functions: in their source, each text that is given is replaced by the one behind it.
+// lua returns a mutant of the store's functions: in their source, each given text is replaced by the one after it.
 func lua(pairs ...string) Mutant {
 	library := rounds.Library
 	for i := 0; i < len(pairs); i += 2 {
@@ -233,7 +233,7 @@ func stopAnother(actions []worker.Action) []worker.Action {
 	return actions
 }
 
-// everyBroadcastOrders lets an agent take each broadcast of a group that runs for the order to restart.
+// everyBroadcastOrders makes an agent treat each broadcast of a running group as an order to restart.
 func everyBroadcastOrders(e worker.Event) worker.Event {
 	told, ok := e.(worker.Updated)
 	if ok && !told.Read && told.Level.Running() {
@@ -244,7 +244,7 @@ func everyBroadcastOrders(e worker.Event) worker.Event {
 	return e
 }
 
-// startsEarly lets a supervisor take a group that restarts for one that runs.
+// startsEarly makes a supervisor treat a restarting group as a running one.
 func startsEarly(e worker.Event) worker.Event {
 	told, ok := e.(worker.Updated)
 	if ok && told.Level.Restarting() {
@@ -264,7 +264,7 @@ func startsInOldRound(actions []worker.Action) []worker.Action {
 	return actions
 }
 
-// dropsDeaths reports finished workers only.
+// dropsDeaths reports only finished workers.
 func dropsDeaths(actions []worker.Action) []worker.Action {
 	return slices.DeleteFunc(actions, func(a worker.Action) bool {
 		c, is := a.(worker.Call)
@@ -293,7 +293,7 @@ func neverReads(e worker.Event) worker.Event {
 	return e
 }
 
-// without leaves out actions, once the group was opened.
+// without leaves out actions once the group was opened.
 func without(which func(*leader.Observation, string, leader.Action) bool) func(*leader.Observation, leader.Plan) leader.Plan {
 	return func(o *leader.Observation, p leader.Plan) leader.Plan {
 		if o.Owner.Counted {
@@ -323,7 +323,7 @@ func releases(rules ...string) func(*leader.Observation, string, leader.Action) 
 	}
 }
 
-// annotations changes those that a plan writes.
+// annotations changes the annotations that a plan writes.
 func annotations(p leader.Plan, change func(*leader.Annotate)) leader.Plan {
 	for i := range p.Actions {
 		if a, is := p.Actions[i].(leader.Annotate); is {

@@ -14,17 +14,18 @@ import (
 type reconciliation struct {
 	js    jobSet
 	o     leader.Observation
-	seen  map[string]time.Duration // when a slot was read past the cache
+	seen  map[string]time.Duration // when a slot was read live
 	plans int
-	calls int         // of the store
-	plan  leader.Plan // that is carried out
+	calls int         // number of calls of the store
+	plan  leader.Plan // the plan that is being executed
 }
 
-// maxPlans and maxCalls are what a reconcile may cost: it reads the group again after each plan that acts, and acts on each slot a few times.
+// maxPlans and maxCalls limit the cost of a reconcile: it reads the group again after each plan with actions, and acts on each slot
+// a few times.
 func (w *world) maxPlans() int { return 20 + 10*len(w.slots) }
 func (w *world) maxCalls() int { return 20 + 10*len(w.slots) }
 
-// observe builds what plans rest on from the caches.
+// observe builds the observation from the caches.
 func (o *orchestrator) observe(r *reconciliation) {
 	r.o.Owner = o.owner(r.js)
 	current := o.controller.current(r.js)
@@ -39,7 +40,7 @@ func (o *orchestrator) observe(r *reconciliation) {
 	}
 }
 
-// plainPods are the pods that the informer holds.
+// plainPods returns the pods in the informer.
 func (o *orchestrator) plainPods(uid string) []*workload.Pod {
 	var list []*workload.Pod
 	for _, p := range o.pods {
@@ -50,7 +51,7 @@ func (o *orchestrator) plainPods(uid string) []*workload.Pod {
 	return list
 }
 
-// owner is what the JobSet wants, and what is written on it.
+// owner returns what the JobSet wants, and what is written on it.
 func (o *orchestrator) owner(js jobSet) leader.Owner {
 	owner := leader.Owner{
 		UID: js.uid, Name: jobSetName, Version: js.generation, Deleted: js.deleted, Epoch: js.epoch, Charged: js.charged, Counted: js.counted,
@@ -78,8 +79,8 @@ func (js *jobSet) annotations() map[string]string {
 	return values
 }
 
-// finishedSlots are the completed indexes of the current Jobs. A restart by the failure policy has written its epoch before it counts, and
-// with it the Jobs are those of the attempt before.
+// finishedSlots returns the completed indexes of the current Jobs. A restart of the failure policy writes its epoch before it
+// counts. Until it counts, the Jobs are those of the previous attempt.
 func (o *orchestrator) finishedSlots(js jobSet) []string {
 	var done []string
 	if o.controller.begun(js) {
@@ -95,7 +96,7 @@ func (o *orchestrator) finishedSlots(js jobSet) []string {
 	return done
 }
 
-// moment is a time of the simulation on the clock of the control plane.
+// moment returns a time of the simulation on the clock of the control plane.
 func moment(at time.Duration) time.Time { return beginning.Add(at) }
 
 func (o *orchestrator) plainJob(j *job, current bool) workload.Job {
@@ -120,7 +121,7 @@ func (o *orchestrator) plainJob(j *job, current bool) workload.Job {
 	return plain
 }
 
-// plainPod is what the API server says of a pod.
+// plainPod returns a pod as the API server has it.
 func (o *orchestrator) plainPod(p *pod) *workload.Pod {
 	plain := &workload.Pod{
 		Name: p.uid, UID: p.uid, Slot: p.slot, Job: p.job.uid, Generation: int32(p.epoch), Node: p.node.name, Created: moment(p.created),
@@ -137,7 +138,8 @@ func (o *orchestrator) plainPod(p *pod) *workload.Pod {
 	return plain
 }
 
-// status is what the kubelet says of the worker's container. A supervisor runs as long as its pod; a kubelet that is cut off says nothing new.
+// status returns the kubelet's status of the worker's container. A supervisor runs as long as its pod. A disconnected kubelet
+// reports nothing new.
 func (p *pod) status() workload.Container {
 	c := workload.Container{Name: "worker", Restarts: int32(max(0, p.births-1))}
 	last := p.newest()

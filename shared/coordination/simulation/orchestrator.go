@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// orchestrator is one of the two processes of which one leads. It runs the shipped leader.Decide on what it observes, reads what the plans need
-// and carries out their actions, as jobset-controller/internal/orchestrator does.
+// orchestrator is one of the two processes of which one leads. It runs the shipped leader.Decide on its observations, reads what
+// the plans need and executes their actions, like jobset-controller/internal/orchestrator.
 type orchestrator struct {
 	process
 	random random
@@ -22,17 +22,17 @@ type orchestrator struct {
 	seen    lease         // as last read
 	seenAt  time.Duration
 
-	cache             *jobSet // what its informer holds
-	revision, applied int     // of the changes it was told, and of the one it holds
+	cache             *jobSet // content of its informer
+	revision, applied int     // number of changes that it was notified of, and that of the one in its cache
 	stale             time.Duration
-	unseen            map[*pod]bool // pods that its informer does not hold yet
-	lags              random        // of that informer
+	unseen            map[*pod]bool // pods that are not in its informer yet
+	lags              random        // for the lag of that informer
 	losses            []leader.Loss
 	memory            *leader.Memory
 	memoryOf          string // UID of the JobSet
 	busy              bool
 	again             bool
-	next              time.Duration // the planned reconcile
+	next              time.Duration // time of the next planned reconcile
 }
 
 const (
@@ -68,7 +68,7 @@ func (o *orchestrator) startAgain() {
 	o.in(o.random.between(500*time.Millisecond, 10*time.Second), o.start)
 }
 
-// elect keeps or takes the Lease, as client-go does: a process that could not renew it in time, ends.
+// elect keeps or acquires the Lease like client-go: a process that could not renew it in time ends.
 func (o *orchestrator) elect() {
 	ask(&o.process, o.random, o.tryLease, func(error) {
 		switch {
@@ -82,7 +82,7 @@ func (o *orchestrator) elect() {
 	})
 }
 
-// tryLease runs at the API server.
+// tryLease runs in the API server.
 func (o *orchestrator) tryLease() error {
 	l := &o.api.lease
 	if o.seen != *l {
@@ -109,7 +109,7 @@ func (o *orchestrator) lead(token coordination.Token) {
 	o.wake(0)
 }
 
-// notice lets a change of the JobSet reach the informer, late. One of the status alone is no reason to reconcile.
+// notice delivers a change of the JobSet to the informer after a delay. A change of only the status triggers no reconcile.
 func (o *orchestrator) notice() { o.hear(true) }
 
 func (o *orchestrator) hear(reconcile bool) {
@@ -137,7 +137,7 @@ func (o *orchestrator) hear(reconcile bool) {
 	})
 }
 
-// missed notes a lost pod; losses of a moment are debounced.
+// missed records a lost pod. Losses within a short time are debounced.
 func (o *orchestrator) missed(p *pod, gap bool) {
 	if !o.up || (!gap && !o.memory.Restarting()) {
 		return
@@ -149,7 +149,7 @@ func (o *orchestrator) missed(p *pod, gap bool) {
 	})
 }
 
-// sawPod lets the pod that was just created reach the informer, late.
+// sawPod delivers the pod that was just created to the informer after a delay.
 func (o *orchestrator) sawPod(string) {
 	made := o.pods[len(o.pods)-1]
 	o.unseen[made] = true
@@ -157,7 +157,7 @@ func (o *orchestrator) sawPod(string) {
 	o.later(lag, func() { delete(o.unseen, made) })
 }
 
-// wake plans a reconcile, or moves the planned one forward.
+// wake schedules a reconcile, or moves the scheduled one forward.
 func (o *orchestrator) wake(d time.Duration) {
 	if !o.leading {
 		return
@@ -179,7 +179,7 @@ func (o *orchestrator) wake(d time.Duration) {
 	})
 }
 
-// finish ends a reconcile and plans the next one.
+// finish ends a reconcile and schedules the next one.
 func (o *orchestrator) finish(next time.Duration) {
 	o.busy = false
 	if o.again {
@@ -189,7 +189,7 @@ func (o *orchestrator) finish(next time.Duration) {
 	o.wake(next)
 }
 
-// sweep drops groups of JobSets that are gone.
+// sweep drops groups of deleted JobSets.
 func (o *orchestrator) sweep() {
 	request(o.link, func(s *server) ([]string, error) { return s.names(), nil }, func(names []string, err error) {
 		for _, uid := range names {

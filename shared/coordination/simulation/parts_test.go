@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestTheClockKeepsTheOrder(t *testing.T) {
+func TestClockKeepsTheOrder(t *testing.T) {
 	var c clock
 	var got []string
 	plan := func(d time.Duration, name string) { c.in(d, func() { got = append(got, name) }) }
@@ -43,7 +43,7 @@ func TestCrashLoopBackOff(t *testing.T) {
 	}
 }
 
-func TestTheBackOffOfTheJobController(t *testing.T) {
+func TestJobBackoff(t *testing.T) {
 	want := []time.Duration{0, 10, 20, 40, 80, 160, 320, 600, 600}
 	for failures, seconds := range want {
 		if got := jobBackoff(failures); got != seconds*time.Second {
@@ -52,8 +52,8 @@ func TestTheBackOffOfTheJobController(t *testing.T) {
 	}
 }
 
-// TestShrinkFindsTheFewFaultsThatItTakes breaks the rule that needs a worker to die in a round that restarts.
-func TestShrinkFindsTheFewFaultsThatItTakes(t *testing.T) {
+// The test breaks the rule that needs a worker to die in a round that restarts.
+func TestShrinkFindsTheRequiredFaults(t *testing.T) {
 	mutant := dirtyForgets
 	shape := shape("shrink", workers(CRI, 1, 3), everything(), 6)
 	for seed := range uint64(500) {

@@ -8,20 +8,20 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// pod is one pod: what the API server has of it, and what runs on its node. The two part ways when the node is cut off.
+// pod is one pod: its object in the API server, and what runs on its node. The two differ when the node is disconnected.
 type pod struct {
 	*world
 	uid     string
 	slot    string
-	name    string // of a pod that a leader made; the Job controller's have names of their own
+	name    string // set if a leader created it; the Job controller's pods have names of their own
 	job     *job
-	epoch   int64 // of the Job's template when it was made
+	epoch   int64 // of the Job's template when it was created
 	node    *node
 	created time.Duration
-	serial  int // orders the pods as they were created
+	serial  int // orders the pods by their creation
 	random  random
 
-	// in the API
+	// In the API.
 	deleting bool
 	asked    time.Duration // when it was deleted
 	gone     bool
@@ -29,10 +29,10 @@ type pod struct {
 	told     bool // the API server knows that it has ended
 	killed   bool // its worker ended because of the deletion
 
-	// on the node
-	over        bool // nothing of it runs there any more
+	// On the node.
+	over        bool // nothing in it runs there any more
 	terminating bool
-	born        int64       // of the sandbox, Unix microseconds of the node
+	born        int64       // creation of the sandbox, in Unix microseconds of the node
 	containers  []*instance // records of the runtime, oldest first
 	births      int
 	loop        crashLoop
@@ -40,16 +40,16 @@ type pod struct {
 	volume      volume
 	agent       *agent
 
-	polite    bool          // its worker exits 0 on a signal
-	slow      time.Duration // its worker takes that long to end
+	polite    bool          // its worker exits with code 0 on a signal
+	slow      time.Duration // how long its worker takes to end
 	immune    time.Duration // its worker survives everything until then
-	refuses   int           // the runtime fails so many orders to stop
-	blind     time.Duration // no events of the runtime until then
-	dieYoung  int           // so many of the next workers die as soon as they have started
-	duplicate bool          // a second pod of its slot: the Job controller knows nothing of it
+	refuses   int           // how many more orders to stop fail in the runtime
+	blind     time.Duration // the runtime sends no events until then
+	dieYoung  int           // how many of the next workers die as soon as they have started
+	duplicate bool          // a second pod of its slot, of which the Job controller does not know
 	forgot    bool          // its agent has lost its file once
 	stuck     bool          // its worker does not start any more
-	surplus   bool          // the Job controller deletes it because it has another one of its slot
+	surplus   bool          // the Job controller deletes it because its slot has another pod
 }
 
 // volume lives as long as the pod.
@@ -70,10 +70,10 @@ const (
 	podFailed    podPhase = "Failed"
 )
 
-// ended pods never run again.
+// ended reports whether the pod has ended, so that it never runs again.
 func (p *pod) ended() bool { return p.phase == podSucceeded || p.phase == podFailed }
 
-// createPod puts a new pod into a slot, on a node that works.
+// createPod creates a pod for a slot, on a working node.
 func (w *world) createPod(j *job, slot string) *pod {
 	w.serial++
 	p := &pod{
@@ -92,7 +92,7 @@ func (w *world) createPod(j *job, slot string) *pod {
 	return p
 }
 
-// place is the node of a slot, or another one if that is of no use.
+// place returns the node of a slot, or another one if that node is down.
 func (w *world) place(slot string) *node {
 	first := 0
 	for i, name := range w.slots {
@@ -125,7 +125,7 @@ func (p *pod) boot() {
 	}
 }
 
-// newest is the newest container of the worker, or nil.
+// newest returns the newest container of the worker, or nil.
 func (p *pod) newest() *instance {
 	if n := len(p.containers); n > 0 {
 		return p.containers[n-1]
@@ -133,7 +133,7 @@ func (p *pod) newest() *instance {
 	return nil
 }
 
-// living is the running worker, or nil.
+// living returns the running worker, or nil.
 func (p *pod) living() *instance {
 	if c := p.newest(); c != nil && c.running {
 		return c
@@ -141,7 +141,7 @@ func (p *pod) living() *instance {
 	return nil
 }
 
-// startWorker runs a new container. The runtime keeps one dead record beside it.
+// startWorker runs a new container. The runtime keeps one exited record beside it.
 func (p *pod) startWorker() {
 	if p.over || p.terminating || p.stuck || p.living() != nil || p.ended() {
 		return
@@ -162,7 +162,7 @@ func (p *pod) startWorker() {
 	p.mayDieYoung(c)
 }
 
-// event lets the runtime's event reach the agent; without it, the agent's next poll finds out.
+// event delivers an event of the runtime to the agent. Without the event, the agent notices at its next poll.
 func (p *pod) event() {
 	delay := p.random.between(time.Millisecond, 10*time.Millisecond)
 	if p.now < p.blind {
@@ -171,7 +171,7 @@ func (p *pod) event() {
 	p.agent.later(delay, p.agent.look)
 }
 
-// exit ends a container, unless it survives.
+// exit ends a container, unless it is immune.
 func (p *pod) exit(c *instance, code int64) {
 	if !c.running || p.now < p.immune {
 		return
@@ -187,7 +187,7 @@ func (p *pod) exit(c *instance, code int64) {
 	}
 }
 
-// forgets is what a pod's agent does that crashes and loses its file.
+// forgets makes the agent of the pod crash and lose its file.
 func (p *pod) forgets() {
 	p.forgot = true
 	p.volume = newVolume()
@@ -198,5 +198,5 @@ func (p *pod) asSlot() rounds.Slot { return rounds.Slot{Name: p.slot, Pod: p.uid
 
 func (p *pod) driver() Driver { return p.job.entry.Driver }
 
-// lost pods run no worker, or will not for long.
+// lost reports whether the pod runs no worker, or will soon run none.
 func (p *pod) lost() bool { return p.gone || p.over || p.deleting || p.ended() }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// deletePod asks for the deletion of a pod; its kubelet does the rest.
+// deletePod requests the deletion of a pod. Its kubelet does the rest.
 func (w *world) deletePod(p *pod) {
 	if p.deleting || p.gone {
 		return
@@ -17,14 +17,14 @@ func (w *world) deletePod(p *pod) {
 		p.end()
 		w.in(100*time.Millisecond, func() { w.podGone(p) })
 	case p.node.cut:
-		// the API server waits for the node; somebody deletes the pod by force in the end
+		// the API server waits for the node; another program force-deletes the pod in the end
 		w.in(w.random.between(5*time.Second, 20*time.Second), func() { w.podGone(p) })
 	default:
 		w.in(w.random.between(5*time.Millisecond, 100*time.Millisecond), p.terminate)
 	}
 }
 
-// podGone follows when the API server has a pod no more.
+// podGone runs when a pod is gone from the API server.
 func (w *world) podGone(p *pod) {
 	if p.gone {
 		return
@@ -41,7 +41,7 @@ func (w *world) podGone(p *pod) {
 	p.job.kick()
 }
 
-// podEnded follows when the API server is told that a pod has Succeeded or Failed.
+// podEnded runs when the API server learns that a pod has Succeeded or Failed.
 func (w *world) podEnded(p *pod) {
 	if p.gone {
 		return

@@ -2,7 +2,7 @@ package simulation
 
 import "fmt"
 
-// decide ends or restarts the JobSet; false if there is nothing to decide.
+// decide ends or restarts the JobSet. It returns false if there is nothing to decide.
 func (c *controller) decide(js jobSet) bool {
 	switch {
 	case c.budget().Exceeded(js.charged):
@@ -19,13 +19,13 @@ func (c *controller) decide(js jobSet) bool {
 	return true
 }
 
-// write is one compare-and-set; after a conflict the controller looks again.
+// write is one compare-and-set. After a conflict the controller reconciles again.
 func (c *controller) write(js jobSet, change func(*jobSet)) {
 	ask(&c.process, c.random, func() error { return c.api.update(js, c.name, change) }, func(error) { c.kick() })
 }
 
-// restart recreates all Jobs for a reason of the failure policy: the epoch first, then the count; the Jobs of the attempt
-// before are then deleted.
+// restart recreates all Jobs because of the failure policy: it writes first the epoch, then the count. The Jobs of the previous
+// attempt are then deleted.
 func (c *controller) restart(js jobSet) {
 	if next, opened := js.epoch.Next(policyCause(js.restarts+1), js.paid()+1); opened {
 		c.write(js, func(after *jobSet) { after.epoch = next })

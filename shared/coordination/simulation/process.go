@@ -2,16 +2,16 @@ package simulation
 
 import "time"
 
-// process is a program that may be paused at any moment and crash between any two of its steps. What was planned for one
-// run of it is lost with that run; what it has sent is on its way.
+// process is a program that may be paused at any moment and may crash between any two of its steps. What was scheduled in a run is
+// lost with that run. What it has sent stays on its way.
 type process struct {
 	*world
 	name  string
 	up    bool
 	run   int
 	wakes time.Duration // paused until then
-	fuse  int           // it crashes at the end of so many steps; 0: not planned
-	died  func()        // what follows a crash
+	fuse  int           // it crashes after so many steps; 0 if not planned
+	died  func()        // what happens after a crash
 }
 
 // begin starts a new run.
@@ -20,7 +20,7 @@ func (p *process) begin() {
 	p.up, p.fuse = true, 0
 }
 
-// crash ends the run and all that it has not written.
+// crash ends the run and loses everything that was not written.
 func (p *process) crash() {
 	if !p.up {
 		return
@@ -31,7 +31,7 @@ func (p *process) crash() {
 	p.died()
 }
 
-// later plans something for this run only; a paused process does it when it wakes.
+// later schedules an event for this run only. A paused process handles it when it resumes.
 func (p *process) later(d time.Duration, do func()) {
 	run := p.run
 	p.in(d, func() { p.resume(run, do) })
@@ -47,7 +47,7 @@ func (p *process) resume(run int, do func()) {
 	}
 }
 
-// survives is asked between two steps: false if the process crashes here.
+// survives is called between two steps. It returns false if the process crashes here.
 func (p *process) survives() bool {
 	if p.fuse > 0 {
 		if p.fuse--; p.fuse == 0 {
@@ -58,5 +58,5 @@ func (p *process) survives() bool {
 	return p.up
 }
 
-// pause stops the process for a while, as a machine that swaps or a container that is throttled.
+// pause stops the process for a while, like a machine that swaps or a container that is throttled.
 func (p *process) pause(d time.Duration) { p.wakes = max(p.wakes, p.now+d) }

@@ -10,9 +10,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// TestDefectsOfThePrototype are the 26 known defects of the first prototype (seed 000), each as the story that led there,
-// with the outcome that is right.
-func TestDefectsOfThePrototype(t *testing.T) {
+// The 26 known defects of the first prototype (seed 000), each as the scene in which it occurred, with the correct outcome.
+func TestPrototypeDefects(t *testing.T) {
 	stories := map[string]func(*testing.T){
 		"D1 a second failure during a restart ends in no recreation": func(t *testing.T) {
 			s := enter(t, quickRestarts())
@@ -21,7 +20,7 @@ func TestDefectsOfThePrototype(t *testing.T) {
 			s.worker(1).die(1) // another one, still of the old round: the same restart answers it
 			s.until(3*time.Second, "the first is back", func() bool { return s.worker(0).births == 2 })
 			s.passes(20 * time.Millisecond)
-			s.worker(0).die(1) // the same again, in the new round: its peers may hang, so one more round follows
+			s.worker(0).die(1) // again, in the new round: its peers may hang, so one more round follows
 			s.settles(30 * time.Second)
 			s.wants(1, 2, 2, s.truth.orders)
 		},
@@ -60,7 +59,7 @@ func TestDefectsOfThePrototype(t *testing.T) {
 		"D5 a worker that died before its order leaves the next one alone": func(t *testing.T) {
 			s := enter(t, plain())
 			s.faults(Fault{Kind: BlindRuntime, Target: 1, For: 20 * time.Second})
-			s.worker(1).die(1) // its agent will know in seconds
+			s.worker(1).die(1) // its agent will notice in seconds
 			s.worker(0).die(1)
 			s.settles(time.Minute)
 			if births := s.worker(1).births; births != 2 {
@@ -112,7 +111,7 @@ func TestDefectsOfThePrototype(t *testing.T) {
 			s.passes(time.Second)
 			s.settles(resyncMost + 10*time.Second) // L4
 			s.wants(1, 0, 0, 0)
-			s.worker(0).die(1) // and the feature is alive
+			s.worker(0).die(1) // in-place restarts still work
 			s.settles(30 * time.Second)
 			s.wants(1, 1, 1, 2)
 		},
@@ -136,14 +135,14 @@ func TestDefectsOfThePrototype(t *testing.T) {
 			old := s.leader()
 			old.pause(time.Minute)
 			s.until(time.Minute, "another one leads", func() bool { l := s.leader(); return l != nil && l != old })
-			s.worker(0).fail() // the new leader tells the store so, and shows its token with it
+			s.worker(0).fail() // the new leader reports that to the store, and presents its token
 			s.settles(2 * time.Minute)
 			v := s.group()
 			_, err := s.store.first.release(s.api.current.uid, old.token, rounds.Slot{Name: s.slots[0], Pod: v.holders[s.slots[0]]}, s.slots[0], lostPod)
 			if !errors.Is(err, coordination.ErrStaleLeader) {
 				s.lose("the old leader is answered %v", err)
 			}
-			s.passes(time.Minute) // it wakes
+			s.passes(time.Minute) // it resumes
 			s.wants(1, 1, 1, 2)
 		},
 		"D12 a leader that starts again leads again": func(t *testing.T) {
@@ -156,7 +155,7 @@ func TestDefectsOfThePrototype(t *testing.T) {
 			s := enter(t, plain())
 			s.worker(0).die(1)
 			s.until(time.Second, "restarting", s.at(coordination.Restarting))
-			s.leader().pause(40 * time.Second) // between the look and the charge
+			s.leader().pause(40 * time.Second) // between the read and the charge
 			s.settles(2 * time.Minute)
 			s.wants(1, 1, 1, 2)
 		},
@@ -189,7 +188,7 @@ func TestDefectsOfThePrototype(t *testing.T) {
 			zombie.forceDelete()
 			s.settles(time.Minute)
 			level := s.group().Level
-			zombie.node.cut = false // it is back, and its kubelet has not noticed yet
+			zombie.node.cut = false // it is connected again, and its kubelet has not noticed yet
 			if zombie.over {
 				s.lose("the zombie is gone, the story tells nothing")
 			}
@@ -205,7 +204,7 @@ func TestDefectsOfThePrototype(t *testing.T) {
 				p := s.podOf(s.api.current.uid, s.slots[1])
 				return p != nil && p.created > s.pods[0].created && p.living() != nil
 			})
-			s.worker(1).agent.fuse = 2 // it may join, and not save
+			s.worker(1).agent.fuse = 2 // it may join, but not save
 			s.settles(time.Minute)
 			s.wants(1, 1, 1, s.truth.orders)
 		},
@@ -246,8 +245,9 @@ func TestDefectsOfThePrototype(t *testing.T) {
 			s.settles(time.Minute)
 			s.wants(2, 1, 2, 4)
 		},
-		// D21: replicated jobs without an agent and an absent parallelism never reach the protocol. That groups count only
-		// pods with an agent is TestStages of jobset-controller/internal/inplace; here, that the group has its stages only.
+		// D21: replicatedJobs without an agent and an absent parallelism never reach the protocol. TestStages of
+		// jobset-controller/internal/inplace checks that groups count only pods with an agent. This scene checks that the group has
+		// only its own stages.
 		"D21 the group waits for its own slots only": func(t *testing.T) {
 			s := enter(t, shape("scene", mixed(), everything(), 1))
 			if g := s.group(); g.Size != 4 || !slices.Equal(g.Stages, stagesOf(s.shape.Entries)) {
@@ -280,8 +280,8 @@ func TestDefectsOfThePrototype(t *testing.T) {
 			s.settles(45 * time.Second)
 			s.wants(1, 2, 2, 4)
 		},
-		// D24: connections are a matter of the client library and of the chart; docs/in-place-restart.md says what
-		// maxclients has to be, and the scale bench measures it. Here, that an agent has one subscription at a time.
+		// D24: connections depend on the client library and the chart. docs/in-place-restart.md documents the required maxclients,
+		// and the scale benchmark measures it. This scene checks that an agent has one subscription at a time.
 		"D24 an agent has one subscription, however often it has lost it": func(t *testing.T) {
 			s := enter(t, plain())
 			for range 5 {
@@ -309,9 +309,9 @@ func TestDefectsOfThePrototype(t *testing.T) {
 			}
 			s.wants(1, 4, 4, 8)
 		},
-		// D26: which container is the worker, and which port the probe has, are settings of the agent: TestBadSettings of
-		// agent/internal/config and TestObserveTellsTheInstancesApart of agent/internal/cri. Here, that several slots on
-		// one node do not disturb each other.
+		// D26: which container is the worker, and the port of the probe, are settings of the agent: see TestBadSettings of
+		// agent/internal/config and TestObserveTellsTheInstancesApart of agent/internal/cri. This scene checks that several slots
+		// on one node do not disturb each other.
 		"D26 workers that share a node are told apart": func(t *testing.T) {
 			s := enter(t, plain())
 			for _, p := range s.pods {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// random is the chance of one actor. Each has a stream of its own, so that a fault left out of a history changes what
-// others draw as little as possible: that is what lets a failing history shrink.
+// random is the random stream of one actor. Each actor has its own stream, so that leaving a fault out of a history changes the
+// draws of the others as little as possible. This is what makes shrinking work.
 type random struct{ *rand.Rand }
 
 func newRandom(seed uint64, actor string) random {
@@ -17,10 +17,10 @@ func newRandom(seed uint64, actor string) random {
 	return random{rand.New(rand.NewPCG(seed, hash))}
 }
 
-// between draws a duration, both ends included.
+// between draws a duration, including both bounds.
 func (r random) between(low, high time.Duration) time.Duration {
 	return low + time.Duration(r.Int64N(int64(high-low)+1))
 }
 
-// chance is true in so many of a hundred cases.
+// chance is true in the given percentage of cases.
 func (r random) chance(percent int) bool { return r.IntN(100) < percent }

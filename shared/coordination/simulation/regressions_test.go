@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// TestRegressions are stories that the rules of DESIGN section 3 were amended for, and those that this simulation found.
+// TestRegressions plays scenes because of which the rules of DESIGN section 3 were amended, and scenes that this simulation found.
 func TestRegressions(t *testing.T) {
 	stories := map[string]func(*testing.T){
 		"a worker without a barrier that dies after the rendezvous of a restart costs one more round": func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestRegressions(t *testing.T) {
 			})
 			for _, p := range s.pods {
 				if c := p.living(); c != nil && !c.lifted {
-					p.agent.crash() // its container goes, with the one that waits
+					p.agent.crash() // its container ends, together with the one that waits
 				}
 			}
 			s.settles(time.Minute)
@@ -70,7 +70,7 @@ func TestRegressions(t *testing.T) {
 			shape := plain()
 			shape.Budget = 0
 			s := enter(t, shape)
-			s.leader().pause(20 * time.Second) // so that the group hears of the deaths first
+			s.leader().pause(20 * time.Second) // so that the group learns of the deaths first
 			s.suspendAndResume(25 * time.Second)
 			s.settles(3 * time.Minute)
 			if js := s.api.current; js.charged != 0 || js.state != "" {
@@ -152,7 +152,7 @@ func TestRegressions(t *testing.T) {
 				s.lose("%s holds the slot", holder)
 			}
 		},
-		// Seed 2834: the pod was lost and its slot given to a new one while nobody led, so that nobody released it.
+		// Seed 2834: the pod was lost and its slot given to a new one while there was no leader, so its slot was not released.
 		"a slot whose pod was lost while nobody led is released though all run": func(t *testing.T) {
 			s := enter(t, plain())
 			s.faults(Fault{Kind: LeadersGone, For: 20 * time.Second})
@@ -180,7 +180,7 @@ func TestRegressions(t *testing.T) {
 			}
 			s.wants(1, 10, 10, s.truth.orders)
 		},
-		// Both have seen the loss past their caches before either makes the pod.
+		// Both have read the loss live before either creates the pod.
 		"two leaders that see the same loss make one pod": func(t *testing.T) {
 			s := enter(t, plain())
 			first, second := s.leader(), s.orchestrators[1]
@@ -188,7 +188,7 @@ func TestRegressions(t *testing.T) {
 				second = s.orchestrators[0]
 			}
 			lost := s.worker(1)
-			first.pause(time.Minute) // so that nobody else is about
+			first.pause(time.Minute) // so that no other leader is active
 			s.deletePod(lost)
 			s.until(10*time.Second, "the pod is gone", func() bool { return lost.gone })
 			r := &reconciliation{js: *s.api.current, seen: map[string]time.Duration{lost.slot: s.now}}
@@ -212,7 +212,7 @@ func TestRegressions(t *testing.T) {
 				s.lose("%d pods", n)
 			}
 		},
-		// Found by this simulation: the agent took the new container for history, and the group waited for it.
+		// Found by this simulation: the agent considered the new container an old one, and the group waited for it.
 		"a container that starts after its node's clock was set back is the newest all the same": func(t *testing.T) {
 			s := enter(t, plain())
 			s.worker(1).node.skew -= time.Minute
@@ -220,7 +220,7 @@ func TestRegressions(t *testing.T) {
 			s.settles(30 * time.Second)
 			s.wants(1, 1, 1, 2)
 		},
-		// Seed 813538: the store took the new instance for the one before, and nobody came back for it.
+		// Seed 813538: the store considered the new instance the previous one, and no worker came back for it.
 		"a supervisor that lost its file on a node whose clock was set back comes back by itself": func(t *testing.T) {
 			s := enter(t, execScene())
 			s.forgets(s.worker(1), -time.Minute)
@@ -245,7 +245,7 @@ func TestRegressions(t *testing.T) {
 			s.settles(30 * time.Second)
 			s.wants(1, 2, 2, 4)
 		},
-		// Seed 1975: the group waited for its join for ever, while the clock of the restart stood still.
+		// Seed 1975: the group waited for its join forever, while the clock of the restart was paused.
 		"a worker that has finished joins a store that has lost its data": func(t *testing.T) {
 			s := enter(t, execScene())
 			s.finishOne()
@@ -254,7 +254,7 @@ func TestRegressions(t *testing.T) {
 			s.settles(3 * time.Minute)
 			s.wants(1, 0, 0, 0)
 		},
-		// Seed 207475: this was taken for the fail-over of another JobSet.
+		// Seed 207475: this was mistaken for the recreation of another JobSet.
 		"a leader deletes what a fail-over has left behind, though the JobSet has just gone": func(t *testing.T) {
 			shape := plain()
 			shape.Timeout = 12 * time.Second
@@ -275,7 +275,7 @@ func TestRegressions(t *testing.T) {
 			}
 			s.settles(5 * time.Minute)
 		},
-		// Seed 5040 of 2026-11-25: the stuck pod was taken for one that was created for the round.
+		// Seed 5040 of 2026-11-25: the stuck pod was mistaken for one that was created for the round.
 		"a stuck pod is replaced though the store's clock is minutes behind": func(t *testing.T) {
 			s := enter(t, repairs(CRI))
 			s.passes(5 * time.Second)
@@ -285,7 +285,7 @@ func TestRegressions(t *testing.T) {
 			s.settles(2 * time.Minute)
 			s.wants(1, 1, 1, 2)
 		},
-		// Seed 3030241: the first step ran on in round 0, beside new workers of the next step in the same round.
+		// Seed 3030241: the first step continued in round 0, beside new workers of the next step in the same round.
 		"a store that is wiped while the Job of a later step is recreated starts no worker beside peers of the lost ones": func(t *testing.T) {
 			r := play(3030241, shape("steps", steps(Exec), everything(), 5), []Fault{
 				{At: 7102 * time.Millisecond, Kind: StoreDown, Target: 181, For: 8840867899, Count: 1},
@@ -302,7 +302,7 @@ func TestRegressions(t *testing.T) {
 	}
 }
 
-// TestLiveness are L1 to L8 with numbers.
+// TestLiveness checks L1 to L8 with numbers.
 func TestLiveness(t *testing.T) {
 	stories := map[string]func(*testing.T){
 		"L2 a supervisor's group is up again within kill, start and two broadcasts": func(t *testing.T) {
@@ -331,7 +331,7 @@ func TestLiveness(t *testing.T) {
 		},
 		"L5 and by all, if that takes too long": func(t *testing.T) {
 			shape := plain()
-			shape.Timeout = 12 * time.Second // the API server waits for the node as long
+			shape.Timeout = 12 * time.Second // the API server waits for the node for as long
 			s := enter(t, shape)
 			s.worker(1).node.lost, s.worker(1).node.cut = true, true
 			s.worker(0).die(1)
@@ -365,7 +365,7 @@ func TestLiveness(t *testing.T) {
 			}
 			s.until(30*time.Minute, "somebody leads", func() bool { return s.leader() != nil })
 			s.settles(time.Minute)
-			s.wants(1, 3, 3, 6) // and the budget knows
+			s.wants(1, 3, 3, 6) // and the budget was charged
 		},
 		"L8 a JobSet that is deleted while nobody leads leaves nothing": func(t *testing.T) {
 			s := enter(t, plain())
@@ -379,12 +379,12 @@ func TestLiveness(t *testing.T) {
 	}
 }
 
-// TestKnownGaps are histories that do not end well yet. Each asserts that it is still so: when one is mended, its test
-// fails, and what makes an exception for it (counts, nobodyKnows, the repair in checkRound) has to go.
+// TestKnownGaps plays histories that do not end well yet, and asserts that they still do not. When a gap is closed, its test fails.
+// The exceptions for it (counts, nobodyKnows, the repair in checkRound) must then be removed.
 func TestKnownGaps(t *testing.T) {
 	stories := map[string]func(*testing.T){
-		// A store that has gone back behind the first start of a later step does not know that its workers run. It restarts the steps
-		// before without them, until one of their agents has connected again.
+		// A store that was set back to before the first start of a later step does not know that its workers run. It restarts the
+		// earlier steps without them, until one of their agents has reconnected.
 		"a store that has gone back restarts one step before it has heard of the next": func(t *testing.T) {
 			s := enterForming(t, shape("scene", steps(Exec), everything(), 1))
 			s.until(time.Minute, "the first step runs", s.at(coordination.Running))
@@ -404,8 +404,8 @@ func TestKnownGaps(t *testing.T) {
 			})
 			s.settles(2 * time.Minute)
 		},
-		// A store that has gone back behind the last join of a round takes an agent that has lost its file for one that has yet to join. The
-		// others would know better, but connect again a moment later.
+		// A store that was set back to before the last join of a round considers an agent that has lost its file one that has not
+		// joined yet. The other agents know better, but reconnect a moment later.
 		"a store that has gone back starts an agent that has lost its file beside peers that run": func(t *testing.T) {
 			s := enterForming(t, execScene())
 			s.until(time.Minute, "all but one have joined", func() bool { return s.group().Joined == 2 })
@@ -426,7 +426,7 @@ func TestKnownGaps(t *testing.T) {
 				return c != nil && c.lifted && c.rendezvous.round == 0 && s.phase() == coordination.Running
 			})
 		},
-		// A repair releases a pod because its slot is missing; meanwhile the worker has joined and the group runs.
+		// A repair releases a pod because its slot is missing. Meanwhile the worker has joined and the group runs.
 		"a repair may strike a worker that has just joined": func(t *testing.T) {
 			s := enter(t, plain())
 			s.worker(0).die(1)
@@ -445,13 +445,13 @@ func TestKnownGaps(t *testing.T) {
 	}
 }
 
-// forgets lets the agent of a pod crash and lose its start-up file, and the clock of its node jump.
+// forgets makes the agent of a pod crash and lose its start-up file, and the clock of its node jump.
 func (s *scene) forgets(p *pod, jump time.Duration) {
 	p.node.skew += jump
 	p.forgets()
 }
 
-// podsIn counts the pods of a slot that live.
+// podsIn counts the living pods of a slot.
 func (s *scene) podsIn(slot string) int {
 	n := 0
 	for _, p := range s.pods {
@@ -464,7 +464,7 @@ func (s *scene) podsIn(slot string) int {
 
 func execScene() Shape { return shape("scene", workers(Exec, 1, 3), everything(), 1) }
 
-// finishOne lets one worker that runs finish.
+// finishOne makes one running worker finish.
 func (s *scene) finishOne() {
 	for _, p := range s.pods {
 		if c := p.living(); c != nil && c.lifted {
@@ -475,8 +475,8 @@ func (s *scene) finishOne() {
 	}
 }
 
-// TestASecondPodOfASlotIsSeen: with names of their own, two leaders that see the same loss make two pods.
-func TestASecondPodOfASlotIsSeen(t *testing.T) {
+// If their pods had names of their own, two leaders that see the same loss would create two pods.
+func TestSecondPodOfASlotIsDetected(t *testing.T) {
 	s := enter(t, plain())
 	lost := s.worker(1)
 	s.deletePod(lost)

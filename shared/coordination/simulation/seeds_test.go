@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSeeds plays 2,000 histories. HOLDFAST_SEEDS asks for more, HOLDFAST_FIRST_SEED for others.
+// TestSeeds plays 2,000 histories. HOLDFAST_SEEDS sets another number, HOLDFAST_FIRST_SEED another first seed.
 func TestSeeds(t *testing.T) {
 	first, seeds := setting(t, "HOLDFAST_FIRST_SEED", 0), setting(t, "HOLDFAST_SEEDS", 2_000)
 	b := RunBatch(first, seeds, Shapes(), Mutant{})
@@ -32,8 +32,8 @@ func setting(t *testing.T, name string, normally uint64) uint64 {
 	return n
 }
 
-// TestTheSameSeedIsTheSameHistory is what everything else rests on.
-func TestTheSameSeedIsTheSameHistory(t *testing.T) {
+// Everything else depends on this.
+func TestSameSeedGivesSameHistory(t *testing.T) {
 	for seed := range uint64(20) {
 		shape := Shapes()[seed%uint64(len(Shapes()))]
 		a, b := play(seed, shape, shape.draw(seed), Mutant{}, true), play(seed, shape, shape.draw(seed), Mutant{}, true)

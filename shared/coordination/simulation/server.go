@@ -12,14 +12,14 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
-// store is what stands behind the address that programs connect to: one server, two for a while if a partition splits it.
+// store is what is behind the address to which programs connect: one server, or two for a while if a partition splits it.
 type store struct {
 	*world
 	first, second *server
 	subscribers   []*subscription
 	skew          time.Duration // of the servers' clock
-	foreign       time.Duration // until then its functions are of a version that the agents do not speak
-	reads, writes int           // calls of agents and leaders
+	foreign       time.Duration // until then its functions have a version that the agents do not support
+	reads, writes int           // number of calls of agents and leaders
 }
 
 // server runs the shipped functions, one call at a time.
@@ -28,7 +28,7 @@ type server struct {
 	name      string
 	up        bool
 	functions *memory.Server
-	views     map[string]*view // by JobSet UID: what is stored, as it was read since write number viewed
+	views     map[string]*view // cached views by JobSet UID, as of write number viewed
 	viewed    uint64
 }
 
@@ -55,7 +55,7 @@ func (st *store) close() {
 	}
 }
 
-// view is what is stored of a group, nil if nothing that can be read is.
+// view returns the stored group, nil if there is none that is readable.
 func (s *server) view(uid string) *view {
 	if now := s.functions.Writes(); s.viewed != now {
 		s.viewed = now
@@ -85,7 +85,7 @@ func (s *server) place(uid, slot string) (rounds.Place, error) {
 	return s.functions.Place(uid, slot)
 }
 
-// group reads what the leader reads.
+// group returns what the leader reads.
 func (s *server) group(uid string) (*rounds.Stored, error) {
 	s.reads++
 	if v := s.view(uid); v != nil {
@@ -110,7 +110,7 @@ func (s *server) call(p *pod, c rounds.Call) (reply, error) {
 	return reply{text, now}, err
 }
 
-// release takes a pod out of its slot, and returns the group after that.
+// release releases a pod from its slot, and returns the group after that.
 func (s *server) release(uid string, t coordination.Token, slot rounds.Slot, failed, why string) (*rounds.Stored, error) {
 	before := s.view(uid)
 	if before == nil {
@@ -123,13 +123,14 @@ func (s *server) release(uid string, t coordination.Token, slot rounds.Slot, fai
 	s.writes++
 	err := s.functions.Release(uid, t, before.Level, unit, slot, failed)
 	s.checked(uid, step{why: why, slot: slot, token: t, err: err}, before)
-	if err != nil && !errors.Is(err, coordination.ErrForeignValue) { // of a holder that a member has forged: the group may be readable
+	if err != nil && !errors.Is(err, coordination.ErrForeignValue) { // for a holder that a member has forged; the group may be readable
 		return nil, err
 	}
 	return s.group(uid)
 }
 
-// write makes a write of the leader's rules, and returns the group after that. What cannot be read is dropped first, as the orchestrator does.
+// write executes a write of the leader's rules, and returns the group after that. Like the orchestrator, it first drops unreadable
+// data.
 func (s *server) write(uid string, w group.Write) (*rounds.Stored, error) {
 	if _, err := s.functions.Read(uid); errors.Is(err, coordination.ErrForeignValue) {
 		s.drop(uid)
@@ -147,7 +148,7 @@ func (s *server) write(uid string, w group.Write) (*rounds.Stored, error) {
 	return s.group(uid)
 }
 
-// checked has the step that a call took looked at.
+// checked checks the step of a call.
 func (s *server) checked(uid string, did step, before *view) {
 	after := s.view(uid)
 	switch {
@@ -156,7 +157,7 @@ func (s *server) checked(uid string, did step, before *view) {
 	case before == nil:
 		s.note(s.name, "%s: created", after.text())
 		if _, again := s.truth.rounds[roundKey{uid, after.Generation}]; again {
-			s.truth.lost() // by a drop, if nothing else: a leader that was replaced has not heard of it
+			s.truth.lost() // at least by a drop; a leader that was replaced has not noticed it
 		}
 		s.truth.note(uid, after)
 		return
@@ -175,12 +176,12 @@ func (s *server) drop(uid string) {
 	s.note(s.name, "drops %s", uid)
 }
 
-// publish broadcasts a level: late, and not at all to those who cannot hear.
+// publish broadcasts a level with a delay, and not to programs whose broadcasts are lost.
 func (s *server) publish(uid string, o rounds.Observation) {
 	s.send(func(sub *subscription) bool { return sub.uid == "" || sub.uid == uid }, o)
 }
 
-// wakeLeader reaches those who listen to all groups.
+// wakeLeader notifies the subscribers of all groups.
 func (s *server) wakeLeader(string) {
 	s.send(func(sub *subscription) bool { return sub.uid == "" }, rounds.Observation{})
 }
@@ -195,10 +196,10 @@ func (s *server) send(to func(*subscription) bool, o rounds.Observation) {
 	}
 }
 
-// names of the stored groups, in order.
+// names returns the names of the stored groups, in order.
 func (s *server) names() []string { return s.functions.Groups() }
 
-// text is a group in words.
+// text describes a group.
 func (v *view) text() string {
 	return fmt.Sprintf("%s, %d of %d joined", levelText(v.Level), v.Joined, v.Size)
 }

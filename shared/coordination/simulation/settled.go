@@ -6,8 +6,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// unsettled says what is missing for the world to be at rest, or nothing: a group in sync with all that really runs, or a
-// JobSet that has ended and left nothing behind.
+// unsettled returns what is missing for the world to be settled, "" if it is: a group in sync with everything that really runs, or
+// a JobSet that has ended and left nothing behind.
 func (w *world) unsettled() string {
 	js := w.api.current
 	switch {
@@ -64,7 +64,7 @@ func (w *world) unsettledJobs(js *jobSet) string {
 	return ""
 }
 
-// leftBehind is L8: what has ended leaves no group in the store.
+// leftBehind checks L8: what has ended leaves no group in the store.
 func (w *world) leftBehind(js *jobSet) string {
 	if len(w.store.first.names()) > 1 {
 		return fmt.Sprintf("the JobSet has %s, and the store holds %v", js.state, w.store.first.names())
@@ -87,7 +87,7 @@ func (w *world) unsettledSlot(g *view, slot string) string {
 	case !g.hasEntered(slot):
 		return "its step has not entered"
 	case g.finished[slot] != "", w.completed(slot):
-		return "" // its Job knows, though the report was lost; the leader finds out when a round needs the slot
+		return "" // its Job knows, though the report was lost; the leader notices when a round needs the slot
 	case p == nil || p.deleting || p.living() == nil:
 		return "no worker runs"
 	case !joined || m.id != p.living().id:
@@ -96,7 +96,7 @@ func (w *world) unsettledSlot(g *view, slot string) string {
 	return w.unsettledAgent(g, p)
 }
 
-// unsettledAgent says what an agent has left to do.
+// unsettledAgent returns what an agent still has to do.
 func (w *world) unsettledAgent(g *view, p *pod) string {
 	switch {
 	case p.living().hangs:
@@ -111,7 +111,7 @@ func (w *world) unsettledAgent(g *view, p *pod) string {
 	return ""
 }
 
-// completed tells whether the Job of a slot counts it as completed.
+// completed reports whether the Job of a slot counts it as completed.
 func (w *world) completed(slot string) bool {
 	for _, j := range w.controller.current(*w.api.current) {
 		for _, s := range j.seats {

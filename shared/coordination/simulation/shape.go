@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// Shape is what a history is about: a JobSet, what may go wrong with it, and for how long.
+// Shape is the setting of a history: a JobSet, its possible faults, and their duration.
 type Shape struct {
 	Name    string
 	Entries []Entry
@@ -18,36 +18,36 @@ type Shape struct {
 	Grace   time.Duration // between the signal and the kill
 	// RemoveStopped is the agents' setting of that name.
 	RemoveStopped bool
-	Progress      worker.Progress // that workers with a supervisor have to show
+	Progress      worker.Progress // required from workers with a supervisor
 	Faults        []Chance
-	Most          int           // faults in one history, at least one
-	Horizon       time.Duration // the last fault comes before it
-	Start         time.Duration // the first one after it
-	Neutral       bool          // no fault of this shape touches a worker, so nobody may be stopped (S12)
-	InPlace       bool          // nothing of this shape needs a recreation, so none may happen (L2)
+	Most          int           // maximum number of faults in a history, which has at least one
+	Horizon       time.Duration // the last fault happens before it
+	Start         time.Duration // the first fault happens after it
+	Neutral       bool          // no fault of this shape affects a worker, so no worker may be stopped (S12)
+	InPlace       bool          // no fault of this shape needs a recreation, so there may be none (L2)
 }
 
-// Entry is a replicated job.
+// Entry is a replicatedJob.
 type Entry struct {
 	Name   string
 	Jobs   int64
 	Pods   int64
 	Driver Driver
 	Step   int64 // its Jobs are created once all pods of the steps before run
-	// Release says until when its finished workers are held.
+	// Release is how long its finished workers are held.
 	Release coordination.Release
 }
 
-// Driver is how the agent reaches its worker.
+// Driver is how the agent controls its worker.
 type Driver string
 
-// Drivers.
+// The drivers.
 const (
 	CRI  Driver = "cri"  // a sidecar; the kubelet restarts the container
 	Exec Driver = "exec" // a supervisor in the worker's container, with a barrier
 )
 
-// Chance is a kind of fault and how often it is drawn, relative to the others.
+// Chance is a kind of fault and its weight relative to the others.
 type Chance struct {
 	Kind   Kind
 	Weight int

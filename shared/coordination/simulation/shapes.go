@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Shapes are what the seeds are spread over: each history draws a few faults of its shape's kinds.
+// Shapes returns the shapes over which the seeds are spread. Each history draws a few faults of its shape's kinds.
 func Shapes() []Shape {
 	return []Shape{
 		shape("everything", workers(CRI, 1, 3), everything(), 6),
@@ -24,17 +24,17 @@ func workers(driver Driver, jobs, pods int64) []Entry {
 	return []Entry{{Name: "w", Jobs: jobs, Pods: pods, Driver: driver}}
 }
 
-// mixed: one replicated job with each driver.
+// mixed has one replicatedJob with each driver.
 func mixed() []Entry {
 	return []Entry{{Name: "w", Jobs: 1, Pods: 2, Driver: Exec}, {Name: "x", Jobs: 1, Pods: 2, Driver: CRI}}
 }
 
-// steps start one after the other.
+// steps has steps that start one after the other.
 func steps(driver Driver) []Entry {
 	return []Entry{{Name: "w", Jobs: 1, Pods: 1, Driver: Exec}, {Name: "x", Jobs: 1, Pods: 2, Driver: driver, Step: 1}}
 }
 
-// shape has the settings of an ordinary JobSet.
+// shape returns a shape with the settings of an ordinary JobSet.
 func shape(name string, entries []Entry, faults []Chance, most int) Shape {
 	return Shape{
 		Name: name, Entries: entries, Budget: 20, Timeout: 60 * time.Second, Forming: 30 * time.Minute, Grace: 5 * time.Second,
@@ -42,35 +42,35 @@ func shape(name string, entries []Entry, faults []Chance, most int) Shape {
 	}
 }
 
-// neutral: nothing happens to any worker, but to all that watches over them (S12).
+// neutral has faults that affect no worker, but everything that supervises workers (S12).
 func neutral(driver Driver) Shape {
 	s := shape("neutral "+string(driver), workers(driver, 1, 3), append(spares(driver), chances(2, StoreWiped, StoreBack)...), 6)
 	s.Neutral, s.InPlace = true, true
-	s.Timeout = 10 * time.Minute // a pod whose agent is slow to come back to an empty store is no more healthy to the leader after a third
+	s.Timeout = 10 * time.Minute // after a third of it the leader considers a pod unhealthy whose agent is slow to return to an empty store
 	return s
 }
 
-// mild: workers die now and then, and nothing stands in the way of their restart in place (L2).
+// mild has workers that die occasionally, and nothing that prevents their in-place restart (L2).
 func mild() Shape {
 	s := shape("mild", workers(CRI, 1, 3), append(withoutHarm(), chances(12, WorkerDies, PeersDie)...), 3)
 	s.Timeout, s.RemoveStopped, s.InPlace = 10*time.Minute, true, true
 	return s
 }
 
-// repairs: pods are lost, stuck or fenced, and each is replaced alone (L2).
+// repairs has lost, stuck or fenced pods, each of which is replaced alone (L2).
 func repairs(driver Driver) Shape {
 	s := shape("repairs "+string(driver), workers(driver, 1, 3), append(spares(driver), chances(15, PodDeleted, PodStuck, PodFenced)...), 8)
 	s.Timeout, s.RemoveStopped, s.InPlace = 3*time.Minute, true, true
 	return s
 }
 
-// resized: Jobs are added and taken away, beside what needs a restart.
+// resized has Jobs that are added and removed, beside faults that need a restart.
 func resized(driver Driver) Shape {
 	kinds := append(spares(driver), chances(6, WorkerDies, PodDeleted, StoreBack, StoreWiped)...)
 	return shape("resized "+string(driver), workers(driver, 2, 1), append(kinds, chances(25, Resized)...), 6)
 }
 
-// poor: the budget ends soon.
+// poor has a budget that is soon used up.
 func poor() Shape {
 	kinds := append(chances(6, WorkerDies, PeersDie, DiesAgain, DiesStarting, PodDeleted), chances(2, Suspended, PolicyRestart,
 		LeaderPauses, LeadersGone, StaleCache, LeaderFuse, Controller, WorkerFinishes, Unkillable)...)
@@ -79,27 +79,27 @@ func poor() Shape {
 	return s
 }
 
-// hasty: hardly any restart ends in time.
+// hasty has a timeout in which hardly any restart ends.
 func hasty() Shape {
 	s := shape("hasty", workers(CRI, 1, 3), append(everything(), chances(15, WorkerDies, PeersDie, LeaderSlow)...), 6)
 	s.Timeout, s.RemoveStopped = 1500*time.Millisecond, true
 	return s
 }
 
-// clocksApart: those of nodes and store jump by minutes, and workers die.
+// clocksApart has clocks of nodes and the store that jump by minutes, and workers that die.
 func clocksApart() Shape {
 	kinds := append(chances(12, WrongClock, StoreClock), chances(8, WorkerDies, PodDeleted, PeersDie, StoreWiped, AgentCrashes)...)
 	return shape("clocks", mixed(), kinds, 7)
 }
 
-// leadership: two leaders, and those that see an old world.
+// leadership has two leaders, and leaders with stale data.
 func leadership() Shape {
 	kinds := append(chances(8, LeaderPauses, StaleCache, Suspended, WorkerDies, PodDeleted, PodFails),
 		chances(3, LeaderFuse, LeaderCrashes, LeaderCut, PolicyRestart, Recreated, Controller, NodeCrashes)...)
 	return shape("leadership", workers(CRI, 1, 2), kinds, 7)
 }
 
-// storms: the store and the way to it.
+// storms has faults of the store and the network.
 func storms(driver Driver) Shape {
 	kinds := append(chances(4, StoreBack, ReplicaBehind, StoreWiped, TwoPrimaries, WorkerDies, AgentFuse, AgentForgets),
 		chances(2, PeersDie, DiesStarting, StoreDown, RequestsLost, RepliesLost, Duplicates, SlowMessages, Deaf, HalfOpen,
@@ -115,14 +115,14 @@ func chances(weight int, kinds ...Kind) []Chance {
 	return list
 }
 
-// withoutHarm are the faults that cost no worker.
+// withoutHarm returns the faults that cost no worker.
 func withoutHarm() []Chance {
 	return chances(2, AgentCrashes, AgentFuse, AgentPauses, RequestsLost, RepliesLost, Duplicates, SlowMessages, Deaf, HalfOpen,
 		AllDeaf, StoreDown, StoreClock, WrongVersion, BlindRuntime, LeaderCrashes, LeaderFuse, LeaderPauses, LeadersGone, LeaderCut, LeaderSlow, StaleCache,
 		Controller)
 }
 
-// everything that can go wrong, the likely more often.
+// everything returns all faults, the likely ones more often.
 func everything() []Chance {
 	return slices.Concat(withoutHarm(), chances(8, WorkerDies),
 		chances(4, PeersDie, DiesAgain, DiesStarting, PodDeleted, StoreBack, StoreWiped),

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Shrink finds a smaller list of faults that breaks the same invariant: it leaves out halves, quarters and so on down to
-// single faults as long as the breach stays (delta debugging), then makes what is left simpler, and returns the history
-// with its transcript.
+// Shrink finds a smaller list of faults that breaks the same invariant. It leaves out halves, quarters and so on down to single
+// faults as long as the breach remains (delta debugging), then simplifies the remaining faults, and returns the history with its
+// transcript.
 func Shrink(r Result, mutant Mutant) Result {
 	if r.Breach == nil {
 		return r
@@ -62,7 +62,7 @@ func simplify(faults []Fault, fails func([]Fault) bool) []Fault {
 	return faults
 }
 
-// Report is what a failing history prints: how to play it again, what broke, and the story of the smallest such history.
+// Report returns what a failing history prints: how to play it again, what broke, and the transcript of the smallest such history.
 func (r Result) Report() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d of shape %q breaks %v\n\nthe faults that it takes:\n", r.Seed, r.Shape.Name, r.Breach)
@@ -74,7 +74,7 @@ func (r Result) Report() string {
 	return b.String()
 }
 
-// lastLines leaves out the middle of a long story: how it began, and how it ended.
+// lastLines leaves out the middle of a long transcript.
 func lastLines(s string, most int) string {
 	lines := strings.Split(s, "\n")
 	if len(lines) <= most {

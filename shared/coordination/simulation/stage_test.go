@@ -7,13 +7,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// scene is a world in which a test says what happens. It starts in sync.
+// scene is a world in which the test decides what happens. It starts in sync.
 type scene struct {
 	*world
 	t *testing.T
 }
 
-// plain is a JobSet of three workers that nothing is drawn for.
+// plain is a JobSet of three workers without random faults.
 func plain() Shape { return shape("scene", workers(CRI, 1, 3), everything(), 1) }
 
 func enter(t *testing.T, shape Shape) *scene {
@@ -23,7 +23,7 @@ func enter(t *testing.T, shape Shape) *scene {
 	return s
 }
 
-// enterForming is a scene in which only the first worker runs yet.
+// enterForming returns a scene in which only the first worker runs yet.
 func enterForming(t *testing.T, shape Shape) *scene {
 	t.Helper()
 	s := &scene{newWorld(1, shape, Mutant{}, &transcript{on: true}), t}
@@ -31,7 +31,7 @@ func enterForming(t *testing.T, shape Shape) *scene {
 	return s
 }
 
-// worker is the pod of the n-th slot.
+// worker returns the pod of the n-th slot.
 func (s *scene) worker(n int) *pod {
 	s.t.Helper()
 	p := s.podOf(s.api.current.uid, s.slots[n])
@@ -47,7 +47,7 @@ func (s *scene) faults(faults ...Fault) {
 	}
 }
 
-// passes lets time pass; every invariant holds.
+// passes advances the time. Every invariant must hold.
 func (s *scene) passes(d time.Duration) {
 	s.t.Helper()
 	s.run(d)
@@ -56,7 +56,7 @@ func (s *scene) passes(d time.Duration) {
 	}
 }
 
-// settles waits until nothing is amiss, for d at most.
+// settles waits up to d for the group to be in sync.
 func (s *scene) settles(d time.Duration) {
 	s.t.Helper()
 	s.until(d, "the group is in sync", func() bool { return s.unsettled() == "" })
@@ -78,7 +78,7 @@ func (s *scene) lose(format string, args ...any) {
 	s.t.Fatalf(format, args...)
 }
 
-// wants checks the generation, the round, what was charged, and how many orders to stop were given so far.
+// wants checks the generation, the round, the charged restarts, and the number of orders to stop so far.
 func (s *scene) wants(generation, round int64, charged int32, orders int) {
 	s.t.Helper()
 	g, js := s.group(), s.api.current

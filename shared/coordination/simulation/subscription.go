@@ -10,12 +10,12 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// subscription is a program's Watch: subscribe, read, then take messages; read again at intervals; begin anew whenever
-// the connection is lost. Messages that arrive during a read wait for its end, as in the Valkey store.
+// subscription is a program's Watch: it subscribes, reads, and then receives messages. It reads again at intervals, and starts over
+// whenever the connection is lost. As in the Valkey store, messages that arrive during a read wait for its end.
 type subscription struct {
 	link    *link
 	uid     string // "" for all groups
-	slot    string // that the leader's decisions are read of; "" for all groups
+	slot    string // slot whose configuration is read; "" for all groups
 	on      func(worker.Event)
 	session int
 	open    bool
@@ -49,7 +49,7 @@ func (s *subscription) close() {
 	st.subscribers = slices.DeleteFunc(st.subscribers, func(other *subscription) bool { return other == s })
 }
 
-// connect begins a session.
+// connect starts a session.
 func (s *subscription) connect() {
 	s.session++
 	session := s.session
@@ -73,7 +73,7 @@ func (s *subscription) connect() {
 
 func (s *subscription) observe(o rounds.Observation) { s.on(worker.Updated{Observation: o}) }
 
-// lost ends a session; the next one begins after a pause.
+// lost ends a session. The next one starts after a pause.
 func (s *subscription) lost(session int, err error) {
 	if s.session != session || s.closed {
 		return
@@ -94,7 +94,7 @@ func (s *subscription) lost(session int, err error) {
 	})
 }
 
-// read is one of the Watch: if it fails, the connection is lost.
+// read is a read of the Watch: if it fails, the connection is lost.
 func (s *subscription) read(session int) {
 	s.reading = true
 	if s.uid == "" {
@@ -110,12 +110,13 @@ func (s *subscription) read(session int) {
 	}, func() { s.isRead(session) })
 }
 
-// readNow is one that the agent has asked for.
+// readNow is a read that the agent has requested.
 func (s *subscription) readNow() {
 	s.fetch(s.session, func(error) bool { return true }, func() {})
 }
 
-// fetch reads the level, and then what the leader says of the slot. It is given up if the level cannot be read and is not to be passed on.
+// fetch reads the level, and then what the leader has written about the slot. It stops if the level cannot be read and the error is
+// not passed on.
 func (s *subscription) fetch(session int, passOn func(error) bool, done func()) {
 	request(s.link, func(v *server) (rounds.Level, error) { return v.level(s.uid) }, func(l rounds.Level, err error) {
 		switch {
@@ -143,7 +144,7 @@ func (s *subscription) fetch(session int, passOn func(error) bool, done func()) 
 	})
 }
 
-// isTransport tells whether the store was not reached.
+// isTransport reports whether the store was unreachable.
 func isTransport(err error) bool {
 	return err != nil && !errors.Is(err, coordination.ErrNoGroup) && !errors.Is(err, coordination.ErrForeignValue)
 }
@@ -168,7 +169,7 @@ func (s *subscription) isRead(session int) {
 	})
 }
 
-// receive takes a message of this session.
+// receive handles a message of this session.
 func (s *subscription) receive(session int, o rounds.Observation) {
 	switch {
 	case s.session != session || s.closed:
@@ -179,7 +180,7 @@ func (s *subscription) receive(session int, o rounds.Observation) {
 	}
 }
 
-// reset is what a subscriber sees when the server ends; a half-open connection only notices by its pings.
+// reset is what a subscriber observes when the server ends. A half-open connection is only detected by pings.
 func (s *subscription) reset() {
 	session := s.session
 	wait := s.link.delay()

@@ -7,17 +7,17 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// The supervisor is the agent of a pod with the exec driver: the worker's container is the agent's own process, and the
-// instances are its children.
+// The supervisor is the agent of a pod with the exec driver: the worker's container is the agent's own process, and the instances
+// are its children.
 //
 //	Prepare  an instance that waits: no process yet
 //	Start    its user code runs
 //	Stop     the end of either
-//	Release  the container exits 0
+//	Release  the container exits with code 0
 //
 // When the container dies, so does the child, and the kubelet starts the container again.
 
-// makeInstance answers Prepare.
+// makeInstance executes Prepare.
 func (p *pod) makeInstance() {
 	if p.over || p.terminating || p.living() != nil {
 		return
@@ -45,7 +45,7 @@ func (p *pod) lift(l worker.Start) {
 	p.mayDieYoung(c)
 }
 
-// containerDied ends the child with its supervisor; the kubelet backs off as with any container.
+// containerDied ends the child with its supervisor. The kubelet backs off as with any container.
 func (p *pod) containerDied() {
 	if c := p.living(); c != nil {
 		p.immune = 0

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// transcript is what happened, told line by line. Nothing is written unless somebody is going to read it.
+// transcript records what happened, line by line. It records nothing unless it is on.
 type transcript struct {
 	on    bool
 	lines []string
 }
 
-// note tells what somebody did.
+// note records what an actor did.
 func (w *world) note(who, format string, args ...any) {
 	if w.log.on {
 		w.log.lines = append(w.log.lines, fmt.Sprintf("%s  %-14s %s", stamp(w.now), who, fmt.Sprintf(format, args...)))
 	}
 }
 
-// stamp is a time of the history, in seconds.
+// stamp formats a time of the history, in seconds.
 func stamp(t time.Duration) string { return fmt.Sprintf("%9.3f", t.Seconds()) }
 
 func (t *transcript) String() string { return strings.Join(t.lines, "\n") }

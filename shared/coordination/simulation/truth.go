@@ -8,20 +8,20 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// truth is what really happened, kept beside the protocol and never shown to it. The checks compare the two.
+// truth is what really happened, kept beside the protocol and hidden from it. The checks compare the two.
 type truth struct {
 	*world
 	instances     map[string]*instance
 	desired       map[string]rendezvous // by JobSet UID: the newest round that any server has published
 	rounds        map[roundKey]int64    // by UID and generation: the highest round
-	ended         map[roundKey]bool     // restarts in place have ended
-	other         rounds.Level          // of the bystander
+	ended         map[roundKey]bool     // in-place restarts have ended
+	other         rounds.Level          // level of the bystander
 	losses        int                   // how often the store lost data
-	orders        int                   // to stop a worker
-	excuses       map[*job]bool         // a Job was deleted by hand
-	forged        bool                  // a member has written what it likes
+	orders        int                   // number of orders to stop a worker
+	excuses       map[*job]bool         // Jobs that were deleted by hand
+	forged        bool                  // a member has written forged values
 	failedInPeace bool                  // the JobSet has failed after the faults
-	resumed       bool                  // a group was resumed or resized: all join its round again
+	resumed       bool                  // a group was resumed or resized: all members join its round again
 	resized       bool                  // a group was resized
 }
 
@@ -39,7 +39,7 @@ func newTruth(w *world) *truth {
 
 func (t *truth) born(c *instance) { t.instances[c.id] = c }
 
-// lost is called when a server takes on other data than its own last ones.
+// lost is called when a server gets other data than its own latest.
 func (t *truth) lost() {
 	t.losses++
 	for _, c := range t.instances {
@@ -49,14 +49,14 @@ func (t *truth) lost() {
 
 func (t *truth) excused(j *job) { t.excuses[j] = true }
 
-// refused takes back an order that the runtime did not follow.
+// refused revokes an order that the runtime did not execute.
 func (t *truth) refused(c *instance) {
 	if c != nil {
 		c.orders--
 	}
 }
 
-// note keeps the newest round.
+// note records the newest round.
 func (t *truth) note(uid string, v *view) {
 	now := rendezvous{v.Generation, v.Round}
 	if t.desired[uid].less(now) {
@@ -72,18 +72,18 @@ func (t *truth) note(uid string, v *view) {
 	}
 }
 
-// step is one call of the store: what the checks need to know beside the group before and after.
+// step is one call of the store: what the checks need in addition to the group before and after it.
 type step struct {
-	call  rounds.Call // of an agent
-	pod   *pod        // nil: the leader
+	call  rounds.Call // call of an agent
+	pod   *pod        // nil if it is a call of the leader
 	reply string
-	why   string      // of the leader: the reason of a write, or of a release
-	slot  rounds.Slot // that is released
+	why   string      // for the leader: the reason of a write, or of a release
+	slot  rounds.Slot // the slot that is released
 	token coordination.Token
 	err   error
 }
 
-// heard notes what a call and its answer mean for the instance that they are about.
+// heard records what a call and its answer mean for their instance.
 func (t *truth) heard(did step, before *view) {
 	if did.pod == nil || did.err != nil {
 		return
@@ -92,7 +92,7 @@ func (t *truth) heard(did step, before *view) {
 	switch did.call.Function {
 	case rounds.FunctionJoin:
 		if answer, _ := rounds.ParseAnswer(did.reply); answer.Kind != rounds.AnswerJoined {
-			return // one that replaces a dead instance joins again, in the round that this death has opened
+			return // a join that replaces a dead instance is repeated in the round that this death has opened
 		}
 		if c := t.instances[a[6].(string)]; c != nil && a[0] == before.Level.Incarnation && a[2] == before.Round {
 			now := rendezvous{before.Generation, before.Round}
@@ -108,7 +108,7 @@ func (t *truth) heard(did step, before *view) {
 	}
 }
 
-// saved is asked before an agent's file is written.
+// saved is called before an agent's file is written.
 func (t *truth) saved(p *pod, m worker.Memory) {
 	if c := t.instances[m.Instance.ID]; c != nil && c.assigned && c.given.round == m.Instance.Round {
 		c.saved = true
@@ -120,5 +120,5 @@ func (t *truth) saved(p *pod, m worker.Memory) {
 	}
 }
 
-// lineSlot is the slot that a round was opened for, as the history has it; empty: a pod was replaced without a report.
+// lineSlot returns the slot for which a round was opened, according to the history; "" if a pod was replaced without a report.
 func (v *view) lineSlot() string { return strings.TrimPrefix(v.Record.Cause.Slot, "-") }

@@ -9,23 +9,23 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// view is what a server holds of a group, with its tables.
+// view is a group in a server, with its tables.
 type view struct {
 	group.Summary
 	stored   *rounds.Stored
-	joined   map[string]member // by slot, of this round
-	finished map[string]string // ID of the instance by slot, of this round
+	joined   map[string]member // by slot, in this round
+	finished map[string]string // ID of the instance by slot, in this round
 	holders  map[string]string // UID of the pod by slot
 }
 
-// member is who has joined in a slot.
+// member is the join in a slot.
 type member struct {
 	id      string
 	attempt int64
 	ran     bool
 }
 
-// look reads a group past all caches; nil if there is none that can be read.
+// look reads a group without caches, nil if there is none that is readable.
 func (s *server) look(uid string) *view {
 	stored, err := s.functions.Read(uid)
 	if err != nil || stored == nil {
@@ -56,19 +56,19 @@ func memberOf(text string) member {
 	return member{f[0], attempt, f[2] == "1"}
 }
 
-// hasEntered tells whether workers of a slot's unit have run in this generation.
+// hasEntered reports whether workers of a slot's unit have run in this generation.
 func (v *view) hasEntered(slot string) bool {
 	u, found := v.UnitOf(slot)
 	return found && u < v.Level.Entered && !v.Units[u].Left
 }
 
-// isStarted tells whether a slot's unit runs in this round.
+// isStarted reports whether a slot's unit runs in this round.
 func (v *view) isStarted(slot string) bool {
 	u, found := v.UnitOf(slot)
 	return found && u < v.Level.Started && !v.Units[u].Left
 }
 
-// slots are all slots of the group.
+// slots returns all slots of the group.
 func (v *view) slots() []string {
 	var slots []string
 	for _, u := range v.Units {

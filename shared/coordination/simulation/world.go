@@ -8,10 +8,10 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
-// beginning is the wall clock at the start of every history.
+// beginning is the time of the wall clock at the start of every history.
 var beginning = time.Unix(1_700_000_000, 0)
 
-// otherUID is the group of a JobSet that nothing happens to.
+// otherUID is the group of a JobSet without faults.
 const otherUID = "other"
 
 // world is one history in progress.
@@ -33,8 +33,8 @@ type world struct {
 	pods          []*pod
 	serial        int
 
-	culprits culprits // by slot: the fault that does not end
-	verdict  string   // the event that says why the JobSet fails
+	culprits culprits // by slot: the permanent fault
+	verdict  string   // the event with the reason why the JobSet fails
 
 	truth  *truth
 	breach *Breach
@@ -74,7 +74,7 @@ func newWorld(seed uint64, shape Shape, mutant Mutant, log *transcript) *world {
 	return w
 }
 
-// buildSlots gives each slot a node, and there are two spare ones. In a quarter of the histories their clocks are minutes apart.
+// buildSlots creates a node for each slot, and two spare ones. In a quarter of the histories their clocks differ by minutes.
 func (w *world) buildSlots() {
 	w.slots = w.slotsOf(jobSet{})
 	clocks := newRandom(w.seed, "clocks")
@@ -90,7 +90,7 @@ func (w *world) buildSlots() {
 	}
 }
 
-// slotsOf are all slots of a JobSet, in order.
+// slotsOf returns all slots of a JobSet, in order.
 func (w *world) slotsOf(js jobSet) []string {
 	var slots []string
 	for _, e := range w.entries(js) {
@@ -103,14 +103,14 @@ func (w *world) slotsOf(js jobSet) []string {
 	return slots
 }
 
-// entries are the replicated jobs of a JobSet.
+// entries returns the replicatedJobs of a JobSet.
 func (w *world) entries(js jobSet) []Entry {
 	entries := slices.Clone(w.shape.Entries)
 	entries[0].Jobs += js.more
 	return entries
 }
 
-// fail notes the first broken invariant; the history ends there.
+// fail records the first broken invariant. The history ends there.
 func (w *world) fail(invariant, format string, args ...any) {
 	if w.breach == nil && w.truth.holdsStill(invariant) {
 		w.breach = &Breach{invariant, fmt.Sprintf(format, args...), w.now}
@@ -118,7 +118,7 @@ func (w *world) fail(invariant, format string, args ...any) {
 	}
 }
 
-// run lets d pass, or less if an invariant breaks.
+// run advances the time by d, or less if an invariant breaks.
 func (w *world) run(d time.Duration) {
 	defer w.catch()
 	limit := w.now + d
@@ -126,7 +126,7 @@ func (w *world) run(d time.Duration) {
 	}
 }
 
-// catch is S16: a function fails by itself, where it should have refused what a member has stored.
+// catch checks S16: a function fails with a Lua error instead of rejecting what a member has stored.
 func (w *world) catch() {
 	switch failure := recover().(type) {
 	case nil:
@@ -137,7 +137,7 @@ func (w *world) catch() {
 	}
 }
 
-// group is the group of the current JobSet as the primary has it, or nil.
+// group returns the group of the current JobSet in the primary, or nil.
 func (w *world) group() *view {
 	if w.api.current == nil {
 		return nil
@@ -145,7 +145,7 @@ func (w *world) group() *view {
 	return w.store.first.view(w.api.current.uid)
 }
 
-// leader is the orchestrator that leads, or nil.
+// leader returns the orchestrator that leads, or nil.
 func (w *world) leader() *orchestrator {
 	for _, o := range w.orchestrators {
 		if o.up && o.leading && w.api.lease.holder == o.name {

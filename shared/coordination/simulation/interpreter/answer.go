@@ -2,13 +2,13 @@ package interpreter
 
 import "strings"
 
-// answer is the reply of a function that only reads. It holds until one of the keys that the function has read changes: most calls of a
-// history repeat one before, and running Lua is what costs most.
+// answer is the reply of a function that only reads. It is valid until one of the keys that the function has read changes. Most
+// calls of a history repeat an earlier call, and running Lua takes most of the time.
 type answer struct {
 	reply  any
 	err    error
-	read   map[string]uint64 // the keys that the function has read: the number of the last write to each
-	varies bool              // with the time
+	read   map[string]uint64 // the keys that the function has read, with the number of the last write to each
+	varies bool              // depends on the time
 }
 
 // remembered answers a call from memory, or runs the function.
@@ -36,7 +36,7 @@ func (a *answer) holds(d data) bool {
 	return true
 }
 
-// add notes a command of the call.
+// add records a command of the call.
 func (a *answer) add(d data, name string, args []string) {
 	switch {
 	case a == nil:

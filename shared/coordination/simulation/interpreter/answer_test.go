@@ -14,7 +14,7 @@ end })
 redis.register_function({ function_name = 'time', flags = { 'no-writes' }, callback = function(keys) return redis.call('TIME')[1] end })
 `
 
-func TestAnAnswerHoldsUntilAKeyThatWasReadIsWritten(t *testing.T) {
+func TestAnswerIsValidUntilAReadKeyIsWritten(t *testing.T) {
 	now := time.Unix(1, 0)
 	s, err := New(Options{Library: answerLibrary, Now: func() time.Time { return now }, Publish: func(string, string) {}})
 	if err != nil {

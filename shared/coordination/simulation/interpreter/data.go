@@ -6,12 +6,12 @@ import (
 	"strconv"
 )
 
-// data are the keys of a server, by type. A key is of one type, as it is on a real server.
+// data are the keys of a server, by type. As on a real server, a key has one type.
 type data struct {
 	strings map[string]string
 	hashes  map[string]map[string]string
-	written map[string]uint64 // by key: the number of its last write
-	writes  *uint64           // so far
+	written map[string]uint64 // number of the last write, by key
+	writes  *uint64           // number of writes so far
 }
 
 func newData() data {
@@ -27,13 +27,13 @@ func (d data) clone() data {
 	return c
 }
 
-// touch notes that a key is written.
+// touch records a write to a key.
 func (d data) touch(key string) {
 	*d.writes++
 	d.written[key] = *d.writes
 }
 
-// typeOf is what TYPE answers.
+// typeOf returns the reply of TYPE.
 func (d data) typeOf(key string) string {
 	_, isString := d.strings[key]
 	switch {
@@ -45,13 +45,13 @@ func (d data) typeOf(key string) string {
 	return "none"
 }
 
-// status is a simple string reply; the other kinds of replies are nil, string, int64 and []any.
+// status is a simple string reply. The other kinds of replies are nil, string, int64 and []any.
 type status string
 
-// command is one that the functions use: arity is how many arguments it takes at least, kind the type of its key.
+// command is a command that the functions use. arity is its minimum number of arguments, kind the type of its key.
 type command struct {
 	arity int
-	kind  string // "": any
+	kind  string // "" for any
 	run   func(d data, args []string) any
 }
 
@@ -69,7 +69,7 @@ var commands = map[string]command{
 	"HDEL":     {2, "hash", hdel},
 }
 
-// do runs a command on the data. An error is what the server would reply.
+// do runs a command on the data. It returns the error that the server would reply.
 func (d data) do(name string, args []string) (any, error) {
 	c, known := commands[name]
 	switch {
@@ -145,7 +145,7 @@ func set(d data, args []string) any {
 	return status("OK")
 }
 
-// getRange returns the bytes from the first position to the last, which counts.
+// getRange returns the bytes from the first to the last position, inclusive.
 func getRange(d data, args []string) any {
 	value := d.strings[args[0]]
 	from, to := max(0, position(args[1], len(value))), min(len(value)-1, position(args[2], len(value)))
@@ -168,7 +168,7 @@ func hdel(d data, args []string) any {
 	return int64(before - len(h))
 }
 
-// position reads an index; from the end if it is negative.
+// position parses an index. A negative index counts from the end.
 func position(text string, length int) int {
 	i, _ := strconv.Atoi(text)
 	if i < 0 {

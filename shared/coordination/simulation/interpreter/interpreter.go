@@ -1,5 +1,6 @@
-// Package interpreter runs a library of store functions in the process, over data of its own: the Lua that production loads into the
-// server, in a Lua interpreter written in Go. Tests and the simulation use it. TestTheInterpreterConforms compares it with real servers.
+// Package interpreter runs a library of store functions inside the process, on its own data: the Lua code that production loads
+// into the server, in a Lua interpreter written in Go. Tests and the simulation use it. TestInterpreterMatchesAServer of package
+// valkey compares it with a real server.
 package interpreter
 
 import (
@@ -16,40 +17,40 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// Server runs a function library over data, as a server does: one call at a time, nothing in between. It is not safe for concurrent use.
+// Server runs a function library on its data like a server: one call at a time, atomically. It is not safe for concurrent use.
 type Server struct {
 	*machine
 	data    data
 	now     func() time.Time
 	publish func(channel, message string)
 	answers map[string]answer // of functions that only read, by call
-	reads   *answer           // what the call in progress has read; nil: not to be remembered
+	reads   *answer           // what the call in progress has read; nil if it is not cached
 }
 
-// Options of a Server. All are required.
+// Options are the options of a Server. All are required.
 type Options struct {
-	Library string                        // the source; its first line is for real servers
+	Library string                        // the source; its first line is only for real servers
 	Now     func() time.Time              // the server's clock
 	Publish func(channel, message string) // called within the call that publishes
 }
 
-// machine is an interpreter that has loaded a library. A library keeps nothing between calls, so a machine can serve another server
-// after the first is closed.
+// machine is an interpreter that has loaded a library. A library keeps nothing between calls, so another server can use the machine
+// after the first one is closed.
 type machine struct {
 	state     *lua.LState
 	functions map[string]*lua.LFunction
 	readOnly  map[string]bool // functions with the flag no-writes
-	idle      *sync.Pool      // where it goes
-	server    *Server         // that it works for
+	idle      *sync.Pool      // the pool to which it is returned
+	server    *Server         // the server that uses it
 }
 
-// library is what is kept of a source.
+// library is a compiled source.
 type library struct {
 	proto *lua.FunctionProto
 	idle  sync.Pool // of *machine
 }
 
-var libraries sync.Map // the source of a library -> *library
+var libraries sync.Map // source of a library -> *library
 
 // compile compiles each source once.
 func compile(source string) (*library, error) {
@@ -86,7 +87,7 @@ func New(o Options) (*Server, error) {
 	return p, nil
 }
 
-// Close lets the next server use the machine of this one, which cannot be called any more. A server that is not closed is garbage like any other.
+// Close lets the next server use the machine of this one, which cannot be called any more. Closing a server is optional.
 func (p *Server) Close() {
 	m := p.machine
 	p.machine, m.server = nil, nil
@@ -117,7 +118,8 @@ func (l *library) load() (*machine, error) {
 	return m, nil
 }
 
-// FCall calls a function: it returns a string, an int64, a []string that is not to be changed, or nil. An error is the function's error reply.
+// FCall calls a function. It returns a string, an int64, a []string that must not be changed, or nil. An error is the function's
+// error reply.
 func (p *Server) FCall(name string, keys, args []string) (any, error) {
 	if p.readOnly[name] {
 		return p.remembered(name, keys, args)
@@ -139,7 +141,7 @@ func (p *Server) run(name string, keys, args []string) (any, error) {
 	return reply(result)
 }
 
-// raised is the error reply for an error that a function did not catch: the err field of a table, as on a server.
+// raised returns the error reply for an error that a function did not catch: the err field of a table, as on a server.
 func raised(err error) error {
 	if e, ok := errors.AsType[*lua.ApiError](err); ok {
 		if t, ok := e.Object.(*lua.LTable); ok {
@@ -149,7 +151,7 @@ func raised(err error) error {
 	return err
 }
 
-// register takes both forms of redis.register_function.
+// register supports both forms of redis.register_function.
 func (m *machine) register(l *lua.LState) int {
 	if t, ok := l.Get(1).(*lua.LTable); ok {
 		name, callback := t.RawGetString("function_name"), t.RawGetString("callback")
@@ -196,7 +198,7 @@ func (p *Server) do(name string, args []string) (any, error) {
 	return p.data.do(name, args)
 }
 
-// Do runs a plain command: TYPE, DEL, HGET and the others that functions use. It panics where a server replies an error.
+// Do runs a plain command: TYPE, DEL, HGET and the others that functions use. It panics if a server would reply an error.
 func (p *Server) Do(name string, args ...string) any {
 	result, err := p.TryDo(name, args...)
 	if err != nil {
@@ -205,10 +207,10 @@ func (p *Server) Do(name string, args ...string) any {
 	return result
 }
 
-// TryDo runs a plain command. An error is what the server would reply.
+// TryDo runs a plain command. It returns the error that the server would reply.
 func (p *Server) TryDo(name string, args ...string) (any, error) { return p.data.do(name, args) }
 
-// Keys are all keys, in order.
+// Keys returns all keys, in order.
 func (p *Server) Keys() []string {
 	var keys []string
 	for _, of := range []iter.Seq[string]{maps.Keys(p.data.strings), maps.Keys(p.data.hashes)} {
@@ -218,16 +220,16 @@ func (p *Server) Keys() []string {
 	return keys
 }
 
-// Hash is a hash as it is until the next call, not to be changed; nil if there is none.
+// Hash returns a hash, nil if there is none. It is valid until the next call and must not be changed.
 func (p *Server) Hash(key string) map[string]string { return p.data.hashes[key] }
 
-// Dump is a copy of all that a server holds. The zero value is empty.
+// Dump is a copy of all data of a server. The zero value is empty.
 type Dump struct{ data }
 
-// Dump copies everything.
+// Dump copies all data.
 func (p *Server) Dump() Dump { return Dump{p.data.clone()} }
 
-// Restore sets the server back to what a dump holds.
+// Restore replaces the data by that of a dump.
 func (p *Server) Restore(d Dump) {
 	writes := p.Writes() + 1
 	p.data = d.clone()
@@ -235,7 +237,7 @@ func (p *Server) Restore(d Dump) {
 	clear(p.answers)
 }
 
-// Writes numbers what the server holds: another number, other data.
+// Writes returns a number that changes whenever the data changes.
 func (p *Server) Writes() uint64 { return *p.data.writes }
 
 func errorReply(l *lua.LState) int {
@@ -253,7 +255,7 @@ func list(l *lua.LState, values []string) *lua.LTable {
 	return t
 }
 
-// value is a reply as Lua sees it.
+// value converts a reply to a Lua value.
 func value(l *lua.LState, reply any) lua.LValue {
 	switch v := reply.(type) {
 	case string:
@@ -274,7 +276,7 @@ func value(l *lua.LState, reply any) lua.LValue {
 	return lua.LFalse // nil
 }
 
-// reply is what a function returns, as a client sees it.
+// reply converts the result of a function to a client's reply.
 func reply(v lua.LValue) (any, error) {
 	switch v := v.(type) {
 	case lua.LString:

@@ -10,7 +10,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// number is tonumber for base 10. The interpreter's own gives up beyond 64 bits, where a server rounds.
+// number is tonumber for base 10. That of the interpreter fails beyond 64 bits, where a server rounds.
 func number(l *lua.LState) int {
 	switch v := l.Get(1).(type) {
 	case lua.LNumber:
@@ -27,8 +27,8 @@ func number(l *lua.LState) int {
 	return 1
 }
 
-// format is string.format for %s and %d, which is all that the functions use: the interpreter's own takes a fifth of the time
-// of a call.
+// format is string.format for %s and %d, which is all that the functions use. That of the interpreter takes a fifth of the time of
+// a call.
 func format(l *lua.LState) int {
 	var text []byte
 	arg := 1
@@ -52,7 +52,7 @@ func format(l *lua.LState) int {
 	}
 }
 
-// match is string.match from the first byte on. The interpreter's own compiles the pattern in every call.
+// match is string.match from the first byte on. That of the interpreter compiles the pattern in every call.
 func match(l *lua.LState) int {
 	text := l.CheckString(1)
 	found := pattern(l, l.CheckString(2)).FindStringSubmatchIndex(text)
@@ -60,20 +60,20 @@ func match(l *lua.LState) int {
 		l.Push(lua.LNil)
 		return 1
 	}
-	groups := found[min(2, len(found)-2):] // without groups, the whole match
+	groups := found[min(2, len(found)-2):] // the whole match if there are no groups
 	for i := 0; i < len(groups); i += 2 {
 		l.Push(lua.LString(text[groups[i]:groups[i+1]]))
 	}
 	return len(groups) / 2
 }
 
-// find is string.find of which nothing is used but whether there is a match.
+// find is string.find, reduced to whether there is a match.
 func find(l *lua.LState) int {
 	l.Push(lua.LBool(pattern(l, l.CheckString(2)).MatchString(l.CheckString(1))))
 	return 1
 }
 
-var patterns sync.Map // a pattern of Lua -> *regexp.Regexp
+var patterns sync.Map // Lua pattern -> *regexp.Regexp
 
 func pattern(l *lua.LState, source string) *regexp.Regexp {
 	if known, ok := patterns.Load(source); ok {
@@ -88,11 +88,11 @@ func pattern(l *lua.LState, source string) *regexp.Regexp {
 	return translated
 }
 
-// classes are those of Lua's that the functions use, as they are within brackets.
+// classes are the Lua character classes that the functions use, in the form used within brackets.
 var classes = map[byte]string{'d': "0-9", 'u': "A-Z", 'w': "0-9A-Za-z", 'S': `^\t-\r `}
 
-// translate returns the regular expression of a pattern; false if it has something that the functions do not use. Brackets, repetitions,
-// groups and anchors are the same in both.
+// translate returns the regular expression of a pattern, or false if it contains something that the functions do not use. Brackets,
+// repetitions, groups and anchors are the same in both.
 func translate(source string) (string, bool) {
 	var text strings.Builder
 	bracket := false

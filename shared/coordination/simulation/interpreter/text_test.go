@@ -6,8 +6,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// The interpreter's own string.match is the measure: it is exact, and slow.
-func TestPatternsMatchAsInLua(t *testing.T) {
+// The reference is the interpreter's own string.match, which is exact and slow.
+func TestPatternsMatchLikeInLua(t *testing.T) {
 	state := lua.NewState()
 	defer state.Close()
 	own := state.GetGlobal("string").(*lua.LTable).RawGetString("match")
@@ -19,7 +19,7 @@ func TestPatternsMatchAsInLua(t *testing.T) {
 		}
 		var values []string
 		if state.GetTop() == base {
-			return []string{"nil"} // the interpreter returns nothing where nothing matches
+			return []string{"nil"} // the interpreter returns nothing if nothing matches
 		}
 		for state.GetTop() > base {
 			values = append(values, state.Get(base+1).String())

@@ -1,6 +1,7 @@
 package memory
 
-// SetReachable cuts or mends the connection to the store. Each watcher is told once, and reads again when it is back.
+// SetReachable breaks or restores the connection to the store. Each watcher is notified once, and reads again when the connection
+// is restored.
 func (s *Store) SetReachable(reachable bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -11,7 +12,7 @@ func (s *Store) SetReachable(reachable bool) {
 	s.readAll()
 }
 
-// Wipe loses all data, as a server that comes back empty. Watchers read again.
+// Wipe loses all data, like a server that comes back empty. Watchers read again.
 func (s *Store) Wipe() { s.Restore(Dump{}) }
 
 // Dump copies all groups.
@@ -21,7 +22,7 @@ func (s *Store) Dump() Dump {
 	return s.server.Dump()
 }
 
-// Restore sets the store back to what a dump holds, as a server that comes back with older data. Watchers read again.
+// Restore sets the store back to a dump, like a server that comes back with older data. Watchers read again.
 func (s *Store) Restore(d Dump) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

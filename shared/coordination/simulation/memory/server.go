@@ -13,18 +13,18 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/interpreter"
 )
 
-// Server runs the store's functions over groups in the process. Its calls are those of rounds.Members and rounds.Leader, one at a time: it
-// is not safe for concurrent use. Errors are the protocol's; there are no others.
+// Server runs the store's functions on groups inside the process. It has the calls of rounds.Members and rounds.Leader, one at a
+// time, and is not safe for concurrent use. It returns only errors of the protocol.
 type Server struct {
 	*interpreter.Server
 	now func() time.Time
 }
 
-// Options of a Server. Now is required.
+// Options are the options of a Server. Now is required.
 type Options struct {
-	Library string                                   // the source of the functions; default rounds.Library
+	Library string                                   // source of the functions; default rounds.Library
 	Now     func() time.Time                         // the server's clock
-	Publish func(group string, o rounds.Observation) // called for each level that is published, within the call that did
+	Publish func(group string, o rounds.Observation) // called for each published level, within the call that publishes it
 	Wake    func(group string)                       // called when a function wakes the leader
 }
 
@@ -59,10 +59,10 @@ func (o Options) heard(channel, message string) {
 	o.Publish(group, rounds.Observation{Level: level, Err: err})
 }
 
-// LibraryError is the panic of a call when a function fails by itself: a mistake in the library.
+// LibraryError is the panic of a call when a function fails with a Lua error: a bug in the library.
 type LibraryError struct{ error }
 
-// call runs a function.
+// call calls a function.
 func (s *Server) call(group string, c rounds.Call) (any, error) {
 	args := make([]string, len(c.Arguments))
 	for i, a := range c.Arguments {
@@ -76,7 +76,7 @@ func (s *Server) call(group string, c rounds.Call) (any, error) {
 	return reply, known(err)
 }
 
-// known is the protocol's error for what a server replies.
+// known returns the protocol's error for an error reply.
 func known(err error) error {
 	if err == nil {
 		return nil
@@ -113,7 +113,7 @@ func foreign(group string, err error) error {
 	return &coordination.ForeignValueError{Key: rounds.KeysOf(group).State(), Value: err.Error()}
 }
 
-// Call is that of rounds.Members.
+// Call has the semantics of rounds.Members.
 func (s *Server) Call(group string, c rounds.Call) (string, rounds.Level, error) {
 	reply, err := s.call(group, c)
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *Server) Call(group string, c rounds.Call) (string, rounds.Level, error)
 	return text, now, err
 }
 
-// Place is that of rounds.Members.
+// Place has the semantics of rounds.Members.
 func (s *Server) Place(group, slot string) (rounds.Place, error) {
 	hash := s.Hash(rounds.KeysOf(group).Config())
 	if len(hash) == 0 {
@@ -133,7 +133,7 @@ func (s *Server) Place(group, slot string) (rounds.Place, error) {
 	return rounds.PlaceOf(slot, func(field string) (string, bool) { text, ok := hash[field]; return text, ok })
 }
 
-// Read is that of rounds.Leader, and so are the following.
+// Read and the following functions have the semantics of rounds.Leader.
 func (s *Server) Read(group string) (*rounds.Stored, error) {
 	k := rounds.KeysOf(group)
 	text, err := s.stateText(group)
@@ -161,7 +161,7 @@ func (s *Server) Read(group string) (*rounds.Stored, error) {
 	return stored, nil
 }
 
-// Set writes a group. As in a transaction of a server, a command that fails stops none of the others.
+// Set writes a group. As in a transaction of a server, a command that fails does not stop the others.
 func (s *Server) Set(group string, seq int64, state rounds.State, c rounds.Config, finished []rounds.FinishedSlot, line *rounds.Line) (bool, error) {
 	k := rounds.KeysOf(group)
 	var failed error
@@ -189,7 +189,7 @@ func (s *Server) Release(group string, t coordination.Token, l rounds.Level, uni
 	return err
 }
 
-// look returns the values of those fields that have one.
+// look returns the values of the fields that have one.
 func (s *Server) look(group, key string, fields []string) (map[string]string, error) {
 	found := map[string]string{}
 	if len(fields) == 0 {
@@ -207,31 +207,31 @@ func (s *Server) look(group, key string, fields []string) (map[string]string, er
 	return found, nil
 }
 
-// Holders are the pods that hold slots.
+// Holders returns the pods that hold the slots.
 func (s *Server) Holders(group string, generation int64, slots []string) (map[string]string, error) {
 	return s.look(group, rounds.KeysOf(group).Holders(generation), slots)
 }
 
-// Missing are those of the slots that have not joined the round.
+// Missing returns the slots that have not joined the round.
 func (s *Server) Missing(group string, l rounds.Level, unit int, slots []string) ([]string, error) {
 	joined, err := s.look(group, rounds.KeysOf(group).Joined(l, unit), slots)
 	return slices.DeleteFunc(slices.Clone(slots), func(slot string) bool { return joined[slot] != "" }), err
 }
 
-// HaveFinished are those of the slots whose workers have finished in the round.
+// HaveFinished returns the slots whose workers have finished in the round.
 func (s *Server) HaveFinished(group string, l rounds.Level, unit int, slots []string) ([]string, error) {
 	finished, err := s.look(group, rounds.KeysOf(group).Finished(l, unit), slots)
 	return slices.DeleteFunc(slices.Clone(slots), func(slot string) bool { return finished[slot] == "" }), err
 }
 
-// History are the lines of the last rounds.
+// History returns the lines of the last rounds.
 func (s *Server) History(group string) ([]rounds.Line, error) {
 	return s.lines(group, rounds.LinesOf(0, rounds.HistoryLength))
 }
 
 func (s *Server) lines(group string, fields []string) ([]rounds.Line, error) {
 	stored := s.Hash(rounds.KeysOf(group).History())
-	if len(stored) > 0 { // those that are not stored need no Lua: it would say that they are not
+	if len(stored) > 0 { // absent fields need no Lua call, which would return that they are absent
 		fields = slices.DeleteFunc(slices.Clone(fields), func(f string) bool { return stored[f] == "" })
 	}
 	texts, err := s.look(group, rounds.KeysOf(group).History(), fields)
@@ -257,7 +257,7 @@ func (s *Server) Drop(group string) {
 	}
 }
 
-// Tidy removes tables of rounds that are over.
+// Tidy removes tables of past rounds.
 func (s *Server) Tidy() {
 	for _, key := range s.Keys() {
 		group := rounds.GroupOf(key)
@@ -267,7 +267,7 @@ func (s *Server) Tidy() {
 	}
 }
 
-// Groups lists the groups that are stored.
+// Groups lists the stored groups.
 func (s *Server) Groups() []string {
 	var groups []string
 	for _, key := range s.Keys() {
@@ -278,5 +278,5 @@ func (s *Server) Groups() []string {
 	return groups
 }
 
-// Dump is a copy of all that a server holds. The zero value is empty.
+// Dump is a copy of all data of a server. The zero value is empty.
 type Dump = interpreter.Dump

@@ -1,6 +1,6 @@
-// Package memory is a store in the process, for tests and simulations. It runs the functions that the real store runs, from
-// the same source, in a Lua interpreter: Server plainly, one call at a time; Store for concurrent use, with the faults
-// of a real server: unreachable, wiped, set back to an older state.
+// Package memory is a store inside the process, for tests and simulations. It runs the functions of the real store, from the same
+// source, in a Lua interpreter. Server handles one call at a time. Store is for concurrent use, and has the faults of a real
+// server: it can be unreachable, wiped, or set back to older data.
 package memory
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// ErrUnreachable is what every call returns after SetReachable(false). Like any error that is none of the protocol's,
-// it means: try again.
+// ErrUnreachable is the error of every call after SetReachable(false). Like any error that is not part of the protocol, it means
+// that the call should be retried.
 var ErrUnreachable = errors.New("the store in memory plays unreachable")
 
 // Store is what agents and the leader use. It is safe for concurrent use.
@@ -30,7 +30,7 @@ var (
 	_ rounds.Leader  = (*Store)(nil)
 )
 
-// New returns an empty store whose time is the clock's.
+// New returns an empty store that uses the given clock.
 func New(clock func() time.Time) *Store {
 	s := &Store{watchers: map[*watcher]bool{}}
 	server, err := NewServer(Options{
@@ -156,7 +156,7 @@ func (s *Store) Groups(ctx context.Context) (groups []string, err error) {
 	return groups, err
 }
 
-// locked runs one call if the store can be reached.
+// locked runs one call if the store is reachable.
 func (s *Store) locked(ctx context.Context, call func(*Server) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

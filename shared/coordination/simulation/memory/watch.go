@@ -6,9 +6,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// watcher is the mailbox of one Watch. It never loses and never blocks, so a slow reader cannot hold the store up.
+// watcher is the mailbox of one Watch. It never loses a letter and never blocks, so a slow reader cannot delay the store.
 type watcher struct {
-	group string // "" watches all
+	group string // "" for all groups
 	wake  chan struct{}
 	mail  []letter // guarded by Store.mu
 }
@@ -18,7 +18,7 @@ type letter struct {
 	rounds.Observation
 }
 
-// Watch implements rounds.Members. It runs `on` in the caller's goroutine.
+// Watch implements rounds.Members. It calls on in the caller's goroutine.
 func (s *Store) Watch(ctx context.Context, group string, on func(rounds.Observation)) {
 	s.watch(ctx, group, func(l letter) { on(l.Observation) })
 }
@@ -54,7 +54,7 @@ func (s *Store) watch(ctx context.Context, group string, on func(letter)) {
 	}
 }
 
-// read sends a watcher what it would find after connecting.
+// read sends a watcher what it would read after connecting.
 func (s *Store) read(w *watcher) {
 	switch {
 	case s.unreachable:
@@ -75,7 +75,7 @@ func (s *Store) broadcast(group string, o rounds.Observation) {
 	}
 }
 
-// wakeLeader tells the watchers of all groups.
+// wakeLeader notifies the watchers of all groups.
 func (s *Store) wakeLeader(group string) {
 	for w := range s.watchers {
 		if w.group == "" {

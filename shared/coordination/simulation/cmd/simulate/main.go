@@ -1,5 +1,5 @@
-// Command simulate plays seeded histories of the group protocol: many, to see how many break an invariant and how fast it
-// goes, or one, to read its story.
+// Command simulate plays seeded histories of the group protocol: either many, to count how many break an invariant and how many run
+// per second, or one, to read its transcript.
 package main
 
 import (
@@ -26,10 +26,10 @@ func main() {
 	}
 }
 
-// portion is how many histories are played between two lines of progress.
+// portion is how many histories are played between two progress lines.
 const portion = 50_000
 
-// play runs the histories, says how far it is, and prints what came out.
+// play runs the histories, reports progress, and prints the result.
 func play(first, seeds uint64) bool {
 	begun := time.Now()
 	var all simulation.Batch
@@ -48,7 +48,7 @@ func play(first, seeds uint64) bool {
 	return len(all.Broken) == 0
 }
 
-// cpu is the processor time that this process has used.
+// cpu returns the processor time that this process has used.
 func cpu() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
