@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// certificateUntil writes a certificate, and behind it another one as an authority's, that ends later.
+// certificateUntil writes a certificate, followed by one of a CA that expires later.
 func certificateUntil(t *testing.T, folder string, end time.Time) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -80,7 +80,7 @@ func TestCertificateExpiryMetric(t *testing.T) {
 	}
 }
 
-// Tests start several managers in one process, each with a folder of its own: the last one's is served.
+// Tests start several managers in one process, each with its own folder. The metric is that of the last one.
 func TestCertificateExpiryOfLaterManager(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	for _, folder := range []string{t.TempDir(), t.TempDir()} {

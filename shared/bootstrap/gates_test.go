@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// withStages has gates of each stage.
+// withStages has feature gates of each stage.
 func withStages(t *testing.T, file string, args ...string) (*Options, error) {
 	t.Helper()
 	t.Setenv("POD_NAMESPACE", "")
@@ -70,7 +70,7 @@ func TestInvalidGates(t *testing.T) {
 	}
 }
 
-// Files of published controllers spell out fields that are not set.
+// Files of published controllers contain fields that are not set.
 func TestEmptyValuesInTheFileAreIgnored(t *testing.T) {
 	p, err := complete(t, `
 webhook: {host: "", certDir: ""}

@@ -13,7 +13,7 @@ import (
 
 var thing = schema.GroupVersionKind{Group: "holdfast.dev", Version: "v1", Kind: "Thing"}
 
-// discovery fails so many times before it knows the kind.
+// discovery fails a number of times before it finds the kind.
 type discovery struct {
 	meta.RESTMapper
 	failures int
@@ -33,7 +33,7 @@ func TestAwaitKindWaits(t *testing.T) {
 	for name, c := range map[string]struct {
 		discovery discovery
 		patience  time.Duration
-		want      string // in the error; empty: none
+		want      string // part of the error; empty if there is none
 	}{
 		"at once":                       {discovery{}, 0, ""},
 		"after a moment":                {discovery{failures: 2, err: unknown}, time.Minute, ""},

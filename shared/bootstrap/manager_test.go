@@ -101,7 +101,7 @@ func TestWaitForCertificate(t *testing.T) {
 	}
 }
 
-// The API server's audit log tells programs apart by it, and a Lease is all that a follower asks for.
+// The API server's audit log identifies programs by their User-Agent, and a standby requests only the Lease.
 func TestLeaseUserAgent(t *testing.T) {
 	agents := make(chan string, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -106,7 +106,7 @@ func TestParseSkipsInvalidLines(t *testing.T) {
 	}
 }
 
-// Whatever a name holds, a line stays a line, and whatever a text holds, parsing ends.
+// Whatever a name contains, it stays within its line, and parsing any text ends.
 func TestParseForeignTexts(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	const letters = "ab:/@ \n=+-.0#"

@@ -28,7 +28,7 @@ const (
 	moves   = retries + "=3"
 )
 
-// answers as rung:kind, in order.
+// answers formats the answers as rung:kind, in order.
 func answers(c Chain, f Fault) string {
 	var list []string
 	for _, a := range Answers(c, f) {
@@ -82,8 +82,9 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// With every combination of what may be there: a fault of an owned pod has an answer unless all budgets are spent or only an AppWrapper would know of it, the answers climb
-// but for a move before the ElasticJob's own repair, and no program answers twice.
+// The test tries every combination of objects. A fault of an owned pod has an answer unless all budgets are used up or only an
+// AppWrapper would handle it. The levels of the answers rise, except for a move before the ElasticJob's own repair, and no program
+// answers twice.
 func TestEveryFaultHasAnAnswer(t *testing.T) {
 	roots := []Chain{{job()}, {job(), jobSet()}, {job(), jobSet(inPlace)}, {job(), jobSet(inPlace, sidecar)}, {elasticJob()}, {elasticJob(inPlace)}}
 	for _, root := range roots {

@@ -29,7 +29,7 @@ const (
 const (
 	RungProcess  = 1 // every worker process of a group, inside its container
 	RungGroup    = 2 // every worker container of a group, in its pod
-	RungElastic  = 3 // goes on with fewer workers
+	RungElastic  = 3 // continues with fewer workers
 	RungMove     = 4 // a pod is moved to another node
 	RungRecreate = 5 // all Jobs of a group
 	RungReset    = 6 // the whole workload

@@ -75,7 +75,7 @@ func TestPlaceAndRelease(t *testing.T) {
 	cases := map[string]struct {
 		there        string
 		now          time.Time
-		write, leave bool // leave: it is not ours to take away afterwards
+		write, leave bool // leave: another level has to remove it
 	}{
 		"nothing is said yet":                 {"", now, true, true},
 		"the same is said already":            {mine.Format(), now, false, false},

@@ -145,7 +145,7 @@ type Report struct {
 	Lost []Lost `json:"lost,omitempty"`
 }
 
-// Failure of a worker that the group has handled.
+// Failure is a failure of a worker that the group has handled.
 type Failure struct {
 	// At is when the store received the report, in Unix milliseconds.
 	At     int64  `json:"at"`
@@ -156,7 +156,7 @@ type Failure struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Lost is a member whose pod has to be replaced, and why.
+// Lost is a member whose pod must be replaced, and why.
 type Lost struct {
 	Member string `json:"member"`
 	Why    string `json:"why"`

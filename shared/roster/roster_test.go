@@ -66,7 +66,7 @@ func TestInvalidValues(t *testing.T) {
 	}
 }
 
-// The agent's slot leads back to the worker and to its pod: what was meant for one pod never reaches another.
+// The slot of an agent identifies the worker and its pod, so what is meant for one pod never reaches another.
 func TestNames(t *testing.T) {
 	member := Member(12, pod)
 	if back := MemberOf(Slot(member)); back != member {

@@ -41,7 +41,7 @@ func TestNoLabelNamesAnObject(t *testing.T) {
 	}
 }
 
-func TestAHistogramIsStoredAsThree(t *testing.T) {
+func TestHistogramIsStoredAsThreeSeries(t *testing.T) {
 	want := []string{"holdfast_restart_duration_seconds_bucket", "holdfast_restart_duration_seconds_count", "holdfast_restart_duration_seconds_sum"}
 	if got := RestartDuration.Samples(); !slices.Equal(got, want) {
 		t.Errorf("got %v", got)

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// Event about an object of the workload or one of its pods.
+// Event is an event about an object of the workload or one of its pods.
 type Event struct {
 	At           time.Time
 	Kind, Name   string // of the involved object

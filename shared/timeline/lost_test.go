@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// What nobody has timed is not nothing.
+// A recovery without a measured duration does not count as zero.
 func TestLossesOfUnknownDuration(t *testing.T) {
 	at := func(d time.Duration, change ...func(*Entry)) Entry {
 		e := Entry{At: after(d), Rung: 3, What: Replaced}

@@ -87,7 +87,7 @@ type Object struct {
 
 func (o Object) String() string { return o.Kind + " " + o.Name }
 
-// Condition of an object.
+// Condition is a condition of an object.
 type Condition struct {
 	Type            string
 	True            bool

@@ -41,7 +41,7 @@ func jobSet(charged int32, entries ...history.Entry) Object {
 	}
 }
 
-// A fault of each kind, answered on its rung.
+// ladderStory has a fault of each kind, each handled at its recovery level.
 func ladderStory() Workload {
 	js := jobSet(4,
 		restart(1, 1, time.Minute, nil),
@@ -79,7 +79,7 @@ func ladderStory() Workload {
 		{after(2*time.Minute + time.Second), "JobSet", "train", "InPlacePodReplaced", "the pod of workers-0-3 is gone: a new one is made", 1},
 		{after(time.Minute), "JobSet", "train", "InPlaceRestart", "worker exited", 1}, // the history has it
 		{after(5*time.Minute + 30*time.Second), "Pod", "train-workers-0-3-x7k2p", "Rescheduled", "OOMKilled on node node-a: evicted", 1},
-		{after(5 * time.Minute), "JobSet", "train", "InPlaceRestart", "worker train-workers-0-0 exited with code 2; restarting all 8 workers in place (restart 3 of 4)", 1}, // of a JobSet that is gone
+		{after(5 * time.Minute), "JobSet", "train", "InPlaceRestart", "worker train-workers-0-0 exited with code 2; restarting all 8 workers in place (restart 3 of 4)", 1}, // of a deleted JobSet
 		{after(7 * time.Minute), "Pod", "other", "Pulled", "Container image was pulled", 1},
 	}}
 }
@@ -95,14 +95,15 @@ func elasticStory() Workload {
 			Conditions: []Condition{{Type: "Succeeded", True: true, Since: after(time.Hour)}, {Type: "Failed", Since: after(time.Hour)}},
 		}},
 		Events: []Event{
-			{after(4 * time.Minute), "ElasticJob", "cifar", "ExitedWithCode", "Pod: cifar-worker-1 exited with code 1", 1}, // as earlier versions said it
+			{after(4 * time.Minute), "ElasticJob", "cifar", "ExitedWithCode", "Pod: cifar-worker-1 exited with code 1", 1}, // the text of earlier versions
 			{after(5*time.Minute + time.Second), "ElasticJob", "cifar", "ExitedWithCode", "Pod: default.cifar-worker-1 exited with code 1", 1},
 			{after(6*time.Minute + time.Second), "ElasticJob", "cifar", "WorkerGivenUp", "Pod: cifar-worker-2 is not replaced: exited with code 7; failures 4, disruptions 0", 1},
 		},
 	}
 }
 
-// Two workers of an ElasticJob inside an AppWrapper are evicted, one of them because the rescheduler moves it; then one is given up.
+// movedStory has an ElasticJob inside an AppWrapper. Two of its workers are evicted, one of them because the rescheduler moves it.
+// Then one is abandoned.
 func movedStory() Workload {
 	disrupted := func(d time.Duration, worker string) Event {
 		return Event{after(d), "ElasticJob", "cifar", "WorkerDisrupted", "Pod: cifar-" + worker + ": it was evicted", 1}
@@ -118,7 +119,7 @@ func movedStory() Workload {
 			}}},
 		},
 		Events: []Event{
-			disrupted(3*time.Minute, "worker-1"), // by a drain
+			disrupted(3*time.Minute, "worker-1"), // because of a drain
 			disrupted(5*time.Minute+time.Second, "worker-2"),
 			disrupted(5*time.Minute+3*time.Second, "worker-1"),
 			{after(7 * time.Minute), "ElasticJob", "cifar", "ExitedWithCode", "Pod: default.cifar-worker-1 exited with code 7", 1},
@@ -136,7 +137,7 @@ func ongoingStory() Workload {
 	return Workload{Objects: []Object{js}}
 }
 
-// The restarts that used up the budget are told by the millisecond, and the reset that they led to by the second.
+// The restarts that used up the budget have times in milliseconds, and the reset that they led to has a time in seconds.
 func TestStatusTimesSortLastInTheirSecond(t *testing.T) {
 	list := []Entry{
 		{At: start, What: Failed}, {At: start, What: Started}, {At: start.Add(300 * time.Millisecond), What: InPlace, Rung: 1},
@@ -173,7 +174,8 @@ func TestGoldenTimelines(t *testing.T) {
 	}
 }
 
-// The history is written when all run again; of the next failure, a moment later, only an event tells until then.
+// The history is written when all workers run again. Until then, only an event reports the next failure, which happens shortly
+// after.
 func TestRestartSoonAfterAnother(t *testing.T) {
 	event := func(d time.Duration, count int) Event {
 		return Event{after(d), "JobSet", "train", "InPlaceRestart", fmt.Sprintf("worker exited; restarting all 8 workers in place (restart %d of 9)", count), 1}
@@ -253,7 +255,7 @@ func TestLostTimeIsCountedOnce(t *testing.T) {
 	}
 }
 
-// A reset has taken the history along: its events are left, be they as close as restarts in place are.
+// A reset has deleted the history. Its events remain, even if they are as close together as in-place restarts.
 func TestRestartsOfADeletedJobSet(t *testing.T) {
 	var w Workload
 	w.Objects = []Object{{Kind: "AppWrapper", Name: "train", AppWrapper: &AppWrapper{}}}
@@ -263,7 +265,7 @@ func TestRestartsOfADeletedJobSet(t *testing.T) {
 			Note: fmt.Sprintf("worker w-0-0 exited with code 1; restarting all 8 workers in place (restart %d of 3)", n+1),
 		})
 	}
-	w.Events = append(w.Events, w.Events[0]) // as two looks may give it
+	w.Events = append(w.Events, w.Events[0]) // as two reads may return it
 	var counts []string
 	for _, e := range Of(w, after(time.Minute)) {
 		counts = append(counts, e.CountText())

@@ -11,12 +11,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// nameAndNode is what a program reads here.
+// nameAndNode keeps what a program of this test reads.
 var nameAndNode Strip = func(full *corev1.Pod) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: full.ObjectMeta, Spec: corev1.PodSpec{NodeName: full.Spec.NodeName}}
 }
 
-// full is a pod as the API server sends it.
+// full returns a pod as the API server sends it.
 func full(name string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -28,7 +28,7 @@ func full(name string) *corev1.Pod {
 	}
 }
 
-// copied is a text with bytes of its own, as from the network.
+// copied returns a string with its own bytes, as if it came from the network.
 func copied(text string) string { return string([]byte(text)) }
 
 func TestPodIsStrippedOnce(t *testing.T) {
@@ -47,7 +47,7 @@ func TestPodIsStrippedOnce(t *testing.T) {
 	}
 }
 
-// A cache may keep other kinds too.
+// A cache may contain other kinds, too.
 func TestOtherObjectsAreNotChanged(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{}}}}
 	if got, err := nameAndNode.Transform(node); err != nil || got != node || len(node.ManagedFields) != 1 {
@@ -68,7 +68,7 @@ func TestPodsShareStrings(t *testing.T) {
 	}
 }
 
-// An API server that cannot stream lists is asked for pages, and no page keeps what is not read.
+// The API server is asked for pages, and pods of each page are stripped.
 func TestPodsAreListedInPages(t *testing.T) {
 	var asked metav1.ListOptions
 	lw := nameAndNode.paged(&cache.ListWatch{ListWithContextFunc: func(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {

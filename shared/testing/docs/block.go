@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Kind of a block.
+// Kind is the kind of a block.
 type Kind string
 
 // The kinds.

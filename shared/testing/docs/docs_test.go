@@ -71,7 +71,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// Every block of every page is known for what it is.
+// The kind of every block on every page is known.
 func TestAllPagesCanBeRead(t *testing.T) {
 	pages, err := Pages(filepath.Join("..", "..", ".."))
 	if err != nil {

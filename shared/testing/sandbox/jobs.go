@@ -9,8 +9,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// What the Job controller writes into a Job's status. The API server refuses what it would not write, a Job that is complete and has
-// active pods, for example.
+// These functions set the status of a Job as the Job controller does. The API server rejects an inconsistent status, for example of
+// a completed Job with active pods.
 
 // JobReady sets the status of a Job whose pods are running and ready.
 func JobReady(pods int32) func(*batchv1.JobStatus) {

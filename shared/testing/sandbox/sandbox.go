@@ -116,7 +116,7 @@ func (s *Sandbox) report() string {
 	return "errors of the controller: " + strings.Join(latest, "\n") + "\nevents: " + strings.Join(s.events, "\n")
 }
 
-// Calls of the controller so far: what it writes, and what it reads through Reader.
+// Calls returns the calls of the controller so far: its writes, and its reads through Reader.
 func (s *Sandbox) Calls() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
