@@ -106,7 +106,7 @@ func TestAStartupPolicyWithoutAnOrderHasAny(t *testing.T) {
 }
 
 // kubectl get -o yaml, kubectl delete, kubectl apply.
-func TestAResubmittedJobSetBeginsAnew(t *testing.T) {
+func TestResubmittedJobSetStartsFromZero(t *testing.T) {
 	js := MakeJobSet("a").Workers(1).Annotation("mine", "1").Annotation(v1alpha2.InPlaceTimeoutKey, "60s").
 		Annotation(v1alpha2.InPlaceRestartsKey, "3").Annotation(epoch.Annotation, `{"epoch":4,"recreate":4}`).Annotation(history.Annotation, "x").
 		Annotation(recovering.Annotation, "x").Annotation("holdfast.dev/store-user", "x").Annotation(v1alpha2.WrittenForKey, "another")

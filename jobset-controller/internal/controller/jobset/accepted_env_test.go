@@ -17,9 +17,10 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// JobSets that no webhook has seen, as those that are older than it. None of them may crash or wedge the controller.
+// JobSets that no webhook has validated, for example because they are older than the webhook. None of them may crash or block the
+// controller.
 
-func TestJobsThatTheAPIServerRefusesAreNamedInACondition(t *testing.T) {
+func TestRejectedJobsAreReportedInACondition(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1).Entry("bad", 1, func(e *v1alpha2.ReplicatedJob) {
 		e.Template.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyAlways
@@ -37,8 +38,8 @@ func TestJobsThatTheAPIServerRefusesAreNamedInACondition(t *testing.T) {
 	w.awaitCondition("a", "Running=False/WaitingForJobs")
 }
 
-// The next manager does not know what was refused, and may not get to know it at once.
-func TestARefusalIsNotTakenBackByAManagerThatStarts(t *testing.T) {
+// The next manager does not know what was rejected, and may not learn it at once.
+func TestNewManagerKeepsTheReportOfRejectedJobs(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1).Entry("bad", 2, func(e *v1alpha2.ReplicatedJob) {
 		e.Template.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyAlways
@@ -63,7 +64,7 @@ func TestARefusalIsNotTakenBackByAManagerThatStarts(t *testing.T) {
 	})
 }
 
-func TestWhatCanBeCarriedOutOfABadSpecIs(t *testing.T) {
+func TestValidPartsOfAnInvalidSpecAreApplied(t *testing.T) {
 	for name, js := range map[string]*JobSet{
 		"a pattern that is none": MakeJobSet("a").Workers(1).MaxRestarts(1).
 			Rule(v1alpha2.FailurePolicyRule{Name: "r", Action: v1alpha2.FailJobSet, OnJobFailureMessagePatterns: []string{"("}}),
@@ -92,7 +93,7 @@ func TestWhatCanBeCarriedOutOfABadSpecIs(t *testing.T) {
 	}
 }
 
-func TestADependencyOnNothingIsNamed(t *testing.T) {
+func TestDependencyOnAnUnknownReplicatedJobIsReported(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Entry("one", 1).Entry("two", 1, DependsOn("two", v1alpha2.DependencyReady)))
 	w.awaitJobs("a-one-0@0")
@@ -100,7 +101,7 @@ func TestADependencyOnNothingIsNamed(t *testing.T) {
 	w.awaitCondition("a", "Running=False/WaitingForStage")
 }
 
-func TestASpecWithoutDefaultsIsCarriedOut(t *testing.T) {
+func TestSpecWithoutDefaultsIsApplied(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1).Change(func(js *v1alpha2.JobSet) {
 		js.Spec.SuccessPolicy, js.Spec.Network, js.Spec.StartupPolicy = nil, nil, nil

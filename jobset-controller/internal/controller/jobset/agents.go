@@ -7,18 +7,18 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 )
 
-// Reasons of events about agents that are added.
+// Reasons of events about added agents.
 const (
-	inPlaceRefused       = "InPlaceNotPossible"   // something in the JobSet stands against it
+	inPlaceRefused       = "InPlaceNotPossible"   // the JobSet cannot have agents
 	inPlaceNotConfigured = "InPlaceNotConfigured" // the manager does not know what to add
-	inPlaceDoubtful      = "InPlaceDoubtful"      // a setting works against restarts in place
+	inPlaceDoubtful      = "InPlaceDoubtful"      // a setting impedes in-place restarts
 )
 
-// agents of a JobSet that asks for in-place restarts.
+// agents are the agents of a JobSet that asks for in-place restarts.
 type agents struct {
 	assessment inject.Assessment
 	plan       inject.Plan
-	lacks      string // see Settings.Lacks
+	lacks      string // see inject.Settings.Lacks
 }
 
 func (s *scope) planAgents(settings inject.Settings) {
@@ -34,12 +34,12 @@ func (s *scope) planAgents(settings inject.Settings) {
 	}
 }
 
-// builder of the Jobs of this attempt.
+// builder returns the builder of the Jobs of this attempt.
 func (s *scope) builder() *plan.Builder {
 	return plan.NewBuilder(s.jobSet, s.epoch).Adding(s.agents.plan).CountingSingleRestarts(s.features.RestartJob)
 }
 
-// reportAgents warns of what keeps workers from restarting in place. The Jobs run without.
+// reportAgents warns about what prevents in-place restarts. The Jobs run without them.
 func (r *Reconciler) reportAgents(s *scope) {
 	for _, warning := range s.agents.assessment.Warnings {
 		r.report.warnOnce(s.jobSet, inPlaceDoubtful, warning, warning)

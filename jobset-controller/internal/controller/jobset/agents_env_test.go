@@ -31,7 +31,7 @@ func runnable(name string) func(*v1alpha2.ReplicatedJob) {
 	}
 }
 
-// withAgents gives the names of Jobs whose pods carry an agent.
+// withAgents returns the names of the Jobs whose pods have an agent.
 func (w *world) withAgents() string {
 	w.Helper()
 	var names []string
@@ -43,7 +43,7 @@ func (w *world) withAgents() string {
 	return strings.Join(names, " ")
 }
 
-func TestOneAnnotationGivesEachPodItsAgent(t *testing.T) {
+func TestAnnotationGivesEachPodAnAgent(t *testing.T) {
 	for _, driver := range []string{"exec", "cri"} {
 		t.Run(driver, func(t *testing.T) {
 			w := newWorldThatAdds(t, agentsToAdd)
@@ -70,8 +70,8 @@ func TestOneAnnotationGivesEachPodItsAgent(t *testing.T) {
 	}
 }
 
-// The pods that the Job controller would make of it must be accepted too, in a namespace of the restricted standard.
-func TestTheSupervisorIsAllowedInARestrictedNamespace(t *testing.T) {
+// A restricted namespace must accept the pods that the Job controller would create.
+func TestSupervisorIsAllowedInARestrictedNamespace(t *testing.T) {
 	w := newWorldThatAdds(t, agentsToAdd)
 	var namespace corev1.Namespace
 	w.OK(w.Get(t.Context(), client.ObjectKey{Name: w.Namespace}, &namespace))
@@ -94,7 +94,7 @@ func restrictedWorker(e *v1alpha2.ReplicatedJob) {
 	}
 }
 
-func TestAJobSetThatCannotHaveAnAgentRunsWithoutAndIsTold(t *testing.T) {
+func TestJobSetThatCannotHaveAgentsRunsWithoutThem(t *testing.T) {
 	cases := map[string]struct {
 		agents inject.Settings
 		change func(*v1alpha2.ReplicatedJob)
@@ -122,13 +122,13 @@ func TestAJobSetThatCannotHaveAnAgentRunsWithoutAndIsTold(t *testing.T) {
 	}
 }
 
-func TestTheAnnotationOnALivingJobSetWaitsForItsRecreation(t *testing.T) {
+func TestAnnotationOnARunningJobSetTakesEffectOnRecreation(t *testing.T) {
 	w := newWorldThatAdds(t, agentsToAdd)
 	w.create(MakeJobSet("a").Entry("workers", 2, runnable("train")).MaxRestarts(3))
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
 	w.annotate("a", v1alpha2.InPlaceTimeoutKey, "60s")
 
-	// One Job that is made again stays like its sibling.
+	// A Job that is recreated alone is like the others of its attempt.
 	w.deleteJob("a-workers-1")
 	w.Eventually(func() string { return sandbox.Differs("deleted", "true", deleted(w.jobNames())) })
 	w.collect("a-workers-1")
@@ -156,7 +156,7 @@ func (w *world) deleteJob(name string) {
 	w.OK(w.Delete(w.Context(), w.job(name), client.PropagationPolicy(metav1.DeletePropagationForeground)))
 }
 
-func TestAJobWithAnAgentIsSuspendedAndResumed(t *testing.T) {
+func TestJobWithAnAgentIsSuspendedAndResumed(t *testing.T) {
 	w := newWorldThatAdds(t, agentsToAdd)
 	w.create(MakeJobSet("a").Entry("workers", 1, runnable("train")).Annotation(v1alpha2.InPlaceTimeoutKey, "60s").Suspend(true))
 	w.awaitSuspendedJobs("a-workers-0")

@@ -18,11 +18,11 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// podIndex finds pods by the UID of the JobSet that they say they are of. Ownership is decided by their Jobs.
+// podIndex finds pods by the UID of the JobSet that they claim to belong to. Their Jobs determine the ownership.
 const podIndex = "holdfast.jobset-uid"
 
-// NewPods makes a cache of the pods of JobSets, with what restartStrategy InPlaceRestart reads, and has the manager run it. It is
-// a cache of its own because the manager's keeps no pods, or others: only who turns the feature on pays for it.
+// NewPods creates a cache of the pods of JobSets with what restartStrategy InPlaceRestart reads, and adds it to the manager. It is
+// separate because the manager's own cache has no pods, or others, so its cost arises only if the feature is enabled.
 func NewPods(ctx context.Context, mgr ctrl.Manager, namespaces map[string]cache.Config) (cache.Cache, error) {
 	pods, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient:        mgr.GetHTTPClient(),
@@ -44,7 +44,7 @@ func jobSetUID(object client.Object) []string {
 	return []string{object.GetLabels()[v1alpha2.JobSetUIDKey]}
 }
 
-// stripAgentPod leaves who owns the pod, what its agent says and how its containers fare.
+// stripAgentPod keeps the pod's owner, what its agent reports, and the status of its containers.
 func stripAgentPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -71,7 +71,7 @@ func restartCounts(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	return counts
 }
 
-// podEvents wakes the JobSet that a pod says it is of.
+// podEvents enqueues the JobSet that a pod claims to belong to.
 func podEvents(pods cache.Cache) source.Source {
 	return source.Kind(pods, &corev1.Pod{}, handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, pod *corev1.Pod) []reconcile.Request {
 		name := pod.Labels[v1alpha2.JobSetNameKey]
@@ -79,7 +79,7 @@ func podEvents(pods cache.Cache) source.Source {
 	}))
 }
 
-// readAttempts reads what the agents of restartStrategy InPlaceRestart say.
+// readAttempts reads what the agents of restartStrategy InPlaceRestart report.
 func (r *Reconciler) readAttempts(ctx context.Context, s *scope) error {
 	if r.pods == nil || !policy.UsesAttempts(&s.jobSet.Spec) || s.finished() {
 		return nil
@@ -97,7 +97,7 @@ func (r *Reconciler) readAttempts(ctx context.Context, s *scope) error {
 
 func (s *scope) restartsInPlace() bool { return s.attempts != nil && s.attempts.Restarting() }
 
-// setAttempts writes what the agents follow.
+// setAttempts sets the attempts that the agents follow.
 func (s *scope) setAttempts(status *v1alpha2.JobSetStatus) {
 	if s.attempts == nil {
 		return

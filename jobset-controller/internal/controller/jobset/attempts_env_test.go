@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// inPlace is a JobSet whose pods carry the published agent. The test plays the agents.
+// inPlace returns a JobSet whose pods have the published agent. The test plays the agents.
 func inPlace(maxRestarts int32) *JobSet {
 	return MakeJobSet("a").MaxRestarts(maxRestarts).Strategy(v1alpha2.InPlaceRestart).Entry("workers", 2, func(e *v1alpha2.ReplicatedJob) {
 		e.Template.Spec.BackoffLimit, e.Template.Spec.PodReplacementPolicy = ptr.To[int32](math.MaxInt32), ptr.To(batchv1.Failed)
@@ -44,7 +44,7 @@ func (w *world) builtPod(job *batchv1.Job) *corev1.Pod {
 	return pod
 }
 
-// says makes the agent in a pod say its attempt, as it does with server-side apply.
+// says makes the agent in a pod report its attempt by server-side apply, as it does itself.
 func (w *world) says(pod string, attempt int) {
 	w.Helper()
 	live := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: w.Namespace}}
@@ -62,7 +62,7 @@ func (w *world) awaitAttempts(previous, current int32) {
 	})
 }
 
-func TestAgentsAreToldTheirAttempts(t *testing.T) {
+func TestAgentsGetTheirAttempts(t *testing.T) {
 	w := newWorld(t)
 	w.create(inPlace(3))
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
@@ -71,9 +71,9 @@ func TestAgentsAreToldTheirAttempts(t *testing.T) {
 	w.says("a-workers-0-0", 0)
 	w.Always(func() string { return cmp.Diff((*int32)(nil), w.jobSet("a").Status.CurrentInPlaceRestartAttempt) })
 	w.says("a-workers-1-0", 0)
-	w.awaitAttempts(-1, 0) // the barrier lifts
+	w.awaitAttempts(-1, 0) // the barrier is lifted
 
-	w.says("a-workers-1-0", 1) // one has failed and come back
+	w.says("a-workers-1-0", 1) // one has failed and returned
 	w.awaitAttempts(0, 0)      // the others must restart
 	w.awaitCondition("a", "RestartingInPlace=True/InPlaceRestartAttempt")
 	w.says("a-workers-0-0", 1)
@@ -93,8 +93,8 @@ func TestAttemptsBeyondTheBudgetFailTheJobSet(t *testing.T) {
 	w.awaitCondition("a", "Failed=True/ReachedMaxRestarts")
 }
 
-// Anybody who can create pods can give them any label.
-func TestAPodOfNobodySaysNothing(t *testing.T) {
+// Anyone who can create pods can give them any label.
+func TestPodWithoutAJobIsIgnored(t *testing.T) {
 	w := newWorld(t)
 	w.create(inPlace(1))
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
@@ -110,8 +110,8 @@ func TestAPodOfNobodySaysNothing(t *testing.T) {
 	w.Always(func() string { return sandbox.Differs("terminalState", "", w.jobSet("a").Status.TerminalState) })
 }
 
-// Pods that a queue stops have not failed: the published controller counts the next ones against the budget.
-func TestASuspensionIsNoRestartInPlace(t *testing.T) {
+// Pods that a queue stops have not failed. The published controller charges the next ones to the budget.
+func TestSuspensionIsNoInPlaceRestart(t *testing.T) {
 	w := newWorld(t)
 	w.create(inPlace(1))
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0")

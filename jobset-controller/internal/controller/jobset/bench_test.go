@@ -21,11 +21,11 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// sizes of JobSets, in Jobs. The cost of a reconcile must grow with them and no faster.
+// sizes are the numbers of Jobs of the JobSets. The cost of a reconcile must grow linearly with them.
 var sizes = []int{10, 100, 1000, 5000}
 
-// BenchmarkReconcile measures one reconcile of a JobSet: with nothing to do, and with something to do for each Job. At the end it prints
-// how each cost for one Job compares with that at the smallest size.
+// BenchmarkReconcile measures one reconcile of a JobSet: with nothing to do, and with something to do for each Job. At the end it
+// prints each cost per Job relative to that at the smallest size.
 func BenchmarkReconcile(b *testing.B) {
 	for _, pass := range []struct {
 		name string
@@ -51,7 +51,7 @@ func BenchmarkReconcile(b *testing.B) {
 	}
 }
 
-// cost of one reconcile, for each Job.
+// cost is the cost of one reconcile per Job.
 type cost struct{ nanoseconds, allocations, bytes float64 }
 
 func measure(b *testing.B, m *memory, jobs int) cost {
@@ -59,7 +59,7 @@ func measure(b *testing.B, m *memory, jobs int) cost {
 	b.ReportAllocs()
 	before := readMemory()
 	for b.Loop() {
-		r.notBefore = newNotBefore(r.clock) // a reconcile that has written delays the next one
+		r.notBefore = newNotBefore(r.clock) // a reconcile with writes delays the next one
 		if _, err := r.Reconcile(b.Context(), m.jobSet.DeepCopy()); err != nil {
 			b.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func measure(b *testing.B, m *memory, jobs int) cost {
 	return c
 }
 
-// memoryUse of the process so far.
+// memoryUse is the memory use of the process so far.
 type memoryUse struct{ allocations, bytes uint64 }
 
 func readMemory() memoryUse {
@@ -86,13 +86,13 @@ func readMemory() memoryUse {
 	return memoryUse{allocations: stats.Mallocs, bytes: stats.TotalAlloc}
 }
 
-// growth of the costs for one Job with the number of Jobs.
+// growth shows how the costs per Job grow with the number of Jobs.
 type growth struct {
 	rows  []cost
 	sizes []int
 }
 
-// add keeps the last measurement of a size: a benchmark may run more than once.
+// add keeps the last measurement of a size, because a benchmark may run more than once.
 func (g *growth) add(size int, c cost) {
 	if n := len(g.sizes); n > 0 && g.sizes[n-1] == size {
 		g.rows[n-1] = c
@@ -112,22 +112,22 @@ func (g *growth) print(name string) {
 		fmt.Fprintf(&text, "| %d Jobs | %.0f | %.2f | %.2f | %.2f | %.0f |\n", g.sizes[i], c.nanoseconds, c.nanoseconds/first.nanoseconds,
 			c.allocations, c.allocations/first.allocations, c.bytes)
 	}
-	fmt.Println(text.String()) // the log of a benchmark with parts is not shown
+	fmt.Println(text.String()) // the log of a benchmark with sub-benchmarks is not shown
 }
 
-// memory is a cache and an API server that costs next to nothing. It keeps what was observed, so that each reconcile does the same.
+// memory is a cache and an API server with hardly any cost. It keeps its state, so that each reconcile does the same.
 type memory struct {
-	client.Client // whatever is not defined below is not called
+	client.Client // methods that are not defined below are not called
 
 	jobSet   *v1alpha2.JobSet
 	jobs     []*batchv1.Job
 	service  *corev1.Service
 	writes   int // of the status
 	jobCalls atomic.Int32
-	refuses  error // of writes to Jobs and Services
+	refuses  error // error of writes to Jobs and Services
 }
 
-// running is a JobSet of that many Jobs, all of them ready, with the status that says so.
+// running returns a JobSet with the given number of Jobs, all of them ready, and the corresponding status.
 func running(size int) *memory {
 	js := MakeJobSet("a").Workers(int32(size)).MaxRestarts(3).Obj()
 	m := &memory{jobSet: js, service: plan.Service(js)}
@@ -150,7 +150,7 @@ func running(size int) *memory {
 	return m
 }
 
-// suspendAll suspends the Jobs, not the JobSet; their template differs from what is asked for by now.
+// suspendAll suspends the Jobs but not the JobSet. Their template differs from the wanted one.
 func suspendAll(m *memory) {
 	for _, job := range m.jobs {
 		job.Spec.Suspend, job.Status = new(true), batchv1.JobStatus{}
@@ -158,7 +158,7 @@ func suspendAll(m *memory) {
 	m.jobSet.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.NodeSelector = map[string]string{"pool": "b"}
 }
 
-// List gives all Jobs as the cache does: the structs are copied, what they point to is shared.
+// List returns all Jobs like the cache: the structs are copied, their pointers are shared.
 func (m *memory) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	jobs := list.(*batchv1.JobList)
 	jobs.Items = make([]batchv1.Job, len(m.jobs))
@@ -168,7 +168,7 @@ func (m *memory) List(_ context.Context, list client.ObjectList, _ ...client.Lis
 	return nil
 }
 
-// Get knows the Service; Jobs that it is asked for belong to others.
+// Get returns the Service. It has no Jobs of other owners.
 func (m *memory) Get(_ context.Context, _ client.ObjectKey, object client.Object, _ ...client.GetOption) error {
 	if service, is := object.(*corev1.Service); is {
 		*service = *m.service
@@ -188,7 +188,7 @@ func (m *memory) Delete(context.Context, client.Object, ...client.DeleteOption) 
 
 func (m *memory) Status() client.SubResourceWriter { return memoryStatus{memory: m} }
 
-// Patch makes the content of the patch, as a client does before it sends it.
+// Patch creates the content of the patch, as a client does before sending it.
 func (m *memory) Patch(_ context.Context, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
 	m.jobCalls.Add(1)
 	_, err := patch.Data(object)

@@ -18,10 +18,10 @@ import (
 // ownerIndex finds Jobs by the UID of the JobSet that controls them.
 const ownerIndex = "holdfast.controller-uid"
 
-// CacheOptions keep of the cluster's Jobs and Services only those of JobSets, of its pods only those that are placed
-// exclusively, and of each object only what is read. The API server filters by label; the transforms do the rest.
+// CacheOptions limits the cache to the Jobs and Services of JobSets and to exclusively placed pods, and keeps only what is read of
+// each object. The API server filters by label, and the transforms strip the objects.
 //
-// An object that is stripped must never be sent back as a whole: all writes are patches, of what differs, or applied fields.
+// A stripped object must never be sent back as a whole: all writes are patches with only the differences, or applied fields.
 func CacheOptions() cache.Options {
 	return cache.Options{
 		DefaultTransform: stripAny,
@@ -39,7 +39,7 @@ func labelled(key string) labels.Selector {
 	return labels.NewSelector().Add(*exists)
 }
 
-// AddIndexes adds the indexes that the reconciler reads by.
+// AddIndexes adds the indexes that the reconciler uses.
 func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	return indexer.IndexField(ctx, &batchv1.Job{}, ownerIndex, controllingJobSet)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
 )
 
-// ensureClaims creates the volume claims of the pods, and reports whether all of them exist. Claims are not watched: it runs before Jobs are
-// created, which is when pods could miss them.
+// ensureClaims creates the volume claims of the pods, and reports whether all of them exist. Claims are not watched. It runs before
+// Jobs are created, because only new pods need the claims.
 func (r *Reconciler) ensureClaims(ctx context.Context, s *scope) (exist bool, again ctrl.Result, err error) {
 	if len(s.jobSet.Spec.VolumeClaimPolicies) == 0 {
 		return true, ctrl.Result{}, nil
@@ -57,7 +57,7 @@ func (r *Reconciler) createClaim(ctx context.Context, desired *corev1.Persistent
 	return nil
 }
 
-// reportForeignClaim: a claim that was there before is used. If it was to be deleted with the JobSet, it will not be.
+// reportForeignClaim reports that an existing claim is used, and that it is not deleted with the JobSet.
 func (r *Reconciler) reportForeignClaim(s *scope, desired, existing *corev1.PersistentVolumeClaim) {
 	deleted := metav1.GetControllerOf(desired) != nil
 	if deleted && !owns(s.jobSet, existing) {

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// withClaims: the first replicatedJob mounts "data" and "models", the second "data".
+// withClaims returns a JobSet whose first replicatedJob mounts "data" and "models", and whose second mounts "data".
 func withClaims() *JobSet {
 	mount := func(names ...string) func(*v1alpha2.ReplicatedJob) {
 		return func(e *v1alpha2.ReplicatedJob) {
@@ -51,7 +51,7 @@ func (w *world) claim(name string) *corev1.PersistentVolumeClaim {
 	return &claim
 }
 
-func TestVolumeClaimsComeBeforeTheJobsThatMountThem(t *testing.T) {
+func TestClaimsAreCreatedBeforeTheJobsThatMountThem(t *testing.T) {
 	w := newWorld(t)
 	js := w.create(withClaims())
 	w.awaitJobs("a-fetch-0@0", "a-train-0@0")
@@ -81,7 +81,7 @@ func TestVolumeClaimsComeBeforeTheJobsThatMountThem(t *testing.T) {
 	})
 }
 
-func TestAClaimThatWasThereIsUsedAndReportedIfItWouldBeKept(t *testing.T) {
+func TestExistingClaimIsUsedAndReported(t *testing.T) {
 	w := newWorld(t)
 	w.Stop()
 	for _, name := range []string{"data-a", "models-a"} {
@@ -97,7 +97,7 @@ func TestAClaimThatWasThereIsUsedAndReportedIfItWouldBeKept(t *testing.T) {
 	}
 }
 
-func TestNoJobsWithoutTheirClaims(t *testing.T) {
+func TestNoJobsWithoutClaims(t *testing.T) {
 	w := newWorld(t)
 	w.FailOn(func(call string, _ client.Object) error {
 		if strings.HasPrefix(call, "create PersistentVolumeClaim") {
@@ -117,9 +117,9 @@ func TestNoJobsWithoutTheirClaims(t *testing.T) {
 	w.claim("data-a")
 }
 
-// Somebody deletes a claim that pods still use: it goes with the last of them. New pods would never be scheduled with it, and would have none
-// once it is gone.
-func TestJobsWaitForAClaimThatIsBeingDeleted(t *testing.T) {
+// A user deletes a claim that pods still use, so it exists until the last of them is gone. New pods would never be scheduled with
+// it, and would have no claim after that.
+func TestJobsWaitForATerminatingClaim(t *testing.T) {
 	w := newWorld(t)
 	w.create(withClaims().MaxRestarts(1))
 	w.awaitJobs("a-fetch-0@0", "a-train-0@0")

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// setTrue makes a condition True. A transition, or a new reason, is announced.
+// setTrue sets a condition to True. A transition or a new reason emits an event.
 func (s *scope) setTrue(status *v1alpha2.JobSetStatus, kind v1alpha2.JobSetConditionType, n notice) {
 	old := meta.FindStatusCondition(status.Conditions, string(kind))
 	if old == nil || old.Status != metav1.ConditionTrue || old.Reason != n.reason {
@@ -21,7 +21,7 @@ func (s *scope) setTrue(status *v1alpha2.JobSetStatus, kind v1alpha2.JobSetCondi
 	s.set(status, kind, metav1.ConditionTrue, n)
 }
 
-// setFalse makes a condition False that is True. One that was never True is not added.
+// setFalse sets a condition to False if it is True. It does not add a condition that was never True.
 func (s *scope) setFalse(status *v1alpha2.JobSetStatus, kind v1alpha2.JobSetConditionType, n notice) {
 	if !meta.IsStatusConditionTrue(status.Conditions, string(kind)) {
 		return
@@ -40,11 +40,11 @@ func (s *scope) set(status *v1alpha2.JobSetStatus, kind v1alpha2.JobSetCondition
 	})
 }
 
-// maxMessage is what the API server accepts as the message of a condition; a longer one would make it refuse the whole status.
+// maxMessage is the API server's limit for the message of a condition. It would reject the whole status because of a longer one.
 const maxMessage = 32768
 
-// setSequence reports how far an ordered start has come. Once complete it stays so until the sequence starts again, even if a Job
-// is not ready for a while.
+// setSequence sets the progress of an ordered start. Once complete, it stays complete until the sequence starts again, even if a
+// Job is not ready for a while.
 func (s *scope) setSequence(status *v1alpha2.JobSetStatus) {
 	if !policy.InOrder(&s.jobSet.Spec) || meta.IsStatusConditionTrue(status.Conditions, string(v1alpha2.JobSetStartupPolicyCompleted)) {
 		return
@@ -62,12 +62,12 @@ func (s *scope) sequenceMessage() string {
 	return fmt.Sprintf("replicated jobs are starting in order: waiting for %s to be %s", rjob, wait)
 }
 
-// restartSequence forgets that an ordered start was complete.
+// restartSequence resets the completion of an ordered start.
 func (s *scope) restartSequence(status *v1alpha2.JobSetStatus) {
 	s.setFalseSilently(status, v1alpha2.JobSetStartupPolicyCompleted)
 }
 
-// endSequence of a JobSet that has finished. The last stage may have done so before it was seen ready.
+// endSequence ends the sequence of a finished JobSet. The last stage may have finished before it was observed as ready.
 func (s *scope) endSequence(status *v1alpha2.JobSetStatus, n notice) {
 	if !policy.InOrder(&s.jobSet.Spec) || meta.IsStatusConditionTrue(status.Conditions, string(v1alpha2.JobSetStartupPolicyCompleted)) {
 		return
@@ -82,17 +82,18 @@ func (s *scope) endSequence(status *v1alpha2.JobSetStatus, n notice) {
 
 var sequenceCompleted = normal(v1alpha2.InOrderStartupPolicyCompletedReason, "all replicated jobs have started in order")
 
-// setFalseSilently makes a True condition False and keeps its reason and message, without an event: that of its counterpart is enough.
+// setFalseSilently sets a True condition to False without an event, because its counterpart has one. It keeps the reason and
+// message.
 func (s *scope) setFalseSilently(status *v1alpha2.JobSetStatus, kind v1alpha2.JobSetConditionType) {
 	if c := meta.FindStatusCondition(status.Conditions, string(kind)); c != nil && c.Status == metav1.ConditionTrue {
 		s.set(status, kind, metav1.ConditionFalse, normal(c.Reason, c.Message))
 	}
 }
 
-// faultsShown bounds how many faults a condition spells out.
+// faultsShown limits how many faults a condition lists.
 const faultsShown = 5
 
-// setAccepted says what in the spec cannot be carried out as written. A JobSet without faults never gets the condition.
+// setAccepted reports what in the spec cannot be applied as written. A JobSet without faults never gets the condition.
 func (s *scope) setAccepted(status *v1alpha2.JobSetStatus) {
 	fault, found := s.fault()
 	old := meta.FindStatusCondition(status.Conditions, string(v1alpha2.JobSetAccepted))
@@ -108,7 +109,7 @@ func (s *scope) setAccepted(status *v1alpha2.JobSetStatus) {
 	}
 }
 
-// stillRefused reports whether Jobs of this spec were refused, and are not known to be there now.
+// stillRefused reports whether Jobs of this spec were rejected, and are not known to exist now.
 func (s *scope) stillRefused(old *metav1.Condition) bool {
 	return old != nil && old.Status == metav1.ConditionFalse && old.Reason == v1alpha2.JobsRefusedReason &&
 		old.ObservedGeneration == s.jobSet.Generation && !s.jobsExist
@@ -140,8 +141,9 @@ func listed(errs field.ErrorList) string {
 	return strings.Join(texts, "; ")
 }
 
-// setRunning reports whether the JobSet is at work, and if not, what it waits for. It makes no events: those that it sums up have
-// theirs. It names no numbers: they are in the counters, which change with every Job, and conditions wake their readers.
+// setRunning sets whether the JobSet runs and, if not, what it waits for. It emits no events, because the conditions that it
+// summarizes have their own. Its message has no numbers: the counters have them, they change with every Job, and each change of a
+// condition triggers the watchers.
 func (s *scope) setRunning(status *v1alpha2.JobSetStatus) {
 	to, n := s.running(status)
 	s.set(status, v1alpha2.JobSetRunning, to, n)
@@ -175,7 +177,7 @@ func (s *scope) running(status *v1alpha2.JobSetStatus) (metav1.ConditionStatus, 
 	return no(v1alpha2.WaitingForJobsReason, "not all jobs are ready yet")
 }
 
-// held names the first replicatedJob that may not start yet, and what for.
+// held names the first replicatedJob that may not start yet, and what it waits for.
 func (s *scope) held() string {
 	for i, open := range s.gates {
 		if open {

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// One condition that the API server does not take costs the whole status, for ever. What reaches conditions was written by users, by programs
-// in their pods and by the API server.
+// The API server rejects the whole status, forever, because of a single invalid condition. The texts in conditions come from users,
+// from programs in their pods and from the API server.
 func FuzzConditionsAreValid(f *testing.F) {
 	f.Add("node-lost", "no more", "no")
 	f.Add("", "", "")
@@ -54,7 +54,7 @@ func FuzzConditionsAreValid(f *testing.F) {
 	})
 }
 
-// repeat the text until it is at least so long.
+// repeat repeats the text until it has the given length at least.
 func repeat(text string, least int) string {
 	if text == "" {
 		return ""

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// confirm reads live what a decision that cannot be taken back rests on: the Jobs that failed. The JobSet need not be read: what was
-// decided is written onto the version that was observed, or not at all.
+// confirm reads the failed Jobs live, because a decision based on them cannot be revoked. The JobSet need not be read: the decision
+// is written only if the JobSet has not changed since it was observed.
 func (r *Reconciler) confirm(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if current, err := r.failuresAreCurrent(ctx, s); err != nil || !current {
 		return ctrl.Result{RequeueAfter: staleRetry}, err
@@ -23,7 +23,7 @@ func (r *Reconciler) confirm(ctx context.Context, s *scope) (ctrl.Result, error)
 	return ctrl.Result{}, nil
 }
 
-// failuresAreCurrent: a failed Job that was deleted meanwhile has been dealt with.
+// failuresAreCurrent reports whether the failed Jobs still exist. A failed Job that was deleted meanwhile has been handled.
 func (r *Reconciler) failuresAreCurrent(ctx context.Context, s *scope) (bool, error) {
 	var over atomic.Bool
 	err := parallel.Do(ctx, s.decision.Failures(), func(ctx context.Context, failed *batchv1.Job) error {

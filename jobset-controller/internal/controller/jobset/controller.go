@@ -37,32 +37,32 @@ import (
 // +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Name of the controller, in logs, metrics and as the reporter of events.
+// Name is the name of the controller in logs, metrics and events.
 const Name = "jobset"
 
-// Options of a Reconciler.
+// Options are the options of a Reconciler.
 type Options struct {
 	// Client reads from the cache and writes.
 	Client client.Client
-	// Live reads from the API server. It confirms what must not rest on a stale cache.
+	// Live reads from the API server. It confirms decisions that must not be based on a stale cache.
 	Live client.Reader
-	// Recorder of events.
+	// Recorder emits the events.
 	Recorder events.EventRecorder
-	// Metrics that the reconciler counts.
+	// Metrics has the counters of the reconciler.
 	Metrics *Metrics
-	// Clock for times to live; nil: that of the machine.
+	// Clock is for times to live. If nil, it is the real clock.
 	Clock clock.PassiveClock
-	// Features that are on.
+	// Features are the enabled features.
 	Features policy.Features
-	// Pods of JobSets, see NewPods; nil without the feature InPlaceRestart.
+	// Pods is the cache of the pods of JobSets, see NewPods. It is nil without the feature InPlaceRestart.
 	Pods cache.Cache
-	// Agents to add to JobSets that ask for in-place restarts and bring none.
+	// Agents are added to JobSets that ask for in-place restarts and bring no agents.
 	Agents inject.Settings
-	// Places reports whether pods pass the webhook that places them exclusively.
+	// Places reports whether a webhook places pods exclusively.
 	Places bool
 }
 
-// Reconciler makes the world follow JobSets.
+// Reconciler reconciles JobSets.
 type Reconciler struct {
 	client   client.Client
 	live     client.Reader
@@ -73,19 +73,19 @@ type Reconciler struct {
 	agents   inject.Settings
 	report   *reporter
 	places   bool
-	// written holds when the status of a JobSet was last written.
+	// written has the time of the last status write of each JobSet.
 	written *lru.Cache
-	// counters bounds the writes of numbers in between.
+	// counters limits the writes of intermediate counts.
 	counters flowcontrol.PassiveRateLimiter
-	// notBefore holds back what was refused, or is too expensive to be done at every event.
+	// notBefore delays rejected work, and work that is too expensive to be done on every event.
 	notBefore *notBefore
-	// recreations in progress, a policy.Recreation by the UID of the JobSet, for their accounts.
+	// recreations are the recreations in progress, a policy.Recreation by the UID of the JobSet, for the accounting.
 	recreations *lru.Cache
-	// clearsStartTime: the API server wants the start time of a Job cleared before its template changes.
+	// clearsStartTime: the API server requires that the start time of a Job is cleared before its template changes.
 	clearsStartTime atomic.Bool
 }
 
-// New makes a Reconciler.
+// New returns a Reconciler.
 func New(o Options) *Reconciler {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -112,7 +112,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 	return building.Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }
 
-// Reconcile brings one JobSet a step further.
+// Reconcile performs the next steps for one JobSet.
 func (r *Reconciler) Reconcile(ctx context.Context, js *v1alpha2.JobSet) (ctrl.Result, error) {
 	if !js.DeletionTimestamp.IsZero() || managedElsewhere(js) {
 		return ctrl.Result{}, nil
@@ -136,20 +136,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, js *v1alpha2.JobSet) (ctrl.R
 	return soonest(soonest(result, statusResult), r.pauseAfterWrites(js)), nil
 }
 
-// managedElsewhere: another controller, such as that of MultiKueue, answers for the JobSet.
+// managedElsewhere reports whether another controller, such as that of MultiKueue, manages the JobSet.
 func managedElsewhere(js *v1alpha2.JobSet) bool {
 	return ptr.Deref(js.Spec.ManagedBy, v1alpha2.JobSetControllerName) != v1alpha2.JobSetControllerName
 }
 
-// step brings one thing about. It is idempotent and may be run again at any point.
+// step is one step of a reconcile. It is idempotent and may be repeated at any time.
 type step func(context.Context, *scope) (ctrl.Result, error)
 
-// steps to take for what was decided.
+// steps returns the steps for the decision.
 func (r *Reconciler) steps(s *scope) []step {
 	switch {
 	case s.finished():
 		return []step{r.deleteRemaining, r.releaseStuckPods, r.expire}
-	case s.faults.Stops() && !s.decides() && s.suspended(): // what runs is stopped all the same
+	case s.faults.Stops() && !s.decides() && s.suspended(): // running Jobs are stopped all the same
 		return []step{r.suspendJobs}
 	case s.faults.Stops() && !s.decides():
 		return nil
@@ -167,7 +167,7 @@ func (r *Reconciler) steps(s *scope) []step {
 	}
 }
 
-// runSteps runs all of them: a failed one does not hold up those that do not need it.
+// runSteps runs all steps. A failed step does not prevent the others.
 func runSteps(ctx context.Context, steps []step, s *scope) (ctrl.Result, error) {
 	var result ctrl.Result
 	var errs []error
@@ -186,5 +186,5 @@ func soonest(a, b ctrl.Result) ctrl.Result {
 	return ctrl.Result{RequeueAfter: min(a.RequeueAfter, b.RequeueAfter)}
 }
 
-// staleRetry bounds the wait for the cache to catch up. The event of the change comes sooner as a rule.
+// staleRetry limits how long to wait for the cache to catch up. The event of the change usually arrives sooner.
 const staleRetry = 200 * time.Millisecond

@@ -15,8 +15,8 @@ import (
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 )
 
-// The cache lags: a reconcile that sees the Jobs as they were before the last one does nothing again.
-func TestWhatTheCacheDoesNotShowYetIsNotDoneAgain(t *testing.T) {
+// The cache is stale: a reconcile that sees the Jobs as they were before the last reconcile repeats nothing.
+func TestStaleCacheRepeatsNoWrites(t *testing.T) {
 	for name, change := range map[string]func(*memory){
 		"creation": func(m *memory) { m.jobs = nil },
 		"suspend":  func(m *memory) { m.jobSet.Spec.Suspend = new(true) },
@@ -42,8 +42,9 @@ func TestWhatTheCacheDoesNotShowYetIsNotDoneAgain(t *testing.T) {
 	}
 }
 
-// The end of a restart is written into the history, then into the status. The first write triggers a reconcile that does not see the second.
-func TestTheEndOfARestartIsWrittenOnce(t *testing.T) {
+// The end of a restart is written to the history, then to the status. The first write triggers a reconcile that does not see the
+// second one.
+func TestEndOfARestartIsWrittenOnce(t *testing.T) {
 	m := running(2)
 	m.jobSet.ResourceVersion = "1"
 	m.jobSet.Status.Conditions = append(m.jobSet.Status.Conditions, isTrue(v1alpha2.JobSetRestarting, "r"))
@@ -58,8 +59,8 @@ func TestTheEndOfARestartIsWrittenOnce(t *testing.T) {
 	}
 }
 
-// The pause ends: a write that the cache never shows is repeated. A change of the spec does not wait for it.
-func TestAPauseAfterWritesEnds(t *testing.T) {
+// The pause is limited: a write that the cache never shows is repeated. A change of the spec does not wait for it.
+func TestPauseAfterWritesEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*memory)
 		after  time.Duration
@@ -85,8 +86,8 @@ func TestAPauseAfterWritesEnds(t *testing.T) {
 	}
 }
 
-// Each event of a Job that runs causes a reconcile: what the API server refuses must not be repeated in each.
-func TestWhatIsRefusedIsNotRepeatedInEveryReconcile(t *testing.T) {
+// Each event of a running Job causes a reconcile, which must not repeat what the API server rejects.
+func TestRejectedWritesAreNotRepeatedInEveryReconcile(t *testing.T) {
 	gk := schema.GroupKind{Group: "batch", Kind: "Job"}
 	invalid := apierrors.NewInvalid(gk, "a", nil)
 	for name, c := range map[string]struct {
@@ -135,7 +136,7 @@ func TestWhatIsRefusedIsNotRepeatedInEveryReconcile(t *testing.T) {
 	}
 }
 
-// counter counts events by their reason.
+// counter counts events by reason.
 type counter struct{ of map[string]int }
 
 func (c *counter) Eventf(_ runtime.Object, _ runtime.Object, _, reason, _, _ string, _ ...any) {
@@ -145,8 +146,8 @@ func (c *counter) Eventf(_ runtime.Object, _ runtime.Object, _, reason, _, _ str
 	c.of[reason]++
 }
 
-// Several JobSets may share a subdomain on purpose: the Service of the first is left alone, and not read in every reconcile.
-func TestAServiceOfAnotherOwnerIsNotAskedForInEveryPass(t *testing.T) {
+// Several JobSets may share a subdomain intentionally. The Service of the first one is kept, and not read in every reconcile.
+func TestServiceOfAnotherOwnerIsNotReadInEveryReconcile(t *testing.T) {
 	m, clock := running(2), testingclock.NewFakePassiveClock(time.Unix(1e9, 0))
 	m.service.OwnerReferences, m.refuses = nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "services"}, "a")
 	r := New(Options{Client: m, Live: m, Recorder: silence{}, Clock: clock})
@@ -165,8 +166,8 @@ func TestAServiceOfAnotherOwnerIsNotAskedForInEveryPass(t *testing.T) {
 	}
 }
 
-// A teardown of thousands of Jobs causes as many events, and each list of their pods is of all of them.
-func TestPodsThatMayBeStuckAreListedNowAndThen(t *testing.T) {
+// Deleting thousands of Jobs causes as many events, and each list returns all of their pods.
+func TestStuckPodsAreListedAtIntervals(t *testing.T) {
 	clock := testingclock.NewFakePassiveClock(time.Unix(1e9, 0))
 	n := newNotBefore(clock)
 	a, b := MakeJobSet("a").Obj(), MakeJobSet("b").Obj()
@@ -185,8 +186,8 @@ func TestPodsThatMayBeStuckAreListedNowAndThen(t *testing.T) {
 	waits(a, 0)
 }
 
-// The work queue would drop the time.
-func TestNoTimeComesWithAnError(t *testing.T) {
+// The work queue would ignore the time.
+func TestErrorHasNoRequeueTime(t *testing.T) {
 	m := running(2)
 	m.jobs, m.refuses = nil, errors.New("the API server is gone")
 	r := New(Options{Client: m, Live: m, Recorder: silence{}})
@@ -197,8 +198,8 @@ func TestNoTimeComesWithAnError(t *testing.T) {
 	}
 }
 
-// A gate was turned off while JobSets that use it run: they are stopped when they are to be, and complete.
-func TestWhatRunsWithoutItsGateComesToItsEnd(t *testing.T) {
+// A feature gate was turned off while JobSets that use it run. They can still be suspended, and complete.
+func TestRunningJobSetsEndWithoutTheirFeatureGate(t *testing.T) {
 	for name, change := range map[string]func(*memory){
 		"suspended": func(m *memory) { m.jobSet.Spec.Suspend = new(true) },
 		"nothing":   func(*memory) {},
@@ -219,10 +220,10 @@ func TestWhatRunsWithoutItsGateComesToItsEnd(t *testing.T) {
 	}
 }
 
-// A JobSet of thousands of Jobs is reconciled when its Jobs change: a reconcile that finds nothing to do must not allocate for each of
-// them (the published controller allocates by their square).
-func TestFindingNothingToDoAllocatesNothingForAJob(t *testing.T) {
-	const most = 250.0 // for the reconcile, whatever the number of Jobs
+// A JobSet with thousands of Jobs is reconciled whenever its Jobs change. A reconcile with nothing to do must not allocate memory
+// for each of them (the allocations of the published controller grow quadratically).
+func TestReconcileWithoutChangesAllocatesNothingPerJob(t *testing.T) {
+	const most = 250.0 // for the reconcile, whatever the number of Jobs is
 	for _, size := range []int{500, 5000} {
 		m := running(size)
 		r := New(Options{Client: m, Live: m, Recorder: silence{}})

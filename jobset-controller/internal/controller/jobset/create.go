@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// maxCreates bounds the Jobs that one reconcile holds in memory; the events of those created bring the next one.
+	// maxCreates limits how many Jobs one reconcile holds in memory. The events of the created Jobs trigger the next reconcile.
 	maxCreates = 5000
-	// createRetry is when the next reconcile comes if they do not.
+	// createRetry is when the next reconcile starts without these events.
 	createRetry = time.Second
 )
 
-// createJobs creates the Jobs that are missing and whose turn it is, once their volume claims exist.
+// createJobs creates the missing Jobs that may start, once their volume claims exist.
 func (r *Reconciler) createJobs(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if s.mustWaitForPrevious() {
 		return ctrl.Result{}, nil
@@ -52,7 +52,7 @@ func (r *Reconciler) createJobs(ctx context.Context, s *scope) (ctrl.Result, err
 	return again, err
 }
 
-// noteRefused reports the replicatedJobs whose Jobs the API server refuses, and returns when to try them again.
+// noteRefused reports the replicatedJobs whose Jobs the API server rejects, and returns when to retry them.
 func (r *Reconciler) noteRefused(s *scope, tried []*batchv1.Job, refused map[string]refusedJob) ctrl.Result {
 	entries := map[string]bool{}
 	for _, job := range tried {
@@ -76,23 +76,23 @@ func (r *Reconciler) noteRefused(s *scope, tried []*batchv1.Job, refused map[str
 	return result
 }
 
-// noteInvalid keeps the first fault that the API server finds in a Job.
+// noteInvalid keeps the first error that the API server reports about a Job.
 func (s *scope) noteInvalid(err error) {
 	if s.refused == "" {
 		s.refused = invalidJob(err)
 	}
 }
 
-// mustWaitForPrevious: with BlockingRecreate attempts never overlap.
+// mustWaitForPrevious reports whether Jobs of the previous attempt delay new ones. With BlockingRecreate, attempts never overlap.
 func (s *scope) mustWaitForPrevious() bool {
 	policy := s.jobSet.Spec.FailurePolicy
 	return policy != nil && policy.RestartStrategy == v1alpha2.BlockingRecreate && len(s.jobs.Previous) > 0
 }
 
-// missingJobs builds the Jobs without a predecessor. A Job whose predecessor is still being deleted is built later, and so are those of an
-// replicatedJob that was refused recently: again is when to retry it.
+// missingJobs builds the missing Jobs that have no predecessor. A Job whose predecessor is still being deleted is built later. So
+// are the Jobs of a replicatedJob that was rejected recently: again is when to retry it.
 func (r *Reconciler) missingJobs(s *scope) (missing []*batchv1.Job, again ctrl.Result) {
-	var name []byte // used again for each Job: nearly always all are there
+	var name []byte // reused for each Job, because in most reconciles none is missing
 	builder := s.builder()
 	for i := range s.jobSet.Spec.ReplicatedJobs {
 		rjob := &s.jobSet.Spec.ReplicatedJobs[i]
@@ -119,8 +119,8 @@ func (r *Reconciler) missingJobs(s *scope) (missing []*batchv1.Job, again ctrl.R
 	return missing, again
 }
 
-// epochIsCurrent guards against a cache that shows the Jobs of a fail-over deleted but not yet its epoch: Jobs created now would
-// carry the old one and be deleted again.
+// epochIsCurrent handles a cache that shows the Jobs of a full recreation as deleted, but not its epoch yet. Jobs created now would
+// have the old epoch and be deleted again.
 func (r *Reconciler) epochIsCurrent(ctx context.Context, s *scope) (bool, error) {
 	if !s.inPlace.Enabled {
 		return true, nil
@@ -144,7 +144,7 @@ func (r *Reconciler) createJob(ctx context.Context, js *v1alpha2.JobSet, job *ba
 	return nil
 }
 
-// checkExisting is satisfied with a Job of our own that the cache does not show yet.
+// checkExisting returns no error for one of our own Jobs that is not in the cache yet.
 func (r *Reconciler) checkExisting(ctx context.Context, js *v1alpha2.JobSet, name string) error {
 	var existing batchv1.Job
 	err := r.live.Get(ctx, client.ObjectKey{Namespace: js.Namespace, Name: name}, &existing)

@@ -15,21 +15,21 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// deletePrevious deletes the Jobs that a recorded restart or fail-over has replaced.
+// deletePrevious deletes the Jobs that a recorded restart or full recreation has replaced.
 func (r *Reconciler) deletePrevious(ctx context.Context, s *scope) (ctrl.Result, error) {
 	_, again, err := r.updateJobs(s, "replaced jobs are not deleted yet", func() error { return r.deleteJobs(ctx, s, s.jobs.Previous) })
 	return again, err
 }
 
-// deleteRemaining deletes the Jobs of a finished JobSet that still run. Finished Jobs are kept for their logs.
+// deleteRemaining deletes the running Jobs of a finished JobSet. It keeps finished Jobs for their logs.
 func (r *Reconciler) deleteRemaining(ctx context.Context, s *scope) (ctrl.Result, error) {
 	running := slices.DeleteFunc(slices.Concat(s.jobs.Previous, s.jobs.Active), policy.Finished)
 	_, again, err := r.updateJobs(s, "jobs that still run are not deleted yet", func() error { return r.deleteJobs(ctx, s, running) })
 	return again, err
 }
 
-// deleteJobs deletes in the foreground: the Job stays until its pods are gone, so that its successor, which has the same name
-// and gives its pods the same names, comes after them.
+// deleteJobs deletes in the foreground: the Job exists until its pods are gone. Its successor, which has the same name and gives
+// its pods the same names, is created after that.
 func (r *Reconciler) deleteJobs(ctx context.Context, s *scope, jobs []*batchv1.Job) error {
 	return parallel.Do(ctx, jobs, func(ctx context.Context, job *batchv1.Job) error {
 		if !job.DeletionTimestamp.IsZero() {
@@ -40,7 +40,7 @@ func (r *Reconciler) deleteJobs(ctx context.Context, s *scope, jobs []*batchv1.J
 			r.wrote(s.jobSet)
 		}
 		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-			return nil // gone, or replaced by a Job of another UID
+			return nil // deleted, or replaced by a Job with another UID
 		}
 		return fmt.Errorf("deleting job %s: %w", job.Name, err)
 	})

@@ -14,13 +14,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// openEpoch writes the next epoch before the group is emptied, so that nobody takes the stop for a failure:
+// openEpoch writes the next epoch before the group is emptied, so that the stop does not count as a failure:
 //
 //	suspend:  epoch ──> Jobs suspended ──> status
 //	restart:  epoch ──> status ──> Jobs deleted (next reconcile)
 //
-// A crash after the first arrow finds its own cause in the annotation and goes on from there. It reports false if the JobSet
-// has changed since it was observed.
+// After a crash between the first two steps, the next process finds the same cause in the annotation and continues. openEpoch
+// returns false if the JobSet has changed since it was observed.
 func (r *Reconciler) openEpoch(ctx context.Context, s *scope, cause string, base int32) (bool, error) {
 	next, opened := s.epoch.Next(cause, base)
 	if !opened {
@@ -36,7 +36,7 @@ func (r *Reconciler) openEpoch(ctx context.Context, s *scope, cause string, base
 	return written, nil
 }
 
-// annotate reports false if the JobSet has changed since it was observed, or is gone.
+// annotate returns false if the JobSet has changed since it was observed, or was deleted.
 func (r *Reconciler) annotate(ctx context.Context, s *scope, key, value string) (bool, error) {
 	changed := s.jobSet.DeepCopy()
 	if changed.Annotations == nil {
@@ -56,8 +56,8 @@ func (r *Reconciler) annotate(ctx context.Context, s *scope, key, value string) 
 	return true, nil
 }
 
-// dropCopied deletes annotations that were written for another JobSet, before anything is read from them. The update triggers the next
-// reconcile.
+// dropCopied deletes annotations that were written for another JobSet, before anything is read from them. The update triggers the
+// next reconcile.
 func (r *Reconciler) dropCopied(ctx context.Context, js *v1alpha2.JobSet) (ctrl.Result, error) {
 	changed := js.DeepCopy()
 	provenance.Drop(changed.Annotations)
@@ -68,7 +68,7 @@ func (r *Reconciler) dropCopied(ctx context.Context, js *v1alpha2.JobSet) (ctrl.
 	return ctrl.Result{}, ignoreNotFound("dropping annotations of another JobSet", err)
 }
 
-// openRestartEpoch goes before a restart of a group is recorded. base includes the restart if it counts.
+// openRestartEpoch opens an epoch before a restart of a group is recorded. base includes the restart if it counts.
 func (r *Reconciler) openRestartEpoch(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if !s.decided || s.decision.Outcome != policy.Restart || !s.inPlace.Enabled {
 		return ctrl.Result{}, nil

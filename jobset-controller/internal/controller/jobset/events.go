@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// Reasons of events that are no conditions.
+// Reasons of events without a condition.
 const (
 	jobCreationFailed             = "JobCreationFailed"
 	jobUpdateFailed               = "JobUpdateFailed"
@@ -31,11 +31,11 @@ const (
 	invalidMaxRestartDelay        = "InvalidMaxRestartDelay"
 	invalidNodeLostAfter          = "InvalidNodeLostAfter"
 	invalidEpoch                  = "InvalidEpoch"
-	// actionSuffix, after the name of a failure policy action, is the reason of the event for it.
+	// actionSuffix follows the name of a failure policy action in the reason of its event.
 	actionSuffix = "FailurePolicyAction"
 )
 
-// invalidAnnotation is the reason for an annotation that cannot be read.
+// invalidAnnotation maps annotations to the event reason for an invalid value.
 var invalidAnnotation = map[string]string{
 	v1alpha2.InPlaceTimeoutKey:  invalidInPlaceTimeout,
 	v1alpha2.FormingTimeoutKey:  invalidFormingTimeout,
@@ -48,21 +48,21 @@ var invalidAnnotation = map[string]string{
 
 const (
 	eventAction = "Reconciling"
-	// maxNote and maxReason are what the events API accepts; something longer loses the whole event.
+	// maxNote and maxReason are the limits of the events API, which rejects longer events.
 	maxNote   = 1024
 	maxReason = 128
-	// cacheSize bounds the memory of what was warned of. What falls out of it may be reported again.
+	// cacheSize limits the memory of past warnings. What drops out of it may be reported again.
 	cacheSize = 4096
 )
 
-// notice is an event that waits for the status to be written.
+// notice is an event that is emitted after the status was written.
 type notice struct{ kind, reason, message string }
 
 func normal(reason, message string) notice { return notice{corev1.EventTypeNormal, reason, message} }
 
 func warning(reason, message string) notice { return notice{corev1.EventTypeWarning, reason, message} }
 
-// reporter sends events about JobSets.
+// reporter emits events about JobSets.
 type reporter struct {
 	recorder events.EventRecorder
 	reported *lru.Cache
@@ -72,13 +72,13 @@ func newReporter(recorder events.EventRecorder) *reporter {
 	return &reporter{recorder: recorder, reported: lru.New(cacheSize)}
 }
 
-// send leaves the version of the JobSet out: repetitions of an event form a series only if they are about the same version.
+// send omits the version of the JobSet: repeated events form a series only if they are about the same version.
 func (r *reporter) send(js *v1alpha2.JobSet, n notice) {
 	about := &v1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Namespace: js.Namespace, Name: js.Name, UID: js.UID}}
 	r.recorder.Eventf(about, nil, n.kind, truncate(n.reason, maxReason), eventAction, "%s", truncate(n.message, maxNote))
 }
 
-// truncate cuts text to so many bytes, and no character in two.
+// truncate cuts a text to the given number of bytes, without splitting a character.
 func truncate(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -103,7 +103,7 @@ func (r *reporter) warnOnce(js *v1alpha2.JobSet, reason, value, message string) 
 	r.warn(js, reason, message)
 }
 
-// reportProblems warns of what the user has to change. Finished JobSets have nothing left to change.
+// reportProblems warns about what the user must change. A finished JobSet has nothing to change.
 func (r *Reconciler) reportProblems(s *scope) {
 	if s.finished() {
 		return
@@ -115,7 +115,7 @@ func (r *Reconciler) reportProblems(s *scope) {
 	r.reportPlacement(s)
 }
 
-// reportPlacement warns where the pods of a JobSet are not placed as it asks, because no webhook is served.
+// reportPlacement warns if the pods of a JobSet are not placed exclusively as requested, because no webhook is served.
 func (r *Reconciler) reportPlacement(s *scope) {
 	if r.places {
 		return

@@ -13,14 +13,14 @@ import (
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 )
 
-// notes records what would be sent.
+// notes records the events.
 type notes []string
 
 func (n *notes) Eventf(regarding, _ runtime.Object, kind, reason, _, note string, args ...any) {
 	*n = append(*n, fmt.Sprintf("%s %s %s: %s", regarding.(*v1alpha2.JobSet).Name, kind, reason, fmt.Sprintf(note, args...)))
 }
 
-func TestAWarningIsGivenOnceForEachJobSetReasonAndValue(t *testing.T) {
+func TestWarnOnce(t *testing.T) {
 	var sent notes
 	r := newReporter(&sent)
 	a, b := MakeJobSet("a").Obj(), MakeJobSet("b").Obj()
@@ -36,7 +36,7 @@ func TestAWarningIsGivenOnceForEachJobSetReasonAndValue(t *testing.T) {
 	}
 }
 
-func TestAMessageIsSentAsItIs(t *testing.T) {
+func TestMessageIsNotFormatted(t *testing.T) {
 	var sent notes
 	newReporter(&sent).warn(MakeJobSet("a").Obj(), "R", "100%d of it")
 	if diff := cmp.Diff(notes{"a Warning R: 100%d of it"}, sent); diff != "" {
@@ -44,7 +44,7 @@ func TestAMessageIsSentAsItIs(t *testing.T) {
 	}
 }
 
-func TestALongMessageIsCutBetweenCharacters(t *testing.T) {
+func TestLongMessageIsCutBetweenCharacters(t *testing.T) {
 	var sent notes
 	newReporter(&sent).warn(MakeJobSet("a").Obj(), "R", strings.Repeat("é", maxNote))
 	note := strings.TrimPrefix(sent[0], "a Warning R: ")

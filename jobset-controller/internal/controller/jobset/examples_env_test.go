@@ -33,7 +33,7 @@ func readExample(t *testing.T, path string) *wrappers.JobSet {
 	return js
 }
 
-// Each example is taken by an API server and gets its Jobs without a warning.
+// An API server accepts each example, which gets its Jobs without a warning.
 func TestExamples(t *testing.T) {
 	files, err := filepath.Glob("../../../../examples/*.yaml")
 	if err != nil || len(files) < 4 {
@@ -54,7 +54,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// withoutPlacement gives the first warning, and leaves out that exclusive placement is not enforced yet, which is no fault of an
+// withoutPlacement returns the first warning, except those about exclusive placement that is not enforced, which is no fault of the
 // example.
 func withoutPlacement(events []string) string {
 	for _, event := range events {
@@ -65,7 +65,7 @@ func withoutPlacement(events []string) string {
 	return ""
 }
 
-func TestTheStagesOfTheExample(t *testing.T) {
+func TestStagesExample(t *testing.T) {
 	w := newWorldThatAdds(t, agentsToAdd)
 	js := w.create(readExample(t, "../../../../examples/one-annotation-stages.yaml"))
 	w.awaitJobs("one-annotation-stages-fetch-0@0")

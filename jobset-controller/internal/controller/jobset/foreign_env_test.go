@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-func TestAForeignJobOfTheNameIsReportedAndLeftAlone(t *testing.T) {
+func TestForeignJobOfTheNameIsReportedAndKept(t *testing.T) {
 	w := newWorld(t)
 	template := MakeJobSet("x").Workers(1).Obj().Spec.ReplicatedJobs[0].Template.Spec
 	template.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
@@ -29,7 +29,7 @@ func TestAForeignJobOfTheNameIsReportedAndLeftAlone(t *testing.T) {
 	w.create(MakeJobSet("a").Workers(2))
 	w.awaitJobs("a-workers-0@", "a-workers-1@0")
 	w.ready("a-workers-1")
-	w.Eventually(func() string { // each try is an event, and the events become a series
+	w.Eventually(func() string { // each retry is an event, and the events become a series
 		got := w.eventsWith("JobCreationFailed")
 		if len(got) < 2 || !strings.Contains(got[1], "job a-workers-0 exists and does not belong") {
 			return strings.Join(got, "\n") + " are not two events"
@@ -58,7 +58,7 @@ func TestConditionsOfOtherProgramsAreKept(t *testing.T) {
 	w.awaitCondition("a", "Completed=True/AllJobsCompleted")
 	w.awaitCondition("a", "InPlaceRestarting=True/WorkerFailed")
 
-	// And the other program can take its condition back: we have not become an owner of it.
+	// The other program can still remove its condition: the controller has not become an owner of it.
 	w.applyAsOrchestrator("a", map[string]any{})
 	if got := sandbox.ConditionOf(w.jobSet("a").Status.Conditions, "InPlaceRestarting"); got != "InPlaceRestarting is absent" {
 		t.Error(got)
@@ -75,7 +75,7 @@ func (w *world) applyAsOrchestrator(name string, status map[string]any) {
 	w.OK(w.Status().Apply(w.Context(), client.ApplyConfigurationFromUnstructured(applied), client.FieldOwner("orchestrator")))
 }
 
-func TestAForeignServiceIsReportedAndUsed(t *testing.T) {
+func TestForeignServiceIsReportedAndUsed(t *testing.T) {
 	w := newWorld(t)
 	foreign := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: w.Namespace}, Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone}}
 	w.OK(w.Create(t.Context(), foreign))
@@ -90,8 +90,9 @@ func TestAForeignServiceIsReportedAndUsed(t *testing.T) {
 	})
 }
 
-// The published controller has left a status that ours would not have: fields that are to be absent go, regardless of who has written them.
-func TestWhatThePublishedControllerHasWrittenIsTakenAway(t *testing.T) {
+// The published controller has left a status that ours would not write. Fields that should be absent are removed, whichever program
+// has written them.
+func TestStatusOfThePublishedControllerIsReplaced(t *testing.T) {
 	w := newWorld(t)
 	w.Stop()
 	js := w.create(MakeJobSet("a").Workers(1).Suspend(true).Strategy(v1alpha2.InPlaceRestart))
@@ -107,8 +108,8 @@ func TestWhatThePublishedControllerHasWrittenIsTakenAway(t *testing.T) {
 	})
 }
 
-// Jobs and a Service as the published controller leaves them: without an epoch, and the Service without labels.
-func TestTheWorkOfThePublishedControllerIsTakenOver(t *testing.T) {
+// The published controller leaves Jobs and a Service without an epoch, and the Service without labels.
+func TestObjectsOfThePublishedControllerAreAdopted(t *testing.T) {
 	w := newWorld(t)
 	w.Stop()
 	js := w.create(MakeJobSet("a").Workers(2).MaxRestarts(1))

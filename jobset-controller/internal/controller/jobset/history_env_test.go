@@ -31,7 +31,7 @@ func (w *world) awaitHistory(name string) history.Entry {
 	return list[0]
 }
 
-// culprit is a pod of a Job that ran out of memory.
+// culprit creates a pod of a Job that ran out of memory.
 func (w *world) culprit(job string) {
 	w.Helper()
 	owner := w.job(job)
@@ -51,8 +51,8 @@ func (w *world) culprit(job string) {
 	w.OK(w.Status().Update(w.Context(), pod))
 }
 
-// What a JobSet without in-place restarts has lost is counted as for those that have them.
-func TestARecreationIsAccountedFor(t *testing.T) {
+// The time that a JobSet without in-place restarts loses is counted like that of JobSets with them.
+func TestRecreationIsAccountedFor(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(2).MaxRestarts(3))
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
@@ -73,13 +73,13 @@ func TestARecreationIsAccountedFor(t *testing.T) {
 	if e.Kind != history.Recreation || e.Epoch != 2 || e.Cause != want || e.Worker != "workers-1-0" || e.Pod != "abcde" || e.Node != "node-7" || !e.Counted {
 		t.Errorf("the account is %s", e)
 	}
-	if e.Took[history.Down] == 0 || e.Took[history.Start] == 0 || e.Lost() > outage+time.Second { // the API server has whole seconds
+	if e.Took[history.Down] == 0 || e.Took[history.Start] == 0 || e.Lost() > outage+time.Second { // times of the API server have whole seconds
 		t.Errorf("the account is %s of an outage of %s", e, outage)
 	}
 	w.countIs("holdfast_restarts_total", 1)
 }
 
-func TestARecreationIsAccountedForByWhoeverIsThereAtItsEnd(t *testing.T) {
+func TestRecreationIsAccountedForByANewManager(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1).MaxRestarts(3))
 	w.awaitJobs("a-workers-0@0")
@@ -96,8 +96,8 @@ func TestARecreationIsAccountedForByWhoeverIsThereAtItsEnd(t *testing.T) {
 	}
 }
 
-// Of a group the orchestrator tells.
-func TestARecreationOfAGroupIsLeftToTheOrchestrator(t *testing.T) {
+// The orchestrator reports the recreations of a group.
+func TestRecreationOfAGroupIsLeftToTheOrchestrator(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1).MaxRestarts(3).Annotation(v1alpha2.InPlaceTimeoutKey, "60s"))
 	w.awaitJobs("a-workers-0@0")

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-func TestAJobSetFailsWhenInPlaceRestartsExceedItsBudget(t *testing.T) {
+func TestJobSetFailsWhenInPlaceRestartsExceedItsBudget(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1).MaxRestarts(1).Annotation(v1alpha2.InPlaceTimeoutKey, "60s"))
 	w.awaitJobs("a-workers-0@0")
@@ -33,7 +33,7 @@ func TestAJobSetFailsWhenInPlaceRestartsExceedItsBudget(t *testing.T) {
 	w.awaitJobs("a-workers-0@0-")
 }
 
-func TestAnnotationsThatCannotBeReadAreReportedOnceEach(t *testing.T) {
+func TestInvalidAnnotationsAreReportedOnceEach(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1).Annotation(v1alpha2.InPlaceTimeoutKey, "60").
 		Annotation(v1alpha2.InPlaceRestartsKey, "many").Annotation(epoch.Annotation, "two"))
@@ -70,8 +70,8 @@ func (w *world) eventsWith(reason string) []string {
 	return found
 }
 
-// kubectl get -o yaml, kubectl delete, kubectl apply, where no webhook is asked.
-func TestAResubmittedJobSetBeginsAnew(t *testing.T) {
+// As with kubectl get -o yaml, kubectl delete and kubectl apply, without a webhook.
+func TestResubmittedJobSetStartsFromZero(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1).MaxRestarts(1).Annotation(v1alpha2.InPlaceTimeoutKey, "60s"))
 	w.awaitJobs("a-workers-0@0")

@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-func TestANewJobSetGetsItsJobsAndService(t *testing.T) {
+func TestNewJobSetGetsItsJobsAndService(t *testing.T) {
 	w := newWorld(t)
 	js := w.create(MakeJobSet("a").Entry("leader", 1).Workers(2))
 	w.awaitJobs("a-leader-0@0", "a-workers-0@0", "a-workers-1@0")
@@ -36,7 +36,7 @@ func TestANewJobSetGetsItsJobsAndService(t *testing.T) {
 	}
 }
 
-func TestTheSpecIsNeverWritten(t *testing.T) {
+func TestSpecIsNeverWritten(t *testing.T) {
 	w := newWorld(t)
 	created := w.create(MakeJobSet("a").Workers(1))
 	w.awaitJobs("a-workers-0@0")
@@ -57,7 +57,7 @@ func TestReadyJobsAreCounted(t *testing.T) {
 	w.Eventually(func() string { return cmp.Diff(want, w.jobSet("a").Status.ReplicatedJobsStatus) })
 }
 
-func TestACompleteJobSetKeepsFinishedJobsAndDeletesTheOthers(t *testing.T) {
+func TestCompleteJobSetKeepsOnlyFinishedJobs(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Entry("leader", 1).Workers(1).Success(v1alpha2.OperatorAny, "leader"))
 	w.awaitJobs("a-leader-0@0", "a-workers-0@0")
@@ -75,7 +75,7 @@ func TestACompleteJobSetKeepsFinishedJobsAndDeletesTheOthers(t *testing.T) {
 	w.Always(func() string { return sandbox.Differs("jobs", "a-leader-0@0", w.jobNames()) })
 }
 
-func TestWithoutAFailurePolicyAFailedJobFailsTheJobSet(t *testing.T) {
+func TestFailedJobFailsTheJobSetWithoutAFailurePolicy(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(2))
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
@@ -85,7 +85,7 @@ func TestWithoutAFailurePolicyAFailedJobFailsTheJobSet(t *testing.T) {
 	w.countIs("jobset_failed_total", 1)
 }
 
-func TestAnExpiredJobSetIsDeleted(t *testing.T) {
+func TestExpiredJobSetIsDeleted(t *testing.T) {
 	const ttl = 2
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1).Change(func(js *v1alpha2.JobSet) { js.Spec.TTLSecondsAfterFinished = ptr.To[int32](ttl) }))
@@ -113,13 +113,13 @@ func TestJobSetOfAnotherControllerIsIgnored(t *testing.T) {
 	w.Always(func() string { return sandbox.Differs("calls", "", strings.Join(w.Calls(), " ")) })
 }
 
-func TestAJobSetThatNamesThisControllerIsManaged(t *testing.T) {
+func TestJobSetThatNamesThisControllerIsManaged(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1).Change(func(js *v1alpha2.JobSet) { js.Spec.ManagedBy = ptr.To(v1alpha2.JobSetControllerName) }))
 	w.awaitJobs("a-workers-0@0")
 }
 
-func TestNothingIsWrittenWhenNothingChanges(t *testing.T) {
+func TestNoWritesWithoutChanges(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(2))
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
@@ -133,7 +133,7 @@ func TestNothingIsWrittenWhenNothingChanges(t *testing.T) {
 	w.Always(func() string { return sandbox.Differs("calls", "", strings.Join(w.Calls()[before:], " ")) })
 }
 
-func TestEntriesStartInOrder(t *testing.T) {
+func TestReplicatedJobsStartInOrder(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Entry("first", 1).Entry("second", 1).InOrder())
 	w.awaitJobs("a-first-0@0")
@@ -146,7 +146,7 @@ func TestEntriesStartInOrder(t *testing.T) {
 	w.awaitCondition("a", "StartupPolicyInProgress=False/InOrderStartupPolicyInProgress")
 }
 
-func TestAnEntryWaitsForWhatItDependsOn(t *testing.T) {
+func TestReplicatedJobWaitsForItsDependencies(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Entry("init", 1).Entry("main", 1, DependsOn("init", v1alpha2.DependencyComplete)))
 	w.awaitJobs("a-init-0@0")

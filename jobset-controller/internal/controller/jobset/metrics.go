@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// Metrics of the controller. Labels have few values; none names an object.
+// Metrics are the metrics of the controller. Labels have few values, and none names an object.
 type Metrics struct {
 	completed   prometheus.Counter
 	failed      *prometheus.CounterVec
@@ -25,10 +25,10 @@ type Metrics struct {
 	lost        *prometheus.CounterVec
 }
 
-// causePolicy is what caused a recreation that the failure policy has decided.
+// causePolicy is the cause of a recreation that the failure policy has decided.
 const causePolicy = "policy"
 
-// NewMetrics makes the metrics and registers them.
+// NewMetrics creates and registers the metrics.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		completed:   meter.Counter(series.JobSetsCompleted),
@@ -50,8 +50,8 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return m
 }
 
-// count is called after a decision was recorded. The record is made only onto the version of the JobSet that was observed, which
-// does not have it: so each restart, and each end, is counted once.
+// count is called after a decision was recorded. The record is written only if the JobSet has not changed since it was observed
+// without the record, so each restart, and each end, counts once.
 func (m *Metrics) count(d policy.Decision) {
 	switch d.Outcome {
 	case policy.Complete:
@@ -68,13 +68,13 @@ func (m *Metrics) count(d policy.Decision) {
 	}
 }
 
-// budgets collects, when it is asked, how far JobSets have used up what they may restart.
+// budgets computes on each scrape how much of their restart budget JobSets have used.
 type budgets struct {
 	reader client.Reader
 	desc   *prometheus.Desc
 }
 
-// NewBudgets makes a collector of the JobSet that is nearest to its last restart. It has no value while the JobSets cannot be read.
+// NewBudgets returns a collector for the largest share that a JobSet has used. It has no value while the JobSets cannot be read.
 func NewBudgets(reader client.Reader) prometheus.Collector {
 	return budgets{reader, meter.Desc(series.RestartBudgetUsed)}
 }

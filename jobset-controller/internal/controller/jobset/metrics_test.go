@@ -33,7 +33,7 @@ func allows(restarts, used int32) *v1alpha2.JobSet {
 	}).Obj()
 }
 
-func TestTheBudgetThatIsNearestToItsEndIsServed(t *testing.T) {
+func TestLargestUsedBudgetShareIsServed(t *testing.T) {
 	for name, c := range map[string]struct {
 		reader jobSetReader
 		want   []float64

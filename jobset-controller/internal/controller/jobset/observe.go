@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// observe does all reads of a reconcile but the live ones, and all decisions.
+// observe does all reads of a reconcile except the live ones, and makes all decisions.
 func (r *Reconciler) observe(ctx context.Context, js *v1alpha2.JobSet) (*scope, error) {
 	s := &scope{jobSet: js, features: r.features}
 	s.inPlace = policy.ReadInPlace(js.Annotations)
@@ -39,7 +39,7 @@ func (r *Reconciler) observe(ctx context.Context, js *v1alpha2.JobSet) (*scope, 
 	return s, nil
 }
 
-// readEpoch reads the annotation of the JobSet. If it was damaged, the Jobs give the number, so that it does not go back.
+// readEpoch reads the annotation of the JobSet. If it is damaged, the number is taken from the Jobs, so that it does not decrease.
 func (s *scope) readEpoch(jobs []batchv1.Job) epoch.Record {
 	current, err := epoch.Of(s.jobSet.Annotations)
 	if err == nil {
@@ -89,7 +89,7 @@ func (s *scope) decide() {
 	facts := policy.Facts{
 		Spec: spec, Status: &s.jobSet.Status, Tallies: s.tallies, Jobs: s.jobs, Epoch: s.epoch, InPlace: s.inPlace, Attempts: s.attempts,
 	}
-	if s.faults.Stops() { // nothing is begun; what has been may come to its end
+	if s.faults.Stops() { // nothing is started; what runs may end
 		s.decision = policy.Success(facts)
 		return
 	}

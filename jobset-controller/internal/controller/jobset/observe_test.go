@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-func TestADamagedEpochDoesNotGoBack(t *testing.T) {
+func TestDamagedEpochDoesNotDecrease(t *testing.T) {
 	s := scope{jobSet: MakeJobSet("a").Annotation(epoch.Annotation, "damaged").Obj()}
 	got := s.readEpoch([]batchv1.Job{*MakeJob("x", "w").Epoch(4).Obj(), *MakeJob("y", "w").Epoch(7).Obj(), *MakeJob("z", "w").Obj()})
 	if got != (epoch.Record{Epoch: 7}) || len(s.problems) != 1 {
@@ -17,7 +17,7 @@ func TestADamagedEpochDoesNotGoBack(t *testing.T) {
 	}
 }
 
-func TestAnEpochThatCanBeReadIsTaken(t *testing.T) {
+func TestValidEpochIsUsed(t *testing.T) {
 	s := scope{jobSet: MakeJobSet("a").Annotation(epoch.Annotation, `{"epoch":2}`).Obj()}
 	got := s.readEpoch([]batchv1.Job{*MakeJob("x", "w").Epoch(4).Obj()})
 	if got != (epoch.Record{Epoch: 2}) || len(s.problems) != 0 {

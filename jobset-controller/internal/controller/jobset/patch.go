@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// patchJob writes what differs but for the status, onto this very Job: its UID goes along and makes the API server refuse another
-// one of the name.
+// patchJob writes the differences, except those of the status, to this very Job: the patch has its UID, so the API server rejects
+// it for another Job of that name.
 func (r *Reconciler) patchJob(ctx context.Context, js *v1alpha2.JobSet, current, changed *batchv1.Job) error {
 	from, to := *current, *changed
 	from.Status, to.Status = batchv1.JobStatus{}, batchv1.JobStatus{}
@@ -23,7 +23,7 @@ func (r *Reconciler) patchJob(ctx context.Context, js *v1alpha2.JobSet, current,
 	return r.jobPatched(js, current, r.client.Patch(ctx, &to, withUID(&from)))
 }
 
-// leaveOutEqual spares what is rendered and compared next: most of a Job is labels and annotations, and they are the same.
+// leaveOutEqual removes equal labels and annotations, which are most of a Job, so that they are not encoded and compared.
 func leaveOutEqual(a, b *metav1.ObjectMeta) {
 	if maps.Equal(a.Labels, b.Labels) {
 		a.Labels, b.Labels = nil, nil
@@ -35,11 +35,12 @@ func leaveOutEqual(a, b *metav1.ObjectMeta) {
 
 func withUID(current *batchv1.Job) client.Patch {
 	base := *current
-	base.UID = "" // so that the patch carries it
+	base.UID = "" // so that the patch has the UID
 	return client.MergeFrom(&base)
 }
 
-// jobPatched takes a Job that is gone or replaced for done. The cache is not asked about one that was patched before it shows that.
+// jobPatched considers the patch of a deleted or replaced Job done. After a patch, the next reconcile waits until the cache should show
+// it.
 func (r *Reconciler) jobPatched(js *v1alpha2.JobSet, job *batchv1.Job, err error) error {
 	if err == nil {
 		r.wrote(js)

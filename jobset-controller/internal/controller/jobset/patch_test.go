@@ -25,7 +25,7 @@ func (p *patches) Patch(_ context.Context, object client.Object, patch client.Pa
 	return err
 }
 
-func TestAPatchHasWhatDiffersAndTheUID(t *testing.T) {
+func TestPatchHasTheDifferencesAndTheUID(t *testing.T) {
 	current := func() *batchv1.Job {
 		job := wrappers.MakeJob("a", "w").Suspended().Obj()
 		job.UID, job.Status.Active = "u", 1
@@ -63,7 +63,7 @@ func TestAPatchHasWhatDiffersAndTheUID(t *testing.T) {
 	}
 }
 
-func TestAJobIsStoppedByOneField(t *testing.T) {
+func TestJobIsSuspendedByOneField(t *testing.T) {
 	to := &patches{}
 	job := wrappers.MakeJob("a", "w").Obj()
 	job.UID = "u"

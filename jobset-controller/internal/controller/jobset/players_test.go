@@ -34,7 +34,7 @@ func (w *world) jobSet(name string) *v1alpha2.JobSet {
 	return &js
 }
 
-// change patches a JobSet as a user would.
+// change patches a JobSet, as a user would.
 func (w *world) change(name string, change func(*v1alpha2.JobSet)) {
 	w.Helper()
 	js := w.jobSet(name)
@@ -68,7 +68,7 @@ func (w *world) job(name string) *batchv1.Job {
 	return &job
 }
 
-// jobNames gives each Job with its attempt, and marks those that are being deleted: "a-w-0@0 a-w-1@0-".
+// jobNames returns each Job with its attempt, and marks those that are being deleted: "a-w-0@0 a-w-1@0-".
 func (w *world) jobNames() string {
 	w.Helper()
 	var names []string
@@ -82,7 +82,7 @@ func (w *world) jobNames() string {
 	return strings.Join(names, " ")
 }
 
-// awaitJobs waits for exactly these Jobs, as jobNames gives them.
+// awaitJobs waits for exactly these Jobs, in the format of jobNames.
 func (w *world) awaitJobs(want ...string) {
 	w.Helper()
 	w.Eventually(func() string { return sandbox.Differs("jobs", strings.Join(want, " "), w.jobNames()) })
@@ -113,7 +113,7 @@ func (w *world) fail(name string) {
 	w.playJob(name, sandbox.JobFailed)
 }
 
-// stopPods is what the Job controller does with a suspended Job that was started.
+// stopPods does what the Job controller does with a suspended Job that was started.
 func (w *world) stopPods(name string) {
 	w.Helper()
 	w.playJob(name, sandbox.JobStopped)

@@ -10,11 +10,12 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// progressInterval is how often the numbers of Jobs by state, and what a JobSet that does not run waits for, are written while they are on their
-// way somewhere. Each Job that starts or stops changes them twice, and nobody acts on what is in between: 5 s is for people who watch.
+// progressInterval is how often intermediate counts of Jobs by state, and what a JobSet waits for, are written. Each Job that
+// starts or stops changes the counts twice, and no program acts on intermediate counts: 5 s is for people who watch.
 const progressInterval = 5 * time.Second
 
-// progressRate is how many such writes all JobSets have together in a second: when hundreds start at once, the API server has other work.
+// progressRate is how many such writes per second all JobSets share, because the API server has other work when hundreds of them
+// start at once.
 const progressRate = 5
 
 // progressDelay returns how long to wait before writing a status that differs only in intermediate counts. 0 means write it now.
@@ -32,8 +33,9 @@ func (r *Reconciler) progressDelay(js *v1alpha2.JobSet, status *v1alpha2.JobSetS
 	return 0
 }
 
-// onlyProgress: nothing differs but numbers of Jobs that are ready, active or suspended, messages, and why the JobSet does not run; and none
-// of the numbers has got to where somebody waits for it: all are ready or done, or none of a suspended JobSet is active any more.
+// onlyProgress reports whether only these things differ: messages, why the JobSet does not run, and the numbers of Jobs that are
+// ready, active or suspended. It is false if one of the numbers has reached a value that somebody waits for: all Jobs are ready or
+// done, or no Job of a suspended JobSet is active any more.
 func onlyProgress(spec *v1alpha2.JobSetSpec, old, now *v1alpha2.JobSetStatus) bool {
 	if len(old.ReplicatedJobsStatus) != len(now.ReplicatedJobsStatus) || !equality.Semantic.DeepEqual(withoutCounters(old), withoutCounters(now)) {
 		return false
@@ -58,8 +60,8 @@ func onlyProgress(spec *v1alpha2.JobSetSpec, old, now *v1alpha2.JobSetStatus) bo
 	return true
 }
 
-// withoutCounters is a status without what is counted from the Jobs that are there, in numbers and in words. What remains is a record: restarts
-// of the JobSet and of single Jobs, and conditions.
+// withoutCounters returns a status without what is counted from the existing Jobs, in numbers and in words. The rest is a record:
+// restarts of the JobSet and of single Jobs, and conditions.
 func withoutCounters(status *v1alpha2.JobSetStatus) v1alpha2.JobSetStatus {
 	record := *status
 	record.ReplicatedJobsStatus = make([]v1alpha2.ReplicatedJobStatus, len(status.ReplicatedJobsStatus))

@@ -13,8 +13,8 @@ import (
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 )
 
-// The status of a JobSet of 4 Jobs has just been written, and now there is something else to say.
-func TestPace(t *testing.T) {
+// The status of a JobSet of 4 Jobs was written just now, and has changed again.
+func TestProgressDelay(t *testing.T) {
 	type counts = v1alpha2.ReplicatedJobStatus
 	for name, c := range map[string]struct {
 		old, now counts
@@ -72,8 +72,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// Hundreds of JobSets that start at once share what is written of their progress. What somebody acts on does not wait for its share.
-func TestJobSetsShareTheWritesOfTheirProgress(t *testing.T) {
+// Hundreds of JobSets that start at once share the rate of progress writes. Changes that somebody acts on do not wait for it.
+func TestJobSetsShareTheRateOfProgressWrites(t *testing.T) {
 	clock := testingclock.NewFakePassiveClock(time.Unix(1e9, 0))
 	r := New(Options{Clock: clock})
 	type counts = v1alpha2.ReplicatedJobStatus

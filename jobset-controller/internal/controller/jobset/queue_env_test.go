@@ -24,7 +24,7 @@ func (w *world) admit(name string) {
 	w.OK(w.Patch(w.Context(), admitted, client.MergeFrom(job)))
 }
 
-func TestEachStageWaitsInItsQueueWhenItsTurnComes(t *testing.T) {
+func TestEachStageWaitsInItsQueue(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Entry("init", 1).Entry("train", 2).InOrder().Annotation(v1alpha2.StageQueueKey, "night"))
 	w.awaitJobs("a-init-0@0")
@@ -35,13 +35,13 @@ func TestEachStageWaitsInItsQueueWhenItsTurnComes(t *testing.T) {
 	w.admit("a-init-0")
 	w.ready("a-init-0")
 	w.awaitJobs("a-init-0@0", "a-train-0@0", "a-train-1@0")
-	w.awaitSuspendedJobs("a-train-0 a-train-1") // that of the next stage is asked for now, and not before
+	w.awaitSuspendedJobs("a-train-0 a-train-1") // the quota of the next stage is requested now, and not before
 	w.admit("a-train-1")
 	w.Always(func() string { return sandbox.Differs("suspended jobs", "a-train-0", w.suspendedJobs()) })
 }
 
-// Whoever manages the queue would resume a Job that is only suspended.
-func TestASuspendedJobSetGivesTheQuotaOfItsStagesBack(t *testing.T) {
+// The queue's manager would resume a Job that is only suspended.
+func TestSuspendedJobSetReleasesTheQuotaOfItsStages(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(2).Annotation(v1alpha2.StageQueueKey, "night"))
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
@@ -60,7 +60,7 @@ func TestASuspendedJobSetGivesTheQuotaOfItsStagesBack(t *testing.T) {
 }
 
 // Kueue adds up ready and succeeded, and takes the quota away from a JobSet whose sum stays below all replicas.
-func TestAStageToComeDoesNotKeepAQueuedJobSetUnready(t *testing.T) {
+func TestLaterStageDoesNotKeepAQueuedJobSetUnready(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Entry("init", 1).Entry("train", 2).InOrder().Change(func(js *v1alpha2.JobSet) {
 		js.Labels = map[string]string{v1alpha2.QueueNameLabel: "night"}
@@ -69,7 +69,7 @@ func TestAStageToComeDoesNotKeepAQueuedJobSetUnready(t *testing.T) {
 	w.awaitCounts("init 0/0, train 2/0")
 	w.ready("a-init-0")
 	w.awaitJobs("a-init-0@0", "a-train-0@0", "a-train-1@0")
-	w.awaitCounts("init 1/1, train 0/0") // the stage has begun: it is as ready as it is
+	w.awaitCounts("init 1/1, train 0/0") // the stage has started, so its count is the real one
 	w.ready("a-train-0")
 	w.awaitCounts("init 1/1, train 1/1")
 	w.suspend("a", true)

@@ -19,8 +19,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-// recreation returns what is known of the recreation in progress. It is a cache: a manager that starts in the middle of one knows when the restart
-// was decided, from the condition, and neither the worker that failed, whose pod is deleted by then, nor when the last Job of before was gone.
+// recreation returns what is known about the recreation in progress. It is a cache: a manager that starts during a recreation knows
+// from the condition when the restart was decided. It does not know which worker failed, because its pod is deleted by then, nor
+// when the last old Job was gone.
 func (r *Reconciler) recreation(s *scope) (one policy.Recreation, known bool) {
 	if found, known := r.recreations.Get(s.jobSet.UID); known {
 		return found.(policy.Recreation), true
@@ -30,10 +31,10 @@ func (r *Reconciler) recreation(s *scope) (one policy.Recreation, known bool) {
 	return policy.Recreation{DecidedAt: restarting.LastTransitionTime.Time, Counted: status.Restarts == status.RestartsCountTowardsMax}, false
 }
 
-// accounts reports whether the controller accounts for the recreations of a JobSet. For a group the orchestrator does.
+// accounts reports whether this controller accounts for the recreations of a JobSet. The orchestrator does so for groups.
 func (s *scope) accounts() bool { return !s.inPlace.Enabled }
 
-// noteRestart is called after a restart was recorded, while what has failed is still there.
+// noteRestart is called after a restart was recorded, while the failed Job still exists.
 func (r *Reconciler) noteRestart(ctx context.Context, s *scope) {
 	d := s.decision
 	if d.Outcome != policy.Restart || !s.accounts() {
@@ -46,12 +47,12 @@ func (r *Reconciler) noteRestart(ctx context.Context, s *scope) {
 	r.recreations.Add(s.jobSet.UID, one)
 }
 
-// culprits bounds how many pods of a failed Job are read.
+// culprits limits how many pods of a failed Job are read.
 const culprits = 500
 
-// culprit is for the account only, so what cannot be read is left out. The API server answers from its cache, which is as new as what the Job
-// controller has read: without a version it would read the pods of the whole namespace from etcd. It then ignores the limit, so that larger Jobs
-// are read the expensive way.
+// culprit returns the pod that made a Job fail. It is only for the account, so read errors are ignored. With a version the API
+// server answers from its cache, which is as new as what the Job controller has read. Without a version it would read the pods of
+// the whole namespace from etcd. With a version it ignores the limit, so larger Jobs are read the expensive way.
 func (r *Reconciler) culprit(ctx context.Context, s *scope, job *batchv1.Job) policy.Culprit {
 	options := client.ListOptions{Namespace: job.Namespace, LabelSelector: labels.SelectorFromSet(labels.Set{batchv1.JobNameLabel: job.Name}), Limit: culprits}
 	if ptr.Deref(job.Spec.Parallelism, 1) <= culprits {
@@ -66,8 +67,8 @@ func (r *Reconciler) culprit(ctx context.Context, s *scope, job *batchv1.Job) po
 	return policy.FindCulprit(s.jobSet.Name, pods.Items)
 }
 
-// accountRecreation writes a recreation that has ended into the history of the JobSet, before the condition says that it has: so a
-// manager that dies in between does it again, and finds it there.
+// accountRecreation adds a completed recreation to the history of the JobSet before the condition shows its end. If the manager
+// dies in between, the next one repeats it, and finds the entry.
 func (r *Reconciler) accountRecreation(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if !s.accounts() || !s.has(v1alpha2.JobSetRestarting) {
 		return ctrl.Result{}, nil
@@ -81,7 +82,7 @@ func (r *Reconciler) accountRecreation(ctx context.Context, s *scope) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	e := one.Account(s.jobSet.Status.Restarts, r.clock.Now())
-	written, _ := history.Parse(s.jobSet.Annotations[history.Annotation]) // what cannot be read is left out
+	written, _ := history.Parse(s.jobSet.Annotations[history.Annotation]) // unreadable entries are dropped
 	if n := len(written); n > 0 && !e.After(written[n-1].Attempt) {
 		return ctrl.Result{}, nil
 	}
@@ -97,7 +98,7 @@ func (r *Reconciler) accountRecreation(ctx context.Context, s *scope) (ctrl.Resu
 	return ctrl.Result{}, nil
 }
 
-// workersOf is how many pods run at a time.
+// workersOf returns how many pods run at a time.
 func workersOf(spec *v1alpha2.JobSetSpec) int64 {
 	var n int64
 	for i := range spec.ReplicatedJobs {
@@ -107,7 +108,7 @@ func workersOf(spec *v1alpha2.JobSetSpec) int64 {
 	return n
 }
 
-// account puts a recreation that has ended into the metrics.
+// account adds a completed recreation to the metrics.
 func (m *Metrics) account(e history.Entry, workers int64) {
 	for _, phase := range history.Phases {
 		m.durations.WithLabelValues(e.Kind, phase.String()).Observe(e.Took[phase].Seconds())

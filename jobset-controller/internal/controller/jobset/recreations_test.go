@@ -10,7 +10,7 @@ import (
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 )
 
-// lister is an API server that remembers how it was asked for a list.
+// lister is an API server that records the options of a list.
 type lister struct {
 	client.Reader
 	options client.ListOptions
@@ -22,7 +22,7 @@ func (l *lister) List(_ context.Context, _ client.ObjectList, options ...client.
 }
 
 // Hundreds of JobSets may fail at once. A list without a version reads all pods of the namespace from etcd.
-func TestThePodsOfAFailedJobAreListedFromTheCacheOfTheAPIServer(t *testing.T) {
+func TestPodsOfAFailedJobAreListedFromTheAPIServersCache(t *testing.T) {
 	for parallelism, version := range map[int32]string{1: "0", culprits: "0", culprits + 1: ""} {
 		live := &lister{}
 		r := New(Options{Live: live})

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
 )
 
-// resizeJobs gives unfinished Jobs the size that their replicatedJob has now (feature gate ElasticJobSet).
+// resizeJobs sets the size of unfinished Jobs to the current size of their replicatedJob (feature gate ElasticJobSet).
 func (r *Reconciler) resizeJobs(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if !s.features.ElasticJobSet {
 		return ctrl.Result{}, nil

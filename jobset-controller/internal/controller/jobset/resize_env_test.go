@@ -32,7 +32,7 @@ func (w *world) sizes() string {
 	return sizes
 }
 
-func TestJobsFollowTheSizeOfTheirEntry(t *testing.T) {
+func TestJobsFollowTheSizeOfTheirReplicatedJob(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(3))
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0", "a-workers-2@0")
@@ -43,7 +43,7 @@ func TestJobsFollowTheSizeOfTheirEntry(t *testing.T) {
 	uid := w.job("a-workers-0").UID
 	w.resize(4)
 	w.Eventually(func() string {
-		return sandbox.Differs("sizes", "a-workers-0:4/4 a-workers-1:4/4 a-workers-2:1/1 ", w.sizes()) // one is over
+		return sandbox.Differs("sizes", "a-workers-0:4/4 a-workers-1:4/4 a-workers-2:1/1 ", w.sizes()) // one has ended
 	})
 	w.resize(2)
 	w.Eventually(func() string {
@@ -54,7 +54,7 @@ func TestJobsFollowTheSizeOfTheirEntry(t *testing.T) {
 	}
 }
 
-func TestWithoutItsGateSizesStay(t *testing.T) {
+func TestSizesAreKeptWithoutTheFeatureGate(t *testing.T) {
 	w := newStoppedWorld(t, inject.Settings{}, policy.Features{})
 	w.start()
 	w.create(MakeJobSet("a").Workers(1))

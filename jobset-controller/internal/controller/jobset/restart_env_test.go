@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// counts of restarts: all, and those that count.
+// awaitRestarts waits for the numbers of all restarts and of those that count.
 func (w *world) awaitRestarts(name string, all, counted int32) {
 	w.Helper()
 	w.Eventually(func() string {
@@ -28,7 +28,7 @@ func (w *world) awaitRestarts(name string, all, counted int32) {
 	})
 }
 
-func TestARestartRecreatesAllJobsUntilTheBudgetIsUsedUp(t *testing.T) {
+func TestRestartRecreatesAllJobsUntilTheBudgetIsUsedUp(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(2).MaxRestarts(1))
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
@@ -64,14 +64,14 @@ func TestSeveralFailedJobsCauseOneRestart(t *testing.T) {
 	w.Always(func() string { return cmp.Diff(int32(1), w.jobSet("a").Status.Restarts) })
 }
 
-func TestAJobThatAUserDeletesIsCreatedAnewWithoutACharge(t *testing.T) {
+func TestDeletedJobIsRecreatedWithoutACharge(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1))
 	w.awaitJobs("a-workers-0@0")
 	first := w.job("a-workers-0")
 	w.ready("a-workers-0")
 	w.OK(w.Delete(t.Context(), first, client.PropagationPolicy(metav1.DeletePropagationForeground)))
-	time.Sleep(2 * time.Second) // the times that decide are in whole seconds
+	time.Sleep(2 * time.Second) // the decision depends on times in whole seconds
 	w.fail("a-workers-0")
 	w.Always(func() string { return sandbox.Differs("terminalState", "", w.jobSet("a").Status.TerminalState) })
 	w.collect("a-workers-0")
@@ -93,7 +93,7 @@ func TestBlockingRecreateWaitsForAllOldJobs(t *testing.T) {
 	w.awaitJobs("a-workers-0@1", "a-workers-1@1")
 }
 
-func TestARuleMayRestartWithoutCharge(t *testing.T) {
+func TestRuleMayRestartWithoutACharge(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1).MaxRestarts(0).
 		Rule(v1alpha2.FailurePolicyRule{Name: "preempted", Action: v1alpha2.RestartJobSetAndIgnoreMaxRestarts}))
@@ -111,7 +111,7 @@ func TestARuleMayRestartWithoutCharge(t *testing.T) {
 	})
 }
 
-func TestARestartGoesOnAfterTheControllerHasRestarted(t *testing.T) {
+func TestRestartContinuesAfterTheControllerRestarts(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(2).MaxRestarts(3))
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
@@ -136,7 +136,7 @@ func TestARestartGoesOnAfterTheControllerHasRestarted(t *testing.T) {
 	w.awaitRestarts("a", 1, 1)
 }
 
-func TestARestartOfAGroupOpensAnEpochFirstAndSurvivesACrashBetween(t *testing.T) {
+func TestRestartOfAGroupOpensAnEpochFirst(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1).MaxRestarts(3).Annotation(v1alpha2.InPlaceTimeoutKey, "60s").Annotation(v1alpha2.InPlaceRestartsKey, "2"))
 	w.awaitJobs("a-workers-0@0")
@@ -154,7 +154,7 @@ func TestARestartOfAGroupOpensAnEpochFirstAndSurvivesACrashBetween(t *testing.T)
 		t.Fatalf("the crash came too late: %d restarts", got)
 	}
 
-	// The orchestrator publishes the charge of the epoch meanwhile. It must not be charged again.
+	// Meanwhile the orchestrator publishes the charge of the epoch, which must not be charged again.
 	w.annotate("a", v1alpha2.InPlaceRestartsKey, "3")
 	w.FailOn(nil)
 	w.start()
@@ -171,7 +171,7 @@ func TestARestartOfAGroupOpensAnEpochFirstAndSurvivesACrashBetween(t *testing.T)
 	w.awaitCondition("a", "Failed=True/ReachedMaxRestarts")
 }
 
-func TestARestartWithoutInPlaceRestartsOpensNoEpoch(t *testing.T) {
+func TestRestartWithoutInPlaceRestartsOpensNoEpoch(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1).MaxRestarts(3))
 	w.awaitJobs("a-workers-0@0")
@@ -182,7 +182,7 @@ func TestARestartWithoutInPlaceRestartsOpensNoEpoch(t *testing.T) {
 	}
 }
 
-func TestJobsBeforeAFailOverAreReplacedWithoutACharge(t *testing.T) {
+func TestJobsBeforeAFullRecreationAreReplacedWithoutACharge(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(2).MaxRestarts(3).Annotation(v1alpha2.InPlaceTimeoutKey, "60s"))
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
@@ -198,8 +198,8 @@ func TestJobsBeforeAFailOverAreReplacedWithoutACharge(t *testing.T) {
 	w.awaitRestarts("a", 0, 0)
 }
 
-// A failed Job that the cache still shows, but that a fail-over has deleted, must not be charged.
-func TestAFailureThatIsOverIsNotCharged(t *testing.T) {
+// A failed Job that a full recreation has deleted, but that the cache still shows, must not be charged.
+func TestHandledFailureIsNotCharged(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1).Entry("other", 1).MaxRestarts(3))
 	w.awaitJobs("a-other-0@0", "a-workers-0@0")

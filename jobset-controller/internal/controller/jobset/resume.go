@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// resumeJobs lets suspended Jobs run whose turn it is, with the pod template as the JobSet has it now. Jobs that wait in a queue by
-// themselves are left to it.
+// resumeJobs resumes suspended Jobs that may start, with the current pod template of the JobSet. It does not resume Jobs that wait
+// in a queue by themselves.
 func (r *Reconciler) resumeJobs(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if s.queuesStages() {
 		s.settled = true
@@ -36,7 +36,7 @@ func (r *Reconciler) resumeJobs(ctx context.Context, s *scope) (ctrl.Result, err
 	return again, err
 }
 
-// resumption is a suspended Job and what it is to be.
+// resumption is a suspended Job and its desired state.
 type resumption struct{ current, desired *batchv1.Job }
 
 func (s *scope) jobsToResume() []resumption {
@@ -63,13 +63,13 @@ func (s *scope) jobsToResume() []resumption {
 	return pairs
 }
 
-// templateIsMutable states the API server's rule: no pods are left, and the Job was never started or is reported suspended.
+// templateIsMutable follows the API server's rule: no pods are left, and the Job was never started or is reported as suspended.
 func templateIsMutable(job *batchv1.Job) bool {
 	return job.Status.Active == 0 && (job.Status.StartTime == nil || policy.ReportedSuspended(job))
 }
 
-// resumeJob takes one call. API servers before 1.36 refuse another template for a Job that was ever started, so there the start
-// time is cleared first; the first refusal shows it.
+// resumeJob takes one call. API servers before 1.36 reject another template for a Job that was ever started, so the start time is
+// cleared first. The first rejection shows whether that is needed.
 func (r *Reconciler) resumeJob(ctx context.Context, js *v1alpha2.JobSet, current, changed *batchv1.Job, templateDiffers bool) error {
 	started := templateDiffers && current.Status.StartTime != nil
 	if started && r.clearsStartTime.Load() {

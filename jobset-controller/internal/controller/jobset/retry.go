@@ -17,33 +17,33 @@ import (
 )
 
 const (
-	// firstRetry and lastRetry bound the pause before a refused write is tried again. It doubles each time.
+	// firstRetry and lastRetry limit the pause before a rejected write is retried. The pause doubles each time.
 	firstRetry = time.Second
 	lastRetry  = 30 * time.Second
 )
 
 var (
-	// errForeign: the name belongs to an object of another owner.
+	// errForeign: the object of that name belongs to another owner.
 	errForeign = errors.New("exists and does not belong to this JobSet")
-	// errTerminating: an object with the name exists, and is being deleted.
+	// errTerminating: an object of that name exists and is being deleted.
 	errTerminating = errors.New("is being deleted")
 )
 
-// isRefusal reports whether the same write would fail again at once: something other than this controller has to change first.
+// isRefusal reports whether the same write would fail again immediately: something other than this controller must change first.
 func isRefusal(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||
 		errors.Is(err, errForeign) || errors.Is(err, errTerminating)
 }
 
-// notBefore remembers when work on a JobSet can be tried again, so that events do not repeat it before that. It is a cache: a manager that has
-// just started tries everything once. It is safe for concurrent use.
+// notBefore remembers when work on a JobSet can be retried, so that events do not repeat it earlier. It is a cache: a manager that
+// has just started tries everything once. It is safe for concurrent use.
 type notBefore struct {
 	clock clock.PassiveClock
 	mu    sync.Mutex
 	of    *lru.Cache
 }
 
-// task is one kind of work on a JobSet. A new spec or a new attempt is a new task.
+// task is one kind of work on a JobSet. A new spec or a new attempt makes it a new task.
 type task struct {
 	jobSet     types.UID
 	generation int64
@@ -51,7 +51,7 @@ type task struct {
 	what       string
 }
 
-// Tasks that a JobSet has once. Those that it has for each replicatedJob are jobsOf; for those of updateJobs see there.
+// Tasks that a JobSet has once. Tasks for each replicatedJob are jobsOf. updateJobs has its own.
 const (
 	taskService   = "service"
 	taskClaims    = "volume claims"
@@ -61,7 +61,7 @@ const (
 
 func jobsOf(rjob string) string { return "jobs of " + rjob }
 
-// pause before the next try, how often there was one in a row, and the error that led to it.
+// pause is the pause before the next retry, the number of consecutive pauses, and the error that caused it.
 type pause struct {
 	until time.Time
 	times int
@@ -76,7 +76,7 @@ func taskOf(js *v1alpha2.JobSet, what string) task {
 	return task{js.UID, js.Generation, js.Status.Restarts, what}
 }
 
-// wait is how long the task has to wait, 0 if its time has come, and the error that it waits because of, if there was one.
+// wait returns how long the task must wait, 0 if it need not, and the error because of which it waits, if there was one.
 func (n *notBefore) wait(js *v1alpha2.JobSet, what string) (time.Duration, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -88,27 +88,27 @@ func (n *notBefore) wait(js *v1alpha2.JobSet, what string) (time.Duration, error
 	return max(0, p.until.Sub(n.clock.Now())), p.cause
 }
 
-// set makes the task wait for so long.
+// set makes the task wait.
 func (n *notBefore) set(js *v1alpha2.JobSet, what string, wait time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.of.Add(taskOf(js, what), pause{until: n.clock.Now().Add(wait)})
 }
 
-// writePause is how long a JobSet is left alone after a write to it or to one of its Jobs, so that the next reconcile finds it in the cache. A write
-// that the cache shows later is repeated, which changes nothing.
+// writePause is how long a JobSet is not reconciled after a write to it or to one of its Jobs, so that the next reconcile finds the
+// write in the cache. If the cache shows it later, the write is repeated, which changes nothing.
 const writePause = 200 * time.Millisecond
 
-// wrote begins the pause after a write.
+// wrote starts the pause after a write.
 func (r *Reconciler) wrote(js *v1alpha2.JobSet) { r.notBefore.set(js, taskWrites, writePause) }
 
-// pauseAfterWrites is what is left of the pause.
+// pauseAfterWrites returns the rest of the pause.
 func (r *Reconciler) pauseAfterWrites(js *v1alpha2.JobSet) ctrl.Result {
 	wait, _ := r.notBefore.wait(js, taskWrites)
 	return ctrl.Result{RequeueAfter: wait}
 }
 
-// refused makes the task wait longer each time, and returns how long. Without an error the next refusal is again the first.
+// refused makes the task wait longer each time, and returns how long. Without an error it resets the pause.
 func (n *notBefore) refused(js *v1alpha2.JobSet, what string, err error) time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -125,13 +125,13 @@ func (n *notBefore) refused(js *v1alpha2.JobSet, what string, err error) time.Du
 	if doubled := firstRetry << last.times; doubled < lastRetry {
 		wait = doubled
 	} else {
-		last.times-- // stays at the last pause
+		last.times-- // keeps the longest pause
 	}
 	n.of.Add(key, pause{until: n.clock.Now().Add(wait), times: last.times + 1, cause: err})
 	return wait
 }
 
-// retry says when to do the task again: after a pause if it was refused, and when the work queue says so after any other error.
+// retry returns when to retry the task: after a pause if it was rejected, and as the work queue decides after any other error.
 func (r *Reconciler) retry(js *v1alpha2.JobSet, what string, err error) (ctrl.Result, error) {
 	if err != nil && !isRefusal(err) {
 		return ctrl.Result{}, err
@@ -139,8 +139,8 @@ func (r *Reconciler) retry(js *v1alpha2.JobSet, what string, err error) (ctrl.Re
 	return ctrl.Result{RequeueAfter: r.notBefore.refused(js, what, err)}, nil
 }
 
-// updateJobs changes or deletes Jobs unless the API server has refused that a moment ago. An error is reported as what is not done yet. It
-// reports whether all of it was done.
+// updateJobs changes or deletes Jobs, unless the API server has rejected that recently. It reports an error as an event with the
+// text notYet. done reports whether everything was done.
 func (r *Reconciler) updateJobs(s *scope, notYet string, update func() error) (done bool, again ctrl.Result, err error) {
 	if wait, _ := r.notBefore.wait(s.jobSet, notYet); wait > 0 {
 		return false, ctrl.Result{RequeueAfter: wait}, nil
@@ -152,8 +152,8 @@ func (r *Reconciler) updateJobs(s *scope, notYet string, update func() error) (d
 	return err == nil, again, requeue
 }
 
-// refusedJobs collects, for each replicatedJob, the refused Job with the lowest index, so that every reconcile reports the same one. It is safe
-// for concurrent use.
+// refusedJobs collects the rejected Job with the lowest index of each replicatedJob, so that every reconcile reports the same Job.
+// It is safe for concurrent use.
 type refusedJobs struct {
 	mu sync.Mutex
 	of map[string]refusedJob
@@ -164,7 +164,7 @@ type refusedJob struct {
 	err  error
 }
 
-// unlessRefused keeps a refusal, and returns any other error.
+// unlessRefused keeps a rejection, and returns any other error.
 func (r *refusedJobs) unlessRefused(job *batchv1.Job, err error) error {
 	if !isRefusal(err) {
 		return err
@@ -181,10 +181,10 @@ func (r *refusedJobs) unlessRefused(job *batchv1.Job, err error) error {
 	return nil
 }
 
-// compareNames sorts the Jobs of a replicatedJob by their index.
+// compareNames orders the Jobs of a replicatedJob by their index.
 func compareNames(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
 
-// invalidJob is what the API server says about a Job that it will not take however often it is asked; empty for other refusals.
+// invalidJob returns the API server's message about an invalid Job, "" for other rejections.
 func invalidJob(err error) string {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {

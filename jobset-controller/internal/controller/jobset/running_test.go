@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/validation"
 )
 
-// Running answers, for columns and for people: is it training, and if not, what does it wait for.
+// The condition Running shows, in columns and for people, whether the JobSet trains and, if not, what it waits for.
 func TestRunning(t *testing.T) {
 	type status = v1alpha2.ReplicatedJobStatus
 	js := func() *JobSet { return MakeJobSet("a").Entry("w", 2).Entry("x", 1) }

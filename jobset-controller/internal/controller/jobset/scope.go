@@ -13,50 +13,50 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// scope is all that one reconcile knows. observe fills it; steps write down what they achieved.
+// scope is everything that one reconcile knows. observe fills it, and steps record their results.
 type scope struct {
-	// jobSet as observed. Only its resourceVersion and epoch annotation move on, when the epoch is written.
+	// jobSet is the observed JobSet. Only its resourceVersion and epoch annotation are updated, when the epoch is written.
 	jobSet *v1alpha2.JobSet
-	// jobs are shared with the cache and never changed.
+	// jobs are shared with the cache and must not be changed.
 	jobs policy.Jobs
-	// service of the JobSet, nil if the cache has none.
+	// service is the Service of the JobSet, nil if the cache has none.
 	service *corev1.Service
-	// epoch of the group.
+	// epoch is the epoch of the group.
 	epoch   epoch.Record
 	inPlace policy.InPlace
 	agents  agents
-	// attempts of restartStrategy InPlaceRestart, nil without it.
+	// attempts belong to restartStrategy InPlaceRestart. They are nil without it.
 	attempts *policy.Attempts
-	// problems with annotations, to be reported once each.
+	// problems with annotations are reported once each.
 	problems []policy.Problem
 	features policy.Features
-	// faults of the spec. Some of them stop everything but counting.
+	// faults are the faults of the spec. Some of them stop everything except counting.
 	faults validation.Problems
-	// refused: why the API server does not take the Jobs as they are written, if that is so.
+	// refused is why the API server rejects the Jobs, "" if it does not.
 	refused string
-	// jobsExist: all Jobs whose turn it is exist.
+	// jobsExist: all Jobs that may start exist.
 	jobsExist bool
 	tallies   []v1alpha2.ReplicatedJobStatus
-	// gates say which replicatedJobs may start.
+	// gates tell which replicatedJobs may start.
 	gates    []bool
 	decision policy.Decision
 
-	// claimsErr: why volume claims do not exist, so that Jobs have to wait.
+	// claimsErr is why volume claims do not exist, so that Jobs must wait.
 	claimsErr error
-	// decided: the decision was confirmed by live reads, and what goes before it was done.
+	// decided: live reads have confirmed the decision, and the steps before it are done.
 	decided bool
-	// settled: all Jobs are as spec.suspend asks.
+	// settled: all Jobs are suspended or resumed as spec.suspend demands.
 	settled bool
-	// pending events follow the status.
+	// pending events are emitted after the status was written.
 	pending []notice
 }
 
 func (s *scope) suspended() bool { return ptr.Deref(s.jobSet.Spec.Suspend, false) }
 
-// decides reports whether there is something to record about the JobSet as a whole.
+// decides reports whether there is a decision about the JobSet as a whole.
 func (s *scope) decides() bool { return s.decision.Outcome != policy.Continue }
 
-// finished: a terminal condition is recorded. It is the record of a decision, not of the world, hence read back.
+// finished reports whether a terminal condition is recorded. It is read back because it is the record of a decision.
 func (s *scope) finished() bool {
 	return s.has(v1alpha2.JobSetCompleted) || s.has(v1alpha2.JobSetFailed)
 }
@@ -66,12 +66,12 @@ func (s *scope) has(kind v1alpha2.JobSetConditionType) bool {
 	return meta.IsStatusConditionTrue(s.jobSet.Status.Conditions, string(kind))
 }
 
-// owns decides by UID: names are used again and anybody can write labels.
+// owns compares UIDs, because names are reused and anyone can write labels.
 func owns(js *v1alpha2.JobSet, object metav1.Object) bool {
 	return metav1.IsControlledBy(object, js)
 }
 
-// exactly makes a delete apply to this object and to no later one of the same name.
+// exactly restricts a deletion to this object, so that it does not affect a later one of the same name.
 func exactly(object metav1.Object) client.Preconditions {
 	uid := object.GetUID()
 	return client.Preconditions{UID: &uid}

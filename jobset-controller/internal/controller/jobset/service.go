@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
 )
 
-// ensureService creates the headless Service if pods are to have DNS names.
+// ensureService creates the headless Service if the pods get DNS names.
 func (r *Reconciler) ensureService(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if !plan.WantsService(s.jobSet) || s.service != nil && owns(s.jobSet, s.service) {
 		return ctrl.Result{}, nil
@@ -37,8 +37,8 @@ func (r *Reconciler) createService(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// adoptService takes a Service that exists but is not in the cache: that of the published controller lacks the label that the
-// cache selects by. One of another owner is left alone: JobSets may share a subdomain on purpose.
+// adoptService adopts a Service that exists but is not in the cache: the Service of the published controller lacks the label by
+// which the cache selects. It does not change the Service of another owner, because JobSets may share a subdomain intentionally.
 func (r *Reconciler) adoptService(ctx context.Context, s *scope, desired *corev1.Service) error {
 	var service corev1.Service
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(desired), &service); err != nil {
@@ -52,7 +52,7 @@ func (r *Reconciler) adoptService(ctx context.Context, s *scope, desired *corev1
 	labelled := service.DeepCopy()
 	labelled.Labels = labels.Merge(service.Labels, desired.Labels)
 	if labels.Equals(labelled.Labels, service.Labels) {
-		return nil // just created, and not yet in the cache
+		return nil // just created, and not in the cache yet
 	}
 	if err := r.client.Patch(ctx, labelled, client.MergeFrom(&service)); err != nil {
 		return fmt.Errorf("labelling service %s: %w", service.Name, err)

@@ -35,7 +35,7 @@ func (w *world) awaitSingle(all, counted []int32, byRule ...v1alpha2.RuleRestart
 	})
 }
 
-func TestFailedJobsAreRecreatedAloneAndInOnePass(t *testing.T) {
+func TestFailedJobsAreRecreatedAloneInOneReconcile(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(3).MaxRestarts(3).Rule(alone(v1alpha2.RestartJob)))
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0", "a-workers-2@0")
@@ -99,7 +99,7 @@ func TestSingleRestartsThatDoNotCount(t *testing.T) {
 	}
 }
 
-func TestBlockingRecreateHoldsForSingleJobsToo(t *testing.T) {
+func TestBlockingRecreateOfSingleJobs(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(2).MaxRestarts(5).Strategy(v1alpha2.BlockingRecreate).Rule(alone(v1alpha2.RestartJob)))
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
@@ -114,8 +114,9 @@ func TestBlockingRecreateHoldsForSingleJobsToo(t *testing.T) {
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
 }
 
-// A rule that has used up its restarts hands over to the next: first the Job alone, then all, then the end.
-func TestARuleHasABudgetOfItsOwn(t *testing.T) {
+// A rule that has used up its restarts leaves the failure to the next one: first the Job alone is recreated, then all Jobs, then
+// the JobSet fails.
+func TestRuleHasItsOwnBudget(t *testing.T) {
 	w := newWorld(t)
 	once := alone(v1alpha2.RestartJobAndIgnoreMaxRestarts)
 	once.MaxRestarts = ptr.To[int32](1)
@@ -135,7 +136,7 @@ func TestARuleHasABudgetOfItsOwn(t *testing.T) {
 	w.awaitCondition("a", "Failed=True/ReachedMaxRestarts")
 }
 
-func TestWithoutItsGateAFeatureStartsNothingAndSaysSo(t *testing.T) {
+func TestFeatureWithoutItsGateIsReported(t *testing.T) {
 	w := newStoppedWorld(t, inject.Settings{}, policy.Features{})
 	w.start()
 	w.create(MakeJobSet("a").Workers(1).Rule(alone(v1alpha2.RestartJob)))
@@ -145,7 +146,7 @@ func TestWithoutItsGateAFeatureStartsNothingAndSaysSo(t *testing.T) {
 	w.Always(func() string { return cmp.Diff(1, len(w.eventsWith("FeatureDisabled"))) })
 }
 
-func TestWithoutTheGateNoLabelOfSingleRestarts(t *testing.T) {
+func TestNoLabelOfSingleRestartsWithoutTheGate(t *testing.T) {
 	w := newStoppedWorld(t, inject.Settings{}, policy.Features{})
 	w.start()
 	w.create(MakeJobSet("a").Workers(1))
@@ -155,7 +156,7 @@ func TestWithoutTheGateNoLabelOfSingleRestarts(t *testing.T) {
 	}
 }
 
-// failing is what the Job controller writes first: the pods are still being stopped.
+// failing sets what the Job controller writes first, while the pods are still terminating.
 func (w *world) failing(name string) {
 	w.Helper()
 	w.playJob(name, func(s *batchv1.JobStatus) {
@@ -171,11 +172,11 @@ func TestRecoveryDoesNotWaitForThePodsOfAFailedJob(t *testing.T) {
 	w.failing("a-workers-0")
 	w.awaitRestarts("a", 1, 1)
 	w.awaitJobs("a-workers-0@0-", "a-workers-1@0-")
-	w.fail("a-workers-0") // what follows is no news
+	w.fail("a-workers-0") // this changes nothing
 	w.Always(func() string { return cmp.Diff(int32(1), w.jobSet("a").Status.Restarts) })
 }
 
-func TestAJobSetThatFailsKeepsTheJobWhosePodsAreStillStopping(t *testing.T) {
+func TestFailedJobSetKeepsTheJobWithTerminatingPods(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(2))
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0")

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// threeStages: the first must succeed, the second be ready.
+// threeStages returns a JobSet with three stages. The first must succeed, and the second must be ready.
 func threeStages() *JobSet {
 	return MakeJobSet("a").Entry("fetch", 2).Entry("launch", 1).Entry("train", 1).
 		WaitFor(v1alpha2.WaitForSucceeded, "fetch").WaitFor(v1alpha2.WaitForReady, "launch")
@@ -55,13 +55,13 @@ func TestReadyStages(t *testing.T) {
 	w.create(MakeJobSet("a").Entry("one", 1).Entry("two", 1).Entry("three", 1).WaitFor(v1alpha2.WaitForReady, "one", "two"))
 	w.awaitJobs("a-one-0@0")
 	w.ready("a-one-0")
-	w.awaitJobs("a-one-0@0", "a-two-0@0") // one rule, and yet one after the other
+	w.awaitJobs("a-one-0@0", "a-two-0@0") // one rule, but one after the other
 	w.Always(func() string { return sandbox.Differs("jobs", "a-one-0@0 a-two-0@0", w.jobNames()) })
-	w.succeed("a-two-0") // so fast that it was never seen ready
+	w.succeed("a-two-0") // so fast that it was never observed as ready
 	w.awaitJobs("a-one-0@0", "a-three-0@0", "a-two-0@0")
 }
 
-func TestIfTheFirstStageFailsTheSecondNeverStarts(t *testing.T) {
+func TestSecondStageNeverStartsIfTheFirstFails(t *testing.T) {
 	w := newWorld(t)
 	w.create(threeStages())
 	w.awaitJobs("a-fetch-0@0", "a-fetch-1@0")
@@ -71,7 +71,7 @@ func TestIfTheFirstStageFailsTheSecondNeverStarts(t *testing.T) {
 	w.Always(func() string { return sandbox.Differs("jobs", "a-fetch-0@0 a-fetch-1@0", w.jobNames()) })
 }
 
-func TestWithAFailurePolicyTheSequenceStartsFromTheBeginning(t *testing.T) {
+func TestRestartRepeatsTheSequence(t *testing.T) {
 	w := newWorld(t)
 	w.create(threeStages().MaxRestarts(1))
 	w.awaitJobs("a-fetch-0@0", "a-fetch-1@0")
@@ -87,8 +87,8 @@ func TestWithAFailurePolicyTheSequenceStartsFromTheBeginning(t *testing.T) {
 	w.Always(func() string { return sandbox.Differs("jobs", "a-fetch-0@1 a-fetch-1@1", w.jobNames()) })
 }
 
-// The gates are read from the Jobs: a manager that dies at any point is replaced by one that goes on.
-func TestAManagerThatRestartsInTheMiddleOfASequenceLosesNothing(t *testing.T) {
+// The gates depend only on the Jobs. A manager that dies at any point is replaced by one that continues.
+func TestSequenceContinuesAfterTheManagerRestarts(t *testing.T) {
 	w := newWorld(t)
 	w.create(threeStages())
 	w.awaitJobs("a-fetch-0@0", "a-fetch-1@0")
@@ -107,7 +107,7 @@ func TestAManagerThatRestartsInTheMiddleOfASequenceLosesNothing(t *testing.T) {
 	w.awaitCondition("a", "StartupPolicyInProgress=True/InOrderStartupPolicyInProgress")
 }
 
-func TestAfterASuspensionStagesThatAreCompleteStaySo(t *testing.T) {
+func TestCompleteStagesStayCompleteAfterASuspension(t *testing.T) {
 	w := newWorld(t)
 	w.create(threeStages())
 	w.awaitJobs("a-fetch-0@0", "a-fetch-1@0")
@@ -123,8 +123,8 @@ func TestAfterASuspensionStagesThatAreCompleteStaySo(t *testing.T) {
 	w.awaitSuspended()
 }
 
-// The Job controller needs a moment to stop pods. A resume within that moment finds the numbers of before.
-func TestAQuickSuspendAndResumeKeepsTheOrder(t *testing.T) {
+// The Job controller needs a moment to stop pods. A resume within that moment finds the old counts.
+func TestQuickSuspendAndResumeKeepsTheOrder(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Entry("one", 1).Entry("two", 1).InOrder())
 	w.awaitJobs("a-one-0@0")
@@ -134,7 +134,7 @@ func TestAQuickSuspendAndResumeKeepsTheOrder(t *testing.T) {
 	w.awaitCondition("a", "StartupPolicyCompleted=True/InOrderStartupPolicyCompleted")
 	w.suspend("a", true)
 	w.awaitCondition("a", "Suspended=True/SuspendedJobs")
-	for _, name := range []string{"a-one-0", "a-two-0"} { // suspended, and nothing of it has got into the counters
+	for _, name := range []string{"a-one-0", "a-two-0"} { // suspended, and the counters do not show it yet
 		w.playJob(name, func(s *batchv1.JobStatus) {
 			s.Conditions = append(s.Conditions, batchv1.JobCondition{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue})
 		})
@@ -146,7 +146,7 @@ func TestAQuickSuspendAndResumeKeepsTheOrder(t *testing.T) {
 	w.awaitSuspended()
 }
 
-func TestAFinishedStageDoesNotRunAgain(t *testing.T) {
+func TestFinishedStageDoesNotRunAgain(t *testing.T) {
 	w := newWorld(t)
 	w.create(threeStages())
 	w.awaitJobs("a-fetch-0@0", "a-fetch-1@0")
@@ -177,8 +177,8 @@ func (w *world) awaitSuspended(want ...string) {
 	})
 }
 
-// A JobSet that is older than the rules of today's admission.
-func TestRulesThatTellNoSequenceStartNothing(t *testing.T) {
+// The JobSet is older than the current admission rules.
+func TestInvalidSequenceStartsNothing(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Entry("one", 1).Entry("two", 1).WaitFor(v1alpha2.WaitForReady, "nobody"))
 	w.awaitCondition("a", "Accepted=False/InvalidSpec")

@@ -15,14 +15,14 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// idle is a reconciler whose controller does not run, so that a test can hand it what a stale cache would show.
+// idle returns a reconciler whose controller does not run, so that a test can pass it what a stale cache would show.
 func (w *world) idle() *Reconciler {
 	w.Stop()
 	w.metrics = prometheus.NewRegistry()
 	return New(Options{Client: w.Client, Live: w.Client, Recorder: w, Metrics: NewMetrics(w.metrics), Clock: clock.RealClock{}})
 }
 
-func TestARestartIsNotRecordedOnAJobSetThatHasChanged(t *testing.T) {
+func TestRestartIsNotRecordedOnAChangedJobSet(t *testing.T) {
 	w := newWorld(t)
 	r := w.idle()
 	stale := w.create(MakeJobSet("a").Workers(1)).DeepCopy()
@@ -44,7 +44,7 @@ func TestARestartIsNotRecordedOnAJobSetThatHasChanged(t *testing.T) {
 	w.countIs("jobset_restarts_total", 1)
 }
 
-func TestAnEpochIsNotOpenedOnAJobSetThatHasChanged(t *testing.T) {
+func TestEpochIsNotOpenedOnAChangedJobSet(t *testing.T) {
 	w := newWorld(t)
 	r := w.idle()
 	stale := w.create(MakeJobSet("a").Workers(1)).DeepCopy()
@@ -56,7 +56,7 @@ func TestAnEpochIsNotOpenedOnAJobSetThatHasChanged(t *testing.T) {
 	}
 }
 
-func TestNoJobIsCreatedInAnEpochThatIsOver(t *testing.T) {
+func TestNoJobIsCreatedInAPastEpoch(t *testing.T) {
 	w := newWorld(t)
 	r := w.idle()
 	stale := w.create(MakeJobSet("a").Workers(1).Annotation(v1alpha2.InPlaceTimeoutKey, "60s")).DeepCopy()

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// writeStatus writes the status if it has changed, and then says so.
+// writeStatus writes the status if it has changed, and then emits the pending events.
 func (r *Reconciler) writeStatus(ctx context.Context, s *scope) (ctrl.Result, error) {
 	status := s.status()
 	if equality.Semantic.DeepEqual(*status, s.jobSet.Status) {
@@ -43,8 +43,8 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope) (ctrl.Result, er
 	return ctrl.Result{}, nil
 }
 
-// patchStatus writes what has changed, onto the version that was observed: other programs write conditions too. What is absent is taken away,
-// whoever has written it, such as the published controller.
+// patchStatus writes the changes if the JobSet has not changed since it was observed, because other programs write conditions, too.
+// It removes fields that should be absent, whichever program has written them, for example the published controller.
 func (r *Reconciler) patchStatus(ctx context.Context, js *v1alpha2.JobSet, status *v1alpha2.JobSetStatus) error {
 	identity := metav1.ObjectMeta{Namespace: js.Namespace, Name: js.Name, UID: js.UID, ResourceVersion: js.ResourceVersion}
 	observed := &v1alpha2.JobSet{ObjectMeta: identity, Status: js.Status}
@@ -52,7 +52,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, js *v1alpha2.JobSet, statu
 	return r.client.Status().Patch(ctx, changed, client.MergeFromWithOptions(observed, client.MergeFromWithOptimisticLock{}))
 }
 
-// status is the one place where the status comes from.
+// status is the only place that computes the status.
 func (s *scope) status() *v1alpha2.JobSetStatus {
 	status := s.jobSet.Status.DeepCopy()
 	status.ReplicatedJobsStatus = ordered(status.ReplicatedJobsStatus, s.reportedTallies())
@@ -63,7 +63,7 @@ func (s *scope) status() *v1alpha2.JobSetStatus {
 	switch {
 	case s.decided:
 		s.record(status)
-	case s.decides(): // not confirmed: say nothing about a state that may be over
+	case s.decides(): // not confirmed, so the observed state may be outdated
 	case s.suspended() && (!s.faults.Stops() || len(s.jobs.Names) > 0):
 		s.setSuspended(status)
 	case s.faults.Stops():
@@ -74,7 +74,7 @@ func (s *scope) status() *v1alpha2.JobSetStatus {
 	return status
 }
 
-// reportedTallies add to the tallies the Jobs whose turn has not come.
+// reportedTallies adds the Jobs that may not start yet to the tallies.
 func (s *scope) reportedTallies() []v1alpha2.ReplicatedJobStatus {
 	if s.suspended() || s.finished() {
 		return s.tallies
@@ -82,16 +82,16 @@ func (s *scope) reportedTallies() []v1alpha2.ReplicatedJobStatus {
 	return policy.Reported(&s.jobSet.Spec, s.tallies, s.gates, plan.Queued(s.jobSet))
 }
 
-// ordered gives the counts the order that is there: the published controller sorts them otherwise.
+// ordered returns the counts in their existing order, because the published controller sorts them differently.
 func ordered(old, now []v1alpha2.ReplicatedJobStatus) []v1alpha2.ReplicatedJobStatus {
 	place := make(map[string]int, len(old))
 	for i := range old {
-		place[old[i].Name] = i - len(old) // before those that are new
+		place[old[i].Name] = i - len(old) // before new ones
 	}
 	return slices.SortedStableFunc(slices.Values(now), func(a, b v1alpha2.ReplicatedJobStatus) int { return cmp.Compare(place[a.Name], place[b.Name]) })
 }
 
-// record writes down what was decided.
+// record writes the decision to the status.
 func (s *scope) record(status *v1alpha2.JobSetStatus) {
 	d := s.decision
 	switch d.Outcome {
@@ -110,13 +110,13 @@ func (s *scope) record(status *v1alpha2.JobSetStatus) {
 	}
 }
 
-// end leaves nothing in progress.
+// end ends everything in progress.
 func (s *scope) end(status *v1alpha2.JobSetStatus, n notice) {
 	s.endRestarts(status, n)
 	s.endSequence(status, n)
 }
 
-// endRestarts of every kind.
+// endRestarts ends restarts of every kind.
 func (s *scope) endRestarts(status *v1alpha2.JobSetStatus, n notice) {
 	for _, kind := range []v1alpha2.JobSetConditionType{v1alpha2.JobSetRestarting, v1alpha2.JobSetRestartingJobs, v1alpha2.JobSetRestartingInPlace} {
 		s.setFalse(status, kind, n)
@@ -135,7 +135,7 @@ func (s *scope) recordRestart(status *v1alpha2.JobSetStatus) {
 	s.restartSequence(status)
 }
 
-// recordJobRestarts counts the Jobs that are recreated alone. The others, and an ordered start, go on.
+// recordJobRestarts counts the Jobs that are recreated alone. The other Jobs, and an ordered start, continue.
 func (s *scope) recordJobRestarts(status *v1alpha2.JobSetStatus) {
 	d := s.decision
 	status.ReplicatedJobsStatus = policy.CountRestarts(&s.jobSet.Spec, s.reportedTallies(), d.Restarts)

@@ -14,7 +14,7 @@ import (
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 )
 
-// withConditions sets conditions as "Type=Status/Reason" would read.
+// withConditions sets conditions.
 func withConditions(js *JobSet, conditions ...metav1.Condition) *JobSet {
 	for _, c := range conditions {
 		c.LastTransitionTime = metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -31,7 +31,7 @@ func isFalse(kind v1alpha2.JobSetConditionType, reason string) metav1.Condition 
 	return metav1.Condition{Type: string(kind), Status: metav1.ConditionFalse, Reason: reason}
 }
 
-// conditions as a map from type to "Status/Reason", but for Running, which sums them up (see TestRunning).
+// conditions returns the conditions as a map from type to "Status/Reason", except Running, which summarizes them (see TestRunning).
 func conditions(list []metav1.Condition) map[string]string {
 	out := map[string]string{}
 	for _, c := range list {
@@ -186,7 +186,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-func TestAConditionTellsTheGenerationItIsAbout(t *testing.T) {
+func TestConditionHasItsObservedGeneration(t *testing.T) {
 	js := MakeJobSet("a").Entry("w", 1).Suspend(true).Change(func(js *v1alpha2.JobSet) { js.Generation = 7 })
 	s := scope{jobSet: js.Obj(), settled: true}
 	if c := meta.FindStatusCondition(s.status().Conditions, "Suspended"); c.ObservedGeneration != 7 {
@@ -194,7 +194,7 @@ func TestAConditionTellsTheGenerationItIsAbout(t *testing.T) {
 	}
 }
 
-func TestTheSoonestRequeueIsKept(t *testing.T) {
+func TestSoonestRequeueIsKept(t *testing.T) {
 	for _, c := range []struct{ a, b, want time.Duration }{{0, 0, 0}, {0, 3, 3}, {2, 0, 2}, {2, 3, 2}, {4, 1, 1}} {
 		if got := soonest(ctrl.Result{RequeueAfter: c.a}, ctrl.Result{RequeueAfter: c.b}).RequeueAfter; got != c.want {
 			t.Errorf("of %d and %d: %d", c.a, c.b, got)

@@ -6,11 +6,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The functions here leave of an object what this program reads; thousands of them stay in memory. They see each object before
-// it is in the cache, so that they may change it.
+// The functions here keep only what this program reads of an object, because thousands of objects stay in memory. They get each
+// object before it is in the cache, so they may change it.
 
-// stripAny drops from JobSets, and the metadata of nodes, the records of who wrote what, and the copy of the manifest that kubectl
-// leaves.
+// stripAny removes managed fields, and the last applied configuration of kubectl, from JobSets and the metadata of nodes.
 func stripAny(object any) (any, error) {
 	if meta, ok := object.(metav1.Object); ok {
 		meta.SetManagedFields(nil)
@@ -19,8 +18,8 @@ func stripAny(object any) (any, error) {
 	return object, nil
 }
 
-// stripJob drops what pods are made of. Of the template stays what a queue may change while the Job is suspended, because a
-// resumed Job is compared by it.
+// stripJob removes the pod spec except for the fields that a queue may change while the Job is suspended, because a Job is compared
+// by them when it is resumed.
 func stripJob(object any) (any, error) {
 	job, ok := object.(*batchv1.Job)
 	if !ok {
@@ -36,7 +35,7 @@ func stripJob(object any) (any, error) {
 	return job, nil
 }
 
-// stripService leaves the name and the owner.
+// stripService keeps the name and the owner.
 func stripService(object any) (any, error) {
 	if service, ok := object.(*corev1.Service); ok {
 		stripMeta(&service.ObjectMeta)
@@ -45,7 +44,7 @@ func stripService(object any) (any, error) {
 	return object, nil
 }
 
-// stripPod leaves what exclusive placement reads: who owns the pod, where it is and where it may go.
+// stripPod keeps what exclusive placement reads: the owner of the pod, its node, and where it may run.
 func stripPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// What a queue changes must be written from what it was, of a Job as the cache keeps it as of one in full.
-func TestAStrippedJobIsComparedAsAWholeOneIs(t *testing.T) {
+// A change by a queue must be detected in a stripped Job of the cache just as in a full one.
+func TestStrippedJobIsComparedLikeAFullOne(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(*corev1.PodTemplateSpec)
 		differs bool
@@ -49,7 +49,7 @@ func TestAStrippedJobIsComparedAsAWholeOneIs(t *testing.T) {
 	}
 }
 
-func TestWhatIsKeptOfAPod(t *testing.T) {
+func TestStripPod(t *testing.T) {
 	meta := metav1.ObjectMeta{Name: "a", Labels: map[string]string{"l": "1"}, Annotations: map[string]string{"a": "1"}}
 	pod := &corev1.Pod{
 		ObjectMeta: *meta.DeepCopy(),

@@ -23,9 +23,9 @@ import (
 // stuckPodInterval is how often the node of an overdue pod is read. Nodes are not watched for this.
 const stuckPodInterval = 5 * time.Second
 
-// releaseStuckPods deletes pods that terminate for ever because their node is dead: a Job that is deleted stays until its pods
-// are gone, and its successor waits for it. It lists the pods of a JobSet only if the JobSet sets a time limit and while Jobs terminate, and
-// then every few seconds: each of thousands of Jobs causes an event while it is torn down.
+// releaseStuckPods deletes pods that would be terminating forever because their node is dead: a deleted Job exists until its pods
+// are gone, and its successor waits for that. It lists the pods of a JobSet only if the JobSet sets a timeout and while Jobs are
+// terminating, and then only every few seconds, because each of thousands of Jobs causes an event while it is deleted.
 func (r *Reconciler) releaseStuckPods(ctx context.Context, s *scope) (ctrl.Result, error) {
 	timeout, _ := policy.StuckPodTimeout(s.jobSet.Annotations)
 	if timeout == 0 {
@@ -61,7 +61,7 @@ func (r *Reconciler) releaseStuckPods(ctx context.Context, s *scope) (ctrl.Resul
 	return next, parallel.Do(ctx, overdue, func(ctx context.Context, pod *corev1.Pod) error { return r.releasePod(ctx, s, pod, timeout) })
 }
 
-// terminating gives the Jobs that pods may be terminating of, by UID.
+// terminating returns the Jobs that may have terminating pods, by UID.
 func (s *scope) terminating() map[types.UID]bool {
 	owners := map[types.UID]bool{}
 	for _, job := range slices.Concat(s.jobs.Previous, s.jobs.Active, s.jobs.Failed) {
@@ -72,7 +72,7 @@ func (s *scope) terminating() map[types.UID]bool {
 	return owners
 }
 
-// failing: the Job waits for its pods to go.
+// failing reports whether the Job waits for its pods to end.
 func failing(job *batchv1.Job) bool {
 	c := policy.FailureOf(job)
 	return c != nil && c.Type == batchv1.JobFailureTarget
@@ -92,7 +92,7 @@ func (r *Reconciler) releasePod(ctx context.Context, s *scope, pod *corev1.Pod, 
 	return nil
 }
 
-// evidence that the node of a pod is dead. A pod that was never bound waits for no node.
+// evidence returns why the node of a pod is known to be dead, "" if it is not. A pod that was never bound waits for no node.
 func (r *Reconciler) evidence(ctx context.Context, node string, timeout time.Duration) (string, error) {
 	if node == "" {
 		return "", nil

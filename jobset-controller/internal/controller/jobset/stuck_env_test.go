@@ -17,7 +17,7 @@ import (
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 )
 
-// stuck makes a restart wait for a pod on the node, which terminates and never ends: no kubelet runs here.
+// stuck makes a restart wait for a terminating pod on the node. The pod never ends, because no kubelet runs here.
 func (w *world) stuck(js *JobSet, node string) {
 	w.Helper()
 	w.create(js)
@@ -46,7 +46,7 @@ func restarting(timeout string) *JobSet {
 	return js
 }
 
-func TestAPodThatIsStuckOnANodeThatIsGoneIsReleased(t *testing.T) {
+func TestStuckPodOnADeletedNodeIsReleased(t *testing.T) {
 	w := newWorld(t)
 	w.stuck(restarting("1s"), "gone")
 	w.Eventually(func() string {
@@ -63,7 +63,7 @@ func TestAPodThatIsStuckOnANodeThatIsGoneIsReleased(t *testing.T) {
 	})
 }
 
-func TestAPodOnALivingNodeIsLeftToItsKubelet(t *testing.T) {
+func TestPodOnALivingNodeIsLeftToItsKubelet(t *testing.T) {
 	w := newWorld(t)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}}
 	w.OK(w.Create(t.Context(), node))
@@ -80,8 +80,8 @@ func TestAPodOnALivingNodeIsLeftToItsKubelet(t *testing.T) {
 	})
 }
 
-// A kubelet that has fallen silent is evidence when it has been silent for the whole time, and not before.
-func TestAPodOnANodeThatIsSilentForLongEnoughIsReleased(t *testing.T) {
+// A silent kubelet is evidence only after it has been silent for the whole timeout.
+func TestPodOnASilentNodeIsReleasedAfterTheTimeout(t *testing.T) {
 	w := newWorld(t)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}}
 	w.OK(w.Create(t.Context(), node))
@@ -90,7 +90,7 @@ func TestAPodOnANodeThatIsSilentForLongEnoughIsReleased(t *testing.T) {
 		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Reason: "NodeStatusUnknown", LastTransitionTime: metav1.NewTime(since)}}
 		w.OK(w.Status().Update(t.Context(), node))
 	}
-	silent(time.Now().Add(time.Hour)) // clocks differ: from here it is silent for less than no time
+	silent(time.Now().Add(time.Hour)) // clocks differ: it has been silent for a negative time
 	w.stuck(restarting("2s"), node.Name)
 	w.stays(4 * time.Second)
 	silent(time.Now().Add(-time.Hour))
@@ -110,13 +110,13 @@ func TestAPodOnANodeThatIsSilentForLongEnoughIsReleased(t *testing.T) {
 	w.awaitJobs("a-workers-0@1")
 }
 
-func TestWithoutATimeoutNoPodIsReleased(t *testing.T) {
+func TestNoPodIsReleasedWithoutATimeout(t *testing.T) {
 	w := newWorld(t)
 	w.stuck(restarting(""), "gone")
 	w.stays(3 * time.Second)
 }
 
-// stays checks that the pod is there for as long as it could have been released in.
+// stays checks that the pod exists for as long as it might have been released.
 func (w *world) stays(d time.Duration) {
 	w.Helper()
 	for deadline := time.Now().Add(d); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// suspendJobs stops the Jobs that run. For a group with in-place restarts the epoch goes first.
+// suspendJobs stops the running Jobs. For a group with in-place restarts it writes the epoch first.
 func (r *Reconciler) suspendJobs(ctx context.Context, s *scope) (ctrl.Result, error) {
 	running := s.jobsToEmpty()
 	if len(running) > 0 && s.inPlace.Enabled {
@@ -32,8 +32,8 @@ func (r *Reconciler) suspendJobs(ctx context.Context, s *scope) (ctrl.Result, er
 	return again, err
 }
 
-// emptyJobs takes the pods from Jobs. A Job that waits in a queue by itself is deleted, because whoever manages the queue would
-// resume it at once; so its quota is free, and a new one waits when the JobSet is resumed.
+// emptyJobs removes the pods of Jobs. It deletes a Job that waits in a queue by itself, because the queue's manager would resume it
+// immediately. That releases its quota, and a new Job waits when the JobSet is resumed.
 func (r *Reconciler) emptyJobs(ctx context.Context, s *scope, running []*batchv1.Job) error {
 	if s.queuesStages() {
 		return r.deleteJobs(ctx, s, running)
@@ -41,7 +41,7 @@ func (r *Reconciler) emptyJobs(ctx context.Context, s *scope, running []*batchv1
 	return r.stopJobs(ctx, s, running)
 }
 
-// jobsToEmpty are those that run, and those that a queue may let run.
+// jobsToEmpty returns the running Jobs, and those that a queue may resume.
 func (s *scope) jobsToEmpty() []*batchv1.Job {
 	if s.queuesStages() {
 		return append(s.activeJobs(false), s.activeJobs(true)...)
@@ -53,15 +53,15 @@ func (s *scope) queuesStages() bool { return plan.StageQueue(s.jobSet) != "" }
 
 func (r *Reconciler) stopJobs(ctx context.Context, s *scope, running []*batchv1.Job) error {
 	return parallel.Do(ctx, running, func(ctx context.Context, job *batchv1.Job) error {
-		stopped := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: job.Name}} // for the answer
+		stopped := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: job.Name}} // receives the response
 		suspend := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"suspend":true}}`, job.UID))
 		return r.jobPatched(s.jobSet, job, r.client.Patch(ctx, stopped, suspend))
 	})
 }
 
-// finishEmptying stops the Jobs of an earlier epoch that still run in a JobSet that is not suspended: the epoch was written,
-// and before its Jobs were stopped the JobSet was resumed, or this process died. Their pods are fenced by then, so the group
-// could never form with them. Stopped, they are resumed into the current epoch like any other.
+// finishEmptying stops running Jobs of an earlier epoch in a JobSet that is not suspended: after the epoch was written and before
+// its Jobs were stopped, the JobSet was resumed or the process died. Their pods are fenced by then, so the group could never form
+// with them. Once stopped, they are resumed in the current epoch like any other Job.
 func (r *Reconciler) finishEmptying(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if !s.inPlace.Enabled {
 		return ctrl.Result{}, nil
@@ -76,7 +76,7 @@ func (r *Reconciler) finishEmptying(ctx context.Context, s *scope) (ctrl.Result,
 	return again, err
 }
 
-// activeJobs gives those that are suspended, or those that are not.
+// activeJobs returns the active Jobs that are suspended, or those that are not.
 func (s *scope) activeJobs(suspended bool) []*batchv1.Job {
 	var jobs []*batchv1.Job
 	for _, job := range s.jobs.Active {

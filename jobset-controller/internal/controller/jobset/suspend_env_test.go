@@ -25,7 +25,7 @@ const (
 	patchJob    = "patch Job"
 )
 
-// suspendedJobs gives the names of Jobs that are asked to be suspended.
+// suspendedJobs returns the names of the Jobs whose spec suspends them.
 func (w *world) suspendedJobs() string {
 	w.Helper()
 	var names []string
@@ -42,7 +42,7 @@ func (w *world) awaitSuspendedJobs(want string) {
 	w.Eventually(func() string { return sandbox.Differs("suspended jobs", want, w.suspendedJobs()) })
 }
 
-func TestASuspendedJobSetCreatesSuspendedJobs(t *testing.T) {
+func TestSuspendedJobSetCreatesSuspendedJobs(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(2).Suspend(true))
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
@@ -74,7 +74,7 @@ func TestSuspendAndResume(t *testing.T) {
 	w.awaitCondition("a", "Suspended=False/ResumeJobs")
 }
 
-func TestAResumedJobGetsTheTemplateOfItsAdmission(t *testing.T) {
+func TestResumedJobGetsTheTemplateOfItsAdmission(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1))
 	w.awaitJobs("a-workers-0@0")
@@ -104,8 +104,8 @@ func TestAResumedJobGetsTheTemplateOfItsAdmission(t *testing.T) {
 	}
 }
 
-// API servers before 1.36 refuse another template for a Job that was ever started, even when it is suspended.
-func TestAnOlderAPIServerWantsTheStartTimeClearedFirst(t *testing.T) {
+// API servers before 1.36 reject another template for a Job that was ever started, even if it is suspended.
+func TestStartTimeIsClearedFirstForOlderAPIServers(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(2))
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
@@ -170,7 +170,7 @@ func TestSuspendingAGroupOpensAnEpochFirst(t *testing.T) {
 	w.start()
 	w.awaitSuspendedJobs("a-workers-0 a-workers-1")
 	w.awaitCondition("a", "Suspended=True/SuspendedJobs")
-	w.awaitEpoch("a", want) // the same one: the crash cost no epoch
+	w.awaitEpoch("a", want) // the same one: the crash opened no further epoch
 
 	w.stopPods("a-workers-0")
 	w.stopPods("a-workers-1")
@@ -181,7 +181,7 @@ func TestSuspendingAGroupOpensAnEpochFirst(t *testing.T) {
 	}
 }
 
-func TestSuspendWithoutAnEpochDoesNotHappen(t *testing.T) {
+func TestNoSuspendWithoutAnEpoch(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1).Annotation(v1alpha2.InPlaceTimeoutKey, "60s"))
 	w.awaitJobs("a-workers-0@0")
@@ -197,9 +197,9 @@ func TestSuspendWithoutAnEpochDoesNotHappen(t *testing.T) {
 	w.awaitSuspendedJobs("a-workers-0")
 }
 
-// The epoch was written, then the JobSet was resumed before its Jobs were stopped: pods of the old epoch are fenced, so they
-// have to go all the same.
-func TestAResumeBeforeTheJobsWereStoppedStillEmptiesTheGroup(t *testing.T) {
+// The epoch was written, then the JobSet was resumed before its Jobs were stopped. Pods of the old epoch are fenced, so they must
+// be stopped all the same.
+func TestResumeBeforeTheJobsWereStoppedStillEmptiesTheGroup(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1).MaxRestarts(5).Annotation(v1alpha2.InPlaceTimeoutKey, "60s"))
 	w.awaitJobs("a-workers-0@0")
@@ -224,7 +224,7 @@ func TestAResumeBeforeTheJobsWereStoppedStillEmptiesTheGroup(t *testing.T) {
 	}
 }
 
-func TestAJobSetIsNotResumedWhileItsJobsAreNot(t *testing.T) {
+func TestJobSetIsNotResumedBeforeItsJobs(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(2).Suspend(true))
 	w.awaitCondition("a", "Suspended=True/SuspendedJobs")

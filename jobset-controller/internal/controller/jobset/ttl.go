@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// expire deletes a finished JobSet when its time to live is over.
+// expire deletes a finished JobSet after its time to live.
 func (r *Reconciler) expire(ctx context.Context, s *scope) (ctrl.Result, error) {
 	ttl := s.jobSet.Spec.TTLSecondsAfterFinished
 	if ttl == nil {
@@ -24,7 +24,7 @@ func (r *Reconciler) expire(ctx context.Context, s *scope) (ctrl.Result, error) 
 	if left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
-	// The preconditions stand in for a live read.
+	// The preconditions replace a live read.
 	asObserved := client.Preconditions{UID: &s.jobSet.UID, ResourceVersion: &s.jobSet.ResourceVersion}
 	err := r.client.Delete(ctx, s.jobSet, client.PropagationPolicy(metav1.DeletePropagationForeground), asObserved)
 	switch {

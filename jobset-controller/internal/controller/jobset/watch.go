@@ -22,16 +22,17 @@ import (
 )
 
 const (
-	// debouncePerJob is how long the event of a Job waits for others, for each Job of the JobSet. A reconcile takes time for each Job, and there
-	// are as many events as Jobs: J Jobs that become ready would cost J reconciles of J Jobs.
+	// debouncePerJob is how long the event of a Job waits for others, for each Job of the JobSet. A reconcile takes time for each
+	// Job, and there are as many events as Jobs: n Jobs that become ready would otherwise cost n reconciles of n Jobs.
 	debouncePerJob = 100 * time.Microsecond
-	// minDebounce is enough for the few Jobs of a small JobSet, which change within moments of each other: one reconcile, one write.
+	// minDebounce is enough for the few Jobs of a small JobSet, which change within moments of each other: one reconcile and one
+	// write.
 	minDebounce = 20 * time.Millisecond
-	// maxDebounce is how late an event may be.
+	// maxDebounce is the longest delay of an event.
 	maxDebounce = 500 * time.Millisecond
 )
 
-// debounce is how long the event of a Job may wait for others of the same JobSet: 20 ms, and 0.1 ms for each of its Jobs.
+// debounce returns how long the event of a Job may wait for others of the same JobSet: 20 ms, plus 0.1 ms for each of its Jobs.
 func debounce(job client.Object) time.Duration {
 	jobs, err := strconv.ParseInt(job.GetLabels()[v1alpha2.GlobalReplicasKey], 10, 32)
 	if err != nil || jobs < 0 {
@@ -40,7 +41,7 @@ func debounce(job client.Object) time.Duration {
 	return min(minDebounce+time.Duration(jobs)*debouncePerJob, maxDebounce)
 }
 
-// jobEvents enqueues the JobSets of Jobs: at once if a Job fails, else debounced.
+// jobEvents enqueues the JobSets of Jobs: immediately if a Job fails, otherwise debounced.
 func jobEvents() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{
@@ -70,8 +71,8 @@ func enqueue(q workqueue.TypedRateLimitingInterface[reconcile.Request], object c
 	}}, after)
 }
 
-// jobSetChanges drops the echo of our own writing: a JobSet of which nothing has changed but the numbers of Jobs by state. They are
-// counted anew whenever a Job changes.
+// jobSetChanges drops the events of our own status writes, in which only the numbers of Jobs by state have changed. They are
+// recounted whenever a Job changes.
 func jobSetChanges() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, is := e.ObjectOld.(*v1alpha2.JobSet)

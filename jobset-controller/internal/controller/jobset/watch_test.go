@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// delays is a queue that only notes how long what is added has to wait.
+// delays is a queue that only records how long added requests have to wait.
 type delays struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
 	after map[string]time.Duration
@@ -24,7 +24,7 @@ type delays struct {
 
 func (d *delays) AddAfter(r reconcile.Request, after time.Duration) { d.after[r.String()] = after }
 
-func TestNewsOfAJobWaitForOthersUnlessItFails(t *testing.T) {
+func TestJobEventsAreDebouncedUnlessTheJobFails(t *testing.T) {
 	in := func(condition batchv1.JobConditionType) func(*batchv1.Job) {
 		return func(j *batchv1.Job) {
 			j.Status.Conditions = []batchv1.JobCondition{{Type: condition, Status: corev1.ConditionTrue}}
@@ -63,7 +63,7 @@ func TestNewsOfAJobWaitForOthersUnlessItFails(t *testing.T) {
 	}
 }
 
-func TestTheEchoOfCountersIsNoNews(t *testing.T) {
+func TestChangesOfCountersAreIgnored(t *testing.T) {
 	status := func(change func(*v1alpha2.ReplicatedJobStatus)) func(*v1alpha2.JobSet) {
 		return func(js *v1alpha2.JobSet) { change(&js.Status.ReplicatedJobsStatus[0]) }
 	}

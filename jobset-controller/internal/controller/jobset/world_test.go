@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m, &apiServer, "../../../../charts/jobset-controller/files/crds"))
 }
 
-// world is a namespace with a JobSet controller in it.
+// world is a namespace with a JobSet controller.
 type world struct {
 	*sandbox.Sandbox
 	agents   inject.Settings
@@ -34,13 +34,13 @@ type world struct {
 	metrics  *prometheus.Registry
 }
 
-// newWorld starts a controller in a namespace of its own.
+// newWorld starts a controller in its own namespace.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	return newWorldThatAdds(t, inject.Settings{})
 }
 
-// newWorldThatAdds has a controller that adds agents.
+// newWorldThatAdds starts a controller that adds agents.
 func newWorldThatAdds(t *testing.T, agents inject.Settings) *world {
 	t.Helper()
 	w := newStoppedWorld(t, agents, policy.Features{RestartJob: true, InPlaceRestart: true, ElasticJobSet: true})
@@ -48,14 +48,14 @@ func newWorldThatAdds(t *testing.T, agents inject.Settings) *world {
 	return w
 }
 
-// newStoppedWorld has a controller that is yet to start.
+// newStoppedWorld returns a world whose controller is not started.
 func newStoppedWorld(t *testing.T, agents inject.Settings, features policy.Features) *world {
 	t.Helper()
 	t.Parallel()
 	return &world{Sandbox: sandbox.New(t, apiServer, sandbox.Scheme(v1alpha2.AddToScheme), "jobset-"), agents: agents, features: features}
 }
 
-// start runs a controller that has seen nothing yet.
+// start runs a new controller.
 func (w *world) start() {
 	w.Helper()
 	w.metrics = prometheus.NewRegistry()
