@@ -21,13 +21,13 @@ const (
 	storeEnv   = "VALKEY_ADDRESS"
 )
 
-// HasAgent recognises an agent: a sidecar with the seed's flag or its environment variable, or the supervisor in the command
-// of a container, be it behind a shell or an init program.
+// HasAgent recognizes an agent: a sidecar with the flag or environment variable of seed 000, or the supervisor in the command of a
+// container, possibly behind a shell or an init program.
 func HasAgent(pod *corev1.PodSpec) bool {
 	return slices.ContainsFunc(pod.InitContainers, isSidecarAgent) || slices.ContainsFunc(pod.Containers, isSupervised)
 }
 
-// HasSidecar reports whether the agent restarts containers, from outside of them. Otherwise it restarts processes.
+// HasSidecar reports whether the agent restarts containers from outside. Otherwise it restarts processes.
 func HasSidecar(pod *corev1.PodSpec) bool {
 	return slices.ContainsFunc(pod.InitContainers, isSidecarAgent)
 }
@@ -41,12 +41,13 @@ func isSupervised(c corev1.Container) bool {
 	return hasWord(c, func(word string) bool { return path.Base(word) == supervise.Program })
 }
 
-// hasWord looks through command and arguments without joining them: the slices belong to a cache.
+// hasWord searches command and arguments without joining them, because the slices belong to a cache.
 func hasWord(c corev1.Container, is func(string) bool) bool {
 	return slices.ContainsFunc(c.Command, is) || slices.ContainsFunc(c.Args, is)
 }
 
-// WorkerContainer is the name of the container that an agent of the pod restarts, "" if several may be and none is named.
+// WorkerContainer returns the name of the container that the agent of the pod restarts, "" if there are several candidates and none
+// is named.
 func WorkerContainer(pod *corev1.PodSpec) string {
 	for _, c := range pod.InitContainers {
 		if isSidecarAgent(c) {
@@ -66,7 +67,7 @@ func onlyContainer(pod *corev1.PodSpec) string {
 	return ""
 }
 
-// StoreAddress is where an agent of the pod looks for the store, "" if that is not written in the pod.
+// StoreAddress returns the store address of an agent in the pod, "" if the pod does not contain it.
 func StoreAddress(pod *corev1.PodSpec) string {
 	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
 		if address := setting(c, storeFlag, storeEnv); address != "" {
@@ -76,7 +77,7 @@ func StoreAddress(pod *corev1.PodSpec) string {
 	return ""
 }
 
-// setting is the value of a flag or of a variable, "" if it has none that is written out.
+// setting returns the value of a flag or of a variable, "" if it has no literal value.
 func setting(c corev1.Container, flag, env string) (value string) {
 	for _, v := range c.Env {
 		if v.Name == env {

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-func TestTheWorkerAndTheStoreAreReadFromThePod(t *testing.T) {
+func TestWorkerContainerAndStoreAddress(t *testing.T) {
 	worker := func(words ...string) corev1.Container { return corev1.Container{Name: "worker", Command: words} }
 	helper := corev1.Container{Name: "helper"}
 	sidecar := func(args []string, env ...corev1.EnvVar) []corev1.Container {

@@ -13,11 +13,12 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// A Job without a JobSet is read as a JobSet with one replicatedJob of one Job, so that one plan is made for both.
+// A Job without a JobSet is read as a JobSet with one replicatedJob of one Job, so that the same plan is made for both.
 const (
 	// JobKind is the kind of that JobSet.
 	JobKind = "Job"
-	// aloneJob is the name of that replicatedJob, and aloneIndex the index of that Job: its slots are <Job>-workers-0-<completion index>.
+	// aloneJob is the name of that replicatedJob, and aloneIndex the index of its Job. The slots are <Job>-workers-0-<completion
+	// index>.
 	aloneJob   = "workers"
 	aloneIndex = "0"
 )
@@ -25,8 +26,8 @@ const (
 // IsAlone reports whether a JobSet is a Job without a JobSet, or a group of pods; see OfJob.
 func IsAlone(js *v1alpha2.JobSet) bool { return js.Kind == JobKind || IsPods(js) }
 
-// OfJob reads a Job without a JobSet as a JobSet, or a group of pods that OfPods has read as a Job. Its restarts are limited by the backoffLimit that its
-// author has set.
+// OfJob reads a Job without a JobSet as a JobSet. The Job may be a group of pods that OfPods has read as a Job. The restarts are
+// limited by the backoffLimit that its author has set.
 func OfJob(job *batchv1.Job) *v1alpha2.JobSet {
 	js := &v1alpha2.JobSet{
 		TypeMeta: metav1.TypeMeta{Kind: JobKind}, ObjectMeta: job.ObjectMeta,
@@ -51,13 +52,13 @@ func OfJob(job *batchv1.Job) *v1alpha2.JobSet {
 	for _, c := range job.Status.Conditions {
 		js.Status.Conditions = append(js.Status.Conditions, metav1.Condition{
 			Type: string(c.Type), Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message,
-			LastTransitionTime: c.LastTransitionTime, ObservedGeneration: job.Generation, // a Job's condition does not say it
+			LastTransitionTime: c.LastTransitionTime, ObservedGeneration: job.Generation, // a Job's condition does not have it
 		})
 	}
 	return js
 }
 
-// maxRestartsOf a Job: the webhook has noted it before it raised the limit.
+// maxRestartsOf returns the author's limit for a Job. The webhook recorded it before raising the limit.
 func maxRestartsOf(job *batchv1.Job) int32 {
 	if n, err := strconv.ParseInt(job.Annotations[v1alpha2.MaxRestartsKey], 10, 32); err == nil && n >= 0 {
 		return int32(n)
@@ -65,7 +66,8 @@ func maxRestartsOf(job *batchv1.Job) int32 {
 	return ptr.Deref(job.Spec.BackoffLimit, 6)
 }
 
-// ChildOf reads a Job without a JobSet as the Job of the JobSet that OfJob makes of it. A Job that is led is always of the current epoch.
+// ChildOf reads a Job without a JobSet as the Job of the JobSet that OfJob returns. A Job with a leader always belongs to the
+// current epoch.
 func ChildOf(job *batchv1.Job) batchv1.Job {
 	child := *job
 	child.Name = job.Name + "-" + aloneJob + "-" + aloneIndex
@@ -76,12 +78,12 @@ func ChildOf(job *batchv1.Job) batchv1.Job {
 		child.Annotations[epoch.Annotation] = epoch.FormatNumber(record.Epoch)
 	}
 	if job.Kind == PodKind {
-		child.Spec.ManagedBy = ptr.To("the owner of the pods") // nobody else makes any
+		child.Spec.ManagedBy = ptr.To("the owner of the pods") // no other program creates any
 	}
 	return child
 }
 
-// PodIdentity is what the pods of a Job without a JobSet, or of a group of pods, are annotated with.
+// PodIdentity returns the annotations of the pods of a Job without a JobSet, or of a group of pods.
 func PodIdentity(job string) map[string]string {
 	return map[string]string{v1alpha2.JobSetNameKey: job, v1alpha2.ReplicatedJobNameKey: aloneJob, v1alpha2.JobIndexKey: aloneIndex}
 }

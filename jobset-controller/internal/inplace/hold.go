@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// hold says until when the finished workers of each stage are held, so that a restart can run them again: until the success
-// policy has what it needs, or a gate that waits for their completion.
+// hold sets how long the finished workers of each stage are held, so that a restart can run them again: until the success policy is
+// satisfied, or until a gate that waits for their completion.
 func hold(stages []coordination.Stage, spec *v1alpha2.JobSetSpec, counted []int) {
 	awaited := completionsAwaited(spec)
 	for i, rjob := range counted {
@@ -18,8 +18,8 @@ func hold(stages []coordination.Stage, spec *v1alpha2.JobSetSpec, counted []int)
 	}
 }
 
-// releaseOf a replicatedJob. With the operator Any one Job that succeeds completes the JobSet, so nothing may hold it back. A gate
-// that were not opened would hold all that comes after it.
+// releaseOf returns the release of a replicatedJob. With the operator Any one successful Job completes the JobSet, so nothing may
+// hold it back. A gate that does not open would hold up everything after it.
 func releaseOf(success *v1alpha2.SuccessPolicy, rjob string, awaited bool) coordination.Release {
 	target := success == nil || len(success.TargetReplicatedJobs) == 0 || slices.Contains(success.TargetReplicatedJobs, rjob)
 	switch {
@@ -33,7 +33,7 @@ func releaseOf(success *v1alpha2.SuccessPolicy, rjob string, awaited bool) coord
 	return coordination.ReleaseHeld
 }
 
-// completionsAwaited are the replicatedJobs that others wait for to complete.
+// completionsAwaited returns the replicatedJobs for whose completion others wait.
 func completionsAwaited(spec *v1alpha2.JobSetSpec) map[string]bool {
 	awaited := map[string]bool{}
 	for i, wait := range policy.StartupWaits(spec) {

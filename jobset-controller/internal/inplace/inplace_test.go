@@ -74,7 +74,7 @@ func TestStages(t *testing.T) {
 			rjob("none", 0, nil, nil),
 		}},
 	}
-	// The Jobs of a replicatedJob keep the size they were created with.
+	// The Jobs of a replicatedJob keep the size with which they were created.
 	older := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1alpha2.ReplicatedJobNameKey: "workers"}},
 		Spec:       batchv1.JobSpec{Parallelism: ptr.To[int32](6), Completions: ptr.To[int32](6)},
@@ -89,7 +89,7 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// sized is a Job of a replicatedJob "w".
+// sized returns a Job of a replicatedJob "w".
 func sized(index string, pods int32, over batchv1.JobConditionType) *batchv1.Job {
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "js-w-" + index, Labels: map[string]string{
@@ -103,8 +103,9 @@ func sized(index string, pods int32, over batchv1.JobConditionType) *batchv1.Job
 	return job
 }
 
-// A cache lists Jobs in another order each time; a group whose size follows it begins anew each time.
-func TestTheSizeOfAnEntryWhoseJobsDiffer(t *testing.T) {
+// A cache lists Jobs in a different order each time. If the size of a group depended on the order, the group would start over each
+// time.
+func TestSizeOfAReplicatedJobWhoseJobsDiffer(t *testing.T) {
 	js := &v1alpha2.JobSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "js"},
 		Spec:       v1alpha2.JobSetSpec{ReplicatedJobs: []v1alpha2.ReplicatedJob{{Name: "w", Replicas: 3}}},
@@ -132,7 +133,7 @@ func TestTheSizeOfAnEntryWhoseJobsDiffer(t *testing.T) {
 	}
 }
 
-func TestSlotsThatACompleteJobNeverHad(t *testing.T) {
+func TestSlotsBeyond(t *testing.T) {
 	stages := []coordination.Stage{{Prefix: "js-v", Jobs: 9, Pods: 9}, {Prefix: "js-w", Jobs: 2, Pods: 4}}
 	for name, c := range map[string]struct {
 		job  *batchv1.Job

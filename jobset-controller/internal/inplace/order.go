@@ -10,21 +10,21 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// gate is what a replicatedJob waits for before its Jobs start. Entries with the same gate start together and form one step; those
-// with different gates never wait for each other, but for the order of the steps:
+// gate is what a replicatedJob waits for before its Jobs start. ReplicatedJobs with the same gate start together and form one step.
+// Those with different gates wait for each other only because of the order of the steps:
 //
-//	fewest completions first   nothing that can start waits for something that has to finish
-//	then the shortest way      a step comes after all that it depends on
+//	fewest completions first   nothing that can start waits for something that must finish
+//	then the shortest path     a step comes after everything that it depends on
 //	then the order of the spec
 //
-// Entries without agents open gates like all others; they are only not counted.
+// ReplicatedJobs without agents open gates like all others; they are only not counted.
 type gate struct {
-	completions int    // on the longest way to it: how often a replicatedJob must have completed
-	depth       int    // likewise: how many gates lie on it
+	completions int    // on the longest path to it: how often a replicatedJob must have completed
+	depth       int    // on that path: how many gates it has
 	key         string // what it waits for itself
 }
 
-// gatesOf the spec.replicatedJobs, in order.
+// gatesOf returns the gates of spec.replicatedJobs, in order.
 func gatesOf(spec *v1alpha2.JobSetSpec) []gate {
 	if policy.InOrder(spec) {
 		return gatesInOrder(spec)
@@ -39,7 +39,8 @@ func gatesOf(spec *v1alpha2.JobSetSpec) []gate {
 	return gates
 }
 
-// gatesInOrder: each replicatedJob waits for the one before, and so for every completion that a rule asks for on the way.
+// gatesInOrder returns the gates of an ordered start: each replicatedJob waits for the previous one, and so for every earlier
+// completion that a rule requires.
 func gatesInOrder(spec *v1alpha2.JobSetSpec) []gate {
 	gates := make([]gate, len(spec.ReplicatedJobs))
 	completions := 0
@@ -52,7 +53,7 @@ func gatesInOrder(spec *v1alpha2.JobSetSpec) []gate {
 	return gates
 }
 
-// gateOf looks dependencies up among earlier replicatedJobs; the API allows no others.
+// gateOf looks up dependencies among earlier replicatedJobs, because the API allows no others.
 func gateOf(dependencies []v1alpha2.DependsOn, earlier map[string]gate) gate {
 	var g gate
 	var parts []string
@@ -70,7 +71,7 @@ func gateOf(dependencies []v1alpha2.DependsOn, earlier map[string]gate) gate {
 	return g
 }
 
-// order numbers the steps of the stages, of which counted says to which replicatedJobs they belong.
+// order numbers the steps of the stages. counted has the replicatedJob of each stage.
 func order(stages []coordination.Stage, gates []gate, counted []int) {
 	var steps []gate
 	for _, rjob := range counted {

@@ -20,17 +20,17 @@ const PodKind = "Pod"
 // IsPods reports whether a JobSet is a group of pods; see OfPods.
 func IsPods(js *v1alpha2.JobSet) bool { return js.Kind == PodKind }
 
-// Member is what a pod says of its group.
+// Member is what a pod declares about its group.
 type Member struct {
 	Leader      string // name of the pod of index 0
 	Index, Size int
 }
 
-// Leads reports whether a pod is the one of index 0.
+// Leads reports whether the pod has index 0.
 func (m Member) Leads(pod *corev1.Pod) bool { return m.Leader == pod.Name }
 
-// MemberOf reads the labels and annotations by which a pod declares its group. It reports false for a pod of no group. An error is about a pod of a group
-// that does not say its size or its index; Leader is set.
+// MemberOf reads the labels and annotations by which a pod declares its group. declared is false for a pod without a group. It
+// returns an error if a pod of a group does not declare a valid size or index; Leader is set then.
 func MemberOf(pod *corev1.Pod) (m Member, declared bool, err error) {
 	m.Leader, declared = pod.Labels[v1alpha2.PodGroupKey]
 	if !declared {
@@ -54,16 +54,16 @@ func MemberOf(pod *corev1.Pod) (m Member, declared bool, err error) {
 	return m, true, nil
 }
 
-// Labels of pods of a LeaderWorkerSet: its name, and the index of the replica.
+// Labels of the pods of a LeaderWorkerSet: its name, and the index of the replica.
 const (
 	LeaderWorkerSetKey = "leaderworkerset.sigs.k8s.io/name"
 	lwsGroup           = "leaderworkerset.sigs.k8s.io/group-index"
 )
 
-// LeaderWorkerSetOf is the name of the LeaderWorkerSet that a pod is of, "" if it is of none.
+// LeaderWorkerSetOf returns the name of the pod's LeaderWorkerSet, "" if it has none.
 func LeaderWorkerSetOf(pod *corev1.Pod) string { return pod.Labels[LeaderWorkerSetKey] }
 
-// GroupLabels are those by which all pods of a group are found that its owner has created, given the pod of index 0.
+// GroupLabels returns the labels that find all pods of a group that its owner has created, given the pod of index 0.
 func GroupLabels(leader *corev1.Pod) map[string]string {
 	if set, group := leader.Labels[LeaderWorkerSetKey], leader.Labels[lwsGroup]; set != "" && group != "" {
 		return map[string]string{LeaderWorkerSetKey: set, lwsGroup: group}
@@ -71,9 +71,9 @@ func GroupLabels(leader *corev1.Pod) map[string]string {
 	return map[string]string{v1alpha2.PodGroupKey: leader.Name}
 }
 
-// OfPods reads a group of pods as an Indexed Job, by the pod of index 0. OfJob and ChildOf read that Job.
+// OfPods reads a group of pods as an Indexed Job, given the pod of index 0. OfJob and ChildOf read that Job.
 func OfPods(leader *corev1.Pod) *batchv1.Job {
-	m, _, _ := MemberOf(leader) // without a size there is one pod; an error is what the group was refused for
+	m, _, _ := MemberOf(leader) // without a size there is one pod; the group was refused because of an error
 	size := ptr.To(int32(max(m.Size, 1)))
 	job := &batchv1.Job{
 		TypeMeta: metav1.TypeMeta{Kind: PodKind}, ObjectMeta: leader.ObjectMeta,
@@ -90,7 +90,8 @@ func OfPods(leader *corev1.Pod) *batchv1.Job {
 	return job
 }
 
-// LeaderOf is the UID of the pod of index 0, given a pod that the webhook on pods has prepared: each pod but that one carries it.
+// LeaderOf returns the UID of the pod of index 0, given a pod that the webhook for pods has prepared. All pods except that one
+// carry it.
 func LeaderOf(pod metav1.Object) string {
 	return cmp.Or(pod.GetAnnotations()[v1alpha2.JobSetUIDKey], string(pod.GetUID()))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-func TestWhatAPodSaysOfItsGroup(t *testing.T) {
+func TestMemberOf(t *testing.T) {
 	group := func(leader, index string) map[string]string {
 		return map[string]string{v1alpha2.PodGroupKey: leader, v1alpha2.PodGroupIndexKey: index}
 	}
@@ -52,8 +52,8 @@ func TestWhatAPodSaysOfItsGroup(t *testing.T) {
 	}
 }
 
-// A condition that is not read is written again in each reconcile.
-func TestAGroupOfPodsIsReadWithItsConditions(t *testing.T) {
+// If a condition were not read, each reconcile would write it again.
+func TestGroupOfPodsIsReadWithItsConditions(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a-0", Generation: 2, Labels: map[string]string{v1alpha2.PodGroupKey: "a-0"}}}
 	pod.Status.Conditions = []corev1.PodCondition{{Type: "InPlaceInSync", Status: corev1.ConditionTrue, Reason: "InSync", Message: "all"}}
 	got := OfJob(OfPods(pod)).Status.Conditions

@@ -7,10 +7,10 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 )
 
-// maxSlots bounds what one group takes of the store.
+// maxSlots limits the memory of one group in the store.
 const maxSlots = 1 << 20
 
-// TooLarge says why stages are too large for a group; "" if they are not.
+// TooLarge returns why stages are too large for a group, "" if they are not.
 func TooLarge(stages []coordination.Stage) string {
 	var n int64
 	for _, stage := range stages {

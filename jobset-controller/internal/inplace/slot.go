@@ -1,5 +1,5 @@
-// Package inplace reads from a JobSet what in-place restarts need to know of it: which of its pods carry an agent, and
-// which slots they make. It is pure.
+// Package inplace reads what in-place restarts need to know about a JobSet: which of its pods have an agent, and which slots they
+// fill. It is pure.
 package inplace
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// SlotOf is the slot that a pod of a JobSet is for, "" if its annotations do not say.
+// SlotOf returns the slot of a pod of a JobSet, "" if its annotations do not have it.
 func SlotOf(pod *corev1.Pod) string {
 	a := pod.Annotations
 	parts := []string{
@@ -25,12 +25,12 @@ func SlotOf(pod *corev1.Pod) string {
 	return strings.Join(parts, "-")
 }
 
-// StoreSecret is the name of the Secret with the credentials of a JobSet's agents for the store, in its namespace. It goes by
-// the JobSet's name, so that a manifest with an agent by hand can name it.
+// StoreSecret returns the name of the Secret, in the JobSet's namespace, with the store credentials of its agents. It depends only
+// on the JobSet's name, so that a manifest that brings its own agent can contain it.
 func StoreSecret(jobSet string) string { return "holdfast-store-" + jobSet }
 
-// JobStoreSecret is the same for a Job that has a group of its own.
+// JobStoreSecret does the same for a Job that has its own group.
 func JobStoreSecret(job string) string { return "holdfast-job-store-" + job }
 
-// PodStoreSecret is the same for a group that its pods declare, by the name of the pod of index 0.
+// PodStoreSecret does the same for a group that its pods declare, by the name of the pod of index 0.
 func PodStoreSecret(leader string) string { return "holdfast-pod-store-" + leader }

@@ -12,9 +12,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// Stages are the slots of a JobSet's group: the replicated jobs whose pods carry an agent (carries, by replicatedJob) and that have any
-// pods. How many pods a Job has is what its Job says, if there is one: a changed JobSet does not change the Jobs it has. While they change
-// one by one (feature gate ElasticJobSet) the first says it for all.
+// Stages returns the slots of a JobSet's group: the replicatedJobs whose pods have an agent (carries, by replicatedJob) and that
+// have any pods. The number of pods comes from the Job, if it exists: a changed JobSet does not change its existing Jobs. While
+// they are resized one by one (feature gate ElasticJobSet), the first Job decides for all.
 func Stages(js *v1alpha2.JobSet, jobs []*batchv1.Job, carries []bool) []coordination.Stage {
 	sizes := sizesOf(jobs)
 	var stages []coordination.Stage
@@ -35,7 +35,7 @@ func Stages(js *v1alpha2.JobSet, jobs []*batchv1.Job, carries []bool) []coordina
 	return stages
 }
 
-// sizesOf finds the Job of each replicatedJob that says how large its Jobs are, in whatever order they come.
+// sizesOf returns, for each replicatedJob, the Job that decides about the size, whatever the order of jobs is.
 func sizesOf(jobs []*batchv1.Job) map[string]*batchv1.Job {
 	sizes := map[string]*batchv1.Job{}
 	for _, job := range jobs {
@@ -47,7 +47,8 @@ func sizesOf(jobs []*batchv1.Job) map[string]*batchv1.Job {
 	return sizes
 }
 
-// speaksBefore: one that runs before one that is over, which nobody makes larger or smaller any more; then the lower index.
+// speaksBefore reports whether a decides rather than b: an unfinished Job rather than a finished one, which is never resized; then
+// the lower index.
 func speaksBefore(a, b *batchv1.Job) bool {
 	if over := policy.Finished(a); over != policy.Finished(b) {
 		return !over
@@ -58,7 +59,7 @@ func speaksBefore(a, b *batchv1.Job) bool {
 	return a.Name < b.Name
 }
 
-// indexOf a Job in its replicatedJob; one that cannot be read comes last.
+// indexOf returns the index of a Job in its replicatedJob. An unreadable index comes last.
 func indexOf(job *batchv1.Job) int {
 	index, err := strconv.Atoi(job.Labels[v1alpha2.JobIndexKey])
 	if err != nil {
@@ -67,7 +68,7 @@ func indexOf(job *batchv1.Job) int {
 	return index
 }
 
-// podsOf is how many pods of one Job run at a time.
+// podsOf returns how many pods of one Job run at a time.
 func podsOf(job *batchv1.JobSpec) int64 {
 	parallelism := ptr.Deref(job.Parallelism, 1)
 	return int64(min(parallelism, ptr.Deref(job.Completions, parallelism)))

@@ -1,10 +1,10 @@
-// Package nodes weighs what the API server says of a node on which a pod is to end: by what evidence nothing runs there any more. The
-// manager asks it before it lets go of pods of Jobs that are deleted, the orchestrator before it replaces a worker. It is pure.
+// Package nodes decides whether there is evidence that nothing runs on a node any more, according to the API server. The manager
+// uses it before it force-deletes pods of deleted Jobs, and the orchestrator before it replaces a worker. It is pure.
 //
-//	no Node object of the name            dead: whoever removes a node has made sure
-//	taint node.kubernetes.io/out-of-service   dead: somebody, or a program that has switched it off, says so
-//	its kubelet was not heard of (Unknown)    dead after the time that the JobSet gives, and never without one
-//	its kubelet says that it is not ready     alive: it ends pods, or will
+//	no Node object of the name                  dead: whoever deletes a Node has made sure
+//	taint node.kubernetes.io/out-of-service     dead: a person or a program that has switched it off confirms it
+//	the kubelet does not report (Unknown)       dead after the time that the JobSet sets, and never without one
+//	the kubelet reports that it is not ready    alive: it ends pods, or will
 package nodes
 
 import (
@@ -14,9 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Dead gives the evidence that nothing runs on a node any more, or an empty text. A nil node is one that the API server does not
-// have. A silent kubelet may be cut off while its pods run: only whoever sets `after` knows that a node which was silent for so
-// long is off (0: never).
+// Dead returns the evidence that nothing runs on a node any more, or "". A nil node does not exist in the API server. A silent
+// kubelet may be disconnected while its pods run: only whoever sets after knows that a node that has been silent for so long is off
+// (0 means never).
 func Dead(node *corev1.Node, after time.Duration, now time.Time) string {
 	switch since, silent := silence(node); {
 	case node == nil:
@@ -30,8 +30,8 @@ func Dead(node *corev1.Node, after time.Duration, now time.Time) string {
 	return ""
 }
 
-// Unready reports whether a node's kubelet does not do its work, for whatever reason, so that it may never end a pod that is being
-// deleted. A node without a condition has a kubelet that is new.
+// Unready reports whether a node's kubelet does not work, for any reason, so that it may never end a terminating pod. A node
+// without a condition has a new kubelet.
 func Unready(node *corev1.Node) bool {
 	c := ready(node)
 	return node == nil || (c != nil && c.Status != corev1.ConditionTrue)

@@ -1,4 +1,4 @@
-// Package parallel does the same for many items, a bounded number at a time.
+// Package parallel calls a function for many items, a limited number at a time.
 package parallel
 
 import (
@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// width bounds the API calls that one caller makes at a time.
+	// width limits the concurrent API calls of one caller.
 	width = 50
-	// errorsShown bounds how many errors of one batch are spelled out: thousands of Jobs fail alike.
+	// errorsShown limits how many errors of one batch are listed, because thousands of Jobs fail with the same error.
 	errorsShown = 5
 )
 

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-func TestAllItemsAreDoneAtMostFiftyAtATime(t *testing.T) {
+func TestDoCallsAtMostFiftyAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var running, most, done atomic.Int64
 		err := Do(t.Context(), make([]int, 3*width), func(context.Context, int) error {
@@ -28,7 +28,7 @@ func TestAllItemsAreDoneAtMostFiftyAtATime(t *testing.T) {
 	})
 }
 
-func TestAFailedItemStopsNoOtherAndErrorsAreSummedUp(t *testing.T) {
+func TestFailedItemStopsNoOther(t *testing.T) {
 	var done atomic.Int64
 	wrong := errors.New("wrong")
 	err := Do(t.Context(), slices.Repeat([]int{0, 1}, 10), func(_ context.Context, n int) error {

@@ -13,33 +13,33 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// restartStrategy InPlaceRestart is carried out by agents in the pods, which follow the JobSet's status:
+// Agents in the pods implement restartStrategy InPlaceRestart. They follow the JobSet's status:
 //
-//	agent starts              writes the attempt current+1 on its pod (0 if there is no current one)
-//	all pods say the same     current becomes that attempt: the agents let their workers run
-//	one says more than others previous becomes that attempt less one: whoever is at it or below restarts, and joins
+//	agent starts                      writes the attempt current+1 on its pod (0 if there is no current one)
+//	all pods have the same attempt    it becomes current: the agents start their workers
+//	one has a higher attempt          that attempt minus one becomes previous: pods at or below it restart, and join
 //
-// It is the published protocol. Unlike there, pods are counted only if their Job belongs to the JobSet by UID, and pods that have
-// succeeded, or are being deleted, are not waited for.
+// This is the published protocol. Unlike the published controller, this one counts pods only if their Job belongs to the JobSet by
+// UID, and does not wait for pods that have succeeded or are being deleted.
 
 // UsesAttempts reports whether agents in the pods follow the attempts in the status.
 func UsesAttempts(spec *v1alpha2.JobSetSpec) bool {
 	return spec.FailurePolicy != nil && spec.FailurePolicy.RestartStrategy == v1alpha2.InPlaceRestart
 }
 
-// Attempts is what the pods of a JobSet say.
+// Attempts is what the pods of a JobSet report.
 type Attempts struct {
-	// Expected is how many pods must say the same before their workers run.
+	// Expected is how many pods must report the same attempt before their workers run.
 	Expected int64
-	// Said are the attempts of the pods that run or will, and have one.
+	// Said are the attempts of the pods that run or will run, and have one.
 	Said []int32
-	// Highest of them, -1 if nobody has said any.
+	// Highest is the highest attempt, -1 if there is none.
 	Highest int32
 	// ContainerRestarts is the highest restart count of any container.
 	ContainerRestarts int32
 }
 
-// ReadAttempts reads the pods of current Jobs. It ignores others, whatever their labels say.
+// ReadAttempts reads the pods of current Jobs. It ignores others, whatever their labels are.
 func ReadAttempts(spec *v1alpha2.JobSetSpec, jobs Jobs, pods []corev1.Pod) Attempts {
 	a := Attempts{Highest: -1}
 	for i := range spec.ReplicatedJobs {
@@ -77,7 +77,7 @@ func (a *Attempts) add(pod *corev1.Pod) {
 	a.Highest = max(a.Highest, int32(attempt))
 }
 
-// Agreed reports whether all pods that are waited for say the same.
+// Agreed reports whether all expected pods report the same attempt.
 func (a Attempts) Agreed() bool {
 	if a.Expected <= 0 || int64(len(a.Said)) != a.Expected {
 		return false
@@ -90,8 +90,8 @@ func (a Attempts) Agreed() bool {
 	return true
 }
 
-// Next gives the attempts that the status is to have. Neither goes back, but that a JobSet that is suspended starts again from
-// nothing: pods that a queue has stopped are no failures.
+// Next returns the new attempts of the status. Neither decreases, except that a suspended JobSet starts from nothing: pods that a
+// queue has stopped have not failed.
 func (a Attempts) Next(status *v1alpha2.JobSetStatus, suspended bool) (previous, current *int32) {
 	previous, current = status.PreviousInPlaceRestartAttempt, status.CurrentInPlaceRestartAttempt
 	switch {
@@ -106,11 +106,11 @@ func (a Attempts) Next(status *v1alpha2.JobSetStatus, suspended bool) (previous,
 	return previous, current
 }
 
-// Restarting reports whether the pods have begun a restart that is not through.
+// Restarting reports whether the pods have begun a restart that is not complete.
 func (a Attempts) Restarting() bool { return a.Highest > 0 && !a.Agreed() }
 
 // attemptsBudget fails a JobSet whose pods have restarted in place more often than the failure policy allows. Recreations that do
-// not count have made pods join a further attempt too, which is not held against them.
+// not count have also made pods join a further attempt, so these attempts are subtracted.
 func attemptsBudget(f Facts) Decision {
 	if f.Attempts == nil {
 		return Decision{}

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-// BudgetUsed is the share of maxRestarts that a JobSet has used, whoever counted: 1 when its next failure is its last. One that has
-// finished, or that may not restart at all, has no budget, and 0 used.
+// BudgetUsed returns the share of maxRestarts that a JobSet has used, whichever program counted the restarts: 1 if its next failure
+// is its last. It is 0 for a JobSet that has finished, or that may not restart at all.
 func BudgetUsed(js *v1alpha2.JobSet) float64 {
 	limit := maxRestarts(&js.Spec)
 	if js.Status.TerminalState != "" || limit <= 0 {
@@ -19,30 +19,30 @@ func BudgetUsed(js *v1alpha2.JobSet) float64 {
 	}
 	current, err := epoch.Of(js.Annotations)
 	if err != nil {
-		current = epoch.First() // as the controller takes it
+		current = epoch.First() // as in the controller
 	}
 	used := max(Charged(&js.Status, ReadInPlace(js.Annotations), current), attemptsUsed(&js.Status))
 	return min(1, float64(used)/float64(limit))
 }
 
-// attemptsUsed are restarts of the published strategy InPlaceRestart, recreations that do not count left out.
+// attemptsUsed returns the restarts of the published strategy InPlaceRestart, without the recreations that do not count.
 func attemptsUsed(status *v1alpha2.JobSetStatus) int32 {
 	uncounted := max(0, status.Restarts-status.RestartsCountTowardsMax)
 	return ptr.Deref(status.CurrentInPlaceRestartAttempt, 0) - uncounted
 }
 
-// SuspendCause is the idempotency key of the epoch that a suspend opens.
+// SuspendCause returns the idempotency key of the epoch that a suspend opens.
 func SuspendCause(generation int64) string { return fmt.Sprintf("suspend/%d", generation) }
 
-// RestartCause is the idempotency key of the epoch that a restart of the failure policy opens. restarts is status.restarts as
-// it will be after it.
+// RestartCause returns the idempotency key of the epoch that a restart of the failure policy opens. restarts is status.restarts
+// after the restart.
 func RestartCause(restarts int32) string { return fmt.Sprintf("%s%d", RestartCausePrefix, restarts) }
 
-// RestartCausePrefix begins all such causes.
+// RestartCausePrefix is the prefix of all such causes.
 const RestartCausePrefix = "recreate/"
 
-// Charged is the number of restarts that the budget has paid for. With in-place restarts three programs count; each knows of
-// the others' restarts sooner or later, so the largest number is the truth. The base of the epoch is among them because it is
+// Charged returns how many restarts were charged to the budget. With in-place restarts three programs count restarts, and each
+// learns of the others' restarts sooner or later, so the largest number is correct. It includes the base of the epoch, which is
 // written first.
 func Charged(status *v1alpha2.JobSetStatus, p InPlace, current epoch.Record) int32 {
 	if !p.Enabled {
@@ -51,7 +51,7 @@ func Charged(status *v1alpha2.JobSetStatus, p InPlace, current epoch.Record) int
 	return max(Counted(status), p.Restarts, current.Base)
 }
 
-// inPlaceBudget fails a JobSet whose in-place restarts have used up more than the failure policy allows (seed 000).
+// inPlaceBudget fails a JobSet whose in-place restarts exceed what the failure policy allows (seed 000).
 func inPlaceBudget(f Facts) Decision {
 	if !Budget(f.Spec).Exceeded(f.InPlace.Restarts) {
 		return Decision{}
@@ -64,10 +64,10 @@ func inPlaceBudget(f Facts) Decision {
 	}
 }
 
-// Budget is what a JobSet may restart; no failure policy allows no restart.
+// Budget returns the restart budget of a JobSet. Without a failure policy it is 0.
 func Budget(spec *v1alpha2.JobSetSpec) restart.Budget { return restart.Budget(maxRestarts(spec)) }
 
-// maxRestarts without a failure policy is 0.
+// maxRestarts returns maxRestarts of the failure policy, 0 without one.
 func maxRestarts(spec *v1alpha2.JobSetSpec) int32 {
 	if spec.FailurePolicy == nil {
 		return 0

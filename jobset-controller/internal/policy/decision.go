@@ -1,5 +1,5 @@
-// Package policy decides what becomes of a JobSet: which Jobs count, whether it is complete, has failed or restarts, which replicatedJobs
-// may start. It is pure: it reads objects that were observed before and returns what to do together with why.
+// Package policy decides about a JobSet: which Jobs count, whether it completes, fails or restarts, and which replicatedJobs may
+// start. It is pure: it reads observed objects and returns what to do and why.
 package policy
 
 import (
@@ -9,15 +9,15 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// Outcome is what becomes of a JobSet.
+// Outcome is what happens to a JobSet.
 type Outcome int
 
 const (
 	// Continue leaves the JobSet as it is.
 	Continue Outcome = iota
-	// Complete finishes it with success.
+	// Complete finishes it successfully.
 	Complete
-	// Fail finishes it without.
+	// Fail finishes it as failed.
 	Fail
 	// Restart recreates all its Jobs.
 	Restart
@@ -25,24 +25,24 @@ const (
 	RestartJobs
 )
 
-// Decision is an outcome together with why.
+// Decision is an outcome and its reason.
 type Decision struct {
 	Outcome Outcome
-	// Reason and Message are those of the condition that the outcome makes True.
+	// Reason and Message are those of the condition that becomes True.
 	Reason, Message string
 	// Counts reports whether a restart counts towards maxRestarts.
 	Counts bool
-	// Action of the failure policy that asked for a restart.
+	// Action is the failure policy action that requires a restart.
 	Action v1alpha2.FailurePolicyAction
-	// Rule of the failure policy that asked for a restart of all Jobs; empty for the default.
+	// Rule is the failure policy rule that requires a restart of all Jobs; empty for the default.
 	Rule string
-	// Job whose failure decided, if one did. Of several the first.
+	// Job is the first Job whose failure decided, nil if none did.
 	Job *batchv1.Job
-	// Restarts of single Jobs, with the outcome RestartJobs.
+	// Restarts are the restarts of single Jobs, with the outcome RestartJobs.
 	Restarts []JobRestart
 }
 
-// Failures are the Jobs that a decision rests on.
+// Failures returns the Jobs on which the decision is based.
 func (d Decision) Failures() []*batchv1.Job {
 	if len(d.Restarts) > 0 {
 		jobs := make([]*batchv1.Job, len(d.Restarts))
@@ -57,20 +57,21 @@ func (d Decision) Failures() []*batchv1.Job {
 	return nil
 }
 
-// Facts are what a decision depends on.
+// Facts are the input of a decision.
 type Facts struct {
 	Spec   *v1alpha2.JobSetSpec
 	Status *v1alpha2.JobSetStatus
-	// Tallies of the current attempt, see Tally.
+	// Tallies are those of the current attempt, see Tally.
 	Tallies []v1alpha2.ReplicatedJobStatus
 	Jobs    Jobs
 	Epoch   epoch.Record
 	InPlace InPlace
-	// Attempts of restartStrategy InPlaceRestart, nil without it.
+	// Attempts belong to restartStrategy InPlaceRestart. They are nil without it.
 	Attempts *Attempts
 }
 
-// Decide says what becomes of the JobSet. Failure goes before success, so that a JobSet whose Jobs do both at once restarts.
+// Decide decides about the JobSet. Failure has priority over success, so a JobSet restarts if some of its Jobs fail while others
+// complete it.
 func Decide(f Facts) Decision {
 	for _, rule := range []func(Facts) Decision{inPlaceBudget, attemptsBudget, failure, Success} {
 		if d := rule(f); d.Outcome != Continue {
@@ -80,8 +81,7 @@ func Decide(f Facts) Decision {
 	return Decision{}
 }
 
-// Features are the feature gates of the published controller that change what becomes of a JobSet. All are off by default, as
-// published.
+// Features are the feature gates of the published controller that affect decisions. All are off by default, as published.
 type Features struct {
 	// RestartJob: rules of the failure policy may restart single Jobs.
 	RestartJob bool

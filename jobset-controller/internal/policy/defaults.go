@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// Network of a spec with the defaults that admission fills in.
+// Network returns the network of a spec with the defaults of admission.
 func Network(spec *v1alpha2.JobSetSpec) *v1alpha2.Network {
 	n := &v1alpha2.Network{}
 	if spec.Network != nil {
@@ -21,7 +21,7 @@ func Network(spec *v1alpha2.JobSetSpec) *v1alpha2.Network {
 	return n
 }
 
-// SuccessPolicy of a spec: all Jobs must succeed if it has none.
+// SuccessPolicy returns the success policy of a spec. By default all Jobs must succeed.
 func SuccessPolicy(spec *v1alpha2.JobSetSpec) *v1alpha2.SuccessPolicy {
 	if spec.SuccessPolicy == nil {
 		return &v1alpha2.SuccessPolicy{Operator: v1alpha2.OperatorAll}
@@ -29,7 +29,7 @@ func SuccessPolicy(spec *v1alpha2.JobSetSpec) *v1alpha2.SuccessPolicy {
 	return spec.SuccessPolicy
 }
 
-// StartupPolicy of a spec: any order if it names none.
+// StartupPolicy returns the startup policy of a spec. The default is any order.
 func StartupPolicy(spec *v1alpha2.JobSetSpec) *v1alpha2.StartupPolicy {
 	p := &v1alpha2.StartupPolicy{}
 	if spec.StartupPolicy != nil {

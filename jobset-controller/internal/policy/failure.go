@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// failure applies the failure policy to all failed Jobs at once. What concerns the whole JobSet goes before restarts of single
-// Jobs, which it makes pointless: they are not charged then.
+// failure applies the failure policy to all failed Jobs at once. Outcomes for the whole JobSet have priority over restarts of
+// single Jobs, which they make pointless and which are then not charged.
 func failure(f Facts) Decision {
 	if len(f.Jobs.Failed) == 0 {
 		return Decision{}
@@ -28,7 +28,7 @@ func failure(f Facts) Decision {
 	return restartJobs(f, rulings)
 }
 
-// forAll is what a rule does to the whole JobSet.
+// forAll returns what a rule does to the whole JobSet.
 func forAll(f Facts, rule chosenRule, job *batchv1.Job) Decision {
 	switch rule.action {
 	case v1alpha2.FailJobSet:
@@ -40,8 +40,8 @@ func forAll(f Facts, rule chosenRule, job *batchv1.Job) Decision {
 	}
 }
 
-// restartsAlone reports whether a ruling is about one Job. A Job that the status has no counter for, which admission refuses,
-// cannot be restarted alone: all are.
+// restartsAlone reports whether a ruling concerns only one Job. If the status has no counter for the Job, which admission rejects,
+// the Job cannot be restarted alone, and all Jobs are.
 func restartsAlone(spec *v1alpha2.JobSetSpec, r ruling) bool {
 	known := slices.ContainsFunc(spec.ReplicatedJobs, func(e v1alpha2.ReplicatedJob) bool {
 		return e.Name == r.job.Labels[v1alpha2.ReplicatedJobNameKey]
@@ -73,7 +73,7 @@ func restartJobs(f Facts, rulings []ruling) Decision {
 
 func restartWithinBudget(f Facts, rule chosenRule, job *batchv1.Job) Decision {
 	charged := Charged(f.Status, f.InPlace, f.Epoch)
-	// A crash between the epoch and the status leaves a restart that was charged but not begun: it is not charged again.
+	// A crash between writing the epoch and the status leaves a restart that was charged but not started. It is not charged again.
 	begun := f.InPlace.Enabled && f.Epoch.Cause == RestartCause(f.Status.Restarts+1)
 	if !begun && !Budget(f.Spec).Allows(charged) {
 		return exhausted(f.Spec, charged, job)
@@ -108,7 +108,7 @@ func describe(job *batchv1.Job) string {
 	return fmt.Sprintf("job %s failed with %s: %s", job.Name, c.Reason, c.Message)
 }
 
-// byTimeOfFailure sorts the earliest first; names break ties, so that the same Jobs always give the same order.
+// byTimeOfFailure sorts the earliest failure first. Names break ties, so that the order is deterministic.
 func byTimeOfFailure(failed []*batchv1.Job) []*batchv1.Job {
 	return slices.SortedFunc(slices.Values(failed), func(a, b *batchv1.Job) int {
 		at, bt := FailureOf(a).LastTransitionTime, FailureOf(b).LastTransitionTime

@@ -26,7 +26,7 @@ type verdict struct {
 	Counts  bool
 	Action  v1alpha2.FailurePolicyAction
 	Job     string
-	Alone   string // the Jobs that are restarted alone, those that count with a +
+	Alone   string // the Jobs that are restarted alone; those that count have a +
 }
 
 func decide(t *testing.T, js *JobSet, jobs ...*Job) Decision {
@@ -198,7 +198,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-func TestARuleDoesNotMatchAJobOfNoEntry(t *testing.T) {
+func TestRuleDoesNotMatchAJobWithoutAReplicatedJob(t *testing.T) {
 	js := MakeJobSet("js").Entry("w", 1).MaxRestarts(1).Rule(v1alpha2.FailurePolicyRule{Name: "r", Action: v1alpha2.FailJobSet})
 	if d := decide(t, js, MakeJob("js-w-0", "").Failed(1, "", "")); d.Outcome != Restart || d.Reason != "DefaultFailurePolicy" {
 		t.Errorf("got %+v", verdictOf(d))

@@ -9,33 +9,33 @@ import (
 	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
-// InPlace is what the annotations of a JobSet say about in-place restarts.
+// InPlace is the content of a JobSet's annotations for in-place restarts.
 type InPlace struct {
-	// Enabled: the JobSet carries a valid inplace-timeout.
+	// Enabled: the JobSet has a valid inplace-timeout.
 	Enabled bool
-	// Timeout after which an in-place restart gives way to a recreation.
+	// Timeout is how long an in-place restart may take before it becomes a recreation.
 	Timeout time.Duration
-	// FormingTimeout after which workers that have not joined for the first time give way to a recreation.
+	// FormingTimeout is how long workers may take to join for the first time before they are recreated.
 	FormingTimeout time.Duration
-	// MaxRestartDelay bounds how long workers wait before they start, when restarts end early.
+	// MaxRestartDelay limits how long workers wait before they start, when restarts end early.
 	MaxRestartDelay time.Duration
 	// Restarts is the value of inplace-restarts, 0 if absent or invalid.
 	Restarts int32
-	// NodeLostAfter is how long nothing was heard of a node until what ran there counts as ended; 0: for ever.
+	// NodeLostAfter is how long a node must be silent until what ran there counts as ended; 0 means never.
 	NodeLostAfter time.Duration
-	// Problems are annotations that could not be read. They are ignored otherwise.
+	// Problems are invalid annotations. They have no other effect.
 	Problems []Problem
 }
 
-// Problem is a value that cannot be used.
+// Problem is an invalid value.
 type Problem struct {
-	// Annotation and Value tell apart what was reported already.
+	// Annotation and Value identify what was reported already.
 	Annotation, Value string
-	// Message names both and what would be right.
+	// Message names both and says what would be valid.
 	Message string
 }
 
-// timeoutRule has no default: a JobSet opts in by a value.
+// timeoutRule has no default: a JobSet enables in-place restarts by a value.
 var timeoutRule = grace.Rule{Name: "annotation " + v1alpha2.InPlaceTimeoutKey, Minimum: time.Millisecond}
 
 // ReadInPlace reads the annotations of a JobSet.
@@ -65,14 +65,14 @@ func (p *InPlace) readTimeout(annotations map[string]string) {
 	p.Enabled, p.Timeout = true, timeout
 }
 
-// formingRule is generous by default: images of tens of gigabytes are pulled meanwhile.
+// formingRule has a long default, because images of tens of gigabytes may have to be pulled.
 var formingRule = grace.Rule{Name: "annotation " + v1alpha2.FormingTimeoutKey, Default: 30 * time.Minute, Minimum: time.Second}
 
-// delayRule has a default that lets 20 restarts of a worker that always fails last some minutes, and a maximum beyond which nobody
-// would wait.
+// delayRule has a default with which 20 restarts of a worker that always fails take some minutes, and a maximum that is longer than
+// any useful delay.
 var delayRule = grace.Rule{Name: "annotation " + v1alpha2.MaxRestartDelayKey, Default: 32 * time.Second, Maximum: 24 * time.Hour}
 
-// readOrDefault takes the default for a value that cannot be read.
+// readOrDefault returns the default for an invalid value.
 func (p *InPlace) readOrDefault(rule grace.Rule, annotation string, annotations map[string]string) time.Duration {
 	value := annotations[annotation]
 	d, err := rule.Parse(value)
@@ -82,7 +82,7 @@ func (p *InPlace) readOrDefault(rule grace.Rule, annotation string, annotations 
 	return d
 }
 
-// nodeLostRule has a minimum because a node is called not ready for reasons that pass.
+// nodeLostRule has a minimum because a node may be not ready for temporary reasons.
 var nodeLostRule = grace.Rule{Name: "annotation " + v1alpha2.NodeLostAfterKey, Minimum: 10 * time.Second}
 
 func (p *InPlace) readNodeLost(annotations map[string]string) {

@@ -11,20 +11,21 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// Jobs are the child Jobs of a JobSet by what they mean for it. Each Job is in exactly one of the lists.
+// Jobs are the child Jobs of a JobSet by their role. Each Job is in exactly one of the lists.
 type Jobs struct {
-	// Previous are Jobs that a restart, of all Jobs or of this one, or a fail-over has replaced, in whatever state.
+	// Previous are Jobs that were replaced, by a restart of all Jobs, by a restart of this Job or by a full recreation, in any
+	// state.
 	Previous []*batchv1.Job
 	// Active are unfinished Jobs of the current attempt, and those that failed only because they are being deleted.
 	Active []*batchv1.Job
-	// Succeeded and Failed are finished Jobs of the current attempt, and those whose failure is decided, see FailureOf.
+	// Succeeded and Failed are finished Jobs of the current attempt, and those whose failure is certain, see FailureOf.
 	Succeeded []*batchv1.Job
 	Failed    []*batchv1.Job
-	// Names holds the names of all of them.
+	// Names are the names of all Jobs.
 	Names map[string]bool
 }
 
-// SortJobs puts each Job of a JobSet where it belongs.
+// SortJobs sorts the Jobs of a JobSet into the lists.
 func SortJobs(jobs []batchv1.Job, status *v1alpha2.JobSetStatus, current epoch.Record) Jobs {
 	sorted := Jobs{Names: make(map[string]bool, len(jobs))}
 	single := newJobRestarts(status)
@@ -36,8 +37,8 @@ func SortJobs(jobs []batchv1.Job, status *v1alpha2.JobSetStatus, current epoch.R
 	return sorted
 }
 
-// CurrentJobs are those of the current attempt that nobody has deleted: a Job that is being deleted is made again, and all of its workers run
-// again.
+// CurrentJobs returns the Jobs of the current attempt that are not being deleted: a deleted Job is recreated, and all of its
+// workers run again.
 func CurrentJobs(js *v1alpha2.JobSet, jobs []batchv1.Job, current epoch.Record) []*batchv1.Job {
 	sorted := SortJobs(jobs, &js.Status, current)
 	return slices.DeleteFunc(slices.Concat(sorted.Active, sorted.Succeeded, sorted.Failed), func(job *batchv1.Job) bool {
@@ -62,8 +63,8 @@ func isPrevious(job *batchv1.Job, restarts int32, current epoch.Record) bool {
 	return number(job, v1alpha2.RestartsKey) < restarts || current.Stale(epoch.OfJob(job.Annotations))
 }
 
-// number reads a label of a Job, such as the attempt that it was created in. One that cannot be read counts as 0, so that such
-// a Job is replaced at the next restart instead of wedging the JobSet.
+// number parses a label of a Job, such as the attempt in which it was created. An invalid label counts as 0, so that the Job is
+// replaced at the next restart instead of blocking the JobSet.
 func number(job *batchv1.Job, label string) int32 {
 	n, err := strconv.ParseInt(job.Labels[label], 10, 32)
 	if err != nil {
@@ -72,8 +73,8 @@ func number(job *batchv1.Job, label string) int32 {
 	return int32(n)
 }
 
-// FailureOf a Job is the condition that says that it has failed, or that it will have when its pods are gone; nil if it has
-// not. Recovery does not wait for the pods: in a large Job it takes them longer to go than all the rest.
+// FailureOf returns the condition that shows that a Job has failed, or will have failed when its pods are gone; nil if it has not.
+// A recovery does not wait for the pods: in a large Job, ending them takes longer than everything else.
 func FailureOf(job *batchv1.Job) *batchv1.JobCondition {
 	if c := condition(job, batchv1.JobFailed); c != nil {
 		return c
@@ -81,9 +82,10 @@ func FailureOf(job *batchv1.Job) *batchv1.JobCondition {
 	return condition(job, batchv1.JobFailureTarget)
 }
 
-// failedByDeletion: the pods of a Job that is deleted in the foreground are killed before it goes, and the Job controller counts
-// them as failures. Somebody wants the Job recreated, which is no reason to charge a restart. Both times are whole seconds: in the
-// same one the deletion counts as the first, unless the Job is one that is deleted once it has failed.
+// failedByDeletion reports whether a Job failed because it is being deleted. The pods of a Job that is deleted in the foreground
+// are killed first, and the Job controller counts them as failures. The Job will be recreated, and no restart is charged. Both
+// times have whole seconds. If they are equal, the deletion counts as the earlier one, unless the Job is deleted because it has
+// failed.
 func failedByDeletion(job *batchv1.Job) bool {
 	if job.DeletionTimestamp == nil {
 		return false
@@ -92,13 +94,13 @@ func failedByDeletion(job *batchv1.Job) bool {
 	return failed.After(deleted) || failed.Equal(deleted) && job.Spec.TTLSecondsAfterFinished == nil
 }
 
-// Finished reports whether a Job has completed, has failed or is about to: it ends without help.
+// Finished reports whether a Job has completed, has failed or is about to fail, so that it ends by itself.
 func Finished(job *batchv1.Job) bool {
 	return FailureOf(job) != nil || condition(job, batchv1.JobComplete) != nil
 }
 
-// ReportedSuspended reports whether the Job controller says that a Job is suspended. It goes on to say so until it has made the pods of a Job
-// that is resumed.
+// ReportedSuspended reports whether the Job controller reports a Job as suspended. For a resumed Job it continues to do so until it
+// has created the pods.
 func ReportedSuspended(job *batchv1.Job) bool { return condition(job, batchv1.JobSuspended) != nil }
 
 func condition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondition {

@@ -117,7 +117,7 @@ func TestAllReady(t *testing.T) {
 	}
 }
 
-// sorted Jobs of the current attempt 0 of the first epoch.
+// sorted returns the Jobs of the current attempt 0 in the first epoch.
 func sorted(jobs []*Job) Jobs {
 	var list []batchv1.Job
 	for _, j := range jobs {

@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// PlacedByWebhook names what asks for exclusive placement by the webhook of pods: the JobSet, or replicatedJobs by their path.
+// PlacedByWebhook returns what requests exclusive placement by the webhook for pods: the JobSet, or replicatedJobs by their path.
 func PlacedByWebhook(js *v1alpha2.JobSet) []string {
 	if exclusiveByWebhook(js.Annotations) {
 		return []string{"the JobSet"}

@@ -12,27 +12,27 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-// RecreationCause is the kind of cause of a recreation that the failure policy decided.
+// RecreationCause is the kind of the cause of a recreation that the failure policy decided.
 const RecreationCause = "policy"
 
-// Recreation is what the controller knows of a recreation of all Jobs. Times that are zero are not known: a controller that has
-// restarted meanwhile knows only when it was decided.
+// Recreation is what the controller knows about a recreation of all Jobs. Unknown times are zero: a controller that restarted
+// meanwhile knows only when it was decided.
 type Recreation struct {
-	FailedAt  time.Time // the Job whose failure decided
+	FailedAt  time.Time // failure of the Job that caused it
 	DecidedAt time.Time
-	DownAt    time.Time // the last Job of before was gone
+	DownAt    time.Time // when the last old Job was gone
 	Counted   bool
 	Culprit   Culprit
 }
 
-// Culprit is the worker that let a Job fail, and how it ended. All of it may be missing: pods may be gone by then.
+// Culprit is the worker that made a Job fail, and how it ended. All of it may be missing, because the pods may be gone.
 type Culprit struct {
 	Worker, Pod, Node string
 	Exit              history.Cause
 }
 
-// Account of a recreation that has ended, with the number that recreations of groups have, which begin an epoch. What is not known
-// takes no time, and the rest is the start of the new workers, so that the parts add up to the outage.
+// Account returns the account of a completed recreation. Its number is that of recreations of groups, each of which opens an epoch.
+// Unknown phases take no time, and the rest is the start of the new workers, so that the sum is the outage.
 func (r Recreation) Account(restarts int32, end time.Time) history.Entry {
 	e := history.Entry{
 		Attempt: history.Attempt{Epoch: int64(restarts) + 1}, Kind: history.Recreation, Counted: r.Counted,
@@ -59,7 +59,7 @@ func (r Recreation) Account(restarts int32, end time.Time) history.Entry {
 	return e
 }
 
-// FindCulprit takes the worker that was the first to fail, of a failed Job's pods.
+// FindCulprit returns the first worker that failed, given the pods of a failed Job.
 func FindCulprit(jobSet string, pods []corev1.Pod) Culprit {
 	var first *corev1.ContainerStateTerminated
 	var of *corev1.Pod
@@ -78,7 +78,7 @@ func FindCulprit(jobSet string, pods []corev1.Pod) Culprit {
 	return Culprit{Worker: workerOf(of), Pod: podOf(jobSet, of), Node: of.Spec.NodeName, Exit: exitOf(first)}
 }
 
-// workerOf is replicatedJob, job index and pod index.
+// workerOf returns replicatedJob, job index and pod index, joined by dashes.
 func workerOf(pod *corev1.Pod) string {
 	parts := []string{pod.Annotations[v1alpha2.ReplicatedJobNameKey], pod.Annotations[v1alpha2.JobIndexKey]}
 	if index := pod.Annotations[batchv1.JobCompletionIndexAnnotation]; index != "" {
@@ -87,12 +87,12 @@ func workerOf(pod *corev1.Pod) string {
 	return strings.Join(parts, "-")
 }
 
-// podOf is the part of a pod's name behind that of its worker.
+// podOf returns the part of a pod's name after that of its worker.
 func podOf(jobSet string, pod *corev1.Pod) string {
 	return strings.TrimPrefix(pod.Name, jobSet+"-"+workerOf(pod)+"-")
 }
 
-// ordinary are reasons that say no more than the exit code.
+// ordinary are reasons that add nothing to the exit code.
 var ordinary = map[string]bool{"": true, "Error": true, "Completed": true}
 
 // signalled is what runtimes add to the number of the signal that ended a container.

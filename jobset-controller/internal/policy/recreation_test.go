@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-func TestTheAccountOfARecreation(t *testing.T) {
+func TestAccountOfARecreation(t *testing.T) {
 	at := func(ms int) time.Time { return time.UnixMilli(1_000_000 + int64(ms)).UTC() }
 	for name, c := range map[string]struct {
 		known Recreation

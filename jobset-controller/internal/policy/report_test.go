@@ -9,7 +9,7 @@ import (
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 )
 
-func TestAStageToComeIsReportedAsNotStarted(t *testing.T) {
+func TestLaterStageIsReportedAsNotStarted(t *testing.T) {
 	spec := &MakeJobSet("a").Entry("init", 1).Entry("train", 3).InOrder().Obj().Spec
 	type counts = v1alpha2.ReplicatedJobStatus
 	for name, c := range map[string]struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-// chosenRule is a rule by name and action; without a name it is the default.
+// chosenRule is a rule by name and action. Without a name it is the default.
 type chosenRule struct {
 	name   string
 	action v1alpha2.FailurePolicyAction
@@ -27,14 +27,14 @@ func (r chosenRule) reason() string {
 	return v1alpha2.FailurePolicyReasonPrefix + safeName(r.name)
 }
 
-// RuleNamePattern is what the API server asks of the reason of a condition, which contains the name of a rule.
+// RuleNamePattern is the API server's pattern for the reason of a condition, which contains the name of a rule.
 var RuleNamePattern = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 
 // maxReasonName leaves room for the prefix in the 1024 bytes of a reason.
 const maxReasonName = 1000
 
-// safeName is the name of a rule as a part of the reason of a condition. Admission refuses names that would have to be changed for that; they
-// come from JobSets that it has not seen.
+// safeName returns the name of a rule in a form that the reason of a condition may contain. Admission rejects names that differ
+// from it; they occur in JobSets that it has not validated.
 func safeName(name string) string {
 	if len(name) <= maxReasonName && RuleNamePattern.MatchString(name) {
 		return name
@@ -47,20 +47,20 @@ func safeName(name string) string {
 	}, name[:min(len(name), maxReasonName)])
 }
 
-// single reports whether the action of the rule concerns the failed Job alone.
+// single reports whether the action of the rule concerns only the failed Job.
 func (r chosenRule) single() bool {
 	return r.action == v1alpha2.RestartJob || r.action == v1alpha2.RestartJobAndIgnoreMaxRestarts
 }
 
-// ruling is what a rule says about a failed Job.
+// ruling is the rule that applies to a failed Job.
 type ruling struct {
 	rule chosenRule
 	job  *batchv1.Job
 }
 
-// judge finds for each failed Job the first rule that matches it; without a match it is a restart of all Jobs. The Jobs are
-// expected by time of failure; the rulings are given by rule, and for each rule by time. A rule with a maximum of restarts no
-// longer matches when it has caused so many.
+// judge returns, for each failed Job, the first rule that matches it; without a match it is a restart of all Jobs. The Jobs must be
+// sorted by time of failure. The rulings are sorted by rule, and those of a rule by time. A rule with maxRestarts no longer matches
+// once it has caused so many restarts.
 func judge(f Facts, failed []*batchv1.Job) []ruling {
 	var rulings []ruling
 	rules := f.Spec.FailurePolicy.Rules
@@ -86,7 +86,7 @@ func judge(f Facts, failed []*batchv1.Job) []ruling {
 	return rulings
 }
 
-// ruleBudget is how many restarts a rule may still cause.
+// ruleBudget returns how many restarts a rule may still cause.
 func ruleBudget(status *v1alpha2.JobSetStatus, rule *v1alpha2.FailurePolicyRule, name string) int32 {
 	if rule.MaxRestarts == nil {
 		return math.MaxInt32
@@ -94,7 +94,7 @@ func ruleBudget(status *v1alpha2.JobSetStatus, rule *v1alpha2.FailurePolicyRule,
 	return restart.Budget(*rule.MaxRestarts).Left(RuleRestarts(status, name))
 }
 
-// RuleRestarts is how many restarts a rule has caused.
+// RuleRestarts returns how many restarts a rule has caused.
 func RuleRestarts(status *v1alpha2.JobSetStatus, name string) int32 {
 	for _, r := range status.RuleRestarts {
 		if r.Name == name {
@@ -104,7 +104,7 @@ func RuleRestarts(status *v1alpha2.JobSetStatus, name string) int32 {
 	return 0
 }
 
-// CountRules gives the restarts by rule with those of a decision added. The default, which is no rule, is not counted.
+// CountRules returns the restarts by rule with those of a decision added. The default, which is no rule, is not counted.
 func CountRules(counts []v1alpha2.RuleRestarts, d Decision) []v1alpha2.RuleRestarts {
 	counted := slices.Clone(counts)
 	names := []string{d.Rule}
@@ -124,7 +124,7 @@ func CountRules(counts []v1alpha2.RuleRestarts, d Decision) []v1alpha2.RuleResta
 	return counted
 }
 
-// RuleName is what the published webhook would have named a rule without a name.
+// RuleName returns the name of a rule. Without one, it is the name that the published webhook would have set.
 func RuleName(rules []v1alpha2.FailurePolicyRule, i int) string {
 	if rules[i].Name == "" {
 		return fmt.Sprintf("failurePolicyRule%d", i)
@@ -138,7 +138,7 @@ type matcher struct {
 	patterns []*regexp.Regexp
 }
 
-// newMatcher leaves out patterns that do not compile: they match nothing.
+// newMatcher omits patterns that do not compile, so that they match nothing.
 func newMatcher(rule *v1alpha2.FailurePolicyRule) matcher {
 	m := matcher{rule: rule}
 	for _, text := range rule.OnJobFailureMessagePatterns {

@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// MaxSingleRestarts is how many Jobs a replicatedJob may have that restarts single Jobs: the status counts them one by one.
+// MaxSingleRestarts is the maximum number of Jobs in a replicatedJob that restarts single Jobs, because the status counts them one
+// by one.
 const MaxSingleRestarts = 1024
 
 // jobRestarts are the restarts of single Jobs, by replicatedJob and Job index.
@@ -40,17 +41,17 @@ func (r jobRestarts) outdated(job *batchv1.Job) bool {
 // JobRestart is the restart of one Job.
 type JobRestart struct {
 	Job *batchv1.Job
-	// Action and Reason of the rule that asks for it.
+	// Action and Reason are those of the rule that requires it.
 	Action v1alpha2.FailurePolicyAction
 	Reason string
 	// Counts reports whether it counts towards maxRestarts.
 	Counts bool
-	// Rule that asks for it.
+	// Rule is the rule that requires it.
 	Rule string
 }
 
-// CountRestarts gives the tallies with single restarts added. A counter has a place for every Job of its replicatedJob from the first
-// restart on.
+// CountRestarts returns the tallies with single restarts added. From the first restart on, a counter has a place for every Job of
+// its replicatedJob.
 func CountRestarts(spec *v1alpha2.JobSetSpec, tallies []v1alpha2.ReplicatedJobStatus, restarts []JobRestart) []v1alpha2.ReplicatedJobStatus {
 	counted := slices.Clone(tallies)
 	for _, r := range restarts {
@@ -69,7 +70,7 @@ func CountRestarts(spec *v1alpha2.JobSetSpec, tallies []v1alpha2.ReplicatedJobSt
 	return counted
 }
 
-// incremented copies: what is given may belong to a cache.
+// incremented returns a copy, because counts may belong to a cache.
 func incremented(counts []int32, size int32, index int) []int32 {
 	grown := make([]int32, max(len(counts), int(min(size, MaxSingleRestarts))))
 	copy(grown, counts)
@@ -79,7 +80,7 @@ func incremented(counts []int32, size int32, index int) []int32 {
 	return grown
 }
 
-// Counted is how many restarts count towards maxRestarts, by the status alone: those of all Jobs and those of single ones.
+// Counted returns how many restarts count towards maxRestarts according to the status: those of all Jobs and those of single Jobs.
 func Counted(status *v1alpha2.JobSetStatus) int32 {
 	sum := int64(status.RestartsCountTowardsMax)
 	for i := range status.ReplicatedJobsStatus {

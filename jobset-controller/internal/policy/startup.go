@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// Gates says for each replicatedJob, in order, whether its Jobs may be created and run. While the JobSet is
-// suspended only dependsOn holds replicatedJobs back: Jobs that do not run cannot start out of order.
+// Gates returns for each replicatedJob, in order, whether its Jobs may be created and run. While the JobSet is suspended, only
+// dependsOn holds replicatedJobs back: Jobs that do not run cannot start out of order.
 func Gates(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) []bool {
 	ordered := InOrder(spec) && !ptr.Deref(spec.Suspend, false)
 	waits := StartupWaits(spec)
@@ -27,7 +27,7 @@ func Gates(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) [
 	return open
 }
 
-// AllStarted reports whether every replicatedJob has reached what is waited for after it, and the last one is ready.
+// AllStarted reports whether every replicatedJob has reached what the next one waits for, and the last one is ready.
 func AllStarted(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) bool {
 	for i, wait := range StartupWaits(spec) {
 		if !progressOf(spec.ReplicatedJobs[i].Replicas, statuses[i]).reached(wait) {
@@ -37,7 +37,7 @@ func AllStarted(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStat
 	return true
 }
 
-// AllBegun reports whether every replicatedJob has got as far as to be ready or to finish, be it with a failure.
+// AllBegun reports whether every replicatedJob has become ready or finished, possibly with a failure.
 func AllBegun(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) bool {
 	for i := range spec.ReplicatedJobs {
 		if !progressOf(spec.ReplicatedJobs[i].Replicas, statuses[i]).finished {
@@ -47,8 +47,8 @@ func AllBegun(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus
 	return true
 }
 
-// passed reports for each replicatedJob, in order, whether all its Jobs must have succeeded, because a replicatedJob that waits for that
-// has begun.
+// passed reports for each replicatedJob, in order, whether all its Jobs must have succeeded, because a replicatedJob that waits for
+// that has started.
 func passed(spec *v1alpha2.JobSetSpec, jobs Jobs) []bool {
 	waits := StartupWaits(spec)
 	is := make([]bool, len(spec.ReplicatedJobs))
@@ -78,7 +78,7 @@ func dependsOnCompletion(rjob v1alpha2.ReplicatedJob) bool {
 	return slices.ContainsFunc(rjob.DependsOn, func(d v1alpha2.DependsOn) bool { return d.Status == v1alpha2.DependencyComplete })
 }
 
-// begunReplicatedJobs have a Job that runs or has finished.
+// begunReplicatedJobs returns the replicatedJobs with a Job that runs or has finished.
 func begunReplicatedJobs(jobs Jobs) map[string]bool {
 	begun := map[string]bool{}
 	for _, list := range [][]*batchv1.Job{jobs.Active, jobs.Succeeded, jobs.Failed} {
@@ -96,9 +96,9 @@ func InOrder(spec *v1alpha2.JobSetSpec) bool {
 	return spec.StartupPolicy != nil && spec.StartupPolicy.StartupPolicyOrder == v1alpha2.InOrder
 }
 
-// StartupWaits gives for each replicatedJob, in order, what it must reach before the next one starts in an
-// ordered start (seed 001). A replicatedJob that no rule names, as all are without rules, must be ready. The result is not written
-// into the spec: typed clients would drop it there.
+// StartupWaits returns for each replicatedJob, in order, what it must reach before the next one starts in an ordered start (seed
+// 001). A replicatedJob without a rule must be ready. The result is not written to the spec, from which typed clients would drop
+// it.
 func StartupWaits(spec *v1alpha2.JobSetSpec) []v1alpha2.WaitForReplicatedJobsStatus {
 	waits := make([]v1alpha2.WaitForReplicatedJobsStatus, len(spec.ReplicatedJobs))
 	for i := range waits {
@@ -119,7 +119,8 @@ func waitAfter(spec *v1alpha2.JobSetSpec, rjob string) v1alpha2.WaitForReplicate
 	return v1alpha2.WaitForReady
 }
 
-// Blocker is the first replicatedJob that holds up an ordered start, and what it has not reached; an empty name if there is none.
+// Blocker returns the first replicatedJob that delays an ordered start, and what it has not reached; an empty name if there is
+// none.
 func Blocker(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) (rjob string, wait v1alpha2.WaitForReplicatedJobsStatus) {
 	for i, wait := range StartupWaits(spec) {
 		if !progressOf(spec.ReplicatedJobs[i].Replicas, statuses[i]).reached(wait) {
@@ -129,10 +130,10 @@ func Blocker(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus)
 	return "", ""
 }
 
-// progress of a replicatedJob.
+// progress is what a replicatedJob has reached.
 type progress struct{ finished, ready, complete bool }
 
-// progressOf counts failed Jobs as finished and not as ready: what follows them is for the failure policy to say.
+// progressOf counts failed Jobs as finished, but not as ready: the failure policy decides about them.
 func progressOf(replicas int32, s v1alpha2.ReplicatedJobStatus) progress {
 	return progress{
 		finished: s.Ready+s.Succeeded+s.Failed >= replicas,
@@ -148,7 +149,7 @@ func (p progress) reached(wait v1alpha2.WaitForReplicatedJobsStatus) bool {
 	return p.ready
 }
 
-// dependenciesMet is false for a name that no earlier replicatedJob has. For Ready, failed Jobs count too, as published.
+// dependenciesMet is false for a name that no earlier replicatedJob has. For Ready, failed Jobs count, too, as published.
 func dependenciesMet(dependencies []v1alpha2.DependsOn, reached map[string]progress) bool {
 	for _, d := range dependencies {
 		p := reached[d.Name]

@@ -12,9 +12,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// Gates look at what Jobs report, whoever runs in the pods. A worker that waits for its group, and one that has finished and is
-// held for a restart, runs: its pod is ready, and has not succeeded.
-func TestGatesOfAGroupThatRestartsInPlace(t *testing.T) {
+// Gates depend on what Jobs report, whatever runs in the pods. A worker that waits for its group, or that has finished and is held
+// for a restart, is running: its pod is ready, and has not succeeded.
+func TestGatesDuringAnInPlaceRestart(t *testing.T) {
 	js := MakeJobSet("js").Entry("a", 1).
 		Entry("b", 1, DependsOn("a", v1alpha2.DependencyReady)).
 		Entry("c", 1, DependsOn("a", v1alpha2.DependencyComplete))
@@ -23,7 +23,7 @@ func TestGatesOfAGroupThatRestartsInPlace(t *testing.T) {
 	}
 	cases := map[string]struct {
 		job  *batchv1.Job
-		want []bool // of a, b and c
+		want []bool // for a, b and c
 	}{
 		"its workers wait at the barrier":                 {pods(2, 2, 0), []bool{true, true, false}},
 		"a readiness probe says that one waits":           {pods(2, 1, 0), []bool{true, false, false}},
@@ -42,7 +42,8 @@ func TestGatesOfAGroupThatRestartsInPlace(t *testing.T) {
 	}
 }
 
-// What a suspended Job says of its pods is what they were. Somebody who suspends and resumes a JobSet at once must not start all stages.
+// A suspended Job reports the old status of its pods. If a user suspends and immediately resumes a JobSet, not all stages may
+// start.
 func TestStaleReadyOpensNoGate(t *testing.T) {
 	js := MakeJobSet("js").Entry("a", 1).Entry("b", 1).InOrder()
 	for name, job := range map[string]*batchv1.Job{
@@ -64,8 +65,8 @@ func reportedSuspended(job *Job) *Job {
 	return job
 }
 
-// Somebody deletes a Job that has finished. Its stage must not run again beside the next.
-func TestADeletedJobOfAPassedStageCountsAsSucceeded(t *testing.T) {
+// A user deletes a finished Job. Its stage must not run again beside the next one.
+func TestDeletedJobOfAPassedStageCountsAsSucceeded(t *testing.T) {
 	ordered := MakeJobSet("js").Entry("a", 2).Entry("b", 1).Entry("c", 1).WaitFor(v1alpha2.WaitForSucceeded, "a").WaitFor(v1alpha2.WaitForReady, "b")
 	depending := MakeJobSet("js").Entry("a", 2).Entry("b", 1, DependsOn("a", v1alpha2.DependencyComplete)).
 		Entry("c", 1, DependsOn("b", v1alpha2.DependencyReady))
@@ -74,7 +75,7 @@ func TestADeletedJobOfAPassedStageCountsAsSucceeded(t *testing.T) {
 	for name, c := range map[string]struct {
 		js   *JobSet
 		jobs []*Job
-		want []int32 // succeeded of a, b and c
+		want []int32 // succeeded counts of a, b and c
 	}{
 		"the next stage runs":                                    {ordered, []*Job{a, running}, []int32{2, 0, 0}},
 		"the next stage runs, and nothing is left":               {ordered, []*Job{running}, []int32{2, 0, 0}},

@@ -10,11 +10,11 @@ import (
 	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
-// stuckPodRule has no default: a JobSet opts in by a value.
+// stuckPodRule has no default: a JobSet enables it by a value.
 var stuckPodRule = grace.Rule{Name: "annotation " + v1alpha2.StuckPodTimeoutKey, Minimum: time.Second}
 
-// StuckPodTimeout is how long after its grace period a pod may go on terminating on a dead node; 0 if the JobSet sets no limit or
-// none that can be read.
+// StuckPodTimeout returns how long after its grace period a pod may be terminating on a dead node; 0 if the JobSet sets no valid
+// limit.
 func StuckPodTimeout(annotations map[string]string) (time.Duration, *Problem) {
 	value, found := annotations[v1alpha2.StuckPodTimeoutKey]
 	if !found {
@@ -30,8 +30,8 @@ func StuckPodTimeout(annotations map[string]string) (time.Duration, *Problem) {
 	return timeout, nil
 }
 
-// Overdue is how long a pod has been terminating beyond its grace period and the timeout. It is negative while there is time left,
-// and the longest possible for a pod that nobody deletes.
+// Overdue returns how long a pod has been terminating beyond its grace period and the timeout. It is negative while there is time
+// left, and the most negative duration for a pod that is not being deleted.
 func Overdue(pod *corev1.Pod, timeout time.Duration, now time.Time) time.Duration {
 	if pod.DeletionTimestamp.IsZero() {
 		return -1 << 63

@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// Success applies the success policy. A JobSet of which no Job has succeeded is never complete, even if none is asked for.
+// Success applies the success policy. A JobSet without a succeeded Job is never complete, even if the policy requires none.
 func Success(f Facts) Decision {
 	succeeded, expected := targetsOf(f)
 	if succeeded == 0 || succeeded < expected {
@@ -19,7 +19,7 @@ func Success(f Facts) Decision {
 	}
 }
 
-// targetsOf counts the Jobs of the targets that have succeeded and that must. Without a success policy all must.
+// targetsOf returns how many Jobs of the targets have succeeded, and how many must. Without a success policy all must succeed.
 func targetsOf(f Facts) (succeeded, expected int64) {
 	policy := f.Spec.SuccessPolicy
 	if policy == nil {

@@ -1,5 +1,5 @@
-// Package placement keeps the pods of Jobs that are placed exclusively together: it releases followers when their leader has a
-// node, and evicts those that are not where their leader is. What is decided is in plan/exclusive.
+// Package placement keeps the pods of exclusively placed Jobs together: it releases followers when their leader has a node, and
+// evicts followers that are not where their leader is. Package plan/exclusive makes the decisions.
 //
 //	pods of a Job ──> observe (cache: pods by owner, nodes' labels) ──> exclusive.Plan ──> release, evict, report
 package placement
@@ -26,20 +26,21 @@ import (
 // +kubebuilder:rbac:groups="",resources=pods/status,verbs=patch
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
 
-// Name of the controller, in logs, metrics and as the reporter of events.
+// Name is the name of the controller in logs, metrics and events.
 const Name = "placement"
 
 // labelRetry is when a leader's node without the label is read again. Nodes are not watched for it.
 const labelRetry = 10 * time.Second
 
-// leaderRetry is when followers without a leader are reconciled again: none will come if index 0 is over, which is no event of a pod.
+// leaderRetry is when followers without a leader are reconciled again. If index 0 has ended, no leader will come, which is not an
+// event of a pod.
 const leaderRetry = 10 * time.Second
 
-// Options of a Reconciler.
+// Options are the options of a Reconciler.
 type Options struct {
 	// Client reads from the cache and writes.
 	Client client.Client
-	// Recorder of events.
+	// Recorder emits the events.
 	Recorder events.EventRecorder
 }
 
@@ -51,12 +52,12 @@ type Reconciler struct {
 	reported *lru.Cache
 }
 
-// New makes a Reconciler.
+// New returns a Reconciler.
 func New(o Options) *Reconciler {
 	return &Reconciler{client: o.Client, domains: Domains{o.Client}, recorder: o.Recorder, reported: lru.New(cacheSize)}
 }
 
-// Register adds the controller to a manager. It reconciles a Job when what it reads of one of its pods changes.
+// Register adds the controller to a manager. It reconciles a Job when a relevant part of one of its pods changes.
 func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
@@ -65,15 +66,15 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }
 
-// scope is all that one reconcile knows.
+// scope is everything that one reconcile knows.
 type scope struct {
 	job      *batchv1.Job
 	topology string
 	anchor   *corev1.Pod
 	leader   *corev1.Pod
-	// domain of the anchor, "" if its node has no label.
+	// domain is the domain of the anchor, "" if its node has no label.
 	domain string
-	// leaderless is a follower that waits for a leader that is not there, nil if nobody does.
+	// leaderless is a follower that waits for a missing leader, nil if there is none.
 	leaderless *corev1.Pod
 	moves      exclusive.Moves
 }
@@ -97,7 +98,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, job *batchv1.Job) (ctrl.Resu
 	return ctrl.Result{}, nil
 }
 
-// observe gives nil for a Job without pods that are placed exclusively.
+// observe returns nil for a Job without exclusively placed pods.
 func (r *Reconciler) observe(ctx context.Context, job *batchv1.Job) (*scope, error) {
 	pods, err := r.domains.pods(ctx, job.UID)
 	if err != nil || len(pods) == 0 {

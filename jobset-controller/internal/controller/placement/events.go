@@ -9,7 +9,7 @@ import (
 
 // Reasons of events about Jobs.
 const (
-	domainUnknown       = "TopologyDomainUnknown" // the leader's node does not carry the label
+	domainUnknown       = "TopologyDomainUnknown" // the leader's node lacks the label
 	leaderUnschedulable = "LeaderUnschedulable"   // followers wait for a leader without a node
 	followersEvicted    = "FollowersEvicted"      // followers were not where their leader is
 	leaderReplaced      = "LeaderReplaced"        // a follower leads
@@ -17,13 +17,13 @@ const (
 
 const (
 	eventAction = "Placing"
-	// cacheSize bounds the memory of events that were sent.
+	// cacheSize limits the memory of past events.
 	cacheSize = 4096
-	// maxNote is what the events API accepts.
+	// maxNote is the limit of the events API.
 	maxNote = 1024
 )
 
-// report says what keeps the pods of a Job apart, or from running.
+// report reports what keeps the pods of a Job apart, or from running.
 func (r *Reconciler) report(s *scope) {
 	switch {
 	case s.anchor != nil && s.domain == "":
@@ -41,7 +41,7 @@ func (r *Reconciler) report(s *scope) {
 	}
 }
 
-// reportOnce sends an event about a Job unless it was sent before.
+// reportOnce emits an event about a Job unless it was emitted before.
 func (r *Reconciler) reportOnce(s *scope, kind, reason, note string) {
 	key := struct {
 		job          types.UID

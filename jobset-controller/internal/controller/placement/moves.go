@@ -15,10 +15,10 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/exclusive"
 )
 
-// violation is the reason of the DisruptionTarget condition, as in the published controller.
+// violation is the reason of the condition DisruptionTarget, as in the published controller.
 const violation = "ExclusivePlacementViolation"
 
-// release lets followers go to the domain of their leader.
+// release sends waiting followers to the domain of their leader.
 func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	return parallel.Do(ctx, s.moves.Release, func(ctx context.Context, pod *corev1.Pod) error {
 		patch := patchOf(pod, nil, "spec", map[string]any{
@@ -29,8 +29,9 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	})
 }
 
-// promote makes a follower that waits the leader, because index 0 is over and no leader will come. A pod gets its affinities only when it is
-// created, so it goes where the scheduler puts it, and the others follow. To create it again could end its Job: a deleted pod is a failed one.
+// promote makes a waiting follower the leader, because index 0 has ended and no leader will come. A pod gets its affinities only at
+// its creation, so the scheduler places this one freely, and the others follow. Creating it again could end its Job, because a
+// deleted pod counts as a failed one.
 func (r *Reconciler) promote(ctx context.Context, s *scope) error {
 	if !s.lacksLeader() {
 		return nil
@@ -46,14 +47,14 @@ func liftGate() map[string]any {
 	return map[string]any{"$patch": "delete", "name": exclusive.Gate}
 }
 
-// evict has followers recreated.
+// evict deletes followers, so that they are recreated.
 func (r *Reconciler) evict(ctx context.Context, s *scope) error {
 	return parallel.Do(ctx, s.moves.Evict, func(ctx context.Context, pod *corev1.Pod) error {
 		return r.remove(ctx, pod, fmt.Sprintf("its leader is in %s %s", s.topology, s.domain))
 	})
 }
 
-// remove a pod. The condition tells a podFailurePolicy that the pod did not fail by itself.
+// remove deletes a pod. The condition lets a podFailurePolicy know that the pod did not fail by itself.
 func (r *Reconciler) remove(ctx context.Context, pod *corev1.Pod, why string) error {
 	patch := patchOf(pod, nil, "status", map[string]any{"conditions": []any{corev1.PodCondition{
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(), Reason: violation, Message: why,
@@ -64,7 +65,7 @@ func (r *Reconciler) remove(ctx context.Context, pod *corev1.Pod, why string) er
 	return unlessGone("evicting", pod, r.client.Delete(ctx, named(pod), client.Preconditions{UID: &pod.UID}))
 }
 
-// patchOf makes a patch for this very pod: the UID makes the API server refuse another one of the name.
+// patchOf returns a patch for this very pod: because of the UID, the API server rejects it for another pod of that name.
 func patchOf(pod *corev1.Pod, annotations map[string]string, part string, value map[string]any) client.Patch {
 	raw, err := json.Marshal(map[string]any{"metadata": metav1.ObjectMeta{UID: pod.UID, Annotations: annotations}, part: value})
 	if err != nil {
@@ -73,12 +74,12 @@ func patchOf(pod *corev1.Pod, annotations map[string]string, part string, value 
 	return client.RawPatch(types.StrategicMergePatchType, raw)
 }
 
-// named is where the answer of the API server goes: the pod in the cache is shared.
+// named returns the object for the API server's response, because the pod in the cache is shared.
 func named(pod *corev1.Pod) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
 }
 
-// unlessGone takes a pod that is gone, or replaced by another one of the name, for done.
+// unlessGone considers a pod done that was deleted or replaced by another pod of that name.
 func unlessGone(doing string, pod *corev1.Pod, err error) error {
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil

@@ -14,15 +14,16 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/exclusive"
 )
 
-// jobIndex finds pods by the UID of the Job that controls them: names and labels are used again, and anybody can write labels.
-// With one of the endings it finds fewer: a webhook that reads a thousand pods for each of a thousand does a million for one Job.
+// jobIndex finds pods by the UID of the Job that controls them, because names are reused and anyone can write labels. With one of
+// the suffixes it finds fewer pods: a webhook that reads a thousand pods for each of a thousand pods would read a million for one
+// Job.
 const (
 	jobIndex = "holdfast.job-uid"
 	leading  = "/leading" // leaders that have a node
 	placed   = "/placed"  // pods that have a node
 )
 
-// AddIndexes adds the indexes that the reconciler and Domains read by.
+// AddIndexes adds the indexes that the reconciler and Domains use.
 func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	return indexer.IndexField(ctx, &corev1.Pod{}, jobIndex, func(pod client.Object) []string {
 		if job := controllingJob(pod); job != nil && exclusive.Topology(pod) != "" {
@@ -53,7 +54,8 @@ func controllingJob(pod client.Object) *metav1.OwnerReference {
 // Domains reads from the cache where pods are.
 type Domains struct{ Client client.Reader }
 
-// LeaderIsOver reports whether the Job of this name and UID gets no pod with index 0 any more; false if it is not in the cache yet.
+// LeaderIsOver reports whether the Job of this name and UID gets no more pods with index 0. It is false if the Job is not in the
+// cache yet.
 func (d Domains) LeaderIsOver(ctx context.Context, job types.NamespacedName, uid types.UID) (bool, error) {
 	var found batchv1.Job
 	err := d.Client.Get(ctx, job, &found, client.UnsafeDisableDeepCopy)
@@ -66,9 +68,9 @@ func (d Domains) LeaderIsOver(ctx context.Context, job types.NamespacedName, uid
 	return exclusive.LeaderIsOver(&found), nil
 }
 
-// Of gives the topology domain that the pods of a Job are in, "" if none has a node yet.
+// Of returns the topology domain of the pods of a Job, "" if none of them has a node yet.
 func (d Domains) Of(ctx context.Context, job types.UID, topology string) (string, error) {
-	for _, few := range []string{leading, placed} { // a leader that counts is the anchor, whoever else is there
+	for _, few := range []string{leading, placed} { // a leader with a node is the anchor, whatever other pods there are
 		pods, err := d.find(ctx, string(job)+few)
 		if err != nil {
 			return "", err
@@ -80,7 +82,7 @@ func (d Domains) Of(ctx context.Context, job types.UID, topology string) (string
 	return "", nil
 }
 
-// pods of a Job. They are shared with the cache and must not be changed.
+// pods returns the pods of a Job. They are shared with the cache and must not be changed.
 func (d Domains) pods(ctx context.Context, job types.UID) ([]*corev1.Pod, error) {
 	return d.find(ctx, string(job))
 }
@@ -97,7 +99,7 @@ func (d Domains) find(ctx context.Context, entry string) ([]*corev1.Pod, error) 
 	return pods, nil
 }
 
-// ofNode is the domain of a node, "" if the node is gone or has no label of that name.
+// ofNode returns the domain of a node, "" if the node was deleted or lacks the label.
 func (d Domains) ofNode(ctx context.Context, name, topology string) (string, error) {
 	node := &metav1.PartialObjectMetadata{}
 	node.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))

@@ -22,7 +22,7 @@ import (
 
 const zone = "example.com/zone"
 
-// podOf is a pod of the Job with the UID "job", on a node unless that is empty.
+// podOf returns a pod of the Job with the UID "job", on the node if that is not empty.
 func podOf(name string, index int, node string) *corev1.Pod {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "j", UID: "job"}}
 	return &corev1.Pod{
@@ -35,7 +35,7 @@ func podOf(name string, index int, node string) *corev1.Pod {
 	}
 }
 
-// indexed is a client's builder with the index of AddIndexes, as a cache has it.
+// indexed is a client builder with the index of AddIndexes, like that of a cache.
 type indexed struct{ *fake.ClientBuilder }
 
 func (i indexed) IndexField(_ context.Context, obj client.Object, field string, extract client.IndexerFunc) error {
@@ -43,7 +43,8 @@ func (i indexed) IndexField(_ context.Context, obj client.Object, field string, 
 	return nil
 }
 
-// domainsOf are the Domains of a cluster with these pods, and nodes whose zones have their names. read counts the pods that it looks at.
+// domainsOf returns the Domains of a cluster with these pods, and with nodes whose zones have the names of the nodes. read counts
+// the pods that are read.
 func domainsOf(t *testing.T, pods []*corev1.Pod, read *int) Domains {
 	t.Helper()
 	b := indexed{fake.NewClientBuilder()}
@@ -66,8 +67,8 @@ func domainsOf(t *testing.T, pods []*corev1.Pod, read *int) Domains {
 	return Domains{b.Build()}
 }
 
-// Whatever the pods of a Job are, the few that are looked at give the domain that all of them would.
-func TestTheDomainIsThatOfTheAnchorOfAllPods(t *testing.T) {
+// Whatever the pods of a Job are, the few pods that are read give the domain that all of them would give.
+func TestDomainIsThatOfTheAnchor(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		pods := make([]*corev1.Pod, random.IntN(6))
@@ -87,8 +88,8 @@ func TestTheDomainIsThatOfTheAnchorOfAllPods(t *testing.T) {
 	}
 }
 
-// The webhook asks for each pod of a Job. It must not look at all of them each time.
-func TestOnePodIsLookedAtForEachThatIsMade(t *testing.T) {
+// The webhook runs for each pod of a Job. It must not read all of them each time.
+func TestOnePodIsReadForEachCreatedPod(t *testing.T) {
 	var followers []*corev1.Pod
 	for i := range 50 {
 		followers = append(followers, podOf(fmt.Sprintf("f%d", i), i+1, ""))
@@ -111,8 +112,8 @@ func TestOnePodIsLookedAtForEachThatIsMade(t *testing.T) {
 	}
 }
 
-// A leader that has completed says nothing; the pods that run do.
-func TestAPodThatHasCompletedKeepsNoDomain(t *testing.T) {
+// A completed leader has no domain. The running pods do.
+func TestCompletedPodHasNoDomain(t *testing.T) {
 	done := podOf("l", 0, "a")
 	done.Status.Phase = corev1.PodSucceeded
 	for name, c := range map[string]struct {
@@ -131,7 +132,7 @@ func TestAPodThatHasCompletedKeepsNoDomain(t *testing.T) {
 	}
 }
 
-func TestTheLeaderIsThatOfThisVeryJob(t *testing.T) {
+func TestLeaderBelongsToTheJobByUID(t *testing.T) {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "j", Namespace: "n", UID: "job"}, Status: batchv1.JobStatus{CompletedIndexes: "0"}}
 	d := Domains{fake.NewClientBuilder().WithObjects(job).Build()}
 	for name, c := range map[string]struct {

@@ -26,7 +26,7 @@ func to(domain string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{rack: domain, "kept": "true"} }
 }
 
-// where says what keeps a pod, and where it may go.
+// where returns what holds a pod back, and where it may run.
 func (w *world) where(pod *corev1.Pod) string {
 	var now corev1.Pod
 	if err := w.Get(w.Context(), client.ObjectKeyFromObject(pod), &now); err != nil {
@@ -52,8 +52,8 @@ func (w *world) awaitWhere(pod *corev1.Pod, want string) {
 	})
 }
 
-// A follower that was created before its leader had a node is released when it has one, and only our gate goes.
-func TestAFollowerFollowsItsLeader(t *testing.T) {
+// A follower that was created before its leader had a node is released when it has one. Only our gate is removed.
+func TestFollowerFollowsItsLeader(t *testing.T) {
 	w := newWorld(t)
 	w.node("n1", "r1")
 	leader, follower := w.pod("leader", "0"), w.pod("f1", "1", held)
@@ -62,8 +62,8 @@ func TestAFollowerFollowsItsLeader(t *testing.T) {
 	w.awaitWhere(follower, "r1 [example.com/other]")
 }
 
-// The leader was placed anew while followers were on their way to where it was.
-func TestFollowersOfAnotherDomainAreMadeAnew(t *testing.T) {
+// The leader was placed again while followers were on their way to its old domain.
+func TestFollowersOfAnotherDomainAreRecreated(t *testing.T) {
 	w := newWorld(t)
 	w.node("n1", "r1")
 	w.node("n2", "r2")
@@ -73,14 +73,14 @@ func TestFollowersOfAnotherDomainAreMadeAnew(t *testing.T) {
 	w.OK(w.Delete(w.Context(), old))
 	leader := w.pod("leader-2", "0")
 	w.bind(leader, "n2")
-	stays := w.pod("f2", "2", to("r2")) // not before: a reconcile that still finds the old leader evicts it
+	stays := w.pod("f2", "2", to("r2")) // not earlier: a reconcile that still finds the old leader would evict it
 	w.awaitWhere(strays, "NotFound")
 	w.awaitWhere(stays, "r2 []")
 	w.AwaitEvent("FollowersEvicted/Placing: 1 pods are recreated in " + rack + " r2")
 }
 
-// A lost pod is replaced while its leader is lost too: those that run show where the Job is.
-func TestALostFollowerComesBackWithoutItsLeader(t *testing.T) {
+// A lost pod is replaced while its leader is lost, too. The running pods show where the Job is.
+func TestLostFollowerReturnsWithoutItsLeader(t *testing.T) {
 	w := newWorld(t)
 	w.node("n1", "r1")
 	runs := w.pod("f1", "1", to("r1"))
@@ -90,8 +90,8 @@ func TestALostFollowerComesBackWithoutItsLeader(t *testing.T) {
 	w.awaitWhere(runs, "r1 []")
 }
 
-// A node without the label says nothing; when it has one the followers go.
-func TestALeaderOnANodeWithoutTheLabelIsReported(t *testing.T) {
+// A node without the label has no domain. Once it has one, the followers are released.
+func TestLeaderOnANodeWithoutTheLabelIsReported(t *testing.T) {
 	w := newWorld(t)
 	w.node("n1", "")
 	leader, follower := w.pod("leader", "0"), w.pod("f1", "1", held)
@@ -102,8 +102,8 @@ func TestALeaderOnANodeWithoutTheLabelIsReported(t *testing.T) {
 	}
 }
 
-// The scheduler's reason is what the user needs to know about followers that wait.
-func TestALeaderThatCannotBeScheduledIsReported(t *testing.T) {
+// For waiting followers, the user needs to know the scheduler's reason.
+func TestUnschedulableLeaderIsReported(t *testing.T) {
 	w := newWorld(t)
 	leader := w.pod("leader", "0")
 	w.pod("f1", "1", held)
@@ -112,8 +112,8 @@ func TestALeaderThatCannotBeScheduledIsReported(t *testing.T) {
 	w.AwaitEvent("LeaderUnschedulable/Placing: the pods wait for a domain of " + rack + ", because their leader leader has no node: 0/5 nodes are available")
 }
 
-// Another Job's pods of the same label are nobody's business here.
-func TestPodsOfAnotherOwnerAreLetBe(t *testing.T) {
+// Pods with the same label that another Job owns are ignored.
+func TestPodsOfAnotherOwnerAreIgnored(t *testing.T) {
 	w := newWorld(t)
 	w.node("n1", "r1")
 	w.node("n2", "r2")
@@ -121,11 +121,11 @@ func TestPodsOfAnotherOwnerAreLetBe(t *testing.T) {
 	foreign := w.pod("foreign", "1", to("r2"), func(p *corev1.Pod) { p.OwnerReferences = nil })
 	mark := w.pod("mark", "1", held)
 	w.bind(leader, "n1")
-	w.awaitWhere(mark, "r1 [example.com/other]") // the Job was looked at
+	w.awaitWhere(mark, "r1 [example.com/other]") // the Job was reconciled
 	w.awaitWhere(foreign, "r2 []")
 }
 
-// status writes what the Job controller would.
+// status writes the status of the Job, as the Job controller does.
 func (w *world) status(change func(*batchv1.JobStatus)) {
 	w.Helper()
 	w.OK(w.Get(w.Context(), client.ObjectKeyFromObject(w.job), w.job))
@@ -133,8 +133,8 @@ func (w *world) status(change func(*batchv1.JobStatus)) {
 	w.OK(w.Status().Update(w.Context(), w.job))
 }
 
-// Index 0 had completed when the Job was suspended: its domain may be another Job's by now.
-func TestAPodThatHasCompletedKeepsNoFollower(t *testing.T) {
+// Index 0 had completed when the Job was suspended. Its domain may belong to another Job by now.
+func TestCompletedPodHoldsNoFollower(t *testing.T) {
 	w := newWorld(t)
 	w.node("n1", "r1")
 	w.node("n2", "r2")
@@ -153,8 +153,8 @@ func TestAPodThatHasCompletedKeepsNoFollower(t *testing.T) {
 	w.awaitWhere(follower, "r2 [example.com/other]")
 }
 
-// Followers were created before anybody knew that index 0 is over.
-func TestAFollowerThatNobodyWillLeadLeads(t *testing.T) {
+// Followers were created before it was known that index 0 has ended.
+func TestFollowerWithoutALeaderLeads(t *testing.T) {
 	w := newWorld(t)
 	w.node("n1", "r1")
 	w.status(func(s *batchv1.JobStatus) { s.CompletedIndexes, s.StartTime = "0", ptr.To(metav1.Now()) })

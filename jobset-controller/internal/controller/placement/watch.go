@@ -19,18 +19,18 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/exclusive"
 )
 
-// A reconcile reads all pods of a Job: one for each of a thousand pods would read a million. Events of the leader are not debounced, because the
-// other pods wait for its node.
+// A reconcile reads all pods of a Job, so one reconcile for each of a thousand pods would read a million. Events of the leader are
+// not debounced, because the other pods wait for its node.
 const (
 	// debounceHeld is for followers that wait for a domain, which may be known by now.
 	debounceHeld = 250 * time.Millisecond
-	// debounceOthers is for all else: where a follower is, and that it went.
+	// debounceOthers is for all other events: where a follower is, and its deletion.
 	debounceOthers = time.Second
 )
 
-// debounce is how long the event of a pod may wait for others of the same Job.
+// debounce returns how long the event of a pod may wait for others of the same Job.
 func debounce(pod *corev1.Pod) time.Duration {
-	_, indexed := pod.Annotations[batchv1.JobCompletionIndexAnnotation] // without indexes all lead, and nobody follows
+	_, indexed := pod.Annotations[batchv1.JobCompletionIndexAnnotation] // without indexes all pods lead, and none follows
 	switch {
 	case indexed && exclusive.Leads(pod):
 		return 0
@@ -40,7 +40,7 @@ func debounce(pod *corev1.Pod) time.Duration {
 	return debounceOthers
 }
 
-// podEvents enqueues the Jobs of pods that are placed exclusively.
+// podEvents enqueues the Jobs of exclusively placed pods.
 func podEvents() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	enqueue := func(object client.Object, q queue) {
@@ -59,8 +59,8 @@ func podEvents() handler.EventHandler {
 	}
 }
 
-// relevantChanges lets only those changes of pods through that could change a decision. A reconcile reads all pods of a Job, and
-// most changes are reports of kubelets: when thousands of containers restart, each of them says so twice.
+// relevantChanges selects the changes of pods that could change a decision. A reconcile reads all pods of a Job, and most changes
+// are status updates of kubelets: when thousands of containers restart, each causes two.
 var relevantChanges = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		before, isPod := e.ObjectOld.(*corev1.Pod)
@@ -69,7 +69,7 @@ var relevantChanges = predicate.Funcs{
 	},
 }
 
-// moved reports whether what a reconcile reads of a pod has changed. Of a leader that is its conditions too: they say why it waits.
+// moved reports whether a relevant part of a pod has changed. For a leader that includes its conditions, which show why it waits.
 func moved(before, now *corev1.Pod) bool {
 	return before.UID != now.UID || before.Spec.NodeName != now.Spec.NodeName || before.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero() ||
 		over(before) != over(now) || !slices.Equal(before.Spec.SchedulingGates, now.Spec.SchedulingGates) ||
@@ -77,7 +77,7 @@ func moved(before, now *corev1.Pod) bool {
 		exclusive.Leads(now) && now.Spec.NodeName == "" && message(before) != message(now)
 }
 
-// over is the phase of a pod that has finished, "" of any other.
+// over returns the phase of a pod that has finished, "" for any other.
 func over(pod *corev1.Pod) corev1.PodPhase {
 	if phase := pod.Status.Phase; phase == corev1.PodSucceeded || phase == corev1.PodFailed {
 		return phase
@@ -85,7 +85,7 @@ func over(pod *corev1.Pod) corev1.PodPhase {
 	return ""
 }
 
-// message is what a waiting leader's event quotes.
+// message returns the text that the event about a waiting leader quotes.
 func message(pod *corev1.Pod) string {
 	if len(pod.Status.Conditions) == 0 {
 		return ""

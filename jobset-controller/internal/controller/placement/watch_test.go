@@ -21,7 +21,7 @@ func follower() *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{batchv1.JobCompletionIndexAnnotation: "3"}}}
 }
 
-func TestOnlyWhatAPassLooksAtIsWorthALook(t *testing.T) {
+func TestOnlyRelevantChangesTriggerAReconcile(t *testing.T) {
 	waiting := func(message string) func(*corev1.Pod) {
 		return func(p *corev1.Pod) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Message: message}}
@@ -66,7 +66,7 @@ func TestOnlyWhatAPassLooksAtIsWorthALook(t *testing.T) {
 	}
 }
 
-// waits notes how long each request waits.
+// waits records how long each request waits.
 type waits struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
 	list []string
@@ -76,7 +76,7 @@ func (w *waits) AddAfter(r reconcile.Request, d time.Duration) {
 	w.list = append(w.list, r.String()+" "+d.String())
 }
 
-func TestNewsWaitForCompanyUnlessTheyAreTheLeaders(t *testing.T) {
+func TestEventsAreDebouncedExceptThoseOfLeaders(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*corev1.Pod)
 		want   []string

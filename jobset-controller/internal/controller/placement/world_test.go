@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 
 const rack = "example.com/rack"
 
-// world is a namespace with the controller in it. The tests play the Job controller and the scheduler. The webhook is not there:
-// tests create pods as it makes them.
+// world is a namespace with the controller. The tests play the Job controller and the scheduler. There is no webhook: the tests
+// create pods as it would change them.
 type world struct {
 	*sandbox.Sandbox
 	job *batchv1.Job
@@ -59,7 +59,7 @@ func (w *world) createJob() {
 	w.OK(w.Create(w.Context(), w.job))
 }
 
-// node makes a node in a rack; without a rack it has no label.
+// node creates a node in a rack. Without a rack it has no label.
 func (w *world) node(name, in string) {
 	w.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -92,7 +92,7 @@ func (w *world) pod(name, index string, change ...func(*corev1.Pod)) *corev1.Pod
 	return pod
 }
 
-// bind does what the scheduler does.
+// bind binds a pod, as the scheduler does.
 func (w *world) bind(pod *corev1.Pod, node string) {
 	w.Helper()
 	binding := &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: node}}
