@@ -25,7 +25,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// runJobController runs the real one until the test ends.
+// runJobController runs the real Job controller until the test ends.
 func runJobController(t *testing.T) {
 	t.Helper()
 	program, err := apiserver.Program("kube-controller-manager")
@@ -47,7 +47,7 @@ func runJobController(t *testing.T) {
 	t.Cleanup(func() { _ = controller.Process.Kill(); _ = controller.Wait(); _ = log.Close() })
 }
 
-// alone is an Indexed Job of two pods without a JobSet.
+// alone returns an Indexed Job of two pods without a JobSet.
 func alone(timeout string) *batchv1.Job {
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "train", Annotations: map[string]string{v1alpha2.InPlaceTimeoutKey: timeout}},
@@ -62,7 +62,7 @@ func alone(timeout string) *batchv1.Job {
 
 var slots = []string{"train-workers-0-0", "train-workers-0-1"}
 
-// runAlone creates an Indexed Job, and has its workers join.
+// runAlone creates an Indexed Job, and makes its workers join.
 func (g *guest) runAlone(job *batchv1.Job) {
 	g.Helper()
 	made, err := g.core.BatchV1().Jobs(g.namespace).Create(g.Context(), job, metav1.CreateOptions{})
@@ -79,7 +79,8 @@ func (g *guest) aloneJob() *batchv1.Job {
 	return job
 }
 
-// alonePods are those of the Job that nobody has deleted, by completion index. Of those that were deleted the test plays the kubelet.
+// alonePods returns the pods of the Job that are not being deleted, by completion index. For deleted pods the test plays the
+// kubelet.
 func (g *guest) alonePods() []*corev1.Pod {
 	g.Helper()
 	pods := make([]*corev1.Pod, len(slots))
@@ -99,7 +100,7 @@ func (g *guest) alonePods() []*corev1.Pod {
 	return pods
 }
 
-// joinAlone waits until the Job controller has made all pods, other than these, and has their agents join.
+// joinAlone waits until the Job controller has created all pods, other than those before, and makes their agents join.
 func (g *guest) joinAlone(generation int64, before ...*corev1.Pod) {
 	g.Helper()
 	var pods []*corev1.Pod
@@ -137,7 +138,7 @@ func (g *guest) awaitRestarts(want string) {
 	})
 }
 
-func TestAnIndexedJobRestartsInPlaceUntilItsBudgetIsSpent(t *testing.T) {
+func TestIndexedJobRestartsInPlaceUntilItsBudgetIsUsedUp(t *testing.T) {
 	g := newGuest(t)
 	runJobController(t)
 	g.runAlone(alone("60s"))
@@ -170,12 +171,12 @@ func TestAnIndexedJobRestartsInPlaceUntilItsBudgetIsSpent(t *testing.T) {
 	})
 }
 
-func TestAnIndexedJobWhoseRestartTimesOutGetsNewPods(t *testing.T) {
+func TestIndexedJobWhoseRestartTimesOutGetsNewPods(t *testing.T) {
 	g := newGuest(t)
 	runJobController(t)
 	g.runAlone(alone("2s"))
 	before := g.alonePods()
-	g.dieAt(slots[1], before[1]) // and nobody comes back
+	g.dieAt(slots[1], before[1]) // and none returns
 	g.joinAlone(2, before...)
 	g.awaitOfJob(inSync + "=True/InSync")
 	g.awaitRestarts("2") // the restart, and the recreation
@@ -184,7 +185,7 @@ func TestAnIndexedJobWhoseRestartTimesOutGetsNewPods(t *testing.T) {
 	}
 }
 
-func TestAnIndexedJobThatCannotRestartInPlaceSaysSo(t *testing.T) {
+func TestIndexedJobThatCannotRestartInPlaceIsReported(t *testing.T) {
 	for name, change := range map[string]func(*batchv1.Job){
 		"a bad annotation": func(job *batchv1.Job) { job.Annotations[v1alpha2.InPlaceTimeoutKey] = "soon" },
 		"not Indexed":      func(job *batchv1.Job) { job.Spec.CompletionMode = ptr.To(batchv1.NonIndexedCompletion) },
@@ -207,9 +208,9 @@ func TestAnIndexedJobThatCannotRestartInPlaceSaysSo(t *testing.T) {
 	}
 }
 
-func TestAnIndexedJobThatTheWebhookMissedSaysSoUntilItAsksNoMore(t *testing.T) {
+func TestIndexedJobThatTheWebhookMissedIsReported(t *testing.T) {
 	g := newGuest(t)
-	g.stop() // its webhook too, which fails open
+	g.stop() // along with its webhook, which fails open
 	_, err := g.core.BatchV1().Jobs(g.namespace).Create(t.Context(), alone("60s"), metav1.CreateOptions{})
 	g.ok(err)
 	g.start()
@@ -223,7 +224,7 @@ func TestAnIndexedJobThatTheWebhookMissedSaysSoUntilItAsksNoMore(t *testing.T) {
 	g.awaitOfJob(inSync + " is absent")
 }
 
-func TestACopyOfAnIndexedJobBeginsAnew(t *testing.T) {
+func TestCopyOfAnIndexedJobStartsFromZero(t *testing.T) {
 	g := newGuest(t)
 	runJobController(t)
 	job := alone("60s")

@@ -47,12 +47,13 @@ const (
 	inSync    = "InPlaceInSync"
 )
 
-// guest is an installation beside the published controller: the orchestrator with its webhook, and a store. Pods and agents are played.
+// guest is an installation beside the published controller: the orchestrator with its webhook, and a store. The test plays pods and
+// agents.
 type guest struct {
 	*cluster
 	store *valkey.Store
-	group string // UID of its owner; empty: the JobSet's
-	stop  func() // of the orchestrator
+	group string // UID of its owner; empty for the JobSet
+	stop  func() // stops the orchestrator
 	start func()
 }
 
@@ -90,7 +91,8 @@ func newGuest(t *testing.T) *guest {
 	return g
 }
 
-// certify makes a certificate for the webhook, and tells the API server to trust it: the program's own rotation can run once in a process.
+// certify creates a certificate for the webhook, and makes the API server trust it: the program's own rotation can run only once in
+// a process.
 func (g *guest) certify(k8s client.Client) (folder string) {
 	g.Helper()
 	folder = g.TempDir()
@@ -126,7 +128,7 @@ func startStore(t *testing.T) (address string) {
 	return address
 }
 
-// awaitWebhook waits until the API server calls the webhook: a Job of a JobSet that asks is prepared.
+// awaitWebhook waits until the API server calls the webhook, which prepares a Job of a JobSet that asks for in-place restarts.
 func (g *guest) awaitWebhook() {
 	g.Helper()
 	probe := MakeJobSet("probe").Workers(1).Suspend(true).Change(commanded).Annotation(v1alpha2.InPlaceTimeoutKey, "60s")
@@ -155,7 +157,7 @@ func commanded(js *v1alpha2.JobSet) {
 	}
 }
 
-// asking is a JobSet of two Jobs with one pod each.
+// asking returns a JobSet of two Jobs with one pod each.
 func asking(restarts int32) *JobSet {
 	return MakeJobSet("a").Workers(2).MaxRestarts(restarts).Change(commanded).Annotation(v1alpha2.InPlaceTimeoutKey, "60s")
 }
@@ -195,13 +197,13 @@ func (g *guest) makePod(job *batchv1.Job, index string) {
 	g.join(slot, made)
 }
 
-// join waits until the store has the pod's generation, and joins the round that is open.
+// join waits until the store has the pod's generation, and joins the open round.
 func (g *guest) join(slot string, pod *corev1.Pod) {
 	g.Helper()
 	g.joinAt(slot, pod, int64(epoch.OfJob(pod.Annotations)))
 }
 
-// joinAt is join for a pod that does not say its generation.
+// joinAt joins with a pod that does not carry its generation.
 func (g *guest) joinAt(slot string, pod *corev1.Pod, generation int64) {
 	g.Helper()
 	g.eventually(func() string {
@@ -261,7 +263,7 @@ func (g *guest) dieAt(slot string, pod *corev1.Pod) {
 	g.ok(err)
 }
 
-// rejoin has workers join the round that is open.
+// rejoin makes workers join the open round.
 func (g *guest) rejoin(slots ...string) {
 	g.Helper()
 	for _, slot := range slots {
@@ -274,7 +276,7 @@ func (g *guest) awaitAnnotation(key, want string) {
 	g.eventually(func() string { return sandbox.Differs(key, want, g.jobSet().Annotations[key]) })
 }
 
-// collectAll plays the garbage collector: pods and Jobs that are being deleted go.
+// collectAll plays the garbage collector: it removes terminating pods and Jobs.
 func (g *guest) collectAll() {
 	g.Helper()
 	for _, job := range g.jobs() {
@@ -297,7 +299,7 @@ func (g *guest) removePods(of types.UID) {
 	}
 }
 
-// run brings a JobSet of the published controller to workers that run, led by the guest.
+// run creates a JobSet of the published controller, and waits until its workers run, led by the guest.
 func (g *guest) run(js *JobSet) {
 	g.Helper()
 	g.create(js)
@@ -307,7 +309,7 @@ func (g *guest) run(js *JobSet) {
 	g.awaitCondition(inSync + "=True/InSync")
 }
 
-func TestBesideAWorkerThatDiesRestartsInPlaceUntilTheBudgetIsSpent(t *testing.T) {
+func TestBesideWorkerDeathsRestartInPlaceUntilTheBudgetIsUsedUp(t *testing.T) {
 	g := newGuest(t)
 	runTheirs(t)
 	g.run(asking(1))
@@ -325,12 +327,12 @@ func TestBesideAWorkerThatDiesRestartsInPlaceUntilTheBudgetIsSpent(t *testing.T)
 	g.eventually(func() string { return sandbox.Differs("terminal state", "Failed", g.jobSet().Status.TerminalState) })
 }
 
-func TestBesideARestartOutOfTimeRecreatesAllJobs(t *testing.T) {
+func TestBesideRestartThatTimesOutRecreatesAllJobs(t *testing.T) {
 	g := newGuest(t)
 	runTheirs(t)
 	g.run(asking(3).Annotation(v1alpha2.InPlaceTimeoutKey, "2s"))
 	before := g.jobs()
-	g.die("a-workers-1-0") // and nobody comes back
+	g.die("a-workers-1-0") // and none returns
 	g.eventually(func() string {
 		g.collectAll()
 		for _, job := range g.jobs() {
@@ -348,7 +350,7 @@ func TestBesideARestartOutOfTimeRecreatesAllJobs(t *testing.T) {
 	}
 }
 
-func TestBesideARecreationByThePublishedControllerIsFollowed(t *testing.T) {
+func TestBesideRecreationByThePublishedControllerIsFollowed(t *testing.T) {
 	g := newGuest(t)
 	runTheirs(t)
 	g.run(asking(3))
@@ -362,7 +364,7 @@ func TestBesideARecreationByThePublishedControllerIsFollowed(t *testing.T) {
 	g.awaitAnnotation(v1alpha2.InPlaceRestartsKey, "1")
 }
 
-func TestBesideASuspendedJobSetIsResumedInTheNextEpoch(t *testing.T) {
+func TestBesideSuspendedJobSetIsResumedInTheNextEpoch(t *testing.T) {
 	g := newGuest(t)
 	runTheirs(t)
 	g.run(asking(3))
@@ -385,10 +387,10 @@ func TestBesideASuspendedJobSetIsResumedInTheNextEpoch(t *testing.T) {
 	g.awaitAnnotation(v1alpha2.InPlaceRestartsKey, "0")
 }
 
-func TestBesideAGroupThatTheWebhookMissedStaysUnmanagedAndSaysSo(t *testing.T) {
+func TestBesideGroupThatTheWebhookMissedIsReported(t *testing.T) {
 	g := newGuest(t)
 	stopTheirs := runTheirs(t)
-	g.stop() // its webhook too, which fails open
+	g.stop() // along with its webhook, which fails open
 	g.create(asking(1))
 	g.awaitJobs("a-workers-0@0 a-workers-1@0")
 	stopTheirs()
@@ -407,13 +409,13 @@ func TestBesideAGroupThatTheWebhookMissedStaysUnmanagedAndSaysSo(t *testing.T) {
 	}
 }
 
-func TestBesideAPartlyPreparedGroupGoesWithoutAgents(t *testing.T) {
+func TestBesidePartlyPreparedGroupRunsWithoutAgents(t *testing.T) {
 	g := newGuest(t)
 	runTheirs(t)
 	g.create(asking(1))
 	g.awaitJobs("a-workers-0@0 a-workers-1@0")
 	g.awaitAnnotation(v1alpha2.LedByKey, guestName)
-	// One Job as it would be if the webhook had missed it.
+	// One Job as if the webhook had missed it.
 	job, err := g.core.BatchV1().Jobs(g.namespace).Get(g.Context(), "a-workers-1", metav1.GetOptions{})
 	g.ok(err)
 	delete(job.Annotations, v1alpha2.LedByKey)
@@ -432,7 +434,7 @@ func TestBesideAPartlyPreparedGroupGoesWithoutAgents(t *testing.T) {
 	g.awaitCondition(inSync + "=False/NotPossible")
 }
 
-func TestBesideOurOwnControllerNothingIsPrepared(t *testing.T) {
+func TestNothingIsPreparedBesideOurOwnController(t *testing.T) {
 	g := newGuest(t)
 	runOurs(t, "--inplace-store-address=other:6379", "--inplace-exec-image=exec:2")
 	g.create(asking(1))
@@ -473,14 +475,14 @@ func TestBesideRefusalsAreOneCondition(t *testing.T) {
 				delete(js.Annotations, v1alpha2.InPlaceTimeoutKey)
 				js.Spec.ReplicatedJobs[0].Template.Spec.Template.Annotations = nil
 			})
-			g.eventually(func() string { // it asks for nothing any more
+			g.eventually(func() string { // it no longer asks for anything
 				return sandbox.Differs("condition", inSync+" is absent", sandbox.ConditionOf(g.jobSet().Status.Conditions, inSync))
 			})
 		})
 	}
 }
 
-func TestBesideACopyBeginsAnew(t *testing.T) {
+func TestBesideCopyStartsFromZero(t *testing.T) {
 	g := newGuest(t)
 	runTheirs(t)
 	g.run(asking(2).Annotation(v1alpha2.WrittenForKey, "another").Annotation(v1alpha2.LedByKey, guestName).

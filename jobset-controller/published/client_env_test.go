@@ -23,7 +23,7 @@ import (
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 )
 
-// everything sets each part of the published spec.
+// everything returns a JobSet with each part of the published spec.
 func everything() *JobSet {
 	return withClaim().Entry("lead", 1, DependsOn("workers", v1alpha2.DependencyReady)).MaxRestarts(3).Strategy(v1alpha2.BlockingRecreate).
 		Rule(v1alpha2.FailurePolicyRule{Name: "r", Action: v1alpha2.RestartJob, OnJobFailureReasons: []string{"DeadlineExceeded"},
@@ -35,7 +35,7 @@ func everything() *JobSet {
 	})
 }
 
-func TestTheTypedClientCreatesReadsAndUpdatesWithoutALoss(t *testing.T) {
+func TestTypedClientCreatesReadsAndUpdates(t *testing.T) {
 	c := newCluster(t)
 	api := c.jobSets.JobsetV1alpha2().JobSets(c.namespace)
 	sent := typed(t, everything())
@@ -65,7 +65,7 @@ func TestTheTypedClientCreatesReadsAndUpdatesWithoutALoss(t *testing.T) {
 	c.ok(api.Delete(t.Context(), "a", metav1.DeleteOptions{}))
 }
 
-func TestTheTypedClientAppliesListsAndWatches(t *testing.T) {
+func TestTypedClientAppliesListsAndWatches(t *testing.T) {
 	c := newCluster(t)
 	api := c.jobSets.JobsetV1alpha2().JobSets(c.namespace)
 	seen := make(chan string, 10)
@@ -82,7 +82,7 @@ func TestTheTypedClientAppliesListsAndWatches(t *testing.T) {
 		WithReplicatedJobs(applied.ReplicatedJob().WithName("workers").WithReplicas(2)))
 	text, err := json.Marshal(js)
 	c.ok(err)
-	// The template of a Job is a type of the core libraries without an apply configuration of its own here.
+	// The template of a Job is a type of the core libraries without its own apply configuration here.
 	var withTemplate map[string]any
 	c.ok(json.Unmarshal(text, &withTemplate))
 	rjob := withTemplate["spec"].(map[string]any)["replicatedJobs"].([]any)[0].(map[string]any)
@@ -101,8 +101,8 @@ func TestTheTypedClientAppliesListsAndWatches(t *testing.T) {
 	}
 }
 
-// Kueue changes JobSets with a merge patch that is built from typed objects: what their types do not know must stay.
-func TestWhatTheTypedClientDoesNotKnowSurvivesItsPatches(t *testing.T) {
+// Kueue changes JobSets with a merge patch that is built from typed objects. Fields that its types lack must be kept.
+func TestPatchesOfTheTypedClientKeepUnknownFields(t *testing.T) {
 	c := newCluster(t)
 	scheme := app.NewScheme()
 	ours, err := client.New(config, client.Options{Scheme: scheme})
@@ -139,8 +139,8 @@ func TestWhatTheTypedClientDoesNotKnowSurvivesItsPatches(t *testing.T) {
 	}
 }
 
-// A client that reads what our controller writes.
-func TestTheTypedClientReadsTheStatusThatWeWrite(t *testing.T) {
+// A client reads what our controller writes.
+func TestTypedClientReadsOurStatus(t *testing.T) {
 	c := newCluster(t)
 	stop := runOurs(t)
 	defer stop()

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m, &config, "../../charts/jobset-controller/files/crds"))
 }
 
-// cluster is a namespace, seen through the published clients. The test plays the Job controller and the garbage collector.
+// cluster is a namespace with the published clients. The test plays the Job controller and the garbage collector.
 type cluster struct {
 	*testing.T
 	namespace string
@@ -65,7 +65,7 @@ func (c *cluster) ok(err error) {
 	}
 }
 
-// runTheirs runs the published controller until stop.
+// runTheirs runs the published controller until stop is called.
 func runTheirs(t *testing.T) (stop func()) {
 	t.Helper()
 	theirScheme := newTheirScheme(t)
@@ -78,7 +78,7 @@ func runTheirs(t *testing.T) (stop func()) {
 	return sandbox.Run(t, mgr.Start)
 }
 
-// runOurs runs our manager until stop, with these flags.
+// runOurs runs our manager with these flags until stop is called.
 func runOurs(t *testing.T, flags ...string) (stop func()) {
 	t.Helper()
 	o, set := app.NewOptions(), pflag.NewFlagSet("manager", pflag.ContinueOnError)
@@ -96,7 +96,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// typed gives a JobSet of our builders in the published types, with what their webhook fills in.
+// typed converts a JobSet of our builders to the published types, with the defaults of the published webhook.
 func typed(t *testing.T, built *wrappers.JobSet) *theirs.JobSet {
 	t.Helper()
 	text, err := json.Marshal(built.Namespace("").Obj())
@@ -132,7 +132,7 @@ func (c *cluster) jobSet() *theirs.JobSet {
 	return js
 }
 
-// change updates the JobSet as a user does, who tries again if a controller was faster.
+// change updates the JobSet like a user, who retries after a conflict.
 func (c *cluster) change(change func(*theirs.JobSet)) {
 	c.Helper()
 	c.ok(retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -151,7 +151,7 @@ func (c *cluster) jobs() []batchv1.Job {
 	return list.Items
 }
 
-// names gives each Job with its attempt, and marks those that are being deleted or suspended: "a-w-0@0 a-w-1@0-".
+// names returns each Job with its attempt, and marks those that are being deleted or suspended: "a-w-0@0 a-w-1@0-".
 func (c *cluster) names() string {
 	c.Helper()
 	var names []string
@@ -189,7 +189,7 @@ func (c *cluster) eventually(check func() string) {
 	sandbox.Eventually(c.T, check)
 }
 
-// play writes what the Job controller would.
+// play writes the status of a Job, as the Job controller does.
 func (c *cluster) play(name string, change func(*batchv1.JobStatus)) {
 	c.Helper()
 	c.ok(retry.RetryOnConflict(retry.DefaultRetry, func() error {

@@ -16,8 +16,9 @@ import (
 
 const definition = "jobset.x-k8s.io_jobsets.yaml"
 
-// excepted are the fields that differ on purpose: two have a rule that the published project has added after v0.12, replicas of 0 or more and
-// claim templates without a namespace; the order of a startup policy is required there, so that a default for it changes no object.
+// excepted are the fields that differ on purpose. Two have a rule that the published project has added after v0.12: replicas of 0
+// or more, and claim templates without a namespace. The order of a startup policy is required there, so a default for it changes no
+// object.
 var excepted = map[string]bool{
 	".spec.replicatedJobs[].replicas": true, ".spec.volumeClaimPolicies[].templates": true, ".spec.startupPolicy.startupPolicyOrder": true,
 }
@@ -35,8 +36,8 @@ func schema(t *testing.T, file string) (*apiextensions.JSONSchemaProps, []apiext
 	return crd.Spec.Versions[0].Schema.OpenAPIV3Schema, crd.Spec.Versions[0].AdditionalPrinterColumns
 }
 
-// The published definition is part of ours: what it takes, ours takes, with the same defaults; and its columns are there, first.
-func TestOurDefinitionIsASupersetOfThePublishedOne(t *testing.T) {
+// Our definition accepts everything that the published one accepts, with the same defaults. It has the published columns first.
+func TestOurDefinitionIsASuperset(t *testing.T) {
 	module, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/jobset").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +66,7 @@ func TestOurDefinitionIsASupersetOfThePublishedOne(t *testing.T) {
 	}
 }
 
-// narrower says where ours takes less than theirs.
+// narrower returns where our definition accepts less than the published one.
 func narrower(path string, theirs, ours *apiextensions.JSONSchemaProps) []string {
 	var found []string
 	complain := func(what string, a, b any) {

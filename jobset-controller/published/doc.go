@@ -1,4 +1,4 @@
-// Package published holds the tests that clients and the controller of the published JobSet project (v0.12) meet no surprise here:
-// its typed Go API against our definition and our controller, and everything as its controller leaves it, taken over by ours. It
-// is a module of its own so that no program depends on that project.
+// Package published tests the compatibility with the published JobSet project (v0.12): its typed Go API with our definition and our
+// controller, and the replacement of its controller by ours in any state. It is a separate module, so that no program depends on
+// that project.
 package published

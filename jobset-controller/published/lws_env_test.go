@@ -22,7 +22,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// installLeaderWorkerSets has the API server know the kind, with any fields.
+// installLeaderWorkerSets installs the definition of the kind, which accepts any fields.
 func installLeaderWorkerSets(t *testing.T) {
 	t.Helper()
 	anything := &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)}
@@ -62,7 +62,8 @@ func (g *guest) createSet(annotations map[string]string, change func(*unstructur
 	g.ok(k8s.Create(g.Context(), set))
 }
 
-// createReplica creates the pods of a replica as the LeaderWorkerSet controller has StatefulSets create them. Its webhook has not labeled the worker yet.
+// createReplica creates the pods of a replica, as the StatefulSets of the LeaderWorkerSet controller do. Its webhook has not
+// labeled the worker yet.
 func (g *guest) createReplica(replica int) []*corev1.Pod {
 	g.Helper()
 	leader := "serve-" + strconv.Itoa(replica)
@@ -84,7 +85,7 @@ func (g *guest) createReplica(replica int) []*corev1.Pod {
 	}
 }
 
-// runReplica has the pods of a replica join their group.
+// runReplica makes the pods of a replica join their group.
 func (g *guest) runReplica(replica int, pods []*corev1.Pod) {
 	g.Helper()
 	g.group = string(pods[0].UID)
@@ -98,7 +99,7 @@ func replicaSlot(replica, index int) string {
 	return fmt.Sprintf("serve-%d-workers-0-%d", replica, index)
 }
 
-func TestEachReplicaOfALeaderWorkerSetRestartsInPlaceByItself(t *testing.T) {
+func TestReplicasOfALeaderWorkerSetRestartSeparately(t *testing.T) {
 	g := newGuest(t)
 	g.createSet(map[string]string{v1alpha2.InPlaceTimeoutKey: "60s", v1alpha2.MaxRestartsKey: "1"}, nil)
 	other, pods := g.createReplica(0), g.createReplica(1)
@@ -110,7 +111,7 @@ func TestEachReplicaOfALeaderWorkerSetRestartsInPlaceByItself(t *testing.T) {
 	})
 	g.runReplica(1, pods)
 	g.dieAt(replicaSlot(1, 0), pods[0])
-	g.eventually(func() string { // the budget is spent: the LeaderWorkerSet controller recreates the replica
+	g.eventually(func() string { // the budget is used up: the LeaderWorkerSet controller recreates the replica
 		list, err := g.core.CoreV1().Pods(g.namespace).List(g.Context(), metav1.ListOptions{})
 		g.ok(err)
 		var names []string
@@ -125,11 +126,11 @@ func TestEachReplicaOfALeaderWorkerSetRestartsInPlaceByItself(t *testing.T) {
 	g.runReplica(1, g.createReplica(1))
 }
 
-func TestAReplicaThatTheWebhookMissedInPartIsRecreated(t *testing.T) {
+func TestReplicaThatTheWebhookMissedInPartIsRecreated(t *testing.T) {
 	g := newGuest(t)
 	g.createSet(map[string]string{v1alpha2.InPlaceTimeoutKey: "60s"}, nil)
 	pods := g.createReplica(0)
-	worker := pods[1].DeepCopy() // as it would be if the webhook had missed it
+	worker := pods[1].DeepCopy() // as if the webhook had missed it
 	worker.Labels = map[string]string{"leaderworkerset.sigs.k8s.io/name": "serve", "leaderworkerset.sigs.k8s.io/group-index": "0"}
 	worker.Annotations = map[string]string{"leaderworkerset.sigs.k8s.io/size": "2", "leaderworkerset.sigs.k8s.io/leader-name": "serve-0"}
 	_, err := g.core.CoreV1().Pods(g.namespace).Update(t.Context(), worker, metav1.UpdateOptions{})
@@ -137,7 +138,7 @@ func TestAReplicaThatTheWebhookMissedInPartIsRecreated(t *testing.T) {
 	g.awaitEvent("serve-0", "InPlaceJobsWithoutAgents")
 }
 
-func TestALeaderWorkerSetThatCannotRestartInPlaceSaysSo(t *testing.T) {
+func TestLeaderWorkerSetThatCannotRestartInPlaceIsReported(t *testing.T) {
 	for name, c := range map[string]struct {
 		timeout string
 		change  func(*unstructured.Unstructured)
@@ -167,7 +168,7 @@ func TestALeaderWorkerSetThatCannotRestartInPlaceSaysSo(t *testing.T) {
 	}
 }
 
-func TestALeaderWorkerSetThatDoesNotAskIsLeftAlone(t *testing.T) {
+func TestLeaderWorkerSetThatDoesNotAskIsIgnored(t *testing.T) {
 	g := newGuest(t)
 	g.createSet(nil, nil)
 	for _, pod := range g.createReplica(0) {

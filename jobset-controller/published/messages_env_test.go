@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// refusedCreations are JobSets that the published webhook or the published definition refuses.
+// refusedCreations returns JobSets that the published webhook or definition rejects.
 func refusedCreations() map[string]*JobSet {
 	long := strings.Repeat("x", 60)
 	js := func(change func(*v1alpha2.JobSetSpec)) *JobSet {
@@ -94,7 +94,7 @@ func refusedCreations() map[string]*JobSet {
 	}
 }
 
-// existing asks for the claim that the test has created, with an access mode.
+// existing returns a JobSet with the claim that the test has created, with an access mode.
 func existing(mode corev1.PersistentVolumeAccessMode) *JobSet {
 	return withClaim().Change(func(js *v1alpha2.JobSet) {
 		claim := &js.Spec.VolumeClaimPolicies[0].Templates[0].Spec
@@ -102,7 +102,7 @@ func existing(mode corev1.PersistentVolumeAccessMode) *JobSet {
 	})
 }
 
-// refusedUpdates of a JobSet "a" with a replicatedJob "first".
+// refusedUpdates returns updates of a JobSet "a" with a replicatedJob "first".
 func refusedUpdates() map[string]func(*v1alpha2.JobSetSpec) {
 	return map[string]func(*v1alpha2.JobSetSpec){
 		"another image": func(s *v1alpha2.JobSetSpec) {
@@ -125,7 +125,7 @@ func resize(s *v1alpha2.JobSetSpec, parallelism, completions int32) {
 	s.ReplicatedJobs[0].Template.Spec.Parallelism, s.ReplicatedJobs[0].Template.Spec.Completions = &parallelism, &completions
 }
 
-// refusals submits all of that without storing it, and returns the messages of the API server by case.
+// refusals submits all of them without storing them, and returns the messages of the API server by case.
 func (s *site) refusals() map[string][]string {
 	s.Helper()
 	found := map[string][]string{}
@@ -148,10 +148,10 @@ func (s *site) refusals() map[string][]string {
 	return found
 }
 
-// valueOf is what field errors put before their message.
+// valueOf matches what field errors put before their message.
 var valueOf = regexp.MustCompile(`^(Internal error|Forbidden|Too long|Invalid value(: ("[^"]*"|[0-9-]+|null|\[.*\]|\{.*\}))?): `)
 
-// causes are the messages of a refusal without the values.
+// causes returns the messages of a rejection without the values.
 func causes(err error) []string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
@@ -164,8 +164,9 @@ func causes(err error) []string {
 	return messages
 }
 
-// People and tools search for the messages of the published webhook and definition: each is in ours, which may say more.
-func TestRefusalsHaveThePublishedMessages(t *testing.T) {
+// People and tools search for the messages of the published webhook and definition. Each of them is part of ours, which may say
+// more.
+func TestRejectionsHaveThePublishedMessages(t *testing.T) {
 	must(t, features.SetEnable(features.ElasticJobSet, true))
 	t.Cleanup(func() { must(t, features.SetEnable(features.ElasticJobSet, false)) })
 	s := newSite(t)

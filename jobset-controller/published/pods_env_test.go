@@ -17,7 +17,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// member is a pod that declares its place in a group of two, as an operator creates it. The pod of index 0 asks for in-place restarts.
+// member returns a pod that declares its membership in a group of two, as an operator creates it. The pod of index 0 asks for
+// in-place restarts.
 func member(index int, change ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -50,7 +51,7 @@ func (g *guest) createMember(pod *corev1.Pod) *corev1.Pod {
 	return made
 }
 
-// leader is the pod of index 0, nil if there is none.
+// leader returns the pod of index 0, nil if there is none.
 func (g *guest) leader() *corev1.Pod { return g.podNamed("train-0") }
 
 func (g *guest) podNamed(name string) *corev1.Pod {
@@ -94,7 +95,7 @@ func (g *guest) awaitNoPods() {
 	})
 }
 
-// runMembers creates the pods of a group, and has them join.
+// runMembers creates the pods of a group, and makes them join.
 func (g *guest) runMembers(change ...func(*corev1.Pod)) []*corev1.Pod {
 	g.Helper()
 	pods := []*corev1.Pod{g.createMember(member(0, change...)), g.createMember(member(1))}
@@ -113,7 +114,7 @@ func (g *guest) joinMembers(pods []*corev1.Pod) {
 	g.awaitOfLeader(inSync + "=True/InSync")
 }
 
-func TestAGroupOfPodsRestartsInPlaceUntilItsBudgetIsSpent(t *testing.T) {
+func TestGroupOfPodsRestartsInPlaceUntilItsBudgetIsUsedUp(t *testing.T) {
 	g := newGuest(t)
 	pods := g.runMembers(annotated(v1alpha2.MaxRestartsKey, "1"))
 	for i, uid := range []string{"metadata.uid", "metadata.annotations['jobset.sigs.k8s.io/jobset-uid']"} {
@@ -149,10 +150,10 @@ func (g *guest) awaitEvent(pod, reason string) {
 	})
 }
 
-func TestAGroupOfPodsWhoseRestartTimesOutIsRecreatedAsAnother(t *testing.T) {
+func TestGroupOfPodsWhoseRestartTimesOutIsRecreated(t *testing.T) {
 	g := newGuest(t)
 	pods := g.runMembers(annotated(v1alpha2.InPlaceTimeoutKey, "2s"))
-	g.dieAt(memberSlots[1], pods[1]) // and nobody comes back
+	g.dieAt(memberSlots[1], pods[1]) // and none returns
 	g.awaitNoPods()
 	g.runMembers()
 	if got := g.leader().Annotations[v1alpha2.InPlaceRestartsKey]; got != "0" {
@@ -160,14 +161,14 @@ func TestAGroupOfPodsWhoseRestartTimesOutIsRecreatedAsAnother(t *testing.T) {
 	}
 }
 
-func TestAGroupOfPodsEndsWithThePodOfIndex0(t *testing.T) {
+func TestGroupOfPodsEndsWithThePodOfIndex0(t *testing.T) {
 	g := newGuest(t)
 	g.runMembers()
 	g.ok(g.core.CoreV1().Pods(g.namespace).Delete(t.Context(), "train-0", metav1.DeleteOptions{}))
 	g.awaitNoPods()
 }
 
-func TestAPodThatIsLostComesBackIntoItsGroup(t *testing.T) {
+func TestLostPodReturnsToItsGroup(t *testing.T) {
 	g := newGuest(t)
 	pods := g.runMembers()
 	g.ok(g.core.CoreV1().Pods(g.namespace).Delete(t.Context(), "train-1", metav1.DeleteOptions{}))
@@ -181,7 +182,7 @@ func TestAPodThatIsLostComesBackIntoItsGroup(t *testing.T) {
 	}
 }
 
-func TestAPodComesAfterThePodOfIndex0(t *testing.T) {
+func TestPodIsCreatedAfterThePodOfIndex0(t *testing.T) {
 	g := newGuest(t)
 	_, err := g.core.CoreV1().Pods(g.namespace).Create(t.Context(), member(1), metav1.CreateOptions{})
 	if err == nil || !strings.Contains(err.Error(), "create pod train-0 first") {
@@ -189,10 +190,10 @@ func TestAPodComesAfterThePodOfIndex0(t *testing.T) {
 	}
 }
 
-func TestAGroupOfPodsThatTheWebhookMissedInPartRunsWithoutAgents(t *testing.T) {
+func TestGroupOfPodsThatTheWebhookMissedInPartRunsWithoutAgents(t *testing.T) {
 	g := newGuest(t)
 	first := g.createMember(member(0))
-	g.stop() // its webhook too, which fails open
+	g.stop() // along with its webhook, which fails open
 	g.createMember(member(1))
 	g.start()
 	g.eventually(func() string { // the pod with an agent waits for the other in vain
@@ -205,7 +206,7 @@ func TestAGroupOfPodsThatTheWebhookMissedInPartRunsWithoutAgents(t *testing.T) {
 	g.refused(g.createMember(member(0)), "pods of the group run without agents: train-1")
 }
 
-func TestAGroupOfPodsOfWhichTheWebhookMissedTheFirstRunsWithoutAgents(t *testing.T) {
+func TestGroupOfPodsWhoseFirstTheWebhookMissedRunsWithoutAgents(t *testing.T) {
 	g := newGuest(t)
 	g.stop()
 	first := g.createMember(member(0))
@@ -216,7 +217,7 @@ func TestAGroupOfPodsOfWhichTheWebhookMissedTheFirstRunsWithoutAgents(t *testing
 	g.refused(first, "the pod of index 0 was created without agents")
 }
 
-// refused waits until the condition of a pod of index 0 says why its group is not led.
+// refused waits until the condition of a pod of index 0 gives the reason why its group is not led.
 func (g *guest) refused(leader *corev1.Pod, why string) {
 	g.Helper()
 	if len(leader.Spec.InitContainers) > 0 {
@@ -227,7 +228,7 @@ func (g *guest) refused(leader *corev1.Pod, why string) {
 	}
 }
 
-func TestAGroupOfPodsThatCannotRestartInPlaceSaysSo(t *testing.T) {
+func TestGroupOfPodsThatCannotRestartInPlaceIsReported(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*corev1.Pod)
 		why    string
@@ -250,7 +251,7 @@ func TestAGroupOfPodsThatCannotRestartInPlaceSaysSo(t *testing.T) {
 	}
 }
 
-func TestAPodThatContradictsItsGroupKeepsAllAgentsOut(t *testing.T) {
+func TestPodThatContradictsItsGroupKeepsAllAgentsOut(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*corev1.Pod)
 		why    string
@@ -278,7 +279,7 @@ func TestAPodThatContradictsItsGroupKeepsAllAgentsOut(t *testing.T) {
 	}
 }
 
-func TestTwoPodsOfOneIndexKeepAGroupFromRunning(t *testing.T) {
+func TestTwoPodsOfOneIndexPreventTheGroupFromRunning(t *testing.T) {
 	g := newGuest(t)
 	g.createMember(member(0, annotated(v1alpha2.PodGroupSizeKey, "3")))
 	for _, name := range []string{"train-1", "train-1-again"} {

@@ -28,14 +28,14 @@ func newTheirScheme(t *testing.T) *runtime.Scheme {
 	return scheme
 }
 
-// phase is a state that the published controller has brought a JobSet into, and what follows under ours.
+// phase is a state into which the published controller has brought a JobSet, and what follows under our controller.
 type phase struct {
 	reach func(*cluster)
-	// jobs as names gives them, when the published controller is stopped.
+	// jobs are the Jobs when the published controller is stopped, in the format of names.
 	jobs string
-	// over: the JobSet has finished, nothing at all is written.
+	// over: the JobSet has finished, and nothing at all is written.
 	over bool
-	// then goes on with our controller.
+	// then continues with our controller.
 	then func(*cluster)
 }
 
@@ -229,7 +229,7 @@ func withClaim() *JobSet {
 	})
 }
 
-// versions of all objects but the JobSet, by kind and name: any write changes one.
+// versions returns the versions of all objects except the JobSet, by kind and name. Any write changes one.
 func (c *cluster) versions() map[string]string {
 	c.Helper()
 	versions := map[string]string{}
@@ -254,9 +254,9 @@ func (c *cluster) versions() map[string]string {
 	return versions
 }
 
-// The published controller runs, brings JobSets into each phase and is stopped; ours takes its place. No Job, pod, Service or claim
-// is deleted, created again or written to, and then it goes on.
-func TestARunningPublishedControllerIsReplacedInPlace(t *testing.T) {
+// The published controller brings JobSets into each phase and is stopped. Ours replaces it. It deletes, recreates and writes no
+// Job, pod, Service or claim, and then continues.
+func TestRunningPublishedControllerIsReplacedInPlace(t *testing.T) {
 	stopTheirs := runTheirs(t)
 	all, clusters := phases(), map[string]*cluster{}
 	for name, phase := range all {
@@ -307,7 +307,7 @@ func TestARunningPublishedControllerIsReplacedInPlace(t *testing.T) {
 	}
 }
 
-// keeps checks that of the JobSet only conditions were added.
+// keeps checks that only conditions were added to the JobSet.
 func (c *cluster) keeps(before *theirs.JobSet, over bool) {
 	c.Helper()
 	now := c.jobSet()

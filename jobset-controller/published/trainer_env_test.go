@@ -17,8 +17,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// trainJob is the JobSet that Kubeflow Trainer 2.2 makes of a TrainJob with two nodes in the runtime torch-distributed. It applies the JobSet
-// under the field manager trainer, and takes the annotations from the runtime's template and the TrainJob's runtimePatches.
+// trainJob returns the JobSet that Kubeflow Trainer 2.2 creates for a TrainJob with two nodes in the runtime torch-distributed.
+// Trainer applies the JobSet with the field manager trainer, and takes the annotations from the runtime's template and the
+// TrainJob's runtimePatches.
 func trainJob(annotations map[string]string) *theirs.JobSet {
 	rank := &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}
 	return &theirs.JobSet{
@@ -59,7 +60,7 @@ func trainJob(annotations map[string]string) *theirs.JobSet {
 	}
 }
 
-// apply writes a JobSet as Trainer does, which writes it again only while it is suspended.
+// apply writes a JobSet like Trainer, which updates it only while it is suspended.
 func (g *guest) apply(js *theirs.JobSet) {
 	g.Helper()
 	text, err := json.Marshal(js)
@@ -69,7 +70,7 @@ func (g *guest) apply(js *theirs.JobSet) {
 	g.ok(err)
 }
 
-func TestBesideATrainJobRestartsInPlace(t *testing.T) {
+func TestBesideTrainJobRestartsInPlace(t *testing.T) {
 	g := newGuest(t)
 	runTheirs(t)
 	js := trainJob(map[string]string{v1alpha2.InPlaceTimeoutKey: "60s"})
@@ -79,7 +80,7 @@ func TestBesideATrainJobRestartsInPlace(t *testing.T) {
 	g.awaitAnnotation(v1alpha2.LedByKey, guestName)
 	js.Spec.Suspend = ptr.To(false)
 	g.apply(js)
-	g.awaitAnnotation(v1alpha2.LedByKey, guestName) // what Trainer applies takes no annotation of ours away
+	g.awaitAnnotation(v1alpha2.LedByKey, guestName) // Trainer's apply does not remove our annotation
 	g.awaitJobs("a-node-0@0")
 	g.makePods("a-node-0")
 	g.awaitCondition(inSync + "=True/InSync")
@@ -89,8 +90,8 @@ func TestBesideATrainJobRestartsInPlace(t *testing.T) {
 	g.awaitCondition(inSync + "=True/InSync")
 }
 
-// A runtimePatch can give annotations to each template of a TrainJob. Only on the JobSet they have an effect.
-func TestBesideATrainJobWithTheAnnotationOnATemplateIsRefused(t *testing.T) {
+// A runtimePatch can add annotations to each template of a TrainJob. They only have an effect on the JobSet.
+func TestBesideTrainJobWithTheAnnotationOnATemplateIsRefused(t *testing.T) {
 	for name, place := range map[string]func(*batchv1.JobTemplateSpec) *metav1.ObjectMeta{
 		"of the Job": func(job *batchv1.JobTemplateSpec) *metav1.ObjectMeta { return &job.ObjectMeta },
 		"of the pod": func(job *batchv1.JobTemplateSpec) *metav1.ObjectMeta { return &job.Spec.Template.ObjectMeta },

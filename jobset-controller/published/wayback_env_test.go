@@ -47,7 +47,7 @@ type installation struct {
 	run                  func(*site, *installation) (stop func())
 }
 
-// site is an API server on which one installation takes the place of the other.
+// site is an API server on which one installation replaces the other.
 type site struct {
 	*testing.T
 	client.Client
@@ -68,12 +68,12 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// take installs definition and webhooks, over what is there, and runs the controller.
+// take installs definition and webhooks over the existing ones, and runs the controller.
 func (s *site) take(i *installation) (stop func()) {
 	s.Helper()
 	for _, object := range append(documents(s.T, i.definition), documents(s.T, i.webhooks)...) {
 		if hooks, found, _ := unstructured.NestedSlice(object.Object, "webhooks"); found {
-			object.SetName("jobset-" + strings.TrimPrefix(object.GetName(), "jobset-")) // the published manifests are given the prefix later
+			object.SetName("jobset-" + strings.TrimPrefix(object.GetName(), "jobset-")) // the published manifests get the prefix later
 			for _, hook := range hooks {
 				path, _, _ := unstructured.NestedString(hook.(map[string]any), "clientConfig", "service", "path")
 				hook.(map[string]any)["clientConfig"] = map[string]any{
@@ -92,7 +92,7 @@ func documents(t *testing.T, file string) []*unstructured.Unstructured {
 	content, err := os.ReadFile(file)
 	must(t, err)
 	var objects []*unstructured.Unstructured
-	for text := range strings.SplitSeq(strings.TrimPrefix(string(content), "---"), "\n---\n") { // descriptions of fields contain the marker too
+	for text := range strings.SplitSeq(strings.TrimPrefix(string(content), "---"), "\n---\n") { // descriptions of fields contain the marker, too
 		object := &unstructured.Unstructured{}
 		must(t, yaml.Unmarshal([]byte(text), &object.Object))
 		if len(object.Object) > 0 {
@@ -160,7 +160,7 @@ func (s *site) runOurs(i *installation) (stop func()) {
 	return sandbox.Run(s.T, func(ctx context.Context) error { return o.Run(ctx, s.config) })
 }
 
-// submit creates a JobSet as a user writes it, without what webhooks fill in, as soon as a webhook answers.
+// submit creates a JobSet as a user writes it, without defaults, as soon as a webhook answers.
 func (s *site) submit(js *JobSet) {
 	s.Helper()
 	object := js.Namespace("default").Obj()
@@ -172,7 +172,7 @@ func (s *site) submit(js *JobSet) {
 	})
 }
 
-// awaitJob waits for a Job with its attempt, "a-workers-0@1".
+// awaitJob waits for a Job with its attempt, such as "a-workers-0@1".
 func (s *site) awaitJob(want string) {
 	s.Helper()
 	name, attempt, _ := strings.Cut(want, "@")
@@ -185,7 +185,7 @@ func (s *site) awaitJob(want string) {
 	})
 }
 
-// play writes what the Job controller would.
+// play writes the status of a Job, as the Job controller does.
 func (s *site) play(name string, change func(*batchv1.JobStatus)) {
 	s.Helper()
 	var job batchv1.Job
@@ -195,7 +195,7 @@ func (s *site) play(name string, change func(*batchv1.JobStatus)) {
 	must(s.T, s.Status().Update(s.Context(), &job))
 }
 
-// collect removes a Job that is deleted by now.
+// collect waits until a Job is being deleted, and removes it.
 func (s *site) collect(name string) {
 	s.Helper()
 	sandbox.Eventually(s.T, func() string {
@@ -210,7 +210,7 @@ func (s *site) collect(name string) {
 	})
 }
 
-// panics of all controllers of this process.
+// panics returns the number of panics of all controllers of this process.
 func panics(t *testing.T) float64 {
 	t.Helper()
 	families, err := metrics.Registry.Gather()
@@ -226,9 +226,9 @@ func panics(t *testing.T) float64 {
 	return sum
 }
 
-// From the published controller to ours and back, each with its webhooks and its definition. The published controller takes a JobSet without
-// the defaults of a webhook for impossible, and panics.
-func TestThereAndBack(t *testing.T) {
+// From the published controller to ours and back, each with its webhooks and its definition. The published controller considers a
+// JobSet without the defaults of a webhook impossible, and panics.
+func TestSwitchToOursAndBack(t *testing.T) {
 	s := newSite(t)
 	published, ours := s.published(), s.ours()
 	before := panics(t)

@@ -34,7 +34,7 @@ func newClient(t *testing.T) client.Client {
 	return client.NewNamespacedClient(c, "default")
 }
 
-// parse reads a JobSet as a user writes it.
+// parse parses the YAML of a JobSet.
 func parse(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{}
@@ -154,7 +154,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// requireRefusal wants an error that names what is wrong, or none.
+// requireRefusal requires an error that contains the text, or no error if it is empty.
 func requireRefusal(t *testing.T, err error, refusal string) {
 	t.Helper()
 	switch {

@@ -13,11 +13,11 @@ var (
 	// SchemeBuilder collects what AddToScheme registers.
 	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 
-	// AddToScheme makes the kinds of this package known to a scheme.
+	// AddToScheme adds the kinds of this package to a scheme.
 	AddToScheme = SchemeBuilder.AddToScheme
 )
 
-// Resource qualifies a resource name with the group.
+// Resource returns a resource name with the group.
 func Resource(resource string) schema.GroupResource {
 	return GroupVersion.WithResource(resource).GroupResource()
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// Every field of the examples must be known to the types and come back under its name: the test fails if a field is missing,
-// misspelt or of another type.
-func TestExamplesSurviveTheTypes(t *testing.T) {
+// Every field of the examples must be known to the types and keep its name: the test fails if a field is missing, misspelled or of
+// another type.
+func TestExamplesRoundTrip(t *testing.T) {
 	for _, file := range examples(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			text, err := os.ReadFile(file)
@@ -59,7 +59,7 @@ func encoded(t *testing.T, js *v1alpha2.JobSet) any {
 	return value
 }
 
-// withoutEmpty drops nulls, empty objects and zeros, which Go's types write or leave out at will.
+// withoutEmpty drops nulls, empty objects and zeros, which Go's types may add or omit.
 func withoutEmpty(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -94,7 +94,7 @@ func TestRestartsAreAlwaysSerialized(t *testing.T) {
 	}
 }
 
-func TestTheSchemeKnowsTheKinds(t *testing.T) {
+func TestSchemeHasTheKinds(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha2.AddToScheme(scheme); err != nil {
 		t.Fatal(err)

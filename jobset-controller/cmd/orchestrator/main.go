@@ -1,4 +1,4 @@
-// Command orchestrator leads in-place restarts (seed 000): beside the JobSet manager in its pod, or alone.
+// Command orchestrator leads in-place restarts (seed 000): beside the JobSet manager in its pod, or in its own deployment.
 package main
 
 import (

@@ -16,7 +16,7 @@ import (
 //go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen webhook paths=../webhook/... output:webhook:dir=../../../charts/jobset-controller/files/webhook
 //go:generate go run ../webhook/narrow ../../../charts/jobset-controller/files/webhook/manifests.yaml
 
-// addControllers lists all that runs in the manager.
+// addControllers adds everything that runs in the manager.
 func addControllers(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 	if err := jobset.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("adding indexes: %w", err)
@@ -56,7 +56,7 @@ func addPlacement(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 	return nil
 }
 
-// addWebhooks lists all webhooks that the manager serves.
+// addWebhooks adds all webhooks that the manager serves.
 func addWebhooks(mgr ctrl.Manager, o *Options) error {
 	if err := webhook.RegisterJobSet(mgr, mgr.GetAPIReader(), o.Agents, o.features()); err != nil {
 		return fmt.Errorf("adding the JobSet webhook: %w", err)

@@ -16,9 +16,9 @@ import (
 // seriesWithin is how long the suite of the published controller waits for the second event of a Job that cannot be created.
 const seriesWithin = 10 * time.Second
 
-// The API server keeps the repetition of an event in the first one, as a series. The recorder is that of the manager. The status of the JobSet
-// changes after the first refusal, which must not begin another event.
-func TestASecondRefusalOfAJobMakesTheEventASeries(t *testing.T) {
+// The API server stores the repetition of an event in the first event, as a series. The recorder is that of the manager. The status
+// of the JobSet changes after the first rejection, which must not start another event.
+func TestSecondRejectionOfAJobMakesTheEventASeries(t *testing.T) {
 	cluster, k8s := startCluster(t)
 	js := MakeJobSet("a").Workers(1).Namespace("default").Obj()
 	js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Containers[0].Image = ""

@@ -20,7 +20,7 @@ const (
 	gateTLSOptions     = "TLSOptions"
 )
 
-// gates with the defaults of the published controller.
+// gates returns the feature gates with the defaults of the published controller.
 func gates() map[string]bootstrap.Gate {
 	return map[string]bootstrap.Gate{
 		gateInPlaceRestart: {PreRelease: bootstrap.Alpha},
@@ -38,7 +38,7 @@ func (o *Options) features() policy.Features {
 	}
 }
 
-// podsOfAgents is the cache that restartStrategy InPlaceRestart needs, nil while nobody can ask for it.
+// podsOfAgents returns the cache that restartStrategy InPlaceRestart needs, nil if the feature is off.
 func (o *Options) podsOfAgents(ctx context.Context, mgr ctrl.Manager) (cache.Cache, error) {
 	if !o.Enabled(gateInPlaceRestart) {
 		return nil, nil

@@ -32,8 +32,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
-// staged is the example of an ordered start on an API server, with a manager, an orchestrator and a store. The test plays the
-// Job controller and the agents.
+// staged is the example of an ordered start on an API server, with a manager, an orchestrator and a store. The test plays the Job
+// controller and the agents.
 type staged struct {
 	*testing.T
 	k8s    client.Client
@@ -100,7 +100,7 @@ func (s *staged) jobSet() *v1alpha2.JobSet {
 	return js
 }
 
-// lead lets the orchestrator look, as often as the JobSet changes under its hands.
+// lead reconciles with the orchestrator, and repeats that while the JobSet changes.
 func (s *staged) lead() {
 	s.Helper()
 	for range 5 {
@@ -110,7 +110,7 @@ func (s *staged) lead() {
 	}
 }
 
-// await waits for a Job of the JobSet, and then reports what its pods do.
+// await waits for a Job of the JobSet, and then writes the status of its pods.
 func (s *staged) await(rjob string, index int, status func(*batchv1.JobStatus)) {
 	s.Helper()
 	job := &batchv1.Job{}
@@ -134,7 +134,7 @@ func ready(pods int32) func(*batchv1.JobStatus) {
 	return func(status *batchv1.JobStatus) { status.Active, status.Ready = pods, &pods }
 }
 
-// join creates a pod as the Job controller does, and is what its supervisor does when its container runs.
+// join creates a pod, as the Job controller does, and joins like its supervisor when its container runs.
 func (s *staged) join(rjob string, job, pod int) {
 	s.Helper()
 	slot := fmt.Sprintf("%s-%s-%d-%d", s.key.Name, rjob, job, pod)
@@ -159,7 +159,7 @@ func (s *staged) join(rjob string, job, pod int) {
 	}
 }
 
-// is checks how many steps have entered, and that the condition says the rest.
+// is checks how many steps have entered, and the message of the condition.
 func (s *staged) is(entered int, message string) {
 	s.Helper()
 	s.lead()
@@ -173,7 +173,7 @@ func (s *staged) is(entered int, message string) {
 	}
 }
 
-func TestAnOrderedStartOfAgentsThatAreAdded(t *testing.T) {
+func TestOrderedStartWithAddedAgents(t *testing.T) {
 	s := newStaged(t)
 	s.lead()
 	s.await("fetch", 0, completed)

@@ -22,7 +22,7 @@ kind: Configuration
 inPlace: {storeAddress: "a:1", storeACL: true, storeTLS: true, storeTLSServerName: name}
 `
 
-func TestAgentsAreSetByFlagsAndFile(t *testing.T) {
+func TestAgentsFromFlagsAndFile(t *testing.T) {
 	file, guarded := write(t, withInPlace), write(t, guardedStore)
 	cases := map[string]struct {
 		args []string
@@ -55,7 +55,7 @@ func TestAgentsAreSetByFlagsAndFile(t *testing.T) {
 	}
 }
 
-func TestAStoreThatAgentsCouldNotReach(t *testing.T) {
+func TestInvalidStoreAddress(t *testing.T) {
 	for _, address := range []string{"valkey", "valkey:", ":6379", "a:b:c"} {
 		_, err := tryParse("--inplace-store-address=" + address)
 		if err == nil || !strings.Contains(err.Error(), "--inplace-store-address (inPlace.storeAddress)") {
@@ -64,7 +64,7 @@ func TestAStoreThatAgentsCouldNotReach(t *testing.T) {
 	}
 }
 
-func TestUsersAndSecretsThatDoNotFit(t *testing.T) {
+func TestInvalidUsersAndSecrets(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
 		want string

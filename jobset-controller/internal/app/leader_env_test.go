@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestASecondManagerTakesOverWhenTheFirstIsStopped: the Lease is released, so that nobody waits until it runs out.
-func TestASecondManagerTakesOverWhenTheFirstIsStopped(t *testing.T) {
+// The first manager releases the Lease, so the second one does not wait for it to expire.
+func TestSecondManagerTakesOverWhenTheFirstStops(t *testing.T) {
 	cluster, k8s := startCluster(t)
 	args := []string{
 		"--metrics-bind-address=0", "--health-probe-bind-address=0", "--leader-elect", "--leader-election-namespace=default",
@@ -23,7 +23,7 @@ func TestASecondManagerTakesOverWhenTheFirstIsStopped(t *testing.T) {
 	var first string
 	eventually(t, "nobody leads", func() bool { first = holder(t, k8s); return first != "" })
 	start(t, cluster, parse(t, args...))
-	time.Sleep(2 * time.Second) // the second must have seen that the Lease is held
+	time.Sleep(2 * time.Second) // the second one must have seen that the Lease is held
 	if now := holder(t, k8s); now != first {
 		t.Fatalf("%q leads while %q runs", now, first)
 	}
@@ -36,8 +36,8 @@ func TestASecondManagerTakesOverWhenTheFirstIsStopped(t *testing.T) {
 	}
 }
 
-// TestALostLeaseIsOneClearError: somebody else writes itself into the Lease.
-func TestALostLeaseIsOneClearError(t *testing.T) {
+// Another program writes itself into the Lease.
+func TestLostLeaseIsOneClearError(t *testing.T) {
 	cluster, k8s := startCluster(t)
 	o := parse(t, "--metrics-bind-address=0", "--health-probe-bind-address=0", "--leader-elect", "--leader-election-namespace=default",
 		"--leader-election-lease-duration=3s")
@@ -60,7 +60,7 @@ func TestALostLeaseIsOneClearError(t *testing.T) {
 	}
 }
 
-// holder is the identity in the Lease, empty if there is none.
+// holder returns the identity in the Lease, "" if there is none.
 func holder(t *testing.T, k8s client.Client) string {
 	t.Helper()
 	return ptr.Deref(readLease(t, k8s).Spec.HolderIdentity, "")

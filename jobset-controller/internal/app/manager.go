@@ -24,7 +24,7 @@ import (
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=jobset-validating-webhook-configuration,verbs=get;update
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=jobset-mutating-webhook-configuration,verbs=get;update
 
-// Run manages JobSets until ctx ends. It fails if the cluster does not come to know JobSets.
+// Run manages JobSets until ctx ends. It returns an error if the cluster lacks the definition of JobSets.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	mgr, err := bootstrap.New(cluster, &o.Options, bootstrap.Setup{
 		Program: "jobset", Scheme: NewScheme(), Cache: jobset.CacheOptions(),
@@ -42,7 +42,7 @@ func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	return mgr.Start(ctx)
 }
 
-// NewScheme knows the kinds that the manager reads and writes.
+// NewScheme returns a scheme with the kinds that the manager reads and writes.
 func NewScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))

@@ -35,7 +35,7 @@ func TestRunManagesJobSetsUntilItIsStopped(t *testing.T) {
 	}
 }
 
-func TestRunWithoutTheCRDSaysSo(t *testing.T) {
+func TestRunWithoutTheCRD(t *testing.T) {
 	cluster, _ := apiserver.ForTest(t, NewScheme())
 	o := parse(t, "--metrics-bind-address=0", "--health-probe-bind-address=0")
 	o.KindPatience = time.Second

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-func TestMetricsAreRefusedToStrangers(t *testing.T) {
+func TestMetricsRequireAuthorization(t *testing.T) {
 	cluster, _ := startCluster(t)
 	health, metrics := sandbox.FreeAddress(t), sandbox.FreeAddress(t)
 	start(t, cluster, parse(t, "--metrics-bind-address="+metrics, "--health-probe-bind-address="+health))

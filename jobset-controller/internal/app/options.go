@@ -10,10 +10,10 @@ import (
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
 )
 
-// Names of the published installation, which other projects wait for.
+// Names of the published installation, on which other projects depend.
 const (
-	// leaseName is that of the published controller: in one namespace the two never act at the same time. In two they have two Leases, and
-	// both act: so one has to end before the other starts.
+	// leaseName is that of the published controller. In the same namespace the two share a Lease and never act at the same time. In
+	// different namespaces they have different Leases and would both act, so one of them must be stopped before the other starts.
 	leaseName         = "6d4f6a47.jobset.x-k8s.io"
 	serviceName       = "jobset-webhook-service"
 	secretName        = "jobset-webhook-server-cert"
@@ -25,7 +25,7 @@ const (
 // configKind is that of the published controller, whose files can be read.
 var configKind = schema.GroupVersionKind{Group: "config.jobset.x-k8s.io", Version: "v1alpha1", Kind: "Configuration"}
 
-// Configuration is the content of --config.
+// Configuration is the content of the file --config.
 type Configuration struct {
 	metav1.TypeMeta  `json:",inline"`
 	bootstrap.Config `json:",inline"`
@@ -33,7 +33,7 @@ type Configuration struct {
 	InPlace inject.Config `json:"inPlace,omitempty"`
 }
 
-// Options is what the command line and the configuration file set.
+// Options are the settings of the command line and of the configuration file.
 type Options struct {
 	bootstrap.Options
 
@@ -46,8 +46,8 @@ func (o *Options) Flags(set *pflag.FlagSet) {
 	o.Agents.Flags(set)
 }
 
-// NewOptions has the defaults of the published controller, but for what needs an installation: webhooks and leader election are
-// off until a flag or a configuration file asks for them.
+// NewOptions returns the defaults of the published controller, except for what requires an installation: webhooks and leader
+// election are off until a flag or a configuration file enables them.
 func NewOptions() *Options {
 	o := &Options{Options: bootstrap.Defaults()}
 	o.Leader.Name = leaseName
@@ -60,7 +60,7 @@ func NewOptions() *Options {
 	return o
 }
 
-// Complete reads the configuration file and returns all that is wrong.
+// Complete reads the configuration file, and returns everything that is invalid.
 func (o *Options) Complete(set *pflag.FlagSet) error {
 	var file Configuration
 	if o.ConfigFile != "" {
@@ -76,11 +76,10 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 	return bootstrap.Join(append(errs, o.Agents.Complete(set, file.InPlace)...))
 }
 
-// flagWebhooks is that of bootstrap.
+// flagWebhooks is a flag of package bootstrap.
 const flagWebhooks = "webhooks"
 
-// asPublished: who writes a file of the published kind expects the defaults of that controller. It serves webhooks,
-// and elects a leader.
+// asPublished sets the defaults of the published controller for a file of its kind: it serves webhooks, and elects a leader.
 func (o *Options) asPublished(set *pflag.FlagSet, file *Configuration) {
 	if !set.Changed(flagWebhooks) {
 		o.Webhooks = true
@@ -90,5 +89,5 @@ func (o *Options) asPublished(set *pflag.FlagSet, file *Configuration) {
 	}
 }
 
-// Logging is what the zap flags say.
+// Logging returns the options of the zap flags.
 func (o *Options) Logging() *zap.Options { return &o.Zap }

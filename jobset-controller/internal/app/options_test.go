@@ -38,7 +38,7 @@ clientConnection: {qps: 500, burst: 500}
 featureGates: {TLSOptions: true, InPlaceRestart: false}
 `
 
-func TestDefaultsAreThoseOfThePublishedController(t *testing.T) {
+func TestDefaultsEqualThoseOfThePublishedController(t *testing.T) {
 	o := parse(t)
 	if o.Metrics != (bootstrap.Metrics{Address: ":8443", Secure: true}) || o.Health.Address != ":8081" || o.Client != (bootstrap.Client{QPS: 500, Burst: 500}) {
 		t.Errorf("got %+v", o.Options)
@@ -48,7 +48,7 @@ func TestDefaultsAreThoseOfThePublishedController(t *testing.T) {
 	}
 }
 
-func TestThePublishedFileIsRead(t *testing.T) {
+func TestPublishedFile(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "jobset-system")
 	for name, content := range map[string]string{
 		"with much in it":  published,
@@ -67,7 +67,7 @@ func TestThePublishedFileIsRead(t *testing.T) {
 
 const head = "apiVersion: config.jobset.x-k8s.io/v1alpha1\nkind: Configuration\n"
 
-// everyField has what the published kind has, with its defaults.
+// everyField has all fields of the published kind, with their defaults.
 const everyField = head + `
 webhook: {port: 9443, host: "", certDir: ""}
 leaderElection: {leaderElect: true, leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 2s, resourceLock: leases, resourceName: 6d4f6a47.jobset.x-k8s.io, resourceNamespace: ""}
@@ -79,14 +79,14 @@ clientConnection: {qps: 500, burst: 500}
 featureGates: {InPlaceRestart: false, RestartJob: false, ElasticJobSet: false, TLSOptions: true}
 `
 
-func TestFlagsGoBeforeThePublishedFile(t *testing.T) {
+func TestFlagsOverrideThePublishedFile(t *testing.T) {
 	o := parse(t, "--config="+write(t, head), "--webhooks=false", "-leader-elect=false", "--kube-api-qps=7")
 	if o.Webhooks || o.Leader.Elect || o.Client.QPS != 7 {
 		t.Errorf("got %+v", o.Options)
 	}
 }
 
-func TestAFileThatIsWrongIsOneClearError(t *testing.T) {
+func TestInvalidFileIsOneClearError(t *testing.T) {
 	for name, tc := range map[string]struct{ from, to, want string }{
 		"an unknown field":    {"clientConnection", "clientConection", `unknown field "clientConection"`},
 		"an unknown gate":     {"InPlaceRestart", "InPlaceRestarts", "unrecognized feature gate: InPlaceRestarts"},
@@ -103,7 +103,7 @@ func TestAFileThatIsWrongIsOneClearError(t *testing.T) {
 	}
 }
 
-func TestTheDocumentedFileIsTheDefaults(t *testing.T) {
+func TestDocumentedFileHasTheDefaults(t *testing.T) {
 	t.Setenv("TMPDIR", "/tmp")
 	t.Setenv("POD_NAMESPACE", "jobset-system")
 	page, err := os.ReadFile("../../../docs/managers.md")

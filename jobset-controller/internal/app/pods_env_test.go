@@ -14,11 +14,11 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/exclusive"
 )
 
-// podsArePlaced creates pods of a Job while the webhooks are served, and after the manager has stopped: then the API server must
-// refuse those that it has to ask about, and no others.
+// podsArePlaced creates pods of a Job while the webhooks are served, and after the manager has stopped. The API server must then
+// reject the pods that need the webhook, and no others.
 func podsArePlaced(t *testing.T, k8s client.Client, stop func()) {
 	t.Helper()
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: "default"}} // nobody else makes it here
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: "default"}} // no controller creates it here
 	if err := client.IgnoreAlreadyExists(k8s.Create(t.Context(), account)); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func podsArePlaced(t *testing.T, k8s client.Client, stop func()) {
 	}
 }
 
-// jobPod is a pod as the Job controller makes it, with the annotations.
+// jobPod returns a pod with the annotations, as the Job controller creates it.
 func jobPod(index string, annotations ...string) *corev1.Pod {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "x-w-0", UID: "x"}}
 	pod := &corev1.Pod{

@@ -23,12 +23,12 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// TestWebhooksFromNoCertificateToARefusal follows the certificate: the manager writes the Secret and brings it into its
-// folder, the API server trusts it and calls the webhook.
-func TestWebhooksFromNoCertificateToARefusal(t *testing.T) {
+// The test follows the certificate: the manager writes the Secret and copies it to its folder, the API server trusts it and calls
+// the webhook.
+func TestWebhooksFromNoCertificateToARejection(t *testing.T) {
 	cluster, k8s := startCluster(t)
 	health, folder := sandbox.FreeAddress(t), filepath.Join(t.TempDir(), "certificates")
-	if err := os.WriteFile(folder, nil, 0o600); err != nil { // in the way
+	if err := os.WriteFile(folder, nil, 0o600); err != nil { // in the way of the folder
 		t.Fatal(err)
 	}
 	port := portOf(t, sandbox.FreeAddress(t))
@@ -55,7 +55,7 @@ webhook: {host: localhost, port: `+port+`, certDir: `+folder+`}
 	}
 	eventually(t, "readyz is not OK", func() bool { return isOK("http://" + health + "/readyz") })
 
-	// The API server takes a moment to learn the authority that was written into the configuration.
+	// The API server takes a moment to read the CA that was written to the configuration.
 	var err error
 	eventually(t, "nothing is refused", func() bool {
 		err = k8s.Create(t.Context(), MakeJobSet("a").Workers(1).Namespace("default").Annotation(v1alpha2.InPlaceTimeoutKey, "60").Obj())
@@ -71,7 +71,7 @@ webhook: {host: localhost, port: `+port+`, certDir: `+folder+`}
 	podsArePlaced(t, k8s, stop)
 }
 
-func TestWebhooksWithoutTheirSecretSaySo(t *testing.T) {
+func TestWebhooksWithoutTheirSecret(t *testing.T) {
 	cluster, _ := startCluster(t)
 	t.Setenv("POD_NAMESPACE", "default")
 	o := parse(t, "--webhooks", "--metrics-bind-address=0", "--health-probe-bind-address=0")
@@ -80,13 +80,13 @@ func TestWebhooksWithoutTheirSecretSaySo(t *testing.T) {
 	}
 }
 
-// startCluster is an API server that knows JobSets; it ends with the test.
+// startCluster starts an API server with the definition of JobSets. It ends with the test.
 func startCluster(t *testing.T) (*rest.Config, client.Client) {
 	t.Helper()
 	return apiserver.ForTest(t, NewScheme(), "../../../charts/jobset-controller/files/crds")
 }
 
-// start runs a manager that must end without an error when it is told to, at the latest with the test.
+// start runs a manager until stop is called or the test ends. It must end without an error.
 func start(t *testing.T, cluster *rest.Config, o *Options) (stop func()) {
 	t.Helper()
 	o.Registry = prometheus.NewRegistry()

@@ -20,8 +20,8 @@ func Tally(spec *v1alpha2.JobSetSpec, jobs Jobs, previous []v1alpha2.ReplicatedJ
 	return t.statuses
 }
 
-// creditPassed counts Jobs that no longer exist as succeeded if a later stage, which waited for them to succeed, has begun. A finished Job that
-// somebody deletes does not run again beside the next stage.
+// creditPassed counts Jobs that no longer exist as succeeded if a later stage, which waited for them to succeed, has started. A
+// finished Job that a user deletes does not run again beside the next stage.
 func (t tallies) creditPassed(spec *v1alpha2.JobSetSpec, jobs Jobs) {
 	passed := passed(spec, jobs)
 	if !slices.Contains(passed, true) {
@@ -82,8 +82,8 @@ func countUnfinished(s *v1alpha2.ReplicatedJobStatus, job *batchv1.Job) {
 	}
 }
 
-// isReady: as many pods are ready or done as may run at a time. What the status of a suspended Job says of its pods is out of date, and stays
-// so until the Job controller has dealt with its resumption.
+// isReady reports whether as many pods are ready or done as may run at a time. The pod counts in the status of a suspended Job are
+// outdated until the Job controller has handled its resumption.
 func isReady(job *batchv1.Job) bool {
 	if ptr.Deref(job.Spec.Suspend, false) || ReportedSuspended(job) {
 		return false
@@ -107,9 +107,10 @@ func AllReady(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus
 	return up == expected
 }
 
-// Reported returns the tallies for the status of a JobSet: Jobs of replicatedJobs whose turn has not come are notStarted. Kueue considers the pods
-// of a JobSet that it has admitted as a whole ready when Ready and Succeeded of all replicatedJobs add up to all replicas, and evicts the JobSet
-// after a timeout if they do not. It reads nothing else, so in a queued JobSet these Jobs count as ready too.
+// Reported returns the tallies for the status of a JobSet: the Jobs of replicatedJobs that may not start yet are notStarted. If
+// Kueue has admitted a JobSet as a whole, it considers the pods ready when Ready and Succeeded of all replicatedJobs add up to all
+// replicas, and evicts the JobSet after a timeout if they do not. It reads nothing else, so in a queued JobSet these Jobs also
+// count as ready.
 func Reported(spec *v1alpha2.JobSetSpec, tallies []v1alpha2.ReplicatedJobStatus, gates []bool, queued bool) []v1alpha2.ReplicatedJobStatus {
 	reported := slices.Clone(tallies)
 	for i := range reported {

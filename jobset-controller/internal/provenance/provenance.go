@@ -1,5 +1,6 @@
-// Package provenance tells the annotations that programs wrote on a JobSet, or on a Job without one, from copies of them. A manifest that was read from a cluster
-// contains what was written for the JobSet it was read from: submitted again, it would begin with the restarts of the last one used up.
+// Package provenance distinguishes the annotations that programs wrote on a JobSet, or on a Job without one, from copies of them. A
+// manifest that was read from a cluster contains what was written for its JobSet: if it were submitted again unchanged, the
+// restarts of the old JobSet would count.
 package provenance
 
 import (
@@ -16,14 +17,15 @@ import (
 // storeUser is written by the orchestrator, see its package credentials.
 const storeUser = "holdfast.dev/store-user"
 
-// written are all annotations that the manager and the orchestrator write on JobSets. What the webhook writes follows from the spec.
+// written are all annotations that the manager and the orchestrator write on JobSets. What the webhook writes follows from the
+// spec.
 var written = []string{
 	v1alpha2.WrittenForKey, epoch.Annotation, history.Annotation, recovering.Annotation, v1alpha2.InPlaceRestartsKey, storeUser, v1alpha2.LedByKey,
 	v1alpha2.MaxRestartsKey,
 }
 
-// Stamp notes in the annotations of a JobSet or a Job to which object they belong. Each write of one of these annotations needs it. Owners of other
-// kinds have no stamp.
+// Stamp records in the annotations of a JobSet or a Job to which object they belong. Each write of one of these annotations needs
+// it. Owners of other kinds have no stamp.
 func Stamp(owner metav1.Object, annotations map[string]string) {
 	switch owner.(type) {
 	case *v1alpha2.JobSet, *batchv1.Job:
@@ -31,13 +33,13 @@ func Stamp(owner metav1.Object, annotations map[string]string) {
 	}
 }
 
-// Copied reports whether the annotations were written for a JobSet with another UID. Those without a stamp are older than stamps.
+// Copied reports whether the annotations were written for an object with another UID. Those without a stamp are older than stamps.
 func Copied(annotations map[string]string, uid types.UID) bool {
 	stamp, found := annotations[v1alpha2.WrittenForKey]
 	return found && stamp != string(uid)
 }
 
-// Drop takes away what programs wrote.
+// Drop removes what programs wrote.
 func Drop(annotations map[string]string) {
 	for _, key := range written {
 		delete(annotations, key)

@@ -10,7 +10,7 @@ import (
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 )
 
-func TestTheStoreUserIsTheOneOfTheOrchestrator(t *testing.T) {
+func TestStoreUserIsThatOfTheOrchestrator(t *testing.T) {
 	if storeUser != credentials.Annotation {
 		t.Errorf("the orchestrator writes %s", credentials.Annotation)
 	}

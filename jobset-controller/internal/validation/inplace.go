@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// inPlaceRestart checks what the agents of restartStrategy InPlaceRestart rest on: pods that stay, and start together.
+// inPlaceRestart checks what the agents of restartStrategy InPlaceRestart require: pods that stay, and that start together.
 func (c *checked) inPlaceRestart() field.ErrorList {
 	if c.spec.FailurePolicy == nil || c.spec.FailurePolicy.RestartStrategy != v1alpha2.InPlaceRestart {
 		return nil
@@ -24,7 +24,7 @@ func (c *checked) inPlaceRestart() field.ErrorList {
 	return errs
 }
 
-// inPlaceAlone refuses what cannot go together with it.
+// inPlaceAlone rejects what cannot be combined with this strategy.
 func (c *checked) inPlaceAlone() field.ErrorList {
 	var errs field.ErrorList
 	path := c.path.Child("failurePolicy", "restartStrategy")

@@ -1,5 +1,5 @@
-// Package validation says what is wrong with a JobSet, by the path of the field and in words that say what would be right. It is
-// pure. The webhook refuses with it what a request brings in; the controller reports with it what was there before its rules.
+// Package validation finds what is invalid in a JobSet, with the path of the field and a message that says what would be valid. It
+// is pure. The webhook rejects what a request introduces. The controller reports what existed before the rules.
 package validation
 
 import (
@@ -11,17 +11,17 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// Problems are those of a JobSet by their consequence.
+// Problems are the faults of a JobSet by their consequence.
 type Problems struct {
 	// Disabled are fields that need a feature gate that is off.
 	Disabled field.ErrorList
-	// Blocking are faults that leave open what should start when. With one of these or of Disabled nothing is started.
+	// Blocking are faults that leave it unclear what starts when. With one of them, or of Disabled, nothing is started.
 	Blocking field.ErrorList
-	// Other faults: what can be done is done.
+	// Other are other faults. The rest of the spec is applied.
 	Other field.ErrorList
 }
 
-// All of them.
+// All returns all faults.
 func (p Problems) All() field.ErrorList {
 	all := append(field.ErrorList{}, p.Disabled...)
 	return append(append(all, p.Blocking...), p.Other...)
@@ -30,7 +30,7 @@ func (p Problems) All() field.ErrorList {
 // Stops reports whether nothing can be started.
 func (p Problems) Stops() bool { return len(p.Disabled)+len(p.Blocking) > 0 }
 
-// Of gives what is wrong with a JobSet by itself.
+// Of returns the faults of a JobSet by itself.
 func Of(js *v1alpha2.JobSet, features policy.Features) Problems {
 	c := &checked{name: nameOf(js), jobSet: js, spec: &js.Spec, path: field.NewPath("spec")}
 	return Problems{
@@ -49,10 +49,10 @@ type checked struct {
 	path   *field.Path // of the spec
 }
 
-// generatedSuffix has the length of what the API server adds to generateName.
+// generatedSuffix has the length of the suffix that the API server adds to generateName.
 const generatedSuffix = "xxxxx"
 
-// nameOf is the name of the JobSet, or one as the API server will make it up.
+// nameOf returns the name of the JobSet, or one like the API server will generate.
 func nameOf(js *v1alpha2.JobSet) string {
 	if js.Name == "" && js.GenerateName != "" {
 		return js.GenerateName + generatedSuffix
@@ -69,7 +69,7 @@ func (c *checked) replicatedJob(name string) *v1alpha2.ReplicatedJob {
 	return nil
 }
 
-// known refuses names that no replicatedJob has.
+// known rejects names that no replicatedJob has.
 func (c *checked) known(path *field.Path, names []string) field.ErrorList {
 	var errs field.ErrorList
 	for i, name := range names {
@@ -92,7 +92,7 @@ func concat(lists ...field.ErrorList) field.ErrorList {
 	return all
 }
 
-// because makes an error of each reason.
+// because returns an error for each reason.
 func because(path *field.Path, value any, reasons []string) field.ErrorList {
 	var errs field.ErrorList
 	for _, reason := range reasons {
@@ -101,7 +101,7 @@ func because(path *field.Path, value any, reasons []string) field.ErrorList {
 	return errs
 }
 
-// features names what needs a gate that is off.
+// features returns an error for each field whose feature gate is off.
 func (c *checked) features(on policy.Features) field.ErrorList {
 	if c.spec.FailurePolicy == nil {
 		return nil
@@ -121,7 +121,7 @@ func (c *checked) features(on policy.Features) field.ErrorList {
 	return errs
 }
 
-// Warnings say what may be meant otherwise than written, and is accepted.
+// Warnings returns warnings about fields that are accepted but may have been meant differently.
 func Warnings(js *v1alpha2.JobSet) []string {
 	var warnings []string
 	for i := range js.Spec.ReplicatedJobs {

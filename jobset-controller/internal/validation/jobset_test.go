@@ -18,7 +18,7 @@ import (
 
 var all = policy.Features{RestartJob: true, InPlaceRestart: true, ElasticJobSet: true}
 
-// js has replicatedJobs a and b.
+// js returns a JobSet with replicatedJobs a and b.
 func js() *JobSet { return MakeJobSet("js").Entry("a", 2).Entry("b", 1) }
 
 func rule(change func(*v1alpha2.FailurePolicyRule)) *JobSet {
@@ -39,7 +39,7 @@ func job(change func(*batchv1.JobSpec)) func(*v1alpha2.ReplicatedJob) {
 	return func(e *v1alpha2.ReplicatedJob) { change(&e.Template.Spec) }
 }
 
-// volumes is a JobSet with claims of these names, of which the first replicatedJob mounts "data".
+// volumes returns a JobSet with claims of these names. Its first replicatedJob mounts "data".
 func volumes(names ...string) *JobSet {
 	return spec(func(s *v1alpha2.JobSetSpec) {
 		s.ReplicatedJobs[0].Template.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data"}}
@@ -70,12 +70,12 @@ const (
 
 var long = strings.Repeat("x", 60)
 
-// Each rule has its message, to the letter: users search for it.
+// The test compares each message literally, because users search for it.
 func TestJobSet(t *testing.T) {
 	cases := map[string]struct {
 		js       *JobSet
 		features policy.Features
-		want     string // all errors; empty: accepted
+		want     string // all errors; empty if accepted
 	}{
 		"a plain JobSet":                  {js(), policy.Features{}, ""},
 		"a JobSet without replicatedJobs": {MakeJobSet("js"), policy.Features{}, ""},
@@ -178,7 +178,7 @@ func listed(p Problems) string {
 	return strings.Join(texts, "; ")
 }
 
-func TestWhatStopsAJobSet(t *testing.T) {
+func TestStops(t *testing.T) {
 	for name, c := range map[string]struct {
 		js   *JobSet
 		want bool

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// coordinator must be a pod that will exist, with a name that is known beforehand and fits a label.
+// coordinator requires a pod that will exist, with a name that is known beforehand and fits into a label.
 func (c *checked) coordinator() field.ErrorList {
 	coordinator, path := c.spec.Coordinator, c.path.Child("coordinator")
 	if coordinator == nil {
@@ -65,10 +65,10 @@ func (c *checked) managedBy() field.ErrorList {
 	return validation.IsDomainPrefixedPath(path, value)
 }
 
-// userAnnotations are those of policy.ReadInPlace that users set.
+// userAnnotations are the annotations of policy.ReadInPlace that users set.
 var userAnnotations = []string{v1alpha2.InPlaceTimeoutKey, v1alpha2.FormingTimeoutKey, v1alpha2.MaxRestartDelayKey, v1alpha2.NodeLostAfterKey}
 
-// annotations that users set. The others are written by programs, which are not stopped by a value of the past.
+// annotations checks the annotations that users set. Programs write the others, and must not be blocked by an old value.
 func (c *checked) annotations() field.ErrorList {
 	var errs field.ErrorList
 	path := field.NewPath("metadata", "annotations")
@@ -83,7 +83,7 @@ func (c *checked) annotations() field.ErrorList {
 	return errs
 }
 
-// withoutName is for an error whose path names the annotation.
+// withoutName returns the message for an error whose path names the annotation.
 func withoutName(p policy.Problem) string {
 	return strings.TrimPrefix(p.Message, "annotation "+p.Annotation+": ")
 }

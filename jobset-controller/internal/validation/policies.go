@@ -14,7 +14,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// network checks the name of the headless Service. Without one it is the JobSet's, which the names of Jobs contain.
+// network checks the name of the headless Service. The default is the name of the JobSet, which is checked with the names of the
+// Jobs.
 func (c *checked) network() field.ErrorList {
 	if c.spec.Network == nil || c.spec.Network.Subdomain == "" {
 		return nil
@@ -48,7 +49,8 @@ func (c *checked) failurePolicy() field.ErrorList {
 
 const maxRuleName = 128
 
-// ruleName becomes part of a condition's reason, hence its form. indexes are those of the rules so far that have the name.
+// ruleName checks the name of a rule, which becomes part of a condition's reason. indexes are those of the rules with this name so
+// far.
 func ruleName(path *field.Path, name string, indexes []int) field.ErrorList {
 	switch {
 	case len(indexes) > 1:
@@ -94,7 +96,7 @@ func restartsJobs(action v1alpha2.FailurePolicyAction) bool {
 	return action == v1alpha2.RestartJob || action == v1alpha2.RestartJobAndIgnoreMaxRestarts
 }
 
-// countable: the status has room for so many counters.
+// countable checks that the status has room for the counters.
 func (c *checked) countable(path *field.Path, action v1alpha2.FailurePolicyAction) field.ErrorList {
 	for i := range c.spec.ReplicatedJobs {
 		if c.spec.ReplicatedJobs[i].Replicas > policy.MaxSingleRestarts {

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
 )
 
-// podSuffix has the length of what the Job controller adds to the name of a pod.
+// podSuffix has the length of the suffix that the Job controller adds to the name of a pod.
 const podSuffix = "-xxxxx"
 
 // replicatedJobs checks spec.replicatedJobs.
@@ -41,7 +41,7 @@ func (c *checked) jobNames(rjob *v1alpha2.ReplicatedJob, path *field.Path) field
 	return append(errs, label(path.Child("name"), pod, "JobSet name is too long, pod names generated for this JobSet will exceed 63 characters")...)
 }
 
-// label refuses a value that is no DNS label; tooLong says so of one that is too long.
+// label rejects a value that is not a DNS label, with the message tooLong if it is too long.
 func label(path *field.Path, value, tooLong string) field.ErrorList {
 	var errs field.ErrorList
 	for _, reason := range validation.IsDNS1035Label(value) {
@@ -53,12 +53,12 @@ func label(path *field.Path, value, tooLong string) field.ErrorList {
 	return errs
 }
 
-// indexed is the default.
+// indexed reports whether Jobs are Indexed, which is the default.
 func indexed(spec *batchv1.JobSpec) bool {
 	return ptr.Deref(spec.CompletionMode, batchv1.IndexedCompletion) == batchv1.IndexedCompletion
 }
 
-// groupName absent is the default group.
+// groupName checks the name of the group. Without a name it is the default group.
 func groupName(rjob *v1alpha2.ReplicatedJob, path *field.Path) field.ErrorList {
 	if rjob.GroupName == "" {
 		return nil

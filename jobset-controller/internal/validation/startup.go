@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// startupRules of seed 001: together they name every replicatedJob but the last exactly once.
+// startupRules checks the rules of seed 001: together they name every replicatedJob except the last exactly once.
 func (c *checked) startupRules() field.ErrorList {
 	if c.spec.StartupPolicy == nil || len(c.spec.StartupPolicy.Rules) == 0 {
 		return nil
@@ -34,7 +34,7 @@ func (c *checked) firstDependsOn() *field.Path {
 	return nil
 }
 
-// ruleTargets also gives which replicatedJobs are named.
+// ruleTargets also returns the replicatedJobs that the rules name.
 func (c *checked) ruleTargets(path *field.Path) (field.ErrorList, map[string]bool) {
 	var errs field.ErrorList
 	named := map[string]bool{}
@@ -68,7 +68,7 @@ func (c *checked) last() *v1alpha2.ReplicatedJob {
 	return &c.spec.ReplicatedJobs[len(c.spec.ReplicatedJobs)-1]
 }
 
-// unnamed replicatedJobs would have a gate by chance.
+// unnamed rejects replicatedJobs without a rule, whose gate would be accidental.
 func (c *checked) unnamed(path *field.Path, named map[string]bool) field.ErrorList {
 	var errs field.ErrorList
 	for i := range len(c.spec.ReplicatedJobs) - 1 {

@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// Update gives what a change of a JobSet does that no change may do. What is absent counts as its default: to write a default
-// down, or to take it away, changes nothing.
+// Update returns an error for each change that no update may make. Absent fields count as their defaults: adding or removing a
+// default value is no change.
 func Update(old, js *v1alpha2.JobSet, features policy.Features) field.ErrorList {
 	path := field.NewPath("spec")
 	return concat(
@@ -36,7 +36,7 @@ func fixed(path *field.Path, old, now any) field.ErrorList {
 	return field.ErrorList{immutable(path, "")}
 }
 
-// immutable has the words of the API server, and more.
+// immutable returns the error of the API server with an additional text.
 func immutable(path *field.Path, more string) *field.Error {
 	return field.Invalid(path, field.OmitValueType{}, validation.FieldImmutableErrorMsg+more)
 }
@@ -68,10 +68,10 @@ func names[T any](list []T, name func(T) string) []string {
 	return all
 }
 
-// change is what may be changed in a replicatedJob.
+// change is what an update may change in a replicatedJob.
 type change struct {
-	// suspended before or after: a queue changes the pod template in the request that resumes, and changes it back in the one
-	// that suspends.
+	// suspended before or after the update: a queue changes the pod template in the request that resumes the JobSet, and changes it
+	// back in the one that suspends it.
 	suspended bool
 	// elastic: sizes may change, unless the JobSet has finished.
 	elastic, finished bool
@@ -102,7 +102,7 @@ func (c change) replicatedJob(path *field.Path, old, now *v1alpha2.ReplicatedJob
 	return append(errs, immutable(path, unlessSuspended))
 }
 
-// withDefaults fills in what admission fills in, in a copy.
+// withDefaults returns a copy with the defaults of admission.
 func withDefaults(rjob *v1alpha2.ReplicatedJob) *v1alpha2.ReplicatedJob {
 	filled := rjob.DeepCopy()
 	if filled.GroupName == "" {
@@ -112,7 +112,7 @@ func withDefaults(rjob *v1alpha2.ReplicatedJob) *v1alpha2.ReplicatedJob {
 	return filled
 }
 
-// followQueue gives the old template what a queue may change.
+// followQueue sets the fields that a queue may change in the old template.
 func followQueue(old, now *corev1.PodTemplateSpec) {
 	old.Labels, old.Annotations = now.Labels, now.Annotations
 	old.Spec.NodeSelector, old.Spec.Tolerations, old.Spec.SchedulingGates = now.Spec.NodeSelector, now.Spec.Tolerations, now.Spec.SchedulingGates
@@ -123,7 +123,7 @@ func resized(old, now *batchv1.JobSpec) bool {
 	return indexedJobs && !(equality.Semantic.DeepEqual(old.Parallelism, now.Parallelism) && equality.Semantic.DeepEqual(old.Completions, now.Completions))
 }
 
-// resize: the Job API changes both numbers together or none.
+// resize checks a change of the size: the Job API requires that both numbers change together.
 func (c change) resize(path *field.Path, job *batchv1.JobSpec) field.ErrorList {
 	if c.finished {
 		return field.ErrorList{field.Forbidden(path, "Cannot mutate parallelism or completions when JobSet is in a terminal state (Completed or Failed)")}

@@ -43,7 +43,7 @@ func (c *checked) claim(path *field.Path, name string, again bool) field.ErrorLi
 	return errs
 }
 
-// claimUse: a claim that nobody mounts is a mistake, and one whose volume a pod has already cannot be added.
+// claimUse rejects a claim that no pod mounts, which is a mistake, and one whose volume a pod already has.
 func (c *checked) claimUse(path *field.Path, name string) field.ErrorList {
 	var errs field.ErrorList
 	mounted := false

@@ -1,5 +1,5 @@
-// Package webhook refuses bad JobSets at admission, with the path of the field and the reason, and prepares the pods of JobSets
-// that are placed exclusively.
+// Package webhook rejects invalid JobSets at admission, with the path of the field and the reason, and prepares the pods of
+// exclusively placed JobSets.
 package webhook
 
 // +kubebuilder:webhookconfiguration:mutating=false,name=jobset-validating-webhook-configuration

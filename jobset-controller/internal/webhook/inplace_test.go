@@ -16,12 +16,12 @@ import (
 
 const command = "spec.replicatedJobs[0].template.spec.template.spec.containers[0].command"
 
-func TestWhatNoAgentCanBeAddedToIsRefused(t *testing.T) {
+func TestJobSetThatCannotHaveAnAgentIsRejected(t *testing.T) {
 	noCommand := func() *JobSet { return MakeJobSet("a").Workers(1) }
 	for name, tc := range map[string]struct {
 		js     *JobSet
 		agents inject.Settings
-		want   string // in the refusal; empty: accepted
+		want   string // part of the error; empty if accepted
 		warned string
 	}{
 		"workers without a command":           {js: noCommand().Annotation(timeout, "60s"), agents: agents, want: command},
@@ -46,7 +46,7 @@ func TestWhatNoAgentCanBeAddedToIsRefused(t *testing.T) {
 	}
 }
 
-func TestUpdateRefusesAnAgentThatItMakesImpossible(t *testing.T) {
+func TestUpdateThatMakesAnAgentImpossibleIsRejected(t *testing.T) {
 	plain, asking := MakeJobSet("a").Workers(1), MakeJobSet("a").Workers(1).Annotation(timeout, "60s")
 	for name, tc := range map[string]struct {
 		old, new *JobSet
@@ -67,7 +67,7 @@ func TestUpdateRefusesAnAgentThatItMakesImpossible(t *testing.T) {
 	}
 }
 
-func TestAWarningIsGivenOnce(t *testing.T) {
+func TestWarningIsGivenOnce(t *testing.T) {
 	js := runnable().Annotation(timeout, "60s").Change(probed).Obj()
 	warnings, err := jobSets{agents: agents}.ValidateUpdate(t.Context(), js, js)
 	if err != nil || len(warnings) > 0 {

@@ -18,8 +18,8 @@ import (
 
 // +kubebuilder:webhook:path=/validate-jobset-x-k8s-io-v1alpha2-jobset,mutating=false,failurePolicy=fail,sideEffects=None,groups=jobset.x-k8s.io,resources=jobsets,verbs=create;update,versions=v1alpha2,name=vjobset.kb.io,admissionReviewVersions=v1,serviceName=jobset-webhook-service
 
-// RegisterJobSet serves the validation and the defaulting of JobSets, by a manager that adds agents as set and has the features
-// on. live reads what is in the cluster.
+// RegisterJobSet serves the validation and the defaulting of JobSets, for a manager with these agents and features. live reads from
+// the cluster.
 func RegisterJobSet(mgr ctrl.Manager, live client.Reader, agents inject.Settings, features policy.Features) error {
 	validator := jobSets{agents: agents, features: features, live: live}
 	return ctrl.NewWebhookManagedBy(mgr, &v1alpha2.JobSet{}).WithValidator(validator).WithDefaulter(defaults{}).Complete()
@@ -29,10 +29,10 @@ func RegisterJobSet(mgr ctrl.Manager, live client.Reader, agents inject.Settings
 type jobSets struct {
 	agents   inject.Settings
 	features policy.Features
-	live     client.Reader // nil where nothing in the cluster matters
+	live     client.Reader // nil if the cluster does not matter
 }
 
-// ValidateCreate refuses what cannot be used.
+// ValidateCreate rejects invalid JobSets.
 func (v jobSets) ValidateCreate(ctx context.Context, js *v1alpha2.JobSet) (admission.Warnings, error) {
 	errs, warnings := v.validate(js)
 	claims, err := v.claims(ctx, js)
@@ -42,8 +42,8 @@ func (v jobSets) ValidateCreate(ctx context.Context, js *v1alpha2.JobSet) (admis
 	return warnings, invalid(js, append(errs, claims...))
 }
 
-// ValidateUpdate refuses changes that none may make, and what this update brings in. What was there before is no obstacle:
-// otherwise nobody could finish or delete a JobSet that is older than its rule.
+// ValidateUpdate rejects forbidden changes, and faults that the update introduces. Existing faults do not matter: otherwise a
+// JobSet that is older than a rule could not be finished or deleted.
 func (v jobSets) ValidateUpdate(_ context.Context, old, js *v1alpha2.JobSet) (admission.Warnings, error) {
 	before, saidBefore := v.validate(old)
 	errs, warnings := v.validate(js)
@@ -55,7 +55,7 @@ func (v jobSets) ValidateUpdate(_ context.Context, old, js *v1alpha2.JobSet) (ad
 	return slices.DeleteFunc(warnings, said), invalid(js, errs)
 }
 
-// ValidateDelete is not asked.
+// ValidateDelete is never called.
 func (jobSets) ValidateDelete(context.Context, *v1alpha2.JobSet) (admission.Warnings, error) {
 	return nil, nil
 }
@@ -66,7 +66,7 @@ func (v jobSets) validate(js *v1alpha2.JobSet) (field.ErrorList, admission.Warni
 	return append(errs, problems...), append(warnings, validation.Warnings(js)...)
 }
 
-// inPlace refuses what keeps agents from being added. A manager that adds none has nothing to refuse, and says so.
+// inPlace rejects what prevents adding agents. A manager that adds no agents rejects nothing, and warns about it.
 func (v jobSets) inPlace(js *v1alpha2.JobSet) (field.ErrorList, admission.Warnings) {
 	if !policy.ReadInPlace(js.Annotations).Enabled {
 		return nil, nil

@@ -7,15 +7,15 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// carried is what of a spec the published types do not have. It is written beside the spec, because MultiKueue makes its copies with
-// those types: all annotations are in them.
+// carried are the parts of a spec that the published types lack. They are written to an annotation, because MultiKueue creates its
+// copies with those types, which keep all annotations.
 type carried struct {
 	StartupRules []v1alpha2.StartupPolicyRule `json:"startupRules,omitempty"`
-	// RuleMaxRestarts by the name of the rule of the failure policy.
+	// RuleMaxRestarts has maxRestarts by the name of the failure policy rule.
 	RuleMaxRestarts map[string]int32 `json:"ruleMaxRestarts,omitempty"`
 }
 
-// carry gives a copy of MultiKueue back what it lacks, and notes what another copy would lack.
+// carry restores what a copy of MultiKueue lacks, and records what a further copy would lack.
 func carry(js *v1alpha2.JobSet) error {
 	if text, found := js.Annotations[v1alpha2.CarriedSpecKey]; found && js.Labels[v1alpha2.MultiKueueOriginLabel] != "" {
 		var c carried
@@ -27,7 +27,8 @@ func carry(js *v1alpha2.JobSet) error {
 	return note(js)
 }
 
-// giveBack fills in what is absent from the spec. It is in parts of it that no update may change: nobody can have meant to take it away.
+// giveBack sets what is absent from the spec. It is in parts of the spec that no update may change, so it cannot have been removed
+// on purpose.
 func (c carried) giveBack(spec *v1alpha2.JobSetSpec) {
 	if startup := spec.StartupPolicy; startup != nil && startup.StartupPolicyOrder == v1alpha2.InOrder && len(startup.Rules) == 0 {
 		startup.Rules = c.StartupRules
@@ -43,7 +44,7 @@ func (c carried) giveBack(spec *v1alpha2.JobSetSpec) {
 	}
 }
 
-// note writes the annotation, or takes away one that has nothing to say.
+// note writes the annotation, or removes an empty one.
 func note(js *v1alpha2.JobSet) error {
 	c := carriedBy(&js.Spec)
 	if len(c.StartupRules)+len(c.RuleMaxRestarts) == 0 {

@@ -12,14 +12,14 @@ import (
 
 const carriedText = `{"startupRules":[{"targetReplicatedJobs":["a"],"waitForReplicatedJobsStatus":"Succeeded"}],"ruleMaxRestarts":{"r":2}}`
 
-// whole is a JobSet with all that the published types do not have.
+// whole returns a JobSet with everything that the published types lack.
 func whole() *JobSet {
 	return MakeJobSet("a").Entry("a", 1).Entry("b", 1).WaitFor(v1alpha2.WaitForSucceeded, "a").
 		Rule(v1alpha2.FailurePolicyRule{Name: "q", Action: v1alpha2.RestartJobSet}).
 		Rule(v1alpha2.FailurePolicyRule{Name: "r", Action: v1alpha2.RestartJobSet, MaxRestarts: ptr.To[int32](2)})
 }
 
-// published is what is left of it when it has been through the published types.
+// published returns what the published types keep of it.
 func published(js *v1alpha2.JobSet) *v1alpha2.JobSet {
 	js = js.DeepCopy()
 	js.Spec.StartupPolicy.Rules = nil
@@ -30,7 +30,7 @@ func published(js *v1alpha2.JobSet) *v1alpha2.JobSet {
 }
 
 // MultiKueue reads a JobSet with the published types and creates it in another cluster.
-func TestACopyOfMultiKueueHasAllThatTheOriginalHas(t *testing.T) {
+func TestCopyOfMultiKueueEqualsTheOriginal(t *testing.T) {
 	original := defaulted(t, nil, whole().Obj())
 	if diff := cmp.Diff(carriedText, original.Annotations[v1alpha2.CarriedSpecKey]); diff != "" {
 		t.Error(diff)
@@ -42,7 +42,7 @@ func TestACopyOfMultiKueueHasAllThatTheOriginalHas(t *testing.T) {
 	}
 }
 
-func TestWhatIsCarried(t *testing.T) {
+func TestCarry(t *testing.T) {
 	copied := func(js *v1alpha2.JobSet) { js.Labels = map[string]string{v1alpha2.MultiKueueOriginLabel: "here"} }
 	annotated := func(text string) func(*v1alpha2.JobSet) {
 		return func(js *v1alpha2.JobSet) { js.Annotations = map[string]string{v1alpha2.CarriedSpecKey: text} }
@@ -51,8 +51,8 @@ func TestWhatIsCarried(t *testing.T) {
 	for name, c := range map[string]struct {
 		js      *v1alpha2.JobSet
 		changes []func(*v1alpha2.JobSet)
-		rules   int    // of the start, after the webhook
-		carried string // by the annotation, after the webhook
+		rules   int    // of the startup policy, after the webhook
+		carried string // in the annotation, after the webhook
 		refused bool
 	}{
 		"what the spec says goes before the annotation": {whole().Obj(), []func(*v1alpha2.JobSet){copied, annotated(`{}`)}, 1, carriedText, false},

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
 )
 
-// claims checks volume claims that exist already. They may be used again if they are what is asked for and if nobody expects that
-// they are deleted with this JobSet. A JobSet whose name is not known yet has none.
+// claims checks existing volume claims. They may be reused if they match the template and are not expected to be deleted with this
+// JobSet. A JobSet whose name is not known yet has none.
 func (v jobSets) claims(ctx context.Context, js *v1alpha2.JobSet) (field.ErrorList, error) {
 	var errs field.ErrorList
 	if v.live == nil || js.Name == "" {
@@ -55,7 +55,7 @@ func existing(path *field.Path, template int, policy *v1alpha2.VolumeClaimPolicy
 		errs = append(errs, field.Invalid(path.Child("retentionPolicy", "whenDeleted"), v1alpha2.RetentionPolicyDelete,
 			fmt.Sprintf("retentionPolicy must be retain when PVC exists: %s", found.Name)))
 	}
-	// What the template leaves open was filled in by the API server and by the binding of the claim.
+	// The API server and the binding of the claim have set what the template leaves open.
 	if !equality.Semantic.DeepDerivative(policy.Templates[template].Spec, found.Spec) {
 		at := path.Child("templates").Index(template).Child("spec")
 		errs = append(errs, field.Forbidden(at, fmt.Sprintf("spec does not match existing PVC %s in namespace %s", found.Name, found.Namespace)))

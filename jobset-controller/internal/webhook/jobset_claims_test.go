@@ -15,7 +15,7 @@ import (
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 )
 
-func TestClaimsThatExistAlready(t *testing.T) {
+func TestExistingClaims(t *testing.T) {
 	size := func(s string) corev1.PersistentVolumeClaimSpec {
 		return corev1.PersistentVolumeClaimSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},

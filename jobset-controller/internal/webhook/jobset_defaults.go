@@ -16,11 +16,11 @@ import (
 
 // +kubebuilder:webhook:path=/mutate-jobset-x-k8s-io-v1alpha2-jobset,mutating=true,failurePolicy=fail,sideEffects=None,groups=jobset.x-k8s.io,resources=jobsets,verbs=create;update,versions=v1alpha2,name=mjobset.kb.io,admissionReviewVersions=v1,serviceName=jobset-webhook-service
 
-// defaults fills in what the published webhook fills in, because its clients read it. The controller itself does without.
+// defaults sets the defaults of the published webhook, because its clients read them. The controller itself does not need them.
 type defaults struct{}
 
-// Default fills in a JobSet that is created, and drops what programs wrote on another one that its manifest was read from. In an update it
-// gives back what the client has dropped without knowing.
+// Default sets the defaults of a new JobSet, and drops what programs wrote on another one if the manifest is a copy of that. In an
+// update it restores what the client has dropped without knowing it.
 func (defaults) Default(ctx context.Context, js *v1alpha2.JobSet) error {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {
@@ -56,7 +56,7 @@ func fill(spec *v1alpha2.JobSetSpec) {
 	}
 }
 
-// restore brings back what the client has dropped because its types do not have it, and what programs wrote if the manifest of another JobSet
+// restore restores what the client has dropped because its types lack it, and what programs wrote if the manifest of another JobSet
 // was applied.
 func restore(raw []byte, js *v1alpha2.JobSet) error {
 	var old v1alpha2.JobSet

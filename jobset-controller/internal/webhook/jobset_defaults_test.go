@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// defaulted passes a JobSet through the webhook; old is what it was before an update.
+// defaulted passes a JobSet through the webhook. old is the JobSet before an update.
 func defaulted(t *testing.T, old, js *v1alpha2.JobSet) *v1alpha2.JobSet {
 	t.Helper()
 	request := admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{Operation: admissionv1.Create}}
@@ -39,7 +39,7 @@ func defaulted(t *testing.T, old, js *v1alpha2.JobSet) *v1alpha2.JobSet {
 	return js
 }
 
-func TestANewJobSetGetsThePublishedDefaults(t *testing.T) {
+func TestNewJobSetGetsThePublishedDefaults(t *testing.T) {
 	js := MakeJobSet("a").Workers(1).Rule(v1alpha2.FailurePolicyRule{Action: v1alpha2.FailJobSet}).Rule(v1alpha2.FailurePolicyRule{Name: "own"}).
 		Change(func(js *v1alpha2.JobSet) { js.Spec.VolumeClaimPolicies = []v1alpha2.VolumeClaimPolicy{{}} })
 	want := js.Obj().DeepCopy()
@@ -62,7 +62,7 @@ func TestDefaultRulesOfAnOrderedStartAreNotWritten(t *testing.T) {
 	}
 }
 
-func TestWhatSomebodyHasSetStays(t *testing.T) {
+func TestSetValuesAreKept(t *testing.T) {
 	js := MakeJobSet("a").Entry("a", 1, func(e *v1alpha2.ReplicatedJob) {
 		e.Template.Spec.CompletionMode = ptr.To(batchv1.NonIndexedCompletion)
 		e.Template.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
@@ -80,8 +80,8 @@ func TestWhatSomebodyHasSetStays(t *testing.T) {
 	}
 }
 
-// Clients with the published types read a JobSet, change it and send it back whole, without what their types do not know.
-func TestAnUpdateDoesNotLoseWhatItsClientDoesNotKnow(t *testing.T) {
+// Clients with the published types read a JobSet, change it and send it back without the fields that their types lack.
+func TestUpdateKeepsUnknownFieldsOfTheClient(t *testing.T) {
 	carries := func(js *v1alpha2.JobSet) *v1alpha2.JobSet {
 		js.Annotations = map[string]string{v1alpha2.CarriedSpecKey: carriedText}
 		return js
@@ -98,14 +98,14 @@ func TestAnUpdateDoesNotLoseWhatItsClientDoesNotKnow(t *testing.T) {
 	}
 }
 
-func TestAStartupPolicyWithoutAnOrderHasAny(t *testing.T) {
+func TestStartupPolicyWithoutAnOrder(t *testing.T) {
 	js := MakeJobSet("a").Workers(1).Change(func(js *v1alpha2.JobSet) { js.Spec.StartupPolicy = &v1alpha2.StartupPolicy{} })
 	if got := defaulted(t, nil, js.Obj()).Spec.StartupPolicy.StartupPolicyOrder; got != v1alpha2.AnyOrder {
 		t.Errorf("the order is %q", got)
 	}
 }
 
-// kubectl get -o yaml, kubectl delete, kubectl apply.
+// As with kubectl get -o yaml, kubectl delete and kubectl apply.
 func TestResubmittedJobSetStartsFromZero(t *testing.T) {
 	js := MakeJobSet("a").Workers(1).Annotation("mine", "1").Annotation(v1alpha2.InPlaceTimeoutKey, "60s").
 		Annotation(v1alpha2.InPlaceRestartsKey, "3").Annotation(epoch.Annotation, `{"epoch":4,"recreate":4}`).Annotation(history.Annotation, "x").

@@ -14,10 +14,10 @@ import (
 
 const timeout = v1alpha2.InPlaceTimeoutKey
 
-// agents of a manager that adds the supervisor.
+// agents are the settings of a manager that adds the supervisor.
 var agents = inject.Settings{Store: supervise.Store{Address: "valkey:6379"}, ExecImage: "exec"}
 
-// runnable has workers that the supervisor can run.
+// runnable returns a JobSet with workers that the supervisor can run.
 func runnable() *JobSet {
 	return MakeJobSet("a").Entry("workers", 1, func(e *v1alpha2.ReplicatedJob) {
 		e.Template.Spec.Template.Spec.Containers[0].Command = []string{"python"}
@@ -27,7 +27,7 @@ func runnable() *JobSet {
 func TestCreate(t *testing.T) {
 	for name, tc := range map[string]struct {
 		js   *JobSet
-		want string // in the refusal; empty: accepted
+		want string // part of the error; empty if accepted
 	}{
 		"no annotation":    {js: MakeJobSet("a").Workers(1)},
 		"a good timeout":   {js: runnable().Annotation(timeout, "60s")},

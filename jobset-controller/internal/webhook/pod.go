@@ -17,11 +17,12 @@ import (
 // +kubebuilder:webhook:path=/mutate--v1-pod,mutating=true,failurePolicy=fail,sideEffects=None,groups="",resources=pods,verbs=create,versions=v1,name=mpod.kb.io,admissionReviewVersions=v1,serviceName=jobset-webhook-service
 // +kubebuilder:webhook:path=/validate--v1-pod,mutating=false,failurePolicy=fail,sideEffects=None,groups="",resources=pods,verbs=create,versions=v1,name=vpod.kb.io,admissionReviewVersions=v1,serviceName=jobset-webhook-service
 
-// Domains knows where the pods of a Job are, and who leads them.
+// Domains finds where the pods of a Job are, and whether a leader will come.
 type Domains interface {
-	// LeaderIsOver reports whether the Job of this name and UID gets no pod with index 0 any more; false if the Job is not known yet.
+	// LeaderIsOver reports whether the Job of this name and UID gets no more pods with index 0. It is false if the Job is not known
+	// yet.
 	LeaderIsOver(ctx context.Context, job types.NamespacedName, uid types.UID) (bool, error)
-	// Of gives the topology domain that the pods of the Job with this UID are in, "" if it is not decided yet.
+	// Of returns the topology domain of the pods of the Job with this UID, "" if it is not decided yet.
 	Of(ctx context.Context, job types.UID, topology string) (string, error)
 }
 
@@ -31,17 +32,17 @@ func RegisterPod(mgr ctrl.Manager, domains Domains) error {
 	return ctrl.NewWebhookManagedBy(mgr, &corev1.Pod{}).WithDefaulter(w).WithValidator(w).Complete()
 }
 
-// pods places pods.
+// pods is the webhook for pods.
 type pods struct{ domains Domains }
 
-// Default makes a pod a leader or a follower. A pod that no Job controls is nobody's, whatever its annotations say.
+// Default makes a pod a leader or a follower. It ignores a pod without a Job as its controller, whatever its annotations are.
 func (w pods) Default(ctx context.Context, pod *corev1.Pod) error {
 	job := metav1.GetControllerOfNoCopy(pod)
 	topology := exclusive.Topology(pod)
 	if topology == "" || job == nil || job.Kind != "Job" {
 		return nil
 	}
-	delete(pod.Annotations, exclusive.LeaderKey) // of a pod that this one is a copy of
+	delete(pod.Annotations, exclusive.LeaderKey) // of the pod of which this one is a copy
 	if exclusive.Leads(pod) {
 		exclusive.Prepare(pod, "", false)
 		return nil
@@ -58,7 +59,7 @@ func (w pods) Default(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// namespaceOf is that of the request: a pod need not say it when it is created.
+// namespaceOf returns the namespace of the request, because a new pod may lack it.
 func namespaceOf(ctx context.Context, pod *corev1.Pod) string {
 	if request, err := admission.RequestFromContext(ctx); err == nil && request.Namespace != "" {
 		return request.Namespace
@@ -66,7 +67,7 @@ func namespaceOf(ctx context.Context, pod *corev1.Pod) string {
 	return pod.Namespace
 }
 
-// ValidateCreate refuses a pod that another webhook has made one that could go anywhere.
+// ValidateCreate rejects a pod that another webhook has changed so that it could run anywhere.
 func (w pods) ValidateCreate(_ context.Context, pod *corev1.Pod) (admission.Warnings, error) {
 	job := metav1.GetControllerOfNoCopy(pod)
 	if exclusive.Topology(pod) == "" || job == nil || job.Kind != "Job" || exclusive.Prepared(pod) {
@@ -76,12 +77,12 @@ func (w pods) ValidateCreate(_ context.Context, pod *corev1.Pod) (admission.Warn
 		"it asks for exclusive placement in %s, and something has removed what the JobSet controller did for it", exclusive.Topology(pod)))
 }
 
-// ValidateUpdate is not asked.
+// ValidateUpdate is never called.
 func (pods) ValidateUpdate(context.Context, *corev1.Pod, *corev1.Pod) (admission.Warnings, error) {
 	return nil, nil
 }
 
-// ValidateDelete is not asked.
+// ValidateDelete is never called.
 func (pods) ValidateDelete(context.Context, *corev1.Pod) (admission.Warnings, error) {
 	return nil, nil
 }

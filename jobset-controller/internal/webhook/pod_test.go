@@ -15,10 +15,10 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/exclusive"
 )
 
-// domains knows the domain of each Job, or fails.
+// domains has the domain of each Job, or an error.
 type domains map[types.UID]string
 
-// second is the UID of a Job whose index 0 is over.
+// second is the UID of a Job whose index 0 has ended.
 const second types.UID = "second"
 
 var errDown = errors.New("the cache is down")
@@ -35,7 +35,7 @@ func (d domains) Of(_ context.Context, job types.UID, _ string) (string, error) 
 	return domain, nil
 }
 
-// exclusivePod of the Job with the UID "job".
+// exclusivePod returns a pod of the Job with the UID "job".
 func exclusivePod(index string, change ...func(*corev1.Pod)) *corev1.Pod {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "a-w-0", UID: "job"}}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
@@ -49,18 +49,18 @@ func exclusivePod(index string, change ...func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
-// ofSecond makes the pod one of a Job whose index 0 is over.
+// ofSecond moves the pod to a Job whose index 0 has ended.
 func ofSecond(p *corev1.Pod) { p.Namespace, p.OwnerReferences[0].UID = "ns", second }
 
 func elected(p *corev1.Pod)  { p.Annotations[exclusive.LeaderKey] = "true" }
 func orphan(p *corev1.Pod)   { p.OwnerReferences = nil }
 func reserved(p *corev1.Pod) { p.Annotations[v1alpha2.NodeSelectorStrategyKey] = "true" }
 
-func TestPodsArePreparedWhenTheyAreCreated(t *testing.T) {
+func TestDefault(t *testing.T) {
 	for name, c := range map[string]struct {
 		pod     *corev1.Pod
 		domains domains
-		want    string // leader, waits, a domain; empty: left alone
+		want    string // leader, waits, or a domain; empty if unchanged
 	}{
 		"the leader needs no domain":       {exclusivePod("0"), domains{}, "leader"},
 		"a follower of a placed leader":    {exclusivePod("1"), domains{"job": "r1"}, "r1"},
@@ -97,14 +97,14 @@ func placed(p *corev1.Pod) string {
 	return p.Spec.NodeSelector["rack"]
 }
 
-func TestAFollowerIsNotCreatedBlindly(t *testing.T) {
+func TestFollowerIsRejectedIfTheCacheFails(t *testing.T) {
 	err := pods{domains{}}.Default(t.Context(), exclusivePod("1"))
 	if !errors.Is(err, errDown) || !strings.Contains(err.Error(), "job a-w-0") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestAPodThatSomebodyUndidIsRefused(t *testing.T) {
+func TestPodChangedByAnotherWebhookIsRejected(t *testing.T) {
 	for name, pod := range map[string]*corev1.Pod{"a leader": exclusivePod("0"), "a follower": exclusivePod("1")} {
 		_, err := pods{}.ValidateCreate(t.Context(), pod)
 		if err == nil || !strings.Contains(err.Error(), "exclusive placement in rack") {

@@ -26,10 +26,10 @@ import (
 
 const policies = "../../../../charts/jobset-controller/files/policy/cri-driver.yaml"
 
-// folders are the chart's; a test of the chart compares them.
+// folders are those of the chart. A test of the chart compares them.
 const folders = "/run/containerd,/var/run/containerd,/run/crio,/var/run/crio,/run/k3s,/var/run/k3s,/run/cri-dockerd.sock,/var/run/cri-dockerd.sock,/run/docker.sock,/var/run/docker.sock"
 
-// cluster is an API server with the policies in force; namespace "listed" may, "other" may not.
+// cluster is an API server with the policies in effect. Namespace "listed" is allowed, "other" is not.
 type cluster struct {
 	*testing.T
 	client.Client
@@ -57,7 +57,7 @@ func (c *cluster) make(obj client.Object) {
 	}
 }
 
-// enforce applies the policies and returns once the API server follows both.
+// enforce applies the policies and returns once the API server enforces both.
 func (c *cluster) enforce() {
 	c.Helper()
 	content, err := os.ReadFile(policies)
@@ -89,7 +89,7 @@ func (c *cluster) enforce() {
 	}
 }
 
-// try creates nothing, but asks whether it could be.
+// try checks by a dry run whether the object could be created.
 func (c *cluster) try(obj client.Object) error {
 	return c.Create(c.Context(), obj.DeepCopyObject().(client.Object), client.DryRunAll)
 }
@@ -104,7 +104,7 @@ func (c *cluster) expect(what string, err error, refused string) {
 	}
 }
 
-// pod is one of a JobSet with volumes from these paths of the node.
+// pod returns a pod of a JobSet with volumes from these paths of the node.
 func pod(namespace string, paths ...string) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "p", Labels: map[string]string{v1alpha2.JobSetNameKey: "js"}},
@@ -225,7 +225,7 @@ func TestJobSets(t *testing.T) {
 	}
 }
 
-// A JobSet can be changed as before, but for another driver; one from before the policy can be finished.
+// A JobSet can still be changed, but not to another driver. A JobSet that is older than the policy can finish.
 func TestChangesOfJobSets(t *testing.T) {
 	c := start(t, "false")
 	js := jobSet("other", asksFor("exec"))

@@ -1,2 +1,2 @@
-// Package policy holds the test of the chart's admission policies on a real kube-apiserver.
+// Package policy tests the chart's admission policies on a real kube-apiserver.
 package policy

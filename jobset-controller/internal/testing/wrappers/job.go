@@ -13,10 +13,10 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// Job builds a child Job with what policies read.
+// Job builds a child Job with the fields that policies read.
 type Job struct{ batchv1.Job }
 
-// MakeJob starts with an unfinished Job of one pod, of the entry and the first attempt.
+// MakeJob returns an unfinished Job of one pod, of the replicatedJob and the first attempt.
 func MakeJob(name, entry string) *Job {
 	return &Job{batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
@@ -29,7 +29,7 @@ func MakeJob(name, entry string) *Job {
 	}}
 }
 
-// Obj is the Job.
+// Obj returns the Job.
 func (w *Job) Obj() *batchv1.Job { return &w.Job }
 
 // Label sets a label; an empty value removes it.
@@ -71,24 +71,24 @@ func (w *Job) Pods(active, ready, succeeded int32) *Job {
 	return w
 }
 
-// Index sets the index of the Job in its entry.
+// Index sets the index of the Job in its replicatedJob.
 func (w *Job) Index(n int) *Job { return w.Label(v1alpha2.JobIndexKey, strconv.Itoa(n)) }
 
 // Alone sets how often the single Job was restarted when it was created.
 func (w *Job) Alone(n int) *Job { return w.Label(v1alpha2.JobRestartsKey, strconv.Itoa(n)) }
 
-// Failing makes the Job bound to fail when its pods are gone.
+// Failing makes the Job fail as soon as its pods are gone.
 func (w *Job) Failing(second int, reason, message string) *Job {
 	return w.finish(batchv1.JobCondition{Type: batchv1.JobFailureTarget, Reason: reason, Message: message, LastTransitionTime: at(second)})
 }
 
-// Failed makes the Job fail so many seconds after an arbitrary moment.
+// Failed makes the Job fail, at a time in seconds after an arbitrary moment.
 func (w *Job) Failed(second int, reason, message string) *Job {
 	return w.finish(batchv1.JobCondition{Type: batchv1.JobFailed, Reason: reason, Message: message,
 		LastTransitionTime: at(second)})
 }
 
-// Deleted makes somebody delete the Job so many seconds after that moment.
+// Deleted deletes the Job, at a time in seconds after the same moment.
 func (w *Job) Deleted(second int) *Job {
 	w.DeletionTimestamp = ptr.To(at(second))
 	return w

@@ -14,15 +14,15 @@ import (
 // JobSet builds a v1alpha2.JobSet.
 type JobSet struct{ v1alpha2.JobSet }
 
-// MakeJobSet starts with a JobSet without entries in namespace "default".
+// MakeJobSet returns a JobSet without replicatedJobs in namespace "default".
 func MakeJobSet(name string) *JobSet {
 	return &JobSet{v1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name + "-uid")}}}
 }
 
-// Obj is the JobSet.
+// Obj returns the JobSet.
 func (w *JobSet) Obj() *v1alpha2.JobSet { return &w.JobSet }
 
-// Namespace sets the namespace and drops the UID, which an API server gives.
+// Namespace sets the namespace and removes the UID, which an API server sets.
 func (w *JobSet) Namespace(ns string) *JobSet {
 	w.JobSet.Namespace, w.UID = ns, ""
 	return w
@@ -37,10 +37,10 @@ func (w *JobSet) Annotation(key, value string) *JobSet {
 	return w
 }
 
-// Workers adds an entry "workers" with so many Jobs of one pod each.
+// Workers adds a replicatedJob "workers" with the given number of Jobs of one pod each.
 func (w *JobSet) Workers(replicas int32) *JobSet { return w.Entry("workers", replicas) }
 
-// Entry adds an entry with so many Jobs of one pod each, and further changes to it.
+// Entry adds a replicatedJob with the given number of Jobs of one pod each, and changes it.
 func (w *JobSet) Entry(name string, replicas int32, changes ...func(*v1alpha2.ReplicatedJob)) *JobSet {
 	entry := v1alpha2.ReplicatedJob{Name: name, GroupName: "default", Replicas: replicas}
 	entry.Template.Spec = batchv1.JobSpec{
@@ -57,7 +57,7 @@ func (w *JobSet) Entry(name string, replicas int32, changes ...func(*v1alpha2.Re
 	return w
 }
 
-// DependsOn makes an entry wait for another one.
+// DependsOn makes a replicatedJob wait for another one.
 func DependsOn(name string, status v1alpha2.DependsOnStatus) func(*v1alpha2.ReplicatedJob) {
 	return func(e *v1alpha2.ReplicatedJob) {
 		e.DependsOn = append(e.DependsOn, v1alpha2.DependsOn{Name: name, Status: status})
@@ -96,7 +96,7 @@ func (w *JobSet) failurePolicy() *v1alpha2.FailurePolicy {
 	return w.Spec.FailurePolicy
 }
 
-// InOrder makes the entries start one after the other.
+// InOrder makes the replicatedJobs start one after the other.
 func (w *JobSet) InOrder() *JobSet {
 	w.Spec.StartupPolicy = &v1alpha2.StartupPolicy{StartupPolicyOrder: v1alpha2.InOrder}
 	return w
@@ -118,7 +118,7 @@ func (w *JobSet) Success(operator v1alpha2.Operator, targets ...string) *JobSet 
 	return w
 }
 
-// Restarts sets what the status counts.
+// Restarts sets the counts of the status.
 func (w *JobSet) Restarts(all, counted int32) *JobSet {
 	w.Status.Restarts, w.Status.RestartsCountTowardsMax = all, counted
 	return w

@@ -1,5 +1,5 @@
-// Command narrow adds to generated webhook configurations what their markers cannot say: which Jobs and pods the API server asks
-// about. Of all of a cluster, those are few.
+// Command narrow adds to generated webhook configurations which Jobs and pods the API server sends to them. These are few of a
+// whole cluster, and markers cannot express them.
 package main
 
 import (
@@ -92,33 +92,33 @@ func narrowHook(hook map[string]any) error {
 	return nil
 }
 
-// besideWebhook prepares Jobs beside the published JobSet controller, besidePods pods that declare a group.
+// besideWebhook prepares Jobs beside the published JobSet controller, besidePods prepares pods that declare a group.
 const (
 	besideWebhook = "mjob.holdfast.dev"
 	besidePods    = "mpod.holdfast.dev"
 )
 
-// groups are Jobs of JobSets, and Jobs that ask for in-place restarts themselves.
+// groups matches Jobs of JobSets, and Jobs that ask for in-place restarts themselves.
 func groups() []admissionv1.MatchCondition {
 	return []admissionv1.MatchCondition{{Name: "may-have-a-group", Expression: fmt.Sprintf(
 		"has(object.metadata.labels) && '%s' in object.metadata.labels || has(object.metadata.annotations) && '%s' in object.metadata.annotations",
 		v1alpha2.JobSetNameKey, v1alpha2.InPlaceTimeoutKey)}}
 }
 
-// podGroups are pods that declare a group, and those of LeaderWorkerSets.
+// podGroups matches pods that declare a group, and those of LeaderWorkerSets.
 func podGroups() []admissionv1.MatchCondition {
 	return []admissionv1.MatchCondition{{Name: "may-have-a-group", Expression: fmt.Sprintf(
 		"has(object.metadata.labels) && ('%s' in object.metadata.labels || '%s' in object.metadata.labels)", v1alpha2.PodGroupKey, inplace.LeaderWorkerSetKey)}}
 }
 
-// ofJobSets is cheap: the API server keeps selectors compiled, and compares labels alone.
+// ofJobSets is cheap: the API server keeps selectors compiled, and compares only labels.
 func ofJobSets() metav1.LabelSelector {
 	return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 		{Key: v1alpha2.JobSetNameKey, Operator: metav1.LabelSelectorOpExists},
 	}}
 }
 
-// exclusively leaves out pods that do not ask for exclusive placement, and those whose nodes were reserved beforehand.
+// exclusively matches pods that ask for exclusive placement, except those whose nodes were reserved beforehand.
 func exclusively() []admissionv1.MatchCondition {
 	return []admissionv1.MatchCondition{
 		{Name: "placed-exclusively", Expression: fmt.Sprintf("has(object.metadata.annotations) && '%s' in object.metadata.annotations", v1alpha2.ExclusiveKey)},
