@@ -126,7 +126,7 @@ const (
 
 // Answer is one recovery of a fault.
 type Answer struct {
-	Rung    int
+	Level   int
 	Program Program
 	// Owner is the object on which the program announces the recovery and counts it; nil if the pod has no owner.
 	Owner *Owner
@@ -152,13 +152,13 @@ func (c Chain) inGroup(f Fault) Answer {
 	}
 	switch f {
 	case ProcessEnded, ContainerDied, PodLost:
-		rung := recovering.RungProcess
+		level := recovering.LevelProcess
 		if group == c.JobSet() && group.Annotations[inPlaceDriver] == driverSidecar {
-			rung = recovering.RungGroup
+			level = recovering.LevelGroup
 		}
-		return Answer{rung, Orchestrator, group}
+		return Answer{level, Orchestrator, group}
 	case Drained: // the pods start on other nodes, then the group restarts once
-		return Answer{recovering.RungMove, Orchestrator, group}
+		return Answer{recovering.LevelMove, Orchestrator, group}
 	}
 	return Answer{}
 }
@@ -169,7 +169,7 @@ func (c Chain) elsewhere(f Fault) Answer {
 	if c.Moved() == nil || f != CannotRun {
 		return Answer{}
 	}
-	return Answer{recovering.RungMove, Rescheduler, c.Root()}
+	return Answer{recovering.LevelMove, Rescheduler, c.Root()}
 }
 
 // elastic returns the replacement of a worker while the others continue, including one that did not restart in place in time.
@@ -178,7 +178,7 @@ func (c Chain) elastic(f Fault) Answer {
 	if job == nil || f == BudgetSpent || f == TimedOut && c.InPlace() == nil {
 		return Answer{}
 	}
-	return Answer{recovering.RungElastic, Elastic, job}
+	return Answer{recovering.LevelElastic, Elastic, job}
 }
 
 // byController returns the replacement of single pods by controllers without groups.
@@ -186,7 +186,7 @@ func (c Chain) byController(f Fault) Answer {
 	if len(c) == 0 || c.InPlace() != nil || c.ElasticJob() != nil || c.JobSet() != nil || f == TimedOut || f == BudgetSpent {
 		return Answer{}
 	}
-	return Answer{recovering.RungMove, Owners, &c[0]}
+	return Answer{recovering.LevelMove, Owners, &c[0]}
 }
 
 // recreated returns the recreation of all Jobs of the group.
@@ -195,7 +195,7 @@ func (c Chain) recreated(f Fault) Answer {
 	if js == nil || f == BudgetSpent {
 		return Answer{}
 	}
-	return Answer{recovering.RungRecreate, JobSets, js}
+	return Answer{recovering.LevelRecreate, JobSets, js}
 }
 
 func (c Chain) reset() Answer {
@@ -203,7 +203,7 @@ func (c Chain) reset() Answer {
 	if aw == nil {
 		return Answer{}
 	}
-	return Answer{recovering.RungReset, AppWrappers, aw}
+	return Answer{recovering.LevelReset, AppWrappers, aw}
 }
 
 // Root returns the topmost owner, or nil without owners.

@@ -28,11 +28,11 @@ const (
 	moves   = retries + "=3"
 )
 
-// answers formats the answers as rung:kind, in order.
+// answers formats the answers as level:kind, in order.
 func answers(c Chain, f Fault) string {
 	var list []string
 	for _, a := range Answers(c, f) {
-		list = append(list, fmt.Sprintf("%d:%s", a.Rung, a.Owner.Kind))
+		list = append(list, fmt.Sprintf("%d:%s", a.Level, a.Owner.Kind))
 	}
 	return strings.Join(list, " ")
 }
@@ -117,9 +117,9 @@ func checkAnswers(t *testing.T, c Chain, f Fault, wrapped bool) {
 		if seen[a.Program] {
 			t.Errorf("%s answers %s twice: %s", a.Program, f, answers(c, f))
 		}
-		if a.Rung < last && a.Program != Elastic {
+		if a.Level < last && a.Program != Elastic {
 			t.Errorf("%s: the answers to %s go down", answers(c, f), f)
 		}
-		seen[a.Program], last = true, a.Rung
+		seen[a.Program], last = true, a.Level
 	}
 }

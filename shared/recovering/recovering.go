@@ -10,6 +10,7 @@
 package recovering
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -27,25 +28,26 @@ const (
 
 // Recovery levels, the cheapest first.
 const (
-	RungProcess  = 1 // every worker process of a group, inside its container
-	RungGroup    = 2 // every worker container of a group, in its pod
-	RungElastic  = 3 // continues with fewer workers
-	RungMove     = 4 // a pod is moved to another node
-	RungRecreate = 5 // all Jobs of a group
-	RungReset    = 6 // the whole workload
-	maxRung      = 99
+	LevelProcess  = 1 // every worker process of a group, inside its container
+	LevelGroup    = 2 // every worker container of a group, in its pod
+	LevelElastic  = 3 // continues with fewer workers
+	LevelMove     = 4 // a pod is moved to another node
+	LevelRecreate = 5 // all Jobs of a group
+	LevelReset    = 6 // the whole workload
+	maxLevel      = 99
 )
 
 // State describes a recovery in progress.
 type State struct {
-	Rung     int
+	Level    int
 	Reason   string // for messages
 	Deadline time.Time
 }
 
 // wire is the JSON form of State. Times are in RFC 3339 with whole seconds.
 type wire struct {
-	Rung     int    `json:"rung"`
+	Level    int    `json:"level"`
+	Rung     int    `json:"rung,omitempty"` // the level in annotations of earlier builds; only read
 	Reason   string `json:"reason"`
 	Deadline string `json:"deadline"`
 }
@@ -59,7 +61,7 @@ func (s State) Format() string {
 	if deadline.Before(s.Deadline) {
 		deadline = deadline.Add(time.Second)
 	}
-	value, err := json.Marshal(wire{s.Rung, s.Reason, deadline.Format(time.RFC3339)})
+	value, err := json.Marshal(wire{Level: s.Level, Reason: s.Reason, Deadline: deadline.Format(time.RFC3339)})
 	if err != nil {
 		panic(err) // a number and two strings always marshal
 	}
@@ -72,14 +74,15 @@ func Parse(value string) (State, error) {
 	if err := json.Unmarshal([]byte(value), &w); err != nil {
 		return State{}, invalid(value, err.Error())
 	}
+	level := cmp.Or(w.Level, w.Rung)
 	deadline, err := time.Parse(time.RFC3339, w.Deadline)
 	switch {
 	case err != nil:
 		return State{}, invalid(value, fmt.Sprintf("deadline %q is not RFC 3339, such as 2026-01-02T15:04:05Z", w.Deadline))
-	case w.Rung < 1 || w.Rung > maxRung:
-		return State{}, invalid(value, fmt.Sprintf("rung %d is not between 1 and %d", w.Rung, maxRung))
+	case level < 1 || level > maxLevel:
+		return State{}, invalid(value, fmt.Sprintf("level %d is not between 1 and %d", level, maxLevel))
 	}
-	return State{w.Rung, w.Reason, deadline}, nil
+	return State{level, w.Reason, deadline}, nil
 }
 
 // Of returns the state in the annotations of an object, and whether it is valid. Its deadline may have passed.
@@ -98,11 +101,11 @@ func (s State) Live(now time.Time) bool { return now.Before(s.Deadline) }
 // Until returns until when a program at the given level leaves a workload alone: the latest deadline of any other level in progress on one
 // of its objects, from the pod's controller up to the root. A lower level is already handling the fault, and a higher one replaces what
 // this level would repair. Zero means that no other level is in progress.
-func Until(rung int, now time.Time, objects ...map[string]string) time.Time {
+func Until(level int, now time.Time, objects ...map[string]string) time.Time {
 	var until time.Time
 	for _, annotations := range objects {
 		s, found := Of(annotations)
-		if found && s.Rung != rung && s.holds(now) && s.Deadline.After(until) {
+		if found && s.Level != level && s.holds(now) && s.Deadline.After(until) {
 			until = s.Deadline
 		}
 	}
@@ -113,7 +116,7 @@ func Until(rung int, now time.Time, objects ...map[string]string) time.Time {
 // level is in progress, which includes this one. A lower level is overwritten, because it has failed or timed out.
 func Place(annotations map[string]string, s State, now time.Time) (value string, write bool) {
 	old, found := Of(annotations)
-	if found && old.Rung > s.Rung && old.holds(now) {
+	if found && old.Level > s.Level && old.holds(now) {
 		return "", false
 	}
 	value = s.Format()
@@ -121,10 +124,10 @@ func Place(annotations map[string]string, s State, now time.Time) (value string,
 }
 
 // Release reports whether a program at one of the levels has to remove the annotation after its recovery. Other levels keep theirs.
-func Release(annotations map[string]string, rungs ...int) bool {
+func Release(annotations map[string]string, levels ...int) bool {
 	s, found := Of(annotations)
-	for _, rung := range rungs {
-		if found && s.Rung == rung {
+	for _, level := range levels {
+		if found && s.Level == level {
 			return true
 		}
 	}

@@ -44,7 +44,7 @@ var (
 	FencingRejections = counter("holdfast_fencing_rejections_total",
 		"Calls of this orchestrator that the store refused because a newer leader has taken over.").of(Orchestrator)
 	Escalations = counter("holdfast_inplace_escalations_total",
-		"Recreations because a slot did not join a round, by what was recreated: pod, job or group.", "rung").of(Orchestrator)
+		"Recreations because a worker did not join a restart in time, by what was recreated: pod, job or group.", "scope").of(Orchestrator)
 	EarlyFailures = counter("holdfast_inplace_early_failures_total",
 		"Failures of workers before their group had formed that were charged to maxRestarts.").of(Orchestrator)
 	Evictions = counter("holdfast_inplace_evictions_total",

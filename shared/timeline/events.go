@@ -19,30 +19,30 @@ type Event struct {
 
 // meaning is what the reason of an event stands for.
 type meaning struct {
-	rung int
-	what What
+	level int
+	what  What
 }
 
 // meanings lists the events that no history records, and those at the start of a recovery whose history is written at its end and lost if a
 // reset deletes the object.
 var meanings = map[string]meaning{
-	"InPlaceRestart":        {recovering.RungProcess, InPlace},
-	"InPlaceFailOver":       {recovering.RungRecreate, Recreation},
-	"InPlacePodReplaced":    {recovering.RungProcess, Repair},
-	"InPlacePodRecreated":   {recovering.RungProcess, Repair},
-	"InPlaceJobRecreated":   {recovering.RungProcess, Repair},
-	"InPlacePodForced":      {recovering.RungProcess, Repair},
+	"InPlaceRestart":        {recovering.LevelProcess, InPlace},
+	"InPlaceFailOver":       {recovering.LevelRecreate, Recreation},
+	"InPlacePodReplaced":    {recovering.LevelProcess, Repair},
+	"InPlacePodRecreated":   {recovering.LevelProcess, Repair},
+	"InPlaceJobRecreated":   {recovering.LevelProcess, Repair},
+	"InPlacePodForced":      {recovering.LevelProcess, Repair},
 	"InPlacePodNotReplaced": {0, Noted},
 	"InPlaceRestartsOver":   {0, Noted},
 	"ForeignStoreValue":     {0, Noted},
 	"ExternallySuspended":   {0, Suspended},
-	"Rescheduled":           {recovering.RungMove, Moved},
-	"NodeExcluded":          {recovering.RungMove, Moved},
+	"Rescheduled":           {recovering.LevelMove, Moved},
+	"NodeExcluded":          {recovering.LevelMove, Moved},
 	"ReschedulingExhausted": {0, Noted},
 	"WorkloadFault":         {0, Noted},
 	"NoOtherNode":           {0, Noted},
-	"ExitedWithCode":        {recovering.RungElastic, Replaced},
-	"WorkerDisrupted":       {recovering.RungElastic, Replaced},
+	"ExitedWithCode":        {recovering.LevelElastic, Replaced},
+	"WorkerDisrupted":       {recovering.LevelElastic, Replaced},
 	"WorkerGivenUp":         {0, Noted},
 	"TooFewWorkers":         {0, Noted},
 	"ElasticJobSuspended":   {0, Suspended},
@@ -61,14 +61,14 @@ func ofEvents(w Workload, known []Entry) []Entry {
 	for _, ev := range w.Events {
 		m, means := meanings[ev.Reason]
 		if strings.HasSuffix(ev.Reason, failurePolicySuffix) {
-			m, means = meaning{recovering.RungRecreate, Recreation}, true
+			m, means = meaning{recovering.LevelRecreate, Recreation}, true
 		}
 		key := Event{At: ev.At, Reason: ev.Reason, Note: strings.TrimPrefix(ev.Note, "pod "+ev.Name+": ")}
 		if !means || seen[key] {
 			continue
 		}
 		seen[key] = true
-		e := Entry{At: ev.At, Rung: m.rung, Object: ev.Kind + " " + ev.Name, What: m.what, Cause: ev.Note, Limit: -1}
+		e := Entry{At: ev.At, Level: m.level, Object: ev.Kind + " " + ev.Name, What: m.what, Cause: ev.Note, Limit: -1}
 		switch m.what {
 		case Replaced:
 			e.Cause, e.Worker = replacedBy(ev)

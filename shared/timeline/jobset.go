@@ -25,22 +25,22 @@ func ofJobSet(o Object) []Entry {
 	counted := numberRestarts(entries, o.JobSet.Charged, history.Whole(text))
 	for i, h := range entries {
 		e := Entry{
-			At: h.FailedAt, Rung: inPlaceRung(o.JobSet.Sidecar), Object: o.String(), What: InPlace, Cause: causeText(h.Cause),
+			At: h.FailedAt, Level: inPlaceLevel(o.JobSet.Sidecar), Object: o.String(), What: InPlace, Cause: causeText(h.Cause),
 			Worker: h.Worker, Pod: h.Pod, Node: h.Node, Took: h.Lost(), Count: counted[i], Limit: o.JobSet.MaxRestarts, Result: string(h.Ended),
 		}
 		if h.Kind == history.Recreation {
-			e.Rung, e.What = recovering.RungRecreate, Recreation
+			e.Level, e.What = recovering.LevelRecreate, Recreation
 		}
 		list = append(list, e)
 	}
 	return append(list, ends(o, "Completed", "Failed")...)
 }
 
-func inPlaceRung(sidecar bool) int {
+func inPlaceLevel(sidecar bool) int {
 	if sidecar {
-		return recovering.RungGroup
+		return recovering.LevelGroup
 	}
-	return recovering.RungProcess
+	return recovering.LevelProcess
 }
 
 // numberRestarts numbers the counted entries backwards from the count of the object. If the history is complete, the count is limited to
@@ -122,11 +122,11 @@ func ofRecovering(o Object, known []Entry, now time.Time) []Entry {
 		return nil
 	}
 	for _, e := range known {
-		if e.Ongoing && e.Rung == state.Rung {
+		if e.Ongoing && e.Level == state.Level {
 			return nil
 		}
 	}
-	e := Entry{At: now, Rung: state.Rung, Object: o.String(), What: byRung[state.Rung], Cause: state.Reason, Ongoing: true, Limit: -1}
+	e := Entry{At: now, Level: state.Level, Object: o.String(), What: byLevel[state.Level], Cause: state.Reason, Ongoing: true, Limit: -1}
 	if c, is := o.condition(recovering.Condition); is {
 		e.At, e.Took = c.Since, max(0, now.Sub(c.Since))
 	}
@@ -136,9 +136,9 @@ func ofRecovering(o Object, known []Entry, now time.Time) []Entry {
 	return []Entry{e}
 }
 
-var byRung = map[int]What{
-	recovering.RungProcess: InPlace, recovering.RungGroup: InPlace, recovering.RungElastic: Replaced, recovering.RungMove: Moved,
-	recovering.RungRecreate: Recreation, recovering.RungReset: Reset,
+var byLevel = map[int]What{
+	recovering.LevelProcess: InPlace, recovering.LevelGroup: InPlace, recovering.LevelElastic: Replaced, recovering.LevelMove: Moved,
+	recovering.LevelRecreate: Recreation, recovering.LevelReset: Reset,
 }
 
 // ElasticJob has the fields of an ElasticJob that are used.
@@ -168,7 +168,7 @@ func ofElasticJob(o Object) []Entry {
 			continue
 		}
 		e := Entry{
-			At: w.LastTime, Rung: recovering.RungElastic, Object: o.String(), What: Replaced, Cause: w.LastReason,
+			At: w.LastTime, Level: recovering.LevelElastic, Object: o.String(), What: Replaced, Cause: w.LastReason,
 			Worker: fmt.Sprintf("worker-%d", w.Index), Count: w.Failures, Limit: o.ElasticJob.BackoffLimit,
 		}
 		if w.GivenUp {
@@ -221,7 +221,7 @@ func ofAppWrapper(o Object, now time.Time) []Entry {
 		case last && aw.Phase == "Failed":
 			e.What = Failed
 		default:
-			e.Rung, e.What, e.Limit = recovering.RungReset, Reset, aw.RetryLimit
+			e.Level, e.What, e.Limit = recovering.LevelReset, Reset, aw.RetryLimit
 			if a.Evacuation {
 				e.What = Evacuation
 			} else {

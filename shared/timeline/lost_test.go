@@ -8,7 +8,7 @@ import (
 // A recovery without a measured duration does not count as zero.
 func TestLossesOfUnknownDuration(t *testing.T) {
 	at := func(d time.Duration, change ...func(*Entry)) Entry {
-		e := Entry{At: after(d), Rung: 3, What: Replaced}
+		e := Entry{At: after(d), Level: 3, What: Replaced}
 		for _, c := range change {
 			c(&e)
 		}
@@ -27,8 +27,8 @@ func TestLossesOfUnknownDuration(t *testing.T) {
 		"a part of a recovery":             {[]Entry{at(0, took(time.Minute)), at(30 * time.Second), at(-time.Second)}, 0, "60.0s"},
 		"one that has begun this moment":   {[]Entry{at(0, func(e *Entry) { e.Ongoing = true })}, 0, "0ms"},
 		"a step of a recovery, no one":     {[]Entry{at(0, func(e *Entry) { e.What = Repair })}, 0, "0ms"},
-		"a start is no recovery":           {[]Entry{at(0, func(e *Entry) { e.Rung, e.What = 0, Started })}, 0, "0ms"},
-		"a warning that nothing came from": {[]Entry{at(0, func(e *Entry) { e.Rung, e.What = 0, Noted })}, 0, "0ms"},
+		"a start is no recovery":           {[]Entry{at(0, func(e *Entry) { e.Level, e.What = 0, Started })}, 0, "0ms"},
+		"a warning that nothing came from": {[]Entry{at(0, func(e *Entry) { e.Level, e.What = 0, Noted })}, 0, "0ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Lost(tc.list)

@@ -38,7 +38,7 @@ func ofMemory(o Object) []Entry {
 	var list []Entry
 	for _, node := range m.Entries {
 		e := Entry{
-			At: node.Last, Rung: recovering.RungMove, Object: o.String(), What: Moved, Cause: node.Reason, Worker: node.Slot, Node: node.Node, Limit: -1,
+			At: node.Last, Level: recovering.LevelMove, Object: o.String(), What: Moved, Cause: node.Reason, Worker: node.Slot, Node: node.Node, Limit: -1,
 		}
 		if e.Cause == "" {
 			e.Cause = node.Class
@@ -85,7 +85,7 @@ func joinMoves(list []Entry) {
 		}
 		for _, move := range list {
 			if move.What == Moved && move.moves(*e) && !e.At.Before(move.At.Add(-sameMoment)) && e.At.Before(move.At.Add(evictedWithin)) {
-				e.What, e.Rung = Repair, recovering.RungMove
+				e.What, e.Level = Repair, recovering.LevelMove
 				break
 			}
 		}

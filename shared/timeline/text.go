@@ -11,10 +11,10 @@ import (
 func Text(list []Entry) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "TIME (UTC)\tRUNG\tWHAT\tCOUNTED\tTOOK\tWHERE\tCAUSE")
+	fmt.Fprintln(w, "TIME (UTC)\tLEVEL\tWHAT\tCOUNTED\tTOOK\tWHERE\tCAUSE")
 	for _, e := range list {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			e.At.UTC().Format("2006-01-02 15:04:05.000"), e.RungText(), e.WhatText(), e.CountText(), e.TookText(), e.Where(), dash(oneLine(e.Cause)))
+			e.At.UTC().Format("2006-01-02 15:04:05.000"), e.LevelText(), e.WhatText(), e.CountText(), e.TookText(), e.Where(), dash(oneLine(e.Cause)))
 	}
 	w.Flush()
 	var lines []string
@@ -44,19 +44,19 @@ func oneLine(s string) string {
 	return s
 }
 
-// RungText returns the recovery level, or a dash.
-func (e Entry) RungText() string {
-	if e.Rung == 0 {
+// LevelText returns the recovery level, or a dash.
+func (e Entry) LevelText() string {
+	if e.Level == 0 {
 		return nothing
 	}
-	return fmt.Sprint(e.Rung)
+	return fmt.Sprint(e.Level)
 }
 
 // WhatText returns what happened, with the kind if there is no recovery level.
 func (e Entry) WhatText() string {
 	kind, _, _ := strings.Cut(e.Object, " ")
 	text := string(e.What)
-	if e.Rung == 0 && e.What != Noted {
+	if e.Level == 0 && e.What != Noted {
 		text = kind + " " + text
 	}
 	if e.Result != "" {

@@ -14,8 +14,8 @@ import (
 // Entry is one event in the life of a workload.
 type Entry struct {
 	At time.Time `json:"at"`
-	// Rung is the recovery level, 1 to 6; 0 if nothing was recovered, as when a workload starts or fails.
-	Rung   int    `json:"rung,omitempty"`
+	// Level is the recovery level, 1 to 6; 0 if nothing was recovered, as when a workload starts or fails.
+	Level  int    `json:"level,omitempty"`
 	Object string `json:"object"` // kind and name of the source object
 	What   What   `json:"what"`
 	Cause  string `json:"cause,omitempty"`
@@ -68,7 +68,7 @@ func Of(w Workload, now time.Time) []Entry {
 	list = append(list, ofEvents(w, list)...)
 	joinMoves(list)
 	slices.SortStableFunc(list, func(a, b Entry) int {
-		return cmp.Or(a.order().Compare(b.order()), cmp.Compare(a.Rung, b.Rung), cmp.Compare(a.Object, b.Object))
+		return cmp.Or(a.order().Compare(b.order()), cmp.Compare(a.Level, b.Level), cmp.Compare(a.Object, b.Object))
 	})
 	return list
 }
@@ -175,7 +175,7 @@ func within(at time.Time, spans [][2]time.Time) bool {
 }
 
 // Recovery reports whether the entry is a whole recovery, not a step of one.
-func (e Entry) Recovery() bool { return e.Rung > 0 && e.What != Repair }
+func (e Entry) Recovery() bool { return e.Level > 0 && e.What != Repair }
 
 // String returns the loss as text.
 func (l Loss) String() string {

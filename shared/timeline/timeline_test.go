@@ -132,7 +132,7 @@ func movedStory() Workload {
 func ongoingStory() Workload {
 	js := jobSet(1)
 	js.JobSet.Sidecar = true
-	js.Annotations[recovering.Annotation] = recovering.State{Rung: recovering.RungGroup, Reason: "worker w-0-1 exited with code 1", Deadline: after(20 * time.Minute)}.Format()
+	js.Annotations[recovering.Annotation] = recovering.State{Level: recovering.LevelGroup, Reason: "worker w-0-1 exited with code 1", Deadline: after(20 * time.Minute)}.Format()
 	js.Conditions = []Condition{{Type: recovering.Condition, True: true, Since: after(11*time.Minute + 55*time.Second)}}
 	return Workload{Objects: []Object{js}}
 }
@@ -140,8 +140,8 @@ func ongoingStory() Workload {
 // The restarts that used up the budget have times in milliseconds, and the reset that they led to has a time in seconds.
 func TestStatusTimesSortLastInTheirSecond(t *testing.T) {
 	list := []Entry{
-		{At: start, What: Failed}, {At: start, What: Started}, {At: start.Add(300 * time.Millisecond), What: InPlace, Rung: 1},
-		{At: start.Add(time.Second), What: InPlace, Rung: 1},
+		{At: start, What: Failed}, {At: start, What: Started}, {At: start.Add(300 * time.Millisecond), What: InPlace, Level: 1},
+		{At: start.Add(time.Second), What: InPlace, Level: 1},
 	}
 	slices.SortStableFunc(list, func(a, b Entry) int { return a.order().Compare(b.order()) })
 	var got []What
@@ -234,7 +234,7 @@ func TestRestartCounts(t *testing.T) {
 
 func TestLostTimeIsCountedOnce(t *testing.T) {
 	at := func(from, took int) Entry {
-		return Entry{At: after(time.Duration(from) * time.Second), Took: time.Duration(took) * time.Second, Rung: 1}
+		return Entry{At: after(time.Duration(from) * time.Second), Took: time.Duration(took) * time.Second, Level: 1}
 	}
 	cases := map[string]struct {
 		list []Entry

@@ -57,7 +57,7 @@ func restarts() Row {
 func repairs() Row {
 	return Row{"Repairs of single workers", []Panel{
 		stacked("Recreated because a slot did not join", "Cheaper repairs first: a pod, then its Job, then the group.", Count,
-			named("rung", grown("rung", series.Escalations.Name))),
+			named("scope", grown("scope", series.Escalations.Name))),
 		lines("Workers that have not joined", "Before a group runs for the first time, and after a recreation: workers that are waited for, failures before the first join, groups that ran out of time.", Count,
 			Query{summed("waits_for", series.WaitingToJoin.Name), "waiting: {{waits_for}}"},
 			Query{grown("namespace", series.EarlyFailures.Name), "failed before they joined"},

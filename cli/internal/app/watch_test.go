@@ -75,7 +75,7 @@ func picture(condition, mark string) *unstructured.Unstructured {
 	return o
 }
 
-const restarts = `{"rung":3,"reason":"a worker failed","deadline":"2026-11-22T13:00:31Z"}`
+const restarts = `{"level":3,"reason":"a worker failed","deadline":"2026-11-22T13:00:31Z"}`
 
 // life is a workload that trains, recovers, trains again and ends.
 func life() *film {
@@ -94,8 +94,8 @@ func TestWatchUpdatesOneLineOnATerminal(t *testing.T) {
 	const begin = "\r\x1b[K"
 	want := begin + "13:00:00  ElasticJob train  0 of 0 ready  worker failures 0  Training" +
 		begin + "13:00:01  ElasticJob train  0 of 0 ready  worker failures 0  Training" +
-		begin + "13:00:02  ElasticJob train  0 of 0 ready  worker failures 0  Recovering on rung 3, 29s left: a worker failed" +
-		begin + "13:00:02  ElasticJob train  0 of 0 ready  worker failures 0  Recovering on rung 3, 29s left: a worker failed" +
+		begin + "13:00:02  ElasticJob train  0 of 0 ready  worker failures 0  Recovering at recovery level 3, 29s left: a worker failed" +
+		begin + "13:00:02  ElasticJob train  0 of 0 ready  worker failures 0  Recovering at recovery level 3, 29s left: a worker failed" +
 		begin + "13:00:02  ElasticJob train  0 of 0 ready  worker failures 0  Training" +
 		begin + "13:00:03  ElasticJob train  0 of 0 ready  worker failures 0  Finished\n"
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -124,7 +124,7 @@ func TestWatchPrintsChangesWithoutATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `13:00:00  ElasticJob train  0 of 0 ready  worker failures 0  Training
-13:00:02  ElasticJob train  0 of 0 ready  worker failures 0  Recovering on rung 3, 29s left: a worker failed
+13:00:02  ElasticJob train  0 of 0 ready  worker failures 0  Recovering at recovery level 3, 29s left: a worker failed
 13:00:02  ElasticJob train  0 of 0 ready  worker failures 0  Training
 13:00:03  ElasticJob train  0 of 0 ready  worker failures 0  Finished
 `

@@ -84,7 +84,7 @@ func TestStatusOfAnElasticJob(t *testing.T) {
 			o := object(t, elasticJob(tc.status))
 			if name == "restarting" {
 				o.SetAnnotations(map[string]string{
-					"holdfast.dev/recovering": `{"rung":3,"reason":"ElasticJob elastic is restarting because 1 Worker replica(s) failed.","deadline":"2026-11-22T13:04:58Z"}`,
+					"holdfast.dev/recovering": `{"level":3,"reason":"ElasticJob elastic is restarting because 1 Worker replica(s) failed.","deadline":"2026-11-22T13:04:58Z"}`,
 				})
 			}
 			golden(t, "status-elastic-"+name+".txt", text(Of(&read.Workload{Objects: []*unstructured.Unstructured{o}, Pods: tc.pods}, now), false, false))

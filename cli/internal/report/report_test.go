@@ -109,7 +109,7 @@ func workload(t *testing.T, change func(js *unstructured.Unstructured, w *read.W
 
 func recoveringNow(js *unstructured.Unstructured, w *read.Workload) {
 	a := js.GetAnnotations()
-	a["holdfast.dev/recovering"] = `{"rung":1,"reason":"worker train-workers-0-3 exited with code 1","deadline":"2026-11-22T13:00:50Z"}`
+	a["holdfast.dev/recovering"] = `{"level":1,"reason":"worker train-workers-0-3 exited with code 1","deadline":"2026-11-22T13:00:50Z"}`
 	js.SetAnnotations(a)
 	_ = unstructured.SetNestedSlice(js.Object, []any{map[string]any{
 		"type": "Recovering", "status": "True", "reason": "RestartingInPlace", "lastTransitionTime": "2026-11-22T12:59:50Z",
@@ -178,7 +178,7 @@ func TestEncodings(t *testing.T) {
 
 func TestLine(t *testing.T) {
 	got := Of(workload(t, recoveringNow), now).Line(false, now)
-	want := "13:00:00  AppWrapper train  2 of 9 ready  resets 1 of 3  moves 1 of 2  restarts 2 of 5  Recovering on rung 1, 50s left: worker train-workers-0-3 exited with code 1"
+	want := "13:00:00  AppWrapper train  2 of 9 ready  resets 1 of 3  moves 1 of 2  restarts 2 of 5  Recovering at recovery level 1, 50s left: worker train-workers-0-3 exited with code 1"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -267,7 +267,7 @@ func TestWhy(t *testing.T) {
 	for name, p := range map[string]*read.Pod{
 		"bare-asks": asks, "blocked": blocked, "never": owned(t, "schedulingRetries", "0"), "unreadable": owned(t, "schedulingRetries", "some"),
 		"moved": moved, "not-asked": owned(t), "bare": {Pod: pod("p", true)},
-		"recovering": owned(t, "schedulingRetries", "2", "holdfast.dev/recovering", `{"rung":1,"reason":"x","deadline":"2026-11-22T13:00:50Z"}`),
+		"recovering": owned(t, "schedulingRetries", "2", "holdfast.dev/recovering", `{"level":1,"reason":"x","deadline":"2026-11-22T13:00:50Z"}`),
 		"could":      owned(t, "schedulingRetries", "2"),
 		"used-up":    owned(t, "schedulingRetries", "1", "sigs.k8s.io/deploy", `{"currentReschedulingTimes":1}`),
 	} {

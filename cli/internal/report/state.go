@@ -31,7 +31,7 @@ func state(s Status, t timeline.Workload, missing int) (State, string) {
 		return Suspended, why
 	}
 	if s.Recovery != nil {
-		return Recovering, fmt.Sprintf("rung %d, until %s at the latest: %s", s.Recovery.Rung, s.Recovery.Deadline.UTC().Format(time.RFC3339), s.Recovery.Reason)
+		return Recovering, fmt.Sprintf("recovery level %d, until %s at the latest: %s", s.Recovery.Level, s.Recovery.Deadline.UTC().Format(time.RFC3339), s.Recovery.Reason)
 	}
 	if c, is := notInSync(t); is {
 		return Waiting, c.Reason + ": " + c.Message

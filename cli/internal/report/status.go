@@ -62,7 +62,7 @@ type Status struct {
 
 // Recovery is what a program announces about a recovery.
 type Recovery struct {
-	Rung     int       `json:"rung"`
+	Level    int       `json:"level"`
 	Object   string    `json:"object"`
 	Reason   string    `json:"reason"`
 	Deadline time.Time `json:"deadline"`
@@ -98,7 +98,7 @@ func Of(w *read.Workload, now time.Time) Status {
 		s.Objects = append(s.Objects, o.String())
 	}
 	for _, e := range entries {
-		if e.Rung > 0 {
+		if e.Level > 0 {
 			s.Last = append(s.Last, e)
 		}
 	}
@@ -118,7 +118,7 @@ func Of(w *read.Workload, now time.Time) Status {
 func recovery(t timeline.Workload, now time.Time) *Recovery {
 	for _, o := range t.Objects {
 		if m, found := recovering.Of(o.Annotations); found && m.Live(now) {
-			return &Recovery{Rung: m.Rung, Object: o.String(), Reason: m.Reason, Deadline: m.Deadline}
+			return &Recovery{Level: m.Level, Object: o.String(), Reason: m.Reason, Deadline: m.Deadline}
 		}
 	}
 	return nil

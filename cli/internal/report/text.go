@@ -86,7 +86,7 @@ func (s Status) Line(p Palette, now time.Time) string {
 	}
 	text += "  " + p.state(s.State)
 	if s.Recovery != nil {
-		text += fmt.Sprintf(" on rung %d, %s left: %s", s.Recovery.Rung, s.Recovery.Deadline.Sub(now).Round(time.Second), s.Recovery.Reason)
+		text += fmt.Sprintf(" at recovery level %d, %s left: %s", s.Recovery.Level, s.Recovery.Deadline.Sub(now).Round(time.Second), s.Recovery.Reason)
 	} else if why := cmp.Or(s.WaitsFor, s.Elastic); why != "" {
 		text += ": " + why
 	}
@@ -128,7 +128,7 @@ func TopText(out io.Writer, rows []Row, wide bool) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	head := "NAMESPACE\tKIND\tNAME\tLOST\tOF ITS TIME\tRECOVERIES\tSLOWEST"
 	if wide {
-		head += "\tRUNGS 1-6\tCAUSE OF THE SLOWEST"
+		head += "\tLEVELS 1-6\tCAUSE OF THE SLOWEST"
 	}
 	fmt.Fprintln(w, head)
 	for _, r := range rows {
@@ -138,7 +138,7 @@ func TopText(out io.Writer, rows []Row, wide bool) {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s", r.Namespace, r.Kind, r.Name, r.loss(), r.shareText(), r.recoveries(), slowest)
 		if wide {
-			fmt.Fprintf(w, "\t%s\t%s", strings.Trim(strings.ReplaceAll(fmt.Sprint(r.Rungs), " ", "/"), "[]"), cause)
+			fmt.Fprintf(w, "\t%s\t%s", strings.Trim(strings.ReplaceAll(fmt.Sprint(r.Levels), " ", "/"), "[]"), cause)
 		}
 		fmt.Fprintln(w)
 	}
@@ -207,8 +207,8 @@ type Row struct {
 	LostNanoseconds time.Duration `json:"lostNanoseconds"`
 	// NotTimed is the number of recoveries of unknown duration, which are not in LostNanoseconds.
 	NotTimed int `json:"notTimed,omitempty"`
-	// Rungs counts recoveries by level, 1 to 6.
-	Rungs [6]int `json:"rungs"`
+	// Levels counts recoveries by level, 1 to 6.
+	Levels [6]int `json:"levels"`
 	// Slowest is the slowest recovery; nil if there was none.
 	Slowest *timeline.Entry `json:"slowest,omitempty"`
 	Share   float64         `json:"lostShare"` // of the time since it was created, 0 to 1
@@ -220,7 +220,7 @@ func (r Row) loss() timeline.Loss {
 
 func (r Row) recoveries() int {
 	n := 0
-	for _, c := range r.Rungs {
+	for _, c := range r.Levels {
 		n += c
 	}
 	return n
@@ -235,10 +235,10 @@ func Top(all []*read.Workload, now time.Time) []Row {
 		r := Row{Namespace: root.GetNamespace(), Kind: root.GetKind(), Name: root.GetName(), LostNanoseconds: loss.Time, NotTimed: loss.NotTimed}
 		for i := range entries {
 			e := &entries[i]
-			if !e.Recovery() || e.Rung > len(r.Rungs) {
+			if !e.Recovery() || e.Level > len(r.Levels) {
 				continue
 			}
-			r.Rungs[e.Rung-1]++
+			r.Levels[e.Level-1]++
 			if r.Slowest == nil || e.Took > r.Slowest.Took {
 				r.Slowest = e
 			}

@@ -132,7 +132,7 @@ func verdict(p *read.Pod, c ladder.Chain, list []Note, now time.Time) string {
 	for _, o := range c {
 		marks = append(marks, o.Annotations)
 	}
-	until := recovering.Until(recovering.RungMove, now, marks...)
+	until := recovering.Until(recovering.LevelMove, now, marks...)
 	switch {
 	case p.DeletionTimestamp != nil:
 		return "it is already being deleted"
@@ -190,7 +190,7 @@ func movesVerdict(moves, allowed int32) string {
 func faultAnswer(c ladder.Chain, f ladder.Fault) FaultAnswer {
 	a := FaultAnswer{Fault: f}
 	for i, answer := range ladder.Answers(c, f) {
-		text := fmt.Sprintf("%d %s", answer.Rung, answer.Program)
+		text := fmt.Sprintf("%d %s", answer.Level, answer.Program)
 		if i == 0 {
 			a.First = text
 		} else {

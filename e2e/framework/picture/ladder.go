@@ -8,25 +8,25 @@ import (
 	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
-// rungs by their number, from the lowest; 0 is the ground, where a workload starts, finishes and fails.
-var rungs = [...]string{
+// levels names the recovery levels from the lowest. 0 is the ground, where a workload starts, completes or fails.
+var levels = [...]string{
 	"the workload", "1  processes, in place", "2  containers, in place", "3  fewer workers", "4  another node", "5  the Jobs again", "6  the whole workload again",
 }
 
 // Of the picture of a ladder. Each answer has a column, in the order of their times, for a minute of quiet says less than a second of trouble.
 const (
-	names    = 200 // width of the column with the rungs' names
-	rungStep = 34
-	topRung  = 76
-	ground   = topRung + (len(rungs)-1)*rungStep
-	lineStep = 16
-	listTop  = ground + 52
-	ladderW  = columns*(width+gap) + gap
-	rightGap = 24
-	longText = 150 // runes of a line of the list
+	names     = 200 // width of the column with the names of the levels
+	levelStep = 34
+	topLevel  = 76
+	ground    = topLevel + (len(levels)-1)*levelStep
+	lineStep  = 16
+	listTop   = ground + 52
+	ladderW   = columns*(width+gap) + gap
+	rightGap  = 24
+	longText  = 150 // runes of a line of the list
 )
 
-// Ladder draws what happened to a workload: which rung answered, when, and why. Steps within an answer are left out.
+// Ladder draws what happened to a workload: which recovery level handled each fault, when, and why. It leaves out the steps of a recovery.
 func Ladder(title string, entries []timeline.Entry) string {
 	shown := answers(entries)
 	h := listTop + len(shown)*lineStep + gap
@@ -34,9 +34,9 @@ func Ladder(title string, entries []timeline.Entry) string {
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="11">`+"\n", ladderW, h, ladderW, h)
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="#ffffff"/>`+"\n", ladderW, h)
 	text(&b, gap, 24, `font-size="18" font-weight="bold" fill="#1f2430"`, title)
-	text(&b, gap, 44, `fill="#5b6370"`, "Each fault is answered once, on the cheapest rung that holds. The height is the rung; the number leads to the line below.")
-	for rung, name := range rungs {
-		y := heightOf(rung)
+	text(&b, gap, 44, `fill="#5b6370"`, "Each fault is handled once, at the cheapest recovery level that can. The height is the level; the number refers to the list below.")
+	for level, name := range levels {
+		y := heightOf(level)
 		fmt.Fprintf(&b, `<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="#dfe2e7"/>`+"\n", names, y, ladderW-rightGap, y)
 		text(&b, gap, y+4, `fill="#3c4350"`, name)
 	}
@@ -51,18 +51,18 @@ func Ladder(title string, entries []timeline.Entry) string {
 func answers(entries []timeline.Entry) []timeline.Entry {
 	var shown []timeline.Entry
 	for _, e := range entries {
-		if e.What != timeline.Repair && e.What != timeline.Noted && e.Rung < len(rungs) {
+		if e.What != timeline.Repair && e.What != timeline.Noted && e.Level < len(levels) {
 			shown = append(shown, e)
 		}
 	}
 	return shown
 }
 
-func heightOf(rung int) int { return ground - rung*rungStep }
+func heightOf(level int) int { return ground - level*levelStep }
 
 func drawAnswer(b *strings.Builder, i, of int, e timeline.Entry) {
 	x := names + (2*i+1)*(ladderW-rightGap-names)/(2*of)
-	y, colour := heightOf(e.Rung), colourOf(e)
+	y, colour := heightOf(e.Level), colourOf(e)
 	fmt.Fprintf(b, `<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="%s" stroke-width="3"/>`+"\n", x, ground, x, y, colour)
 	fmt.Fprintf(b, `<circle cx="%d" cy="%d" r="10" fill="%s"/>`+"\n", x, y, colour)
 	text(b, x, y+4, `text-anchor="middle" fill="#ffffff"`, fmt.Sprint(i+1))
@@ -72,10 +72,10 @@ func colourOf(e timeline.Entry) string {
 	switch {
 	case e.What == timeline.Failed:
 		return "#b3261e"
-	case e.Rung == 0:
+	case e.Level == 0:
 		return "#8a919e"
 	}
-	return colours[(e.Rung-1)%len(colours)]
+	return colours[(e.Level-1)%len(colours)]
 }
 
 // lineOf is the line of the list: when, since the first; what, what it counts as, how long it took and why.
@@ -84,7 +84,7 @@ func lineOf(i int, first time.Time, e timeline.Entry) string {
 	if e.Count > 0 && e.Limit > 0 {
 		words = append(words, fmt.Sprintf("%d of %d", e.Count, e.Limit))
 	}
-	if e.Took > 0 && e.Rung > 0 {
+	if e.Took > 0 && e.Level > 0 {
 		words = append(words, "took "+Format(e.Took.Seconds(), "s"))
 	}
 	if e.Result != "" {

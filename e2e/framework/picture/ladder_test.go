@@ -15,9 +15,9 @@ func TestALadder(t *testing.T) {
 	begin := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	svg := Ladder("One workload & its faults", []timeline.Entry{
 		{At: begin, What: timeline.Started},
-		{At: begin.Add(time.Second), Rung: 1, What: timeline.InPlace, Count: 1, Limit: 6, Took: 50 * time.Millisecond, Cause: "worker 3 exited with code <1>"},
-		{At: begin.Add(2 * time.Second), Rung: 1, What: timeline.Repair, Cause: "a step"},
-		{At: begin.Add(90 * time.Second), Rung: 6, What: timeline.Reset, Cause: strings.Repeat("long ", 100)},
+		{At: begin.Add(time.Second), Level: 1, What: timeline.InPlace, Count: 1, Limit: 6, Took: 50 * time.Millisecond, Cause: "worker 3 exited with code <1>"},
+		{At: begin.Add(2 * time.Second), Level: 1, What: timeline.Repair, Cause: "a step"},
+		{At: begin.Add(90 * time.Second), Level: 6, What: timeline.Reset, Cause: strings.Repeat("long ", 100)},
 		{At: begin.Add(100 * time.Second), What: timeline.Failed},
 	})
 	for _, want := range []string{

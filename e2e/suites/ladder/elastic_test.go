@@ -57,7 +57,7 @@ func TestAnElasticJobGoesOnWithFewer(t *testing.T) {
 	if aw := r.get(); len(aw.Status.Attempts) != 2 || aw.Status.Evacuations != 0 {
 		t.Errorf("attempts are %+v, evacuations %d", aw.Status.Attempts, aw.Status.Evacuations)
 	}
-	// The deletion, and three workers that were given up: the last of them left too few, and that was for the next rung.
+	// The deletion, and three workers that were abandoned: the last of them left too few, which is for the next recovery level.
 	r.wantAnswers(map[int]int{3: 1 + elasticWorkers - elasticLeast + 1, 6: 1})
 }
 

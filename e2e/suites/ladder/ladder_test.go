@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework"
 )
 
-// TestTheLadder has one workload answer one fault after the other, each on the cheapest rung that holds it and on no other.
+// TestTheLadder causes one fault after the other in one workload. Each is handled at the cheapest recovery level that can, and at no other.
 func TestTheLadder(t *testing.T) {
 	r := begins(t, settings{restarts: budget, resets: 2})
 	stop := r.watchQuota()
@@ -45,7 +45,7 @@ func TestTheLadder(t *testing.T) {
 	r.show(r.ctx)
 	// In place four times, the fifth out of time and followed by the recreation; those of the two JobSets that had to be worn out; two
 	// resets, and the evacuation between them. The drain is one restart in place, on other nodes.
-	r.wantRungs()
+	r.wantLevels()
 	r.draw()
 }
 
@@ -208,8 +208,8 @@ func (r *run) resetsUsedUp() {
 	}))
 }
 
-// wantRungs: what the timeline tells is what happened.
-func (r *run) wantRungs() {
+// wantLevels: what the timeline tells is what happened.
+func (r *run) wantLevels() {
 	r.Helper()
 	if r.Failed() {
 		return

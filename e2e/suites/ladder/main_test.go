@@ -1,7 +1,7 @@
 //go:build e2e && e2e_all
 
-// Package ladder runs all programs of the ladder and AppWrappers under Kueue's real manager, and has every fault answered: each on its
-// own rung and on no other, counted once, the quota held until the last.
+// Package ladder runs the programs of all recovery levels, and AppWrappers under Kueue's real manager. It causes faults, each of which is to be handled at its
+// own recovery level and at no other, counted once, the quota held until the last.
 //
 // HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end.
 package ladder

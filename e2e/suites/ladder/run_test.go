@@ -29,7 +29,7 @@ const (
 	health  = "autopilot.ibm.com/gpuhealth"
 	name    = "train"
 	workers = 8
-	// budget of the JobSet: each fault before the last on its rungs costs some of it, see TestTheLadder.
+	// budget of the JobSet: each fault before the last at its levels costs some of it, see TestTheLadder.
 	budget = 6
 )
 
@@ -165,7 +165,7 @@ func (r *run) get() *v1beta2.AppWrapper {
 	return aw
 }
 
-// standing is where a workload stands that trains: what was counted on each rung, and which objects there are.
+// standing is where a workload stands that trains: what was counted at each recovery level, and which objects there are.
 type standing struct {
 	epoch, round, charged int64
 	resets, evacuations   int32

@@ -29,16 +29,16 @@ func (r *run) tell(ctx context.Context) ([]timeline.Entry, error) {
 	return entries, json.Unmarshal([]byte(text), &entries)
 }
 
-// wantAnswers: as often as this was answered on each rung, and never on another. Repairs within a restart are part of that. Events and
+// wantAnswers waits for so many recoveries at each level, and none at another. Repairs within a restart are part of that. Events and
 // histories are written a moment after what they tell of.
 func (r *run) wantAnswers(want map[int]int) {
 	r.Helper()
-	r.must(framework.Until(r.ctx, fmt.Sprintf("the answers by rung are %v", want), func(ctx context.Context) error {
+	r.must(framework.Until(r.ctx, fmt.Sprintf("the recoveries by level are %v", want), func(ctx context.Context) error {
 		got := map[int]int{}
 		entries, err := r.tell(ctx)
 		for _, e := range entries {
-			if e.Rung > 0 && e.What != timeline.Repair {
-				got[e.Rung]++
+			if e.Level > 0 && e.What != timeline.Repair {
+				got[e.Level]++
 			}
 		}
 		if err == nil && !maps.Equal(got, want) {

@@ -164,7 +164,7 @@ func (r *run) wantOneAnswer() {
 	r.Helper()
 	count := map[timeline.What]int{}
 	for _, e := range r.timeline() {
-		if e.Rung > 0 {
+		if e.Level > 0 {
 			count[e.What]++
 		}
 	}

@@ -188,7 +188,7 @@ func (d *decider) announceInPlace() bool {
 	if report == nil || report.Phase != coordination.Restarting || !d.Now.Before(report.Deadline) {
 		return false
 	}
-	d.out.Recovering = &recovering.State{Rung: recovering.RungProcess, Reason: report.Message, Deadline: report.Deadline}
+	d.out.Recovering = &recovering.State{Level: recovering.LevelProcess, Reason: report.Message, Deadline: report.Deadline}
 	d.setCondition(v1alpha1.JobRecovering, true, v1alpha1.ReasonRestartingInPlace, report.Message)
 	d.requeueAt(report.Deadline)
 	return true

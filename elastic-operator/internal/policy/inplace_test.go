@@ -213,7 +213,7 @@ func TestInPlaceRestartIsAnnounced(t *testing.T) {
 	w := newGroup(1, 2, 2)
 	deadline := noon.Add(time.Minute)
 	w.told(roster.Report{Phase: coordination.Restarting, Round: 1, Message: "worker 1 exited", Deadline: deadline}).lookInPlace()
-	want := recovering.State{Rung: recovering.RungProcess, Reason: "worker 1 exited", Deadline: deadline}
+	want := recovering.State{Level: recovering.LevelProcess, Reason: "worker 1 exited", Deadline: deadline}
 	if got := w.last.Recovering; got == nil || *got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -14,7 +14,7 @@ func TestReplacementIsAnnounced(t *testing.T) {
 		t.Errorf("nothing has failed: %+v", w.last.Recovering)
 	}
 	w.fail(0, 1).look()
-	want := recovering.State{Rung: recovering.RungElastic, Reason: "ElasticJob a is restarting because 1 Worker replica(s) failed.", Deadline: noon.Add(recoveryTimeout)}
+	want := recovering.State{Level: recovering.LevelElastic, Reason: "ElasticJob a is restarting because 1 Worker replica(s) failed.", Deadline: noon.Add(recoveryTimeout)}
 	if got := w.last.Recovering; got == nil || *got != want {
 		t.Fatalf("got %+v, want %+v", got, want)
 	}

@@ -211,7 +211,7 @@ func (d *decider) reportRecovery(c workerCounts) {
 		d.setCondition(v1alpha1.JobRecovering, false, v1alpha1.ReasonRestarted, "Failed workers have been replaced, or the time for recovery is over.")
 		return
 	}
-	d.out.Recovering = &recovering.State{Rung: recovering.RungElastic, Reason: restarting(d.Name, c.replacing), Deadline: deadline}
+	d.out.Recovering = &recovering.State{Level: recovering.LevelElastic, Reason: restarting(d.Name, c.replacing), Deadline: deadline}
 	d.setCondition(v1alpha1.JobRecovering, true, v1alpha1.ReasonRestarting, restarting(d.Name, c.replacing))
 	d.requeueAt(deadline)
 }

@@ -30,7 +30,7 @@ func TestRestartIsMarkedWithThreeWrites(t *testing.T) {
 	before := g.patches.n.Load()
 	g.fail("js-w-0-1", 1, 1)
 	g.reconcile()
-	g.wantMark(`{"rung":2,"reason":"worker js-w-0-1 exited with code 1","deadline":"1970-01-01T00:17:40Z"}`)
+	g.wantMark(`{"level":2,"reason":"worker js-w-0-1 exited with code 1","deadline":"1970-01-01T00:17:40Z"}`)
 	g.pass(time.Second)
 	g.join(1, 2)
 	g.pass(time.Second)
@@ -62,7 +62,7 @@ func TestNextRestartMovesTheDeadline(t *testing.T) {
 	g.join(1, 2)
 	g.fail("js-w-0-0", 1, 2)
 	g.pass(30 * time.Second)
-	g.wantMark(`{"rung":2,"reason":"worker js-w-0-0 exited with code 1","deadline":"1970-01-01T00:18:10Z"}`)
+	g.wantMark(`{"level":2,"reason":"worker js-w-0-0 exited with code 1","deadline":"1970-01-01T00:18:10Z"}`)
 }
 
 func TestNewLeaderKeepsTheMarkUntilItsDeadline(t *testing.T) {
@@ -72,9 +72,9 @@ func TestNewLeaderKeepsTheMarkUntilItsDeadline(t *testing.T) {
 	g.clock.SetTime(g.clock.Now().Add(50 * time.Second))
 	g.r = g.leader(2) // its timeout for the restart begins now
 	g.reconcile()
-	g.wantMark(`{"rung":2,"reason":"worker js-w-0-1 exited with code 1","deadline":"1970-01-01T00:17:40Z"}`)
+	g.wantMark(`{"level":2,"reason":"worker js-w-0-1 exited with code 1","deadline":"1970-01-01T00:17:40Z"}`)
 	g.pass(20 * time.Second)
-	g.wantMark(`{"rung":2,"reason":"worker js-w-0-1 exited with code 1","deadline":"1970-01-01T00:18:30Z"}`)
+	g.wantMark(`{"level":2,"reason":"worker js-w-0-1 exited with code 1","deadline":"1970-01-01T00:18:30Z"}`)
 }
 
 func TestMarkIsRemovedWithTheRestart(t *testing.T) {
@@ -102,7 +102,7 @@ func TestMarkIsRemovedWithTheRestart(t *testing.T) {
 
 func TestMarkOfAnotherLevelIsKept(t *testing.T) {
 	g := formed(t)
-	other := `{"rung":6,"reason":"x","deadline":"2030-01-01T00:00:00Z"}`
+	other := `{"level":6,"reason":"x","deadline":"2030-01-01T00:00:00Z"}`
 	g.change(func(js *v1alpha2.JobSet) { js.Annotations[recovering.Annotation] = other })
 	g.reconcile()
 	if got := g.jobSet().Annotations[recovering.Annotation]; got != other {
@@ -118,7 +118,7 @@ func TestRecreationIsMarkedUntilTheGroupHasFormed(t *testing.T) {
 	g.clock.SetTime(g.clock.Now().Add(61 * time.Second))
 	g.reconcile()
 	g.reconcile()
-	mark := `{"rung":5,"reason":"the in-place restart to total restart count 1 did not end within 1m0s: 0 of 2 workers joined; missing: js-w-0-0, js-w-0-1","deadline":"1970-01-01T00:22:41Z"}`
+	mark := `{"level":5,"reason":"the in-place restart to total restart count 1 did not end within 1m0s: 0 of 2 workers joined; missing: js-w-0-0, js-w-0-1","deadline":"1970-01-01T00:22:41Z"}`
 	g.wantMark(mark)
 	if c := meta.FindStatusCondition(g.jobSet().Status.Conditions, ConditionRecovering); c.Reason != "FailingOver" {
 		t.Errorf("the condition says %+v", c)
@@ -152,7 +152,7 @@ func TestDeathAfterARecreationMovesTheMark(t *testing.T) {
 	g.join(2, 1)
 	g.fail("js-w-0-0", 2, 1) // before the leader has observed that all workers run
 	g.reconcile()
-	g.wantMark(`{"rung":2,"reason":"worker js-w-0-0 exited with code 1","deadline":"1970-01-01T00:18:41Z"}`)
+	g.wantMark(`{"level":2,"reason":"worker js-w-0-0 exited with code 1","deadline":"1970-01-01T00:18:41Z"}`)
 }
 
 func TestLevelDependsOnTheDriver(t *testing.T) {

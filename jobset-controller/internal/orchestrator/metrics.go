@@ -53,7 +53,7 @@ func NewMetrics(registerer prometheus.Registerer, groups interface{ Seconds() fl
 
 // begin creates the series whose labels are known in advance.
 func (m *Metrics) begin() {
-	meter.Zero(m.counters[series.Escalations.Name], []string{leader.LevelPod}, []string{leader.LevelJob}, []string{leader.LevelGroup})
+	meter.Zero(m.counters[series.Escalations.Name], []string{leader.ScopePod}, []string{leader.ScopeJob}, []string{leader.ScopeGroup})
 	for _, kind := range forming.Kinds {
 		m.waitingToJoin.WithLabelValues(string(kind)).Set(0)
 	}

@@ -302,7 +302,7 @@ func TestOwnersMayBeOfAnyKind(t *testing.T) {
 func TestWhoRecoversInPlaceIsLeftUntilTheDeadline(t *testing.T) {
 	w := newWorld(t)
 	w.onBad(outOfMemory)
-	state := recovering.State{Rung: recovering.RungGroup, Reason: "in place", Deadline: time.Now().Add(time.Hour)}
+	state := recovering.State{Level: recovering.LevelGroup, Reason: "in place", Deadline: time.Now().Add(time.Hour)}
 	d := w.deployment(1, func(d *appsv1.Deployment) { d.Annotations[recovering.Annotation] = state.Format() })
 	// another workload shows that the controller has had enough time for the pods of this namespace
 	w.another("free")

@@ -97,7 +97,7 @@ func overdue(s *scene) {
 
 func mark(deadline time.Duration) func(*scene) {
 	return func(s *scene) {
-		state := recovering.State{Rung: recovering.RungProcess, Deadline: now.Add(deadline)}
+		state := recovering.State{Level: recovering.LevelProcess, Deadline: now.Add(deadline)}
 		s.Owner.Annotations = map[string]string{recovering.Annotation: state.Format()}
 	}
 }
@@ -373,7 +373,7 @@ func TestRestartThatTimesOutLeadsToARecreation(t *testing.T) {
 	s.Stored.State = w.State
 	because("timeout")(s)
 	second := s.decide()
-	if a, is := second.Actions[0].(Annotate); !is || second.Rule != "recreation" || a.Epoch.Recreate != 3 || *a.Charged != 5 || a.Recovering.Rung != recovering.RungRecreate {
+	if a, is := second.Actions[0].(Annotate); !is || second.Rule != "recreation" || a.Epoch.Recreate != 3 || *a.Charged != 5 || a.Recovering.Level != recovering.LevelRecreate {
 		t.Fatalf("second %+v", second)
 	}
 	s.Owner.Epoch = *second.Actions[0].(Annotate).Epoch

@@ -162,10 +162,10 @@ func (o *Observation) recovery() (recovering.State, bool) {
 func (o *Observation) recoveryLevel() int {
 	for i := range o.Jobs {
 		if o.Jobs[i].Sidecar {
-			return recovering.RungGroup
+			return recovering.LevelGroup
 		}
 	}
-	return recovering.RungProcess
+	return recovering.LevelProcess
 }
 
 // tried reports whether an action was tried in this reconcile.

@@ -82,11 +82,11 @@ func (r *reporter) count(m series.Metric, by float64, labels ...string) {
 // repaired reports what was deleted for slots.
 func (r *reporter) repaired(epoch int32) {
 	if pods := r.byPurpose[ForForming]; len(pods) > 0 {
-		r.count(series.Escalations, float64(len(pods)), LevelPod)
+		r.count(series.Escalations, float64(len(pods)), ScopePod)
 		r.event(true, EventPod, fmt.Sprintf("%s %s; deleting the pod, so that its owner creates a new one", workers(pods[0].Slot, len(pods)), pods[0].Why))
 	}
 	if pods := r.byPurpose[ForFence]; len(pods) > 0 {
-		r.count(series.Escalations, float64(len(pods)), LevelPod)
+		r.count(series.Escalations, float64(len(pods)), ScopePod)
 		r.event(true, EventPod, fmt.Sprintf("%s %s; deleting the pod (%s), so that the slot gets a new one", workers(pods[0].Slot, len(pods)), pods[0].Why, pods[0].Pod.Name))
 	}
 	if r.group == nil {
@@ -94,12 +94,12 @@ func (r *reporter) repaired(epoch int32) {
 	}
 	then := fmt.Sprintf("all Jobs are recreated if %d of %d workers have not joined in %s", r.group.Size-r.group.Joined, r.group.Size, r.left())
 	if pods := r.byPurpose[ForRestart]; len(pods) > 0 {
-		r.count(series.Escalations, float64(len(pods)), LevelPod)
+		r.count(series.Escalations, float64(len(pods)), ScopePod)
 		r.event(true, EventPod, fmt.Sprintf("%s %s; deleting only this pod (%s), so that its owner creates a new one; %s",
 			workers(pods[0].Slot, len(pods)), pods[0].Why, pods[0].Pod.Name, then))
 	}
 	if jobs := r.jobs; len(jobs) > 0 {
-		r.count(series.Escalations, float64(len(jobs)), LevelJob)
+		r.count(series.Escalations, float64(len(jobs)), ScopeJob)
 		r.event(true, EventJob, fmt.Sprintf("%s %s; deleting Job %s, which is made again in epoch %d; %s",
 			workers(jobs[0].Slot, len(jobs)), jobs[0].Why, jobs[0].Job.Name, epoch, then))
 	}

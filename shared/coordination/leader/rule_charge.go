@@ -72,9 +72,9 @@ func (p *planner) failOver(kind, text string) (writes, usedUp bool) {
 	if !opened {
 		return false, false // already written
 	}
-	mark := recovering.State{Rung: recovering.RungRecreate, Reason: text, Deadline: p.now.Add(recreationTime)}
+	mark := recovering.State{Level: recovering.LevelRecreate, Reason: text, Deadline: p.now.Add(recreationTime)}
 	p.do(p.placed(Annotate{Epoch: p.dated(next), Charged: &charged}, mark))
-	p.count(series.Escalations, 1, LevelGroup)
+	p.count(series.Escalations, 1, ScopeGroup)
 	p.event(true, EventFailOver, fmt.Sprintf("%s; deleting all %s for a full recreation (epoch %d, restart %d of %d)", text, p.recreated(), next.Epoch, charged, o.Budget))
 	return true, false
 }

@@ -81,7 +81,7 @@ func (p *planner) recoveringCondition(inSync Condition) *Condition {
 	if p.group != nil && p.group.Phase == coordination.Restarting {
 		return &Condition{True: true, Reason: inSync.Reason, Message: inSync.Message, Version: p.Owner.Version}
 	}
-	if state, found := p.recovery(); found && state.Rung == recovering.RungRecreate {
+	if state, found := p.recovery(); found && state.Level == recovering.LevelRecreate {
 		return &Condition{True: true, Reason: ReasonRecreating, Message: state.Reason, Version: p.Owner.Version}
 	}
 	return nil

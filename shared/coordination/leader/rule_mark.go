@@ -34,8 +34,8 @@ func (p *planner) marked(a Annotate, set bool) Annotate {
 		a.ClearRecovering = p.markState() != markAbsent
 		return a
 	}
-	state := recovering.State{Rung: p.recoveryLevel(), Reason: CauseText(p.group.Record.Cause), Deadline: p.clock.Start.Add(p.clock.Period)}
-	if now, found := p.recovery(); found && now.Rung == recovering.RungRecreate { // the mark is ours: the recreation is over, and a worker has died already
+	state := recovering.State{Level: p.recoveryLevel(), Reason: CauseText(p.group.Record.Cause), Deadline: p.clock.Start.Add(p.clock.Period)}
+	if now, found := p.recovery(); found && now.Level == recovering.LevelRecreate { // the mark is ours: the recreation is over, and a worker has died already
 		a.Recovering = &state
 		return a
 	}
@@ -70,11 +70,11 @@ func (p *planner) markState() markState {
 	switch {
 	case !readable:
 		return markOutdated
-	case state.Rung == recovering.RungRecreate && (!p.isRecreated() || !state.Live(p.now)):
+	case state.Level == recovering.LevelRecreate && (!p.isRecreated() || !state.Live(p.now)):
 		return markOutdated
-	case state.Rung > recovering.RungRecreate && restarting && state.Live(p.now):
+	case state.Level > recovering.LevelRecreate && restarting && state.Live(p.now):
 		return markSet // a higher level replaces the whole workload, and this restart is part of that
-	case state.Rung > recovering.RungGroup:
+	case state.Level > recovering.LevelGroup:
 		return markAbsent
 	case !state.Live(p.now):
 		return markOutdated

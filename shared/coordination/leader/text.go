@@ -30,11 +30,11 @@ const (
 // Fenced is why a running pod that can never join is deleted.
 const Fenced = "has lost its slot for good"
 
-// Levels of repair, as labels.
+// What a repair recreates, as values of a label.
 const (
-	LevelPod   = "pod"
-	LevelJob   = "job"
-	LevelGroup = "group"
+	ScopePod   = "pod"
+	ScopeJob   = "job"
+	ScopeGroup = "group"
 )
 
 // Reasons of the condition InPlaceInSync.

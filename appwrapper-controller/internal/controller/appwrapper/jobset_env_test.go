@@ -76,14 +76,14 @@ func (w *world) worker(i, epoch int) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("js-w-0-%d-%d", i, epoch), Namespace: w.Namespace}}
 }
 
-// says has the JobSet's own programs say that they are recovering it; rung 0: that they are done.
-func (w *world) says(rung int) {
+// says has the JobSet's own programs say that they are recovering it; level 0: that they are done.
+func (w *world) says(level int) {
 	w.Helper()
 	js := w.jobSet()
 	annotations := js.GetAnnotations()
 	delete(annotations, recovering.Annotation)
-	if rung > 0 {
-		annotations[recovering.Annotation] = recovering.State{Rung: rung, Reason: "played", Deadline: time.Now().Add(time.Hour)}.Format()
+	if level > 0 {
+		annotations[recovering.Annotation] = recovering.State{Level: level, Reason: "played", Deadline: time.Now().Add(time.Hour)}.Format()
 	}
 	js.SetAnnotations(annotations)
 	w.OK(w.Update(w.Context(), js))
@@ -142,7 +142,7 @@ func (w *world) staysAsItIs() {
 func TestInPlaceRestartIsHealthy(t *testing.T) {
 	w := newWorld(t)
 	w.runningJobSet(impatient()...)
-	w.says(recovering.RungProcess)
+	w.says(recovering.LevelProcess)
 	w.podPhase(w.worker(1, 1), corev1.PodFailed, 137) // its slot is repaired
 	w.awaitCondition("a", "Unhealthy=False/RecoveringBelow")
 	w.staysAsItIs()
@@ -153,7 +153,7 @@ func TestInPlaceRestartIsHealthy(t *testing.T) {
 func TestJobSetRecreationIsNotAFailure(t *testing.T) {
 	w := newWorld(t)
 	w.runningJobSet(impatient()...)
-	w.says(recovering.RungRecreate)
+	w.says(recovering.LevelRecreate)
 	for i := range 2 {
 		w.podPhase(w.worker(i, 1), corev1.PodFailed, 143)
 	}
@@ -169,7 +169,7 @@ func TestJobSetRecreationIsNotAFailure(t *testing.T) {
 func TestFailedInPlaceRestartLeadsToAReset(t *testing.T) {
 	w := newWorld(t)
 	w.runningJobSet(impatient()...)
-	w.says(recovering.RungProcess)
+	w.says(recovering.LevelProcess)
 	w.podPhase(w.worker(1, 1), corev1.PodFailed, 137)
 	w.awaitCondition("a", "Unhealthy=False/RecoveringBelow")
 	w.says(0)
@@ -182,13 +182,13 @@ func TestFailedJobSetIsResetUntilRetryLimit(t *testing.T) {
 	old := w.jobSet().GetUID()
 	w.jobSetFails()
 	w.awaitPhase("a", v1beta2.Resetting)
-	w.awaitMark(recovering.RungReset)
+	w.awaitMark(recovering.LevelReset)
 	if got := sandbox.ConditionOf(w.get("a").Status.Conditions, "QuotaReserved"); got != "QuotaReserved=True/Resuming" {
 		t.Errorf("during the reset: %s", got)
 	}
 	w.sweep()
 	w.awaitNewJobSet(old)
-	w.awaitMark(recovering.RungReset) // its pods do not run yet
+	w.awaitMark(recovering.LevelReset) // its pods do not run yet
 	w.workers(2)
 	w.awaitCondition("a", "PodsReady=True/SufficientPodsReady")
 	w.awaitMark(0)
@@ -203,7 +203,7 @@ func TestFailedJobSetIsResetUntilRetryLimit(t *testing.T) {
 }
 
 // awaitMark waits for the annotation by which the AppWrapper says that it is reset, and for no condition beside it; 0 is nothing.
-func (w *world) awaitMark(rung int) {
+func (w *world) awaitMark(level int) {
 	w.Helper()
 	w.Eventually(func() string {
 		aw := w.get("a")
@@ -211,7 +211,7 @@ func (w *world) awaitMark(rung int) {
 		condition := sandbox.ConditionOf(aw.Status.Conditions, recovering.Condition)
 		switch {
 		case condition != "Recovering is absent":
-		case rung == 0 && !found, rung > 0 && found && state.Rung == rung:
+		case level == 0 && !found, level > 0 && found && state.Level == level:
 			return ""
 		}
 		return fmt.Sprintf("in phase %s it says %+v, %s", aw.Status.Phase, state, condition)

@@ -25,8 +25,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-// rung is the recovery level at which a whole workload is reset. All other levels go first.
-const rung = recovering.RungReset
+// resetLevel is the recovery level at which a whole workload is reset. All other levels go first.
+const resetLevel = recovering.LevelReset
 
 // observe does all reads of a reconcile, live if the decision must not rest on a stale cache.
 func (r *Reconciler) observe(ctx context.Context, aw *v1beta2.AppWrapper, live bool) (*scope, error) {
@@ -164,7 +164,7 @@ func (s *scope) component(i int, c observedComponent, object client.Object) poli
 		setComponent(cs, v1beta2.ComponentSucceeded, true, "Complete", "")
 	}
 	if object != nil {
-		if until := recovering.Until(rung, s.facts.Now, object.GetAnnotations()); until.After(s.facts.Recovering) {
+		if until := recovering.Until(resetLevel, s.facts.Now, object.GetAnnotations()); until.After(s.facts.Recovering) {
 			s.facts.Recovering = until
 		}
 	}

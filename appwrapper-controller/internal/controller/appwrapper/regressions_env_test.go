@@ -449,7 +449,7 @@ func TestB25CRDHasResettingCount(t *testing.T) {
 func TestWaitsForRecoveringAnnotation(t *testing.T) {
 	w := newWorld(t)
 	job := w.running(MakeAppWrapper("a").Job("j", 1).Annotation(v1beta2.FailureGracePeriodKey, "0s"), "j", "p")
-	state := recovering.State{Rung: recovering.RungGroup, Reason: "in place", Deadline: time.Now().Add(time.Hour)}
+	state := recovering.State{Level: recovering.LevelGroup, Reason: "in place", Deadline: time.Now().Add(time.Hour)}
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, recovering.Annotation, state.Format())
 	w.OK(w.Update(w.Context(), job))
 	w.podPhase(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: w.Namespace}}, corev1.PodFailed, 1)

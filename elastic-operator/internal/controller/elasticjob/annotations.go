@@ -44,7 +44,7 @@ func (r *Reconciler) annotate(ctx context.Context, s *scope, d *policy.Decision)
 
 func annotateRecovery(annotations map[string]string, d *policy.Decision, now time.Time) {
 	if d.Recovering == nil {
-		if recovering.Release(annotations, recovering.RungElastic, recovering.RungProcess) {
+		if recovering.Release(annotations, recovering.LevelElastic, recovering.LevelProcess) {
 			delete(annotations, recovering.Annotation)
 		}
 		return
@@ -60,5 +60,5 @@ func annotateRecovery(annotations map[string]string, d *policy.Decision, now tim
 // isAnnounced reports whether a recovery of this level is announced for long enough.
 func isAnnounced(annotations map[string]string, now time.Time) bool {
 	state, found := recovering.Of(annotations)
-	return found && state.Rung == recovering.RungElastic && state.Live(now.Add(minRemaining))
+	return found && state.Level == recovering.LevelElastic && state.Live(now.Add(minRemaining))
 }

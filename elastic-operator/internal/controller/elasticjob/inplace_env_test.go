@@ -97,7 +97,7 @@ func TestInPlaceRestarts(t *testing.T) {
 	})
 	w.says("a", v1alpha1.JobRecovering, metav1.ConditionTrue, v1alpha1.ReasonRestartingInPlace)
 	w.eventually(func() string {
-		if s, found := recovering.Of(w.get("a").Annotations); !found || s.Rung != recovering.RungProcess {
+		if s, found := recovering.Of(w.get("a").Annotations); !found || s.Level != recovering.LevelProcess {
 			return fmt.Sprintf("the job is marked %+v", s)
 		}
 		return ""

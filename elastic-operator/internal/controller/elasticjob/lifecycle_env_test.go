@@ -188,7 +188,7 @@ func TestTerminatedWorkersAreReplaced(t *testing.T) {
 	w.reaches("a", v1alpha1.StateRunning, 3)
 }
 
-// Other rungs of the ladder, such as an AppWrapper around the job, leave it alone while it says so.
+// Programs at other recovery levels, such as an AppWrapper around the job, leave it alone while it says so.
 func TestRecoveringAnnotation(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeElasticJob("a").Workers(1, 2, 2).Obj())
@@ -198,7 +198,7 @@ func TestRecoveringAnnotation(t *testing.T) {
 	w.end("a", 1, 1)
 	w.eventually(func() string {
 		said, found := recovering.Of(w.get("a").Annotations)
-		if !found || said.Rung != recovering.RungElastic || !said.Live(before.Add(time.Minute)) {
+		if !found || said.Level != recovering.LevelElastic || !said.Live(before.Add(time.Minute)) {
 			return fmt.Sprintf("it says %+v", said)
 		}
 		return ""

@@ -226,7 +226,7 @@ func recoveringUntil(s *scope) time.Time {
 	for _, o := range s.chain.Speaking() {
 		all = append(all, o.GetAnnotations())
 	}
-	return recovering.Until(recovering.RungMove, s.now, all...)
+	return recovering.Until(recovering.LevelMove, s.now, all...)
 }
 
 // nodeFacts adds what is known about the pod's node, and whether another node fits. Nodes that the workload avoids do not count, except for

@@ -53,25 +53,25 @@ func TestNodesThatAreAvoidedAreNoOtherNodes(t *testing.T) {
 }
 
 // A lower recovery level handles the failure, or a higher one replaces what this one would move.
-func TestOtherRungsHoldItUp(t *testing.T) {
+func TestOtherRecoveryLevelsDelayIt(t *testing.T) {
 	deadline := noon.Add(time.Minute)
 	for name, c := range map[string]struct {
-		rung int
-		want time.Time
+		level int
+		want  time.Time
 	}{
-		"a group that restarts in place":  {recovering.RungGroup, deadline},
-		"Jobs that are recreated":         {recovering.RungRecreate, deadline},
-		"a workload that is reset":        {recovering.RungReset, deadline},
-		"what this rung says of itself":   {recovering.RungMove, time.Time{}},
-		"nobody, for the deadline is now": {recovering.RungGroup, time.Time{}},
+		"a group that restarts in place":  {recovering.LevelGroup, deadline},
+		"Jobs that are recreated":         {recovering.LevelRecreate, deadline},
+		"a workload that is reset":        {recovering.LevelReset, deadline},
+		"its own recovery level":          {recovering.LevelMove, time.Time{}},
+		"nobody, for the deadline is now": {recovering.LevelGroup, time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := workload("w")
-			state := recovering.State{Rung: c.rung, Deadline: deadline}
+			state := recovering.State{Level: c.level, Deadline: deadline}
 			o.Annotations = map[string]string{recovering.Annotation: state.Format()}
 			w := newWorld(t, settings.Default(), interceptor.Funcs{})
 			s := w.of(pods.Make("p", noon).Obj(), o)
-			if c.want.IsZero() && c.rung == recovering.RungGroup {
+			if c.want.IsZero() && c.level == recovering.LevelGroup {
 				s.now = deadline
 			}
 			if got := recoveringUntil(s); !got.Equal(c.want) {
