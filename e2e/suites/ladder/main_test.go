@@ -1,7 +1,7 @@
 //go:build e2e && e2e_all
 
-// Package ladder runs the programs of all recovery levels, and AppWrappers under Kueue's real manager. It causes faults, each of which is to be handled at its
-// own recovery level and at no other, counted once, the quota held until the last.
+// Package ladder runs the programs of all recovery levels, and AppWrappers under Kueue's real manager. It causes faults, and checks that each
+// is handled at its own level only and counted once, and that the quota is held until the last one.
 //
 // HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end.
 package ladder
