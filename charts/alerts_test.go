@@ -197,11 +197,11 @@ var trials = map[string]trial{
 		fires:  load{`appwrapper_resets_total{reason="a"}`: "0+0.2x90", `appwrapper_resets_total{reason="b"}`: "0+0.1x90"},
 		quiet:  load{`appwrapper_resets_total{reason="a"}`: "0+0.1x90"},
 	},
-	"HoldfastElasticWorkersGivenUp": {
+	"HoldfastElasticWorkersAbandoned": {
 		values: []string{"1"},
 		at:     "30m",
-		fires:  load{"elasticjob_workers_given_up_total": "0x10 1x40"},
-		quiet:  load{"elasticjob_workers_given_up_total": "4x50"},
+		fires:  load{"elasticjob_workers_abandoned_total": "0x10 1x40"},
+		quiet:  load{"elasticjob_workers_abandoned_total": "4x50"},
 	},
 	"HoldfastElasticJobsFail": {
 		values: []string{"6"},
@@ -394,8 +394,8 @@ func TestEveryAlertHasARunbook(t *testing.T) {
 func TestAlertsNameAllCauses(t *testing.T) {
 	definition := string(mustRead(t, filepath.Join(elasticChart, "files", "crds", "elastic.pytorch.org_elasticjobs.yaml")))
 	for name, causes := range map[string][]string{
-		"HoldfastElasticWorkersGivenUp": {"backoffLimit", "disruptionLimit", "permanentExitCodes", "restartPolicy"},
-		"HoldfastElasticJobsFail":       {"minReplicas", "successPolicy", "activeDeadlineSeconds"},
+		"HoldfastElasticWorkersAbandoned": {"backoffLimit", "disruptionLimit", "permanentExitCodes", "restartPolicy"},
+		"HoldfastElasticJobsFail":         {"minReplicas", "successPolicy", "activeDeadlineSeconds"},
 	} {
 		page := string(mustRead(t, filepath.Join("..", "docs", "runbooks", name+".md")))
 		for _, set := range alerts.All() {

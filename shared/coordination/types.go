@@ -26,7 +26,7 @@ func (t Token) Less(u Token) bool {
 	return t.Transitions < u.Transitions
 }
 
-// Cause is why a round was opened or given up.
+// Cause is why a round was opened or abandoned.
 type Cause struct {
 	Slot     string
 	Kind     string // one of the Kind constants, or what an agent asked for

@@ -81,8 +81,11 @@ type End string
 const (
 	Running   End = ""          // all workers run
 	Overtaken End = "overtaken" // by another failure; the next entry continues
-	GivenUp   End = "given-up"  // timed out or impossible to finish; a recreation follows
+	Abandoned End = "abandoned" // timed out or impossible to finish; a recreation follows
 )
+
+// abandonedBefore is how earlier builds wrote Abandoned.
+const abandonedBefore = "given-up"
 
 // Lost returns the outage, the sum of all phases.
 func (e Entry) Lost() time.Duration {
@@ -223,8 +226,10 @@ func parseLine(line string) (Entry, error) {
 		switch {
 		case more == uncounted:
 			e.Counted = false
-		case more == string(Overtaken) || more == string(GivenUp):
+		case more == string(Overtaken) || more == string(Abandoned):
 			e.Ended = End(more)
+		case more == abandonedBefore:
+			e.Ended = Abandoned
 		}
 	}
 	for _, err := range problems {

@@ -6,9 +6,9 @@ var (
 	ElasticPodsCreated = counter("elasticjob_pods_created_total", "Pods that were created for ElasticJobs.").of(ElasticManager)
 	WorkersEnded       = counter("elasticjob_workers_ended_total",
 		"Workers that ended before their work was done, by what ended them: program or disruption.", "cause").of(ElasticManager)
-	WorkersGivenUp = counter("elasticjob_workers_given_up_total", "Workers that are no longer replaced.").of(ElasticManager)
+	WorkersAbandoned = counter("elasticjob_workers_abandoned_total", "Workers that are no longer replaced.").of(ElasticManager)
 
-	elasticJobs = []Metric{ElasticFinished, ElasticPodsCreated, WorkersEnded, WorkersGivenUp}
+	elasticJobs = []Metric{ElasticFinished, ElasticPodsCreated, WorkersEnded, WorkersAbandoned}
 )
 
 // Metrics of the rendezvous server of one ElasticJob.

@@ -57,7 +57,7 @@ var (
 	Replacements = counter("holdfast_inplace_replacements_total",
 		"Pods that the leader created for workers that had lost theirs.").of(Orchestrator)
 	Rounds = counter("holdfast_inplace_rounds_total",
-		"Restarts in place that have ended, by outcome: in_sync, overtaken by the next one, or given_up.", "outcome").of(Orchestrator)
+		"Restarts in place that have ended, by outcome: in_sync, overtaken by the next one, or abandoned.", "outcome").of(Orchestrator)
 	Timeouts = counter("holdfast_inplace_timeouts_total", "Restarts in place that did not end within inplace-timeout.").of(Orchestrator)
 	Leading  = gauge("holdfast_orchestrator_leader", "1 while this process leads.").of(Orchestrator)
 	// RunningWorkerSeconds and LostWorkerSeconds give the goodput: running / (running + lost).

@@ -43,7 +43,7 @@ var meanings = map[string]meaning{
 	"NoOtherNode":           {0, Noted},
 	"ExitedWithCode":        {recovering.LevelElastic, Replaced},
 	"WorkerDisrupted":       {recovering.LevelElastic, Replaced},
-	"WorkerGivenUp":         {0, Noted},
+	"WorkerAbandoned":       {0, Noted},
 	"TooFewWorkers":         {0, Noted},
 	"ElasticJobSuspended":   {0, Suspended},
 }
@@ -72,8 +72,8 @@ func ofEvents(w Workload, known []Entry) []Entry {
 		switch m.what {
 		case Replaced:
 			e.Cause, e.Worker = replacedBy(ev)
-			if givenUp(ev, w.Events) {
-				e.Result = workerGivenUp
+			if abandoned(ev, w.Events) {
+				e.Result = workerAbandoned
 			}
 		case InPlace, Recreation:
 			e.Count, e.Limit = countIn(ev.Note)
@@ -107,12 +107,12 @@ func podIn(note string) (pod, rest string, found bool) {
 	return pod[strings.LastIndexByte(pod, '.')+1:], rest, found
 }
 
-// givenUp reports whether another event says that the same worker is no longer replaced.
-func givenUp(ev Event, all []Event) bool {
+// abandoned reports whether another event says that the same worker is no longer replaced.
+func abandoned(ev Event, all []Event) bool {
 	pod, _, _ := podIn(ev.Note)
 	return slices.ContainsFunc(all, func(other Event) bool {
 		about, _, _ := podIn(other.Note)
-		return other.Reason == "WorkerGivenUp" && other.Kind == ev.Kind && other.Name == ev.Name && other.At.Sub(ev.At).Abs() <= sameMoment && about == pod
+		return other.Reason == "WorkerAbandoned" && other.Kind == ev.Kind && other.Name == ev.Name && other.At.Sub(ev.At).Abs() <= sameMoment && about == pod
 	})
 }
 

@@ -155,11 +155,11 @@ type ElasticWorker struct {
 	Failures, Disruptions int32
 	LastReason            string
 	LastTime              time.Time
-	GivenUp               bool
+	Abandoned             bool
 }
 
-// workerGivenUp is the result for a worker that is no longer replaced. The others continue as long as they are enough.
-const workerGivenUp = "given up"
+// workerAbandoned is the result for a worker that is no longer replaced. The others continue as long as they are enough.
+const workerAbandoned = "abandoned"
 
 func ofElasticJob(o Object) []Entry {
 	list := []Entry{{At: o.Created, Object: o.String(), What: Started}}
@@ -171,8 +171,8 @@ func ofElasticJob(o Object) []Entry {
 			At: w.LastTime, Level: recovering.LevelElastic, Object: o.String(), What: Replaced, Cause: w.LastReason,
 			Worker: fmt.Sprintf("worker-%d", w.Index), Count: w.Failures, Limit: o.ElasticJob.BackoffLimit,
 		}
-		if w.GivenUp {
-			e.Result = workerGivenUp
+		if w.Abandoned {
+			e.Result = workerAbandoned
 		}
 		list = append(list, e)
 	}

@@ -56,6 +56,9 @@ func (e Entry) LevelText() string {
 func (e Entry) WhatText() string {
 	kind, _, _ := strings.Cut(e.Object, " ")
 	text := string(e.What)
+	if e.What == Replaced && e.Result == workerAbandoned {
+		return "worker " + workerAbandoned
+	}
 	if e.Level == 0 && e.What != Noted {
 		text = kind + " " + text
 	}

@@ -50,7 +50,7 @@ func ladderStory() Workload {
 			e.Took[history.Down] = 1300 * time.Millisecond
 		}),
 		restart(1, 3, 3*time.Minute, func(e *history.Entry) {
-			e.Ended = history.GivenUp
+			e.Ended = history.Abandoned
 			e.Took[history.Start] = time.Minute - 30*time.Millisecond
 		}),
 		restart(2, 0, 4*time.Minute+time.Second, func(e *history.Entry) {
@@ -90,14 +90,14 @@ func elasticStory() Workload {
 			Kind: "ElasticJob", Name: "cifar", Created: start,
 			ElasticJob: &ElasticJob{BackoffLimit: 3, Workers: []ElasticWorker{
 				{Index: 1, Failures: 2, LastReason: "exited with code 1", LastTime: after(5 * time.Minute)},
-				{Index: 2, Failures: 4, LastReason: "exited with code 7", LastTime: after(6 * time.Minute), GivenUp: true},
+				{Index: 2, Failures: 4, LastReason: "exited with code 7", LastTime: after(6 * time.Minute), Abandoned: true},
 			}},
 			Conditions: []Condition{{Type: "Succeeded", True: true, Since: after(time.Hour)}, {Type: "Failed", Since: after(time.Hour)}},
 		}},
 		Events: []Event{
 			{after(4 * time.Minute), "ElasticJob", "cifar", "ExitedWithCode", "Pod: cifar-worker-1 exited with code 1", 1}, // the text of earlier versions
 			{after(5*time.Minute + time.Second), "ElasticJob", "cifar", "ExitedWithCode", "Pod: default.cifar-worker-1 exited with code 1", 1},
-			{after(6*time.Minute + time.Second), "ElasticJob", "cifar", "WorkerGivenUp", "Pod: cifar-worker-2 is not replaced: exited with code 7; failures 4, disruptions 0", 1},
+			{after(6*time.Minute + time.Second), "ElasticJob", "cifar", "WorkerAbandoned", "Pod: cifar-worker-2 is not replaced: exited with code 7; failures 4, disruptions 0", 1},
 		},
 	}
 }
@@ -123,7 +123,7 @@ func movedStory() Workload {
 			disrupted(5*time.Minute+time.Second, "worker-2"),
 			disrupted(5*time.Minute+3*time.Second, "worker-1"),
 			{after(7 * time.Minute), "ElasticJob", "cifar", "ExitedWithCode", "Pod: default.cifar-worker-1 exited with code 7", 1},
-			{after(7*time.Minute + time.Millisecond), "ElasticJob", "cifar", "WorkerGivenUp", "Pod: cifar-worker-1 is not replaced: exited with code 7; failures 4, disruptions 1", 1},
+			{after(7*time.Minute + time.Millisecond), "ElasticJob", "cifar", "WorkerAbandoned", "Pod: cifar-worker-1 is not replaced: exited with code 7; failures 4, disruptions 1", 1},
 			{after(8 * time.Minute), "ElasticJob", "cifar", "ExitedWithCode", "Pod: default.cifar-worker-10 exited with code 7", 1},
 		},
 	}

@@ -35,8 +35,8 @@ func elastic() Set {
 	}
 	return Set{"elastic-operator", append(m.alerts(),
 		Alert{
-			Name: "HoldfastElasticWorkersGivenUp", Severity: Info,
-			Expr:        fmt.Sprintf("increase(%s[1h]) > 0", series.WorkersGivenUp.Name),
+			Name: "HoldfastElasticWorkersAbandoned", Severity: Info,
+			Expr:        fmt.Sprintf("increase(%s[1h]) > 0", series.WorkersAbandoned.Name),
 			Summary:     "An ElasticJob continues with fewer workers for good",
 			Description: "A worker is no longer replaced: it used up its backoffLimit or disruptionLimit, ended with one of the permanentExitCodes, or its restartPolicy is Never. The job fails once fewer than minReplicas are left.",
 		},

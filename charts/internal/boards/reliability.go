@@ -47,7 +47,7 @@ func restarts() Row {
 			named("counted", grown("counted", series.Restarts.Name))),
 		lines("Budget used", "By the JobSet that is nearest to its last restart. 1: its next failure is its last.", Share,
 			Query{"max(" + from(series.RestartBudgetUsed.Name) + ")", "nearest to its end"}),
-		stacked("In place, by outcome", "Overtaken: another failure came first. Given up: a recreation follows.", Count,
+		stacked("In place, by outcome", "Overtaken: another failure came first. Abandoned: a recreation follows.", Count,
 			named("outcome", grown("outcome", series.Rounds.Name))),
 		lines("Out of time", "Restarts that did not end within inplace-timeout.", Count, Query{grown("namespace", series.Timeouts.Name), "restarts"}),
 		stacked("Groups by phase", "Groups that restart in place, by what they do now.", Count, named("phase", summed("phase", series.Groups.Name))),
@@ -56,15 +56,15 @@ func restarts() Row {
 
 func repairs() Row {
 	return Row{"Repairs of single workers", []Panel{
-		stacked("Recreated because a slot did not join", "Cheaper repairs first: a pod, then its Job, then the group.", Count,
+		stacked("Recreated because a worker did not join", "Cheaper repairs first: a pod, then its Job, then the group.", Count,
 			named("scope", grown("scope", series.Escalations.Name))),
 		lines("Workers that have not joined", "Before a group runs for the first time, and after a recreation: workers that are waited for, failures before the first join, groups that ran out of time.", Count,
 			Query{summed("waits_for", series.WaitingToJoin.Name), "waiting: {{waits_for}}"},
 			Query{grown("namespace", series.EarlyFailures.Name), "failed before they joined"},
 			Query{grown("namespace", series.FormingTimeouts.Name), "out of time"}),
-		lines("Lost pods", "Taken out of their slots, made anew by the leader, deleted by force.", Count,
+		lines("Lost pods", "Removed from their slots, created again by the leader, deleted by force.", Count,
 			Query{grown("namespace", series.Evictions.Name), "evicted"},
-			Query{grown("namespace", series.Replacements.Name), "made anew"},
+			Query{grown("namespace", series.Replacements.Name), "created again"},
 			Query{grown("namespace", series.ForcedDeletions.Name), "deleted by force"}),
 		lines("Workers that train", "Workers in groups that are in sync.", Count,
 			Query{perSecond("namespace", series.RunningWorkerSeconds.Name), "workers"}),
@@ -87,9 +87,9 @@ func elastic() Row {
 	return Row{"ElasticJobs", []Panel{
 		stacked("Workers that ended early", "By what ended them: their program, or a disruption of the cluster.", Count,
 			named("cause", grown("cause", series.WorkersEnded.Name))),
-		lines("Replaced and given up", "Pods made, and workers that are not replaced any more: the job goes on without them.", Count,
-			Query{grown("namespace", series.ElasticPodsCreated.Name), "pods made"},
-			Query{grown("namespace", series.WorkersGivenUp.Name), "given up"}),
+		lines("Replaced and abandoned", "Pods that were created, and workers that are no longer replaced: their jobs continue without them.", Count,
+			Query{grown("namespace", series.ElasticPodsCreated.Name), "pods created"},
+			Query{grown("namespace", series.WorkersAbandoned.Name), "abandoned"}),
 		stacked("Finished", "ElasticJobs by their last condition.", Count, named("outcome", grown("outcome", series.ElasticFinished.Name))),
 	}}
 }

@@ -130,7 +130,7 @@ func elasticJob(o *unstructured.Unstructured) *timeline.ElasticJob {
 	}
 	for _, w := range s.Status.Workers {
 		e := timeline.ElasticWorker{
-			Index: w.Index, Failures: w.Failures, Disruptions: w.Disruptions, LastReason: w.LastReason, GivenUp: contains(w.Index, s.Status.FailedIndexes),
+			Index: w.Index, Failures: w.Failures, Disruptions: w.Disruptions, LastReason: w.LastReason, Abandoned: contains(w.Index, s.Status.FailedIndexes),
 		}
 		if w.LastTime != nil {
 			e.LastTime = w.LastTime.Time

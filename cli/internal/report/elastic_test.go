@@ -60,7 +60,7 @@ func elasticCases() map[string]struct {
 		"below-wanted": {
 			`state: Running, message: "3 of 4 workers run: 1 waiting for a node", conditions: [` + runs + `]`, append(elasticPods(up, up, up), pending),
 		},
-		"given-up": {
+		"abandoned": {
 			`state: Running, message: "3 of 4 workers run: 1 abandoned", failedIndexes: "1", conditions: [` + runs + `],
  workers: [{index: 1, failures: 2, lastReason: exited with code 3, lastTime: "2026-11-22T12:40:00.000000Z"}]`, elasticPods(up, failed, up, up),
 		},

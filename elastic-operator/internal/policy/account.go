@@ -119,7 +119,7 @@ func (d *decider) reportFault(i int, pod Pod, f fault) {
 	}
 	if d.abandoned(i) {
 		d.event(Event{
-			Pod: name, Warning: true, Reason: EventGivenUp, Action: actionGiveUp,
+			Pod: name, Warning: true, Reason: EventAbandoned, Action: actionAbandon,
 			Note: fmt.Sprintf("Pod: %s is not replaced: %s; failures %d, disruptions %d", name, f.reason, d.m.Workers[i].Failures, d.m.Workers[i].Disruptions),
 		})
 	}

@@ -256,9 +256,9 @@ func TestWorkersAreAbandonedAtTheirLimits(t *testing.T) {
 			tc.end(w)
 			w.play()
 			w.want(t, "0,2", v1alpha1.StateRunning)
-			w.heard(t, "WorkerGivenUp: Pod: a-worker-1 is not replaced: "+tc.reason)
+			w.heard(t, "WorkerAbandoned: Pod: a-worker-1 is not replaced: "+tc.reason)
 			if w.last.Abandoned.String() != "1" {
-				t.Errorf("given up: %s", w.last.Abandoned)
+				t.Errorf("abandoned: %s", w.last.Abandoned)
 			}
 		})
 	}

@@ -21,7 +21,7 @@ func TestSuccess(t *testing.T) {
 	}{
 		"all have":                        {policy(v1alpha1.SuccessAll, nil), []int{0, 1, 2, 3}, nil, v1alpha1.StateSucceeded},
 		"all but one have":                {policy(v1alpha1.SuccessAll, nil), []int{0, 1, 2}, nil, v1alpha1.StateRunning},
-		"all but one that was given up":   {policy(v1alpha1.SuccessAll, nil), []int{0, 1, 2}, []int{3}, v1alpha1.StateSucceeded},
+		"all but one that was abandoned":  {policy(v1alpha1.SuccessAll, nil), []int{0, 1, 2}, []int{3}, v1alpha1.StateSucceeded},
 		"too few of those that are left":  {policy(v1alpha1.SuccessAll, nil), []int{0}, []int{1, 2, 3}, v1alpha1.StateFailed},
 		"any has":                         {policy(v1alpha1.SuccessAny, nil), []int{2}, nil, v1alpha1.StateSucceeded},
 		"half have":                       {policy(v1alpha1.SuccessPercent, ptr.To(int32(50))), []int{2, 3}, nil, v1alpha1.StateSucceeded},

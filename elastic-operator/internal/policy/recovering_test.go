@@ -43,7 +43,7 @@ func TestRecoveryTimesOut(t *testing.T) {
 
 func TestOtherStatesAreNotAnnounced(t *testing.T) {
 	for name, w := range map[string]*world{
-		"workers that were given up":    newWorld(1, 2, 2, func(s *Settings) { s.Restart = v1alpha1.RestartNever }).play().fail(0, 1),
+		"workers that were abandoned":   newWorld(1, 2, 2, func(s *Settings) { s.Restart = v1alpha1.RestartNever }).play().fail(0, 1),
 		"a job that is scaled":          newWorld(1, 2, 3).play().change(0, func(*Pod) {}).scaled(3),
 		"a job that has failed":         newWorld(2, 2, 2, func(s *Settings) { s.Restart, s.Settle = v1alpha1.RestartNever, 0 }).play().fail(0, 1),
 		"a job that has been suspended": newWorld(1, 2, 2).play().fail(0, 1).suspended(),

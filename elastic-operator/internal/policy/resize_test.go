@@ -46,9 +46,9 @@ func TestRemovalOrder(t *testing.T) {
 			seen := Observe(&corev1.Pod{Spec: corev1.PodSpec{NodeName: "n"}}, node, time.Minute, noon)
 			w.change(1, func(p *Pod) { p.Node = seen.Node })
 		}, "0,2,3"},
-		"worker 0 last, on a drained node too":    {func(w *world) { w.change(0, func(p *Pod) { p.Node = NodeDraining }) }, "0,1,2"},
-		"worker 0 first if it does not run":       {func(w *world) { w.change(0, func(p *Pod) { p.Phase, p.Bound = Pending, true }) }, "1,2,3"},
-		"one that was given up before all others": {func(w *world) { w.fail(1, 7).look() }, "0,2,3"},
+		"worker 0 last, on a drained node too":     {func(w *world) { w.change(0, func(p *Pod) { p.Node = NodeDraining }) }, "0,1,2"},
+		"worker 0 first if it does not run":        {func(w *world) { w.change(0, func(p *Pod) { p.Phase, p.Bound = Pending, true }) }, "1,2,3"},
+		"one that was abandoned before all others": {func(w *world) { w.fail(1, 7).look() }, "0,2,3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(1, 4, 4, func(s *Settings) { s.Permanent = []int32{7} }).play()
@@ -170,7 +170,7 @@ func TestUnschedulableSurplusIsKeptIfTheTimeoutIsZero(t *testing.T) {
 	}
 }
 
-// Another worker waits for a node: the one that was given up keeps its place, its pod and its history.
+// Another worker waits for a node: the one that was abandoned keeps its place, its pod and its history.
 func TestAbandonedWorkersAreNotRemovedAsSurplus(t *testing.T) {
 	w := newWorld(2, 4, 4)
 	w.look()

@@ -164,12 +164,12 @@ func TestRestartAcrossLeadersIsObservedOnce(t *testing.T) {
 
 func TestAbandonedRestartIsObserved(t *testing.T) {
 	g := formed(t)
-	givenUp, late := newMeter(t, ended(t, "given_up")), newMeter(t, metric(t, "holdfast_inplace_timeouts_total"))
+	abandoned, late := newMeter(t, ended(t, "abandoned")), newMeter(t, metric(t, "holdfast_inplace_timeouts_total"))
 	g.fail("js-w-0-1", 1, 1)
 	g.reconcile()
 	g.pass(61 * time.Second)
 	g.reconcile()
-	givenUp.want(1)
+	abandoned.want(1)
 	late.want(1)
 }
 
@@ -281,7 +281,7 @@ func TestHistoryHasRecreations(t *testing.T) {
 		got = append(got, e.String())
 	}
 	want := []string{
-		"1.1 1970-01-01T00:16:40.000Z in-place exit:1 w-0-1 61000=0+0+0+61000 given-up",
+		"1.1 1970-01-01T00:16:40.000Z in-place exit:1 w-0-1 61000=0+0+0+61000 abandoned",
 		"2.0 1970-01-01T00:17:41.000Z recreation timeout - 4000=0+0+0+4000",
 	}
 	if !slices.Equal(got, want) {
@@ -292,7 +292,7 @@ func TestHistoryHasRecreations(t *testing.T) {
 
 func TestLastRestartIsAccountedForAtTheEnd(t *testing.T) {
 	g := formed(t)
-	givenUp := newMeter(t, ended(t, "given_up"))
+	abandoned := newMeter(t, ended(t, "abandoned"))
 	g.fail("js-w-0-1", 1, 1)
 	g.reconcile()
 	g.change(func(js *v1alpha2.JobSet) { js.Status.TerminalState = "Failed" })
@@ -300,8 +300,8 @@ func TestLastRestartIsAccountedForAtTheEnd(t *testing.T) {
 	js.Status.TerminalState = "Failed"
 	g.must(g.c.Status().Update(g.ctx, js))
 	g.reconcile()
-	givenUp.want(1)
-	if list := g.history(); len(list) != 1 || list[0].Ended != history.GivenUp {
+	abandoned.want(1)
+	if list := g.history(); len(list) != 1 || list[0].Ended != history.Abandoned {
 		t.Errorf("the history is %v", list)
 	}
 }

@@ -61,7 +61,7 @@ func (m *Metrics) begin() {
 		meter.Zero(m.counters[series.Restarts.Name], []string{history.InPlace, cause, "true"})
 		meter.Zero(m.counters[series.LostWorkerSeconds.Name], []string{cause})
 	}
-	for _, end := range []history.End{history.Running, history.Overtaken, history.GivenUp} {
+	for _, end := range []history.End{history.Running, history.Overtaken, history.Abandoned} {
 		meter.Zero(m.counters[series.Rounds.Name], []string{leader.Outcome(end)})
 	}
 	for _, phase := range history.Phases {

@@ -16,7 +16,7 @@ func Apply(ctx context.Context, store rounds.Leader, uid string, w Write) (bool,
 	return store.Set(ctx, uid, w.Seq, w.State, w.Config, w.Finished, w.Line())
 }
 
-// Line returns the line that the write adds to the history: for a new generation, and for a restart that is given up. If the group
+// Line returns the line that the write adds to the history: for a new generation, and for a restart that is abandoned. If the group
 // is opened in a later round, the history has a line for that round already, unless the store has lost it.
 func (w Write) Line() *rounds.Line {
 	switch {

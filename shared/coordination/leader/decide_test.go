@@ -212,7 +212,7 @@ func TestGroupAndCharges(t *testing.T) {
 		"the mark goes when a restart ends in completion":   {at("D 1 1/1", marked), "Unmark"},
 		"a lost epoch annotation is written again":          {steady(func(in *scene) { in.Owner.Epoch = epoch.First() }), "Restore {Epoch:2 Base:2 Early:0 Recreate:0 Restarts:0 Counted:0 After:0 Cause:restored}"},
 		"a round within its time goes on":                   {at("A 1 0/1", marked), ""},
-		"a round out of time is given up":                   {at("A 1 0/1", overdue), "Write the restart has used up its time: 2 i 2 7 R 1 0 1 - 0 limit 3"},
+		"a round that timed out is abandoned":               {at("A 1 0/1", overdue), "Write the restart has used up its time: 2 i 2 7 R 1 0 1 - 0 limit 3"},
 		"a round out of time is charged first":              {at("A 2 0/1", overdue), "Charge 4"},
 		"forming has no clock":                              {at("A 1 0/0", overdue), ""},
 		"a group that cannot restart in place is recreated": {at("R 1 0/1", because("timeout")), "Recreate {Epoch:3 Base:4 Early:0 Recreate:3 Restarts:0 Counted:0 After:0 Cause:timeout/2/1} 4"},

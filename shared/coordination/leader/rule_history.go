@@ -109,8 +109,8 @@ func Outcome(e history.End) string {
 	switch e {
 	case history.Overtaken:
 		return "overtaken"
-	case history.GivenUp:
-		return "given_up"
+	case history.Abandoned:
+		return "abandoned"
 	}
 	return "in_sync"
 }

@@ -49,7 +49,7 @@ func (c counters) of(e history.Entry) {
 	c.add(lostSeconds, fmt.Sprintf("cause=%q", e.Cause.Kind), e.Lost().Seconds()*size)
 	if e.Kind == history.InPlace {
 		c.add(ended, fmt.Sprintf("outcome=%q", map[history.End]string{
-			history.Running: "in_sync", history.Overtaken: "overtaken", history.GivenUp: "given_up",
+			history.Running: "in_sync", history.Overtaken: "overtaken", history.Abandoned: "abandoned",
 		}[e.Ended]), 1)
 	}
 	for _, phase := range history.Phases {

@@ -11,21 +11,21 @@ import (
 
 // Metrics contains the metrics of the controller.
 type Metrics struct {
-	created  prometheus.Counter
-	ended    *prometheus.CounterVec
-	finished *prometheus.CounterVec
-	givenUp  prometheus.Counter
+	created   prometheus.Counter
+	ended     *prometheus.CounterVec
+	finished  *prometheus.CounterVec
+	abandoned prometheus.Counter
 }
 
 // NewMetrics creates and registers the metrics.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	m := &Metrics{
-		created:  meter.Counter(series.ElasticPodsCreated),
-		ended:    meter.CounterVec(series.WorkersEnded),
-		finished: meter.CounterVec(series.ElasticFinished),
-		givenUp:  meter.Counter(series.WorkersGivenUp),
+		created:   meter.Counter(series.ElasticPodsCreated),
+		ended:     meter.CounterVec(series.WorkersEnded),
+		finished:  meter.CounterVec(series.ElasticFinished),
+		abandoned: meter.Counter(series.WorkersAbandoned),
 	}
-	registerer.MustRegister(m.created, m.ended, m.finished, m.givenUp)
+	registerer.MustRegister(m.created, m.ended, m.finished, m.abandoned)
 	meter.Zero(m.ended, []string{string(policy.CauseProgram)}, []string{string(policy.CauseDisruption)})
 	meter.Zero(m.finished, []string{string(v1alpha1.JobSucceeded)}, []string{string(v1alpha1.JobFailed)})
 	return m
@@ -37,8 +37,8 @@ func (m *Metrics) count(s *scope, d *policy.Decision) {
 		m.ended.WithLabelValues(string(cause)).Inc()
 	}
 	for _, e := range d.Events {
-		if e.Reason == policy.EventGivenUp {
-			m.givenUp.Inc()
+		if e.Reason == policy.EventAbandoned {
+			m.abandoned.Inc()
 		}
 	}
 	if s.facts.Memory.Ended == "" && d.Memory.Ended != "" {

@@ -70,7 +70,7 @@ func (g Group) account(before *coordination.Record, r coordination.Record, after
 	}
 	end, ended := endOf(r, after)
 	if ended == history.Running && end == 0 && g.Over {
-		end, ended = r.ReportedAt, history.GivenUp
+		end, ended = r.ReportedAt, history.Abandoned
 	}
 	if end == 0 || r.Ends {
 		return Account{}, false
@@ -117,7 +117,7 @@ func endOf(r coordination.Record, after *coordination.Record) (int64, history.En
 	case after.Generation == r.Generation && !after.Ends:
 		return max(after.ReportedAt, r.ReportedAt), history.Overtaken
 	}
-	return max(after.ReportedAt, r.ReportedAt), history.GivenUp
+	return max(after.ReportedAt, r.ReportedAt), history.Abandoned
 }
 
 // begin returns when the outage began: not before the end of the previous one, and not after the order.

@@ -46,18 +46,18 @@ func TestAccounts(t *testing.T) {
 		want    []string
 	}{
 		"a formation is no restart": {Group{}, []coordination.Record{formed()}, nil},
-		"a formation that was given up after a restart that was": {
+		"a formation that was abandoned after an abandoned restart": {
 			Group{Epoch: epoch.Record{Epoch: 3, Recreate: 3, Cause: "forming/2/0"}},
 			[]coordination.Record{slow, timeout, changed(again, func(r *coordination.Record) { r.Generation = 3 })},
 			[]string{
-				"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 60010=3+7+0+60000 given-up",
+				"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 60010=3+7+0+60000 abandoned",
 				"3.0 1970-01-01T00:01:01.100Z recreation forming - 4000=0+0+0+4000",
 			}},
 		"all run when all are in sync": {Group{}, []coordination.Record{formed(), restarted()},
 			[]string{"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 1001=3+7+0+991"}},
 		"a restart that goes on has no account yet": {Group{}, []coordination.Record{slow}, nil},
 		"unless nothing follows any more": {Group{Over: true}, []coordination.Record{slow},
-			[]string{"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 10=3+7+0+0 given-up"}},
+			[]string{"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 10=3+7+0+0 abandoned"}},
 		"a pod that nobody could speak for failed when it was reported": {Group{},
 			[]coordination.Record{changed(restarted(), func(r *coordination.Record) { r.FailedAt, r.DetectedAt, r.Cause.Kind = 0, 0, coordination.KindPod })},
 			[]string{"1.1 1970-01-01T00:00:01.010Z in-place pod:137:SIGKILL w-0-1/abcde@n1 991=0+0+0+991"}},
@@ -77,8 +77,8 @@ func TestAccounts(t *testing.T) {
 			"1.2 1970-01-01T00:00:02.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 900=0+0+0+900",
 		}},
 		"a failure without a restart left is no restart": {Group{}, []coordination.Record{changed(slow, func(r *coordination.Record) { r.Ends = true })}, nil},
-		"a recreation goes on where the restart in place was given up": {Group{Epoch: failedOver}, []coordination.Record{slow, timeout, again}, []string{
-			"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 60010=3+7+0+60000 given-up",
+		"a recreation continues where the in-place restart was abandoned": {Group{Epoch: failedOver}, []coordination.Record{slow, timeout, again}, []string{
+			"1.1 1970-01-01T00:00:01.000Z in-place exit:137:SIGKILL w-0-1/abcde@n1 60010=3+7+0+60000 abandoned",
 			"2.0 1970-01-01T00:01:01.010Z recreation timeout - 4090=0+90+0+4000",
 		}},
 		"a recreation whose restart in place never began": {Group{Epoch: epoch.Record{Epoch: 2, Recreate: 2, Cause: "exit/1/0"}},
