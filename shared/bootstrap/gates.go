@@ -46,5 +46,5 @@ func (o *Options) newGates() featuregate.MutableFeatureGate {
 
 // gatesUsage lists the gates with their stages and defaults.
 func (o *Options) gatesUsage() string {
-	return "features to turn on or off, such as `A=true,B=false`:\n" + strings.Join(o.newGates().KnownFeatures(), "\n")
+	return "features to enable or disable, such as `A=true,B=false`:\n" + strings.Join(o.newGates().KnownFeatures(), "\n")
 }

@@ -149,16 +149,16 @@ const (
 
 // Flags registers the flags, with the current options as their defaults. controller-runtime registers --kubeconfig.
 func (o *Options) Flags(set *pflag.FlagSet) {
-	set.StringVar(&o.ConfigFile, "config", o.ConfigFile, "configuration file; a flag that is set overrides it")
+	set.StringVar(&o.ConfigFile, "config", o.ConfigFile, "configuration file; flags override it")
 	o.webhookFlags(set)
 	o.leaderFlags(set)
-	set.StringVar(&o.Metrics.Address, flagMetricsAddress, o.Metrics.Address, "address of the metrics endpoint; 0 turns it off")
-	set.BoolVar(&o.Metrics.Secure, "metrics-secure", o.Metrics.Secure, "serve metrics by HTTPS, to those whom the cluster lets get /metrics")
-	set.StringVar(&o.Health.Address, flagHealthAddress, o.Health.Address, "address of /healthz and /readyz; 0 turns it off")
-	set.StringVar(&o.Profiling, flagProfiling, o.Profiling, "address of /debug/pprof, which anybody may read who reaches it; 0 turns it off")
-	set.Float32Var(&o.Client.QPS, flagQPS, o.Client.QPS, "requests per second to the API server")
-	set.IntVar(&o.Client.Burst, flagBurst, o.Client.Burst, "burst of requests to the API server")
-	set.IntVar(&o.Workers, flagWorkers, o.Workers, "objects that are worked on at a time")
+	set.StringVar(&o.Metrics.Address, flagMetricsAddress, o.Metrics.Address, "address of the metrics endpoint; 0 disables it")
+	set.BoolVar(&o.Metrics.Secure, "metrics-secure", o.Metrics.Secure, "serve metrics over HTTPS, only to clients that RBAC allows to get /metrics")
+	set.StringVar(&o.Health.Address, flagHealthAddress, o.Health.Address, "address of /healthz and /readyz; 0 disables them")
+	set.StringVar(&o.Profiling, flagProfiling, o.Profiling, "address of /debug/pprof, which requires no authentication; 0 disables it")
+	set.Float32Var(&o.Client.QPS, flagQPS, o.Client.QPS, "maximum requests per second to the API server")
+	set.IntVar(&o.Client.Burst, flagBurst, o.Client.Burst, "maximum burst of requests to the API server")
+	set.IntVar(&o.Workers, flagWorkers, o.Workers, "maximum number of objects of a kind that are reconciled concurrently")
 	if len(o.Gates) > 0 {
 		set.Var(cliflag.NewMapStringBool(&o.gateFlag), flagFeatureGates, o.gatesUsage())
 	}
@@ -172,17 +172,17 @@ func (o *Options) webhookFlags(set *pflag.FlagSet) {
 	if o.Certificates.ServiceName == "" {
 		return // the program has no webhooks
 	}
-	set.BoolVar(&o.Webhooks, "webhooks", o.Webhooks, "serve webhooks; not ready before their certificate is there")
+	set.BoolVar(&o.Webhooks, "webhooks", o.Webhooks, "serve webhooks; the program is not ready until their certificate exists")
 	set.IntVar(&o.Webhook.Port, flagWebhookPort, o.Webhook.Port, "port of the webhooks")
 	set.StringVar(&o.Webhook.CertDir, flagWebhookCertDir, o.Webhook.CertDir,
-		"folder with tls.crt and tls.key that somebody else keeps, such as cert-manager; if it is not set, the program makes its own")
+		"folder with tls.crt and tls.key that another program renews, such as cert-manager; if not set, the program creates its own certificate")
 }
 
 func (o *Options) leaderFlags(set *pflag.FlagSet) {
-	set.BoolVar(&o.Leader.Elect, flagLeaderElect, o.Leader.Elect, "let one of several processes act at a time")
+	set.BoolVar(&o.Leader.Elect, flagLeaderElect, o.Leader.Elect, "elect a leader, so that only one replica acts at a time")
 	set.StringVar(&o.Leader.Namespace, flagLeaseNamespace, o.Leader.Namespace, "namespace of the Lease (env POD_NAMESPACE)")
 	set.StringVar(&o.Leader.Name, flagLeaseName, o.Leader.Name, "name of the Lease")
-	set.DurationVar(&o.Leader.Lease, flagLeaseDuration, o.Leader.Lease, "how long a silent leader keeps the Lease")
+	set.DurationVar(&o.Leader.Lease, flagLeaseDuration, o.Leader.Lease, "how long standbys wait for a leader that does not renew the Lease before they replace it")
 }
 
 // Join joins the errors in one line, so that one start reports all of them.

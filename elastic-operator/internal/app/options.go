@@ -43,6 +43,9 @@ func NewOptions() *Options {
 
 const flagRendezvousImage = "rendezvous-image"
 
+// kind is the kind of the workloads, in flags and errors.
+const kind = "ElasticJob"
+
 // Flags registers the flags.
 func (o *Options) Flags(set *pflag.FlagSet) {
 	o.Options.Flags(set)
@@ -50,18 +53,7 @@ func (o *Options) Flags(set *pflag.FlagSet) {
 		"image of the managed rendezvous server; if empty, every ElasticJob needs spec.rdzvEndpoint")
 	set.StringSliceVar(&o.Agents.PullSecrets, "image-pull-secrets", nil,
 		"pull Secrets in the namespaces of ElasticJobs, added to rendezvous server pods and to workers with a supervisor")
-	inPlaceFlags(set, &o.Agents)
-}
-
-func inPlaceFlags(set *pflag.FlagSet, a *plan.Agents) {
-	set.StringVar(&a.Store.Address, supervise.FlagStoreAddress, "", "host:port of Valkey or Redis 7, as pods reach it; if empty, in-place restarts of ElasticJobs are disabled")
-	set.StringVar(&a.Store.Username, supervise.FlagStoreUsername, "", "ACL user of the supervisors")
-	set.StringVar(&a.Store.Secret, supervise.FlagStoreSecret, "", "Secret with the supervisors' password, in the namespace of the ElasticJob")
-	set.StringVar(&a.Store.SecretKey, supervise.FlagStoreSecretKey, supervise.SecretPassword, "key of the password in that Secret")
-	set.BoolVar(&a.StoreACL, supervise.FlagStoreACL, false, "supervisors use the store user and the Secret that the orchestrator creates for each ElasticJob with --valkey-acl")
-	set.BoolVar(&a.Store.TLS, supervise.FlagStoreTLS, false, "supervisors connect to the store with TLS; their Secret must also contain ca.crt")
-	set.StringVar(&a.Store.ServerName, supervise.FlagStoreServer, "", "server name in the store's certificate; defaults to the host of the address")
-	set.StringVar(&a.ExecImage, supervise.FlagExecImage, "", "image of the supervisor")
+	supervise.Flags(set, &o.Agents.Store, &o.Agents.StoreACL, &o.Agents.ExecImage, kind)
 }
 
 // Complete reads the configuration file and returns all invalid settings.
@@ -75,7 +67,7 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 	}
 	a := &o.Agents
 	file.InPlace.Complete(set, &a.Store, &a.StoreACL, &a.ExecImage)
-	return bootstrap.Join(append(o.Options.Complete(set, file.Config), a.Store.Check(a.StoreACL, "supervisors", "ElasticJob")...))
+	return bootstrap.Join(append(o.Options.Complete(set, file.Config), a.Store.Check(a.StoreACL, kind)...))
 }
 
 // read reads the configuration file, if there is one. An unknown key is an error.

@@ -43,7 +43,7 @@ type Options struct {
 // Flags registers the flags.
 func (o *Options) Flags(set *pflag.FlagSet) {
 	o.Options.Flags(set)
-	o.Agents.Flags(set)
+	o.Agents.Flags(set, "JobSet")
 }
 
 // NewOptions returns the defaults of the published controller, except for what requires an installation: webhooks and leader

@@ -21,6 +21,19 @@ type Config struct {
 	ExecImage      string `json:"execImage,omitempty"`
 }
 
+// Flags registers the flags of a manager that adds agents to the pods of a kind of workload: the store, whether each workload has its own
+// store user, and the supervisor's image.
+func Flags(set *pflag.FlagSet, store *Store, acl *bool, image *string, kind string) {
+	set.StringVar(&store.Address, FlagStoreAddress, "", "host:port of Valkey or Redis 7, as pods reach it; if empty, no agents are added to pods")
+	set.StringVar(&store.Username, FlagStoreUsername, "", "ACL user of the agents")
+	set.StringVar(&store.Secret, FlagStoreSecret, "", "Secret with the agents' password, in the namespace of the "+kind)
+	set.StringVar(&store.SecretKey, FlagStoreSecretKey, SecretPassword, "key of the password in that Secret")
+	set.BoolVar(acl, FlagStoreACL, false, "agents use the store user and the Secret that the orchestrator creates for each "+kind+" with --valkey-acl")
+	set.BoolVar(&store.TLS, FlagStoreTLS, false, "agents connect to the store with TLS; their Secret must also contain ca.crt")
+	set.StringVar(&store.ServerName, FlagStoreServer, "", "server name in the store's certificate; defaults to the host of the address")
+	set.StringVar(image, FlagExecImage, "", "image of the supervisor, the agent of the exec driver")
+}
+
 // Complete applies fields where the flag is not set: the store, whether each workload has its own store user, and the supervisor's image.
 func (c Config) Complete(set *pflag.FlagSet, store *Store, acl *bool, image *string) {
 	for _, one := range []struct {
@@ -51,11 +64,10 @@ func CompleteText(set *pflag.FlagSet, flag, field string, into *string) {
 	}
 }
 
-// Check validates the store flags. acl means that each workload of the kind has its own store user. agents is the kind's name for its
-// agents.
-func (s Store) Check(acl bool, agents, kind string) []error {
+// Check validates the store flags. acl means that each workload of the kind has its own store user.
+func (s Store) Check(acl bool, kind string) []error {
 	if s.TLS && !acl && s.Secret == "" {
-		return []error{fmt.Errorf("--%s: %s read the store's CA from their Secret: set --%s or --%s", FlagStoreTLS, agents, FlagStoreACL, FlagStoreSecret)}
+		return []error{fmt.Errorf("--%s: agents read the store's CA from their Secret: set --%s or --%s", FlagStoreTLS, FlagStoreACL, FlagStoreSecret)}
 	}
 	if acl && (s.Secret != "" || s.Username != "") {
 		return []error{fmt.Errorf("--%s gives each %s its own store user: omit --%s and --%s", FlagStoreACL, kind, FlagStoreUsername, FlagStoreSecret)}
