@@ -20,15 +20,15 @@ func identitySettings() []*setting {
 		},
 		{flag: podUID, env: "POD_UID", usage: "UID of this pod", fix: "set POD_UID from metadata.uid"},
 		{
-			flag: podEpoch, env: "HOLDFAST_POD_EPOCH", usage: "epoch of the group that this pod was made for; the agent joins no earlier one",
-			fix: "set HOLDFAST_POD_EPOCH from metadata.annotations['holdfast.dev/epoch'], or leave it out",
+			flag: podEpoch, env: "HOLDFAST_POD_EPOCH", usage: "generation of the group for which this pod was created; the agent joins no earlier one",
+			fix: "set HOLDFAST_POD_EPOCH from metadata.annotations['holdfast.dev/epoch'], or omit it",
 		},
 		{
-			flag: podName, env: "HOLDFAST_POD_NAME", usage: "name of this pod, for the account of a restart",
+			flag: podName, env: "HOLDFAST_POD_NAME", usage: "name of this pod, for the restart history",
 			fix: "set HOLDFAST_POD_NAME from metadata.name",
 		},
 		{
-			flag: nodeName, env: "HOLDFAST_NODE_NAME", usage: "name of this pod's node, for the account of a restart",
+			flag: nodeName, env: "HOLDFAST_NODE_NAME", usage: "name of this pod's node, for the restart history",
 			fix: "set HOLDFAST_NODE_NAME from spec.nodeName",
 		},
 	}
@@ -41,25 +41,25 @@ func storeSettings() []*setting {
 			flag: valkeyAddress, env: "VALKEY_ADDRESS", usage: "host:port of the store",
 			fix: "give the store's service, such as valkey.default.svc.cluster.local:6379",
 		},
-		{flag: valkeyUsername, env: "VALKEY_USERNAME", usage: "ACL user at the store", fix: "give the user's name"},
+		{flag: valkeyUsername, env: "VALKEY_USERNAME", usage: "ACL user of the store", fix: "give the user's name"},
 		{
-			flag: valkeyPassword, env: "VALKEY_PASSWORD_FILE", usage: "file with the password at the store",
+			flag: valkeyPassword, env: "VALKEY_PASSWORD_FILE", usage: "file with the password of the store user",
 			fix: "mount the Secret and give the path of its key",
 		},
 		{
-			flag: valkeyCA, env: "VALKEY_TLS_CA_FILE", usage: "file with the certificates that the store's is checked against; turns TLS on",
+			flag: valkeyCA, env: "VALKEY_TLS_CA_FILE", usage: "file with the CA certificates of the store; enables TLS",
 			fix: "mount the Secret or ConfigMap and give the path of its key",
 		},
 		{
-			flag: valkeyCert, env: "VALKEY_TLS_CERT_FILE", usage: "file with the certificate to show the store",
+			flag: valkeyCert, env: "VALKEY_TLS_CERT_FILE", usage: "file with the client certificate",
 			fix: "mount the Secret and give the path of tls.crt",
 		},
 		{
-			flag: valkeyKey, env: "VALKEY_TLS_KEY_FILE", usage: "file with the key of that certificate",
+			flag: valkeyKey, env: "VALKEY_TLS_KEY_FILE", usage: "file with the key of the client certificate",
 			fix: "mount the Secret and give the path of tls.key",
 		},
 		{
-			flag: valkeyServer, env: "VALKEY_TLS_SERVER_NAME", usage: "name that the store's certificate has to be for; the host of the address if empty",
+			flag: valkeyServer, env: "VALKEY_TLS_SERVER_NAME", usage: "server name in the store's certificate; defaults to the host of the address",
 			fix: "give a name that is in the certificate",
 		},
 	}
@@ -77,20 +77,20 @@ func runtimeSettings() []*setting {
 			fix: "give unix:// and the absolute path at which the runtime's socket is mounted",
 		},
 		{
-			flag: pollingInterval, env: "CRI_POLLING_INTERVAL", initial: "1s", usage: "time between two polls of the runtime while it sends no events",
+			flag: pollingInterval, env: "CRI_POLLING_INTERVAL", initial: "1s", usage: "interval between polls of the runtime while it sends no events",
 			fix: "give a duration of 10ms or more, such as 1s",
 		},
 		{flag: readyPort, env: "READY_PORT", initial: "80", usage: "port of /ready", fix: "give a port from 1 to 65535, the one of the startupProbe"},
 		{
-			flag: startupDir, env: "STARTUP_DIR", initial: "/app/startup", usage: "folder on a volume that lives as long as the pod",
+			flag: startupDir, env: "STARTUP_DIR", initial: "/app/startup", usage: "folder on a volume with the lifetime of the pod",
 			fix: "mount an emptyDir there",
 		},
 		{
 			flag: removeStopped, env: "REMOVE_STOPPED_CONTAINERS", initial: "true",
-			usage: "remove the records of containers that were stopped on an order, so that the kubelet's back-off does not hold them; kubectl logs --previous then shows nothing for them",
+			usage: "remove containers that were stopped by a restart order, so that the kubelet starts new ones without back-off; kubectl logs --previous does not show removed containers",
 			fix:   "give true or false",
 		},
-		{flag: logLevel, env: "LOG_LEVEL", initial: "info", usage: "debug, info, warn or error", fix: "give one of debug, info, warn, error"},
+		{flag: logLevel, env: "LOG_LEVEL", initial: "info", usage: "log level: debug, info, warn or error", fix: "give one of debug, info, warn, error"},
 	}
 }
 
@@ -98,27 +98,27 @@ func runtimeSettings() []*setting {
 func workerSettings() []*setting {
 	return []*setting{
 		{
-			flag: gracePeriod, env: "WORKER_TERMINATION_GRACE_PERIOD", initial: "10s", usage: "time between the signal to an ordered worker and its kill",
+			flag: gracePeriod, env: "WORKER_TERMINATION_GRACE_PERIOD", initial: "10s", usage: "time between the stop signal and SIGKILL when a restart order stops the worker",
 			fix: "give a duration such as 10s",
 		},
 		{
 			flag: checkpointGrace, env: "CHECKPOINT_GRACE_PERIOD", initial: "0s",
-			usage: "how long an order waits for a worker that is writing a checkpoint, see HOLDFAST_CHECKPOINT_FILE",
+			usage: "how long a restart order waits for a worker that is writing a checkpoint, see HOLDFAST_CHECKPOINT_FILE",
 			fix:   "give a duration such as 30s",
 		},
 		{
 			flag: podGrace, env: "POD_TERMINATION_GRACE_PERIOD", initial: "30s",
-			usage: "the pod's terminationGracePeriodSeconds: a worker that ends with its pod is killed shortly before it is over",
+			usage: "terminationGracePeriodSeconds of the pod; when the pod is deleted, the worker is killed shortly before this time",
 			fix:   "give the pod's value as a duration, such as 30s",
 		},
 		{
 			flag: maxStops, env: "MAX_STOPS_PER_MINUTE", initial: "60",
-			usage: "more orders within a minute than this are refused, and the group is asked to be recreated",
-			fix:   "give a number from 1 on",
+			usage: "maximum restart orders in a minute; the supervisor refuses more, and requests a recreation of the group",
+			fix:   "give a number of 1 or more",
 		},
 		{
 			flag: aloneLimit, env: "EXIT_WITHOUT_STORE_AFTER", initial: "0s",
-			usage: "how long a worker that is not running waits for a store that is unreachable, then the supervisor exits and the owner of the pod handles it; 0s: for ever",
+			usage: "how long a worker that is not running waits for an unreachable store before the supervisor exits, so that the owner of the pod handles it; 0s means no limit",
 			fix:   "give a duration of 1s or more, such as 1m, or 0s",
 		},
 	}
@@ -129,7 +129,7 @@ func roundSettings() []*setting {
 	return []*setting{
 		{
 			flag: roundVariables, env: "ROUND_VARIABLES",
-			usage: "variables of the worker, separated by commas, that get -<epoch>-<restart count> behind their value at each start, such as the name of a rendezvous",
+			usage: "environment variables of the worker, separated by commas, to whose values each start appends -<generation>-<restart count>, such as the name of a rendezvous",
 			fix:   "give names of variables, such as PET_RDZV_ID",
 		},
 	}
@@ -140,17 +140,17 @@ func progressSettings() []*setting {
 	return []*setting{
 		{
 			flag: progressTimeout, env: "PROGRESS_TIMEOUT", initial: "0s",
-			usage: "a worker that makes no progress for so long hangs: it is killed and the group restarts; 0s asks for no progress",
+			usage: "a worker that reports no progress for this time hangs: it is killed, and the group restarts; 0s disables this",
 			fix:   "give a duration of 1s or more, such as 2m, or 0s",
 		},
 		{
 			flag: progressStart, env: "PROGRESS_START_TIMEOUT", initial: "0s",
-			usage: "how long after its start a worker may take to its first progress; 0s: however long that takes",
+			usage: "maximum time from the start of a worker to its first progress; 0s means no limit",
 			fix:   "give a duration of 1s or more, such as 10m, or 0s",
 		},
 		{
 			flag: progressFrom, env: "PROGRESS_FROM", initial: FromFile,
-			usage: "what the worker says with that it gets on: file (it touches HOLDFAST_PROGRESS_FILE), socket (it sends datagrams to HOLDFAST_PROGRESS_SOCKET) or output (it writes any)",
+			usage: "how the worker reports progress: file (it touches HOLDFAST_PROGRESS_FILE), socket (it sends datagrams to HOLDFAST_PROGRESS_SOCKET) or output (it writes output)",
 			fix:   "give file, socket or output",
 		},
 	}
