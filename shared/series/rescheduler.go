@@ -9,7 +9,7 @@ var (
 	FilledPods          = counter("rescheduler_filled_pods_total", "Pending pods whose exclusions were added after their admission.").of(Rescheduler)
 	Moves               = counter("rescheduler_moves_total", "Attempts to move a pod, by outcome.", "outcome").of(Rescheduler)
 	ReplacementDuration = histogram("rescheduler_replacement_seconds",
-		"Time from the last failure on the nodes that a replacement avoids until it is scheduled, in seconds. Pods created more than 15 minutes later do not count.").of(Rescheduler)
+		"Time in seconds from the last failure on the nodes that a replacement pod avoids until the pod is scheduled. Pods created more than 15 minutes after the failure are not counted.").of(Rescheduler)
 	TaintedNodes = gauge("rescheduler_tainted_nodes", "Nodes with a taint because pods failed on them.").of(Rescheduler)
 
 	moves = []Metric{Admissions, BreakerOpen, Decisions, FilledPods, Moves, ReplacementDuration, TaintedNodes}
