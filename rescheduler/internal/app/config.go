@@ -2,13 +2,9 @@ package app
 
 import (
 	"fmt"
-	"os"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
@@ -28,20 +24,12 @@ func read(path string) (Configuration, error) {
 	if path == "" {
 		return c, nil
 	}
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return c, fmt.Errorf("--config: %w", err)
-	}
-	var unknown []error
-	document, err := yaml.YAMLToJSONStrict(content)
-	if err == nil {
-		unknown, err = kjson.UnmarshalStrict(document, &c)
-	}
+	unknown, err := bootstrap.ReadLooseConfig(path, &c)
 	if err == nil && len(unknown) > 0 {
-		err = bootstrap.Join(unknown)
+		err = fmt.Errorf("--config %s: %w", path, bootstrap.Join(unknown))
 	}
 	if err != nil {
-		return c, fmt.Errorf("--config %s: %s", path, strings.Join(strings.Fields(err.Error()), " "))
+		return c, err
 	}
 	if c.Rescheduling == nil {
 		c.Rescheduling = ptr.To(settings.Default())
