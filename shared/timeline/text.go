@@ -5,6 +5,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
 // Text returns a timeline as a table, one line for each entry, oldest first.
@@ -39,7 +41,7 @@ const maxCause = 160
 func oneLine(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) > maxCause {
-		s = strings.ToValidUTF8(s[:maxCause], "") + "..."
+		s = notes.Truncate(s, maxCause) + "..."
 	}
 	return s
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/e2e/fakes/members"
+	"github.com/holdfast-project/holdfast/shared/cputime"
 )
 
 // result is one size of a group.
@@ -53,7 +54,7 @@ func measure(ctx context.Context, size int, driver string, rounds int) (result, 
 }
 
 func (r *result) restarts(ctx context.Context, f *members.Group, server *members.Server, rounds int) error {
-	own := processCPU()
+	own := cputime.Used().Seconds()
 	begin, err := server.Usage(ctx)
 	if err != nil {
 		return err
@@ -69,7 +70,7 @@ func (r *result) restarts(ctx context.Context, f *members.Group, server *members
 		return err
 	}
 	n := float64(rounds)
-	r.PerRound = rates{Calls: float64(r.Server.Calls-begin.Calls) / n, CPU: (r.Server.CPU - begin.CPU) / n, MembersCPU: (processCPU() - own) / n}
+	r.PerRound = rates{Calls: float64(r.Server.Calls-begin.Calls) / n, CPU: (r.Server.CPU - begin.CPU) / n, MembersCPU: (cputime.Used().Seconds() - own) / n}
 	r.Median = members.Median(r.Rounds)
 	return nil
 }
@@ -82,15 +83,6 @@ func share(size int) int {
 		return 1
 	}
 	return 100
-}
-
-// processCPU is what this process has used, in seconds.
-func processCPU() float64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }
 
 const spareFiles = 200

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
+	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
 // FieldManager is the field manager of what the orchestrator writes: its annotations and its conditions.
@@ -39,13 +39,12 @@ func annotated(ctx context.Context, c client.Client, owner client.Object, values
 	return next, nil
 }
 
-// maxNote is the API server's limit for a note, with a margin for how it counts. Names in the store may be longer than any name
-// that we have written.
-const maxNote = 1000
-
+// short limits the length of an event note or a message. Names in the store may be longer than any that we have written.
 func short(text string) string {
-	if len(text) <= maxNote {
+	if len(text) <= notes.MaxLength {
 		return text
 	}
-	return strings.ToValidUTF8(text[:maxNote], "") + "..."
+	return notes.Truncate(text, notes.MaxLength-len(dots)) + dots
 }
+
+const dots = "..."

@@ -8,11 +8,10 @@ import (
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
 const (
-	// maxNote is the limit of the events API. A longer note makes the API server reject the event.
-	maxNote = 1024
 	// maxRememberedEvents limits the memory of sent events. Forgotten events may be sent again.
 	maxRememberedEvents = 4096
 
@@ -49,7 +48,7 @@ func (r *reporter) send(aw *v1beta2.AppWrapper, e policy.Event) {
 	if e.Warning {
 		kind = corev1.EventTypeWarning
 	}
-	r.recorder.Eventf(aw, nil, kind, e.Reason, e.Action, "%s", truncate(e.Note, maxNote))
+	r.recorder.Eventf(aw, nil, kind, e.Reason, e.Action, "%s", notes.Truncate(e.Note, notes.MaxLength))
 }
 
 // warnOnce sends one warning for each AppWrapper, annotation and message.
@@ -63,7 +62,7 @@ func (r *reporter) warnOnce(aw *v1beta2.AppWrapper, annotation, message string) 
 		return
 	}
 	r.sent.Add(k, nil)
-	r.recorder.Eventf(aw, nil, corev1.EventTypeWarning, reasonInvalidAnnotation, actionRead, "%s", truncate(message, maxNote))
+	r.recorder.Eventf(aw, nil, corev1.EventTypeWarning, reasonInvalidAnnotation, actionRead, "%s", notes.Truncate(message, notes.MaxLength))
 }
 
 // reportProblems warns of invalid annotations.

@@ -3,7 +3,6 @@ package appwrapper
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -15,6 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/podset"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
+	"github.com/holdfast-project/holdfast/shared/notes"
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
@@ -135,7 +135,7 @@ func (s *scope) recordAttempt(d *policy.Decision) {
 		last.ReadyTime = &now
 	}
 	if d.Ends != nil && last.EndTime == nil {
-		last.EndTime, last.Reason, last.Message = &now, d.Ends.Reason, truncate(d.Ends.Message, maxReason)
+		last.EndTime, last.Reason, last.Message = &now, d.Ends.Reason, notes.Truncate(d.Ends.Message, maxReason)
 		last.Nodes, last.Evacuation = d.Ends.Nodes[:min(len(d.Ends.Nodes), maxNodes)], d.Ends.Evacuation
 	}
 }
@@ -149,13 +149,6 @@ func leftNodes(status *v1beta2.AppWrapperStatus, within time.Duration, now time.
 		}
 	}
 	return nodes
-}
-
-func truncate(text string, longest int) string {
-	if len(text) <= longest {
-		return text
-	}
-	return strings.ToValidUTF8(text[:longest], "")
 }
 
 // recoveringState returns the recovery that the AppWrapper announces while it is being reset, from the decision until all pods run again;

@@ -1,14 +1,13 @@
 package elasticjob
 
 import (
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
 // Reasons of events about pods and services, as in the published controller, and actions.
@@ -26,18 +25,15 @@ const (
 	actionCreate = "Create"
 	actionDelete = "Delete"
 	actionRead   = "ReadTemplate"
-
-	// maxNote is the maximum length of a note. The API server rejects events with longer notes.
-	maxNote = 1024
 )
 
 // normal emits an event about a related object. Without the related object, events about different objects would be merged into a series.
 func (r *Reconciler) normal(job *v1alpha1.ElasticJob, related runtime.Object, reason, action, note string) {
-	r.Recorder.Eventf(job, related, corev1.EventTypeNormal, reason, action, "%s", truncate(note))
+	r.Recorder.Eventf(job, related, corev1.EventTypeNormal, reason, action, "%s", notes.Truncate(note, notes.MaxLength))
 }
 
 func (r *Reconciler) warn(job *v1alpha1.ElasticJob, reason, action, note string) {
-	r.Recorder.Eventf(job, nil, corev1.EventTypeWarning, reason, action, "%s", truncate(note))
+	r.Recorder.Eventf(job, nil, corev1.EventTypeWarning, reason, action, "%s", notes.Truncate(note, notes.MaxLength))
 }
 
 // report emits events and counts metrics after the status was written. The status was written to the observed version of the job, so
@@ -55,14 +51,7 @@ func (r *Reconciler) report(s *scope, d *policy.Decision) {
 		if e.Pod != "" {
 			related = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.job.Namespace, Name: e.Pod}}
 		}
-		r.Recorder.Eventf(s.job, related, kind, e.Reason, e.Action, "%s", truncate(e.Note))
+		r.Recorder.Eventf(s.job, related, kind, e.Reason, e.Action, "%s", notes.Truncate(e.Note, notes.MaxLength))
 	}
 	r.Metrics.count(s, d)
-}
-
-func truncate(note string) string {
-	if len(note) <= maxNote {
-		return note
-	}
-	return strings.ToValidUTF8(note[:maxNote], "")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
 // setTrue sets a condition to True. A transition or a new reason emits an event.
@@ -35,7 +36,7 @@ func (s *scope) set(status *v1alpha2.JobSetStatus, kind v1alpha2.JobSetCondition
 		Type:               string(kind),
 		Status:             to,
 		Reason:             n.reason,
-		Message:            truncate(n.message, maxMessage),
+		Message:            notes.Truncate(n.message, maxMessage),
 		ObservedGeneration: s.jobSet.Generation,
 	})
 }

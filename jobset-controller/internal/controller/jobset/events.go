@@ -1,8 +1,6 @@
 package jobset
 
 import (
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -12,6 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
 // Reasons of events without a condition.
@@ -48,8 +47,7 @@ var invalidAnnotation = map[string]string{
 
 const (
 	eventAction = "Reconciling"
-	// maxNote and maxReason are the limits of the events API, which rejects longer events.
-	maxNote   = 1024
+	// maxReason is the maximum length of an event's reason in bytes. The API server rejects events with longer reasons.
 	maxReason = 128
 	// cacheSize limits the memory of past warnings. What drops out of it may be reported again.
 	cacheSize = 4096
@@ -75,15 +73,7 @@ func newReporter(recorder events.EventRecorder) *reporter {
 // send omits the version of the JobSet: repeated events form a series only if they are about the same version.
 func (r *reporter) send(js *v1alpha2.JobSet, n notice) {
 	about := &v1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Namespace: js.Namespace, Name: js.Name, UID: js.UID}}
-	r.recorder.Eventf(about, nil, n.kind, truncate(n.reason, maxReason), eventAction, "%s", truncate(n.message, maxNote))
-}
-
-// truncate cuts a text to the given number of bytes, without splitting a character.
-func truncate(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "")
+	r.recorder.Eventf(about, nil, n.kind, notes.Truncate(n.reason, maxReason), eventAction, "%s", notes.Truncate(n.message, notes.MaxLength))
 }
 
 func (r *reporter) warn(js *v1alpha2.JobSet, reason, message string) {

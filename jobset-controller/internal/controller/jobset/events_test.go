@@ -11,17 +11,18 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
-// notes records the events.
-type notes []string
+// recordedNotes records the notes of events.
+type recordedNotes []string
 
-func (n *notes) Eventf(regarding, _ runtime.Object, kind, reason, _, note string, args ...any) {
+func (n *recordedNotes) Eventf(regarding, _ runtime.Object, kind, reason, _, note string, args ...any) {
 	*n = append(*n, fmt.Sprintf("%s %s %s: %s", regarding.(*v1alpha2.JobSet).Name, kind, reason, fmt.Sprintf(note, args...)))
 }
 
 func TestWarnOnce(t *testing.T) {
-	var sent notes
+	var sent recordedNotes
 	r := newReporter(&sent)
 	a, b := MakeJobSet("a").Obj(), MakeJobSet("b").Obj()
 	for range 2 {
@@ -30,30 +31,30 @@ func TestWarnOnce(t *testing.T) {
 		r.warnOnce(a, "S", "x", "x is odd")
 		r.warnOnce(b, "R", "x", "x is wrong")
 	}
-	want := notes{"a Warning R: x is wrong", "a Warning R: y is wrong", "a Warning S: x is odd", "b Warning R: x is wrong"}
+	want := recordedNotes{"a Warning R: x is wrong", "a Warning R: y is wrong", "a Warning S: x is odd", "b Warning R: x is wrong"}
 	if diff := cmp.Diff(want, sent); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestMessageIsNotFormatted(t *testing.T) {
-	var sent notes
+	var sent recordedNotes
 	newReporter(&sent).warn(MakeJobSet("a").Obj(), "R", "100%d of it")
-	if diff := cmp.Diff(notes{"a Warning R: 100%d of it"}, sent); diff != "" {
+	if diff := cmp.Diff(recordedNotes{"a Warning R: 100%d of it"}, sent); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestLongMessageIsCutBetweenCharacters(t *testing.T) {
-	var sent notes
-	newReporter(&sent).warn(MakeJobSet("a").Obj(), "R", strings.Repeat("é", maxNote))
+	var sent recordedNotes
+	newReporter(&sent).warn(MakeJobSet("a").Obj(), "R", strings.Repeat("é", notes.MaxLength))
 	note := strings.TrimPrefix(sent[0], "a Warning R: ")
-	if len(note) != maxNote || !utf8.ValidString(note) {
+	if len(note) != notes.MaxLength || !utf8.ValidString(note) {
 		t.Errorf("%d bytes, valid: %v", len(note), utf8.ValidString(note))
 	}
 	sent = nil
-	newReporter(&sent).warn(MakeJobSet("a").Obj(), "R", "x"+strings.Repeat("é", maxNote))
-	if note = strings.TrimPrefix(sent[0], "a Warning R: "); len(note) != maxNote-1 || !utf8.ValidString(note) {
+	newReporter(&sent).warn(MakeJobSet("a").Obj(), "R", "x"+strings.Repeat("é", notes.MaxLength))
+	if note = strings.TrimPrefix(sent[0], "a Warning R: "); len(note) != notes.MaxLength-1 || !utf8.ValidString(note) {
 		t.Errorf("%d bytes, valid: %v", len(note), utf8.ValidString(note))
 	}
 }

@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
 // Reasons of events about Jobs.
@@ -19,8 +21,6 @@ const (
 	eventAction = "Placing"
 	// cacheSize limits the memory of past events.
 	cacheSize = 4096
-	// maxNote is the limit of the events API.
-	maxNote = 1024
 )
 
 // report reports what keeps the pods of a Job apart, or from running.
@@ -51,5 +51,5 @@ func (r *Reconciler) reportOnce(s *scope, kind, reason, note string) {
 		return
 	}
 	r.reported.Add(key, nil)
-	r.recorder.Eventf(s.job, nil, kind, reason, eventAction, "%s", note[:min(len(note), maxNote)])
+	r.recorder.Eventf(s.job, nil, kind, reason, eventAction, "%s", notes.Truncate(note, notes.MaxLength))
 }

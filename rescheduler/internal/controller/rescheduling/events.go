@@ -3,7 +3,6 @@ package rescheduling
 import (
 	"context"
 	"fmt"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
+	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
 // Reasons of events beside those of package policy.
@@ -26,8 +26,6 @@ const (
 )
 
 const (
-	// maxNote is what the events API accepts; a longer note loses the whole event.
-	maxNote = 1000
 	// maxReported is the maximum number of reports that are remembered. A report that is dropped may be repeated.
 	maxReported = 8192
 )
@@ -55,18 +53,18 @@ func (r *reporter) changed(pod types.UID, reason, message string) bool {
 
 // sendPod emits an event about the pod.
 func (r *reporter) sendPod(s *scope, kind, reason, message string) {
-	r.recorder.Eventf(s.pod.DeepCopy(), nil, kind, reason, actionDecide, "%s", cut(message, maxNote))
+	r.recorder.Eventf(s.pod.DeepCopy(), nil, kind, reason, actionDecide, "%s", notes.Truncate(message, notes.MaxLength))
 }
 
 // sendWorkload emits an event about the workload. Callers send one for the first of many pods that fail in the same way on one node.
 func (r *reporter) sendWorkload(s *scope, kind, reason, message string) {
-	r.recorder.Eventf(s.subject.DeepCopy(), s.pod.DeepCopy(), kind, reason, actionDecide, "%s", cut("pod "+s.pod.Name+": "+message, maxNote))
+	r.recorder.Eventf(s.subject.DeepCopy(), s.pod.DeepCopy(), kind, reason, actionDecide, "%s", notes.Truncate("pod "+s.pod.Name+": "+message, notes.MaxLength))
 }
 
 // warn emits one event about an annotation of the pod that cannot be parsed.
 func (r *reporter) warn(s *scope, reason, message string) {
 	if r.changed(s.pod.UID+"/"+types.UID(reason), reason, message) {
-		r.recorder.Eventf(s.pod.DeepCopy(), nil, corev1.EventTypeWarning, reason, actionDecide, "%s", cut(message, maxNote))
+		r.recorder.Eventf(s.pod.DeepCopy(), nil, corev1.EventTypeWarning, reason, actionDecide, "%s", notes.Truncate(message, notes.MaxLength))
 	}
 }
 
@@ -99,16 +97,4 @@ func (r *Reconciler) announce(ctx context.Context, s *scope, m signals.Match, d 
 	if err := r.patch(ctx, s, want, client.MergeFrom(s.subject)); err != nil {
 		log.FromContext(ctx).V(1).Info("Writing the decision to the workload failed", "error", err.Error())
 	}
-}
-
-// cut shortens a text to a number of bytes, between characters.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	text = text[:limit]
-	for len(text) > 0 && !utf8.ValidString(text) {
-		text = text[:len(text)-1]
-	}
-	return text
 }

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -148,11 +147,5 @@ func TestStrippedPodsKeepWhatDecisionsNeed(t *testing.T) {
 	last := slim.Status.ContainerStatuses[0].LastTerminationState.Terminated
 	if last.Reason != "OOMKilled" || last.Message != "" || full.Status.ContainerStatuses[0].LastTerminationState.Terminated.Message == "" {
 		t.Errorf("its end %+v", last)
-	}
-}
-
-func TestCut(t *testing.T) {
-	if got := cut("ää", 3); got != "ä" || !utf8.ValidString(got) {
-		t.Errorf("got %q", got)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
+	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
 // DecisionAnnotation of a workload holds the last decision about one of its pods, a LastDecision in JSON.
@@ -68,7 +69,7 @@ func same(have, want map[string]string) bool {
 }
 
 func lastDecision(s *scope, d *policy.Decision) string {
-	content, err := json.Marshal(LastDecision{s.now.UTC().Format(time.RFC3339), s.pod.Name, d.Reason, cut(d.Message, maxNote)})
+	content, err := json.Marshal(LastDecision{s.now.UTC().Format(time.RFC3339), s.pod.Name, d.Reason, notes.Truncate(d.Message, notes.MaxLength)})
 	if err != nil {
 		panic(err) // four strings
 	}

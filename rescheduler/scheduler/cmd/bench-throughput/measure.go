@@ -6,7 +6,6 @@ import (
 	"os"
 	"runtime"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/inprocess"
+	"github.com/holdfast-project/holdfast/shared/cputime"
 )
 
 const (
@@ -201,11 +201,7 @@ type usage struct {
 }
 
 func readUsage() usage {
-	var u usage
-	var r syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err == nil {
-		u.cpu = time.Duration(r.Utime.Nano() + r.Stime.Nano())
-	}
+	u := usage{cpu: cputime.Used()}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	u.allocated = m.TotalAlloc

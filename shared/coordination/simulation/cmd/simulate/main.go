@@ -6,10 +6,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"syscall"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation"
+	"github.com/holdfast-project/holdfast/shared/cputime"
 )
 
 func main() {
@@ -42,19 +42,10 @@ func play(first, seeds uint64) bool {
 		fmt.Fprintf(os.Stderr, "%d histories, %.0f seeds/s, %d broke an invariant\n", all.Seeds, rate(all, begun), len(all.Broken))
 	}
 	fmt.Printf("%d histories in %s, %.0f seeds/s, %.0f per second of CPU: %d broke an invariant\n", all.Seeds,
-		time.Since(begun).Round(time.Second), rate(all, begun), float64(all.Seeds)/cpu().Seconds(), len(all.Broken))
+		time.Since(begun).Round(time.Second), rate(all, begun), float64(all.Seeds)/cputime.Used().Seconds(), len(all.Broken))
 	fmt.Printf("%d faults, %d rounds, %d orders to stop, %d events\n", all.Faults, all.Rounds,
 		all.Orders, all.Events)
 	return len(all.Broken) == 0
-}
-
-// cpu returns the processor time that this process has used.
-func cpu() time.Duration {
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		panic(err) // not possible for the process itself
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 func rate(b simulation.Batch, since time.Time) float64 {
