@@ -9,20 +9,20 @@ import (
 func Quota() Board {
 	return Board{
 		UID: "holdfast-quota", File: "quota.json", Title: "Holdfast: quota and queues",
-		Description: "Quota that is held while nothing trains, and what waits for it",
+		Description: "Quota that is held while nothing trains, and workloads that wait for quota",
 		Rows:        []Row{held(), queueing()},
 	}
 }
 
 func held() Row {
 	return Row{"AppWrappers", []Panel{
-		stacked("Quota held, not all running", "Pods whose quota is held while their AppWrapper is not whole, by its phase.", Count,
+		stacked("Quota held by incomplete AppWrappers", "Pods whose quota is held although not all pods of their AppWrapper run, by phase.", Count,
 			named("phase", summed("phase", series.QuotaHeld.Name))),
-		stacked("Into each phase", "Transitions of AppWrappers.", Count, named("phase", grown("phase", series.Phases.Name))),
-		stacked("Resets", "By what was wrong.", Count, named("reason", grown("reason", series.Resets.Name))),
-		stacked("Resets against retryLimit", "Those that count, and those that do not: evacuations of nodes.", Count,
+		stacked("Phase transitions", "Transitions of AppWrappers into each phase.", Count, named("phase", grown("phase", series.Phases.Name))),
+		stacked("Resets", "Resets by reason.", Count, named("reason", grown("reason", series.Resets.Name))),
+		stacked("Counted resets", "Resets that count towards retryLimit, and evacuations, which do not count.", Count,
 			named("counted", grown("counted", series.Resets.Name))),
-		stacked("Grace periods", "Failures that healed within failureGracePeriod, and those that did not.", Count,
+		stacked("Grace periods", "Failure grace periods that ended, by whether the workload had recovered.", Count,
 			named("outcome", grown("outcome", series.GracePeriods.Name))),
 	}}
 }
