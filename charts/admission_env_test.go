@@ -27,7 +27,7 @@ import (
 
 // A real API server calls webhooks that fail in each way, and counts the failures as the alerts and dashboards assume: a panic as a
 // response with status 200 and code 500, an unreachable webhook as a calling error, and one with failurePolicy Ignore as skipped.
-func TestTheAPIServerCountsFaultsOfWebhooks(t *testing.T) {
+func TestAPIServerCountsWebhookFailures(t *testing.T) {
 	quick := rest.CopyConfig(cluster)
 	quick.QPS = -1 // as it likes
 	k8s, err := kubernetes.NewForConfig(quick)

@@ -32,7 +32,7 @@ func webhooksOf(t *testing.T, chart string) (names []string) {
 }
 
 // The API server counts by the names of webhooks. An alert about other names never fires.
-func TestAlertsNameTheWebhooksOfTheirChart(t *testing.T) {
+func TestAlertsNameWebhooksOfTheirChart(t *testing.T) {
 	for chart := range installed {
 		if diff := cmp.Diff(webhooksOf(t, chart), slices.Sorted(slices.Values(admission.Names[chart]))); diff != "" {
 			t.Errorf("%s: webhooks of the chart, and names in charts/internal/admission (-chart +names):\n%s", chart, diff)
@@ -41,7 +41,7 @@ func TestAlertsNameTheWebhooksOfTheirChart(t *testing.T) {
 }
 
 // A rule contains a regular expression in a PromQL string in YAML. Names match, and similar texts do not.
-func TestPatternsMatchNamesOnly(t *testing.T) {
+func TestPatternMatchesOnlyNames(t *testing.T) {
 	var text string
 	if err := yaml.Unmarshal([]byte(`"`+admission.Pattern([]string{"a.kb.io", "b"})+`"`), &text); err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ func eachRendering(t *testing.T, test func(t *testing.T, chart, name, values str
 	}
 }
 
-func TestEveryChartIsLookedAtInFull(t *testing.T) {
+func TestEveryChartIsTested(t *testing.T) {
 	for chart, entry := range installed {
 		for _, name := range []string{"default", "ha", "cert manager", "everything"} {
 			if _, there := entry.settings[name]; !there && (entry.webhooks != nil || name != "cert manager") {
@@ -33,7 +33,7 @@ func TestEveryChartIsLookedAtInFull(t *testing.T) {
 }
 
 // The schema rejects values that it does not list, so it must list exactly those that values.yaml documents.
-func TestSchemaListsTheValues(t *testing.T) {
+func TestSchemaListsAllValues(t *testing.T) {
 	for chart := range installed {
 		var schema map[string]any
 		if err := json.Unmarshal(mustRead(t, filepath.Join(chart, "values.schema.json")), &schema); err != nil {
@@ -45,7 +45,7 @@ func TestSchemaListsTheValues(t *testing.T) {
 }
 
 // None of our images is public. A chart with a default registry would install pods that cannot start.
-func TestImagesNeedARegistry(t *testing.T) {
+func TestImagesRequireRegistry(t *testing.T) {
 	const nothing = "global: {imageRegistry: null}\n"
 	for chart, entry := range installed {
 		if _, err := render(t, chart, nothing); err == nil || !strings.Contains(err.Error(), "set global.imageRegistry") {
@@ -74,7 +74,7 @@ func TestImagesNeedARegistry(t *testing.T) {
 }
 
 // If both managers run on one node, they are lost together.
-func TestReplicasPreferNodesOfTheirOwn(t *testing.T) {
+func TestReplicasPreferDifferentNodes(t *testing.T) {
 	for chart := range installed {
 		for values, want := range map[string]bool{"": false, "replicaCount: 2": true, "{replicaCount: 2, affinity: {nodeAffinity: {}}}": false} {
 			all := mustParse(t, chart, values)
@@ -93,7 +93,7 @@ func TestReplicasPreferNodesOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestManagersCanUseTheNetworkOfTheNode(t *testing.T) {
+func TestHostNetwork(t *testing.T) {
 	for chart := range installed {
 		spec := as[appsv1.Deployment](t, mustParse(t, chart, "{hostNetwork: true, healthPort: 18081}").named(t, "Deployment", chart)).Spec.Template.Spec
 		if !spec.HostNetwork || spec.DNSPolicy != corev1.DNSClusterFirstWithHostNet {
@@ -106,7 +106,7 @@ func TestManagersCanUseTheNetworkOfTheNode(t *testing.T) {
 }
 
 // Values that all charts share are checked in each of them.
-func TestTyposAreRefused(t *testing.T) {
+func TestSchemaRejectsTypos(t *testing.T) {
 	for values, want := range map[string]string{
 		`replicas: 2`:                                "additional properties 'replicas' not allowed",
 		`image: {name: a}`:                           "additional properties 'name' not allowed",

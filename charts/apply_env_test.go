@@ -21,7 +21,7 @@ import (
 
 // A real API server accepts every object of the plain manifests as kubectl sends them, in their order, twice. Field validation is strict,
 // because an unknown field would otherwise be dropped silently.
-func TestPlainManifestsAreApplied(t *testing.T) {
+func TestAPIServerAcceptsPlainManifests(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(manifests(t), "*.yaml"))
 	if err != nil || len(files) < 5 {
 		t.Fatalf("there are %d files (%v)", len(files), err)
@@ -69,7 +69,7 @@ func apply(t *testing.T, k8s client.Client, object *unstructured.Unstructured) e
 }
 
 // The API server accepts every example as it is written, with strict field validation. Kinds of other projects are left out.
-func TestExamplesAreTaken(t *testing.T) {
+func TestAPIServerAcceptsExamples(t *testing.T) {
 	k8s := client.NewDryRunClient(strict(t))
 	files, err := filepath.Glob(filepath.Join("..", "examples", "*.yaml"))
 	if err != nil {
@@ -102,7 +102,7 @@ func TestExamplesAreTaken(t *testing.T) {
 }
 
 // The API server also accepts the objects that values turn on, if Kubernetes itself defines their kinds.
-func TestWhatValuesTurnOnIsTaken(t *testing.T) {
+func TestAPIServerAcceptsOptionalObjects(t *testing.T) {
 	k8s := strict(t)
 	namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "holdfast"}}}
 	if err := apply(t, k8s, namespace); err != nil {

@@ -32,7 +32,7 @@ var checks = map[string]func(t *testing.T, words []string) error{
 func elsewhereChecked(*testing.T, []string) error { return nil }
 
 // A reader can run every command of the pages: programs, subcommands, flags, files, targets and values exist.
-func TestCommandsCanBeTyped(t *testing.T) {
+func TestDocumentedCommandsAreValid(t *testing.T) {
 	pages, err := docs.Pages("..")
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestCommandsCanBeTyped(t *testing.T) {
 }
 
 // The checks reject wrong commands.
-func TestWrongCommandsAreFound(t *testing.T) {
+func TestInvalidCommandsAreDetected(t *testing.T) {
 	for line, want := range map[string]string{
 		"make frobnicate":                                        "there is no target frobnicate",
 		"make images REGISTERY=a":                                "the Makefile knows no REGISTERY",
@@ -180,7 +180,7 @@ func valuesOf(command *cobra.Command, chart string) (string, error) {
 	return string(raw), err
 }
 
-// checkKubectl checks a command with kubectl's own parser. Files must be those that TestExamplesAreTaken and TestPlainManifestsAreApplied
+// checkKubectl checks a command with kubectl's own parser. Files must be those that TestAPIServerAcceptsExamples and TestAPIServerAcceptsPlainManifests
 // send to an API server.
 func checkKubectl(t *testing.T, words []string) error {
 	if words[0] == "holdfast" { // a test beside the program looks at it: cli/internal/app

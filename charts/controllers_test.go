@@ -129,7 +129,7 @@ func controllersOf(t *testing.T, chart string) []string {
 }
 
 // No alert fires for a controller whose name is in no rule.
-func TestAlertsAreAboutAllControllers(t *testing.T) {
+func TestAlertsCoverAllControllers(t *testing.T) {
 	labels := map[string]string{"HoldfastControllerErrors": "controller", "HoldfastControllerFallsBehind": "name"}
 	for _, set := range alerts.All() {
 		names := controllersOf(t, set.Chart)

@@ -31,7 +31,7 @@ func pages(t *testing.T) map[string]string {
 	return found
 }
 
-func TestLinksLeadSomewhere(t *testing.T) {
+func TestLinksAreValid(t *testing.T) {
 	for page, text := range pages(t) {
 		for _, match := range link.FindAllStringSubmatch(text, -1) {
 			if strings.Contains(match[1], "://") {
@@ -80,7 +80,7 @@ func TestArticles(t *testing.T) {
 var repository = regexp.MustCompile(`(?m)^\s*repository: (?:\S*/)?(\S+)`)
 
 // Users who mirror images for a cluster without internet access read this list.
-func TestInstallationListsEveryImage(t *testing.T) {
+func TestInstallationPageListsAllImages(t *testing.T) {
 	page := string(mustRead(t, filepath.Join("..", "docs", "installation.md")))
 	for chart := range installed {
 		found := repository.FindAllStringSubmatch(string(mustRead(t, filepath.Join(chart, "values.yaml"))), -1)

@@ -7,7 +7,7 @@ import (
 )
 
 // The manager has no flags for restarts in place unless they are turned on.
-func TestWhatTheElasticManagerAddsToPods(t *testing.T) {
+func TestElasticOperatorInPlaceFlags(t *testing.T) {
 	for values, want := range map[string][]string{
 		"": nil,
 		installed[elasticChart].settings["everything"]: {
@@ -34,7 +34,7 @@ func TestWhatTheElasticManagerAddsToPods(t *testing.T) {
 }
 
 // The images of the operator's own programs may be in a private registry that the authors of ElasticJobs do not know.
-func TestTheElasticManagerIsToldOfPullSecrets(t *testing.T) {
+func TestElasticOperatorPullSecrets(t *testing.T) {
 	for values, want := range map[string]string{
 		"": "",
 		"imagePullSecrets: [{name: own}]\nglobal: {imageRegistry: registry.example, imagePullSecrets: [{name: all}]}": "--image-pull-secrets=all,own",
@@ -52,7 +52,7 @@ func TestTheElasticManagerIsToldOfPullSecrets(t *testing.T) {
 }
 
 // If orchestrator.elasticJobs is set, ElasticJobs are led and their pods may reach the store.
-func TestTheOrchestratorLeadsElasticJobs(t *testing.T) {
+func TestOrchestratorLeadsElasticJobs(t *testing.T) {
 	guarded := settings["orchestrator and valkey"] + "\nnetworkPolicy: {enabled: true}"
 	for values, want := range map[string]bool{guarded: false, settings["everything"]: true} {
 		args := mustParse(t, jobSetChart, values).container(t, "orchestrator").Args

@@ -51,7 +51,7 @@ func expressions() map[string]string {
 	return all
 }
 
-func TestExpressionsNameWhatIsServed(t *testing.T) {
+func TestExpressionsUseServedMetrics(t *testing.T) {
 	known := served()
 	for at, text := range expressions() {
 		expr, err := parser.ParseExpr(text)
@@ -87,7 +87,7 @@ func strangers(expr parser.Expr, known map[string][]string) []string {
 	return found
 }
 
-func TestStrangersAreFound(t *testing.T) {
+func TestUnknownMetricsAreDetected(t *testing.T) {
 	for text, want := range map[string]string{
 		`sum(rate(holdfast_restart_total[5m]))`:                 "holdfast_restart_total is served by nobody",
 		`holdfast_restart_duration_seconds`:                     "holdfast_restart_duration_seconds is served by nobody",
@@ -105,7 +105,7 @@ func TestStrangersAreFound(t *testing.T) {
 }
 
 // The grouping labels of our metrics exist too. A typo there would merge all series into one line.
-func TestGroupsAreByLabelsThatExist(t *testing.T) {
+func TestGroupingLabelsExist(t *testing.T) {
 	known := served()
 	for at, text := range expressions() {
 		expr, err := parser.ParseExpr(text)
@@ -131,7 +131,7 @@ func TestGroupsAreByLabelsThatExist(t *testing.T) {
 }
 
 // Alerts of two installations can be told apart.
-func TestAlertsKeepWhereTheyComeFrom(t *testing.T) {
+func TestAlertsKeepClusterAndNamespace(t *testing.T) {
 	for _, set := range alerts.All() {
 		for _, alert := range set.Alerts {
 			expr, err := parser.ParseExpr(alert.Expr)
@@ -150,7 +150,7 @@ func TestAlertsKeepWhereTheyComeFrom(t *testing.T) {
 }
 
 // Every metric that a person would look for is on a dashboard.
-func TestEveryMetricIsOnABoard(t *testing.T) {
+func TestEveryMetricIsOnADashboard(t *testing.T) {
 	var all strings.Builder
 	for _, text := range expressions() {
 		all.WriteString(text + "\n")

@@ -76,12 +76,12 @@ func accountOf(t *testing.T, all objects, program string) string {
 }
 
 // The manager has the permissions on kinds that a user adds by values.
-func TestRightsOfValuesAreTheManagers(t *testing.T) {
+func TestManagerGetsPermissionsFromValues(t *testing.T) {
 	checkBinding(t, mustParse(t, appWrapperChart, installed[appWrapperChart].settings["everything"]), "ClusterRole", "-wrapped", "manager")
 	checkBinding(t, mustParse(t, reschedulerChart, ""), "ClusterRole", "-owners", "manager")
 }
 
-func TestWithoutAnOrchestratorThereAreNoRightsOfIt(t *testing.T) {
+func TestNoOrchestratorPermissionsWithoutOrchestrator(t *testing.T) {
 	for _, obj := range mustParse(t, jobSetChart, "") {
 		if strings.Contains(obj.GetName(), "orchestrator") {
 			t.Errorf("%s %s is rendered", obj.GetKind(), obj.GetName())
@@ -96,7 +96,7 @@ var definitions = map[string]string{
 	elasticChart:    filepath.Join(elasticChart, "files", "crds", "elastic.pytorch.org_elasticjobs.yaml"),
 }
 
-func TestCRDIsTheGeneratedOne(t *testing.T) {
+func TestCRDsAreGenerated(t *testing.T) {
 	for chart, file := range definitions {
 		for values, kept := range map[string]string{``: "keep", `crds: {keep: false}`: ""} {
 			want := parse(t, file, string(mustRead(t, file)))[0]
@@ -117,7 +117,7 @@ func TestCRDIsTheGeneratedOne(t *testing.T) {
 
 // The published controller panics at JobSets without the defaults of a webhook, so it must not be possible to create one during a migration
 // back.
-func TestUninstallKeepsWhatJobSetsNeed(t *testing.T) {
+func TestUninstallKeepsCRDAndWebhooks(t *testing.T) {
 	for values, kept := range map[string]string{``: "keep", `crds: {keep: false}`: "", `certificates: {mode: certManager}`: "keep"} {
 		for _, kind := range []string{validating, mutating} {
 			annotations := mustParse(t, jobSetChart, values).named(t, kind, "").GetAnnotations()
@@ -128,7 +128,7 @@ func TestUninstallKeepsWhatJobSetsNeed(t *testing.T) {
 	}
 }
 
-func TestCRDsCanBeLeftOut(t *testing.T) {
+func TestCRDsAreOptional(t *testing.T) {
 	for chart := range definitions {
 		if found := mustParse(t, chart, `crds: {enabled: false}`).find("CustomResourceDefinition"); len(found) != 0 {
 			t.Errorf("%s: %d definitions are rendered", chart, len(found))
@@ -156,7 +156,7 @@ var roles = map[string]map[string]role{
 	},
 }
 
-func TestRulesAreThoseOfTheMarkers(t *testing.T) {
+func TestRBACRulesMatchMarkers(t *testing.T) {
 	eachRendering(t, func(t *testing.T, chart, _, values string) {
 		all := mustParse(t, chart, values)
 		for switchedOnBy, role := range roles[chart] {
@@ -179,7 +179,7 @@ func TestRulesAreThoseOfTheMarkers(t *testing.T) {
 }
 
 // Helm stores each release, chart and manifest, in one Secret of at most 1 MiB. Both contain the CRD.
-func TestReleasesFitIntoASecret(t *testing.T) {
+func TestReleasesFitIntoSecret(t *testing.T) {
 	for chart, entry := range installed {
 		size := releaseSize(t, chart, entry.settings["everything"])
 		t.Logf("%s: a release takes %d KiB", chart, size>>10)

@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "write the golden files again")
 var goldens = []string{"default", "everything"}
 
 // A golden file has all objects except CRDs and dashboards, which have tests of their own.
-func TestGoldens(t *testing.T) {
+func TestGoldenFiles(t *testing.T) {
 	eachRendering(t, func(t *testing.T, chart, name, values string) {
 		if !slices.Contains(goldens, name) {
 			return

@@ -16,7 +16,7 @@ import (
 )
 
 // The chart's own store is closed by default: only TLS, a default user that is off, and a password of its own.
-func TestTheStoreIsGuarded(t *testing.T) {
+func TestStoreIsClosedByDefault(t *testing.T) {
 	all := mustParse(t, jobSetChart, settings["orchestrator and valkey"])
 	for key, want := range map[string]string{
 		"--port": "0", "--tls-port": "6379", "--tls-cert-file": "/etc/valkey-tls/tls.crt", "--tls-key-file": "/etc/valkey-tls/tls.key",
@@ -65,7 +65,7 @@ func users(args []string) map[string][]string {
 
 // The chart renders the Secrets of its store without data, so that every rendering is the same and none overwrites existing data. The
 // orchestrator fills them. It may read and update these Secrets and no others.
-func TestSecretsThatTheOrchestratorFills(t *testing.T) {
+func TestOrchestratorFillsSecrets(t *testing.T) {
 	const own = "orchestrator: {enabled: true}\nvalkey: {enabled: true, %s}"
 	for name, tc := range map[string]struct {
 		values         string
@@ -134,7 +134,7 @@ func checkRightsToSecrets(t *testing.T, all objects, names []string) {
 }
 
 // The store does not start with an empty Secret. Its pod waits for each key.
-func TestTheStoreWaitsForItsSecrets(t *testing.T) {
+func TestStoreWaitsForSecrets(t *testing.T) {
 	all := mustParse(t, jobSetChart, settings["orchestrator and valkey"])
 	pod := as[appsv1.StatefulSet](t, all.find("StatefulSet")[0]).Spec.Template.Spec
 	ref := pod.Containers[0].Env[0].ValueFrom.SecretKeyRef
@@ -164,7 +164,7 @@ func TestAgentsWithoutCredentials(t *testing.T) {
 }
 
 // The chart uses the user's own Secrets and does not create them.
-func TestSecretsOfTheUser(t *testing.T) {
+func TestExistingSecrets(t *testing.T) {
 	all := mustParse(t, jobSetChart, settings["everything"])
 	if found := all.find("Secret"); len(found) != 0 {
 		t.Errorf("Secret %s is made", found[0].GetName())
@@ -182,7 +182,7 @@ func TestSecretsOfTheUser(t *testing.T) {
 	}
 }
 
-func TestAStoreThatIsThereIsLeftAsItIs(t *testing.T) {
+func TestExternalStore(t *testing.T) {
 	all := mustParse(t, jobSetChart, settings["external valkey"])
 	args := strings.Join(append(all.container(t, "orchestrator").Args, all.container(t, "manager").Args...), " ")
 	for _, flag := range []string{"--valkey-acl", "--valkey-tls", "--inplace-store-acl", "--inplace-store-tls"} {
@@ -198,7 +198,7 @@ func TestAStoreThatIsThereIsLeftAsItIs(t *testing.T) {
 	}
 }
 
-func TestThePolicyForTheSidecar(t *testing.T) {
+func TestSidecarAdmissionPolicy(t *testing.T) {
 	if found := mustParse(t, jobSetChart, settings["orchestrator and valkey"]).find("ValidatingAdmissionPolicy"); len(found) != 0 {
 		t.Error("it is there without a say")
 	}

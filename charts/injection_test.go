@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestWhatTheManagerAddsToPods(t *testing.T) {
+func TestManagerInjectionFlags(t *testing.T) {
 	for name, c := range map[string]struct {
 		values string
 		want   []string // images without their tags
@@ -59,7 +59,7 @@ imagePullSecrets: [{name: own}]`, []string{
 }
 
 // The agents and the orchestrator must use the same store.
-func TestAgentsAndOrchestratorShareAStore(t *testing.T) {
+func TestAgentsAndOrchestratorUseSameStore(t *testing.T) {
 	for _, name := range []string{"orchestrator and valkey", "external valkey"} {
 		all := mustParse(t, jobSetChart, settings[name])
 		for _, arg := range all.container(t, "orchestrator").Args {

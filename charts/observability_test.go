@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-project/holdfast/charts/internal/boards"
 )
 
-func TestDashboardsAreTheGeneratedOnes(t *testing.T) {
+func TestDashboardsAreGenerated(t *testing.T) {
 	for chart, entry := range installed {
 		found := mustParse(t, chart, entry.settings["everything"]).find("ConfigMap")
 		for _, board := range boards.All() {
@@ -42,7 +42,7 @@ func TestDashboardsAreTheGeneratedOnes(t *testing.T) {
 }
 
 // Panels have what Grafana needs to tell them apart, and nothing that it rejects.
-func TestDashboardsAreSound(t *testing.T) {
+func TestDashboardsAreValid(t *testing.T) {
 	type panel struct {
 		ID      int
 		Type    string
@@ -84,7 +84,7 @@ func TestDashboardsAreSound(t *testing.T) {
 	}
 }
 
-func TestAlertsAreTheGeneratedOnes(t *testing.T) {
+func TestAlertsAreGenerated(t *testing.T) {
 	for _, set := range alerts.All() {
 		want, err := set.YAML()
 		if err != nil {
@@ -124,7 +124,7 @@ func checkRules(t *testing.T, chart, values string, groups []any, disabled strin
 }
 
 // The rules contain what a user sets in the values.
-func TestAlertsAreSettable(t *testing.T) {
+func TestAlertSettings(t *testing.T) {
 	const values = `metrics: {prometheusRule: {enabled: true, runbookBaseURL: "https://wiki.example/holdfast/", additionalRuleLabels: {team: ml, severity: page},
   thresholds: {HoldfastControllerErrors: 0.25, HoldfastControllerFallsBehind: 120}}}`
 	for chart := range installed {
@@ -164,7 +164,7 @@ func scrapesOrchestrators(t *testing.T, all objects) bool {
 }
 
 // An alert about a missing series would never stop where nothing serves that series.
-func TestMissingOrchestratorsAreMissedWhereTheyAreScraped(t *testing.T) {
+func TestOrchestratorAlertsNeedScraping(t *testing.T) {
 	const rules, on = "metrics: {prometheusRule: {enabled: true}}", "orchestrator: {enabled: true, metrics: {enabled: true}}\nvalkey: {enabled: true}"
 	for values, want := range map[string]bool{
 		rules: false, rules + "\n" + on: true, rules + "\norchestrator: {enabled: true}\nvalkey: {enabled: true}": false,
@@ -181,7 +181,7 @@ func TestMissingOrchestratorsAreMissedWhereTheyAreScraped(t *testing.T) {
 	}
 }
 
-func TestWithoutMetersThereIsNothingOfThem(t *testing.T) {
+func TestMetricsCanBeDisabled(t *testing.T) {
 	for chart := range installed {
 		all := mustParse(t, chart, "")
 		for _, kind := range []string{"PrometheusRule", "ServiceMonitor", "ConfigMap", "NetworkPolicy"} {
@@ -193,7 +193,7 @@ func TestWithoutMetersThereIsNothingOfThem(t *testing.T) {
 }
 
 // A policy that selects a pod opens all ports that it serves, except for probes, because the kubelet is always allowed.
-func TestNetworkPoliciesOpenWhatIsServed(t *testing.T) {
+func TestNetworkPoliciesOpenServedPorts(t *testing.T) {
 	eachRendering(t, func(t *testing.T, chart, _, values string) {
 		all := mustParse(t, chart, values+"\nnetworkPolicy: {enabled: true}\n")
 		for _, object := range all.find("NetworkPolicy") {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestTheManagerIsToldOfTheRendezvousServer(t *testing.T) {
+func TestManagerGetsRendezvousImage(t *testing.T) {
 	has := func(values string) bool {
 		return slices.ContainsFunc(mustParse(t, elasticChart, values).container(t, "manager").Args, func(arg string) bool {
 			return strings.HasPrefix(arg, "--rendezvous-image=")

@@ -19,7 +19,7 @@ import (
 )
 
 // The webhook never blocks a pod: it fails open, times out quickly, and is called only where it is needed.
-func TestReschedulerWebhookHoldsNobodyUp(t *testing.T) {
+func TestReschedulerWebhookFailsOpen(t *testing.T) {
 	hook := as[admissionv1.MutatingWebhookConfiguration](t, mustParse(t, reschedulerChart, "").named(t, mutating, "")).Webhooks[0]
 	if *hook.FailurePolicy != admissionv1.Ignore || *hook.TimeoutSeconds > 2 {
 		t.Errorf("policy %s, time-out %d s", *hook.FailurePolicy, *hook.TimeoutSeconds)
@@ -30,7 +30,7 @@ func TestReschedulerWebhookHoldsNobodyUp(t *testing.T) {
 }
 
 // A feature that is off has no permissions: a manager that must not taint nodes cannot.
-func TestReschedulerHasTheRightsOfItsFeatures(t *testing.T) {
+func TestReschedulerPermissionsMatchFeatures(t *testing.T) {
 	may := func(setting string) map[string]bool {
 		all, granted := mustParse(t, reschedulerChart, installed[reschedulerChart].settings[setting]), map[string]bool{}
 		for _, rule := range as[rbacv1.ClusterRole](t, all.named(t, "ClusterRole", "-manager")).Rules {
@@ -63,7 +63,7 @@ func TestReschedulerHasTheRightsOfItsFeatures(t *testing.T) {
 	}
 }
 
-func TestReschedulerSchedulerIsBoundToItsAccount(t *testing.T) {
+func TestSchedulerServiceAccount(t *testing.T) {
 	all := mustParse(t, reschedulerChart, installed[reschedulerChart].settings["everything"])
 	all.named(t, "ServiceAccount", "holdfast-scheduler")
 	for _, name := range []string{"holdfast-scheduler", "holdfast-scheduler-as-kube-scheduler", "holdfast-scheduler-as-volume-scheduler"} {
@@ -75,7 +75,7 @@ func TestReschedulerSchedulerIsBoundToItsAccount(t *testing.T) {
 }
 
 // In mode profile the chart runs no scheduler. It creates the profile, and grants the permission that the cluster's own user lacks.
-func TestReschedulerSchedulerMayBeAProfile(t *testing.T) {
+func TestSchedulerProfileMode(t *testing.T) {
 	all := mustParse(t, reschedulerChart, installed[reschedulerChart].settings["profile"])
 	for _, object := range all {
 		second := object.GetName() == "holdfast-scheduler" && object.GetKind() != "ClusterRole" && object.GetKind() != "ClusterRoleBinding"
@@ -109,7 +109,7 @@ func TestReschedulerSchedulerMayBeAProfile(t *testing.T) {
 }
 
 // The plain manifest has the objects that the values add. A separate file has those of the chart's defaults.
-func TestThePlainSchedulerIsAllThatItNeeds(t *testing.T) {
+func TestPlainSchedulerManifestIsComplete(t *testing.T) {
 	file := filepath.Join(manifests(t), "rescheduler-scheduler.yaml")
 	plain := parse(t, file, string(mustRead(t, file)))
 	defaults := mustParse(t, reschedulerChart, "")
@@ -133,7 +133,7 @@ func TestThePlainSchedulerIsAllThatItNeeds(t *testing.T) {
 	}
 }
 
-func TestReschedulerSchedulerRunsWhereTheManagerMay(t *testing.T) {
+func TestSchedulerUsesNodeSettingsOfManager(t *testing.T) {
 	all := mustParse(t, reschedulerChart, `
 scheduler: {enabled: true}
 nodeSelector: {role: system}
@@ -154,7 +154,7 @@ affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeS
 }
 
 // A scheduler must not be newer than the API server. The rescheduler without it runs on older ones.
-func TestTheSchedulerNeedsItsOwnVersion(t *testing.T) {
+func TestSchedulerRequiresKubernetesVersion(t *testing.T) {
 	const scheduler = "scheduler: {enabled: true}\n"
 	for name, c := range map[string]struct {
 		version, values string

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestValuesAreRefused(t *testing.T) {
+func TestInvalidValuesAreRejected(t *testing.T) {
 	for name, c := range map[string]struct{ values, want string }{
 		"a typo at the top":                 {`replicas: 2`, "additional properties 'replicas' not allowed"},
 		"a typo below":                      {`metrics: {serviceMonitor: {enable: true}}`, "additional properties 'enable' not allowed"},

@@ -18,7 +18,7 @@ func mayChange(image string) bool {
 }
 
 // The orchestrator reads the password from a file, so that arguments and environment do not show it.
-func TestThePasswordIsAFile(t *testing.T) {
+func TestPasswordIsReadFromFile(t *testing.T) {
 	all := mustParse(t, jobSetChart, settings["external valkey"])
 	args := strings.Join(all.container(t, "orchestrator").Args, " ")
 	for _, want := range []string{
@@ -50,7 +50,7 @@ func TestPodsAreRestricted(t *testing.T) {
 }
 
 // Pods also meet requirements of ours beyond the standard.
-func TestContainersAreTight(t *testing.T) {
+func TestContainersAreHardened(t *testing.T) {
 	eachRendering(t, func(t *testing.T, chart, _, values string) {
 		for pod, template := range mustParse(t, chart, values).podTemplates(t) {
 			for _, c := range template.Spec.Containers {

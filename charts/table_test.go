@@ -163,7 +163,7 @@ podDisruptionBudget: {enabled: true}
 )
 
 // The rules of the webhooks are generated from the code. A chart adds which namespaces they skip.
-func TestWebhooksAreThoseOfTheMarkers(t *testing.T) {
+func TestWebhooksMatchMarkers(t *testing.T) {
 	for chart, entry := range installed {
 		if chart == jobSetChart { // looked at more closely in webhook_test.go
 			continue
@@ -205,7 +205,7 @@ func hooks(configuration *unstructured.Unstructured, without []string) []any {
 }
 
 // The manager's flag names the file that is mounted. An empty configuration has no file and no flag.
-func TestTheConfigIsMounted(t *testing.T) {
+func TestConfigurationIsMounted(t *testing.T) {
 	for chart, entry := range installed {
 		if entry.config == "" {
 			continue
@@ -227,7 +227,7 @@ func TestTheConfigIsMounted(t *testing.T) {
 	}
 }
 
-func TestOwnValuesAreRefused(t *testing.T) {
+func TestInvalidValuesOfSingleChartsAreRejected(t *testing.T) {
 	for chart, entry := range installed {
 		for values, want := range entry.refused {
 			if _, err := render(t, chart, values); err == nil || !strings.Contains(err.Error(), want) {

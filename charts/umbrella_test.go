@@ -40,7 +40,7 @@ func umbrella(t *testing.T, values map[string]any) objects {
 
 // One registry and one release install all controllers, and no two objects have the same name. The chart holdfast-inplace is not included,
 // because it is for clusters with the published JobSet controller.
-func TestTheUmbrellaInstallsEveryChart(t *testing.T) {
+func TestUmbrellaInstallsAllControllers(t *testing.T) {
 	global := map[string]any{"imageRegistry": "registry.example/a"}
 	all := umbrella(t, map[string]any{"global": global})
 	seen := map[string]bool{}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-func TestTheStoreHasRoomForTheAgents(t *testing.T) {
+func TestStoreHasEnoughConnections(t *testing.T) {
 	for agents, want := range map[int]string{1: "102", 500: "1100", 10000: "20100", 1000000: "2000100"} {
 		all := mustParse(t, jobSetChart, fmt.Sprintf(`{orchestrator: {enabled: true}, valkey: {enabled: true, agents: %d}}`, agents))
 		if got := setting(t, all, "--maxclients"); got != want {
@@ -21,7 +21,7 @@ func TestTheStoreHasRoomForTheAgents(t *testing.T) {
 	}
 }
 
-func TestTheStoreLosesNothing(t *testing.T) {
+func TestStoreIsPersistent(t *testing.T) {
 	all := mustParse(t, jobSetChart, settings["orchestrator and valkey"])
 	for key, want := range map[string]string{"--appendonly": "yes", "--appendfsync": "everysec", "--maxmemory-policy": "noeviction"} {
 		if got := setting(t, all, key); got != want {
@@ -41,7 +41,7 @@ func setting(t *testing.T, all objects, key string) string {
 }
 
 // The orchestrator's address is the Service, which selects the store's pod and not the manager's.
-func TestTheAddressLeadsToTheStore(t *testing.T) {
+func TestStoreAddress(t *testing.T) {
 	for name, want := range map[string]string{"orchestrator and valkey": "valkey.holdfast.svc:6379", "everything": "store.holdfast.svc:6400"} {
 		t.Run(name, func(t *testing.T) {
 			all := mustParse(t, jobSetChart, settings[name])
@@ -70,7 +70,7 @@ func TestTheAddressLeadsToTheStore(t *testing.T) {
 }
 
 // An upgrade that does not concern the store must not replace its pod, which holds the data.
-func TestOnlyTheStoresOwnValuesChangeItsPod(t *testing.T) {
+func TestOnlyStoreValuesChangeStorePod(t *testing.T) {
 	const on = "orchestrator: {enabled: true, logLevel: debug}\nvalkey: {enabled: true, agents: %d}\n"
 	pod := func(values string) corev1.PodTemplateSpec {
 		set := mustParse(t, jobSetChart, values).find("StatefulSet")[0]

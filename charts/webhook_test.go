@@ -28,7 +28,7 @@ func ofPods(w admissionv1.ValidatingWebhook) bool {
 }
 
 // The rules of the webhooks are generated from the code. The chart adds the Service, and which objects they skip.
-func TestTheWebhooksAreThoseOfTheMarkers(t *testing.T) {
+func TestJobSetWebhooksMatchMarkers(t *testing.T) {
 	for name, values := range settings {
 		for _, kind := range []string{validating, mutating} {
 			t.Run(name+", "+kind, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestTheWebhooksAreThoseOfTheMarkers(t *testing.T) {
 
 // Pods with exclusive placement must pass the webhook whoever creates them. The orchestrator, which replaces lost ones, uses the account of
 // the release. The webhook must not be called for other pods.
-func TestOnlyPodsThatArePlacedExclusivelyAreAskedAbout(t *testing.T) {
+func TestPodWebhookIsOnlyForExclusivePlacement(t *testing.T) {
 	const values = `webhook: {failurePolicy: Ignore, namespaceSelector: {matchLabels: {train: "yes"}}}`
 	asked := 0
 	for _, kind := range []string{validating, mutating} {
@@ -83,7 +83,7 @@ func TestOnlyPodsThatArePlacedExclusivelyAreAskedAbout(t *testing.T) {
 	}
 }
 
-func TestTheWebhookIsAsTheValuesSay(t *testing.T) {
+func TestWebhookSettings(t *testing.T) {
 	const values = `
 webhook: {failurePolicy: Ignore, timeoutSeconds: 3, namespaceSelector: {matchLabels: {train: "yes"}}}
 serviceAccount: {name: me}
@@ -104,7 +104,7 @@ serviceAccount: {name: me}
 }
 
 // The Service points to the port of the manager's flag, under the name in its certificate.
-func TestTheWebhookServiceLeadsToTheManager(t *testing.T) {
+func TestWebhookServiceSelectsManager(t *testing.T) {
 	for name, values := range settings {
 		t.Run(name, func(t *testing.T) {
 			all := mustParse(t, jobSetChart, values)
@@ -183,7 +183,7 @@ func mountedSecret(t *testing.T, all objects, folder string) string {
 }
 
 // An upgrade would erase or restore the contents of the Secret.
-func TestTheSecretOfTheCertificateHasNoData(t *testing.T) {
+func TestCertificateSecretHasNoData(t *testing.T) {
 	secret := as[corev1.Secret](t, mustParse(t, jobSetChart, "").find("Secret")[0])
 	if secret.Data != nil || secret.StringData != nil {
 		t.Errorf("it has %v %v", secret.Data, secret.StringData)
@@ -191,7 +191,7 @@ func TestTheSecretOfTheCertificateHasNoData(t *testing.T) {
 }
 
 // The chart uses the names that the manager looks for.
-func TestTheManagerKnowsTheNames(t *testing.T) {
+func TestManagerUsesNamesOfChart(t *testing.T) {
 	options := string(mustRead(t, filepath.Join("..", "jobset-controller", "internal", "app", "options.go")))
 	all := mustParse(t, jobSetChart, "")
 	for constant, got := range map[string]string{
@@ -208,7 +208,7 @@ func TestTheManagerKnowsTheNames(t *testing.T) {
 }
 
 // cert-manager writes the CA into the configurations that it knows. Otherwise the user or the manager does.
-func TestTheAPIServerIsToldWhomToTrust(t *testing.T) {
+func TestWebhookCABundle(t *testing.T) {
 	for name, c := range map[string]struct {
 		values, from string
 		bundle       []byte
@@ -238,7 +238,7 @@ func TestTheAPIServerIsToldWhomToTrust(t *testing.T) {
 	}
 }
 
-func TestWithoutWebhooksNothingOfThemIsThere(t *testing.T) {
+func TestWebhooksCanBeDisabled(t *testing.T) {
 	all := mustParse(t, jobSetChart, `webhook: {enabled: false}`)
 	if n := len(all.find(validating)) + len(all.find(mutating)) + len(all.find("Service")) - 1; n != 0 { // that of metrics
 		t.Errorf("%d objects", n)

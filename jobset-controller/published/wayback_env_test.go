@@ -247,7 +247,7 @@ func TestSwitchToOursAndBack(t *testing.T) {
 	s.awaitJob("second-fetch-0@0")
 	stop()
 
-	// helm uninstall keeps the definition and the configurations: see TestUninstallKeepsWhatJobSetsNeed of the charts.
+	// helm uninstall keeps the definition and the configurations: see TestUninstallKeepsCRDAndWebhooks of the charts.
 	bare := MakeJobSet("third").Workers(1).Namespace("default").Obj()
 	if err := s.Create(t.Context(), bare.DeepCopy()); err == nil || !strings.Contains(err.Error(), "failed calling webhook") {
 		t.Fatalf("a JobSet was created without its defaults: %v", err)

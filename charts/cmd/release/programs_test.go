@@ -17,7 +17,7 @@ import (
 var repository = regexp.MustCompile(`(?m)^ +repository: (\S+)$`)
 
 // The release has exactly the images that the charts use.
-func TestChartsAskForTheImagesThatAreReleased(t *testing.T) {
+func TestReleaseContainsImagesOfCharts(t *testing.T) {
 	asked := map[string]bool{}
 	for _, chart := range charts {
 		values, err := os.ReadFile(filepath.Join("..", "..", chart, "values.yaml"))
@@ -38,7 +38,7 @@ func TestChartsAskForTheImagesThatAreReleased(t *testing.T) {
 	}
 }
 
-func TestProgramsThatAreReleasedExist(t *testing.T) {
+func TestReleasedProgramsExist(t *testing.T) {
 	top := filepath.Join("..", "..", "..")
 	workspace, err := os.ReadFile(filepath.Join(top, "go.work"))
 	if err != nil {
@@ -55,7 +55,7 @@ func TestProgramsThatAreReleasedExist(t *testing.T) {
 	}
 }
 
-func TestKeysThatCannotSignAreRejected(t *testing.T) {
+func TestInvalidSigningKeysAreRejected(t *testing.T) {
 	for content, want := range map[string]string{
 		"key": "is not in PEM",
 		"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n": "parsing signing key",

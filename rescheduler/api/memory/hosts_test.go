@@ -38,7 +38,7 @@ func TestParseHosts(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoListOfHostsExcludesNobody(t *testing.T) {
+func TestInvalidHostsExcludeNothing(t *testing.T) {
 	for name, value := range map[string]string{
 		"an empty value":              "",
 		"a bare name":                 "node-1",
@@ -59,19 +59,19 @@ func TestWhatIsNoListOfHostsExcludesNobody(t *testing.T) {
 	}
 }
 
-func TestALongListIsRefusedBeforeItIsParsed(t *testing.T) {
+func TestTooLongHostsAreNotParsed(t *testing.T) {
 	if _, err := ParseHosts(strings.Repeat(" ", MaxHostsBytes+1)); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestHostsOfAPodWithoutTheAnnotation(t *testing.T) {
+func TestHostsWithoutAnnotation(t *testing.T) {
 	if got := Hosts(nil); got != nil {
 		t.Errorf("got %v", got)
 	}
 }
 
-func TestTheLargestListFitsItsBound(t *testing.T) {
+func TestLargestListFitsLimit(t *testing.T) {
 	hosts := make([]string, MaxHosts)
 	for i := range hosts {
 		hosts[i] = fmt.Sprintf("%0253d", i)

@@ -7,14 +7,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestTheWorkloadsAnnotationIsAsInTheDesignDocument(t *testing.T) {
+func TestWorkloadAnnotationMatchesDesignDocument(t *testing.T) {
 	got := WorkloadInfo{2, []string{"node2", "node1"}}.Format()
 	if want := `{"currentReschedulingTimes":2,"deployScheduledHosts":["node1","node2"]}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
-func TestThePodsAnnotationIsAsInTheDesignDocument(t *testing.T) {
+func TestPodAnnotationMatchesDesignDocument(t *testing.T) {
 	got := PodInfo{1, []string{"node1"}}.Format()
 	if want := `{"currentReschedulingTimes":1,"podScheduledHosts":["node1"]}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -57,7 +57,7 @@ func TestParsePodInfo(t *testing.T) {
 	}
 }
 
-func TestBrokenInfoIsAnError(t *testing.T) {
+func TestInvalidInfoIsAnError(t *testing.T) {
 	for name, value := range map[string]string{
 		"no JSON":                             `{`,
 		"an array":                            `["a"]`,
@@ -101,7 +101,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-func TestAWorkloadHasAsManyMovesAsItsRetries(t *testing.T) {
+func TestWorkloadHasAsManyMovesAsRetries(t *testing.T) {
 	const retries = 3
 	for name, c := range map[string]struct {
 		times, want int

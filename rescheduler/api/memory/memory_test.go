@@ -45,7 +45,7 @@ func learn(t *testing.T, m Memory, now time.Time, want Lesson, fs ...Failure) Me
 	return m
 }
 
-func TestAFailureKeepsReplacementsAway(t *testing.T) {
+func TestFailureExcludesNode(t *testing.T) {
 	m := learn(t, Memory{}, noon, New, failure("1"))
 	if diff := cmp.Diff([]string{"a"}, m.Exclusions("", noon, nil)); diff != "" {
 		t.Error(diff)
@@ -55,13 +55,13 @@ func TestAFailureKeepsReplacementsAway(t *testing.T) {
 	}
 }
 
-func TestAPodThatIsKnownTeachesNothing(t *testing.T) {
+func TestKnownFailureChangesNothing(t *testing.T) {
 	m := learn(t, Memory{}, noon, New, failure("1"))
 	learn(t, m, noon.Add(time.Minute), Known, failure("1"))
 }
 
 // When a bad node rejects 500 pods of one workload at once, that is one fault.
-func TestPodsOfOneWaveAreOneMove(t *testing.T) {
+func TestSimultaneousFailuresAreOneMove(t *testing.T) {
 	m := learn(t, Memory{}, noon, New, failure("0"))
 	for i := range 499 {
 		m = learn(t, m, noon, Covered, failure(fmt.Sprint(i+1), later(time.Duration(i)*10*time.Millisecond)))
@@ -72,7 +72,7 @@ func TestPodsOfOneWaveAreOneMove(t *testing.T) {
 }
 
 // Replicas are as old as their workload. That one of them failed on a node once does not mean that the node is still excluded.
-func TestAPodThatFailsWhenTheExclusionIsOverIsAFailureOfItsOwn(t *testing.T) {
+func TestFailureAfterExclusionExpiredIsCounted(t *testing.T) {
 	old := func(f *Failure) { f.Created = noon.Add(-time.Hour) }
 	m := learn(t, Memory{}, noon, New, failure("1", old))
 	m = learn(t, m, noon.Add(ttl-time.Second), Covered, failure("2", old, func(f *Failure) { f.At = noon.Add(ttl - time.Second) }))
@@ -83,7 +83,7 @@ func TestAPodThatFailsWhenTheExclusionIsOverIsAFailureOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestAnotherClassOnAnExcludedNodeIsNoSecondMove(t *testing.T) {
+func TestSecondClassOnExcludedNodeIsNotCharged(t *testing.T) {
 	m := learn(t, Memory{}, noon, New, failure("1"))
 	m = learn(t, m, noon, Covered, failure("2", func(f *Failure) { f.Class = "Runtime" }))
 	if len(m.Entries) != 2 {
@@ -91,7 +91,7 @@ func TestAnotherClassOnAnExcludedNodeIsNoSecondMove(t *testing.T) {
 	}
 }
 
-func TestANodeThatFailsAgainIsAvoidedTwiceAsLong(t *testing.T) {
+func TestNodeThatFailsAgainIsExcludedTwiceAsLong(t *testing.T) {
 	m := learn(t, Memory{}, noon, New, failure("1"))
 	after := noon
 	for i, want := range []time.Duration{2 * ttl, 4 * ttl, 8 * ttl, 16 * ttl, 16 * ttl} {
@@ -104,13 +104,13 @@ func TestANodeThatFailsAgainIsAvoidedTwiceAsLong(t *testing.T) {
 }
 
 // Failed pods may remain for days. After a restart of the controller they are reconciled again.
-func TestAnOldFailureIsStale(t *testing.T) {
+func TestOldFailureIsStale(t *testing.T) {
 	learn(t, Memory{}, noon.Add(ttl), Stale, failure("1"))
 	m := learn(t, Memory{}, noon, New, failure("1"))
 	learn(t, m, noon.Add(3*time.Hour), Stale, failure("2", later(time.Hour)))
 }
 
-func TestAFailureOfOneSlotIsItsOwn(t *testing.T) {
+func TestFailureOfSlotExcludesOnlyForSlot(t *testing.T) {
 	m := learn(t, Memory{}, noon, New, failure("1", func(f *Failure) { f.Slot = "web-0" }))
 	if got := m.Exclusions("web-0", noon, nil); len(got) != 1 {
 		t.Errorf("web-0 is away from %v", got)
@@ -121,7 +121,7 @@ func TestAFailureOfOneSlotIsItsOwn(t *testing.T) {
 	learn(t, m, noon, New, failure("2", func(f *Failure) { f.Slot = "web-1" }))
 }
 
-func TestANodeThatWasMadeAnewIsAnotherNode(t *testing.T) {
+func TestRecreatedNodeIsAnotherNode(t *testing.T) {
 	m := learn(t, Memory{}, noon, New, failure("1"), failure("2", on("b")), failure("3", on("c")))
 	uids := map[string]string{"a": "uid-a", "b": "another"}
 	got := m.Exclusions("", noon, func(node string) (string, bool) { uid, exists := uids[node]; return uid, exists })
@@ -130,7 +130,7 @@ func TestANodeThatWasMadeAnewIsAnotherNode(t *testing.T) {
 	}
 }
 
-func TestMemoryComesBackFromItsAnnotations(t *testing.T) {
+func TestMemorySurvivesEncoding(t *testing.T) {
 	m := Memory{Times: 2, Template: "abc", RelaxedUntil: noon.Add(time.Minute)}
 	m = learn(t, m, noon, New, failure("1"), failure("2", on("b"))).Charge(Move{Slot: "w-0", Node: "a", Class: "c", At: noon})
 	got := Read(m.Annotations(noon))
@@ -139,7 +139,7 @@ func TestMemoryComesBackFromItsAnnotations(t *testing.T) {
 	}
 }
 
-func TestTheWorkloadsAnnotationIsTheUnion(t *testing.T) {
+func TestWorkloadAnnotationIsUnion(t *testing.T) {
 	m := learn(t, Memory{Times: 2}, noon, New,
 		failure("1", func(f *Failure) { f.Slot = "web-0" }), failure("2", on("b"), func(f *Failure) { f.Slot = "web-1" }))
 	got := m.Annotations(noon)[WorkloadAnnotation]
@@ -148,7 +148,7 @@ func TestTheWorkloadsAnnotationIsTheUnion(t *testing.T) {
 	}
 }
 
-func TestNodesThatSomebodyElseWroteCountWithoutARecord(t *testing.T) {
+func TestNodesWrittenByOtherProgramsCount(t *testing.T) {
 	theirs := map[string]string{WorkloadAnnotation: `{"currentReschedulingTimes":1,"deployScheduledHosts":["x"]}`}
 	m := Read(theirs)
 	if diff := cmp.Diff([]string{"x"}, m.Exclusions("", noon, nil)); diff != "" || m.Times != 1 {
@@ -160,7 +160,7 @@ func TestNodesThatSomebodyElseWroteCountWithoutARecord(t *testing.T) {
 	}
 }
 
-func TestBrokenMemoryIsNone(t *testing.T) {
+func TestInvalidMemoryIsEmpty(t *testing.T) {
 	for name, value := range map[string]string{
 		"no JSON":                       `{`,
 		"an array":                      `[]`,
@@ -179,7 +179,7 @@ func TestBrokenMemoryIsNone(t *testing.T) {
 	}
 }
 
-func TestMemoryHasABound(t *testing.T) {
+func TestMemoryIsLimited(t *testing.T) {
 	var m Memory
 	for i := range 3 * MaxEntries {
 		f := failure(strings.Repeat("p", 36), on(fmt.Sprintf("%0253d", i)), later(time.Duration(i)*time.Second))
@@ -201,7 +201,7 @@ func TestMemoryHasABound(t *testing.T) {
 	}
 }
 
-func TestWhatIsUsedUpExcludesNobody(t *testing.T) {
+func TestExhaustedMemoryExcludesNothing(t *testing.T) {
 	m := learn(t, Memory{Times: 3}, noon, New, failure("1")).Exhaust()
 	if got := m.Annotations(noon)[WorkloadAnnotation]; got != `{"currentReschedulingTimes":3,"deployScheduledHosts":[]}` {
 		t.Errorf("got %s", got)
@@ -212,7 +212,7 @@ func TestWhatIsUsedUpExcludesNobody(t *testing.T) {
 	}
 }
 
-func TestRelaxedMemoryExcludesNobodyForAWhile(t *testing.T) {
+func TestRelaxedMemoryExcludesNothingUntilItExpires(t *testing.T) {
 	m := learn(t, Memory{}, noon, New, failure("1"))
 	m.RelaxedUntil = noon.Add(time.Minute)
 	if got := m.Exclusions("", noon, nil); got != nil {
@@ -223,7 +223,7 @@ func TestRelaxedMemoryExcludesNobodyForAWhile(t *testing.T) {
 	}
 }
 
-func TestOnlyTheSlotThatRunsWellGivesItsMovesBack(t *testing.T) {
+func TestOnlyMovesOfHealthySlotAreReturned(t *testing.T) {
 	m := Memory{}
 	for _, move := range []Move{{Slot: "w-0", Node: "a", Class: "c", At: noon}, {Slot: "w-1", Node: "b", Class: "c", At: noon}, {Slot: "w-1", Node: "c", Class: "c", At: noon}} {
 		m = m.Charge(move)
@@ -245,7 +245,7 @@ func TestOnlyTheSlotThatRunsWellGivesItsMovesBack(t *testing.T) {
 }
 
 // A node is usable again when its entry expires. The move away from it stays charged.
-func TestTimeNeverGivesAMoveBack(t *testing.T) {
+func TestExpiredEntryStaysCharged(t *testing.T) {
 	m := learn(t, Memory{}, noon, New, failure("1")).Charge(Move{Node: "a", Class: "c", At: noon})
 	later := noon.Add(365 * 24 * time.Hour)
 	m = Read(m.Forget(later).Annotations(later))
@@ -254,7 +254,7 @@ func TestTimeNeverGivesAMoveBack(t *testing.T) {
 	}
 }
 
-func TestTheHistoryHasABound(t *testing.T) {
+func TestHistoryIsLimited(t *testing.T) {
 	m := Memory{}
 	for range 2 * MaxMoves {
 		m = m.Charge(Move{Slot: "w-0", Node: "a", Class: "c", At: noon})
@@ -264,7 +264,7 @@ func TestTheHistoryHasABound(t *testing.T) {
 	}
 }
 
-func TestAnotherTemplateBeginsAnew(t *testing.T) {
+func TestNewTemplateStartsEmpty(t *testing.T) {
 	m := learn(t, Memory{Times: 2}, noon, New, failure("1")).For("v1")
 	if m.Template != "v1" || m.Times != 2 {
 		t.Errorf("a memory that did not know its template became %+v", m)
@@ -277,7 +277,7 @@ func TestAnotherTemplateBeginsAnew(t *testing.T) {
 	}
 }
 
-func TestTemplatesThatLiveSideBySideShareAMemory(t *testing.T) {
+func TestConcurrentTemplatesShareMemory(t *testing.T) {
 	living := []string{"v2", "v1", "", "v2"}
 	m := learn(t, Memory{}.For("v1", living...), noon, New, failure("1"))
 	m.Times = 1
@@ -301,7 +301,7 @@ func TestTemplatesThatLiveSideBySideShareAMemory(t *testing.T) {
 	}
 }
 
-func TestWhatIsOverIsForgottenLater(t *testing.T) {
+func TestExpiredEntriesAreDroppedLater(t *testing.T) {
 	m := learn(t, Memory{}, noon, New, failure("1"))
 	if got := m.Forget(noon.Add(2*ttl - time.Second)); len(got.Entries) != 1 {
 		t.Error("forgotten before a second failure could be told from a first")
@@ -311,7 +311,7 @@ func TestWhatIsOverIsForgottenLater(t *testing.T) {
 	}
 }
 
-func TestMethodsLeaveTheirMemoryAsItIs(t *testing.T) {
+func TestMethodsDoNotModifyMemory(t *testing.T) {
 	m := learn(t, Memory{}, noon, New, failure("2", on("b")), failure("1")).Charge(Move{Node: "a", Class: "c", At: noon})
 	before := m.Annotations(noon)
 	m.Learn(failure("3"), noon)

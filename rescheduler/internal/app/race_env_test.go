@@ -19,7 +19,7 @@ import (
 
 // A controller may replace a failed pod before its node is recorded. Here the real controllers do, and the scheduler binds at once, to the
 // bad node if it may.
-func TestTheReplacementAvoidsTheNode(t *testing.T) {
+func TestReplacementAvoidsNode(t *testing.T) {
 	for name, c := range map[string]struct {
 		workload func(w *world) client.Object
 		root     client.Object
@@ -101,7 +101,7 @@ func (w *world) replacementIsAnnotated() {
 }
 
 // The same holds without affinity, for a scheduler with the plugin.
-func TestTheReplacementAvoidsTheNodeByThePlugin(t *testing.T) {
+func TestReplacementAvoidsNodeWithPlugin(t *testing.T) {
 	w := newWorld(t, func(r *settings.Rescheduling) { r.Enforcement.SchedulerNames = []string{corev1.DefaultSchedulerName} })
 	w.plugin = true
 	w.onBad(func() *corev1.PodStatus { return rejects("TopologyAffinityError") })

@@ -62,7 +62,7 @@ func (w *world) said(reason, kind, part string) {
 }
 
 // This is story 1 of the design document.
-func TestAnOOMLoopIsMoved(t *testing.T) {
+func TestPodInOOMLoopIsMoved(t *testing.T) {
 	w := newWorld(t)
 	w.onBad(outOfMemory)
 	d := w.deployment(1)
@@ -84,7 +84,7 @@ func TestAnOOMLoopIsMoved(t *testing.T) {
 	})
 }
 
-func TestAWorkloadThatDoesNotAskIsLeftAlone(t *testing.T) {
+func TestWorkloadWithoutAnnotationIsNotMoved(t *testing.T) {
 	w := newWorld(t)
 	w.onBad(outOfMemory)
 	d := w.deployment(1, func(d *appsv1.Deployment) { d.Annotations = nil })
@@ -99,7 +99,7 @@ func TestAWorkloadThatDoesNotAskIsLeftAlone(t *testing.T) {
 }
 
 // A pod of a DaemonSet belongs to its node. It stays, and so does its successor, although the DaemonSet asks for moves.
-func TestPodsOfADaemonSetAreLeftAlone(t *testing.T) {
+func TestDaemonSetPodsAreNotMoved(t *testing.T) {
 	w := newWorld(t)
 	w.onBad(outOfMemory)
 	template := w.template()
@@ -136,7 +136,7 @@ func (w *world) onNode(prefix, node string) (names []string) {
 }
 
 // Pods of a workload that hangs have no more events when a user asks for moves.
-func TestAWorkloadMayAskWhenItHangsAlready(t *testing.T) {
+func TestAnnotationCanBeAddedToHangingWorkload(t *testing.T) {
 	w := newWorld(t)
 	w.onBad(outOfMemory)
 	d := w.deployment(1, func(d *appsv1.Deployment) { d.Annotations = nil })
@@ -149,7 +149,7 @@ func TestAWorkloadMayAskWhenItHangsAlready(t *testing.T) {
 }
 
 // As the notes of the design document say, exclusions are lifted once the moves are used up, and the pod stays.
-func TestWhenTheMovesAreUsedUpNodesAreForgotten(t *testing.T) {
+func TestExclusionsAreLiftedWhenMovesAreUsedUp(t *testing.T) {
 	w := newWorld(t)
 	w.kubelet = func(*corev1.Pod) *corev1.PodStatus { return outOfMemory() }
 	d := w.deployment(1, func(d *appsv1.Deployment) { d.Annotations[memory.RetriesAnnotation] = "1" })
@@ -163,7 +163,7 @@ func TestWhenTheMovesAreUsedUpNodesAreForgotten(t *testing.T) {
 	}
 }
 
-func TestABudgetOfDisruptionsHolds(t *testing.T) {
+func TestPodDisruptionBudgetIsRespected(t *testing.T) {
 	w := newWorld(t)
 	pdb := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: "w", Namespace: w.namespace},
@@ -187,7 +187,7 @@ func TestABudgetOfDisruptionsHolds(t *testing.T) {
 }
 
 // An event says that the moves are used up, and the next pod stays where it is.
-func TestMovesAreBounded(t *testing.T) {
+func TestMovesAreLimited(t *testing.T) {
 	one := settings.Rate{Burst: 1, Every: settings.Duration(time.Hour)}
 	for name, c := range map[string]struct {
 		change func(*settings.Rescheduling)
@@ -218,7 +218,7 @@ func TestMovesAreBounded(t *testing.T) {
 }
 
 // When one member of a group fails, the others often do too. One fault is one move.
-func TestAGroupIsMovedOnce(t *testing.T) {
+func TestGroupIsMovedOnce(t *testing.T) {
 	w := newWorld(t)
 	w.onBad(outOfMemory)
 	d := w.deployment(2, func(d *appsv1.Deployment) { d.Spec.Template.Labels["scheduling.x-k8s.io/pod-group"] = "g" })
@@ -237,7 +237,7 @@ func TestAGroupIsMovedOnce(t *testing.T) {
 
 // Kueue has chosen the node of such a pod, so an exclusion would leave it without one. When pods of another workload fail there too, the
 // node is tainted, and Kueue reacts to the taint.
-func TestTheNodeOfAPodThatKueueHasPlacedIsTainted(t *testing.T) {
+func TestNodeOfPodPlacedByKueueIsTainted(t *testing.T) {
 	w := newWorld(t, func(r *settings.Rescheduling) {
 		r.Blame.Taint, r.Blame.MaxShare, r.Blame.MinPods, r.Blame.Threshold = true, 50, 2, 6
 	})
@@ -282,7 +282,7 @@ func (w *world) gadget(name string) *unstructured.Unstructured {
 }
 
 // The root owner holds the memory even if it is of an unknown kind.
-func TestOwnersMayBeOfAnyKind(t *testing.T) {
+func TestRootOwnerOfUnknownKind(t *testing.T) {
 	w := newWorld(t)
 	w.onBad(outOfMemory)
 	gadget := w.gadget("g")
@@ -299,7 +299,7 @@ func TestOwnersMayBeOfAnyKind(t *testing.T) {
 	}
 }
 
-func TestWhoRecoversInPlaceIsLeftUntilTheDeadline(t *testing.T) {
+func TestPodRecoveringInPlaceIsNotMovedUntilDeadline(t *testing.T) {
 	w := newWorld(t)
 	w.onBad(outOfMemory)
 	state := recovering.State{Level: recovering.LevelGroup, Reason: "in place", Deadline: time.Now().Add(time.Hour)}
@@ -316,7 +316,7 @@ func TestWhoRecoversInPlaceIsLeftUntilTheDeadline(t *testing.T) {
 	w.eventually("not moved when it has recovered", w.runningOnGood(2))
 }
 
-func TestADryRunOnlySays(t *testing.T) {
+func TestDryRunOnlySendsEvents(t *testing.T) {
 	w := newWorld(t, func(r *settings.Rescheduling) { r.DryRun = true })
 	w.onBad(outOfMemory)
 	d := w.deployment(1)
@@ -326,7 +326,7 @@ func TestADryRunOnlySays(t *testing.T) {
 	}
 }
 
-func TestABarePodIsMadeAgain(t *testing.T) {
+func TestBarePodIsRecreated(t *testing.T) {
 	w := newWorld(t, func(r *settings.Rescheduling) { r.BarePods.Recreate = true })
 	w.onBad(func() *corev1.PodStatus { return rejects("UnexpectedAdmissionError") })
 	template := w.template()
@@ -343,7 +343,7 @@ func TestABarePodIsMadeAgain(t *testing.T) {
 	}
 }
 
-func TestABarePodIsLeftUnlessItIsAskedFor(t *testing.T) {
+func TestBarePodWithoutAnnotationIsNotMoved(t *testing.T) {
 	w := newWorld(t)
 	w.onBad(func() *corev1.PodStatus { return rejects("UnexpectedAdmissionError") })
 	w.ok(w.Create(t.Context(), &corev1.Pod{ObjectMeta: w.meta("lonely"), Spec: w.template().Spec}))
@@ -382,7 +382,7 @@ func TestExclusionsThatLeaveNoNodeAreLifted(t *testing.T) {
 	w.said("ExclusionsLifted", "Deployment", "it may return to "+w.bad)
 }
 
-func TestABlamedNodeIsTaintedForAWhile(t *testing.T) {
+func TestTaintOfBlamedNodeExpires(t *testing.T) {
 	w := newWorld(t, func(r *settings.Rescheduling) {
 		r.Blame.Taint, r.Blame.MinPods, r.Blame.Threshold = true, 2, 6
 		r.Blame.MaxShare, r.Blame.TTL = 50, settings.Duration(3*time.Second)
@@ -396,7 +396,7 @@ func TestABlamedNodeIsTaintedForAWhile(t *testing.T) {
 }
 
 // The supervisor gives up on a node on which its slot keeps failing. The pod stays, and the next pod of the slot goes elsewhere.
-func TestASlotIsHandedOver(t *testing.T) {
+func TestHandedOverSlotAvoidsNode(t *testing.T) {
 	w := newWorld(t)
 	set := &appsv1.StatefulSet{ObjectMeta: w.meta("w"), Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](1), Selector: selector, Template: w.template()}}
 	w.ok(w.Create(t.Context(), set))
@@ -415,7 +415,7 @@ func TestASlotIsHandedOver(t *testing.T) {
 }
 
 // The supervisor restarts the processes of its worker, which the kubelet does not see. The group's owner names the worker that failed.
-func TestASlotThatKeepsFailingInPlaceIsRemembered(t *testing.T) {
+func TestSlotThatKeepsFailingInPlaceIsRecorded(t *testing.T) {
 	w := newWorld(t)
 	gadget := w.gadget("set")
 	pod := &corev1.Pod{ObjectMeta: w.meta("set-w-0-0-abc"), Spec: w.template().Spec}
@@ -441,7 +441,7 @@ func TestASlotThatKeepsFailingInPlaceIsRemembered(t *testing.T) {
 	})
 }
 
-func TestAValueThatNobodyCanReadIsSaid(t *testing.T) {
+func TestInvalidAnnotationIsReported(t *testing.T) {
 	w := newWorld(t)
 	w.deployment(1, func(d *appsv1.Deployment) { d.Annotations[memory.RetriesAnnotation] = "many" })
 	w.said("InvalidAnnotation", "Pod", `"many" is not a whole number`)

@@ -68,7 +68,7 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-func TestABoardHasABound(t *testing.T) {
+func TestBoardIsLimited(t *testing.T) {
 	b := New(rules)
 	for i := range 10 * most {
 		b.Say("a", fmt.Sprint(i), "w", 1, noon)

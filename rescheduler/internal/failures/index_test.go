@@ -20,7 +20,7 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func on(node string) Failure { return Failure{Node: node, At: noon, TTL: time.Hour} }
 
-func TestFailuresAreKnownForAWhile(t *testing.T) {
+func TestFailuresExpire(t *testing.T) {
 	var x Index
 	x.Note("o", on("a"))
 	x.Note("o", Failure{Node: "b", Slot: "web-0", At: noon, TTL: time.Hour})
@@ -45,7 +45,7 @@ func TestFailuresAreKnownForAWhile(t *testing.T) {
 	}
 }
 
-func TestTheIndexHasBounds(t *testing.T) {
+func TestIndexIsLimited(t *testing.T) {
 	var x Index
 	for i := range 3 * perOwner {
 		x.Note("o", on(fmt.Sprint(i)))
@@ -69,7 +69,7 @@ func owned(p *pods.Pod) *corev1.Pod {
 	}).Obj()
 }
 
-func TestPodsAreNoted(t *testing.T) {
+func TestFailedPodsAreRecorded(t *testing.T) {
 	rejected := func() *pods.Pod { return pods.Make("p", noon).Rejected("UnexpectedAdmissionError", "no") }
 	for name, c := range map[string]struct {
 		pod  *corev1.Pod

@@ -27,7 +27,7 @@ func (c *cluster) List(_ context.Context, list client.ObjectList, _ ...client.Li
 	return c.err
 }
 
-func TestNodesAreListedOnceASecond(t *testing.T) {
+func TestNodesAreListedOncePerSecond(t *testing.T) {
 	c, clock := &cluster{}, testclock.NewFakePassiveClock(noon)
 	lister := NewLister(c, clock)
 	for _, step := range []struct {
@@ -45,7 +45,7 @@ func TestNodesAreListedOnceASecond(t *testing.T) {
 	}
 }
 
-func TestAListThatFailedIsNotKept(t *testing.T) {
+func TestFailedListIsNotCached(t *testing.T) {
 	c := &cluster{err: errors.New("no")}
 	lister := NewLister(c, testclock.NewFakePassiveClock(noon))
 	if _, err := lister.List(t.Context()); !errors.Is(err, c.err) {

@@ -21,7 +21,7 @@ func owner(kind, retries string) *metav1.PartialObjectMetadata {
 	return o
 }
 
-func TestRetriesAreThoseOfTheNearestOwnerThatSpeaks(t *testing.T) {
+func TestRetriesComeFromNearestOwner(t *testing.T) {
 	for name, c := range map[string]struct {
 		chain   Chain
 		want    int
@@ -78,7 +78,7 @@ func TestSlot(t *testing.T) {
 	}
 }
 
-func TestTheLedgerIsAheadOfTheCache(t *testing.T) {
+func TestLedgerIsAheadOfCache(t *testing.T) {
 	l := NewLedger()
 	at := func(version string) *metav1.PartialObjectMetadata {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: "u", ResourceVersion: version}}
@@ -93,7 +93,7 @@ func TestTheLedgerIsAheadOfTheCache(t *testing.T) {
 
 // A failing workload never blocks the workers for others. A pod whose workload is locked returns at once, and is woken when the lock is
 // released.
-func TestTheLedgerLocksOneWorkloadAtATime(t *testing.T) {
+func TestLedgerLocksWorkload(t *testing.T) {
 	l, pod := NewLedger(), types.NamespacedName{Namespace: "default", Name: "p"}
 	unlock, locked := l.TryLock("u", types.NamespacedName{})
 	if !locked {

@@ -52,7 +52,7 @@ type unsynced struct{ cache.Informer }
 func (unsynced) HasSynced() bool { return false }
 
 // An informer without permission to list would retry forever and fill the log. Such owners are read one by one.
-func TestAKindThatMayNotBeListedHasNoInformer(t *testing.T) {
+func TestForbiddenKindHasNoInformer(t *testing.T) {
 	s, clock := &server{}, testclock.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	r := NewResolver(s, s, clock, NewLedger())
 	isController := true

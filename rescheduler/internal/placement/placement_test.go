@@ -64,7 +64,7 @@ func expression(key string, values ...string) corev1.NodeSelectorTerm {
 }
 
 // Terms are alternatives. A term that does not exclude the node allows it.
-func TestEachTermSaysNo(t *testing.T) {
+func TestEveryTermMustExcludeNode(t *testing.T) {
 	theirs := &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{expression("zone", "z"), expression("zone", "y", "z"), {}}}
 	before := theirs.DeepCopy()
 	pod := &corev1.Pod{Spec: avoiding(theirs, "a", "b")}

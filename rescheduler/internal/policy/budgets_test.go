@@ -21,7 +21,7 @@ func hourly() settings.Rate { return settings.Rate{Burst: 1, Every: settings.Dur
 
 var purpose = Purpose{Workload: "w", Node: "a", Namespace: "s"}
 
-func TestEachBudgetHolds(t *testing.T) {
+func TestEachBudgetLimitsMoves(t *testing.T) {
 	for name, c := range map[string]struct {
 		limits settings.Limits
 		other  Purpose // draws on another budget
@@ -55,7 +55,7 @@ func TestEachBudgetHolds(t *testing.T) {
 	}
 }
 
-func TestARefusedMoveDrawsOnNothing(t *testing.T) {
+func TestRefusedMoveUsesNoBudget(t *testing.T) {
 	b := NewBudgets(settings.Limits{Workload: second(1), Cluster: second(2)}, settings.Breaker{})
 	b.Take(purpose, noon)
 	b.Take(purpose, noon) // refused
@@ -64,7 +64,7 @@ func TestARefusedMoveDrawsOnNothing(t *testing.T) {
 	}
 }
 
-func TestABudgetFillsUpToItsBurst(t *testing.T) {
+func TestBudgetFillsUpToBurst(t *testing.T) {
 	b := NewBudgets(settings.Limits{Node: second(3)}, settings.Breaker{})
 	b.Take(purpose, noon)
 	granted := 0
@@ -78,7 +78,7 @@ func TestABudgetFillsUpToItsBurst(t *testing.T) {
 	}
 }
 
-func TestTheBreaker(t *testing.T) {
+func TestBreaker(t *testing.T) {
 	b := NewBudgets(settings.Limits{}, breaker(3, time.Minute, 10*time.Minute))
 	for i := range 4 {
 		if granted, why, _ := b.Take(Purpose{Workload: fmt.Sprint(i)}, noon); !granted {
@@ -94,7 +94,7 @@ func TestTheBreaker(t *testing.T) {
 	}
 }
 
-func TestSlowMovesLeaveTheBreakerClosed(t *testing.T) {
+func TestSlowMovesKeepBreakerClosed(t *testing.T) {
 	b := NewBudgets(settings.Limits{}, breaker(3, time.Minute, time.Minute))
 	for i := range 50 {
 		if granted, why, _ := b.Take(purpose, noon.Add(time.Duration(i)*20*time.Second)); !granted {
@@ -103,7 +103,7 @@ func TestSlowMovesLeaveTheBreakerClosed(t *testing.T) {
 	}
 }
 
-func TestNoLimitIsNoLimit(t *testing.T) {
+func TestZeroMeansNoLimit(t *testing.T) {
 	b := NewBudgets(settings.Limits{}, settings.Breaker{})
 	for range 1000 {
 		if granted, why, _ := b.Take(purpose, noon); !granted {
@@ -112,7 +112,7 @@ func TestNoLimitIsNoLimit(t *testing.T) {
 	}
 }
 
-func TestBudgetsOfTheDistantPastAreForgotten(t *testing.T) {
+func TestOldBudgetsAreForgotten(t *testing.T) {
 	b := NewBudgets(settings.Limits{Workload: second(1)}, settings.Breaker{})
 	for i := range 2 * mostBuckets {
 		b.Take(Purpose{Workload: fmt.Sprint(i)}, noon.Add(time.Duration(i)*time.Minute))
@@ -123,7 +123,7 @@ func TestBudgetsOfTheDistantPastAreForgotten(t *testing.T) {
 }
 
 // A move that a PodDisruptionBudget refused was not made. Attempts must not open the breaker.
-func TestWhatWasNotMovedIsGivenBack(t *testing.T) {
+func TestBlockedMoveIsReturnedToBudget(t *testing.T) {
 	limits := settings.Limits{Workload: hourly(), Node: hourly(), Namespace: hourly(), Cluster: hourly()}
 	b := NewBudgets(limits, breaker(2, time.Hour, time.Hour))
 	p := Purpose{Workload: "w", Node: "n", Namespace: "s"}

@@ -215,7 +215,7 @@ func TestIdentityAndWorkload(t *testing.T) {
 }
 
 // When a hundred replicas fail on one bad node, that is one fault, and one move.
-func TestAWaveIsChargedOnce(t *testing.T) {
+func TestSimultaneousFailuresAreChargedOnce(t *testing.T) {
 	m := memory.Memory{}
 	for i := range 100 {
 		d := Decide(facts("AdmissionError", failedNow, func(f *Facts) {
@@ -234,7 +234,7 @@ func TestAWaveIsChargedOnce(t *testing.T) {
 }
 
 // The first decision is written before the pod is evicted. The next reconcile finds it, evicts the pod, and charges nothing.
-func TestADecisionThatIsWrittenIsMadeAgainForFree(t *testing.T) {
+func TestWrittenDecisionIsNotChargedAgain(t *testing.T) {
 	first := Decide(facts("OOMKilled"))
 	second := Decide(facts("OOMKilled", func(f *Facts) { f.Workload.Memory = first.Memory }))
 	if second.Act != Evict || second.Charged || second.Learned || second.Memory.Times != 1 || second.Blame != 0 {
@@ -243,7 +243,7 @@ func TestADecisionThatIsWrittenIsMadeAgainForFree(t *testing.T) {
 }
 
 // A single pod can only be compared with itself. A failure that follows it to a third node is its own fault.
-func TestAPodThatFailsWhereverItIsStaysThere(t *testing.T) {
+func TestPodThatFailsOnEveryNodeIsNotMoved(t *testing.T) {
 	m, now := memory.Memory{}, noon
 	for i, want := range []Act{Evict, Evict, Leave} {
 		now = now.Add(20 * time.Minute)
@@ -303,7 +303,7 @@ func TestSuspicion(t *testing.T) {
 	}
 }
 
-func TestAnExclusionOfAnotherSlotIsNone(t *testing.T) {
+func TestExclusionsOfOtherSlotsAreIgnored(t *testing.T) {
 	d := Decide(facts("OOMKilled", remembered("OOMKilled", "web-1", "a"), func(f *Facts) { f.Pod.Slot = "web-0" }))
 	if d.Act != Evict || !d.Charged {
 		t.Errorf("got %+v", d)
@@ -312,7 +312,7 @@ func TestAnExclusionOfAnotherSlotIsNone(t *testing.T) {
 
 // Exclusions were lifted because there was no other node, and the pod that returned fails again, so lifting has not helped. Without an end
 // its controller would keep creating pods there.
-func TestAFailureEndsTheTimeWithoutExclusions(t *testing.T) {
+func TestFailureRestoresExclusions(t *testing.T) {
 	relaxed := func(f *Facts) { f.Workload.Memory.RelaxedUntil = f.Now.Add(time.Minute) }
 	d := Decide(facts("AdmissionError", failedNow, relaxed))
 	if got := d.Memory.Exclusions("", noon, nil); len(got) != 1 {
@@ -325,7 +325,7 @@ func TestAFailureEndsTheTimeWithoutExclusions(t *testing.T) {
 }
 
 // A PodDisruptionBudget blocked the move until the exclusion expired. The pod is not moved without an exclusion.
-func TestAPodThatIsHeldUpIsMovedWithAnExclusion(t *testing.T) {
+func TestBlockedPodIsMovedWithExclusion(t *testing.T) {
 	first := Decide(facts("RuntimeError"))
 	if first.Act != Evict || !first.Charged {
 		t.Fatalf("at first: %+v", first)
@@ -341,7 +341,7 @@ func TestAPodThatIsHeldUpIsMovedWithAnExclusion(t *testing.T) {
 	}
 }
 
-func TestANodeWhoseClockIsAheadHoldsNobodyUp(t *testing.T) {
+func TestClockOfNodeAheadDoesNotDelay(t *testing.T) {
 	d := Decide(facts("TopologyAffinity", func(f *Facts) { f.Pod.Failed, f.Match.Since = true, f.Now.Add(time.Hour) }))
 	if len(d.Memory.Entries) != 1 || d.Memory.Entries[0].Last.After(noon) {
 		t.Errorf("got %+v", d)

@@ -37,8 +37,8 @@ func anything(random *rand.Rand, row signals.Row, dryRun bool) Facts {
 	return f
 }
 
-// TestReasonsAreThoseOfTheDecisions decides about many facts. Each reason occurs, and no other.
-func TestReasonsAreThoseOfTheDecisions(t *testing.T) {
+// TestReasonsMatchDecisions decides about many facts. Each reason occurs, and no other.
+func TestReasonsMatchDecisions(t *testing.T) {
 	for _, dry := range []bool{false, true} {
 		for _, row := range signals.Default() {
 			want, got := Reasons(row, dry), given(row, dry)

@@ -16,14 +16,14 @@ func parse(t *testing.T, file string) (Rescheduling, error) {
 	return r, json.Unmarshal([]byte(file), &r)
 }
 
-func TestTheDefaultsAreValid(t *testing.T) {
+func TestDefaultsAreValid(t *testing.T) {
 	if err := Default().Validate(); err != nil {
 		t.Error(err)
 	}
 }
 
 // Each row of the catalogue can be changed.
-func TestEveryRowCanBeChanged(t *testing.T) {
+func TestEverySignalCanBeChanged(t *testing.T) {
 	for _, row := range signals.Default() {
 		r, err := parse(t, `{"signals":{"`+row.Name+`":{"trigger":"Off","action":"Record","after":"7s","ttl":"8s","restarts":9,"exitCodes":[10]}}}`)
 		if err == nil {
@@ -47,7 +47,7 @@ func TestEveryRowCanBeChanged(t *testing.T) {
 	}
 }
 
-func TestWrongSettingsAreRefusedByTheirKey(t *testing.T) {
+func TestErrorsNameInvalidSettings(t *testing.T) {
 	for name, c := range map[string]struct{ file, want string }{
 		"a row that does not exist":     {`{"signals":{"OOM":{}}}`, "signals.OOM: unknown signal; known signals are [DeadlineExceeded"},
 		"a trigger that does not exist": {`{"signals":{"OOMKilled":{"trigger":"On"}}}`, "signals.OOMKilled.trigger"},
@@ -95,7 +95,7 @@ func TestDurations(t *testing.T) {
 	}
 }
 
-func TestTheModeFollowsTheScheduler(t *testing.T) {
+func TestModeDependsOnScheduler(t *testing.T) {
 	e := Default().Enforcement
 	if got := e.Mode("holdfast-scheduler"); got != Plugin {
 		t.Errorf("got %s", got)

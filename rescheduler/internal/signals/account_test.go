@@ -23,7 +23,7 @@ func restarted(at time.Time, changes ...func(*history.Entry)) history.Entry {
 }
 
 // The supervisor restarts processes within their container. The workload counts these restarts, because the kubelet does not.
-func TestRestartsThatTheWorkloadCounts(t *testing.T) {
+func TestRestartsCountedByWorkload(t *testing.T) {
 	thrice := []history.Entry{restarted(minutesAgo(30)), restarted(minutesAgo(20)), restarted(minutesAgo(10))}
 	with := func(change func(*history.Entry)) []history.Entry {
 		return []history.Entry{thrice[0], thrice[1], restarted(minutesAgo(10), change)}
@@ -57,13 +57,13 @@ func TestRestartsThatTheWorkloadCounts(t *testing.T) {
 	}
 }
 
-func TestAnAccountThatNobodyCanReadSaysNothing(t *testing.T) {
+func TestInvalidAccountIsIgnored(t *testing.T) {
 	if _, found := signals.Default().Accounted(pods.Make("s-w-0-0-abc", noon).Change(member).Obj(), "s", "1.3 broken", noon); found {
 		t.Error("it says something")
 	}
 }
 
-func TestPodsThatAnAccountNames(t *testing.T) {
+func TestPodsNamedInAccount(t *testing.T) {
 	one, two := restarted(minutesAgo(2)), restarted(minutesAgo(1), func(e *history.Entry) { e.Round, e.Pod = 1, "xyz" })
 	nobodys := restarted(minutesAgo(0), func(e *history.Entry) { e.Round, e.Worker, e.Pod = 2, "", "" })
 	got := signals.Named("s", history.Format([]history.Entry{one}), history.Format([]history.Entry{one, two, nobodys}))

@@ -43,7 +43,7 @@ func disrupted(reason string) *pods.Pod {
 }
 
 // There is one case for every reason of every row. The first row that matches counts.
-func TestEveryReasonHasItsRow(t *testing.T) {
+func TestEveryReasonMatchesItsSignal(t *testing.T) {
 	covered := map[string]bool{}
 	for reason, c := range map[string]struct {
 		pod *pods.Pod
@@ -140,7 +140,7 @@ func member(p *corev1.Pod) {
 	p.Spec.InitContainers = []corev1.Container{{Name: "agent", Env: []corev1.EnvVar{{Name: "JOBSET_UID"}}}}
 }
 
-func TestMembersOfGroupsAreKnownByTheirAgents(t *testing.T) {
+func TestGroupMembersAreRecognizedByAgent(t *testing.T) {
 	for name, c := range map[string]struct {
 		container corev1.Container
 		want      bool
@@ -166,7 +166,7 @@ func TestMembersOfGroupsAreKnownByTheirAgents(t *testing.T) {
 
 func handedOver(p *corev1.Pod) { p.Annotations[signals.HandoverAnnotation] = "hangs in each round" }
 
-func TestWhatNothingIsWrongWith(t *testing.T) {
+func TestHealthyPodsMatchNothing(t *testing.T) {
 	for name, p := range map[string]*pods.Pod{
 		"a pod that runs":                                            pod(),
 		"a pod that has succeeded":                                   pod().Terminated("Completed", 0, noon),
@@ -198,7 +198,7 @@ func TestWhatNothingIsWrongWith(t *testing.T) {
 	}
 }
 
-func TestRowsThatAreOffMatchNothing(t *testing.T) {
+func TestDisabledSignalsMatchNothing(t *testing.T) {
 	for _, name := range []string{"DeviceUnhealthy", "ExitCode"} {
 		table := signals.Default()
 		i := slices.IndexFunc(table, func(r signals.Row) bool { return r.Name == name })
@@ -211,7 +211,7 @@ func TestRowsThatAreOffMatchNothing(t *testing.T) {
 	}
 }
 
-func TestTheOwnersWishTurnsLoopsOn(t *testing.T) {
+func TestOwnerEnablesLoops(t *testing.T) {
 	for _, row := range signals.Default() {
 		want := slices.Contains([]string{"OOMKilled", "CrashLoopBackOff", "PostStartHook"}, row.Name)
 		if (row.Trigger == signals.Annotated) != want {
@@ -220,7 +220,7 @@ func TestTheOwnersWishTurnsLoopsOn(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThePodsFaultCostsNothing(t *testing.T) {
+func TestDisruptionsAreNotCharged(t *testing.T) {
 	for _, row := range signals.Default() {
 		free := slices.Contains([]string{
 			"NodeShutdown", "NodePressure", "GracefulShutdown", "KubeletPreemption", "DeviceTaint", "TerminatedByKubelet", "FailsInPlace",
@@ -232,7 +232,7 @@ func TestWhatIsNotThePodsFaultCostsNothing(t *testing.T) {
 }
 
 // A pod in a crash loop runs for a moment between two failures. It still matches, but this is not the time to move it.
-func TestALoopGoesOnWhileTheContainerRuns(t *testing.T) {
+func TestLoopMatchesWhileContainerRuns(t *testing.T) {
 	found := everything().Matches(pod().Again("OOMKilled", 137, 3, noon.Add(-time.Minute)).Obj(), noon)
 	if len(found) == 0 || found[0].Row.Name != "OOMKilled" || found[0].Down {
 		t.Errorf("got %+v", found)
@@ -240,7 +240,7 @@ func TestALoopGoesOnWhileTheContainerRuns(t *testing.T) {
 }
 
 // The kubelet kills and restarts a container that fails its liveness probe in one sync, so that its status never shows it down.
-func TestALoopIsDownAfterEachFailure(t *testing.T) {
+func TestLoopIsDownAfterEachFailure(t *testing.T) {
 	for name, c := range map[string]struct {
 		pod  *pods.Pod
 		down bool
@@ -269,7 +269,7 @@ func loops(table signals.Table) signals.Table {
 }
 
 // Such a pod remains for days, and each new process reconciles it again.
-func TestALostContainerOfAFailedPodWasLostWhenThePodFailed(t *testing.T) {
+func TestLostContainerHasFailureTimeOfPod(t *testing.T) {
 	lost := rejected("").Terminated("ContainerStatusUnknown", 137, time.Time{}).Condition(corev1.PodReady, corev1.ConditionFalse, "PodFailed", noon.Add(-time.Minute))
 	found := signals.Default().Matches(lost.Obj(), noon)
 	if len(found) != 1 || !found[0].Since.Equal(noon.Add(-time.Minute)) {
@@ -277,14 +277,14 @@ func TestALostContainerOfAFailedPodWasLostWhenThePodFailed(t *testing.T) {
 	}
 }
 
-func TestAGroupsWorkerThatIsOutOfMemoryFailsInPlace(t *testing.T) {
+func TestOOMKilledGroupWorkerFailsInPlace(t *testing.T) {
 	found := signals.Default().Matches(pod().Again("OOMKilled", 137, 3, noon.Add(-time.Hour)).Change(member).Obj(), noon)
 	if len(found) != 1 || found[0].Row.Name != "FailsInPlace" {
 		t.Errorf("got %+v", found)
 	}
 }
 
-func TestAnExitCodeCanBeChosen(t *testing.T) {
+func TestExitCodesAreConfigurable(t *testing.T) {
 	table := everything()
 	i := slices.IndexFunc(table, func(r signals.Row) bool { return r.Name == "ExitCode" })
 	table[i].ExitCodes = []int32{42}
@@ -318,7 +318,7 @@ func TestInstantMatches(t *testing.T) {
 	}
 }
 
-func TestWhenAPodFailed(t *testing.T) {
+func TestFailureTime(t *testing.T) {
 	created, start, end := noon.Add(-time.Hour), noon.Add(-time.Hour), noon.Add(-time.Minute)
 	for name, c := range map[string]struct {
 		pod  *pods.Pod

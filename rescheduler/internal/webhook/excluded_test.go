@@ -33,7 +33,7 @@ func readyNodes(n int) (all []corev1.Node) {
 	return all
 }
 
-func TestWhatAReplacementIsKeptAwayFrom(t *testing.T) {
+func TestExclusionsOfReplacement(t *testing.T) {
 	five := memory.Memory{Template: "v1"}
 	for i := range 5 {
 		five.Entries = append(five.Entries, avoided(fmt.Sprint("n", i), 10+i))
@@ -72,7 +72,7 @@ func TestWhatAReplacementIsKeptAwayFrom(t *testing.T) {
 }
 
 // The API server calls the webhook again if another webhook has changed the pod.
-func TestASecondLookChangesNothing(t *testing.T) {
+func TestSecondCallChangesNothing(t *testing.T) {
 	for _, mode := range []settings.Mode{settings.Plugin, settings.Required} {
 		h := handler(mode, ready("bad"), ready("good"))
 		once := apply(t, h, &corev1.Pod{}, "bad")
@@ -94,7 +94,7 @@ func (u unlisted) List(context.Context, client.ObjectList, ...client.ListOption)
 }
 
 // Nearly all pods belong to workloads without exclusions. Listing 5,000 nodes for each of them would produce megabytes of garbage.
-func TestNodesAreListedOnlyIfThereIsOneToAvoid(t *testing.T) {
+func TestNodesAreListedOnlyForExclusions(t *testing.T) {
 	over := memory.Memory{Entries: []memory.Entry{avoided("n1", -1)}}
 	for name, m := range map[string]memory.Memory{
 		"a workload that remembers nothing":       {},
@@ -130,7 +130,7 @@ func (l *liveOwner) Get(_ context.Context, key client.ObjectKey, o client.Object
 }
 
 // The leader writes the memory and evicts the pod at once. The other replica, whose cache is behind, may admit the replacement.
-func TestAReplicaThatDoesNotLeadHasSeenTheWrite(t *testing.T) {
+func TestStandbyReadsMemoryLive(t *testing.T) {
 	written := memory.Memory{Entries: []memory.Entry{avoided("n1", 10)}}
 	for name, c := range map[string]struct {
 		leads bool

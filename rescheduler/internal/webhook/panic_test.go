@@ -12,7 +12,7 @@ import (
 )
 
 // A panic here must not prevent the creation of pods.
-func TestAPodIsAdmittedWhateverHappens(t *testing.T) {
+func TestPanicDoesNotRejectPod(t *testing.T) {
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: "a", OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "a", UID: "a", Controller: ptr.To(true)}},
 	}}

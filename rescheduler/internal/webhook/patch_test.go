@@ -70,7 +70,7 @@ func apply(t *testing.T, h *Handler, pod *corev1.Pod, hosts ...string) *corev1.P
 }
 
 // The prototype of the design document replaced the whole map.
-func TestOneAnnotationIsAddedAndNoOtherTouched(t *testing.T) {
+func TestOnlyOneAnnotationIsAdded(t *testing.T) {
 	for name, annotations := range map[string]map[string]string{
 		"no annotations": nil,
 		"others":         {"a/b": "c", "d~e": "f"},
@@ -89,7 +89,7 @@ func TestOneAnnotationIsAddedAndNoOtherTouched(t *testing.T) {
 	}
 }
 
-func TestWhatThePodSaysItselfCountsToo(t *testing.T) {
+func TestExclusionsOfPodAreKept(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{memory.HostsAnnotation: `["own"]`}}}
 	if got := apply(t, handler(settings.Plugin), pod, "bad").Annotations[memory.HostsAnnotation]; got != `["bad","own"]` {
 		t.Errorf("got %s", got)
@@ -100,7 +100,7 @@ func TestWhatThePodSaysItselfCountsToo(t *testing.T) {
 	}
 }
 
-func TestAffinityIsAddedToWhatIsThere(t *testing.T) {
+func TestAffinityIsAddedToExistingAffinity(t *testing.T) {
 	zone := corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "zone", Operator: corev1.NodeSelectorOpDoesNotExist}}}
 	anti := &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 1}}}
 	for name, before := range map[string]*corev1.Affinity{
@@ -138,14 +138,14 @@ func TestAffinityNeverLeavesNoNode(t *testing.T) {
 	}
 }
 
-func TestPodsOfTheSchedulerWithThePluginGetNoAffinity(t *testing.T) {
+func TestPodsOfSchedulerWithPluginGetNoAffinity(t *testing.T) {
 	pod := &corev1.Pod{Spec: corev1.PodSpec{SchedulerName: "holdfast-scheduler"}}
 	if got := apply(t, handler(settings.Required, ready("bad"), ready("good")), pod, "bad"); got.Spec.Affinity != nil {
 		t.Errorf("affinity %+v", got.Spec.Affinity)
 	}
 }
 
-func TestPodsThatNobodyAsksFor(t *testing.T) {
+func TestPodsWithoutAnnotation(t *testing.T) {
 	owned := func(kind string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: kind, Name: "o", Controller: ptr.To(true)}}}
 	}

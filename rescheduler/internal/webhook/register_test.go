@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-func TestAnswersAreCountedFromZero(t *testing.T) {
+func TestAdmissionCountersStartAtZero(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	count, err := Counter(registry)
 	if err != nil {

@@ -37,7 +37,7 @@ func blaming() settings.Rescheduling {
 	return config
 }
 
-func TestTheBoundOfTaintedNodesHoldsBeforeTheCacheKnows(t *testing.T) {
+func TestLimitOfTaintedNodesHoldsWithStaleCache(t *testing.T) {
 	var nodes []*corev1.Node
 	var objects []client.Object
 	for i := range 4 {
@@ -61,7 +61,7 @@ func TestTheBoundOfTaintedNodesHoldsBeforeTheCacheKnows(t *testing.T) {
 	}
 }
 
-func TestANodeThatIsTaintedIsTaintedOnce(t *testing.T) {
+func TestNodeIsTaintedOnce(t *testing.T) {
 	node := ready("a")
 	w := newWorld(t, blaming(), stale(node), node)
 	s := w.of(pods.Make("p", noon).Obj(), workload("w"))
@@ -78,7 +78,7 @@ func TestANodeThatIsTaintedIsTaintedOnce(t *testing.T) {
 }
 
 // One workload never causes a taint, because a node on which only its pods fail may be good for all others.
-func TestOneWorkloadNeverTaintsANode(t *testing.T) {
+func TestOneWorkloadNeverTaintsNode(t *testing.T) {
 	owner := workload("w")
 	owner.Annotations = map[string]string{memory.RetriesAnnotation: "9"}
 	kueue := func(p *corev1.Pod) {
@@ -120,7 +120,7 @@ func (w *world) accuse(node string) {
 }
 
 // Taints expire without any event of a pod.
-func TestTaintedNodesAreCountedAsTheyAre(t *testing.T) {
+func TestTaintedNodesAreCountedOnScrape(t *testing.T) {
 	w := newWorld(t, blaming(), interceptor.Funcs{}, ready("a"), ready("b"))
 	w.accuse("a")
 	clock := w.Reconciler.clock.(*testclock.FakePassiveClock)

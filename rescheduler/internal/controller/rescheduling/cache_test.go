@@ -40,7 +40,7 @@ func full(name string) *corev1.Pod {
 }
 
 // 50,000 pods must fit into 512 MiB, together with the garbage collector and the rest of the program.
-func TestAPodInTheCacheIsSmall(t *testing.T) {
+func TestCachedPodIsSmall(t *testing.T) {
 	const n, most = 2000, 4608
 	content, err := json.Marshal(full("p"))
 	if err != nil {

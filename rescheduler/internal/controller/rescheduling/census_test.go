@@ -16,7 +16,7 @@ import (
 )
 
 // A thousand pods of one workload need their siblings. They are counted once, and not once for each pod.
-func TestDecisionsForOneWorkloadCountItsPodsOnce(t *testing.T) {
+func TestPodsOfWorkloadAreCountedOnce(t *testing.T) {
 	owner := workload("w")
 	owner.Annotations = map[string]string{memory.RetriesAnnotation: "3"}
 	objects := []client.Object{stored(owner), ready("a"), ready("b"), ready("c")}
@@ -44,7 +44,7 @@ func TestDecisionsForOneWorkloadCountItsPodsOnce(t *testing.T) {
 }
 
 // A pod whose workload is locked releases its worker at once, and is reconciled again when the lock is released.
-func TestASickWorkloadHoldsNoWorker(t *testing.T) {
+func TestLockedWorkloadBlocksNoWorker(t *testing.T) {
 	owner := workload("w")
 	owner.Annotations = map[string]string{memory.RetriesAnnotation: "3"}
 	pod := pods.Make("p", noon.Add(-time.Hour)).Change(owned(owner)).Loops("OOMKilled", 137, 5, noon.Add(-time.Minute)).Obj()

@@ -24,7 +24,7 @@ func (h heard) Eventf(o, _ runtime.Object, _, _, _, _ string, _ ...any) {
 
 // When hundreds of pods fail in one way on one node, their workload gets one event. Otherwise its annotations would be written hundreds of
 // times, and copied to its ReplicaSet each time.
-func TestAWorkloadIsToldOnceOfAWave(t *testing.T) {
+func TestWorkloadGetsOneEventForManyPods(t *testing.T) {
 	events := heard{}
 	r := &Reconciler{report: newReporter(events), metrics: NewMetrics(prometheus.NewRegistry(), settings.Default())}
 	for i := range 100 {

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
 )
 
-func TestAnEvictionThatIsForbiddenDrawsOnNoBudget(t *testing.T) {
+func TestForbiddenEvictionUsesNoBudget(t *testing.T) {
 	config := settings.Default()
 	config.Limits.Workload = settings.Rate{Burst: 1, Every: settings.Duration(time.Hour)}
 	pod := pods.Make("p", noon.Add(-time.Hour)).Obj()
@@ -30,7 +30,7 @@ func TestAnEvictionThatIsForbiddenDrawsOnNoBudget(t *testing.T) {
 }
 
 // A decision that waited for others draws on the budgets at the current time. A bucket that goes back in time fills twice.
-func TestBudgetsAreDrawnOnAtTheTimeThatItIs(t *testing.T) {
+func TestBudgetsUseCurrentTime(t *testing.T) {
 	config := settings.Default()
 	config.Limits.Workload = settings.Rate{Burst: 2, Every: settings.Duration(10 * time.Second)}
 	w, owner := newWorld(t, config, interceptor.Funcs{}), workload("w")
@@ -49,7 +49,7 @@ func TestBudgetsAreDrawnOnAtTheTimeThatItIs(t *testing.T) {
 }
 
 // Two nodes fail at once, and one move is left. The pod that was charged for it is moved, and only then the exclusions are lifted.
-func TestAMoveThatIsPaidForIsMadeBeforeTheNodesAreForgotten(t *testing.T) {
+func TestChargedMoveIsMadeBeforeExclusionsAreLifted(t *testing.T) {
 	owner := workload("w")
 	first := pods.Make("first", noon).On("a").Change(owned(owner)).Obj()
 	second := pods.Make("second", noon).On("b").Change(owned(owner)).Obj()

@@ -14,7 +14,7 @@ import (
 )
 
 // A CronJob has a Job every minute.
-func TestChildrenWithoutPodsAreForgotten(t *testing.T) {
+func TestOwnersWithoutPodsAreForgotten(t *testing.T) {
 	f := newFamily()
 	f.add("root", "lives")
 	f.add("root", "gone")
@@ -25,7 +25,7 @@ func TestChildrenWithoutPodsAreForgotten(t *testing.T) {
 	}
 }
 
-func TestPodsWaitForOneOwnerAtATime(t *testing.T) {
+func TestPodWaitsForOneOwner(t *testing.T) {
 	f := newFamily()
 	s := &scope{pod: pods.Make("p", noon).Obj()}
 	s.chain = append(s.chain, workload("direct"), workload("root"))
@@ -38,7 +38,7 @@ func TestPodsWaitForOneOwnerAtATime(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsForAnOwnerThatIsGoneIsForgotten(t *testing.T) {
+func TestPodsWaitingForDeletedOwnerAreForgotten(t *testing.T) {
 	f := newFamily()
 	s := &scope{pod: pods.Make("p", noon).Obj()}
 	s.chain = append(s.chain, workload("direct"), workload("root"))
@@ -57,7 +57,7 @@ func TestWhoWaitsForAnOwnerThatIsGoneIsForgotten(t *testing.T) {
 }
 
 // Pods that hang have no events. A user who now allows moves, or more of them, means these pods too.
-func TestPodsAreLookedAtWhenTheirOwnerAllowsMoves(t *testing.T) {
+func TestPodsAreReconciledWhenOwnerAllowsMoves(t *testing.T) {
 	owner, other := workload("w"), workload("x")
 	w := newWorld(t, settings.Default(), interceptor.Funcs{},
 		pods.Make("p", noon).Change(owned(owner)).Obj(), pods.Make("theirs", noon).Change(owned(other)).Obj())
@@ -78,7 +78,7 @@ func TestPodsAreLookedAtWhenTheirOwnerAllowsMoves(t *testing.T) {
 	}
 }
 
-func TestAPodThatItsOwnerBlamesIsLookedAt(t *testing.T) {
+func TestPodBlamedByOwnerIsReconciled(t *testing.T) {
 	w := newWorld(t, settings.Default(), interceptor.Funcs{})
 	before, after := workload("set"), workload("set")
 	blamed := history.Entry{Kind: history.InPlace, Worker: "w-0-0", Pod: "abc", Node: "a"}
@@ -97,7 +97,7 @@ func TestAPodThatItsOwnerBlamesIsLookedAt(t *testing.T) {
 	}
 }
 
-func TestTheSweepForgetsControllersWithoutPods(t *testing.T) {
+func TestSweepForgetsControllersWithoutPods(t *testing.T) {
 	lives := workload("lives")
 	w := newWorld(t, settings.Default(), interceptor.Funcs{}, stored(lives), pods.Make("p", noon).Change(owned(lives)).Obj())
 	w.family.add(lives.UID, lives.UID)

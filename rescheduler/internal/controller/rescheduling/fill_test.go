@@ -22,7 +22,7 @@ func avoids(hosts string) func(*corev1.Pod) {
 }
 
 // As the first note of the design document says, exclusions are removed from pods too, if they have no node yet.
-func TestPodsAreFreeAgainWhenTheMovesAreUsedUp(t *testing.T) {
+func TestExclusionsOfPendingPodsAreRemovedWhenMovesAreUsedUp(t *testing.T) {
 	owner := workload("w")
 	waiting := pods.Make("waiting", noon).On("").Pending().Change(owned(owner)).Change(avoids(`["a"]`)).Obj()
 	stuck := pods.Make("stuck", noon).On("").Pending().Change(owned(owner)).Change(avoids(`["a"]`)).
@@ -39,7 +39,7 @@ func TestPodsAreFreeAgainWhenTheMovesAreUsedUp(t *testing.T) {
 	}
 }
 
-func TestPodsWithoutANodeGetTheirExclusionsLater(t *testing.T) {
+func TestPendingPodsGetExclusionsLater(t *testing.T) {
 	owner, other := workload("w"), workload("x")
 	waiting := pods.Make("waiting", noon).On("").Pending().Change(owned(owner)).Obj()
 	full := pods.Make("full", noon).On("").Pending().Change(owned(owner)).
@@ -66,7 +66,7 @@ func TestPodsWithoutANodeGetTheirExclusionsLater(t *testing.T) {
 }
 
 // The webhook reads the same memory. Exclusions that it has set stay, and those that it did not know yet are added.
-func TestExclusionsAreThoseOfThePodsTemplate(t *testing.T) {
+func TestExclusionsBelongToTemplateOfPod(t *testing.T) {
 	live := memory.Memory{Template: "v1", Beside: []string{"v2"}, Entries: []memory.Entry{{Node: "a", Class: "c", Last: noon, Expires: noon.Add(time.Hour)}}}
 	for name, c := range map[string]struct {
 		memory         memory.Memory
@@ -98,7 +98,7 @@ func TestExclusionsAreThoseOfThePodsTemplate(t *testing.T) {
 
 // The API server rejects one write. The other pods get their exclusions, and this pod gets them at the next attempt, although nothing new
 // is written then.
-func TestAPodThatCouldNotBeFilledIsFilledLater(t *testing.T) {
+func TestRejectedExclusionsAreWrittenLater(t *testing.T) {
 	owner := workload("w")
 	failing := pods.Make("failing", noon).On("a").Change(owned(owner)).Obj()
 	refused := false

@@ -41,7 +41,7 @@ func terminating(pod *corev1.Pod) {
 }
 
 // A StatefulSet deletes a failed pod and reuses its name before the failure is reconciled, and a Job is deleted together with its pods.
-func TestAFailedPodThatIsGoneIsRemembered(t *testing.T) {
+func TestFailureOfDeletedPodIsRecorded(t *testing.T) {
 	none := func(*corev1.Pod) {}
 	for name, c := range map[string]struct {
 		change  func(*corev1.Pod)
@@ -95,7 +95,7 @@ func TestAFailedPodThatIsGoneIsRemembered(t *testing.T) {
 }
 
 // The pod fails while a reconcile is in progress that has read its earlier state.
-func TestAFailureDuringAReconcileIsKept(t *testing.T) {
+func TestFailureDuringReconcileIsKept(t *testing.T) {
 	set := workload("set")
 	set.Annotations = map[string]string{memory.RetriesAnnotation: "3"}
 	before := pods.Make("set-0", noon).Change(owned(set)).Obj()

@@ -50,7 +50,7 @@ func (w *world) labels() map[string]string {
 	return ns.Labels
 }
 
-func TestTheWebhookIsAskedWhereItIsNeeded(t *testing.T) {
+func TestNamespaceIsLabeledForWebhook(t *testing.T) {
 	for name, c := range wanted {
 		t.Run(name, func(t *testing.T) {
 			w, pod := labelWorld(t, c.asks, c.memory, map[string]string{"theirs": "kept"})
@@ -63,7 +63,7 @@ func TestTheWebhookIsAskedWhereItIsNeeded(t *testing.T) {
 	}
 }
 
-func TestTheWebhookIsAskedNoMoreWhereItIsNot(t *testing.T) {
+func TestLabelIsRemovedWhenNotNeeded(t *testing.T) {
 	for name, c := range wanted {
 		t.Run(name, func(t *testing.T) {
 			w, _ := labelWorld(t, c.asks, c.memory, map[string]string{"theirs": "kept", NamespaceLabel: labelled})
@@ -76,7 +76,7 @@ func TestTheWebhookIsAskedNoMoreWhereItIsNot(t *testing.T) {
 	}
 }
 
-func TestNamespacesWithoutPodsAreNotAskedAbout(t *testing.T) {
+func TestNamespaceWithoutPodsIsNotLabeled(t *testing.T) {
 	w, pod := labelWorld(t, true, avoiding("a"), map[string]string{"theirs": "kept", NamespaceLabel: labelled})
 	w.ok(w.client.Delete(t.Context(), pod))
 	w.ok(w.Sweep(t.Context()))
@@ -86,7 +86,7 @@ func TestNamespacesWithoutPodsAreNotAskedAbout(t *testing.T) {
 }
 
 // A manager that now manages other namespaces leaves no label behind.
-func TestNamespacesThatAreNotLookedAtAreNotAskedAbout(t *testing.T) {
+func TestUnmanagedNamespaceIsNotLabeled(t *testing.T) {
 	for namespace, stays := range map[string]bool{"other": false, "default": true} {
 		w, _ := labelWorld(t, true, avoiding("a"), map[string]string{"theirs": "kept", NamespaceLabel: labelled})
 		w.config.Namespaces = []string{namespace}

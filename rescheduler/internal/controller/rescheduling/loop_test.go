@@ -17,7 +17,7 @@ import (
 
 // A container fails its liveness probe every two seconds. The kubelet kills and restarts it in the same sync, so that each status shows it
 // running.
-func TestAPodWhoseContainerIsKilledByItsProbeIsMoved(t *testing.T) {
+func TestPodKilledByLivenessProbeIsMoved(t *testing.T) {
 	owner := workload("w")
 	owner.Annotations = map[string]string{memory.RetriesAnnotation: "3"}
 	pod := pods.Make("p", noon.Add(-time.Hour)).Change(owned(owner)).Again("Error", 143, 0, noon).Obj()

@@ -41,7 +41,7 @@ func counted(t *testing.T, config settings.Rescheduling) (all []string) {
 	return all
 }
 
-func TestDecisionsBeginWithZero(t *testing.T) {
+func TestDecisionCountersStartAtZero(t *testing.T) {
 	off, always := signals.Off, signals.Always
 	changed := settings.Default()
 	changed.DryRun = true
@@ -93,7 +93,7 @@ func gathered(t *testing.T, metric prometheus.Collector) (value float64, count u
 }
 
 // The breaker closes by itself, and the gauge shows it even if no pod is moved.
-func TestTheBreakerIsSeenToClose(t *testing.T) {
+func TestGaugeShowsThatBreakerCloses(t *testing.T) {
 	config := settings.Default()
 	config.Breaker.Moves = 1
 	w := newWorld(t, config, interceptor.Funcs{})

@@ -18,7 +18,7 @@ import (
 )
 
 // A pod was moved off node b, and fails on node a.
-func TestNodesThatAreAvoidedAreNoOtherNodes(t *testing.T) {
+func TestExcludedNodesDoNotCountAsOtherNodes(t *testing.T) {
 	live := memory.Entry{Node: "b", NodeUID: "uid-b", Class: "c", Last: noon, Expires: noon.Add(time.Hour)}
 	over, another, ofSlot := live, live, live
 	over.Expires, another.NodeUID, ofSlot.Slot = noon, "uid-of-a-node-before", "web-1"
@@ -53,7 +53,7 @@ func TestNodesThatAreAvoidedAreNoOtherNodes(t *testing.T) {
 }
 
 // A lower recovery level handles the failure, or a higher one replaces what this one would move.
-func TestOtherRecoveryLevelsDelayIt(t *testing.T) {
+func TestOtherRecoveryLevelsDelayMove(t *testing.T) {
 	deadline := noon.Add(time.Minute)
 	for name, c := range map[string]struct {
 		level int
@@ -82,7 +82,7 @@ func TestOtherRecoveryLevelsDelayIt(t *testing.T) {
 }
 
 // The Jobs of a JobSet have one pod each. The pods of a replicatedJob are siblings, and those of other replicatedJobs are not.
-func TestPodsOfAllControllersOfAWorkloadAreSiblings(t *testing.T) {
+func TestPodsOfOneReplicatedJobAreSiblings(t *testing.T) {
 	first, second, other := workload("job-0"), workload("job-1"), workload("driver")
 	in := func(job string) func(*corev1.Pod) {
 		return func(p *corev1.Pod) { p.Labels["jobset.sigs.k8s.io/replicatedjob-name"] = job }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestARecoveryThatWasWaitedForIsOverOnce(t *testing.T) {
+func TestEndOfAwaitedRecoveryIsReportedOnce(t *testing.T) {
 	d, later := newObservationTimes(), noon.Add(time.Minute)
 	if at := d.recovered("p", time.Time{}, noon); !at.IsZero() {
 		t.Errorf("nobody waited, and it was over at %s", at)

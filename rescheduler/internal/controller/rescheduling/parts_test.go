@@ -37,7 +37,7 @@ func TestNextName(t *testing.T) {
 	}
 }
 
-func TestASuccessorIsThePodWithoutWhatTheClusterWrote(t *testing.T) {
+func TestSuccessorHasNoFieldsOfCluster(t *testing.T) {
 	pod := pods.Make("p", noon).Change(func(p *corev1.Pod) {
 		p.Annotations["theirs"] = "kept"
 		p.ResourceVersion = "7"
@@ -60,7 +60,7 @@ func TestASuccessorIsThePodWithoutWhatTheClusterWrote(t *testing.T) {
 	}
 }
 
-func TestTheDiaryRemembersSinceWhen(t *testing.T) {
+func TestFirstObservationIsRemembered(t *testing.T) {
 	d := newObservationTimes()
 	d.since("p", "row", noon)
 	if got := d.since("p", "row", noon.Add(time.Hour)); !got.Equal(noon) {
@@ -72,7 +72,7 @@ func TestTheDiaryRemembersSinceWhen(t *testing.T) {
 	}
 }
 
-func TestASlotGivesItsMovesBack(t *testing.T) {
+func TestMovesOfHealthySlotAreReturned(t *testing.T) {
 	period := time.Duration(settings.Default().Stabilization)
 	owes := memory.Memory{}.Charge(memory.Move{Slot: "w-0", Node: "a", Class: "c", At: noon}).Charge(memory.Move{Slot: "w-1", Node: "b", Class: "c", At: noon})
 	fleet := memory.Memory{}.Charge(memory.Move{Node: "a", Class: "c", At: noon})

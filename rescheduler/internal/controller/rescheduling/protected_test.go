@@ -22,7 +22,7 @@ func ownerOf(group, kind string) *metav1.PartialObjectMetadata {
 }
 
 // Pods that belong to their node are never moved, even if their owner asks for moves or all workloads have moves by default.
-func TestPodsOfANodeAreNotObserved(t *testing.T) {
+func TestPodsBoundToNodeAreIgnored(t *testing.T) {
 	asks := func(p *corev1.Pod) { p.Annotations[memory.RetriesAnnotation] = "3" }
 	mirrors := func(p *corev1.Pod) { p.Annotations[corev1.MirrorPodAnnotationKey] = "hash" }
 	nothing := func(*corev1.Pod) {}

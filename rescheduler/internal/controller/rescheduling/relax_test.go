@@ -58,7 +58,7 @@ func evicting(evicted *[]string) interceptor.Funcs {
 
 // A Deployment was scaled up in a full cluster. Its pods are replaced one by one, as fast as the limits allow, and none without room for
 // it.
-func TestWaitingPodsAreReplacedWithinTheLimits(t *testing.T) {
+func TestPendingPodsAreReplacedWithinLimits(t *testing.T) {
 	const waiting = 40
 	for name, c := range map[string]struct {
 		limit settings.Rate
@@ -99,7 +99,7 @@ func TestWaitingPodsAreReplacedWithinTheLimits(t *testing.T) {
 	}
 }
 
-func TestAPodWaitsForOtherNodesFirst(t *testing.T) {
+func TestPodWaitsForOtherNodesFirst(t *testing.T) {
 	owner := workload("w")
 	owner.Annotations = map[string]string{memory.RetriesAnnotation: "3"}
 	pod := pods.Make("p", noon.Add(-time.Hour)).Change(owned(owner)).Change(waits).Obj()
@@ -120,7 +120,7 @@ func TestAPodWaitsForOtherNodesFirst(t *testing.T) {
 }
 
 // A Job fails when it has counted more failures than its backoffLimit. A pod that only waits must not cost it one.
-func TestAJobNeverPaysForAWaitingPod(t *testing.T) {
+func TestJobIsNotChargedForPendingPod(t *testing.T) {
 	rule := func(action batchv1.PodFailurePolicyAction, condition corev1.PodConditionType) batchv1.PodFailurePolicyRule {
 		return batchv1.PodFailurePolicyRule{Action: action, OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: condition, Status: corev1.ConditionTrue}}}
 	}
@@ -159,7 +159,7 @@ func TestAJobNeverPaysForAWaitingPod(t *testing.T) {
 }
 
 // The API server supports one PodDisruptionBudget for a pod. Retrying does not help until the user has removed the others.
-func TestSeveralBudgetsOfOnePodAreSaidOnce(t *testing.T) {
+func TestSeveralPodDisruptionBudgetsAreReportedOnce(t *testing.T) {
 	owner := workload("w")
 	owner.Annotations = map[string]string{memory.RetriesAnnotation: "3"}
 	pod := pods.Make("p", noon.Add(-time.Hour)).Change(owned(owner)).Loops("OOMKilled", 137, 5, noon.Add(-time.Minute)).Obj()
@@ -184,7 +184,7 @@ func TestSeveralBudgetsOfOnePodAreSaidOnce(t *testing.T) {
 }
 
 // Another pod may get the name of the pod before the eviction. It must not be evicted.
-func TestAnEvictionNamesThePodByItsUID(t *testing.T) {
+func TestEvictionHasUIDPrecondition(t *testing.T) {
 	owner := workload("w")
 	owner.Annotations = map[string]string{memory.RetriesAnnotation: "3"}
 	seen := pods.Make("w-0", noon.Add(-time.Hour)).Change(owned(owner)).Loops("OOMKilled", 137, 5, noon.Add(-time.Minute)).Obj()
@@ -208,7 +208,7 @@ func TestAnEvictionNamesThePodByItsUID(t *testing.T) {
 
 // Another program has written the owner since it was read, such as a replica that still considers itself the leader. The pod must not be
 // moved on the basis of a memory that was not written.
-func TestAMemoryIsWrittenOverWhatWasReadOnly(t *testing.T) {
+func TestMemoryIsWrittenOnlyToObservedVersion(t *testing.T) {
 	owner := workload("w")
 	owner.Annotations = map[string]string{memory.RetriesAnnotation: "3"}
 	pod := pods.Make("p", noon.Add(-time.Hour)).Change(owned(owner)).Loops("OOMKilled", 137, 5, noon.Add(-time.Minute)).Obj()
@@ -229,7 +229,7 @@ func TestAMemoryIsWrittenOverWhatWasReadOnly(t *testing.T) {
 }
 
 // A dry run writes only events.
-func TestADryRunWritesNothing(t *testing.T) {
+func TestDryRunWritesNothing(t *testing.T) {
 	config := blaming()
 	config.DryRun, config.BarePods.Recreate = true, true
 	owner := workload("w")
@@ -280,7 +280,7 @@ func TestADryRunWritesNothing(t *testing.T) {
 
 // A controller writes the status of its workload when a pod fails, and a StatefulSet deletes the pod next, so there is no time to retry
 // later.
-func TestAMemoryIsWrittenAlthoughTheStatusChanged(t *testing.T) {
+func TestMemoryIsWrittenAfterStatusChange(t *testing.T) {
 	owner := workload("w")
 	owner.Annotations = map[string]string{memory.RetriesAnnotation: "3"}
 	pod := pods.Make("p", noon).Change(owned(owner)).Rejected("UnexpectedAdmissionError", "").Obj()

@@ -20,7 +20,7 @@ func alone(pod *corev1.Pod) *scope {
 }
 
 // The process ended between the two writes, and the pod is healthy by now. It must not run twice.
-func TestAPodThatHasASuccessorGoesEvenIfItIsWell(t *testing.T) {
+func TestHealthyPodWithSuccessorIsDeleted(t *testing.T) {
 	config := settings.Default()
 	config.BarePods.Recreate = true
 	of := func(uid string) func(*corev1.Pod) {
@@ -50,7 +50,7 @@ func TestAPodThatHasASuccessorGoesEvenIfItIsWell(t *testing.T) {
 	}
 }
 
-func TestAPodIsMadeAgainOnce(t *testing.T) {
+func TestPodIsRecreatedOnce(t *testing.T) {
 	pod := pods.Make("p", noon).Obj()
 	next := successor(pod, nil, settings.Plugin)
 	w := newWorld(t, settings.Default(), interceptor.Funcs{}, pod, next)
@@ -62,7 +62,7 @@ func TestAPodIsMadeAgainOnce(t *testing.T) {
 	}
 }
 
-func TestANameThatSomebodyElseHasIsLeftToHim(t *testing.T) {
+func TestPodWithNameOfSuccessorIsKept(t *testing.T) {
 	pod := pods.Make("p", noon).Obj()
 	w := newWorld(t, settings.Default(), interceptor.Funcs{}, pod, pods.Make("p-r1", noon).Obj())
 	if _, err := w.remake(t.Context(), alone(pod)); err == nil {
@@ -73,7 +73,7 @@ func TestANameThatSomebodyElseHasIsLeftToHim(t *testing.T) {
 	}
 }
 
-func TestTheMovesOfABarePodAreCounted(t *testing.T) {
+func TestMovesOfBarePodAreCounted(t *testing.T) {
 	pod := pods.Make("p", noon).Obj()
 	pod.Annotations = bareAnnotations(memory.Memory{Times: 3}, noon)
 	s := alone(pod)
@@ -84,7 +84,7 @@ func TestTheMovesOfABarePodAreCounted(t *testing.T) {
 }
 
 // Exclusions of an earlier move have expired. The pod may run on those nodes again.
-func TestABarePodThatFindsNoNodeIsMadeAgainWithoutItsExclusions(t *testing.T) {
+func TestBarePodWithoutNodeIsRecreatedWithoutExclusions(t *testing.T) {
 	config := settings.Default()
 	config.BarePods.Recreate = true
 	first := pods.Make("p", noon).On("a").Obj()

@@ -20,7 +20,7 @@ import (
 )
 
 // The manager may read the owner but not write it. The pod stays, and an event says why.
-func TestAnOwnerThatMayNotBeWrittenIsSaid(t *testing.T) {
+func TestReadOnlyOwnerIsReported(t *testing.T) {
 	pod := pods.Make("p", noon).Obj()
 	w := newWorld(t, settings.Default(), interceptor.Funcs{Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "gadgets"}, "w", nil)
@@ -39,7 +39,7 @@ func TestAnOwnerThatMayNotBeWrittenIsSaid(t *testing.T) {
 }
 
 // An AppWrapper may contain several Deployments with a template each. The youngest of all pods says nothing about the others' templates.
-func TestAnotherTemplateBeginsAnewWhereThereIsOne(t *testing.T) {
+func TestNewTemplateOfOneDeploymentStartsEmpty(t *testing.T) {
 	set, deployment, wrapper := workload("rs"), workload("d"), workload("aw")
 	hashed := func(key, hash string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Labels[key] = hash } }
 	for name, c := range map[string]struct {
@@ -77,7 +77,7 @@ func revision(name, hash string) *pods.Pod {
 }
 
 // A StatefulSet with a partition runs two revisions side by side permanently.
-func TestARevisionDoesNotMakeTheOtherForget(t *testing.T) {
+func TestRevisionKeepsMemoryOfOtherRevision(t *testing.T) {
 	old, young := revision("w-0", "v1").Obj(), revision("w-1", "v2").Obj()
 	for name, c := range map[string]struct {
 		known, beside string
@@ -110,7 +110,7 @@ func TestARevisionDoesNotMakeTheOtherForget(t *testing.T) {
 
 // Pods of both revisions fail in turn. The memory of one is still there when the other fails, and a pod that has ended does not count as a
 // revision.
-func TestRevisionsThatStayShareAMemory(t *testing.T) {
+func TestPermanentRevisionsShareMemory(t *testing.T) {
 	old, young := revision("w-0", "v1").Obj(), revision("w-1", "v2").Obj()
 	w := newWorld(t, settings.Default(), interceptor.Funcs{}, old, young, revision("w-2", "v0").Rejected("Evicted", "").Obj())
 	s := w.of(old, workload("set"))
@@ -127,7 +127,7 @@ func TestRevisionsThatStayShareAMemory(t *testing.T) {
 }
 
 // A pod that failed under an old template may remain for days. It must not erase the charged moves of the present template.
-func TestALeftOverOfAnOldTemplateWipesNothing(t *testing.T) {
+func TestPodOfOldTemplateErasesNothing(t *testing.T) {
 	leftOver, now := revision("w-9", "v1").Rejected("UnexpectedAdmissionError", "").Obj(), revision("w-0", "v2").Obj()
 	owner := workload("set")
 	used := memory.Memory{Times: 3, Template: "v2", Exhausted: true}

@@ -395,7 +395,7 @@ func tainting() settings.Rescheduling {
 	return config
 }
 
-func TestADayInTheLifeOfManyWorkloads(t *testing.T) {
+func TestSimulatedDay(t *testing.T) {
 	periods := []time.Duration{simDay, 10 * time.Minute, 2 * time.Hour}
 	for seed := range int64(simSeeds) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -410,7 +410,7 @@ func TestADayInTheLifeOfManyWorkloads(t *testing.T) {
 }
 
 // The invariants can fail: each mutant violates one of them.
-func TestInvariantsOfADayCanFail(t *testing.T) {
+func TestMutantsViolateInvariants(t *testing.T) {
 	unlimited := tainting()
 	unlimited.Limits, unlimited.Breaker, unlimited.Stabilization = settings.Limits{}, settings.Breaker{}, settings.Duration(simDay)
 	alone := tainting()
