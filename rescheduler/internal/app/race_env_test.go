@@ -25,21 +25,21 @@ func TestReplacementAvoidsNode(t *testing.T) {
 		root     client.Object
 		due      []string // schedules of a CronJob: each makes another Job, at once
 	}{
-		"of a ReplicaSet": {func(w *world) client.Object {
+		"ReplicaSet": {func(w *world) client.Object {
 			return &appsv1.ReplicaSet{ObjectMeta: w.meta("w"), Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](1), Selector: selector, Template: w.template()}}
 		}, &appsv1.ReplicaSet{}, nil},
-		"of a Deployment": {func(w *world) client.Object {
+		"Deployment": {func(w *world) client.Object {
 			return &appsv1.Deployment{ObjectMeta: w.meta("w"), Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](1), Selector: selector, Template: w.template()}}
 		}, &appsv1.Deployment{}, nil},
-		"of a StatefulSet": {func(w *world) client.Object {
+		"StatefulSet": {func(w *world) client.Object {
 			return &appsv1.StatefulSet{ObjectMeta: w.meta("w"), Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](1), Selector: selector, Template: w.template()}}
 		}, &appsv1.StatefulSet{}, nil},
-		"of a Job": {func(w *world) client.Object {
+		"Job": {func(w *world) client.Object {
 			template := w.template()
 			template.Spec.RestartPolicy = corev1.RestartPolicyNever
 			return &batchv1.Job{ObjectMeta: w.meta("w"), Spec: batchv1.JobSpec{Template: template}}
 		}, &batchv1.Job{}, nil},
-		"of a CronJob": {func(w *world) client.Object {
+		"CronJob": {func(w *world) client.Object {
 			template := w.template()
 			template.Spec.RestartPolicy = corev1.RestartPolicyNever
 			return &batchv1.CronJob{ObjectMeta: w.meta("w"), Spec: batchv1.CronJobSpec{

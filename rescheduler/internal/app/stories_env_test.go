@@ -194,11 +194,11 @@ func TestMovesAreLimited(t *testing.T) {
 		moved  int32
 		why    string
 	}{
-		"by the budget of a workload":    {func(r *settings.Rescheduling) { r.Limits.Workload = one }, 1, "the budget of the workload is used up"},
-		"by the budget of a node":        {func(r *settings.Rescheduling) { r.Limits.Node = one }, 1, "the budget of node"},
-		"by the budget of a namespace":   {func(r *settings.Rescheduling) { r.Limits.Namespace = one }, 1, "the budget of namespace"},
-		"by the budget of the cluster":   {func(r *settings.Rescheduling) { r.Limits.Cluster = one }, 1, "the budget of the cluster is used up"},
-		"by the breaker, after too many": {func(r *settings.Rescheduling) { r.Breaker.Moves = 1 }, 2, "more than 1 pods were moved within"},
+		"budget of a workload":  {func(r *settings.Rescheduling) { r.Limits.Workload = one }, 1, "the budget of the workload is used up"},
+		"budget of a node":      {func(r *settings.Rescheduling) { r.Limits.Node = one }, 1, "the budget of node"},
+		"budget of a namespace": {func(r *settings.Rescheduling) { r.Limits.Namespace = one }, 1, "the budget of namespace"},
+		"budget of the cluster": {func(r *settings.Rescheduling) { r.Limits.Cluster = one }, 1, "the budget of the cluster is used up"},
+		"circuit breaker":       {func(r *settings.Rescheduling) { r.Breaker.Moves = 1 }, 2, "more than 1 pods were moved within"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, c.change)

@@ -23,13 +23,13 @@ func TestGuilty(t *testing.T) {
 		said []complaintOf
 		want bool
 	}{
-		"nothing was said":                   {nil, false},
+		"no complaint":                       {nil, false},
 		"three pods of two workloads":        {[]complaintOf{{"1", "w", 3, 0}, {"2", "w", 3, 0}, {"3", "x", 3, 0}}, true},
 		"three pods of one workload":         {[]complaintOf{{"1", "w", 3, 0}, {"2", "w", 3, 0}, {"3", "w", 3, 0}}, false},
-		"two pods, however heavy":            {[]complaintOf{{"1", "w", 9, 0}, {"2", "x", 9, 0}}, false},
-		"three pods that weigh little":       {[]complaintOf{{"1", "w", 1, 0}, {"2", "w", 1, 0}, {"3", "x", 1, 0}}, false},
+		"two pods with high weight":          {[]complaintOf{{"1", "w", 9, 0}, {"2", "x", 9, 0}}, false},
+		"three pods with low weight":         {[]complaintOf{{"1", "w", 1, 0}, {"2", "w", 1, 0}, {"3", "x", 1, 0}}, false},
 		"one pod that complains three times": {[]complaintOf{{"1", "w", 3, 0}, {"1", "x", 3, 0}, {"1", "y", 3, 0}}, false},
-		"what was said long ago":             {[]complaintOf{{"1", "w", 3, -10 * time.Minute}, {"2", "w", 3, 0}, {"3", "x", 3, 0}}, false},
+		"old complaints":                     {[]complaintOf{{"1", "w", 3, -10 * time.Minute}, {"2", "w", 3, 0}, {"3", "x", 3, 0}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := New(rules)
@@ -54,11 +54,11 @@ func TestRoom(t *testing.T) {
 		tainted, nodes int
 		want           bool
 	}{
-		"the first of a small cluster":         {0, 2, true},
-		"the second of a small cluster":        {1, 2, false},
-		"within the share":                     {1, 40, true},
-		"beyond the share":                     {2, 40, false},
-		"beyond the number in a large cluster": {3, 10000, false},
+		"first node of a small cluster":                {0, 2, true},
+		"second node of a small cluster":               {1, 2, false},
+		"within the maximum share":                     {1, 40, true},
+		"beyond the maximum share":                     {2, 40, false},
+		"beyond the maximum number in a large cluster": {3, 10000, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := New(rules).Room(c.tainted, c.nodes); got != c.want {

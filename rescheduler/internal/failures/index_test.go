@@ -31,11 +31,11 @@ func TestFailuresExpire(t *testing.T) {
 		now  time.Time
 		want []string
 	}{
-		"at once":                     {"", noon, []string{"a", "c"}},
-		"of a slot":                   {"web-0", noon, []string{"a", "b", "c"}},
-		"of another slot":             {"web-1", noon, []string{"a", "c"}},
-		"when a short exclusion ends": {"", noon.Add(time.Second), []string{"a"}},
-		"when it is in the memory":    {"web-0", noon.Add(keep), nil},
+		"immediately":             {"", noon, []string{"a", "c"}},
+		"same slot":               {"web-0", noon, []string{"a", "b", "c"}},
+		"another slot":            {"web-1", noon, []string{"a", "c"}},
+		"after a short exclusion": {"", noon.Add(time.Second), []string{"a"}},
+		"recorded in the memory":  {"web-0", noon.Add(keep), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, x.Nodes("o", c.slot, c.now)); diff != "" {
@@ -75,13 +75,13 @@ func TestFailedPodsAreRecorded(t *testing.T) {
 		pod  *corev1.Pod
 		want []string
 	}{
-		"one that was rejected":               {owned(rejected()), []string{"a"}},
-		"one without an owner":                {rejected().Obj(), nil},
-		"one that runs":                       {owned(pods.Make("p", noon)), nil},
-		"one that never had a node":           {owned(rejected().On("")), nil},
-		"one that missed its deadline":        {owned(pods.Make("p", noon).Rejected("DeadlineExceeded", "")), nil},
-		"one that failed long ago":            {owned(pods.Make("p", noon.Add(-time.Hour)).Rejected("UnexpectedAdmissionError", "no")), nil},
-		"one that was low on something there": {owned(pods.Make("p", noon).Rejected("Evicted", "The node was low on resource: memory.")), []string{"a"}},
+		"rejected pod":                   {owned(rejected()), []string{"a"}},
+		"pod without owner":              {rejected().Obj(), nil},
+		"running pod":                    {owned(pods.Make("p", noon)), nil},
+		"pod without node":               {owned(rejected().On("")), nil},
+		"pod that exceeded its deadline": {owned(pods.Make("p", noon).Rejected("DeadlineExceeded", "")), nil},
+		"old failure":                    {owned(pods.Make("p", noon.Add(-time.Hour)).Rejected("UnexpectedAdmissionError", "no")), nil},
+		"pod evicted by node pressure":   {owned(pods.Make("p", noon).Rejected("Evicted", "The node was low on resource: memory.")), []string{"a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var x Index

@@ -28,15 +28,15 @@ func TestRetriesComeFromNearestOwner(t *testing.T) {
 		asked   bool
 		problem bool
 	}{
-		"nobody":                     {Chain{}, 0, false, false},
-		"the only one":               {Chain{owner("Job", "2")}, 2, true, false},
-		"the root":                   {Chain{owner("Job", ""), owner("JobSet", "3")}, 3, true, false},
-		"the nearest":                {Chain{owner("Job", "2"), owner("JobSet", "3")}, 2, true, false},
-		"one that cannot be read":    {Chain{owner("Job", "x")}, 0, false, true},
-		"the next, if it cannot":     {Chain{owner("Job", "x"), owner("JobSet", "3")}, 3, true, true},
-		"a ReplicaSet by itself":     {Chain{owner("ReplicaSet", "2")}, 2, true, false},
-		"a copy on a ReplicaSet":     {Chain{owner("ReplicaSet", "2"), owner("Deployment", "")}, 0, false, false},
-		"a copy that is out of date": {Chain{owner("ReplicaSet", "2"), owner("Deployment", "5")}, 5, true, false},
+		"nobody":                            {Chain{}, 0, false, false},
+		"single owner":                      {Chain{owner("Job", "2")}, 2, true, false},
+		"root owner":                        {Chain{owner("Job", ""), owner("JobSet", "3")}, 3, true, false},
+		"nearest owner":                     {Chain{owner("Job", "2"), owner("JobSet", "3")}, 2, true, false},
+		"invalid value":                     {Chain{owner("Job", "x")}, 0, false, true},
+		"next owner after an invalid value": {Chain{owner("Job", "x"), owner("JobSet", "3")}, 3, true, true},
+		"ReplicaSet without Deployment":     {Chain{owner("ReplicaSet", "2")}, 2, true, false},
+		"annotation copied to a ReplicaSet": {Chain{owner("ReplicaSet", "2"), owner("Deployment", "")}, 0, false, false},
+		"outdated copy on a ReplicaSet":     {Chain{owner("ReplicaSet", "2"), owner("Deployment", "5")}, 5, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, asked, problem := c.chain.Retries()
@@ -59,16 +59,16 @@ func TestSlot(t *testing.T) {
 		pod  *corev1.Pod
 		want string
 	}{
-		"a StatefulSet's":            {pod("StatefulSet", "web-0", nil, nil), "web-0"},
-		"a Deployment's":             {pod("ReplicaSet", "web-x", nil, nil), ""},
-		"an indexed Job's":           {pod("Job", "j-3-x", map[string]string{jobName: "j"}, map[string]string{completionIndex: "3"}), "j/3"},
-		"an index as a label":        {pod("Job", "j-3-x", map[string]string{completionIndex: "3"}, nil), "owner/3"},
-		"a Job's without indexes":    {pod("Job", "j-x", map[string]string{jobName: "j"}, nil), ""},
-		"an index that is no number": {pod("Job", "j-x", nil, map[string]string{completionIndex: "a/b"}), ""},
-		"an ElasticJob's":            {of("elastic.pytorch.org/v1alpha1", pod("ElasticJob", "train-worker-3", nil, nil)), "train-worker-3"},
-		"a PyTorchJob's":             {of("kubeflow.org/v1", pod("PyTorchJob", "train-master-0", nil, nil)), "train-master-0"},
-		"a Workflow's":               {of("argoproj.io/v1alpha1", pod("Workflow", "flow-x", nil, nil)), ""},
-		"a pod of nobody":            {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}, ""},
+		"pod of a StatefulSet":         {pod("StatefulSet", "web-0", nil, nil), "web-0"},
+		"pod of a Deployment":          {pod("ReplicaSet", "web-x", nil, nil), ""},
+		"pod of an Indexed Job":        {pod("Job", "j-3-x", map[string]string{jobName: "j"}, map[string]string{completionIndex: "3"}), "j/3"},
+		"index as a label":             {pod("Job", "j-3-x", map[string]string{completionIndex: "3"}, nil), "owner/3"},
+		"pod of a Job without indexes": {pod("Job", "j-x", map[string]string{jobName: "j"}, nil), ""},
+		"index that is not a number":   {pod("Job", "j-x", nil, map[string]string{completionIndex: "a/b"}), ""},
+		"pod of an ElasticJob":         {of("elastic.pytorch.org/v1alpha1", pod("ElasticJob", "train-worker-3", nil, nil)), "train-worker-3"},
+		"pod of a PyTorchJob":          {of("kubeflow.org/v1", pod("PyTorchJob", "train-master-0", nil, nil)), "train-master-0"},
+		"pod of a Workflow":            {of("argoproj.io/v1alpha1", pod("Workflow", "flow-x", nil, nil)), ""},
+		"pod without owner":            {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Slot(c.pod); got != c.want {

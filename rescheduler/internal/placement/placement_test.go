@@ -30,18 +30,18 @@ func TestFits(t *testing.T) {
 		node *corev1.Node
 		want bool
 	}{
-		"a ready node":                   {corev1.PodSpec{}, node(), true},
-		"one that is not ready":          {corev1.PodSpec{}, node(func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }), false},
-		"one that says nothing":          {corev1.PodSpec{}, node(func(n *corev1.Node) { n.Status.Conditions = nil }), false},
-		"one that is cordoned":           {corev1.PodSpec{}, node(func(n *corev1.Node) { n.Spec.Unschedulable = true }), false},
-		"one with a taint":               {corev1.PodSpec{}, node(taint(corev1.TaintEffectNoSchedule)), false},
-		"one with a taint that evicts":   {corev1.PodSpec{}, node(taint(corev1.TaintEffectNoExecute)), false},
-		"one with a taint that is mild":  {corev1.PodSpec{}, node(taint(corev1.TaintEffectPreferNoSchedule)), true},
-		"a taint that is tolerated":      {tolerant, node(taint(corev1.TaintEffectNoSchedule)), true},
-		"a selector that matches":        {corev1.PodSpec{NodeSelector: map[string]string{"zone": "z"}}, node(), true},
-		"a selector that does not":       {corev1.PodSpec{NodeSelector: map[string]string{"zone": "y"}}, node(), false},
-		"affinity that avoids this node": {avoiding(nil, "a"), node(), false},
-		"affinity that avoids another":   {avoiding(nil, "b"), node(), true},
+		"ready node":                          {corev1.PodSpec{}, node(), true},
+		"node that is not ready":              {corev1.PodSpec{}, node(func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }), false},
+		"node without conditions":             {corev1.PodSpec{}, node(func(n *corev1.Node) { n.Status.Conditions = nil }), false},
+		"cordoned node":                       {corev1.PodSpec{}, node(func(n *corev1.Node) { n.Spec.Unschedulable = true }), false},
+		"tainted node":                        {corev1.PodSpec{}, node(taint(corev1.TaintEffectNoSchedule)), false},
+		"node with a NoExecute taint":         {corev1.PodSpec{}, node(taint(corev1.TaintEffectNoExecute)), false},
+		"node with a PreferNoSchedule taint":  {corev1.PodSpec{}, node(taint(corev1.TaintEffectPreferNoSchedule)), true},
+		"tolerated taint":                     {tolerant, node(taint(corev1.TaintEffectNoSchedule)), true},
+		"matching selector":                   {corev1.PodSpec{NodeSelector: map[string]string{"zone": "z"}}, node(), true},
+		"other selector":                      {corev1.PodSpec{NodeSelector: map[string]string{"zone": "y"}}, node(), false},
+		"affinity that excludes this node":    {avoiding(nil, "a"), node(), false},
+		"affinity that excludes another node": {avoiding(nil, "b"), node(), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Fits(&corev1.Pod{Spec: c.spec}, c.node); got != c.want {
@@ -93,8 +93,8 @@ func TestEveryTermMustExcludeNode(t *testing.T) {
 
 func TestFreed(t *testing.T) {
 	for name, spec := range map[string]corev1.PodSpec{
-		"of nothing else":    avoiding(nil, "a"),
-		"of a user's wishes": avoiding(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{expression("zone", "z")}}, "a"),
+		"no other affinity": avoiding(nil, "a"),
+		"user's affinity":   avoiding(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{expression("zone", "z")}}, "a"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := &corev1.Pod{Spec: spec}
@@ -114,14 +114,14 @@ func TestPinned(t *testing.T) {
 		spec corev1.PodSpec
 		want bool
 	}{
-		"nothing":                        {corev1.PodSpec{}, false},
-		"the scheduler's own choice":     {corev1.PodSpec{NodeName: "a"}, false},
-		"a selector of one host":         {corev1.PodSpec{NodeSelector: map[string]string{corev1.LabelHostname: "a"}}, true},
-		"a selector of a zone":           {corev1.PodSpec{NodeSelector: map[string]string{"zone": "z"}}, false},
-		"affinity to one host":           {with(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{expression(corev1.LabelHostname, "a")}}), true},
-		"affinity to two hosts":          {with(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{expression(corev1.LabelHostname, "a", "b")}}), false},
-		"one host, or else a zone":       {with(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{expression(corev1.LabelHostname, "a"), expression("zone", "z")}}), false},
-		"what keeps it away from others": {avoiding(nil, "a"), false},
+		"nothing":                            {corev1.PodSpec{}, false},
+		"node chosen by the scheduler":       {corev1.PodSpec{NodeName: "a"}, false},
+		"selector of one host":               {corev1.PodSpec{NodeSelector: map[string]string{corev1.LabelHostname: "a"}}, true},
+		"selector of a zone":                 {corev1.PodSpec{NodeSelector: map[string]string{"zone": "z"}}, false},
+		"affinity to one host":               {with(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{expression(corev1.LabelHostname, "a")}}), true},
+		"affinity to two hosts":              {with(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{expression(corev1.LabelHostname, "a", "b")}}), false},
+		"affinity to a host or a zone":       {with(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{expression(corev1.LabelHostname, "a"), expression("zone", "z")}}), false},
+		"affinity that excludes other hosts": {avoiding(nil, "a"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Pinned(&corev1.Pod{Spec: c.spec}); (got != "") != c.want {
@@ -139,10 +139,10 @@ func TestTiedTo(t *testing.T) {
 		volume *corev1.PersistentVolume
 		want   bool
 	}{
-		"a volume of the network": {&corev1.PersistentVolume{}, false},
-		"a local volume":          {local(expression(corev1.LabelHostname, "a")), true},
-		"a volume of a zone":      {local(expression("zone", "z")), false},
-		"a path of the host": {&corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{
+		"network volume":   {&corev1.PersistentVolume{}, false},
+		"local volume":     {local(expression(corev1.LabelHostname, "a")), true},
+		"volume of a zone": {local(expression("zone", "z")), false},
+		"hostPath volume": {&corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{
 			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/x"}},
 		}}, true},
 	} {
@@ -167,14 +167,14 @@ func TestPlaced(t *testing.T) {
 		pod  *corev1.Pod
 		want bool
 	}{
-		"a pod that asks for a topology":           {annotated("kueue.x-k8s.io/podset-required-topology"), true},
-		"one that asks for slices":                 {annotated("kueue.x-k8s.io/podset-slice-required-topology"), true},
-		"one that waits for its place":             {gated, true},
-		"one that Kueue has admitted and pinned":   {pinned, true},
-		"one that Kueue has admitted":              {admitted, false},
-		"one that Kueue has nothing to do with":    {&corev1.Pod{}, false},
-		"one that its owner has pinned to a host":  {&corev1.Pod{Spec: corev1.PodSpec{NodeSelector: pinned.Spec.NodeSelector}}, false},
-		"one that another program has put on hold": {&corev1.Pod{Spec: corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: "x"}}}}, false},
+		"pod that requests a topology":         {annotated("kueue.x-k8s.io/podset-required-topology"), true},
+		"pod that requests slices":             {annotated("kueue.x-k8s.io/podset-slice-required-topology"), true},
+		"pod with the topology gate":           {gated, true},
+		"pod admitted and placed by Kueue":     {pinned, true},
+		"pod admitted by Kueue":                {admitted, false},
+		"pod without Kueue":                    {&corev1.Pod{}, false},
+		"pod pinned to a host by its owner":    {&corev1.Pod{Spec: corev1.PodSpec{NodeSelector: pinned.Spec.NodeSelector}}, false},
+		"pod with the gate of another program": {&corev1.Pod{Spec: corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: "x"}}}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Placed(c.pod); got != c.want {

@@ -88,73 +88,73 @@ func TestDecide(t *testing.T) {
 		"an OOM loop is moved": {facts("OOMKilled"), Evict, Moved, "move 1 of 3"},
 		"a rejected pod is replaced by its controller": {
 			facts("AdmissionError", failedNow), Record, Excluded, "replacements avoid the node for 15m0s"},
-		"a pod without a sandbox is moved": {facts("SandboxNotReady"), Evict, Moved, "SandboxNotReady on node a"},
-		"the last move is made":            {facts("OOMKilled", times(2)), Evict, Moved, "move 3 of 3"},
-		"one more is not":                  {facts("OOMKilled", times(3)), Exhaust, Exhausted, "all 3 moves are used up"},
-		"a workload with 0 retries never moves": {
+		"a pod without a sandbox is moved":  {facts("SandboxNotReady"), Evict, Moved, "SandboxNotReady on node a"},
+		"the last move is made":             {facts("OOMKilled", times(2)), Evict, Moved, "move 3 of 3"},
+		"after the last move the pod stays": {facts("OOMKilled", times(3)), Exhaust, Exhausted, "all 3 moves are used up"},
+		"a workload with 0 retries is never moved": {
 			facts("OOMKilled", func(f *Facts) { f.Workload.Retries = 0 }), Exhaust, Exhausted, "all 0 moves"},
-		"what is used up stays so": {facts("OOMKilled", times(3), usedUp), Leave, Exhausted, "all 3 moves"},
-		"a user who allows more gets more": {
+		"used up moves stay used up": {facts("OOMKilled", times(3), usedUp), Leave, Exhausted, "all 3 moves"},
+		"raising the retries allows more moves": {
 			facts("OOMKilled", times(3), usedUp, func(f *Facts) { f.Workload.Retries = 5 }), Evict, Moved, "move 4 of 5"},
-		"a deadline moves nobody":       {facts("DeadlineExceeded", failedNow), Leave, NeverMoved, "not caused by node a"},
-		"a bad spec moves nobody":       {facts("ConfigError"), Leave, NeverMoved, "the pod is not moved"},
-		"a trouble that is young waits": {facts("SandboxNotReady", func(f *Facts) { f.Match.Since = noon.Add(-time.Minute) }), Wait, TooEarly, ""},
-		"a loop whose container runs at the moment is left": {
+		"an exceeded deadline moves no pod": {facts("DeadlineExceeded", failedNow), Leave, NeverMoved, "not caused by node a"},
+		"an invalid spec moves no pod":      {facts("ConfigError"), Leave, NeverMoved, "the pod is not moved"},
+		"a new signal waits":                {facts("SandboxNotReady", func(f *Facts) { f.Match.Since = noon.Add(-time.Minute) }), Wait, TooEarly, ""},
+		"a loop whose container is running is not moved": {
 			facts("OOMKilled", func(f *Facts) { f.Match.Down = false }), Leave, TooEarly, ""},
-		"a critical pod is left": {
+		"a critical pod is not moved": {
 			facts("OOMKilled", func(f *Facts) { f.Pod.Protected = "its priority class is x" }), Leave, NotMovable, "priority class"},
-		"a pod that is recovered in place waits for the deadline": {
+		"a pod that is recovering in place waits for the deadline": {
 			facts("OOMKilled", func(f *Facts) { f.Workload.Recovering = noon.Add(time.Minute) }), Wait, Recovering, "until 2026-03-01T12:01:00Z"},
-		"a deadline that has passed holds nobody": {
+		"a passed deadline does not delay": {
 			facts("OOMKilled", func(f *Facts) { f.Workload.Recovering = noon }), Evict, Moved, ""},
-		"a pod that only starts is not said to wait for a recovery": {
+		"a starting pod is not reported as waiting for a recovery": {
 			facts("SandboxNotReady", func(f *Facts) { f.Match.Since, f.Workload.Recovering = noon.Add(-time.Second), noon.Add(time.Minute) }), Wait, TooEarly, "long enough"},
-		"what a pod says may be older than a recovery that has just ended": {
+		"the status may be older than a recovery that has just ended": {
 			facts("OOMKilled", func(f *Facts) { f.Workload.Recovered = noon.Add(-time.Second) }), Wait, TooEarly, "recovered a moment ago"},
-		"but not than one that ended some seconds ago": {
+		"the status is newer than a recovery that ended some seconds ago": {
 			facts("OOMKilled", func(f *Facts) { f.Workload.Recovered = noon.Add(-Settled) }), Evict, Moved, ""},
-		"a failed pod stays failed whatever was recovered": {
+		"a failed pod stays failed after a recovery": {
 			facts("AdmissionError", failedNow, func(f *Facts) { f.Workload.Recovered = noon }), Record, Excluded, ""},
-		"a rejection is remembered while others recover": {
+		"a rejection is recorded during a recovery": {
 			facts("AdmissionError", failedNow, func(f *Facts) { f.Workload.Recovering = noon.Add(time.Minute) }), Record, Excluded, ""},
-		"a pod that is pinned to its node": {
+		"a pinned pod is not moved": {
 			facts("OOMKilled", func(f *Facts) { f.Pod.Pinned = "its volume is there" }), Leave, NotMovable, "because its volume is there"},
-		"a cluster with no other node": {
+		"no other node": {
 			facts("OOMKilled", func(f *Facts) { f.Node.Others = false }), Leave, NoOtherNode, "no other node"},
-		"a pod that Kueue has placed on a node without a taint": {
+		"placed by Kueue on an untainted node": {
 			facts("RuntimeError", func(f *Facts) { f.Pod.Placed = true }), Leave, NotMovable, "because the node has no taint"},
-		"a pod that Kueue has placed on a node that is tainted by now": {
+		"placed by Kueue on a tainted node": {
 			facts("RuntimeError", func(f *Facts) { f.Pod.Placed, f.Node.Tainted = true, true }), Evict, Moved, "RuntimeError on node a"},
 		"a container that exceeded its own limit": {
 			facts("OOMKilled", func(f *Facts) { f.Match.OwnLimit = true }), Leave, WorkloadFault, "its own memory limit"},
 		"a container with a limit on a node that is short of memory": {
 			facts("OOMKilled", func(f *Facts) { f.Match.OwnLimit, f.Node.MemoryPressure = true, true }), Evict, Moved, "OOMKilled on node a"},
-		"a bare pod that nobody makes again": {facts("OOMKilled", bare), Leave, NotMovable, "no controller"},
-		"a bare pod that is made again": {
+		"a bare pod that is not recreated": {facts("OOMKilled", bare), Leave, NotMovable, "no controller"},
+		"a bare pod that is recreated": {
 			facts("OOMKilled", bare, func(f *Facts) { f.Config.BarePods.Recreate = true }), Remake, Moved, "recreated"},
-		"a bare pod that has failed is made again too": {
+		"a failed bare pod that is recreated": {
 			facts("AdmissionError", bare, failedNow, func(f *Facts) { f.Config.BarePods.Recreate = true }), Remake, Moved, "recreated"},
 		"a dry run does nothing": {
 			facts("OOMKilled", func(f *Facts) { f.Config.DryRun = true }), Leave, WouldMove, "dry run: OOMKilled on node a: evicted"},
-		"a node that had pressure is remembered, not charged": {facts("NodePressure", failedNow, times(3)), Record, Excluded, ""},
-		"a pod that failed long ago": {
+		"node pressure is recorded and not charged": {facts("NodePressure", failedNow, times(3)), Record, Excluded, ""},
+		"an old failure": {
 			facts("OutOfResource", failedNow, func(f *Facts) { f.Match.Since = noon.Add(-time.Hour) }), Leave, TooLongAgo, ""},
-		"a slot that fails in place is remembered and stays": {facts("FailsInPlace", gang), Record, Excluded, ""},
-		"a slot that is handed over is remembered and stays": {facts("HandedOver", gang), Record, Excluded, "move 1 of 3"},
-		"the member of a gang moves":                         {facts("OOMKilled", gang), Evict, Moved, ""},
+		"a slot that fails in place is recorded and stays": {facts("FailsInPlace", gang), Record, Excluded, ""},
+		"a handed over slot is recorded and stays":         {facts("HandedOver", gang), Record, Excluded, "move 1 of 3"},
+		"the member of a gang moves":                       {facts("OOMKilled", gang), Evict, Moved, ""},
 		"a gang is moved once": {
 			facts("OOMKilled", gang, func(f *Facts) { f.Workload.GangMoved = noon.Add(-time.Minute) }), Wait, GangMovedAlready, "group g"},
 		"a gang that has settled may move again": {
 			facts("OOMKilled", gang, func(f *Facts) { f.Workload.GangMoved = noon.Add(-2 * time.Minute) }), Evict, Moved, ""},
-		"members that are rejected are all remembered": {
+		"all rejected members are recorded": {
 			facts("AdmissionError", failedNow, gang, func(f *Facts) { f.Workload.GangMoved = noon }), Record, Excluded, ""},
-		"a gang that is disrupted as a whole is left": {
+		"a gang that is disrupted as a whole is not moved": {
 			facts("OOMKilled", gang, func(f *Facts) { f.Pod.Whole = true }), Leave, NotMovable, "as a whole"},
 		"siblings that fail on two other nodes": {
 			facts("CrashLoopBackOff", siblings([]string{"b", "c"}, nil)), Leave, WorkloadFault, "the workload is probably at fault"},
 		"siblings that have no sandbox on two other nodes": {
 			facts("SandboxNotReady", siblings([]string{"b", "c"}, nil)), Leave, WorkloadFault, "the workload is probably at fault"},
-		"siblings that fail, for a row that does not ask": {
+		"failing siblings, for a signal that ignores them": {
 			facts("ContainerLost", siblings([]string{"b", "c"}, nil)), Evict, Moved, ""},
 		"a pod whose volume may still be detached by force": {
 			facts("SandboxNotReady", func(f *Facts) { f.Match.Since = noon.Add(-6 * time.Minute) }), Wait, TooEarly, ""},
@@ -272,24 +272,24 @@ func TestSuspicion(t *testing.T) {
 		moves         func(*Facts)
 		workload      bool
 	}{
-		"nobody":                                 {},
-		"one that runs well elsewhere":           {well: []string{"b"}},
-		"one that fails elsewhere":               {failing: []string{"b"}},
-		"some that fail on two other nodes":      {failing: []string{"b", "c"}, workload: true},
-		"some that fail here and on one more":    {failing: []string{"a", "b"}},
-		"fails on one beside one that runs":      {failing: []string{"b"}, well: []string{"c"}},
-		"fails on two beside one that runs":      {failing: []string{"b", "c"}, well: []string{"d"}, workload: true},
-		"as many that fail as run":               {failing: []string{"b", "c"}, well: []string{"d", "e"}, workload: true},
-		"fewer that fail than run":               {failing: []string{"b", "c"}, well: []string{"d", "e", "f"}},
-		"one that runs on this node is no proof": {failing: []string{"b", "c"}, well: []string{"a", "d", "e"}, workload: true},
-		"a slot that failed on one other node":   {slot: "w-0", moves: moved("w-0", "b")},
-		"a slot that failed on two others":       {slot: "w-0", moves: moved("w-0", "b", "c"), workload: true},
-		"whatever runs beside it":                {slot: "w-0", moves: moved("w-0", "b", "c"), well: []string{"d", "e", "f", "g"}, workload: true},
-		"twice on one other":                     {slot: "w-0", moves: moved("w-0", "b", "b")},
-		"another slot that failed on two":        {slot: "w-0", moves: moved("w-1", "b", "c")},
-		"pods without a slot that failed on two": {moves: moved("", "b", "c"), workload: true},
-		"while more of them run":                 {moves: moved("", "b", "c"), well: []string{"d", "e", "f"}},
-		"one before and one now":                 {moves: moved("", "b"), failing: []string{"c"}, workload: true},
+		"nobody":                                             {},
+		"one healthy on another node":                        {well: []string{"b"}},
+		"one failing on another node":                        {failing: []string{"b"}},
+		"failing on two other nodes":                         {failing: []string{"b", "c"}, workload: true},
+		"failing here and on one other node":                 {failing: []string{"a", "b"}},
+		"one failing and one running":                        {failing: []string{"b"}, well: []string{"c"}},
+		"two failing and one running":                        {failing: []string{"b", "c"}, well: []string{"d"}, workload: true},
+		"as many failing as running":                         {failing: []string{"b", "c"}, well: []string{"d", "e"}, workload: true},
+		"fewer failing than running":                         {failing: []string{"b", "c"}, well: []string{"d", "e", "f"}},
+		"running on this node does not count":                {failing: []string{"b", "c"}, well: []string{"a", "d", "e"}, workload: true},
+		"a slot that failed on one other node":               {slot: "w-0", moves: moved("w-0", "b")},
+		"a slot that failed on two other nodes":              {slot: "w-0", moves: moved("w-0", "b", "c"), workload: true},
+		"regardless of running siblings":                     {slot: "w-0", moves: moved("w-0", "b", "c"), well: []string{"d", "e", "f", "g"}, workload: true},
+		"twice on one other node":                            {slot: "w-0", moves: moved("w-0", "b", "b")},
+		"another slot that failed on two other nodes":        {slot: "w-0", moves: moved("w-1", "b", "c")},
+		"pods without a slot that failed on two other nodes": {moves: moved("", "b", "c"), workload: true},
+		"more running than failing":                          {moves: moved("", "b", "c"), well: []string{"d", "e", "f"}},
+		"one earlier failure and one now":                    {moves: moved("", "b"), failing: []string{"c"}, workload: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := facts("OOMKilled", siblings(c.failing, c.well), func(f *Facts) { f.Pod.Slot = c.slot })

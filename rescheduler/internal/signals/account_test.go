@@ -34,15 +34,15 @@ func TestRestartsCountedByWorkload(t *testing.T) {
 		change  func(*corev1.Pod)
 		want    bool
 	}{
-		"three on this node":                   {thrice, supervised, true},
-		"two":                                  {thrice[:2], supervised, false},
-		"three over a long time":               {append([]history.Entry{restarted(minutesAgo(90))}, thrice[1:]...), supervised, false},
-		"the pod before was on another node":   {with(func(e *history.Entry) { e.Node = "b" }), supervised, false},
-		"the pod before had another name":      {with(func(e *history.Entry) { e.Pod = "xyz" }), supervised, false},
-		"another worker caused one":            {with(func(e *history.Entry) { e.Worker = "w-0-1" }), supervised, false},
-		"one was a recreation":                 {with(func(e *history.Entry) { e.Kind = history.Recreation }), supervised, false},
-		"the pod has no agent":                 {thrice, func(*corev1.Pod) {}, false},
-		"the pod is bound to no node any more": {thrice, func(p *corev1.Pod) { supervised(p); p.Spec.NodeName = "" }, false},
+		"three on this node":             {thrice, supervised, true},
+		"two":                            {thrice[:2], supervised, false},
+		"three over a long period":       {append([]history.Entry{restarted(minutesAgo(90))}, thrice[1:]...), supervised, false},
+		"previous pod on another node":   {with(func(e *history.Entry) { e.Node = "b" }), supervised, false},
+		"previous pod with another name": {with(func(e *history.Entry) { e.Pod = "xyz" }), supervised, false},
+		"one caused by another worker":   {with(func(e *history.Entry) { e.Worker = "w-0-1" }), supervised, false},
+		"one was a recreation":           {with(func(e *history.Entry) { e.Kind = history.Recreation }), supervised, false},
+		"pod without agent":              {thrice, func(*corev1.Pod) {}, false},
+		"pod without a node":             {thrice, func(p *corev1.Pod) { supervised(p); p.Spec.NodeName = "" }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := pods.Make("s-w-0-0-abc", noon.Add(-2*time.Hour)).Change(c.change).Obj()

@@ -49,68 +49,68 @@ func TestEveryReasonMatchesItsSignal(t *testing.T) {
 		pod *pods.Pod
 		row string
 	}{
-		"UnexpectedAdmissionError":               {rejected("UnexpectedAdmissionError"), "AdmissionError"},
-		"TopologyAffinityError":                  {rejected("TopologyAffinityError"), "TopologyAffinity"},
-		"SMTAlignmentError":                      {rejected("SMTAlignmentError"), "SMTAlignment"},
-		"EmptyPodSharedPoolError":                {rejected("EmptyPodSharedPoolError"), "EmptySharedPool"},
-		"OutOfcpu":                               {rejected("OutOfcpu"), "OutOfResource"},
-		"OutOfmemory":                            {rejected("OutOfmemory"), "OutOfResource"},
-		"OutOfephemeral-storage":                 {rejected("OutOfephemeral-storage"), "OutOfResource"},
-		"OutOfpods":                              {rejected("OutOfpods"), "OutOfResource"},
-		"OutOfnvidia.com/gpu":                    {rejected("OutOfnvidia.com/gpu"), "OutOfExtendedResource"},
-		"NodeAffinity":                           {rejected("NodeAffinity"), "NodeMismatch"},
-		"NodeName":                               {rejected("NodeName"), "NodeMismatch"},
-		"NodePorts":                              {rejected("NodePorts"), "NodeMismatch"},
-		"TaintToleration":                        {rejected("TaintToleration"), "NodeMismatch"},
-		"PodOSSelectorNodeLabelDoesNotMatch":     {rejected("PodOSSelectorNodeLabelDoesNotMatch"), "NodeFeature"},
-		"PodOSNotSupported":                      {rejected("PodOSNotSupported"), "NodeFeature"},
-		"SupplementalGroupsPolicyNotSupported":   {rejected("SupplementalGroupsPolicyNotSupported"), "NodeFeature"},
-		"PodLevelResourcesNotSupported":          {rejected("PodLevelResourcesNotSupported"), "NodeFeature"},
-		"PodFeatureUnsupported":                  {rejected("PodFeatureUnsupported"), "NodeFeature"},
-		"AppArmor":                               {rejected("AppArmor"), "NodeFeature"},
-		"SysctlForbidden":                        {rejected("SysctlForbidden"), "NodeFeature"},
-		"InitContainerRestartPolicyForbidden":    {rejected("InitContainerRestartPolicyForbidden"), "NodeFeature"},
-		"InvalidNodeInfo":                        {rejected("InvalidNodeInfo"), "AdmissionInternal"},
-		"UnknownReason":                          {rejected("UnknownReason"), "AdmissionInternal"},
-		"UnexpectedPredicateFailureType":         {rejected("UnexpectedPredicateFailureType"), "AdmissionInternal"},
-		"VolumeAttachmentLimitExceeded":          {rejected("VolumeAttachmentLimitExceeded"), "VolumeLimit"},
-		"NodeShutdown":                           {rejected("NodeShutdown"), "NodeShutdown"},
-		"Evicted: the node was low on something": {pod().Rejected("Evicted", "The node was low on resource: memory. "), "NodePressure"},
-		"Evicted: the node had a condition":      {pod().Rejected("Evicted", "The node had condition: [DiskPressure]. "), "NodePressure"},
-		"Evicted: its own volume":                {pod().Rejected("Evicted", `Usage of EmptyDir volume "x" exceeds the limit "1Mi". `), "OwnStorageLimit"},
-		"Evicted: its own containers":            {pod().Rejected("Evicted", "Pod ephemeral local storage usage exceeds the total limit of containers 1Mi. "), "OwnStorageLimit"},
-		"Terminated by a shutdown":               {pod().Rejected("Terminated", "Pod was terminated in response to imminent node shutdown."), "GracefulShutdown"},
-		"Preempting":                             {pod().Rejected("Preempting", "Preempted in order to admit critical pod"), "KubeletPreemption"},
-		"DeadlineExceeded":                       {pod().Rejected("DeadlineExceeded", "too late"), "DeadlineExceeded"},
-		"PreemptionByScheduler":                  {disrupted("PreemptionByScheduler"), "Disrupted"},
-		"DeletionByTaintManager":                 {disrupted("DeletionByTaintManager"), "Disrupted"},
-		"DeletionByPodGC":                        {disrupted("DeletionByPodGC"), "Disrupted"},
-		"EvictionByEvictionAPI":                  {disrupted("EvictionByEvictionAPI"), "Disrupted"},
-		"DeletionByDeviceTaintManager":           {disrupted("DeletionByDeviceTaintManager"), "DeviceTaint"},
-		"TerminationByKubelet":                   {disrupted("TerminationByKubelet"), "TerminatedByKubelet"},
-		"ContainerStatusUnknown":                 {pod().Terminated("ContainerStatusUnknown", 137, noon), "ContainerLost"},
-		"OOMKilled in a loop":                    {pod().Loops("OOMKilled", 137, 2, noon), "OOMKilled"},
-		"OOMKilled for good": {pod().Terminated("OOMKilled", 137, noon).Change(func(p *corev1.Pod) {
+		"UnexpectedAdmissionError":             {rejected("UnexpectedAdmissionError"), "AdmissionError"},
+		"TopologyAffinityError":                {rejected("TopologyAffinityError"), "TopologyAffinity"},
+		"SMTAlignmentError":                    {rejected("SMTAlignmentError"), "SMTAlignment"},
+		"EmptyPodSharedPoolError":              {rejected("EmptyPodSharedPoolError"), "EmptySharedPool"},
+		"OutOfcpu":                             {rejected("OutOfcpu"), "OutOfResource"},
+		"OutOfmemory":                          {rejected("OutOfmemory"), "OutOfResource"},
+		"OutOfephemeral-storage":               {rejected("OutOfephemeral-storage"), "OutOfResource"},
+		"OutOfpods":                            {rejected("OutOfpods"), "OutOfResource"},
+		"OutOfnvidia.com/gpu":                  {rejected("OutOfnvidia.com/gpu"), "OutOfExtendedResource"},
+		"NodeAffinity":                         {rejected("NodeAffinity"), "NodeMismatch"},
+		"NodeName":                             {rejected("NodeName"), "NodeMismatch"},
+		"NodePorts":                            {rejected("NodePorts"), "NodeMismatch"},
+		"TaintToleration":                      {rejected("TaintToleration"), "NodeMismatch"},
+		"PodOSSelectorNodeLabelDoesNotMatch":   {rejected("PodOSSelectorNodeLabelDoesNotMatch"), "NodeFeature"},
+		"PodOSNotSupported":                    {rejected("PodOSNotSupported"), "NodeFeature"},
+		"SupplementalGroupsPolicyNotSupported": {rejected("SupplementalGroupsPolicyNotSupported"), "NodeFeature"},
+		"PodLevelResourcesNotSupported":        {rejected("PodLevelResourcesNotSupported"), "NodeFeature"},
+		"PodFeatureUnsupported":                {rejected("PodFeatureUnsupported"), "NodeFeature"},
+		"AppArmor":                             {rejected("AppArmor"), "NodeFeature"},
+		"SysctlForbidden":                      {rejected("SysctlForbidden"), "NodeFeature"},
+		"InitContainerRestartPolicyForbidden":  {rejected("InitContainerRestartPolicyForbidden"), "NodeFeature"},
+		"InvalidNodeInfo":                      {rejected("InvalidNodeInfo"), "AdmissionInternal"},
+		"UnknownReason":                        {rejected("UnknownReason"), "AdmissionInternal"},
+		"UnexpectedPredicateFailureType":       {rejected("UnexpectedPredicateFailureType"), "AdmissionInternal"},
+		"VolumeAttachmentLimitExceeded":        {rejected("VolumeAttachmentLimitExceeded"), "VolumeLimit"},
+		"NodeShutdown":                         {rejected("NodeShutdown"), "NodeShutdown"},
+		"Evicted: node pressure":               {pod().Rejected("Evicted", "The node was low on resource: memory. "), "NodePressure"},
+		"Evicted: node condition":              {pod().Rejected("Evicted", "The node had condition: [DiskPressure]. "), "NodePressure"},
+		"Evicted: its own volume":              {pod().Rejected("Evicted", `Usage of EmptyDir volume "x" exceeds the limit "1Mi". `), "OwnStorageLimit"},
+		"Evicted: its own containers":          {pod().Rejected("Evicted", "Pod ephemeral local storage usage exceeds the total limit of containers 1Mi. "), "OwnStorageLimit"},
+		"Terminated by a shutdown":             {pod().Rejected("Terminated", "Pod was terminated in response to imminent node shutdown."), "GracefulShutdown"},
+		"Preempting":                           {pod().Rejected("Preempting", "Preempted in order to admit critical pod"), "KubeletPreemption"},
+		"DeadlineExceeded":                     {pod().Rejected("DeadlineExceeded", "too late"), "DeadlineExceeded"},
+		"PreemptionByScheduler":                {disrupted("PreemptionByScheduler"), "Disrupted"},
+		"DeletionByTaintManager":               {disrupted("DeletionByTaintManager"), "Disrupted"},
+		"DeletionByPodGC":                      {disrupted("DeletionByPodGC"), "Disrupted"},
+		"EvictionByEvictionAPI":                {disrupted("EvictionByEvictionAPI"), "Disrupted"},
+		"DeletionByDeviceTaintManager":         {disrupted("DeletionByDeviceTaintManager"), "DeviceTaint"},
+		"TerminationByKubelet":                 {disrupted("TerminationByKubelet"), "TerminatedByKubelet"},
+		"ContainerStatusUnknown":               {pod().Terminated("ContainerStatusUnknown", 137, noon), "ContainerLost"},
+		"OOMKilled in a loop":                  {pod().Loops("OOMKilled", 137, 2, noon), "OOMKilled"},
+		"OOMKilled, pod failed": {pod().Terminated("OOMKilled", 137, noon).Change(func(p *corev1.Pod) {
 			p.Spec.RestartPolicy, p.Status.Phase = corev1.RestartPolicyNever, corev1.PodFailed
 		}), "OOMKilled"},
-		"a loop":                              {pod().Loops("Error", 1, 5, noon), "CrashLoopBackOff"},
-		"CreateContainerConfigError":          {waiting("CreateContainerConfigError"), "ConfigError"},
-		"InvalidImageName":                    {waiting("InvalidImageName"), "ConfigError"},
-		"CreateContainerError":                {waiting("CreateContainerError"), "RuntimeError"},
-		"RunContainerError":                   {waiting("RunContainerError"), "RuntimeError"},
-		"StartError":                          {pod().Terminated("StartError", 128, noon), "RuntimeError"},
-		"ContainerCannotRun":                  {pod().Terminated("ContainerCannotRun", 127, noon), "RuntimeError"},
-		"PreCreateHookError":                  {waiting("PreCreateHookError"), "RuntimeError"},
-		"PreStartHookError":                   {waiting("PreStartHookError"), "RuntimeError"},
-		"CreatePodSandboxError":               {waiting("CreatePodSandboxError"), "RuntimeError"},
-		"KillPodSandboxError":                 {waiting("KillPodSandboxError"), "RuntimeError"},
-		"ConfigPodSandboxError":               {waiting("ConfigPodSandboxError"), "RuntimeError"},
-		"PostStartHookError":                  {waiting("PostStartHookError"), "PostStartHook"},
-		"Error with an exit code":             {pod().Terminated("Error", 3, noon), "ExitCode"},
-		"no sandbox":                          {pod().Pending().Condition(corev1.PodReadyToStartContainers, corev1.ConditionFalse, "", noon), "SandboxNotReady"},
-		"a device that is not healthy":        {pod().Change(sick), "DeviceUnhealthy"},
-		"a supervisor that gives up":          {pod().Change(handedOver), "HandedOver"},
-		"a worker that is restarted in place": {pod().Again("Error", 1, 3, noon).Change(member), "FailsInPlace"},
+		"crash loop":                        {pod().Loops("Error", 1, 5, noon), "CrashLoopBackOff"},
+		"CreateContainerConfigError":        {waiting("CreateContainerConfigError"), "ConfigError"},
+		"InvalidImageName":                  {waiting("InvalidImageName"), "ConfigError"},
+		"CreateContainerError":              {waiting("CreateContainerError"), "RuntimeError"},
+		"RunContainerError":                 {waiting("RunContainerError"), "RuntimeError"},
+		"StartError":                        {pod().Terminated("StartError", 128, noon), "RuntimeError"},
+		"ContainerCannotRun":                {pod().Terminated("ContainerCannotRun", 127, noon), "RuntimeError"},
+		"PreCreateHookError":                {waiting("PreCreateHookError"), "RuntimeError"},
+		"PreStartHookError":                 {waiting("PreStartHookError"), "RuntimeError"},
+		"CreatePodSandboxError":             {waiting("CreatePodSandboxError"), "RuntimeError"},
+		"KillPodSandboxError":               {waiting("KillPodSandboxError"), "RuntimeError"},
+		"ConfigPodSandboxError":             {waiting("ConfigPodSandboxError"), "RuntimeError"},
+		"PostStartHookError":                {waiting("PostStartHookError"), "PostStartHook"},
+		"Error with an exit code":           {pod().Terminated("Error", 3, noon), "ExitCode"},
+		"no sandbox":                        {pod().Pending().Condition(corev1.PodReadyToStartContainers, corev1.ConditionFalse, "", noon), "SandboxNotReady"},
+		"unhealthy device":                  {pod().Change(sick), "DeviceUnhealthy"},
+		"a supervisor that gives up":        {pod().Change(handedOver), "HandedOver"},
+		"worker that is restarted in place": {pod().Again("Error", 1, 3, noon).Change(member), "FailsInPlace"},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			matches := everything().Matches(c.pod.Obj(), noon)
@@ -149,7 +149,7 @@ func TestGroupMembersAreRecognizedByAgent(t *testing.T) {
 		"the sidecar's flag":            {corev1.Container{Args: []string{"--worker-jobset-uid=u"}}, true},
 		"the supervisor":                {corev1.Container{Command: []string{"/holdfast/holdfast-exec", "--", "python"}}, true},
 		"the supervisor behind a shell": {corev1.Container{Command: []string{"sh", "-c"}, Args: []string{"holdfast-exec"}}, true},
-		"somebody else":                 {corev1.Container{Command: []string{"python"}, Env: []corev1.EnvVar{{Name: "A"}}}, false},
+		"another container":             {corev1.Container{Command: []string{"python"}, Env: []corev1.EnvVar{{Name: "A"}}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := pod().Change(func(p *corev1.Pod) { p.Spec.Containers = []corev1.Container{c.container} }).Obj()
@@ -168,27 +168,27 @@ func handedOver(p *corev1.Pod) { p.Annotations[signals.HandoverAnnotation] = "ha
 
 func TestHealthyPodsMatchNothing(t *testing.T) {
 	for name, p := range map[string]*pods.Pod{
-		"a pod that runs":                                            pod(),
-		"a pod that has succeeded":                                   pod().Terminated("Completed", 0, noon),
-		"a pod that was restarted once":                              pod().Again("Error", 1, 1, noon.Add(-time.Minute)),
-		"a container that is created":                                pod().Pending().Waiting("ContainerCreating", 0),
-		"a sandbox that is ready":                                    pod().Pending().Condition(corev1.PodReadyToStartContainers, corev1.ConditionTrue, "", noon),
-		"a pod without a node and a sandbox":                         pod().Pending().On("").Condition(corev1.PodReadyToStartContainers, corev1.ConditionFalse, "", noon),
-		"a reason of a pod that runs":                                pod().Change(func(p *corev1.Pod) { p.Status.Reason = "UnexpectedAdmissionError" }),
-		"a disruption that is over":                                  pod().Condition(corev1.DisruptionTarget, corev1.ConditionFalse, "TerminationByKubelet", noon),
-		"a loop that has been over for long":                         pod().Again("OOMKilled", 137, 9, noon.Add(-10*time.Minute)),
-		"a group's worker that was ended so that its group restarts": pod().Again("Error", 143, 3, noon.Add(-time.Hour)).Change(member),
-		"a group's worker that had to be killed for that":            pod().Again("Error", 137, 3, noon.Add(-time.Hour)).Change(member),
-		"a pod that was handed over, and has succeeded":              pod().Change(handedOver).Change(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }),
-		"a first failure of a group's worker":                        pod().Again("Error", 1, 1, noon.Add(-time.Hour)).Change(member),
-		"a device of which nobody knows": pod().Change(sick).Change(func(p *corev1.Pod) {
+		"running pod":                               pod(),
+		"succeeded pod":                             pod().Terminated("Completed", 0, noon),
+		"pod that restarted once":                   pod().Again("Error", 1, 1, noon.Add(-time.Minute)),
+		"container that is being created":           pod().Pending().Waiting("ContainerCreating", 0),
+		"ready sandbox":                             pod().Pending().Condition(corev1.PodReadyToStartContainers, corev1.ConditionTrue, "", noon),
+		"pod without node and sandbox":              pod().Pending().On("").Condition(corev1.PodReadyToStartContainers, corev1.ConditionFalse, "", noon),
+		"reason of a running pod":                   pod().Change(func(p *corev1.Pod) { p.Status.Reason = "UnexpectedAdmissionError" }),
+		"disruption that ended":                     pod().Condition(corev1.DisruptionTarget, corev1.ConditionFalse, "TerminationByKubelet", noon),
+		"loop that ended long ago":                  pod().Again("OOMKilled", 137, 9, noon.Add(-10*time.Minute)),
+		"worker stopped for a restart of its group": pod().Again("Error", 143, 3, noon.Add(-time.Hour)).Change(member),
+		"worker killed for a restart of its group":  pod().Again("Error", 137, 3, noon.Add(-time.Hour)).Change(member),
+		"handed over pod that succeeded":            pod().Change(handedOver).Change(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }),
+		"first failure of a worker of a group":      pod().Again("Error", 1, 1, noon.Add(-time.Hour)).Change(member),
+		"unknown device": pod().Change(sick).Change(func(p *corev1.Pod) {
 			p.Status.ContainerStatuses[0].AllocatedResourcesStatus[0].Resources[0].Health = "Unknown"
 		}),
-		"a reason that nobody has heard of":    rejected("SomethingNew"),
-		"a failed pod that gives no reason":    rejected(""),
-		"a pod that was OOM-killed once":       pod().Loops("OOMKilled", 137, 1, noon),
-		"a container that exits 0 in a loop":   pod().Loops("Completed", 0, 9, noon),
-		"a container that has an empty reason": pod().Terminated("", 0, noon),
+		"unknown reason":                     rejected("SomethingNew"),
+		"failed pod without a reason":        rejected(""),
+		"pod that was OOM-killed once":       pod().Loops("OOMKilled", 137, 1, noon),
+		"a container that exits 0 in a loop": pod().Loops("Completed", 0, 9, noon),
+		"container with an empty reason":     pod().Terminated("", 0, noon),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if found := everything().Matches(p.Obj(), noon); len(found) > 0 {
@@ -245,11 +245,11 @@ func TestLoopIsDownAfterEachFailure(t *testing.T) {
 		pod  *pods.Pod
 		down bool
 	}{
-		"it failed a second ago":              {pod().Again("Error", 137, 5, noon.Add(-time.Second)), true},
-		"the clock of its node is ahead":      {pod().Again("Error", 137, 5, noon.Add(time.Second)), true},
-		"it has run for ten seconds":          {pod().Again("Error", 137, 5, noon.Add(-10*time.Second)), false},
-		"its group restarts it in place":      {pod().Again("Error", 137, 5, noon.Add(-time.Second)).Change(member), false},
-		"its last failure was its own memory": {pod().Again("OOMKilled", 137, 5, noon.Add(-time.Second)), true},
+		"failed a second ago":                        {pod().Again("Error", 137, 5, noon.Add(-time.Second)), true},
+		"clock of the node is ahead":                 {pod().Again("Error", 137, 5, noon.Add(time.Second)), true},
+		"running for ten seconds":                    {pod().Again("Error", 137, 5, noon.Add(-10*time.Second)), false},
+		"restarted in place by its group":            {pod().Again("Error", 137, 5, noon.Add(-time.Second)).Change(member), false},
+		"last failure exceeded its own memory limit": {pod().Again("OOMKilled", 137, 5, noon.Add(-time.Second)), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := loops(everything()).Matches(c.pod.Obj(), noon)
@@ -302,12 +302,12 @@ func TestInstantMatches(t *testing.T) {
 		pod  *pods.Pod
 		want string
 	}{
-		"a rejection":                    {rejected("TopologyAffinityError"), "TopologyAffinity"},
-		"a node that was short":          {pod().Rejected("Evicted", "The node was low on resource: memory. "), "NodePressure"},
-		"its own limit":                  {pod().Rejected("Evicted", "Container c exceeded its local ephemeral storage limit"), ""},
-		"a deadline":                     {rejected("DeadlineExceeded"), ""},
-		"a loop, which takes time":       {pod().Loops("OOMKilled", 137, 3, noon), ""},
-		"an eviction that was asked for": {disrupted("EvictionByEvictionAPI").Rejected("UnexpectedAdmissionError", ""), ""},
+		"rejected pod":           {rejected("TopologyAffinityError"), "TopologyAffinity"},
+		"node pressure":          {pod().Rejected("Evicted", "The node was low on resource: memory. "), "NodePressure"},
+		"own memory limit":       {pod().Rejected("Evicted", "Container c exceeded its local ephemeral storage limit"), ""},
+		"exceeded deadline":      {rejected("DeadlineExceeded"), ""},
+		"loop, which takes time": {pod().Loops("OOMKilled", 137, 3, noon), ""},
+		"requested eviction":     {disrupted("EvictionByEvictionAPI").Rejected("UnexpectedAdmissionError", ""), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, found := signals.Default().Instant(c.pod.Obj(), noon)
@@ -324,12 +324,12 @@ func TestFailureTime(t *testing.T) {
 		pod  *pods.Pod
 		want time.Time
 	}{
-		"its last container's end": {rejected("x").Terminated("Error", 1, end.Add(-time.Minute)).Terminated("Error", 1, end), end},
-		"its disruption":           {rejected("x").Condition(corev1.DisruptionTarget, corev1.ConditionTrue, "", end), end},
-		"its readiness, when nobody knows what became of its containers": {
+		"end of its last container": {rejected("x").Terminated("Error", 1, end.Add(-time.Minute)).Terminated("Error", 1, end), end},
+		"disruption":                {rejected("x").Condition(corev1.DisruptionTarget, corev1.ConditionTrue, "", end), end},
+		"readiness, if the states of its containers are unknown": {
 			rejected("x").Terminated("ContainerStatusUnknown", 137, time.Time{}).Condition(corev1.PodReady, corev1.ConditionFalse, "PodFailed", end), end},
-		"its start, when it was turned away": {rejected("x"), start},
-		"its creation":                       {rejected("x").Change(func(p *corev1.Pod) { p.Status.StartTime = nil }), created},
+		"start, if it was rejected": {rejected("x"), start},
+		"creation":                  {rejected("x").Change(func(p *corev1.Pod) { p.Status.StartTime = nil }), created},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := signals.FailedAt(c.pod.Obj()); !got.Equal(c.want) {

@@ -45,15 +45,15 @@ func TestExclusionsOfReplacement(t *testing.T) {
 		failed   string
 		want     []string
 	}{
-		"what the workload remembers":                         {one, "v1", "", []string{"n1"}},
-		"and where a pod has failed that nobody wrote down":   {one, "v1", "n7", []string{"n1", "n7"}},
-		"not what pods of another template failed on":         {one, "v2", "", nil},
-		"what pods of a template beside it failed on":         {one, "v1b", "", []string{"n1"}},
-		"another template has its moves when one has none":    {one.Exhaust(), "v2", "n7", []string{"n7"}},
-		"of too many the last failure, and those that last":   {five, "v1", "n7", []string{"n1", "n2", "n3", "n4", "n7"}},
-		"a node that does not exist takes nobody's place":     {five, "v1", "n99", []string{"n0", "n1", "n2", "n3", "n4"}},
-		"nothing when the moves are used up":                  {one.Exhaust(), "v1", "n7", nil},
-		"nothing while replacements have found no other node": {memory.Memory{RelaxedUntil: noon.Add(time.Minute)}, "v1", "n7", nil},
+		"nodes in the memory of the workload":                         {one, "v1", "", []string{"n1"}},
+		"and the node of a failure that is not recorded yet":          {one, "v1", "n7", []string{"n1", "n7"}},
+		"no nodes on which another template failed":                   {one, "v2", "", nil},
+		"nodes on which a concurrent template failed":                 {one, "v1b", "", []string{"n1"}},
+		"another template has its moves when one has none":            {one.Exhaust(), "v2", "n7", []string{"n7"}},
+		"too many nodes: the last failure and those that expire last": {five, "v1", "n7", []string{"n1", "n2", "n3", "n4", "n7"}},
+		"a deleted node takes no place":                               {five, "v1", "n99", []string{"n0", "n1", "n2", "n3", "n4"}},
+		"nothing when the moves are used up":                          {one.Exhaust(), "v1", "n7", nil},
+		"nothing while exclusions are relaxed":                        {memory.Memory{RelaxedUntil: noon.Add(time.Minute)}, "v1", "n7", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := handler(settings.Required, readyNodes(10)...)
@@ -97,10 +97,10 @@ func (u unlisted) List(context.Context, client.ObjectList, ...client.ListOption)
 func TestNodesAreListedOnlyForExclusions(t *testing.T) {
 	over := memory.Memory{Entries: []memory.Entry{avoided("n1", -1)}}
 	for name, m := range map[string]memory.Memory{
-		"a workload that remembers nothing":       {},
-		"one whose exclusions are over":           over,
-		"one that has used up its moves":          memory.Memory{Entries: []memory.Entry{avoided("n1", 10)}}.Exhaust(),
-		"one that avoids a node for another slot": {Entries: []memory.Entry{{Node: "n1", Slot: "w-1", Class: "c", Last: noon, Expires: noon.Add(time.Hour)}}},
+		"workload without memory":           {},
+		"workload whose exclusions expired": over,
+		"workload that used up its moves":   memory.Memory{Entries: []memory.Entry{avoided("n1", 10)}}.Exhaust(),
+		"exclusion for another slot":        {Entries: []memory.Entry{{Node: "n1", Slot: "w-1", Class: "c", Last: noon, Expires: noon.Add(time.Hour)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := handler(settings.Required)
@@ -137,8 +137,8 @@ func TestStandbyReadsMemoryLive(t *testing.T) {
 		want  []string
 		reads int
 	}{
-		"the leader knows what it wrote itself": {true, nil, 0},
-		"the other one asks the API server":     {false, []string{"n1"}, 1},
+		"the leader knows its own writes": {true, nil, 0},
+		"a standby asks the API server":   {false, []string{"n1"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			live := &liveOwner{annotations: written.Annotations(noon)}

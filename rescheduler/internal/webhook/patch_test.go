@@ -104,12 +104,12 @@ func TestAffinityIsAddedToExistingAffinity(t *testing.T) {
 	zone := corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "zone", Operator: corev1.NodeSelectorOpDoesNotExist}}}
 	anti := &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 1}}}
 	for name, before := range map[string]*corev1.Affinity{
-		"nothing":             nil,
-		"affinity to pods":    {PodAntiAffinity: anti},
-		"an empty preference": {NodeAffinity: &corev1.NodeAffinity{}},
-		"a preference": {PodAntiAffinity: anti, NodeAffinity: &corev1.NodeAffinity{
+		"nothing":          nil,
+		"pod affinity":     {PodAntiAffinity: anti},
+		"empty preference": {NodeAffinity: &corev1.NodeAffinity{}},
+		"preference": {PodAntiAffinity: anti, NodeAffinity: &corev1.NodeAffinity{
 			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 7, Preference: zone}}}},
-		"a requirement": {NodeAffinity: &corev1.NodeAffinity{
+		"requirement": {NodeAffinity: &corev1.NodeAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{zone}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -150,12 +150,12 @@ func TestPodsWithoutAnnotation(t *testing.T) {
 		return metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: kind, Name: "o", Controller: ptr.To(true)}}}
 	}
 	for name, pod := range map[string]*corev1.Pod{
-		"a pod without a controller": {},
-		"a DaemonSet's":              {ObjectMeta: owned("DaemonSet")},
-		"a static pod's mirror":      {ObjectMeta: owned("Node")},
-		"a pod with a node":          {ObjectMeta: owned("ReplicaSet"), Spec: corev1.PodSpec{NodeName: "a"}},
-		"a pod of the system":        {ObjectMeta: func() metav1.ObjectMeta { m := owned("ReplicaSet"); m.Namespace = "kube-system"; return m }()},
-		"a pod that Kueue places": {ObjectMeta: func() metav1.ObjectMeta {
+		"pod without a controller":   {},
+		"pod of a DaemonSet":         {ObjectMeta: owned("DaemonSet")},
+		"mirror pod of a static pod": {ObjectMeta: owned("Node")},
+		"pod with a node":            {ObjectMeta: owned("ReplicaSet"), Spec: corev1.PodSpec{NodeName: "a"}},
+		"pod of kube-system":         {ObjectMeta: func() metav1.ObjectMeta { m := owned("ReplicaSet"); m.Namespace = "kube-system"; return m }()},
+		"pod placed by Kueue": {ObjectMeta: func() metav1.ObjectMeta {
 			m := owned("Job")
 			m.Annotations = map[string]string{"kueue.x-k8s.io/podset-required-topology": "rack"}
 			return m

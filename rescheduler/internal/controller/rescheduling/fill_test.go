@@ -73,12 +73,12 @@ func TestExclusionsBelongToTemplateOfPod(t *testing.T) {
 		template       string
 		admitted, want string
 	}{
-		"what its template failed on":               {live, "v1", "", `["a"]`},
-		"what one beside it failed on":              {live, "v2", "", `["a"]`},
-		"not what another failed on":                {live, "v3", "", ""},
-		"beside what was seen when it was admitted": {live, "v2", `["b"]`, `["a","b"]`},
-		"none when the moves are used up":           {live.Exhaust(), "v2", `["b"]`, ""},
-		"its own when those of another are used up": {live.Exhaust(), "v3", `["b"]`, `["b"]`},
+		"nodes on which its template failed":                     {live, "v1", "", `["a"]`},
+		"nodes on which a concurrent template failed":            {live, "v2", "", `["a"]`},
+		"no nodes on which another template failed":              {live, "v3", "", ""},
+		"in addition to those set at admission":                  {live, "v2", `["b"]`, `["a","b"]`},
+		"none when the moves are used up":                        {live.Exhaust(), "v2", `["b"]`, ""},
+		"its own when the moves of another template are used up": {live.Exhaust(), "v3", `["b"]`, `["b"]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			waiting := revision("w-0", c.template).On("").Pending().Obj()

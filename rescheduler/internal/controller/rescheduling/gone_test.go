@@ -53,8 +53,8 @@ func TestFailureOfDeletedPodIsRecorded(t *testing.T) {
 		"terminating": {none, terminating, nil, 1},
 		"a write that fails is repeated for a replaced pod":    {none, replacement, errors.New("unavailable"), 1},
 		"a write that fails is repeated for a terminating pod": {none, terminating, errors.New("unavailable"), 1},
-		"deleted first, failed then":                           {terminating, replacement, nil, 0},
-		"on no node":                                           {func(p *corev1.Pod) { p.Spec.NodeName = "" }, replacement, nil, 0},
+		"deleted before it failed":                             {terminating, replacement, nil, 0},
+		"without a node":                                       {func(p *corev1.Pod) { p.Spec.NodeName = "" }, replacement, nil, 0},
 		"bare":                                                 {func(p *corev1.Pod) { p.OwnerReferences = nil }, replacement, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -20,9 +20,9 @@ var wanted = map[string]struct {
 	memory memory.Memory
 	want   string
 }{
-	"one that does not ask":       {false, avoiding("a"), ""},
-	"one that avoids no node yet": {true, memory.Memory{}, labelled},
-	"one that avoids a node":      {true, avoiding("a"), labelled},
+	"without annotation": {false, avoiding("a"), ""},
+	"without exclusions": {true, memory.Memory{}, labelled},
+	"with an exclusion":  {true, avoiding("a"), labelled},
 }
 
 // labelWorld has a pod of a workload in the namespace default with these labels.

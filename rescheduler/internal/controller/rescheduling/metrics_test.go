@@ -50,12 +50,12 @@ func TestDecisionCountersStartAtZero(t *testing.T) {
 		config    settings.Rescheduling
 		with, not []string
 	}{
-		"by default": {
+		"default": {
 			settings.Default(),
 			[]string{"Rescheduled OOMKilled", "BlockedByDisruptionBudget OOMKilled", "NotTheNodesFault ConfigError", "NotMovable NodeFeature", "ExclusionsLifted "},
 			[]string{"Rescheduled ConfigError", "BlockedByDisruptionBudget HandedOver", "Rescheduled DeviceUnhealthy", "NotLongEnough OOMKilled"},
 		},
-		"as configured": {
+		"configured": {
 			changed,
 			[]string{"WouldReschedule DeviceUnhealthy", "ExclusionsLifted "},
 			[]string{"NotMovable OOMKilled", "Rescheduled DeviceUnhealthy"},
@@ -117,16 +117,16 @@ func TestReplacementsAreObservedOnce(t *testing.T) {
 		hosts            string
 		want             float64 // seconds since the failure on node a, at noon; below 0: it is not observed
 	}{
-		"bound at once":                                 {minutes(0.1), minutes(0.1), minutes(0.1), `["a"]`, 6},
-		"without a node for ten minutes":                {minutes(0.1), minutes(10), minutes(10.1), `["a"]`, 600},
-		"made late, by a Job that backs off":            {minutes(6), minutes(7), minutes(7), `["a"]`, 420},
-		"made and bound before the failure was noted":   {minutes(-0.05), minutes(-0.02), minutes(0), `["a"]`, 0},
-		"seen by a manager that has started later":      {minutes(0.1), minutes(0.2), minutes(1.5), `["a"]`, -1},
-		"a sibling from before the failure":             {minutes(-5), minutes(-5), minutes(0.1), `["a"]`, -1},
-		"one from before that had no node until now":    {minutes(-5), minutes(0.1), minutes(0.1), `["a"]`, -1},
-		"the workload grows an hour after":              {minutes(60), minutes(60.1), minutes(60.1), `["a"]`, -1},
-		"kept away from nothing":                        {minutes(0.1), minutes(0.2), minutes(0.2), ``, -1},
-		"kept away from a node on which nothing failed": {minutes(0.1), minutes(0.2), minutes(0.2), `["c"]`, -1},
+		"bound immediately":                                 {minutes(0.1), minutes(0.1), minutes(0.1), `["a"]`, 6},
+		"without a node for ten minutes":                    {minutes(0.1), minutes(10), minutes(10.1), `["a"]`, 600},
+		"created late by a Job with back-off":               {minutes(6), minutes(7), minutes(7), `["a"]`, 420},
+		"created and bound before the failure was recorded": {minutes(-0.05), minutes(-0.02), minutes(0), `["a"]`, 0},
+		"observed by a manager that started later":          {minutes(0.1), minutes(0.2), minutes(1.5), `["a"]`, -1},
+		"sibling created before the failure":                {minutes(-5), minutes(-5), minutes(0.1), `["a"]`, -1},
+		"older pod that was pending until now":              {minutes(-5), minutes(0.1), minutes(0.1), `["a"]`, -1},
+		"workload scaled up an hour later":                  {minutes(60), minutes(60.1), minutes(60.1), `["a"]`, -1},
+		"without exclusions":                                {minutes(0.1), minutes(0.2), minutes(0.2), ``, -1},
+		"with an exclusion of a node without failures":      {minutes(0.1), minutes(0.2), minutes(0.2), `["c"]`, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := NewMetrics(prometheus.NewRegistry(), settings.Default())

@@ -33,8 +33,8 @@ func (c cached) List(ctx context.Context, list client.ObjectList, options ...cli
 // BenchmarkNodeFacts measures what each decision about a lasting signal reads of the 5,000 nodes of a cluster.
 func BenchmarkNodeFacts(b *testing.B) {
 	for name, pod := range map[string]*corev1.Pod{
-		"another fits":  pods.Make("p", noon).On("n1").Obj(),
-		"no other fits": pods.Make("p", noon).On("n1").Change(func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"pool": "mine"} }).Obj(),
+		"another node fits":  pods.Make("p", noon).On("n1").Obj(),
+		"no other node fits": pods.Make("p", noon).On("n1").Change(func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"pool": "mine"} }).Obj(),
 	} {
 		b.Run(name, func(b *testing.B) {
 			w := newWorld(&testing.T{}, settings.Default(), interceptor.Funcs{})

@@ -27,11 +27,11 @@ func TestExcludedNodesDoNotCountAsOtherNodes(t *testing.T) {
 		failed bool
 		others bool
 	}{
-		"while it is avoided":                     {live, false, false},
-		"when that is over":                       {over, false, true},
-		"a node of its name was, which is gone":   {another, false, true},
-		"another slot of the workload avoids it":  {ofSlot, false, true},
-		"a pod that has failed has to go somehow": {live, true, true},
+		"while node b is excluded":                       {live, false, false},
+		"after the exclusion expired":                    {over, false, true},
+		"exclusion of a deleted node with the same name": {another, false, true},
+		"exclusion for another slot":                     {ofSlot, false, true},
+		"failed pod":                                     {live, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := pods.Make("p", noon).Change(func(p *corev1.Pod) {
@@ -59,11 +59,11 @@ func TestOtherRecoveryLevelsDelayMove(t *testing.T) {
 		level int
 		want  time.Time
 	}{
-		"a group that restarts in place":  {recovering.LevelGroup, deadline},
-		"Jobs that are recreated":         {recovering.LevelRecreate, deadline},
-		"a workload that is reset":        {recovering.LevelReset, deadline},
-		"its own recovery level":          {recovering.LevelMove, time.Time{}},
-		"nobody, for the deadline is now": {recovering.LevelGroup, time.Time{}},
+		"group that restarts in place": {recovering.LevelGroup, deadline},
+		"recreation of Jobs":           {recovering.LevelRecreate, deadline},
+		"reset of the workload":        {recovering.LevelReset, deadline},
+		"its own recovery level":       {recovering.LevelMove, time.Time{}},
+		"deadline has passed":          {recovering.LevelGroup, time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := workload("w")

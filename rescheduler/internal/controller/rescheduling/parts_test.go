@@ -89,13 +89,13 @@ func TestMovesOfHealthySlotAreReturned(t *testing.T) {
 		times  int
 		after  time.Duration
 	}{
-		"that has run well for long":      {since("w-0", set, noon.Add(time.Minute)), nil, owes, noon.Add(time.Minute + period), 1, 0},
-		"that has run well for a while":   {since("w-0", set, noon.Add(time.Minute)), nil, owes, noon.Add(period), 2, time.Minute},
-		"another slot gives nothing back": {since("w-2", set, noon), nil, owes, noon.Add(10 * period), 2, 0},
-		"after its move, not before":      {since("w-0", set, noon.Add(-period)), nil, owes, noon.Add(time.Minute), 2, period - time.Minute},
-		"one that is not ready":           {pods.Make("w-0", noon).Change(owned(set)).Obj(), nil, owes, noon.Add(10 * period), 2, 0},
-		"nothing to give back":            {since("w-0", set, noon), nil, memory.Memory{Times: 2}, noon.Add(10 * period), 2, 0},
-		"pods without identity, all well": {since("r-x", replicas, noon), []*corev1.Pod{since("r-y", replicas, noon)}, fleet, noon.Add(period), 0, 0},
+		"healthy for long enough":            {since("w-0", set, noon.Add(time.Minute)), nil, owes, noon.Add(time.Minute + period), 1, 0},
+		"healthy, but not for long enough":   {since("w-0", set, noon.Add(time.Minute)), nil, owes, noon.Add(period), 2, time.Minute},
+		"another slot":                       {since("w-2", set, noon), nil, owes, noon.Add(10 * period), 2, 0},
+		"healthy before the move only":       {since("w-0", set, noon.Add(-period)), nil, owes, noon.Add(time.Minute), 2, period - time.Minute},
+		"not ready":                          {pods.Make("w-0", noon).Change(owned(set)).Obj(), nil, owes, noon.Add(10 * period), 2, 0},
+		"no moves":                           {since("w-0", set, noon), nil, memory.Memory{Times: 2}, noon.Add(10 * period), 2, 0},
+		"pods without identity, all healthy": {since("r-x", replicas, noon), []*corev1.Pod{since("r-y", replicas, noon)}, fleet, noon.Add(period), 0, 0},
 		"pods without identity, one in a loop": {
 			since("r-x", replicas, noon),
 			[]*corev1.Pod{pods.Make("r-y", noon).Change(owned(replicas)).Again("Error", 1, 9, noon.Add(period)).Obj()}, fleet, noon.Add(period), 1, period},

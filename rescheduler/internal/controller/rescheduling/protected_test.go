@@ -31,16 +31,16 @@ func TestPodsBoundToNodeAreIgnored(t *testing.T) {
 		change   func(*corev1.Pod)
 		observed bool
 	}{
-		"a DaemonSet's":                     {ownerOf("apps", "DaemonSet"), nothing, false},
-		"one that asks by itself":           {ownerOf("apps", "DaemonSet"), asks, false},
-		"somebody else's kind of DaemonSet": {ownerOf("apps.kruise.io", "DaemonSet"), nothing, false},
-		"a static pod's mirror":             {ownerOf("", "Node"), mirrors, false},
-		"a pod of a node":                   {ownerOf("", "Node"), asks, false},
-		"a mirror that nobody owns":         {nil, func(p *corev1.Pod) { asks(p); mirrors(p) }, false},
-		"a ReplicaSet's":                    {ownerOf("apps", "ReplicaSet"), nothing, true},
-		"a StatefulSet's":                   {ownerOf("apps", "StatefulSet"), nothing, true},
-		"a Job's":                           {ownerOf("batch", "Job"), nothing, true},
-		"a pod that asks by itself":         {nil, asks, true},
+		"pod of a DaemonSet":                    {ownerOf("apps", "DaemonSet"), nothing, false},
+		"DaemonSet pod with its own annotation": {ownerOf("apps", "DaemonSet"), asks, false},
+		"DaemonSet of another API group":        {ownerOf("apps.kruise.io", "DaemonSet"), nothing, false},
+		"mirror pod of a static pod":            {ownerOf("", "Node"), mirrors, false},
+		"pod owned by a node":                   {ownerOf("", "Node"), asks, false},
+		"mirror pod without owner":              {nil, func(p *corev1.Pod) { asks(p); mirrors(p) }, false},
+		"pod of a ReplicaSet":                   {ownerOf("apps", "ReplicaSet"), nothing, true},
+		"pod of a StatefulSet":                  {ownerOf("apps", "StatefulSet"), nothing, true},
+		"pod of a Job":                          {ownerOf("batch", "Job"), nothing, true},
+		"bare pod with annotation":              {nil, asks, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, defaultRetries := range []int{0, 3} {
@@ -67,10 +67,10 @@ func TestWhyAPodIsNeverMoved(t *testing.T) {
 		change    func(*corev1.Pod)
 		protected bool
 	}{
-		"of a node's priority":      {func(p *corev1.Pod) { p.Spec.PriorityClassName = "system-node-critical" }, true},
-		"of the cluster's priority": {func(p *corev1.Pod) { p.Spec.PriorityClassName = "system-cluster-critical" }, true},
-		"of any other priority":     {func(p *corev1.Pod) { p.Spec.PriorityClassName = "high" }, false},
-		"it says so":                {func(p *corev1.Pod) { p.Annotations[preferNoEviction] = "" }, true},
+		"system-node-critical":    {func(p *corev1.Pod) { p.Spec.PriorityClassName = "system-node-critical" }, true},
+		"system-cluster-critical": {func(p *corev1.Pod) { p.Spec.PriorityClassName = "system-cluster-critical" }, true},
+		"other priority class":    {func(p *corev1.Pod) { p.Spec.PriorityClassName = "high" }, false},
+		"annotation":              {func(p *corev1.Pod) { p.Annotations[preferNoEviction] = "" }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, settings.Default(), interceptor.Funcs{})

@@ -65,9 +65,9 @@ func TestPendingPodsAreReplacedWithinLimits(t *testing.T) {
 		cpus  int
 		want  int
 	}{
-		"one in an hour":          {settings.Rate{Burst: 1, Every: settings.Duration(time.Hour)}, 100, 1},
-		"as many as there is for": {settings.Rate{}, 7, 7},
-		"none on a full node":     {settings.Rate{}, 0, 0},
+		"one per hour":                     {settings.Rate{Burst: 1, Every: settings.Duration(time.Hour)}, 100, 1},
+		"as many as the node has room for": {settings.Rate{}, 7, 7},
+		"none on a full node":              {settings.Rate{}, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := settings.Default()
@@ -128,11 +128,11 @@ func TestJobIsNotChargedForPendingPod(t *testing.T) {
 		policy *batchv1.PodFailurePolicy
 		want   int
 	}{
-		"that counts every failure": {nil, 0},
-		"that ignores disruptions":  {&batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{rule(batchv1.PodFailurePolicyActionIgnore, corev1.DisruptionTarget)}}, 1},
-		"that ignores another condition": {
+		"Job that counts every failure": {nil, 0},
+		"Job that ignores disruptions":  {&batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{rule(batchv1.PodFailurePolicyActionIgnore, corev1.DisruptionTarget)}}, 1},
+		"Job that ignores another condition": {
 			&batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{rule(batchv1.PodFailurePolicyActionIgnore, "Other")}}, 0},
-		"that fails for disruptions first": {&batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{
+		"Job that fails on disruptions first": {&batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{
 			rule(batchv1.PodFailurePolicyActionFailJob, corev1.DisruptionTarget), rule(batchv1.PodFailurePolicyActionIgnore, corev1.DisruptionTarget)}}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -30,10 +30,10 @@ func TestHealthyPodWithSuccessorIsDeleted(t *testing.T) {
 		next *corev1.Pod
 		stay bool
 	}{
-		"its successor is there":           {pods.Make("p-r1", noon).On("").Change(of("uid-p")).Obj(), false},
-		"another pod's successor is there": {pods.Make("p-r1", noon).Change(of("uid-x")).Obj(), true},
-		"somebody has made a pod there":    {pods.Make("p-r1", noon).Obj(), true},
-		"there is none":                    {pods.Make("q", noon).Obj(), true},
+		"successor exists":                {pods.Make("p-r1", noon).On("").Change(of("uid-p")).Obj(), false},
+		"successor of another pod exists": {pods.Make("p-r1", noon).Change(of("uid-x")).Obj(), true},
+		"unrelated pod with that name":    {pods.Make("p-r1", noon).Obj(), true},
+		"no pod with that name":           {pods.Make("q", noon).Obj(), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := pods.Make("p", noon).Obj()

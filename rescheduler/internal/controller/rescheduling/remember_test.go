@@ -47,12 +47,12 @@ func TestNewTemplateOfOneDeploymentStartsEmpty(t *testing.T) {
 		chain owners.Chain
 		anew  bool
 	}{
-		"of a Deployment":                         {"pod-template-hash", owners.Chain{set, deployment}, true},
-		"of a ReplicaSet":                         {"pod-template-hash", owners.Chain{set}, true},
-		"of a StatefulSet":                        {"controller-revision-hash", owners.Chain{set}, true},
-		"of a Deployment in an AppWrapper":        {"pod-template-hash", owners.Chain{set, deployment, wrapper}, false},
-		"of a StatefulSet in a LeaderWorkerSet":   {"controller-revision-hash", owners.Chain{set, wrapper}, false},
-		"of pods whose controller keeps no count": {"other", owners.Chain{set}, false},
+		"of a Deployment":                       {"pod-template-hash", owners.Chain{set, deployment}, true},
+		"of a ReplicaSet":                       {"pod-template-hash", owners.Chain{set}, true},
+		"of a StatefulSet":                      {"controller-revision-hash", owners.Chain{set}, true},
+		"of a Deployment in an AppWrapper":      {"pod-template-hash", owners.Chain{set, deployment, wrapper}, false},
+		"of a StatefulSet in a LeaderWorkerSet": {"controller-revision-hash", owners.Chain{set, wrapper}, false},
+		"controller without revisions":          {"other", owners.Chain{set}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := pods.Make("p", noon).Change(owned(set)).Change(hashed(c.key, "v1")).Obj()
@@ -85,12 +85,12 @@ func TestRevisionKeepsMemoryOfOtherRevision(t *testing.T) {
 		of            *corev1.Pod
 		anew          bool
 	}{
-		"the old one remembers, and the young one fails":  {"v1", "v2", []*corev1.Pod{old, young}, young, false},
-		"the young one remembers, and the old one fails":  {"v2", "v1", []*corev1.Pod{old, young}, old, false},
-		"the pod of the other one is away for a moment":   {"v1", "v2", []*corev1.Pod{young}, young, false},
-		"one fails itself beside a young one":             {"v1", "", []*corev1.Pod{old, young}, old, false},
-		"one that came after the memory":                  {"v1", "", []*corev1.Pod{old, young}, young, true},
-		"one that came in the place of those it is about": {"v0", "v9", []*corev1.Pod{young}, young, true},
+		"old revision in memory, new one fails":             {"v1", "v2", []*corev1.Pod{old, young}, young, false},
+		"new revision in memory, old one fails":             {"v2", "v1", []*corev1.Pod{old, young}, old, false},
+		"pod of the other revision is missing for a moment": {"v1", "v2", []*corev1.Pod{young}, young, false},
+		"old pod fails beside a new one":                    {"v1", "", []*corev1.Pod{old, young}, old, false},
+		"template newer than the memory":                    {"v1", "", []*corev1.Pod{old, young}, young, true},
+		"template that replaced those in memory":            {"v0", "v9", []*corev1.Pod{young}, young, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, settings.Default(), interceptor.Funcs{})

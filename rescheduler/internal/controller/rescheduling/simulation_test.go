@@ -423,12 +423,12 @@ func TestMutantsViolateInvariants(t *testing.T) {
 		length time.Duration
 		want   []string
 	}{
-		"the memory gets lost": {
+		"memory is lost": {
 			tainting(), func(s *simulation) { s.forget = true }, simSettled + 2*time.Hour, []string{"with schedulingRetries", "was still moved at"}},
-		"one workload taints":              {alone, nil, time.Hour, []string{"was tainted for"}},
-		"nothing is ever moved":            {never, nil, simSettled, []string{"was never moved"}},
-		"a limit on memory goes unnoticed": {tainting(), func(s *simulation) { s.blind = true }, simSettled, []string{"its own memory limit"}},
-		"moves have no limits":             {unlimited, nil, simSettled, []string{"more than 5 times within"}},
+		"one workload causes a taint": {alone, nil, time.Hour, []string{"was tainted for"}},
+		"no pod is ever moved":        {never, nil, simSettled, []string{"was never moved"}},
+		"memory limit is ignored":     {tainting(), func(s *simulation) { s.blind = true }, simSettled, []string{"its own memory limit"}},
+		"moves are not limited":       {unlimited, nil, simSettled, []string{"more than 5 times within"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSimulation(t, 1, c.config)
