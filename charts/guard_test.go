@@ -71,12 +71,12 @@ func TestOrchestratorFillsSecrets(t *testing.T) {
 		values         string
 		password, cert bool
 	}{
-		"a password and a certificate": {settings["orchestrator and valkey"], true, true},
-		"the user's certificate":       {fmt.Sprintf(own, "tls: {existingSecret: mine}"), true, false},
-		"the user's password":          {fmt.Sprintf(own, "existingSecret: mine"), false, true},
-		"both of the user":             {settings["everything"], false, false},
-		"a store that is there":        {settings["guarded external valkey"], false, false},
-		"no users and no TLS":          {fmt.Sprintf(own, "auth: {enabled: false}, tls: {enabled: false}"), false, false},
+		"password and certificate of the chart": {settings["orchestrator and valkey"], true, true},
+		"certificate of the user":               {fmt.Sprintf(own, "tls: {existingSecret: mine}"), true, false},
+		"password of the user":                  {fmt.Sprintf(own, "existingSecret: mine"), false, true},
+		"password and certificate of the user":  {settings["everything"], false, false},
+		"external store":                        {settings["guarded external valkey"], false, false},
+		"neither users nor TLS":                 {fmt.Sprintf(own, "auth: {enabled: false}, tls: {enabled: false}"), false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := mustParse(t, jobSetChart, tc.values)

@@ -13,28 +13,28 @@ func TestManagerInjectionFlags(t *testing.T) {
 		values string
 		want   []string // images without their tags
 	}{
-		"without an orchestrator nothing": {``, nil},
-		"nothing if it is off": {settings["orchestrator and valkey"] + `
+		"no orchestrator": {``, nil},
+		"injection disabled": {settings["orchestrator and valkey"] + `
 injection: {enabled: false}`, nil},
-		"agents of the chart's own store": {settings["orchestrator and valkey"], []string{
+		"store of the chart": {settings["orchestrator and valkey"], []string{
 			"--inplace-store-address=valkey.holdfast.svc:6379", "--inplace-store-acl", "--inplace-store-tls",
 			"--inplace-exec-image=registry.example/holdfast-exec", "--inplace-agent-image=registry.example/agent"}},
-		"agents of a store that is there, as the orchestrator": {settings["external valkey"], []string{
+		"external store": {settings["external valkey"], []string{
 			"--inplace-store-address=redis.data.svc:6380", "--inplace-store-username=holdfast",
 			"--inplace-store-secret=redis-user", "--inplace-store-secret-key=secret",
 			"--inplace-exec-image=registry.example/holdfast-exec", "--inplace-agent-image=registry.example/agent"}},
-		"agents of a store that is there, with users of their own": {settings["guarded external valkey"], []string{
+		"external store with a user for each JobSet": {settings["guarded external valkey"], []string{
 			"--inplace-store-address=redis.data.svc:6380", "--inplace-store-acl", "--inplace-store-tls",
 			"--inplace-store-tls-server-name=redis.example",
 			"--inplace-exec-image=registry.example/holdfast-exec", "--inplace-agent-image=registry.example/agent"}},
-		"agents with an address and a user of all of them": {settings["open valkey"], []string{
+		"agents with their own address and one user": {settings["open valkey"], []string{
 			"--inplace-store-address=store.example:6400", "--inplace-store-username=workers",
 			"--inplace-store-secret=workers", "--inplace-store-secret-key=token",
 			"--inplace-exec-image=registry.example/holdfast-exec", "--inplace-agent-image=registry.example/agent"}},
-		"agents with an address of their own": {settings["everything"], []string{
+		"agents with their own address": {settings["everything"], []string{
 			"--inplace-store-address=store.example:6400", "--inplace-store-acl", "--inplace-store-tls",
 			"--inplace-exec-image=registry.example/holdfast-exec@sha256", "--inplace-agent-image=localhost/agent", "--inplace-image-pull-secrets=pull"}},
-		"the pull Secrets of the chart and of all charts": {settings["orchestrator and valkey"] + `
+		"global pull Secrets and those of the chart": {settings["orchestrator and valkey"] + `
 global: {imageRegistry: registry.example, imagePullSecrets: [{name: all}]}
 imagePullSecrets: [{name: own}]`, []string{
 			"--inplace-store-address=valkey.holdfast.svc:6379", "--inplace-store-acl", "--inplace-store-tls",

@@ -160,10 +160,10 @@ func TestSchedulerRequiresKubernetesVersion(t *testing.T) {
 		version, values string
 		refused         bool
 	}{
-		"the scheduler on its own version":  {"v1.36.0", scheduler, false},
-		"the scheduler on a newer version":  {"v1.37.2-gke.1", scheduler, false},
-		"the scheduler on an older version": {"v1.35.4", scheduler, true},
-		"the rescheduler alone":             {"v1.33.13", "", false},
+		"scheduler on its own version":  {"v1.36.0", scheduler, false},
+		"scheduler on a newer version":  {"v1.37.2-gke.1", scheduler, false},
+		"scheduler on an older version": {"v1.35.4", scheduler, true},
+		"rescheduler only":              {"v1.33.13", "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			capabilities := plain.Capabilities()

@@ -136,11 +136,11 @@ func TestCertificates(t *testing.T) {
 		secret string   // mounted
 		given  bool     // by somebody else
 	}{
-		"made by the manager":           {``, []string{"Secret"}, "", false},
-		"by cert-manager":               {`certificates: {mode: certManager}`, []string{"Issuer", "Certificate"}, "jobset-webhook-server-cert", true},
-		"by cert-manager and an issuer": {`{certificates: {mode: certManager}, certManager: {issuerRef: {name: ours}}}`, []string{"Certificate"}, "jobset-webhook-server-cert", true},
-		"by the user":                   {`certificates: {mode: existingSecret, existingSecret: mine, caBundle: Y2E=}`, nil, "mine", true},
-		"none":                          {`webhook: {enabled: false}`, nil, "", false},
+		"created by the manager":                 {``, []string{"Secret"}, "", false},
+		"created by cert-manager":                {`certificates: {mode: certManager}`, []string{"Issuer", "Certificate"}, "jobset-webhook-server-cert", true},
+		"created by cert-manager with an issuer": {`{certificates: {mode: certManager}, certManager: {issuerRef: {name: ours}}}`, []string{"Certificate"}, "jobset-webhook-server-cert", true},
+		"provided by the user":                   {`certificates: {mode: existingSecret, existingSecret: mine, caBundle: Y2E=}`, nil, "mine", true},
+		"none":                                   {`webhook: {enabled: false}`, nil, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := mustParse(t, jobSetChart, c.values)
@@ -213,9 +213,9 @@ func TestWebhookCABundle(t *testing.T) {
 		values, from string
 		bundle       []byte
 	}{
-		"the manager tells it": {``, "", nil},
-		"cert-manager does":    {`certificates: {mode: certManager}`, "holdfast/test-jobset-controller-webhook", nil},
-		"the user does":        {`certificates: {mode: existingSecret, existingSecret: mine, caBundle: Y2E=}`, "", []byte("ca")},
+		"set by the manager":  {``, "", nil},
+		"set by cert-manager": {`certificates: {mode: certManager}`, "holdfast/test-jobset-controller-webhook", nil},
+		"set by the user":     {`certificates: {mode: existingSecret, existingSecret: mine, caBundle: Y2E=}`, "", []byte("ca")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, kind := range []string{validating, mutating} {
