@@ -65,7 +65,7 @@ func TestAPIServerCountsWebhookFailures(t *testing.T) {
 		awaitCounted(t, k8s, way, want)
 	}
 	if code := <-codes; code != http.StatusOK {
-		t.Errorf("a panic is answered with code %d: the alerts may go by that", code)
+		t.Errorf("a panic returns code %d, which the alerts could use", code)
 	}
 }
 
@@ -99,13 +99,13 @@ func awaitCounted(t *testing.T, k8s kubernetes.Interface, way, want string) {
 	name, _, _ := strings.Cut(want, "{")
 	lines := regexp.MustCompile(`(?m)^`+name+`.*$`).FindAllString(metrics, -1)
 	if err != nil {
-		t.Fatalf("%s: %v: there is no %s among\n%s", way, err, want, strings.Join(lines, "\n"))
+		t.Fatalf("%s: %v: %s is missing in\n%s", way, err, want, strings.Join(lines, "\n"))
 	}
 	var labels []string
 	for _, label := range regexp.MustCompile(`(\w+)="`).FindAllStringSubmatch(lines[0], -1) {
 		labels = append(labels, label[1])
 	}
 	if known := slices.Sorted(slices.Values(foreign.Samples()[name])); fmt.Sprint(labels) != fmt.Sprint(known) {
-		t.Errorf("%s has the labels %v, and is known with %v", name, labels, known)
+		t.Errorf("%s has the labels %v, want %v", name, labels, known)
 	}
 }

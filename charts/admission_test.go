@@ -35,7 +35,7 @@ func webhooksOf(t *testing.T, chart string) (names []string) {
 func TestAlertsNameWebhooksOfTheirChart(t *testing.T) {
 	for chart := range installed {
 		if diff := cmp.Diff(webhooksOf(t, chart), slices.Sorted(slices.Values(admission.Names[chart]))); diff != "" {
-			t.Errorf("%s: webhooks of the chart, and names in charts/internal/admission (-chart +names):\n%s", chart, diff)
+			t.Errorf("%s: webhooks of the chart and names in charts/internal/admission (-chart +names):\n%s", chart, diff)
 		}
 	}
 }

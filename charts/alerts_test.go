@@ -290,7 +290,7 @@ func ruleTestsOf(t *testing.T, chart string, alert alerts.Alert) []ruleTest {
 		trial, there = controllers[chart].trials()[alert.Name]
 	}
 	if !there || len(trial.fires) == 0 || len(trial.quiet) == 0 {
-		t.Fatalf("%s has no trial", alert.Name)
+		t.Fatalf("%s has no test", alert.Name)
 	}
 	labels := alert.Labels()
 	maps.Copy(labels, trial.labels)
@@ -350,7 +350,7 @@ func TestEveryTrialHasAnAlert(t *testing.T) {
 	}
 	for name := range trials {
 		if !names[name] {
-			t.Errorf("there is no alert %s", name)
+			t.Errorf("no alert is named %s", name)
 		}
 	}
 }
@@ -368,11 +368,11 @@ func TestEveryAlertHasARunbook(t *testing.T) {
 			text := string(mustRead(t, filepath.Join(folder, alert.Name+".md")))
 			for _, part := range []string{"# " + alert.Name, "## What it means", "## Look at", "## Do"} {
 				if !strings.Contains(text, part+"\n") {
-					t.Errorf("%s: there is no %q", alert.Name, part)
+					t.Errorf("%s: %q is missing", alert.Name, part)
 				}
 			}
 			if paragraphs := strings.Split(text, "\n\n"); !strings.HasPrefix(paragraphs[len(paragraphs)-1], "It is over when ") {
-				t.Errorf("%s: the page does not end with when it is over", alert.Name)
+				t.Errorf("%s: the page does not end with \"It is over when\"", alert.Name)
 			}
 			for _, match := range toEdit.FindAllString(text, -1) {
 				t.Errorf("%s: a reader must edit %q", alert.Name, match)
@@ -385,12 +385,12 @@ func TestEveryAlertHasARunbook(t *testing.T) {
 	}
 	for _, file := range files {
 		if !pages[file.Name()] && file.Name() != "README.md" {
-			t.Errorf("%s is of no alert", file.Name())
+			t.Errorf("%s belongs to no alert", file.Name())
 		}
 	}
 }
 
-// There are several reasons why an ElasticJob fails or gives up a worker. A reader who sees only one looks in the wrong place.
+// There are several reasons why an ElasticJob fails or abandons a worker. A reader who sees only one looks in the wrong place.
 func TestAlertsNameAllCauses(t *testing.T) {
 	definition := string(mustRead(t, filepath.Join(elasticChart, "files", "crds", "elastic.pytorch.org_elasticjobs.yaml")))
 	for name, causes := range map[string][]string{

@@ -26,7 +26,7 @@ func TestEveryChartIsTested(t *testing.T) {
 	for chart, entry := range installed {
 		for _, name := range []string{"default", "ha", "cert manager", "everything"} {
 			if _, there := entry.settings[name]; !there && (entry.webhooks != nil || name != "cert manager") {
-				t.Errorf("%s: there is no setting %s", chart, name)
+				t.Errorf("%s: unknown setting %s", chart, name)
 			}
 		}
 	}
@@ -58,7 +58,7 @@ func TestImagesRequireRegistry(t *testing.T) {
 			t.Errorf("%s: with a registry for each image: %v", chart, err)
 		}
 		if strings.Contains(entry.settings["everything"], "global:") {
-			t.Errorf("%s: everything sets the registry of all", chart)
+			t.Errorf("%s: \"everything\" sets the global registry", chart)
 		}
 		for workload, pod := range mustParse(t, chart, "global: {imageRegistry: mirror.example/a, imagePullSecrets: [{name: all}]}\nimagePullSecrets: [{name: own}]").podTemplates(t) {
 			if diff := cmp.Diff([]corev1.LocalObjectReference{{Name: "all"}, {Name: "own"}}, pod.Spec.ImagePullSecrets); diff != "" {
@@ -66,7 +66,7 @@ func TestImagesRequireRegistry(t *testing.T) {
 			}
 			for _, c := range pod.Spec.Containers {
 				if !strings.HasPrefix(c.Image, "mirror.example/a/") {
-					t.Errorf("%s: %s comes from elsewhere", chart, c.Image)
+					t.Errorf("%s: %s is from another registry", chart, c.Image)
 				}
 			}
 		}
@@ -81,12 +81,12 @@ func TestReplicasPreferDifferentNodes(t *testing.T) {
 			pod := as[appsv1.Deployment](t, all.named(t, "Deployment", chart)).Spec
 			apart := pod.Template.Spec.Affinity != nil && pod.Template.Spec.Affinity.PodAntiAffinity != nil
 			if apart != want {
-				t.Errorf("%s, %q: pods are kept apart: %t", chart, values, apart)
+				t.Errorf("%s, %q: anti-affinity is %t", chart, values, apart)
 			}
 			if apart {
 				term := pod.Template.Spec.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution[0].PodAffinityTerm
 				if diff := cmp.Diff(pod.Selector, term.LabelSelector); diff != "" {
-					t.Errorf("%s: from other pods than its own (-want +got):\n%s", chart, diff)
+					t.Errorf("%s: anti-affinity selects other pods (-want +got):\n%s", chart, diff)
 				}
 			}
 		}

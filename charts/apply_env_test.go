@@ -24,7 +24,7 @@ import (
 func TestAPIServerAcceptsPlainManifests(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(manifests(t), "*.yaml"))
 	if err != nil || len(files) < 5 {
-		t.Fatalf("there are %d files (%v)", len(files), err)
+		t.Fatalf("found %d files (%v)", len(files), err)
 	}
 	k8s := strict(t)
 	for _, round := range []string{"first", "second"} {
@@ -88,7 +88,7 @@ func TestAPIServerAcceptsExamples(t *testing.T) {
 			err := k8s.Create(t.Context(), object)
 			switch {
 			case meta.IsNoMatchError(err):
-				t.Logf("%s: %s is somebody else's", file, object.GroupVersionKind())
+				t.Logf("%s: %s is a foreign kind", file, object.GroupVersionKind())
 			case err != nil && !apierrors.IsNotFound(err): // its namespace
 				t.Errorf("%s: %s %s: %v", file, object.GetKind(), object.GetName(), err)
 			default:
@@ -97,7 +97,7 @@ func TestAPIServerAcceptsExamples(t *testing.T) {
 		}
 	}
 	if taken < 15 {
-		t.Errorf("only %d objects were taken", taken)
+		t.Errorf("only %d objects were accepted", taken)
 	}
 }
 
@@ -111,7 +111,7 @@ func TestAPIServerAcceptsOptionalObjects(t *testing.T) {
 	for chart, entry := range installed {
 		all := mustParse(t, chart, entry.settings["ha"]+"\nmetrics: {dashboards: {enabled: true}}\nnetworkPolicy: {enabled: true}\n")
 		if len(all.find("ConfigMap")) < 3 || len(all.find("NetworkPolicy")) == 0 || len(all.find("PodDisruptionBudget")) == 0 {
-			t.Errorf("%s: something is not turned on", chart)
+			t.Errorf("%s: an object is missing", chart)
 		}
 		for _, object := range all {
 			if err := apply(t, k8s, object); err != nil {

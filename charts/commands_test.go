@@ -43,7 +43,7 @@ func TestDocumentedCommandsAreValid(t *testing.T) {
 			at := fmt.Sprintf("%s, line %d: %s", page.Path, command.Line, command.Text)
 			check, known := checks[command.Words[0]]
 			if !known {
-				t.Errorf("%s: nobody checks %s", at, command.Words[0])
+				t.Errorf("%s: no check for %s", at, command.Words[0])
 				continue
 			}
 			seen[command.Words[0]]++

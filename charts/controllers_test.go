@@ -134,7 +134,7 @@ func TestAlertsCoverAllControllers(t *testing.T) {
 	for _, set := range alerts.All() {
 		names := controllersOf(t, set.Chart)
 		if len(names) == 0 {
-			t.Errorf("%s: no controller is found", set.Chart)
+			t.Errorf("%s: no controllers found", set.Chart)
 		}
 		for _, alert := range set.Alerts {
 			label := labels[alert.Name]
@@ -162,7 +162,7 @@ func checkNames(t *testing.T, at, pattern string, names []string) {
 	}
 	for _, part := range strings.Split(pattern, "|") {
 		if !slices.Contains(names, part) {
-			t.Errorf("%s: there is no controller %s", at, part)
+			t.Errorf("%s: unknown controller %s", at, part)
 		}
 	}
 }

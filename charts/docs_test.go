@@ -26,7 +26,7 @@ func pages(t *testing.T) map[string]string {
 		}
 	}
 	if len(found) < 30 {
-		t.Fatalf("there are %d pages", len(found))
+		t.Fatalf("found %d pages", len(found))
 	}
 	return found
 }
@@ -56,7 +56,7 @@ func TestEveryPageIsLinked(t *testing.T) {
 	for _, page := range slices.Sorted(maps.Keys(all)) {
 		folder := filepath.Dir(page)
 		if !linked[page] && !linked[folder] && !strings.HasPrefix(page, "docs/runbooks/") {
-			t.Errorf("no page leads to %s", page)
+			t.Errorf("no page links to %s", page)
 		}
 	}
 }

@@ -161,7 +161,7 @@ func TestEveryMetricIsOnADashboard(t *testing.T) {
 	}
 	for _, metric := range series.All() {
 		if !slices.Contains(detail, metric.Name) && !strings.Contains(all.String(), metric.Name) {
-			t.Errorf("%s is on no board", metric.Name)
+			t.Errorf("%s is on no dashboard", metric.Name)
 		}
 	}
 }

@@ -59,7 +59,7 @@ func TestProgramsTakeTheArguments(t *testing.T) {
 				case ours:
 					accepts(t, binary, c.Args)
 				case !slices.Contains(foreignContainers, c.Name):
-					t.Errorf("nobody knows the program of container %s", c.Name)
+					t.Errorf("the program of container %s is unknown", c.Name)
 				}
 			}
 		}
@@ -69,7 +69,7 @@ func TestProgramsTakeTheArguments(t *testing.T) {
 	for chart, containers := range programs {
 		for container := range containers {
 			if err := exec.CommandContext(t.Context(), built[chart+"/"+container], "--no-such-flag", "--help").Run(); err == nil {
-				t.Errorf("%s/%s takes --no-such-flag", chart, container)
+				t.Errorf("%s/%s accepts --no-such-flag", chart, container)
 			}
 		}
 	}
@@ -127,7 +127,7 @@ func buildAll(t *testing.T) map[string]string {
 func accepts(t *testing.T, program string, args []string) {
 	t.Helper()
 	if len(args) == 0 {
-		t.Fatalf("%s is given no arguments", filepath.Base(program))
+		t.Fatalf("%s gets no arguments", filepath.Base(program))
 	}
 	out, err := exec.CommandContext(t.Context(), program, append(slices.Clone(args), "--help")...).CombinedOutput()
 	if err != nil {
@@ -165,6 +165,6 @@ func checkFlags(t *testing.T, built map[string]string) {
 		}
 	}
 	if diff := cmp.Diff(string(mustRead(t, file)), strings.TrimSpace(page.String())); diff != "" {
-		t.Errorf("not as in %s (go test -update writes it again), -want +got:\n%s", file, diff)
+		t.Errorf("differs from %s (go test -update updates it), -want +got:\n%s", file, diff)
 	}
 }

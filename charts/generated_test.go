@@ -109,7 +109,7 @@ func TestCRDsAreGenerated(t *testing.T) {
 			got.SetAnnotations(annotations)
 			unstructured.RemoveNestedField(got.Object, "metadata", "labels")
 			if diff := cmp.Diff(want.Object, got.Object); diff != "" {
-				t.Errorf("%s: not the generated one (-want +got):\n%s", chart, diff)
+				t.Errorf("%s: differs from the generated one (-want +got):\n%s", chart, diff)
 			}
 		}
 	}

@@ -41,7 +41,7 @@ func TestGoldenFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(string(want), got); diff != "" {
-			t.Errorf("not as in %s (go test -update writes it again), -want +got:\n%s", file, diff)
+			t.Errorf("differs from %s (go test -update updates it), -want +got:\n%s", file, diff)
 		}
 	})
 }

@@ -40,7 +40,7 @@ func TestStoreIsClosedByDefault(t *testing.T) {
 		"--valkey-tls-ca-file=/etc/valkey-tls/ca.crt", "--valkey-password-max-age=720h",
 	} {
 		if !slices.Contains(args, want) {
-			t.Errorf("the orchestrator is not given %s: %q", want, args)
+			t.Errorf("the orchestrator does not get %s: %q", want, args)
 		}
 	}
 }
@@ -99,7 +99,7 @@ func TestOrchestratorFillsSecrets(t *testing.T) {
 				if (at >= 0) != want || strings.Contains(args, "--valkey-"+suffix+"-secret=") != want {
 					t.Errorf("%s: want %v, Secrets %q, arguments %s", suffix, want, names, args)
 				} else if want && !strings.Contains(args, "--valkey-"+suffix+"-secret="+names[at]) {
-					t.Errorf("the orchestrator fills another Secret than %s: %s", names[at], args)
+					t.Errorf("the orchestrator does not fill Secret %s: %s", names[at], args)
 				}
 			}
 			checkRightsToSecrets(t, all, names)
@@ -167,7 +167,7 @@ func TestAgentsWithoutCredentials(t *testing.T) {
 func TestExistingSecrets(t *testing.T) {
 	all := mustParse(t, jobSetChart, settings["everything"])
 	if found := all.find("Secret"); len(found) != 0 {
-		t.Errorf("Secret %s is made", found[0].GetName())
+		t.Errorf("Secret %s is rendered", found[0].GetName())
 	}
 	mounted := map[string]bool{}
 	for _, template := range all.podTemplates(t) {
@@ -178,7 +178,7 @@ func TestExistingSecrets(t *testing.T) {
 		}
 	}
 	if !mounted["store"] || !mounted["store-tls"] {
-		t.Errorf("mounted are %v", mounted)
+		t.Errorf("mounted: %v", mounted)
 	}
 }
 
@@ -187,7 +187,7 @@ func TestExternalStore(t *testing.T) {
 	args := strings.Join(append(all.container(t, "orchestrator").Args, all.container(t, "manager").Args...), " ")
 	for _, flag := range []string{"--valkey-acl", "--valkey-tls", "--inplace-store-acl", "--inplace-store-tls"} {
 		if strings.Contains(args, flag) {
-			t.Errorf("%s is set without a say", flag)
+			t.Errorf("%s is set by default", flag)
 		}
 	}
 	guarded := strings.Join(mustParse(t, jobSetChart, settings["guarded external valkey"]).container(t, "orchestrator").Args, " ")
@@ -200,7 +200,7 @@ func TestExternalStore(t *testing.T) {
 
 func TestSidecarAdmissionPolicy(t *testing.T) {
 	if found := mustParse(t, jobSetChart, settings["orchestrator and valkey"]).find("ValidatingAdmissionPolicy"); len(found) != 0 {
-		t.Error("it is there without a say")
+		t.Error("it is rendered by default")
 	}
 	all := mustParse(t, jobSetChart, settings["everything"])
 	parameters := as[corev1.ConfigMap](t, all.named(t, "ConfigMap", "-cri-policy"))
@@ -226,6 +226,6 @@ func TestSidecarAdmissionPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(tried), `"`+parameters.Data["folders"]+`"`) {
-		t.Errorf("the test of the policies has other folders than %s", parameters.Data["folders"])
+		t.Errorf("the test of the policy does not use the folders %s", parameters.Data["folders"])
 	}
 }

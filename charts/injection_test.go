@@ -65,7 +65,7 @@ func TestAgentsAndOrchestratorUseSameStore(t *testing.T) {
 		for _, arg := range all.container(t, "orchestrator").Args {
 			address, is := strings.CutPrefix(arg, "--valkey-address=")
 			if is && !slices.Contains(all.container(t, "manager").Args, "--inplace-store-address="+address) {
-				t.Errorf("%s: the agents are not given %s", name, address)
+				t.Errorf("%s: the agents do not get %s", name, address)
 			}
 		}
 	}

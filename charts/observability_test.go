@@ -28,7 +28,7 @@ func TestDashboardsAreGenerated(t *testing.T) {
 			}
 			i := slices.IndexFunc(found, func(o *unstructured.Unstructured) bool { return as[corev1.ConfigMap](t, o).Data[board.File] != "" })
 			if i < 0 {
-				t.Fatalf("%s does not bring %s", chart, board.File)
+				t.Fatalf("%s does not contain %s", chart, board.File)
 			}
 			config := as[corev1.ConfigMap](t, found[i])
 			if diff := cmp.Diff(strings.TrimSpace(string(want)), strings.TrimSpace(config.Data[board.File])); diff != "" {
@@ -64,7 +64,7 @@ func TestDashboardsAreValid(t *testing.T) {
 			t.Fatal(err)
 		}
 		if parsed.UID == "" || uids[parsed.UID] {
-			t.Errorf("%s: its UID %q is none, or another's", board.Title, parsed.UID)
+			t.Errorf("%s: UID %q is invalid or not unique", board.Title, parsed.UID)
 		}
 		uids[parsed.UID] = true
 		taken := map[[2]int]string{}
@@ -75,7 +75,7 @@ func TestDashboardsAreValid(t *testing.T) {
 			for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
 				for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
 					if other := taken[[2]int{x, y}]; other != "" || x >= 24 {
-						t.Fatalf("%s: %s covers %s, or is outside", board.Title, p.Title, other)
+						t.Fatalf("%s: %s overlaps %s, or is outside of the grid", board.Title, p.Title, other)
 					}
 					taken[[2]int{x, y}] = p.Title
 				}
@@ -137,7 +137,7 @@ func TestAlertSettings(t *testing.T) {
 				t.Errorf("%s: %s has labels %v", chart, name, labels)
 			}
 			if want := "https://wiki.example/holdfast/" + name + ".md"; annotations["runbook_url"] != want {
-				t.Errorf("%s: the page of %s is %s, want %s", chart, name, annotations["runbook_url"], want)
+				t.Errorf("%s: the runbook of %s is %s, want %s", chart, name, annotations["runbook_url"], want)
 			}
 			if want, set := ends[name]; set && !strings.HasSuffix(rule["expr"].(string), want) {
 				t.Errorf("%s: %s is %s, want it to end with %s", chart, name, rule["expr"], want)
@@ -145,7 +145,7 @@ func TestAlertSettings(t *testing.T) {
 			delete(ends, name)
 		}
 		if len(ends) > 0 {
-			t.Errorf("%s: thresholds of alerts that are not there: %v", chart, ends)
+			t.Errorf("%s: thresholds of unknown alerts: %v", chart, ends)
 		}
 	}
 }
@@ -176,7 +176,7 @@ func TestOrchestratorAlertsNeedScraping(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := strings.Contains(string(text), "alert: HoldfastOrchestratorHasNoLeader"); got != want {
-			t.Errorf("%s: the alert is there: %t", values, got)
+			t.Errorf("%s: the alert is rendered: %t", values, got)
 		}
 	}
 }
@@ -206,11 +206,11 @@ func TestNetworkPoliciesOpenServedPorts(t *testing.T) {
 				}
 				selected = true
 				for _, port := range closed(template.Spec, policy.Spec.Ingress) {
-					t.Errorf("%s keeps everybody from port %s", policy.Name, port)
+					t.Errorf("%s does not open port %s", policy.Name, port)
 				}
 			}
 			if !selected {
-				t.Errorf("%s is about no pod", policy.Name)
+				t.Errorf("%s selects no pod", policy.Name)
 			}
 		}
 	})

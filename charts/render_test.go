@@ -233,7 +233,7 @@ func (o objects) named(t *testing.T, kind, ending string) *unstructured.Unstruct
 			return obj
 		}
 	}
-	t.Fatalf("there is no %s *%s", kind, ending)
+	t.Fatalf("no %s *%s is rendered", kind, ending)
 	return nil
 }
 
@@ -273,7 +273,7 @@ func (o objects) container(t *testing.T, name string) corev1.Container {
 			}
 		}
 	}
-	t.Fatalf("there is no container %s", name)
+	t.Fatalf("no container is named %s", name)
 	return corev1.Container{}
 }
 

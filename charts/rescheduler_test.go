@@ -22,10 +22,10 @@ import (
 func TestReschedulerWebhookFailsOpen(t *testing.T) {
 	hook := as[admissionv1.MutatingWebhookConfiguration](t, mustParse(t, reschedulerChart, "").named(t, mutating, "")).Webhooks[0]
 	if *hook.FailurePolicy != admissionv1.Ignore || *hook.TimeoutSeconds > 2 {
-		t.Errorf("policy %s, time-out %d s", *hook.FailurePolicy, *hook.TimeoutSeconds)
+		t.Errorf("policy %s, timeout %d s", *hook.FailurePolicy, *hook.TimeoutSeconds)
 	}
 	if got := hook.NamespaceSelector.MatchLabels["holdfast.dev/rescheduling"]; got != "enabled" {
-		t.Errorf("it is asked in namespaces with %v", hook.NamespaceSelector)
+		t.Errorf("the webhook is called in namespaces with %v", hook.NamespaceSelector)
 	}
 }
 
@@ -47,19 +47,19 @@ func TestReschedulerPermissionsMatchFeatures(t *testing.T) {
 		"update mutatingwebhookconfigurations": "default", "create tokenreviews": "default", "create subjectaccessreviews": "default",
 	} {
 		if !may(on)[right] {
-			t.Errorf("%s: it may not %s", on, right)
+			t.Errorf("%s: permission is missing: %s", on, right)
 		}
 		if may("bare")[right] {
-			t.Errorf("it may %s with all features off", right)
+			t.Errorf("permission with all features off: %s", right)
 		}
 	}
 	for _, right := range []string{"patch nodes", "create pods", "delete pods"} {
 		if may("default")[right] {
-			t.Errorf("it may %s by default", right)
+			t.Errorf("permission by default: %s", right)
 		}
 	}
 	if !may("bare")["create pods/eviction"] || !may("bare")["patch pods"] || !may("bare")["get nodes"] {
-		t.Error("it lacks what it needs always")
+		t.Error("permissions that are always needed are missing")
 	}
 }
 
@@ -92,7 +92,7 @@ func TestSchedulerProfileMode(t *testing.T) {
 	}
 	second := as[rbacv1.ClusterRole](t, mustParse(t, reschedulerChart, "scheduler: {enabled: true}").named(t, "ClusterRole", "holdfast-scheduler"))
 	if diff := cmp.Diff(second.Rules, role.Rules); diff != "" {
-		t.Errorf("the plugin needs other rights than in a second scheduler:\n%s", diff)
+		t.Errorf("permissions differ from those of a second scheduler:\n%s", diff)
 	}
 	for values, want := range map[string]string{``: "default-scheduler", `, config: {profiles: [{schedulerName: ours}]}`: "ours"} {
 		all := mustParse(t, reschedulerChart, "scheduler: {enabled: true, mode: profile"+values+"}")

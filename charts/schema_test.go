@@ -63,10 +63,10 @@ func TestInvalidValuesAreRejected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := render(t, jobSetChart, c.values)
 			if err == nil {
-				t.Fatal("they are taken")
+				t.Fatal("invalid values are accepted")
 			}
 			if !strings.Contains(err.Error(), c.want) {
-				t.Errorf("the error does not say %q: %v", c.want, err)
+				t.Errorf("the error does not contain %q: %v", c.want, err)
 			}
 		})
 	}

@@ -25,11 +25,11 @@ func TestPasswordIsReadFromFile(t *testing.T) {
 		"--valkey-address=redis.data.svc:6380", "--valkey-username=holdfast", "--valkey-password-file=/etc/valkey-password/password",
 	} {
 		if !strings.Contains(args, want) {
-			t.Errorf("the orchestrator is not given %s: %s", want, args)
+			t.Errorf("the orchestrator does not get %s: %s", want, args)
 		}
 	}
 	if len(all.find("StatefulSet")) != 0 {
-		t.Error("there is a store of the chart beside the external one")
+		t.Error("the chart renders a store in addition to the external one")
 	}
 }
 

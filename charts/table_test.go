@@ -170,7 +170,7 @@ func TestWebhooksMatchMarkers(t *testing.T) {
 		}
 		all := mustParse(t, chart, "")
 		if found := len(all.find(mutating)) + len(all.find(validating)); found != len(entry.webhooks) {
-			t.Errorf("%s: there are %d configurations", chart, found)
+			t.Errorf("%s: %d configurations are rendered", chart, found)
 		}
 		for _, kind := range entry.webhooks {
 			t.Run(chart+", "+kind, func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestWebhooksMatchMarkers(t *testing.T) {
 					t.Errorf("the Service has port %+v", service.Spec.Ports[0])
 				}
 				if diff := cmp.Diff(hooks(want, entry.own), hooks(got, entry.own)); diff != "" {
-					t.Errorf("not the generated one (-marker +chart):\n%s", diff)
+					t.Errorf("differs from the generated one (-marker +chart):\n%s", diff)
 				}
 			})
 		}

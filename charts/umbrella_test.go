@@ -47,7 +47,7 @@ func TestUmbrellaInstallsAllControllers(t *testing.T) {
 	for _, o := range all {
 		key := o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName()
 		if seen[key] {
-			t.Errorf("%s is there twice", key)
+			t.Errorf("%s is rendered twice", key)
 		}
 		seen[key] = true
 	}

@@ -35,7 +35,7 @@ func setting(t *testing.T, all objects, key string) string {
 	args := all.container(t, "valkey").Args
 	at := slices.Index(args, key)
 	if at < 0 || at+1 == len(args) {
-		t.Fatalf("the store is not given %s: %q", key, args)
+		t.Fatalf("the store does not get %s: %q", key, args)
 	}
 	return args[at+1]
 }
@@ -46,7 +46,7 @@ func TestStoreAddress(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			all := mustParse(t, jobSetChart, settings[name])
 			if args := all.container(t, "orchestrator").Args; !slices.Contains(args, "--valkey-address="+want) {
-				t.Errorf("the orchestrator is not given %s: %q", want, args)
+				t.Errorf("the orchestrator does not get %s: %q", want, args)
 			}
 			service := as[corev1.Service](t, all.named(t, "Service", strings.Split(want, ".")[0]))
 			if service.Spec.ClusterIP != corev1.ClusterIPNone {
@@ -82,7 +82,7 @@ func TestOnlyStoreValuesChangeStorePod(t *testing.T) {
 		t.Errorf("values of the manager change the store's pod (-before +after):\n%s", diff)
 	}
 	if cmp.Equal(before, pod(fmt.Sprintf(on, 200))) {
-		t.Error("its own values do not")
+		t.Error("values of the store do not change its pod")
 	}
 }
 

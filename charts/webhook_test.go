@@ -44,14 +44,14 @@ func TestJobSetWebhooksMatchMarkers(t *testing.T) {
 				for i := range got.Webhooks {
 					w := &got.Webhooks[i]
 					if len(w.MatchConditions) == 0 || w.TimeoutSeconds == nil {
-						t.Errorf("%s: conditions %v, time-out %v", w.Name, w.MatchConditions, w.TimeoutSeconds)
+						t.Errorf("%s: conditions %v, timeout %v", w.Name, w.MatchConditions, w.TimeoutSeconds)
 					}
 					if w.TimeoutSeconds = nil; !ofPods(*w) {
 						w.MatchConditions = nil
 					}
 				}
 				if diff := cmp.Diff(want.Webhooks, got.Webhooks); diff != "" {
-					t.Errorf("not the generated one (-marker +chart):\n%s", diff)
+					t.Errorf("differs from the generated one (-marker +chart):\n%s", diff)
 				}
 			})
 		}
@@ -71,7 +71,7 @@ func TestPodWebhookIsOnlyForExclusivePlacement(t *testing.T) {
 			asked++
 			conditions := fmt.Sprint(w.MatchConditions)
 			if !strings.Contains(conditions, "exclusive-topology") || strings.Contains(conditions, "userInfo") {
-				t.Errorf("%s is asked on condition of %s", w.Name, conditions)
+				t.Errorf("%s has match conditions %s", w.Name, conditions)
 			}
 			if w.NamespaceSelector != nil || *w.FailurePolicy != admissionv1.Fail || len(w.ObjectSelector.MatchExpressions) != 1 {
 				t.Errorf("%s: %+v", w.Name, w)
@@ -79,7 +79,7 @@ func TestPodWebhookIsOnlyForExclusivePlacement(t *testing.T) {
 		}
 	}
 	if asked != 2 {
-		t.Errorf("%d webhooks of pods", asked)
+		t.Errorf("%d webhooks for pods", asked)
 	}
 }
 
@@ -98,7 +98,7 @@ serviceAccount: {name: me}
 		}
 		own := "request.userInfo.username != 'system:serviceaccount:holdfast:me'"
 		if !slices.ContainsFunc(w.MatchConditions, func(c admissionv1.MatchCondition) bool { return c.Expression == own }) {
-			t.Errorf("the controllers ask their own webhook: %v", w.MatchConditions)
+			t.Errorf("requests of the controllers match their own webhook: %v", w.MatchConditions)
 		}
 	}
 }
@@ -152,7 +152,7 @@ func TestCertificates(t *testing.T) {
 			manager := all.container(t, "manager")
 			given := slices.ContainsFunc(manager.Args, func(arg string) bool { return strings.HasPrefix(arg, "--webhook-cert-dir=") })
 			if given != c.given {
-				t.Errorf("the manager is given certificates: %v; %q", given, manager.Args)
+				t.Errorf("the manager gets certificates: %v; %q", given, manager.Args)
 			}
 			if secret := mountedSecret(t, all, "/tmp/k8s-webhook-server/serving-certs"); secret != c.secret {
 				t.Errorf("Secret %q is mounted, want %q", secret, c.secret)

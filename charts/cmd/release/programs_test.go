@@ -50,7 +50,7 @@ func TestReleasedProgramsExist(t *testing.T) {
 			t.Errorf("%s is not a program: %v", p.name, err)
 		}
 		if inWorkspace := strings.Contains(string(workspace), "\t./"+p.module+"\n"); inWorkspace == p.alone {
-			t.Errorf("%s: alone is %t, in the workspace: %t", p.name, p.alone, inWorkspace)
+			t.Errorf("%s: alone is %t, in the workspace is %t", p.name, p.alone, inWorkspace)
 		}
 	}
 }

@@ -210,7 +210,7 @@ func checkProgram(t *testing.T, p program, arch string, content []byte) {
 		t.Fatalf("%s for %s: %v", p.name, arch, err)
 	}
 	if file.Machine != machines[arch] {
-		t.Errorf("%s for %s is for %s", p.name, arch, file.Machine)
+		t.Errorf("%s for %s is a program for %s", p.name, arch, file.Machine)
 	}
 	libraries, err := file.ImportedLibraries()
 	if err == nil && len(libraries) > 0 || slices.ContainsFunc(file.Progs, func(s *elf.Prog) bool { return s.Type == elf.PT_INTERP }) {
@@ -224,7 +224,7 @@ func checkProgram(t *testing.T, p program, arch string, content []byte) {
 		t.Errorf("%s is %s, want %s", p.name, info.Path, want)
 	}
 	if !slices.Contains(silent, p.name) && !bytes.Contains(content, []byte(version)) {
-		t.Errorf("%s for %s does not know its version", p.name, arch)
+		t.Errorf("%s for %s has no version", p.name, arch)
 	}
 }
 
@@ -248,7 +248,7 @@ func checkCharts(t *testing.T, r *release, host string) {
 			t.Fatal(err)
 		}
 		if string(pulled.Chart.Data) != archive {
-			t.Errorf("%s: the registry has another chart", chartName)
+			t.Errorf("%s: the chart in the registry differs", chartName)
 		}
 		loaded, err := loader.LoadArchive(strings.NewReader(archive))
 		if err != nil {
@@ -431,10 +431,10 @@ func checkSignature(t *testing.T, r *release) {
 		return ecdsa.VerifyASN1(public.(*ecdsa.PublicKey), digest[:], signature)
 	}
 	if !verify() {
-		t.Error("the signature does not fit the checksums")
+		t.Error("the signature does not match the checksums")
 	}
 	content[10] ^= 1
 	if verify() {
-		t.Error("the signature fits changed checksums")
+		t.Error("the signature matches changed checksums")
 	}
 }

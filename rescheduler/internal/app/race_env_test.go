@@ -92,7 +92,7 @@ func (w *world) replacementIsAnnotated() {
 			continue
 		}
 		if got := memory.Hosts(pod.Annotations); len(got) != 1 || got[0] != w.bad {
-			w.Errorf("the replacement is kept away from %v", got)
+			w.Errorf("the replacement avoids %v", got)
 		}
 		if pod.Annotations["theirs"] != "kept" {
 			w.Errorf("the annotations of the template are %v", pod.Annotations)

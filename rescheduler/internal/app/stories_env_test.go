@@ -121,7 +121,7 @@ func TestDaemonSetPodsAreNotMoved(t *testing.T) {
 		}
 	}
 	if m := w.memoryOf(set); !m.Empty() || len(w.onNode("d-", w.bad)) != 2 {
-		t.Errorf("the DaemonSet remembers %+v; its pods on the bad node: %v", m, w.onNode("d-", w.bad))
+		t.Errorf("the memory of the DaemonSet is %+v; its pods on the bad node: %v", m, w.onNode("d-", w.bad))
 	}
 }
 
@@ -178,7 +178,7 @@ func TestPodDisruptionBudgetIsRespected(t *testing.T) {
 	w.deployment(1)
 	w.said("BlockedByDisruptionBudget", "Deployment", "does not allow the eviction")
 	if got := w.boundTo(w.good); len(got) != 0 {
-		t.Errorf("moved in spite of it: %v", got)
+		t.Errorf("moved pods: %v", got)
 	}
 	before := pdb.DeepCopy()
 	pdb.Spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.AlwaysAllow)
@@ -231,7 +231,7 @@ func TestGroupIsMovedOnce(t *testing.T) {
 		t.Errorf("the memory is %+v", m)
 	}
 	if moves := w.events("Rescheduled"); len(moves) != 2 { // of the pod and of the Deployment
-		t.Errorf("moves that were said: %v", moves)
+		t.Errorf("events about moves: %v", moves)
 	}
 }
 
@@ -248,7 +248,7 @@ func TestNodeOfPodPlacedByKueueIsTainted(t *testing.T) {
 	w.deployment(1, byKueue)
 	w.said("NotMovable", "Pod", "because the node has no taint")
 	if w.isTainted(w.bad) {
-		t.Error("one workload has tainted the node")
+		t.Error("one workload caused a taint")
 	}
 	w.another("accuses")
 	w.eventually("its replacement does not run on the good node", w.runningOnGood(2))
@@ -258,7 +258,7 @@ func TestNodeOfPodPlacedByKueueIsTainted(t *testing.T) {
 	for _, pod := range w.pods(t.Context()) {
 		hosts, found := pod.Annotations[memory.HostsAnnotation]
 		if pod.Annotations["kueue.x-k8s.io/podset-required-topology"] != "" && (found || pod.Spec.Affinity != nil) {
-			t.Errorf("pod %s is kept away from %s, and has affinity %v", pod.Name, hosts, pod.Spec.Affinity)
+			t.Errorf("pod %s avoids %s, and has affinity %v", pod.Name, hosts, pod.Spec.Affinity)
 		}
 	}
 }
@@ -292,10 +292,10 @@ func TestRootOwnerOfUnknownKind(t *testing.T) {
 	})
 	w.eventually("the pod does not run on the good node", w.runningOnGood(1))
 	if m := w.memoryOf(gadget); m.Times != 1 {
-		t.Errorf("the gadget remembers %+v", m)
+		t.Errorf("the memory of the gadget is %+v", m)
 	}
 	if m := w.memoryOf(d); !m.Empty() {
-		t.Errorf("the Deployment remembers %+v", m)
+		t.Errorf("the memory of the Deployment is %+v", m)
 	}
 }
 
@@ -308,7 +308,7 @@ func TestPodRecoveringInPlaceIsNotMovedUntilDeadline(t *testing.T) {
 	w.another("free")
 	w.eventually("the other one is not moved", w.runningOnGood(1))
 	if m := w.memoryOf(d); !m.Empty() {
-		t.Fatalf("it remembers %+v", m)
+		t.Fatalf("the memory is %+v", m)
 	}
 	before := d.DeepCopy()
 	delete(d.Annotations, recovering.Annotation)
@@ -322,7 +322,7 @@ func TestDryRunOnlySendsEvents(t *testing.T) {
 	d := w.deployment(1)
 	w.said("WouldReschedule", "Deployment", "dry run: OOMKilled on node "+w.bad)
 	if m := w.memoryOf(d); !m.Empty() || len(w.boundTo(w.good)) != 0 {
-		t.Errorf("it remembers %+v, and pods are on the good node: %v", m, w.boundTo(w.good))
+		t.Errorf("the memory is %+v, and pods are on the good node: %v", m, w.boundTo(w.good))
 	}
 }
 

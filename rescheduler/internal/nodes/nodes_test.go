@@ -66,6 +66,6 @@ func TestNodesByName(t *testing.T) {
 		t.Errorf("a is %q, %v", uid, exists)
 	}
 	if _, exists := list.UID("c"); exists || list.Get("c") != nil {
-		t.Error("there is no c")
+		t.Error("node c is missing")
 	}
 }

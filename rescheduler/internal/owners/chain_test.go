@@ -97,7 +97,7 @@ func TestLedgerLocksWorkload(t *testing.T) {
 	l, pod := NewLedger(), types.NamespacedName{Namespace: "default", Name: "p"}
 	unlock, locked := l.TryLock("u", types.NamespacedName{})
 	if !locked {
-		t.Fatal("nobody holds it")
+		t.Fatal("it is not locked")
 	}
 	for range 2 * maxWaiting {
 		if _, locked := l.TryLock("u", pod); locked {
@@ -106,13 +106,13 @@ func TestLedgerLocksWorkload(t *testing.T) {
 	}
 	other, locked := l.TryLock("other", pod)
 	if !locked {
-		t.Error("another workload is locked too")
+		t.Error("another workload is locked, too")
 	}
 	if woken := other(); len(woken) != 0 {
-		t.Errorf("nobody waited for the other, and %v are woken", woken)
+		t.Errorf("no pod waited for the other workload, but %v were enqueued", woken)
 	}
 	if woken := unlock(); len(woken) != 1 || woken[0] != pod {
-		t.Errorf("%v are woken", woken)
+		t.Errorf("enqueued: %v", woken)
 	}
 	if _, locked := l.TryLock("u", pod); !locked {
 		t.Error("it is still locked")

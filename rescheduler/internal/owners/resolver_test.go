@@ -67,18 +67,18 @@ func TestForbiddenKindHasNoInformer(t *testing.T) {
 		find()
 	}
 	if s.started != 0 || s.lists != 1 {
-		t.Errorf("%d informers, %d lists without the right", s.started, s.lists)
+		t.Errorf("%d informers, %d lists without permission", s.started, s.lists)
 	}
 	s.mayList = true
 	clock.Step(closedFor)
 	find()
 	if s.started != 1 {
-		t.Errorf("%d informers with the right", s.started)
+		t.Errorf("%d informers with permission", s.started)
 	}
 	s.mayList = false
 	clock.Step(closedFor)
 	find()
 	if s.removed != 1 {
-		t.Errorf("the informer was stopped %d times when the right was gone", s.removed)
+		t.Errorf("the informer was stopped %d times after the permission was removed", s.removed)
 	}
 }

@@ -70,24 +70,24 @@ func TestEveryTermMustExcludeNode(t *testing.T) {
 	pod := &corev1.Pod{Spec: avoiding(theirs, "a", "b")}
 	for _, name := range []string{"a", "b"} {
 		if Fits(pod, node(func(n *corev1.Node) { n.Name = name })) {
-			t.Errorf("node %s takes it", name)
+			t.Errorf("node %s matches", name)
 		}
 	}
 	if !Fits(pod, node(func(n *corev1.Node) { n.Name = "c" })) {
-		t.Error("node c does not take it")
+		t.Error("node c does not match")
 	}
 	if Fits(pod, node(func(n *corev1.Node) { n.Name, n.Labels = "c", nil })) {
-		t.Error("what the user asked for is gone: the empty term matches now, or the others do without a zone")
+		t.Error("the user's terms are lost: the empty term matches, or others match without a zone")
 	}
 	if diff := cmp.Diff(before, theirs); diff != "" {
-		t.Errorf("what was handed in is changed: %s", diff)
+		t.Errorf("the argument was modified: %s", diff)
 	}
 	if !Avoids(pod, []string{"b"}) || Avoids(pod, []string{"c"}) {
-		t.Error("Avoids does not know what Avoid did")
+		t.Error("Avoids does not recognize the result of Avoid")
 	}
 	again := Avoid(pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution, []string{"a", "b"})
 	if diff := cmp.Diff(pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution, again); diff != "" {
-		t.Errorf("once more adds: %s", diff)
+		t.Errorf("a second call adds: %s", diff)
 	}
 }
 
@@ -99,13 +99,13 @@ func TestFreed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pod := &corev1.Pod{Spec: spec}
 			if Fits(pod, node()) || !Fits(Freed(pod, []string{"a"}), node()) {
-				t.Error("it is not freed")
+				t.Error("the exclusion was not removed")
 			}
 		})
 	}
 	wish := &corev1.Pod{Spec: avoiding(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{expression("zone", "y")}}, "a")}
 	if Fits(Freed(wish, []string{"a"}), node()) {
-		t.Error("freed of the user's wishes too")
+		t.Error("the user's terms were removed, too")
 	}
 }
 

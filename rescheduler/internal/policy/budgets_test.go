@@ -45,11 +45,11 @@ func TestEachBudgetLimitsMoves(t *testing.T) {
 			}
 			if c.other != (Purpose{}) {
 				if granted, why, _ := b.Take(c.other, noon); !granted {
-					t.Errorf("another is held too: %s", why)
+					t.Errorf("another move is refused, too: %s", why)
 				}
 			}
 			if granted, why, _ := b.Take(purpose, noon.Add(after)); !granted {
-				t.Errorf("not granted when it was said to be: %s", why)
+				t.Errorf("not granted at the announced time: %s", why)
 			}
 		})
 	}
@@ -74,7 +74,7 @@ func TestBudgetFillsUpToBurst(t *testing.T) {
 		}
 	}
 	if granted != 3 {
-		t.Errorf("%d moves at once", granted)
+		t.Errorf("%d simultaneous moves", granted)
 	}
 }
 
@@ -134,9 +134,9 @@ func TestBlockedMoveIsReturnedToBudget(t *testing.T) {
 		b.Return(p)
 	}
 	if granted, _, _ := b.Take(p, noon); !granted || b.Open(noon) > 0 {
-		t.Error("nothing was moved, and nothing may be")
+		t.Error("no move is allowed, although nothing was moved")
 	}
 	if granted, _, _ := b.Take(p, noon); granted {
-		t.Error("there is more in the budget than it holds")
+		t.Error("the budget exceeds its burst")
 	}
 }

@@ -165,10 +165,10 @@ func TestDecide(t *testing.T) {
 				t.Errorf("got %d %s %q", d.Act, d.Reason, d.Message)
 			}
 			if d.Act == Wait && d.After <= 0 {
-				t.Error("it waits for nothing")
+				t.Error("After is not positive")
 			}
 			if d.Act != Leave && d.Act != Wait && !d.Learned {
-				t.Error("nothing is learned")
+				t.Error("no failure was recorded")
 			}
 		})
 	}
@@ -196,7 +196,7 @@ func TestEveryRowDecides(t *testing.T) {
 			t.Errorf("%s: %d moves are charged", r.Name, got)
 		}
 		if got := d.Memory.Exclusions("", noon, nil); r.TTL > 0 && len(got) != 1 {
-			t.Errorf("%s: away from %v", r.Name, got)
+			t.Errorf("%s: excluded %v", r.Name, got)
 		}
 		if d.Blame != r.Blame {
 			t.Errorf("%s: blame %d, want %d", r.Name, d.Blame, r.Blame)
@@ -207,10 +207,10 @@ func TestEveryRowDecides(t *testing.T) {
 func TestIdentityAndWorkload(t *testing.T) {
 	slot := func(f *Facts) { f.Pod.Slot = "web-0" }
 	if m := Decide(facts("OOMKilled", slot)).Memory; m.Exclusions("web-1", noon, nil) != nil || m.Exclusions("web-0", noon, nil) == nil {
-		t.Errorf("an OOM loop of web-0 says something about others: %+v", m.Entries)
+		t.Errorf("an OOM loop of web-0 affects other slots: %+v", m.Entries)
 	}
 	if m := Decide(facts("AdmissionError", failedNow, slot)).Memory; m.Exclusions("web-1", noon, nil) == nil {
-		t.Error("a node that rejects pods takes others of the workload")
+		t.Error("a node that rejects pods is not excluded for others of the workload")
 	}
 }
 
@@ -316,11 +316,11 @@ func TestFailureRestoresExclusions(t *testing.T) {
 	relaxed := func(f *Facts) { f.Workload.Memory.RelaxedUntil = f.Now.Add(time.Minute) }
 	d := Decide(facts("AdmissionError", failedNow, relaxed))
 	if got := d.Memory.Exclusions("", noon, nil); len(got) != 1 {
-		t.Errorf("its replacement is kept away from %v", got)
+		t.Errorf("its replacement avoids %v", got)
 	}
 	again := Decide(facts("AdmissionError", failedNow, func(f *Facts) { f.Workload.Memory = d.Memory; relaxed(f) }))
 	if again.Memory.RelaxedUntil.IsZero() {
-		t.Error("a failure that is known ended it too")
+		t.Error("a known failure ended it, too")
 	}
 }
 
@@ -337,7 +337,7 @@ func TestBlockedPodIsMovedWithExclusion(t *testing.T) {
 		t.Errorf("later: %+v", later)
 	}
 	if got := later.Memory.Exclusions("", noon.Add(20*time.Minute), nil); len(got) != 1 {
-		t.Errorf("its replacement is kept away from %v", got)
+		t.Errorf("its replacement avoids %v", got)
 	}
 }
 

@@ -37,7 +37,7 @@ func TestEverySignalCanBeChanged(t *testing.T) {
 		got := table[i]
 		if got.Trigger != signals.Off || got.Action != signals.Record || got.After != 7*time.Second || got.TTL != 8*time.Second ||
 			got.Restarts != 9 || got.ExitCodes[0] != 10 {
-			t.Errorf("%s became %+v", row.Name, got)
+			t.Errorf("%s is %+v", row.Name, got)
 		}
 		for j := range table {
 			if j != i && table[j].TTL != signals.Default()[j].TTL {

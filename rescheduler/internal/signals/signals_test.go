@@ -118,7 +118,7 @@ func TestEveryReasonMatchesItsSignal(t *testing.T) {
 				t.Fatalf("matches %v, want %s first", rows(matches), c.row)
 			}
 			if !matches[0].Down {
-				t.Error("it is not down at the moment")
+				t.Error("it is not down")
 			}
 		})
 		covered[c.row] = true
@@ -158,7 +158,7 @@ func TestGroupMembersAreRecognizedByAgent(t *testing.T) {
 			}
 			p.Spec.Containers[0] = signals.Marks(c.container)
 			if got := signals.InPlace(p); got != c.want {
-				t.Errorf("stripped it is %t", got)
+				t.Errorf("for the stripped pod, got %t", got)
 			}
 		})
 	}

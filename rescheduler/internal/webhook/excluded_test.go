@@ -89,7 +89,7 @@ type unlisted struct {
 }
 
 func (u unlisted) List(context.Context, client.ObjectList, ...client.ListOption) error {
-	u.Error("nodes are listed")
+	u.Error("nodes were listed")
 	return nil
 }
 
@@ -108,7 +108,7 @@ func TestNodesAreListedOnlyForExclusions(t *testing.T) {
 			h.Nodes = nodes.NewLister(unlisted{T: t}, h.Clock)
 			owner := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: "uid", Annotations: m.Annotations(noon)}}
 			if got, err := h.excluded(t.Context(), &corev1.Pod{}, owners.Chain{owner}); len(got) > 0 || err != nil {
-				t.Errorf("kept away from %v (%v)", got, err)
+				t.Errorf("excluded %v (%v)", got, err)
 			}
 		})
 	}

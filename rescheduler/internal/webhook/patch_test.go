@@ -120,11 +120,11 @@ func TestAffinityIsAddedToExistingAffinity(t *testing.T) {
 				t.Errorf("affinity %+v", got.Spec.Affinity)
 			}
 			if before != nil && before.PodAntiAffinity != nil && got.Spec.Affinity.PodAntiAffinity == nil {
-				t.Error("affinity to pods is gone")
+				t.Error("the pod affinity was removed")
 			}
 			if before != nil && before.NodeAffinity != nil && len(before.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0 &&
 				got.Spec.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution[0].Weight != 7 {
-				t.Error("the user's preference is gone")
+				t.Error("the user's preference was removed")
 			}
 		})
 	}
@@ -163,7 +163,7 @@ func TestPodsWithoutAnnotation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if hosts, err := handler(settings.Required).hosts(t.Context(), pod); len(hosts) > 0 || err != nil {
-				t.Errorf("kept away from %v, %v", hosts, err)
+				t.Errorf("excluded %v, error %v", hosts, err)
 			}
 		})
 	}

@@ -57,7 +57,7 @@ func TestLimitOfTaintedNodesHoldsWithStaleCache(t *testing.T) {
 		}
 	}
 	if tainted != 1 {
-		t.Errorf("%d nodes are tainted, one may be", tainted)
+		t.Errorf("%d nodes are tainted, at most one is allowed", tainted)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestOneWorkloadNeverTaintsNode(t *testing.T) {
 	}
 	for _, o := range objects {
 		if _, stays := w.pod(o.GetName()); !stays {
-			t.Errorf("%s was moved, and Kueue places it there again", o.GetName())
+			t.Errorf("%s was moved, although Kueue places it there again", o.GetName())
 		}
 	}
 }
@@ -127,13 +127,13 @@ func TestTaintedNodesAreCountedOnScrape(t *testing.T) {
 	w.ok(w.taint(t.Context(), w.of(pods.Make("p", noon).On("a").Obj(), workload("w"))))
 	clock.SetTime(noon.Add(nodes.KeptFor))
 	if count, _, _ := gathered(t, w.metrics.taints); count != 1 {
-		t.Errorf("%v of one", count)
+		t.Errorf("the gauge is %v, want 1", count)
 	}
 	clock.SetTime(noon.Add(2 * nodes.KeptFor))
 	node := w.node("a")
 	node.Spec.Taints = nil
 	w.ok(w.client.Update(t.Context(), node))
 	if count, _, _ := gathered(t, w.metrics.taints); count != 0 {
-		t.Errorf("%v of none", count)
+		t.Errorf("the gauge is %v, want 0", count)
 	}
 }

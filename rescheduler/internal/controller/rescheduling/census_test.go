@@ -51,20 +51,20 @@ func TestLockedWorkloadBlocksNoWorker(t *testing.T) {
 	w := newWorld(t, settings.Default(), interceptor.Funcs{}, stored(owner), pod, ready("a"), ready("b"))
 	unlock, locked := w.lock(w.of(pods.Make("other", noon).Change(owned(owner)).Obj(), w.known[owner.UID]))
 	if !locked {
-		t.Fatal("nobody holds it")
+		t.Fatal("it is not locked")
 	}
 	result, err := w.Reconcile(t.Context(), pod)
 	w.ok(err)
 	if result.RequeueAfter != contended {
-		t.Errorf("again after %s", result.RequeueAfter)
+		t.Errorf("requeued after %s", result.RequeueAfter)
 	}
 	unlock()
 	select {
 	case e := <-w.woken:
 		if e.Object.GetName() != "p" {
-			t.Errorf("%s is woken", e.Object.GetName())
+			t.Errorf("%s was enqueued", e.Object.GetName())
 		}
 	default:
-		t.Error("nobody is woken")
+		t.Error("nothing was enqueued")
 	}
 }

@@ -24,7 +24,7 @@ func TestForbiddenEvictionUsesNoBudget(t *testing.T) {
 		result, err := w.carryOut(t.Context(), s, matched("OOMKilled"), &policy.Decision{Act: policy.Evict, Reason: policy.Moved})
 		w.ok(err)
 		if result.RequeueAfter != blockedFor {
-			t.Fatalf("again after %s, want %s", result.RequeueAfter, blockedFor)
+			t.Fatalf("requeued after %s, want %s", result.RequeueAfter, blockedFor)
 		}
 	}
 }
@@ -44,7 +44,7 @@ func TestBudgetsUseCurrentTime(t *testing.T) {
 		}
 	}
 	if granted != 2 {
-		t.Errorf("%d moves of two", granted)
+		t.Errorf("%d of two moves were granted", granted)
 	}
 }
 
@@ -65,10 +65,10 @@ func TestChargedMoveIsMadeBeforeExclusionsAreLifted(t *testing.T) {
 		return result.RequeueAfter
 	}
 	if again := exhaust(); again != blockedFor {
-		t.Errorf("while the first waits for a budget: again after %s", again)
+		t.Errorf("while the first waits for a budget: requeued after %s", again)
 	}
 	w.ok(w.client.Delete(t.Context(), first))
 	if again := exhaust(); again != 0 {
-		t.Errorf("when it has gone: again after %s", again)
+		t.Errorf("after the first was moved: requeued after %s", again)
 	}
 }

@@ -31,7 +31,7 @@ func TestPodWaitsForOneOwner(t *testing.T) {
 	s.chain = append(s.chain, workload("direct"), workload("root"))
 	f.wait(s)
 	if got := f.wake("uid-direct"); len(got) != 1 {
-		t.Errorf("woken: %v", got)
+		t.Errorf("enqueued: %v", got)
 	}
 	if len(f.waiting) != 0 {
 		t.Errorf("still waiting: %v", f.waiting)
@@ -48,7 +48,7 @@ func TestPodsWaitingForDeletedOwnerAreForgotten(t *testing.T) {
 	f.wait(s)
 	f.prune(func(types.UID) bool { return true })
 	if len(f.waiting) != 2 {
-		t.Errorf("of those that live: %v", f.waiting)
+		t.Errorf("waiting for existing owners: %v", f.waiting)
 	}
 	f.prune(func(types.UID) bool { return false })
 	if len(f.waiting) != 0 {
@@ -66,15 +66,15 @@ func TestPodsAreReconciledWhenOwnerAllowsMoves(t *testing.T) {
 	after.Annotations = map[string]string{"theirs": "changed"}
 	w.Wake(before, after)
 	if len(w.woken) != 0 {
-		t.Error("pods are looked at for an annotation that is nobody's business")
+		t.Error("pods are enqueued for an unrelated annotation")
 	}
 	after.Annotations[memory.RetriesAnnotation] = "3"
 	w.Wake(before, after)
 	if len(w.woken) != 1 {
-		t.Fatalf("%d pods are looked at", len(w.woken))
+		t.Fatalf("%d pods were enqueued", len(w.woken))
 	}
 	if e := <-w.woken; e.Object.GetName() != "p" || e.Object.GetNamespace() != "default" {
-		t.Errorf("woken: %s", e.Object.GetName())
+		t.Errorf("enqueued: %s", e.Object.GetName())
 	}
 }
 
@@ -85,15 +85,15 @@ func TestPodBlamedByOwnerIsReconciled(t *testing.T) {
 	after.Annotations = map[string]string{history.Annotation: history.Format([]history.Entry{blamed})}
 	w.Wake(before, after)
 	if len(w.woken) != 0 {
-		t.Error("a pod is looked at by a process that does not lead")
+		t.Error("a standby enqueued a pod")
 	}
 	w.family.add(after.UID, "uid-job")
 	w.Wake(before, after)
 	if len(w.woken) != 1 {
-		t.Fatalf("%d pods are looked at", len(w.woken))
+		t.Fatalf("%d pods were enqueued", len(w.woken))
 	}
 	if e := <-w.woken; e.Object.GetName() != "set-w-0-0-abc" {
-		t.Errorf("woken: %s", e.Object.GetName())
+		t.Errorf("enqueued: %s", e.Object.GetName())
 	}
 }
 
@@ -104,6 +104,6 @@ func TestSweepForgetsControllersWithoutPods(t *testing.T) {
 	w.family.add("uid-gone", "uid-gone")
 	w.ok(w.Sweep(t.Context()))
 	if len(w.family.of(lives.UID)) != 1 || len(w.family.of("uid-gone")) != 0 {
-		t.Errorf("it knows %v", w.family.children)
+		t.Errorf("children: %v", w.family.children)
 	}
 }

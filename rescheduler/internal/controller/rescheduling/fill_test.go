@@ -34,7 +34,7 @@ func TestExclusionsOfPendingPodsAreRemovedWhenMovesAreUsedUp(t *testing.T) {
 	w.ok(w.fillFamily(t.Context(), s))
 	for _, name := range []string{"waiting", "stuck", "failing"} {
 		if pod, _ := w.pod(name); len(memory.Hosts(pod.Annotations)) != 0 {
-			t.Errorf("%s is kept away from %v", name, memory.Hosts(pod.Annotations))
+			t.Errorf("%s avoids %v", name, memory.Hosts(pod.Annotations))
 		}
 	}
 }
@@ -60,7 +60,7 @@ func TestPendingPodsGetExclusionsLater(t *testing.T) {
 		"by-plugin": "", "bound": "", "theirs": "",
 	} {
 		if pod, _ := w.pod(name); pod.Annotations[memory.HostsAnnotation] != want {
-			t.Errorf("%s is kept away from %s, want %s", name, pod.Annotations[memory.HostsAnnotation], want)
+			t.Errorf("%s avoids %s, want %s", name, pod.Annotations[memory.HostsAnnotation], want)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func TestExclusionsBelongToTemplateOfPod(t *testing.T) {
 			s.memory = c.memory
 			w.ok(w.fill(t.Context(), s, waiting))
 			if pod, _ := w.pod("w-0"); pod.Annotations[memory.HostsAnnotation] != c.want {
-				t.Errorf("it is kept away from %s, want %s", pod.Annotations[memory.HostsAnnotation], c.want)
+				t.Errorf("it avoids %s, want %s", pod.Annotations[memory.HostsAnnotation], c.want)
 			}
 		})
 	}
@@ -113,7 +113,7 @@ func TestRejectedExclusionsAreWrittenLater(t *testing.T) {
 	s := w.of(failing, owner)
 	s.memory = avoiding("a")
 	if err := w.fillNews(t.Context(), s, true); err == nil {
-		t.Fatal("nothing was refused")
+		t.Fatal("no write was rejected")
 	}
 	filled := func() (n int) {
 		for _, name := range []string{"one", "two"} {
@@ -124,10 +124,10 @@ func TestRejectedExclusionsAreWrittenLater(t *testing.T) {
 		return n
 	}
 	if n := filled(); n != 1 {
-		t.Errorf("%d of the two have theirs", n)
+		t.Errorf("%d of the two pods have exclusions", n)
 	}
 	w.ok(w.fillNews(t.Context(), s, false))
 	if n := filled(); n != 2 {
-		t.Errorf("%d of the two have theirs in the end", n)
+		t.Errorf("%d of the two pods have exclusions at the end", n)
 	}
 }

@@ -85,10 +85,10 @@ func TestFailureOfDeletedPodIsRecorded(t *testing.T) {
 				}
 			}
 			if m := w.remembers(set); m.Times != c.times {
-				t.Errorf("the workload remembers %+v", m)
+				t.Errorf("the memory is %+v", m)
 			}
 			if len(w.failed.pods) != 0 {
-				t.Errorf("still held: %v", w.failed.pods)
+				t.Errorf("still recorded: %v", w.failed.pods)
 			}
 		})
 	}
@@ -111,6 +111,6 @@ func TestFailureDuringReconcileIsKept(t *testing.T) {
 		w.ok(client.IgnoreNotFound(w.client.Delete(t.Context(), before.DeepCopy())))
 	}
 	if m := w.remembers(set); m.Times != 1 {
-		t.Errorf("the workload remembers %+v", m)
+		t.Errorf("the memory is %+v", m)
 	}
 }

@@ -45,7 +45,7 @@ func (w *world) labels() map[string]string {
 	var ns corev1.Namespace
 	w.ok(w.client.Get(w.Context(), client.ObjectKey{Name: "default"}, &ns))
 	if ns.Labels["theirs"] != "kept" {
-		w.Errorf("labels that nobody asked to change: %v", ns.Labels)
+		w.Errorf("unrelated labels changed: %v", ns.Labels)
 	}
 	return ns.Labels
 }
@@ -81,7 +81,7 @@ func TestNamespaceWithoutPodsIsNotLabeled(t *testing.T) {
 	w.ok(w.client.Delete(t.Context(), pod))
 	w.ok(w.Sweep(t.Context()))
 	if _, there := w.labels()[NamespaceLabel]; there {
-		t.Error("the label stays")
+		t.Error("the label was not removed")
 	}
 }
 
@@ -92,13 +92,13 @@ func TestUnmanagedNamespaceIsNotLabeled(t *testing.T) {
 		w.config.Namespaces = []string{namespace}
 		w.ok(w.Sweep(t.Context()))
 		if _, there := w.labels()[NamespaceLabel]; there != stays {
-			t.Errorf("looking at %s: the label of default stays: %t", namespace, there)
+			t.Errorf("managing %s: the label of default stays: %t", namespace, there)
 		}
 	}
 	w, _ := labelWorld(t, true, avoiding("a"), map[string]string{"theirs": "kept", NamespaceLabel: labelled})
 	w.config.ExcludedNamespaces = append(w.config.ExcludedNamespaces, "default")
 	w.ok(w.Sweep(t.Context()))
 	if _, there := w.labels()[NamespaceLabel]; there {
-		t.Error("default is excluded, and its label stays")
+		t.Error("the label of the excluded namespace default was not removed")
 	}
 }

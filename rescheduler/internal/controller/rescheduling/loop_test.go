@@ -39,13 +39,13 @@ func TestPodKilledByLivenessProbeIsMoved(t *testing.T) {
 		w.ok(err)
 	}
 	if _, exists := w.pod(pod.Name); exists {
-		t.Error("the pod is where it was")
+		t.Error("the pod was not moved")
 	}
 	m := w.remembers(owner)
 	if m.Times != 1 || m.Entries[0].Class != "CrashLoopBackOff" || m.Entries[0].Node != "a" {
-		t.Errorf("the workload remembers %+v", m)
+		t.Errorf("the memory is %+v", m)
 	}
 	if after := clock.Now().Sub(noon); after < 10*time.Minute || after > 11*time.Minute {
-		t.Errorf("it is moved after %s", after)
+		t.Errorf("it was moved after %s", after)
 	}
 }

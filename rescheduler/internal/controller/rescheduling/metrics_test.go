@@ -33,7 +33,7 @@ func counted(t *testing.T, config settings.Rescheduling) (all []string) {
 				continue
 			}
 			if m.GetCounter().GetValue() != 0 {
-				t.Errorf("%v has counted", m.GetLabel())
+				t.Errorf("%v is not 0", m.GetLabel())
 			}
 			all = append(all, m.GetLabel()[0].GetValue()+" "+m.GetLabel()[1].GetValue())
 		}
@@ -69,7 +69,7 @@ func TestDecisionCountersStartAtZero(t *testing.T) {
 		}
 		for _, series := range c.not {
 			if slices.Contains(all, series) {
-				t.Errorf("%s: %q cannot be", name, series)
+				t.Errorf("%s: unexpected series %q", name, series)
 			}
 		}
 		if len(all) > 200 {
@@ -102,11 +102,11 @@ func TestGaugeShowsThatBreakerCloses(t *testing.T) {
 		w.take(w.of(pods.Make("p", noon).On("a").Change(owned(of)).Obj(), of).purpose("a"))
 	}
 	if open, _, _ := gathered(t, w.metrics.open); open != 1 {
-		t.Fatalf("after two moves of one that may be made it says %v", open)
+		t.Fatalf("after two moves with a limit of one, the gauge is %v", open)
 	}
 	w.Reconciler.clock.(*testclock.FakePassiveClock).SetTime(noon.Add(time.Duration(config.Breaker.Pause)))
 	if open, _, _ := gathered(t, w.metrics.open); open != 0 {
-		t.Errorf("when the pause is over it says %v", open)
+		t.Errorf("after the pause, the gauge is %v", open)
 	}
 }
 

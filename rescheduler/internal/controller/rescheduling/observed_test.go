@@ -8,7 +8,7 @@ import (
 func TestEndOfAwaitedRecoveryIsReportedOnce(t *testing.T) {
 	d, later := newObservationTimes(), noon.Add(time.Minute)
 	if at := d.recovered("p", time.Time{}, noon); !at.IsZero() {
-		t.Errorf("nobody waited, and it was over at %s", at)
+		t.Errorf("without a wait, the end was reported at %s", at)
 	}
 	d.markRecovering("p")
 	for _, step := range []struct {
@@ -25,6 +25,6 @@ func TestEndOfAwaitedRecoveryIsReportedOnce(t *testing.T) {
 	}
 	d.markRecovering("p") // for another one
 	if at := d.recovered("p", time.Time{}, later.Add(time.Hour)); !at.Equal(later.Add(time.Hour)) {
-		t.Errorf("the second one was over at %s", at)
+		t.Errorf("the end of the second one was reported at %s", at)
 	}
 }

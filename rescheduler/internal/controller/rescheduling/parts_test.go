@@ -47,7 +47,7 @@ func TestSuccessorHasNoFieldsOfCluster(t *testing.T) {
 	}).Obj()
 	next := successor(pod, []string{"a"}, settings.Required)
 	if next.Name != "p-r1" || next.UID != "" || next.ResourceVersion != "" || next.Spec.NodeName != "" || next.Status.Phase != "" {
-		t.Errorf("it is %+v", next.ObjectMeta)
+		t.Errorf("got %+v", next.ObjectMeta)
 	}
 	if len(next.Spec.Volumes) != 1 || len(next.Spec.Containers[0].VolumeMounts) != 1 || next.Spec.EphemeralContainers != nil {
 		t.Errorf("volumes %v, mounts %v", next.Spec.Volumes, next.Spec.Containers[0].VolumeMounts)
@@ -68,7 +68,7 @@ func TestFirstObservationIsRemembered(t *testing.T) {
 	}
 	d.forget("p", []string{"row"})
 	if got := d.since("p", "row", noon.Add(time.Hour)); !got.Equal(noon.Add(time.Hour)) {
-		t.Errorf("after it was well, since %s", got)
+		t.Errorf("after it was healthy, since %s", got)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestMovesOfHealthySlotAreReturned(t *testing.T) {
 			m, after, err := w.returned(t.Context(), s)
 			w.ok(err)
 			if m.Times != c.times || after != c.after {
-				t.Errorf("%d moves, again after %s", m.Times, after)
+				t.Errorf("%d moves, requeued after %s", m.Times, after)
 			}
 		})
 	}
@@ -146,6 +146,6 @@ func TestStrippedPodsKeepWhatDecisionsNeed(t *testing.T) {
 	}
 	last := slim.Status.ContainerStatuses[0].LastTerminationState.Terminated
 	if last.Reason != "OOMKilled" || last.Message != "" || full.Status.ContainerStatuses[0].LastTerminationState.Terminated.Message == "" {
-		t.Errorf("its end %+v", last)
+		t.Errorf("last termination %+v", last)
 	}
 }

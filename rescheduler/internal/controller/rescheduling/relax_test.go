@@ -93,7 +93,7 @@ func TestPendingPodsAreReplacedWithinLimits(t *testing.T) {
 				t.Errorf("%d pods were replaced, want %d", len(evicted), c.want)
 			}
 			if relaxed := !w.remembers(owner).RelaxedUntil.IsZero(); relaxed != (c.want > 0) {
-				t.Errorf("replacements go without exclusions: %t", relaxed)
+				t.Errorf("exclusions are relaxed: %t", relaxed)
 			}
 		})
 	}
@@ -109,7 +109,7 @@ func TestPodWaitsForOtherNodesFirst(t *testing.T) {
 	result, err := w.Reconcile(t.Context(), pod)
 	w.ok(err)
 	if len(evicted) != 0 || result.RequeueAfter != time.Minute {
-		t.Errorf("evicted %v, looked at again after %s", evicted, result.RequeueAfter)
+		t.Errorf("evicted %v, requeued after %s", evicted, result.RequeueAfter)
 	}
 	w.Reconciler.clock.(*testclock.FakePassiveClock).SetTime(noon.Add(time.Minute))
 	_, err = w.Reconcile(t.Context(), pod)
@@ -175,7 +175,7 @@ func TestSeveralPodDisruptionBudgetsAreReportedOnce(t *testing.T) {
 		result, err := w.Reconcile(t.Context(), pod)
 		w.ok(err)
 		if result.RequeueAfter != 0 {
-			t.Errorf("again after %s", result.RequeueAfter)
+			t.Errorf("requeued after %s", result.RequeueAfter)
 		}
 	}
 	if tried == 0 || w.heard["*v1.Pod"] != 1 {
@@ -196,7 +196,7 @@ func TestEvictionHasUIDPrecondition(t *testing.T) {
 			named = append(named, *options.Preconditions)
 			return apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "w-0", fmt.Errorf("another UID"))
 		}
-		t.Error("the replacement is evicted")
+		t.Error("the replacement was evicted")
 		return nil
 	}}, stored(owner), there, ready("a"), ready("b"))
 	_, err := w.Reconcile(t.Context(), seen)
@@ -224,7 +224,7 @@ func TestMemoryIsWrittenOnlyToObservedVersion(t *testing.T) {
 	result, err := w.Reconcile(t.Context(), pod)
 	w.ok(err)
 	if m := w.remembers(owner); m.Times != 2 || len(evicted) != 0 || result.RequeueAfter != conflicted {
-		t.Errorf("%d moves are charged, evicted %v, again after %s", m.Times, evicted, result.RequeueAfter)
+		t.Errorf("%d moves are charged, evicted %v, requeued after %s", m.Times, evicted, result.RequeueAfter)
 	}
 }
 
@@ -244,7 +244,7 @@ func TestDryRunWritesNothing(t *testing.T) {
 		pods.Make("bare", noon.Add(-time.Hour)).Change(bare).Loops("OOMKilled", 137, 5, noon.Add(-time.Minute)).Obj(),
 	}
 	refuse := func(o client.Object) error {
-		t.Errorf("%s is written", o.GetName())
+		t.Errorf("%s was written", o.GetName())
 		return nil
 	}
 	objects := []client.Object{stored(owner), ready("a", withCPUs(9)), ready("b"), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}}}
@@ -274,7 +274,7 @@ func TestDryRunWritesNothing(t *testing.T) {
 		w.ok(w.Sweep(t.Context()))
 	}
 	if w.heard["*v1.Pod"] == 0 {
-		t.Error("it says nothing")
+		t.Error("no event was sent")
 	}
 }
 

@@ -41,10 +41,10 @@ func TestHealthyPodWithSuccessorIsDeleted(t *testing.T) {
 			_, err := w.restore(t.Context(), alone(pod))
 			w.ok(err)
 			if _, stays := w.pod("p"); stays != c.stay {
-				t.Errorf("it is there: %t", stays)
+				t.Errorf("the pod exists: %t", stays)
 			}
 			if _, exists := w.pod(c.next.Name); !exists {
-				t.Error("the other pod is gone")
+				t.Error("the other pod was deleted")
 			}
 		})
 	}
@@ -58,7 +58,7 @@ func TestPodIsRecreatedOnce(t *testing.T) {
 		t.Errorf("%s, %v", got, err)
 	}
 	if _, stays := w.pod("p"); stays {
-		t.Error("the old one stays")
+		t.Error("the old pod was not deleted")
 	}
 }
 
@@ -69,7 +69,7 @@ func TestPodWithNameOfSuccessorIsKept(t *testing.T) {
 		t.Error("no error")
 	}
 	if _, stays := w.pod("p"); !stays {
-		t.Error("the old one is gone, and there is no new one")
+		t.Error("the old pod was deleted although there is no new one")
 	}
 }
 
@@ -99,9 +99,9 @@ func TestBarePodWithoutNodeIsRecreatedWithoutExclusions(t *testing.T) {
 	w.ok(err)
 	next, exists := w.pod("p-r2")
 	if !exists || placement.Avoids(&next, []string{"a"}) || len(memory.Hosts(next.Annotations)) != 0 {
-		t.Errorf("there is another: %t, with %v", exists, next.Spec.Affinity)
+		t.Errorf("the successor exists: %t, with affinity %v", exists, next.Spec.Affinity)
 	}
 	if _, stays := w.pod("p-r1"); stays {
-		t.Error("the one without a node stays")
+		t.Error("the pod without a node was not deleted")
 	}
 }

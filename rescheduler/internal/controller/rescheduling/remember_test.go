@@ -28,13 +28,13 @@ func TestReadOnlyOwnerIsReported(t *testing.T) {
 	s := w.of(pod, workload("w"))
 	result, err := w.carryOut(t.Context(), s, matched("OOMKilled"), &policy.Decision{Act: policy.Evict, Reason: policy.Moved, Memory: avoiding("a"), Learned: true})
 	if err != nil || result.RequeueAfter <= 0 {
-		t.Errorf("again after %s, %v", result.RequeueAfter, err)
+		t.Errorf("requeued after %s, error %v", result.RequeueAfter, err)
 	}
 	if w.heard["*v1.Pod"] != 1 {
 		t.Errorf("events: %v", w.heard)
 	}
 	if _, stays := w.pod("p"); !stays {
-		t.Error("it is moved, and nobody remembers from where")
+		t.Error("it was moved without a record of the node")
 	}
 }
 

@@ -438,7 +438,7 @@ func TestMutantsViolateInvariants(t *testing.T) {
 			s.run(c.length)
 			for _, want := range c.want {
 				if !slices.ContainsFunc(s.broken, func(violation string) bool { return strings.Contains(violation, want) }) {
-					t.Errorf("no invariant saw that it %s: %q", want, s.broken)
+					t.Errorf("no invariant detected that it %s: %q", want, s.broken)
 				}
 			}
 		})
