@@ -1,7 +1,7 @@
-// The agent of seed 000: a sidecar that restarts its worker container together with the group.
+// Command agent is the sidecar of seed 000. It restarts the worker's container together with the rest of the group.
 //
-// Build it with CGO_ENABLED=0 and -tags grpcnotrace: gRPC's request traces bring in text/template, and with it every
-// method of every package, 9 MB of them.
+// Build it with CGO_ENABLED=0 and -tags grpcnotrace. gRPC's request tracing imports text/template, which keeps the
+// linker from removing unused methods and adds 9 MB.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 const (
 	done      = 0
 	failed    = 1
-	misplaced = 2 // the settings are wrong: restarting does not help
+	misplaced = 2 // invalid settings: a restart does not help
 )
 
 func main() { os.Exit(run()) }
@@ -63,7 +63,7 @@ func start(ctx context.Context, c config.Config) error {
 	return app.Run(ctx, c, app.Parts{Driver: driver, Watcher: driver, Store: groups, Log: log})
 }
 
-// end writes the last error to the log and the pod's status.
+// end writes the last error to the log and to the container's termination message.
 func end(code int, err error) int {
 	fmt.Fprintln(os.Stderr, err)
 	journal.Terminate(journal.TerminationLog, err.Error())

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// BenchmarkRestart kills one worker of a group of containers, each the PID 1 of a namespace of its own (root): from the
-// kill to the moment when the last supervisor says that its program is executed anew.
+// BenchmarkRestart kills one worker of a group and measures the time until the last supervisor has started its program
+// again. Each container is PID 1 of its own PID namespace, which needs root.
 func BenchmarkRestart(b *testing.B) {
 	if os.Getuid() != 0 {
 		b.Skip("PID namespaces need root")
@@ -44,7 +44,7 @@ func BenchmarkRestart(b *testing.B) {
 	}
 }
 
-// up is when the last of the next starts was, and how long each took.
+// up waits for the next start of every container. It returns the time of the last one, and how long each took.
 func up(all []*container) (last time.Time, took []time.Duration) {
 	for _, c := range all {
 		s := <-c.starts

@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
-// The test binary is the program under test, and its first argument makes it the worker.
+// The test binary is also the program under test. Its first argument makes it the worker.
 const (
 	mainVariable = "HOLDFAST_TEST_MAIN"
 	workerWord   = "worker"
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(mainVariable) == "" {
 		os.Exit(m.Run())
 	}
-	if os.Getpid() == 1 { // a PID namespace has a /proc of its own
+	if os.Getpid() == 1 { // a new PID namespace needs its own /proc
 		if err := syscall.Mount("proc", "/proc", "proc", 0, ""); err != nil {
 			panic(err)
 		}
@@ -41,17 +41,17 @@ func TestMain(m *testing.M) {
 	main()
 }
 
-// container is one run of the program, as PID 1 of a PID namespace if it is isolated.
+// container is one run of the program. If it is isolated, the program is PID 1 of a PID namespace.
 type container struct {
 	t       testing.TB
 	command *exec.Cmd
 	ended   chan int
 	mu      sync.Mutex
 	log     []string
-	starts  chan start // of the worker, as the log tells
+	starts  chan start // of the worker, read from the log
 }
 
-// start is when a worker was started, and how long that took from the release on.
+// start records when a worker was started, and how long that took after its release from the barrier.
 type start struct {
 	at   time.Time
 	took time.Duration
@@ -108,14 +108,14 @@ func (c *container) end() {
 	}
 }
 
-// told is what the program wrote.
+// told returns what the program has logged.
 func (c *container) told() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return strings.Join(c.log, "\n")
 }
 
-// exit waits for the exit code, -1 if it was killed.
+// exit waits for the program to exit and returns its exit code, -1 if it was killed.
 func (c *container) exit() int {
 	c.t.Helper()
 	select {
@@ -134,7 +134,7 @@ func (c *container) signal(s os.Signal) {
 	}
 }
 
-// group is one replicated job on a real store.
+// group is a group of one replicatedJob in a real store.
 type group struct {
 	t       testing.TB
 	store   *valkey.Store
@@ -151,7 +151,7 @@ func newGroup(t testing.TB, size int64) *group {
 	return g
 }
 
-// worker is the settings of the pod of a slot.
+// worker returns the settings of the pod in slot i.
 func (g *group) worker(i int, role string) settings {
 	return settings{
 		env: append(g.witness.Env(role, fmt.Sprint(i)),
@@ -169,7 +169,7 @@ func (g *group) volume(i int) string {
 	return dir
 }
 
-// childOf is the one child of a process, as this process numbers it.
+// childOf returns the only child of a process, as a PID in the namespace of the test.
 func childOf(t testing.TB, parent int) int {
 	t.Helper()
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")

@@ -1,7 +1,7 @@
-// holdfast-exec is the entry point of a worker's container: it runs the worker below itself, and restarts it together with
-// its group.
+// Command holdfast-exec is the entry point of a worker's container. It runs the worker as its child, and restarts it
+// together with its group.
 //
-// Build it with CGO_ENABLED=0: it has to start in any image.
+// Build it with CGO_ENABLED=0, because it must run in any image.
 package main
 
 import (
@@ -24,15 +24,16 @@ import (
 const (
 	done          = 0
 	failed        = 1
-	misplaced     = 2 // the settings are wrong: restarting does not help
+	misplaced     = 2 // invalid settings: a restart does not help
 	notExecutable = 126
 	notFound      = 127
 )
 
-// preloadVariable names the Python modules that a template process imports, so that each start of the worker is a fork of it.
+// preloadVariable names the Python modules that a template process imports. Each start of the worker is then a fork of
+// the template.
 const preloadVariable = "HOLDFAST_PRELOAD"
 
-// lastLines is how long the end waits for a log that is not taken.
+// lastLines is how long the program waits at its end for the last log lines to be written.
 const lastLines = 100 * time.Millisecond
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -61,7 +62,7 @@ func run(args []string) int {
 	return code
 }
 
-// find resolves the worker's program before anybody waits for it.
+// find resolves the worker's program, so that a wrong command fails before the supervisor joins the group.
 func find(command []string) (p process.Spec, code int, err error) {
 	path, err := exec.LookPath(command[0])
 	switch {
@@ -100,7 +101,7 @@ func supervise(c config.Exec, program process.Spec) (code int, err error) {
 	})
 }
 
-// end writes an error to the log and the pod's status.
+// end writes an error to the log and to the container's termination message.
 func end(code int, err error) int {
 	if err == nil {
 		return done

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-func TestWhatCannotStart(t *testing.T) {
+func TestInvalidCommandsAndSettingsFailAtStart(t *testing.T) {
 	dir := t.TempDir()
 	plain := filepath.Join(dir, "plain")
 	if err := os.WriteFile(plain, nil, 0o644); err != nil {
@@ -42,7 +42,7 @@ func TestWhatCannotStart(t *testing.T) {
 	}
 }
 
-func TestItInstallsItself(t *testing.T) {
+func TestInstallCopiesTheProgram(t *testing.T) {
 	dir := t.TempDir()
 	if code := launch(t, settings{args: []string{"install", dir}}).exit(); code != 0 {
 		t.Fatalf("exits %d", code)
@@ -52,7 +52,7 @@ func TestItInstallsItself(t *testing.T) {
 	}
 }
 
-// The life of a group: a worker dies, a whole container dies with its supervisor, all finish.
+// A worker dies, then a container with its supervisor, and in the end all workers finish.
 func TestContainersOfAGroup(t *testing.T) {
 	for name, isolated := range map[string]bool{"side by side": false, "each as PID 1": true} {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestContainersOfAGroup(t *testing.T) {
 			}
 			g.witness.Hear(3, "started", "1")
 
-			// The kernel runs out of memory and takes the supervisor; the kubelet starts the container again.
+			// Kill the supervisor, as the kernel does when memory runs out. The kubelet then restarts the container.
 			worker := childOf(t, all[1].command.Process.Pid)
 			all[1].signal(syscall.SIGKILL)
 			all[1].exit()
@@ -96,7 +96,7 @@ func TestContainersOfAGroup(t *testing.T) {
 	}
 }
 
-// gone waits for a process that is not a child to vanish.
+// gone waits until a process that is not a child of the test has exited.
 func gone(t *testing.T, pid int) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
@@ -110,8 +110,8 @@ func gone(t *testing.T, pid int) {
 	}
 }
 
-// Daemons that a worker left are adopted, ended with its round, and do not stay as zombies.
-func TestDaemonsEndWithTheirRound(t *testing.T) {
+// Daemons that a worker leaves behind are adopted, end before the next restart, and are not left as zombies.
+func TestDaemonsEndBeforeTheNextRestart(t *testing.T) {
 	for name, isolated := range map[string]bool{"below a subreaper": false, "below PID 1": true} {
 		t.Run(name, func(t *testing.T) {
 			if isolated && os.Getuid() != 0 {

@@ -13,16 +13,17 @@ import (
 	"time"
 )
 
-// Variables of BenchmarkTraining: a Python with PyTorch, and the number of ranks, by default 2. With GPUs there is one for each rank.
+// Environment variables of BenchmarkTraining: a Python interpreter with PyTorch, and the number of ranks (default 2).
+// On a machine with GPUs, each rank gets one.
 const (
 	pythonVariable = "HOLDFAST_PYTHON"
 	ranksVariable  = "HOLDFAST_RANKS"
 )
 
-// hangTimeout is how long a rank that hangs is waited for.
+// hangTimeout is how long a rank may be silent before it is taken for hung.
 const hangTimeout = 5 * time.Second
 
-// training is one that runs on this host, without Kubernetes, below holdfast-exec.
+// training is a PyTorch training on this host under holdfast-exec, without Kubernetes.
 type training struct {
 	b     *testing.B
 	dir   string
@@ -53,7 +54,8 @@ func newTraining(b *testing.B, python string, ranks int, variables ...string) *t
 	return t
 }
 
-// notes of a rank: when it last failed, and when its newest process did its first step, if it has.
+// notes returns when a rank last failed, and when its newest process completed its first step. The latter is zero if it
+// has not.
 func (t *training) notes(rank int) (failed, stepped time.Time) {
 	f, err := os.Open(filepath.Join(t.dir, fmt.Sprint("notes-", rank)))
 	if err != nil {
@@ -78,7 +80,7 @@ func (t *training) notes(rank int) (failed, stepped time.Time) {
 	return failed, stepped
 }
 
-// await returns when the last rank did its first step after a moment.
+// await returns once all ranks have completed their first step after the given time.
 func (t *training) await(after time.Time) (last time.Time) {
 	for range 12000 {
 		done := 0
@@ -99,7 +101,7 @@ func (t *training) await(after time.Time) (last time.Time) {
 	return last
 }
 
-// fail lets the last rank fail and returns the time to the next step on all ranks.
+// fail makes the last rank fail, and returns the time until all ranks have completed their next step.
 func (t *training) fail(failure string) time.Duration {
 	rank := t.ranks - 1
 	before := time.Now()
@@ -116,7 +118,7 @@ func (t *training) fail(failure string) time.Duration {
 	return last.Sub(failed)
 }
 
-// memory is the most MiB of a GPU that were in use when a process started, -1 without a GPU.
+// memory returns the largest GPU memory in use when a process started, in MiB, or -1 without a GPU.
 func (t *training) memory() float64 {
 	most := -1.0
 	files, _ := filepath.Glob(filepath.Join(t.dir, "memory-*"))
@@ -131,8 +133,8 @@ func (t *training) memory() float64 {
 	return most
 }
 
-// BenchmarkTraining lets a rank of a PyTorch training be killed, or hang: the median and the longest time to the next step on all ranks, started
-// cold and warm. hack/measure-gpu.sh runs it.
+// BenchmarkTraining kills or hangs a rank of a PyTorch training. It reports the median and the longest time until all
+// ranks have completed their next step, with cold and warm starts. hack/measure-gpu.sh runs it.
 func BenchmarkTraining(b *testing.B) {
 	python := os.Getenv(pythonVariable)
 	if python == "" {

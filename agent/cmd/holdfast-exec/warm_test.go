@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// script says in a file who it is, in which restart, and whether it is a fork of a process that has imported decimal. It reports progress once,
-// if it is watched, and is deaf to SIGTERM.
+// script writes a line with its PID, its restart count, and whether it was forked from a process that has imported
+// decimal. If it is watched, it reports progress once. It ignores SIGTERM.
 const script = `
 import os, signal, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -24,7 +24,7 @@ holdfast.progress()
 time.sleep(600)
 `
 
-// warm is the settings of a pod whose worker is the script, started warm.
+// warm returns the settings of a pod that runs the script with a warm start.
 func (g *group) warm(i int, lines string) settings {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -44,7 +44,7 @@ func (g *group) warm(i int, lines string) settings {
 	return s
 }
 
-// awaitLine waits for the line of a round, and returns the process that wrote it.
+// awaitLine waits for the line of a restart count, and returns the PID in it.
 func awaitLine(t *testing.T, lines string, round int) (pid int) {
 	t.Helper()
 	for range 2000 {
@@ -69,7 +69,7 @@ func awaitLine(t *testing.T, lines string, round int) (pid int) {
 	return 0
 }
 
-// TestAWarmGroupRestarts kills one of two workers that were started warm: both restart, warm again.
+// TestAWarmGroupRestarts kills one of two workers that were started warm. Both restart, again warm.
 func TestAWarmGroupRestarts(t *testing.T) {
 	g := newGroup(t, 2)
 	var files []string
@@ -89,7 +89,8 @@ func TestAWarmGroupRestarts(t *testing.T) {
 	}
 }
 
-// TestAWarmWorkerHangs reports progress once at each start: each time it is ended as hung, and its group restarts, warm again.
+// TestAWarmWorkerHangs runs a worker that reports progress only once after each start. Each time it is killed as hung,
+// and its group restarts, again warm.
 func TestAWarmWorkerHangs(t *testing.T) {
 	g := newGroup(t, 1)
 	lines := filepath.Join(g.witness.Dir, "lines")
@@ -106,7 +107,7 @@ func TestAWarmWorkerHangs(t *testing.T) {
 	}
 }
 
-// TestAWarmStartNeedsPython refuses a command that no template can fork.
+// TestAWarmStartNeedsPython checks that a command that cannot be forked from a template is rejected.
 func TestAWarmStartNeedsPython(t *testing.T) {
 	g := newGroup(t, 1)
 	s := g.worker(0, "")

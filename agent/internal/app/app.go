@@ -1,4 +1,4 @@
-// Package app is the sidecar: it listens for the startup probe and speaks for the worker of its pod's slot.
+// Package app is the sidecar agent. It answers the startup probe and speaks for the worker in its pod's slot.
 package app
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// runtimePatience is how long the runtime may be out of reach. Then the agent ends with an error: the kubelet starts it
-// again with the new socket mounted, which a restarted runtime has replaced. The worker does not notice.
+// runtimePatience is how long the runtime may be unreachable before the agent exits with an error. A restarted runtime
+// has replaced its socket, and the kubelet mounts the new one when it restarts the agent. The worker is not affected.
 const runtimePatience = 20 * time.Second
 
 // Parts are what the agent works with.
@@ -30,11 +30,11 @@ type Parts struct {
 	Store   rounds.Members
 	Log     *slog.Logger
 
-	Patience time.Duration // with a runtime that does not answer; default runtimePatience
+	Patience time.Duration // how long the runtime may be unreachable; default runtimePatience
 }
 
-// Run runs the agent until ctx ends, which is no error, or until it cannot reach its worker's runtime any more. The
-// worker is left alone in either case.
+// Run runs the agent until ctx is done, and then returns nil. It returns an error when the worker's runtime has been
+// unreachable for too long. The worker is left alone in either case.
 func Run(ctx context.Context, c config.Config, p Parts) error {
 	gate := ready.New("the container runtime has not answered yet")
 	closeServer, err := serve(c.ReadyPort, gate)
@@ -58,7 +58,7 @@ func Run(ctx context.Context, c config.Config, p Parts) error {
 	return loop.Run(ctx, settings, loop.Parts{Driver: p.Driver, Watcher: p.Watcher, Gate: gate, Store: p.Store, Log: p.Log}, state)
 }
 
-// serve listens before anything else is done, because the first probe comes at once.
+// serve starts to listen. Run calls it first, because the kubelet's first probe comes immediately.
 func serve(port int, gate *ready.Gate) (closeServer func(), err error) {
 	l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-func TestARuntimeThatIsGoneEndsTheAgentWithOneClearError(t *testing.T) {
+func TestTheAgentExitsWithOneErrorWhenTheRuntimeIsGone(t *testing.T) {
 	n := newNode(t, memory.New(time.Now), 0)
 	n.runtime.Close()
 	driver, err := cri.New(cri.Options{Socket: n.socket, PodUID: "pod0", ContainerName: "worker", PollingInterval: time.Second})
@@ -34,7 +34,7 @@ func TestARuntimeThatIsGoneEndsTheAgentWithOneClearError(t *testing.T) {
 	}
 }
 
-func TestAVolumeThatIsFullIsWrittenLater(t *testing.T) {
+func TestTheStartUpFileIsWrittenOnceTheVolumeHasSpace(t *testing.T) {
 	n := newNode(t, memory.New(time.Now), 0)
 	dir := n.config.StartupDir
 	n.config.StartupDir = filepath.Join(dir, "later")
@@ -50,7 +50,7 @@ func TestAVolumeThatIsFullIsWrittenLater(t *testing.T) {
 	})
 }
 
-func TestARoundThatAFullVolumeHasRefusedIsWrittenLater(t *testing.T) {
+func TestTheRoundFileIsWrittenOnceTheVolumeHasSpace(t *testing.T) {
 	store := memory.New(time.Now)
 	openGroup(t, store, 1)
 	n := newNode(t, store, 0)
@@ -67,7 +67,7 @@ func TestARoundThatAFullVolumeHasRefusedIsWrittenLater(t *testing.T) {
 	})
 }
 
-func TestAStartUpFileOfAnotherPodIsWarnedAboutOnce(t *testing.T) {
+func TestAStartUpFileOfAnotherPodCausesOneWarning(t *testing.T) {
 	n := newNode(t, memory.New(time.Now), 0)
 	if err := startup.Save(n.config.StartupDir, "another", worker.Fresh()); err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestAStartUpFileOfAnotherPodIsWarnedAboutOnce(t *testing.T) {
 	eventually(t, "warned", func() bool { return n.log.count("the start-up file is of no use") == 1 })
 }
 
-func TestASlotThatIsUnknownIsNamedOnce(t *testing.T) {
+func TestAnUnknownSlotIsLoggedOnce(t *testing.T) {
 	store := memory.New(time.Now)
 	openGroup(t, store, 1)
 	n := newNode(t, store, 5)
@@ -84,7 +84,7 @@ func TestASlotThatIsUnknownIsNamedOnce(t *testing.T) {
 	eventually(t, "told", func() bool { return n.log.count("the group has no slot js-w-0-5: check --worker-id") == 1 })
 }
 
-func TestAPortInUseIsNamed(t *testing.T) {
+func TestTheErrorNamesThePortInUse(t *testing.T) {
 	n := newNode(t, memory.New(time.Now), 0)
 	other := newNode(t, n.store, 1)
 	other.start()

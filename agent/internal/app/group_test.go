@@ -82,7 +82,7 @@ func TestAGroupRestartsTogetherInPlace(t *testing.T) {
 	}
 }
 
-func TestALeavingAgentReportsADeathItDidNotSeeYet(t *testing.T) {
+func TestALeavingAgentReportsADeathItHasNotObserved(t *testing.T) {
 	store := memory.New(time.Now)
 	openGroup(t, store, 1)
 	n := newNode(t, store, 0)
@@ -102,7 +102,7 @@ func TestALeavingAgentReportsADeathItDidNotSeeYet(t *testing.T) {
 	}
 }
 
-func TestALeavingAgentDoesNotWaitForAStoreThatIsAway(t *testing.T) {
+func TestALeavingAgentDoesNotWaitForAnUnreachableStore(t *testing.T) {
 	store := memory.New(time.Now)
 	store.SetReachable(false)
 	n := newNode(t, store, 0)

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
-// check gives every setting its type. What is wrong with one does not keep the others from being checked.
+// check parses every setting. It checks all of them, even when some are invalid.
 func (s settings) check(p *problems) Config {
 	return Config{
 		Identity:        s.identity(p),
@@ -36,7 +36,7 @@ func (s settings) identity(p *problems) Identity {
 	return Identity{JobSetUID: s.text(p, jobSetUID), WorkerID: s.slot(p), PodUID: s.text(p, podUID), PodEpoch: s.epoch(p), Place: s.place(p)}
 }
 
-// place may be missing, but not be something that no name is.
+// place returns the pod's and the node's name. Both are optional but must be valid.
 func (s settings) place(p *problems) coordination.Place {
 	return coordination.Place{PodName: s.name(p, podName), Node: s.name(p, nodeName)}
 }
@@ -50,7 +50,7 @@ func (s settings) name(p *problems, name string) string {
 	return v
 }
 
-// epoch is optional: a pod that was not made by our controller has none.
+// epoch is optional: only pods created by the JobSet controller of Holdfast have one.
 func (s settings) epoch(p *problems) int64 {
 	v := s[podEpoch].value
 	if v == "" {
@@ -80,14 +80,14 @@ func (s settings) store(p *problems) Store {
 	return o
 }
 
-// bad notes what is wrong with a setting, where it can be set, and what to do.
+// bad records what is wrong with a setting, where it is set, and how to fix it.
 func (s settings) bad(p *problems, name, what string) {
 	p.add("--%s (environment: %s) %s; %s", name, s[name].env, what, s[name].fix)
 }
 
 var unexpanded = regexp.MustCompile(`\$\([A-Za-z_][A-Za-z0-9_.-]*\)`)
 
-// text is a setting that must be there. Kubernetes leaves $(NAME) as it is when the variable is not defined before it.
+// text returns a required setting. Kubernetes leaves $(NAME) unexpanded if the variable is not defined before it.
 func (s settings) text(p *problems, name string) string {
 	v := s[name].value
 	if left := unexpanded.FindAllString(v, -1); left != nil {
@@ -100,8 +100,8 @@ func (s settings) text(p *problems, name string) string {
 	return v
 }
 
-// slotName is what the manifest builds: names of the JobSet and the replicatedJob, which neither begin nor end with a
-// dash, and two indexes.
+// slotName matches slot names as the manifest builds them: the names of the JobSet and the replicatedJob, which neither
+// begin nor end with a dash, and two indexes.
 var slotName = regexp.MustCompile(`^[^-].*-.*[^-]-(0|[1-9][0-9]*)-(0|[1-9][0-9]*)$`)
 
 func (s settings) slot(p *problems) string {
@@ -141,7 +141,7 @@ func (s settings) address(p *problems) string {
 	return v
 }
 
-// file is the path of a file that can be read, or nothing.
+// file returns the path of a readable file, or "".
 func (s settings) file(p *problems, name string) string {
 	v := s[name].value
 	if v == "" {
@@ -156,7 +156,7 @@ func (s settings) file(p *problems, name string) string {
 	return v
 }
 
-// folder is a path where files can be written.
+// folder returns the path of a writable directory.
 func (s settings) folder(p *problems, name string) string {
 	v := s.text(p, name)
 	if v == "" {

@@ -1,5 +1,5 @@
-// Package config reads the settings of the agent and of the supervisor from flags and environment. All errors are reported together, each with its
-// flag, its variable and what to do, so that a manifest needs one correction and not five.
+// Package config reads the settings of the agent and the supervisor from flags and environment variables. It reports
+// all errors together, each with its flag, its variable and how to fix it, so that a manifest is corrected in one go.
 package config
 
 import (
@@ -44,7 +44,7 @@ const (
 	roundVariables  = "round-variables"
 )
 
-// Config is what the agent runs with.
+// Config holds the settings of the agent.
 type Config struct {
 	Identity
 	Store           Store
@@ -58,42 +58,43 @@ type Config struct {
 	LogLevel        slog.Level
 }
 
-// Identity says who the worker is.
+// Identity identifies the worker.
 type Identity struct {
 	JobSetUID string // the group
 	WorkerID  string // the slot
 	PodUID    string
-	PodEpoch  int64              // that the pod was made for; 0: not known
-	Place     coordination.Place // for people, may be empty
+	PodEpoch  int64              // generation for which the pod was created; 0 if unknown
+	Place     coordination.Place // shown to people, may be empty
 }
 
-// Store says how to reach the store. Files are paths; empty ones are not used, and without a CA there is no TLS.
+// Store says how to reach the store. Files are paths, and empty ones are not used. Without a CA, TLS is off.
 type Store struct {
 	Address, Username, PasswordFile string
 	CAFile, CertFile, KeyFile       string
-	ServerName                      string // that the store's certificate is for; empty: the host of the address
+	ServerName                      string // expected in the store's certificate; empty: the host of the address
 }
 
-// Help is returned instead of a Config when -h is given; it is what to print.
+// Help is the help text. Parse returns it as an error for -h.
 type Help string
 
 func (Help) Error() string { return "help was asked for" }
 
-// Problems is all that is wrong with the settings.
+// Problems lists everything that is wrong with the settings.
 type Problems []string
 
 func (p Problems) Error() string {
 	return fmt.Sprintf("cannot start, %d setting(s) to correct:\n  - %s", len(p), strings.Join(p, "\n  - "))
 }
 
-// problems collects.
+// problems collects Problems.
 type problems struct{ list Problems }
 
 func (p *problems) add(format string, args ...any) {
 	p.list = append(p.list, fmt.Sprintf(format, args...))
 }
 
-// Parse reads the agent's flags over environment over defaults. The error is Help or Problems.
+// Parse reads the agent's settings. A flag takes precedence over its environment variable, and that over the default.
+// The error is a Help or Problems.
 func Parse(args []string, getenv func(string) string) (Config, error) {
 	var p problems
 	s := agent.settings(getenv)

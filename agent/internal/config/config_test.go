@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// manifest is the environment of seed 000's manifest, as the kubelet fills it in.
+// manifest returns the environment of seed 000's manifest, with the values that the kubelet fills in.
 func manifest(dir string) map[string]string {
 	return map[string]string{
 		"JOBSET_UID": "js-uid", "JOBSET_NAME": "js", "REPLICATED_JOB_NAME": "workers", "JOB_INDEX": "4", "JOB_COMPLETION_INDEX": "17",
@@ -22,7 +22,7 @@ func parse(env map[string]string, args ...string) (Config, error) {
 	return Parse(args, func(name string) string { return env[name] })
 }
 
-func TestTheEnvironmentIsEnough(t *testing.T) {
+func TestTheEnvironmentSuffices(t *testing.T) {
 	dir := t.TempDir()
 	got, err := parse(manifest(dir))
 	want := Config{
@@ -35,7 +35,7 @@ func TestTheEnvironmentIsEnough(t *testing.T) {
 	}
 }
 
-func TestTheArgumentsOfTheSeedAreEnough(t *testing.T) {
+func TestTheArgumentsOfTheSeedSuffice(t *testing.T) {
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "password")
 	if err := os.WriteFile(secret, []byte("x"), 0o600); err != nil {
@@ -56,11 +56,11 @@ func TestTheArgumentsOfTheSeedAreEnough(t *testing.T) {
 	}
 }
 
-func TestBadSettings(t *testing.T) {
+func TestInvalidSettings(t *testing.T) {
 	cases := map[string]struct {
 		args []string
-		env  map[string]string // over the manifest's
-		want []string          // each in the message
+		env  map[string]string // in addition to the manifest's
+		want []string          // substrings of the message
 	}{
 		"no JobSet UID": {env: map[string]string{"JOBSET_UID": ""}, want: []string{"--worker-jobset-uid", "JOBSET_UID", "is missing", "jobset-uid"}},
 		"no pod UID":    {env: map[string]string{"POD_UID": ""}, want: []string{"--worker-pod-uid", "POD_UID", "is missing", "metadata.uid"}},
@@ -114,7 +114,7 @@ func TestBadSettings(t *testing.T) {
 	}
 }
 
-func TestAllThatIsWrongIsToldAtOnce(t *testing.T) {
+func TestAllProblemsAreReportedTogether(t *testing.T) {
 	_, err := parse(nil, "--nonsense=1", "stray", "--startup-dir=/nonexistent", "--worker-pod-uid=$(POD_UID)")
 	var p Problems
 	if !errors.As(err, &p) || len(p) != 7 {

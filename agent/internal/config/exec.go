@@ -12,32 +12,33 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// What a worker may say with that it gets on.
+// How a worker reports progress.
 const (
 	FromFile   = "file"
 	FromSocket = "socket"
 	FromOutput = "output"
 )
 
-// Exec is what the supervisor runs with.
+// Exec holds the settings of the supervisor.
 type Exec struct {
 	Identity
 	Store           Store
-	GracePeriod     time.Duration // of an ordered worker
-	CheckpointGrace time.Duration // of one that is writing a checkpoint, before that
+	GracePeriod     time.Duration // of a worker that is ordered to restart
+	CheckpointGrace time.Duration // before GracePeriod, while the worker writes a checkpoint
 	PodGrace        time.Duration // of the pod
-	MaxStops        int           // in a minute
-	// AloneLimit is how long a worker that does not run waits for a store that is unreachable; 0: for ever.
+	MaxStops        int           // per minute
+	// AloneLimit is how long a worker that is not running waits for an unreachable store. 0 means forever.
 	AloneLimit     time.Duration
 	StartupDir     string // empty: none
 	Progress       worker.Progress
 	RoundVariables []string
 	ProgressFrom   string // FromFile, FromSocket or FromOutput
 	LogLevel       slog.Level
-	Command        []string // the worker's, the program first
+	Command        []string // the worker's; the program comes first
 }
 
-// ParseExec reads the supervisor's settings, as Parse does the agent's. The command follows the first "--".
+// ParseExec reads the supervisor's settings the way Parse reads the agent's. The worker's command follows the first
+// "--".
 func ParseExec(args []string, getenv func(string) string) (Exec, error) {
 	var p problems
 	flags, command := args, []string(nil)
@@ -84,12 +85,13 @@ func (s settings) checkExec(p *problems) Exec {
 	return c
 }
 
-// progress is asked for with a second or more: checking more often than eight times in that period costs too much.
+// progress returns the timeouts for progress. They are a second or more, because the supervisor checks eight times per
+// timeout.
 func (s settings) progress(p *problems) worker.Progress {
 	return worker.Progress{Timeout: s.period(p, progressTimeout), Start: s.period(p, progressStart)}
 }
 
-// period is 0, or a second or more.
+// period returns a duration of 0, or of a second or more.
 func (s settings) period(p *problems, name string) time.Duration {
 	d := s.duration(p, name, 0, 0)
 	if d > 0 && d < time.Second {

@@ -14,7 +14,7 @@ func parseExec(env map[string]string, args ...string) (Exec, error) {
 	return ParseExec(args, func(name string) string { return env[name] })
 }
 
-func TestTheEnvironmentIsEnoughForTheSupervisor(t *testing.T) {
+func TestTheEnvironmentSufficesForTheSupervisor(t *testing.T) {
 	dir := t.TempDir()
 	got, err := parseExec(manifest(dir), "--", "python", "-u", "--", "train.py", "--worker-id=x")
 	want := Exec{
@@ -37,7 +37,7 @@ func TestTheSupervisorNeedsNoVolume(t *testing.T) {
 	}
 }
 
-func TestBadSettingsOfTheSupervisor(t *testing.T) {
+func TestInvalidSettingsOfTheSupervisor(t *testing.T) {
 	cases := map[string]struct{ args, want []string }{
 		"no command":                   {nil, []string{"nothing to run"}},
 		"nothing behind the dashes":    {[]string{"--"}, []string{"nothing to run"}},

@@ -2,12 +2,12 @@ package config
 
 import "slices"
 
-// known is all there is to set. Eight are those of seed 000, their environment that of its manifest.
+// known returns all settings. Eight are those of seed 000, with the environment variables of its manifest.
 func known() []*setting {
 	return slices.Concat(identitySettings(), storeSettings(), runtimeSettings(), workerSettings(), roundSettings(), progressSettings())
 }
 
-// Whose agent this is.
+// identitySettings identify the worker.
 func identitySettings() []*setting {
 	return []*setting{
 		{
@@ -34,7 +34,7 @@ func identitySettings() []*setting {
 	}
 }
 
-// Where the group meets.
+// storeSettings say how to reach the store.
 func storeSettings() []*setting {
 	return []*setting{
 		{
@@ -65,7 +65,7 @@ func storeSettings() []*setting {
 	}
 }
 
-// What it works with.
+// runtimeSettings configure the container runtime and the agent itself.
 func runtimeSettings() []*setting {
 	return []*setting{
 		{
@@ -94,7 +94,7 @@ func runtimeSettings() []*setting {
 	}
 }
 
-// How its worker is stopped.
+// workerSettings configure how the worker is stopped.
 func workerSettings() []*setting {
 	return []*setting{
 		{
@@ -124,7 +124,7 @@ func workerSettings() []*setting {
 	}
 }
 
-// What its worker gets for a restart, beside the variables of all drivers.
+// roundSettings name variables that change with each restart, in addition to those that every driver sets.
 func roundSettings() []*setting {
 	return []*setting{
 		{
@@ -135,7 +135,7 @@ func roundSettings() []*setting {
 	}
 }
 
-// What shows that its worker gets on.
+// progressSettings configure how the worker shows progress.
 func progressSettings() []*setting {
 	return []*setting{
 		{

@@ -1,10 +1,10 @@
 package config
 
-// program is the settings of one of the programs.
+// program lists the settings of one program.
 type program struct {
 	title   string
 	flags   []string
-	initial map[string]string // instead of the setting's own
+	initial map[string]string // overrides the default of the setting
 }
 
 var agent = program{
@@ -24,12 +24,12 @@ holdfast-exec install DIR: copies itself there.`,
 		valkeyAddress, valkeyUsername, valkeyPassword, valkeyCA, valkeyCert, valkeyKey, valkeyServer,
 		startupDir, logLevel, podName, nodeName, progressTimeout, progressStart, progressFrom, roundVariables,
 	},
-	// A worker that is to restart cannot save anything that its group still agrees on, unless it says so. It needs no
-	// volume.
+	// A worker that restarts cannot save anything that its group still agrees on, unless it says that it is writing a
+	// checkpoint. The start-up volume is optional.
 	initial: map[string]string{gracePeriod: "0s", startupDir: ""},
 }
 
-// settings are the program's, as the environment has them.
+// settings returns the program's settings with their values from the environment.
 func (p program) settings(getenv func(string) string) settings {
 	all := map[string]*setting{}
 	for _, one := range known() {

@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// setting is one flag. It is a text here; check.go gives it its type, so that all that is wrong is found at once.
+// setting is one flag. Its value stays a string until check.go parses it, so that all problems are found together.
 type setting struct {
 	flag    string
-	env     string // the variable that is its default; named in messages
-	initial string // without flag and variable
+	env     string // variable that gives the default; named in messages
+	initial string // default without flag and variable
 	usage   string
-	fix     string // what to do if it is missing or bad
+	fix     string // what to do if it is missing or invalid
 	value   string
 }
 
-// settings by flag name.
+// settings holds settings by flag name.
 type settings map[string]*setting
 
-// fromEnv is the value without a flag.
+// fromEnv returns the value that the environment gives, or the default.
 func (s *setting) fromEnv(getenv func(string) string) string {
 	names := strings.Split(s.env, ", ")
 	values := make([]string, len(names))
@@ -36,7 +36,7 @@ func (s *setting) fromEnv(getenv func(string) string) string {
 	return strings.Join(values, "-")
 }
 
-// parse reads the arguments. A bad one is noted and the rest is read all the same.
+// parse reads the arguments. It records an invalid one and reads on.
 func (s settings) parse(args []string, title string, p *problems) error {
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)

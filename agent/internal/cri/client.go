@@ -1,8 +1,8 @@
 // Package cri watches and stops a worker container through the socket of the node's container runtime.
 //
-// The runtime is asked for the containers with the pod's UID and the container's name in their labels, and for nothing
-// else. Instances are identified by container ID and time of creation, never by a restart count: a removed record makes
-// the kubelet use a number again.
+// It asks the runtime only for containers whose labels have the pod's UID and the container's name. It identifies
+// instances by container ID and creation time, never by the kubelet's restart count, because the kubelet reuses a
+// number when the record of a container is removed.
 package cri
 
 import (
@@ -22,43 +22,44 @@ import (
 )
 
 const (
-	// callTimeout bounds every call but a stop.
+	// callTimeout limits every call except a stop.
 	callTimeout = 2 * time.Second
-	// stopSlack is how much longer than the grace period a stop may take.
+	// stopSlack is added to the grace period to limit a stop.
 	stopSlack = 25 * time.Second
-	// maxMessage is what the kubelet allows as well: a list of a busy node is more than gRPC's 4 MiB.
+	// maxMessage is the kubelet's limit. The container list of a busy node exceeds gRPC's default of 4 MiB.
 	maxMessage = 16 << 20
 
 	labelPodUID    = "io.kubernetes.pod.uid"
 	labelContainer = "io.kubernetes.container.name"
 )
 
-// ErrNoPod means that the runtime answers and does not know the pod.
+// ErrNoPod means that the runtime responds but does not know the pod.
 var ErrNoPod = errors.New("the runtime does not know this pod")
 
-// Options say whose containers to watch, and where.
+// Options say which containers to watch, and where.
 type Options struct {
 	Socket          string // path
 	PodUID          string
 	ContainerName   string
-	PollingInterval time.Duration // while there are no events
+	PollingInterval time.Duration // while no events arrive
 }
 
-// Client is a driver of the agent. Observe must not be called concurrently with itself; the rest is safe.
+// Client is the CRI driver of the agent. Observe must not be called concurrently with itself; the other methods are
+// safe for concurrent use.
 type Client struct {
 	options Options
 	conn    *grpc.ClientConn
 	rpc     runtime.RuntimeServiceClient
 
-	found  bool                      // the pod
-	exited map[string]worker.Process // an exit does not change any more
+	found  bool                      // the runtime knows the pod
+	exited map[string]worker.Process // by container ID; an exit is final
 
 	live    atomic.Bool // events arrive
 	backoff time.Duration
 	safety  time.Duration
 }
 
-// New returns a client; it does not connect.
+// New returns a client. It does not connect yet.
 func New(o Options) (*Client, error) {
 	conn, err := grpc.NewClient("unix://"+o.Socket,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -76,7 +77,7 @@ func New(o Options) (*Client, error) {
 	}, nil
 }
 
-// Close ends the connection.
+// Close closes the connection.
 func (c *Client) Close() error { return c.conn.Close() }
 
 // Explain says what an operator can do about an error of Observe.

@@ -46,7 +46,7 @@ func observe(t *testing.T, c *Client) worker.Observed {
 	return o
 }
 
-func TestObserveTellsTheInstancesApart(t *testing.T) {
+func TestObserveDistinguishesInstances(t *testing.T) {
 	r := fake.New("pod", "worker")
 	c := serve(t, r, time.Second)
 	if o := observe(t, c); len(o.Processes) != 0 {
@@ -123,7 +123,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// gone is a client of a socket that nobody listens on any more: what a pod sees whose runtime was restarted.
+// gone returns a client of a socket without a listener, as a pod has it after its runtime was restarted.
 func gone(t *testing.T) *Client {
 	socket := filepath.Join(t.TempDir(), "cri.sock")
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket})
@@ -135,7 +135,7 @@ func gone(t *testing.T) *Client {
 	return dial(t, socket, time.Second)
 }
 
-func TestARuntimeThatHangsIsGivenUp(t *testing.T) {
+func TestCallsToAHungRuntimeTimeOut(t *testing.T) {
 	r := fake.New("pod", "worker")
 	r.Hangs = true
 	c := serve(t, r, time.Second)

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// Observe returns all containers of the worker, dead ones included. The error is ErrNoPod or that of the runtime.
+// Observe returns all containers of the worker, including exited ones. The error is ErrNoPod or comes from the runtime.
 func (c *Client) Observe(ctx context.Context) (worker.Observed, error) {
 	if err := c.findPod(ctx); err != nil {
 		return worker.Observed{}, err
@@ -35,7 +35,7 @@ func (c *Client) Observe(ctx context.Context) (worker.Observed, error) {
 	return o, nil
 }
 
-// findPod makes sure once that the runtime knows the pod.
+// findPod checks that the runtime knows the pod. Once it has found the pod, it does not ask again.
 func (c *Client) findPod(ctx context.Context) error {
 	if c.found {
 		return nil
@@ -68,8 +68,8 @@ func (c *Client) list(ctx context.Context) ([]*runtime.Container, error) {
 	return r.Containers, nil
 }
 
-// worker is what a container is to the agent; one that was not started yet, or has vanished since the list, is nothing.
-// A container whose state the runtime does not know is not known to have exited.
+// worker converts a container. known is false for one that has not been started, or that has vanished since it was
+// listed. A container in an unknown state does not count as exited.
 func (c *Client) worker(ctx context.Context, one *runtime.Container) (w worker.Process, known bool, err error) {
 	switch one.State {
 	case runtime.ContainerState_CONTAINER_CREATED:
@@ -102,10 +102,11 @@ func (c *Client) exit(ctx context.Context, one *runtime.Container) (w worker.Pro
 	return w, true, nil
 }
 
-// ordinary are reasons that say no more than the exit code.
+// ordinary are the reasons that add nothing to the exit code.
 var ordinary = map[string]bool{"Error": true, "Completed": true}
 
-// reasonOf is what a runtime says beyond the exit code, such as OOMKilled. It is one word, or nothing.
+// reasonOf returns the runtime's reason if it is one word that adds to the exit code, such as OOMKilled. Otherwise it
+// returns "".
 func reasonOf(reason string) string {
 	if ordinary[reason] || len(strings.Fields(reason)) != 1 {
 		return ""
@@ -113,7 +114,7 @@ func reasonOf(reason string) string {
 	return reason
 }
 
-// forget drops what is known of containers that are gone.
+// forget drops the exits of containers that no longer exist.
 func (c *Client) forget(list []*runtime.Container) {
 	kept := map[string]worker.Process{}
 	for _, one := range list {
@@ -124,5 +125,5 @@ func (c *Client) forget(list []*runtime.Container) {
 	c.exited = kept
 }
 
-// micros makes microseconds of the runtime's nanoseconds.
+// micros converts nanoseconds to microseconds.
 func micros(nanos int64) int64 { return nanos / 1000 }

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// Stop ends one container: its stop signal, and a kill after the grace period, in whole seconds rounded up. It returns
-// when the container has exited. One that is gone is stopped.
+// Stop ends one container and returns when it has exited. It sends the stop signal, and kills the container after the
+// grace period, which is rounded up to whole seconds. A container that no longer exists counts as stopped.
 func (c *Client) Stop(ctx context.Context, s worker.Stop) error {
 	seconds := int64((s.Grace + time.Second - 1) / time.Second)
 	ctx, cancel := context.WithTimeout(ctx, s.Grace+stopSlack)
@@ -26,8 +26,8 @@ func (c *Client) Stop(ctx context.Context, s worker.Stop) error {
 	return nil
 }
 
-// Remove deletes the records of exited containers. Removing what is gone is no error. The kubelet then starts a new one,
-// whatever the exit code was: it takes a missing record for a container that was never started.
+// Remove deletes the records of exited containers. Records that no longer exist are no error. The kubelet then starts a
+// new container whatever the exit code was, because it takes a missing record for a container that was never started.
 func (c *Client) Remove(ctx context.Context, ids []string) error {
 	var failed []error
 	for _, id := range ids {

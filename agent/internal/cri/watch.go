@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// safetyPoll is how often to poll although events arrive: one may be lost.
+	// safetyPoll is the polling interval while events arrive. It covers a lost event.
 	safetyPoll = 10 * time.Second
-	// maxBackoff is the longest pause before the events are asked for again.
+	// maxBackoff is the longest pause before the next attempt to subscribe to events.
 	maxBackoff = 30 * time.Second
 )
 
-// Watch calls wake whenever it is worth looking at the worker, until ctx ends: at the runtime's events, else at the polling
-// interval. wake must not block. A runtime whose subscriber does not read ends up blocking the whole node, so the
-// reader does nothing but wake.
+// Watch calls wake whenever the worker may have changed, until ctx is done: for events of the runtime, or at the
+// polling interval without them. wake must not block. A subscriber that does not read its events ends up blocking the
+// runtime of the whole node, so the reader only calls wake.
 func (c *Client) Watch(ctx context.Context, wake func()) {
 	done := make(chan struct{})
 	go func() {
@@ -28,7 +28,7 @@ func (c *Client) Watch(ctx context.Context, wake func()) {
 	<-done
 }
 
-// poll wakes at the polling interval while there are no events, and seldom while there are.
+// poll calls wake at the polling interval while no events arrive, and at safetyPoll while they do.
 func (c *Client) poll(ctx context.Context, wake func()) {
 	ticker := time.NewTicker(c.options.PollingInterval)
 	defer ticker.Stop()
@@ -46,7 +46,7 @@ func (c *Client) poll(ctx context.Context, wake func()) {
 	}
 }
 
-// subscribe keeps a subscription, and asks for a new one later and later while that fails.
+// subscribe maintains a subscription to events. It backs off between failed attempts.
 func (c *Client) subscribe(ctx context.Context, wake func()) {
 	pause := c.backoff
 	for ctx.Err() == nil {
@@ -63,14 +63,14 @@ func (c *Client) subscribe(ctx context.Context, wake func()) {
 	}
 }
 
-// read wakes for each event of the pod until the stream ends. It reports whether there was any event: a stream counts as
-// live from its first, because a runtime without events may fail late or never.
+// read calls wake for each event of the pod until the stream ends, and reports whether there was any event. A stream
+// counts as live from its first event, because a runtime without events may fail late or never.
 func (c *Client) read(ctx context.Context, wake func()) (heard bool) {
 	stream, err := c.rpc.GetContainerEvents(ctx, &runtime.GetEventsRequest{})
 	if err != nil {
 		return false
 	}
-	wake() // what happened between two subscriptions
+	wake() // something may have happened between two subscriptions
 	for {
 		event, err := stream.Recv()
 		if err != nil {
@@ -84,14 +84,14 @@ func (c *Client) read(ctx context.Context, wake func()) (heard bool) {
 	}
 }
 
-// ours reports whether an event may be the pod's: the stream carries those of the whole node.
+// ours reports whether an event may be the pod's. The stream carries the events of the whole node.
 func (c *Client) ours(e *runtime.ContainerEventResponse) bool {
 	uid := e.GetPodSandboxStatus().GetMetadata().GetUid()
 	return uid == c.options.PodUID || uid == ""
 }
 
-// maySubscribe refuses runtimes that hand each event to one subscriber only: ours would take the kubelet's and those of
-// the other agents on the node. containerd did so before version 2.
+// maySubscribe reports whether the runtime sends each event to all subscribers. Otherwise this subscriber would take
+// events from the kubelet and from other agents on the node. containerd before version 2 does that.
 func (c *Client) maySubscribe(ctx context.Context) bool {
 	ctx, cancel := within(ctx)
 	defer cancel()

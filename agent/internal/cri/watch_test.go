@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/cri/fake"
 )
 
-// watch counts the wake-ups until the test ends.
+// watch counts the calls of wake until the test ends.
 func watch(t *testing.T, c *Client) *atomic.Int64 {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wakes atomic.Int64
@@ -39,7 +39,7 @@ func (c *Client) subscribed(r *fake.Runtime) int {
 	return n
 }
 
-func TestAnEventWakesAtOnce(t *testing.T) {
+func TestAnEventWakesImmediately(t *testing.T) {
 	r := fake.New("pod", "worker")
 	c := serve(t, r, time.Hour)
 	wakes := watch(t, c)
@@ -52,7 +52,7 @@ func TestAnEventWakesAtOnce(t *testing.T) {
 	}
 }
 
-func TestTheEventsOfOtherPodsDoNotWake(t *testing.T) {
+func TestEventsOfOtherPodsDoNotWake(t *testing.T) {
 	r := fake.New("another pod", "worker")
 	c := serve(t, r, time.Hour)
 	wakes := watch(t, c)
@@ -64,7 +64,7 @@ func TestTheEventsOfOtherPodsDoNotWake(t *testing.T) {
 	}
 }
 
-func TestACutStreamIsReplacedAndPolledMeanwhile(t *testing.T) {
+func TestWatchPollsUntilABrokenStreamIsReplaced(t *testing.T) {
 	r := fake.New("pod", "worker")
 	c := serve(t, r, 10*time.Millisecond)
 	wakes := watch(t, c)
@@ -86,7 +86,7 @@ func TestACutStreamIsReplacedAndPolledMeanwhile(t *testing.T) {
 	})
 }
 
-func TestWithoutEventsThePollGoesOn(t *testing.T) {
+func TestWatchPollsWithoutEvents(t *testing.T) {
 	cases := map[string]func(*fake.Runtime){
 		"events are unimplemented":              func(r *fake.Runtime) { r.NoEvents = true },
 		"events never come":                     func(r *fake.Runtime) { r.Silent = true },
@@ -104,7 +104,7 @@ func TestWithoutEventsThePollGoesOn(t *testing.T) {
 	}
 }
 
-func TestARuntimeWithSharedEventsIsNotSubscribed(t *testing.T) {
+func TestWatchDoesNotSubscribeToARuntimeWithSharedEvents(t *testing.T) {
 	r := fake.New("pod", "worker")
 	r.Version = "v1.7.28"
 	c := serve(t, r, 10*time.Millisecond)
@@ -115,7 +115,7 @@ func TestARuntimeWithSharedEventsIsNotSubscribed(t *testing.T) {
 	}
 }
 
-func TestALiveStreamIsPolledSeldom(t *testing.T) {
+func TestWatchPollsSeldomWhileEventsArrive(t *testing.T) {
 	r := fake.New("pod", "worker")
 	c := serve(t, r, 10*time.Millisecond)
 	c.safety = 200 * time.Millisecond
@@ -130,8 +130,8 @@ func TestALiveStreamIsPolledSeldom(t *testing.T) {
 	}
 }
 
-// TestASlowConsumerDoesNotHoldUpTheStream sends more events than any buffer holds while nobody looks at the worker.
-func TestASlowConsumerDoesNotHoldUpTheStream(t *testing.T) {
+// TestASlowConsumerDoesNotBlockTheStream sends more events than any buffer holds while nothing observes the worker.
+func TestASlowConsumerDoesNotBlockTheStream(t *testing.T) {
 	r := fake.New("pod", "worker")
 	c := serve(t, r, time.Hour)
 	slot := make(chan struct{}, 1)

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Lead opens a group, and keeps it as it is wanted until the test or stop ends that.
+// Lead opens a group and keeps it as wanted until stop is called or the test ends.
 func Lead(t testing.TB, store rounds.Leader, uid string, want group.Wanted) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -19,7 +19,7 @@ func Lead(t testing.TB, store rounds.Leader, uid string, want group.Wanted) (sto
 	}
 	var leading sync.WaitGroup
 	leading.Go(func() {
-		store.WatchAll(ctx, func(string) { _, _ = group.Open(ctx, store, uid, want) }) // a store that is away tells when it is back
+		store.WatchAll(ctx, func(string) { _, _ = group.Open(ctx, store, uid, want) }) // called again when the store is back
 	})
 	stop = func() { cancel(); leading.Wait() }
 	t.Cleanup(stop)

@@ -12,11 +12,11 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
-// Port stands for the server's port in the arguments of Redis.
+// Port is a placeholder for the server's port in the arguments of Redis.
 const Port = "PORT"
 
-// Redis starts a redis-server that ends with the test, and returns its address. Extra arguments are the server's, and come
-// after its own.
+// Redis starts a redis-server that ends with the test, and returns its address. It passes args to the server, after its
+// own arguments.
 func Redis(t testing.TB, args ...string) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -31,7 +31,7 @@ func Redis(t testing.TB, args ...string) (address string) {
 		all[i] = strings.ReplaceAll(all[i], Port, port)
 	}
 	server := exec.Command("redis-server", all...)
-	server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // a test that is killed takes it along
+	server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // ends with the test binary, even if that is killed
 	if err := server.Start(); err != nil {
 		t.Fatalf("redis-server is missing, run hack/install-debian.sh: %v", err)
 	}
@@ -57,7 +57,7 @@ func awaitListener(t testing.TB, address string) {
 	}
 }
 
-// Leader is a store that may open groups; its library is loaded.
+// Leader returns a store that can open groups, with its function library loaded.
 func Leader(t testing.TB, address string) *valkey.Store {
 	t.Helper()
 	s, err := valkey.New(valkey.Options{Address: address, PoolSize: 4})

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// Event is what a worker told.
+// Event is what a worker reported.
 type Event struct {
 	What, Slot, Round string
 	PID               int
 	Rendezvous        string
 }
 
-// Witness hears the workers of one group.
+// Witness receives the reports of the workers of one group.
 type Witness struct {
 	Dir  string // of the test
 	t    testing.TB
@@ -24,7 +24,7 @@ type Witness struct {
 	path string
 }
 
-// NewWitness begins to listen.
+// NewWitness starts to listen.
 func NewWitness(t testing.TB) *Witness {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "w")
@@ -36,12 +36,12 @@ func NewWitness(t testing.TB) *Witness {
 	return &Witness{dir, t, conn, path}
 }
 
-// Env gives a worker its role and the place to tell what it does.
+// Env returns the environment that gives a worker its role and the socket of the witness.
 func (w *Witness) Env(role, slot string) []string {
 	return []string{roleVariable + "=" + role, slotVariable + "=" + slot, witnessVariable + "=" + w.path, locksVariable + "=" + w.Dir}
 }
 
-// Next is what is told next.
+// Next returns the next event.
 func (w *Witness) Next() Event {
 	w.t.Helper()
 	if err := w.conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
@@ -57,8 +57,8 @@ func (w *Witness) Next() Event {
 	return Event{f[0], f[1], f[2], pid, f[4]}
 }
 
-// Hear waits until each of n workers has told the same of a round, and returns their process numbers by slot. Anything
-// else that is told meanwhile is a failure.
+// Hear waits until each of n workers has reported the same event of a round, and returns their PIDs by slot. Any other
+// event is a failure.
 func (w *Witness) Hear(n int, what, round string) map[string]int {
 	w.t.Helper()
 	pids := map[string]int{}
@@ -72,7 +72,7 @@ func (w *Witness) Hear(n int, what, round string) map[string]int {
 	return pids
 }
 
-// Silent fails if anything is told for a while. It cannot prove that nothing comes later.
+// Silent fails if an event arrives within d. It cannot prove that none comes later.
 func (w *Witness) Silent(d time.Duration) {
 	w.t.Helper()
 	_ = w.conn.SetReadDeadline(time.Now().Add(d))

@@ -1,5 +1,5 @@
-// Package drill is what the tests of supervisors share: workers that are the test binary itself, a witness that hears
-// them, and a redis-server.
+// Package drill is shared by the tests of supervisors. It has workers that are the test binary itself, a witness that
+// receives their reports, and a redis-server.
 package drill
 
 import (
@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// The test binary is also the worker: a role says how it behaves. All tell a witness what they do, and each holds a lock
-// of its round as long as it lives, so that the kernel itself knows who overlaps with whom.
+// The test binary is also the worker. Its role says how it behaves. Every worker reports what it does to a witness. For
+// as long as it lives it holds a lock of its round, so that the kernel detects overlapping rounds.
 const (
 	roleVariable    = "HOLDFAST_TEST_ROLE"
 	slotVariable    = "HOLDFAST_TEST_SLOT"
@@ -24,7 +24,7 @@ const (
 	locksVariable   = "HOLDFAST_TEST_LOCKS"
 )
 
-// Play is for TestMain: it plays the worker's role that this process has, if it has one, and then does not return.
+// Play is called in TestMain. If this process has a role, Play plays it and does not return.
 func Play() {
 	role := os.Getenv(roleVariable)
 	if role == "" {
@@ -37,7 +37,7 @@ func Play() {
 }
 
 var roles = map[string]func(){
-	// USR1 finishes it, USR2 fails it.
+	// USR1 makes it succeed, USR2 makes it fail.
 	"trains": func() {
 		c := notify(syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP)
 		tell("started")
@@ -71,7 +71,7 @@ var roles = map[string]func(){
 		}
 		c := notify(syscall.SIGTERM)
 		tell("started")
-		time.Sleep(300 * time.Millisecond) // the save itself
+		time.Sleep(300 * time.Millisecond) // writing the checkpoint
 		select {
 		case <-c:
 			tell("disturbed")
@@ -94,7 +94,7 @@ var roles = map[string]func(){
 		tell("daemon")
 		select {}
 	},
-	// USR1 makes it hang: it gets on no more, and would not hear of a TERM.
+	// USR1 makes it hang: it stops making progress, and ignores TERM.
 	"gets on": func() {
 		c := notify(syscall.SIGUSR1)
 		signal.Ignore(syscall.SIGTERM)
@@ -117,7 +117,7 @@ var roles = map[string]func(){
 	},
 }
 
-// getOn gives a sign of progress, in the way that was agreed on.
+// getOn reports progress in the way that the environment says.
 func getOn() {
 	file, path := os.Getenv("HOLDFAST_PROGRESS_FILE"), os.Getenv("HOLDFAST_PROGRESS_SOCKET")
 	switch {
@@ -133,7 +133,7 @@ func getOn() {
 	}
 }
 
-// spawn runs this program in another role.
+// spawn runs this binary in another role.
 func spawn(role string, attr *syscall.SysProcAttr) {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, roleVariable+"=") })
 	_, err := syscall.ForkExec(os.Args[0], os.Args, &syscall.ProcAttr{
@@ -150,7 +150,7 @@ func notify(signals ...os.Signal) chan os.Signal {
 	return c
 }
 
-// begin tells if somebody of an earlier round still lives, and holds a lock as a sign of its own life.
+// begin reports whether a process of an earlier round is still alive, and takes the lock that shows that this one is.
 func begin() {
 	mine, err := strconv.Atoi(os.Getenv("HOLDFAST_RESTART_ROUND"))
 	if err != nil {
@@ -171,7 +171,7 @@ func begin() {
 	}
 }
 
-// flock locks a file for as long as this process lives.
+// flock locks a file until this process exits.
 func flock(file string, how int) error {
 	fd, err := syscall.Open(file, syscall.O_CREAT|syscall.O_RDWR|syscall.O_CLOEXEC, 0o600)
 	if err != nil {

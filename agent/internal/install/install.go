@@ -1,5 +1,5 @@
-// Package install puts this program where a container without it finds it: an init container runs it, on a volume that
-// both mount.
+// Package install copies this program to where a container whose image lacks it can run it. An init container calls it
+// with a volume that both containers mount.
 package install
 
 import (
@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 )
 
-// Name is the program's.
+// Name is the name of the program.
 const Name = "holdfast-exec"
 
-// Into copies this program into a folder. A program that is there is replaced as a whole, also while it runs.
+// Into copies this program into a folder. It replaces an existing copy atomically, even while that runs.
 func Into(dir string) error {
 	self, err := os.Open("/proc/self/exe")
 	if err != nil {
@@ -33,7 +33,7 @@ func Into(dir string) error {
 	return nil
 }
 
-// fill copies and closes: a file that is open for writing cannot be executed.
+// fill copies and closes the file. A file that is open for writing cannot be executed.
 func fill(temp *os.File, from io.Reader) error {
 	_, err := io.Copy(temp, from)
 	if err == nil {

@@ -10,7 +10,7 @@ import (
 
 func TestIntoCopiesThisProgram(t *testing.T) {
 	dir := t.TempDir()
-	for range 2 { // a container that is started again finds its own copy
+	for range 2 { // a restarted init container finds its own copy
 		if err := Into(dir); err != nil {
 			t.Fatal(err)
 		}
@@ -31,7 +31,7 @@ func TestIntoCopiesThisProgram(t *testing.T) {
 	}
 }
 
-func TestAFolderThatIsNotThere(t *testing.T) {
+func TestIntoAMissingFolderFails(t *testing.T) {
 	if err := Into("/nonexistent"); err == nil || !strings.Contains(err.Error(), "/nonexistent") {
 		t.Errorf("error %v", err)
 	}

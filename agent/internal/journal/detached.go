@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// backlog is how many lines wait for a log that is not taken; what comes beyond is lost.
+// backlog is the number of lines that are buffered while the log is stuck. Further lines are dropped.
 const backlog = 1024
 
-// Detached writes lines beside those who log them: a log that nobody takes, because the runtime that reads it is down or its disk
-// hangs, must not keep a death from its report.
+// Detached writes log lines in the background. A log that is stuck, because the runtime that reads it is down or its
+// disk hangs, must not delay the report of a death.
 type Detached struct{ lines chan line }
 
 type line struct {
 	text    []byte
-	written chan<- struct{} // nil, but for the mark that Flush waits for
+	written chan<- struct{} // nil except for a marker that Flush waits for
 }
 
-// Detach begins to write. It does so for as long as the process lives.
+// Detach starts writing to w in the background, until the process exits.
 func Detach(w io.Writer) *Detached {
 	d := &Detached{make(chan line, backlog)}
 	go func() {
@@ -27,13 +27,13 @@ func Detach(w io.Writer) *Detached {
 				close(l.written)
 				continue
 			}
-			_, _ = w.Write(l.text) // there is no other place to tell of it
+			_, _ = w.Write(l.text) // there is nowhere else to report the error
 		}
 	}()
 	return d
 }
 
-// Write never waits and never fails.
+// Write never blocks and never fails.
 func (d *Detached) Write(p []byte) (int, error) {
 	select {
 	case d.lines <- line{text: bytes.Clone(p)}:
@@ -42,7 +42,7 @@ func (d *Detached) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush returns when all that was logged before is written, or after the time given.
+// Flush returns when all earlier lines are written, or after the given time.
 func (d *Detached) Flush(most time.Duration) {
 	late := time.NewTimer(most)
 	defer late.Stop()

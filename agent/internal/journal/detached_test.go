@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// stuck is a log that nobody reads.
+// stuck is a log that nothing reads.
 type stuck struct{ begun chan bool }
 
 func (s stuck) Write([]byte) (int, error) {
@@ -16,7 +16,7 @@ func (s stuck) Write([]byte) (int, error) {
 	select {}
 }
 
-func TestALogThatNobodyTakesHoldsNobodyUp(t *testing.T) {
+func TestAStuckLogDoesNotBlockWriters(t *testing.T) {
 	s := stuck{make(chan bool, 1)}
 	d := Detach(s)
 	log := New(d, slog.LevelInfo)
@@ -28,7 +28,7 @@ func TestALogThatNobodyTakesHoldsNobodyUp(t *testing.T) {
 	d.Flush(time.Millisecond)
 }
 
-func TestADetachedLogIsWhole(t *testing.T) {
+func TestADetachedLogIsComplete(t *testing.T) {
 	var out strings.Builder
 	d := Detach(&out)
 	var want strings.Builder

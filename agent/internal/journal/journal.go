@@ -1,4 +1,4 @@
-// Package journal is where an agent tells what happens: its log, and the last message of its container.
+// Package journal is how an agent reports what happens: its log and its container's termination message.
 package journal
 
 import (
@@ -7,11 +7,11 @@ import (
 	"os"
 )
 
-// TerminationLog is where the kubelet takes a container's last message from.
+// TerminationLog is the file from which the kubelet reads a container's termination message.
 const TerminationLog = "/dev/termination-log"
 
-// New returns the agent's log: a JSON object per line, times in UTC with milliseconds, so that the logs of a group can
-// be merged by time.
+// New returns the agent's log. It has one JSON object per line, with times in UTC and milliseconds, so that the logs of
+// a group can be merged by time.
 func New(w io.Writer, level slog.Level) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: milliseconds}))
 }
@@ -23,7 +23,8 @@ func milliseconds(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// Terminate leaves a last message for `kubectl describe pod`, if there is a place for it.
+// Terminate writes a container's termination message, which `kubectl describe pod` shows. It does nothing if the file
+// is absent.
 func Terminate(path, message string) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package loop speaks for a worker in its group: it feeds the core with what happens, and does what the core decides, with
-// whatever driver reaches the worker.
+// Package loop speaks for a worker in its group. It passes events to the core and performs the actions that the core
+// decides on, with the driver that reaches the worker.
 package loop
 
 import (
@@ -12,39 +12,40 @@ import (
 )
 
 const (
-	// callTimeout bounds a call of the store.
+	// callTimeout limits a call of the store.
 	callTimeout = 3 * time.Second
-	// farewell is how long a leaving agent reports.
+	// farewell is how long a leaving agent keeps reporting.
 	farewell = time.Second
-	// far is when nothing is due.
+	// far is the time until the next tick when nothing is due.
 	far = 24 * time.Hour
 )
 
-// loop is the one goroutine that owns the core. It never waits for anything but events: what takes time runs beside it.
+// loop is the only goroutine that uses the core. It waits for nothing but events: whatever takes time runs in other
+// goroutines.
 type loop struct {
 	Parts
 	config Config
 	state  *worker.State
 
 	events  chan worker.Event
-	due     chan struct{} // one slot: an observation is due
-	failure chan error    // the runtime is lost for good
-	updates sync.Mutex    // held while what belongs together is handed on
-	heard   int           // updates so far, guarded by it
+	due     chan struct{} // buffer of one: an observation is due
+	failure chan error    // the runtime cannot be reached any more
+	updates sync.Mutex    // held while events that belong together are posted
+	heard   int           // number of updates so far; guarded by updates
 	timer   *time.Timer
-	unsaved *worker.Memory    // not on the volume yet
-	untold  *worker.TellRound // neither
+	unsaved *worker.Memory    // not yet written to the volume
+	untold  *worker.TellRound // likewise
 
-	released bool // nothing will ask for this worker any more
+	released bool // no action needs this worker any more
 
-	work     context.Context // what runs beside the loop
+	work     context.Context // context of the other goroutines
 	beside   sync.WaitGroup
 	removing atomic.Bool
-	refused  refusal // of who has set removing
+	refused  refusal // accessed only by the goroutine that has set removing
 }
 
-// Run speaks for the worker until it is released or ctx ends, which are no errors, or until it cannot reach its worker any more.
-// The worker is left alone in any case.
+// Run speaks for the worker until it is released or ctx is done, and then returns nil. It returns an error if it can no
+// longer reach its worker. The worker is left alone in either case.
 func Run(ctx context.Context, c Config, p Parts, s *worker.State) error {
 	l := &loop{
 		Parts: p, config: c, state: s,
@@ -82,7 +83,7 @@ func (l *loop) run(ctx context.Context) error {
 	return nil
 }
 
-// step lets the core decide and does it.
+// step passes an event to the core and performs the resulting actions.
 func (l *loop) step(e worker.Event) {
 	now := time.Now()
 	for _, a := range l.state.Step(now, e) {
@@ -99,7 +100,7 @@ func (l *loop) step(e worker.Event) {
 	l.timer.Reset(max(0, wait))
 }
 
-// post hands an event to the loop, from beside it.
+// post passes an event to the loop from another goroutine.
 func (l *loop) post(e worker.Event) {
 	select {
 	case l.events <- e:
@@ -107,7 +108,8 @@ func (l *loop) post(e worker.Event) {
 	}
 }
 
-// leave reports what is pending before the agent ends. The worker may have died just now, so it is observed once more.
+// leave reports what is pending before the agent ends. It observes the worker once more, because the worker may just
+// have died.
 func (l *loop) leave() {
 	l.Log.Info("leaving: what is pending is reported")
 	ctx, cancel := context.WithTimeout(l.work, farewell)

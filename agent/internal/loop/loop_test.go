@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// script is a store whose reads are answered in turn.
+// script is a store that returns prepared results to successive reads.
 type script struct {
 	rounds.Members
 	levels []func() (rounds.Level, error)
@@ -46,7 +46,7 @@ func at(seq int64) func() (rounds.Level, error) {
 	return func() (rounds.Level, error) { return rounds.Level{Seq: seq}, nil }
 }
 
-// posted is what the core is told, in a few words each.
+// posted returns the events that the core received, in a few words each.
 func (l *loop) posted() (words []string) {
 	for len(l.events) > 0 {
 		switch e := (<-l.events).(type) {
@@ -77,7 +77,7 @@ func expect(t *testing.T, l *loop, want ...string) {
 
 var errAway = errors.New("connection refused")
 
-func TestALevelThatWasReadComesAfterThePlace(t *testing.T) {
+func TestThePlaceIsPostedBeforeALevelThatWasRead(t *testing.T) {
 	l := newLoop(t, &script{levels: []func() (rounds.Level, error){at(3)}})
 	l.updated(rounds.Observation{Level: rounds.Level{Seq: 1}, Read: true})
 	l.updated(rounds.Observation{Level: rounds.Level{Seq: 2}})
@@ -85,29 +85,29 @@ func TestALevelThatWasReadComesAfterThePlace(t *testing.T) {
 	expect(t, l, "placed", "read 1", "message 2", "placed", "read 3")
 }
 
-// Calls may have brought a later level meanwhile.
-func TestAStoreThatDoesNotSayThePlaceIsReadAgain(t *testing.T) {
+// Calls may have brought a later level in the meantime.
+func TestTheLevelIsReadAgainAfterReadingThePlaceFailed(t *testing.T) {
 	l := newLoop(t, &script{places: []error{errAway}, levels: []func() (rounds.Level, error){at(2)}})
 	l.updated(rounds.Observation{Level: rounds.Level{Seq: 1}, Read: true})
 	expect(t, l, "error", "placed", "read 2")
 }
 
-func TestAReadThatFailsIsRepeated(t *testing.T) {
+func TestAFailedReadIsRepeated(t *testing.T) {
 	away := func() (rounds.Level, error) { return rounds.Level{}, errAway }
 	l := newLoop(t, &script{levels: []func() (rounds.Level, error){away, at(2)}})
 	l.read()
 	expect(t, l, "error", "placed", "read 2")
 }
 
-func TestASlotThatIsUnknownIsAnAnswer(t *testing.T) {
+func TestAnUnknownSlotIsAReply(t *testing.T) {
 	l := newLoop(t, &script{levels: []func() (rounds.Level, error){at(1)}, places: []error{coordination.ErrUnknownSlot, coordination.ErrUnknownSlot}})
 	l.read()
 	l.updated(rounds.Observation{Level: rounds.Level{Seq: 1}, Read: true})
 	expect(t, l, "read error", "read error")
 }
 
-// A message that came while the level was read may be later than it.
-func TestAReadThatAMessageHasOvertakenBeginsAgain(t *testing.T) {
+// A message that arrived while the level was read may be newer than that level.
+func TestAReadStartsAgainAfterANewerMessage(t *testing.T) {
 	s := &script{}
 	l := newLoop(t, s)
 	overtaken := func() (rounds.Level, error) {
@@ -119,7 +119,7 @@ func TestAReadThatAMessageHasOvertakenBeginsAgain(t *testing.T) {
 	expect(t, l, "message 2", "placed", "read 2")
 }
 
-// barrier notes what the start-up file holds when an instance starts.
+// barrier records the content of the round file when an instance starts.
 type barrier struct {
 	dir string
 	saw []string
@@ -163,7 +163,7 @@ func (*lost) Remove(context.Context, []string) error  { return nil }
 func (*lost) Wait(string)                             {}
 func (*lost) Open()                                   {}
 
-// watcher takes its time to end.
+// watcher takes a while to return.
 type watcher struct{ *lost }
 
 func (w watcher) Watch(ctx context.Context, _ func()) {
@@ -174,7 +174,7 @@ func (w watcher) Watch(ctx context.Context, _ func()) {
 }
 func (watcher) Explain(err error) string { return err.Error() }
 
-func TestNobodyWatchesAWorkerThatWasGivenUp(t *testing.T) {
+func TestWatchEndsBeforeRunReturnsAnError(t *testing.T) {
 	d := &lost{watching: make(chan struct{})}
 	parts := Parts{Driver: d, Watcher: watcher{d}, Gate: d, Store: d, Log: slog.New(slog.DiscardHandler)}
 	if err := Run(t.Context(), Config{}, parts, worker.New(worker.Config{}, worker.Fresh())); err == nil {

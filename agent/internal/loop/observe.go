@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// observeRetry is the pause after an observation that failed.
+// observeRetry is the pause after a failed observation.
 const observeRetry = 200 * time.Millisecond
 
-// startObserving observes the worker now and after each wake. The returned function stops it and waits for its end.
+// startObserving observes the worker now and after each wake. The returned function stops observing and waits until it
+// has stopped.
 func (l *loop) startObserving() (stop func()) {
 	ctx, cancel := context.WithCancel(l.work)
 	var observing sync.WaitGroup
@@ -23,7 +24,7 @@ func (l *loop) startObserving() (stop func()) {
 	}
 }
 
-// wake asks for an observation. It never blocks: one that is due is enough.
+// wake requests an observation. It never blocks, because one pending request is enough.
 func (l *loop) wake() {
 	select {
 	case l.due <- struct{}{}:
@@ -32,7 +33,7 @@ func (l *loop) wake() {
 }
 
 func (l *loop) observe(ctx context.Context) {
-	var failing time.Time // since when
+	var failing time.Time // zero while observations succeed
 	for {
 		select {
 		case <-ctx.Done():
@@ -50,14 +51,14 @@ func (l *loop) observe(ctx context.Context) {
 			failing = time.Time{}
 			select {
 			case l.events <- o:
-			case <-ctx.Done(): // the loop receives no events while it stops this
+			case <-ctx.Done(): // the loop receives no events while it stops observing
 				return
 			}
 		}
 	}
 }
 
-// observeFailed logs the first of several errors, and gives up after the configured patience.
+// observeFailed logs the first of several errors, and gives up once the errors have lasted for Patience.
 func (l *loop) observeFailed(since time.Time, err error) time.Time {
 	why := l.Watcher.Explain(err)
 	l.Gate.Wait(why)

@@ -9,20 +9,20 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// Config says for whom the agent speaks.
+// Config says which worker the agent speaks for.
 type Config struct {
 	Group           string // UID of the JobSet
 	Slot            string
 	Pod             string // UID of the pod
-	StartupDir      string // where the agent remembers; empty: nowhere, what it knows ends with the program
+	StartupDir      string // where the agent keeps its memory; empty: its memory ends with the program
 	PollingInterval time.Duration
-	Leaving         <-chan struct{} // closed when the pod ends, before its worker is ended
-	Patience        time.Duration   // how long the worker may be out of reach before Run gives up
+	Leaving         <-chan struct{} // closed when the pod ends, before the worker is stopped
+	Patience        time.Duration   // how long the worker may be unreachable before Run gives up
 }
 
 // Driver reaches the instances of the worker.
 type Driver interface {
-	// Observe returns all instances, the dead ones included. It is never called concurrently.
+	// Observe returns all instances, including dead ones. It is never called concurrently.
 	Observe(context.Context) (worker.Observed, error)
 	// Stop ends one instance and returns when it has exited.
 	Stop(ctx context.Context, s worker.Stop) error
@@ -30,29 +30,29 @@ type Driver interface {
 	Remove(ctx context.Context, ids []string) error
 }
 
-// Watcher reports when the worker may have changed, and explains errors of Observe.
+// Watcher signals when the worker may have changed, and explains errors of Observe.
 type Watcher interface {
-	// Watch calls wake, which does not block, until ctx ends.
+	// Watch calls wake, which does not block, until ctx is done.
 	Watch(ctx context.Context, wake func())
 	// Explain says what an operator can do about an error of Observe.
 	Explain(error) string
 }
 
-// Barrier is what a driver has whose instances wait for the group. None of its calls blocks.
+// Barrier is implemented by a driver whose instances wait for the group. None of its methods blocks.
 type Barrier interface {
 	// Prepare puts the next instance at the barrier.
 	Prepare()
-	// Start lets one instance run, as a part of a round.
+	// Start lets one instance run in a round.
 	Start(id string, generation, round int64)
 }
 
-// Gate receives whether the worker can be reached.
+// Gate learns whether the worker can be reached.
 type Gate interface {
 	Wait(reason string)
 	Open()
 }
 
-// Parts are what an agent works with.
+// Parts holds what an agent works with.
 type Parts struct {
 	Driver  Driver
 	Watcher Watcher

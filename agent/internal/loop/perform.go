@@ -11,16 +11,16 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// removeRetry is the pause after the runtime refused to remove containers; it doubles so often.
+// removeRetry is the pause after the runtime has refused to remove containers. It doubles up to removeDoubles times.
 const (
 	removeRetry   = 2 * time.Second
 	removeDoubles = 4
 )
 
-// saveRetry is the pause after the volume refused a file.
+// saveRetry is the pause after a failed write to the volume.
 const saveRetry = time.Second
 
-// perform does one action. Files are written at once, before the actions that follow; all else runs beside the loop.
+// perform performs one action. It writes files before it returns, and starts a goroutine for whatever takes time.
 func (l *loop) perform(a worker.Action) {
 	switch a := a.(type) {
 	case worker.Call:
@@ -62,7 +62,8 @@ func (l *loop) stop(s worker.Stop) {
 	l.post(worker.StopEnded{ID: s.ID, Took: time.Since(start), Err: err})
 }
 
-// remove runs once at a time. An observation during it asks for the same again, one after it only if something is left.
+// remove does not run twice at the same time. A later observation asks for the same removal again if containers are
+// left.
 func (l *loop) remove(r worker.Remove) {
 	if !l.removing.CompareAndSwap(false, true) {
 		return
@@ -84,19 +85,19 @@ func (l *loop) remove(r worker.Remove) {
 	time.AfterFunc(observeRetry, l.wake)
 }
 
-// refusal is what the runtime would not remove.
+// refusal records which containers the runtime refused to remove.
 type refusal struct {
 	ids   []string
 	times int
 	until time.Time
 }
 
-// again reports whether it is too early to ask for the same again.
+// again reports whether it is too early to try to remove the same containers again.
 func (r *refusal) again(ids []string, now time.Time) bool {
 	return r.times > 0 && now.Before(r.until) && slices.Equal(ids, r.ids)
 }
 
-// note counts one more, and returns how long to wait.
+// note records one more refusal, and returns how long to wait.
 func (r *refusal) note(ids []string, now time.Time) (pause time.Duration) {
 	if !slices.Equal(ids, r.ids) {
 		r.times = 0
@@ -136,7 +137,7 @@ func (l *loop) save(m worker.Memory) {
 	l.unsaved = &m
 }
 
-// saveAgain writes what the volume has refused so far.
+// saveAgain retries the writes that failed.
 func (l *loop) saveAgain() {
 	if l.unsaved != nil {
 		l.save(*l.unsaved)

@@ -10,10 +10,11 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// readRetry is the pause after the store could not be reached.
+// readRetry is the pause while the store is unreachable.
 const readRetry = time.Second
 
-// updated passes on what the store's Watch saw. What was read is due after what the leader says of the slot, which may have changed with it.
+// updated passes on what the store's Watch has observed. Before a level that was read, it posts the slot's place, which
+// the leader may have changed together with the level.
 func (l *loop) updated(o rounds.Observation) {
 	if errors.Is(o.Err, context.Canceled) {
 		return
@@ -29,11 +30,12 @@ func (l *loop) updated(o rounds.Observation) {
 	}
 	l.postUpdate(worker.Updated{Observation: rounds.Observation{Err: err}})
 	if l.sleep(readRetry) {
-		l.read() // the level may be another one by now
+		l.read() // the level may have changed by now
 	}
 }
 
-// read reads the level when the core asks for it. It begins again if the Watch has passed something on meanwhile, which may be later.
+// read reads the level when the core asks for it. It reads again if the Watch has posted something in the meantime,
+// which may be newer.
 func (l *loop) read() {
 	for {
 		heard := l.heardSoFar()
@@ -55,7 +57,7 @@ func (l *loop) read() {
 	}
 }
 
-// placed is what a read means to the core.
+// placed converts the result of a read into events for the core.
 func placed(p rounds.Place, level rounds.Level, err error) []worker.Event {
 	if err != nil {
 		return []worker.Event{worker.Updated{Observation: rounds.Observation{Read: true, Err: err}}}
@@ -75,12 +77,12 @@ func (l *loop) place() (rounds.Place, error) {
 	return l.Store.Place(ctx, l.config.Group, l.config.Slot)
 }
 
-// isReply tells an answer of the store from a store that could not be reached.
+// isReply reports whether the store replied, even if the reply is an error.
 func isReply(err error) bool {
 	return err == nil || errors.Is(err, coordination.ErrNoGroup) || errors.Is(err, coordination.ErrUnknownSlot) || errors.Is(err, coordination.ErrForeignValue)
 }
 
-// postUpdate hands on what belongs together.
+// postUpdate posts events that belong together.
 func (l *loop) postUpdate(events ...worker.Event) {
 	l.updates.Lock()
 	defer l.updates.Unlock()
@@ -90,7 +92,8 @@ func (l *loop) postUpdate(events ...worker.Event) {
 	}
 }
 
-// postUnless hands events on unless something was heard since; it reports false then. With the end of the work there is nothing left to do.
+// postUnless posts events unless an update has arrived since heard; then it returns false. It returns true once the
+// work has ended.
 func (l *loop) postUnless(heard int, events []worker.Event) bool {
 	l.updates.Lock()
 	defer l.updates.Unlock()
@@ -109,7 +112,7 @@ func (l *loop) heardSoFar() int {
 	return l.heard
 }
 
-// sleep reports false if the work has ended.
+// sleep returns false if the work has ended.
 func (l *loop) sleep(d time.Duration) bool {
 	select {
 	case <-time.After(d):

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// BenchmarkStartAndEnd runs a small program and ends it, with all the looks for what might be left.
+// BenchmarkStartAndEnd runs a small program and ends it, including all scans for remaining processes.
 func BenchmarkStartAndEnd(b *testing.B) {
 	sleep, err := exec.LookPath("sleep")
 	if err != nil {
@@ -31,7 +31,7 @@ func BenchmarkStartAndEnd(b *testing.B) {
 	b.ReportMetric(float64(end.Microseconds())/float64(b.N), "us-end")
 }
 
-// BenchmarkDetection is the time from a kill to the knowledge of it.
+// BenchmarkDetection measures the time from a kill until the exit is known.
 func BenchmarkDetection(b *testing.B) {
 	sleep, err := exec.LookPath("sleep")
 	if err != nil {

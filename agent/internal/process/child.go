@@ -7,32 +7,33 @@ import (
 	"time"
 )
 
-// lostCode stands for an exit code that somebody else has taken.
+// lostCode is used when another part of the program has reaped the child, and its exit code is unknown.
 const lostCode = 137
 
-// Spec says what to run. The child has this process's working directory, and but for Output its standard streams.
+// Spec says what to run. The child inherits the working directory of this process, and its standard streams unless
+// Output replaces them.
 type Spec struct {
-	Path string   // of the program, absolute or from the working directory
-	Args []string // the name of the program first
+	Path string   // of the program, absolute or relative to the working directory
+	Args []string // the program's name comes first
 	Env  []string
-	// Output are descriptors that it has as its standard output and error; 0: those of this process.
+	// Output are file descriptors for the child's standard output and error; 0: those of this process.
 	Output [2]uintptr
 }
 
-// Child is one run of a program, and all that descends from it.
+// Child is one run of a program, and all its descendants.
 type Child struct {
 	pid    int
 	reaper *Reaper // nil: orphans that left the session are not reaped
 
 	exited chan struct{}
-	exit   Exit // once exited is closed
+	exit   Exit // valid once exited is closed
 
 	mu     sync.Mutex
-	buried bool // reaped: the number is no longer ours
+	buried bool // reaped: the PID may be reused
 }
 
-// Start runs a program whose orphans go elsewhere, because this process does not adopt them, or adopts those of several
-// trees and cannot tell them apart. See Reaper.Start.
+// Start runs a program whose orphans are not tracked. Use it if this process does not adopt orphans, or adopts those of
+// several trees and cannot distinguish them. See Reaper.Start.
 func Start(s Spec) (*Child, error) {
 	pid, err := fork(s)
 	if err != nil {
@@ -41,11 +42,12 @@ func Start(s Spec) (*Child, error) {
 	return watch(pid, nil), nil
 }
 
-// fork starts the leader. The kernel kills it if this process dies, so that no worker runs on without its supervisor.
-// Strictly it does so if the thread ends that forks; no thread of a Go program does while no goroutine is bound to one.
+// fork starts the leader. The kernel kills the leader if this process dies, so that no worker runs on without its
+// supervisor. Strictly, the kernel does so when the thread that forked exits. Threads of a Go program exit only if a
+// goroutine is locked to one.
 func fork(s Spec) (pid int, err error) { return forkWith(s) }
 
-// forkWith gives it more descriptors, from 3 on.
+// forkWith is fork with more file descriptors, from 3 on.
 func forkWith(s Spec, more ...uintptr) (pid int, err error) {
 	files := []uintptr{0, 1, 2}
 	for i, output := range s.Output {
@@ -79,19 +81,19 @@ func (c *Child) wait() {
 	close(c.exited)
 }
 
-// PID is the number of the leader, its group and its session.
+// PID returns the PID of the leader, which is also the ID of its process group and session.
 func (c *Child) PID() int { return c.pid }
 
-// Exited is closed when the leader has exited; the rest of the tree may live on.
+// Exited returns a channel that is closed when the leader has exited. Other processes of the tree may live on.
 func (c *Child) Exited() <-chan struct{} { return c.exited }
 
-// Exit is how the leader ended; it waits for that.
+// Exit waits until the leader has exited, and returns how.
 func (c *Child) Exit() Exit {
 	<-c.exited
 	return c.exit
 }
 
-// Signal sends a signal to the leader's process group. A group that is gone is no error.
+// Signal sends a signal to the leader's process group. It ignores a group that no longer exists.
 func (c *Child) Signal(s syscall.Signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,9 +1,9 @@
-// Package process runs a program as a tree of processes of its own, and ends that tree as a whole.
+// Package process runs a program as a tree of processes, and ends that tree as a whole.
 //
-// The program is the leader of a session and of a process group of its own. What descends from it belongs to the tree,
-// wherever it has moved to: another group, another session (a daemon), another parent. A tree is gone when none of its
-// processes lives; a zombie does not live, unless threads of it still run.
+// The program is the leader of its own session and process group. All its descendants belong to the tree, even if they
+// have moved to another group, another session (a daemon) or another parent. A tree is gone when none of its processes
+// is alive. A zombie is not alive unless it still has running threads.
 //
-// A leader that has exited stays a zombie until the tree is gone. So its number, which names the group and the session,
-// cannot be given to anybody else as long as signals are sent to it.
+// A leader that has exited stays a zombie until the tree is gone. Its PID, which also identifies the group and the
+// session, therefore cannot be reused while signals are still sent to it.
 package process

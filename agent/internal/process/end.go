@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// killPatience is how long killed processes may take to die. The kernel frees memory and devices in that time; a
+	// killPatience is how long killed processes may take to die. In that time the kernel frees memory and devices. A
 	// process that hangs in a driver never dies.
 	killPatience = 25 * time.Second
-	// killAgain is when to scan for processes that were born during the kill.
+	// killAgain is the interval of scans for processes that were forked during the kill.
 	killAgain = 200 * time.Millisecond
 )
 
 // ErrUnkilled means that processes survived SIGKILL.
 var ErrUnkilled = errors.New("processes survived their kill")
 
-// End ends the tree and returns when none of its processes lives: the signal to the leader's group, at most the grace for
-// all of them to go, then KILL to each. Without a grace there is only the KILL. End may be called again after an error,
-// never concurrently.
+// End ends the tree and returns when none of its processes is alive. It sends the signal to the leader's group, waits
+// up to grace for the tree to exit, and then sends SIGKILL to each process. Without a grace period it only sends
+// SIGKILL. It may be called again after an error, but not concurrently.
 func (c *Child) End(first syscall.Signal, grace time.Duration) error {
 	if grace > 0 {
 		c.Signal(first)
@@ -37,7 +37,7 @@ func (c *Child) End(first syscall.Signal, grace time.Duration) error {
 	return nil
 }
 
-// leave waits for the tree to go by itself.
+// leave waits until the tree has exited by itself.
 func (c *Child) leave(deadline time.Time) error {
 	for {
 		tree, err := c.members()
@@ -48,12 +48,12 @@ func (c *Child) leave(deadline time.Time) error {
 	}
 }
 
-// kill leaves no process. The signal to the group is atomic; what left the group is found one by one, until a scan finds
-// nothing.
+// kill kills every process of the tree. The signal to the group is atomic. Processes that left the group are killed one
+// by one, until a scan finds none.
 func (c *Child) kill(deadline time.Time) error {
 	for {
 		c.Signal(syscall.SIGKILL)
-		c.awaitLeader(killAgain) // it is the last to be seen, and a scan costs more than to wait
+		c.awaitLeader(killAgain) // a scan costs more than waiting for the leader, which usually exits last
 		tree, err := c.members()
 		if err != nil {
 			return err

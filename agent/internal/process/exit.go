@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// signalled is what a shell adds to the number of the signal that ended a process.
+// signalled is added to a signal's number to form an exit code, as shells do.
 const signalled = 128
 
-// Exit is how a leader ended.
+// Exit describes how a leader ended.
 type Exit struct {
-	Code   int            // the exit code; 128 and the signal's number for one that was killed
+	Code   int            // the exit code; 128 plus the signal's number if it was killed
 	Signal syscall.Signal // that killed it; 0: none
-	At     time.Time      // when this process knew
+	At     time.Time      // when this process learned of it
 }
 
-// CodeOf is the exit code that stands for a signal.
+// CodeOf returns the exit code that stands for a signal.
 func CodeOf(s syscall.Signal) int { return signalled + int(s) }

@@ -10,13 +10,13 @@ import (
 // blindPause is the polling interval on kernels without pidfds, before Linux 5.3.
 const blindPause = 5 * time.Millisecond
 
-// held are processes that are named by descriptors: a number that is given to somebody else meanwhile is not mistaken.
+// held refers to processes by pidfd, so that a reused PID is not mistaken for the original process.
 type held struct {
 	fds   []unix.PollFd
-	blind []int // there are no descriptors for these
+	blind []int // PIDs without a pidfd
 }
 
-// hold takes hold of processes that were seen. Those that are gone, or others by now, are left out.
+// hold opens the processes of a scan. It leaves out those that are gone or whose PID has been reused.
 func hold(seen map[int]stat) *held {
 	h := &held{}
 	for pid, s := range seen {
@@ -48,7 +48,7 @@ func (h *held) kill() {
 	}
 }
 
-// await returns when all are dead, or at the deadline, and lets them go.
+// await returns when all are dead, or at the deadline. It closes the pidfds.
 func (h *held) await(deadline time.Time) {
 	if len(h.blind) > 0 {
 		time.Sleep(min(blindPause, time.Until(deadline)))
@@ -70,7 +70,7 @@ func (h *held) await(deadline time.Time) {
 	h.fds = nil
 }
 
-// drop lets go of the dead.
+// drop closes the pidfds of dead processes.
 func (h *held) drop() {
 	living := h.fds[:0]
 	for _, p := range h.fds {

@@ -6,11 +6,11 @@ import (
 	"strconv"
 )
 
-// memoryFiles tell how often the kernel has killed something in this process's container for want of memory: of cgroup version 2,
-// then of version 1, as container runtimes mount them.
+// memoryFiles count how often the kernel has killed a process of this container because memory ran out. The first is
+// for cgroup v2, the second for v1, as container runtimes mount them.
 var memoryFiles = []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"}
 
-// OutOfMemoryKills counts them; ok is false where the kernel does not say.
+// OutOfMemoryKills returns that count. ok is false where the kernel does not report it.
 func OutOfMemoryKills() (n uint64, ok bool) {
 	for _, file := range memoryFiles {
 		content, err := os.ReadFile(file)
@@ -24,7 +24,7 @@ func OutOfMemoryKills() (n uint64, ok bool) {
 	return 0, false
 }
 
-// kills reads the line "oom_kill N".
+// kills parses the line "oom_kill N".
 func kills(content []byte) (n uint64, ok bool) {
 	for line := range bytes.Lines(content) {
 		f := bytes.Fields(line)

@@ -12,18 +12,19 @@ import (
 
 const zombie = 'Z'
 
-// stat is what /proc tells of a process.
+// stat is what /proc reports about a process.
 type stat struct {
 	state           byte
 	parent, session int
 	threads         int
-	started         int64 // ticks since boot; with the number it names a process for good
+	started         int64 // ticks since boot; together with the PID it is unique
 }
 
-// alive: a leader of threads that has exited before them is a zombie that still runs.
+// alive reports whether the process still runs. A thread group leader that exits before its other threads is a zombie
+// that still runs.
 func (s stat) alive() bool { return (s.state != zombie && s.state != 'X') || s.threads > 1 }
 
-// processes reads all processes that can be seen. Those that vanish meanwhile are left out.
+// processes returns all visible processes. It leaves out those that vanish while it reads.
 func processes() (map[int]stat, error) {
 	proc, err := os.Open("/proc")
 	if err != nil {
@@ -57,7 +58,7 @@ func vanished(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH)
 }
 
-// readStat goes without the runtime's poller: /proc never blocks, and a scan may read hundreds.
+// readStat bypasses the Go runtime's poller, because /proc never blocks and a scan may read hundreds of files.
 func readStat(pid int) (stat, error) {
 	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/stat", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -74,8 +75,8 @@ func readStat(pid int) (stat, error) {
 
 var errStat = errors.New("not a line of /proc/PID/stat")
 
-// parseStat reads proc(5)'s line. The name in it may hold anything, blanks and brackets included, so counting starts
-// after the last bracket.
+// parseStat parses a line of /proc/PID/stat, see proc(5). The process name may contain blanks and brackets, so the
+// fields are counted after the last bracket.
 func parseStat(line []byte) (stat, error) {
 	_, rest, ok := cutLast(line, ')')
 	f := bytes.Fields(rest)

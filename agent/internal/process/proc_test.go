@@ -21,7 +21,7 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
-func TestWhoIsAlive(t *testing.T) {
+func TestAlive(t *testing.T) {
 	for name, tc := range map[string]struct {
 		s    stat
 		want bool

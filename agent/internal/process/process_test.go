@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// adopted is the reaper of all tests: there is one in a program.
+// adopted returns the reaper of all tests. A program has only one.
 var adopted = sync.OnceValues(Adopt)
 
 func start(t *testing.T, w *witness, role string) *Child {
@@ -33,7 +33,7 @@ func mustEnd(t *testing.T, c *Child, grace time.Duration) {
 	}
 }
 
-// mustBeGone looks for the processes themselves, not for what the package says about them.
+// mustBeGone checks the processes themselves, not what the package reports about them.
 func mustBeGone(t *testing.T, pids map[string]int) {
 	t.Helper()
 	for name, pid := range pids {
@@ -46,7 +46,7 @@ func mustBeGone(t *testing.T, pids map[string]int) {
 	}
 }
 
-func TestTheExitCodeIsTheLeaders(t *testing.T) {
+func TestExitReturnsTheExitCodeOfTheLeader(t *testing.T) {
 	for role, want := range map[string]int{"exits 3": 3, "exits 0": 0, "kills itself": 137} {
 		t.Run(role, func(t *testing.T) {
 			c := start(t, newWitness(t), role)
@@ -61,13 +61,13 @@ func TestTheExitCodeIsTheLeaders(t *testing.T) {
 	}
 }
 
-func TestAProgramThatIsNotThere(t *testing.T) {
+func TestAMissingProgramFailsToStart(t *testing.T) {
 	if _, err := Start(Spec{Path: "/nonexistent", Args: []string{"x"}}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
 }
 
-func TestTheLeaderHasASessionOfItsOwn(t *testing.T) {
+func TestTheLeaderHasItsOwnSession(t *testing.T) {
 	w := newWitness(t)
 	c := start(t, w, "waits")
 	w.hear("leader")
@@ -78,8 +78,8 @@ func TestTheLeaderHasASessionOfItsOwn(t *testing.T) {
 	}
 }
 
-// The whole tree is gone when End returns, however its members tried to get away.
-func TestEndLeavesNobody(t *testing.T) {
+// The whole tree is gone when End returns, no matter how its processes tried to escape.
+func TestEndKillsTheWholeTree(t *testing.T) {
 	cases := map[string]struct {
 		role    string
 		members []string
@@ -109,7 +109,7 @@ func TestEndLeavesNobody(t *testing.T) {
 	}
 }
 
-func TestGraceEndsWhenTheTreeIsGone(t *testing.T) {
+func TestTheGracePeriodEndsWhenTheTreeIsGone(t *testing.T) {
 	w := newWitness(t)
 	c := start(t, w, "has a saving child")
 	pids := w.hear("leader", "member")
@@ -125,7 +125,7 @@ func TestGraceEndsWhenTheTreeIsGone(t *testing.T) {
 	}
 }
 
-func TestWithoutAReaperTheSessionIsEnded(t *testing.T) {
+func TestEndWithoutAReaperKillsTheSession(t *testing.T) {
 	w := newWitness(t)
 	c, err := Start(w.spec("leaves a saving child"))
 	if err != nil {
@@ -137,11 +137,11 @@ func TestWithoutAReaperTheSessionIsEnded(t *testing.T) {
 	mustBeGone(t, pids)
 }
 
-func TestAnUnkilledTreeIsAnErrorAndCanBeEndedAgain(t *testing.T) {
+func TestEndFailsOnASurvivingTreeAndCanBeRepeated(t *testing.T) {
 	w := newWitness(t)
 	c := start(t, w, "waits")
 	w.hear("leader")
-	c.buried = true // keeps the signal from it
+	c.buried = true // suppresses the signal
 	if err := c.kill(time.Now()); !errors.Is(err, ErrUnkilled) {
 		t.Errorf("error %v, want ErrUnkilled", err)
 	}
@@ -169,7 +169,7 @@ func TestOrphansDoNotStayAsZombies(t *testing.T) {
 			s, err := readStat(orphan)
 			t.Fatalf("the orphan is still there: %+v (%v)", s, err)
 		}
-		time.Sleep(time.Millisecond) // nothing tells of the end of a process that is not ours to wait for
+		time.Sleep(time.Millisecond) // the end of a process that is not a child has to be polled
 	}
 	select {
 	case <-c.Exited():
@@ -178,7 +178,7 @@ func TestOrphansDoNotStayAsZombies(t *testing.T) {
 	}
 }
 
-func TestTheNumberOfAnExitedLeaderStaysOurs(t *testing.T) {
+func TestThePIDOfAnExitedLeaderIsNotReused(t *testing.T) {
 	w := newWitness(t)
 	c := start(t, w, "exits 3")
 	<-c.Exited()
@@ -187,5 +187,5 @@ func TestTheNumberOfAnExitedLeaderStaysOurs(t *testing.T) {
 		t.Errorf("the leader is %+v (%v), want a zombie", s, err)
 	}
 	mustEnd(t, c, 0)
-	c.Signal(syscall.SIGKILL) // must be nobody's
+	c.Signal(syscall.SIGKILL) // must not reach another process
 }

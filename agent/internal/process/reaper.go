@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Reaper adopts the orphans of this process's descendants, as PID 1 does, and takes their zombies away. There is one in a
-// program, and one tree at a time: every process that is adopted belongs to it.
+// Reaper adopts the orphaned descendants of this process, as PID 1 does, and reaps them. A program has one Reaper and
+// runs one tree at a time, so every adopted process belongs to that tree.
 type Reaper struct {
 	mu      sync.Mutex
 	leaders map[int]bool // zombies that their Child still needs
-	// templates are processes of this program's own, which are no part of the tree.
+	// templates are helper processes of this program, which are not part of the tree.
 	templates map[int]bool
 }
 
@@ -30,7 +30,7 @@ func Adopt() (*Reaper, error) {
 		return nil, err
 	}
 	r := &Reaper{leaders: map[int]bool{}, templates: map[int]bool{}}
-	deaths := make(chan os.Signal, 1) // one is enough: a scan finds them all
+	deaths := make(chan os.Signal, 1) // a buffer of one is enough: a scan finds them all
 	signal.Notify(deaths, syscall.SIGCHLD)
 	go func() {
 		for range deaths {
@@ -40,9 +40,9 @@ func Adopt() (*Reaper, error) {
 	return r, nil
 }
 
-// Start runs a program. Its orphans are found and ended with it.
+// Start runs a program. Its orphans are tracked, and End ends them too.
 func (r *Reaper) Start(s Spec) (*Child, error) {
-	r.mu.Lock() // a leader that dies at once must not be taken for an orphan
+	r.mu.Lock() // a leader that dies immediately must not be mistaken for an orphan
 	defer r.mu.Unlock()
 	pid, err := fork(s)
 	if err != nil {
@@ -52,7 +52,7 @@ func (r *Reaper) Start(s Spec) (*Child, error) {
 	return watch(pid, r), nil
 }
 
-// forget is for a leader that has been reaped. A nil Reaper knows none.
+// forget removes a leader that has been reaped. A nil Reaper tracks none.
 func (r *Reaper) forget(pid int) {
 	if r == nil {
 		return
@@ -67,7 +67,7 @@ func (r *Reaper) reapOrphans() {
 	defer r.mu.Unlock()
 	all, err := processes()
 	if err != nil {
-		return // the next death brings another scan
+		return // the next death starts another scan
 	}
 	self := os.Getpid()
 	for pid, p := range all {

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// The test binary is also the program under test: role names what it plays, witness the socket to which each process of
-// the tree tells who it is.
+// The test binary is also the program under test. The role says what it does. The witness is the socket on which each
+// process of the tree reports its name.
 const (
 	roleVariable    = "HOLDFAST_TEST_ROLE"
 	witnessVariable = "HOLDFAST_TEST_WITNESS"
@@ -77,14 +77,14 @@ var roles = map[string]func(){
 		term := notify(syscall.SIGTERM)
 		tell("member")
 		<-term
-		time.Sleep(50 * time.Millisecond) // the save itself
+		time.Sleep(50 * time.Millisecond) // writing the checkpoint
 		tell("saved")
 	},
 	"dies but for a thread": func() {
 		go forever()
 		tell("leader")
 		runtime.LockOSThread()
-		_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0) // this thread alone, which is the first
+		_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0) // ends only this thread, which is the first
 	},
 	"leaves an orphan that exits": func() {
 		spawn("spawns a short orphan and exits", &syscall.SysProcAttr{})
@@ -97,7 +97,7 @@ var roles = map[string]func(){
 
 func init() { runtime.LockOSThread() } // main runs on the first thread, which a role ends
 
-// forever is longer than any test; what a test leaves behind ends all the same.
+// forever sleeps for longer than any test. What a test leaves behind still exits in the end.
 func forever() {
 	time.Sleep(time.Minute)
 	os.Exit(98)
@@ -125,7 +125,7 @@ func tell(what string) {
 	c.Close()
 }
 
-// witness hears from the processes of one tree.
+// witness receives reports from the processes of one tree.
 type witness struct {
 	t    *testing.T
 	conn *net.UnixConn
@@ -146,7 +146,7 @@ func (w *witness) spec(role string) Spec {
 	return Spec{Path: os.Args[0], Args: os.Args[:1], Env: []string{roleVariable + "=" + role, witnessVariable + "=" + w.path}}
 }
 
-// hear waits until each of the names was told once, in any order, and returns their process numbers.
+// hear waits until each of the names was reported once, in any order, and returns their PIDs.
 func (w *witness) hear(names ...string) map[string]int {
 	w.t.Helper()
 	heard := map[string]int{}

@@ -17,11 +17,13 @@ import (
 )
 
 const (
-	// importPatience is how long a start waits for a template that still imports, before it starts the program without it.
+	// importPatience is how long a start waits for a template that is still importing. After that the program starts
+	// cold.
 	importPatience = time.Minute
-	// forkPatience is how long a fork may take. It takes milliseconds.
+	// forkPatience limits a fork, which takes milliseconds.
 	forkPatience = 5 * time.Second
-	// shortestPause comes before a template is replaced; each further one takes twice as long.
+	// shortestPause is the pause before a template is replaced. Each further pause is twice as long, up to
+	// longestPause.
 	shortestPause = time.Second
 	longestPause  = time.Minute
 )
@@ -29,8 +31,8 @@ const (
 // ErrNotPython means that a program cannot be started from a template.
 var ErrNotPython = errors.New("a warm start needs a command such as python train.py or python -m train")
 
-// Templates starts a Python program as the fork of a process that has imported its modules. It keeps one such process, the template,
-// and replaces it when it dies. A program that cannot be forked is started as Reaper.Start does.
+// Templates starts a Python program as a fork of a process that has already imported its modules. It keeps one such
+// process, the template, and replaces it when it dies. If the fork fails, it starts the program as Reaper.Start does.
 type Templates struct {
 	reaper *Reaper
 	spec   Spec
@@ -40,15 +42,15 @@ type Templates struct {
 	current *template
 }
 
-// template is one process that has imported, or imports, the modules.
+// template is one process that has imported the modules, or is importing them.
 type template struct {
 	pid    int
 	socket *os.File
-	ready  chan struct{} // closed when it has imported all, or is dead
+	ready  chan struct{} // closed when it has imported all modules, or is dead
 }
 
-// NewTemplates starts a template for a program, which imports modules, separated by commas. It returns ErrNotPython for a program that is
-// not started by a Python interpreter.
+// NewTemplates starts a template for a program. modules are separated by commas. It returns ErrNotPython if the program
+// is not started by a Python interpreter.
 func NewTemplates(r *Reaper, program Spec, modules string, log *slog.Logger) (*Templates, error) {
 	if !forkable(program.Args) {
 		return nil, fmt.Errorf("%w, not %q", ErrNotPython, strings.Join(program.Args, " "))
@@ -64,7 +66,7 @@ func NewTemplates(r *Reaper, program Spec, modules string, log *slog.Logger) (*T
 	return t, nil
 }
 
-// forkable reports whether a command is a Python interpreter with a script or a module, and no option but -u.
+// forkable reports whether a command is a Python interpreter with a script or a module, and no option except -u.
 func forkable(args []string) bool {
 	if !strings.HasPrefix(filepath.Base(args[0]), "python") {
 		return false
@@ -76,7 +78,7 @@ func forkable(args []string) bool {
 	return len(rest) > 0 && (!strings.HasPrefix(rest[0], "-") || rest[0] == "-m" && len(rest) > 1)
 }
 
-// keep replaces a template that ends, for as long as this process lives.
+// keep replaces each template that ends, until this process exits.
 func (t *Templates) keep(one *template) {
 	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
 		began := time.Now()
@@ -118,7 +120,7 @@ func (t *Templates) begin() (*template, error) {
 	return one, nil
 }
 
-// await returns when a template has ended, and reaps it.
+// await waits for a template to end, and reaps it.
 func (t *Templates) await(one *template) Exit {
 	exit, err := awaitExit(one.pid)
 	if err != nil {
@@ -136,7 +138,7 @@ func (t *Templates) set(one *template) {
 	t.current = one
 }
 
-// Start runs the program as a fork of the template, or by itself if there is none that answers.
+// Start runs the program as a fork of the template, or cold if no template responds.
 func (t *Templates) Start(s Spec) (*Child, error) {
 	t.mu.Lock()
 	one := t.current
@@ -152,7 +154,7 @@ func (t *Templates) Start(s Spec) (*Child, error) {
 	return t.reaper.Start(s)
 }
 
-// kill ends a template that does not answer, if it has not been reaped: another one takes its place.
+// kill kills a template that does not respond, unless it has been reaped. keep then replaces it.
 func (t *Templates) kill(one *template) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -161,7 +163,7 @@ func (t *Templates) kill(one *template) {
 	}
 }
 
-// isReady waits until the template has imported its modules.
+// isReady waits until the template has imported its modules. It reports false after importPatience.
 func (t *template) isReady() bool {
 	late := time.NewTimer(importPatience)
 	defer late.Stop()
@@ -173,14 +175,14 @@ func (t *template) isReady() bool {
 	}
 }
 
-// request is what a template gets with the descriptors of the program's output.
+// request is sent to a template, together with the descriptors for the program's output.
 type request struct {
 	Args   []string          `json:"args"`
 	Env    map[string]string `json:"env"`
 	Parent int               `json:"parent"`
 }
 
-// fork has the template start a program, and returns its process, which is a child of this process by then.
+// fork has the template start a program, and returns its PID. The program is a child of this process by then.
 func (t *template) fork(s Spec) (pid int, err error) {
 	q := request{Args: s.Args[1:], Env: map[string]string{}, Parent: os.Getpid()}
 	for _, v := range s.Env {
@@ -227,7 +229,7 @@ func (t *template) read(deadline time.Time) (string, error) {
 	return string(b[:max(0, n)]), err
 }
 
-// wait returns when the socket is ready; a zero deadline is none.
+// wait waits until the socket is ready. A zero deadline means no limit.
 func (t *template) wait(events int16, deadline time.Time) error {
 	for {
 		left := -1
@@ -265,12 +267,12 @@ func (r *Reaper) endTemplate(t *template) {
 	defer r.mu.Unlock()
 	delete(r.leaders, t.pid)
 	delete(r.templates, t.pid)
-	t.socket.Close() // under the lock: no start is using it
+	t.socket.Close() // under the lock, so that no start is using it
 }
 
 // startFrom starts a program from a template.
 func (r *Reaper) startFrom(t *template, s Spec) (*Child, error) {
-	r.mu.Lock() // a leader that dies at once must not be taken for an orphan
+	r.mu.Lock() // a leader that dies immediately must not be mistaken for an orphan
 	defer r.mu.Unlock()
 	pid, err := t.fork(s)
 	if err != nil {
@@ -280,7 +282,7 @@ func (r *Reaper) startFrom(t *template, s Spec) (*Child, error) {
 	return watch(pid, r), nil
 }
 
-// isTemplate reports whether a process is a template, or one that a template has started for itself.
+// isTemplate reports whether a process is a template or a descendant of one.
 func (r *Reaper) isTemplate(all map[int]stat, pid int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

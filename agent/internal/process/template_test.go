@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// program is a Python script with the package in its path. It must have imported decimal without an import statement, to be a fork.
+// program returns a Python script whose path includes the package. The script is warm if decimal is imported without an
+// import statement of its own.
 func program(t *testing.T, script string) Spec {
 	t.Helper()
 	python, err := exec.LookPath("python3")
@@ -44,7 +45,7 @@ func templates(t *testing.T, s Spec) *Templates {
 	return w
 }
 
-// serving waits for a template other than the one before, and returns its process.
+// serving waits for a template other than the one with PID before, and returns its PID.
 func (t *Templates) serving(tb testing.TB, before int) int {
 	tb.Helper()
 	for range 2000 {
@@ -61,7 +62,7 @@ func (t *Templates) serving(tb testing.TB, before int) int {
 	return 0
 }
 
-func TestAWarmStartIsLikeACold(t *testing.T) {
+func TestAWarmStartBehavesLikeAColdStart(t *testing.T) {
 	for name, tc := range map[string]struct {
 		script string
 		want   int
@@ -123,8 +124,9 @@ func TestTheOutputOfAWarmStart(t *testing.T) {
 	}
 }
 
-// TestTheTemplateOutlivesEveryTree ends a program with a daemon that left its session, and starts another from the same template.
-func TestTheTemplateOutlivesEveryTree(t *testing.T) {
+// TestTheTemplateSurvivesTheEndOfATree ends a program that has started a daemon in its own session, and then starts another
+// program from the same template.
+func TestTheTemplateSurvivesTheEndOfATree(t *testing.T) {
 	s := program(t, `
 import os, time
 if not warm:
@@ -179,7 +181,7 @@ func TestATemplateThatDiesIsReplaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := c.Exit().Code; got != 4 && got != 5 { // the kill may still be under way
+	if got := c.Exit().Code; got != 4 && got != 5 { // the kill may still be in progress
 		t.Errorf("exit code %d", got)
 	}
 	mustEnd(t, c, 0)
@@ -193,7 +195,7 @@ func TestATemplateThatDiesIsReplaced(t *testing.T) {
 	mustEnd(t, c, 0)
 }
 
-// TestATemplateThatCannotFork has initialized CUDA, which a child could not use: its program starts cold.
+// The template has initialized CUDA, which a fork could not use, so the program starts cold.
 func TestATemplateThatCannotFork(t *testing.T) {
 	s := program(t, "sys.exit(4 if warm else 5)")
 	modules := t.TempDir()
@@ -206,14 +208,14 @@ func TestATemplateThatCannotFork(t *testing.T) {
 	}
 }
 
-// TestAModuleThatCannotBeImported is left out: the program says what is wrong when it imports the module itself.
-func TestAModuleThatCannotBeImported(t *testing.T) {
+// A module that cannot be imported is skipped. The program fails with the real error when it imports the module itself.
+func TestAModuleThatCannotBeImportedIsSkipped(t *testing.T) {
 	if got := startsWith(t, program(t, "sys.exit(4 if warm else 5)"), "there.is.no.such.module,decimal"); got != 4 {
 		t.Errorf("exit code %d: the other module was not imported", got)
 	}
 }
 
-// startsWith returns the exit code of a program whose template imports these modules.
+// startsWith returns the exit code of a program whose template imports the given modules.
 func startsWith(t *testing.T, s Spec, modules string) int {
 	t.Helper()
 	r, err := adopted()
@@ -232,7 +234,7 @@ func startsWith(t *testing.T, s Spec, modules string) int {
 	return c.Exit().Code
 }
 
-func TestAProgramWithoutAWarmStart(t *testing.T) {
+func TestProgramsThatCannotStartWarm(t *testing.T) {
 	for command, want := range map[string]bool{
 		"python train.py": true, "python3.13 -u train.py": true, "/usr/bin/python3 -m train": true, "python -u -m train -x": true,
 		"python": false, "python -m": false, "python -c pass": false, "python -X dev train.py": false, "torchrun train.py": false, "./train": false,

@@ -2,8 +2,8 @@ package process
 
 import "os"
 
-// members are the living processes of the tree: those of the leader's session, its descendants, and with a Reaper all
-// descendants of this process, because those that lost their parents have become its children.
+// members returns the living processes of the tree: those in the leader's session and its descendants. With a Reaper
+// these are all descendants of this process, because orphans have become its children.
 func (c *Child) members() (map[int]stat, error) {
 	all, err := processes()
 	if err != nil {
@@ -24,8 +24,8 @@ func (c *Child) members() (map[int]stat, error) {
 	return tree, nil
 }
 
-// descends reports whether a process is a root or has one above it. The walk is bounded, because a list that was read while
-// numbers were reused could hold a cycle.
+// descends reports whether a process is a root or a descendant of one. The walk is bounded, because a list that was
+// read while PIDs were reused could contain a cycle.
 func descends(all map[int]stat, pid int, roots map[int]bool) bool {
 	for range len(all) {
 		if roots[pid] {

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Codes of the kernel's siginfo for SIGCHLD.
-const exitedByItself = 1 // CLD_EXITED; all others that waitid returns here are deaths by a signal
+// Codes in the kernel's siginfo for SIGCHLD.
+const exitedByItself = 1 // CLD_EXITED; all other codes that waitid returns here are deaths by a signal
 
-// siginfo is the kernel's, as waitid fills it in on 64-bit Linux. The one of x/sys hides the status.
+// siginfo is filled in by waitid on 64-bit Linux. The type in x/sys hides the status.
 type siginfo struct {
 	signo, errno, code, _ int32
 	pid                   int32

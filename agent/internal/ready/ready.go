@@ -1,7 +1,7 @@
 // Package ready answers the kubelet's startup probe.
 //
-// The kubelet probes once per period, which is 10 s with the manifest of seed 000. So a probe must find a listener as
-// early as can be, and is held up to Patience for the agent to become ready: a "not yet" costs a whole period.
+// The kubelet probes once per period, which is 10 s in the manifest of seed 000, so every negative answer costs a whole
+// period. The agent therefore listens as early as possible, and holds each probe for up to Patience until it is ready.
 package ready
 
 import (
@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// Patience is how long a request waits. The kubelet's default time-out is 1 s.
+// Patience is how long a request waits. The kubelet's default timeout is 1 s.
 const Patience = 900 * time.Millisecond
 
-// Gate is what the agent is waiting for. The zero value is not usable; call New.
+// Gate answers probes once it is open. The zero value is not usable; call New.
 type Gate struct {
 	mu     sync.Mutex
 	reason string
 	opened chan struct{}
 }
 
-// New returns a closed gate; reason says what it waits for.
+// New returns a closed gate. reason says what it waits for.
 func New(reason string) *Gate { return &Gate{reason: reason, opened: make(chan struct{})} }
 
-// Wait changes the reason for being closed. An open gate stays open: the probe is for the start.
+// Wait changes the reason why the gate is closed. An open gate stays open, because the probe is only for the start.
 func (g *Gate) Wait(reason string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -42,7 +42,8 @@ func (g *Gate) Open() {
 	}
 }
 
-// ServeHTTP implements http.Handler: 200 once the gate is open, 503 with the reason if that takes too long.
+// ServeHTTP implements http.Handler. It responds with 200 once the gate is open, or with 503 and the reason after
+// Patience.
 func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	late := time.NewTimer(Patience)
 	defer late.Stop()

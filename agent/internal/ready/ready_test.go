@@ -24,7 +24,7 @@ func TestTheFirstRequestWaitsForTheAgent(t *testing.T) {
 	}
 }
 
-func TestAClosedGateSaysWhy(t *testing.T) {
+func TestAClosedGateRespondsWithItsReason(t *testing.T) {
 	g := New("the runtime")
 	g.Wait("the socket")
 	w, took := ask(g)

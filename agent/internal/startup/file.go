@@ -1,5 +1,5 @@
-// Package startup keeps two files on the start-up volume, which lives as long as the pod: what the agent remembers over
-// its own restarts, and the round that the worker may read.
+// Package startup keeps two files on the start-up volume, which lives as long as the pod: the agent's memory across its
+// own restarts, and the round for the worker to read.
 package startup
 
 import (
@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// Version of the start-up file.
+	// Version is the version of the start-up file.
 	Version = 2
-	// FileName of what the agent remembers.
+	// FileName is the file with the agent's memory.
 	FileName = "agent.json"
 )
 
@@ -28,16 +28,16 @@ type file struct {
 	worker.Memory
 }
 
-// Encode writes the memory of a pod's agent as JSON.
+// Encode returns the memory of a pod's agent as JSON.
 func Encode(podUID string, m worker.Memory) []byte {
 	out, err := json.Marshal(file{Version: Version, PodUID: podUID, Memory: m})
 	if err != nil {
-		panic(err) // numbers, booleans and strings only
+		panic(err) // the struct has only numbers, booleans and strings
 	}
 	return append(out, '\n')
 }
 
-// Decode reads what Encode wrote for the same pod. The error says why the content is of no use.
+// Decode parses what Encode returned for the same pod. The error says why the content cannot be used.
 func Decode(podUID string, data []byte) (worker.Memory, error) {
 	var f file
 	if err := json.Unmarshal(data, &f); err != nil {
@@ -67,8 +67,8 @@ func (f file) check(podUID string) error {
 	return nil
 }
 
-// Load reads the start-up file in dir. A missing file is a new pod and no error; with an error the memory is that of a
-// new pod as well.
+// Load reads the start-up file in dir. If the file is missing, the pod is new and there is no error. With an error Load
+// also returns the memory of a new pod.
 func Load(dir, podUID string) (worker.Memory, error) {
 	data, err := os.ReadFile(filepath.Join(dir, FileName))
 	if errors.Is(err, fs.ErrNotExist) {

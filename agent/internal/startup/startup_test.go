@@ -35,7 +35,7 @@ func TestSaveAndLoad(t *testing.T) {
 	}
 }
 
-func TestLoadWhatIsOfNoUse(t *testing.T) {
+func TestLoadRejectsUnusableFiles(t *testing.T) {
 	with := func(from, to string) string { return strings.Replace(string(Encode("pod", memory)), from, to, 1) }
 	cases := map[string]struct{ content, want string }{
 		"an empty file":           {"", "not a start-up file"},
@@ -65,7 +65,7 @@ func TestLoadWhatIsOfNoUse(t *testing.T) {
 	}
 }
 
-func TestNoFileIsANewPod(t *testing.T) {
+func TestAMissingFileMeansANewPod(t *testing.T) {
 	if got, err := Load(t.TempDir(), "pod"); err != nil || got != worker.Fresh() {
 		t.Errorf("got %+v (%v)", got, err)
 	}
@@ -83,7 +83,7 @@ func TestEnv(t *testing.T) {
 	}
 }
 
-// TestDamagedFiles flips, cuts and inserts bytes: whatever is accepted must be in range.
+// TestDamagedFiles flips, cuts and inserts bytes. Whatever Decode accepts must be in range.
 func TestDamagedFiles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	refused := 0

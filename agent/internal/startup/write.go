@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// write replaces a file as a whole: a reader, or an agent that starts after a crash, sees the old content or the new.
-// There is no fsync: the volume does not outlive the node's reboot.
+// write replaces a file atomically: a reader, or an agent that starts after a crash, sees either the old content or the
+// new. It does not call fsync, because the volume does not survive a reboot of the node.
 func write(dir, name string, data []byte) error {
 	temp, err := os.CreateTemp(dir, "."+name+".*")
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
-// Open prepares the connection; name is shown in the server's list of clients. Passwords and certificates are read again for
-// each connection, so that they can be rotated under a running worker.
+// Open prepares a connection. name is shown in the server's client list. Passwords and certificates are read again for
+// each connection, so that they can be rotated while a worker runs.
 func Open(c config.Store, name string) (*valkey.Store, error) {
 	secure, err := valkey.TLSFiles{CA: c.CAFile, Cert: c.CertFile, Key: c.KeyFile, ServerName: c.ServerName}.Config(c.Address)
 	if err != nil {

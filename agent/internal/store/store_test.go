@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// certificate writes a certificate that is its own CA, and its key.
+// certificate writes a self-signed certificate, which is its own CA, and its key.
 func certificate(t *testing.T, name string) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -64,8 +64,8 @@ func ask(t *testing.T, c config.Store) error {
 	return err
 }
 
-// The server asks for a certificate, and ours is checked as well as its own.
-func TestTLSBothWays(t *testing.T) {
+// The server and the agent check each other's certificate.
+func TestMutualTLS(t *testing.T) {
 	cert, key := certificate(t, "server")
 	mine, mineKey := certificate(t, "worker")
 	address := drill.Redis(t, "--port", "0", "--tls-port", drill.Port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", mine)
@@ -86,7 +86,7 @@ func TestTLSBothWays(t *testing.T) {
 	}
 }
 
-func TestACAThatIsNone(t *testing.T) {
+func TestOpenRejectsAnInvalidCA(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ca")
 	if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)

@@ -11,10 +11,10 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// aloneEvery is the pause between two checks of whether anybody leads the worker still.
+// aloneEvery is the longest pause between two checks whether the store is still reachable.
 const aloneEvery = time.Second
 
-// contact notes when the store was last reached.
+// contact records when the store was last reached.
 type contact struct {
 	rounds.Members
 	last atomic.Int64 // Unix nanoseconds
@@ -26,7 +26,7 @@ func newContact(store rounds.Members) *contact {
 	return c
 }
 
-// note takes an answer for contact, be it one that says no.
+// note records contact if the store replied, even with an error of its own.
 func (c *contact) note(err error) {
 	for _, answer := range []error{coordination.ErrNoGroup, coordination.ErrUnknownSlot, coordination.ErrForeignValue} {
 		if errors.Is(err, answer) {
@@ -63,8 +63,8 @@ func (c *contact) Watch(ctx context.Context, group string, on func(rounds.Observ
 	})
 }
 
-// awaitAlone returns an error once the worker has not run, and the store was unreachable, for the limit: nobody leads the group any more, and the
-// owner of the pod handles a container that exits. It returns nil when ctx ends.
+// awaitAlone returns an error once the worker has not run, and the store has been unreachable, for the limit. Nothing
+// leads the group any more, and the owner of the pod handles a container that exits. It returns nil when ctx is done.
 func (r *run) awaitAlone(ctx context.Context, c *contact, limit time.Duration) error {
 	tick := time.NewTicker(min(aloneEvery, limit/4))
 	defer tick.Stop()
@@ -83,7 +83,7 @@ func (r *run) awaitAlone(ctx context.Context, c *contact, limit time.Duration) e
 	}
 }
 
-// finished reports whether the newest instance of the worker has finished by itself.
+// finished reports whether the newest instance of the worker has completed by itself.
 func (s *Supervisor) finished() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +91,7 @@ func (s *Supervisor) finished() bool {
 	return i != nil && i.dead && i.exit.Code == 0
 }
 
-// running reports whether the worker's program runs.
+// running reports whether the worker's program is running.
 func (s *Supervisor) running() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
-// left is a group of two workers that run, whose orchestrator and store are gone.
+// left returns a group of two running workers whose orchestrator and store are gone.
 func left(t *testing.T, limit time.Duration) (*group, map[string]int) {
 	t.Helper()
 	store := memory.New(time.Now)
@@ -37,7 +37,7 @@ func (p *pod) end(t *testing.T) result {
 	}
 }
 
-func TestAWorkerThatFailsWhenNobodyLeadsExitsInTime(t *testing.T) {
+func TestAFailedWorkerWithoutALeaderExitsAfterTheLimit(t *testing.T) {
 	const limit = 2 * time.Second
 	g, pids := left(t, limit)
 	time.Sleep(limit + time.Second)
@@ -57,7 +57,7 @@ func TestAWorkerThatFailsWhenNobodyLeadsExitsInTime(t *testing.T) {
 	}
 }
 
-func TestAWorkerThatFinishesWhenNobodyLeadsSucceeds(t *testing.T) {
+func TestACompletedWorkerWithoutALeaderSucceeds(t *testing.T) {
 	g, pids := left(t, time.Second)
 	finish(t, pids, "js-w-0-0")
 	if code := g.pods[0].exit(); code != 0 {

@@ -7,11 +7,12 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/process"
 )
 
-// checkpointPoll is how often the file is checked: saving takes seconds.
+// checkpointPoll is how often the file is checked. Saving takes seconds.
 const checkpointPoll = 10 * time.Millisecond
 
-// awaitCheckpoint lets a worker that is ordered to end finish the checkpoint that it says it is writing. It ends when the file is gone,
-// with the leader, when the worker has had its time, or when the pod ends, which waits for no file and is returned.
+// awaitCheckpoint waits while a worker that is ordered to end writes a checkpoint. It returns when the file is gone,
+// when the leader exits, after CheckpointGrace, or when the pod ends. The pod's end does not wait for the file, and is
+// returned.
 func (s *Supervisor) awaitCheckpoint(i *instance, child *process.Child, e ending) (pod ending, ends bool) {
 	if !e.checkpoint || !s.saving() {
 		return ending{}, false
@@ -44,7 +45,7 @@ func (s *Supervisor) saving() bool {
 	return err == nil
 }
 
-// clearCheckpoint removes the file that a killed worker has left.
+// clearCheckpoint removes the file that a killed worker has left behind.
 func (s *Supervisor) clearCheckpoint() {
 	if s.options.CheckpointFile != "" {
 		_ = os.Remove(s.options.CheckpointFile)

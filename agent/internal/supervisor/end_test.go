@@ -20,7 +20,7 @@ func finish(t *testing.T, pids map[string]int, slots ...string) {
 	}
 }
 
-func TestAFinishedWorkerIsHeldUntilAllHaveFinished(t *testing.T) {
+func TestACompletedWorkerIsHeldUntilAllHaveCompleted(t *testing.T) {
 	store := memory.New(time.Now)
 	g := newGroup(t, store, 2, "trains")
 	g.open(limit)
@@ -57,7 +57,7 @@ func TestAHeldWorkerRunsAgainInTheNextRound(t *testing.T) {
 	}
 }
 
-func TestAWorkerOfAPolicyThatNeedsItNoMoreIsReleased(t *testing.T) {
+func TestACompletedWorkerIsReleasedWhenThePolicyNoLongerNeedsIt(t *testing.T) {
 	g := newGroup(t, memory.New(time.Now), 2, "trains")
 	g.open(limit, func(w *rules.Wanted) { w.Stages[0].Release = coordination.ReleaseFree })
 	g.start()
@@ -72,8 +72,8 @@ func TestAWorkerOfAPolicyThatNeedsItNoMoreIsReleased(t *testing.T) {
 	finish(t, pids, "js-w-0-1")
 }
 
-// A pod that is deleted has not finished, whatever its worker says.
-func TestThePodsEnd(t *testing.T) {
+// A worker whose pod is deleted has not completed, whatever its exit code is.
+func TestDeletingThePodEndsTheWorker(t *testing.T) {
 	cases := map[string]struct {
 		role  string
 		grace time.Duration
@@ -105,7 +105,7 @@ func TestThePodsEnd(t *testing.T) {
 	}
 }
 
-func TestThePodsEndAtTheBarrier(t *testing.T) {
+func TestDeletingThePodEndsAWorkerAtTheBarrier(t *testing.T) {
 	g := newGroup(t, memory.New(time.Now), 2, "trains")
 	g.open(limit)
 	g.pods[0].start()
@@ -144,8 +144,9 @@ func (p *pod) volume() string {
 	return p.config.StartupDir
 }
 
-// The kubelet starts a container again whose supervisor died with all in it: it joins the round of its group.
-func TestAContainerThatStartsAgainJoinsTheRound(t *testing.T) {
+// The kubelet restarts a container whose supervisor died with all its processes. The new supervisor joins the round of
+// its group.
+func TestARestartedContainerJoinsTheRound(t *testing.T) {
 	for name, volume := range map[string]bool{"with a start-up volume": true, "without one": false} {
 		t.Run(name, func(t *testing.T) {
 			g := newGroup(t, memory.New(time.Now), 2, "trains")
@@ -155,7 +156,7 @@ func TestAContainerThatStartsAgainJoinsTheRound(t *testing.T) {
 			g.open(limit)
 			g.start()
 			g.witness.Hear(2, "started", "0")
-			g.pods[0].signals <- syscall.SIGTERM // as good as a death: the test cannot lose a part of itself
+			g.pods[0].signals <- syscall.SIGTERM // stands for the death of the supervisor, which runs in the test's own process
 			g.pods[0].exit()
 			g.pods[0].start()
 			g.witness.Hear(2, "started", "1")
@@ -163,7 +164,7 @@ func TestAContainerThatStartsAgainJoinsTheRound(t *testing.T) {
 	}
 }
 
-func TestAnEmptiedStoreRestartsNobody(t *testing.T) {
+func TestAnEmptiedStoreRestartsNoWorker(t *testing.T) {
 	store := memory.New(time.Now)
 	g := newGroup(t, store, 2, "trains")
 	g.pods[0].volume()
@@ -180,7 +181,7 @@ func TestAnEmptiedStoreRestartsNobody(t *testing.T) {
 	g.witness.Hear(2, "started", "2")
 }
 
-func TestAStoreThatIsAwayAtTheStart(t *testing.T) {
+func TestAnUnreachableStoreAtTheStart(t *testing.T) {
 	store := memory.New(time.Now)
 	g := newGroup(t, store, 2, "trains")
 	g.open(limit)
@@ -192,7 +193,7 @@ func TestAStoreThatIsAwayAtTheStart(t *testing.T) {
 	g.witness.Hear(2, "started", "0")
 }
 
-func TestAStoreThatIsAwayWhileAWorkerFails(t *testing.T) {
+func TestAnUnreachableStoreWhileAWorkerFails(t *testing.T) {
 	store := memory.New(time.Now)
 	g := newGroup(t, store, 2, "trains")
 	g.open(limit)
@@ -202,12 +203,12 @@ func TestAStoreThatIsAwayWhileAWorkerFails(t *testing.T) {
 	kill(t, pids["js-w-0-0"], syscall.SIGKILL)
 	eventually(t, "the death is seen", func() bool { return g.pods[0].log.count("worker exited") == 1 })
 	kill(t, pids["js-w-0-1"], syscall.SIGHUP)
-	g.witness.Hear(1, "hangup", "0") // the healthy one runs on
+	g.witness.Hear(1, "hangup", "0") // the other worker is still running
 	store.SetReachable(true)
 	g.witness.Hear(2, "started", "1")
 }
 
-func TestThePodsEndDoesNotWaitForAStoreThatIsAway(t *testing.T) {
+func TestDeletingThePodDoesNotWaitForAnUnreachableStore(t *testing.T) {
 	store := memory.New(time.Now)
 	g := newGroup(t, store, 1, "trains")
 	g.open(limit)
@@ -221,7 +222,7 @@ func TestThePodsEndDoesNotWaitForAStoreThatIsAway(t *testing.T) {
 	}
 }
 
-func TestTheVolumeKeepsWhatIsKnown(t *testing.T) {
+func TestTheVolumeKeepsTheState(t *testing.T) {
 	g := newGroup(t, memory.New(time.Now), 1, "trains")
 	dir := g.pods[0].volume()
 	g.pods[0].config.CheckpointGrace = time.Second
@@ -239,7 +240,7 @@ func TestTheVolumeKeepsWhatIsKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	begun := time.Now()
-	g.pods[0].signals <- syscall.SIGTERM // a pod's end waits for no checkpoint: TERM says it all
+	g.pods[0].signals <- syscall.SIGTERM // the end of a pod does not wait for a checkpoint; the worker gets TERM
 	g.pods[0].exit()
 	if took := time.Since(begun); took > 10*time.Second {
 		t.Errorf("took %v", took)

@@ -9,10 +9,10 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/startup"
 )
 
-// CheckpointVariable names the file by which a worker says that it is writing a checkpoint.
+// CheckpointVariable names the file that a worker creates while it writes a checkpoint.
 const CheckpointVariable = "HOLDFAST_CHECKPOINT_FILE"
 
-// program is what to run in a round.
+// program returns the worker's program with the environment of a round.
 func (s *Supervisor) program(r round) process.Spec {
 	p := s.options.Program
 	added := strings.Fields(string(startup.Env(s.options.Group, r.generation, r.number)))
@@ -26,7 +26,8 @@ func (s *Supervisor) program(r round) process.Spec {
 	return p
 }
 
-// named are the variables whose values have the round behind them. One that the program does not have stays away.
+// named returns the variables of RoundVariables with the round appended to their values. It skips those that the
+// program does not have.
 func (s *Supervisor) named(env []string, r round) []string {
 	var list []string
 	for _, v := range env {
@@ -37,7 +38,8 @@ func (s *Supervisor) named(env []string, r round) []string {
 	return list
 }
 
-// overlay puts variables over those of the same names. Of a name that comes twice, programs differ in which they take.
+// overlay adds variables to env, and removes those of the same names, because programs differ in which of two variables
+// of the same name they use.
 func overlay(env, added []string) []string {
 	names := map[string]bool{}
 	for _, v := range added {

@@ -28,21 +28,21 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// bothSides of a store.
+// bothSides is a store for members and for the leader.
 type bothSides interface {
 	rounds.Members
 	rounds.Leader
 }
 
-// group is a JobSet of one replicated job whose pods run below supervisors in this process.
+// group is a JobSet with one replicatedJob whose pods run under supervisors in this process.
 type group struct {
 	t       testing.TB
 	store   bothSides
-	connect func() rounds.Members // how a pod reaches the store; nil: the same as everybody
+	connect func() rounds.Members // how a pod connects to the store; nil: all pods share one connection
 	witness *drill.Witness
 	pods    []*pod
-	silence func() // cuts the store off; nil: nobody does
-	unled   func() // ends its leader; nil: it has none yet
+	silence func() // makes the store unreachable; nil: nothing does
+	unled   func() // ends the group's leader; nil: there is none yet
 }
 
 // pod is one supervisor. Its container can be started again.
@@ -50,13 +50,13 @@ type pod struct {
 	group   *group
 	config  config.Exec
 	role    string
-	program *process.Spec                              // instead of the role
-	run     func(process.Spec) (*process.Child, error) // instead of process.Start
+	program *process.Spec                              // replaces the role
+	run     func(process.Spec) (*process.Child, error) // replaces process.Start
 	signals chan os.Signal
 	ended   chan result
 	log     *lines
-	output  *lines        // of the worker, where the supervisor looks at it
-	killed  atomic.Uint64 // for want of memory
+	output  *lines        // of the worker, if the supervisor reads it
+	killed  atomic.Uint64 // number of kills because memory ran out
 }
 
 type result struct {
@@ -64,7 +64,7 @@ type result struct {
 	err  error
 }
 
-// lines is a log that may be read while it is written.
+// lines is a log that can be read while it is written.
 type lines struct {
 	mu  sync.Mutex
 	all bytes.Buffer
@@ -125,7 +125,7 @@ func (g *group) start() *group {
 	return g
 }
 
-// start runs a container of the pod.
+// start starts a container of the pod.
 func (p *pod) start() {
 	p.signals, p.ended = make(chan os.Signal, 4), make(chan result, 1)
 	signals, ended, store := p.signals, p.ended, rounds.Members(p.group.store)
@@ -166,7 +166,7 @@ func (p *pod) start() {
 	})
 }
 
-// exit waits for the supervisor's exit code.
+// exit waits for the supervisor to end, and returns its exit code.
 func (p *pod) exit() int {
 	p.group.t.Helper()
 	select {
@@ -199,7 +199,7 @@ func kill(t testing.TB, pid int, s syscall.Signal) {
 	}
 }
 
-// eventually waits for what nothing tells of.
+// eventually polls until ok returns true.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {

@@ -9,36 +9,36 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// instance is one run of the worker, from the barrier to its death. What is below the line is guarded by the
-// Supervisor's lock.
+// instance is one run of the worker, from the barrier to its death. The Supervisor's lock guards the fields below the
+// line.
 type instance struct {
 	id    string
 	born  int64         // Unix microseconds; orders the instances of one pod
-	start chan round    // one slot
-	end   chan ending   // taken by its own goroutine
+	start chan round    // buffer of one
+	end   chan ending   // received by the instance's own goroutine
 	gone  chan struct{} // closed when nothing of it is left
 
 	// ---
 	released  bool                 // from the barrier
 	stopping  bool                 // ordered to end
 	signal    func(syscall.Signal) // nil while there is no process
-	early     []syscall.Signal     // came between the release and the knowledge that the process is there
+	early     []syscall.Signal     // arrived after the release, before the process was known
 	dead      bool
 	exit      process.Exit
-	reason    string    // beyond its exit code, in one word
-	kills     uint64    // for want of memory, in the container, before the program was started
+	reason    string    // one word that adds to the exit code
+	kills     uint64    // out-of-memory kills in the container before the program started
 	startedAt time.Time // of the program; zero: it was not started
-	before    uint64    // signs of progress that were not its own
-	progress  uint64    // and that were
+	before    uint64    // progress count before this instance
+	progress  uint64    // progress reports of this instance
 }
 
-// round is what an instance belongs to.
+// round identifies a round in which an instance runs.
 type round struct {
 	generation, number int64
-	at                 time.Time // of the release
+	at                 time.Time // time of the release
 }
 
-// ending tells an instance to end.
+// ending tells an instance how to end.
 type ending struct {
 	signal     syscall.Signal
 	grace      time.Duration
@@ -53,7 +53,7 @@ func newInstance(id string, born int64) *instance {
 	}
 }
 
-// seen is what the core observes. An instance that waits at the barrier lives.
+// seen returns what the core observes. An instance that waits at the barrier is alive.
 func (i *instance) seen() worker.Process {
 	w := worker.Process{ID: i.id, Born: i.born, Running: !i.dead, Progress: i.progress}
 	if i.dead {
@@ -63,7 +63,7 @@ func (i *instance) seen() worker.Process {
 	return w
 }
 
-// pass forwards a signal to the process. At the barrier there is no process. The caller holds the lock.
+// pass forwards a signal to the process. At the barrier there is no process to receive it. The caller holds the lock.
 func (i *instance) pass(s syscall.Signal) {
 	switch {
 	case i.signal != nil:
@@ -73,7 +73,7 @@ func (i *instance) pass(s syscall.Signal) {
 	}
 }
 
-// runs notes that the process is there. The lock is held.
+// runs records that the process exists, and sends the signals that came early. The caller holds the lock.
 func (i *instance) runs(signal func(syscall.Signal)) {
 	i.signal = signal
 	for _, s := range i.early {
@@ -81,7 +81,7 @@ func (i *instance) runs(signal func(syscall.Signal)) {
 	}
 }
 
-// isGone reports whether nothing of it is left.
+// isGone reports whether nothing of the instance is left.
 func (i *instance) isGone() bool {
 	select {
 	case <-i.gone:
@@ -91,7 +91,7 @@ func (i *instance) isGone() bool {
 	}
 }
 
-// finish tells an instance to end and waits for that.
+// finish tells an instance to end and waits until it has.
 func (i *instance) finish(ctx context.Context, e ending) error {
 	e.done = make(chan error, 1)
 	select {

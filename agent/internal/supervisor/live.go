@@ -9,19 +9,19 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/process"
 )
 
-// Exit codes of a program that cannot be started, as a shell has them.
+// Exit codes for a program that cannot be started, as in a shell.
 const (
 	notExecutable = 126
 	notFound      = 127
 )
 
-// unkilledRetry is the pause before another attempt to end what survived its kill.
+// unkilledRetry is the pause before the next attempt to end a tree that survived SIGKILL.
 const unkilledRetry = 2 * time.Second
 
-// outOfMemory is the word that container runtimes have for it.
+// outOfMemory is the reason that container runtimes report when memory ran out.
 const outOfMemory = "OOMKilled"
 
-// live is the course of one instance.
+// live runs one instance from the barrier to its end.
 func (s *Supervisor) live(i *instance) {
 	select {
 	case r := <-i.start:
@@ -64,12 +64,13 @@ func startCode(err error) int {
 	return notExecutable
 }
 
-// follow waits until an instance is to end, and ends it; false if something of it is left.
+// follow waits until an instance ends or is ordered to, and ends it. It returns false if some of its processes are
+// left.
 func (s *Supervisor) follow(i *instance, child *process.Child) (gone bool) {
 	select {
 	case e := <-i.end:
 		waiting := []chan error{e.done}
-		if pod, ends := s.awaitCheckpoint(i, child, e); ends { // its signal and its time are what counts now
+		if pod, ends := s.awaitCheckpoint(i, child, e); ends { // the pod's signal and grace period now apply
 			e, waiting = pod, append(waiting, pod.done)
 		}
 		err := s.options.End(child, e.signal, e.grace)
@@ -81,7 +82,7 @@ func (s *Supervisor) follow(i *instance, child *process.Child) (gone bool) {
 		}
 		return err == nil
 	case <-child.Exited():
-		if child.Exit().Code != 0 { // what is left of its tree may take seconds, on a device that lets go slowly: its peers need not wait
+		if child.Exit().Code != 0 { // its peers need not wait for the rest of its tree, which may take seconds if a device is slow to close
 			s.died(i, child.Exit())
 		}
 		err := s.options.End(child, syscall.SIGKILL, 0)
@@ -93,14 +94,14 @@ func (s *Supervisor) follow(i *instance, child *process.Child) (gone bool) {
 	}
 }
 
-// unkilled: a leader is dead and something of its tree cannot be killed. The death is reported, so that the group restarts;
-// this slot keeps it at the barrier until nothing is left, or somebody recreates the pod.
+// unkilled handles a leader that is dead while some of its tree survives SIGKILL. The death is reported, so that the
+// group restarts. This slot holds the group at the barrier until nothing is left, or the pod is recreated.
 func (s *Supervisor) unkilled(i *instance, err error) {
 	s.options.Log.Error("something of the worker survived its kill: no new one starts before it is gone", "instance", i.id, "error", err)
 	time.Sleep(unkilledRetry)
 }
 
-// died notes how an instance ended. Only the first word counts.
+// died records how an instance ended. Later calls have no effect.
 func (s *Supervisor) died(i *instance, e process.Exit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

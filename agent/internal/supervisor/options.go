@@ -8,27 +8,29 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/process"
 )
 
-// Options say what to supervise.
+// Options configure a Supervisor.
 type Options struct {
 	Group   string       // UID of the JobSet
 	Program process.Spec // without the variables of a round
-	// Start runs the program: Reaper.Start, or process.Start where several supervisors share a process.
+	// Start runs the program: Reaper.Start, or process.Start if several supervisors share a process.
 	Start func(process.Spec) (*process.Child, error)
-	// End ends all of it; process's own if it is nil.
+	// End ends the process tree. The default is Child.End.
 	End func(c *process.Child, first syscall.Signal, grace time.Duration) error
 	Log *slog.Logger
 
-	// RoundVariables of the program get the epoch and the round behind their values, so that no two rounds share what they name.
+	// RoundVariables are variables of the program to whose values the epoch and the round are appended, so that what
+	// they name differs in each round.
 	RoundVariables []string
 
-	After int64 // birth of the last instance that an earlier supervisor of this pod had, Unix microseconds
+	After int64 // Unix microseconds; when the last instance of an earlier supervisor of this pod was born
 
-	// MemoryKills counts what the kernel has killed in this container for want of memory; process.OutOfMemoryKills if it is nil.
+	// MemoryKills returns how many processes of this container the kernel has killed because memory ran out. The
+	// default is process.OutOfMemoryKills.
 	MemoryKills func() (n uint64, ok bool)
 
-	GracePeriod     time.Duration // between TERM and KILL of an ordered worker
-	CheckpointFile  string        // exists while the worker writes a checkpoint; empty: no such agreement
-	CheckpointGrace time.Duration // how long an order waits for that file to go
+	GracePeriod     time.Duration // between TERM and KILL when a restart is ordered
+	CheckpointFile  string        // exists while the worker writes a checkpoint; empty: the worker does not report checkpoints
+	CheckpointGrace time.Duration // how long an ordered restart waits until that file is gone
 
-	Progress Progress // by which the worker says that it gets on; nil: it does not
+	Progress Progress // how the worker reports progress; nil: it does not
 }

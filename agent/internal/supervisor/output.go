@@ -13,21 +13,22 @@ import (
 
 const (
 	copyAtOnce = 64 << 10
-	// lastWords is how long the end of the supervisor waits for what is left in the pipes. Their writers are dead by then.
+	// lastWords is how long the supervisor waits at its end to copy what is left in the pipes. No process writes to
+	// them by then.
 	lastWords = time.Second
-	// inOrder is how long a program waits for the last words of the one before it, so that the log has them in order.
+	// inOrder is how long a program waits until the output of the previous one is copied, so that the log is in order.
 	inOrder = 50 * time.Millisecond
 )
 
-// outputProgress takes whatever a program writes to its standard output or error for a sign. Each program gets pipes of its own,
-// from which all is copied to where it would have gone, so that what an earlier one has left is no sign of the next.
+// outputProgress counts any output of a program as progress. Each program has its own pipes, whose content is copied to
+// the supervisor's output. What an earlier program has left in a pipe is therefore not mistaken for progress of the next.
 type outputProgress struct {
 	to [2]io.Writer // for standard output and error
 
 	mu      sync.Mutex
 	n       uint64
-	program uint64            // the newest
-	copying []<-chan struct{} // of each pipe that may have something left, closed when it has not
+	program uint64            // number of the newest program
+	copying []<-chan struct{} // one channel for each pipe that may have content left; closed when the pipe is drained
 }
 
 func newOutputProgress(to [2]io.Writer) *outputProgress { return &outputProgress{to: to} }
@@ -54,7 +55,7 @@ func (p *outputProgress) saw(program uint64) {
 	}
 }
 
-// through makes a start of programs one of programs whose output is seen.
+// through wraps start so that the output of the programs is read.
 func (p *outputProgress) through(start func(process.Spec) (*process.Child, error)) func(process.Spec) (*process.Child, error) {
 	return func(s process.Spec) (*process.Child, error) {
 		p.finish(inOrder)
@@ -63,20 +64,21 @@ func (p *outputProgress) through(start func(process.Spec) (*process.Child, error
 			if err != nil {
 				return nil, err
 			}
-			defer syscall.Close(end) // the child has its own; with the last of those the copying ends
+			defer syscall.Close(end) // the child has its own copy; copying ends when those are closed
 			s.Output[i] = uintptr(end)
 		}
 		return start(s)
 	}
 }
 
-// pipe returns the end that a program writes to. It blocks, as any output does; Go's own pipes would hand on an end that does not.
+// pipe returns the end of a new pipe to which a program writes. That end blocks, as programs expect. os.Pipe would
+// return a non-blocking one.
 func (p *outputProgress) pipe(to io.Writer) (end int, err error) {
 	var ends [2]int
 	if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC); err != nil {
 		return 0, fmt.Errorf("making a pipe for the worker's output: %w", err)
 	}
-	if err := syscall.SetNonblock(ends[0], true); err != nil { // so that a read waits without a thread
+	if err := syscall.SetNonblock(ends[0], true); err != nil { // lets the Go runtime poll instead of blocking a thread
 		return 0, fmt.Errorf("making a pipe for the worker's output: %w", err)
 	}
 	p.mu.Lock()
@@ -93,7 +95,7 @@ func (p *outputProgress) copy(from *os.File, to io.Writer, program uint64) {
 		n, err := from.Read(some)
 		if n > 0 {
 			p.saw(program)
-			_, _ = to.Write(some[:n]) // whom nobody reads writes on all the same
+			_, _ = to.Write(some[:n]) // the program keeps running even if nothing reads its output
 		}
 		if err != nil {
 			return
@@ -101,7 +103,7 @@ func (p *outputProgress) copy(from *os.File, to io.Writer, program uint64) {
 	}
 }
 
-// finish waits for the last words of programs that are gone, but not for longer than this.
+// finish waits until the output of earlier programs is copied, at most for patience.
 func (p *outputProgress) finish(patience time.Duration) {
 	p.mu.Lock()
 	copying := p.copying

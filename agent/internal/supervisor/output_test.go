@@ -12,12 +12,12 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
-// shell is a program of a few commands.
+// shell returns a program that runs a shell script.
 func shell(script string) process.Spec {
 	return process.Spec{Path: "/bin/sh", Args: []string{"sh", "-c", script}}
 }
 
-func TestTheOutputOfAWorkerGoesWhereItWouldHaveGone(t *testing.T) {
+func TestTheOutputOfAWorkerIsCopiedToTheSupervisors(t *testing.T) {
 	out, errs := &lines{}, &lines{}
 	p := newOutputProgress([2]io.Writer{out, errs})
 	p.clear()
@@ -41,8 +41,8 @@ func TestTheOutputOfAWorkerGoesWhereItWouldHaveGone(t *testing.T) {
 	}
 }
 
-// What a dead program has left in its pipe comes late.
-func TestTheLastWordsOfAnEarlierProgramAreNoSignOfTheNext(t *testing.T) {
+// Output that a dead program has left in its pipe arrives late.
+func TestOutputOfAnEarlierProgramIsNoProgressOfTheNext(t *testing.T) {
 	p := newOutputProgress([2]io.Writer{io.Discard, io.Discard})
 	p.clear()
 	p.saw(1)
@@ -58,12 +58,12 @@ func TestTheLastWordsOfAnEarlierProgramAreNoSignOfTheNext(t *testing.T) {
 	}
 }
 
-// deaf refuses all that is written, as a log does whose reader is gone.
+// deaf fails all writes, like a log whose reader is gone.
 type deaf struct{}
 
 func (deaf) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-func TestAWorkerWhoseLogIsGoneIsNotHeldUp(t *testing.T) {
+func TestAWorkerWhoseLogIsGoneKeepsRunning(t *testing.T) {
 	p := newOutputProgress([2]io.Writer{deaf{}, deaf{}})
 	p.clear()
 	c, err := p.through(process.Start)(shell("head -c 1000000 /dev/zero"))
@@ -76,8 +76,8 @@ func TestAWorkerWhoseLogIsGoneIsNotHeldUp(t *testing.T) {
 	_ = c.End(syscall.SIGKILL, 0)
 }
 
-// The log of a container has the output of all its rounds, the last bytes included.
-func TestTheLogOfASupervisedWorkerIsWhole(t *testing.T) {
+// The log of a container has the complete output of all its rounds, up to the last byte.
+func TestTheLogOfASupervisedWorkerIsComplete(t *testing.T) {
 	g := newGroup(t, memory.New(time.Now), 1, "")
 	p := g.pods[0]
 	p.config.Progress.Timeout, p.config.ProgressFrom = time.Minute, config.FromOutput
@@ -89,7 +89,7 @@ func TestTheLogOfASupervisedWorkerIsWhole(t *testing.T) {
 		t.Errorf("exits %d", code)
 	}
 	got := p.output.String()
-	stdout := strings.Replace(got, "last words\n", "", 1) // what is written to both is not in order between them
+	stdout := strings.Replace(got, "last words\n", "", 1) // the order of stdout and stderr relative to each other is undefined
 	if stdout != "round 0\nround 1\n" || stdout == got {
 		t.Errorf("the log has %q, want both rounds and the last words", got)
 	}

@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// Variables that name what a worker says with that it gets on.
+// Variables that name where a worker reports progress.
 const (
 	ProgressFileVariable   = "HOLDFAST_PROGRESS_FILE"
 	ProgressSocketVariable = "HOLDFAST_PROGRESS_SOCKET"
 )
 
-// Progress is where a worker says that it gets on. What it says counts, not when: no clock is compared with another one's.
+// Progress counts a worker's progress reports. It does not record when they were made, so that no clocks are compared.
 type Progress interface {
-	// count is how many signs there were so far. Several between two observations may count as one.
+	// count returns the number of reports so far. Several between two observations may count as one.
 	count() uint64
-	// clear removes what an earlier program left. It runs before each start.
+	// clear removes what an earlier program has left. It is called before each start.
 	clear()
-	// variable is what a program finds in its environment, "" for nothing.
+	// variable returns the environment variable for the program, or "".
 	variable() string
 }
 
-// noteProgress reads signs of the newest instance's program. It is called with the lock held.
+// noteProgress updates the progress of the newest instance. The caller holds the lock.
 func (s *Supervisor) noteProgress() {
 	i := s.newest()
 	if s.options.Progress == nil || i == nil || i.startedAt.IsZero() || i.dead {
@@ -36,7 +36,7 @@ func (s *Supervisor) noteProgress() {
 	i.progress = s.options.Progress.count() - i.before
 }
 
-// beginProgress comes before the start of an instance's program.
+// beginProgress is called before an instance's program starts.
 func (s *Supervisor) beginProgress(i *instance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,21 +46,21 @@ func (s *Supervisor) beginProgress(i *instance) {
 	}
 }
 
-// fileProgress is a file that the worker touches. Each change of it is a sign.
+// fileProgress watches a file that the worker touches. Each change of the file is a report.
 type fileProgress struct {
 	path string
 	last stamp
 	n    uint64
 }
 
-// stamp is what a touch changes.
+// stamp holds the attributes that a touch changes.
 type stamp struct {
 	inode   uint64
 	size    int64
 	changed syscall.Timespec
 }
 
-// NewProgressFile watches a file, which may be absent.
+// NewProgressFile watches a file, which may not exist yet.
 func NewProgressFile(path string) Progress { return &fileProgress{path: path} }
 
 func (f *fileProgress) variable() string { return ProgressFileVariable + "=" + f.path }
@@ -91,8 +91,8 @@ type socketProgress struct {
 	n    atomic.Uint64
 }
 
-// ListenForProgress makes a socket of the unix domain that takes datagrams, in place of whatever is there. Whoever may
-// write to the folder may send.
+// ListenForProgress replaces whatever is at path with a Unix datagram socket. Anyone with write access to the folder
+// can send to it.
 func ListenForProgress(path string) (Progress, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("removing an old socket for progress: %w", err)
@@ -107,7 +107,7 @@ func ListenForProgress(path string) (Progress, error) {
 }
 
 func (p *socketProgress) read(socket *net.UnixConn) {
-	var content [1]byte // the rest of a datagram is dropped
+	var content [1]byte // the rest of a datagram is discarded
 	for {
 		_, _, err := socket.ReadFromUnix(content[:])
 		switch {

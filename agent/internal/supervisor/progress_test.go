@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// getOn is a group whose workers show progress.
+// getOn returns a group whose workers report progress.
 func getOn(t *testing.T, size int, from string) *group {
 	store := memory.New(time.Now)
 	g := newGroup(t, store, size, "gets on")
@@ -31,7 +31,8 @@ func getOn(t *testing.T, size int, from string) *group {
 	return g
 }
 
-// quiet keeps the pods that end first from giving the others orders, which would leave those an hour.
+// quiet makes the store unreachable at the end of the test. Otherwise the pods that end first would order the others to
+// restart, which leaves them an hour.
 func (g *group) quiet() *group {
 	g.start()
 	g.t.Cleanup(g.silence)
@@ -47,7 +48,7 @@ func TestAWorkerThatHangsRestartsItsGroup(t *testing.T) {
 	for _, from := range []string{config.FromFile, config.FromSocket, config.FromOutput} {
 		t.Run(from, func(t *testing.T) {
 			g := getOn(t, 2, from)
-			g.pods[0].config.GracePeriod, g.pods[0].config.CheckpointGrace = time.Hour, time.Hour // neither is for one that hangs
+			g.pods[0].config.GracePeriod, g.pods[0].config.CheckpointGrace = time.Hour, time.Hour // neither applies to a worker that hangs
 			g.pods[1].config.GracePeriod = 100 * time.Millisecond
 			g.quiet()
 			pids := g.witness.Hear(2, "started", "0")
@@ -65,8 +66,8 @@ func TestAWorkerThatHangsRestartsItsGroup(t *testing.T) {
 	}
 }
 
-// A worker that is stopped by a signal makes no progress either, and its kill reaches it all the same.
-func TestAWorkerThatIsStoppedHangs(t *testing.T) {
+// A worker that is stopped by a signal makes no progress either. SIGKILL still reaches it.
+func TestAStoppedWorkerCountsAsHung(t *testing.T) {
 	g := getOn(t, 2, config.FromFile)
 	g.pods[0].config.GracePeriod, g.pods[1].config.GracePeriod = 10*time.Millisecond, 10*time.Millisecond
 	g.quiet()
@@ -78,8 +79,8 @@ func TestAWorkerThatIsStoppedHangs(t *testing.T) {
 	}
 }
 
-// All wait for the one that hangs. None of them is given the hour that it has to save.
-func TestPeersThatAreStuckAsWellAreNotWaitedFor(t *testing.T) {
+// All workers wait for the one that hangs. None of them gets the hour of its grace period.
+func TestPeersThatHangGetNoGracePeriod(t *testing.T) {
 	g := getOn(t, 3, config.FromFile)
 	for _, p := range g.pods {
 		p.config.GracePeriod = time.Hour
@@ -92,7 +93,7 @@ func TestPeersThatAreStuckAsWellAreNotWaitedFor(t *testing.T) {
 	g.witness.Hear(3, "started", "1")
 }
 
-func TestWhatAnEarlierProgramHasLeftIsNoProgress(t *testing.T) {
+func TestReportsOfAnEarlierProgramAreNoProgress(t *testing.T) {
 	path := t.TempDir() + "/progress"
 	p := NewProgressFile(path)
 	if p.count() != 0 {
@@ -122,7 +123,7 @@ func TestWhatAnEarlierProgramHasLeftIsNoProgress(t *testing.T) {
 
 var workerStarted = regexp.MustCompile(`"msg":"worker started".*?"pid":(\d+)`)
 
-// started are the processes that a pod's supervisor has started so far.
+// started returns the PIDs that a pod's supervisor has started so far.
 func (p *pod) started() (pids []int) {
 	for _, m := range workerStarted.FindAllStringSubmatch(p.log.String(), -1) {
 		pid, _ := strconv.Atoi(m[1])
@@ -131,7 +132,7 @@ func (p *pod) started() (pids []int) {
 	return pids
 }
 
-// The lines of the example are run as they stand there.
+// The test runs the lines of the example unchanged.
 func TestThePythonOfTheExample(t *testing.T) {
 	content, err := os.ReadFile("../../../examples/progress.yaml")
 	if err != nil {

@@ -32,7 +32,8 @@ func TestAGroupRestartsTogether(t *testing.T) {
 	}
 }
 
-// Whoever dies when, no program of a round runs while one of an earlier round lives: the workers check that with locks.
+// No matter which workers die when, no program of a round runs while one of an earlier round is alive. The workers
+// check that with locks.
 func TestRoundsNeverOverlap(t *testing.T) {
 	const size = 6
 	g := newGroup(t, memory.New(time.Now), size, "ignores TERM")
@@ -50,7 +51,7 @@ func TestRoundsNeverOverlap(t *testing.T) {
 	}
 }
 
-func TestNobodyRunsBeforeTheLastOneIsThere(t *testing.T) {
+func TestNoWorkerRunsBeforeTheLastOneHasJoined(t *testing.T) {
 	g := newGroup(t, memory.New(time.Now), 3, "trains")
 	g.open(limit)
 	g.pods[0].start()
@@ -61,7 +62,7 @@ func TestNobodyRunsBeforeTheLastOneIsThere(t *testing.T) {
 	g.witness.Hear(3, "started", "0")
 }
 
-func TestTheWorkerLearnsItsRound(t *testing.T) {
+func TestTheEnvironmentHasTheRound(t *testing.T) {
 	g := newGroup(t, memory.New(time.Now), 1, "trains")
 	g.open(limit, func(w *rules.Wanted) { w.Generation = 7 })
 	g.start()
@@ -75,7 +76,7 @@ func TestTheWorkerLearnsItsRound(t *testing.T) {
 	}
 }
 
-func TestAnOrderGivesItsGrace(t *testing.T) {
+func TestAnOrderedRestartGivesTheGracePeriod(t *testing.T) {
 	g := newGroup(t, memory.New(time.Now), 2, "exits 0 on TERM")
 	for _, p := range g.pods {
 		p.config.GracePeriod = time.Minute
@@ -87,10 +88,10 @@ func TestAnOrderGivesItsGrace(t *testing.T) {
 	if e := g.witness.Next(); e.What != "terminated" || e.Slot != "js-w-0-1" {
 		t.Errorf("%+v was told first", e)
 	}
-	g.witness.Hear(2, "started", "1") // exit 0 on an order is no success
+	g.witness.Hear(2, "started", "1") // exit 0 after an order is no success
 }
 
-func TestTheBudgetEndsInTerminalAndNobodyIsKilled(t *testing.T) {
+func TestAnExhaustedBudgetKillsNoWorker(t *testing.T) {
 	g := newGroup(t, memory.New(time.Now), 2, "trains")
 	g.open(1)
 	g.start()
@@ -105,7 +106,7 @@ func TestTheBudgetEndsInTerminalAndNobodyIsKilled(t *testing.T) {
 	}
 }
 
-func TestMoreOrdersThanAMinuteMayHaveAreRefusedAndTold(t *testing.T) {
+func TestOrdersBeyondTheLimitPerMinuteAreRefusedAndReported(t *testing.T) {
 	g := newGroup(t, memory.New(time.Now), 2, "trains")
 	g.pods[1].config.MaxStops = 1
 	g.open(limit)
@@ -118,7 +119,7 @@ func TestMoreOrdersThanAMinuteMayHaveAreRefusedAndTold(t *testing.T) {
 	g.witness.Hear(1, "hangup", "1")
 }
 
-func TestAProgramThatCannotBeStartedIsADeath(t *testing.T) {
+func TestAProgramThatCannotBeStartedCountsAsADeath(t *testing.T) {
 	s := New(Options{Start: nobody, Log: quiet()})
 	s.Prepare()
 	id := observe(s)[0].ID
@@ -126,12 +127,13 @@ func TestAProgramThatCannotBeStartedIsADeath(t *testing.T) {
 	eventually(t, "dead", func() bool { w := observe(s)[0]; return !w.Running && w.ExitCode == notFound })
 }
 
-// The kernel kills the largest process of a container that is out of memory, and that is the worker: its supervisor says so.
-func TestAWorkerThatIsKilledForWantOfMemory(t *testing.T) {
+// When a container is out of memory, the kernel kills its largest process, which is the worker. The supervisor reports
+// the reason.
+func TestAWorkerThatRunsOutOfMemory(t *testing.T) {
 	for name, reason := range map[string]string{"by the kernel": "OOMKilled", "by somebody else": ""} {
 		t.Run(name, func(t *testing.T) {
 			g := newGroup(t, memory.New(time.Now), 2, "trains")
-			g.pods[0].killed.Store(3) // of earlier rounds
+			g.pods[0].killed.Store(3) // in earlier rounds
 			g.open(limit)
 			g.start()
 			pids := g.witness.Hear(2, "started", "0")

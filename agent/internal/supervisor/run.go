@@ -18,32 +18,33 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// farewell is what is kept of the pod's grace period for the kill and the report.
+// farewell is the part of the pod's grace period that is reserved for the kill and the report.
 const farewell = 2 * time.Second
 
-// checkpointName is the file by which a worker says that it is writing a checkpoint, on the start-up volume.
+// checkpointName is the file on the start-up volume that exists while the worker writes a checkpoint.
 const checkpointName = "checkpoint"
 
-// Names of what a worker says with that it gets on, on the same volume.
+// Files on the start-up volume with which a worker reports progress.
 const (
 	progressFile   = "progress"
 	progressSocket = "progress.sock"
 )
 
-// Parts are what a supervisor works with.
+// Parts holds what a supervisor works with.
 type Parts struct {
 	Program process.Spec
 	Start   func(process.Spec) (*process.Child, error)
 	Store   rounds.Members
-	Signals <-chan os.Signal // to this process
-	Output  [2]io.Writer     // of the worker, if it is read; nil: this process's
-	// MemoryKills is described with Options.
+	Signals <-chan os.Signal // received by this process
+	Output  [2]io.Writer     // for the worker's output, if it is read; nil: this process's output
+	// MemoryKills is as in Options.
 	MemoryKills func() (n uint64, ok bool)
 	Log         *slog.Logger
 }
 
-// Run supervises the worker until the group releases it, then the code is 0, or until a signal ends the pod, then the code
-// is that of the signal, whatever the worker said: it has not finished. It returns an error if nobody leads the group any more, see awaitAlone.
+// Run supervises the worker. It returns 0 when the group releases the worker. When a signal ends the pod, it returns
+// the exit code of that signal whatever the worker's exit code is, because the worker has not completed. It returns an
+// error if nothing leads the group any more, see awaitAlone.
 func Run(c config.Exec, p Parts) (code int, err error) {
 	store := newContact(p.Store)
 	p.Store = store
@@ -73,7 +74,7 @@ func Run(c config.Exec, p Parts) (code int, err error) {
 			}
 			return code, err
 		case <-left:
-			cancel() // what is to be reported still is
+			cancel() // pending reports are still sent
 			left = nil
 		case s := <-p.Signals:
 			if passed := r.pass(s.(syscall.Signal), code != 0); passed {
@@ -91,7 +92,7 @@ type run struct {
 	config     config.Exec
 	memory     worker.Memory
 	supervisor *Supervisor
-	output     *outputProgress // nil: it is not read
+	output     *outputProgress // nil: output is not read
 	leaving    chan struct{}
 }
 
@@ -116,7 +117,7 @@ func newRun(c config.Exec, p Parts) (*run, error) {
 	return r, nil
 }
 
-// lookForProgress sets up what the worker was asked for, if it was.
+// lookForProgress sets up progress reports, if they are configured.
 func (r *run) lookForProgress(o *Options) (err error) {
 	switch c := r.config; {
 	case c.Progress.Timeout == 0:
@@ -138,14 +139,14 @@ func orElse(w, otherwise io.Writer) io.Writer {
 	return w
 }
 
-// finish runs last, when nothing writes any more.
+// finish runs last, when no process writes output any more.
 func (r *run) finish() {
 	if r.output != nil {
 		r.output.finish(lastWords)
 	}
 }
 
-// load reads what an earlier supervisor of this pod knew, whose container died.
+// load reads the memory of an earlier supervisor of this pod, whose container has exited.
 func (r *run) load() {
 	var err error
 	if r.memory, err = startup.Load(r.config.StartupDir, r.config.PodUID); err != nil {
@@ -153,7 +154,7 @@ func (r *run) load() {
 	}
 }
 
-// speak speaks for the worker until it is released or ctx ends.
+// speak speaks for the worker until it is released or ctx is done.
 func (r *run) speak(ctx context.Context) error {
 	state := worker.New(worker.Config{
 		Slot: rounds.Slot{Name: r.config.WorkerID, Pod: r.config.PodUID}, Generation: r.config.PodEpoch, Grace: r.config.GracePeriod + r.config.CheckpointGrace,
@@ -165,7 +166,7 @@ func (r *run) speak(ctx context.Context) error {
 	}, state)
 }
 
-// pass hands a signal on to the worker; false for the one that begins the pod's end.
+// pass forwards a signal to the worker. It returns false for the signal that begins the end of the pod.
 func (r *run) pass(s syscall.Signal, leaving bool) bool {
 	switch {
 	case s == syscall.SIGPIPE: // the log has no reader
@@ -177,7 +178,7 @@ func (r *run) pass(s syscall.Signal, leaving bool) bool {
 	return true
 }
 
-// leave ends the worker in the time that the pod has.
+// leave ends the worker within the pod's grace period.
 func (r *run) leave(s syscall.Signal, left chan struct{}) {
 	defer close(left)
 	grace := max(r.config.PodGrace-farewell, r.config.PodGrace/2)
@@ -187,7 +188,7 @@ func (r *run) leave(s syscall.Signal, left chan struct{}) {
 	}
 }
 
-// noGate: nothing waits for a supervisor to be ready.
+// noGate implements loop.Gate. A supervisor has no startup probe.
 type noGate struct{}
 
 func (noGate) Wait(string) {}

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// onServer gives each pod connections of its own.
+// onServer gives each pod its own connections to a server.
 func (g *group) onServer(t testing.TB, address string) *group {
 	g.connect = func() rounds.Members {
 		s, err := store.Open(config.Store{Address: address}, "holdfast-exec")
@@ -40,7 +40,7 @@ func TestGroupOnARealServer(t *testing.T) {
 	pids := g.witness.Hear(size, "started", "0")
 	for d, victims := range [][]int{{0}, {1, 2, 3}, {0, 1, 2, 3, 4}} {
 		for _, v := range victims {
-			_ = syscall.Kill(pids[fmt.Sprint("js-w-0-", v)], syscall.SIGKILL) // a quick group has ended it already
+			_ = syscall.Kill(pids[fmt.Sprint("js-w-0-", v)], syscall.SIGKILL) // the supervisor may have ended it already
 		}
 		pids = g.witness.Hear(size, "started", fmt.Sprint(d+1))
 	}
@@ -56,7 +56,7 @@ func TestGroupOnARealServer(t *testing.T) {
 	}
 }
 
-// crowd is a group whose workers are small programs; it hears of their starts from the supervisors.
+// crowd is a group whose workers are small programs. It learns of their starts from the supervisors.
 type crowd struct {
 	*group
 	mu   sync.Mutex
@@ -92,7 +92,7 @@ func newCrowd(b *testing.B, size int) *crowd {
 	return c
 }
 
-// allUp is when the last of the next starts was.
+// allUp waits for the next start of every pod, and returns the time of the last one.
 func (c *crowd) allUp() (last time.Time) {
 	for range c.pods {
 		last = <-c.up
@@ -100,8 +100,8 @@ func (c *crowd) allUp() (last time.Time) {
 	return last
 }
 
-// BenchmarkRestart kills one worker: from the kill to the moment when the programs of all are executed anew. All
-// supervisors share this process and this machine's processors, and each looks through all of its processes.
+// BenchmarkRestart kills one worker and measures the time until all programs run again. All supervisors share this
+// process and the machine's CPUs, and each scans all of its processes.
 func BenchmarkRestart(b *testing.B) {
 	for _, size := range []int{8, 32, 100} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {

@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	firstRealtime = 34 // 32 and 33 are the C library's
+	firstRealtime = 34 // 32 and 33 are reserved by the C library
 	lastRealtime  = 64
 )
 
-// Signals takes the signals that a supervisor answers from now on. SIGPIPE is among them so that a log that nobody reads
-// does not end the supervisor; it is not ignored, because its children would inherit that.
+// Signals starts to receive the signals that a supervisor handles. SIGPIPE is among them, so that a log without a
+// reader does not end the supervisor. It is not ignored, because child processes would inherit that.
 func Signals() <-chan os.Signal {
 	taken := []os.Signal{
 		syscall.SIGTERM, syscall.SIGINT,

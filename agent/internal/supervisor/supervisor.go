@@ -12,20 +12,21 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// remembered is how many instances can be observed: the newest, and the one before it, whose death may not be reported yet.
+// remembered is how many instances can be observed: the newest, and the previous one, whose death may not have been
+// reported yet.
 const remembered = 2
 
-// Supervisor is a driver of the loop. It is safe for concurrent use.
+// Supervisor implements the interfaces of package loop. It is safe for concurrent use.
 type Supervisor struct {
 	options Options
-	prefix  string        // of the instances' names: no other supervisor has it
-	changed chan struct{} // one slot
+	prefix  string        // prefix of the instances' names, unique to this supervisor
+	changed chan struct{} // buffer of one
 
 	mu      sync.Mutex
-	lives   []*instance // the newest last
+	lives   []*instance // the newest comes last
 	number  int
 	born    int64
-	wanted  bool // the next instance, once nothing of the newest is left
+	wanted  bool // the next instance is wanted once nothing of the newest is left
 	leaving bool
 }
 
@@ -40,8 +41,8 @@ func New(o Options) *Supervisor {
 	return &Supervisor{options: o, prefix: rand.Text()[:10], changed: make(chan struct{}, 1), born: o.After}
 }
 
-// Prepare implements loop.Barrier: the next instance waits at the barrier as soon as nothing of the one before is left. It may
-// be repeated: a core that has not seen the new instance yet asks again, which must not be taken for the one after it.
+// Prepare implements loop.Barrier. The next instance waits at the barrier as soon as nothing of the previous one is
+// left. A core that has not observed the new instance yet calls Prepare again, which does not request another one.
 func (s *Supervisor) Prepare() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +52,7 @@ func (s *Supervisor) Prepare() {
 	}
 }
 
-// begin is called with the lock held.
+// begin creates the next instance if one is wanted and possible. The caller holds the lock.
 func (s *Supervisor) begin() {
 	if i := s.newest(); !s.wanted || s.leaving || (i != nil && !i.isGone()) {
 		return
@@ -66,7 +67,7 @@ func (s *Supervisor) begin() {
 	s.notify()
 }
 
-// notify makes the loop observe again. It never blocks: one notification that is due is enough.
+// notify makes the loop observe again. It never blocks, because one pending notification is enough.
 func (s *Supervisor) notify() {
 	select {
 	case s.changed <- struct{}{}:
@@ -101,8 +102,8 @@ func (s *Supervisor) Observe(context.Context) (worker.Observed, error) {
 	return o, nil
 }
 
-// Start implements loop.Barrier: an instance runs its program, as a part of the given round. It does nothing for one that
-// runs, that is to end, or that is not there any more.
+// Start implements loop.Barrier. It runs the program of an instance in the given round. It does nothing for an instance
+// that is running, is ordered to end, or no longer exists.
 func (s *Supervisor) Start(id string, generation, number int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +115,7 @@ func (s *Supervisor) Start(id string, generation, number int64) {
 	i.start <- round{generation, number, time.Now()}
 }
 
-// Stop implements loop.Driver. The grace is the supervisor's own; who is in haste gets none.
+// Stop implements loop.Driver. It uses the supervisor's own grace period, or none if the stop is urgent.
 func (s *Supervisor) Stop(ctx context.Context, stop worker.Stop) error {
 	s.mu.Lock()
 	i := s.find(stop.ID)
@@ -132,10 +133,10 @@ func (s *Supervisor) Stop(ctx context.Context, stop worker.Stop) error {
 	return i.finish(ctx, e)
 }
 
-// Remove implements loop.Driver: there are no records.
+// Remove implements loop.Driver. The exec driver keeps no records.
 func (s *Supervisor) Remove(context.Context, []string) error { return nil }
 
-// Signal passes a signal on to the worker's process group, if it runs.
+// Signal forwards a signal to the worker's process group, if the worker is running.
 func (s *Supervisor) Signal(signal syscall.Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,9 +145,9 @@ func (s *Supervisor) Signal(signal syscall.Signal) {
 	}
 }
 
-// Leave ends the worker with its pod: the signal, at most the grace, then KILL. No instance follows, and an exit code of 0
-// becomes that of the signal, because a worker that was ordered to end has not finished. It returns when nothing of the
-// worker is left, or ctx ends.
+// Leave ends the worker with its pod. It sends the signal, waits up to grace, then sends SIGKILL. No instance follows.
+// An exit code of 0 becomes that of SIGTERM, because a worker that was ordered to end has not completed. Leave returns
+// when nothing of the worker is left, or ctx is done.
 func (s *Supervisor) Leave(ctx context.Context, signal syscall.Signal, grace time.Duration) error {
 	s.mu.Lock()
 	s.leaving = true
@@ -158,7 +159,7 @@ func (s *Supervisor) Leave(ctx context.Context, signal syscall.Signal, grace tim
 	return i.finish(ctx, ending{signal: signal, grace: grace})
 }
 
-// newest is nil before the first instance.
+// newest returns the newest instance, or nil before the first one.
 func (s *Supervisor) newest() *instance {
 	if len(s.lives) == 0 {
 		return nil

@@ -24,7 +24,7 @@ func observe(s *Supervisor) []worker.Process {
 	return o.Processes
 }
 
-// direct is a supervisor without a group.
+// direct returns a supervisor without a group.
 func direct(t *testing.T, w *drill.Witness, role string, change ...func(*Options)) *Supervisor {
 	o := Options{
 		Group: "uid", Start: process.Start, Log: quiet(),
@@ -61,7 +61,7 @@ func TestNothingRunsBeforeItsStart(t *testing.T) {
 	w.Silent(50 * time.Millisecond)
 }
 
-func TestAStartThatComesAfterTheStopIsNothing(t *testing.T) {
+func TestAStartAfterTheStopIsIgnored(t *testing.T) {
 	w := drill.NewWitness(t)
 	s := direct(t, w, "trains")
 	s.Prepare()
@@ -76,8 +76,8 @@ func TestAStartThatComesAfterTheStopIsNothing(t *testing.T) {
 	w.Silent(50 * time.Millisecond)
 }
 
-func TestInstancesHaveNamesAndBirthsOfTheirOwn(t *testing.T) {
-	future := time.Now().Add(time.Hour).UnixMicro() // the clock was set back meanwhile
+func TestInstancesHaveUniqueNamesAndIncreasingBirths(t *testing.T) {
+	future := time.Now().Add(time.Hour).UnixMicro() // as if the clock had been set back since
 	s := direct(t, drill.NewWitness(t), "trains", func(o *Options) { o.After = future })
 	var last worker.Process
 	last.Born = future
@@ -94,7 +94,7 @@ func TestInstancesHaveNamesAndBirthsOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestTheNextInstanceWaitsUntilNothingIsLeftOfTheOneBefore(t *testing.T) {
+func TestTheNextInstanceWaitsUntilNothingIsLeftOfThePrevious(t *testing.T) {
 	w := drill.NewWitness(t)
 	s := direct(t, w, "trains")
 	s.Prepare()
@@ -102,7 +102,7 @@ func TestTheNextInstanceWaitsUntilNothingIsLeftOfTheOneBefore(t *testing.T) {
 	w.Hear(1, "started", "0")
 	first := s.newest()
 	s.mu.Lock()
-	first.dead = true // its leader; the rest of it lives
+	first.dead = true // its leader; the rest of it is alive
 	s.mu.Unlock()
 	s.Prepare()
 	if got := observe(s); len(got) != 1 {
@@ -112,8 +112,9 @@ func TestTheNextInstanceWaitsUntilNothingIsLeftOfTheOneBefore(t *testing.T) {
 	eventually(t, "the next one waits", func() bool { return len(observe(s)) == 2 && observe(s)[1].Running })
 }
 
-// What a leader leaves behind may be stuck in a driver for long. Its death is told before, and no other instance begins meanwhile.
-func TestAFailureIsToldBeforeItsTreeIsGone(t *testing.T) {
+// Processes that a leader leaves behind may hang in a driver for a long time. The leader's death is reported before
+// they are gone, and no other instance starts in the meantime.
+func TestAFailureIsReportedBeforeItsTreeIsGone(t *testing.T) {
 	for name, end := range map[string]struct {
 		signal syscall.Signal
 		dead   bool
@@ -149,8 +150,8 @@ func TestAFailureIsToldBeforeItsTreeIsGone(t *testing.T) {
 	}
 }
 
-// What survives its kill keeps the slot at the barrier, and its death is told all the same.
-func TestWhatSurvivesItsKillHasNoSuccessor(t *testing.T) {
+// A tree that survives SIGKILL holds the slot at the barrier. Its death is reported nevertheless.
+func TestATreeThatSurvivesItsKillHasNoSuccessor(t *testing.T) {
 	w := drill.NewWitness(t)
 	var tries atomic.Int32
 	s := direct(t, w, "trains", func(o *Options) {
@@ -175,7 +176,7 @@ func TestWhatSurvivesItsKillHasNoSuccessor(t *testing.T) {
 	}
 }
 
-func TestARepeatedBeginIsOneBegin(t *testing.T) {
+func TestRepeatingPrepareHasNoEffect(t *testing.T) {
 	w := drill.NewWitness(t)
 	s := direct(t, w, "trains")
 	s.Prepare()
@@ -188,11 +189,11 @@ func TestARepeatedBeginIsOneBegin(t *testing.T) {
 	}
 }
 
-func TestAnInstanceThatIsNotThereIsStopped(t *testing.T) {
+func TestAnUnknownInstanceCountsAsStopped(t *testing.T) {
 	mustStop(t, direct(t, drill.NewWitness(t), "trains"), "another")
 }
 
-func TestALostStopIsNoStop(t *testing.T) {
+func TestACancelledStopIsNoStop(t *testing.T) {
 	w := drill.NewWitness(t)
 	s := direct(t, w, "ignores TERM", func(o *Options) { o.GracePeriod = 100 * time.Millisecond })
 	s.Prepare()
@@ -216,9 +217,9 @@ func TestASignalDuringTheStartIsNotLost(t *testing.T) {
 			return child, err
 		}
 	})
-	s.Signal(syscall.SIGHUP) // nobody is there
+	s.Signal(syscall.SIGHUP) // there is no instance
 	s.Prepare()
-	s.Signal(syscall.SIGHUP) // nor at the barrier
+	s.Signal(syscall.SIGHUP) // it is at the barrier
 	s.Start(observe(s)[0].ID, 1, 0)
 	<-up
 	w.Hear(1, "started", "0")
@@ -228,7 +229,7 @@ func TestASignalDuringTheStartIsNotLost(t *testing.T) {
 	w.Silent(50 * time.Millisecond)
 }
 
-func TestWhoIsToldToEndHasNotFinished(t *testing.T) {
+func TestAWorkerThatIsOrderedToEndHasNotCompleted(t *testing.T) {
 	w := drill.NewWitness(t)
 	s := direct(t, w, "exits 0 on TERM")
 	s.Prepare()
@@ -246,7 +247,7 @@ func TestWhoIsToldToEndHasNotFinished(t *testing.T) {
 	}
 }
 
-func TestACheckpointInProgressIsWaitedFor(t *testing.T) {
+func TestAStopWaitsForACheckpoint(t *testing.T) {
 	w := drill.NewWitness(t)
 	s := direct(t, w, "checkpoints", func(o *Options) {
 		o.CheckpointFile, o.CheckpointGrace, o.GracePeriod = w.Dir+"/checkpoint", time.Minute, 10*time.Second
@@ -258,8 +259,9 @@ func TestACheckpointInProgressIsWaitedFor(t *testing.T) {
 	w.Hear(1, "saved", "0")
 }
 
-// A drain deletes several pods of a group: the first death orders the others, which save, and end with their pods.
-func TestAPodsEndWaitsForNoCheckpointThatAnOrderWaitsFor(t *testing.T) {
+// A drain deletes several pods of a group. The first death orders the others to restart. They save, and then end with
+// their pods.
+func TestDeletingThePodEndsTheWaitForACheckpoint(t *testing.T) {
 	w := drill.NewWitness(t)
 	s := direct(t, w, "never saves", func(o *Options) { o.CheckpointFile, o.CheckpointGrace = w.Dir+"/checkpoint", time.Hour })
 	s.Prepare()
@@ -269,7 +271,7 @@ func TestAPodsEndWaitsForNoCheckpointThatAnOrderWaitsFor(t *testing.T) {
 	ordered := make(chan error, 1)
 	go func() { ordered <- s.Stop(t.Context(), worker.Stop{ID: first.id}) }()
 	eventually(t, "the order waits", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return first.stopping })
-	time.Sleep(50 * time.Millisecond) // for the goroutine of the instance to take it; if it does not, the test has shown nothing
+	time.Sleep(50 * time.Millisecond) // gives the instance's goroutine time to receive it; otherwise the test has shown nothing
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	if err := s.Leave(ctx, syscall.SIGTERM, 100*time.Millisecond); err != nil {
@@ -280,7 +282,7 @@ func TestAPodsEndWaitsForNoCheckpointThatAnOrderWaitsFor(t *testing.T) {
 	}
 }
 
-func TestACheckpointIsNotWaitedForForever(t *testing.T) {
+func TestTheWaitForACheckpointIsLimited(t *testing.T) {
 	w := drill.NewWitness(t)
 	file := w.Dir + "/checkpoint"
 	var second atomic.Bool
@@ -313,8 +315,8 @@ func TestOverlay(t *testing.T) {
 	}
 }
 
-// Workers of two restarts must not meet under one name.
-func TestVariablesThatNameARound(t *testing.T) {
+// Workers of two restarts must not meet under the same name.
+func TestRoundVariablesHaveTheRound(t *testing.T) {
 	s := New(Options{
 		Group: "uid", Program: process.Spec{Env: []string{"PET_RDZV_ID=run", "PET_RDZV_BACKEND=c10d"}}, RoundVariables: []string{"PET_RDZV_ID", "ABSENT"},
 	})

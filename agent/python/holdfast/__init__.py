@@ -1,6 +1,6 @@
-"""Lets training code work with Holdfast's supervisor: the restart it belongs to, progress, and checkpoints.
+"""Connects training code to Holdfast's supervisor: which restart it belongs to, progress, and checkpoints.
 
-Outside of a supervised container every function does nothing, so that the same program runs anywhere.
+Outside a supervised container every function does nothing, so that the same program runs anywhere.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class Restart:
     epoch: int
     """Grows by one with each recreation of the pods."""
     round: int
-    """The number of restarts in place since then."""
+    """The number of in-place restarts since then."""
     rendezvous_id: str
-    """No two restarts share it: pass it to torchrun as --rdzv-id."""
+    """Unique to each restart. Pass it to torchrun as --rdzv-id."""
 
 
 def restart() -> Restart | None:
@@ -43,8 +43,8 @@ def restart() -> Restart | None:
 def progress() -> None:
     """Reports that the training is making progress. Call it after every step: it takes microseconds.
 
-    A worker that does not call it for --progress-timeout is taken for hung, and its group restarts. Raises OSError if the file
-    that the supervisor watches cannot be written. A supervisor that does not read its socket is no error.
+    If a worker does not call it for --progress-timeout, it counts as hung and its group restarts. Raises OSError if the file
+    that the supervisor watches cannot be written. It is no error if the supervisor does not read its socket.
     """
     if path := os.environ.get("HOLDFAST_PROGRESS_FILE"):
         with open(path, "ab"):
@@ -56,13 +56,13 @@ def progress() -> None:
 
 @contextlib.contextmanager
 def checkpoint() -> Iterator[None]:
-    """Holds an ordered restart while a checkpoint is written, at most for CHECKPOINT_GRACE_PERIOD.
+    """Delays an ordered restart while a checkpoint is written, at most for CHECKPOINT_GRACE_PERIOD.
 
         with holdfast.checkpoint():
             torch.save(state, path)
 
-    All processes of a container may hold it at the same time; the restart waits for the last. A process that is killed inside
-    no longer holds it once another enters or leaves. Raises OSError if the supervisor's file cannot be written.
+    All processes of a container may delay it at the same time; the restart waits for the last. A process that is killed inside
+    the block stops delaying it once another process enters or leaves. Raises OSError if the supervisor's file cannot be written.
     """
     path = os.environ.get("HOLDFAST_CHECKPOINT_FILE")
     if not path:
@@ -76,7 +76,7 @@ def checkpoint() -> Iterator[None]:
 
 
 def _hold(path: str, enter: bool) -> None:
-    """Adds this process to those that hold the file, or removes it, with those that no longer run. Nobody holds it: it is removed."""
+    """Adds this process to the holders in the file, or removes it and those that no longer run. Deletes the file without holders."""
     me = str(os.getpid())
     with open(path + ".lock", "a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,7 +1,7 @@
-"""The template of warm starts: it imports the modules that its arguments name, and forks a child for each start of the worker.
+"""The template process of warm starts. It imports the modules named by its arguments, and forks a child for each start of the worker.
 
-holdfast-exec runs it with a socket as descriptor 3, if HOLDFAST_PRELOAD is set. The child is no descendant of the template: the
-supervisor adopts it, waits for it, and ends it as one that it has started itself.
+holdfast-exec runs it with a socket as file descriptor 3 if HOLDFAST_PRELOAD is set. The child is not a descendant of the template.
+The supervisor adopts it, waits for it and ends it, as if it had started the child itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main(modules: list[str]) -> None:
-    """Serves until the supervisor is gone."""
+    """Serves requests until the supervisor is gone."""
     supervisor = socket.socket(fileno=3)
     supervisor.set_inheritable(False)
     libc = ctypes.CDLL(None)
@@ -34,7 +34,7 @@ def main(modules: list[str]) -> None:
     if torch is not None and torch.cuda.is_initialized():
         sys.exit("holdfast: the modules of HOLDFAST_PRELOAD have initialized CUDA, which a child cannot use after a fork")
     gc.collect()
-    gc.freeze()  # the collector of a child leaves the shared pages alone
+    gc.freeze()  # keeps the garbage collector of a child from writing to shared pages
     supervisor.send(",".join(imported).encode()[:4000] or b"-")
     while True:
         message, ancillary, _, _ = supervisor.recvmsg(1 << 20, socket.CMSG_SPACE(2 * 4))
@@ -58,15 +58,15 @@ def main(modules: list[str]) -> None:
 def _import(module: str) -> bool:
     try:
         importlib.import_module(module)
-    except Exception:  # the worker says what is wrong when it imports the module itself
+    except Exception:  # the worker reports the error when it imports the module itself
         traceback.print_exc()
         return False
     return True
 
 
 def _fork() -> tuple[int, int]:
-    """Forks a child of a process that exits, so that the supervisor adopts it. Returns the child's process ID, 0 in the child itself, and
-    that of the process between."""
+    """Forks a child by way of a process that exits, so that the supervisor adopts the child. Returns the PID of the child, or 0 in the
+    child itself, and the PID of the process in between."""
     sys.stdout.flush()
     sys.stderr.flush()
     reader, writer = os.pipe()
@@ -88,7 +88,7 @@ def _fork() -> tuple[int, int]:
 
 
 def _become(request: dict[str, Any], between: int, files: list[int], libc: ctypes.CDLL) -> None:
-    """Makes this process what it would be had the supervisor executed the program."""
+    """Sets up this process as if the supervisor had executed the program."""
     os.setsid()
     while os.getppid() == between:
         time.sleep(0.0005)
@@ -103,7 +103,7 @@ def _become(request: dict[str, Any], between: int, files: list[int], libc: ctype
     os.environ.update(request["env"])
     numpy = sys.modules.get("numpy")
     if numpy is not None:
-        numpy.random.seed()  # Python's own generator does this by itself
+        numpy.random.seed()  # Python's own generator is reseeded after a fork
 
 
 def _run(args: list[str]) -> None:

@@ -54,7 +54,7 @@ class TestProgress(HoldfastTest):
     def test_each_call_sends_a_datagram(self) -> None:
         path = str(self.directory / "socket")
         self.environment(HOLDFAST_PROGRESS_SOCKET=path)
-        holdfast.progress()  # nobody listens yet
+        holdfast.progress()  # no one is listening yet
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
             s.bind(path)
             s.settimeout(10)

@@ -1,4 +1,5 @@
-// Package fake is a container runtime for tests: a CRI server on a unix socket that plays one pod and its kubelet's side.
+// Package fake is a container runtime for tests: a CRI server on a Unix socket that has one pod and acts as its
+// kubelet.
 package fake
 
 import (
@@ -17,12 +18,12 @@ import (
 type Runtime struct {
 	Name, Version string
 	NoEvents      bool // GetContainerEvents is unimplemented
-	Silent        bool // events are accepted and never sent
-	Hangs         bool // lists never answer
-	Subscribed    int  // how often events were asked for
+	Silent        bool // events are accepted but never sent
+	Hangs         bool // lists never return
+	Subscribed    int  // number of subscriptions to events
 
 	PodUID, ContainerName string
-	Sandboxes             []int64 // creation, Unix nanoseconds
+	Sandboxes             []int64 // creation times, Unix nanoseconds
 	StopCode              int32   // exit code of a stopped container
 	Stops                 []string
 
@@ -41,7 +42,7 @@ func New(podUID, container string) *Runtime {
 	}
 }
 
-// Serve listens on a socket until Close.
+// Serve starts to listen on a socket. Close ends it.
 func (r *Runtime) Serve(socket string) error {
 	l, err := net.Listen("unix", socket)
 	if err != nil {
@@ -53,10 +54,10 @@ func (r *Runtime) Serve(socket string) error {
 	return nil
 }
 
-// Close ends the server and its connections.
+// Close stops the server and closes its connections.
 func (r *Runtime) Close() { r.server.Stop() }
 
-// Change sets fields while serving.
+// Change sets fields while the server runs.
 func (r *Runtime) Change(do func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,7 +72,7 @@ func (r *Runtime) CutEvents() {
 	})
 }
 
-// Create adds a container that does not run yet.
+// Create adds a container that is not running yet.
 func (r *Runtime) Create(id string) {
 	r.Change(func() {
 		r.containers = append(r.containers, &runtime.ContainerStatus{
@@ -80,7 +81,7 @@ func (r *Runtime) Create(id string) {
 	})
 }
 
-// Start runs a container, creating it if need be.
+// Start runs a container. It creates the container if it does not exist.
 func (r *Runtime) Start(id string) {
 	if r.find(id) == nil {
 		r.Create(id)
@@ -104,7 +105,7 @@ func (r *Runtime) exit(id string, code int32) {
 	r.send(id, runtime.ContainerEventType_CONTAINER_STOPPED_EVENT)
 }
 
-// Newest is the ID of the newest container and whether it runs; empty without any.
+// Newest returns the ID of the newest container, or "", and whether that container runs.
 func (r *Runtime) Newest() (id string, running bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
