@@ -17,20 +17,21 @@ import (
 )
 
 const (
-	// callTimeout is the agent's.
+	// callTimeout is the same as the agent's.
 	callTimeout = 3 * time.Second
-	// lookAgain is the sidecar's polling interval.
+	// lookAgain is the polling interval of the sidecar.
 	lookAgain = time.Second
-	// farewell is how long an agent whose pod ends still reports.
+	// farewell is how long an agent whose pod ends keeps reporting.
 	farewell = time.Second
-	// far is when nothing is due.
+	// far is the time until the next tick when nothing is due.
 	far = 24 * time.Hour
-	// manyStops: runs that follow each other at once are no attack that an agent has to be guarded from.
+	// manyStops is the limit of restart orders per minute. It is high, because the benchmarks restart a group many
+	// times in a row.
 	manyStops = 1000
 )
 
-// agent is one member of a group: the core, its own goroutine, and a machine that is pretended. All fields below the line belong
-// to that goroutine.
+// agent is one member of a group: the core with its own goroutine, and a simulated container. Only that goroutine uses
+// the fields below the line.
 type agent struct {
 	all     *Agents
 	worker  Worker
@@ -40,16 +41,16 @@ type agent struct {
 	todo    chan func()
 	stop    context.CancelFunc
 	beside  sync.WaitGroup
-	// readAgain ends the Watch, so that the next one begins with a read.
+	// readAgain cancels the Watch. The next one starts with a read.
 	readAgain atomic.Pointer[context.CancelFunc]
 
 	// ---
 	state     *worker.State
-	instances []worker.Process // what a look shows: the instance that lives last, those that have a record before it
+	instances []worker.Process // what an observation shows: earlier instances that still have a record, and the newest one
 	lives     int64
 	due       []worker.Event
 	released  bool
-	leaving   time.Time // when an agent that is told to leave does so; zero: it stays
+	leaving   time.Time // when a leaving agent ends; zero: it stays
 }
 
 func (c *Agents) newAgent(w Worker, pod *corev1.Pod, generation int64) *agent {
@@ -64,7 +65,7 @@ func (c *Agents) newAgent(w Worker, pod *corev1.Pod, generation int64) *agent {
 	return a
 }
 
-// run is the agent's loop: one goroutine owns the core, what takes time runs beside it.
+// run is the agent's loop. One goroutine uses the core; whatever takes time runs in other goroutines.
 func (a *agent) run(ctx context.Context) {
 	defer a.beside.Wait()
 	a.beside.Go(func() { a.watch(ctx) })
@@ -91,7 +92,7 @@ func (a *agent) run(ctx context.Context) {
 	a.stop()
 }
 
-// watch follows the level. An agent reads by watching anew.
+// watch follows the level. To read it, an agent starts a new Watch.
 func (a *agent) watch(ctx context.Context) {
 	for ctx.Err() == nil {
 		watching, end := context.WithCancel(ctx)
@@ -101,7 +102,7 @@ func (a *agent) watch(ctx context.Context) {
 	}
 }
 
-// observe passes on an observation; after a level that was read, the place of the slot comes first.
+// observe posts an observation. Before a level that was read, it posts the place of the slot.
 func (a *agent) observe(ctx context.Context, o rounds.Observation) {
 	if o.Read && o.Err == nil {
 		place, err := a.line.Place(ctx, a.worker.Group, a.worker.Slot)
@@ -129,7 +130,7 @@ func (a *agent) wait() time.Duration {
 	return wait
 }
 
-// later has something done in the agent's goroutine after a time. An agent that has ended does nothing any more.
+// later runs do in the agent's goroutine after a delay, unless the agent has ended by then.
 func (a *agent) later(ctx context.Context, after time.Duration, do func()) {
 	time.AfterFunc(after, func() { a.hand(ctx, do) })
 }
@@ -145,7 +146,7 @@ func (a *agent) post(ctx context.Context, e worker.Event) {
 	a.hand(ctx, func() { a.due = append(a.due, e) })
 }
 
-// settle feeds the core with what is due, and with what its actions cause at once.
+// settle passes the due events to the core, and those that its actions cause immediately.
 func (a *agent) settle(ctx context.Context) {
 	for len(a.due) > 0 {
 		e := a.due[0]
@@ -187,12 +188,12 @@ func (a *agent) call(ctx context.Context, c rounds.Call) {
 	})
 }
 
-// look is one at the whole machine.
+// look observes all instances.
 func (a *agent) look() {
 	a.due = append(a.due, worker.Observed{Processes: slices.Clone(a.instances)})
 }
 
-// live is a new instance: a container that runs, or one that waits at the barrier.
+// live creates a new instance: a running container, or an instance that waits at the barrier.
 func (a *agent) live(runs bool) {
 	a.lives++
 	a.instances = append(a.instances, worker.Process{
@@ -204,14 +205,14 @@ func (a *agent) live(runs bool) {
 	a.look()
 }
 
-// exec is the program of an instance that has waited.
+// exec starts the program of an instance that has waited at the barrier.
 func (a *agent) exec(id string) {
 	if p := a.living(); p != nil && p.ID == id {
 		a.all.began(a.worker)
 	}
 }
 
-// living is the instance that lives, or nil.
+// living returns the running instance, or nil.
 func (a *agent) living() *worker.Process {
 	if n := len(a.instances); n > 0 && a.instances[n-1].Running {
 		return &a.instances[n-1]
@@ -225,14 +226,14 @@ const (
 	exitTerminated = 143
 )
 
-// kill carries out an order.
+// kill carries out a restart order.
 func (a *agent) kill(ctx context.Context, id string) {
 	a.later(ctx, a.all.timing.Dies.Draw(), func() {
 		a.die(ctx, id, exitKilled, time.Now(), func() { a.due = append(a.due, worker.StopEnded{ID: id}) })
 	})
 }
 
-// die is the end of an instance's process: its supervisor reaps it, or the runtime tells kubelet and sidecar.
+// die ends an instance's process. Its supervisor reaps it, or the runtime notifies the kubelet and the sidecar.
 func (a *agent) die(ctx context.Context, id string, code int64, at time.Time, then func()) {
 	known := func() {
 		for n := range a.instances {
@@ -250,12 +251,13 @@ func (a *agent) die(ctx context.Context, id string, code int64, at time.Time, th
 		return
 	}
 	a.later(ctx, a.all.timing.Told.Draw(), func() {
-		_ = a.all.kubelet.Exit(a.pod, a.worker.container, int32(code)) // a pod that ends meanwhile needs no more
+		_ = a.all.kubelet.Exit(a.pod, a.worker.container, int32(code)) // fails only if the pod has ended in the meantime
 		known()
 	})
 }
 
-// forget drops what is dead and was seen: a supervisor knows its own children only, and the kubelet keeps one record.
+// forget drops dead instances that were observed. A supervisor knows only its own children, and the kubelet keeps one
+// record.
 func (a *agent) forget() {
 	keep := 2
 	if a.barrier {
@@ -282,7 +284,7 @@ func (a *agent) remove(ids []string) {
 	a.look()
 }
 
-// leave is the end of the pod: its worker has ended.
+// leave ends the agent with its pod, whose worker has exited.
 func (a *agent) leave() {
 	a.leaving = time.Now().Add(farewell)
 	a.due = append(a.due, worker.Leaving{})

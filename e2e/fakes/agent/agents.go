@@ -18,13 +18,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// Kubelet is what the agents need of the simulated nodes.
+// Kubelet is the part of the simulated nodes that the agents use.
 type Kubelet interface {
 	Exit(pod types.NamespacedName, container string, code int32) error
 	RemoveRecord(pod types.NamespacedName, container string) error
 }
 
-// Driver is what restarts a worker.
+// Driver is how a worker is restarted.
 type Driver string
 
 // Drivers.
@@ -38,7 +38,7 @@ const (
 type Worker struct {
 	JobSet string // its name
 	Group  string // its UID
-	Slot   string // the seed's worker ID
+	Slot   string // the worker ID of seed 000
 	Driver Driver
 
 	container string
@@ -47,12 +47,14 @@ type Worker struct {
 // Options say how the agents reach the store.
 type Options struct {
 	Address string
-	// Share is how many agents have one connection for calls together; 1, as agents have it, if zero. Each subscribes by itself.
+	// Share is how many agents share one connection for calls. The default of 1 is what real agents have. Each agent
+	// has its own subscription.
 	Share  int
 	Timing Timing
 }
 
-// Agents plays the agents of all pods on simulated nodes. Its methods may be called concurrently; the fake kubelet calls Observe and Ended.
+// Agents simulates the agents of all pods on simulated nodes. Its methods are safe for concurrent use. The fake kubelet
+// calls Observe and Ended.
 type Agents struct {
 	options Options
 	timing  Timing
@@ -62,7 +64,7 @@ type Agents struct {
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	workers map[types.UID]*posted // by pod
+	workers map[types.UID]*posted // by UID of the pod
 	lines   lines
 	watches map[string]*Stopwatch
 }
@@ -75,23 +77,24 @@ type posted struct {
 	agent *agent // nil without a driver
 }
 
-// New returns no agents yet: they come with their pods. Call Attach before the first pod starts.
+// New returns an Agents without any agent. Agents are added as their pods start. Call Attach before the first pod
+// starts.
 func New(o Options) *Agents {
 	o.Share = max(o.Share, 1)
 	ctx, stop := context.WithCancel(context.Background())
 	return &Agents{options: o, timing: o.Timing, ctx: ctx, stop: stop, workers: map[types.UID]*posted{}, lines: lines{address: o.Address, share: o.Share}, watches: map[string]*Stopwatch{}}
 }
 
-// Attach sets the nodes that the pods run on.
+// Attach sets the nodes on which the pods run.
 func (c *Agents) Attach(k Kubelet) { c.kubelet = k }
 
-// Close ends all agents.
+// Close ends all agents and waits for them.
 func (c *Agents) Close() {
 	c.stop()
 	c.running.Wait()
 }
 
-// workerOf reads a pod of a JobSet; false for any other.
+// workerOf returns the worker of a pod. It returns false for a pod that does not belong to a JobSet.
 func workerOf(pod *corev1.Pod) (Worker, bool) {
 	a := pod.Annotations
 	w := Worker{
@@ -115,7 +118,7 @@ func workerOf(pod *corev1.Pod) (Worker, bool) {
 	return w, true
 }
 
-// Observe takes in the start of a container, as kubelet.Options wants it.
+// Observe implements kubelet.Options.Observe.
 func (c *Agents) Observe(pod *corev1.Pod, start kubelet.Started) {
 	w, ok := workerOf(pod)
 	if !ok || start.Container != w.container {
@@ -149,7 +152,7 @@ func (c *Agents) agentOf(p *posted) *agent {
 
 // join starts the agent of a pod.
 func (c *Agents) join(p *posted, pod *corev1.Pod) {
-	made, _ := strconv.ParseInt(pod.Annotations[epoch.Annotation], 10, 64) // none: not known
+	made, _ := strconv.ParseInt(pod.Annotations[epoch.Annotation], 10, 64) // 0, that is unknown, without the annotation
 	a := c.newAgent(p.Worker, pod, made)
 	ctx, stop := context.WithCancel(c.ctx)
 	a.stop = stop
@@ -162,7 +165,7 @@ func (c *Agents) join(p *posted, pod *corev1.Pod) {
 	})
 }
 
-// Ended takes in the end of a deleted pod, as kubelet.Options wants it.
+// Ended implements kubelet.Options.Ended.
 func (c *Agents) Ended(pod *corev1.Pod) {
 	c.mu.Lock()
 	p := c.workers[pod.UID]
@@ -180,10 +183,10 @@ func (c *Agents) Ended(pod *corev1.Pod) {
 	}
 }
 
-// ErrNobody says that no such worker runs.
+// ErrNobody means that there is no such worker.
 var ErrNobody = errors.New("there is no such worker")
 
-// Fail ends the program of a worker, as kill -9 does, and returns when that was.
+// Fail ends the program of a worker, as kill -9 does, and returns the time.
 func (c *Agents) Fail(jobSet, slot string) (time.Time, error) {
 	p := c.find(jobSet, slot)
 	if p == nil {
@@ -202,7 +205,7 @@ func (c *Agents) Fail(jobSet, slot string) (time.Time, error) {
 	return at, nil
 }
 
-// Pod is where a worker runs.
+// Pod returns the pod of a worker.
 func (c *Agents) Pod(jobSet, slot string) (types.NamespacedName, error) {
 	if p := c.find(jobSet, slot); p != nil {
 		return p.pod, nil
@@ -210,7 +213,7 @@ func (c *Agents) Pod(jobSet, slot string) (types.NamespacedName, error) {
 	return types.NamespacedName{}, fmt.Errorf("%s: %w", slot, ErrNobody)
 }
 
-// find is the worker of the youngest pod: an older one may be about to end.
+// find returns the worker of the newest pod in a slot, because an older pod may be about to end.
 func (c *Agents) find(jobSet, slot string) (found *posted) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -222,7 +225,7 @@ func (c *Agents) find(jobSet, slot string) (found *posted) {
 	return found
 }
 
-// Agents is how many there are.
+// Agents returns the number of agents.
 func (c *Agents) Agents() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -61,7 +61,7 @@ func TestWorkerOf(t *testing.T) {
 	}
 }
 
-// node is a kubelet that restarts at once, and counts.
+// node is a kubelet that restarts containers immediately and counts what is requested.
 type node struct {
 	all     *Agents
 	mu      sync.Mutex
@@ -87,12 +87,12 @@ func (n *node) RemoveRecord(types.NamespacedName, string) error {
 	return nil
 }
 
-// check waits for what the agents do beside the restart.
+// check waits until the agents have asked for the expected exits and removals.
 func (n *node) check(t *testing.T, driver Driver) {
 	t.Helper()
 	wantExits, leastRemoved := 0, 0
 	if driver == CRI {
-		wantExits, leastRemoved = workers, workers-1 // the one that failed by itself keeps its record
+		wantExits, leastRemoved = workers, workers-1 // the worker that failed by itself keeps its record
 	}
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		n.mu.Lock()
@@ -148,7 +148,7 @@ func testGroup(t *testing.T, driver Driver) {
 	n.check(t, driver)
 
 	watch = c.Watch("train")
-	c.Ended(pod(4, driver)) // its pod goes, and another comes
+	c.Ended(pod(4, driver)) // its pod ends, and another one starts
 	other := pod(4, driver)
 	other.UID = "0d9fa3a5-6c7a-4a3c-9f0e-0000000000ff"
 	other.Name += "y"
@@ -182,7 +182,7 @@ func open(t *testing.T, address string, driver Driver) *valkey.Store {
 	return leader
 }
 
-// await returns when all programs have started and the group runs in the round.
+// await returns once all programs have started and the group runs in the given round.
 func await(t *testing.T, leader *valkey.Store, watch *Stopwatch, phase coordination.Phase, round int64) {
 	t.Helper()
 	var last groups.Summary

@@ -1,8 +1,8 @@
-// Package agent plays the agents of pods on simulated nodes: the core and the store client that are shipped, each agent with its
-// own connections to a real store. Pods, kubelets and back-offs are those of e2e/fakes/kubelet; what a container runtime and a
-// process take is a Timing, measured on a real node.
+// Package agent simulates the agents of pods on simulated nodes. Each agent has the shipped core and store client, and
+// its own connections to a real store. Package kubelet simulates pods, kubelets and back-offs. A Timing, measured on a
+// real node, says how long container runtimes and processes take.
 //
-//	simulated node:  pod starts ----------------------- kubelet looks, restarts the container ------ pod ends
+//	simulated node:  pod starts ----------------------- kubelet polls, restarts the container ------ pod ends
 //	                     |                                    ^                  |                     |
 //	Agents:            agent <-- exits, orders, removals -----+---- new instance-+                   leaves
 //	                     |

@@ -6,29 +6,29 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
-// lines are the connections for calls.
+// lines holds the connections for calls.
 type lines struct {
 	address string
 	share   int
 
 	mu   sync.Mutex
-	open *line // that takes more agents; nil: none
+	open *line // has room for more agents; nil: none has
 }
 
-// line is one of them, and who has it.
+// line is one connection, and counts the agents that use it.
 type line struct {
 	*valkey.Store
 	agents, left int
 }
 
-// take gives an agent its line.
+// take returns a line for one more agent.
 func (l *lines) take() *line {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open == nil {
 		store, err := valkey.New(valkey.Options{Address: l.address})
 		if err != nil {
-			panic(err) // the caller of New has connected to the same address before
+			panic(err) // the caller of New has already connected to this address
 		}
 		l.open = &line{Store: store}
 	}

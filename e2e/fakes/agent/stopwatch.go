@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// Stopwatch takes the moments of one JobSet from its start on.
+// Stopwatch records times of one JobSet since From.
 type Stopwatch struct {
 	From time.Time
 
 	mu      sync.Mutex
 	starts  map[string]time.Time // last start of each slot's program
 	orders  []time.Time
-	down    time.Time // the last program has ended, and its agent knows
+	down    time.Time // when the last end of a program was known to its agent
 	ended   int
 	lastEnd time.Time
 }
 
-// Watch starts a stopwatch for a JobSet; the one before is over.
+// Watch starts a stopwatch for a JobSet, in place of an earlier one.
 func (c *Agents) Watch(jobSet string) *Stopwatch {
 	s := &Stopwatch{From: time.Now(), starts: map[string]time.Time{}}
 	c.mu.Lock()
@@ -34,7 +34,7 @@ func (c *Agents) watchOf(w Worker) *Stopwatch {
 	return c.watches[w.JobSet]
 }
 
-// began notes that a worker's program runs.
+// began records that a worker's program is running.
 func (c *Agents) began(w Worker) {
 	if s := c.watchOf(w); s != nil {
 		s.mu.Lock()
@@ -43,7 +43,7 @@ func (c *Agents) began(w Worker) {
 	}
 }
 
-// ordered notes that an agent was ordered to restart its worker.
+// ordered records that an agent was ordered to restart its worker.
 func (c *Agents) ordered(w Worker) {
 	if s := c.watchOf(w); s != nil {
 		s.mu.Lock()
@@ -52,7 +52,7 @@ func (c *Agents) ordered(w Worker) {
 	}
 }
 
-// died notes that an agent knows of the end of its worker's program.
+// died records that an agent knows of the end of its worker's program.
 func (c *Agents) died(w Worker) {
 	if s := c.watchOf(w); s != nil {
 		s.mu.Lock()
@@ -67,7 +67,7 @@ func (s *Stopwatch) podEnded() {
 	s.ended, s.lastEnd = s.ended+1, time.Now()
 }
 
-// Started is how many workers' programs have started since then, and when the last did.
+// Started returns how many workers' programs have started since From, and when the last one did.
 func (s *Stopwatch) Started() (n int, last time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +79,7 @@ func (s *Stopwatch) Started() (n int, last time.Time) {
 	return len(s.starts), last
 }
 
-// FirstStart is when the first did; zero if none has.
+// FirstStart returns when the first program started, or zero.
 func (s *Stopwatch) FirstStart() (first time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,21 +91,21 @@ func (s *Stopwatch) FirstStart() (first time.Time) {
 	return first
 }
 
-// Down is when the last end of a program was known to its agent; zero without any.
+// Down returns when the last end of a program was known to its agent, or zero.
 func (s *Stopwatch) Down() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.down
 }
 
-// Ended is how many pods have ended, and when the last did.
+// Ended returns how many pods have ended, and when the last one did.
 func (s *Stopwatch) Ended() (n int, last time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ended, s.lastEnd
 }
 
-// Order is when the given share of the orders had reached their agents; zero without any.
+// Order returns when the given share of the orders had reached their agents, or zero without orders.
 func (s *Stopwatch) Order(share float64) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Range is a time drawn evenly between two bounds.
+// Range is a duration that is uniformly distributed between two bounds.
 type Range struct{ Least, Most time.Duration }
 
-// Draw takes one.
+// Draw returns a random duration from the range.
 func (r Range) Draw() time.Duration {
 	return r.Least + time.Duration(rand.Float64()*float64(r.Most-r.Least))
 }
 
-// String is such as 65-130 ms.
+// String returns a text such as "65-130 ms".
 func (r Range) String() string {
 	ms := func(d time.Duration) string { return fmt.Sprintf("%g", float64(d)/float64(time.Millisecond)) }
 	if r.Least == r.Most {
@@ -23,25 +23,25 @@ func (r Range) String() string {
 	return ms(r.Least) + "-" + ms(r.Most) + " ms"
 }
 
-// Timing is what the machines of the workers take.
+// Timing says how long the container runtimes and processes of the workers take.
 type Timing struct {
-	// Dies is from the signal until the process is gone.
+	// Dies is the time from the signal until the process is gone.
 	Dies Range
-	// Reaped is from the end of a process until its supervisor knows: exec driver.
+	// Reaped is the time from the end of a process until its supervisor knows (exec driver).
 	Reaped Range
-	// Execs is from the lift of the barrier until the program runs: exec driver.
+	// Execs is the time from the release of the barrier until the program runs (exec driver).
 	Execs Range
-	// Told is from the end of a process until the container runtime says that its container exited, which kubelet and sidecar
-	// depend on.
+	// Told is the time from the end of a process until the container runtime reports to the kubelet and the sidecar
+	// that the container has exited.
 	Told Range
-	// Event is how long the runtime's event of a start is on its way to the sidecar.
+	// Event is the time that the runtime's event of a start takes to reach the sidecar.
 	Event Range
-	// Removed is from the order to remove the record of a container until it is gone.
+	// Removed is the time from the request to remove the record of a container until it is gone.
 	Removed Range
 }
 
-// Measured on a real node, Debian 12, containerd 2.2, with processes without devices. A StopContainer call was answered after
-// 65-130 ms, of which the process took 14-20 ms to end.
+// Measured returns times measured on a real node with Debian 12 and containerd 2.2, for processes that use no devices.
+// A StopContainer call returned after 65-130 ms, of which the process took 14-20 ms to exit.
 func Measured() Timing {
 	ms := func(least, most float64) Range {
 		return Range{time.Duration(least * float64(time.Millisecond)), time.Duration(most * float64(time.Millisecond))}

@@ -1,5 +1,5 @@
-// Package deviceplugin plays a device plugin on a node of the testbed: the node offers devices, and what happens when a pod gets one is the
-// test's to say. The kubelet asks it as it asks a real one, by the v1beta1 API of device plugins.
+// Package deviceplugin simulates a device plugin on a node of the testbed. The node offers devices, and the test
+// decides what happens when a pod requests one. The kubelet uses it like a real plugin, through the v1beta1 API.
 package deviceplugin
 
 import (
@@ -15,18 +15,20 @@ import (
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 )
 
-// Plugin is one resource of one node.
+// Plugin serves one resource of one node.
 type Plugin struct {
 	api.UnimplementedDevicePluginServer
-	// Resource as containers ask for it, such as nvidia.com/gpu.
+	// Resource is the name that containers request, such as nvidia.com/gpu.
 	Resource string
-	// Number of devices, all healthy.
+	// Number is the number of devices. All are healthy.
 	Number int
-	// Refuse is why no container gets a device; nil if all do. The kubelet turns the pod away with the reason UnexpectedAdmissionError.
+	// Refuse is why no container gets a device; nil if all do. The kubelet then rejects the pod with the reason
+	// UnexpectedAdmissionError.
 	Refuse error
 }
 
-// Serve offers the devices to the kubelet whose folder for device plugins this is, until the returned function is called.
+// Serve registers the plugin in folder, which is the kubelet's folder for device plugins, and serves until stop is
+// called.
 func (p *Plugin) Serve(ctx context.Context, folder string) (stop func(), err error) {
 	name := filepath.Base(p.Resource) + ".sock"
 	socket := filepath.Join(folder, name)
@@ -62,12 +64,12 @@ func (p *Plugin) register(ctx context.Context, kubelet, endpoint string) error {
 	return nil
 }
 
-// GetDevicePluginOptions asks for nothing more.
+// GetDevicePluginOptions returns no options.
 func (p *Plugin) GetDevicePluginOptions(context.Context, *api.Empty) (*api.DevicePluginOptions, error) {
 	return &api.DevicePluginOptions{}, nil
 }
 
-// ListAndWatch lists the devices once: they do not change.
+// ListAndWatch lists the devices once, because they do not change.
 func (p *Plugin) ListAndWatch(_ *api.Empty, stream api.DevicePlugin_ListAndWatchServer) error {
 	devices := make([]*api.Device, p.Number)
 	for i := range devices {
@@ -80,7 +82,7 @@ func (p *Plugin) ListAndWatch(_ *api.Empty, stream api.DevicePlugin_ListAndWatch
 	return nil
 }
 
-// Allocate lets containers have their devices, or none.
+// Allocate gives containers their devices, or fails with Refuse.
 func (p *Plugin) Allocate(_ context.Context, r *api.AllocateRequest) (*api.AllocateResponse, error) {
 	if p.Refuse != nil {
 		return nil, p.Refuse

@@ -6,19 +6,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// state is where a container is; see the package's diagram.
+// state is the state of a container. See the diagram in the package comment.
 type state int
 
 const (
 	created state = iota
 	running
-	exited // and not noticed yet: the kubelet still reports it as running
+	exited // not yet noticed: the kubelet still reports it as running
 	backingOff
 	starting
 	done
 )
 
-// exit is the last end of a container's process.
+// exit records the last exit of a container's process.
 type exit struct {
 	code        int32
 	started, at time.Time
@@ -27,18 +27,18 @@ type exit struct {
 type container struct {
 	ContainerShape
 	state    state
-	since    time.Time // the process's start
+	since    time.Time // when the process started
 	due      time.Time // when the state changes by itself; zero if it does not
 	exit     exit
 	restarts int32
-	// backOff must have passed since the exit before the next restart; backOffSet is when it was decided.
+	// backOff must pass after the exit before the next restart. backOffSet is when it was set.
 	backOff    time.Duration
 	backOffSet time.Time
-	// unrecorded: the record of the last exit was removed, on which the back-off and the restart policy rest.
+	// unrecorded means that the record of the last exit was removed, so that neither back-off nor restart policy apply.
 	unrecorded bool
 }
 
-// restartable applies the restart policy to the last exit.
+// restartable reports whether the restart policy allows another start after the last exit.
 func (c *container) restartable() bool {
 	if c.unrecorded {
 		return true
@@ -53,7 +53,7 @@ func (c *container) restartable() bool {
 	}
 }
 
-// finish ends a container for good. One that ended by itself before keeps its exit.
+// finish ends a container for good. A container that has already exited keeps its exit code.
 func (c *container) finish(at time.Time, code int32) {
 	if c.state == running || c.state == created {
 		c.exit = exit{code: code, started: c.since, at: at}

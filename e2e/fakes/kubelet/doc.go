@@ -1,13 +1,14 @@
-// Package kubelet plays nodes and their pods against a real control plane: objects, leases and statuses are written as
-// kubelets would, and nothing runs. Thousands of nodes fit into one process, and no root is needed.
+// Package kubelet simulates nodes and their pods against a real control plane. It writes objects, leases and statuses
+// as kubelets would, but runs no containers. Thousands of nodes fit into one process, and it does not need root.
 //
 //	        bound          StartDelay             exit                tick
 //	pod     -----> created ----------> running ---------> (unnoticed) ----> done      phase Succeeded or Failed
 //	                                      ^                                |
-//	                                      |  RestartDelay                  | its restart policy asks for another go
+//	                                      |  RestartDelay                  | its restart policy asks for a restart
 //	                                      +-------------- starting <-------+
 //	                                                         ^             | within the back-off
 //	                                                         +-- backing off
 //
-// Life is that machine: it is pure, its time and its chance are arguments. Nodes puts it between informers and the API.
+// Life implements this state machine. It is pure: time and randomness are arguments. Nodes connects it to informers and
+// the API server.
 package kubelet

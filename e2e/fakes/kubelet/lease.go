@@ -19,7 +19,7 @@ const (
 	leaseSeconds   = 40
 )
 
-// lease goes with its node.
+// lease returns the lease of a node, which is deleted with the node.
 func lease(node *corev1.Node, now time.Time) *coordinationv1.Lease {
 	return &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: node.Name, Namespace: leaseNamespace, OwnerReferences: []metav1.OwnerReference{
@@ -33,7 +33,7 @@ func lease(node *corev1.Node, now time.Time) *coordinationv1.Lease {
 	}
 }
 
-// beat renews all leases, spread over the period so that no burst disturbs what is measured.
+// beat renews all leases. It spreads the calls over the heartbeat period, so that bursts do not disturb measurements.
 func (f *Nodes) beat(ctx context.Context) {
 	if len(f.nodes) == 0 {
 		return

@@ -8,13 +8,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ErrNotRunning says that a container cannot exit because it does not run.
+// ErrNotRunning means that a container cannot exit because it is not running.
 var ErrNotRunning = errors.New("the container does not run")
 
-// Life is one pod from its binding to its end. It does no I/O; time and chance are arguments, and time never goes back.
+// Life simulates one pod from its binding to its end. It does no I/O. Time and randomness are arguments; time must not
+// go back.
 type Life struct {
 	rules      Rules
-	random     func() float64 // evenly from [0, 1)
+	random     func() float64 // uniform in [0, 1)
 	shape      Shape
 	containers []container
 	stopAt     time.Time // zero until the pod is deleted
@@ -23,14 +24,14 @@ type Life struct {
 	starts     []Started
 }
 
-// Started is a container that began to run, again if Restarts is not 0.
+// Started is one start of a container. Restarts is 0 for the first start.
 type Started struct {
 	Container string
 	Restarts  int32
 	At        time.Time
 }
 
-// Begin is the life of a pod that was bound at the given time.
+// Begin returns the life of a pod that was bound at the given time.
 func Begin(now time.Time, shape Shape, rules Rules, random func() float64) *Life {
 	l := &Life{rules: rules, random: random, shape: shape}
 	for _, c := range shape.Containers {
@@ -52,7 +53,7 @@ func (l *Life) TakeStarts() []Started {
 	return starts
 }
 
-// Phase is the pod's phase.
+// Phase returns the pod's phase.
 func (l *Life) Phase() corev1.PodPhase {
 	phase, finished := corev1.PodSucceeded, true
 	for _, c := range l.containers {
@@ -72,7 +73,7 @@ func (l *Life) Phase() corev1.PodPhase {
 	return phase
 }
 
-// Next is when something happens by itself, or false if nothing will.
+// Next returns when the next change happens by itself, or false if none will.
 func (l *Life) Next() (time.Time, bool) {
 	if l.gone {
 		return time.Time{}, false
@@ -86,7 +87,7 @@ func (l *Life) Next() (time.Time, bool) {
 	return next, !next.IsZero()
 }
 
-// Advance lets everything happen that is due by now, each thing at its own time and in order, so that the outcome does not
+// Advance applies all changes that are due by now, each at its own time and in order, so that the result does not
 // depend on how often it is called.
 func (l *Life) Advance(now time.Time) {
 	for {
@@ -107,8 +108,8 @@ func (l *Life) Advance(now time.Time) {
 	}
 }
 
-// Exit ends a container's process, the first that is no sidecar if the name is empty. What follows is up to the pod's
-// restart policy. Returns ErrNotRunning.
+// Exit ends a container's process. An empty name means the first container that is not a sidecar. The pod's restart
+// policy decides what follows. It returns ErrNotRunning if the container is not running.
 func (l *Life) Exit(now time.Time, name string, code int32) error {
 	l.Advance(now)
 	for i := range l.containers {
@@ -125,9 +126,9 @@ func (l *Life) Exit(now time.Time, name string, code int32) error {
 	return fmt.Errorf("there is no container %q", name)
 }
 
-// RemoveRecord takes away what the runtime remembers of a container's last exit, as an agent does. The kubelet then starts a
-// new one without a back-off, whatever the exit code was; if it backs off already, at its next look. A container that runs has
-// no such record.
+// RemoveRecord removes the runtime's record of a container's last exit, as an agent does. The kubelet then starts a new
+// container without a back-off, whatever the exit code was. If it is already backing off, it does so at its next sync
+// of the pod. A running container has no such record.
 func (l *Life) RemoveRecord(now time.Time, name string) {
 	l.Advance(now)
 	for i := range l.containers {
@@ -137,7 +138,7 @@ func (l *Life) RemoveRecord(now time.Time, name string) {
 	}
 }
 
-// Look is a change of the pod's object: the kubelet looks at the containers that it backs off from.
+// Look stands for a change of the pod's object: the kubelet checks the containers that are backing off.
 func (l *Life) Look(now time.Time) {
 	l.Advance(now)
 	for i := range l.containers {
@@ -148,14 +149,14 @@ func (l *Life) Look(now time.Time) {
 	l.Advance(now)
 }
 
-// Forgive is ten quiet minutes in a moment: no container has failed before, as far as the kubelet knows.
+// Forgive resets the back-off of all containers, as ten minutes without failures would.
 func (l *Life) Forgive() {
 	for i := range l.containers {
 		l.containers[i].backOff = 0
 	}
 }
 
-// Stop is the deletion of the pod; a second one changes nothing.
+// Stop starts the deletion of the pod. Further calls have no effect.
 func (l *Life) Stop(now time.Time) {
 	l.Advance(now)
 	if l.stopAt.IsZero() {
@@ -163,13 +164,13 @@ func (l *Life) Stop(now time.Time) {
 	}
 }
 
-// fire is the one place where a container's time comes.
+// fire applies the change of a container that is due.
 func (l *Life) fire(c *container, at time.Time) {
 	switch c.state {
 	case created, starting:
 		l.run(c, at)
 	case running:
-		l.exited(c, at, 0) // it had a time to succeed after
+		l.exited(c, at, 0) // SucceedAfter has passed
 	case exited, backingOff:
 		l.decide(c, at)
 	}
@@ -187,13 +188,13 @@ func (l *Life) run(c *container, at time.Time) {
 	l.version++
 }
 
-// exited is not a new version: nobody has noticed yet.
+// exited does not change the version, because the kubelet has not noticed the exit yet.
 func (l *Life) exited(c *container, at time.Time, code int32) {
 	c.state, c.exit = exited, exit{code: code, started: c.since, at: at}
 	c.due = at.Add(l.share(l.rules.Tick))
 }
 
-// decide is the kubelet that looks at an exited container.
+// decide does what the kubelet does when it notices an exited container.
 func (l *Life) decide(c *container, at time.Time) {
 	if c.state == exited {
 		l.version++
@@ -222,7 +223,7 @@ func (l *Life) decide(c *container, at time.Time) {
 	c.state, c.due = starting, at.Add(l.rules.RestartDelay)
 }
 
-// finishSidecars ends the helpers of a pod whose work is done.
+// finishSidecars ends the sidecars of a pod whose other containers have completed.
 func (l *Life) finishSidecars(at time.Time) {
 	if phase := l.Phase(); phase != corev1.PodSucceeded && phase != corev1.PodFailed {
 		return
@@ -235,7 +236,7 @@ func (l *Life) finishSidecars(at time.Time) {
 	}
 }
 
-// end stops what runs: it takes the signal and leaves.
+// end stops the running containers with SIGTERM.
 func (l *Life) end(at time.Time) {
 	const terminated = 143
 	for i := range l.containers {

@@ -14,7 +14,7 @@ import (
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// half makes every draw the middle of its range.
+// half makes every random value the middle of its range.
 func half() float64 { return 0.5 }
 
 func after(seconds float64) time.Time {
@@ -31,7 +31,8 @@ func withSidecar(policy corev1.RestartPolicy) Shape {
 	}}
 }
 
-// transcript advances the life from event to event, as long as there are any, and writes down what a watcher of the API would see.
+// transcript advances the life from change to change until none is left, and returns what a watcher of the API would
+// see.
 func transcript(l *Life, from time.Time) []string {
 	var lines []string
 	seen := -1
@@ -106,7 +107,7 @@ func TestLife(t *testing.T) {
 			shape: one(corev1.RestartPolicyAlways), acts: []act{{at: 10, code: 1}, {at: 20, code: 1}},
 			want: []string{
 				"20.0 Running main:running/1", "20.5 Running main:CrashLoopBackOff/1",
-				"33.2 Running main:running/2", // noticed at 20.5, tried again 10 s and a quarter later, and the start
+				"33.2 Running main:running/2", // noticed at 20.5, retried 10.25 s later, then started
 			},
 		},
 		"a failure long after the last is restarted like a first one": {
@@ -159,8 +160,8 @@ func TestExitNeedsARunningContainer(t *testing.T) {
 	}
 }
 
-// With the kubelet's shortest period the measured repeats are 1.8 to 2.1 s, and never less than one.
-func TestRepeatsWithTheShortestPeriod(t *testing.T) {
+// With the kubelet's shortest period the measured restarts are 1.8 to 2.1 s apart, and never less than one.
+func TestRestartsWithTheShortestPeriod(t *testing.T) {
 	rules := KubeletRules()
 	rules.BackOff.Max = time.Second
 	random := rand.New(rand.NewPCG(1, 2)).Float64
@@ -190,11 +191,11 @@ func TestRepeatsWithTheShortestPeriod(t *testing.T) {
 	}
 }
 
-// The outcome must not depend on when the player looks.
+// The result must not depend on when Advance is called.
 func TestAdvanceInOneStepOrInMany(t *testing.T) {
 	play := func(step float64) []string {
 		shape := withSidecar(corev1.RestartPolicyAlways)
-		shape.SucceedAfter = 3 * time.Second // with Always: a crash loop
+		shape.SucceedAfter = 3 * time.Second // a crash loop with the policy Always
 		l := Begin(epoch, shape, KubeletRules(), half)
 		for at := 0.0; at < 600; at += step {
 			l.Advance(after(at))
@@ -212,7 +213,8 @@ func TestAdvanceInOneStepOrInMany(t *testing.T) {
 	}
 }
 
-// Whatever happens to a pod: counts never fall, what is gone stays, time is never due in the past.
+// Whatever happens to a pod, restart counts never decrease, a pod that is gone stays gone, and the next change is never
+// in the past.
 func TestLifeInvariants(t *testing.T) {
 	for seed := range uint64(500) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -245,8 +247,8 @@ func TestLifeInvariants(t *testing.T) {
 	}
 }
 
-// However late the player is, it hears of every start.
-func TestEveryStartIsTold(t *testing.T) {
+// TakeStarts returns every start, however late it is called.
+func TestEveryStartIsReported(t *testing.T) {
 	shape := withSidecar(corev1.RestartPolicyAlways)
 	shape.SucceedAfter = time.Second
 	l := Begin(epoch, shape, KubeletRules(), half)
@@ -255,7 +257,7 @@ func TestEveryStartIsTold(t *testing.T) {
 		{Container: "agent", At: after(1)},
 		{Container: "main", At: after(1)},
 		{Container: "main", Restarts: 1, At: after(2.7)},  // noticed at 2.5
-		{Container: "main", Restarts: 2, At: after(16.9)}, // noticed at 4.2, tried again after 12.5 s
+		{Container: "main", Restarts: 2, At: after(16.9)}, // noticed at 4.2, retried after 12.5 s
 	}
 	if diff := cmp.Diff(want, l.TakeStarts()); diff != "" {
 		t.Errorf("starts (-want +got):\n%s", diff)
@@ -265,11 +267,11 @@ func TestEveryStartIsTold(t *testing.T) {
 	}
 }
 
-func TestWithoutTheRecordThereIsNoBackOff(t *testing.T) {
+func TestARemovedRecordEndsTheBackOff(t *testing.T) {
 	rules := KubeletRules()
 	for name, test := range map[string]struct {
 		remove, look float64 // when, in seconds; 0: never
-		want         float64 // the start of the third instance
+		want         float64 // start of the third instance
 	}{
 		"kept":                               {want: 33.2},
 		"removed before the kubelet looks":   {remove: 20.1, want: 20.7},
@@ -300,7 +302,7 @@ func TestWithoutTheRecordThereIsNoBackOff(t *testing.T) {
 	}
 }
 
-func TestARemovedRecordOfASuccessIsRestarted(t *testing.T) {
+func TestASucceededContainerRestartsWithoutItsRecord(t *testing.T) {
 	l := Begin(epoch, one(corev1.RestartPolicyOnFailure), KubeletRules(), half)
 	if err := l.Exit(after(10), "", 0); err != nil {
 		t.Fatal(err)
@@ -312,7 +314,7 @@ func TestARemovedRecordOfASuccessIsRestarted(t *testing.T) {
 	}
 }
 
-func TestForgivenFailuresCostNoBackOff(t *testing.T) {
+func TestForgiveResetsTheBackOff(t *testing.T) {
 	l := Begin(epoch, one(corev1.RestartPolicyOnFailure), KubeletRules(), half)
 	for i := range 4 {
 		l.Forgive()

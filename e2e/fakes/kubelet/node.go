@@ -9,23 +9,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// nodeName is that of node i, counted from 0. The width keeps names in order.
+// nodeName returns the name of node i, counted from 0. Its fixed width keeps the names in order.
 func (o Options) nodeName(i int) string { return fmt.Sprintf("%s-%05d", o.Name, i+1) }
 
-// pool of node i: the first nodes are pool 1, the next pool 2, and sizes differ by one at most.
+// pool returns the pool of node i. Pools are consecutive ranges of nodes, and their sizes differ by one at most.
 func (o Options) pool(i int) string {
 	return fmt.Sprintf("%s-pool-%d", o.Name, i*o.Pools/max(o.Nodes, 1)+1)
 }
 
-// hostAddress is nobody's: nothing answers there.
+// hostAddress returns an address of node i at which nothing listens.
 func hostAddress(i int) string { return fmt.Sprintf("100.64.%d.%d", i/250, i%250+1) }
 
-// podAddress is made anew for each pod, from another range.
+// podAddress returns the n-th pod address, from another range.
 func podAddress(n uint32) string {
 	return fmt.Sprintf("100.%d.%d.%d", 96+n/(250*250)%32, n/250%250, n%250+1)
 }
 
-// node is Ready from its creation on.
+// node returns a node that is Ready from its creation on.
 func (o Options) node(i int, now time.Time) *corev1.Node {
 	name := o.nodeName(i)
 	return &corev1.Node{
@@ -48,7 +48,7 @@ func (o Options) node(i int, now time.Time) *corev1.Node {
 	}
 }
 
-// Taint is what keeps pods away that do not ask for simulated nodes.
+// Taint returns the taint that keeps pods away from simulated nodes unless they tolerate it.
 func Taint() corev1.Taint {
 	return corev1.Taint{Key: TaintKey, Value: "true", Effect: corev1.TaintEffectNoSchedule}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestPoolsAreEqualAndConnected(t *testing.T) {
+func TestPoolsAreEqualAndContiguous(t *testing.T) {
 	for name, test := range map[string]struct{ nodes, pools, smallest, largest int }{
 		"one pool":                    {nodes: 10, pools: 1, smallest: 10, largest: 10},
 		"pools that divide the nodes": {nodes: 1000, pools: 8, smallest: 125, largest: 125},
@@ -30,7 +30,7 @@ func TestPoolsAreEqualAndConnected(t *testing.T) {
 	}
 }
 
-func TestAddressesAreValidAndDiffer(t *testing.T) {
+func TestAddressesAreValidAndUnique(t *testing.T) {
 	seen := map[string]bool{}
 	for i := range 10000 {
 		for _, address := range []string{hostAddress(i), podAddress(uint32(i))} {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// register makes the nodes, and makes those Ready again that are there.
+// register creates the nodes, and makes existing ones Ready again.
 func (f *Nodes) register(ctx context.Context) error {
 	nodes := make([]*corev1.Node, f.options.Nodes)
 	err := f.each(f.options.Nodes, func(i int) error {
@@ -48,7 +48,8 @@ func (f *Nodes) registerOne(ctx context.Context, i int) (*corev1.Node, error) {
 	return node, nil
 }
 
-// takeOver updates a node that another process has left; one that is no simulated node is refused.
+// takeOver updates a node that another process has left behind. It fails if the node does not belong to this
+// simulation.
 func (f *Nodes) takeOver(ctx context.Context, wanted *corev1.Node) (*corev1.Node, error) {
 	left, err := f.client.CoreV1().Nodes().Get(ctx, wanted.Name, metav1.GetOptions{})
 	if err != nil {
@@ -73,7 +74,7 @@ func (f *Nodes) takeOver(ctx context.Context, wanted *corev1.Node) (*corev1.Node
 	return left, nil
 }
 
-// awaitNodes returns when the node controller has taken its taint off all of them.
+// awaitNodes returns once the node controller has removed its taint from all nodes.
 func (f *Nodes) awaitNodes(ctx context.Context) error {
 	for {
 		waiting, err := f.unready(ctx)
@@ -89,7 +90,7 @@ func (f *Nodes) awaitNodes(ctx context.Context) error {
 }
 
 func (f *Nodes) unready(ctx context.Context) (int, error) {
-	// Answered from the API server's cache, which is good enough for a wait.
+	// The API server answers from its cache, which is good enough for a wait.
 	list, err := f.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: f.selector(), ResourceVersion: "0"})
 	if err != nil {
 		return f.options.Nodes, err
@@ -107,7 +108,7 @@ func (f *Nodes) selector() string {
 	return labels.Set{TypeLabel: Type, NameLabel: f.options.Name}.String()
 }
 
-// removeNodes deletes the nodes beyond the first ones to keep.
+// removeNodes deletes all nodes except the first keep.
 func (f *Nodes) removeNodes(ctx context.Context, keep int) error {
 	list, err := f.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: f.selector()})
 	if err != nil {
@@ -130,7 +131,7 @@ func (f *Nodes) removeNodes(ctx context.Context, keep int) error {
 	})
 }
 
-// removePods deletes the pods of the nodes at once, as nobody is left to stop them.
+// removePods deletes the pods of the nodes with grace period 0, because no kubelet is left to stop them.
 func (f *Nodes) removePods(ctx context.Context) error {
 	pods := f.pods.List()
 	zero := int64(0)
@@ -149,7 +150,7 @@ func (f *Nodes) removePods(ctx context.Context) error {
 	})
 }
 
-// each does something n times with as many workers as the options allow, and joins the errors.
+// each calls do n times from up to options.Workers goroutines, and joins the errors.
 func (f *Nodes) each(n int, do func(i int) error) error {
 	var group sync.WaitGroup
 	next, errs := make(chan int), make([]error, n)

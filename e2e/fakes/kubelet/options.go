@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// What marks a simulated node. The taint keeps everything away that does not ask for it.
+// Labels and the taint of a simulated node.
 const (
 	// TypeLabel has the value Type on each simulated node.
 	TypeLabel = "type"
@@ -23,29 +23,29 @@ const (
 	GPU corev1.ResourceName = "nvidia.com/gpu"
 )
 
-// Options say the simulated nodes. Zero fields take the defaults.
+// Options configure the simulated nodes. Zero fields take the defaults.
 type Options struct {
-	// Name is the name of the simulation, which begins the names of its nodes; "sim" by default.
+	// Name is the name of the simulation and the prefix of its nodes' names; "sim" by default.
 	Name  string
 	Nodes int
-	// Pools is the number of node pools the nodes are dealt out to in equal, connected parts; 1 by default.
+	// Pools is the number of node pools. They are contiguous ranges of nodes of equal size; 1 by default.
 	Pools int
-	// GPUs is each node's number of nvidia.com/gpu; 8 by default.
+	// GPUs is the number of nvidia.com/gpu of each node; 8 by default.
 	GPUs int
-	// MaxPods is what a node takes; 110 by default, as of a kubelet.
+	// MaxPods is the capacity of a node in pods; 110 by default, as for a kubelet.
 	MaxPods int
 	// Rules are KubeletRules by default.
 	Rules *Rules
-	// Heartbeat is the period in which leases are renewed; 20 s by default. A negative one leaves them out, which is for
-	// control planes that do not miss them (kube-controller-manager --node-monitor-grace-period=24h).
+	// Heartbeat is the period in which leases are renewed; 20 s by default. A negative one turns leases off, for a
+	// control plane that does not need them (kube-controller-manager --node-monitor-grace-period=24h).
 	Heartbeat time.Duration
-	// Workers is the number of API calls under way at the same time; 64 by default.
+	// Workers is the maximum number of concurrent API calls; 64 by default.
 	Workers int
-	// Observe, if set, is told of each start of a container, in the order of each pod's. It must return at once, for it holds
-	// up a worker.
+	// Observe, if set, is called for each start of a container, in order for each pod. It must return immediately,
+	// because it blocks a worker.
 	Observe func(pod *corev1.Pod, start Started)
-	// Ended, if set, is told once of each deleted pod when its containers have ended: before the API server knows, unless the
-	// pod was removed without waiting for them. It must return at once too.
+	// Ended, if set, is called once for each deleted pod when its containers have ended. That is before the API server
+	// knows, unless the pod was force-deleted. It must return immediately.
 	Ended func(pod *corev1.Pod)
 }
 

@@ -19,23 +19,23 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// part is the role of one pod: its life, and how much of it the API server knows.
+// part is the state of one pod: its life, and how much of it the API server knows.
 type part struct {
 	mu      sync.Mutex
 	uid     types.UID
-	pod     *corev1.Pod // as it was seen last
+	pod     *corev1.Pod // as last observed
 	life    *Life
 	address string
-	seen    map[string]string // the annotations at the last look
+	seen    map[string]string // annotations at the last sync
 	written int
-	ended   bool // and was told so
+	ended   bool // Ended was called
 	deleted bool
 }
 
 // retryAfter is the pause after a failed API call.
 const retryAfter = 500 * time.Millisecond
 
-// play starts the informer and the workers, and returns when the pods that are there are known.
+// play starts the informer and the workers, and returns once the existing pods are known.
 func (f *Nodes) play(ctx, playing context.Context) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(f.watcher, 0,
 		informers.WithTransform(strip),
@@ -68,7 +68,7 @@ func (f *Nodes) play(ctx, playing context.Context) error {
 	return nil
 }
 
-// strip keeps thousands of pods small.
+// strip removes unused fields, so that thousands of pods need little memory.
 func strip(object any) (any, error) {
 	if pod, ok := object.(*corev1.Pod); ok {
 		pod.ManagedFields = nil
@@ -92,7 +92,7 @@ func (f *Nodes) enqueue(object any) {
 	}
 }
 
-// work carries out one of the queues.
+// work processes one of the queues.
 func (f *Nodes) work(ctx context.Context, queue workqueue.TypedDelayingInterface[types.NamespacedName],
 	do func(context.Context, types.NamespacedName) error) {
 	for {
@@ -108,8 +108,8 @@ func (f *Nodes) work(ctx context.Context, queue workqueue.TypedDelayingInterface
 	}
 }
 
-// advance brings a pod's life to this moment. What the API server has to know follows beside it, because a kubelet's containers
-// do not wait for its reports either.
+// advance advances a pod's life to the present. It only queues the report to the API server, because a kubelet's
+// containers do not wait for its reports either.
 func (f *Nodes) advance(_ context.Context, key types.NamespacedName) error {
 	pod, err := f.pod(key)
 	if pod == nil {
@@ -139,7 +139,7 @@ func (f *Nodes) advance(_ context.Context, key types.NamespacedName) error {
 	return nil
 }
 
-// tell passes on what has happened in a life.
+// tell calls Observe and Ended for what has happened in a life.
 func (f *Nodes) tell(pod *corev1.Pod, p *part) {
 	for _, start := range p.life.TakeStarts() {
 		if f.options.Observe != nil {
@@ -151,7 +151,7 @@ func (f *Nodes) tell(pod *corev1.Pod, p *part) {
 	}
 }
 
-// pod is nil if there is none of that name.
+// pod returns nil if there is no pod of that name.
 func (f *Nodes) pod(key types.NamespacedName) (*corev1.Pod, error) {
 	object, exists, err := f.pods.GetByKey(key.String())
 	if err != nil || !exists {
@@ -160,7 +160,7 @@ func (f *Nodes) pod(key types.NamespacedName) (*corev1.Pod, error) {
 	return object.(*corev1.Pod), nil
 }
 
-// report brings the API server to a pod's life.
+// report writes the state of a pod's life to the API server.
 func (f *Nodes) report(ctx context.Context, key types.NamespacedName) error {
 	pod, err := f.pod(key)
 	if pod == nil {
@@ -169,7 +169,7 @@ func (f *Nodes) report(ctx context.Context, key types.NamespacedName) error {
 	return f.write(ctx, pod, f.partOf(key, pod), time.Now())
 }
 
-// forget drops the part of a pod that is gone. One that was removed before it could be stopped has ended with that.
+// forget drops the state of a pod that is gone. A pod that was removed before it could be stopped has ended by that.
 func (f *Nodes) forget(key types.NamespacedName) {
 	f.mu.Lock()
 	p := f.parts[key]
@@ -183,7 +183,7 @@ func (f *Nodes) forget(key types.NamespacedName) {
 	f.end(p.pod, p)
 }
 
-// end tells once that a pod has ended.
+// end calls Ended once.
 func (f *Nodes) end(pod *corev1.Pod, p *part) {
 	if p.ended {
 		return
@@ -194,14 +194,14 @@ func (f *Nodes) end(pod *corev1.Pod, p *part) {
 	}
 }
 
-// partOf returns the pod's part, a new one if the pod is another than before.
+// partOf returns the pod's part. It creates a new one if the name now belongs to another pod.
 func (f *Nodes) partOf(key types.NamespacedName, pod *corev1.Pod) *part {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if p := f.parts[key]; p != nil && p.uid == pod.UID {
 		return p
 	}
-	// A bad annotation stands for none: what a kubelet does not know it ignores too.
+	// An invalid annotation counts as absent, because a kubelet also ignores what it does not know.
 	shape, _ := ShapeOf(pod)
 	p := &part{uid: pod.UID, pod: pod, address: pod.Status.PodIP, seen: pod.Annotations, written: -1}
 	if p.address == "" {
@@ -209,13 +209,13 @@ func (f *Nodes) partOf(key types.NamespacedName, pod *corev1.Pod) *part {
 	}
 	p.life = Resume(time.Now(), pod, shape, *f.options.Rules, rand.Float64)
 	if len(pod.Status.ContainerStatuses) > 0 || p.life.Phase() == corev1.PodPending {
-		p.written = p.life.Version() // the API server says so already
+		p.written = p.life.Version() // the API server has this state already
 	}
 	f.parts[key] = p
 	return p
 }
 
-// write reports what has changed, and the end. Nobody else reports on the same pod meanwhile.
+// write reports changes, and the end of the pod. It is never called concurrently for the same pod.
 func (f *Nodes) write(ctx context.Context, pod *corev1.Pod, p *part, now time.Time) error {
 	p.mu.Lock()
 	version, gone := p.life.Version(), p.life.Gone()
@@ -255,10 +255,10 @@ func (f *Nodes) write(ctx context.Context, pod *corev1.Pod, p *part, now time.Ti
 	return nil
 }
 
-// over tells that the pod is gone, or that its name has been given to another.
+// over reports whether the pod is gone, or its name belongs to another pod.
 func over(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }
 
-// statusPatch names the pod by UID, so that it never hits another of the same name.
+// statusPatch includes the UID, so that it never changes another pod of the same name.
 func statusPatch(pod *corev1.Pod, status corev1.PodStatus) ([]byte, error) {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": status})
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Resume is the life of a pod whose status tells that somebody has played it before: what ran runs on and keeps its restart
-// count, what was about to start starts, and what is finished stays so. The back-off begins anew. A pod without containers
-// in its status begins.
+// Resume returns the life of a pod whose status says that another process has simulated it before. Running containers
+// keep running and keep their restart count, those about to start do so, and completed ones stay completed. The
+// back-off starts from zero. A pod without container statuses starts from the beginning.
 func Resume(now time.Time, pod *corev1.Pod, shape Shape, rules Rules, random func() float64) *Life {
 	l := Begin(now, shape, rules, random)
 	reports := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// pod has a sidecar, an init container and a main one.
+// pod returns a pod with a sidecar, an init container and a main container.
 func pod(policy corev1.RestartPolicy) *corev1.Pod {
 	return &corev1.Pod{Spec: corev1.PodSpec{
 		RestartPolicy: policy,
@@ -39,14 +39,14 @@ func TestShapeOf(t *testing.T) {
 	}
 }
 
-// A player that takes over must find each life where the API server says it is, and report the very same.
-func TestResumeContinuesWhatTheStatusTells(t *testing.T) {
+// A process that takes over must find each life in the state that the API server has, and report the same.
+func TestResumeContinuesFromTheStatus(t *testing.T) {
 	addresses := Addresses{Host: "h", Pod: "p"}
 	for name, test := range map[string]struct {
 		policy corev1.RestartPolicy
 		live   func(*Life)
-		then   float64 // when the other player begins
-		same   bool    // and reports nothing new
+		then   float64 // when the other process takes over
+		same   bool    // it has nothing new to report
 	}{
 		"running": {
 			policy: corev1.RestartPolicyAlways, live: func(l *Life) { l.Advance(after(5)) }, then: 5, same: true,

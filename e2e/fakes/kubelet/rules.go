@@ -2,33 +2,33 @@ package kubelet
 
 import "time"
 
-// Rules say how the kubelet of a simulated node behaves. The zero value is a kubelet that loses no time at all.
+// Rules say how the kubelet of a simulated node behaves. The zero value is a kubelet without any delays.
 type Rules struct {
 	// StartDelay is the time from a pod's binding until its containers run.
 	StartDelay time.Duration
-	// Tick is the period in which the kubelet looks for changes of containers: an exit is noticed after a time drawn
-	// evenly from [0, Tick).
+	// Tick is the period in which the kubelet checks containers for changes. It notices an exit after a time drawn
+	// uniformly from [0, Tick).
 	Tick time.Duration
 	// RestartDelay is the time from the decision to restart a container until it runs.
 	RestartDelay time.Duration
 	// StopDelay is the time from a pod's deletion until it is gone.
 	StopDelay time.Duration
-	// BackOff keeps a container that exits again and again from being restarted at once.
+	// BackOff delays the restart of a container that keeps exiting.
 	BackOff BackOff
 }
 
-// BackOff is the kubelet's CrashLoopBackOff: none before the first restart, then from Initial on twice the last, up to Max.
-// The zero value never waits.
+// BackOff is the kubelet's CrashLoopBackOff: none before the first restart, then Initial, then twice the last one, up
+// to Max. The zero value never waits.
 type BackOff struct {
 	Initial time.Duration
 	// Max is the kubelet's crashLoopBackOff.maxContainerRestartPeriod.
 	Max time.Duration
-	// ResetAfter is how long after its last restart a container must exit to be forgiven.
+	// ResetAfter is how long a container must run after its last restart for the back-off to be reset.
 	ResetAfter time.Duration
 }
 
-// KubeletRules are the ones measured on a real node with the kubelet's defaults: 0.3 to 1.2 s to the first restart,
-// 10 to 16 s to the second.
+// KubeletRules are those measured on a real node with the kubelet's defaults: 0.3 to 1.2 s until the first restart, 10
+// to 16 s until the second.
 func KubeletRules() Rules {
 	return Rules{
 		StartDelay:   time.Second,
@@ -38,7 +38,7 @@ func KubeletRules() Rules {
 	}
 }
 
-// next is the back-off after one of the given length; the first follows zero.
+// next returns the back-off that follows one of the given length, or Initial after zero.
 func (b BackOff) next(last time.Duration) time.Duration {
 	if last == 0 {
 		return min(b.Initial, b.Max)
@@ -46,12 +46,12 @@ func (b BackOff) next(last time.Duration) time.Duration {
 	return min(2*last, b.Max)
 }
 
-// retry is how long the kubelet leaves a pod alone that it found backing off, before jitter. It does not wake up for the
-// end of the back-off itself.
+// retry returns how long the kubelet waits, before jitter, until it checks a pod again that was backing off. It does
+// not wake up at the end of the back-off itself.
 func (b BackOff) retry() time.Duration {
 	const period = 10 * time.Second
 	return min(period, b.Max)
 }
 
-// retryJitter is the largest part by which a retry comes later.
+// retryJitter is the largest share of the period by which a retry is delayed.
 const retryJitter = 0.5

@@ -7,13 +7,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// SucceedAfter is the annotation of a pod whose containers exit with 0 after they ran for that long, such as "30s".
+// SucceedAfter is an annotation of pods. Their containers exit with 0 after they have run that long, such as "30s".
 const SucceedAfter = "simulated.holdfast.dev/succeed-after"
 
-// Shape is what of a pod decides how it lives.
+// Shape is the part of a pod that determines its life.
 type Shape struct {
 	Containers []ContainerShape
-	// SucceedAfter ends the containers that are no sidecars; zero lets them run on.
+	// SucceedAfter is how long containers other than sidecars run before they succeed; zero: they run on.
 	SucceedAfter time.Duration
 }
 
@@ -21,12 +21,12 @@ type Shape struct {
 type ContainerShape struct {
 	Name   string
 	Policy corev1.RestartPolicy
-	// Sidecar marks a restartable init container: it ends with the others.
+	// Sidecar marks a restartable init container. It ends when the other containers have ended.
 	Sidecar bool
 }
 
-// ShapeOf reads a pod. Init containers that are no sidecars take no time, and are left out. It fails on an annotation that
-// is no duration.
+// ShapeOf returns the shape of a pod. Init containers other than sidecars take no time and are left out. It fails on an
+// annotation that is not a duration.
 func ShapeOf(pod *corev1.Pod) (Shape, error) {
 	var shape Shape
 	for _, c := range pod.Spec.InitContainers {

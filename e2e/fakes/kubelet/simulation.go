@@ -19,30 +19,30 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Nodes plays simulated nodes and the pods bound to them.
+// Nodes simulates nodes and the pods bound to them.
 type Nodes struct {
 	options Options
 	client  kubernetes.Interface    // for nodes and leases
-	watcher kubernetes.Interface    // for the pods' informer alone
-	writers []kubernetes.Interface  // for what is reported of pods
+	watcher kubernetes.Interface    // only for the informer of pods
+	writers []kubernetes.Interface  // for reports about pods
 	nodes   map[string]*corev1.Node // as registered; fixed once Start has returned
 	hosts   map[string]string       // addresses of the nodes
 	pods    cache.Store
 	queue   workqueue.TypedDelayingInterface[types.NamespacedName] // lives to advance
-	reports workqueue.TypedDelayingInterface[types.NamespacedName] // news for the API server, which no life waits for
+	reports workqueue.TypedDelayingInterface[types.NamespacedName] // pods to report to the API server, which no life waits for
 	stop    context.CancelFunc
 	running sync.WaitGroup
 
 	mu    sync.Mutex
 	parts map[types.NamespacedName]*part
 
-	addresses atomic.Uint32 // given to pods so far
+	addresses atomic.Uint32 // number of addresses given to pods so far
 	repeated  atomic.Int64
 	lastError atomic.Pointer[error]
 }
 
-// Start registers the nodes and plays until Close. It returns when all nodes take pods. A simulation of the same name that
-// another process has left is taken over: its surplus nodes are removed, its pods live on.
+// Start registers the nodes and simulates them until Close. It returns once all nodes accept pods. It takes over a
+// simulation of the same name that another process has left behind: it removes surplus nodes and continues the pods.
 func Start(ctx context.Context, config *rest.Config, options Options) (*Nodes, error) {
 	options = options.defaulted()
 	if err := options.validate(); err != nil {
@@ -83,12 +83,12 @@ func Start(ctx context.Context, config *rest.Config, options Options) (*Nodes, e
 	return f, nil
 }
 
-// writers is how many connections the reports of all pods share. Kubelets have one each; on a single one the news of a pod would
-// wait behind the reports of all others.
+// writers is the number of connections that the reports of all pods share. Each real kubelet has its own. On a single
+// one, a report would wait behind those of all other pods.
 const writers = 16
 
-// newClients have a connection each. They speak protobuf and are not throttled: a kubelet of its own for each node would not
-// wait for others either.
+// newClients returns clients with a connection each. They use protobuf and are not throttled, because real kubelets do
+// not wait for each other either.
 func newClients(config *rest.Config, n int) ([]kubernetes.Interface, error) {
 	var clients []kubernetes.Interface
 	for range n {
@@ -97,7 +97,7 @@ func newClients(config *rest.Config, n int) ([]kubernetes.Interface, error) {
 		own.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 		own.QPS = -1
 		own.UserAgent = "holdfast-simulated"
-		own.Dial = (&net.Dialer{Timeout: dialTimeout}).DialContext // without one of their own, clients share a connection
+		own.Dial = (&net.Dialer{Timeout: dialTimeout}).DialContext // without its own dialer, a client shares a connection
 		client, err := kubernetes.NewForConfig(own)
 		if err != nil {
 			return nil, fmt.Errorf("preparing the simulated nodes' clients: %w", err)
@@ -109,14 +109,14 @@ func newClients(config *rest.Config, n int) ([]kubernetes.Interface, error) {
 
 const dialTimeout = 30 * time.Second
 
-// writer is the one for a pod.
+// writer returns the client for the reports of a pod.
 func (f *Nodes) writer(pod *corev1.Pod) kubernetes.Interface {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(pod.Spec.NodeName))
 	return f.writers[h.Sum32()%uint32(len(f.writers))]
 }
 
-// NodeNames are the names of the nodes, in order.
+// NodeNames returns the names of the nodes, in order.
 func (f *Nodes) NodeNames() []string {
 	var names []string
 	for i := range f.options.Nodes {
@@ -125,7 +125,7 @@ func (f *Nodes) NodeNames() []string {
 	return names
 }
 
-// Repeated is the number of API calls that failed and are made again, and the last failure.
+// Repeated returns the number of failed API calls that are retried, and the last error.
 func (f *Nodes) Repeated() (int64, error) {
 	if last := f.lastError.Load(); last != nil {
 		return f.repeated.Load(), *last
@@ -138,13 +138,13 @@ func (f *Nodes) failed(err error) {
 	f.lastError.Store(&err)
 }
 
-// Exit ends a container of a pod as if its process had left with the code; the first one that is no sidecar if the name is
-// empty. Returns ErrNotRunning.
+// Exit ends a container of a pod as if its process had exited with the code. An empty name means the first container
+// that is not a sidecar. It returns ErrNotRunning if the container is not running.
 func (f *Nodes) Exit(pod types.NamespacedName, container string, code int32) error {
 	return f.touch(pod, func(l *Life) error { return l.Exit(time.Now(), container, code) })
 }
 
-// RemoveRecord takes away what the runtime remembers of a container's last exit, see Life.RemoveRecord. Returns ErrNotRunning
+// RemoveRecord removes the runtime's record of a container's last exit, see Life.RemoveRecord. It returns ErrNotRunning
 // if there is no such pod.
 func (f *Nodes) RemoveRecord(pod types.NamespacedName, container string) error {
 	return f.touch(pod, func(l *Life) error { l.RemoveRecord(time.Now(), container); return nil })
@@ -167,7 +167,7 @@ func (f *Nodes) touch(pod types.NamespacedName, do func(*Life) error) error {
 	return nil
 }
 
-// Forgive lets all kubelets forget what has failed so far, as they do after ten minutes.
+// Forgive resets the back-off of all containers, as kubelets do after ten minutes.
 func (f *Nodes) Forgive() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -178,7 +178,7 @@ func (f *Nodes) Forgive() {
 	}
 }
 
-// Unreported is how many pods have news that the API server has not been told.
+// Unreported returns how many pods have changes that have not been reported to the API server.
 func (f *Nodes) Unreported() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -193,7 +193,7 @@ func (f *Nodes) Unreported() int {
 	return n
 }
 
-// Close ends the playing. The objects stay as they are, and their nodes become unready after a while.
+// Close ends the simulation. The objects stay as they are, and the nodes become unready after a while.
 func (f *Nodes) Close() {
 	f.stop()
 	f.queue.ShutDown()
@@ -201,7 +201,7 @@ func (f *Nodes) Close() {
 	f.running.Wait()
 }
 
-// Remove deletes the nodes and what ran on them, then calls Close.
+// Remove deletes the nodes and their pods, then calls Close.
 func (f *Nodes) Remove(ctx context.Context) error {
 	defer f.Close()
 	return errors.Join(f.removeNodes(ctx, 0), f.removePods(ctx))

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// On a shared connection the news of a pod would wait behind the reports of all others.
-func TestClientsHaveConnectionsOfTheirOwn(t *testing.T) {
+// On a shared connection a report would wait behind those of all other pods.
+func TestClientsDoNotShareConnections(t *testing.T) {
 	var connections atomic.Int32
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
 	server.EnableHTTP2 = true
@@ -28,7 +28,7 @@ func TestClientsHaveConnectionsOfTheirOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second time each has its connection
+	for range 2 { // the second time they reuse their connections
 		for _, c := range clients {
 			if err := c.Discovery().RESTClient().Get().AbsPath("/healthz").Do(t.Context()).Error(); err != nil {
 				t.Fatal(err)
@@ -40,7 +40,7 @@ func TestClientsHaveConnectionsOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestUnreportedAreThoseWithNews(t *testing.T) {
+func TestUnreportedCountsPodsWithUnreportedChanges(t *testing.T) {
 	begun := time.Now()
 	started := Begin(begun, Shape{Containers: []ContainerShape{{Name: "worker"}}}, Rules{}, func() float64 { return 0 })
 	f := &Nodes{parts: map[types.NamespacedName]*part{

@@ -7,7 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Status is what the kubelet reports of the life. The conditions that others own are left out: the caller merges by type.
+// Status returns the status that the kubelet reports. It leaves out conditions that others own; the caller merges by
+// type.
 func (l *Life) Status(pod *corev1.Pod, now time.Time, addresses Addresses) corev1.PodStatus {
 	status := corev1.PodStatus{
 		Phase:      l.Phase(),
@@ -39,7 +40,7 @@ func (l *Life) Status(pod *corev1.Pod, now time.Time, addresses Addresses) corev
 	return status
 }
 
-// Addresses are those of a pod and of its node.
+// Addresses are the IP addresses of a pod and of its node.
 type Addresses struct{ Host, Pod string }
 
 func (l *Life) conditions(pod *corev1.Pod, now time.Time) []corev1.PodCondition {
@@ -60,7 +61,7 @@ func (l *Life) conditions(pod *corev1.Pod, now time.Time) []corev1.PodCondition 
 	return conditions
 }
 
-// keepTransition leaves the time of a condition that stays as it was.
+// keepTransition keeps the transition time of a condition whose status has not changed.
 func keepTransition(condition *corev1.PodCondition, before []corev1.PodCondition, now time.Time) {
 	condition.LastTransitionTime = metav1.NewTime(now)
 	for _, old := range before {
@@ -77,7 +78,7 @@ func truth(b bool) corev1.ConditionStatus {
 	return corev1.ConditionFalse
 }
 
-// reportedRunning includes an exit that nobody has noticed.
+// reportedRunning includes an exit that the kubelet has not noticed yet.
 func (c *container) reportedRunning() bool { return c.state == running || c.state == exited }
 
 func (c *container) status(image string) corev1.ContainerStatus {

@@ -19,16 +19,16 @@ const prefix = "member-w"
 // Options say the size and kind of the group.
 type Options struct {
 	Members int
-	Share   int  // members to a connection for calls; 1: each has its own, as agents have
-	Barrier bool // the members are supervisors, whose workers wait for each other; else sidecars
+	Share   int  // members per connection for calls; 1: each has its own, as agents do
+	Barrier bool // the members are supervisors, whose workers wait for each other; otherwise sidecars
 }
 
-// Connections is how many the store has to take.
+// Connections returns how many connections the store must accept.
 func (o Options) Connections() int { return o.Members + o.stores() }
 
 func (o Options) stores() int { return (o.Members + o.Share - 1) / o.Share }
 
-// Group is one running group. Its methods are for one goroutine.
+// Group is one running group. Its methods must not be called concurrently.
 type Group struct {
 	id      string
 	members []*member
@@ -37,11 +37,11 @@ type Group struct {
 	stop    context.CancelFunc
 	running sync.WaitGroup
 
-	round   atomic.Int64    // the round that members note the times of; stored after started
-	started *sync.WaitGroup // the members that do not know yet that it runs
+	round   atomic.Int64    // the round whose times members record; stored after started
+	started *sync.WaitGroup // counts the members that do not know yet that the round runs
 }
 
-// Start opens the group and returns when every member knows that it runs, with how long that took.
+// Start opens the group. It returns once every member knows that the group runs, with the time that this took.
 func Start(ctx context.Context, server valkey.Options, o Options) (*Group, time.Duration, error) {
 	ctx, stop := context.WithCancel(ctx)
 	g := &Group{id: "6f1c63a2-5b0e-4a55-9d2b-0c9a4f2f7b11", stop: stop}
@@ -95,12 +95,12 @@ func (g *Group) Stop() {
 	}
 }
 
-// patience is how long a round may take before the bench gives up.
+// patience is how long a round may take before the benchmark gives up.
 const patience = time.Minute
 
 var errLate = errors.New("not every member knows that the round runs")
 
-// Restart lets one member's worker die and returns when every member knows that the next round runs.
+// Restart kills one member's worker. It returns once every member knows that the next round runs.
 func (g *Group) Restart(ctx context.Context) (Round, error) {
 	victim := g.members[int(g.round.Load())%len(g.members)]
 	g.expect(g.round.Load() + 1)
@@ -126,7 +126,7 @@ func (g *Group) account(died time.Time) Round {
 	}
 }
 
-// expect makes the members note the times of a round.
+// expect makes the members record the times of a round.
 func (g *Group) expect(round int64) {
 	g.started = &sync.WaitGroup{}
 	g.started.Add(len(g.members))

@@ -22,12 +22,12 @@ func testRestart(t *testing.T, o Options) {
 		t.Fatal(err)
 	}
 	defer f.Stop()
-	for range 7 { // more than the guard against too many orders allows in a minute
+	for range 7 { // more than an agent allows per minute by default
 		r, err := f.Restart(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The answer to a join may come after the message that all have joined.
+		// The reply to a join may arrive after the message that all have joined.
 		inOrder := 0 < r.Order.P50 && r.Order.P50 <= r.Join.P50 && r.Order.Last <= r.Start.Last
 		if !inOrder {
 			t.Errorf("a round's times are out of order: %+v", r)

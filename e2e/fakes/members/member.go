@@ -13,10 +13,10 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// callTimeout is the agent's.
+// callTimeout is the same as the agent's.
 const callTimeout = 3 * time.Second
 
-// member is the agent's core, its own goroutine, and a worker program that is only pretended.
+// member is the agent's core with its own goroutine, and a simulated worker program.
 type member struct {
 	group     *Group
 	slot      rounds.Slot
@@ -25,11 +25,11 @@ type member struct {
 	state     *worker.State
 	events    chan worker.Event
 	lives     int64
-	now       worker.Process // the instance that lives, or died last
+	now       worker.Process // the running instance, or the one that died last
 	due       []worker.Event
-	kills     chan int64 // exit codes of deaths that are wanted
+	kills     chan int64 // exit codes of requested deaths
 	beside    sync.WaitGroup
-	readAgain atomic.Pointer[context.CancelFunc] // ends the Watch, so that the next one begins with a read
+	readAgain atomic.Pointer[context.CancelFunc] // cancels the Watch; the next one starts with a read
 
 	mu    sync.Mutex
 	times times
@@ -39,7 +39,7 @@ func (g *Group) newMember(index int, store rounds.Members, barrier bool) *member
 	slot := rounds.Slot{Name: fmt.Sprintf("%s-0-%d", prefix, index), Pod: fmt.Sprintf("0d9fa3a5-6c7a-4a3c-9f0e-%012d", index)}
 	config := worker.Config{
 		Slot: slot, Barrier: barrier, Random: rand.Float64,
-		MaxStops: math.MaxInt, // runs that follow each other at once are no attack
+		MaxStops: math.MaxInt, // the benchmark restarts the group many times in a row
 	}
 	return &member{
 		group: g, times: times{round: -1}, slot: slot, barrier: barrier, store: store, state: worker.New(config, worker.Fresh()),
@@ -47,7 +47,7 @@ func (g *Group) newMember(index int, store rounds.Members, barrier bool) *member
 	}
 }
 
-// run is the agent's loop: one goroutine owns the core, calls run beside it.
+// run is the agent's loop. One goroutine uses the core; calls run in other goroutines.
 func (m *member) run(ctx context.Context) {
 	defer m.beside.Wait()
 	m.beside.Go(func() { m.watch(ctx) })
@@ -76,7 +76,7 @@ func (m *member) run(ctx context.Context) {
 	}
 }
 
-// watch follows the level. A member reads by watching anew.
+// watch follows the level. To read it, a member starts a new Watch.
 func (m *member) watch(ctx context.Context) {
 	for ctx.Err() == nil {
 		watching, end := context.WithCancel(ctx)
@@ -86,7 +86,7 @@ func (m *member) watch(ctx context.Context) {
 	}
 }
 
-// observe passes on an observation; after a level that was read, the place of the slot comes first.
+// observe posts an observation. Before a level that was read, it posts the place of the slot.
 func (m *member) observe(ctx context.Context, o rounds.Observation) {
 	if o.Read && o.Err == nil {
 		place, err := m.store.Place(ctx, m.group.id, m.slot.Name)
@@ -106,7 +106,7 @@ func (m *member) post(ctx context.Context, e worker.Event) {
 	}
 }
 
-// step feeds the core with an event and with those that its actions cause at once.
+// step passes an event to the core, and those that its actions cause immediately.
 func (m *member) step(ctx context.Context, e worker.Event) {
 	for m.due = append(m.due, e); len(m.due) > 0; {
 		e, m.due = m.due[0], m.due[1:]
@@ -143,14 +143,15 @@ func (m *member) call(ctx context.Context, c rounds.Call) {
 
 const exitTerminated = 143
 
-// start pretends a new instance of the program.
+// start simulates a new instance of the program.
 func (m *member) start() {
 	m.lives++
 	m.now = worker.Process{ID: fmt.Sprintf("%s/%d", m.slot.Name, m.lives), Born: m.lives, Running: true}
 	m.look()
 }
 
-// end pretends that the instance exited, and that the next one runs at once. At a barrier that is asked for.
+// end simulates the exit of the instance. Without a barrier the next one starts immediately; with one, the core asks
+// for it.
 func (m *member) end(code int64) {
 	m.now.Running, m.now.ExitCode, m.now.FinishedAt = false, code, time.Now().UnixMilli()
 	m.look()

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
-// Server is a redis-server on a loopback port that ends with this process.
+// Server is a redis-server on a loopback port. It ends with this process.
 type Server struct {
 	Address string
 	Options valkey.Options // of its clients
@@ -26,15 +26,15 @@ type Server struct {
 	admin   *redis.Client
 }
 
-// startTimeout is how long a server may take to answer.
+// startTimeout is how long a server may take to respond.
 const startTimeout = 10 * time.Second
 
-// StartServer starts a server without persistence that takes so many connections.
+// StartServer starts a server without persistence that accepts the given number of connections.
 func StartServer(ctx context.Context, connections int) (*Server, error) {
 	return start(ctx, connections, false)
 }
 
-// StartSecureServer starts one whose clients need TLS and a password.
+// StartSecureServer starts a server that requires TLS and a password.
 func StartSecureServer(ctx context.Context, connections int) (*Server, error) {
 	return start(ctx, connections, true)
 }
@@ -101,7 +101,7 @@ func (s *Server) awaitAnswer(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the server and removes what it wrote.
+// Stop ends the server and removes its files.
 func (s *Server) Stop() {
 	_ = s.admin.Close()
 	_ = s.process.Process.Kill()
@@ -111,14 +111,14 @@ func (s *Server) Stop() {
 
 // Usage is what the server has used so far.
 type Usage struct {
-	Bytes       int64 // of memory, now
-	Peak        int64 // of memory, the most
+	Bytes       int64 // memory in use
+	Peak        int64 // peak memory
 	Connections int64
 	CPU         float64 // seconds
-	Calls       int64   // commands that were carried out, those inside functions included
+	Calls       int64   // executed commands, including those inside functions
 }
 
-// Usage asks the server.
+// Usage asks the server for its usage.
 func (s *Server) Usage(ctx context.Context) (Usage, error) {
 	text, err := s.admin.Info(ctx).Result()
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// times is when one member saw what of a round.
+// times records when one member reached each step of a round.
 type times struct {
 	round                    int64
 	ordered, joined, started time.Time
 }
 
-// note takes the times from the events of a member, and tells the group once the member has joined the round and knows
+// note records times from the events of a member. It tells the group once the member has joined the round and knows
 // that it runs.
 func (m *member) note(e worker.Event) {
 	m.mu.Lock()
@@ -36,7 +36,7 @@ func (m *member) note(e worker.Event) {
 	}
 }
 
-// isJoin reports whether the store has answered a join with a yes.
+// isJoin reports whether the event is the store's reply to a successful join.
 func isJoin(e worker.Answered) bool {
 	answer, err := rounds.ParseAnswer(e.Reply)
 	return e.Err == nil && err == nil && (answer.Kind == rounds.AnswerJoined || answer.Kind == rounds.AnswerReplaced)
@@ -48,7 +48,7 @@ func (m *member) noteOrder() {
 	stamp(&m.current().ordered)
 }
 
-// current are the times of the round that the group waits for.
+// current returns the times of the round that the group waits for.
 func (m *member) current() *times {
 	if round := m.group.round.Load(); m.times.round != round {
 		m.times = times{round: round}
@@ -70,16 +70,16 @@ func stamp(t *time.Time) {
 	}
 }
 
-// Spread is how a time is spread over the members.
+// Spread describes the distribution of a time over the members.
 type Spread struct {
 	P50, P99, Last time.Duration
 }
 
-// Round is one restart of the group, each time counted from the death of the worker that failed.
+// Round is one restart of the group. Times are counted from the death of the worker that failed.
 type Round struct {
 	Order Spread // the order reached the member; the worker that failed needs none
-	Join  Spread // the store had answered the join of its next instance
-	Start Spread // it knew that all have joined
+	Join  Spread // the store has replied to the join of its next instance
+	Start Spread // it knows that all have joined
 }
 
 func spread(from time.Time, members []times, of func(times) time.Time) Spread {
@@ -97,7 +97,7 @@ func spread(from time.Time, members []times, of func(times) time.Time) Spread {
 	return Spread{P50: at(0.5), P99: at(0.99), Last: all[len(all)-1]}
 }
 
-// Median is the round whose every figure is the median of the rounds.
+// Median returns a round with the median of each time.
 func Median(all []Round) Round {
 	pick := func(of func(Round) time.Duration) time.Duration {
 		var times []time.Duration

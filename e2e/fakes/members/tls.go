@@ -16,7 +16,7 @@ const (
 
 func (s *Server) certificates() pki.Store { return pki.Store{Dir: s.dir} }
 
-// credentials writes a certificate and the password, and sets what clients need.
+// credentials creates a certificate and a password, and sets what clients need.
 func (s *Server) credentials() error {
 	store := s.certificates()
 	ca, err := store.Authority(authority)
