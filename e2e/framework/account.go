@@ -21,14 +21,14 @@ import (
 )
 
 const (
-	// SystemNamespace is where the plain manifests put programs: Leases of programs that have an account of theirs are there.
+	// SystemNamespace is the namespace of the programs in the plain manifests. Their Leases are there.
 	SystemNamespace = "holdfast-system"
 	// tokenLife is longer than any run.
 	tokenLife = 7 * 24 * time.Hour
 )
 
-// Account gives a program on this host the rights that it has in a cluster, and no more: it applies the account and the roles of a plain
-// manifest that `make build` wrote, and returns a kubeconfig of that account. It may be repeated.
+// Account gives a program on this host exactly the rights that it has in a cluster. It applies the ServiceAccount and
+// the roles of a plain manifest from `make build`, and returns a kubeconfig of that account. It may be called again.
 func (env *Environment) Account(ctx context.Context, manifest, account string) (string, error) {
 	file := filepath.Join(env.Cluster.Layout().State(), "accounts", account)
 	if _, err := os.Stat(file); err == nil {
@@ -40,8 +40,8 @@ func (env *Environment) Account(ctx context.Context, manifest, account string) (
 	return file, env.writeAccount(ctx, account, file)
 }
 
-// Administrator makes an account that may do everything, and returns a kubeconfig of it. Unlike the cluster's own administrator, its requests
-// are in the audit log.
+// Administrator creates an account with all rights, and returns a kubeconfig of it. The audit log includes its
+// requests, unlike those of the cluster's own administrator.
 func (env *Environment) Administrator(ctx context.Context, account string) (string, error) {
 	if err := env.Namespace(ctx, SystemNamespace); err != nil {
 		return "", err
@@ -61,13 +61,13 @@ func (env *Environment) Administrator(ctx context.Context, account string) (stri
 	return file, env.writeAccount(ctx, account, file)
 }
 
-// isRight leaves out what runs and what serves.
+// isRight reports whether an object is a Namespace, a ServiceAccount, a role or a role binding.
 func isRight(object *unstructured.Unstructured) bool {
 	kind := object.GetKind()
 	return kind == "Namespace" || kind == "ServiceAccount" || strings.HasSuffix(kind, "Role") || strings.HasSuffix(kind, "RoleBinding")
 }
 
-// writeAccount makes the administrator's kubeconfig that of an account.
+// writeAccount writes a copy of the administrator's kubeconfig with the credentials of an account.
 func (env *Environment) writeAccount(ctx context.Context, account, file string) error {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(tokenLife.Seconds()))}}
 	answer, err := env.Kube.CoreV1().ServiceAccounts(SystemNamespace).CreateToken(ctx, account, request, metav1.CreateOptions{})

@@ -20,17 +20,17 @@ import (
 
 const (
 	fieldManager = "holdfast-e2e"
-	// NodePool is the node label and its value that the examples ask for.
+	// NodePool is the node label that the examples select. Its value is nodePoolValue.
 	NodePool      = "cloud.google.com/gke-nodepool"
 	nodePoolValue = "pool-1"
 )
 
-// Apply applies a manifest as `kubectl apply --server-side` does. Objects without a namespace go to the one given.
+// Apply applies a manifest as `kubectl apply --server-side` does. namespace is for objects that do not name one.
 func (env *Environment) Apply(ctx context.Context, namespace, file string) error {
 	return env.applySome(ctx, namespace, file, func(*unstructured.Unstructured) bool { return true })
 }
 
-// applySome applies those objects of a manifest that are wanted.
+// applySome applies the objects of a manifest for which wanted returns true.
 func (env *Environment) applySome(ctx context.Context, namespace, file string, wanted func(*unstructured.Unstructured) bool) error {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -59,7 +59,7 @@ func (env *Environment) applyOne(ctx context.Context, namespace string, obj *uns
 		client.FieldOwner(fieldManager), client.ForceOwnership)
 }
 
-// Load reads a JobSet from a manifest, for a test to change before it is created.
+// Load reads a JobSet from a manifest, so that a test can change it before it creates the JobSet.
 func (env *Environment) Load(namespace, file string) (*v1alpha2.JobSet, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -73,7 +73,7 @@ func (env *Environment) Load(namespace, file string) (*v1alpha2.JobSet, error) {
 	return js, nil
 }
 
-// Namespace creates a namespace if it is not there.
+// Namespace creates a namespace if it does not exist.
 func (env *Environment) Namespace(ctx context.Context, name string) error {
 	ns := &unstructured.Unstructured{}
 	ns.SetAPIVersion("v1")
@@ -82,7 +82,7 @@ func (env *Environment) Namespace(ctx context.Context, name string) error {
 	return env.applyOne(ctx, "", ns)
 }
 
-// Remove deletes a JobSet and returns when it and all of its pods are gone. A JobSet that is not there is no error.
+// Remove deletes a JobSet and returns once it and all of its pods are gone. A missing JobSet is not an error.
 func (env *Environment) Remove(ctx context.Context, namespace, name string) error {
 	js := &v1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	err := env.Client.Delete(ctx, js, client.PropagationPolicy(metav1.DeletePropagationForeground))
@@ -101,7 +101,7 @@ func (env *Environment) Remove(ctx context.Context, namespace, name string) erro
 	})
 }
 
-// LabelNode makes the first node the pool that the examples select.
+// LabelNode labels the first node as part of the pool that the examples select.
 func (env *Environment) LabelNode(ctx context.Context) error {
 	node := &corev1.Node{}
 	if err := env.Client.Get(ctx, client.ObjectKey{Name: env.Cluster.NodeNames()[0]}, node); err != nil {

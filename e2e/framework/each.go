@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// atATime bounds the calls that Each makes at the same time.
+// atATime is the maximum number of concurrent calls of Each.
 const atATime = 20
 
-// Each calls do for 0 to n-1, several at a time, and joins the errors.
+// Each calls do for 0 to n-1 concurrently, and joins the errors.
 func Each(n int, do func(i int) error) error {
 	errs := make([]error, n)
 	next := make(chan int)

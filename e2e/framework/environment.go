@@ -1,5 +1,5 @@
-// Package framework has what the demo, the benchmarks and the end-to-end suites do on a testbed: install the programs that `make build` built,
-// apply manifests, kill workers, and wait for what follows.
+// Package framework has what the demo, the benchmarks and the end-to-end suites share. On a testbed, it installs the
+// programs from `make build`, applies manifests, kills workers and waits for the effects.
 package framework
 
 import (
@@ -22,23 +22,24 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
-// Environment is a testbed with clients for all of it.
+// Environment is a testbed with clients for it.
 type Environment struct {
 	Cluster *testbed.Cluster
 	Client  client.WithWatch
 	Kube    kubernetes.Interface
 	Store   *valkey.Store
-	// OrchestratorLease is how long an orchestrator that is silent is still the leader. One that could not renew it ends, and
-	// nobody starts it again; so it outlasts a machine that stalls, but where a test kills the orchestrator and waits for it.
+	// OrchestratorLease is the lease duration of the orchestrator's leader election. An orchestrator that cannot renew
+	// its lease exits, and nothing restarts it. The duration therefore exceeds the time that a machine may stall,
+	// except where a test kills the orchestrator and waits for it.
 	OrchestratorLease time.Duration
 	root              string // of the repository
-	// serving are the folders with certificates of programs, which Close removes.
+	// serving holds the folders with certificates of programs. Close removes them.
 	serving map[string]string
 }
 
 const orchestratorLease = time.Minute
 
-// New brings the testbed up and connects to it. Close the environment after use; the testbed stays.
+// New brings the testbed up and connects to it. Close the environment after use. The testbed keeps running.
 func New(ctx context.Context, options testbed.Options, progress io.Writer) (*Environment, error) {
 	root, err := binaries.Root()
 	if err != nil {
@@ -67,7 +68,7 @@ func (env *Environment) connect() error {
 	return err
 }
 
-// ClientFor is a client that knows Kubernetes' own kinds and these.
+// ClientFor returns a client for the built-in kinds and the given ones.
 func (env *Environment) ClientFor(kinds ...func(*runtime.Scheme) error) (client.WithWatch, error) {
 	config, err := env.Cluster.RESTConfig()
 	if err != nil {
@@ -86,13 +87,13 @@ func (env *Environment) ClientFor(kinds ...func(*runtime.Scheme) error) (client.
 	return k8s, nil
 }
 
-// TakesScheduler reports whether the cluster may run the scheduler with the plugin, which is of the newest minor version: a scheduler must not be
-// newer than the API server, and the chart refuses it.
+// TakesScheduler reports whether the cluster can run the scheduler with the plugin. The scheduler is built for the
+// newest minor version. It must not be newer than the API server, and the chart rejects that.
 func (env *Environment) TakesScheduler() bool {
 	return env.Cluster.Options().Kubernetes == binaries.DefaultKubernetes
 }
 
-// Close ends the connections.
+// Close closes the connections.
 func (env *Environment) Close() error {
 	err := env.Store.Close()
 	for _, folder := range env.serving {
@@ -101,7 +102,7 @@ func (env *Environment) Close() error {
 	return err
 }
 
-// File is a file of the repository.
+// File returns the path of a file in the repository.
 func (env *Environment) File(parts ...string) string {
 	return filepath.Join(append([]string{env.root}, parts...)...)
 }

@@ -21,7 +21,7 @@ const (
 	Orchestrator = "jobset-orchestrator"
 )
 
-// managerBinary is the JobSet manager in bin.
+// managerBinary is the name of the JobSet manager's binary in bin.
 const managerBinary = "manager"
 
 const (
@@ -31,13 +31,13 @@ const (
 	orchestratorMetrics = "127.0.0.1:18083"
 )
 
-// Images that the manager adds to pods.
+// Images that the manager injects into pods.
 const (
 	AgentImage = "localhost/holdfast/agent:dev"
 	ExecImage  = "localhost/holdfast/holdfast-exec:dev"
 )
 
-// images maps the name in the manifests to the program that `make build` left in bin/.
+// images maps image names in the manifests to binaries in bin.
 var images = map[string]string{
 	AgentImage:                      "agent",
 	ExecImage:                       "holdfast-exec",
@@ -45,7 +45,7 @@ var images = map[string]string{
 	"localhost/holdfast/step:dev":   "step",
 }
 
-// Install loads the images, applies the CRD, and starts the manager and the orchestrator. It may be repeated.
+// Install loads the images, applies the CRD, and starts the manager and the orchestrator. It may be called again.
 func (env *Environment) Install(ctx context.Context) error {
 	if err := env.LoadImages(ctx); err != nil {
 		return err
@@ -61,15 +61,16 @@ func (env *Environment) Install(ctx context.Context) error {
 	return env.LabelNode(ctx)
 }
 
-// DefineJobSets applies the definition, and returns when JobSets are served.
+// DefineJobSets applies the CRD and returns once JobSets are served.
 func (env *Environment) DefineJobSets(ctx context.Context) error {
 	return env.define(ctx, v1alpha2.GroupVersion.WithKind("JobSet"), "charts", "jobset-controller", "files", "crds", "jobset.x-k8s.io_jobsets.yaml")
 }
 
-// webhookPort is where a manager serves webhooks that StartServingManager has started.
+// webhookPort is the port of the webhooks of a manager that StartServingManager has started.
 const webhookPort = 9844
 
-// StartServingManager starts a JobSet manager that serves its webhooks and adds no agents. Stop it by StopServingManager.
+// StartServingManager starts a JobSet manager that serves its webhooks and injects no agents. Stop it with
+// StopServingManager.
 func (env *Environment) StartServingManager(ctx context.Context) error {
 	certificates, err := env.ServingFolder()
 	if err != nil {
@@ -85,7 +86,7 @@ func (env *Environment) StartServingManager(ctx context.Context) error {
 	return env.ApplyWebhooks(ctx, env.File("charts", "jobset-controller", "files", "webhook", "manifests.yaml"), webhookPort)
 }
 
-// StopServingManager ends it, its webhooks first.
+// StopServingManager removes the webhooks and then stops the manager.
 func (env *Environment) StopServingManager(ctx context.Context) error {
 	if err := env.RemoveWebhooks(ctx); err != nil {
 		return err
@@ -93,7 +94,7 @@ func (env *Environment) StopServingManager(ctx context.Context) error {
 	return env.Cluster.StopProgram(ctx, Manager)
 }
 
-// LoadImages makes images of the built programs and gives them to the node.
+// LoadImages builds images of the programs and loads them into the node.
 func (env *Environment) LoadImages(ctx context.Context) error {
 	for name, program := range images {
 		if err := env.LoadProgram(ctx, name, env.File("bin", program)); err != nil {
@@ -103,7 +104,7 @@ func (env *Environment) LoadImages(ctx context.Context) error {
 	return nil
 }
 
-// LoadProgram makes an image of one program and gives it to the node.
+// LoadProgram builds an image of one program and loads it into the node.
 func (env *Environment) LoadProgram(ctx context.Context, name, program string) error {
 	dir, err := os.MkdirTemp("", "holdfast-images-")
 	if err != nil {
@@ -119,7 +120,7 @@ func (env *Environment) LoadProgram(ctx context.Context, name, program string) e
 	return env.Cluster.LoadImage(ctx, archive)
 }
 
-// StartManager starts the JobSet manager, if it does not run.
+// StartManager starts the JobSet manager if it is not running.
 func (env *Environment) StartManager(ctx context.Context) error {
 	return env.StartManaged(ctx, Managed{
 		Name: Manager, Binary: managerBinary, Manifest: jobSetManifest, Account: jobSetAccount, Health: managerHealth,
@@ -127,17 +128,17 @@ func (env *Environment) StartManager(ctx context.Context) error {
 			noMetrics,
 			"--inplace-store-address=" + env.Cluster.RedisAddress(), "--inplace-exec-image=" + ExecImage, "--inplace-agent-image=" + AgentImage,
 			"--config=" + env.File("e2e", "framework", "manager.yaml"),
-			"--webhooks=false", "--leader-elect=false", // a file of the published kind asks for both
+			"--webhooks=false", "--leader-elect=false", // the configuration file enables both
 		},
 	})
 }
 
-// StartOrchestrator starts the orchestrator, if it does not run.
+// StartOrchestrator starts the orchestrator if it is not running.
 func (env *Environment) StartOrchestrator(ctx context.Context) error {
 	return env.StartOrchestratorWith(ctx)
 }
 
-// StartOrchestratorWith is StartOrchestrator with more flags.
+// StartOrchestratorWith is StartOrchestrator with additional flags.
 func (env *Environment) StartOrchestratorWith(ctx context.Context, flags ...string) error {
 	return env.StartManaged(ctx, Managed{
 		Name: Orchestrator, Binary: "orchestrator", Manifest: jobSetManifest, Account: jobSetAccount, Health: orchestratorHealth,
@@ -149,7 +150,7 @@ func (env *Environment) StartOrchestratorWith(ctx context.Context, flags ...stri
 	})
 }
 
-// Healthy asks /readyz of a program.
+// Healthy returns a check of /readyz at an address.
 func Healthy(address string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
@@ -168,7 +169,7 @@ func Healthy(address string) func(context.Context) error {
 	}
 }
 
-// awaitKind returns once the API server serves a kind.
+// awaitKind waits until the API server serves a kind.
 func (env *Environment) awaitKind(ctx context.Context, kind schema.GroupVersionKind) error {
 	return Until(ctx, "the API server serves "+kind.Kind+"s", func(ctx context.Context) error {
 		list := &unstructured.UnstructuredList{}

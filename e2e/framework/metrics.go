@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-// Metric adds up the series of a metric of the orchestrator that carry all of the labels, given as name="value".
+// Metric returns the sum of those series of an orchestrator metric that have all the labels, given as name="value".
 func (env *Environment) Metric(ctx context.Context, name string, labels ...string) (float64, error) {
 	all, err := env.Series(ctx, name)
 	var sum float64
@@ -25,7 +25,8 @@ func (env *Environment) Metric(ctx context.Context, name string, labels ...strin
 	return sum, err
 }
 
-// Series are those of a metric of the orchestrator, by their labels as they are written: kind="in-place",reason="exit".
+// Series returns the series of an orchestrator metric by their labels as written, such as
+// kind="in-place",reason="exit".
 func (env *Environment) Series(ctx context.Context, name string) (map[string]float64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+orchestratorMetrics+"/metrics", nil)
 	if err != nil {
@@ -50,7 +51,7 @@ func (env *Environment) Series(ctx context.Context, name string) (map[string]flo
 	return all, lines.Err()
 }
 
-// seriesIn reads name{labels} value, or name value.
+// seriesIn parses `name{labels} value` or `name value`.
 func seriesIn(line string) (name, labels, value string) {
 	series, value, found := strings.Cut(line, "} ")
 	if !found {
@@ -61,7 +62,7 @@ func seriesIn(line string) (name, labels, value string) {
 	return name, labels, strings.TrimSpace(value)
 }
 
-// RestartHistory reads the account of a JobSet's restarts.
+// RestartHistory returns the restart history in the annotation of a JobSet.
 func (env *Environment) RestartHistory(ctx context.Context, js *v1alpha2.JobSet) ([]history.Entry, error) {
 	now, err := env.JobSet(ctx, js.Namespace, js.Name)
 	if err != nil {
@@ -70,7 +71,7 @@ func (env *Environment) RestartHistory(ctx context.Context, js *v1alpha2.JobSet)
 	return history.Parse(now.Annotations[history.Annotation])
 }
 
-// AwaitEntry returns the account of one restart.
+// AwaitEntry waits until the restart history has an entry for the attempt, and returns it.
 func (env *Environment) AwaitEntry(ctx context.Context, js *v1alpha2.JobSet, a history.Attempt) (history.Entry, error) {
 	var entry history.Entry
 	err := Until(ctx, fmt.Sprintf("restart %d.%d of %s is accounted for", a.Epoch, a.Round, js.Name), func(ctx context.Context) error {

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// supervisor is the name of the process that starts the worker's program in its own container (exec driver).
+// supervisor is the name of the process that runs the worker's program as its child (exec driver).
 const supervisor = "holdfast-exec"
 
 var errNoProgram = errors.New("its supervisor has not started it")
 
-// Variable is one of the environment that a worker's program was started with, "" if it has none of the name.
+// Variable returns a variable from the environment of a worker's program, or "".
 func (env *Environment) Variable(ctx context.Context, w Worker, name string) (string, error) {
 	first, err := env.Cluster.ContainerPID(ctx, w.PodUID, workerContainer)
 	if err != nil {
@@ -33,7 +33,7 @@ func (env *Environment) Variable(ctx context.Context, w Worker, name string) (st
 	return "", err
 }
 
-// Program names the process that stands for a worker, so that no other one ever has the name: its number and its start.
+// Program returns a name for the process of a worker that is never reused: its PID and start time.
 func (env *Environment) Program(ctx context.Context, w Worker) (string, error) {
 	first, err := env.Cluster.ContainerPID(ctx, w.PodUID, workerContainer)
 	if err != nil {
@@ -50,7 +50,7 @@ func (env *Environment) Program(ctx context.Context, w Worker) (string, error) {
 	return fmt.Sprintf("%d@%s", pid, fields[startField]), nil
 }
 
-// program is the process of a container that stands for the worker: its first one, or what its supervisor started.
+// program returns the PID of the worker's program: the first process of the container, or the child of its supervisor.
 func program(first int) (int, error) {
 	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", first))
 	if err != nil {
@@ -62,7 +62,7 @@ func program(first int) (int, error) {
 	return childOf(first)
 }
 
-// childOf looks at all processes, because not every kernel lists the children of one.
+// childOf scans all processes, because not every kernel can list the children of a process.
 func childOf(parent int) (int, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -77,7 +77,7 @@ func childOf(parent int) (int, error) {
 	return 0, errNoProgram
 }
 
-// Fields of /proc/PID/stat behind the program's name.
+// Fields of /proc/PID/stat after the program's name.
 const (
 	parentField = 1
 	startField  = 19
@@ -92,7 +92,8 @@ func parentOf(pid int) int {
 	return parent
 }
 
-// statusOf reads /proc/PID/stat from behind the program's name, which stands in parentheses and may hold anything.
+// statusOf returns the fields of /proc/PID/stat after the program's name, which is in parentheses and may contain
+// anything.
 func statusOf(pid int) ([]string, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

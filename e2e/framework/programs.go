@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed"
 )
 
-// Names of the managers beside that of JobSets. Their binaries are named so too.
+// Names of the other managers. Their binaries have the same names.
 const (
 	AppWrappers = "appwrapper-manager"
 	ElasticJobs = "elastic-manager"
@@ -25,7 +25,7 @@ const (
 	reschedulerWebhookPort = 9846
 )
 
-// Accounts of the plain manifests; but for the first one, manifests have the same names.
+// Accounts of the plain manifests. Except for the first one, the manifests have the same names.
 const (
 	jobSetAccount      = "jobset-controller"
 	jobSetManifest     = "jobset-controller-in-place"
@@ -34,25 +34,25 @@ const (
 	reschedulerAccount = "rescheduler"
 )
 
-// Managed is one of the managers on this host, as somebody wants it.
+// Managed is a manager to run on this host.
 type Managed struct {
-	// Name of the running program.
+	// Name is the name of the running program.
 	Name string
-	// Binary in bin; empty: it has the same name.
+	// Binary is the name of the file in bin; default Name.
 	Binary string
-	// Manifest of config/ with the rights that it has in a cluster, and Account, whose they are: it has those, and no more. Without them it
-	// is an administrator.
+	// Manifest is a file in config/ with the rights that the manager has in a cluster. Account is the account that has
+	// them. Without both, the manager is an administrator.
 	Manifest, Account string
-	// Health is the address at which it says that it is ready; 0: nowhere.
+	// Health is the address of the readiness probe; 0: none.
 	Health    string
 	Arguments []string
-	// Inputs are contents of files that it reads.
+	// Inputs are the contents of files that the manager reads.
 	Inputs []string
-	// Ready replaces the question at Health.
+	// Ready replaces the probe at Health.
 	Ready func(context.Context) error
 }
 
-// StartManaged starts a manager, if it does not run, and returns when it is ready.
+// StartManaged starts a manager if it is not running, and returns once it is ready.
 func (env *Environment) StartManaged(ctx context.Context, m Managed) error {
 	binary, ready := m.Binary, m.Ready
 	if binary == "" {
@@ -78,32 +78,34 @@ func (env *Environment) StartManaged(ctx context.Context, m Managed) error {
 	})
 }
 
-// noMetrics are served by a manager that nobody asks for them.
+// noMetrics turns off a manager's metrics.
 const noMetrics = "--metrics-bind-address=0"
 
-// DefineAppWrappers applies the definition, and returns when AppWrappers are served.
+// DefineAppWrappers applies the CRD and returns once AppWrappers are served.
 func (env *Environment) DefineAppWrappers(ctx context.Context) error {
 	return env.define(ctx, schema.GroupVersionKind{Group: "workload.codeflare.dev", Version: "v1beta2", Kind: "AppWrapper"},
 		"charts", "appwrapper-controller", "files", "crds", "workload.codeflare.dev_appwrappers.yaml")
 }
 
-// WithoutWebhook is the argument of an AppWrapper manager without a webhook, which would refuse everything otherwise.
+// WithoutWebhook is the argument of an AppWrapper manager that serves no webhook. Without it, the manager would reject
+// all AppWrappers.
 func (env *Environment) WithoutWebhook() string {
 	return "--config=" + env.File("e2e", "framework", "appwrappers.yaml")
 }
 
-// StartAppWrappers starts the AppWrapper manager, if it does not run.
+// StartAppWrappers starts the AppWrapper manager if it is not running.
 func (env *Environment) StartAppWrappers(ctx context.Context) error {
 	return env.StartManaged(ctx, Managed{Name: AppWrappers, Manifest: appWrapperAccount, Account: appWrapperAccount, Health: appWrapperHealth, Arguments: []string{noMetrics, env.WithoutWebhook()}})
 }
 
-// DefineElasticJobs applies the definition, and returns when ElasticJobs are served.
+// DefineElasticJobs applies the CRD and returns once ElasticJobs are served.
 func (env *Environment) DefineElasticJobs(ctx context.Context) error {
 	return env.define(ctx, schema.GroupVersionKind{Group: "elastic.pytorch.org", Version: "v1alpha1", Kind: "ElasticJob"},
 		"charts", "elastic-operator", "files", "crds", "elastic.pytorch.org_elasticjobs.yaml")
 }
 
-// StartElasticJobs starts the elastic operator, if it does not run. The arguments come after those that it needs on this host.
+// StartElasticJobs starts the elastic operator if it is not running. arguments are added to those that it needs on this
+// host.
 func (env *Environment) StartElasticJobs(ctx context.Context, arguments ...string) error {
 	return env.StartManaged(ctx, Managed{
 		Name: ElasticJobs, Manifest: elasticAccount, Account: elasticAccount, Health: elasticHealth,
@@ -111,8 +113,8 @@ func (env *Environment) StartElasticJobs(ctx context.Context, arguments ...strin
 	})
 }
 
-// StartRescheduler starts the rescheduler with its webhook, if it does not run. The file is its configuration; the arguments come after
-// those that it needs on this host.
+// StartRescheduler starts the rescheduler with its webhook if it is not running. config is its configuration file.
+// arguments are added to those that it needs on this host.
 func (env *Environment) StartRescheduler(ctx context.Context, config string, arguments ...string) error {
 	content, err := os.ReadFile(config)
 	if err != nil {
@@ -134,12 +136,12 @@ func (env *Environment) StartRescheduler(ctx context.Context, config string, arg
 	return env.applyWebhooks(ctx, env.File("charts", "rescheduler", "files", "webhook", "manifests.yaml"), reschedulerWebhookPort, whereReschedulingIs)
 }
 
-// whereReschedulingIs narrows a webhook to the namespaces that the rescheduler labels, as its chart does.
+// whereReschedulingIs limits a webhook to namespaces with the rescheduler's label, as its chart does.
 func whereReschedulingIs(hook map[string]any) {
 	hook["namespaceSelector"] = map[string]any{"matchLabels": map[string]any{"holdfast.dev/rescheduling": "enabled"}}
 }
 
-// define applies a definition, and returns when the kind is served.
+// define applies a CRD and returns once its kind is served.
 func (env *Environment) define(ctx context.Context, kind schema.GroupVersionKind, file ...string) error {
 	if err := env.Apply(ctx, "", env.File(file...)); err != nil {
 		return err

@@ -10,29 +10,30 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/binaries"
 )
 
-// PublishedManager is the published JobSet manager beside or in the place of ours.
+// PublishedManager is a published JobSet manager that runs beside ours or replaces it.
 type PublishedManager struct {
 	Command  []string
-	Webhooks string // the file of its webhook configurations
+	Webhooks string // file with its webhook configurations
 }
 
-// PublishedAddresses are where the published JobSet manager serves.
+// PublishedAddresses says where the published JobSet manager serves.
 type PublishedAddresses struct {
 	WebhookPort     int
 	Metrics, Health string
-	// Kubeconfig of its account; empty: the cluster's administrator.
+	// Kubeconfig of its account; default: the cluster's administrator.
 	Kubeconfig string
 }
 
-// PublishedAgent builds the agent of the published controller's InPlaceRestart, unless it is there, and returns its file.
+// PublishedAgent builds the agent for the published controller's InPlaceRestart, unless it exists, and returns its
+// path.
 func (env *Environment) PublishedAgent(ctx context.Context) (string, error) {
 	agent := binaries.PublishedJobSetAgent()
 	_, err := binaries.Build(ctx, env.Cluster.Layout().Bin(), []binaries.Component{agent}, os.Stderr)
 	return filepath.Join(env.Cluster.Layout().Bin(), agent.Name), err
 }
 
-// PublishedManager builds the published JobSet manager, unless it is there, and configures it with its defaults and InPlaceRestart, without an
-// election.
+// PublishedManager builds the published JobSet manager, unless it exists. It configures the manager with its defaults
+// and InPlaceRestart, without leader election.
 func (env *Environment) PublishedManager(ctx context.Context, at PublishedAddresses) (PublishedManager, error) {
 	if _, err := binaries.Build(ctx, env.Cluster.Layout().Bin(), []binaries.Component{binaries.PublishedJobSet()}, os.Stderr); err != nil {
 		return PublishedManager{}, err

@@ -9,14 +9,14 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Usage is what a program has taken since it began, by its own metrics.
+// Usage is what a program has used since it started, according to its own metrics.
 type Usage struct {
 	CPU   float64 // seconds
 	RSS   float64 // bytes, now
 	Calls float64 // to the API server
 }
 
-// UsageAt asks the program that serves its metrics at this address.
+// UsageAt reads the usage of the program that serves its metrics at this address.
 func UsageAt(ctx context.Context, address string) (Usage, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", http.NoBody)
 	if err != nil {
@@ -42,7 +42,7 @@ func UsageAt(ctx context.Context, address string) (Usage, error) {
 	return Usage{CPU: sum("process_cpu_seconds_total"), RSS: sum("process_resident_memory_bytes"), Calls: sum("rest_client_requests_total")}, nil
 }
 
-// Since is what was taken after an earlier usage; memory is what it is now.
+// Since returns the usage after an earlier one. RSS is the present value.
 func (u Usage) Since(before Usage) Usage {
 	return Usage{CPU: u.CPU - before.CPU, RSS: u.RSS, Calls: u.Calls - before.Calls}
 }

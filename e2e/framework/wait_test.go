@@ -21,7 +21,7 @@ func TestUntilReturnsTheLastErrorAtTheLimit(t *testing.T) {
 	}
 }
 
-func TestUntilChecksAtOnceAndEndsWithTheFirstSuccess(t *testing.T) {
+func TestUntilChecksImmediatelyAndEndsWithTheFirstSuccess(t *testing.T) {
 	calls := 0
 	err := UntilEvery(t.Context(), "it holds", time.Hour, 2*time.Hour, func(context.Context) error { calls++; return nil })
 	if err != nil || calls != 1 {

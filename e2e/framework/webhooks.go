@@ -19,15 +19,16 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// configurationPrefix begins the names of the webhook configurations here.
+// configurationPrefix is the prefix of the webhook configurations' names.
 const configurationPrefix = "e2e-"
 
-// ApplyWebhooks tells the API server to ask the JobSet manager at this host's address and the port what its generated manifest says.
+// ApplyWebhooks applies the webhook configurations of a manifest. It directs them to the JobSet manager at this host's
+// address and the given port.
 func (env *Environment) ApplyWebhooks(ctx context.Context, file string, port int) error {
 	return env.applyWebhooks(ctx, file, port, podsOfJobSets)
 }
 
-// applyWebhooks narrows each webhook to what an installation would.
+// applyWebhooks is ApplyWebhooks with a function that narrows each webhook as an installation would.
 func (env *Environment) applyWebhooks(ctx context.Context, file string, port int, narrow func(hook map[string]any)) error {
 	ca, err := env.Cluster.Authority()
 	if err != nil {
@@ -62,14 +63,14 @@ func (env *Environment) applyWebhooks(ctx context.Context, file string, port int
 	return nil
 }
 
-// direct leads a webhook to a URL.
+// direct sets the URL of a webhook.
 func direct(hook map[string]any, url string, ca []byte) {
 	path, _, _ := unstructured.NestedString(hook, "clientConfig", "service", "path")
 	hook["clientConfig"] = map[string]any{"url": url + path, "caBundle": base64.StdEncoding.EncodeToString(ca)}
 }
 
-// podsOfJobSets narrows a webhook about pods to those with the label of JobSets, which is the published installation's doing, unless the
-// manifest says more.
+// podsOfJobSets limits a webhook for pods to those with the JobSet label, as the published installation does, unless
+// the manifest has its own selector.
 func podsOfJobSets(hook map[string]any) {
 	rules, _, _ := unstructured.NestedSlice(hook, "rules")
 	resources, _, _ := unstructured.NestedStringSlice(rules[0].(map[string]any), "resources")
@@ -78,8 +79,8 @@ func podsOfJobSets(hook map[string]any) {
 	}
 }
 
-// RemoveWebhooks takes back what ApplyWebhooks did, and whoever else here. It goes before the end of the manager: without its answer
-// nothing could be created or deleted.
+// RemoveWebhooks removes all webhook configurations of this package, and those that a removed chart has kept. Call it
+// before the manager stops: without responses, nothing could be created or deleted.
 func (env *Environment) RemoveWebhooks(ctx context.Context) error {
 	for _, list := range []client.ObjectList{&admissionv1.MutatingWebhookConfigurationList{}, &admissionv1.ValidatingWebhookConfigurationList{}} {
 		if err := env.Client.List(ctx, list); err != nil {
@@ -87,7 +88,7 @@ func (env *Environment) RemoveWebhooks(ctx context.Context) error {
 		}
 		err := meta.EachListItem(list, func(o runtime.Object) error {
 			configuration := o.(client.Object)
-			kept := configuration.GetAnnotations()["helm.sh/resource-policy"] == "keep" // by a chart that is not installed any more
+			kept := configuration.GetAnnotations()["helm.sh/resource-policy"] == "keep" // by a chart that has been uninstalled
 			if !kept && !strings.HasPrefix(configuration.GetName(), configurationPrefix) {
 				return nil
 			}
@@ -100,7 +101,7 @@ func (env *Environment) RemoveWebhooks(ctx context.Context) error {
 	return nil
 }
 
-// ServingFolder makes a folder with a certificate, as tls.crt and tls.key, for a server at this host's address.
+// ServingFolder creates a folder with a certificate for a server at this host's address, as tls.crt and tls.key.
 func (env *Environment) ServingFolder() (string, error) {
 	folder, err := os.MkdirTemp("", "holdfast-serving-")
 	if err != nil {
@@ -109,7 +110,8 @@ func (env *Environment) ServingFolder() (string, error) {
 	return folder, env.certify(folder)
 }
 
-// servingFolder is the same for a program that may be started again: as long as the environment is open it has one folder, and one command.
+// servingFolder returns the folder of a program that may be restarted. The folder stays the same while the environment
+// is open, and so does the program's command.
 func (env *Environment) servingFolder(program string) (string, error) {
 	if folder, made := env.serving[program]; made {
 		return folder, nil

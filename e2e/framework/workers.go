@@ -26,7 +26,7 @@ const workerContainer = "worker"
 
 // Worker is one worker of a JobSet as the API server shows it.
 type Worker struct {
-	ID          string // the seed's worker ID: jobset-replicatedjob-job-index
+	ID          string // the worker ID of seed 000: jobset-replicatedjob-job-index
 	Namespace   string
 	JobUID      string
 	Pod         string
@@ -50,7 +50,7 @@ func (env *Environment) Pods(ctx context.Context, namespace, name string) ([]cor
 	return list.Items, nil
 }
 
-// Workers lists the workers of a JobSet by ID; pods that are being deleted are left out.
+// Workers returns the workers of a JobSet by ID. It leaves out pods that are being deleted.
 func (env *Environment) Workers(ctx context.Context, namespace, jobSet string) (map[string]Worker, error) {
 	pods, err := env.Pods(ctx, namespace, jobSet)
 	if err != nil {
@@ -106,8 +106,8 @@ func (env *Environment) AwaitWorkers(ctx context.Context, namespace, jobSet stri
 	return workers, err
 }
 
-// Signal sends a signal to a worker's process from the host and returns when that was. Under a supervisor the worker is
-// the supervisor's child, and one that the supervisor is about to start is waited for.
+// Signal sends a signal to a worker's process from the host, and returns the time. With a supervisor, the worker is the
+// supervisor's child. Signal waits for a worker that the supervisor is about to start.
 func (env *Environment) Signal(ctx context.Context, w Worker, signal unix.Signal) (time.Time, error) {
 	first, err := env.Cluster.ContainerPID(ctx, w.PodUID, workerContainer)
 	if err != nil {
@@ -129,7 +129,7 @@ func (env *Environment) Signal(ctx context.Context, w Worker, signal unix.Signal
 	return kill(pid, signal, "worker "+w.ID)
 }
 
-// SignalContainer sends a signal to the first process of any container from the host and returns when that was.
+// SignalContainer sends a signal to the first process of a container from the host, and returns the time.
 func (env *Environment) SignalContainer(ctx context.Context, podUID, container string, signal unix.Signal) (time.Time, error) {
 	pid, err := env.Cluster.ContainerPID(ctx, podUID, container)
 	if err != nil {
@@ -146,7 +146,7 @@ func kill(pid int, signal unix.Signal, what string) (time.Time, error) {
 	return at, nil
 }
 
-// DeletePod asks for the deletion of a worker's pod and returns when that was.
+// DeletePod deletes a worker's pod, and returns the time. It does not wait until the pod is gone.
 func (env *Environment) DeletePod(ctx context.Context, w Worker, options ...client.DeleteOption) (time.Time, error) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Pod}}
 	options = append(options, client.Preconditions{UID: ptr.To(types.UID(w.PodUID))})
@@ -157,7 +157,7 @@ func (env *Environment) DeletePod(ctx context.Context, w Worker, options ...clie
 	return at, nil
 }
 
-// IDs are the names of workers, sorted.
+// IDs returns the IDs of workers, sorted.
 func IDs(workers map[string]Worker) []string { return slices.Sorted(maps.Keys(workers)) }
 
 var startedLine = regexp.MustCompile(`^started unix_ms=(\d+)`)
@@ -171,7 +171,7 @@ func startIn(line string) (time.Time, bool) {
 	return time.UnixMilli(ms), err == nil
 }
 
-// StartedAt reads from the log of a worker's running container when its program started.
+// StartedAt returns when the program of a worker's running container started, according to its log.
 func (env *Environment) StartedAt(ctx context.Context, w Worker) (time.Time, error) {
 	stream, err := env.Kube.CoreV1().Pods(w.Namespace).GetLogs(w.Pod, &corev1.PodLogOptions{Container: workerContainer}).Stream(ctx)
 	if err != nil {
@@ -186,7 +186,7 @@ func (env *Environment) StartedAt(ctx context.Context, w Worker) (time.Time, err
 	return time.Time{}, fmt.Errorf("worker %s has not said when it started", w.ID)
 }
 
-// LastStart is when the last of the workers started.
+// LastStart returns when the last of the workers started.
 func (env *Environment) LastStart(ctx context.Context, workers map[string]Worker) (time.Time, error) {
 	var last time.Time
 	for _, w := range workers {

@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
-// audited is a real API server with the policy, and its log.
+// audited starts an API server with the audit policy, and returns the file of its audit log.
 func audited(t *testing.T) (*rest.Config, string) {
 	t.Helper()
 	env, err := apiserver.Environment()
@@ -59,7 +59,8 @@ func must[T any](t *testing.T) func(value T, err error) T {
 	}
 }
 
-// clientOf is a client of a service account that has the rights, which introduces itself as a program.
+// clientOf returns a client that uses a service account with the given rules and has the program's name as its user
+// agent.
 func clientOf(t *testing.T, config *rest.Config, program string, rules ...rbacv1.PolicyRule) kubernetes.Interface {
 	t.Helper()
 	admin := must[*kubernetes.Clientset](t)(kubernetes.NewForConfig(config))
@@ -76,7 +77,7 @@ func clientOf(t *testing.T, config *rest.Config, program string, rules ...rbacv1
 	return must[*kubernetes.Clientset](t)(kubernetes.NewForConfig(own))
 }
 
-// What a real API server writes down is read as what was asked.
+// Grants are read correctly from the log of a real API server.
 func TestARealLog(t *testing.T) {
 	config, file := audited(t)
 	rules := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}}}

@@ -10,7 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// The rights of two programs that share an account, as their roles have them.
+// granted returns the rights of two programs that share an account.
 func granted() []Grant {
 	all := Grants("jobset", false, []rbacv1.PolicyRule{
 		{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"create", "delete", "watch"}},
@@ -51,7 +51,7 @@ func words(grants []Grant) []string {
 	return all
 }
 
-func TestWhatALogUses(t *testing.T) {
+func TestCollectFindsUsedRights(t *testing.T) {
 	record := sample(t)
 	if diff := cmp.Diff([]string{
 		"jobset: create jobs.batch", "jobset: get secrets jobset-webhook-server-cert (own namespace)",
@@ -65,10 +65,10 @@ func TestWhatALogUses(t *testing.T) {
 	}
 }
 
-func TestWhatIsNeverUsed(t *testing.T) {
+func TestUnused(t *testing.T) {
 	more := Record{Used: []Grant{{Program: "orchestrator", Resource: "pods", Verb: "get"}}}
 	if diff := cmp.Diff([]string{
-		"jobset: delete jobs.batch", // an administrator did, and somebody who is none of the programs
+		"jobset: delete jobs.batch", // only an administrator and an unknown program did
 		"jobset: get secrets other (own namespace)",
 		"jobset: list secrets (own namespace)", // in another namespace it was refused
 		"jobset: patch jobsets.jobset.x-k8s.io",
@@ -78,7 +78,7 @@ func TestWhatIsNeverUsed(t *testing.T) {
 	}
 }
 
-func TestAGetIsPartOfAList(t *testing.T) {
+func TestAGetCountsAsUsedWithAList(t *testing.T) {
 	grants := Grants("jobset", false, []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods", "nodes"}, Verbs: []string{"get", "list"}}})
 	used := Record{Used: []Grant{{Program: "jobset", Resource: "pods", Verb: "list"}, {Program: "other", Resource: "nodes", Verb: "list"}}}
 	if diff := cmp.Diff([]string{"jobset: get nodes", "jobset: list nodes"}, words(Unused(grants, used))); diff != "" {
@@ -103,13 +103,13 @@ func TestExcuses(t *testing.T) {
 	}
 }
 
-func TestALineThatIsNoEventIsAnError(t *testing.T) {
+func TestALineThatIsNotAnEventIsAnError(t *testing.T) {
 	if _, err := Collect(granted(), strings.NewReader("{}\nnonsense\n{}\n")); err == nil || !strings.Contains(err.Error(), "line 2") {
 		t.Errorf("it says %v", err)
 	}
 }
 
-// Of the refusals only those last whose request was never allowed.
+// Refusals of requests that were also allowed at some time are left out.
 func TestLastingRefusals(t *testing.T) {
 	r := Record{
 		Used: []Grant{

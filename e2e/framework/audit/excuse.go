@@ -2,14 +2,14 @@ package audit
 
 import "path"
 
-// Excuse says why rights may go unused.
+// Excuse says why rights may be unused.
 type Excuse struct {
-	// Rights is a pattern of the rights as String writes them, in the notation of path.Match, whose * does not cross a slash.
+	// Rights is a path.Match pattern for the text that Grant.String returns. Its * does not match a slash.
 	Rights string
 	Why    string
 }
 
-// Excused reports whether one of the excuses is this right's.
+// Excused returns the first excuse that applies to the grant.
 func (g Grant) Excused(excuses []Excuse) (Excuse, bool) {
 	for _, e := range excuses {
 		if ok, err := path.Match(e.Rights, g.String()); ok && err == nil {
@@ -19,7 +19,7 @@ func (g Grant) Excused(excuses []Excuse) (Excuse, bool) {
 	return Excuse{}, false
 }
 
-// Idle are the excuses that no granted right needs: the rights are gone, or the pattern was wrong from the start.
+// Idle returns the excuses that apply to no grant, because the right was removed or the pattern was always wrong.
 func Idle(excuses []Excuse, grants []Grant) []Excuse {
 	var idle []Excuse
 	for _, e := range excuses {

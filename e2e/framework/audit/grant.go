@@ -11,20 +11,20 @@ import (
 
 // Grant is one right of a program: one verb on one resource.
 type Grant struct {
-	// Program is the one whose right it is.
+	// Program is the program that has the right.
 	Program string `json:"program"`
-	// Own limits it to the namespace of the program's account, as a Role does.
+	// Own limits the right to the namespace of the program's account, as a Role does.
 	Own bool `json:"own,omitempty"`
-	// Group is the API group, empty for Kubernetes' oldest one.
+	// Group is the API group, empty for the core group.
 	Group string `json:"group,omitempty"`
-	// Resource may have a subresource behind a slash.
+	// Resource may have a subresource after a slash.
 	Resource string `json:"resource"`
 	Verb     string `json:"verb"`
-	// Name limits it to one object; empty: all.
+	// Name limits the right to one object; empty: all objects.
 	Name string `json:"name,omitempty"`
 }
 
-// String is how people read it: `jobset: delete jobs.batch`.
+// String returns a text such as `jobset: delete jobs.batch`.
 func (g Grant) String() string {
 	resource := g.Resource
 	if g.Group != "" {
@@ -42,7 +42,8 @@ func (g Grant) String() string {
 	return fmt.Sprintf("%s: %s %s", g.Program, g.Verb, resource)
 }
 
-// Grants are the single rights in the rules of a program's role; own is whether it is a Role. Rules about URLs are left out.
+// Grants returns the single rights in the rules of a program's role. own says whether it is a Role. Rules about URLs
+// are left out.
 func Grants(program string, own bool, rules []rbacv1.PolicyRule) []Grant {
 	var all []Grant
 	for _, rule := range rules {
@@ -63,19 +64,19 @@ func Grants(program string, own bool, rules []rbacv1.PolicyRule) []Grant {
 	return all
 }
 
-// Covers reports whether the request needs this right, or one like it.
+// Covers reports whether this right allows the request.
 func (g Grant) Covers(r Request) bool {
 	return g.Program == r.Program && g.Group == r.Group && g.Resource == r.Resource && g.Verb == r.Verb &&
 		(!g.Own || r.Own) && (g.Name == "" || g.Name == r.Name)
 }
 
-// listing is the right to list what this one is about.
+// listing returns the right to list the same resource.
 func (g Grant) listing() Grant {
 	g.Verb, g.Name = "list", ""
 	return g
 }
 
-// Sort orders rights as they are read.
+// Sort sorts rights by their text.
 func Sort(grants []Grant) {
 	slices.SortFunc(grants, func(a, b Grant) int { return cmp.Compare(a.String(), b.String()) })
 }

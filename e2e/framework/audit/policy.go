@@ -1,7 +1,8 @@
 package audit
 
-// Policy tells an API server what to note: requests of service accounts when they are answered, without bodies; those of the control plane
-// excepted. Whoever has no service account, as the administrator that tests are, is not noted.
+// Policy returns an audit policy that logs requests of service accounts when they are answered, without bodies and
+// without those of the control plane. Requests without a service account, such as those of the tests' administrator,
+// are not logged.
 func Policy() map[string]any {
 	return map[string]any{
 		"apiVersion": "audit.k8s.io/v1",

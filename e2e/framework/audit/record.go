@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// Record is what came of the requests of a run.
+// Record summarizes the requests of a run.
 type Record struct {
-	// Used are rights that some request needed.
+	// Used are the rights that some request needed.
 	Used []Grant `json:"used"`
-	// Refused are requests of programs with rights that RBAC forbade, and how often.
+	// Refused counts the requests of programs with rights that RBAC refused.
 	Refused map[string]int `json:"refused,omitempty"`
 }
 
-// Collect compares the requests in logs with the rights. Requests of programs that have none of the rights are others' business.
+// Collect compares the requests in logs with the rights. It ignores requests of programs that have none of the rights.
 func Collect(grants []Grant, logs ...io.Reader) (Record, error) {
 	known, used, refused := programs(grants), map[Grant]bool{}, map[string]int{}
 	seen := map[Request]bool{}
@@ -46,14 +46,14 @@ func Collect(grants []Grant, logs ...io.Reader) (Record, error) {
 	return Record{all, refused}, nil
 }
 
-// Lasting are the refusals of requests that were never allowed in the same run. An uninstallation takes the roles away before the programs
-// have ended, and those that it refuses then it has allowed before.
+// Lasting returns the refusals of requests that were never allowed in the same run. An uninstallation removes the roles
+// before the programs have ended. Requests that are refused then were allowed before.
 func (r Record) Lasting() map[string]int {
 	allowed := map[string]bool{}
 	for _, g := range r.Used {
 		g.Name = ""
 		allowed[g.String()] = true
-		g.Own = true // a right for all namespaces is one for the program's own
+		g.Own = true // a right in all namespaces includes the program's own
 		allowed[g.String()] = true
 	}
 	lasting := maps.Clone(r.Refused)
@@ -74,7 +74,8 @@ func withoutName(r Request) Request {
 	return r
 }
 
-// Unused are the rights that no record has used. A get where a list was used is left out: it shows nothing that the list does not.
+// Unused returns the rights that no record has used. A get on a resource for which a list was used is left out, because
+// it reveals nothing more than the list.
 func Unused(grants []Grant, records ...Record) []Grant {
 	used := map[Grant]bool{}
 	for _, record := range records {

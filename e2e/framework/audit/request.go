@@ -9,24 +9,24 @@ import (
 	"strings"
 )
 
-// Request is a kind of request that a program made; requests that differ in what is not here are one.
+// Request is a kind of request of a program. Requests that differ only in other respects count as the same.
 type Request struct {
-	// Program is how it introduced itself to the API server.
+	// Program is the name in the user agent.
 	Program string
-	// Own is whether it concerned the namespace of the program's account.
+	// Own says whether the request was in the namespace of the program's account.
 	Own bool
-	// Group, Resource, Verb and Name are as those of a Grant.
+	// Group, Resource, Verb and Name are as in a Grant.
 	Group, Resource, Verb, Name string
-	// Refused is whether RBAC forbade it.
+	// Refused says whether RBAC refused it.
 	Refused bool
 }
 
-// String is how people read it.
+// String returns the text of the corresponding Grant.
 func (r Request) String() string {
 	return Grant{Program: r.Program, Own: r.Own, Group: r.Group, Resource: r.Resource, Verb: r.Verb, Name: r.Name}.String()
 }
 
-// event is what is read of a line of the audit log.
+// event holds the fields that are read from a line of the audit log.
 type event struct {
 	Verb string `json:"verb"`
 	User struct {
@@ -51,8 +51,8 @@ const (
 	decision = "authorization.k8s.io/decision"
 )
 
-// Read shows each request of a service account in an audit log. A last line that is cut off, because somebody is writing it, is left out;
-// any other that is no event is an error.
+// Read calls show for each request of a service account in an audit log. It ignores an incomplete last line, which is
+// still being written. Any other line that is not an event is an error.
 func Read(log io.Reader, show func(Request)) error {
 	for reader, line := bufio.NewReader(log), 1; ; line++ {
 		raw, err := reader.ReadBytes('\n')
@@ -72,7 +72,8 @@ func Read(log io.Reader, show func(Request)) error {
 	}
 }
 
-// requests are none for what has no resource, and two for a write that has made what was not there: it needs the right to create, too.
+// requests returns no request if the event has no resource. It returns two for a write that created the object, which
+// also needs the right to create.
 func (e event) requests() []Request {
 	of, found := strings.CutPrefix(e.User.Username, account)
 	if !found || e.ObjectRef == nil {

@@ -1,4 +1,4 @@
-// Package dashboards reads the dashboards that the charts bring, as far as they are needed to ask Prometheus what they ask.
+// Package dashboards reads the charts' dashboards, as far as their queries to Prometheus are concerned.
 package dashboards
 
 import (
@@ -15,7 +15,7 @@ type Board struct {
 	Panels []Panel
 }
 
-// Panel is one picture; rows are left out.
+// Panel is one panel of a dashboard. Rows are left out.
 type Panel struct {
 	Title   string
 	Kind    string // timeseries or stat
@@ -24,10 +24,10 @@ type Panel struct {
 	Queries []Query
 }
 
-// Query is an expression, and the text that names each of its series.
+// Query is an expression and the template of its series' names.
 type Query struct{ Expr, Legend string }
 
-// Read reads a file.
+// Read reads a dashboard from a file.
 func Read(file string) (Board, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {
@@ -64,12 +64,12 @@ func Read(file string) (Board, error) {
 	return board, nil
 }
 
-// Plain is the expression without Grafana's variables: in all namespaces, with these windows.
+// Plain returns the expression with Grafana's variables replaced: all namespaces, and the given windows.
 func (q Query) Plain(rate, whole time.Duration) string {
 	return strings.NewReplacer("$namespace", ".*", "$__rate_interval", seconds(rate), "$__range", seconds(whole)).Replace(q.Expr)
 }
 
-// Name is the legend of a series.
+// Name returns the name of a series in the legend.
 func (q Query) Name(labels map[string]string) string {
 	name := q.Legend
 	for label, value := range labels {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestTheBoardsOfTheChartsAreRead(t *testing.T) {
+func TestReadTheDashboardsOfTheCharts(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "..", "charts", "library", "files", "dashboards", "*.json"))
 	if err != nil || len(files) != 3 {
 		t.Fatalf("there are %v, %v", files, err)

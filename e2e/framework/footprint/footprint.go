@@ -1,4 +1,4 @@
-// Package footprint tells the largest resident size of a process, from Linux' /proc/PID/status.
+// Package footprint reads the peak resident size of a process from /proc/PID/status.
 package footprint
 
 import (
@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Peak is the largest size since the process began, or since Forget, in MiB.
+// Peak returns the peak resident size since the process started, or since Forget, in MiB.
 func Peak(pid int) (float64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -22,7 +22,7 @@ func Peak(pid int) (float64, error) {
 	return 0, fmt.Errorf("process %d has no VmHWM", pid)
 }
 
-// Forget has the kernel take the size of now for the largest so far.
+// Forget resets the peak to the present size.
 func Forget(pid int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
 }

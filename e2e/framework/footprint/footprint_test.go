@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestPeakIsOfTheTimeSinceItWasForgotten(t *testing.T) {
+func TestForgetResetsThePeak(t *testing.T) {
 	const size = 64 << 20
 	block := make([]byte, size)
 	for i := 0; i < size; i += os.Getpagesize() {

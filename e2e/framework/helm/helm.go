@@ -1,4 +1,4 @@
-// Package helm installs charts on a cluster as the helm program does.
+// Package helm installs charts in a cluster, as the helm program does.
 package helm
 
 import (
@@ -13,25 +13,26 @@ import (
 	"helm.sh/helm/v4/pkg/kube"
 )
 
-// Values are what a user would write into a values file.
+// Values is the content of a values file.
 type Values = map[string]any
 
 // Release is one installation of a chart.
 type Release struct {
 	Name string
-	// Namespace is created by Install if it is not there.
+	// Namespace is created by Install if it does not exist.
 	Namespace string
 	// Chart is the folder of the chart.
 	Chart string
-	// Kubeconfig is the file that leads to the cluster.
+	// Kubeconfig is the path of the cluster's kubeconfig.
 	Kubeconfig string
-	// Adopt takes over objects that are there already, such as a CRD that was applied or that another release left.
+	// Adopt takes over existing objects, such as a CRD that was applied or left by another release.
 	Adopt bool
-	// Patience is how long Install, Upgrade and Uninstall wait until all is ready or gone; two minutes if zero.
+	// Patience is how long Install, Upgrade and Uninstall wait until all objects are ready or gone; default two
+	// minutes.
 	Patience time.Duration
 }
 
-// Install installs the chart and returns once all that it made is ready.
+// Install installs the chart and returns once all of its objects are ready.
 func (r Release) Install(ctx context.Context, values Values) error {
 	configuration, c, err := r.prepare()
 	if err != nil {
@@ -47,7 +48,8 @@ func (r Release) Install(ctx context.Context, values Values) error {
 	return nil
 }
 
-// Upgrade changes an installed release to the values, and to the chart as it is now. It returns once all is ready.
+// Upgrade changes an installed release to the given values and the present chart. It returns once all objects are
+// ready.
 func (r Release) Upgrade(ctx context.Context, values Values) error {
 	configuration, c, err := r.prepare()
 	if err != nil {
@@ -62,8 +64,8 @@ func (r Release) Upgrade(ctx context.Context, values Values) error {
 	return nil
 }
 
-// Uninstall removes what the release made, but for what the chart keeps, and returns once it is gone. A release that is
-// not there is no error.
+// Uninstall removes the release's objects, except those that the chart keeps, and returns once they are gone. A missing
+// release is not an error.
 func (r Release) Uninstall() error {
 	configuration, err := r.configuration()
 	if err != nil {
@@ -72,8 +74,8 @@ func (r Release) Uninstall() error {
 	uninstall := action.NewUninstall(configuration)
 	uninstall.IgnoreNotFound = true
 	uninstall.DeletionPropagation = "foreground"
-	// The watcher gives up as soon as it has seen one object go and none of the others yet, and then calls it an error if it
-	// hears of them after all; asking again and again does not.
+	// The default watcher stops as soon as one object is gone while it has not seen the others yet, and reports an
+	// error if they show up later. The legacy strategy polls instead.
 	uninstall.WaitStrategy, uninstall.Timeout = kube.LegacyStrategy, r.patience()
 	if _, err := uninstall.Run(r.Name); err != nil {
 		return fmt.Errorf("uninstalling release %s: %w", r.Name, err)
@@ -100,7 +102,7 @@ func (r Release) prepare() (*action.Configuration, *chart.Chart, error) {
 	return configuration, c, nil
 }
 
-// configuration keeps releases in Secrets, as helm does.
+// configuration stores releases in Secrets, as helm does.
 func (r Release) configuration() (*action.Configuration, error) {
 	settings := cli.New()
 	settings.KubeConfig = r.Kubeconfig

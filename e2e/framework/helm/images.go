@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/image"
 )
 
-// Images that LoadImages makes, and the values that make the chart of the JobSet controller use them.
+// Names of the images that LoadImages and LoadAppWrapperImage build.
 const (
 	managerImage      = "localhost/holdfast/jobset-manager"
 	orchestratorImage = "localhost/holdfast/jobset-orchestrator"
@@ -21,10 +21,10 @@ const (
 	tag               = "dev"
 )
 
-// valkeyServer is that of Debian 13, as hack/install-valkey.sh installs it.
+// valkeyServer is Debian 13's, as installed by hack/install-valkey.sh.
 const valkeyServer = "/opt/holdfast/debian-13/usr/bin/valkey-server"
 
-// ImageValues are the values under which the chart of the JobSet controller finds the images of LoadImages.
+// ImageValues returns values with which the chart of the JobSet controller uses the images of LoadImages.
 func ImageValues() Values {
 	return Values{
 		"image":        local(managerImage),
@@ -33,10 +33,11 @@ func ImageValues() Values {
 	}
 }
 
-// AppWrapperValues are the values under which the chart of the AppWrapper controller finds the image of LoadAppWrapperImage.
+// AppWrapperValues returns values with which the chart of the AppWrapper controller uses the image of
+// LoadAppWrapperImage.
 func AppWrapperValues() Values { return Values{"image": local(appWrapperImage)} }
 
-// Image is an image by its name, registry/repository:tag, as the charts want it.
+// Image returns the chart values of an image with the name registry/repository:tag.
 func Image(name string) Values {
 	registry, repository := path.Split(name)
 	repository, tag, _ := strings.Cut(repository, ":")
@@ -47,13 +48,13 @@ func local(repository string) Values {
 	return Image(repository + ":" + tag)
 }
 
-// Node takes the archives of images.
+// Node is a node that loads image archives.
 type Node interface {
 	LoadImage(ctx context.Context, archive string) error
 }
 
-// LoadImages makes images of the manager and the orchestrator as `make build` left them in bin, and of a store, and gives
-// them to the node.
+// LoadImages builds images of the manager and the orchestrator from the binaries in bin, and of a store, and loads them
+// into the node.
 func LoadImages(ctx context.Context, node Node, bin string) error {
 	store, err := storeImage(ctx, valkeyImage+":"+tag)
 	if err != nil {
@@ -66,7 +67,7 @@ func LoadImages(ctx context.Context, node Node, bin string) error {
 	)
 }
 
-// LoadAppWrapperImage makes the image of the AppWrapper manager as `make build` left it in bin, and gives it to the node.
+// LoadAppWrapperImage builds an image of the AppWrapper manager from the binary in bin, and loads it into the node.
 func LoadAppWrapperImage(ctx context.Context, node Node, bin string) error {
 	return load(ctx, node, programImage(appWrapperImage, filepath.Join(bin, "appwrapper-manager")))
 }
@@ -104,7 +105,7 @@ func storeImage(ctx context.Context, name string) (image.Image, error) {
 	return img, err
 }
 
-// dynamic is an image of programs of this host, with the libraries they need.
+// dynamic returns an image of programs of this host, with the shared libraries that they need.
 func dynamic(ctx context.Context, name string, programs map[string]string) (image.Image, error) {
 	files := map[string]string{}
 	for path, program := range programs {
@@ -118,14 +119,15 @@ func dynamic(ctx context.Context, name string, programs map[string]string) (imag
 	return image.Image{Name: name, Files: files}, nil
 }
 
-// Images of others that the pages name: a copy of the store's in the reader's registry, and the shell of an example, which no registry is
-// asked for here. Debian's programs stand in for them.
+// Images of other projects that the pages name: a copy of the store's image in the reader's registry, and the shell of
+// an example. The tests do not pull them, but build stand-ins from Debian's programs.
 const (
 	publishedValkey  = "registry.example/holdfast/valkey:8.1.4"
 	publishedBusybox = "docker.io/library/busybox:1.37"
 )
 
-// LoadStandIns gives the node images under the names of others' published ones: a store, and a shell with what examples call.
+// LoadStandIns builds images of a store and of a shell with the programs that examples call, and loads them into the
+// node under the published names.
 func LoadStandIns(ctx context.Context, node Node) error {
 	store, err := storeImage(ctx, publishedValkey)
 	if err != nil {

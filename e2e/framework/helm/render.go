@@ -15,14 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// Render returns what the release would make of the values; no cluster is asked.
+// Render returns the objects that the release would create. It does not contact a cluster.
 func (r Release) Render(values Values) ([]*unstructured.Unstructured, error) {
 	c, err := loader.LoadDir(r.Chart)
 	if err != nil {
 		return nil, fmt.Errorf("loading chart %s: %w", r.Chart, err)
 	}
 	options := common.ReleaseOptions{Name: r.Name, Namespace: r.Namespace, Revision: 1, IsInstall: true}
-	newest := common.DefaultCapabilities.Copy() // which are of 1.20 in a program that is not Helm
+	newest := common.DefaultCapabilities.Copy() // in a program that is not Helm these default to Kubernetes 1.20
 	newest.KubeVersion = common.KubeVersion{Version: "v1.36.0", Major: "1", Minor: "36"}
 	all, err := util.ToRenderValues(c, values, options, newest)
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/binaries"
 )
 
-// folder is where the records of suites are kept until all of them are looked at.
+// folder holds the suites' records until they are compared.
 func folder(root string) string { return filepath.Join(root, "e2e", "results", "rbac") }
 
-// Keep writes down what our programs have used of their rights since the testbed came up, as the record of a suite. Without a testbed there
-// is nothing to write.
+// Keep saves the rights that our programs have used since the testbed came up as the record of a suite. It does nothing
+// without a testbed.
 func Keep(suite string) error {
 	cluster, err := testbed.Attach()
 	if err != nil {
@@ -62,7 +62,7 @@ func collect(cluster *testbed.Cluster, grants []audit.Grant) (audit.Record, erro
 	return audit.Collect(grants, logs...)
 }
 
-// Records are those of the suites that were run, by their names.
+// Records returns the records of the suites that have run, by suite name.
 func Records(root string) (map[string]audit.Record, error) {
 	files, err := filepath.Glob(filepath.Join(folder(root), "*.json"))
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package permissions knows what the charts allow our programs, and keeps what each end-to-end suite has used of it.
+// Package permissions knows which rights the charts give to our programs, and saves which of them each end-to-end suite
+// has used.
 package permissions
 
 import (
@@ -15,17 +16,18 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework/helm"
 )
 
-// chart is one of ours with all of its programs turned on.
+// chart is one of our charts with all of its programs enabled.
 type chart struct {
 	values helm.Values
-	// programs are how the holders of its roles introduce themselves to the API server, by the role's name in a release called r.
+	// programs maps each role in a release called r to the user agent of the program that holds it.
 	programs map[string]string
 }
 
-// namespace of the release, and with it of its accounts. A Role elsewhere, such as that for the scheduler's Lease, counts as one for everywhere.
+// namespace is the namespace of the release and of its accounts. A Role in another namespace, such as the one for the
+// scheduler's Lease, counts as a right in all namespaces.
 const namespace = "r"
 
-// others are programs that are not ours.
+// others stands for programs that are not ours.
 const others = ""
 
 var charts = map[string]chart{
@@ -49,15 +51,15 @@ var charts = map[string]chart{
 	},
 }
 
-// withRegistry adds what a chart asks of everybody.
+// withRegistry adds the values that every chart requires.
 func withRegistry(values helm.Values) helm.Values {
 	all := helm.Values{"global": helm.Values{"imageRegistry": "registry.example"}}
 	maps.Copy(all, values)
 	return all
 }
 
-// Granted are the rights that the roles of all charts give our programs; root is the repository's. Roles that nobody is bound to are for
-// users.
+// Granted returns the rights that the roles of all charts give to our programs. root is the repository. Roles without a
+// binding are for users and are left out.
 func Granted(root string) ([]audit.Grant, error) {
 	var all []audit.Grant
 	for name, c := range charts {
@@ -98,7 +100,7 @@ func (c chart) granted(objects []*unstructured.Unstructured) ([]audit.Grant, err
 	return all, nil
 }
 
-// bound are the roles that some account has, as kind and name.
+// bound returns the roles that are bound to an account, as kind and name.
 func bound(objects []*unstructured.Unstructured) map[string]bool {
 	found := map[string]bool{}
 	for _, o := range objects {

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/binaries"
 )
 
-func TestEveryProgramHasItsRights(t *testing.T) {
+func TestEveryProgramHasRights(t *testing.T) {
 	root, err := binaries.Root()
 	if err != nil {
 		t.Fatal(err)

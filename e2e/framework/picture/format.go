@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Format writes a value in Grafana's unit as a reader takes it in at a glance: three digits, and a prefix where it has many.
+// Format formats a value in a Grafana unit with three digits and, where useful, a prefix.
 func Format(value float64, unit string) string {
 	if !drawable(value) {
 		return "-"

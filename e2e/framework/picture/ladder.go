@@ -8,12 +8,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
-// levels names the recovery levels from the lowest. 0 is the ground, where a workload starts, completes or fails.
+// levels are the recovery levels by number. 0 is the workload itself, where it starts, succeeds and fails.
 var levels = [...]string{
 	"the workload", "1  processes, in place", "2  containers, in place", "3  fewer workers", "4  another node", "5  the Jobs again", "6  the whole workload again",
 }
 
-// Of the picture of a ladder. Each answer has a column, in the order of their times, for a minute of quiet says less than a second of trouble.
+// Layout of the picture. Each answer has a column, in order of time. The columns are not to scale, because a second of
+// failures shows more than a quiet minute.
 const (
 	names     = 200 // width of the column with the names of the levels
 	levelStep = 34
@@ -23,10 +24,11 @@ const (
 	listTop   = ground + 52
 	ladderW   = columns*(width+gap) + gap
 	rightGap  = 24
-	longText  = 150 // runes of a line of the list
+	longText  = 150 // runes in a line of the list
 )
 
-// Ladder draws what happened to a workload: which recovery level handled each fault, when, and why. It leaves out the steps of a recovery.
+// Ladder draws what happened to a workload: which recovery level acted, when, and why. Steps within a recovery are left
+// out.
 func Ladder(title string, entries []timeline.Entry) string {
 	shown := answers(entries)
 	h := listTop + len(shown)*lineStep + gap
@@ -78,7 +80,8 @@ func colourOf(e timeline.Entry) string {
 	return colours[(e.Level-1)%len(colours)]
 }
 
-// lineOf is the line of the list: when, since the first; what, what it counts as, how long it took and why.
+// lineOf returns a line of the list: the time since the first entry, what happened, how it was counted, how long it
+// took, and why.
 func lineOf(i int, first time.Time, e timeline.Entry) string {
 	words := []string{fmt.Sprintf("%d.  +%.1f s  %s", i+1, e.At.Sub(first).Seconds(), e.What)}
 	if e.Count > 0 && e.Limit > 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
-func TestALadder(t *testing.T) {
+func TestLadder(t *testing.T) {
 	begin := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	svg := Ladder("One workload & its faults", []timeline.Entry{
 		{At: begin, What: timeline.Started},
@@ -40,7 +40,7 @@ func TestALadder(t *testing.T) {
 	}
 }
 
-func TestALadderOfNothing(t *testing.T) {
+func TestLadderWithoutEntries(t *testing.T) {
 	if svg := Ladder("nothing", nil); strings.Contains(svg, "<circle") || !strings.Contains(svg, "the whole workload again") {
 		t.Error(svg)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Of the part of a panel in which lines are drawn; the legend is below.
+// Layout of the part of a panel that has the lines. The legend is below it.
 const (
 	left, top     = 52, 32
 	plotW, plotH  = width - left - 14, 112
@@ -38,7 +38,7 @@ func (p Panel) drawLines(b *strings.Builder, from, to time.Time) {
 	}
 }
 
-// busyFirst has the series that are above zero at some moment before the others: the legend has room for few.
+// busyFirst sorts series that are above zero at some time before the others, because the legend has little room.
 func busyFirst(series []Series) []Series {
 	sorted := slices.Clone(series)
 	slices.SortStableFunc(sorted, func(a, b Series) int {
@@ -57,7 +57,7 @@ func (s Series) busy() bool {
 	return slices.ContainsFunc(s.Points, func(p Point) bool { return drawable(p.Value) && p.Value > 0 })
 }
 
-// heights are the points at which the lines are drawn: with Stack, each is the sum of those up to it.
+// heights returns the series as drawn. With Stack, each is the sum of itself and those before it.
 func (p Panel) heights() []Series {
 	if !p.Stack {
 		return p.Series
@@ -80,7 +80,7 @@ func (p Panel) heights() []Series {
 
 func drawable(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// whole are the parts of a line between values that cannot be drawn.
+// whole splits a line at values that cannot be drawn.
 func whole(points []Point) [][]Point {
 	var parts [][]Point
 	var part []Point
@@ -100,7 +100,7 @@ func whole(points []Point) [][]Point {
 	return parts
 }
 
-// ceiling is a round number that no line exceeds.
+// ceiling returns a round number that no line exceeds.
 func ceiling(series []Series) float64 {
 	highest := 0.0
 	for _, s := range series {

@@ -1,5 +1,5 @@
-// Package picture draws panels of a dashboard as one SVG, without a browser and without fonts of its own. The same input makes the same
-// bytes.
+// Package picture draws panels of a dashboard as one SVG. It needs neither a browser nor fonts. The same input gives
+// the same bytes.
 package picture
 
 import (
@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Panel is a picture with a title: one number, or lines over a time.
+// Panel is a picture with a title: a single number, or lines over time.
 type Panel struct {
 	Title  string
-	Unit   string // Grafana's word
-	Number bool   // only the last value of the first series is shown
-	Stack  bool   // each series is drawn on top of those before it
+	Unit   string // in Grafana's notation
+	Number bool   // show only the last value of the first series
+	Stack  bool   // draw each series on top of those before it
 	Series []Series
 }
 
@@ -24,7 +24,7 @@ type Series struct {
 	Points []Point
 }
 
-// Point is a value at a moment.
+// Point is a value at a time.
 type Point struct {
 	Time  time.Time
 	Value float64
@@ -40,7 +40,7 @@ const (
 
 var colours = []string{"#2f6fde", "#e0752d", "#3a9d5d", "#c9356b", "#7a52c7", "#8f8f3a", "#2aa1a8", "#9a5b3c", "#5b6770", "#b8429b"}
 
-// SVG draws the panels in their order, three in a row, for the time between from and to.
+// SVG draws the panels in order, three in a row, for the time between from and to.
 func SVG(title string, from, to time.Time, panels []Panel) string {
 	rows := (len(panels) + columns - 1) / columns
 	w, h := columns*(width+gap)+gap, header+rows*(height+gap)

@@ -22,7 +22,7 @@ func line(name string, values ...float64) Series {
 	return s
 }
 
-func TestThePictureIsXMLAndStable(t *testing.T) {
+func TestThePictureIsValidXMLAndDeterministic(t *testing.T) {
 	panels := []Panel{
 		{Title: "Lost & found", Unit: "s", Stack: true, Series: []Series{line("a<b", 1, 2, 3), line("c", 3, math.NaN(), 1)}},
 		{Title: "Goodput", Unit: "percentunit", Number: true, Series: []Series{line("", 0.5, 0.987)}},
@@ -59,7 +59,7 @@ func TestStacksAddUp(t *testing.T) {
 	}
 }
 
-func TestTheLegendNamesWhatWasCounted(t *testing.T) {
+func TestTheLegendShowsBusySeries(t *testing.T) {
 	var series []Series
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
 		series = append(series, line(name, 0, math.NaN()))
@@ -72,7 +72,7 @@ func TestTheLegendNamesWhatWasCounted(t *testing.T) {
 	}
 }
 
-func TestLinesBreakWhereThereIsNoNumber(t *testing.T) {
+func TestLinesBreakAtMissingValues(t *testing.T) {
 	if got := whole(line("", 1, math.NaN(), 2, 3).Points); len(got) != 2 || len(got[0]) != 1 || len(got[1]) != 2 {
 		t.Errorf("got %v", got)
 	}

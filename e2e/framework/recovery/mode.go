@@ -1,23 +1,23 @@
-// Package recovery lets one worker of a JobSet die on the real node and takes the time until all run again, in the same way
-// for every answer that Holdfast has to a failure. The demo and the benchmarks are made of it.
+// Package recovery kills one worker of a JobSet on the real node and measures the time until all workers run again. It
+// does so in the same way for every recovery mode. The demo and the benchmarks use it.
 package recovery
 
 import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// Mode is one way to answer a failure.
+// Mode is one way to recover from a failure.
 type Mode struct {
 	Name    string
-	Example string // below examples/
-	Keeps   string // what outlives the failure
+	Example string // file in examples/
+	Keeps   string // what survives the failure
 	InPlace bool
-	// SameContainers: not even the containers are restarted.
+	// SameContainers means that not even the containers are restarted.
 	SameContainers bool
 	Change         func(*v1alpha2.JobSet)
 }
 
-// The answers, the fastest first.
+// The modes, fastest first.
 var (
 	Exec = Mode{
 		Name: "in place, exec driver", Example: "one-annotation.yaml", InPlace: true, SameContainers: true,

@@ -2,16 +2,16 @@ package recovery
 
 import "time"
 
-// Phases are the moments of a restart in place, each counted from the kill. A moment that the account lacks is 0. The
-// times come from the killer, the agent, the store and the workers' own output; all share this machine's clock.
+// Phases holds the times of an in-place restart, counted from the kill. A time is 0 if the record lacks it. The times
+// come from the test, the agent, the store and the workers' output, which all share this machine's clock.
 type Phases struct {
-	Detected time.Duration // the agent, or the supervisor, knew that the worker had exited
-	Ordered  time.Duration // the store knew, and had published the order in the same step
+	Detected time.Duration // the agent or the supervisor knew that the worker had exited
+	Ordered  time.Duration // the store knew, and published the restart order in the same step
 	InSync   time.Duration // the last worker had joined
 	Again    time.Duration // the last worker's program had started again
 }
 
-// Phases of a failure; all but Again are 0 for a recreation.
+// Phases returns the phases of a failure. For a recreation, all but Again are 0.
 func (f Failure) Phases() Phases {
 	p := Phases{Again: f.Outage()}
 	if f.Account == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// Workload is a JobSet whose workers die.
+// Workload is a JobSet whose workers are killed.
 type Workload struct {
 	Mode    Mode
 	JobSet  *v1alpha2.JobSet
@@ -24,23 +24,23 @@ type Workload struct {
 	env      *framework.Environment
 	before   map[string]framework.Worker
 	failures int
-	moved    string // the worker that lost its pod in the last failure, or none
+	moved    string // worker that lost its pod in the last failure, or ""
 }
 
-// Failure is one death and what came of it.
+// Failure is the death of a worker and the recovery from it.
 type Failure struct {
-	Worker string // its ID
+	Worker string // ID of the worker
 	Killed time.Time
 	// Again is when the last worker's program had started again.
 	Again time.Time
-	// Account is the store's record of the restart, nil for a recreation.
+	// Account is the store's record of the restart; nil for a recreation.
 	Account *coordination.Record
 }
 
-// Outage is how long not all workers ran.
+// Outage returns how long some worker was not running.
 func (f Failure) Outage() time.Duration { return f.Again.Sub(f.Killed) }
 
-// Start creates the answer's example with so many workers and returns when all of them run in sync.
+// Start creates the example of a mode with the given number of workers, and returns once all of them run in sync.
 func Start(ctx context.Context, env *framework.Environment, namespace string, a Mode, workers int) (*Workload, error) {
 	js, err := env.Load(namespace, env.File("examples", a.Example))
 	if err != nil {
@@ -66,7 +66,7 @@ func (t *Workload) End(ctx context.Context) error {
 	return t.env.Remove(context.WithoutCancel(ctx), t.JobSet.Namespace, t.JobSet.Name)
 }
 
-// awaitSync returns when the API server, too, has seen all workers run.
+// awaitSync returns once the API server also shows that all workers run.
 func (t *Workload) awaitSync(ctx context.Context) (err error) {
 	if t.Mode.InPlace {
 		if _, err := t.env.AwaitPhase(ctx, t.JobSet, coordination.Running, 1, int64(t.failures)); err != nil {
@@ -77,19 +77,19 @@ func (t *Workload) awaitSync(ctx context.Context) (err error) {
 	return err
 }
 
-// Fail kills the program of one worker with SIGKILL and returns when all workers run again. It is an error if the answer
-// was another one than the workload's mode.
+// Fail kills the program of one worker with SIGKILL and returns once all workers run again. It is an error if the
+// recovery differs from the workload's mode.
 func (t *Workload) Fail(ctx context.Context) (Failure, error) {
 	return t.strike(ctx, "", func(w framework.Worker) (time.Time, error) { return t.env.Signal(ctx, w, unix.SIGKILL) })
 }
 
-// LosePod deletes the pod of one worker, and returns when all workers run again. It is an error if another pod was replaced than
-// the answer has to replace.
+// LosePod deletes the pod of one worker and returns once all workers run again. It is an error if pods were replaced
+// that the mode does not replace.
 func (t *Workload) LosePod(ctx context.Context) (Failure, error) {
 	return t.strike(ctx, lost, func(w framework.Worker) (time.Time, error) { return t.env.DeletePod(ctx, w) })
 }
 
-// lost marks a failure whose worker gets another pod, whatever the answer.
+// lost marks a failure whose worker gets another pod in every mode.
 const lost = "lost"
 
 func (t *Workload) strike(ctx context.Context, pod string, strike func(framework.Worker) (time.Time, error)) (Failure, error) {
@@ -100,7 +100,7 @@ func (t *Workload) strike(ctx context.Context, pod string, strike func(framework
 	if pod == lost {
 		t.moved = f.Worker
 	}
-	err := framework.Until(ctx, "there is somebody to strike", func(ctx context.Context) (err error) { // a group is in sync before it runs
+	err := framework.Until(ctx, "there is somebody to strike", func(ctx context.Context) (err error) { // a group is in sync before its workers run
 		f.Killed, err = strike(t.before[f.Worker])
 		return err
 	})
@@ -120,7 +120,7 @@ func (t *Workload) strike(ctx context.Context, pod string, strike func(framework
 	return f, err
 }
 
-// awaitAnswer waits until what the API server shows is what the answer has to look like.
+// awaitAnswer waits until the API server shows the recovery of the workload's mode.
 func (t *Workload) awaitAnswer(ctx context.Context, before map[string]framework.Worker) error {
 	return framework.Until(ctx, "the failure was answered by "+t.Mode.Name, func(ctx context.Context) error {
 		if err := t.awaitSync(ctx); err != nil {
@@ -150,7 +150,7 @@ func (t *Workload) compare(id string, was, is framework.Worker) error {
 	return nil
 }
 
-// charged: one failure is one restart of the budget.
+// charged checks that the failures were charged to the budget, one restart each.
 func (t *Workload) charged(ctx context.Context) error {
 	if !t.Mode.InPlace {
 		return nil

@@ -1,4 +1,4 @@
-"""Closes a rendezvous, as an agent of torch 2.3 to 2.7 does when it leaves: close.py BACKEND ENDPOINT RUN_ID."""
+"""Closes a rendezvous, as an agent of torch 2.3 to 2.7 does when it exits: close.py BACKEND ENDPOINT RUN_ID."""
 import sys
 
 from torch.distributed.elastic.rendezvous import RendezvousParameters

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// The programs, for those who put them into a container.
+// The programs, for use in a container.
 var (
 	//go:embed train.py
 	Train string
@@ -23,7 +23,8 @@ var (
 	Close string
 )
 
-// Group is agents on this host, of which those that end are started again, as an operator would. Each place has an address of its own.
+// Group is a set of torchrun agents on this host. It restarts agents that end, as an operator would. Each place has its
+// own address.
 type Group struct {
 	Version  Version
 	Endpoint string
@@ -45,7 +46,7 @@ type slot struct {
 	agent  *exec.Cmd
 }
 
-// Start starts n agents. They are gone when ctx has ended and Wait has returned.
+// Start starts n agents. They are gone once ctx is done and Wait has returned.
 func (g *Group) Start(ctx context.Context, n int) error {
 	g.ctx, g.slots = ctx, map[int]*slot{}
 	for name, text := range map[string]string{"train.py": Train, "close.py": Close} {
@@ -57,10 +58,10 @@ func (g *Group) Start(ctx context.Context, n int) error {
 	return nil
 }
 
-// Wait returns when no agent is left.
+// Wait returns once no agent is left.
 func (g *Group) Wait() { g.wait.Wait() }
 
-// Scale asks for the agents at n places from 1 on: those at higher places get SIGTERM.
+// Scale keeps agents at the places 1 to n. Those at higher places get SIGTERM.
 func (g *Group) Scale(n int) {
 	for i := 1; i <= n; i++ {
 		g.Add(i)
@@ -75,7 +76,7 @@ func (g *Group) Scale(n int) {
 	}
 }
 
-// Add asks for an agent at a place. Addresses sort by place, and so do ranks: an agent at place 0 comes before all others.
+// Add keeps an agent at a place. Addresses sort by place, and so do ranks: an agent at place 0 comes before all others.
 func (g *Group) Add(i int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -87,7 +88,7 @@ func (g *Group) Add(i int) {
 	}
 }
 
-// Remove kills the agent at a place, and nothing replaces it.
+// Remove kills the agent at a place and does not replace it.
 func (g *Group) Remove(i int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -95,7 +96,7 @@ func (g *Group) Remove(i int) {
 	end(g.slots[i].agent)
 }
 
-// keep starts the agent of a place again and again, until it succeeds or nobody wants it any more.
+// keep restarts the agent of a place until it succeeds or is no longer wanted.
 func (g *Group) keep(i int, s *slot) {
 	defer g.wait.Done()
 	for g.wanted(s) {
@@ -139,7 +140,8 @@ func (g *Group) run(i int, s *slot) error {
 	return agent.Wait()
 }
 
-// command is torchrun with the settings that this release needs under Python 3.11 (redirects) and in a short test (timeouts).
+// command returns a torchrun command with the settings that this release needs with Python 3.11 (redirects) and in a
+// short test (timeouts).
 func (g *Group) command(i int) *exec.Cmd {
 	args := []string{
 		"-m", "torch.distributed.run", fmt.Sprintf("--nnodes=%d:%d", g.Min, g.Max), "--nproc_per_node=1", "--max_restarts=100", "--monitor_interval=1",
@@ -157,28 +159,28 @@ func (g *Group) command(i int) *exec.Cmd {
 	return c
 }
 
-// Address is the address of the loopback interface that the agent at a place gives the others.
+// Address returns the loopback address that the agent at a place advertises.
 func Address(place int) string { return fmt.Sprintf("127.0.1.%d", 100+place) }
 
-// Verify fails if a step is missing from the model that the group has saved, or was applied twice.
+// Verify fails if a step is missing from the saved model, or was applied twice.
 func (g *Group) Verify(ctx context.Context) error { return g.Version.Verify(ctx, g.state()) }
 
-// History of the training.
+// History returns the history of the training.
 func (g *Group) History() History { return HistoryOf(g.state()) }
 
 func (g *Group) state() string { return filepath.Join(g.Dir, "state") }
 
-// Finish tells the workers to stop after a step.
+// Finish makes the workers stop after a step.
 func (g *Group) Finish() error { return os.WriteFile(g.state()+".stop", nil, 0o644) }
 
-// Ends is how many agents have ended without success, and have been started again if they were wanted.
+// Ends returns how often an agent has ended without success. Wanted agents were restarted.
 func (g *Group) Ends() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.ends
 }
 
-// Done is how many agents have succeeded.
+// Done returns how many agents have succeeded.
 func (g *Group) Done() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -192,7 +194,7 @@ func (g *Group) KillAgent(i int) {
 	end(g.slots[i].agent)
 }
 
-// KillWorker kills what an agent trains with, and not the agent.
+// KillWorker kills the worker of an agent, but not the agent.
 func (g *Group) KillWorker(i int) error {
 	g.mu.Lock()
 	agent := g.slots[i].agent
@@ -200,10 +202,10 @@ func (g *Group) KillWorker(i int) error {
 	return KillWorkerOf(agent.Process.Pid)
 }
 
-// KillWorkerOf kills what the agent with this process id trains with.
+// KillWorkerOf kills the worker of the agent with this PID.
 func KillWorkerOf(agent int) error { return SignalWorkerOf(agent, syscall.SIGKILL) }
 
-// SignalWorkerOf sends a signal to what the agent with this process id trains with.
+// SignalWorkerOf sends a signal to the worker of the agent with this PID.
 func SignalWorkerOf(agent int, signal syscall.Signal) error {
 	pids, err := childrenOf(agent)
 	if err != nil {
@@ -218,7 +220,7 @@ func SignalWorkerOf(agent int, signal syscall.Signal) error {
 	return fmt.Errorf("agent %d has no worker", agent)
 }
 
-// CloseRendezvous closes it for ever, as far as torch is concerned.
+// CloseRendezvous closes the rendezvous. For torch that is permanent.
 func (g *Group) CloseRendezvous(ctx context.Context) error {
 	out, err := g.Version.command(ctx, filepath.Join(g.Dir, "close.py"), "c10d", g.Endpoint, g.RunID).Output()
 	if err != nil || string(out) != "closed\n" {
@@ -227,14 +229,14 @@ func (g *Group) CloseRendezvous(ctx context.Context) error {
 	return nil
 }
 
-// signal reaches the agent and all that it has started.
+// signal sends a signal to the process group of the agent.
 func signal(agent *exec.Cmd, s syscall.Signal) {
 	if agent != nil && agent.Process != nil {
 		_ = syscall.Kill(-agent.Process.Pid, s)
 	}
 }
 
-// end kills the agent and its trainers, which torch 2 starts in sessions of their own, as the end of a container does.
+// end kills the agent and its workers, as the end of a container does. torch 2 starts workers in their own sessions.
 func end(agent *exec.Cmd) {
 	if agent == nil || agent.Process == nil {
 		return
@@ -246,7 +248,7 @@ func end(agent *exec.Cmd) {
 	}
 }
 
-// childrenOf looks at all processes, because not every kernel lists the children of one.
+// childrenOf scans all processes, because not every kernel can list the children of a process.
 func childrenOf(parent int) (pids []int, err error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

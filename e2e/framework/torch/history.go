@@ -6,25 +6,25 @@ import (
 	"strings"
 )
 
-// Line is what rank 0 says after a step, see train.py.
+// Line is what rank 0 logs after a step, see train.py.
 type Line struct {
 	Step, World, Restart int
 	Loss                 float64
 }
 
-// Parse reads a line; not ok is one that says something else, or that is not complete.
+// Parse parses a line. ok is false for other or incomplete lines.
 func Parse(text string) (l Line, ok bool) {
 	n, err := fmt.Sscanf(text, "step=%d loss=%g world=%d restart=%d", &l.Step, &l.Loss, &l.World, &l.Restart)
 	return l, err == nil && n == 4
 }
 
-// History is the file to which rank 0, whichever worker that is, adds its lines.
+// History is the file to which rank 0, whichever worker that is, appends its lines.
 type History string
 
-// HistoryOf is the history of a training that keeps its state in the file.
+// HistoryOf returns the history of a training with the given state file.
 func HistoryOf(state string) History { return History(state + ".log") }
 
-// Lines are all lines so far; none if there is no file yet.
+// Lines returns all lines so far, or none if the file does not exist yet.
 func (h History) Lines() (lines []Line) {
 	content, err := os.ReadFile(string(h))
 	if err != nil {
@@ -38,7 +38,7 @@ func (h History) Lines() (lines []Line) {
 	return lines
 }
 
-// Last is the last line, or a zero one.
+// Last returns the last line, or a zero Line.
 func (h History) Last() Line {
 	lines := h.Lines()
 	if len(lines) == 0 {
@@ -47,8 +47,8 @@ func (h History) Last() Line {
 	return lines[len(lines)-1]
 }
 
-// Check returns what is wrong with a training: too few steps, steps that were repeated, steps that are missing (one may be: that of a rank 0
-// that died between its checkpoint and its line), or a loss that has not come down to half of what it was.
+// Check returns an error if there are too few steps, if steps were repeated or are missing, or if the loss has not
+// halved. One missing step at a time is allowed: rank 0 may have died between its checkpoint and its line.
 func Check(lines []Line) error {
 	const few = 10
 	if len(lines) < 4*few {
@@ -72,7 +72,8 @@ func mean(lines []Line) (sum float64) {
 	return sum / float64(len(lines))
 }
 
-// GoesOn reports whether, after so many lines, there are five more steps that so many workers have done together, with nobody else in between.
+// GoesOn reports whether the lines after the given number include five consecutive steps with the given number of
+// workers.
 func (h History) GoesOn(after, world int) bool {
 	n := 0
 	for _, l := range h.Lines()[after:] {

@@ -17,7 +17,7 @@ func write(t *testing.T, text string) History {
 	return h
 }
 
-func TestHistoryReadsLinesThatAreComplete(t *testing.T) {
+func TestHistoryIgnoresIncompleteLines(t *testing.T) {
 	h := write(t, "step=1 loss=0.5000 world=2 restart=0\nhello\nstep=2 loss=0.4000 world=2 restart=1\nstep=3 loss=0.4000 world=2 restart=1")
 	if got := h.Lines(); len(got) != 2 || got[0] != (Line{Step: 1, World: 2, Loss: 0.5}) || h.Last() != (Line{2, 2, 1, 0.4}) {
 		t.Errorf("got %+v", got)

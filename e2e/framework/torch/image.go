@@ -12,28 +12,29 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/image"
 )
 
-// Images that LoadImages makes.
+// Images that LoadImages builds.
 const (
 	Image           = "localhost/holdfast/torch:dev"
 	EtcdImage       = "localhost/holdfast/etcd:dev"
 	RendezvousImage = "localhost/holdfast/rendezvous:dev"
 )
 
-// etcd is Debian's, 3.4: the last line but one that has the v2 API.
+// etcd is Debian's etcd 3.4, the second to last release line with the v2 API.
 const etcd = "/usr/bin/etcd"
 
-// shell needs the C library alone, which pods see with Torch.
+// shell needs only the C library, which pods mount together with torch.
 const shell = "/usr/bin/dash"
 
-// ImageVariable names an image with PyTorch that the node has, for the pods of examples, in the place of this host's PyTorch.
+// ImageVariable names an image with PyTorch on the node, which pods of examples use instead of this host's PyTorch.
 const ImageVariable = "HOLDFAST_TORCH_IMAGE"
 
-// Node takes the archives of images.
+// Node is a node that loads image archives.
 type Node interface {
 	LoadImage(ctx context.Context, archive string) error
 }
 
-// LoadImage gives a node an image of workers. Torch itself, 650 MB of it, is not in it: pods see it where the host has it, see Volumes.
+// LoadImage loads an image for workers into a node. The image does not contain torch, which is 650 MB. Pods mount it
+// from the host, see Volumes.
 func LoadImage(ctx context.Context, node Node) error {
 	return load(ctx, node, func(dir string) (image.Image, error) {
 		train := filepath.Join(dir, "train.py")
@@ -41,7 +42,7 @@ func LoadImage(ctx context.Context, node Node) error {
 	})
 }
 
-// LoadImages gives a node the rendezvous server as `make build` left it, an etcd, and what LoadImage does.
+// LoadImages loads images of the built rendezvous server, of etcd and of LoadImage into a node.
 func LoadImages(ctx context.Context, node Node, rendezvous string) error {
 	if err := LoadImage(ctx, node); err != nil {
 		return err
@@ -61,7 +62,7 @@ func LoadImages(ctx context.Context, node Node, rendezvous string) error {
 	})
 }
 
-// load gives a node the image that is made with the files of a folder, which is gone afterwards.
+// load calls make with a temporary folder, and loads the image that it returns into a node.
 func load(ctx context.Context, node Node, make func(dir string) (image.Image, error)) error {
 	dir, err := os.MkdirTemp("", "holdfast-torch-")
 	if err != nil {
@@ -79,14 +80,15 @@ func load(ctx context.Context, node Node, make func(dir string) (image.Image, er
 	return node.LoadImage(ctx, archive)
 }
 
-// Command of a worker's container: torchrun, which learns all else from its environment.
+// Command returns the command of a worker's container: torchrun, which reads everything else from its environment.
 func Command() []string {
 	return []string{
 		python, "-m", "torch.distributed.run", "--nproc_per_node=1", "--monitor_interval=1", "-r", "2", "-t", "2", "--log_dir=/tmp/logs", "/train.py",
 	}
 }
 
-// Volumes are what a worker sees of its host: the programs and libraries of a version, read only, and the directory of the training's state.
+// Volumes returns the volumes of a worker: the programs and libraries of this version, read-only, and the directory of
+// the training's state.
 func (v Version) Volumes(state string) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
 	volumes, mounts = v.programs()
 	volumes = append(volumes, hostPath("state", state))
@@ -108,7 +110,8 @@ func hostPath(name, path string) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: filepath.Clean(path)}}}
 }
 
-// Substitute replaces the image of an example's pod: by the one that ImageVariable names, or by Image with this version of the host.
+// Substitute replaces the image of an example's pod with the one that ImageVariable names, or with Image and this
+// version from the host.
 func (v Version) Substitute(pod *corev1.PodSpec) {
 	c := &pod.Containers[0]
 	if c.Image = os.Getenv(ImageVariable); c.Image != "" {
@@ -118,10 +121,10 @@ func (v Version) Substitute(pod *corev1.PodSpec) {
 	volumes, mounts := v.programs()
 	pod.Volumes, c.VolumeMounts = append(pod.Volumes, volumes...), append(c.VolumeMounts, mounts...)
 	c.Env = append(c.Env, v.Variables()...)
-	c.Env = append(c.Env, corev1.EnvVar{Name: "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", Value: "1"}) // the shared store asks for libuv, as USE_LIBUV does not
+	c.Env = append(c.Env, corev1.EnvVar{Name: "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", Value: "1"}) // the shared store needs libuv and ignores USE_LIBUV
 }
 
-// Variables are those of Env.
+// Variables returns the variables of Env.
 func (v Version) Variables() (variables []corev1.EnvVar) {
 	for _, variable := range v.Env() {
 		name, value, _ := strings.Cut(variable, "=")

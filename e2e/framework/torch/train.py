@@ -1,12 +1,12 @@
-"""Trains a small network with DistributedDataParallel from the last checkpoint on, and writes a checkpoint after every step.
+"""Trains a small network with DistributedDataParallel from the last checkpoint, and writes a checkpoint after every step.
 
 The environment sets TRAIN_STATE (the checkpoint, a file that all workers share; training ends when a file of the same name with .stop exists) and
-TRAIN_PAUSE (seconds between steps, so that there is time for failures). Rank 0 prints one line for each step, and adds it to the file with .log:
+TRAIN_PAUSE (seconds between steps, so that there is time for failures). Rank 0 prints a line for each step, and appends it to the file with .log:
 
     step=12 loss=0.4321 world=3 restart=1
 
-The checkpoint holds the number of ranks of every step it was made of. With the argument "verify" the program repeats these steps in one process
-and compares: it fails if a step is missing from the model in the checkpoint, or was applied twice.
+The checkpoint records the number of ranks in each of its steps. With the argument "verify", the program repeats these steps in one process and
+compares the models. It fails if a step is missing from the model in the checkpoint, or was applied twice.
 """
 import os
 import sys
@@ -22,7 +22,7 @@ PAUSE = float(os.environ.get("TRAIN_PAUSE", "0.1"))
 
 
 def batch(step, rank):
-    """Returns examples of one function: others for each rank and step."""
+    """Returns samples of one function, different ones for each rank and step."""
     random = torch.Generator().manual_seed(1000 * step + rank)
     x = torch.rand(64, 8, generator=random) * 2 - 1
     return x, torch.sin(x.sum(dim=1, keepdim=True))
@@ -47,7 +47,7 @@ def tell(line):
 
 
 def verify():
-    """Repeats the steps of the checkpoint with the gradients of all ranks averaged, as DistributedDataParallel does."""
+    """Repeats the steps of the checkpoint, averaging the gradients of all ranks as DistributedDataParallel does."""
     saved = torch.load(STATE)
     model, optimizer = build()
     for step, world in enumerate(saved["worlds"]):
@@ -67,7 +67,7 @@ def train():
     dist.init_process_group("gloo")
     rank, world = dist.get_rank(), dist.get_world_size()
     model, optimizer = build()
-    # Rank 0 reads for all: another rank could read a checkpoint that is newer.
+    # Rank 0 reads for all ranks, because another rank could read a newer checkpoint.
     saved = [torch.load(STATE) if rank == 0 and os.path.exists(STATE) else None]
     dist.broadcast_object_list(saved, src=0)
     worlds = []
@@ -83,7 +83,7 @@ def train():
         loss.backward()
         optimizer.step()
         worlds.append(world)
-        # All have to stop after the same step, though they may not see the file at the same time.
+        # All ranks must stop after the same step, but may not see the file at the same time.
         shared = torch.tensor([loss.item(), float(os.path.exists(STATE + ".stop"))])
         dist.all_reduce(shared, op=dist.ReduceOp.SUM)
         if rank == 0:

@@ -9,31 +9,32 @@ import (
 	"strings"
 )
 
-// Version is a PyTorch that is installed on this host.
+// Version is a PyTorch installation on this host.
 type Version struct {
 	// Name is the release, such as 2.6.
 	Name string
-	// Root is the directory below which Debian's files are: / for the host's own.
+	// Root is the root directory of Debian's files: / for the host's own.
 	Root string
 }
 
-// The versions that the tests train with: Debian 12's, and Debian 13's as hack/install-torch-2.6.sh leaves it.
+// The versions that the tests use: Debian 12's, and Debian 13's as hack/install-torch-2.6.sh installs it.
 var (
 	Torch113 = Version{"1.13", "/"}
 	Torch26  = Version{"2.6", "/var/cache/holdfast/debian13-torch2.6"}
 	Versions = []Version{Torch113, Torch26}
 )
 
-// python is Debian's: another one that comes first in the path has no torch.
+// python is Debian's. Another Python that comes first in PATH lacks torch.
 const python = "/usr/bin/python3"
 
-// enter replaces itself by Python below another root, which has the directory of the state and the devices of the host. The mounts end
-// with the process.
+// enter runs Python in another root, with the host's devices and its directory of the state. The mounts end with the
+// process.
 const enter = `for d in /dev /proc /sys /tmp; do mkdir -p "$0$d" && mount --rbind "$d" "$0$d"; done
 for f in hosts resolv.conf; do touch "$0/etc/$f" && mount --bind "/etc/$f" "$0/etc/$f"; done
 exec chroot "$0" ` + python + ` "$@"`
 
-// command runs Python. Of a version with a root of its own, the program sees no files of the host but those below /tmp.
+// command returns a Python command. With its own root, the program sees only those files of the host that are below
+// /tmp.
 func (v Version) command(ctx context.Context, args ...string) *exec.Cmd {
 	if v.Root == "/" {
 		return exec.CommandContext(ctx, python, args...)
@@ -41,7 +42,7 @@ func (v Version) command(ctx context.Context, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, "unshare", append([]string{"--mount", "--propagation", "private", "sh", "-ec", enter, v.Root}, args...)...)
 }
 
-// Env is what the trainers of this build need beside their own variables: Debian builds PyTorch 2.6 without libuv.
+// Env returns the additional environment variables of this build's workers. Debian builds PyTorch 2.6 without libuv.
 func (v Version) Env() []string {
 	if v == Torch26 {
 		return []string{"USE_LIBUV=0"}
@@ -49,7 +50,8 @@ func (v Version) Env() []string {
 	return nil
 }
 
-// Verify fails if a step is missing from the model that a training has saved, or was applied twice. The state is below /tmp.
+// Verify fails if a step is missing from the model that a training has saved, or was applied twice. The state must be
+// below /tmp.
 func (v Version) Verify(ctx context.Context, state string) error {
 	program := filepath.Join(filepath.Dir(state), "verify.py")
 	if err := os.WriteFile(program, []byte(Train), 0o644); err != nil {
