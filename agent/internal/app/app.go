@@ -45,7 +45,7 @@ func Run(ctx context.Context, c config.Config, p Parts) error {
 	p.Log.Info("agent started", "group", c.JobSetUID, "store", c.Store.Address)
 	memory, err := startup.Load(c.StartupDir, c.PodUID)
 	if err != nil {
-		p.Log.Warn("the start-up file is of no use: going on as in a new pod", "error", err)
+		p.Log.Warn("startup file invalid, starting as a new pod", "error", err)
 	}
 	state := worker.New(worker.Config{
 		Slot: rounds.Slot{Name: c.WorkerID, Pod: c.PodUID}, Generation: c.PodEpoch, Grace: c.GracePeriod, RemoveStopped: c.RemoveStopped, Random: rand.Float64,

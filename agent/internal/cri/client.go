@@ -93,7 +93,7 @@ func (c *Client) Explain(err error) string {
 	case info.Mode()&os.ModeSocket == 0:
 		return fmt.Sprintf("%s is not a socket; %s", path, socket)
 	default:
-		return fmt.Sprintf("the container runtime does not answer at %s: %v; %s", path, err, socket)
+		return fmt.Sprintf("the container runtime at %s is unreachable: %v; %s", path, err, socket)
 	}
 }
 

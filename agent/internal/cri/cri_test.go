@@ -106,7 +106,7 @@ func TestExplain(t *testing.T) {
 		"no socket":              {dial(t, filepath.Join(dir, "none"), time.Second), []string{"no such file", "cri-socket", "--cri-socket-path"}},
 		"a file":                 {dial(t, plain, time.Second), []string{plain, "is not a socket"}},
 		"the runtime of others":  {serve(t, other, time.Second), []string{"does not know this pod", "pod", "--worker-pod-uid"}},
-		"a runtime that is gone": {gone(t), []string{"does not answer", "cri.sock", "hostPath"}},
+		"a runtime that is gone": {gone(t), []string{"is unreachable", "cri.sock", "hostPath"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -111,7 +111,7 @@ func (l *loop) post(e worker.Event) {
 // leave reports what is pending before the agent ends. It observes the worker once more, because the worker may just
 // have died.
 func (l *loop) leave() {
-	l.Log.Info("leaving: what is pending is reported")
+	l.Log.Info("stopping, sending pending reports")
 	ctx, cancel := context.WithTimeout(l.work, farewell)
 	defer cancel()
 	l.step(worker.Leaving{})
@@ -125,7 +125,7 @@ func (l *loop) leave() {
 		case <-l.timer.C:
 			l.step(worker.Tick{})
 		case <-ctx.Done():
-			l.Log.Warn("left before everything was reported")
+			l.Log.Warn("stopped with unsent reports")
 			return
 		}
 	}

@@ -76,7 +76,7 @@ func (l *loop) observeFailed(since time.Time, err error) time.Time {
 
 func (l *loop) observeWorked(failing time.Time) {
 	if !failing.IsZero() {
-		l.Log.Info("the container runtime answers again", "afterMs", time.Since(failing).Milliseconds())
+		l.Log.Info("container runtime reachable again", "afterMs", time.Since(failing).Milliseconds())
 	}
 	l.Gate.Open()
 }

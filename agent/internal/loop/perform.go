@@ -75,7 +75,7 @@ func (l *loop) remove(r worker.Remove) {
 	if err := l.Driver.Remove(l.work, r.IDs); err != nil {
 		pause := l.refused.note(r.IDs, time.Now())
 		if l.refused.times == 1 {
-			l.Log.Warn("the exited containers are still there: the kubelet may take the worker for finished", "error", err)
+			l.Log.Warn("removing exited containers failed; the kubelet may treat the worker as completed", "error", err)
 		}
 		time.AfterFunc(pause, l.wake)
 		return
@@ -117,7 +117,7 @@ func (l *loop) tellRound(t worker.TellRound) {
 		return
 	}
 	if l.untold == nil {
-		l.Log.Warn("writing the round for the worker failed, retrying", "error", err)
+		l.Log.Warn("writing the restart count for the worker failed, retrying", "error", err)
 	}
 	l.untold = &t
 }

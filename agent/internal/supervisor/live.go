@@ -97,7 +97,7 @@ func (s *Supervisor) follow(i *instance, child *process.Child) (gone bool) {
 // unkilled handles a leader that is dead while some of its tree survives SIGKILL. The death is reported, so that the
 // group restarts. This slot holds the group at the barrier until nothing is left, or the pod is recreated.
 func (s *Supervisor) unkilled(i *instance, err error) {
-	s.options.Log.Error("something of the worker survived its kill: no new one starts before it is gone", "instance", i.id, "error", err)
+	s.options.Log.Error("worker processes survived SIGKILL, not starting a new worker until they exit", "instance", i.id, "error", err)
 	time.Sleep(unkilledRetry)
 }
 

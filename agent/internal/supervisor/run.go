@@ -150,7 +150,7 @@ func (r *run) finish() {
 func (r *run) load() {
 	var err error
 	if r.memory, err = startup.Load(r.config.StartupDir, r.config.PodUID); err != nil {
-		r.Log.Warn("the start-up file is of no use: going on as in a new pod", "error", err)
+		r.Log.Warn("startup file invalid, starting as a new pod", "error", err)
 	}
 }
 
@@ -182,9 +182,9 @@ func (r *run) pass(s syscall.Signal, leaving bool) bool {
 func (r *run) leave(s syscall.Signal, left chan struct{}) {
 	defer close(left)
 	grace := max(r.config.PodGrace-farewell, r.config.PodGrace/2)
-	r.Log.Info("ending the worker with its pod", "signal", s.String(), "grace", grace.String())
+	r.Log.Info("pod is terminating, stopping the worker", "signal", s.String(), "grace", grace.String())
 	if err := r.supervisor.Leave(context.Background(), s, grace); err != nil {
-		r.Log.Error("something of the worker is left", "error", err)
+		r.Log.Error("worker processes are still running", "error", err)
 	}
 }
 

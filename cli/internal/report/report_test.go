@@ -81,7 +81,7 @@ metadata:
 spec: {failurePolicy: {maxRestarts: 5}}
 status:
   conditions:
-  - {type: InPlaceInSync, status: "True", reason: InSync, message: all 8 workers have total restart count 2 of epoch 1}`
+  - {type: InPlaceInSync, status: "True", reason: InSync, message: all 8 workers have restart count 2 of generation 1}`
 
 func pod(name string, ready bool) corev1.Pod {
 	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -139,7 +139,7 @@ func TestStatus(t *testing.T) {
 		w.Pods = w.Pods[:2]
 		_ = unstructured.SetNestedSlice(js.Object, []any{map[string]any{
 			"type": "InPlaceInSync", "status": "False", "reason": "RestartingInPlace",
-			"message": "worker train-workers-0-3 exited with code 1; restarting 8 workers to total restart count 3 of epoch 1; not back after 2s: train-workers-0-3, train-workers-0-5",
+			"message": "worker train-workers-0-3 exited with code 1; restarting 8 workers to restart count 3 of generation 1; not back after 2s: train-workers-0-3, train-workers-0-5",
 		}}, "status", "conditions")
 	}
 	forming := func(js *unstructured.Unstructured, _ *read.Workload) {

@@ -177,15 +177,15 @@ func TestOrderedStartWithAddedAgents(t *testing.T) {
 	s := newStaged(t)
 	s.lead()
 	s.await("fetch", 0, completed)
-	s.is(0, "1 workers, total restart count 0 of epoch 1")
+	s.is(0, "1 workers, restart count 0 of generation 1")
 	s.await("driver", 0, ready(1))
 	s.join("driver", 0, 0)
-	s.is(1, "all 1 workers have total restart count 0 of epoch 1; one-annotation-stages-workers still to start")
+	s.is(1, "all 1 workers have restart count 0 of generation 1; one-annotation-stages-workers has not started yet")
 	for job := range 2 {
 		s.await("workers", job, ready(4))
 		for pod := range 4 {
 			s.join("workers", job, pod)
 		}
 	}
-	s.is(2, "all 9 workers have total restart count 0 of epoch 1")
+	s.is(2, "all 9 workers have restart count 0 of generation 1")
 }

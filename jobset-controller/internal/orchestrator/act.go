@@ -142,7 +142,7 @@ func (x *run) createPod(ctx context.Context, a leader.CreatePod) leader.Result {
 	case apierrors.IsAlreadyExists(err):
 		return moot
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
-		log.FromContext(ctx).Error(err, "creating a pod", "slot", a.Slot)
+		log.FromContext(ctx).Error(err, "creating a pod failed", "slot", a.Slot)
 		return leader.Result{Refused: err.Error()}
 	case err != nil:
 		return leader.Result{Err: fmt.Errorf("creating a pod for %s: %w", a.Slot, err)}

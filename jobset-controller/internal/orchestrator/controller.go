@@ -83,7 +83,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil // the owner was deleted meanwhile; the sweep drops its group
 	case errors.As(err, new(*storeError)):
 		if r.outage.CompareAndSwap(false, true) {
-			log.FromContext(ctx).Error(err, "store unreachable, retrying; workers run on, time-outs and recreations wait")
+			log.FromContext(ctx).Error(err, "store unreachable, retrying; timeouts and recreations are paused")
 		}
 		return ctrl.Result{RequeueAfter: jitter(retryStore)}, r.nameUnreachable(ctx, owner, err)
 	}

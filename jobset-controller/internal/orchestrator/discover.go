@@ -27,12 +27,12 @@ func (d *Discover) Start(ctx context.Context) error {
 	for {
 		there, err := d.look(ctx)
 		if there {
-			log.FromContext(ctx).Info("leading the groups of ElasticJobs")
+			log.FromContext(ctx).Info("managing in-place restarts of ElasticJobs")
 			return d.Begin()
 		}
 		if err != nil && err.Error() != said {
 			said = err.Error()
-			log.FromContext(ctx).Error(err, "ElasticJobs cannot be read; their groups are not led")
+			log.FromContext(ctx).Error(err, "reading ElasticJobs failed, not managing their in-place restarts")
 		}
 		select {
 		case <-ctx.Done():

@@ -138,7 +138,7 @@ func TestWorkerThatNeverJoinsEscalatesUntilTheJobSetFails(t *testing.T) {
 		t.Error("the Job is not being deleted")
 	}
 	g.wantEvents("1 of 2 workers have not joined: js-w-0-1: pod js-w-0-1 runs", "worker js-w-0-1 did not join within 10m0s",
-		"deleting all Jobs for a full recreation (epoch 2, restart 1 of 1)")
+		"deleting all Jobs for a full recreation (generation 2, restart 1 of 1)")
 	g.makeJobOf(2)
 	g.pass(11 * time.Minute)
 	g.wantCharged("2")
@@ -246,7 +246,7 @@ func TestFormingStepHasItsOwnTimeout(t *testing.T) {
 	g.pass(2 * time.Minute)
 	g.wantPhase(coordination.Forming, 2, 0)
 	g.wantCharged("1")
-	g.wantEvents("1 of 1 workers have not joined: js-b-0-0: waits for Job js-b-0 to create its pod", "deleting all Jobs for a full recreation (epoch 2, restart 1 of 2)")
+	g.wantEvents("1 of 1 workers have not joined: js-b-0-0: waits for Job js-b-0 to create its pod", "deleting all Jobs for a full recreation (generation 2, restart 1 of 2)")
 }
 
 // The restart that answers such a death is charged when all workers have joined.

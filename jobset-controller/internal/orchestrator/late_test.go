@@ -50,7 +50,7 @@ func (g *rig) wantLate(want string) {
 	g.Helper()
 	for _, kind := range []string{ConditionInSync, ConditionRecovering} {
 		got := g.message(kind)
-		if _, late, _ := strings.Cut(got, "of epoch 1"); late != want {
+		if _, late, _ := strings.Cut(got, "of generation 1"); late != want {
 			g.Errorf("%s says %q, want the end %q", kind, got, want)
 		}
 	}

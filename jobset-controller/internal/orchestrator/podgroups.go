@@ -66,7 +66,7 @@ func (r *Reconciler) getLeader(ctx context.Context, key types.NamespacedName, po
 	orphans := left()
 	failed := inParallel(len(orphans), func(i int) error {
 		one := &orphans[i]
-		log.FromContext(ctx).Info("deleting a pod whose pod of index 0 is gone", "pod", one.Name, "uid", one.UID)
+		log.FromContext(ctx).Info("deleting a pod because the pod of index 0 of its group is gone", "pod", one.Name, "uid", one.UID)
 		return client.IgnoreNotFound(r.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: one.Namespace, Name: one.Name}}, client.Preconditions{UID: &one.UID}))
 	})
 	return errors.Join(failed, err)

@@ -198,7 +198,7 @@ func TestSmallJobIsRecreatedIfANewPodDoesNotHelp(t *testing.T) {
 	g.wantDeleted()
 	g.pass(11 * time.Second)
 	g.wantDeleted("job js-w-1")
-	g.wantEvents("worker js-w-1-1 waits: ImagePullBackOff; deleting Job js-w-1, which is made again in epoch 1")
+	g.wantEvents("worker js-w-1-1 waits: ImagePullBackOff; deleting Job js-w-1, to be recreated in generation 1")
 	if sum := g.group(); !sum.Died || sum.Joined != 2 {
 		t.Errorf("the Job's other worker still counts: %+v", sum)
 	}
@@ -567,7 +567,7 @@ func TestDataLossCausesNoRepair(t *testing.T) {
 	g := twoJobs(t)
 	g.store.Wipe()
 	g.reconcile()
-	g.wantMessage("the store has lost its data; 4 workers join again with total restart count 0 of epoch 1")
+	g.wantMessage("the store lost its data; 4 workers join again with restart count 0 of generation 1")
 	for _, slot := range []string{"js-w-0-0", "js-w-0-1", "js-w-1-0"} {
 		g.joinSlot(slot, 1, 1)
 	}

@@ -101,7 +101,7 @@ func (g *rig) lose(index int) *corev1.Pod {
 	return pod
 }
 
-const madeAnew = "lost its pod; made a new one"
+const madeAnew = "lost its pod; created a replacement"
 
 func TestLostPodIsReplacedAndChargedOnce(t *testing.T) {
 	g := fourPods(t)
@@ -456,7 +456,7 @@ func TestPodThatTheAPIServerRejectsIsLeftToTheJob(t *testing.T) {
 		g.pass(2 * time.Second)
 	}
 	g.wantPods("2", 0)
-	g.wantEvents("the pod of worker js-w-0-2 was lost", "the API server refuses a new one")
+	g.wantEvents("the pod of worker js-w-0-2 was lost", "the API server rejected a replacement")
 }
 
 // Each chunk of calls takes long, and no pod is created. The rest of the reconcile does not wait for all of them.
@@ -591,7 +591,7 @@ func TestPodOnADeletedNodeIsForceDeleted(t *testing.T) {
 	g.wantPhase(coordination.Running, 1, 0)
 	g.pass(2 * time.Second)
 	g.wantPhase(coordination.Restarting, 1, 1)
-	g.wantEvents("restarting all 4 workers in place", "js-w-0-1: being deleted, and its node is gone; deleted by force")
+	g.wantEvents("restarting all 4 workers in place", "js-w-0-1: terminating, and its node is gone; force-deleted")
 	forced.want(1)
 }
 
@@ -613,7 +613,7 @@ func TestPodIsForceDeletedAfterNodeLostAfter(t *testing.T) {
 	g.wantPhase(coordination.Running, 1, 0)
 	g.pass(5 * time.Second)
 	g.wantPhase(coordination.Restarting, 1, 1)
-	g.wantEvents("restarting all 4 workers in place", "which is 1m0s or more; deleted by force")
+	g.wantEvents("restarting all 4 workers in place", "which is 1m0s or more; force-deleted")
 }
 
 // failedOver returns a group in which a restart has timed out because of a node that has been silent for less than node-lost-after.
@@ -632,7 +632,7 @@ func failedOver(t *testing.T) *rig {
 	return g
 }
 
-const byForce = "js-w-0-1: being deleted, and the kubelet of its node n1 has not been heard of since 1970-01-01T00:16:40Z, which is 5m0s or more; deleted by force"
+const byForce = "js-w-0-1: terminating, and the kubelet of its node n1 has not been heard of since 1970-01-01T00:16:40Z, which is 5m0s or more; force-deleted"
 
 // Nothing waits for the pod's slot any more. But its Job waits for the pod, and the next Job waits for that Job.
 func TestPodOfATerminatingJobIsForceDeleted(t *testing.T) {

@@ -85,16 +85,16 @@ func TestOrderedStartFormsStepByStep(t *testing.T) {
 	g.join(1, 1)
 	g.reconcile()
 	g.wantReason("InSync")
-	g.wantMessage("all 2 workers have total restart count 0 of epoch 1; js-b still to start")
+	g.wantMessage("all 2 workers have restart count 0 of generation 1; js-b has not started yet")
 
 	g.fail("js-w-0-0", 1, 1)
 	g.reconcile()
-	g.wantMessage("restarting 2 workers to total restart count 1 of epoch 1; js-b still to start")
+	g.wantMessage("restarting 2 workers to restart count 1 of generation 1; js-b has not started yet")
 	g.joinSlot("js-b-0-0", 1, 1)
 	g.join(1, 2)
 	g.reconcile()
 	g.wantReason("InSync")
-	g.wantMessage("all 3 workers have total restart count 1 of epoch 1")
+	g.wantMessage("all 3 workers have restart count 1 of generation 1")
 	g.wantCharged("1")
 }
 
@@ -120,7 +120,7 @@ func TestFinishedGroupIsReported(t *testing.T) {
 	g.reconcile()
 	g.wantPhase(coordination.Completed, 1, 0)
 	g.wantReason("Completed")
-	g.wantMessage("all workers that are needed have finished with total restart count 0 of epoch 1")
+	g.wantMessage("all required workers have finished with restart count 0 of generation 1")
 	g.waitHours(3)
 	g.wantPhase(coordination.Completed, 1, 0)
 	g.wantCharged("0")

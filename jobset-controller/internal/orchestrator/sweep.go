@@ -30,7 +30,7 @@ type Sweep struct {
 func (s *Sweep) Start(ctx context.Context) error {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := s.once(ctx); err != nil {
-			log.FromContext(ctx).V(1).Info("sweeping the store", "error", err.Error())
+			log.FromContext(ctx).V(1).Info("sweeping the store failed", "error", err.Error())
 		}
 	}, s.Every)
 	return nil

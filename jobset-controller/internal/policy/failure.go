@@ -64,9 +64,9 @@ func restartJobs(f Facts, rulings []ruling) Decision {
 		d.Restarts = append(d.Restarts, JobRestart{
 			Job: r.job, Action: r.rule.action, Reason: r.rule.reason(), Counts: counts, Rule: r.rule.name})
 	}
-	d.Message = "it alone is recreated because " + describe(d.Job)
+	d.Message = "recreating only this Job because " + describe(d.Job)
 	if more := len(rulings) - 1; more > 0 {
-		d.Message = fmt.Sprintf("%s; so are %d more jobs that failed", d.Message, more)
+		d.Message = fmt.Sprintf("%s; also recreating %d more failed Jobs", d.Message, more)
 	}
 	return d
 }
@@ -92,7 +92,7 @@ func restartFor(rule chosenRule, job *batchv1.Job) Decision {
 	return Decision{
 		Outcome: Restart,
 		Reason:  rule.reason(),
-		Message: fmt.Sprintf("all jobs are recreated because %s", describe(job)),
+		Message: fmt.Sprintf("recreating all Jobs because %s", describe(job)),
 		Action:  rule.action,
 		Rule:    rule.name,
 		Job:     job,

@@ -292,7 +292,7 @@ func TestLostSlotIsReadOncePerReconcile(t *testing.T) {
 		t.Errorf("it is tried again: %+v", third)
 	}
 	events, _ := Report(&s.Observation, &s.memory, now)
-	if len(events) != 1 || !strings.Contains(events[0].Note, "refuses a new one (no quota)") {
+	if len(events) != 1 || !strings.Contains(events[0].Note, "rejected a replacement (no quota)") {
 		t.Errorf("the events are %+v", events)
 	}
 }

@@ -188,7 +188,7 @@ func (p *planner) write(want group.Wanted) {
 		p.plan.Err = err
 	case needed:
 		if p.Foreign != nil && !p.Owner.HasRoster {
-			p.event(true, EventForeign, p.Foreign.Error()+"; the group's data are dropped and collected again from the agents, no worker is stopped for it")
+			p.event(true, EventForeign, p.Foreign.Error()+"; discarding the group's data and restoring it from the agents; workers keep running")
 		}
 		p.do(WriteGroup{Write: w, Replaces: p.Foreign != nil})
 	}

@@ -63,8 +63,8 @@ func (r *reporter) sort(done []Done) {
 		switch {
 		case !is:
 		case d.Refused != "" && !a.Retry:
-			r.event(true, EventNotReplaced, fmt.Sprintf("worker %s has no pod, and the API server refuses a new one (%s); "+
-				"left to its owner, which waits out its back-off", a.Slot, d.Refused))
+			r.event(true, EventNotReplaced, fmt.Sprintf("worker %s has no pod, and the API server rejected a replacement (%s); "+
+				"its owner creates one after its back-off", a.Slot, d.Refused))
 		case d.OK() && !gone[d.Pod.UID]:
 			r.created = append(r.created, d)
 		}
@@ -100,7 +100,7 @@ func (r *reporter) repaired(epoch int32) {
 	}
 	if jobs := r.jobs; len(jobs) > 0 {
 		r.count(series.Escalations, float64(len(jobs)), ScopeJob)
-		r.event(true, EventJob, fmt.Sprintf("%s %s; deleting Job %s, which is made again in epoch %d; %s",
+		r.event(true, EventJob, fmt.Sprintf("%s %s; deleting Job %s, to be recreated in generation %d; %s",
 			workers(jobs[0].Slot, len(jobs)), jobs[0].Why, jobs[0].Job.Name, epoch, then))
 	}
 }
@@ -120,11 +120,11 @@ func (r *reporter) replaced() {
 	r.count(series.Replacements, float64(len(r.created)))
 	first := r.created[0]
 	slot := first.Action.(CreatePod).Slot
-	who, pods := "worker "+slot+" lost its pod", "a new one"
+	lost, created := "worker "+slot+" lost its pod", "a replacement"
 	if others := len(r.created) - 1; others > 0 {
-		who, pods = fmt.Sprintf("worker %s and %d more lost their pods", slot, others), "new ones"
+		lost, created = fmt.Sprintf("worker %s and %d more lost their pods", slot, others), "replacements"
 	}
-	r.event(false, EventReplaced, fmt.Sprintf("%s; made %s (%s) without waiting for the back-off of the Job", who, pods, first.Pod.Name))
+	r.event(false, EventReplaced, fmt.Sprintf("%s; created %s (%s) without waiting for the Job's back-off", lost, created, first.Pod.Name))
 }
 
 func (r *reporter) forced() {
@@ -151,7 +151,7 @@ func forcedText(all []DeletePod) string {
 			notes = append(notes, fmt.Sprintf("and the same on %d more nodes", len(reasons)-most))
 			break
 		}
-		notes = append(notes, fmt.Sprintf("%s: being deleted, and %s; deleted by force, each slot gets a new pod", some(pods[why], most), why))
+		notes = append(notes, fmt.Sprintf("%s: terminating, and %s; force-deleted, each slot gets a new pod", some(pods[why], most), why))
 	}
 	return strings.Join(notes, "; ")
 }

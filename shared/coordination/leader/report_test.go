@@ -13,18 +13,18 @@ func TestForcedDeletionsAreOneEvent(t *testing.T) {
 	}{
 		"one pod": {
 			[]DeletePod{dead("a", "its node x is out of service")},
-			"a: being deleted, and its node x is out of service; deleted by force, each slot gets a new pod",
+			"a: terminating, and its node x is out of service; force-deleted, each slot gets a new pod",
 		},
 		"all of a node, and of another": {
 			[]DeletePod{dead("a", "its node x is out of service"), dead("b", "its node is gone"), dead("c", "its node x is out of service")},
-			"a, c: being deleted, and its node x is out of service; deleted by force, each slot gets a new pod; " +
-				"b: being deleted, and its node is gone; deleted by force, each slot gets a new pod",
+			"a, c: terminating, and its node x is out of service; force-deleted, each slot gets a new pod; " +
+				"b: terminating, and its node is gone; force-deleted, each slot gets a new pod",
 		},
 		"more than an event can hold": {
 			[]DeletePod{dead("a", "1"), dead("b", "1"), dead("c", "1"), dead("d", "1"), dead("e", "2"), dead("f", "3"), dead("g", "4")},
-			"a, b, c and 1 more: being deleted, and 1; deleted by force, each slot gets a new pod; " +
-				"e: being deleted, and 2; deleted by force, each slot gets a new pod; " +
-				"f: being deleted, and 3; deleted by force, each slot gets a new pod; and the same on 1 more nodes",
+			"a, b, c and 1 more: terminating, and 1; force-deleted, each slot gets a new pod; " +
+				"e: terminating, and 2; force-deleted, each slot gets a new pod; " +
+				"f: terminating, and 3; force-deleted, each slot gets a new pod; and the same on 1 more nodes",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

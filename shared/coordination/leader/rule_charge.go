@@ -75,7 +75,7 @@ func (p *planner) failOver(kind, text string) (writes, usedUp bool) {
 	mark := recovering.State{Level: recovering.LevelRecreate, Reason: text, Deadline: p.now.Add(recreationTime)}
 	p.do(p.placed(Annotate{Epoch: p.dated(next), Charged: &charged}, mark))
 	p.count(series.Escalations, 1, ScopeGroup)
-	p.event(true, EventFailOver, fmt.Sprintf("%s; deleting all %s for a full recreation (epoch %d, restart %d of %d)", text, p.recreated(), next.Epoch, charged, o.Budget))
+	p.event(true, EventFailOver, fmt.Sprintf("%s; deleting all %s for a full recreation (generation %d, restart %d of %d)", text, p.recreated(), next.Epoch, charged, o.Budget))
 	return true, false
 }
 
@@ -103,9 +103,9 @@ func (p *planner) reportUsedUp(cause, known string) {
 func (p *planner) recreationText() (string, bool) {
 	g := p.group
 	if g.Record.Cause.Kind != coordination.KindTimeout {
-		return CauseText(g.Record.Cause) + ", which no restart in place can mend", true
+		return CauseText(g.Record.Cause) + ", which an in-place restart cannot fix", true
 	}
-	text := fmt.Sprintf("the in-place restart to total restart count %d did not end within %s: %d of %d workers joined",
+	text := fmt.Sprintf("in-place restart %d timed out after %s: %d of %d workers joined",
 		g.Round, p.Owner.Timeout, g.Joined, g.Size)
 	missing, known := p.missing(p.awaited()...)
 	if len(missing) > 0 {

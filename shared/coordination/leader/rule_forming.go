@@ -216,7 +216,7 @@ func (p *planner) chargeExits(step *formingStep) bool {
 	if budget := p.Owner.Budget; budget.Exceeded(after.Charged) {
 		p.event(true, EventUsedUp, fmt.Sprintf("%s, and all %d restarts are used up: the %s fails", worst.Text(), budget, p.ownerKind()))
 	} else {
-		p.event(true, EventEarly, fmt.Sprintf("%s; it is started again (restart %d of %d)", worst.Text(), after.Charged, budget))
+		p.event(true, EventEarly, fmt.Sprintf("%s; starting it again (restart %d of %d)", worst.Text(), after.Charged, budget))
 	}
 	return true
 }

@@ -44,7 +44,7 @@ func (p *planner) leaveMissed() {
 	default:
 		p.refused, p.wanted = missedText(missed, len(led)), nil
 		if p.deleteMissed(led) {
-			p.event(true, EventMissed, p.refused+"; the Jobs with agents are recreated without")
+			p.event(true, EventMissed, p.refused+"; recreating the Jobs without agents")
 		}
 	}
 }
@@ -74,7 +74,7 @@ func (p *planner) leaveMissedPods() {
 			}
 		}
 		if deleted {
-			p.event(true, EventMissed, p.refused+"; the pods with agents are deleted, so that their owner recreates them without")
+			p.event(true, EventMissed, p.refused+"; deleting the pods with agents, so that their owner recreates them without agents")
 		}
 	}
 }

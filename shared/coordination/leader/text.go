@@ -61,7 +61,7 @@ const maxNamed = 5
 
 // groupText describes the phase of the group.
 func groupText(g *group.Summary) string {
-	where := fmt.Sprintf("total restart count %d of epoch %d", g.Round, g.Generation)
+	where := fmt.Sprintf("restart count %d of generation %d", g.Round, g.Generation)
 	switch g.Phase {
 	case coordination.Running:
 		return fmt.Sprintf("all %d workers have %s%s%s", g.Size, where, delayText(g), formingText(g))
@@ -73,7 +73,7 @@ func groupText(g *group.Summary) string {
 	case coordination.Terminal, coordination.Recreating:
 		return fmt.Sprintf("%s at %s", CauseText(g.Record.Cause), where)
 	case coordination.Completed:
-		return fmt.Sprintf("all workers that are needed have finished with %s", where)
+		return fmt.Sprintf("all required workers have finished with %s", where)
 	}
 	return fmt.Sprintf("%d workers, %s", g.Size, where)
 }
@@ -95,13 +95,13 @@ func formingText(g *group.Summary) string {
 			names = append(names, stage.Prefix)
 		}
 	}
-	switch n := len(names); {
-	case n == 0:
+	switch len(names) {
+	case 0:
 		return ""
-	case n > maxNamed:
-		return fmt.Sprintf("; %s have still to start", some(names, maxNamed))
+	case 1:
+		return fmt.Sprintf("; %s has not started yet", names[0])
 	}
-	return fmt.Sprintf("; %s still to start", some(names, maxNamed))
+	return fmt.Sprintf("; %s have not started yet", some(names, maxNamed))
 }
 
 // CauseText describes why a round was opened or abandoned.
@@ -122,11 +122,11 @@ func CauseText(c coordination.Cause) string {
 	case coordination.KindUnkilled:
 		return fmt.Sprintf("worker %s could not be stopped", c.Slot)
 	case coordination.KindRecovery:
-		return "the store has lost its data"
+		return "the store lost its data"
 	case coordination.KindTimeout:
-		return "the restart was out of time"
+		return "the restart timed out"
 	default:
-		return fmt.Sprintf("worker %s asked for it (%s)", c.Slot, c.Kind)
+		return fmt.Sprintf("worker %s requested the restart (%s)", c.Slot, c.Kind)
 	}
 }
 

@@ -81,7 +81,7 @@ func (s *State) hangs(i *instance) bool {
 	limit, allowed, ok := g.limit(s.config.Progress)
 	if ok && !g.looked.Before(limit) {
 		g.hung, g.found = allowed, s.now
-		s.log(Warning, "the worker makes no progress: it is killed, and the group restarts", "instance", i.ID,
+		s.log(Warning, "worker hung, killing it so that the group restarts", "instance", i.ID,
 			"for", allowed.String(), "first", g.count == 0)
 		return true
 	}

@@ -79,7 +79,7 @@ func (s *State) adoptAnswer(now rounds.Level) {
 // fence ends everything that the agent does.
 func (s *State) fence(why string) {
 	s.fenced = true
-	s.log(Warning, "this pod no longer holds its slot: the agent is quiet from now on, "+s.meanwhile(), "reason", why)
+	s.log(Warning, "this pod no longer holds its slot, the agent stops reporting: "+s.meanwhile(), "reason", why)
 }
 
 // confirm repeats after each read what the store may have lost: a join in a round that waits for joins, a finished worker, or a

@@ -83,13 +83,13 @@ func (s *State) noTrouble(w way) {
 func (s *State) explain(err error) (kind, message string, v Severity) {
 	switch {
 	case errors.Is(err, coordination.ErrNoGroup):
-		return "no group", "no group is open for this JobSet: waiting for the orchestrator, " + s.meanwhile(), Warning
+		return "no group", "no group exists for this JobSet, waiting for the orchestrator: " + s.meanwhile(), Warning
 	case errors.Is(err, coordination.ErrUnknownSlot):
-		return "unknown slot", "the group has no slot " + s.config.Slot.Name + ": check --worker-id; " + s.meanwhile(), Error
+		return "unknown slot", "the group has no slot " + s.config.Slot.Name + ", check --worker-id: " + s.meanwhile(), Error
 	case errors.Is(err, coordination.ErrForeignValue):
-		return foreignKind(err), "ignored a foreign value in the store, " + s.meanwhile(), Error
+		return foreignKind(err), "ignored a foreign value in the store: " + s.meanwhile(), Error
 	default:
-		return "unreachable", "the store is unreachable: " + s.meanwhile() + ", reports wait", Warning
+		return "unreachable", "the store is unreachable: " + s.meanwhile() + ", reports are queued", Warning
 	}
 }
 
@@ -97,13 +97,13 @@ func (s *State) explain(err error) (kind, message string, v Severity) {
 func (s *State) meanwhile() string {
 	switch i := s.current(); {
 	case s.held() != nil:
-		return "the finished worker is held"
+		return "the finished worker waits for the group"
 	case i == nil:
-		return "no worker runs"
+		return "no worker is running"
 	case s.config.Barrier && !i.Ran:
-		return "the worker is not started before the group is complete"
+		return "the worker starts once the group is complete"
 	}
-	return "the worker runs on"
+	return "the worker keeps running"
 }
 
 // foreignKind returns the kind of a foreign value. Each stored text is its own kind. All messages are one kind, because any member

@@ -68,7 +68,7 @@ func (s *State) guardAllows() bool {
 	s.wakeAt(s.stops[0].Add(guardPeriod))
 	if !s.guarded {
 		s.guarded = true
-		s.log(Warning, "too many orders to restart, this one waits", "stops", len(s.stops), "within", guardPeriod.String())
+		s.log(Warning, "too many restarts, delaying this one", "stops", len(s.stops), "within", guardPeriod.String())
 	}
 	return false
 }

@@ -61,7 +61,7 @@ func (r *Reconciler) culprit(ctx context.Context, s *scope, job *batchv1.Job) po
 	var pods corev1.PodList
 	err := r.live.List(ctx, &pods, &options)
 	if err != nil {
-		log.FromContext(ctx).V(1).Info("the pods of a failed Job cannot be listed; the account of its restart names no worker", "job", job.Name, "error", err.Error())
+		log.FromContext(ctx).V(1).Info("listing the pods of a failed Job failed, its restart record names no worker", "job", job.Name, "error", err.Error())
 		return policy.Culprit{}
 	}
 	return policy.FindCulprit(s.jobSet.Name, pods.Items)

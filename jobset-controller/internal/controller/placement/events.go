@@ -33,8 +33,8 @@ func (r *Reconciler) report(s *scope) {
 		r.reportOnce(s, corev1.EventTypeWarning, leaderUnschedulable, fmt.Sprintf(
 			"the pods wait for a domain of %s, because their leader %s has no node: %s", s.topology, s.leader.Name, s.leader.Status.Conditions[0].Message))
 	case s.lacksLeader():
-		r.reportOnce(s, corev1.EventTypeWarning, leaderReplaced, fmt.Sprintf("index 0 is over: pod %s leads and goes where the scheduler puts it, and the others follow; "+
-			"their %s may not be theirs alone", s.leaderless.Name, s.topology))
+		r.reportOnce(s, corev1.EventTypeWarning, leaderReplaced, fmt.Sprintf("the pod of index 0 has finished; pod %s is the new leader, "+
+			"and its %s may not be exclusive", s.leaderless.Name, s.topology))
 	case len(s.moves.Evict) > 0:
 		r.reportOnce(s, corev1.EventTypeNormal, followersEvicted, fmt.Sprintf(
 			"%d pods are recreated in %s %s, where their leader %s is", len(s.moves.Evict), s.topology, s.domain, s.anchor.Name))

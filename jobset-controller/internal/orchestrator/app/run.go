@@ -50,7 +50,7 @@ func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 		Address: o.ValkeyAddress, Username: o.ValkeyUsername, PasswordFile: o.ValkeyPasswordFile, TLS: secure,
 		ClientName: "holdfast-orchestrator",
 		OnLost: func(err error) {
-			log.FromContext(ctx).Error(err, "hears nothing from the store; until it does, groups are looked at in their rhythm only")
+			log.FromContext(ctx).Error(err, "store subscription lost, falling back to periodic resync")
 		},
 	})
 	if err != nil {

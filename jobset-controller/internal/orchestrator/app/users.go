@@ -38,7 +38,7 @@ func (o *Options) keeper(mgr ctrl.Manager, store *valkey.Store, known *owners.Li
 func restoreUsers(keeper *credentials.Keeper) func(context.Context) {
 	return func(ctx context.Context) {
 		if err := keeper.Restore(ctx); err != nil && !errors.Is(err, context.Canceled) {
-			log.FromContext(ctx).Error(err, "giving the store its users back")
+			log.FromContext(ctx).Error(err, "restoring the store's users failed")
 		}
 	}
 }

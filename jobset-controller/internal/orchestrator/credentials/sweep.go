@@ -33,7 +33,7 @@ type Sweep struct {
 func (s *Sweep) Start(ctx context.Context) error {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := s.Keeper.Sweep(ctx); err != nil {
-			log.FromContext(ctx).V(1).Info("sweeping the store's users", "error", err.Error())
+			log.FromContext(ctx).V(1).Info("sweeping the store's users failed", "error", err.Error())
 		}
 	}, s.Every)
 	return nil
