@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"text/template"
 
 	"sigs.k8s.io/yaml"
 
@@ -270,8 +271,13 @@ type (
 func TestAlertsFire(t *testing.T) {
 	for _, set := range alerts.All() {
 		t.Run(set.Chart, func(t *testing.T) {
-			rules, err := filepath.Abs(filepath.Join(set.Chart, "files", "rules", "alerts.yaml"))
+			set = set.Default()
+			content, err := set.YAML()
 			if err != nil {
+				t.Fatal(err)
+			}
+			rules := filepath.Join(t.TempDir(), "rules.yaml")
+			if err := os.WriteFile(rules, content, 0o644); err != nil {
 				t.Fatal(err)
 			}
 			tests := ruleTests{RuleFiles: []string{rules}}
@@ -300,14 +306,27 @@ func ruleTestsOf(t *testing.T, chart string, alert alerts.Alert) []ruleTest {
 		if i < len(trial.values) {
 			value = trial.values[i]
 		}
-		tests = append(tests, fires.test(fmt.Sprint(alert.Name, " fires, ", i), trial.at, alert.Name, expectedAlert{labels, filledIn(alert, value, trial.labels)}))
+		tests = append(tests, fires.test(fmt.Sprint(alert.Name, " fires, ", i), trial.at, alert.Name, expectedAlert{labels, filledIn(t, alert, value, trial.labels)}))
 	}
 	return tests
 }
 
 // filledIn returns the annotations of an alert as Prometheus sends them, with the labels that its rule does not set.
-func filledIn(alert alerts.Alert, value string, labels map[string]string) map[string]string {
+func filledIn(t *testing.T, alert alerts.Alert, value string, labels map[string]string) map[string]string {
+	t.Helper()
 	annotations := alert.Annotations()
+	summary, err := template.New("summary").Funcs(template.FuncMap{
+		"humanizePercentage": func(v float64) string { return fmt.Sprintf("%.4g%%", v*100) },
+		"humanizeDuration":   humanizeDuration,
+	}).Parse(annotations["summary"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := summary.Execute(&out, nil); err != nil {
+		t.Fatal(err)
+	}
+	annotations["summary"] = out.String()
 	text, _, _ := strings.Cut(annotations["description"], " Value: ")
 	text += " Value: " + value + "."
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
@@ -315,6 +334,20 @@ func filledIn(alert alerts.Alert, value string, labels map[string]string) map[st
 	}
 	annotations["description"] = text
 	return annotations
+}
+
+// humanizeDuration returns a number of whole seconds as Prometheus' function of this name does.
+func humanizeDuration(seconds int) string {
+	days, hours, minutes := seconds/86400, seconds/3600%24, seconds/60%60
+	switch {
+	case days > 0:
+		return fmt.Sprintf("%dd %dh %dm %ds", days, hours, minutes, seconds%60)
+	case hours > 0:
+		return fmt.Sprintf("%dh %dm %ds", hours, minutes, seconds%60)
+	case minutes > 0:
+		return fmt.Sprintf("%dm %ds", minutes, seconds%60)
+	}
+	return fmt.Sprintf("%ds", seconds)
 }
 
 func (l load) test(name, at, alert string, expected ...expectedAlert) ruleTest {

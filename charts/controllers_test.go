@@ -136,7 +136,7 @@ func TestAlertsCoverAllControllers(t *testing.T) {
 		if len(names) == 0 {
 			t.Errorf("%s: no controllers found", set.Chart)
 		}
-		for _, alert := range set.Alerts {
+		for _, alert := range set.Default().Alerts {
 			label := labels[alert.Name]
 			if label == "" {
 				continue

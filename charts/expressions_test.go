@@ -44,7 +44,7 @@ func expressions() map[string]string {
 		}
 	}
 	for _, set := range alerts.All() {
-		for _, alert := range set.Alerts {
+		for _, alert := range set.Default().Alerts {
 			all[set.Chart+"/"+alert.Name] = alert.Expr
 		}
 	}
@@ -133,7 +133,7 @@ func TestGroupingLabelsExist(t *testing.T) {
 // Alerts of two installations can be told apart.
 func TestAlertsKeepClusterAndNamespace(t *testing.T) {
 	for _, set := range alerts.All() {
-		for _, alert := range set.Alerts {
+		for _, alert := range set.Default().Alerts {
 			expr, err := parser.ParseExpr(alert.Expr)
 			if err != nil {
 				t.Fatal(err)

@@ -2,6 +2,7 @@ package charts
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -93,6 +94,10 @@ func TestAlertsAreGenerated(t *testing.T) {
 		if diff := cmp.Diff(strings.TrimSpace(string(want)), string(mustRead(t, filepath.Join(set.Chart, "files", "rules", "alerts.yaml")))); diff != "" {
 			t.Errorf("%s (make generate), -want +got:\n%s", set.Chart, diff)
 		}
+		want, err = set.Default().YAML()
+		if err != nil {
+			t.Fatal(err)
+		}
 		var file struct{ Groups []any }
 		if err := yaml.Unmarshal(want, &file); err != nil {
 			t.Fatal(err)
@@ -125,29 +130,50 @@ func checkRules(t *testing.T, chart, values string, groups []any, disabled strin
 
 // The rules contain what a user sets in the values.
 func TestAlertSettings(t *testing.T) {
-	const values = `metrics: {prometheusRule: {enabled: true, runbookBaseURL: "https://wiki.example/holdfast/", additionalRuleLabels: {team: ml, severity: page},
-  thresholds: {HoldfastControllerErrors: 0.25, HoldfastControllerFallsBehind: 120}}}`
-	for chart := range installed {
-		groups, _, _ := unstructured.NestedSlice(mustParse(t, chart, values).named(t, "PrometheusRule", "").Object, "spec", "groups")
-		ends := map[string]string{"HoldfastControllerErrors": " > 0.25", "HoldfastControllerFallsBehind": " > 120"}
-		for _, r := range groups[0].(map[string]any)["rules"].([]any) {
-			rule := r.(map[string]any)
-			name, labels, annotations := rule["alert"].(string), rule["labels"].(map[string]any), rule["annotations"].(map[string]any)
-			if labels["team"] != "ml" || labels["severity"] != "page" {
-				t.Errorf("%s: %s has labels %v", chart, name, labels)
+	const threshold, duration = "0.125", "17m"
+	for _, set := range alerts.All() {
+		thresholds, durations := []string{}, []string{}
+		for _, alert := range set.Alerts {
+			durations = append(durations, alert.Name+": "+duration)
+			if alert.Threshold != "" {
+				thresholds = append(thresholds, alert.Name+": "+threshold)
 			}
-			if want := "https://wiki.example/holdfast/" + name + ".md"; annotations["runbook_url"] != want {
-				t.Errorf("%s: the runbook of %s is %s, want %s", chart, name, annotations["runbook_url"], want)
-			}
-			if want, set := ends[name]; set && !strings.HasSuffix(rule["expr"].(string), want) {
-				t.Errorf("%s: %s is %s, want it to end with %s", chart, name, rule["expr"], want)
-			}
-			delete(ends, name)
 		}
-		if len(ends) > 0 {
-			t.Errorf("%s: thresholds of unknown alerts: %v", chart, ends)
+		values := fmt.Sprintf(`metrics: {prometheusRule: {enabled: true, runbookBaseURL: "https://wiki.example/holdfast/", additionalRuleLabels: {team: ml, severity: page},
+  thresholds: {%s}, for: {%s}}}
+`, strings.Join(thresholds, ", "), strings.Join(durations, ", "))
+		if set.Chart == jobSetChart { // so that the alert about orchestrators is rendered
+			values += "orchestrator: {enabled: true, metrics: {enabled: true}}\nvalkey: {enabled: true}\n"
+		}
+		groups, _, _ := unstructured.NestedSlice(mustParse(t, set.Chart, values).named(t, "PrometheusRule", "").Object, "spec", "groups")
+		rendered := groups[0].(map[string]any)["rules"].([]any)
+		if len(rendered) != len(set.Alerts) {
+			t.Fatalf("%s: %d alerts are rendered, want %d", set.Chart, len(rendered), len(set.Alerts))
+		}
+		for i, alert := range set.Alerts {
+			if settable := strings.Contains(alert.Expr, "THRESHOLD"); settable != (alert.Threshold != "") {
+				t.Errorf("%s: the threshold of %s is %q, the expression is %s", set.Chart, alert.Name, alert.Threshold, alert.Expr)
+			}
+			alert.Threshold = threshold
+			alert = alert.Default()
+			annotations := alert.Annotations()
+			annotations["runbook_url"] = "https://wiki.example/holdfast/" + alert.Name + ".md"
+			labels := alert.Labels()
+			labels["team"], labels["severity"] = "ml", "page"
+			want := map[string]any{"alert": alert.Name, "expr": alert.Expr, "for": duration, "labels": untyped(labels), "annotations": untyped(annotations)}
+			if diff := cmp.Diff(want, rendered[i]); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", set.Chart, diff)
+			}
 		}
 	}
+}
+
+func untyped(texts map[string]string) map[string]any {
+	out := map[string]any{}
+	for key, text := range texts {
+		out[key] = text
+	}
+	return out
 }
 
 // scrapesOrchestrators reports whether a Service has the port of their metrics.

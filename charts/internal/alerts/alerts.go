@@ -4,6 +4,7 @@ package alerts
 
 import (
 	"fmt"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 )
@@ -21,12 +22,16 @@ const (
 	Info     Severity = "info"
 )
 
+// placeholder stands for the threshold in the expression, the summary and the description of an alert. Users of the charts set thresholds.
+const placeholder = "THRESHOLD"
+
 // Alert fires when its expression has returned a result for a time.
 type Alert struct {
 	Name        string
 	Program     string // for alerts that several programs share
 	Severity    Severity
 	Expr        string
+	Threshold   string // the default, a number; empty means that the alert has none
 	For         string // in Prometheus notation; empty means at once
 	Summary     string // one line, without a full stop
 	Description string // what it means, and the first thing to do
@@ -54,17 +59,37 @@ type (
 	rule struct {
 		Alert       string            `json:"alert"`
 		Expr        string            `json:"expr"`
+		Threshold   string            `json:"threshold,omitempty"` // not in Prometheus' format
 		For         string            `json:"for,omitempty"`
 		Labels      map[string]string `json:"labels"`
 		Annotations map[string]string `json:"annotations"`
 	}
 )
 
-// YAML returns the set in Prometheus' format. The template of the chart wraps it in a PrometheusRule.
+// Default returns the set with the default thresholds, in Prometheus' format.
+func (s Set) Default() Set {
+	out := Set{Chart: s.Chart}
+	for _, a := range s.Alerts {
+		out.Alerts = append(out.Alerts, a.Default())
+	}
+	return out
+}
+
+// Default returns the alert with its default threshold.
+func (a Alert) Default() Alert {
+	for _, text := range []*string{&a.Expr, &a.Summary, &a.Description} {
+		*text = strings.ReplaceAll(*text, placeholder, a.Threshold)
+	}
+	a.Threshold = ""
+	return a
+}
+
+// YAML returns the set in Prometheus' format, apart from the thresholds. The template of the chart fills them in, and wraps the rules in a
+// PrometheusRule.
 func (s Set) YAML() ([]byte, error) {
 	g := group{Name: "holdfast." + s.Chart}
 	for _, a := range s.Alerts {
-		g.Rules = append(g.Rules, rule{a.Name, a.Expr, a.For, a.Labels(), a.Annotations()})
+		g.Rules = append(g.Rules, rule{a.Name, a.Expr, a.Threshold, a.For, a.Labels(), a.Annotations()})
 	}
 	out, err := yaml.Marshal(file{[]group{g}})
 	if err != nil {

@@ -14,9 +14,11 @@
 {{- fail (printf "metrics.prometheusRule.disabledAlerts: there is no alert %s" .) }}
 {{- end }}
 {{- end }}
-{{- range $name, $threshold := $values.thresholds }}
+{{- range $setting := list "thresholds" "for" }}
+{{- range $name, $_ := get $values $setting }}
 {{- if not (has $name $names) }}
-{{- fail (printf "metrics.prometheusRule.thresholds: there is no alert %s" $name) }}
+{{- fail (printf "metrics.prometheusRule.%s: there is no alert %s" $setting $name) }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- $left := concat $values.disabledAlerts (default list $.without) }}
@@ -43,17 +45,27 @@ spec:
 {{- end }}
 {{- end }}
 
-{{- /* One alert as the values want it. Its threshold is the number at the end of its expression. */}}
+{{- /* One alert as the values want it. THRESHOLD in its texts stands for its threshold. */}}
 {{- define "holdfast.alert" -}}
 {{- $rule := deepCopy .rule }}
 {{- $_ := set $rule "labels" (merge (deepCopy .values.additionalRuleLabels) $rule.labels) }}
 {{- $_ := set $rule.annotations "runbook_url" (printf "%s/%s.md" (trimSuffix "/" .values.runbookBaseURL) $rule.alert) }}
+{{- with get .values.for $rule.alert }}
+{{- $_ := set $rule "for" . }}
+{{- end }}
+{{- $threshold := $rule.threshold }}
 {{- if hasKey .values.thresholds $rule.alert }}
-{{- $last := "([<>]=?) [0-9.]+$" }}
-{{- if not (regexMatch $last $rule.expr) }}
+{{- if not $threshold }}
 {{- fail (printf "metrics.prometheusRule.thresholds: %s has no threshold" $rule.alert) }}
 {{- end }}
-{{- $_ := set $rule "expr" (regexReplaceAll $last $rule.expr (printf "${1} %v" (get .values.thresholds $rule.alert))) }}
+{{- $threshold = toString (get .values.thresholds $rule.alert) }}
+{{- end }}
+{{- if $threshold }}
+{{- $_ := set $rule "expr" (replace "THRESHOLD" $threshold $rule.expr) }}
+{{- range $text := list "summary" "description" }}
+{{- $_ := set $rule.annotations $text (replace "THRESHOLD" $threshold (get $rule.annotations $text)) }}
+{{- end }}
+{{- $_ := unset $rule "threshold" }}
 {{- end }}
 {{- toYaml $rule }}
 {{- end }}
