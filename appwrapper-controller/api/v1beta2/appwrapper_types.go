@@ -60,7 +60,7 @@ type AppWrapperSpec struct {
 
 // AppWrapperComponent is one wrapped object.
 type AppWrapperComponent struct {
-	// annotations are free for users; the controller does not read them.
+	// annotations are for your own use. The controller ignores them.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// podSets describe the pods that the object creates. They are optional for kinds whose pod sets are known.

@@ -13,7 +13,7 @@ import (
 // +kubebuilder:printcolumn:name="TerminalState",type=string,JSONPath=".status.terminalState",description="Completed or Failed once the JobSet has finished"
 // +kubebuilder:printcolumn:name="Restarts",type=string,JSONPath=".status.restarts",description="How often all Jobs were recreated"
 // +kubebuilder:printcolumn:name="Completed",type=string,JSONPath=`.status.conditions[?(@.type=="Completed")].status`
-// +kubebuilder:printcolumn:name="Suspended",type=string,JSONPath=".spec.suspend",description="Whether the JobSet is asked to be suspended"
+// +kubebuilder:printcolumn:name="Suspended",type=string,JSONPath=".spec.suspend",description="Whether spec.suspend is set"
 // +kubebuilder:printcolumn:name="Running",type=string,JSONPath=`.status.conditions[?(@.type=="Running")].status`,description="Whether all Jobs are ready or have succeeded"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Running")].reason`,description="What is waited for if they are not"
 // +kubebuilder:printcolumn:name="In-Place",type=string,JSONPath=`.metadata.annotations.alpha\.jobset\.sigs\.k8s\.io/inplace-restarts`,description="Restarts that were charged to the budget, in place and by recreation"

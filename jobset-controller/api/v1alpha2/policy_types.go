@@ -103,7 +103,7 @@ type StartupPolicyOptions string
 const (
 	// AnyOrder starts everything at once.
 	AnyOrder StartupPolicyOptions = "AnyOrder"
-	// InOrder starts a replicatedJob when the one before it in the spec is ready, or has done what a rule asks of it.
+	// InOrder starts a replicatedJob when the one before it in the spec is ready, or has reached the status that a rule requires.
 	InOrder StartupPolicyOptions = "InOrder"
 )
 
@@ -126,7 +126,7 @@ type StartupPolicy struct {
 type WaitForReplicatedJobsStatus string
 
 const (
-	// WaitForReady waits until ready and succeeded Jobs together are all Jobs of the replicatedJob.
+	// WaitForReady waits until every Job of the replicatedJob is ready or has succeeded.
 	WaitForReady WaitForReplicatedJobsStatus = "Ready"
 	// WaitForSucceeded waits until all Jobs of the replicatedJob have succeeded.
 	WaitForSucceeded WaitForReplicatedJobsStatus = "Succeeded"

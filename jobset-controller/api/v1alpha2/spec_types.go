@@ -17,29 +17,28 @@ type JobSetSpec struct {
 	// +patchStrategy=merge
 	ReplicatedJobs []ReplicatedJob `json:"replicatedJobs,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
 
-	// network configures how the pods find each other. Absent means stable DNS names in a subdomain named after the JobSet.
+	// network configures how the pods find each other. By default, they have stable DNS names in a subdomain named after the JobSet.
 	// Immutable.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="Value is immutable"
 	Network *Network `json:"network,omitempty"`
 
-	// successPolicy says when the JobSet is complete. Absent means: when all Jobs are. Immutable.
+	// successPolicy determines when the JobSet is complete. By default, all Jobs must succeed. Immutable.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="Value is immutable"
 	SuccessPolicy *SuccessPolicy `json:"successPolicy,omitempty"`
 
-	// failurePolicy determines what happens when a Job fails. Absent means that the first failed Job fails the JobSet. Immutable.
+	// failurePolicy determines what happens when a Job fails. By default, the first failed Job fails the JobSet. Immutable.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="Value is immutable"
 	FailurePolicy *FailurePolicy `json:"failurePolicy,omitempty"`
 
-	// startupPolicy orders the start of the replicatedJobs. Absent means all at once. InOrder excludes dependsOn. Immutable.
+	// startupPolicy orders the start of the replicatedJobs. By default, all start at once. InOrder excludes dependsOn. Immutable.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="Value is immutable"
 	StartupPolicy *StartupPolicy `json:"startupPolicy,omitempty"`
 
-	// suspend stops all pods while it is true and lets them run again when it turns false. Absent means false. Queues such as
-	// Kueue drive it.
+	// suspend stops all pods while it is true, and starts them again when it becomes false. Default false. Queues such as Kueue set it.
 	// +optional
 	Suspend *bool `json:"suspend,omitempty"`
 
@@ -53,7 +52,7 @@ type JobSetSpec struct {
 	// +optional
 	ManagedBy *string `json:"managedBy,omitempty"`
 
-	// ttlSecondsAfterFinished deletes the JobSet so many seconds after it has finished; 0 means at once. Absent means never.
+	// ttlSecondsAfterFinished is the number of seconds after which a finished JobSet is deleted. 0 means at once, absent means never.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
@@ -71,13 +70,13 @@ type ReplicatedJob struct {
 	// name of the replicatedJob, unique in the JobSet. The name of the last Job must be a DNS label of at most 63 characters.
 	Name string `json:"name"`
 
-	// groupName puts the Jobs of several replicatedJobs under one running index, see the group keys on Jobs. Default "default".
+	// groupName gives the Jobs of several replicatedJobs a common index, see the group keys on Jobs. Default "default".
 	// +optional
 	// +kubebuilder:default=default
 	GroupName string `json:"groupName,omitempty"`
 
-	// template of the Jobs. completionMode absent means Indexed, restartPolicy of the pods absent means OnFailure; suspend and
-	// the pods' subdomain are set by the JobSet.
+	// template of the Jobs. completionMode defaults to Indexed, and the pods' restartPolicy to OnFailure. The controller sets suspend and the
+	// pods' subdomain.
 	Template batchv1.JobTemplateSpec `json:"template"`
 
 	// replicas is the number of Jobs, 0 or more. Default 1.

@@ -62,7 +62,7 @@ type ReplicatedJobStatus struct {
 	Failed int32 `json:"failed"`
 	// active counts unfinished Jobs with at least one pod that is pending or running.
 	Active int32 `json:"active"`
-	// suspended counts unfinished Jobs that are asked to be suspended.
+	// suspended counts unfinished Jobs with spec.suspend set to true.
 	Suspended int32 `json:"suspended"`
 	// notStarted counts Jobs that wait for earlier replicatedJobs. Not part of the published API.
 	// +optional
