@@ -161,7 +161,7 @@ func checkHelm(t *testing.T, words []string) error {
 
 func valuesOf(command *cobra.Command, chart string) (string, error) {
 	values := map[string]any{}
-	if reused, _ := command.Flags().GetBool("reset-then-reuse-values"); reused && chart == jobSetChart { // the page has installed the store before
+	if command.Flags().Changed("values") && chart == jobSetChart { // the file in docs/installation.md
 		values = map[string]any{"orchestrator": map[string]any{"enabled": true}, "valkey": map[string]any{"enabled": true}}
 	}
 	sets, err := command.Flags().GetStringArray("set")
@@ -173,7 +173,7 @@ func valuesOf(command *cobra.Command, chart string) (string, error) {
 			return "", err
 		}
 	}
-	if fromFile := command.Flags().Changed("values"); !fromFile && !command.Flags().Changed("reset-then-reuse-values") && values["global"] == nil {
+	if !command.Flags().Changed("values") && values["global"] == nil {
 		values["global"] = map[string]any{"imageRegistry": nil} // nothing that a test sets
 	}
 	raw, err := yaml.Marshal(values)

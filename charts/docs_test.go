@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sigs.k8s.io/yaml"
 )
 
 var link = regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
@@ -92,5 +94,113 @@ func TestInstallationPageListsAllImages(t *testing.T) {
 				t.Errorf("docs/installation.md does not list %s of %s", match[1], chart)
 			}
 		}
+	}
+}
+
+// A reader of the values must not have to read templates.
+func TestEveryValueIsDescribed(t *testing.T) {
+	page := string(mustRead(t, filepath.Join("..", "docs", "reference", "values.md")))
+	chart := ""
+	for line := range strings.Lines(page) {
+		if name, heading := strings.CutPrefix(strings.TrimSpace(line), "## "); heading {
+			chart = name
+		}
+		if cells := strings.Split(strings.TrimSpace(line), " | "); strings.HasPrefix(line, "| `") && strings.Trim(cells[len(cells)-1], " |") == "" {
+			t.Errorf("%s: %s has no description", chart, strings.Trim(cells[0], " |"))
+		}
+	}
+}
+
+// Artifact Hub shows definitions, images and maintainers. Links of a README must work outside of the repository.
+func TestChartsAreDescribedForArtifactHub(t *testing.T) {
+	for _, chart := range append(slices.Sorted(maps.Keys(installed)), "holdfast") {
+		metadata := loadChart(t, chart).Metadata
+		if len(metadata.Maintainers) == 0 {
+			t.Errorf("%s has no maintainers", chart)
+		}
+		definitions, err := filepath.Glob(filepath.Join(chart, "files", "crds", "*.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var listed []struct{ Kind, Version, Name string }
+		if err := yaml.Unmarshal([]byte(metadata.Annotations["artifacthub.io/crds"]), &listed); err != nil {
+			t.Fatal(err)
+		}
+		if len(listed) != len(definitions) {
+			t.Errorf("%s lists %d definitions, want %d", chart, len(listed), len(definitions))
+			continue
+		}
+		for i, file := range definitions {
+			var crd struct {
+				Metadata struct{ Name string }
+				Spec     struct {
+					Names    struct{ Kind string }
+					Versions []struct{ Name string }
+				}
+			}
+			if err := yaml.Unmarshal(mustRead(t, file), &crd); err != nil {
+				t.Fatal(err)
+			}
+			want := struct{ Kind, Version, Name string }{crd.Spec.Names.Kind, crd.Spec.Versions[0].Name, crd.Metadata.Name}
+			if listed[i] != want {
+				t.Errorf("%s lists %v, want %v", chart, listed[i], want)
+			}
+		}
+		store := "docker.io/valkey/valkey:"
+		if listed := strings.Contains(metadata.Annotations["artifacthub.io/images"], store); listed != (chart == jobSetChart || chart == inPlaceChart) {
+			t.Errorf("%s lists the image of the store: %t", chart, listed)
+		}
+		for _, match := range link.FindAllStringSubmatch(string(mustRead(t, filepath.Join(chart, "README.md"))), -1) {
+			if !strings.Contains(match[1], "://") {
+				t.Errorf("%s: the README links to %s", chart, match[1])
+			}
+		}
+	}
+}
+
+var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
+
+// The examples for Argo CD and Flux have values with which the chart renders.
+func TestGitOpsExamplesRender(t *testing.T) {
+	found := map[string]bool{}
+	for _, block := range yamlBlock.FindAllStringSubmatch(string(mustRead(t, filepath.Join("..", "docs", "installation.md"))), -1) {
+		for _, document := range strings.Split(block[1], "---\n") {
+			var object struct {
+				Kind string
+				Spec struct {
+					Source struct {
+						Path string
+						Helm struct{ ValuesObject map[string]any }
+					}
+					Chart  struct{ Spec struct{ Chart string } }
+					Values map[string]any
+				}
+			}
+			if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+				t.Fatal(err)
+			}
+			path, values := object.Spec.Source.Path, object.Spec.Source.Helm.ValuesObject
+			if object.Kind == "HelmRelease" {
+				path, values = object.Spec.Chart.Spec.Chart, object.Spec.Values
+			}
+			if path == "" {
+				continue
+			}
+			found[object.Kind] = true
+			global, _ := values["global"].(map[string]any)
+			if global["imageRegistry"] == nil {
+				t.Errorf("%s sets no registry", object.Kind)
+			}
+			content, err := yaml.Marshal(values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := render(t, strings.TrimPrefix(path, "charts/"), string(content)); err != nil {
+				t.Errorf("%s: %v", object.Kind, err)
+			}
+		}
+	}
+	if !found["Application"] || !found["HelmRelease"] {
+		t.Errorf("examples of %v", found)
 	}
 }

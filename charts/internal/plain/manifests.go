@@ -32,9 +32,7 @@ var extras = []manifest{
 jobset-controller.yaml: apply that first. The orchestrator fills the two empty Secrets, with the store's password and its certificate.`,
 		values: map[string]any{
 			"orchestrator": map[string]any{"enabled": true},
-			"valkey": map[string]any{
-				"enabled": true, "image": map[string]any{"registry": "docker.io/valkey"},
-			},
+			"valkey":       map[string]any{"enabled": true},
 		},
 		without: []string{"CustomResourceDefinition"},
 	},

@@ -1,7 +1,7 @@
 {{- /* The reference of an image; the argument: {"image": ..., "value": its place in the values, "context": .}. A digest wins over a tag. */}}
 {{- define "holdfast.image" -}}
 {{- $image := .image }}
-{{- $registry := coalesce $image.registry (default dict .context.Values.global).imageRegistry .public }}
+{{- $registry := coalesce $image.registry (default dict .context.Values.global).imageRegistry }}
 {{- if not $registry }}
 {{- fail (printf "%s.registry: there is no public image %s. Push the images to your registry (make images), and set global.imageRegistry or this value to it" .value $image.repository) }}
 {{- end }}

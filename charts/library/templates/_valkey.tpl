@@ -62,7 +62,7 @@ spec:
       terminationGracePeriodSeconds: {{ int $v.terminationGracePeriodSeconds }}
       containers:
         - name: valkey
-          image: {{ include "holdfast.image" (dict "image" $v.image "value" "valkey.image" "public" "docker.io/valkey" "context" .) }}
+          image: {{ include "holdfast.image" (dict "image" $v.image "value" "valkey.image" "context" .) }}
           imagePullPolicy: {{ $v.image.pullPolicy }}
           command:
             - valkey-server

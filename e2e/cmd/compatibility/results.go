@@ -80,7 +80,7 @@ func (all results) write(file string) error {
 
 const introduction = `# Compatibility
 
-Which versions Holdfast was tested with, beside those that every change is tested with: Kubernetes 1.36.3 and what hack/ and the modules below tools/
+This page lists tested versions in addition to those that every change is tested with: Kubernetes 1.36.3 and what hack/ and the modules below tools/
 pin. The page is generated from [results.json](compatibility/results.json), which the test targets write.
 
 * **tested**: the suite has passed on this version, on the date given.

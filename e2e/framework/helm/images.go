@@ -119,21 +119,20 @@ func dynamic(ctx context.Context, name string, programs map[string]string) (imag
 	return image.Image{Name: name, Files: files}, nil
 }
 
-// Images of other projects that the pages name: a copy of the store's image in the reader's registry, and the shell of
-// an example. The tests do not pull them, but build stand-ins from Debian's programs.
+// Copies of other projects' public images in the registry of a reader. The tests do not pull them, but build stand-ins from Debian's programs.
 const (
-	publishedValkey  = "registry.example/holdfast/valkey:8.1.4"
-	publishedBusybox = "docker.io/library/busybox:1.37"
+	copiedValkey  = "registry.example/holdfast/valkey:8.1.4"
+	copiedBusybox = "registry.example/holdfast/busybox:1.37"
 )
 
 // LoadStandIns builds images of a store and of a shell with the programs that examples call, and loads them into the
-// node under the published names.
+// node under the names of the copies.
 func LoadStandIns(ctx context.Context, node Node) error {
-	store, err := storeImage(ctx, publishedValkey)
+	store, err := storeImage(ctx, copiedValkey)
 	if err != nil {
 		return err
 	}
-	shell, err := dynamic(ctx, publishedBusybox, map[string]string{
+	shell, err := dynamic(ctx, copiedBusybox, map[string]string{
 		"/bin/sh": "/bin/dash", "/bin/sleep": "/bin/sleep", "/bin/date": "/bin/date", "/usr/bin/pkill": "/usr/bin/pkill",
 	})
 	if err != nil {

@@ -23,6 +23,14 @@ func restarted(times string) []string {
 	}
 }
 
+// The reader's registry has a copy of the store's image, because no registry is asked for it here.
+const (
+	copiedStore = "valkey.enabled=true,valkey.image.registry=registry.example/holdfast"
+	valuesFile  = "/tmp/holdfast-docs-values.yaml"
+	values      = `printf 'global:\n  imageRegistry: registry.example/holdfast\norchestrator:\n  enabled: true\nvalkey:\n  enabled: true\n` +
+		`  image:\n    registry: registry.example/holdfast\n' > ` + valuesFile
+)
+
 // gone are commands that take away what pages have made in the namespace of the reader.
 func gone(kinds string) string {
 	return "kubectl delete " + kinds + " --all --timeout=120s"
@@ -36,10 +44,13 @@ type tour struct {
 
 var tours = map[string]tour{
 	"quick start": {
-		visits: []visit{{page: "docs/quick-start.md", rules: map[string]rule{
+		visits: []visit{{page: "docs/quick-start.md", before: []string{
+			"sed 's|busybox:|registry.example/holdfast/busybox:|' examples/quick-start.yaml > /tmp/holdfast-docs-quick-start.yaml",
+		}, replace: map[string]string{
+			"valkey.enabled=true": copiedStore, "examples/quick-start.yaml": "/tmp/holdfast-docs-quick-start.yaml",
+		}, rules: map[string]rule{
 			"make demo":                               {skip: "it brings up a cluster of its own"},
 			"make images":                             {skip: "it needs a registry; make release-test pushes to one and pulls"},
-			"go run github.com/google":                {skip: "it needs a registry"},
 			"kubectl apply -f examples/quick-start":   {then: restarted("0")},
 			"kubectl exec":                            {then: restarted("1")},
 			"kubectl logs":                            {says: []string{"round 0", "round 1"}},
@@ -49,11 +60,13 @@ var tours = map[string]tour{
 			"kubectl delete jobset":                   {},
 			"kubectl apply --server-side -f config/j": {},
 		}}},
-		after: []string{"kubectl delete -f config/jobset-controller.yaml --ignore-not-found --timeout=120s"},
+		after: []string{
+			"kubectl delete -f config/jobset-controller.yaml --ignore-not-found --timeout=120s", "rm -f /tmp/holdfast-docs-quick-start.yaml",
+		},
 	},
 	"JobSets": {
 		visits: []visit{
-			{page: "README.md", rules: map[string]rule{
+			{page: "README.md", replace: map[string]string{"valkey.enabled=true": copiedStore}, rules: map[string]rule{
 				"make":         {skip: "it is what runs this"},
 				"helm install": {then: []string{"kubectl -n holdfast-system wait pod --all --for=condition=Ready --timeout=5s"}},
 			}},
@@ -80,19 +93,24 @@ var tours = map[string]tour{
 			}, replace: map[string]string{"jobset.yaml": "/tmp/holdfast-docs-jobset.yaml"}, rules: map[string]rule{
 				"kubectl apply": {fails: true, says: []string{`Invalid value: "60": "60" is not a duration such as "60s" or "1m30s"`}},
 			}},
-			{page: "docs/observability.md", before: []string{"kubectl apply -f e2e/suites/docs/testdata/monitoring.yaml"}, rules: map[string]rule{
+			{page: "docs/observability.md", before: []string{
+				"kubectl apply -f e2e/suites/docs/testdata/monitoring.yaml", values,
+			}, replace: map[string]string{"values.yaml": valuesFile}, rules: map[string]rule{
 				"helm upgrade": {then: []string{"kubectl -n holdfast-system get servicemonitors,prometheusrules -o name | grep holdfast"}},
 			}},
 		},
-		after: []string{"rm -f /tmp/holdfast-docs-jobset.yaml", gone("jobsets"), "kubectl delete -f examples/volumes/stages.yaml --timeout=120s", "helm uninstall holdfast --namespace holdfast-system --wait", removeWebhooks},
+		after: []string{"rm -f /tmp/holdfast-docs-jobset.yaml " + valuesFile, gone("jobsets"), "kubectl delete -f examples/volumes/stages.yaml --timeout=120s", "helm uninstall holdfast --namespace holdfast-system --wait", removeWebhooks},
 	},
 	"installation": {
 		visits: []visit{{page: "docs/installation.md", before: []string{
-			`printf 'global:\n  imageRegistry: registry.example/holdfast\norchestrator:\n  enabled: true\nvalkey:\n  enabled: true\n' > /tmp/holdfast-docs-values.yaml`,
-		}, replace: map[string]string{"values.yaml": "/tmp/holdfast-docs-values.yaml"}, rules: map[string]rule{
-			"helm install": {then: []string{"kubectl -n holdfast-system wait pod --all --for=condition=Ready --timeout=5s"}},
+			values,
+		}, replace: map[string]string{"values.yaml": valuesFile}, rules: map[string]rule{
+			"make images":                                    {skip: "it needs a registry; make release-test pushes to one and pulls"},
+			"go run github.com/google":                       {skip: "it needs a registry"},
+			"helm install holdfast charts/holdfast ":         {skip: "charts/umbrella_test.go renders it; other pages install its parts"},
+			"helm install holdfast charts/jobset-controller": {then: []string{"kubectl -n holdfast-system wait pod --all --for=condition=Ready --timeout=5s"}},
 		}}},
-		after: []string{"rm -f /tmp/holdfast-docs-values.yaml", removeWebhooks},
+		after: []string{"rm -f " + valuesFile, removeWebhooks},
 	},
 	"migration": {
 		visits: []visit{{page: "docs/migration.md", before: []string{
@@ -108,25 +126,25 @@ var tours = map[string]tour{
 	"AppWrappers": {
 		visits: []visit{
 			{page: "docs/appwrapper.md", rules: map[string]rule{
-				"helm install": {then: []string{"kubectl -n appwrapper-system wait pod --all --for=condition=Ready --timeout=5s"}},
+				"helm install": {then: []string{"kubectl -n holdfast-system wait pod --all --for=condition=Ready --timeout=5s"}},
 			}},
 			{page: "docs/tasks/wrap.md", rules: map[string]rule{"kubectl holdfast status": {says: []string{"AppWrapper default/job-example"}}}},
 		},
-		after: []string{gone("appwrappers"), "helm uninstall appwrapper --namespace appwrapper-system --wait"},
+		after: []string{gone("appwrappers"), "helm uninstall appwrapper --namespace holdfast-system --wait"},
 	},
 	"ElasticJobs": {
 		visits: []visit{
 			{page: "docs/elastic.md", rules: map[string]rule{
-				"helm install": {then: []string{"kubectl -n elastic-job wait pod --all --for=condition=Ready --timeout=5s"}},
+				"helm install": {then: []string{"kubectl -n holdfast-system wait pod --all --for=condition=Ready --timeout=5s"}},
 			}},
 			{page: "docs/tasks/train-elastically.md", rules: map[string]rule{"kubectl get elasticjobs": {says: []string{"train"}}}},
 		},
-		after: []string{gone("elasticjobs"), "helm uninstall elastic --namespace elastic-job --wait"},
+		after: []string{gone("elasticjobs"), "helm uninstall elastic --namespace holdfast-system --wait"},
 	},
 	"rescheduling": {
 		visits: []visit{
 			{page: "docs/rescheduler.md", before: []string{"kubectl create deployment my-app --image=localhost/pause:1"}, rules: map[string]rule{
-				"helm install": {then: []string{"kubectl -n rescheduler-system wait pod --all --for=condition=Ready --timeout=5s"}},
+				"helm install": {then: []string{"kubectl -n holdfast-system wait pod --all --for=condition=Ready --timeout=5s"}},
 			}},
 			{page: "docs/tasks/leave-a-full-node.md", replace: map[string]string{
 				"why POD": "why $(kubectl get pods -l app=moved-example -o jsonpath='{.items[0].metadata.name}')",
@@ -135,15 +153,15 @@ var tours = map[string]tour{
 			}},
 			{page: "docs/tasks/leave-a-bad-node.md", before: []string{"kubectl annotate deployment my-app schedulingRetries-"}},
 			{page: "docs/rescheduler-scheduler.md", before: []string{
-				"helm uninstall rescheduler --namespace rescheduler-system --wait", "kubectl run trainer-0 --image=localhost/pause:1",
+				"helm uninstall rescheduler --namespace holdfast-system --wait", "kubectl run trainer-0 --image=localhost/pause:1",
 			}, rules: map[string]rule{
 				"kubectl apply --server-side": {
-					first: []string{"helm uninstall rescheduler --namespace rescheduler-system --wait"},
+					first: []string{"helm uninstall rescheduler --namespace holdfast-system --wait"},
 					then:  []string{"kubectl delete -f config/rescheduler.yaml -f config/rescheduler-scheduler.yaml --ignore-not-found --timeout=120s"},
 				},
 			}},
 		},
-		after: []string{gone("deployments,pods"), "helm uninstall rescheduler --namespace rescheduler-system --wait"},
+		after: []string{gone("deployments,pods"), "helm uninstall rescheduler --namespace holdfast-system --wait"},
 	},
 }
 
