@@ -34,7 +34,7 @@ func running(f *Facts) *Decision {
 	}
 	for _, c := range f.Components {
 		if c.missing() {
-			return f.fail(v1beta2.ReasonMissingComponent, c.Name+" was deleted by somebody else", nil)
+			return f.fail(v1beta2.ReasonMissingComponent, c.Name+" was deleted by another client", nil)
 		}
 	}
 	if e := f.Evacuation; e != nil && e.Held == "" {
