@@ -142,8 +142,8 @@ test-kubernetes: ## API tests of all controllers, JobSet's conformance among the
 API_TESTS := ./jobset-controller/internal/controller/... ./jobset-controller/internal/app ./jobset-controller/internal/orchestrator/... ./jobset-controller/published/... \
   ./appwrapper-controller/internal/... ./elastic-operator/internal/... ./rescheduler/internal/app
 # On each minor version. The scheduler with the plugin is of the newest one alone, and so are its tests.
-E2E_DRIVERS := ^(TestAWorkerThatExitsRestartsAllInPlace|TestAPodThatIsDeletedIsReplacedAndTheOthersRestartInPlace|TestThePluginShowsARestart|TestAnOrderedStartRestartsInPlace)$$
-E2E_PLUGIN := TestTheSecondScheduler|TestAPodThatIsRejectedComesBackElsewhere/with_the_plugin
+E2E_DRIVERS := ^(TestAFailedWorkerRestartsAllInPlace|TestADeletedPodIsReplacedAndTheOthersRestartInPlace|TestThePluginShowsARestart|TestAnOrderedStartRestartsInPlace)$$
+E2E_PLUGIN := TestTheSecondScheduler|TestARejectedPodIsReplacedOnAnotherNode/with_the_plugin
 
 .PHONY: e2e-versions
 e2e-versions: ## The two drivers, each controller and all charts on real nodes of MINORS (root), some 10 minutes for each; writes docs/compatibility.md

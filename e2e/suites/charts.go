@@ -10,10 +10,11 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed"
 )
 
-// RestartPeriod keeps the kubelet's back-off out of the way of a second restart within ten minutes.
+// RestartPeriod is the kubelet's maximum restart back-off. It is short, so that a second restart within ten minutes is
+// not delayed.
 const RestartPeriod = time.Second
 
-// StartForCharts starts a testbed that has the images of the charts and no other JobSet controller.
+// StartForCharts starts a testbed with the images of the charts and without any JobSet controller.
 func StartForCharts(ctx context.Context, progress io.Writer) (*framework.Environment, error) {
 	env, err := framework.New(ctx, testbed.Options{KubeletRestartPeriod: RestartPeriod}, progress)
 	if err != nil {

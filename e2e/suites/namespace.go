@@ -11,15 +11,15 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework"
 )
 
-// Namespace is a namespace of one test, which goes with it.
+// Namespace is a namespace for one test, deleted at the end of the test.
 type Namespace struct {
 	*testing.T
 	NS string
-	// State is for whoever reads a failure; it may be nil.
+	// State returns what is logged after a failure. It may be nil.
 	State func() string
 }
 
-// NewNamespace returns once pods can be created in it.
+// NewNamespace creates a namespace and returns once pods can be created in it.
 func NewNamespace(t *testing.T, k8s client.Client, prefix string) *Namespace {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix}}
@@ -38,7 +38,7 @@ func NewNamespace(t *testing.T, k8s client.Client, prefix string) *Namespace {
 	return n
 }
 
-// OK ends the test if there is an error.
+// OK ends the test if err is not nil.
 func (n *Namespace) OK(err error) {
 	n.Helper()
 	if err != nil {
@@ -46,7 +46,7 @@ func (n *Namespace) OK(err error) {
 	}
 }
 
-// Until asks until the answer is good, and ends the test with the last bad one when patience ends.
+// Until calls ask until it returns nil, and ends the test with its last error after framework.Patience.
 func (n *Namespace) Until(what string, ask func(context.Context) error) {
 	n.Helper()
 	if err := framework.Until(n.Context(), what, ask); err != nil {

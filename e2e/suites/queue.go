@@ -11,13 +11,13 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework"
 )
 
-// Queue is the name of the LocalQueue that QueueOf makes.
+// Queue is the name of the LocalQueue that QueueOf returns.
 const Queue = "queue"
 
-// Quota is so much of a resource, as a quantity.
+// Quota is an amount of a resource, as a quantity.
 type Quota struct{ Resource, Most string }
 
-// KueueObject is one of Kueue's, without a namespace; spec may be nil.
+// KueueObject returns one of Kueue's objects without a namespace. spec may be nil.
 func KueueObject(kind, name string, spec map[string]any) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{}}
 	if spec != nil {
@@ -29,8 +29,8 @@ func KueueObject(kind, name string, spec map[string]any) *unstructured.Unstructu
 	return o
 }
 
-// QueueOf is a queue in a namespace, with a ClusterQueue and a flavor of the namespace's name behind it, in the order in which they are
-// to be made.
+// QueueOf returns a LocalQueue in a namespace, with a ClusterQueue and a flavor that have the namespace's name, in the
+// order in which they must be created.
 func QueueOf(ns string, quotas ...Quota) []*unstructured.Unstructured {
 	var names, resources []any
 	for _, q := range quotas {
@@ -52,7 +52,8 @@ func QueueOf(ns string, quotas ...Quota) []*unstructured.Unstructured {
 	}
 }
 
-// MakeQueue makes such objects, which go with the test. The webhooks of a manager that has just begun may take a moment.
+// MakeQueue creates such objects and removes them at the end of the test. It retries, because the webhooks of a manager
+// that has just started may take a moment.
 func MakeQueue(t testing.TB, k8s client.Client, objects ...*unstructured.Unstructured) {
 	t.Helper()
 	for _, object := range objects {

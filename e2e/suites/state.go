@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// State returns the pods of a namespace, with their nodes and container statuses, and its events, one on a line. It is for reading the log
-// of a test that failed: a list that fails is a line, too.
+// State returns a line for each pod of a namespace, with its node and container statuses, and for each event. It is
+// meant for the log of a failed test. If a list fails, the error is a line too.
 func State(ctx context.Context, k8s client.Reader, namespace string) string {
 	var lines []string
 	var pods corev1.PodList

@@ -1,4 +1,5 @@
-// Package suites starts and ends the end-to-end suites, which are the packages below it, and has what several of them share.
+// Package suites starts and ends the end-to-end suites, which are the packages in its subfolders, and has what they
+// share.
 package suites
 
 import (
@@ -14,17 +15,17 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed"
 )
 
-// keep is the variable that leaves the cluster up after the tests, for looking around.
+// keep is the variable that keeps the cluster running after the tests, for inspection.
 const keep = "HOLDFAST_KEEP_TESTBED"
 
-// Kept reports whether the testbed is left up at the end.
+// Kept reports whether the testbed keeps running at the end.
 func Kept() bool { return os.Getenv(keep) != "" }
 
-// Begin brings up what the tests need, and returns what is to be done after them while the testbed is still there.
+// Begin sets up what the tests need. It returns a function to call after them, while the testbed still runs.
 type Begin func(ctx context.Context, progress io.Writer) (end func(context.Context) error, err error)
 
-// Main runs the tests and returns the exit code. It records the permissions that our programs have used, for
-// the suite permissions, and takes the testbed down.
+// Main runs the tests and returns the exit code. It records the rights that our programs have used, for the suite
+// permissions, and takes the testbed down.
 func Main(begin Begin, tests interface{ Run() int }) int {
 	ctx := context.Background()
 	code, err := run(ctx, begin, tests)
@@ -38,7 +39,8 @@ func Main(begin Begin, tests interface{ Run() int }) int {
 	return code
 }
 
-// keepPermissions names the record like the folder of the suite below e2e/suites, which is where its tests run.
+// keepPermissions saves the record under the name of the suite. Tests run in the suite's folder, from which the name is
+// derived.
 func keepPermissions() error {
 	folder, err := os.Getwd()
 	if err != nil {

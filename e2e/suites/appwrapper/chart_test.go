@@ -21,11 +21,12 @@ import (
 
 const release = "appwrapper"
 
-// The chart, as a user installs it, in a namespace that takes restricted pods only: its webhooks refuse and default, its rights are
-// enough for a workload from its creation to its end, and when it is uninstalled AppWrappers stay.
+// TestTheChart installs the chart as a user does, in a namespace that accepts only restricted pods. The webhooks
+// validate and default, the controller has the rights that it needs for the whole life of a workload, and AppWrappers
+// survive the uninstallation.
 func TestTheChart(t *testing.T) {
 	b := newBench(t)
-	b.OK(shared.Cluster.StopProgram(t.Context(), framework.AppWrappers)) // one controller at a time
+	b.OK(shared.Cluster.StopProgram(t.Context(), framework.AppWrappers)) // run only one controller at a time
 	t.Cleanup(func() {
 		if err := shared.StartAppWrappers(context.Background()); err != nil {
 			t.Error(err)
@@ -87,10 +88,10 @@ func TestTheChart(t *testing.T) {
 	b.nothingOfTheRelease()
 }
 
-// chartValues are small enough for a machine of two cores.
+// chartValues returns values that fit a machine with two cores.
 func chartValues(logLevel string) helm.Values {
 	v := helm.AppWrapperValues()
-	v["webhook"] = helm.Values{"timeoutSeconds": 30} // the most: the machine may stall
+	v["webhook"] = helm.Values{"timeoutSeconds": 30} // the maximum: the machine may stall
 	v["resources"] = helm.Values{"requests": helm.Values{"cpu": "10m", "memory": "32Mi"}, "limits": helm.Values{"memory": "512Mi"}}
 	if logLevel != "" {
 		v["logLevel"] = logLevel
@@ -111,7 +112,7 @@ func (b *bench) restrictedNamespace() string {
 	return ns.Name
 }
 
-// managerPod is the one that is not on its way out.
+// managerPod returns the manager's pod that is not being deleted.
 func (b *bench) managerPod(ns string) *corev1.Pod {
 	b.Helper()
 	var list corev1.PodList
@@ -125,7 +126,7 @@ func (b *bench) managerPod(ns string) *corev1.Pod {
 	return nil
 }
 
-// checkAllowed: a right that is missing shows in the log only.
+// checkAllowed fails the test if the manager's log shows that RBAC refused a request.
 func (b *bench) checkAllowed(ns string) {
 	b.Helper()
 	var log []byte

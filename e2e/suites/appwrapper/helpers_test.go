@@ -24,7 +24,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/suites"
 )
 
-// bench is a namespace of a test.
+// bench is the namespace of a test.
 type bench struct{ *suites.Namespace }
 
 func newBench(t *testing.T) *bench {
@@ -81,8 +81,8 @@ func (b *bench) load(file string) *v1beta2.AppWrapper {
 	return aw
 }
 
-// create an AppWrapper. Where a webhook is asked about it, it may answer late; and what the API server has not said in time may be
-// done all the same.
+// create creates an AppWrapper, retrying on errors. The webhook may respond late, and a request that timed out may
+// still have succeeded.
 func (b *bench) create(aw *v1beta2.AppWrapper) {
 	b.Helper()
 	b.Until(aw.Name+" is created", func(ctx context.Context) error {
@@ -93,7 +93,7 @@ func (b *bench) create(aw *v1beta2.AppWrapper) {
 	})
 }
 
-// worker is an AppWrapper around a Job of one worker that runs until it is told otherwise.
+// worker returns an AppWrapper around a Job with one worker that runs until it is told to stop.
 func (b *bench) worker(name string, changes ...func(*batchv1.Job)) *v1beta2.AppWrapper {
 	b.Helper()
 	job := &batchv1.Job{
@@ -123,14 +123,14 @@ func (b *bench) worker(name string, changes ...func(*batchv1.Job)) *v1beta2.AppW
 	}
 }
 
-// endsAfter makes the worker succeed.
+// endsAfter makes the worker succeed after the given number of steps.
 func endsAfter(steps int) func(*batchv1.Job) {
 	return func(job *batchv1.Job) {
 		job.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "WORKER_STEPS", Value: fmt.Sprint(steps)}}
 	}
 }
 
-// failsAfter makes the Job fail.
+// failsAfter makes the Job fail after the given time.
 func failsAfter(seconds int64) func(*batchv1.Job) {
 	return func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = &seconds }
 }
@@ -139,7 +139,7 @@ func needsGPU(job *batchv1.Job) {
 	job.Spec.Template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}
 }
 
-// patch changes an object as it is now.
+// patch changes the latest version of an object.
 func patch[T client.Object](b *bench, object T, change func(T)) {
 	b.Helper()
 	b.OK(k8s.Get(b.Context(), client.ObjectKeyFromObject(object), object))

@@ -28,7 +28,7 @@ import (
 
 const gpu = "nvidia.com/gpu"
 
-// TestWithKueue has Kueue's real manager give the quota, of which there is enough for one workload at a time.
+// TestWithKueue uses Kueue's real manager for quota. There is enough quota for one workload at a time.
 func TestWithKueue(t *testing.T) {
 	if err := shared.Cluster.Kueue(t.Context(), t.Output(), "workload.codeflare.dev/appwrapper"); err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestWithKueue(t *testing.T) {
 	}
 }
 
-// queued is a namespace with a queue, whose quota is watched all the time.
+// queued is a namespace with a queue whose quota is checked continuously.
 type queued struct {
 	*bench
 	mu       sync.Mutex
@@ -66,7 +66,7 @@ type queued struct {
 	done     chan struct{}
 }
 
-// makeQueue has room for one worker.
+// makeQueue creates a queue with room for one worker.
 func (q *queued) makeQueue() {
 	q.Helper()
 	suites.MakeQueue(q, k8s, suites.QueueOf(q.NS, suites.Quota{Resource: "cpu", Most: "100m"}, suites.Quota{Resource: gpu, Most: "1"})...)
@@ -75,8 +75,8 @@ func (q *queued) makeQueue() {
 	go q.watchQuota(ctx)
 }
 
-// watchQuota looks again and again: no pod that is there is without quota. Kueue's record of the workload is what counts; the sums of
-// its ClusterQueue come a little later.
+// watchQuota checks continuously that no pod runs without quota. It uses Kueue's record of the workload, because the
+// sums in the ClusterQueue are updated a little later.
 func (q *queued) watchQuota(ctx context.Context) {
 	defer close(q.done)
 	for ctx.Err() == nil {
@@ -91,7 +91,7 @@ func (q *queued) watchQuota(ctx context.Context) {
 	}
 }
 
-// livePod names a pod that uses something, if there is one.
+// livePod returns the name of a pod that uses resources, or "".
 func (q *queued) livePod(ctx context.Context) string {
 	var pods corev1.PodList
 	if err := k8s.List(ctx, &pods, client.InNamespace(q.NS)); err != nil {
@@ -105,7 +105,7 @@ func (q *queued) livePod(ctx context.Context) string {
 	return ""
 }
 
-// held reports whether a workload of the namespace holds its quota; if that cannot be told it does.
+// held reports whether a workload of the namespace holds quota. It returns true if that is unknown.
 func (q *queued) held(ctx context.Context) bool {
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("kueue.x-k8s.io/v1beta2")
@@ -127,10 +127,11 @@ func (q *queued) held(ctx context.Context) bool {
 	return false
 }
 
-// live: it uses something. A pod that has succeeded holds no quota, and stays for its logs.
+// live reports whether a pod uses resources. A pod that has succeeded holds no quota, and is kept for its logs.
 func live(pod *corev1.Pod) bool { return pod.Status.Phase != corev1.PodSucceeded }
 
-// reserved is what Kueue's ClusterQueue says is taken, and the number of workloads that hold it.
+// reserved returns the quota that Kueue's ClusterQueue reports as reserved, and the number of workloads that reserve
+// it.
 func (q *queued) reserved(ctx context.Context) (cpu string, workloads int64, err error) {
 	queue := suites.KueueObject("ClusterQueue", q.NS, nil)
 	if err := k8s.Get(ctx, client.ObjectKey{Name: q.NS}, queue); err != nil {
@@ -167,8 +168,9 @@ func (q *queued) submit(aw *v1beta2.AppWrapper) {
 	q.create(aw)
 }
 
-// check fails the test if the quota was ever seen to be wrong, and returns all of it. The watch ends before the AppWrappers are deleted:
-// Kueue drops the workload of a deleted one at once, whatever its controller still holds.
+// check fails the test if a pod ever ran without quota, and waits until all quota is returned. It stops watching before
+// the AppWrappers are deleted, because Kueue removes the workload of a deleted AppWrapper immediately, even if its pods
+// still exist.
 func (q *queued) check() {
 	q.Helper()
 	q.stop()
@@ -212,7 +214,7 @@ func succeeds(q *queued) {
 	q.awaitReserved("0")
 }
 
-// finish has a worker succeed once it has begun.
+// finish makes a worker succeed once it has started.
 func (q *queued) finish(pod *corev1.Pod) {
 	q.Helper()
 	q.Until("the program of "+pod.Name+" has begun", func(ctx context.Context) error {
@@ -259,7 +261,8 @@ func (q *queued) replace(aw *v1beta2.AppWrapper) {
 	q.create(again)
 }
 
-// evicted: both nodes have a GPU; the workload leaves the one that is marked and does not come back to it.
+// evicted tests a reset because of a bad node. Both nodes have a GPU. The workload leaves the node that is marked as
+// bad, and does not return to it.
 func evicted(q *queued) {
 	for _, name := range shared.Cluster.NodeNames() {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -283,7 +286,7 @@ func evicted(q *queued) {
 		return nil
 	})
 	q.Logf("evacuation decided %s after the label", time.Since(begin).Round(time.Millisecond))
-	// The checks that set the label overwrite it with another; the workload does not come back all the same.
+	// The health checks overwrite the label with another value. The workload still does not return.
 	patch(q.bench, bad, func(n *corev1.Node) { n.Labels[label] = "PASS" })
 	q.Until("it runs elsewhere", func(ctx context.Context) error {
 		now, err := podsOf(ctx, q.NS, "train")
@@ -319,14 +322,14 @@ func suspendedDuringReset(q *queued) {
 	q.submit(aw)
 	q.awaitPhase("paused", v1beta2.Resetting)
 	q.awaitCondition("paused", v1beta2.ResourcesDeployed, metav1.ConditionFalse)
-	q.awaitReserved("100m") // and still is
+	q.awaitReserved("100m") // still reserved
 	q.drain()
 	q.awaitPhase("paused", v1beta2.Suspended)
 	q.awaitReserved("0")
 }
 
-// drain tells Kueue to take the quota from all workloads of the queue. (A workload that is deactivated is another matter: Kueue leaves
-// it out of its sums at once, before its pods are gone.)
+// drain makes Kueue evict all workloads of the queue. Deactivating a workload would not do: Kueue subtracts its quota
+// immediately, before its pods are gone.
 func (q *queued) drain() {
 	q.Helper()
 	patch(q.bench, suites.KueueObject("ClusterQueue", q.NS, nil), func(queue *unstructured.Unstructured) {

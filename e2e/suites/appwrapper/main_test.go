@@ -1,9 +1,9 @@
 //go:build e2e
 
-// Package appwrapper runs the AppWrapper controller on a real node: real Jobs, real pods, real failures. With e2e_all Kueue's real
-// manager gives the quota.
+// Package appwrapper runs the AppWrapper controller on a real node, with real Jobs, pods and failures. With the build
+// tag e2e_all, Kueue's real manager provides the quota.
 //
-// HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end.
+// HOLDFAST_KEEP_TESTBED=1 keeps the cluster running at the end.
 package appwrapper
 
 import (
@@ -23,7 +23,7 @@ import (
 
 const image = "localhost/holdfast/worker:dev"
 
-// The environment and a client that knows AppWrappers; both are set before any test runs.
+// The environment and a client that knows AppWrappers. Both are set before any test runs.
 var (
 	shared *framework.Environment
 	k8s    client.Client

@@ -24,7 +24,7 @@ func TestTheExampleSucceeds(t *testing.T) {
 	}
 }
 
-func TestTheOtherExampleIsResetTwiceAndKept(t *testing.T) {
+func TestTheFailingExampleIsResetTwiceAndKept(t *testing.T) {
 	b := newBench(t)
 	b.create(b.load("patience.yaml"))
 	aw := b.awaitPhase("patience-example", v1beta2.Failed)
@@ -49,8 +49,8 @@ func TestTheOtherExampleIsResetTwiceAndKept(t *testing.T) {
 	}
 }
 
-// The pods of a reset workload are new, and none of the old ones is left when they come.
-func TestAPodThatIsLostIsAnsweredOnce(t *testing.T) {
+// The pods of a reset workload are new, and are created only when the old ones are gone.
+func TestALostPodCausesOneReset(t *testing.T) {
 	b := newBench(t)
 	b.create(b.worker("lost"))
 	b.awaitReady("lost")
@@ -58,7 +58,8 @@ func TestAPodThatIsLostIsAnsweredOnce(t *testing.T) {
 	b.OK(err)
 	begin := time.Now()
 	b.OK(k8s.Delete(t.Context(), &pods[0], client.GracePeriodSeconds(0)))
-	// The Job controller counts the deleted pod as a failure, and backoffLimit 0 fails the Job: no grace period.
+	// The Job controller counts the deleted pod as a failure. With backoffLimit 0 it fails the Job, so there is no
+	// grace period.
 	b.Until("it is reset", func(context.Context) error {
 		if n := b.get("lost").Status.Retries; n != 1 {
 			return fmt.Errorf("%d resets", n)

@@ -23,7 +23,7 @@ import (
 
 const size = 8
 
-// group is one JobSet of the published controller, of eight workers.
+// group is a JobSet of the published controller with eight workers.
 type group struct {
 	*testing.T
 	*framework.Environment
@@ -31,7 +31,7 @@ type group struct {
 	name string
 }
 
-// start creates the example of one annotation, and returns its workers once they are in sync.
+// start creates the example with one annotation, and returns its workers once they are in sync.
 func start(t *testing.T, change func(*v1alpha2.JobSet)) (*group, map[string]framework.Worker) {
 	t.Helper()
 	g := &group{T: t, Environment: shared, ctx: t.Context(), name: strings.ToLower(t.Name())[:min(len(t.Name()), 40)]}
@@ -78,7 +78,7 @@ func (g *group) cleanUp() {
 	}
 }
 
-// explain logs what a failed test leaves behind.
+// explain logs the state of a failed test.
 func (g *group) explain() {
 	if !g.Failed() {
 		return
@@ -92,7 +92,7 @@ func (g *group) explain() {
 	}
 }
 
-// until waits for what the JobSet says.
+// until waits until check of the JobSet succeeds.
 func (g *group) until(what string, check func(*v1alpha2.JobSet) error) {
 	g.Helper()
 	g.must(framework.Until(g.ctx, what, func(ctx context.Context) error {
@@ -125,7 +125,7 @@ func (g *group) awaitCharged(n int) {
 	})
 }
 
-// kill a worker's program, and wait until all have started again. It logs the seconds that took.
+// kill kills a worker's program, waits until all workers have started again, and logs how long that took.
 func (g *group) kill(w framework.Worker) {
 	g.Helper()
 	at, err := g.Signal(g.ctx, w, unix.SIGKILL)
@@ -140,7 +140,7 @@ func (g *group) started(what string, n int, at time.Time) {
 	g.Logf("MEASURED beside the published controller, %d workers, %s: all run again after %.2f s", size, what, last.Sub(at).Seconds())
 }
 
-// samePods fails the test unless all but some workers are in the pods and containers that they were in.
+// samePods fails the test unless all workers, except those in but, are in the same pods and containers as before.
 func (g *group) samePods(before map[string]framework.Worker, but ...string) {
 	g.Helper()
 	after, err := g.AwaitWorkers(g.ctx, jobs, g.name, size)
@@ -160,7 +160,7 @@ func first(workers map[string]framework.Worker) framework.Worker {
 	return workers[framework.IDs(workers)[0]]
 }
 
-// orchestrator is the pod that leads.
+// orchestrator returns the orchestrator's pod that is not being deleted.
 func (g *group) orchestrator() *corev1.Pod {
 	g.Helper()
 	var pods corev1.PodList

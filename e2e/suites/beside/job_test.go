@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// A Job without a JobSet survives a killed process and a deleted pod, and fails with the third failure.
+// A Job without a JobSet survives a killed process and a deleted pod, and fails on the third failure.
 func TestIndexedJob(t *testing.T) {
 	g := &group{T: t, Environment: shared, ctx: t.Context(), name: "indexed"}
 	workers := g.startJob(2)
@@ -46,7 +46,7 @@ func TestIndexedJob(t *testing.T) {
 	})
 }
 
-// job is an Indexed Job with the workers of the example.
+// job returns an Indexed Job with the workers of the example.
 func (g *group) job(backoffLimit int32) *batchv1.Job {
 	g.Helper()
 	js, err := g.Load(jobs, g.File("examples", "one-annotation.yaml"))
@@ -62,8 +62,8 @@ func (g *group) job(backoffLimit int32) *batchv1.Job {
 	}
 }
 
-// awaitWebhook returns once the API server reaches the webhook, without which a group is created without agents. It needs a moment after the
-// orchestrator was replaced.
+// awaitWebhook waits until the API server reaches the webhook. Before that, groups are created without agents. It takes
+// a moment after the orchestrator has been replaced.
 func (g *group) awaitWebhook() {
 	g.Helper()
 	g.must(framework.Until(g.ctx, "the webhook prepares Jobs", func(ctx context.Context) error {

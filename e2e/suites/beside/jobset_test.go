@@ -41,7 +41,7 @@ func TestPod(t *testing.T) {
 	g.samePods(workers, lost.ID)
 }
 
-// The group restarts without a leader, and the next one counts.
+// The group restarts without a leader, and the next leader counts the restart.
 func TestOrchestrator(t *testing.T) {
 	g, workers := start(t, nil)
 	before := g.orchestrator()
@@ -77,7 +77,7 @@ func TestBudget(t *testing.T) {
 	}))
 }
 
-// A pod that finds no node keeps its group from restarting in time, so all Jobs are recreated.
+// A pod that cannot be scheduled keeps its group from restarting in time, so all Jobs are recreated.
 func TestTimeout(t *testing.T) {
 	g, workers := start(t, func(js *v1alpha2.JobSet) {
 		js.Annotations[v1alpha2.InPlaceTimeoutKey] = "6s"
@@ -112,7 +112,8 @@ func (g *group) cordon(on bool) {
 	}
 }
 
-// Removal leaves workers running. One that fails then exits in the time that is stated. Installed again, the chart leads the group on.
+// After the removal of the chart, workers keep running. A worker that fails then exits within the documented time. When
+// the chart is installed again, it leads the group again.
 func TestRemoval(t *testing.T) {
 	g, workers := start(t, nil)
 	g.must(release().Uninstall())

@@ -1,9 +1,9 @@
 //go:build e2e
 
-// Package beside runs the published JobSet controller on a real node, with the chart holdfast-inplace beside it, and makes processes, pods and the
-// orchestrator fail.
+// Package beside runs the published JobSet controller on a real node, with the chart holdfast-inplace beside it. It
+// makes processes, pods and the orchestrator fail.
 //
-// HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end.
+// HOLDFAST_KEEP_TESTBED=1 keeps the cluster running at the end.
 package beside
 
 import (
@@ -47,7 +47,7 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 	return func(context.Context) error { return l.Close() }, release().Install(ctx, values())
 }
 
-// startPublished defines JobSets as the published manifests do, and runs the published manager on this host.
+// startPublished applies the published CRD of JobSets, and runs the published manager on this host.
 func startPublished(ctx context.Context, l *framework.Environment) error {
 	published, err := l.PublishedManager(ctx, framework.PublishedAddresses{WebhookPort: publishedPort, Metrics: "0", Health: publishedHealth})
 	if err != nil {
@@ -69,7 +69,7 @@ func release() helm.Release {
 	}
 }
 
-// values are small enough for a machine of two cores.
+// values returns values that fit a machine with two cores.
 func values() helm.Values {
 	images := helm.ImageValues()
 	small := helm.Values{"requests": helm.Values{"cpu": "10m", "memory": "32Mi"}, "limits": helm.Values{"memory": "512Mi"}}

@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework/helm"
 )
 
-// Each chart alone. Its steps need those before them; what it leaves is there when all are installed together.
+// Each chart alone. Later steps depend on earlier ones. What the test leaves behind is there when all charts are
+// installed together.
 func TestEachChartAlone(t *testing.T) {
 	for _, c := range charts {
 		t.Run(c.name, func(t *testing.T) {
@@ -51,7 +52,7 @@ func same(a, b map[types.UID]bool) bool {
 	return true
 }
 
-// All together, over definitions and objects that earlier releases of other names have left.
+// All charts together, with the CRDs and objects that earlier releases under other names have left.
 func TestAllChartsTogether(t *testing.T) {
 	var all []*installation
 	for _, c := range charts {
@@ -65,7 +66,7 @@ func TestAllChartsTogether(t *testing.T) {
 		i.awaitWorked("together")
 		i.checkNothingForbidden()
 	}
-	for _, i := range all { // programs that delete what they own are there again
+	for _, i := range all { // the programs that delete their objects run again
 		for _, name := range []string{"sample", "later", "together"} {
 			i.remove(name)
 		}

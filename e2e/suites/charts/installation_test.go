@@ -25,7 +25,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework/helm"
 )
 
-// samples is the namespace of all samples, which outlive their chart.
+// samples is the namespace of all sample objects, which outlive their chart.
 const samples = "e2e-charts-samples"
 
 // installation is a release of a chart.
@@ -35,7 +35,8 @@ type installation struct {
 	release helm.Release
 }
 
-// install returns once Helm says that all is ready, in a namespace that takes restricted pods only.
+// install installs a chart in a namespace that accepts only restricted pods, and returns once Helm reports that
+// everything is ready.
 func install(t *testing.T, c chart, namespace string) *installation {
 	t.Helper()
 	i := &installation{T: t, chart: c, release: helm.Release{
@@ -59,7 +60,7 @@ func install(t *testing.T, c chart, namespace string) *installation {
 	return i
 }
 
-// OK ends the test if there is an error.
+// OK ends the test if err is not nil.
 func (i *installation) OK(err error) {
 	i.Helper()
 	if err != nil {
@@ -72,7 +73,7 @@ func (i *installation) until(what string, ask func(context.Context) error) {
 	i.OK(framework.Until(i.Context(), what, ask))
 }
 
-// running are the pods of the release that are not on their way out.
+// running returns the pods of the release that are not being deleted.
 func (i *installation) running(ctx context.Context) ([]corev1.Pod, error) {
 	var list corev1.PodList
 	err := shared.Client.List(ctx, &list, client.InNamespace(i.release.Namespace), client.MatchingLabels{"app.kubernetes.io/instance": i.release.Name})
@@ -85,7 +86,7 @@ func (i *installation) running(ctx context.Context) ([]corev1.Pod, error) {
 	return found, err
 }
 
-// awaitPods waits until as many as there should be are ready; a container that was restarted was not well.
+// awaitPods waits until the expected number of pods is ready. It fails if a container has restarted.
 func (i *installation) awaitPods() {
 	i.Helper()
 	i.until(fmt.Sprintf("%d pods of %s are ready", i.pods, i.name), func(ctx context.Context) error {
@@ -118,7 +119,7 @@ func (i *installation) podUIDs() map[types.UID]bool {
 	return found
 }
 
-// checkNothingForbidden: a right that is missing shows in the log only.
+// checkNothingForbidden fails the test if a log shows that RBAC refused a request.
 func (i *installation) checkNothingForbidden() {
 	i.Helper()
 	pods, err := i.running(i.Context())
@@ -136,7 +137,7 @@ func (i *installation) checkNothingForbidden() {
 	}
 }
 
-// object is the sample of a name, as it is written.
+// object returns the sample under the given name.
 func (i *installation) object(name string) *unstructured.Unstructured {
 	i.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", i.sample))
@@ -147,7 +148,8 @@ func (i *installation) object(name string) *unstructured.Unstructured {
 	return o
 }
 
-// apply creates a sample. The API server may need a moment to learn whom to trust among webhooks, in which it refuses everything.
+// apply creates a sample. It retries, because for a moment the API server may not trust the webhook's certificate yet,
+// and rejects everything.
 func (i *installation) apply(name string) {
 	i.Helper()
 	i.until(i.name+" takes its sample", func(ctx context.Context) error { return shared.Client.Create(ctx, i.object(name)) })
@@ -179,7 +181,7 @@ func (i *installation) awaitWorked(name string) {
 	})
 }
 
-// remove returns once the sample is gone, which finalizers may hold up until its controller has cleaned up.
+// remove deletes a sample and returns once it is gone. Finalizers may keep it until its controller has cleaned up.
 func (i *installation) remove(name string) {
 	i.Helper()
 	i.OK(client.IgnoreNotFound(shared.Client.Delete(i.Context(), i.object(name), client.PropagationPolicy(metav1.DeletePropagationForeground))))
@@ -191,7 +193,7 @@ func (i *installation) remove(name string) {
 	})
 }
 
-// definition is the CRD's UID; none for a chart without.
+// definition returns the UID of the chart's CRD, or "" if the chart has none.
 func (i *installation) definition() types.UID {
 	i.Helper()
 	if i.crd == "" {
@@ -206,7 +208,8 @@ func (i *installation) definition() types.UID {
 	return crd.UID
 }
 
-// awaitNothingLeft: of whatever kind, nothing carries the name of the release, but for what the chart asks Helm to keep.
+// awaitNothingLeft waits until no object of any kind has the label of the release, except those that the chart asks
+// Helm to keep.
 func (i *installation) awaitNothingLeft() {
 	i.Helper()
 	kinds := i.kinds()
@@ -227,7 +230,7 @@ func (i *installation) awaitNothingLeft() {
 	})
 }
 
-// kinds are all that the API server lists.
+// kinds returns all kinds that the API server can list.
 func (i *installation) kinds() []schema.GroupVersionKind {
 	i.Helper()
 	lists, err := shared.Kube.Discovery().ServerPreferredResources()

@@ -1,9 +1,9 @@
 //go:build e2e
 
-// Package charts takes each chart through its life, alone: installed, upgraded, uninstalled; then all four together, over what they
-// have left. What each has made itself works on a sample object of its kind throughout.
+// Package charts installs, upgrades and uninstalls each chart alone, and then all four together, over the objects that
+// they have kept. Each chart's program handles a sample object throughout.
 //
-// HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end.
+// HOLDFAST_KEEP_TESTBED=1 keeps the cluster running at the end.
 package charts
 
 import (

@@ -17,10 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// insecure takes whatever certificate it is shown: the manager makes its own for metrics.
+// insecure accepts any certificate, because the manager's certificate for metrics is self-signed.
 var insecure = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 
-// checkMetrics: who is bound to the chart's role reads them, and nobody else.
+// checkMetrics checks that only accounts with the chart's role can read the metrics.
 func (i *installation) checkMetrics() {
 	i.Helper()
 	url := "https://" + i.managerIP() + ":8443/metrics"
@@ -39,7 +39,7 @@ func (i *installation) checkMetrics() {
 	})
 }
 
-// managerIP is the address of the pod that has the manager.
+// managerIP returns the IP of the manager's pod.
 func (i *installation) managerIP() string {
 	i.Helper()
 	pods, err := i.running(i.Context())
@@ -66,7 +66,7 @@ func (i *installation) metricsReader() string {
 	return ""
 }
 
-// token is that of a new account, bound to a ClusterRole if one is named.
+// token creates an account, bound to a ClusterRole unless role is empty, and returns a token for it.
 func (i *installation) token(name, role string) string {
 	i.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: i.release.Namespace}}

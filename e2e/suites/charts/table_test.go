@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 )
 
-// Images of programs that `make build` left in bin/; suites.StartForCharts loads those of the JobSet chart.
+// images maps images to binaries from `make build` in bin. suites.StartForCharts loads those of the JobSet chart.
 var images = map[string]string{
 	appWrapperImage: "appwrapper-manager", elasticImage: "elastic-manager", rendezvousImage: "rendezvous",
 	reschedulerImage: "rescheduler-manager", schedulerImage: "rescheduler-scheduler",
@@ -26,17 +26,17 @@ const (
 	schedulerImage   = "localhost/holdfast/rescheduler-scheduler:dev"
 )
 
-// chart is one that a user can install.
+// chart is a chart that a user can install.
 type chart struct {
 	name   string
 	values func() helm.Values
-	// pods are how many it runs, on the newest version of Kubernetes.
+	// pods is the number of its pods on the newest version of Kubernetes.
 	pods int
-	// crd is the definition that it brings; empty: none.
+	// crd is the name of its CRD; empty: none.
 	crd string
-	// sample is a file of testdata.
+	// sample is a file in testdata.
 	sample string
-	// worked tells what the chart's program has not yet done with a sample.
+	// worked returns an error until the chart's program has handled a sample.
 	worked func(sample *unstructured.Unstructured) error
 }
 
@@ -69,7 +69,7 @@ var charts = []chart{
 		values: func() helm.Values {
 			return helm.Values{"image": helm.Image(elasticImage), "rendezvous": helm.Values{"image": helm.Image(rendezvousImage)}}
 		},
-		// Its worker has no agent that meets others, so that the job never counts as running.
+		// Its worker runs no agent that joins a rendezvous, so the job never becomes Running.
 		worked: func(o *unstructured.Unstructured) error {
 			ready, _, _ := unstructured.NestedInt64(o.Object, "status", "readyReplicas")
 			return is("the number of ready workers", fmt.Sprint(ready), "1")
@@ -86,7 +86,8 @@ var charts = []chart{
 	},
 }
 
-// withoutScheduler is for a cluster that takes no scheduler: that of the rescheduler's chart is one of its pods.
+// withoutScheduler removes the scheduler's pod from the expected number, for clusters whose version does not fit the
+// scheduler.
 func withoutScheduler() {
 	for i := range charts {
 		if charts[i].name == "rescheduler" {
@@ -95,13 +96,13 @@ func withoutScheduler() {
 	}
 }
 
-// What a machine of two cores has room for, and the node that has the images.
+// Resources that fit a machine with two cores, and a selector of the node that has the images.
 var (
 	small = helm.Values{"requests": helm.Values{"cpu": "10m", "memory": "32Mi"}, "limits": helm.Values{"memory": "512Mi"}}
 	node  = helm.Values{framework.NodePool: "pool-1"}
 )
 
-// all are the values of a release.
+// all returns the values of a release.
 func (c chart) all(more helm.Values) helm.Values {
 	return merged(c.values(), merged(helm.Values{"resources": small, "nodeSelector": node}, more))
 }

@@ -1,9 +1,9 @@
 //go:build e2e
 
-// Package docs types what the pages tell a reader to type, page by page, on a real node: with the real kubectl and helm, and with images
-// under the names that the charts and the quick start have for them.
+// Package docs runs the commands of the documentation, page by page, on a real node. It uses the real kubectl and helm,
+// and images with the names that the charts and the quick start use.
 //
-// HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end.
+// HOLDFAST_KEEP_TESTBED=1 keeps the cluster running at the end.
 package docs
 
 import (
@@ -23,7 +23,7 @@ import (
 
 var (
 	shared *framework.Environment
-	// programs is the folder of kubectl and helm.
+	// programs is the folder with kubectl and helm.
 	programs string
 )
 
@@ -50,17 +50,17 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 	return end, loadImages(ctx)
 }
 
-// ours are the images of the charts, by their last name, with the programs that `make build` left in bin/.
+// ours maps the names of the charts' images to binaries from `make build` in bin.
 var ours = map[string]string{
 	"jobset-manager": "manager", "jobset-orchestrator": "orchestrator", "holdfast-exec": "holdfast-exec", "agent": "agent",
 	"appwrapper-manager": "appwrapper-manager", "elastic-manager": "elastic-manager", "elastic-rendezvous": "rendezvous",
 	"rescheduler-manager": "rescheduler-manager", "rescheduler-scheduler": "rescheduler-scheduler",
 }
 
-// version is the charts' appVersion, whose images they ask for.
+// version is the charts' appVersion, which is the tag of their images.
 const version = "v0.1.0"
 
-// loadImages gives the node what a registry would.
+// loadImages loads the images into the node that a registry would provide.
 func loadImages(ctx context.Context) error {
 	names := map[string]string{}
 	for name, program := range ours {

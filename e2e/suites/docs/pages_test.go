@@ -15,7 +15,8 @@ const (
 	inPlace      = `{.metadata.annotations.alpha\.jobset\.sigs\.k8s\.io/inplace-restarts}`
 )
 
-// restarted waits until the JobSet of the quick start has restarted in place so often.
+// restarted returns commands that succeed once the JobSet of the quick start has restarted in place the given number of
+// times.
 func restarted(times string) []string {
 	return []string{
 		`test "$(kubectl get jobset quick-start -o jsonpath='` + inPlace + `')" = ` + times,
@@ -23,7 +24,7 @@ func restarted(times string) []string {
 	}
 }
 
-// The reader's registry has a copy of the store's image, because no registry is asked for it here.
+// The reader's registry has a copy of the store's image, because the tests pull none.
 const (
 	copiedStore = "valkey.enabled=true,valkey.image.registry=registry.example/holdfast"
 	valuesFile  = "/tmp/holdfast-docs-values.yaml"
@@ -31,12 +32,12 @@ const (
 		`  image:\n    registry: registry.example/holdfast\n' > ` + valuesFile
 )
 
-// gone are commands that take away what pages have made in the namespace of the reader.
+// gone returns a command that deletes all objects of the given kinds in the reader's namespace.
 func gone(kinds string) string {
 	return "kubectl delete " + kinds + " --all --timeout=120s"
 }
 
-// tour is a cluster's life from one installation to its removal; its pages need those before them.
+// tour is a sequence of pages from an installation to its removal. Later pages depend on earlier ones.
 type tour struct {
 	visits []visit
 	after  []string
@@ -55,7 +56,7 @@ var tours = map[string]tour{
 			"kubectl exec":                            {then: restarted("1")},
 			"kubectl logs":                            {says: []string{"round 0", "round 1"}},
 			"kubectl holdfast timeline":               {says: []string{"restart in place"}},
-			"kubectl holdfast status quick-start":     {says: []string{"Training"}, endless: true}, // once with --watch
+			"kubectl holdfast status quick-start":     {says: []string{"Training"}, endless: true}, // the page also runs it with --watch
 			"kubectl delete --wait":                   {then: restarted("2")},
 			"kubectl delete jobset":                   {},
 			"kubectl apply --server-side -f config/j": {},
@@ -165,11 +166,11 @@ var tours = map[string]tour{
 	},
 }
 
-// removeWebhooks deletes what the chart of JobSet keeps when it is uninstalled.
+// removeWebhooks deletes the webhook configurations that the JobSet chart keeps when it is uninstalled.
 const removeWebhooks = "kubectl delete --ignore-not-found mutatingwebhookconfiguration/jobset-mutating-webhook-configuration " +
 	"validatingwebhookconfiguration/jobset-validating-webhook-configuration"
 
-// elsewhere are pages whose commands others carry out.
+// elsewhere lists the pages whose commands are run or checked elsewhere, and where.
 var elsewhere = map[string]string{
 	"CONTRIBUTING.md":          "it is what runs this",
 	"docs/beside.md":           "e2e/suites/beside installs the chart, breaks what it leads and removes it; charts/commands_test.go has the commands read",
@@ -180,7 +181,7 @@ var elsewhere = map[string]string{
 	"docs/testbed.md":          "e2e/suites/testbed does it in Go, e2e/cmd/testbed/docs_test.go has the commands read",
 }
 
-// runbooks are visited at the end of the tour that has their kind: their commands look, and change nothing.
+// runbooks returns visits of the runbooks that belong to a tour. They come last. Their commands only read.
 func runbooks(t *testing.T, tour string) []visit {
 	t.Helper()
 	pages, err := docs.Pages(shared.File())
@@ -220,15 +221,15 @@ func TestPages(t *testing.T) {
 			})
 			for _, v := range slices.Concat(tours[name].visits, runbooks(t, name)) {
 				if !t.Run(v.page, v.read) {
-					return // the next pages need this one
+					return // the next pages depend on this one
 				}
 			}
 		})
 	}
 }
 
-// A page that nobody visits may say anything.
-func TestEveryPageIsVisited(t *testing.T) {
+// Every page is tested, either here or elsewhere.
+func TestEveryPageIsTested(t *testing.T) {
 	visited := map[string]bool{}
 	for page := range elsewhere {
 		visited[page] = true

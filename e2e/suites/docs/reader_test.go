@@ -16,37 +16,37 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/docs"
 )
 
-// visit is how a page is read: what it takes for granted, and what it leaves to the reader.
+// visit says how to run the commands of a page.
 type visit struct {
 	page string
-	// before are commands of a reader who has done what the page takes for granted.
+	// before are commands for the prerequisites of the page.
 	before []string
-	// replace are words that stand for the reader's own.
+	// replace maps placeholders to values.
 	replace map[string]string
-	// rules are for commands that begin so; all others are typed as they are and must end well.
+	// rules apply to commands that begin with the key. All other commands run unchanged and must succeed.
 	rules map[string]rule
 }
 
-// rule is for one command of a page, by its beginning.
+// rule says how to run a command.
 type rule struct {
-	// skip says why it is not typed.
+	// skip is the reason why the command is not run.
 	skip string
-	// first are commands of a reader who takes this way and not the one before it.
+	// first are commands to run before this one, for a reader who takes this alternative instead of the one before.
 	first []string
-	// says are parts of what it prints, sooner or later: it is typed again until then.
+	// says are substrings of the expected output. The command is repeated until it prints them.
 	says []string
-	// fails: its end is an error, as the page says.
+	// fails means that the command must fail, as the page says.
 	fails bool
-	// endless: it goes on until somebody ends it.
+	// endless means that the command runs until it is stopped.
 	endless bool
-	// then are commands that somebody types until they end well, who waits for what the page says next.
+	// then are commands to repeat afterwards until they succeed.
 	then []string
 }
 
-// patience is for one command; images are there, and helm waits for pods.
+// patience is the limit for one command. The images are already loaded, but helm waits for pods.
 const patience = 3 * time.Minute
 
-// read types all commands of the page.
+// read runs all commands of the page.
 func (v visit) read(t *testing.T) {
 	t.Helper()
 	page := find(t, v.page)
@@ -103,7 +103,7 @@ func (v visit) must(t *testing.T, command string) {
 	}
 }
 
-// carryOut types a command, once, or until it says what it is to say.
+// carryOut runs a command once, or until it prints what the rule expects.
 func (r rule) carryOut(t *testing.T, command string) error {
 	if len(r.says) == 0 {
 		got := typed(t, command, r)
@@ -129,16 +129,16 @@ func (r rule) carryOut(t *testing.T, command string) error {
 	})
 }
 
-// answer is what came of a command.
+// answer is the result of a command.
 type answer struct {
 	out string
 	err error
 }
 
-// logged is what each line has printed last.
+// logged is the last output of each line.
 var logged = map[string]string{}
 
-// typed has a shell carry out a line in the root of the repository.
+// typed runs a line in a shell, in the root of the repository.
 func typed(t *testing.T, line string, r rule) answer {
 	limit := patience
 	if r.endless {
@@ -156,7 +156,7 @@ func typed(t *testing.T, line string, r rule) answer {
 	if r.endless && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		err = nil
 	}
-	if logged[line] != string(out) { // what is typed until it says something else fills pages
+	if logged[line] != string(out) { // a repeated command would fill the log with the same output
 		t.Logf("$ %s [%.1f s]\n%s", line, time.Since(began).Seconds(), out)
 		logged[line] = string(out)
 	}

@@ -11,11 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ofCharts are the labels of what the charts install, pods included.
+// ofCharts are the labels of the charts' objects, including pods.
 var ofCharts = client.MatchingLabels{"app.kubernetes.io/part-of": "holdfast"}
 
-// settled returns an error as long as a Deployment or StatefulSet of the charts is not rolled out, or a pod of one is not ready or terminates. A
-// page's commands are for an installation at rest, and the page before may have ended with an upgrade or a removal.
+// settled returns an error until all Deployments and StatefulSets of the charts are rolled out, and all of their pods
+// are ready and none is terminating. The commands of a page expect a settled installation, but the previous page may
+// have ended with an upgrade or a removal.
 func settled(ctx context.Context) error {
 	var deployments appsv1.DeploymentList
 	if err := shared.Client.List(ctx, &deployments, ofCharts); err != nil {

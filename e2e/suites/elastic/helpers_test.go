@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
 
-// bench is a namespace of a test.
+// bench is the namespace of a test.
 type bench struct{ *suites.Namespace }
 
 func newBench(t *testing.T) *bench {
@@ -29,7 +29,7 @@ func newBench(t *testing.T) *bench {
 	return &bench{suites.NewNamespace(t, k8s, "e2e-elastic-")}
 }
 
-// job is an ElasticJob whose workers run until they are told otherwise.
+// job returns an ElasticJob whose workers run until they are told to stop.
 func (b *bench) job(name string, minimum, wanted, maximum int32, changes ...func(*v1alpha1.ElasticJob)) *v1alpha1.ElasticJob {
 	job := &v1alpha1.ElasticJob{
 		ObjectMeta: metav1.ObjectMeta{Namespace: b.NS, Name: name},
@@ -53,7 +53,7 @@ func (b *bench) job(name string, minimum, wanted, maximum int32, changes ...func
 	return job
 }
 
-// endsAfter makes the workers succeed after so many seconds.
+// endsAfter makes the workers succeed after the given number of steps, which take a second each.
 func endsAfter(steps int) func(*v1alpha1.ElasticJob) {
 	return func(j *v1alpha1.ElasticJob) {
 		j.Spec.ReplicaSpecs.Worker.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "WORKER_STEPS", Value: fmt.Sprint(steps)}}
@@ -74,7 +74,7 @@ func (b *bench) get(name string) *v1alpha1.ElasticJob {
 	return job
 }
 
-// await waits for a state and for workers that run.
+// await waits until the job is in a state and the given number of workers run.
 func (b *bench) await(name string, state v1alpha1.State, active int32) *v1alpha1.ElasticJob {
 	b.Helper()
 	var job *v1alpha1.ElasticJob
@@ -99,7 +99,7 @@ func (b *bench) worker(job string, index int) *corev1.Pod {
 	return pod
 }
 
-// replaced waits for another pod of a worker that runs, and says how long that took.
+// replaced waits until another pod of a worker runs, and logs how long that took.
 func (b *bench) replaced(job string, index int, old *corev1.Pod, since time.Time) {
 	b.Helper()
 	b.Until("worker is replaced", func(ctx context.Context) error {
@@ -113,7 +113,7 @@ func (b *bench) replaced(job string, index int, old *corev1.Pod, since time.Time
 	b.Logf("worker %d of %s runs again after %s", index, job, time.Since(since).Round(time.Millisecond))
 }
 
-// awaitCounted waits until so many faults are counted, and no more: another pod may be there before.
+// awaitCounted waits until exactly the given numbers of faults are counted. The new pod may exist before that.
 func (b *bench) awaitCounted(name string, restarts, disruptions int32) {
 	b.Helper()
 	b.Until(fmt.Sprintf("%d restarts and %d disruptions are counted", restarts, disruptions), func(context.Context) error {
@@ -124,7 +124,8 @@ func (b *bench) awaitCounted(name string, restarts, disruptions int32) {
 	})
 }
 
-// kill the program of a worker, which heeds signals once it has said that it started.
+// kill sends a signal to the program of a worker. It first waits until the program has logged its start, because it
+// does not handle signals before.
 func (b *bench) kill(pod *corev1.Pod, signal unix.Signal) time.Time {
 	b.Helper()
 	b.Until("the program of "+pod.Name+" has begun", func(ctx context.Context) error {

@@ -18,24 +18,24 @@ import (
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
-// inPlace asks for restarts in place. The supervisor has to know what to start.
+// inPlace enables in-place restarts. The supervisor needs a command to run.
 func inPlace(j *v1alpha1.ElasticJob) {
 	j.Annotations = map[string]string{v1alpha1.InPlaceTimeoutKey: "60s"}
 	j.Spec.ReplicaSpecs.Worker.Template.Spec.Containers[0].Command = []string{"/worker"}
 }
 
-// A failed worker has the processes of all restarted, and no pod replaced; the group follows the job when it is scaled and when it loses a
-// pod. Each step needs those before it.
+// When a worker fails, the processes of all workers restart, and no pod is replaced. The group follows the job when it
+// is scaled or loses a pod. Later steps depend on earlier ones.
 func TestWorkersRestartInPlace(t *testing.T) {
 	b := newBench(t)
 	b.create(b.job("train", 2, 3, 4, inPlace))
 	b.awaitInSync("train", 3)
 	before, programs := b.podsOf("train", 3), b.programs("train", 3)
 
-	// One is killed: all three run anew, in the pods and the containers that were there.
+	// One worker is killed. All three restart in the same pods and containers.
 	b.killWorker("train", 1)
 	b.awaitPrograms("train", programs, 3)
-	b.awaitCounted("train", 1, 0) // all may run again before the operator has heard of it
+	b.awaitCounted("train", 1, 0) // all workers may run again before the operator has counted the failure
 	job := b.awaitInSync("train", 3)
 	b.checkSamePods("train", before)
 	if s := job.Status; s.InPlace == nil || s.InPlace.Failures != 1 {
@@ -43,7 +43,7 @@ func TestWorkersRestartInPlace(t *testing.T) {
 	}
 	b.awaitEvent("train", "InPlaceRestart", "exited with code 137")
 
-	// One more: nobody who is there is stopped for it, and it is one of the group from then on.
+	// A worker is added. No running worker is stopped for it, and it belongs to the group from then on.
 	programs = b.programs("train", 3)
 	b.scale("train", 4)
 	b.awaitInSync("train", 4)
@@ -54,7 +54,7 @@ func TestWorkersRestartInPlace(t *testing.T) {
 	b.awaitInSync("train", 4)
 	b.checkSamePods("train", before)
 
-	// A pod is lost: it is replaced, and its worker joins. The others restart once, in their pods.
+	// A pod is lost. It is replaced, and its worker joins. The others restart once, in their pods.
 	programs = b.programs("train", 4)
 	lost := b.worker("train", 2)
 	b.OK(k8s.Delete(t.Context(), lost))
@@ -75,7 +75,7 @@ func TestWorkersRestartInPlace(t *testing.T) {
 	}
 }
 
-// awaitInSync waits until all workers run that are wanted, together.
+// awaitInSync waits until the given number of workers is in sync.
 func (b *bench) awaitInSync(name string, workers int64) *v1alpha1.ElasticJob {
 	b.Helper()
 	var job *v1alpha1.ElasticJob
@@ -101,7 +101,7 @@ type seenPod struct {
 	restarts int32
 }
 
-// podsOf the first workers.
+// podsOf returns the pods of the first workers.
 func (b *bench) podsOf(job string, workers int) map[int]seenPod {
 	b.Helper()
 	pods := map[int]seenPod{}
@@ -136,14 +136,14 @@ func (b *bench) labWorker(job string, index int) framework.Worker {
 	return framework.Worker{ID: pod.Name, Namespace: pod.Namespace, Pod: pod.Name, PodUID: string(pod.UID)}
 }
 
-// killWorker kills the program, not the supervisor.
+// killWorker kills the program of a worker, not its supervisor.
 func (b *bench) killWorker(job string, index int) {
 	b.Helper()
 	_, err := shared.Signal(b.Context(), b.labWorker(job, index), unix.SIGKILL)
 	b.OK(err)
 }
 
-// programs that stand for the workers.
+// programs returns the names of the workers' processes.
 func (b *bench) programs(job string, workers int) map[int]string {
 	b.Helper()
 	list := map[int]string{}
@@ -160,7 +160,7 @@ func (b *bench) programs(job string, workers int) map[int]string {
 	return list
 }
 
-// awaitPrograms waits until every worker has another program than before.
+// awaitPrograms waits until every worker runs another program than before.
 func (b *bench) awaitPrograms(job string, before map[int]string, workers int) {
 	b.Helper()
 	b.Until("all programs have been started anew", func(ctx context.Context) error {
@@ -186,7 +186,7 @@ func (b *bench) checkSamePrograms(job string, before map[int]string) {
 	}
 }
 
-// awaitEvent about a job.
+// awaitEvent waits for an event of a job.
 func (b *bench) awaitEvent(job, reason, part string) {
 	b.Helper()
 	b.Until("event "+reason, func(ctx context.Context) error {

@@ -22,7 +22,8 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
 
-// TestWithKueue has Kueue's real manager give the quota, of which there is enough for three workers. Each step needs those before it.
+// TestWithKueue uses Kueue's real manager for quota. There is enough quota for three workers. Later steps depend on
+// earlier ones.
 func TestWithKueue(t *testing.T) {
 	if err := shared.Cluster.Kueue(t.Context(), t.Output(), "batch/job", "ElasticJob.v1alpha1.elastic.pytorch.org"); err != nil {
 		t.Fatal(err)
@@ -38,7 +39,7 @@ func TestWithKueue(t *testing.T) {
 	b := newBench(t)
 	b.makeQueue()
 
-	// Four are wanted, two are enough, three are admitted.
+	// The job wants four workers and needs two. Three are admitted.
 	b.create(b.job("part", 2, 4, 4, queued("low")))
 	job := b.await("part", v1alpha1.StateRunning, 3)
 	if job.Spec.GrantedReplicas == nil || *job.Spec.GrantedReplicas != 3 || *job.Spec.ReplicaSpecs.Worker.Replicas != 4 {
@@ -46,7 +47,7 @@ func TestWithKueue(t *testing.T) {
 	}
 	b.awaitWorkload("part", "PodsReady")
 
-	// One worker less is no reason for Kueue to act, and neither is a change of replicas.
+	// Kueue does not react when a worker is lost or replicas changes.
 	pod := b.worker("part", 1)
 	b.OK(k8s.Delete(t.Context(), pod))
 	b.Until("the worker is replaced", func(ctx context.Context) error {
@@ -61,15 +62,15 @@ func TestWithKueue(t *testing.T) {
 	b.scale("part", 3)
 	b.await("part", v1alpha1.StateRunning, 3)
 
-	// There is no room for the next: it waits, without a pod.
+	// There is no room for the next job. It waits without pods.
 	b.create(b.job("next", 1, 1, 1, queued("low"), endsAfter(2)))
 	next := b.await("next", v1alpha1.StateSuspended, 0)
 	if next.Status.Message == "" {
 		t.Error("it does not say what it waits for")
 	}
 
-	// What matters more takes the place and gives it back. Whom Kueue takes first then is its own affair: the one that it has taken the
-	// place from gets all three workers, or the two that are left and enough.
+	// A job with a higher priority preempts the first and later returns the quota. Kueue then decides which waiting job
+	// to admit first: the preempted one gets three workers, or the two that are left, which are enough.
 	b.create(b.job("urgent", 3, 3, 3, queued("high"), endsAfter(5)))
 	b.await("part", v1alpha1.StateSuspended, 0)
 	b.await("urgent", v1alpha1.StateSucceeded, 0)
@@ -92,8 +93,8 @@ func TestWithKueue(t *testing.T) {
 	b.placesByTopology()
 }
 
-// comesBackWithoutTheCompleted: a worker has completed when its job is preempted. Kueue asks for no quota for it again, and the two others run
-// and are waited for.
+// comesBackWithoutTheCompleted preempts a job of which one worker has completed. Kueue does not reserve quota for that
+// worker again, and the two others run until they complete.
 func (b *bench) comesBackWithoutTheCompleted() {
 	b.Helper()
 	b.create(b.job("most", 1, 3, 3, queued("low")))
@@ -114,7 +115,8 @@ func (b *bench) comesBackWithoutTheCompleted() {
 	b.await("most", v1alpha1.StateSucceeded, 0)
 }
 
-// leavesJobsOfOthersAlone: Kueue admits a job that another controller answers for, and the operator makes no pod of it and writes nothing.
+// leavesJobsOfOthersAlone checks that Kueue admits a job that another controller manages, while the operator creates no
+// pods for it and does not update it.
 func (b *bench) leavesJobsOfOthersAlone() {
 	b.Helper()
 	b.create(b.job("elsewhere", 1, 1, 1, queued("low"), func(j *v1alpha1.ElasticJob) { j.Spec.ManagedBy = ptr.To("example.com/another") }))
@@ -126,7 +128,7 @@ func (b *bench) leavesJobsOfOthersAlone() {
 		return nil
 	})
 	b.create(b.job("ours", 1, 1, 1, queued("low"), endsAfter(1)))
-	b.await("ours", v1alpha1.StateSucceeded, 0) // by now the operator has had its time
+	b.await("ours", v1alpha1.StateSucceeded, 0) // the operator has had enough time by now
 	for _, pod := range b.pods() {
 		if strings.HasPrefix(pod.Name, "elsewhere-") {
 			b.Errorf("there is pod %s of a job of another controller", pod.Name)
@@ -139,8 +141,8 @@ func (b *bench) leavesJobsOfOthersAlone() {
 	b.OK(k8s.Delete(b.Context(), job))
 }
 
-// placesByTopology: all workers within one host, told apart by their indexes. Kueue holds each pod until it has a place for it, that of a worker
-// that is replaced too.
+// placesByTopology requires all workers to be on one host. They have distinct indexes. Kueue gates each pod until it
+// has a place for it, including the pod of a replaced worker.
 func (b *bench) placesByTopology() {
 	b.Helper()
 	b.makeTopologyQueue()
@@ -193,7 +195,7 @@ func kueueObject(kind, name string, fields map[string]any) *unstructured.Unstruc
 	return o
 }
 
-// makeQueue has room for three workers of 20m.
+// makeQueue creates a queue with room for three workers of 20m CPU each.
 func (b *bench) makeQueue() {
 	b.Helper()
 	suites.MakeQueue(b, k8s,
@@ -207,7 +209,7 @@ func (b *bench) makeQueue() {
 
 const topologyQueue = "racks"
 
-// makeTopologyQueue has room for as many, on nodes that Kueue looks at one by one.
+// makeTopologyQueue creates a queue of the same size, on nodes that Kueue places pods on individually.
 func (b *bench) makeTopologyQueue() {
 	b.Helper()
 	name := b.NS + "-" + topologyQueue
@@ -227,7 +229,7 @@ func (b *bench) localQueue(name, of string) *unstructured.Unstructured {
 	return local
 }
 
-// clusterQueue for the namespace, with three workers of a flavor of the same name.
+// clusterQueue returns a ClusterQueue for the namespace, with quota for three workers and a flavor of the same name.
 func (b *bench) clusterQueue(name string) *unstructured.Unstructured {
 	return kueueObject("ClusterQueue", name, map[string]any{"spec": map[string]any{
 		"namespaceSelector": map[string]any{"matchLabels": map[string]any{corev1.LabelMetadataName: b.NS}},
@@ -253,7 +255,7 @@ func (b *bench) awaitWorkload(job, condition string) {
 	})
 }
 
-// workload of a job, once there is one.
+// workload waits for the workload of a job and returns it.
 func (b *bench) workload(job string) *unstructured.Unstructured {
 	b.Helper()
 	var found *unstructured.Unstructured

@@ -1,9 +1,9 @@
 //go:build e2e
 
-// Package elastic installs the chart of the elastic operator on a real node and lets it keep workers going: real pods, killed, scaled,
-// suspended. With e2e_all Kueue's real manager gives the quota.
+// Package elastic installs the chart of the elastic operator on a real node. Real workers are killed, scaled and
+// suspended. With the build tag e2e_all, Kueue's real manager provides the quota.
 //
-// HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end.
+// HOLDFAST_KEEP_TESTBED=1 keeps the cluster running at the end.
 package elastic
 
 import (
@@ -23,14 +23,14 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
 
-// Images of the programs that `make build` left in bin.
+// Images of the binaries from `make build` in bin.
 const (
 	workerImage  = "localhost/holdfast/worker:dev"
 	managerImage = "localhost/holdfast/elastic-manager:dev"
 	kueueImage   = "localhost/holdfast/elastic-kueue:dev"
 )
 
-// The environment, a client that knows ElasticJobs, and the release; all are set before any test runs.
+// The environment, a client that knows ElasticJobs, and the release. All are set before any test runs.
 var (
 	shared  *framework.Environment
 	k8s     client.Client
@@ -59,7 +59,7 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 	if err := env.DefineJobSets(ctx); err != nil {
 		return end, err
 	}
-	if err := env.StartOrchestratorWith(ctx, "--elasticjobs"); err != nil { // before there is any such kind
+	if err := env.StartOrchestratorWith(ctx, "--elasticjobs"); err != nil { // before the kind exists
 		return end, err
 	}
 	release = helm.Release{
@@ -74,7 +74,7 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 	}, nil
 }
 
-// values are small enough for a machine of two cores.
+// values returns values that fit a machine with two cores.
 func values(kueue bool) helm.Values {
 	small := helm.Values{"requests": helm.Values{"cpu": "10m", "memory": "32Mi"}, "limits": helm.Values{"memory": "512Mi"}}
 	return helm.Values{

@@ -20,8 +20,9 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
 
-// One job through a rough life: workers killed and deleted, scaled up and down as an autoscaler would, suspended and resumed.
-func TestAJobThroughARoughLife(t *testing.T) {
+// Workers of one job are killed and deleted. The job is scaled up and down as an autoscaler would, suspended and
+// resumed.
+func TestAJobSurvivesFailuresScalingAndSuspension(t *testing.T) {
 	b := newBench(t)
 	b.create(b.job("train", 2, 3, 4))
 	b.await("train", v1alpha1.StateRunning, 3)
@@ -91,7 +92,7 @@ func TestAJobSucceedsAndItsPodsAreKept(t *testing.T) {
 	}
 }
 
-// Below its minimum the job fails, and not before.
+// The job fails when it falls below its minimum, and not before.
 func TestAJobFailsBelowItsMinimum(t *testing.T) {
 	b := newBench(t)
 	b.create(b.job("few", 2, 3, 3, func(j *v1alpha1.ElasticJob) {

@@ -22,10 +22,10 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-// A process that is stopped by a signal is as silent as one that is stuck in a collective.
+// A process that is stopped by a signal is as silent as one that hangs in a collective.
 func TestAWorkerThatHangsIsKilledAndTheGroupRestarts(t *testing.T) {
 	hangs := []string{`kind="in-place"`, `reason="hang"`, `counted="true"`}
-	const silence = 6 * time.Second // longer than a busy machine keeps a worker from its step of a second
+	const silence = 6 * time.Second // longer than a busy machine delays a worker's step of one second
 	g, before := startSupervised(t, func(js *v1alpha2.JobSet) { js.Annotations[v1alpha2.ProgressTimeoutKey] = silence.String() })
 	counted := g.metric("holdfast_restarts_total", hangs...)
 	victim := worker(before, 2)
@@ -49,7 +49,8 @@ func TestAWorkerThatHangsIsKilledAndTheGroupRestarts(t *testing.T) {
 		victim.Pod != victim.ID+"-"+entry.Pod {
 		t.Errorf("the account is %s, want the hang of %s in pod %s", entry, victim.ID, victim.Pod)
 	}
-	// The account begins with the last sign, which came before the worker was stopped, by a step or what a busy machine makes of it.
+	// The record starts with the last sign of progress. That came up to a step before the worker was stopped, or
+	// earlier on a busy machine.
 	if detect := entry.Took[history.Detect]; detect < silence || detect > found+silence {
 		t.Errorf("the hang was found after %s, want at least %s, and about the %s of an onlooker", detect, silence, found)
 	}
@@ -74,7 +75,7 @@ func (g *group) metric(name string, labels ...string) float64 {
 	return v
 }
 
-// expectColumns asks as kubectl get does, until the answer is the wanted one: events are ahead of the status.
+// expectColumns polls what kubectl get prints until it is as expected. The status lags behind the events.
 func (g *group) expectColumns(want map[string]string) {
 	g.Helper()
 	g.must(framework.Until(g.ctx, "kubectl get shows what is", func(ctx context.Context) error {
@@ -88,7 +89,7 @@ func (g *group) expectColumns(want map[string]string) {
 	}))
 }
 
-// columns are the cells of the JobSet's row by the names of their columns.
+// columns returns the cells of the JobSet's row by column name.
 func (g *group) columns(ctx context.Context) (map[string]string, error) {
 	table := &metav1.Table{}
 	err := g.Kube.Discovery().RESTClient().Get().
@@ -104,10 +105,10 @@ func (g *group) columns(ctx context.Context) (map[string]string, error) {
 	return cells, nil
 }
 
-// What the phases add up to is what an onlooker measures, from the kill to the last worker's first output. The workers take
-// two seconds to stop: a twentieth of that is more than their way to the first line of output, which no agent sees. But a
-// machine that stalls on that way makes it any length, for one failure as good as for another: so two of a few have to agree,
-// which none does if the account leaves out a part.
+// The phases add up to the outage that the test measures, from the kill to the last worker's first output. The workers
+// take two seconds to stop. A twentieth of that exceeds the time that a program needs to print its first line, which no
+// agent sees. A machine that stalls at that point can extend the time arbitrarily, but hardly twice alike. So two of a
+// few failures must agree, and none would if the record left out a phase.
 func TestThePhasesAddUpToTheOutage(t *testing.T) {
 	for name, answer := range map[string]recovery.Mode{"exec": stubborn(recovery.Exec, graceOfSupervisor), "cri": stubborn(recovery.CRI, graceOfSidecar)} {
 		t.Run(name, func(t *testing.T) {
@@ -120,7 +121,7 @@ func TestThePhasesAddUpToTheOutage(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer tr.End(t.Context())
-			// A program that has not begun yet does not ignore signals.
+			// A program does not ignore signals before it has started.
 			if _, err := shared.StartsAfter(t.Context(), namespace, tr.JobSet.Name, size, begun); err != nil {
 				t.Fatal(err)
 			}
@@ -137,10 +138,10 @@ func TestThePhasesAddUpToTheOutage(t *testing.T) {
 	}
 }
 
-// mostTries is below what the example has of restarts.
+// mostTries is less than the number of restarts that the example allows.
 const mostTries = 8
 
-// stubborn makes the workers ignore SIGTERM, and die two seconds later.
+// stubborn makes the workers ignore SIGTERM, so that they are killed after two seconds.
 func stubborn(a recovery.Mode, grace func(*corev1.PodSpec)) recovery.Mode {
 	a.Change = func(js *v1alpha2.JobSet) {
 		js.Annotations[v1alpha2.InPlaceTimeoutKey] = timeout
@@ -156,12 +157,12 @@ func graceOfSupervisor(pod *corev1.PodSpec) {
 	pod.Containers[0].Env = append(pod.Containers[0].Env, corev1.EnvVar{Name: "WORKER_TERMINATION_GRACE_PERIOD", Value: "2s"})
 }
 
-// graceOfSidecar: of two flags of a name the last one counts.
+// graceOfSidecar sets the sidecar's grace period. If a flag is given twice, the last one counts.
 func graceOfSidecar(pod *corev1.PodSpec) {
 	pod.InitContainers[0].Args = append(pod.InitContainers[0].Args, "--worker-termination-grace-period=2s")
 }
 
-// addsUp has a worker fail, and reports whether the account of that is as long as the outage.
+// addsUp makes a worker fail, and reports whether the record of the restart is as long as the outage.
 func addsUp(t *testing.T, tr *recovery.Workload) bool {
 	t.Helper()
 	f, err := tr.Fail(t.Context())

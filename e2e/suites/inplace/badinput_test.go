@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-func TestAnUnreadableTimeoutIsOneEventAndTheJobSetRuns(t *testing.T) {
+func TestAnInvalidTimeoutCausesOneEventAndTheJobSetRuns(t *testing.T) {
 	g := start(t, func(js *v1alpha2.JobSet) { js.Annotations[v1alpha2.InPlaceTimeoutKey] = "60" })
 	workers := g.awaitWorkers()
 	e := g.awaitEvent("InvalidInPlaceTimeout")
@@ -31,8 +31,8 @@ func TestAnUnreadableTimeoutIsOneEventAndTheJobSetRuns(t *testing.T) {
 	g.awaitEvent("InvalidInPlaceTimeout")
 }
 
-// Each program says all that is wrong with its command line in one message, and ends.
-func TestBadFlagsAreOneClearError(t *testing.T) {
+// Each program reports everything that is wrong with its command line in one message, and exits.
+func TestInvalidFlagsCauseOneError(t *testing.T) {
 	agent := []string{
 		"--worker-jobset-uid=u", "--worker-id=js-w-0-0", "--worker-pod-uid=p", "--valkey-address=127.0.0.1:1",
 		"--startup-dir=" + t.TempDir(), "--ready-port=18099",

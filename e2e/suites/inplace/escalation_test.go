@@ -25,11 +25,11 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// stuckTimeout: a third of it goes by before a pod is taken for stuck, and the rest is for the new one.
+// stuckTimeout is long enough: a pod counts as stuck after a third of it, and its replacement has the rest.
 const stuckTimeout = "2m"
 
-// A container whose image cannot be had never starts again in its pod.
-func TestAWorkerWhosePodIsStuckIsRecreatedAlone(t *testing.T) {
+// A container whose image cannot be pulled never starts again in its pod.
+func TestAStuckPodIsReplacedAndTheOthersRestartInPlace(t *testing.T) {
 	g, before := startInSync(t, func(js *v1alpha2.JobSet) { js.Annotations[v1alpha2.InPlaceTimeoutKey] = stuckTimeout })
 	hangs := worker(before, 1)
 	g.patchPod(hangs, `{"spec":{"containers":[{"name":"worker","image":"localhost/holdfast/nowhere:dev"}]}}`)
@@ -49,7 +49,7 @@ func TestAWorkerWhosePodIsStuckIsRecreatedAlone(t *testing.T) {
 	}
 }
 
-func TestAPodThatIsDeletedIsReplacedAndTheOthersRestartInPlace(t *testing.T) {
+func TestADeletedPodIsReplacedAndTheOthersRestartInPlace(t *testing.T) {
 	cases := map[string][]client.DeleteOption{
 		"gracefully": nil,
 		"by force":   {client.GracePeriodSeconds(0)},
@@ -80,7 +80,7 @@ func (g *group) podOf(w framework.Worker) *corev1.Pod {
 	return pod
 }
 
-// made is what the maker of a pod has said of it: without its name, and what others have added.
+// made returns a pod as its creator wrote it, without its name and the fields that others have added.
 func made(pod *corev1.Pod) *corev1.Pod {
 	is := &corev1.Pod{Spec: *pod.Spec.DeepCopy(), ObjectMeta: metav1.ObjectMeta{
 		Labels: pod.Labels, Annotations: pod.Annotations, Finalizers: pod.Finalizers, OwnerReferences: pod.OwnerReferences,
@@ -96,7 +96,8 @@ func made(pod *corev1.Pod) *corev1.Pod {
 	return is
 }
 
-// awaitJobCounts: the Job controller takes the pod that the leader made for its own, makes none beside it, and counts one failure.
+// awaitJobCounts waits until the Job counts the pod that the leader has created as its own, creates no other one, and
+// counts one failure.
 func (g *group) awaitJobCounts(replaced string) {
 	g.Helper()
 	job := &batchv1.Job{}
@@ -113,8 +114,8 @@ func (g *group) awaitJobCounts(replaced string) {
 	}))
 }
 
-// The Job takes the deleted pod's exit 0 for the end of its work and makes no other pod.
-func TestAWorkerThatExits0WhenItsPodIsDeletedHasNotFinished(t *testing.T) {
+// The Job takes the deleted pod's exit 0 for success, and creates no other pod.
+func TestAWorkerThatExits0WhenItsPodIsDeletedHasNotCompleted(t *testing.T) {
 	g, before := startInSync(t, onTermFinish)
 	gone := worker(before, 3)
 	g.deletePod(gone)
@@ -143,7 +144,7 @@ func TestAWorkerThatExits0WhenItsPodIsDeletedHasNotFinished(t *testing.T) {
 	g.awaitMark(false)
 }
 
-func TestWorkersThatExit0OnTheOrderRestartInPlace(t *testing.T) {
+func TestWorkersThatExit0AfterAnOrderRestartInPlace(t *testing.T) {
 	g, before := startInSync(t, onTermFinish)
 	g.signal(worker(before, 0), unix.SIGUSR1)
 	g.awaitPhase(coordination.Running, 1, 1)
@@ -155,14 +156,14 @@ func TestWorkersThatExit0OnTheOrderRestartInPlace(t *testing.T) {
 	}
 }
 
-// onTermFinish makes workers save a checkpoint and leave with exit 0, as far as anybody can tell.
+// onTermFinish makes workers save a checkpoint on SIGTERM and exit 0, as a completed worker would.
 func onTermFinish(js *v1alpha2.JobSet) {
 	worker := &js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Containers[0]
 	worker.Env = append(worker.Env, corev1.EnvVar{Name: "WORKER_ON_TERM", Value: "finish"})
 }
 
-// onlyReplaced expects one worker in a new pod, and all others restarted once in theirs. The API server learns of that later
-// than the store, and shows the old containers meanwhile.
+// onlyReplaced waits until one worker is in a new pod and all others have restarted once in theirs. The API server
+// learns of the restarts later than the store, and shows the old containers in the meantime.
 func (g *group) onlyReplaced(before map[string]framework.Worker, replaced string) {
 	g.Helper()
 	g.must(framework.Until(g.ctx, "one worker is in a new pod, and the others were restarted in theirs", func(ctx context.Context) error {
@@ -196,7 +197,7 @@ func (g *group) deletePod(w framework.Worker, options ...client.DeleteOption) {
 	g.must(err)
 }
 
-// awaitMark returns once the JobSet is, or is not, marked as recovering.
+// awaitMark waits until the JobSet is, or is not, marked as recovering.
 func (g *group) awaitMark(marked bool) {
 	g.Helper()
 	g.must(framework.Until(g.ctx, fmt.Sprintf("the mark is there: %v", marked), func(ctx context.Context) error {

@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// Without Holdfast the Job of such a worker fails at its back-off limit, and the JobSet with it.
-func TestAJobSetThatCanNeverStartFails(t *testing.T) {
+// Without Holdfast, the Job of such a worker fails at its backoffLimit, and the JobSet with it.
+func TestAJobSetThatCannotStartFails(t *testing.T) {
 	command := func(c *corev1.Container) { c.Command = []string{"/nosuch"} }
 	setting := func(name string) func(*corev1.Container) {
 		return func(c *corev1.Container) { c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: "nonsense"}) }
@@ -68,8 +68,9 @@ func (g *group) awaitFailed(message string) {
 	}))
 }
 
-// One worker of four looks for the store where there is none: it is named, gets a new pod, and at last the JobSet fails.
-func TestAWorkerThatNeverJoinsIsNamedAndTheFormationEnds(t *testing.T) {
+// One of four workers has a wrong address of the store. An event names it, it gets a new pod, and in the end the JobSet
+// fails.
+func TestAWorkerThatNeverJoinsIsNamedAndTheJobSetFails(t *testing.T) {
 	const nowhere = "10.87.0.1:1"
 	g := startExample(t, "exec.yaml", func(js *v1alpha2.JobSet) {
 		js.Annotations[v1alpha2.FormingTimeoutKey] = "30s"

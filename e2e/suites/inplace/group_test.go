@@ -22,12 +22,12 @@ import (
 
 const (
 	size = 4
-	// timeout is what a restart in place is given where that is not what a test is about: a machine that is slow or stalls
-	// must not turn it into a recreation.
+	// timeout is the time-out of in-place restarts in tests of something else. It is long, so that a slow or stalled
+	// machine does not turn a restart into a recreation.
 	timeout = "10m"
 )
 
-// group is one JobSet of four workers under test.
+// group is one JobSet under test with four workers.
 type group struct {
 	*testing.T
 	*framework.Environment
@@ -35,13 +35,13 @@ type group struct {
 	js  *v1alpha2.JobSet
 }
 
-// start creates the example's JobSet, smaller and changed, in a namespace of its own.
+// start creates the example's JobSet, smaller and changed, in its own namespace.
 func start(t *testing.T, change func(*v1alpha2.JobSet)) *group {
 	t.Helper()
 	return startExample(t, "in-place-restart.yaml", change)
 }
 
-// startSupervised does so with the exec driver, added by the manager.
+// startSupervised is start with the exec driver, which the manager adds, and returns once the group is in sync.
 func startSupervised(t *testing.T, change func(*v1alpha2.JobSet)) (*group, map[string]framework.Worker) {
 	t.Helper()
 	g := startExample(t, "one-annotation.yaml", change)
@@ -77,8 +77,8 @@ func startInSync(t *testing.T, change func(*v1alpha2.JobSet)) (*group, map[strin
 	return g, g.awaitInSync()
 }
 
-// awaitInSync returns the workers of a group that has just begun once each of their programs has, too: before that, none
-// does what it means to do on a signal.
+// awaitInSync returns the workers of a new group once each of their programs has logged its start. Before that, a
+// program does not handle signals as intended.
 func (g *group) awaitInSync() map[string]framework.Worker {
 	g.Helper()
 	workers := g.awaitWorkers()
@@ -95,7 +95,7 @@ func (g *group) awaitBegun(w framework.Worker) {
 }
 
 func (g *group) cleanUp() {
-	ctx := context.Background() // the test's own has ended
+	ctx := context.Background() // the test's context is done
 	if g.Failed() {
 		g.dump(ctx)
 	}
@@ -104,7 +104,7 @@ func (g *group) cleanUp() {
 	}
 }
 
-// dump shows what a reader of a red run needs.
+// dump logs the state of the group after a failure.
 func (g *group) dump(ctx context.Context) {
 	sum, err := g.Summary(ctx, string(g.js.UID))
 	g.Logf("the group: %+v %v", sum, err)
@@ -147,7 +147,7 @@ func (g *group) awaitCharged(n int) {
 	g.must(g.AwaitAnnotation(g.ctx, g.js, v1alpha2.InPlaceRestartsKey, fmt.Sprint(n)))
 }
 
-// signal strikes a worker whose container is the one that it had last. Its program may have begun only just.
+// signal sends a signal to a worker. It first waits until the program in its container has logged its start.
 func (g *group) signal(w framework.Worker, s unix.Signal) {
 	g.Helper()
 	g.awaitBegun(w)
@@ -155,12 +155,12 @@ func (g *group) signal(w framework.Worker, s unix.Signal) {
 	g.must(err)
 }
 
-// worker is the n-th worker.
+// worker returns the n-th worker.
 func worker(workers map[string]framework.Worker, n int) framework.Worker {
 	return workers[framework.IDs(workers)[n]]
 }
 
-// awaitRestarted returns the workers once each runs in its old pod with `more` restarts more.
+// awaitRestarted returns the workers once each runs in its old pod after the given number of further restarts.
 func (g *group) awaitRestarted(before map[string]framework.Worker, more int32) map[string]framework.Worker {
 	g.Helper()
 	var after map[string]framework.Worker
@@ -182,7 +182,7 @@ func (g *group) awaitRestarted(before map[string]framework.Worker, more int32) m
 	return after
 }
 
-// stay fails the test if a worker changes its container or restart count within the time.
+// stay fails the test if a worker changes its container or restart count within the period.
 func (g *group) stay(before map[string]framework.Worker, period time.Duration) {
 	g.Helper()
 	for end := time.Now().Add(period); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
@@ -199,7 +199,7 @@ func (g *group) stay(before map[string]framework.Worker, period time.Duration) {
 	}
 }
 
-// events counts the events about the JobSet with the reason.
+// events returns the events about the JobSet with the reason.
 func (g *group) events(reason string) []eventsv1.Event {
 	g.Helper()
 	var list eventsv1.EventList
@@ -215,7 +215,7 @@ func (g *group) events(reason string) []eventsv1.Event {
 	return found
 }
 
-// awaitEvent returns the one event with the reason.
+// awaitEvent waits for an event with the reason, and fails if there are several.
 func (g *group) awaitEvent(reason string) eventsv1.Event {
 	g.Helper()
 	g.must(framework.Until(g.ctx, "an event says "+reason, func(context.Context) error {

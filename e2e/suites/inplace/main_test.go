@@ -1,8 +1,8 @@
 //go:build e2e
 
-// Package inplace runs Holdfast's programs on a real node: real pods, a real store, real failures.
+// Package inplace runs Holdfast's programs on a real node, with real pods, a real store and real failures.
 //
-// HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end.
+// HOLDFAST_KEEP_TESTBED=1 keeps the cluster running at the end.
 package inplace
 
 import (

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// What `kubectl holdfast` shows after a restart.
+// TestThePluginShowsARestart checks the output of `kubectl holdfast` after a restart.
 func TestThePluginShowsARestart(t *testing.T) {
 	g, before := startSupervised(t, nil)
 	victim := worker(before, 1)

@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-func TestAWorkerThatExitsRestartsAllInPlace(t *testing.T) {
+func TestAFailedWorkerRestartsAllInPlace(t *testing.T) {
 	g, before := startInSync(t, nil)
 	g.signal(worker(before, 1), unix.SIGUSR1)
 	g.awaitPhase(coordination.Running, 1, 1)
@@ -33,9 +33,9 @@ func TestAWorkerThatExitsRestartsAllInPlace(t *testing.T) {
 	g.awaitEvent("InPlaceRestarted")
 }
 
-// The second one is stopped before the first one dies: however long it takes until it is killed, it is still the worker of the
-// round in which the first one died, and not the one that was started after it.
-func TestTwoWorkersThatFailAtOnceAreOneRestart(t *testing.T) {
+// The second worker is stopped before the first one dies. However long it takes until the second is killed, it still
+// belongs to the round in which the first one died, not to the next.
+func TestTwoSimultaneousFailuresCauseOneRestart(t *testing.T) {
 	g, before := startInSync(t, func(js *v1alpha2.JobSet) { waitForTheStopped(&js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec) })
 	g.signal(worker(before, 3), unix.SIGSTOP)
 	g.signal(worker(before, 0), unix.SIGUSR1)
@@ -48,7 +48,7 @@ func TestTwoWorkersThatFailAtOnceAreOneRestart(t *testing.T) {
 	g.awaitPhase(coordination.Running, 1, 1)
 }
 
-func TestRestartsInARowAreEachChargedOnce(t *testing.T) {
+func TestConsecutiveRestartsAreEachChargedOnce(t *testing.T) {
 	g, workers := startInSync(t, nil)
 	for round := range 3 {
 		g.signal(worker(workers, round), unix.SIGKILL)
@@ -58,7 +58,7 @@ func TestRestartsInARowAreEachChargedOnce(t *testing.T) {
 	}
 }
 
-func TestWhenNoRestartIsLeftTheJobSetFailsAndNobodyIsStopped(t *testing.T) {
+func TestWithoutRestartsLeftTheJobSetFailsAndNoWorkerIsStopped(t *testing.T) {
 	g, workers := startInSync(t, func(js *v1alpha2.JobSet) { js.Spec.FailurePolicy.MaxRestarts = 1 })
 	g.signal(worker(workers, 2), unix.SIGUSR1)
 	g.awaitPhase(coordination.Running, 1, 1)
@@ -79,8 +79,8 @@ func TestWhenNoRestartIsLeftTheJobSetFailsAndNobodyIsStopped(t *testing.T) {
 	g.awaitEvent("InPlaceRestartsOver")
 }
 
-// A worker that ignores SIGTERM for longer than the time-out cannot come back in time.
-func TestARestartOutOfTimeBecomesAFullRecreation(t *testing.T) {
+// A worker that ignores SIGTERM for longer than the time-out cannot restart in time.
+func TestARestartThatTimesOutBecomesAFullRecreation(t *testing.T) {
 	g, before := startInSync(t, func(js *v1alpha2.JobSet) {
 		js.Annotations[v1alpha2.InPlaceTimeoutKey] = "4s"
 		pod := &js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec
@@ -99,7 +99,7 @@ func TestARestartOutOfTimeBecomesAFullRecreation(t *testing.T) {
 	g.awaitCharged(2) // the restart, and the recreation after it
 	g.awaitEvent("InPlaceFailOver")
 	g.signal(worker(after, 1), unix.SIGUSR1)
-	g.awaitChargedBeyond(2) // this restart has no more time than the first one
+	g.awaitChargedBeyond(2) // this restart times out like the first one
 }
 
 // awaitChargedBeyond returns once more than n restarts are charged.
@@ -118,7 +118,7 @@ func (g *group) awaitChargedBeyond(n int) {
 	}))
 }
 
-func TestSuspendIsNoFailureAndResumeStartsAnew(t *testing.T) {
+func TestASuspensionIsNotAFailureAndResumingStartsFromZero(t *testing.T) {
 	g, _ := startInSync(t, nil)
 	g.setSuspend(true)
 	g.must(framework.Until(g.ctx, "all pods are gone", func(ctx context.Context) error {
@@ -151,7 +151,7 @@ func (g *group) setSuspend(suspend bool) {
 	}))
 }
 
-// waitForTheStopped keeps agents from killing a worker that does not heed SIGTERM before the test does.
+// waitForTheStopped keeps agents from killing a worker that ignores SIGTERM before the test does.
 func waitForTheStopped(pod *corev1.PodSpec) {
 	replaceArg(pod.InitContainers[0].Args, "--worker-termination-grace-period=", "2m")
 }

@@ -20,11 +20,12 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// staged is how many workers of the example take part in restarts: one driver, and two Jobs of two.
+// staged is the number of workers in the example that take part in restarts: one driver, and two Jobs of two.
 const staged = 5
 
-// The example with one annotation and an ordered start: what ran before the driver is not run again, driver and workers
-// restart together, a worker that has finished runs again while others need it, and the driver ends it all.
+// The example with one annotation and an ordered start. A stage that has completed before the driver does not run
+// again. Driver and workers restart together. A completed worker runs again while others need it. The end of the driver
+// ends the JobSet.
 func TestAnOrderedStartRestartsInPlace(t *testing.T) {
 	g := startStages(t)
 	g.awaitStages(0)
@@ -68,7 +69,7 @@ func startStages(t *testing.T) *group {
 	for i := range js.Spec.ReplicatedJobs {
 		job := &js.Spec.ReplicatedJobs[i].Template.Spec
 		job.Parallelism, job.Completions = ptr.To(min(2, *job.Parallelism)), ptr.To(min(2, *job.Completions))
-		job.Template.Spec.Containers[0].Name = "worker" // the container that the framework reads
+		job.Template.Spec.Containers[0].Name = "worker" // the framework reads the container of this name
 	}
 	g.must(g.Remove(g.ctx, namespace, js.Name))
 	g.must(g.Client.Create(g.ctx, js))
@@ -116,14 +117,14 @@ func (g *group) awaitSummary(what string, is func(framework.Summary) bool) {
 	}))
 }
 
-// awaitStarts returns once driver and workers have started again since then.
+// awaitStarts returns once driver and workers have started again since the given time.
 func (g *group) awaitStarts(since time.Time) {
 	g.Helper()
 	_, err := g.StartsAfter(g.ctx, g.js.Namespace, g.js.Name, staged, since)
 	g.must(err)
 }
 
-// strike sends a signal to the worker whose ID ends so.
+// strike sends a signal to the worker whose ID ends with id.
 func (g *group) strike(id string, s unix.Signal) time.Time {
 	g.Helper()
 	workers, err := g.Workers(g.ctx, g.js.Namespace, g.js.Name)
@@ -133,7 +134,7 @@ func (g *group) strike(id string, s unix.Signal) time.Time {
 	return at
 }
 
-// fetches counts the pods of the stage that carries no agent.
+// fetches returns the number of pods of the stage without an agent.
 func (g *group) fetches() int {
 	g.Helper()
 	pods, err := g.Pods(g.ctx, g.js.Namespace, g.js.Name)

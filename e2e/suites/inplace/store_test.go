@@ -16,13 +16,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// outage stops the store while the function runs.
+// outage stops the store while during runs.
 func (g *group) outage(wipe bool, during func()) {
 	g.Helper()
 	g.must(g.Cluster.Redis().Stop(g.ctx))
 	started := false
 	defer func() {
-		if !started { // the test failed meanwhile: the next one needs the store
+		if !started { // if the test has failed, the next one still needs the store
 			g.must(g.Cluster.Redis().Start(context.Background(), wipe))
 		}
 	}()
@@ -31,7 +31,7 @@ func (g *group) outage(wipe bool, during func()) {
 	started = true
 }
 
-// restartOnce leaves a round behind that an empty store cannot guess.
+// restartOnce restarts the group, so that its restart count is not what an empty store would assume.
 func (g *group) restartOnce(workers map[string]framework.Worker) map[string]framework.Worker {
 	g.Helper()
 	g.signal(worker(workers, 0), unix.SIGUSR1)
@@ -41,7 +41,7 @@ func (g *group) restartOnce(workers map[string]framework.Worker) map[string]fram
 	return workers
 }
 
-func TestAStoreThatComesBackStopsNobody(t *testing.T) {
+func TestAStoreThatReturnsStopsNoWorker(t *testing.T) {
 	for name, wipe := range map[string]bool{"with its data": false, "without its data": true} {
 		t.Run(name, func(t *testing.T) {
 			g, workers := startInSync(t, nil)
@@ -58,7 +58,7 @@ func TestAStoreThatComesBackStopsNobody(t *testing.T) {
 	}
 }
 
-func TestAFailureDuringAnOutageIsAnsweredAfterIt(t *testing.T) {
+func TestAFailureDuringAnOutageCausesARestartAfterIt(t *testing.T) {
 	for name, wipe := range map[string]bool{"with its data": false, "without its data": true} {
 		t.Run(name, func(t *testing.T) {
 			g, workers := startInSync(t, nil)
@@ -81,7 +81,7 @@ func TestAFailureDuringAnOutageIsAnsweredAfterIt(t *testing.T) {
 	}
 }
 
-func TestAForeignValueIsOneErrorAndNothingIsLost(t *testing.T) {
+func TestAForeignValueCausesOneErrorAndNoLoss(t *testing.T) {
 	cases := map[string]func(ctx context.Context, to *goredis.Client, keys rounds.Keys) error{
 		"in the state": func(ctx context.Context, to *goredis.Client, keys rounds.Keys) error {
 			return to.Set(ctx, keys.State(), "many", 0).Err()

@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// A JobSet that runs is made larger, and then smaller: the same Job, and the pods that stay are the same.
-func TestAnotherSize(t *testing.T) {
+// A running JobSet is scaled up and then down. It keeps its Job and the pods that are not removed.
+func TestScalingARunningJobSet(t *testing.T) {
 	r := start(t, "stages-scale-up.yaml", func(js *v1alpha2.JobSet) {
 		js.Name, js.Spec.StartupPolicy = "elastic", nil
 		js.Spec.ReplicatedJobs = js.Spec.ReplicatedJobs[:1]
@@ -46,7 +46,7 @@ func TestAnotherSize(t *testing.T) {
 	}))
 }
 
-// resize the first entry.
+// resize sets the number of pods of the first replicatedJob.
 func (r *run) resize(pods int32) {
 	r.Helper()
 	js, err := r.JobSet(r.ctx, namespace, r.name)
@@ -57,7 +57,7 @@ func (r *run) resize(pods int32) {
 	r.must(r.Client.Patch(r.ctx, resized, client.MergeFrom(js)))
 }
 
-// awaitsPods waits until exactly the pods with these completion indexes run, and returns who they are.
+// awaitsPods waits until exactly the pods with these completion indexes run, and returns their UIDs.
 func (r *run) awaitsPods(indexes ...string) map[string]types.UID {
 	r.Helper()
 	var running map[string]types.UID

@@ -1,8 +1,8 @@
 //go:build e2e
 
-// Package jobset runs JobSets on a real node: stages in order, host names between pods, the failure policy.
+// Package jobset runs JobSets on a real node. It tests ordered stages, host names between pods, and the failure policy.
 //
-// HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end.
+// HOLDFAST_KEEP_TESTBED=1 keeps the cluster running at the end.
 package jobset
 
 import (
@@ -22,10 +22,10 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed"
 )
 
-// namespace of the examples, which their volumes name.
+// namespace is the namespace of the examples, which their volumes name.
 const namespace = "stages"
 
-// folder of the node that the volumes of the examples are in.
+// folder is the node's folder for the volumes of the examples.
 const folder = "/tmp/holdfast-stages"
 
 var shared *framework.Environment
@@ -46,7 +46,7 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 		env.Apply(ctx, namespace, env.File("examples", "volumes", "stages.yaml")))
 }
 
-// giveGPUs makes the nodes offer GPUs that they do not have: nothing but the scheduler looks at them.
+// giveGPUs makes the nodes advertise GPUs that they do not have. Only the scheduler uses them.
 func giveGPUs(ctx context.Context, env *framework.Environment) error {
 	var nodes corev1.NodeList
 	if err := env.Client.List(ctx, &nodes); err != nil {

@@ -25,7 +25,7 @@ type run struct {
 	name string
 }
 
-// start creates an example, changed if need be, and removes it at the end of the test.
+// start creates an example, changed if change is not nil, and removes it at the end of the test.
 func start(t *testing.T, example string, change func(*v1alpha2.JobSet)) *run {
 	t.Helper()
 	r := &run{T: t, Environment: shared, ctx: t.Context()}
@@ -51,7 +51,7 @@ func (r *run) must(err error) {
 	}
 }
 
-// awaits a condition of the JobSet.
+// awaits waits for a condition of the JobSet.
 func (r *run) awaits(kind v1alpha2.JobSetConditionType) *v1alpha2.JobSet {
 	r.Helper()
 	var js *v1alpha2.JobSet
@@ -72,7 +72,7 @@ func (r *run) job(entry string) *batchv1.Job {
 	return &job
 }
 
-// spans when the containers of an entry's pods ran.
+// span is when the containers of a replicatedJob's pods ran.
 type span struct{ first, last time.Time }
 
 func (r *run) span(entry string) span {
@@ -104,7 +104,8 @@ func ran(s corev1.ContainerState) (began, ended time.Time) {
 	return s.Terminated.StartedAt.Time, s.Terminated.FinishedAt.Time
 }
 
-// Story 1: what needs GPUs starts when the initializer has succeeded. The program fails unless it finds what was fetched.
+// Story 1: the stage that needs GPUs starts once the initializer has succeeded. Its program fails unless it finds the
+// fetched data.
 func TestFineTuning(t *testing.T) {
 	r := start(t, "stages-fine-tune.yaml", nil)
 	js := r.awaits(v1alpha2.JobSetCompleted)
@@ -119,7 +120,8 @@ func TestFineTuning(t *testing.T) {
 	}
 }
 
-// Story 2: fetch, launcher, nodes; the launcher runs on while the nodes start, and both sides know the other by its host name.
+// Story 2: fetch, launcher, nodes. The launcher keeps running while the nodes start, and each side reaches the other by
+// its host name.
 func TestDeepSpeedByMPI(t *testing.T) {
 	r := start(t, "stages-deepspeed-mpi.yaml", nil)
 	r.awaits(v1alpha2.JobSetCompleted)
@@ -132,7 +134,7 @@ func TestDeepSpeedByMPI(t *testing.T) {
 	}
 }
 
-// Story 3: the large run follows the small one, and does not if that fails.
+// Story 3: the large run follows the small one, unless that fails.
 func TestScalingUp(t *testing.T) {
 	t.Run("after a success", func(t *testing.T) {
 		r := start(t, "stages-scale-up.yaml", nil)
@@ -158,7 +160,7 @@ func container(js *v1alpha2.JobSet, entry int) *corev1.Container {
 	return &js.Spec.ReplicatedJobs[entry].Template.Spec.Template.Spec.Containers[0]
 }
 
-// A Job that fails is recreated alone, in its stage, while the others run on.
+// A failed Job is recreated alone, in its stage, while the others keep running.
 func TestARestartOfOneJob(t *testing.T) {
 	r := start(t, "stages-scale-up.yaml", func(js *v1alpha2.JobSet) {
 		js.Name = "one-job"

@@ -18,14 +18,14 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
 
-// quiet is how long something has to stay as it is: several times what the AppWrapper gives a failure.
+// quiet is how long a state must last: several times the AppWrapper's grace period for failures.
 const quiet = 5 * time.Second
 
-// TestAnElasticJobGoesOnWithFewer loses one worker of four after the other. As long as there are two, that is no failure of the AppWrapper
-// around them.
-func TestAnElasticJobGoesOnWithFewer(t *testing.T) {
+// TestAnElasticJobContinuesWithFewerWorkers loses one of four workers after the other. Down to two workers, that is not a failure
+// of the AppWrapper around them.
+func TestAnElasticJobContinuesWithFewerWorkers(t *testing.T) {
 	r := newRun(t)
-	const gone = 1 // the code with which a worker ends for good
+	const gone = 1 // exit code with which a worker completes for good
 	r.create(r.wrapElastic(settings{resets: 2}, r.elasticJob(v1alpha1.RestartExitCode, func(s *v1alpha1.ElasticJobSpec) {
 		s.ReplicaSpecs.Worker.PermanentExitCodes = []int32{gone}
 	})))
@@ -57,7 +57,8 @@ func TestAnElasticJobGoesOnWithFewer(t *testing.T) {
 	if aw := r.get(); len(aw.Status.Attempts) != 2 || aw.Status.Evacuations != 0 {
 		t.Errorf("attempts are %+v, evacuations %d", aw.Status.Attempts, aw.Status.Evacuations)
 	}
-	// The deletion, and three workers that were abandoned: the last of them left too few, which is for the next recovery level.
+	// One deleted worker and three abandoned ones. The last of these left too few workers, which the next recovery
+	// level handled.
 	r.wantAnswers(map[int]int{3: 1 + elasticWorkers - elasticLeast + 1, 6: 1})
 }
 
@@ -73,14 +74,15 @@ func (r *run) elasticPod(index int) *corev1.Pod {
 	return pod
 }
 
-// endElastic has the program of a worker exit with 1.
+// endElastic makes the program of a worker exit with 1.
 func (r *run) endElastic(index int) {
 	r.Helper()
 	_, err := r.SignalContainer(r.ctx, string(r.elasticPod(index).UID), "worker", unix.SIGUSR1)
 	r.must(err)
 }
 
-// awaitElastic returns when so many workers run after so many resets, and the AppWrapper has seen that and is well.
+// awaitElastic waits until the given number of workers runs after the given number of resets, and the AppWrapper is
+// healthy.
 func (r *run) awaitElastic(active int, resets int32) *v1alpha1.ElasticJob {
 	r.Helper()
 	var job *v1alpha1.ElasticJob
@@ -106,7 +108,8 @@ func (r *run) elasticWell(ctx context.Context, active int, resets int32) (*v1alp
 	return job, err
 }
 
-// staysElastic returns when the AppWrapper has been well for a while with so many workers of the same job.
+// staysElastic waits until the AppWrapper has been healthy for a while with the given number of workers of the same
+// job.
 func (r *run) staysElastic(active int, first *v1alpha1.ElasticJob) {
 	r.Helper()
 	if job := r.awaitElastic(active, 0); job.UID != first.UID {

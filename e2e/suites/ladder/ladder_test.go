@@ -17,7 +17,8 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework"
 )
 
-// TestTheLadder causes one fault after the other in one workload. Each is handled at the cheapest recovery level that can, and at no other.
+// TestTheLadder causes one fault after the other in one workload. Each must be handled at the cheapest recovery level
+// that can, and at no other.
 func TestTheLadder(t *testing.T) {
 	r := begins(t, settings{restarts: budget, resets: 2})
 	stop := r.watchQuota()
@@ -43,8 +44,9 @@ func TestTheLadder(t *testing.T) {
 	}
 	stop()
 	r.show(r.ctx)
-	// In place four times, the fifth out of time and followed by the recreation; those of the two JobSets that had to be worn out; two
-	// resets, and the evacuation between them. The drain is one restart in place, on other nodes.
+	// Four restarts in place, and a fifth that times out and is followed by a recreation. The restarts of the two
+	// JobSets that had to use up their budget. Two resets, and the evacuation between them. The drain is one in-place
+	// restart on other nodes.
 	r.wantLevels()
 	r.draw()
 }
@@ -57,7 +59,7 @@ func (r *run) step(s standing, charged, epochs int64) string {
 
 func (r *run) signal(w framework.Worker, s unix.Signal) {
 	r.Helper()
-	r.must(framework.Until(r.ctx, "the worker can be signalled", func(ctx context.Context) error { // its supervisor may be about to start it
+	r.must(framework.Until(r.ctx, "the worker can be signalled", func(ctx context.Context) error { // the worker's supervisor may be about to start it
 		_, err := r.Signal(ctx, w, s)
 		return err
 	}))
@@ -66,7 +68,7 @@ func (r *run) signal(w framework.Worker, s unix.Signal) {
 func (r *run) wantKept(before, after standing, pods, containers int) {
 	r.Helper()
 	r.must(framework.Until(r.ctx, fmt.Sprintf("%d pods and %d containers are those of before", pods, containers), func(ctx context.Context) error {
-		now, err := r.stands(ctx) // the kubelet may say later than the workers which container it is
+		now, err := r.stands(ctx) // the kubelet may report the new container later than the worker
 		if p, c := now.kept(before); err == nil && (p != pods || c != containers) {
 			err = fmt.Errorf("%d pods and %d containers are", p, c)
 		}
@@ -83,7 +85,7 @@ func (r *run) processExits() {
 	r.wantKept(before, r.awaitCounts(r.step(before, 1, 0)), workers, workers)
 }
 
-// The kubelet starts the container again; the others restart in theirs.
+// The kubelet restarts the container; the other workers restart in theirs.
 func (r *run) containerDies() {
 	before := r.awaitReady()
 	_, err := r.SignalContainer(r.ctx, before.worker(2).PodUID, "worker", unix.SIGKILL)
@@ -98,7 +100,7 @@ func (r *run) podDeleted() {
 	r.wantKept(before, r.awaitCounts(r.step(before, 1, 0)), workers-1, workers-1)
 }
 
-// The pods of the node come up on the other one, and the group restarts once.
+// The pods of the node start on the other node, and the group restarts once.
 func (r *run) nodeDrained() {
 	before := r.awaitReady()
 	drained := r.nodeOf(before.worker(0))
@@ -132,7 +134,7 @@ func (r *run) patchNode(name string, change func(*corev1.Node)) {
 	r.must(changeNode(r.ctx, name, change))
 }
 
-// More than half of the supervisors hang, so that no single worker can be made good for.
+// More than half of the supervisors hang, so that replacing single workers cannot help.
 func (r *run) restartTimesOut() {
 	before := r.awaitReady()
 	for n := range workers/2 + 1 {
@@ -144,7 +146,8 @@ func (r *run) restartTimesOut() {
 	r.wantKept(before, after, 0, 0)
 }
 
-// wearOut has the JobSet restart until its budget is used up, and fail once more. A worker that has just begun may miss any other signal.
+// wearOut makes the JobSet restart until its budget is used up, and fail once more. It uses SIGKILL, because a worker
+// that has just started may miss any other signal.
 func (r *run) wearOut() standing {
 	r.Helper()
 	s := r.awaitReady()
@@ -185,7 +188,7 @@ func (r *run) resetsUsedUp() {
 	want.resets, want.charged, want.epoch = want.resets+1, 0, 1
 	r.awaitCounts(want.counts())
 	r.mu.Lock()
-	r.over = true // from here on it may fail at any moment
+	r.over = true // from here on the workload may fail at any time
 	r.mu.Unlock()
 	r.wearOut()
 	r.must(framework.Until(r.ctx, "the workload has failed and the quota is free", func(ctx context.Context) error {
@@ -208,12 +211,13 @@ func (r *run) resetsUsedUp() {
 	}))
 }
 
-// wantLevels: what the timeline tells is what happened.
+// wantLevels checks that the timeline shows what happened.
 func (r *run) wantLevels() {
 	r.Helper()
 	if r.Failed() {
 		return
 	}
-	// Of the first JobSet 4 restarts, 1 that timed out; of the others `budget` each. One recreation, two resets and an evacuation.
+	// The first JobSet had 4 restarts and 1 that timed out, the others `budget` each. There was one recreation, two
+	// resets and an evacuation.
 	r.wantAnswers(map[int]int{1: 5 + 2*budget, 5: 1, 6: 3})
 }

@@ -1,9 +1,10 @@
 //go:build e2e && e2e_all
 
-// Package ladder runs the programs of all recovery levels, and AppWrappers under Kueue's real manager. It causes faults, and checks that each
-// is handled at its own level only and counted once, and that the quota is held until the last one.
+// Package ladder runs all programs that take part in recovery, and AppWrappers under Kueue's real manager. It checks
+// that every fault is handled at its own recovery level and at no other, is counted once, and that the quota is held
+// throughout.
 //
-// HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end.
+// HOLDFAST_KEEP_TESTBED=1 keeps the cluster running at the end.
 package ladder
 
 import (
@@ -27,7 +28,7 @@ import (
 
 const gpu = "nvidia.com/gpu"
 
-// The environment and a client that knows AppWrappers and ElasticJobs; both are set before any test runs.
+// The environment and a client that knows AppWrappers and ElasticJobs. Both are set before any test runs.
 var (
 	shared *framework.Environment
 	k8s    client.Client
@@ -41,7 +42,7 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 		return nil, err
 	}
 	shared = env
-	env.OrchestratorLease = 5 * time.Second // it is killed, and the next one waits for that
+	env.OrchestratorLease = 5 * time.Second // the orchestrator is killed, and the next one waits for the end of the lease
 	end := func(context.Context) error { return env.Close() }
 	for _, step := range []func(context.Context) error{
 		env.Install, env.DefineAppWrappers, env.DefineElasticJobs, connect, giveGPUs,
@@ -62,10 +63,10 @@ func connect(context.Context) (err error) {
 	return err
 }
 
-// giveGPUs makes the nodes offer GPUs that they do not have, which is what health checks are about.
+// giveGPUs makes the nodes advertise GPUs that they do not have, which the health checks are about.
 func giveGPUs(ctx context.Context) error { return offerGPUs(ctx, 8) }
 
-// offerGPUs makes each node offer so many. Pods that run are not asked.
+// offerGPUs sets the number of GPUs of each node. Running pods are not affected.
 func offerGPUs(ctx context.Context, n int64) error {
 	for _, name := range shared.Cluster.NodeNames() {
 		node := &corev1.Node{}

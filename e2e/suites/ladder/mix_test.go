@@ -24,7 +24,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// mishap is one thing that goes wrong, to the workload or to a program that looks after it. It may find nobody to strike.
+// mishap is one kind of fault in the workload or in a program that manages it. strike returns an error if there is
+// nothing to strike.
 type mishap struct {
 	name   string
 	weight int
@@ -53,7 +54,7 @@ var mishaps = []mishap{
 
 func second[T any](_ T, err error) error { return err }
 
-// ofWorker strikes one of the workers that are there.
+// ofWorker strikes a random worker.
 func ofWorker(strike func(*run, framework.Worker) error) func(*run, *rand.Rand) error {
 	return func(r *run, random *rand.Rand) error {
 		there, err := r.Workers(r.ctx, r.ns, name)
@@ -65,7 +66,7 @@ func ofWorker(strike func(*run, framework.Worker) error) func(*run, *rand.Rand) 
 	}
 }
 
-// again kills a program and starts it.
+// again kills a program and starts it again.
 func again(program string, start func(*run, context.Context) error) func(*run, *rand.Rand) error {
 	return func(r *run, _ *rand.Rand) error {
 		if err := r.Cluster.KillProgram(r.ctx, program); err != nil {
@@ -75,8 +76,9 @@ func again(program string, start func(*run, context.Context) error) func(*run, *
 	}
 }
 
-// TestAMixOfFaults has the workload, and all that looks after it, fail at random for HOLDFAST_MIX (ten minutes). The quota is held throughout;
-// at the end the workload has finished or failed for a reason that it states, and nothing is left over.
+// TestAMixOfFaults makes the workload and the programs that manage it fail at random for HOLDFAST_MIX (ten minutes).
+// The quota is held throughout. At the end the workload has succeeded, or failed with a stated reason, and no objects
+// are left.
 func TestAMixOfFaults(t *testing.T) {
 	r := begins(t, settings{restarts: 12, resets: 50})
 	seed := uint64(time.Now().UnixNano())
@@ -106,7 +108,7 @@ func TestAMixOfFaults(t *testing.T) {
 	r.wantNothing()
 }
 
-// suffer strikes every few seconds, and reports how often what was struck.
+// suffer causes a fault every few seconds, and logs how often each occurred.
 func (r *run) suffer(random *rand.Rand, period time.Duration) {
 	r.Helper()
 	total := 0
@@ -121,7 +123,7 @@ func (r *run) suffer(random *rand.Rand, period time.Duration) {
 				continue
 			}
 			if err := m.strike(r, random); err != nil {
-				missed++ // between a look and a strike the victim may go
+				missed++ // the victim may vanish between observation and strike
 			} else {
 				struck[m.name]++
 			}
@@ -137,7 +139,8 @@ func (r *run) suffer(random *rand.Rand, period time.Duration) {
 	r.Logf("%3d found nobody", missed)
 }
 
-// finish has all workers end with 0, as often as they begin, until the workload has an end that it can explain.
+// finish makes all workers exit with 0, as often as they start, until the workload has succeeded, or failed with a
+// stated reason.
 func (r *run) finish() {
 	r.Helper()
 	r.must(framework.Until(r.ctx, "the workload has ended", func(ctx context.Context) error {
@@ -150,13 +153,13 @@ func (r *run) finish() {
 		}
 		there, err := r.Workers(ctx, r.ns, name)
 		for _, w := range there {
-			_, _ = r.Signal(ctx, w, unix.SIGUSR2) // one that has ended holds its pod for the others
+			_, _ = r.Signal(ctx, w, unix.SIGUSR2) // a completed worker keeps its pod for the others
 		}
 		return errors.Join(fmt.Errorf("it is %s", aw.Status.Phase), err)
 	}))
 }
 
-// stated: a workload that has failed says why.
+// stated returns an error unless the failed workload states a reason.
 func (r *run) stated(aw *v1beta2.AppWrapper) error {
 	for _, c := range aw.Status.Conditions {
 		if c.Type == string(v1beta2.Unhealthy) && c.Message != "" {
@@ -167,7 +170,7 @@ func (r *run) stated(aw *v1beta2.AppWrapper) error {
 	return fmt.Errorf("it has failed, and its conditions do not say why: %+v", aw.Status.Conditions)
 }
 
-// wantNothing: what belonged to the workload is gone with it.
+// wantNothing waits until the objects of the workload are gone.
 func (r *run) wantNothing() {
 	r.Helper()
 	workloads := &unstructured.UnstructuredList{}

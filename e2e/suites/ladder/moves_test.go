@@ -25,14 +25,14 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// Reasons by which the rescheduler says what it does about a pod.
+// Reasons of the rescheduler's events about a pod.
 const (
 	waits = "RecoveringBelow"
 	moved = "Rescheduled"
 )
 
-// TestAGroupAndTheRescheduler has a group restart in place while one of its pods fails as pods do that are moved, and then one slot fail on
-// its node again and again.
+// TestAGroupAndTheRescheduler makes a group restart in place while one of its pods shows a failure for which pods are
+// moved. Then it makes one slot fail on its node repeatedly.
 func TestAGroupAndTheRescheduler(t *testing.T) {
 	r := begins(t, settings{restarts: 20, resets: 2, timeout: "5m", moves: "3"})
 	stop := r.watchQuota()
@@ -51,8 +51,8 @@ func TestAGroupAndTheRescheduler(t *testing.T) {
 	r.wantAnswers(map[int]int{1: 1 + often + 1, 4: 1})
 }
 
-// restartsWithATroubledPod: a supervisor that hangs keeps the restart from ending, and meanwhile another worker's container dies again and
-// again.
+// restartsWithATroubledPod stops a supervisor, so that the restart does not end. Meanwhile another worker's container
+// dies repeatedly.
 func (r *run) restartsWithATroubledPod() {
 	before := r.awaitReady()
 	hangs, troubled := before.worker(0), before.worker(3)
@@ -77,7 +77,7 @@ func (r *run) restartsWithATroubledPod() {
 	r.wantKept(before, r.awaitCounts(r.step(before, 1, 0)), workers, workers-1)
 }
 
-// dies returns when the container of a worker has been killed and runs again, as the API server says too.
+// dies kills the container of a worker, and returns once the API server shows that it runs again.
 func (r *run) dies(ctx context.Context, w framework.Worker) error {
 	now, err := r.Workers(ctx, r.ns, name)
 	if err != nil {
@@ -96,7 +96,7 @@ func (r *run) dies(ctx context.Context, w framework.Worker) error {
 	})
 }
 
-// often is how many restarts of a slot speak against its node.
+// often is the number of restarts of a slot that count as evidence against its node.
 const often = 3
 
 func (r *run) slotLeavesItsNode() {
@@ -115,7 +115,7 @@ func (r *run) slotLeavesItsNode() {
 		}
 		return nil
 	}))
-	r.wantKept(before, s, workers, workers) // the group goes on where it is
+	r.wantKept(before, s, workers, workers) // the group continues where it is
 	_, err := r.DeletePod(r.ctx, fails)
 	r.must(err)
 	after := r.awaitCounts(r.step(s, 1, 0))
@@ -125,7 +125,7 @@ func (r *run) slotLeavesItsNode() {
 	}
 }
 
-// said is how often a pod, or any, was said something about.
+// said returns the number of events with a reason about a pod, or about any pod if podUID is empty.
 func (r *run) said(ctx context.Context, podUID, reason string) (n int) {
 	var list eventsv1.EventList
 	if err := k8s.List(ctx, &list, client.InNamespace(r.ns)); err != nil {
@@ -139,8 +139,8 @@ func (r *run) said(ctx context.Context, podUID, reason string) (n int) {
 	return n
 }
 
-// TestAnElasticJobAndTheRescheduler: while one worker is being replaced, another that cannot run where it is stays there; when that is over
-// it is moved. The AppWrapper around them is well all the time.
+// TestAnElasticJobAndTheRescheduler checks that while one worker is being replaced, another one that cannot run on its
+// node is not moved. After that it is moved. The AppWrapper around them stays healthy throughout.
 func TestAnElasticJobAndTheRescheduler(t *testing.T) {
 	r := newRun(t)
 	r.create(r.wrapElastic(settings{resets: 2, moves: "3"}, r.elasticJob(v1alpha1.RestartOnFailure, patient)))
@@ -177,7 +177,8 @@ func TestAnElasticJobAndTheRescheduler(t *testing.T) {
 	r.wantAnswers(map[int]int{3: 1, 4: 1})
 }
 
-// crash kills a worker once more, if it runs. It is not run out of memory: a container that exceeds its own limit is never moved.
+// crash kills a running worker once more. It does not use memory limits, because a container that exceeds its own limit
+// is never moved.
 func (r *run) crash(ctx context.Context, pod types.NamespacedName) error {
 	now := &corev1.Pod{}
 	if err := k8s.Get(ctx, pod, now); err != nil {
@@ -190,10 +191,10 @@ func (r *run) crash(ctx context.Context, pod types.NamespacedName) error {
 	return err
 }
 
-// patient jobs have their workers restarted where they are as often as it takes.
+// patient makes the job restart its workers in place as often as necessary.
 func patient(s *v1alpha1.ElasticJobSpec) { s.BackoffLimit = ptr.To[int32](50) }
 
-// moves returns when a pod that crashes again and again has a successor of the same name, or of the same owner, on another node.
+// moves waits until a pod that crashes repeatedly has a successor of the same name or owner on another node.
 func (r *run) moves(key types.NamespacedName, before *corev1.Pod) {
 	r.Helper()
 	r.must(framework.Until(r.ctx, "the pod is evicted", func(ctx context.Context) error {
@@ -221,7 +222,7 @@ func (r *run) moves(key types.NamespacedName, before *corev1.Pod) {
 	}
 }
 
-// TestAnAppWrappersOwnPodsAndTheRescheduler: a move is no failure of the AppWrapper.
+// TestAnAppWrappersOwnPodsAndTheRescheduler checks that a move is not a failure of the AppWrapper.
 func TestAnAppWrappersOwnPodsAndTheRescheduler(t *testing.T) {
 	r := newRun(t)
 	job := &batchv1.Job{
@@ -248,7 +249,7 @@ func TestAnAppWrappersOwnPodsAndTheRescheduler(t *testing.T) {
 	r.wantAnswers(map[int]int{4: 1})
 }
 
-// awaitRunning returns when the AppWrapper sees its pods run.
+// awaitRunning waits until the AppWrapper is running and its pods are ready.
 func (r *run) awaitRunning() {
 	r.Helper()
 	r.must(framework.Until(r.ctx, "the AppWrapper runs", func(context.Context) error {

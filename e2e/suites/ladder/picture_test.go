@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework/picture"
 )
 
-// draw writes the picture of what happened, if HOLDFAST_LADDER names a file.
+// draw writes a picture of the recoveries to the file that HOLDFAST_LADDER names, if it is set.
 func (r *run) draw() {
 	r.Helper()
 	file := os.Getenv("HOLDFAST_LADDER")

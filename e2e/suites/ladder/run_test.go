@@ -25,11 +25,12 @@ import (
 )
 
 const (
-	// health is the node label of Autopilot.
+	// health is the node label that Autopilot sets.
 	health  = "autopilot.ibm.com/gpuhealth"
 	name    = "train"
 	workers = 8
-	// budget of the JobSet: each fault before the last at its levels costs some of it, see TestTheLadder.
+	// budget is the maxRestarts of the JobSet. Each fault up to the last one at its levels uses some of it, see
+	// TestTheLadder.
 	budget = 6
 )
 
@@ -42,7 +43,7 @@ type run struct {
 
 	mu       sync.Mutex
 	breaches []string
-	over     bool // the workload may give its quota back
+	over     bool // the workload may return its quota
 }
 
 func (r *run) must(err error) {
@@ -53,7 +54,7 @@ func (r *run) must(err error) {
 	}
 }
 
-// show is what a reader of a red run needs.
+// show logs the state of the workload after a failure.
 func (r *run) show(ctx context.Context) {
 	for _, args := range [][]string{{"status", name, "-o", "wide"}, {"timeline", name}} {
 		text, err := r.Plugin(ctx, r.ns, args...)
@@ -65,7 +66,7 @@ func (r *run) show(ctx context.Context) {
 	}
 }
 
-// newRun has a namespace and a queue, and no workload yet.
+// newRun creates a namespace and a queue, but no workload.
 func newRun(t *testing.T) *run {
 	t.Helper()
 	r := &run{T: t, Environment: shared, ctx: t.Context(), ns: suites.NewNamespace(t, k8s, "e2e-ladder-").NS}
@@ -73,14 +74,14 @@ func newRun(t *testing.T) *run {
 	return r
 }
 
-// create the workload, which goes with the test.
+// create creates the workload, and removes it at the end of the test.
 func (r *run) create(aw *v1beta2.AppWrapper) {
 	r.Helper()
 	r.must(k8s.Create(r.ctx, aw))
 	r.Cleanup(func() { r.remove(context.Background()) })
 }
 
-// begins returns when all workers of a JobSet train.
+// begins returns once all workers of a new JobSet train.
 func begins(t *testing.T, o settings) *run {
 	t.Helper()
 	r := newRun(t)
@@ -89,7 +90,7 @@ func begins(t *testing.T, o settings) *run {
 	return r
 }
 
-// remove returns when the workload is gone.
+// remove returns once the workload is gone.
 func (r *run) remove(ctx context.Context) {
 	r.Helper()
 	r.must(client.IgnoreNotFound(k8s.Delete(ctx, &v1beta2.AppWrapper{ObjectMeta: metav1.ObjectMeta{Namespace: r.ns, Name: name}})))
@@ -102,14 +103,14 @@ func (r *run) remove(ctx context.Context) {
 	}))
 }
 
-// makeQueue has room for this workload alone.
+// makeQueue creates a queue with room for this workload only.
 func (r *run) makeQueue() {
 	r.Helper()
 	suites.MakeQueue(r, k8s, suites.QueueOf(r.ns, suites.Quota{Resource: "cpu", Most: "1"}, suites.Quota{Resource: "memory", Most: "8Gi"},
 		suites.Quota{Resource: gpu, Most: strconv.Itoa(workers)})...)
 }
 
-// watchQuota looks again and again until the test ends: the workload holds its quota until it may give it back.
+// watchQuota checks continuously that the workload holds its quota until it may return it.
 func (r *run) watchQuota() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -165,7 +166,7 @@ func (r *run) get() *v1beta2.AppWrapper {
 	return aw
 }
 
-// standing is where a workload stands that trains: what was counted at each recovery level, and which objects there are.
+// standing is the state of a workload that trains: its counts and its objects.
 type standing struct {
 	epoch, round, charged int64
 	resets, evacuations   int32
@@ -173,7 +174,7 @@ type standing struct {
 	workers               map[string]framework.Worker
 }
 
-// awaitReady returns when all workers of the living JobSet are in sync, and the AppWrapper has seen that.
+// awaitReady returns once all workers of the present JobSet are in sync, and the AppWrapper has observed that.
 func (r *run) awaitReady() standing {
 	r.Helper()
 	var s standing
@@ -222,12 +223,12 @@ func (r *run) stands(ctx context.Context) (standing, error) {
 	}, err
 }
 
-// counts of a standing, for comparing.
+// counts returns the counts as a string to compare.
 func (s standing) counts() string {
 	return fmt.Sprintf("epoch %d, %d charged, %d resets, %d evacuations", s.epoch, s.charged, s.resets, s.evacuations)
 }
 
-// awaitCounts returns when all train again with these counts. More than that would have passed it by, and is seen after a while.
+// awaitCounts returns once all workers train again with these counts. It fails if the counts are higher a little later.
 func (r *run) awaitCounts(want string) standing {
 	r.Helper()
 	var s standing
@@ -240,7 +241,7 @@ func (r *run) awaitCounts(want string) standing {
 	return s
 }
 
-// kept says which of the workers are still in the same pod, and which in the same container.
+// kept returns how many workers are still in the same pod, and how many in the same container.
 func (s standing) kept(before standing) (pods, containers int) {
 	for id, w := range s.workers {
 		if before.workers[id].PodUID == w.PodUID {
@@ -255,7 +256,7 @@ func (s standing) kept(before standing) (pods, containers int) {
 
 func (s standing) worker(n int) framework.Worker { return s.workers[framework.IDs(s.workers)[n]] }
 
-// nodeOf a worker.
+// nodeOf returns the node of a worker.
 func (r *run) nodeOf(w framework.Worker) string {
 	r.Helper()
 	pod := &corev1.Pod{}
@@ -263,7 +264,7 @@ func (r *run) nodeOf(w framework.Worker) string {
 	return pod.Spec.NodeName
 }
 
-// changeNode patches what the change changes.
+// changeNode patches a node.
 func changeNode(ctx context.Context, name string, change func(*corev1.Node)) error {
 	node := &corev1.Node{}
 	if err := k8s.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
-// timeline of the workload as the plugin tells it.
+// timeline returns the timeline of the workload as the plugin computes it.
 func (r *run) timeline() []timeline.Entry {
 	r.Helper()
 	entries, err := r.tell(r.ctx)
@@ -29,8 +29,8 @@ func (r *run) tell(ctx context.Context) ([]timeline.Entry, error) {
 	return entries, json.Unmarshal([]byte(text), &entries)
 }
 
-// wantAnswers waits for so many recoveries at each level, and none at another. Repairs within a restart are part of that. Events and
-// histories are written a moment after what they tell of.
+// wantAnswers waits until the timeline shows the wanted number of recoveries at each level, and none at others. Repairs
+// within a restart belong to that restart. Events and histories are written a moment after the fact.
 func (r *run) wantAnswers(want map[int]int) {
 	r.Helper()
 	r.must(framework.Until(r.ctx, fmt.Sprintf("the recoveries by level are %v", want), func(ctx context.Context) error {

@@ -27,8 +27,9 @@ const (
 	blamedUntil = blamed + "-until"
 )
 
-// TestANodeIsLeftOnce marks a node EVICT, has the rescheduler taint it, and takes one of the group's pods away from it, all at once.
-func TestANodeIsLeftOnce(t *testing.T) {
+// TestThreeReasonsToLeaveANodeCauseOneEvacuation marks a node EVICT, makes the rescheduler taint it, and deletes one of the group's pods on it,
+// all at the same time.
+func TestThreeReasonsToLeaveANodeCauseOneEvacuation(t *testing.T) {
 	r := begins(t, settings{restarts: 20, resets: 2, moves: "3"})
 	stop := r.watchQuota()
 	before := r.awaitReady()
@@ -73,8 +74,8 @@ func TestANodeIsLeftOnce(t *testing.T) {
 	r.wantOneAnswer()
 }
 
-// reject has the kubelet of the node turn a pod away that asks for more GPUs than there are, which speaks against the node. Each such pod is a
-// workload of its own.
+// reject makes the kubelet of the node reject a pod that requests more GPUs than there are, which counts as evidence
+// against the node. Each such pod is a workload of its own.
 func (r *run) reject(node, name string) error {
 	c := corev1.Container{Name: "worker", Image: "localhost/holdfast/worker:dev", ImagePullPolicy: corev1.PullIfNotPresent}
 	c.Resources.Limits = corev1.ResourceList{gpu: resource.MustParse("9")}
@@ -84,7 +85,7 @@ func (r *run) reject(node, name string) error {
 	})
 }
 
-// pardon takes all marks off a node.
+// pardon removes all marks from a node.
 func (r *run) pardon(node string) {
 	if err := changeNode(context.Background(), node, func(n *corev1.Node) {
 		delete(n.Labels, health)
@@ -95,7 +96,7 @@ func (r *run) pardon(node string) {
 	}
 }
 
-// staysAt: nothing comes after it.
+// staysAt checks that nothing changes for a while.
 func (r *run) staysAt(s standing) {
 	r.Helper()
 	for end := time.Now().Add(quiet); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
@@ -106,10 +107,11 @@ func (r *run) staysAt(s standing) {
 	}
 }
 
-// seen are pods of the group by their UID, each as it was when it was seen last.
+// seen holds pods of the group by UID, as last observed.
 type seen map[types.UID]corev1.Pod
 
-// watchPods looks again and again until the test ends it, and returns what it has seen then. A pod that comes to a node does not go faster.
+// watchPods records the pods of the group until end is called, which returns them. It polls faster than a pod can be
+// scheduled and run.
 func (r *run) watchPods() (end func() seen) {
 	ctx, cancel := context.WithCancel(context.Background())
 	pods, done := seen{}, make(chan struct{})
@@ -132,15 +134,15 @@ func (r *run) watchPods() (end func() seen) {
 	return func() seen { cancel(); <-done; return pods }
 }
 
-// wantOneMove: of each slot there was one pod before, perhaps one more for the pod that was lost, and one after, none of them on the bad
-// node.
+// wantOneMove checks that each slot had one pod before and one after, and possibly one in between for the lost pod.
+// None of the new ones may be on the bad node.
 func (r *run) wantOneMove(before, after standing, bad string, pods seen) {
 	r.Helper()
 	known := map[types.UID]bool{}
 	for _, w := range before.workers {
 		known[types.UID(w.PodUID)] = true
 	}
-	generations := map[types.UID]int{} // pods by the Job that made them
+	generations := map[types.UID]int{} // number of pods by the Job that created them
 	for uid, pod := range pods {
 		generations[metav1.GetControllerOf(&pod).UID]++
 		if !known[uid] && pod.Spec.NodeName == bad {
@@ -159,7 +161,8 @@ func (r *run) wantOneMove(before, after standing, bad string, pods seen) {
 	}
 }
 
-// wantOneAnswer: the evacuation. What was begun for the lost pod is lost in that.
+// wantOneAnswer checks that the evacuation is the only recovery. A replacement that had started for the lost pod is
+// part of it.
 func (r *run) wantOneAnswer() {
 	r.Helper()
 	count := map[timeline.What]int{}

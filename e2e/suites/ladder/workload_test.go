@@ -19,17 +19,17 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 )
 
-// settings are what a workload is created with.
+// settings configure a workload.
 type settings struct {
 	restarts int32 // of the JobSet
 	resets   int32
-	// timeout of a restart in place. Empty: 15s.
+	// timeout of in-place restarts; default 15s
 	timeout string
-	// moves that the rescheduler may make. Empty: it leaves the workload alone.
+	// moves is the number of moves that the rescheduler may make; empty: none
 	moves string
 }
 
-// wrap is impatient: whatever were taken for a failure would soon show.
+// wrap returns an AppWrapper with short grace periods, so that anything mistaken for a failure soon causes a reset.
 func (r *run) wrap(o settings, component any) *v1beta2.AppWrapper {
 	r.Helper()
 	raw, err := json.Marshal(component)
@@ -46,7 +46,7 @@ func (r *run) wrap(o settings, component any) *v1beta2.AppWrapper {
 	return aw
 }
 
-// jobSet is the example with one annotation.
+// jobSet returns the example with one annotation.
 func (r *run) jobSet(o settings) *v1alpha2.JobSet {
 	r.Helper()
 	js, err := r.Load("", r.File("examples", "one-annotation.yaml"))
@@ -61,20 +61,21 @@ func (r *run) jobSet(o settings) *v1alpha2.JobSet {
 	return js
 }
 
-// needs of a worker: some CPU and a GPU.
+// needs returns the resources of a worker: some CPU and a GPU.
 func needs() corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}, Limits: corev1.ResourceList{gpu: resource.MustParse("1")},
 	}
 }
 
-// elastic workers, and with how few of them the job goes on.
+// elasticWorkers is the number of workers. The job continues with elasticLeast or more.
 const (
 	elasticWorkers = 4
 	elasticLeast   = 2
 )
 
-// wrapElastic says where the pods are, which Kueue does not know of this kind: what the webhooks of the AppWrapper's manager write.
+// wrapElastic declares the pod sets, because Kueue does not know this kind. Otherwise the webhook of the AppWrapper
+// manager would write them.
 func (r *run) wrapElastic(o settings, job *v1alpha1.ElasticJob) *v1beta2.AppWrapper {
 	r.Helper()
 	aw := r.wrap(o, job)
@@ -84,7 +85,7 @@ func (r *run) wrapElastic(o settings, job *v1alpha1.ElasticJob) *v1beta2.AppWrap
 	return aw
 }
 
-// elasticJob has workers that run until they are told otherwise.
+// elasticJob returns an ElasticJob whose workers run until they are told to stop.
 func (r *run) elasticJob(restart v1alpha1.RestartPolicy, change func(*v1alpha1.ElasticJobSpec)) *v1alpha1.ElasticJob {
 	job := &v1alpha1.ElasticJob{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ElasticJob"},

@@ -34,11 +34,11 @@ import (
 const (
 	ns      = "e2e-metrics"
 	workers = 8
-	window  = 30 * time.Second // of rates: Prometheus scrapes once a second here
+	window  = 30 * time.Second // of rates; Prometheus scrapes every second here
 	step    = 2 * time.Second
 )
 
-// TestEveryPanelHasData lets the programs work, and asks Prometheus what each panel of each board asks.
+// TestEveryPanelHasData makes the programs work, and runs the queries of each panel of each dashboard.
 func TestEveryPanelHasData(t *testing.T) {
 	defer explain(t) // before the objects are cleaned up
 	must(t, shared.Namespace(t.Context(), ns))
@@ -71,7 +71,7 @@ func TestEveryPanelHasData(t *testing.T) {
 	draw(t, server, all["reliability.json"], began)
 }
 
-// explain logs what a failure leaves behind: the pods, the events, and what the rescheduler wrote last.
+// explain logs the pods, the events and the last log lines of the rescheduler after a failure.
 func explain(t *testing.T) {
 	t.Helper()
 	if !t.Failed() {
@@ -82,11 +82,11 @@ func explain(t *testing.T) {
 	t.Logf("%s %v\n%s", framework.Rescheduler, err, out)
 }
 
-// countsAll: Prometheus sees the first restart of each kind, too, though nothing was counted before it.
+// countsAll checks that Prometheus also sees the first restart of each kind, although nothing was counted before.
 func countsAll(t *testing.T, server prometheus.Server, began time.Time) {
 	t.Helper()
 	must(t, framework.Until(t.Context(), "four restarts in place and a recreation are counted", func(ctx context.Context) error {
-		for kind, least := range map[string]float64{"in-place": 3.8, "recreation": 0.9} { // it extrapolates
+		for kind, least := range map[string]float64{"in-place": 3.8, "recreation": 0.9} { // less than whole numbers, because Prometheus extrapolates
 			query := fmt.Sprintf(`sum(increase(holdfast_restarts_total{kind=%q}[%ds]))`, kind, int(time.Since(began).Seconds()))
 			samples, err := server.Query(ctx, query)
 			if err != nil {
@@ -112,7 +112,7 @@ func allHaveData(ctx context.Context, server prometheus.Server, all map[string]d
 	return errors.Join(missing...)
 }
 
-// quiet are panels on which zero is what one wants to see, or which the run has no cause for.
+// quiet lists panels that show zero in a healthy run, or for which this run has no cause.
 var quiet = map[string]string{
 	"Out of time":                           "no restart is",
 	"Recreated because a slot did not join": "all join",
@@ -130,7 +130,7 @@ var quiet = map[string]string{
 	"Wait for admission, 90th percentile":   "there is one, and Kueue's histogram begins with it",
 }
 
-// hasData fails if no query of the panel had a value above zero at any moment of the run; any value will do for a quiet one.
+// hasData fails if no query of the panel had a value above zero during the run. For quiet panels any value suffices.
 func hasData(ctx context.Context, server prometheus.Server, panel dashboards.Panel, began time.Time) error {
 	found := 0
 	for _, query := range panel.Queries {
@@ -168,7 +168,7 @@ func restartInPlace(t *testing.T) *v1alpha2.JobSet {
 	return js
 }
 
-// loseAPod deletes one of a group that has restarted three times.
+// loseAPod deletes a pod of a group that has restarted three times.
 func loseAPod(t *testing.T, js *v1alpha2.JobSet) {
 	t.Helper()
 	all, err := shared.AwaitWorkers(t.Context(), ns, js.Name, workers)
@@ -179,7 +179,7 @@ func loseAPod(t *testing.T, js *v1alpha2.JobSet) {
 	must(t, err)
 }
 
-// recreate kills a worker of a JobSet whose failures are answered by recreating it.
+// recreate kills a worker of a JobSet that handles failures by recreation.
 func recreate(t *testing.T) *v1alpha2.JobSet {
 	t.Helper()
 	js := startJobSet(t, "recreate.yaml")
@@ -217,7 +217,7 @@ func kill(t *testing.T, js *v1alpha2.JobSet, n int) {
 const failing = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"failing"},"spec":{"restartPolicy":"Never","containers":[{"name":"worker",
 "image":"localhost/holdfast/worker:dev","imagePullPolicy":"IfNotPresent","command":["/no-such-program"],"resources":{"requests":{"cpu":"100m"}}}]}}`
 
-// resetAndEvict has an AppWrapper fail, which is reset, and its quota taken away.
+// resetAndEvict makes an AppWrapper fail, so that it is reset, and then evicts it from its quota.
 func resetAndEvict(t *testing.T) {
 	t.Helper()
 	aw := &v1beta2.AppWrapper{
@@ -238,7 +238,8 @@ func resetAndEvict(t *testing.T) {
 	evict(t)
 }
 
-// failWhereItIs has the rescheduler decide about a pod that may be moved, and that its node turns away for a sysctl.
+// failWhereItIs creates a pod that may be moved, and that its node rejects because of a sysctl, so that the rescheduler
+// decides about it.
 func failWhereItIs(t *testing.T) {
 	t.Helper()
 	pod := &corev1.Pod{
@@ -253,7 +254,7 @@ func failWhereItIs(t *testing.T) {
 	t.Cleanup(func() { _ = k8s.Delete(context.Background(), pod, client.GracePeriodSeconds(0)) })
 }
 
-// doWithoutExclusions has the second scheduler place a pod whose annotation it cannot read.
+// doWithoutExclusions makes the second scheduler place a pod with an invalid annotation.
 func doWithoutExclusions(t *testing.T) {
 	t.Helper()
 	pod := &corev1.Pod{
@@ -274,7 +275,7 @@ func doWithoutExclusions(t *testing.T) {
 	}))
 }
 
-// draw writes the board of the run as a picture.
+// draw writes the dashboard of the run as a picture.
 func draw(t *testing.T, server prometheus.Server, board dashboards.Board, began time.Time) {
 	t.Helper()
 	now := time.Now()

@@ -25,7 +25,7 @@ const (
 	scraper      = "metrics-scraper"
 )
 
-// kueueProxy serves Kueue's metrics to everybody: Kueue itself wants a token.
+// kueueProxy serves Kueue's metrics without authentication, because Kueue itself requires a token.
 func kueueProxy(t *testing.T) string {
 	t.Helper()
 	token := scraperToken(t)
@@ -68,7 +68,7 @@ func scraperToken(t *testing.T) string {
 	return answer.Status.Token
 }
 
-// evict takes the quota of every workload that has some, as an administrator would.
+// evict evicts every admitted workload, as an administrator would.
 func evict(t *testing.T) {
 	t.Helper()
 	must(t, framework.Until(t.Context(), "a workload is evicted", func(ctx context.Context) error {

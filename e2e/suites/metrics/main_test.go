@@ -1,9 +1,9 @@
 //go:build e2e
 
-// Package metrics has the real Prometheus scrape all of Holdfast's programs while they answer failures, and asks it whatever the
-// boards of the charts ask. It draws the reliability board of the run.
+// Package metrics runs the real Prometheus against all of Holdfast's programs while they handle failures, and runs all
+// queries of the charts' dashboards. It draws the reliability dashboard of the run.
 //
-// HOLDFAST_PICTURE=file.svg writes the picture; HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end.
+// HOLDFAST_PICTURE=file.svg writes the picture. HOLDFAST_KEEP_TESTBED=1 keeps the cluster running at the end.
 package metrics
 
 import (
@@ -23,13 +23,13 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
 
-// The environment and a client that knows AppWrappers; both are set before any test runs.
+// The environment and a client that knows AppWrappers. Both are set before any test runs.
 var (
 	shared *framework.Environment
 	k8s    client.Client
 )
 
-// simulation begins the names of simulated nodes.
+// simulation is the prefix of simulated nodes' names.
 const simulation = "other"
 
 func TestMain(m *testing.M) { os.Exit(suites.Main(begin, m)) }

@@ -18,14 +18,14 @@ import (
 const (
 	webhookPort        = 9845
 	schedulerPort      = 10261
-	orchestratorPort   = 18083 // the framework's
+	orchestratorPort   = 18083 // the same as in the framework
 	rendezvousPort     = 29401
 	rendezvousMetrics  = 18197
 	firstPort          = 18190
 	healthAfterMetrics = 20
 )
 
-// managers are the programs on shared/bootstrap, with their own arguments; each serves metrics at a port of its own.
+// managers are the programs built on shared/bootstrap, with their arguments. Each serves metrics on its own port.
 var managers = []struct {
 	framework.Managed
 	arguments []string
@@ -37,7 +37,7 @@ var managers = []struct {
 
 const reschedulerPort = 18193
 
-// startPrograms starts all of Holdfast on this host, and then has the API server ask the JobSet manager's webhooks.
+// startPrograms starts all of Holdfast on this host, and then directs the JobSet manager's webhooks to it.
 func startPrograms(ctx context.Context) error {
 	certificates, err := shared.ServingFolder()
 	if err != nil {
@@ -72,13 +72,14 @@ func startPrograms(ctx context.Context) error {
 	return shared.ApplyWebhooks(ctx, shared.File("charts", "jobset-controller", "files", "webhook", "manifests.yaml"), webhookPort)
 }
 
-// startRescheduler starts it with its webhook: without, a replacement may be on the same node before anybody can keep it away.
+// startRescheduler starts the rescheduler with its webhook. Without the webhook, a replacement may be scheduled to the
+// same node before the rescheduler can exclude it.
 func startRescheduler(ctx context.Context) error {
 	return shared.StartRescheduler(ctx, shared.File("e2e", "suites", "metrics", "rescheduler.yaml"),
 		"--metrics-bind-address="+address(reschedulerPort), "--metrics-secure=false", "--leader-elect", "--leader-election-namespace="+framework.SystemNamespace)
 }
 
-// startScheduler starts the second scheduler, with the plugin.
+// startScheduler starts the second scheduler, which has the plugin.
 func startScheduler(ctx context.Context) error {
 	config, err := os.ReadFile(shared.File("charts", "rescheduler", "files", "scheduler", "config.yaml"))
 	if err != nil {
@@ -114,7 +115,7 @@ func startRendezvous(ctx context.Context) error {
 	})
 }
 
-// insecure takes whatever certificate it is shown.
+// insecure accepts any certificate.
 var insecure = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 
 func answers(url string) func(context.Context) error {
@@ -135,7 +136,7 @@ func answers(url string) func(context.Context) error {
 	}
 }
 
-// targets are all programs, and Kueue behind somebody who shows a token.
+// targets returns all programs, and Kueue behind the proxy that adds a token.
 func targets(kueue string) []prometheus.Target {
 	all := []prometheus.Target{
 		{Job: framework.Orchestrator, Addresses: []string{address(orchestratorPort)}},

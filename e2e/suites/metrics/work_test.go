@@ -29,9 +29,9 @@ import (
 
 const workerImage = "localhost/holdfast/worker:dev"
 
-// What the programs are given to do, beside what a failure is.
+// Work for the programs other than failures.
 
-// finish has all workers of a JobSet succeed.
+// finish makes all workers of a JobSet succeed.
 func finish(t *testing.T, js *v1alpha2.JobSet) {
 	t.Helper()
 	all, err := shared.AwaitWorkers(t.Context(), ns, js.Name, workers)
@@ -50,7 +50,7 @@ func finish(t *testing.T, js *v1alpha2.JobSet) {
 	}))
 }
 
-// trainElastically has one ElasticJob lose a worker, and another one succeed.
+// trainElastically makes one ElasticJob lose a worker, and another one succeed.
 func trainElastically(t *testing.T) {
 	t.Helper()
 	runs := elasticJob(t, "elastic")
@@ -103,8 +103,8 @@ func awaitActive(t *testing.T, job *v1alpha1.ElasticJob, n int32) {
 	}))
 }
 
-// leaveTheNode has a Deployment whose pod fails its liveness probe on the node it prefers, again and again, and runs on a simulated node,
-// where nobody probes it.
+// leaveTheNode creates a Deployment whose pod prefers a real node, where its liveness probe fails repeatedly. It then
+// runs on a simulated node, where no kubelet probes it.
 func leaveTheNode(t *testing.T) {
 	t.Helper()
 	labels := map[string]string{"app": "moves"}
@@ -145,7 +145,7 @@ func leaveTheNode(t *testing.T) {
 	}))
 }
 
-// runID is that of the rendezvous server.
+// runID is the run ID at the rendezvous server.
 const runID = "train"
 
 // meet writes the state of a completed round to the rendezvous server, as the last of two agents does.
@@ -174,10 +174,10 @@ func meet(t *testing.T) {
 	}))
 }
 
-// sized appends a text behind its length.
+// sized appends a text after its length.
 func sized(b []byte, text string) []byte {
 	return append(binary.LittleEndian.AppendUint64(b, uint64(len(text))), text...)
 }
 
-// pickled is a short text in Python's pickle.
+// pickled returns a short text in Python's pickle format.
 func pickled(text string) string { return "X" + string([]byte{byte(len(text)), 0, 0, 0}) + text }

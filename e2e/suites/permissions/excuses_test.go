@@ -4,7 +4,7 @@ package permissions
 
 import "github.com/holdfast-project/holdfast/e2e/framework/audit"
 
-// excuses are rights that no suite uses, and why a program has them all the same.
+// excuses lists rights that no suite uses, and why programs have them nevertheless.
 var excuses = []audit.Excuse{
 	{Rights: "*: update */finalizers", Why: "the admission plugin OwnerReferencesPermissionEnforcement asks for it where it is on; it is no request"},
 	{Rights: "elastic-kueue: get */finalizers", Why: "Kueue's framework, whose list of rights is copied as it is"},
@@ -17,7 +17,8 @@ var excuses = []audit.Excuse{
 	{Rights: "elastic-kueue: * priorityclasses.scheduling.k8s.io", Why: "for jobs without a WorkloadPriorityClass"},
 	{Rights: "orchestrator: * secrets r-jobset-controller-valkey-*", Why: "the Secrets of the store have the name of the release; the suites' release has another one"},
 
-	// What takes longer than a suite, or is asked for by users whom no suite plays; tests at a real API server do it.
+	// These take longer than a suite, or are used by requests that no suite makes. Tests against a real API server use
+	// them.
 	{Rights: "appwrapper: delete appwrappers.workload.codeflare.dev", Why: ttl},
 	{Rights: "jobset: delete jobsets.jobset.x-k8s.io", Why: ttl},
 	{Rights: "elastic-operator: delete elasticjobs.elastic.pytorch.org", Why: ttl},
@@ -33,7 +34,7 @@ var excuses = []audit.Excuse{
 	{Rights: "rescheduler: patch replicasets.apps", Why: root},
 	{Rights: "rescheduler: patch elasticjobs.elastic.pytorch.org", Why: root},
 
-	// Kinds of others, which the testbed does not have.
+	// Kinds of other projects, which the testbed does not have.
 	{Rights: "appwrapper: * *.kubeflow.org", Why: wrapped},
 	{Rights: "appwrapper: * *.leaderworkerset.x-k8s.io", Why: wrapped},
 	{Rights: "appwrapper: * *.ray.io", Why: wrapped},
@@ -44,7 +45,7 @@ var excuses = []audit.Excuse{
 	{Rights: "rescheduler: * *.ray.io", Why: owner},
 	{Rights: "rescheduler: get podgroups.scheduling.k8s.io", Why: "pods that are scheduled as a group are left alone; the testbed's have none"},
 
-	// Kinds that the testbed has and that suites do not combine with every program.
+	// Kinds that the testbed has, but that the suites do not combine with every program.
 	{Rights: "appwrapper: * deployments.apps", Why: wrapped},
 	{Rights: "appwrapper: * statefulsets.apps", Why: wrapped},
 	{Rights: "appwrapper: * elasticjobs.elastic.pytorch.org", Why: wrapped},

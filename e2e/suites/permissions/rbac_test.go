@@ -1,12 +1,12 @@
 //go:build e2e && e2e_all
 
-// Package permissions runs after all other suites and looks at what our programs have used of the rights that the charts give them. It needs
-// no cluster: the suites leave what they have seen in e2e/results/rbac.
+// Package permissions runs after all other suites. It checks which of the rights in the charts our programs have used.
+// It needs no cluster, because the suites save their records in e2e/results/rbac.
 //
-// Which programs have which account while suites run: what charts install (suites/charts/jobset, suites/inplace/failures, suites/charts, suites/docs,
-// suites/elastic, suites/rescheduler, a part of suites/appwrapper) has the chart's; what the framework starts on the host (all others) has the one of the
-// plain manifests, whose roles are the same. Administrators are the tests themselves, Kueue, the scheduler and the rendezvous server of
-// suites/metrics, and the programs of benchmarks.
+// Programs that a chart installs use the chart's account (suites/charts/jobset, suites/inplace/failures, suites/charts,
+// suites/docs, suites/elastic, suites/rescheduler, a part of suites/appwrapper). Programs that the framework starts on
+// the host (all other suites) use the account of the plain manifests, whose roles are the same. The tests themselves,
+// Kueue, the scheduler and the rendezvous server of suites/metrics, and the programs of benchmarks are administrators.
 package permissions
 
 import (
@@ -40,7 +40,7 @@ func look(t *testing.T) ([]audit.Grant, map[string]audit.Record) {
 	return grants, records
 }
 
-// A right that nobody uses is one too many, unless the list says why it is there.
+// Every right is used, unless an excuse says why it exists.
 func TestEveryRightIsUsed(t *testing.T) {
 	grants, records := look(t)
 	for _, g := range audit.Unused(grants, slices.Collect(maps.Values(records))...) {
@@ -52,8 +52,8 @@ func TestEveryRightIsUsed(t *testing.T) {
 	}
 }
 
-// A right that is missing shows as a refusal, which a program may get over without a word.
-func TestNothingIsRefused(t *testing.T) {
+// A missing right shows as a refused request. A program may ignore that silently.
+func TestNoRequestIsRefused(t *testing.T) {
 	_, records := look(t)
 	for suite, record := range records {
 		for request, times := range record.Lasting() {
@@ -62,8 +62,8 @@ func TestNothingIsRefused(t *testing.T) {
 	}
 }
 
-// An excuse for a right that is not there hides nothing yet, and the next one of that name for ever.
-func TestExcusesAreOfRightsThatAreThere(t *testing.T) {
+// An excuse for a right that no longer exists would hide a later right of the same name.
+func TestExcusesAreForExistingRights(t *testing.T) {
 	grants, _ := look(t)
 	for _, e := range audit.Idle(excuses, grants) {
 		t.Errorf("there is no right %q (%s)", e.Rights, e.Why)

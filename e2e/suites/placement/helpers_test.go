@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// namespace makes one for the test, and removes its JobSets at the end.
+// namespace creates a namespace for the test, and removes its JobSets at the end.
 func namespace(t *testing.T, name string) string {
 	t.Helper()
 	ns := "jobset-" + name
@@ -49,10 +49,10 @@ func removeJobSets(t *testing.T, ns string) {
 	}
 }
 
-// share of a CPU is what each pod asks for.
+// share is the CPU request of each pod.
 const share = "500m"
 
-// entry of a JobSet whose pods sleep on simulated nodes.
+// entry returns a replicatedJob whose pods sleep on simulated nodes.
 func entry(name string, jobs, pods int32, waitsFor ...v1alpha2.DependsOn) v1alpha2.ReplicatedJob {
 	return v1alpha2.ReplicatedJob{
 		Name: name, Replicas: jobs, DependsOn: waitsFor,
@@ -76,7 +76,7 @@ func create(t *testing.T, ns, name string, change func(*v1alpha2.JobSet), entrie
 	t.Helper()
 	js := &v1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: ns}, Spec: v1alpha2.JobSetSpec{ReplicatedJobs: entries}}
 	change(js)
-	// The webhooks of a manager that has just begun may take a moment.
+	// The webhooks of a manager that has just started may take a moment.
 	await(t, "JobSet "+name+" is created", func(ctx context.Context) error { return shared.Client.Create(ctx, js) })
 }
 
@@ -87,7 +87,7 @@ func await(t *testing.T, what string, ask func(context.Context) error) {
 	}
 }
 
-// jobs of a JobSet, by name.
+// jobs returns the Jobs of a JobSet by name.
 func jobs(ctx context.Context, ns, jobSet string) (map[string]*batchv1.Job, error) {
 	var list batchv1.JobList
 	if err := shared.Client.List(ctx, &list, client.InNamespace(ns), client.MatchingLabels{v1alpha2.JobSetNameKey: jobSet}); err != nil {
@@ -100,7 +100,7 @@ func jobs(ctx context.Context, ns, jobSet string) (map[string]*batchv1.Job, erro
 	return all, nil
 }
 
-// ready is satisfied when exactly the Jobs named are there and all their pods are ready.
+// ready returns a check that exactly the named Jobs exist and all their pods are ready.
 func ready(ns, jobSet string, names ...string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		all, err := jobs(ctx, ns, jobSet)
@@ -123,7 +123,7 @@ func ready(ns, jobSet string, names ...string) func(context.Context) error {
 	}
 }
 
-// podsOf a Job that are not being deleted.
+// podsOf returns the pods of a Job that are not being deleted.
 func podsOf(ctx context.Context, ns, job string) ([]corev1.Pod, error) {
 	var list corev1.PodList
 	if err := shared.Client.List(ctx, &list, client.InNamespace(ns), client.MatchingLabels{batchv1.JobNameLabel: job}); err != nil {
@@ -138,7 +138,7 @@ func podsOf(ctx context.Context, ns, job string) ([]corev1.Pod, error) {
 	return pods, nil
 }
 
-// succeed lets all pods of a Job end well.
+// succeed makes all pods of a Job succeed.
 func succeed(t *testing.T, ns, job string) {
 	t.Helper()
 	await(t, "the pods of "+job+" end", func(ctx context.Context) error {

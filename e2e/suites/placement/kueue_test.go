@@ -23,8 +23,8 @@ func inOrder(js *v1alpha2.JobSet) {
 	js.Spec.StartupPolicy = &v1alpha2.StartupPolicy{StartupPolicyOrder: v1alpha2.InOrder}
 }
 
-// The quota of the first admission goes while the JobSet is suspended, and the next one is on other nodes, which are chosen by
-// another label: the selector of the first one must not stay on the Jobs.
+// The first quota is removed while the JobSet is suspended. The next admission is for other nodes with another label.
+// The node selector of the first admission must not remain on the Jobs.
 func TestAJobSetMovesToTheNodesOfItsNextAdmission(t *testing.T) {
 	ns := namespace(t, "kueue-move")
 	q := makeQueue(t, ns,
@@ -53,8 +53,9 @@ func TestAJobSetMovesToTheNodesOfItsNextAdmission(t *testing.T) {
 	selectors(t, ns, names, with(base, kubelet.NameLabel, "racks"))
 }
 
-// The quota is that of all stages, as KEP-672 says; but a stage whose turn has not come keeps nobody waiting for it.
-func TestAJobSetInStagesIsReadyWhileTheNextOneWaits(t *testing.T) {
+// As KEP-672 says, the quota covers all stages. But a stage that has not started yet does not keep the JobSet from
+// being ready.
+func TestAJobSetIsReadyWhileItsNextStageWaits(t *testing.T) {
 	ns := namespace(t, "kueue-stages")
 	makeQueue(t, ns, flavor{"stages", nil, "2"})
 	create(t, ns, "train", queued, entry("init", 1, 1), entry("w", 2, 1, v1alpha2.DependsOn{Name: "init", Status: v1alpha2.DependencyComplete}))
@@ -77,8 +78,8 @@ func TestAJobSetInStagesIsReadyWhileTheNextOneWaits(t *testing.T) {
 	await(t, "the second stage runs", ready(ns, "train", "train-init-0", "train-w-0", "train-w-1"))
 }
 
-// There is quota for the larger stage, and not for both: as a whole the JobSet would never be admitted.
-func TestEachStageAsksForItsOwnQuota(t *testing.T) {
+// The quota suffices for the larger stage, but not for both. As a whole, the JobSet would never be admitted.
+func TestEachStageRequestsItsOwnQuota(t *testing.T) {
 	ns := namespace(t, "kueue-each")
 	makeQueue(t, ns, flavor{"each", nil, "1"})
 	create(t, ns, "train", func(js *v1alpha2.JobSet) { js.Annotations = map[string]string{v1alpha2.StageQueueKey: queue} },
@@ -111,7 +112,7 @@ func TestEachStageAsksForItsOwnQuota(t *testing.T) {
 	await(t, "the second stage runs again", ready(ns, "train", "train-init-0", "train-w-0", "train-w-1"))
 }
 
-// A queue that lets a JobSet start in order is of no matter to the order.
+// An ordered start also works in a queue.
 func TestAnOrderedStartUnderKueue(t *testing.T) {
 	ns := namespace(t, "kueue-order")
 	makeQueue(t, ns, flavor{"order", nil, "2"})
@@ -119,7 +120,7 @@ func TestAnOrderedStartUnderKueue(t *testing.T) {
 	await(t, "all are ready", ready(ns, "train", "train-driver-0", "train-w-0", "train-w-1"))
 }
 
-// selectors fails unless the pods of the Jobs are chosen by exactly these labels.
+// selectors fails unless the pods of the Jobs have exactly these labels as their node selector.
 func selectors(t *testing.T, ns string, names []string, want map[string]string) {
 	t.Helper()
 	all, err := jobs(t.Context(), ns, "train")

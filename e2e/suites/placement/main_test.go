@@ -1,9 +1,9 @@
 //go:build e2e && e2e_all
 
-// Package placement runs the JobSet manager with its webhooks against the real scheduler and Kueue's real manager: exclusive
-// placement, and queues. Nodes and pods are simulated.
+// Package placement runs the JobSet manager with its webhooks against the real scheduler and Kueue's real manager, to
+// test exclusive placement and queues. Nodes and pods are simulated.
 //
-// HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end.
+// HOLDFAST_KEEP_TESTBED=1 keeps the cluster running at the end.
 package placement
 
 import (
@@ -19,13 +19,13 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed"
 )
 
-// Set before any test runs.
+// Both are set before any test runs.
 var (
 	shared     *framework.Environment
 	simulation *kubelet.Nodes
 )
 
-// pools of nodes are the racks here.
+// Pools of nodes stand for racks.
 const (
 	pools     = 4
 	poolNodes = 2

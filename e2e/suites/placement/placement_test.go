@@ -22,9 +22,9 @@ func exclusively(js *v1alpha2.JobSet) {
 	js.Spec.FailurePolicy = &v1alpha2.FailurePolicy{MaxRestarts: 3}
 }
 
-// Three Jobs of four pods each, and four racks: each Job has one for itself, and a pod that is lost comes back to the others, also when
-// it was the leader.
-func TestEachJobHasARackForItself(t *testing.T) {
+// There are three Jobs of four pods, and four racks. Each Job has a rack for itself, and a lost pod returns to the rack
+// of the others, even if it was the leader.
+func TestEachJobHasItsOwnRack(t *testing.T) {
 	ns := namespace(t, "placement")
 	create(t, ns, "train", exclusively, entry("w", 3, 4))
 	names := []string{"train-w-0", "train-w-1", "train-w-2"}
@@ -83,7 +83,7 @@ func TestEachJobHasARackForItself(t *testing.T) {
 	})
 }
 
-// racks says where each Job is, and fails if it is in two, or two are in one.
+// racks returns the rack of each Job. It fails if a Job is in two racks, or two Jobs share one.
 func racks(t *testing.T, ns string, names []string) map[string]string {
 	t.Helper()
 	where, taken := map[string]string{}, map[string]string{}

@@ -16,23 +16,24 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework"
 )
 
-// queue is the name of the LocalQueue of each test.
+// queue is the name of each test's LocalQueue.
 const queue = "queue"
 
-// flavor has some CPUs on nodes with the labels.
+// flavor is a number of CPUs on nodes with the labels.
 type flavor struct {
 	name   string
 	labels map[string]string
 	cpus   string
 }
 
-// clusterQueue of one test.
+// clusterQueue is the ClusterQueue of one test.
 type clusterQueue struct {
 	name    string
 	flavors []flavor
 }
 
-// makeQueue makes a queue in the namespace and what is behind it; all of it goes with the test.
+// makeQueue creates a LocalQueue in the namespace with its ClusterQueue and flavors, and removes all of them at the end
+// of the test.
 func makeQueue(t *testing.T, ns string, flavors ...flavor) *clusterQueue {
 	t.Helper()
 	q := &clusterQueue{name: ns, flavors: flavors}
@@ -54,11 +55,11 @@ func makeQueue(t *testing.T, ns string, flavors ...flavor) *clusterQueue {
 		})
 		t.Cleanup(func() { removeObject(t, object) })
 	}
-	t.Cleanup(func() { removeJobSets(t, ns) }) // first: a queue that is in use does not go
+	t.Cleanup(func() { removeJobSets(t, ns) }) // runs first, because a queue in use cannot be deleted
 	return q
 }
 
-// removeObject returns when Kueue has let it go: nobody else takes its finalizers off.
+// removeObject deletes an object and returns once Kueue has removed its finalizer.
 func removeObject(t *testing.T, object *unstructured.Unstructured) {
 	ctx := context.Background()
 	err := framework.Until(ctx, object.GetKind()+" is gone", func(ctx context.Context) error {
@@ -88,7 +89,7 @@ func (q *clusterQueue) spec() map[string]any {
 	}
 }
 
-// setQuota changes what a flavor has.
+// setQuota changes the quota of a flavor.
 func (q *clusterQueue) setQuota(t *testing.T, name, cpus string) {
 	t.Helper()
 	for i := range q.flavors {
@@ -108,7 +109,7 @@ func (q *clusterQueue) setQuota(t *testing.T, name, cpus string) {
 	})
 }
 
-// workload of an object.
+// workload returns the workload of an object.
 func workload(ctx context.Context, ns, kind, name string) (*unstructured.Unstructured, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion(kueueVersion)
@@ -126,7 +127,7 @@ func workload(ctx context.Context, ns, kind, name string) (*unstructured.Unstruc
 	return nil, fmt.Errorf("%s %s has no workload", kind, name)
 }
 
-// activate lets Kueue admit the JobSet, or stops it.
+// activate activates or deactivates the workload of a JobSet.
 func activate(t *testing.T, ns, jobSet string, active bool) {
 	t.Helper()
 	await(t, fmt.Sprintf("the workload is active: %t", active), func(ctx context.Context) error {
@@ -138,7 +139,7 @@ func activate(t *testing.T, ns, jobSet string, active bool) {
 	})
 }
 
-// condition is the status of one, "" if it is absent.
+// condition returns the status of a condition, or "".
 func condition(object *unstructured.Unstructured, kind string) string {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, c := range conditions {
@@ -149,7 +150,7 @@ func condition(object *unstructured.Unstructured, kind string) string {
 	return ""
 }
 
-// admittedPods is the number of pods that a workload has quota for.
+// admittedPods returns the number of pods that a workload has quota for.
 func admittedPods(w *unstructured.Unstructured) int64 {
 	assignments, _, _ := unstructured.NestedSlice(w.Object, "status", "admission", "podSetAssignments")
 	var n int64

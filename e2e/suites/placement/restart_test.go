@@ -13,8 +13,9 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// When all Jobs are recreated at once, old and new ones are there side by side for a while: no rack has two, and no Job is in two.
-func TestEachJobHasARackForItselfAfterARestart(t *testing.T) {
+// When all Jobs are recreated at once, old and new ones coexist for a while. No rack has two Jobs, and no Job is in two
+// racks.
+func TestEachJobHasItsOwnRackAfterARestart(t *testing.T) {
 	ns := namespace(t, "placement-restart")
 	workers := entry("w", 3, 4)
 	workers.Template.Spec.BackoffLimit = ptr.To[int32](0)
@@ -22,7 +23,7 @@ func TestEachJobHasARackForItselfAfterARestart(t *testing.T) {
 	names := []string{"train-w-0", "train-w-1", "train-w-2"}
 	await(t, "all are ready", ready(ns, "train", names...))
 	for restarts := range int32(2) {
-		failed := podAt(t, ns, "train-w-1", []string{"0", "2"}[restarts]) // a leader, a follower
+		failed := podAt(t, ns, "train-w-1", []string{"0", "2"}[restarts]) // a leader, then a follower
 		if err := simulation.Exit(client.ObjectKeyFromObject(failed), "", 1); err != nil {
 			t.Fatal(err)
 		}

@@ -16,9 +16,9 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// Index 0 is done when its JobSet is suspended, and another one takes its rack meanwhile. Who is left goes to a rack of their own, together, and
-// nobody is made twice on the way.
-func TestAResumedJobLeavesItsRackToWhoHasTakenIt(t *testing.T) {
+// Index 0 has completed when its JobSet is suspended, and another JobSet takes its rack in the meantime. The remaining
+// pods move to a rack of their own, together, and no pod is created twice.
+func TestAResumedJobMovesIfItsRackIsTaken(t *testing.T) {
 	ns := namespace(t, "placement-resume")
 	create(t, ns, "first", exclusively, entry("w", 1, 4))
 	await(t, "the first is ready", ready(ns, "first", "first-w-0"))
@@ -82,7 +82,7 @@ func suspend(t *testing.T, ns, name string, suspended bool) {
 	})
 }
 
-// livingOf are the pods of a Job that have not ended.
+// livingOf returns the pods of a Job that have neither succeeded nor failed.
 func livingOf(ctx context.Context, ns, job string) ([]corev1.Pod, error) {
 	var list corev1.PodList
 	err := shared.Client.List(ctx, &list, client.InNamespace(ns), client.MatchingLabels{batchv1.JobNameLabel: job})

@@ -22,7 +22,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 )
 
-// bench is a namespace of a test.
+// bench is the namespace of a test.
 type bench struct{ *suites.Namespace }
 
 func newBench(t *testing.T) *bench {
@@ -41,7 +41,7 @@ func (b *bench) pods() []corev1.Pod {
 
 func real(node string) bool { return node != "" && !strings.HasPrefix(node, "other-") }
 
-// elsewhere waits until n pods run on simulated nodes, and returns how many were seen on the real one.
+// elsewhere waits until n pods run on simulated nodes, and returns how many pods are on the real one.
 func (b *bench) elsewhere(n int) (failed int) {
 	b.Helper()
 	b.Until(fmt.Sprintf("%d pods run on other nodes", n), func(context.Context) error {
@@ -77,7 +77,7 @@ func (b *bench) remembers(o client.Object, times int, class string) {
 	})
 }
 
-// said waits for an event of a reason whose note has the text.
+// said waits for an event with the reason and the text in its note.
 func (b *bench) said(reason, text string) {
 	b.Helper()
 	b.Until("there is an event "+reason, func(ctx context.Context) error {
@@ -100,7 +100,7 @@ func (b *bench) meta(name string) metav1.ObjectMeta {
 
 var selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "w"}}
 
-// worker is a pod that would rather run on the real node.
+// worker returns a pod template that prefers the real node.
 func worker(changes ...func(*corev1.PodSpec)) corev1.PodTemplateSpec {
 	template := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "w"}},
@@ -121,24 +121,24 @@ func worker(changes ...func(*corev1.PodSpec)) corev1.PodTemplateSpec {
 	return template
 }
 
-// outOfMemory makes the worker take more than it may have: on the real node its container is killed again and again.
+// outOfMemory makes the worker exceed its memory limit, so that on the real node its container is killed repeatedly.
 func outOfMemory(spec *corev1.PodSpec) {
 	c := &spec.Containers[0]
 	c.Env = []corev1.EnvVar{{Name: "WORKER_MEMORY_MIB", Value: "256"}}
 	c.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("32Mi")}
 }
 
-// forbidden asks for a sysctl that the real kubelet does not allow: it rejects the pod.
+// forbidden requests a sysctl that the real kubelet does not allow, so that it rejects the pod.
 func forbidden(spec *corev1.PodSpec) {
 	spec.SecurityContext = &corev1.PodSecurityContext{Sysctls: []corev1.Sysctl{{Name: "net.core.somaxconn", Value: "1024"}}}
 }
 
-// oneDevice asks for what simulated nodes have, and the real one in the tests that give it some.
+// oneDevice requests a device, which simulated nodes have, and the real one only in some tests.
 func oneDevice(spec *corev1.PodSpec) {
 	spec.Containers[0].Resources.Limits = corev1.ResourceList{kubelet.GPU: resource.MustParse("1")}
 }
 
-// offerBrokenDevices gives the real node devices of which none can be allocated, until the test ends.
+// offerBrokenDevices makes the real node advertise devices that cannot be allocated, until the test ends.
 func (b *bench) offerBrokenDevices(n int) {
 	b.Helper()
 	folder, err := shared.Cluster.DevicePlugins(1)

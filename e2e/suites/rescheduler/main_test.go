@@ -1,9 +1,9 @@
 //go:build e2e
 
-// Package rescheduler runs the rescheduler and the scheduler with the plugin, installed by their chart, on a real node that cannot
-// run pods and simulated nodes that can.
+// Package rescheduler runs the rescheduler and the scheduler with the plugin, installed by their chart. A real node
+// cannot run the pods, and simulated nodes can.
 //
-// HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end.
+// HOLDFAST_KEEP_TESTBED=1 keeps the cluster running at the end.
 package rescheduler
 
 import (
@@ -30,7 +30,7 @@ const (
 	schedulerImage = "localhost/holdfast/rescheduler-scheduler:dev"
 )
 
-// The environment and a client that knows all kinds; both are set before any test runs.
+// The environment and a client that knows all kinds. Both are set before any test runs.
 var (
 	shared *framework.Environment
 	k8s    client.Client
@@ -66,8 +66,8 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 	return end, install(ctx)
 }
 
-// install the chart. On a machine that stalls a pod waits for the webhook's answer, rather than that it goes without, and no
-// exclusion is lifted because the scheduler was late.
+// install installs the chart with settings for a machine that stalls: pods wait for the webhook instead of being
+// created without it, and exclusions are not lifted because the scheduler was late.
 func install(ctx context.Context) error {
 	release := helm.Release{
 		Name: "rescheduler", Namespace: "rescheduler-system", Chart: shared.File("charts", "rescheduler"), Kubeconfig: shared.Cluster.KubeconfigPath(),

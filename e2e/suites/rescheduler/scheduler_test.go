@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 )
 
-// placed is a bare pod that the second scheduler places, and that would rather run on the real node. It has the annotation as it is given.
+// placed creates a bare pod for the second scheduler, which prefers the real node, with exclusions in its annotation.
 func (b *bench) placed(name, exclusions string, changes ...func(*corev1.PodSpec)) {
 	b.Helper()
 	template := worker(append(changes, byPlugin)...)
@@ -61,7 +61,7 @@ func on(node string) func(*corev1.PodSpec) {
 	return func(spec *corev1.PodSpec) { spec.NodeSelector = map[string]string{corev1.LabelHostname: node} }
 }
 
-func TestTheSecondSchedulerKeepsPodsOffTheirNodes(t *testing.T) {
+func TestTheSecondSchedulerKeepsPodsOffExcludedNodes(t *testing.T) {
 	b, bad := newBench(t), shared.Cluster.NodeNames()[0]
 	for i := range 3 {
 		b.placed(fmt.Sprintf("kept-off-%d", i), memory.FormatHosts([]string{bad, "a-node-that-is-gone"}))
@@ -77,7 +77,7 @@ func TestTheSecondSchedulerKeepsPodsOffTheirNodes(t *testing.T) {
 	}
 }
 
-func TestTheSecondSchedulerLetsAPodBackThatFitsNowhereElse(t *testing.T) {
+func TestTheSecondSchedulerIgnoresExclusionsIfAPodFitsNowhereElse(t *testing.T) {
 	b, bad := newBench(t), shared.Cluster.NodeNames()[0]
 	b.placed("returns", memory.FormatHosts([]string{bad}), on(bad))
 	if node := b.runs("returns").Spec.NodeName; node != bad {
@@ -92,7 +92,7 @@ func TestTheSecondSchedulerLetsAPodBackThatFitsNowhereElse(t *testing.T) {
 	})
 }
 
-func TestTheSecondSchedulerIgnoresWhatItCannotRead(t *testing.T) {
+func TestTheSecondSchedulerIgnoresInvalidAnnotations(t *testing.T) {
 	b, bad := newBench(t), shared.Cluster.NodeNames()[0]
 	b.placed("broken", `["`+bad)
 	if node := b.runs("broken").Spec.NodeName; node != bad {

@@ -22,9 +22,9 @@ func (b *bench) deployment(replicas int32, template corev1.PodTemplateSpec) *app
 	return d
 }
 
-// Story 1 is about nodes that are short of memory. A container that is killed for exceeding its own limit would be killed elsewhere too: the user
-// is told, and the pod stays.
-func TestAPodThatExceedsItsOwnLimitStays(t *testing.T) {
+// Story 1 is about nodes that are short of memory. A container that is killed for exceeding its own limit would be
+// killed on any node. An event informs the user, and the pod is not moved.
+func TestAPodThatExceedsItsOwnLimitIsNotMoved(t *testing.T) {
 	b := newBench(t)
 	d := b.deployment(1, worker(outOfMemory))
 	b.said("WorkloadFault", "its own memory limit")
@@ -34,8 +34,9 @@ func TestAPodThatExceedsItsOwnLimitStays(t *testing.T) {
 	}
 }
 
-// Story 2: the kubelet turns a pod away that its node cannot run; the replacement goes elsewhere, by whatever scheduler.
-func TestAPodThatIsRejectedComesBackElsewhere(t *testing.T) {
+// Story 2: the kubelet rejects a pod that its node cannot run. The replacement runs on another node, with either
+// scheduler.
+func TestARejectedPodIsReplacedOnAnotherNode(t *testing.T) {
 	for name, change := range map[string]func(*corev1.PodSpec){
 		"with the cluster's scheduler": func(*corev1.PodSpec) {},
 		"with the plugin":              byPlugin,
@@ -43,7 +44,7 @@ func TestAPodThatIsRejectedComesBackElsewhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			d := b.deployment(1, worker(forbidden, change))
-			// Until the rescheduler knows of the first rejection, its ReplicaSet makes one pod after the other.
+			// Until the rescheduler knows of the first rejection, the ReplicaSet creates one pod after the other.
 			if failed := b.elsewhere(1); failed > 20 {
 				t.Errorf("%d pods were rejected before", failed)
 			}
@@ -57,8 +58,9 @@ func TestAPodThatIsRejectedComesBackElsewhere(t *testing.T) {
 	}
 }
 
-// A device plugin that cannot allocate what it offers makes the kubelet turn every pod away that the scheduler sends for it.
-func TestAPodWhoseDeviceIsNotAllocatedComesBackElsewhere(t *testing.T) {
+// With a device plugin that cannot allocate the devices it advertises, the kubelet rejects every pod that the scheduler
+// assigns to the node.
+func TestAPodWithoutItsDeviceIsReplacedOnAnotherNode(t *testing.T) {
 	b := newBench(t)
 	b.offerBrokenDevices(8)
 	d := b.deployment(2, worker(oneDevice))
@@ -71,7 +73,7 @@ func TestAPodWhoseDeviceIsNotAllocatedComesBackElsewhere(t *testing.T) {
 	}
 }
 
-// A node that rejects all replicas at once is one fault, and one move.
+// A node that rejects all replicas at the same time is one fault, and causes one move.
 func TestANodeThatRejectsAllReplicas(t *testing.T) {
 	b := newBench(t)
 	d := b.deployment(20, worker(forbidden))
@@ -93,8 +95,8 @@ func TestAStatefulSetsPodKeepsItsName(t *testing.T) {
 	}
 }
 
-// The Jobs of a JobSet come and go: the JobSet remembers.
-func TestAJobSetRemembers(t *testing.T) {
+// The Jobs of a JobSet are recreated, so the exclusions are kept on the JobSet.
+func TestExclusionsAreKeptOnTheJobSet(t *testing.T) {
 	b := newBench(t)
 	template := worker(forbidden)
 	template.Spec.RestartPolicy = corev1.RestartPolicyNever

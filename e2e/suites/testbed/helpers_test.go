@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework"
 )
 
-// namespace makes one for the test, and deletes it with all in it.
+// namespace creates a namespace for the test, and deletes it at the end.
 func namespace(t *testing.T, name string) string {
 	t.Helper()
 	ns, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
@@ -35,16 +35,16 @@ func namespace(t *testing.T, name string) string {
 	return ns.Name
 }
 
-// patience is how long a state is waited for that comes within seconds on a machine at rest.
+// patience is how long to wait for a state that an idle machine reaches within seconds.
 const patience = 5 * time.Minute
 
-// until asks until the answer is good, and fails the test with the last bad one.
+// until calls ask until it returns nil, and fails the test with its last error.
 func until(t *testing.T, what string, ask func(context.Context) error) {
 	t.Helper()
 	untilIn(t.Context(), t, what, ask)
 }
 
-// untilIn is until for clean-ups, where the test's own context has ended.
+// untilIn is until for clean-ups, when the test's context is done.
 func untilIn(ctx context.Context, t *testing.T, what string, ask func(context.Context) error) {
 	t.Helper()
 	if err := framework.UntilEvery(ctx, what, 100*time.Millisecond, patience, ask); err != nil {
@@ -52,7 +52,7 @@ func untilIn(ctx context.Context, t *testing.T, what string, ask func(context.Co
 	}
 }
 
-// count fails unless the number of pods that match is the one wanted.
+// count fails unless the number of matching pods is as wanted.
 func count(ctx context.Context, namespace string, want int, match func(*corev1.Pod) bool) error {
 	list, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {

@@ -62,7 +62,7 @@ func TestKueueQueuesJobs(t *testing.T) {
 	}
 }
 
-// gate is a server on the host that answers well only once it is released.
+// gate starts a server on the host that responds with success only once it is released.
 func gate(t *testing.T) (release func(), url string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", cluster.HostAddress()+":0")
@@ -82,10 +82,10 @@ func gate(t *testing.T) (release func(), url string) {
 	return func() { open.Store(true) }, server.URL
 }
 
-// share of a CPU is what each Job asks for: little, as the host has few.
+// share is the CPU request of each Job. It is small, because the host has few CPUs.
 const share = "100m"
 
-// queued is a Job that wants its share from the queue, and ends when the gate opens.
+// queued returns a Job that requests its share from the queue, and completes when the gate opens.
 func queued(t *testing.T, ns, name, url string) *batchv1.Job {
 	pod := probe(t, "", name, "get", url)
 	pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(share)}
@@ -120,7 +120,7 @@ func kinds(t *testing.T, resource string) dynamic.NamespaceableResourceInterface
 	return d.Resource(schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: resource})
 }
 
-// pending fails unless the Job's workload was refused a quota reservation.
+// pending fails unless the Job's workload has been refused a quota reservation.
 func pending(ctx context.Context, t *testing.T, ns, job string) error {
 	list, err := kinds(t, "workloads").Namespace(ns).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -142,7 +142,7 @@ func pending(ctx context.Context, t *testing.T, ns, job string) error {
 	return errors.New("it has no workload")
 }
 
-// quota makes a queue in the namespace, and the cluster queue behind it, which has room for one Job.
+// quota creates a LocalQueue in the namespace and its ClusterQueue, which has room for one Job.
 func quota(t *testing.T, ns string) {
 	t.Helper()
 	kind := map[string]dynamic.ResourceInterface{
@@ -150,7 +150,7 @@ func quota(t *testing.T, ns string) {
 	}
 	for _, object := range suites.QueueOf(ns, suites.Quota{Resource: "cpu", Most: share}) {
 		in := kind[object.GetKind()]
-		// The webhooks of a manager that has just begun may take a moment.
+		// The webhooks of a manager that has just started may take a moment.
 		until(t, object.GetKind()+" is made", func(ctx context.Context) error {
 			_, err := in.Create(ctx, object, metav1.CreateOptions{})
 			return err
@@ -159,7 +159,7 @@ func quota(t *testing.T, ns string) {
 	}
 }
 
-// awaitNoObjects returns when Kueue has taken its finalizers off all that was deleted: nobody else does.
+// awaitNoObjects returns once Kueue has removed its finalizers from all deleted objects.
 func awaitNoObjects(t *testing.T) {
 	t.Helper()
 	for _, resource := range []string{"workloads", "clusterqueues", "resourceflavors"} {

@@ -1,9 +1,9 @@
 //go:build e2e
 
-// Package testbed shows that the testbed has what the suites build on: services and names, webhooks in the cluster,
-// several real nodes, simulated nodes, Prometheus.
+// Package testbed tests the features of the testbed that the suites rely on: services and DNS, webhooks in the cluster,
+// several real nodes, simulated nodes, and Prometheus.
 //
-// HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end, as it was before.
+// HOLDFAST_KEEP_TESTBED=1 keeps the cluster running at the end, with its earlier options.
 package testbed
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed"
 )
 
-// The testbed and its administrator's client; both are set before any test runs.
+// The testbed and a client of its administrator. Both are set before any test runs.
 var (
 	cluster *testbed.Cluster
 	client  kubernetes.Interface
@@ -51,7 +51,7 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 	}, err
 }
 
-// present returns the options of the testbed that is up, or none.
+// present returns the options of a running testbed, or zero options.
 func present() (testbed.Options, error) {
 	up, err := testbed.Attach()
 	if errors.Is(err, testbed.ErrNotUp) {

@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// One server on node-2; every way to it that a pod or the host may take.
+// A pod on node-2 serves, and is reached in every way that a pod or the host can use.
 func TestServicesAndNames(t *testing.T) {
 	ns := namespace(t, "network")
 	runPod(t, ns, probe(t, "node-2", "server", "serve", ":8080"))
@@ -45,7 +45,7 @@ func TestServicesAndNames(t *testing.T) {
 	})
 }
 
-// podName makes a sentence a name.
+// podName derives a pod name from a sentence.
 func podName(sentence string) string {
 	name := []byte("client-")
 	for _, letter := range []byte(sentence) {

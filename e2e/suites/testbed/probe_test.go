@@ -40,7 +40,7 @@ var loadProbe = sync.OnceValue(func() error {
 	return cluster.LoadImage(context.Background(), archive)
 })
 
-// probe makes a pod on a node that runs the probe with the arguments.
+// probe returns a pod that runs the probe with the arguments on a node.
 func probe(t *testing.T, node, name string, args ...string) *corev1.Pod {
 	t.Helper()
 	if err := loadProbe(); err != nil {
@@ -65,7 +65,8 @@ func runPod(t *testing.T, namespace string, pod *corev1.Pod) {
 	t.Cleanup(func() { removePod(t, namespace, pod.Name) })
 }
 
-// removePod returns when the pod is gone: its node may be the next to go, and a namespace alone would leave it the usual 30 s.
+// removePod deletes a pod and returns once it is gone. The test may remove its node next, and deleting only the
+// namespace would keep the default grace period of 30 s.
 func removePod(t *testing.T, namespace, name string) {
 	ctx, second := context.Background(), int64(1)
 	pods := client.CoreV1().Pods(namespace)
@@ -89,7 +90,7 @@ func awaitReady(t *testing.T, namespace, name string) {
 	})
 }
 
-// output returns what a pod has printed, once it has succeeded.
+// output returns the output of a pod once it has succeeded.
 func output(t *testing.T, namespace, name string) string {
 	t.Helper()
 	var printed string
@@ -108,7 +109,7 @@ func output(t *testing.T, namespace, name string) string {
 	return printed
 }
 
-// service puts a name before the pods of the same app.
+// service creates a service for the pods of the app of the same name.
 func service(t *testing.T, namespace, name string, kind corev1.ServiceType, port, target int32) *corev1.Service {
 	t.Helper()
 	made, err := client.CoreV1().Services(namespace).Create(t.Context(), &corev1.Service{

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/prometheus"
 )
 
-func TestPrometheusScrapesWhatItIsTold(t *testing.T) {
+func TestPrometheusScrapesItsTargets(t *testing.T) {
 	controller := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "restarts_total{kind=\"inplace\"} 42")
 	}))
@@ -32,7 +32,7 @@ func TestPrometheusScrapesWhatItIsTold(t *testing.T) {
 		return err
 	})
 
-	// Other targets, while it runs.
+	// Change the targets while it runs.
 	address := strings.TrimPrefix(controller.URL, "http://")
 	scrape(t, prometheus.Target{Job: "controller", Addresses: []string{address}, Labels: map[string]string{"shard": "a"}})
 	until(t, "the controller's counter is there", func(ctx context.Context) error {

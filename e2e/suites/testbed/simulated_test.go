@@ -22,7 +22,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/fakes/kubelet"
 )
 
-// size is the number of nodes and of pods, 200 unless HOLDFAST_SIMULATED_NODES says otherwise.
+// size returns the number of nodes and of pods: HOLDFAST_SIMULATED_NODES, or 200.
 func size(t *testing.T) int {
 	value, ok := os.LookupEnv("HOLDFAST_SIMULATED_NODES")
 	if !ok {
@@ -93,7 +93,8 @@ func TestSimulatedNodesRunJobs(t *testing.T) {
 	}
 }
 
-// refused: the call was wrong, unlike one that a busy API server has not answered in time.
+// refused reports whether the API server rejected the call, as opposed to a busy API server that did not respond in
+// time.
 func refused(err error) bool {
 	for _, is := range []func(error) bool{
 		apierrors.IsBadRequest, apierrors.IsConflict, apierrors.IsForbidden, apierrors.IsInvalid, apierrors.IsNotFound,
@@ -105,11 +106,11 @@ func refused(err error) bool {
 	return false
 }
 
-// restart has a container exit, and expects the same pod to be ready again with the restart counted.
+// restart makes a container exit, and waits until the same pod is ready again and the restart is counted.
 func restart(t *testing.T, simulation *kubelet.Nodes, pod corev1.Pod, want int32) {
 	t.Helper()
 	key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
-	// A simulation that has just begun may not have met the pod.
+	// A simulation that has just started may not know the pod yet.
 	until(t, "the container exits", func(context.Context) error { return simulation.Exit(key, "main", 1) })
 	until(t, "its restart is counted", func(ctx context.Context) error {
 		got, err := client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
@@ -120,7 +121,7 @@ func restart(t *testing.T, simulation *kubelet.Nodes, pod corev1.Pod, want int32
 	})
 }
 
-// gpuJob has one pod for each simulated node, which it fills.
+// gpuJob returns a Job with one pod for each simulated node, which uses all of the node's GPUs.
 func gpuJob(name string, pods int) *batchv1.Job {
 	gpus := corev1.ResourceList{kubelet.GPU: resource.MustParse("8")}
 	return &batchv1.Job{

@@ -42,7 +42,7 @@ func TestWebhookInTheCluster(t *testing.T) {
 	until(t, "the webhook admits", func(ctx context.Context) error { return createConfigMap(ctx, ns, nil) })
 }
 
-// serving puts the webhook's certificate into a secret.
+// serving creates a Secret with the webhook's certificate.
 func serving(t *testing.T, ns string) {
 	t.Helper()
 	pair, err := cluster.ServingCertificate("webhook." + ns + ".svc")
@@ -59,7 +59,7 @@ func serving(t *testing.T, ns string) {
 	}
 }
 
-// configure has the webhook called for ConfigMaps of the namespace, and for nothing else.
+// configure makes the API server call the webhook for ConfigMaps of the namespace only.
 func configure(t *testing.T, ns string) {
 	t.Helper()
 	ca, err := cluster.Authority()

@@ -38,19 +38,19 @@ func (c *installation) secret(namespace, name string) map[string][]byte {
 	return s.Data
 }
 
-// agentsSecret is the one that the orchestrator has made for a JobSet.
+// agentsSecret returns the Secret that the orchestrator has created for a JobSet.
 func (c *installation) agentsSecret(js *v1alpha2.JobSet) map[string][]byte {
 	c.Helper()
 	return c.secret(js.Namespace, "holdfast-store-"+js.Name)
 }
 
-// secrets are those of the store, for a comparison.
+// secrets returns the Secrets of the store as a string to compare.
 func (c *installation) secrets() string {
 	c.Helper()
 	return fmt.Sprint(c.secret(namespace, fullname+"-valkey-password"), c.secret(namespace, fullname+"-valkey-tls"))
 }
 
-// store connects to the chart's own store by the address of its pod: the host does not resolve names of the cluster.
+// store connects to the chart's store by the IP of its pod, because the host does not resolve names of the cluster.
 func (c *installation) store(user string, secret map[string][]byte) *valkey.Store {
 	c.Helper()
 	dir := c.TempDir()
@@ -65,14 +65,14 @@ func (c *installation) store(user string, secret map[string][]byte) *valkey.Stor
 	return store
 }
 
-// asAgent connects as the agents of a JobSet do.
+// asAgent connects to the store as the agents of a JobSet do.
 func (c *installation) asAgent(js *v1alpha2.JobSet) *valkey.Store {
 	c.Helper()
 	secret := c.agentsSecret(js)
 	return c.store(string(secret["username"]), secret)
 }
 
-// startSupervised starts the example with one annotation in a namespace that takes restricted pods only.
+// startSupervised starts the example with one annotation in a namespace that accepts only restricted pods.
 func (c *installation) startSupervised() *v1alpha2.JobSet {
 	c.Helper()
 	js, err := c.Load(restricted, c.File("examples", "one-annotation.yaml"))
@@ -97,7 +97,7 @@ func (c *installation) startSupervised() *v1alpha2.JobSet {
 	return js
 }
 
-// killSupervised lets a worker die, and returns once its group is in sync at the round with the pods and containers it had.
+// killSupervised kills a worker, and returns once its group is in sync at the round in the same pods and containers.
 func (c *installation) killSupervised(js *v1alpha2.JobSet, round int64) {
 	c.Helper()
 	before, err := c.AwaitWorkers(c.ctx, restricted, js.Name, 2)
@@ -113,7 +113,7 @@ func (c *installation) killSupervised(js *v1alpha2.JobSet, round int64) {
 	}
 }
 
-// checkStrangers: the agents of one JobSet reach their own group, and nothing of the other's.
+// checkStrangers checks that the agents of one JobSet can access their own group, but nothing of the other JobSet's.
 func (c *installation) checkStrangers(stranger, js *v1alpha2.JobSet) {
 	c.Helper()
 	store := c.asAgent(stranger)
@@ -143,7 +143,7 @@ func (c *installation) checkStrangers(stranger, js *v1alpha2.JobSet) {
 	}
 }
 
-// firstWorker is a slot of the JobSet.
+// firstWorker returns the first slot of the JobSet.
 func firstWorker(js *v1alpha2.JobSet) string { return js.Name + "-workers-0-0" }
 
 func (c *installation) summary(js *v1alpha2.JobSet) framework.Summary {
@@ -155,7 +155,7 @@ func (c *installation) summary(js *v1alpha2.JobSet) framework.Summary {
 	return sum
 }
 
-// replaceStore deletes the store's pod, which has no volume: its successor knows neither users nor groups.
+// replaceStore deletes the store's pod, which has no volume. The new pod knows neither users nor groups.
 func (c *installation) replaceStore() {
 	c.Helper()
 	old := c.pod("valkey")
@@ -174,7 +174,8 @@ func (c *installation) replaceStore() {
 	}))
 }
 
-// rotate asks for a new password, and returns once the store takes it from the JobSet's Secret, and the old one as well.
+// rotate requests a new password. It returns once the store accepts the password in the JobSet's Secret, and still the
+// old one.
 func (c *installation) rotate(js *v1alpha2.JobSet) {
 	c.Helper()
 	before := c.agentsSecret(js)

@@ -14,20 +14,20 @@ import (
 
 const (
 	releaseName = "holdfast"
-	namespace   = "e2e-chart"            // of the release; it takes restricted pods only
+	namespace   = "e2e-chart"            // of the release; accepts only restricted pods
 	jobs        = "e2e-chart-jobs"       // of the JobSet guarded, whose agents are privileged
-	restricted  = "e2e-chart-restricted" // of the JobSet supervised; it takes restricted pods only
+	restricted  = "e2e-chart-restricted" // of the JobSet supervised; accepts only restricted pods
 	guarded     = "guarded"
 	supervised  = "supervised"
 	fullname    = "holdfast-jobset-controller"
 	size        = 4
 )
 
-// values install all that in-place restarts need, small enough for a machine of two cores.
+// values returns values that install everything for in-place restarts and fit a machine with two cores.
 func values() helm.Values {
 	v := helm.ImageValues()
 	small := helm.Values{"requests": helm.Values{"cpu": "10m", "memory": "32Mi"}, "limits": helm.Values{"memory": "512Mi"}}
-	node := helm.Values{framework.NodePool: "pool-1"} // where the images are
+	node := helm.Values{framework.NodePool: "pool-1"} // has the images
 	v["resources"], v["nodeSelector"] = small, node
 	for name, more := range map[string]helm.Values{
 		"orchestrator": {"enabled": true, "resources": small, "leaseDuration": "5s"},
@@ -46,8 +46,8 @@ func values() helm.Values {
 	return v
 }
 
-// One installation through its life: each step needs those before it.
-func TestAnInstallationThroughItsLife(t *testing.T) {
+// One installation from installation to removal. Later steps depend on earlier ones.
+func TestTheLifeCycleOfAnInstallation(t *testing.T) {
 	c := start(t)
 	c.must(c.release.Install(c.ctx, values()))
 
@@ -113,7 +113,7 @@ func TestAnInstallationThroughItsLife(t *testing.T) {
 	})
 }
 
-// checkPod fails the test unless each container runs as the user its image and the chart give it, without root.
+// checkPod fails the test unless each container runs as the user that its image and the chart set, and not as root.
 func (c *installation) checkPod(pod corev1.Pod, containers []string) {
 	c.Helper()
 	for _, status := range pod.Status.ContainerStatuses {

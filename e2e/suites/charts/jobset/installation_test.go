@@ -26,7 +26,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// installation is the release under test and a JobSet that it runs.
+// installation is the release under test and the JobSet that it runs.
 type installation struct {
 	*testing.T
 	*framework.Environment
@@ -38,7 +38,7 @@ func start(t *testing.T) *installation {
 	t.Helper()
 	c := &installation{T: t, Environment: shared, ctx: t.Context(), release: helm.Release{
 		Name: releaseName, Namespace: namespace, Chart: shared.File("charts", "jobset-controller"),
-		Kubeconfig: shared.Cluster.KubeconfigPath(), Adopt: true, Patience: 5 * time.Minute, // the kubelet takes its time to bring the certificate into the pod
+		Kubeconfig: shared.Cluster.KubeconfigPath(), Adopt: true, Patience: 5 * time.Minute, // the kubelet takes a while to mount the certificate into the pod
 	}}
 	c.cleanUp()
 	c.must(c.Namespace(c.ctx, jobs))
@@ -57,12 +57,12 @@ func start(t *testing.T) *installation {
 	return c
 }
 
-// cleanUp removes the JobSet and the release; the definition stays for whoever else uses it.
+// cleanUp removes the JobSet and the release. It keeps the CRD for others.
 func (c *installation) cleanUp() {
 	c.Helper()
-	ctx := context.Background() // the test's own may have ended
+	ctx := context.Background() // the test's context may be done
 	c.must(c.release.Uninstall())
-	c.must(c.RemoveWebhooks(ctx)) // nobody answers them any more
+	c.must(c.RemoveWebhooks(ctx)) // nothing serves them any more
 	for ns, name := range map[string]string{jobs: guarded, restricted: supervised} {
 		if err := c.Remove(ctx, ns, name); err != nil && !strings.Contains(err.Error(), "no matches for kind") {
 			c.Error(err)
@@ -70,7 +70,7 @@ func (c *installation) cleanUp() {
 	}
 }
 
-// step is one subtest; the steps after one that failed are not run.
+// step runs a subtest. It is skipped if an earlier step has failed.
 func (c *installation) step(name string, do func()) {
 	c.Helper()
 	parent := c.T
@@ -91,7 +91,7 @@ func (c *installation) must(err error) {
 	}
 }
 
-// pod returns the one pod of a component that is not on its way out.
+// pod returns the only pod of a component that is not being deleted.
 func (c *installation) pod(component string) corev1.Pod {
 	c.Helper()
 	var found []corev1.Pod
@@ -112,7 +112,7 @@ func (c *installation) pod(component string) corev1.Pod {
 	return found[0]
 }
 
-// uid is the user that a container's process runs as.
+// uid returns the user ID of a container's process.
 func (c *installation) uid(pod corev1.Pod, container string) int {
 	c.Helper()
 	pid, err := c.Cluster.ContainerPID(c.ctx, string(pod.UID), container)
@@ -129,7 +129,7 @@ func (c *installation) uid(pod corev1.Pod, container string) int {
 	return 0
 }
 
-// checkNothingForbidden: a right that is missing shows in the log only.
+// checkNothingForbidden fails the test if a log shows that RBAC refused a request.
 func (c *installation) checkNothingForbidden(pod corev1.Pod, containers ...string) {
 	c.Helper()
 	for _, container := range containers {
@@ -143,8 +143,8 @@ func (c *installation) checkNothingForbidden(pod corev1.Pod, containers ...strin
 	}
 }
 
-// checkRefusal: the API server asks the webhook, which names the field. It may need a moment to learn whom to trust, in
-// which it refuses everything.
+// checkRefusal checks that the webhook rejects an invalid JobSet and names the field. It retries, because for a moment
+// the API server may not trust the webhook's certificate yet, and rejects everything.
 func (c *installation) checkRefusal() {
 	c.Helper()
 	js, err := c.Load(jobs, c.File("examples", "in-place-restart.yaml"))
@@ -169,7 +169,8 @@ func (c *installation) checkRefusal() {
 	}))
 }
 
-// startJobSet starts the example with four workers, whose agents use the chart's store, and returns them in sync.
+// startJobSet starts the example with four workers, whose agents use the chart's store. It returns once they are in
+// sync.
 func (c *installation) startJobSet() (*v1alpha2.JobSet, map[string]framework.Worker) {
 	c.Helper()
 	js, err := c.Load(jobs, c.File("examples", "in-place-restart-guarded.yaml"))
@@ -190,7 +191,7 @@ func (c *installation) startJobSet() (*v1alpha2.JobSet, map[string]framework.Wor
 	return js, workers
 }
 
-// awaitRound asks the chart's own store, by the address of its pod: the host does not resolve names of the cluster.
+// awaitRound reads the chart's store by the IP of its pod, because the host does not resolve names of the cluster.
 func (c *installation) awaitRound(js *v1alpha2.JobSet, round int64) {
 	c.Helper()
 	store := c.store(orchestratorUser, c.secret(namespace, fullname+"-valkey-password"))
@@ -208,7 +209,7 @@ func (c *installation) signal(workers map[string]framework.Worker, n int, s unix
 	c.must(err)
 }
 
-// awaitRestarted returns the workers once each was restarted once more in its pod.
+// awaitRestarted returns the workers once each has restarted once more in its pod.
 func (c *installation) awaitRestarted(js *v1alpha2.JobSet, before map[string]framework.Worker) map[string]framework.Worker {
 	c.Helper()
 	var after map[string]framework.Worker
@@ -227,7 +228,7 @@ func (c *installation) awaitRestarted(js *v1alpha2.JobSet, before map[string]fra
 	return after
 }
 
-// checkUntouched: every worker still runs in the container it ran in.
+// checkUntouched checks that every worker still runs in the same container.
 func (c *installation) checkUntouched(js *v1alpha2.JobSet, before map[string]framework.Worker) {
 	c.Helper()
 	after, err := c.Workers(c.ctx, jobs, js.Name)
@@ -239,8 +240,8 @@ func (c *installation) checkUntouched(js *v1alpha2.JobSet, before map[string]fra
 	}
 }
 
-// checkUninstalled: the definition and its JobSets are there, and the webhook configurations, without which none may be created; all else that
-// carries the release's name is not.
+// checkUninstalled checks that the CRD, its JobSets, and the webhook configurations are kept. Without those, JobSets
+// could be created that no webhook has validated. Everything else with the release's label must be gone.
 func (c *installation) checkUninstalled() {
 	c.Helper()
 	crd := &unstructured.Unstructured{}
@@ -277,7 +278,7 @@ func (c *installation) checkUninstalled() {
 	}
 }
 
-// dump shows what a reader of a red run needs.
+// dump logs the state of the release after a failure.
 func (c *installation) dump() {
 	for _, args := range [][]string{
 		{"-n", namespace, "get", "all", "-o", "wide"},

@@ -1,8 +1,8 @@
 //go:build e2e
 
-// Package jobset installs the chart of the JobSet controller on a real node, with helm, and uses what it installed.
+// Package jobset installs the chart of the JobSet controller on a real node with helm, and uses the installation.
 //
-// HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end.
+// HOLDFAST_KEEP_TESTBED=1 keeps the cluster running at the end.
 package jobset
 
 import (

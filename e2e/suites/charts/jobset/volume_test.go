@@ -15,11 +15,11 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework/helm"
 )
 
-// storeVolume names the PersistentVolume of the store and its storage class, which no provisioner serves.
+// storeVolume is the name of the store's PersistentVolume and of its storage class, which has no provisioner.
 const storeVolume = "e2e-store"
 
-// On a volume, a replaced store still has its groups and its users: the incarnation of a group tells a kept group from one that the
-// orchestrator has written again.
+// With a volume, a replaced store still has its groups and users. The incarnation of a group shows whether the group
+// was kept or written again by the orchestrator.
 func TestAStoreOnAVolumeKeepsItsGroups(t *testing.T) {
 	c := start(t)
 	c.volume(t.TempDir())
@@ -44,7 +44,8 @@ func TestAStoreOnAVolumeKeepsItsGroups(t *testing.T) {
 	c.awaitRound(js, 2)
 }
 
-// volume creates the PersistentVolume of the store in a folder of the node, and removes it with its claim when the test has ended.
+// volume creates the store's PersistentVolume in a folder of the node, and removes it and its claim at the end of the
+// test.
 func (c *installation) volume(path string) {
 	c.Helper()
 	pv := &corev1.PersistentVolume{
@@ -63,7 +64,7 @@ func (c *installation) volume(path string) {
 	c.must(c.Client.Create(c.ctx, pv))
 	c.Cleanup(func() {
 		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "data-" + fullname + "-valkey-0"}}
-		ctx := context.Background() // that of the test has ended
+		ctx := context.Background() // the test's context is done
 		c.must(c.release.Uninstall())
 		c.must(c.Client.Delete(ctx, claim))
 		c.must(c.Client.Delete(ctx, pv))

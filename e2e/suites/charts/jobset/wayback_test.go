@@ -30,9 +30,9 @@ const (
 	publishedHealth  = "127.0.0.1:18847"
 )
 
-// The steps of docs/migration.md, with helm and the published controller: ours is uninstalled, the published manifests take back what it has left,
-// and the chart adopts all of it again.
-func TestTheWayBackAndForthByTheChart(t *testing.T) {
+// The steps of docs/migration.md, with helm and the published controller. Our chart is uninstalled, the published
+// manifests take over what it has kept, and then the chart adopts everything again.
+func TestMigratingBackAndForthWithTheChart(t *testing.T) {
 	c := start(t)
 	v := values()
 	for _, component := range []string{"orchestrator", "injection", "valkey"} {
@@ -67,7 +67,7 @@ func TestTheWayBackAndForthByTheChart(t *testing.T) {
 	})
 }
 
-// bare is a JobSet as a user writes it, without what a webhook fills in.
+// bare returns a JobSet as a user writes it, without the fields that a webhook sets.
 func bare(name string) *v1alpha2.JobSet {
 	js := &v1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: jobs}}
 	js.Spec.ReplicatedJobs = []v1alpha2.ReplicatedJob{{Name: "w", Replicas: 1, Template: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{
@@ -79,7 +79,7 @@ func bare(name string) *v1alpha2.JobSet {
 	return js
 }
 
-// checkNew creates a JobSet, as soon as a webhook answers, and waits for its Job.
+// checkNew creates a JobSet as soon as a webhook responds, and waits for its Job.
 func (c *installation) checkNew(name string) {
 	c.Helper()
 	js := bare(name)
@@ -92,8 +92,8 @@ func (c *installation) checkNew(name string) {
 	}))
 }
 
-// takeBack applies the published definition and webhook configurations over those that the chart has kept, and runs the published controller on this
-// host, whereto it then leads the webhooks.
+// takeBack applies the published CRD and webhook configurations over those that the chart has kept. It runs the
+// published controller on this host and directs the webhooks to it.
 func (c *installation) takeBack() {
 	c.Helper()
 	published, err := c.PublishedManager(c.ctx, framework.PublishedAddresses{WebhookPort: publishedPort, Metrics: "0", Health: publishedHealth})
@@ -115,7 +115,7 @@ func (c *installation) takeBack() {
 	}
 }
 
-// lead the webhooks of a configuration to this host. Each must be one of the published controller by now.
+// lead directs the webhooks of a configuration to this host. Each must be one of the published controller's.
 func (c *installation) lead(published *unstructured.Unstructured) {
 	c.Helper()
 	paths := map[string]string{}

@@ -41,7 +41,7 @@ func TestAnAgentIsKilled(t *testing.T) {
 	})
 }
 
-// withAgent runs a case with the drivers whose agent can die by itself; a supervisor takes its worker along, see
+// withAgent runs a case with the drivers whose agent can die alone. A supervisor takes its worker with it, see
 // TestASupervisorIsKilled.
 func withAgent(t *testing.T, run func(t *testing.T, d driver)) {
 	each(t, func(t *testing.T, d driver) {
@@ -58,7 +58,7 @@ func (g *group) signalAgent(i instance) {
 	g.must(err)
 }
 
-// killAgent returns once the agent was killed and another runs.
+// killAgent kills the agent of a worker, and returns once it runs again.
 func (g *group) killAgent(i instance) {
 	g.Helper()
 	restarts := g.agentRestarts(i)
@@ -71,7 +71,7 @@ func (g *group) killAgent(i instance) {
 	}))
 }
 
-// agentRestarts counts those of a worker's agent, -1 while it does not run.
+// agentRestarts returns the restart count of a worker's agent, or -1 while it is not running.
 func (g *group) agentRestarts(i instance) int32 {
 	g.Helper()
 	pods, err := g.Pods(g.ctx, i.Where.Namespace, g.js.Name)

@@ -18,47 +18,49 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// driver restarts workers. The cases speak of instances, the lives of a worker, and do not know what those are.
+// driver restarts workers. The cases use instances, which are the lives of a worker, and do not depend on what those
+// are.
 type driver interface {
-	// configure gives the workers of the example this driver.
+	// configure makes the example's workers use this driver.
 	configure(js *v1alpha2.JobSet, w workload)
-	// instances are the present ones by worker; workers whose pod is being deleted are left out.
+	// instances returns the present instances by worker. Workers whose pod is being deleted are left out.
 	instances(ctx context.Context, env *framework.Environment, js *v1alpha2.JobSet) (map[string]instance, error)
-	// signal reaches the program of a worker.
+	// signal sends a signal to the program of a worker.
 	signal(ctx context.Context, env *framework.Environment, i instance, s unix.Signal) (time.Time, error)
-	// agent is the container that reports for the worker, or "" if it cannot die without the worker.
+	// agent returns the name of the container that reports for the worker, or "" if the agent cannot die without the
+	// worker.
 	agent() string
-	// killAgain lets a worker die in the middle of a restart, when it has been restarted already, and tells what comes of it.
+	// killAgain kills a worker in the middle of a restart, after it has restarted, and returns the expected outcome.
 	killAgain(g *group, was instance) outcome
-	// awaitAlone returns once it is seen what becomes of a dead worker while the store is away.
+	// awaitAlone returns once it is clear what happens to a dead worker while the store is unreachable.
 	awaitAlone(g *group, was instance)
 }
 
-// drivers are those that all cases run with.
+// drivers are the drivers that all cases run with.
 var drivers = map[string]driver{"cri": cri{}, "exec": supervised{}}
 
 // instance is one life of a worker's program.
 type instance struct {
-	ID    string // differs between any two lives
+	ID    string // unique to each life
 	Lives int    // restarts in this pod so far
 	Ready bool
 	Where framework.Worker
 }
 
-// workload is what a case asks of its JobSet; zero values are the example's.
+// workload configures the JobSet of a case. Zero values are those of the example.
 type workload struct {
 	Name        string
 	Size        int32
 	MaxRestarts int32
 	OnTerm      string        // what the workers do on SIGTERM: exit, finish, ignore
 	Grace       time.Duration // between SIGTERM and SIGKILL of an ordered restart
-	Progress    string        // what the workers show with that they get on (exec); empty: they are not asked
+	Progress    string        // how the workers report progress (exec); empty: not at all
 }
 
-// stubborn workers hold a restart open for so long: what happens meanwhile happens in the middle of it.
+// stubborn workers prolong a restart, so that other faults happen in the middle of it.
 var stubborn = workload{OnTerm: "ignore", Grace: 10 * time.Second}
 
-// only is the variable that leaves out all drivers but the one it names.
+// only is the variable that selects a single driver.
 const only = "HOLDFAST_DRIVER"
 
 // each runs a case with every driver.
@@ -71,12 +73,13 @@ func each(t *testing.T, run func(t *testing.T, d driver)) {
 	}
 }
 
-// cri is the sidecar that restarts the worker's container.
+// cri is the driver whose sidecar restarts the worker's container.
 type cri struct{}
 
 func (cri) agent() string { return "agent" }
 
-// There is no barrier: its peers may already wait for the dead one in a rendezvous, so one more restart follows.
+// killAgain expects two restarts. There is no barrier, so the peers may already wait for the dead worker in a
+// rendezvous.
 func (cri) killAgain(g *group, was instance) outcome {
 	g.awaitReborn(was)
 	g.awaitOneJoined()
@@ -84,7 +87,7 @@ func (cri) killAgain(g *group, was instance) outcome {
 	return outcome{Least: 2, Most: 2, Deaths: map[string]int{was.Where.ID: 1}}
 }
 
-// The kubelet asks nobody.
+// awaitAlone waits for the restart: the kubelet restarts the container without a decision of the group.
 func (cri) awaitAlone(g *group, was instance) { g.awaitReborn(was) }
 
 func (cri) configure(js *v1alpha2.JobSet, w workload) {

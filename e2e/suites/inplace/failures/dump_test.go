@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// dump shows what a reader of a red run needs.
+// dump logs the state of the group after a failure.
 func (g *group) dump(ctx context.Context) {
 	sum, err := g.Summary(ctx, string(g.js.UID))
 	g.Logf("the group: %+v %v", sum, err)

@@ -4,7 +4,8 @@ package failures
 
 import "testing"
 
-// No wrong kill and no count that drifts, however often. The kubelet's back-off is at its least (see main_test.go).
+// However often the group restarts, no worker is killed by mistake and no count is wrong. The kubelet's back-off is set
+// to its minimum (see main_test.go).
 func TestFiftyRestartsInARow(t *testing.T) {
 	each(t, func(t *testing.T, d driver) {
 		const restarts = 50

@@ -16,12 +16,13 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// supervised workers are children of a supervisor that the manager has added. Their containers stay.
+// supervised is the driver whose workers are children of a supervisor that the manager has added. Their containers keep
+// running.
 type supervised struct{}
 
 func (supervised) agent() string { return "" }
 
-// configure leaves nothing of the example but the annotation and the worker, as a user would write it.
+// configure keeps only the annotation and the worker of the example, as a user would write it.
 func (supervised) configure(js *v1alpha2.JobSet, w workload) {
 	job := &js.Spec.ReplicatedJobs[0].Template.Spec
 	job.BackoffLimit = nil
@@ -42,14 +43,15 @@ func (supervised) configure(js *v1alpha2.JobSet, w workload) {
 	}
 }
 
-// At the barrier it runs nothing that a peer could wait for: it joins again, and the restart is the same.
+// killAgain expects no further restart. A worker at the barrier runs nothing that a peer could wait for. It joins
+// again, in the same restart.
 func (supervised) killAgain(g *group, was instance) outcome {
 	g.awaitOneJoined()
 	g.killSupervisor(was)
 	return outcome{Least: 1, Most: 1, Reborn: []string{was.Where.ID}}
 }
 
-// It waits at the barrier, which only the store can open.
+// awaitAlone waits until the worker waits at the barrier, which only the store can open.
 func (supervised) awaitAlone(g *group, was instance) {
 	g.must(framework.Until(g.ctx, "worker "+was.Where.ID+" waits", func(ctx context.Context) error {
 		now, err := g.instances(ctx, g.Environment, g.js)
@@ -70,7 +72,7 @@ func (g *group) stayWaiting(was instance, period time.Duration) {
 	}
 }
 
-// killSupervisor takes the whole container, as running out of memory does.
+// killSupervisor kills the whole container, as running out of memory does.
 func (g *group) killSupervisor(i instance) {
 	g.Helper()
 	_, err := g.SignalContainer(g.ctx, i.Where.PodUID, "worker", unix.SIGKILL)
@@ -86,7 +88,8 @@ func (supervised) instances(ctx context.Context, env *framework.Environment, js 
 	return instances, err
 }
 
-// supervisedInstance: a worker that waits at the barrier has no program, and is not ready.
+// supervisedInstance returns the instance of a worker. A worker that waits at the barrier has no program, and is not
+// ready.
 func supervisedInstance(ctx context.Context, env *framework.Environment, w framework.Worker) instance {
 	i := instance{ID: w.ContainerID, Where: w}
 	if !w.Ready {
@@ -108,7 +111,8 @@ func (supervised) signal(ctx context.Context, env *framework.Environment, i inst
 	return env.Signal(ctx, i.Where, s)
 }
 
-// Out of memory takes the whole container. The kubelet's restart then joins the round that its death has opened.
+// Running out of memory kills the whole container. The container that the kubelet restarts then joins the round that
+// the death has opened.
 func TestASupervisorIsKilled(t *testing.T) {
 	for name, prepare := range map[string]func(*group){
 		"at rest":                    func(*group) {},
@@ -129,7 +133,8 @@ func TestASupervisorIsKilled(t *testing.T) {
 	}
 }
 
-// The kubelet's back-off rests on containers that exit, and here none does: thirty failures of the same worker in a row.
+// The same worker fails thirty times in a row. The kubelet's back-off applies only to containers that exit, and none
+// does here.
 func TestThirtyRestartsOfTheSameWorkerWithoutBackOff(t *testing.T) {
 	const restarts = 30
 	g := start(t, supervised{}, workload{MaxRestarts: restarts})
@@ -148,7 +153,7 @@ func TestThirtyRestartsOfTheSameWorkerWithoutBackOff(t *testing.T) {
 	}
 }
 
-// containers of the workers, by worker.
+// containers returns the container IDs by worker.
 func (g *group) containers() map[string]string {
 	g.Helper()
 	workers, err := g.Workers(g.ctx, g.js.Namespace, g.js.Name)

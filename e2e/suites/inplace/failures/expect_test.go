@@ -14,24 +14,25 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// outcome is what a case has to end with.
+// outcome is the expected result of a case.
 type outcome struct {
-	// Restarts of the group: at least and at most so many more. Each is charged.
+	// Least and Most limit the number of restarts of the group. Each is charged.
 	Least, Most int64
 	// Replaced are the workers that are in other pods afterwards.
 	Replaced []string
-	// Reborn are the workers whose container was restarted with its supervisor, so that their lives count from 0.
+	// Reborn are the workers whose container restarted together with its supervisor, so that their lives count from 0.
 	Reborn []string
-	// Deaths are lives that workers lost in addition to one for each restart.
+	// Deaths are additional lives that workers lost, besides one for each restart.
 	Deaths map[string]int
-	// Spared: a worker that had restarted when the store forgot it may have been restarted less often than the group.
+	// Spared allows workers to have restarted less often than the group, because a worker may have restarted already
+	// when the store lost its data.
 	Spared bool
 }
 
-// once is the usual end: one restart, nobody in another pod.
+// once is the usual outcome: one restart, and no worker in another pod.
 var once = outcome{Least: 1, Most: 1}
 
-// settle waits until the group is in sync again after what happened, and checks that nothing happened but what had to.
+// settle waits until the group is in sync again, and checks that nothing else happened than the outcome says.
 func (g *group) settle(want outcome) {
 	g.Helper()
 	sum := g.awaitSync(g.epoch, g.round+want.Least)
@@ -47,8 +48,8 @@ func (g *group) settle(want outcome) {
 	g.checkCounts()
 }
 
-// awaitInstances returns the instances once they are those wanted. The store knows of a new one before the API server does,
-// which shows old ones as ready meanwhile; so they have to be the same for a while.
+// awaitInstances returns the instances once they match the outcome. The store knows of a new instance before the API
+// server does, which shows old ones as ready in the meantime. The instances must therefore stay the same for a while.
 func (g *group) awaitInstances(restarts int64, want outcome) map[string]instance {
 	g.Helper()
 	var is map[string]instance
@@ -72,7 +73,7 @@ func (g *group) awaitInstances(restarts int64, want outcome) map[string]instance
 	return is
 }
 
-// compare: each worker died once for each restart, in its pod, whose Job is the one it was.
+// compare checks that each worker died once per restart in its own pod, and that its Job is the same.
 func (g *group) compare(after map[string]instance, restarts int64, want outcome) error {
 	var errs []error
 	for id, was := range g.before {
@@ -91,12 +92,12 @@ func (g *group) compare(after map[string]instance, restarts int64, want outcome)
 	return errors.Join(errs...)
 }
 
-// lives is how often a worker may have been restarted in its pod.
+// lives returns how often a worker may have restarted in its pod.
 func (o outcome) lives(id string, restarts int) (least, most int) {
 	most = restarts + o.Deaths[id]
 	switch {
 	case slices.Contains(o.Replaced, id), slices.Contains(o.Reborn, id):
-		return -1 << 20, most // its new pod, or its new container's log, counts from 0
+		return -1 << 20, most // the new pod or container log counts from 0
 	case o.Spared:
 		return min(1, most), most
 	default:
@@ -104,14 +105,14 @@ func (o outcome) lives(id string, restarts int) (least, most int) {
 	}
 }
 
-// stay fails the test if anything moves within the time.
+// stay fails the test if anything changes within the period.
 func (g *group) stay(period time.Duration) {
 	g.Helper()
 	g.stayInstances(period)
 	g.checkCounts()
 }
 
-// checkCounts: the group is in sync where it was, and as much is charged.
+// checkCounts checks that the group is in sync at the same restart count, and that no more restarts were charged.
 func (g *group) checkCounts() {
 	g.Helper()
 	if sum := g.awaitSync(g.epoch, g.round); sum.Round != g.round {
@@ -124,7 +125,7 @@ func (g *group) checkCounts() {
 	}
 }
 
-// stayInstances is for a time in which the store does not answer.
+// stayInstances is stay for a time in which the store is unreachable.
 func (g *group) stayInstances(period time.Duration) {
 	g.Helper()
 	for end := time.Now().Add(period); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {

@@ -20,10 +20,10 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// quiet is how long a group is watched that must not move.
+// quiet is how long a group is watched that must not change.
 const quiet = 3 * time.Second
 
-// group is one JobSet under test, as it was when it last stood still.
+// group is one JobSet under test, and its state when it last was in sync.
 type group struct {
 	*testing.T
 	*framework.Environment
@@ -33,11 +33,11 @@ type group struct {
 	size    int
 	before  map[string]instance
 	epoch   int64
-	round   int64 // of the epoch
-	charged int64 // restarts, those of earlier epochs included
+	round   int64 // in the present epoch
+	charged int64 // restarts, including those of earlier epochs
 }
 
-// start creates the example's JobSet as the case wants it, in a namespace of its own, and returns it in sync.
+// start creates the example's JobSet for a case in its own namespace, and returns once it is in sync.
 func start(t *testing.T, d driver, w workload) *group {
 	t.Helper()
 	g := &group{T: t, Environment: shared, driver: d, ctx: t.Context()}
@@ -59,7 +59,7 @@ func (g *group) create(w workload) {
 	g.awaitCharged(0)
 }
 
-// breakOff kills the first worker and returns in the middle of the restart that follows, and when that began.
+// breakOff kills the first worker and returns in the middle of the restart that follows, with the time of the kill.
 func (g *group) breakOff() time.Time {
 	g.Helper()
 	at := g.kill(g.nth(0))
@@ -67,7 +67,7 @@ func (g *group) breakOff() time.Time {
 	return at
 }
 
-// restart lets the group restart once, so that there is a count to lose, and returns when that began.
+// restart makes the group restart once, so that there is a count that could be lost. It returns the time of the kill.
 func (g *group) restart() time.Time {
 	g.Helper()
 	at := g.kill(g.nth(0))
@@ -81,7 +81,7 @@ func (g *group) manifest(w workload) *v1alpha2.JobSet {
 	js, err := g.Load("e2e-"+strings.TrimRight(name[:min(len(name), 58)], "-"), g.File("examples", "in-place-restart.yaml"))
 	g.must(err)
 	js.Name = cmp.Or(w.Name, "js")
-	js.Annotations[v1alpha2.InPlaceTimeoutKey] = "2m" // a machine with other things to do
+	js.Annotations[v1alpha2.InPlaceTimeoutKey] = "2m" // for a busy machine
 	js.Annotations[v1alpha2.MaxRestartDelayKey] = "0s"
 	js.Spec.FailurePolicy.MaxRestarts = cmp.Or(w.MaxRestarts, js.Spec.FailurePolicy.MaxRestarts)
 	spec := &js.Spec.ReplicatedJobs[0].Template.Spec
@@ -92,7 +92,7 @@ func (g *group) manifest(w workload) *v1alpha2.JobSet {
 }
 
 func (g *group) cleanUp() {
-	ctx := context.Background() // the test's own has ended
+	ctx := context.Background() // the test's context is done
 	if g.Failed() {
 		g.dump(ctx)
 	}
@@ -108,10 +108,10 @@ func (g *group) must(err error) {
 	}
 }
 
-// nth is a worker as it was before.
+// nth returns the n-th worker as it was before.
 func (g *group) nth(n int) instance { return g.before[slices.Sorted(maps.Keys(g.before))[n]] }
 
-// kill ends a worker without a warning.
+// kill kills a worker with SIGKILL.
 func (g *group) kill(i instance) time.Time {
 	g.Helper()
 	at, err := g.signal(g.ctx, g.Environment, i, unix.SIGKILL)
@@ -119,7 +119,7 @@ func (g *group) kill(i instance) time.Time {
 	return at
 }
 
-// now are the instances as they are.
+// now returns the present instances.
 func (g *group) now() map[string]instance {
 	g.Helper()
 	instances, err := g.instances(g.ctx, g.Environment, g.js)
@@ -127,7 +127,7 @@ func (g *group) now() map[string]instance {
 	return instances
 }
 
-// awaitReady returns the instances once all workers run.
+// awaitReady returns the instances once all workers are ready.
 func (g *group) awaitReady() map[string]instance {
 	g.Helper()
 	var is map[string]instance
@@ -149,7 +149,7 @@ func (g *group) awaitReady() map[string]instance {
 	return is
 }
 
-// awaitSync returns once the group is in sync in the epoch, with the round or a later one.
+// awaitSync returns once the group is in sync in the epoch, at the round or a later one.
 func (g *group) awaitSync(epoch, round int64) framework.Summary {
 	g.Helper()
 	return g.awaitGroup(fmt.Sprintf("in sync at %d or more of epoch %d", round, epoch), func(s framework.Summary) bool {

@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// silence is how long a worker may show nothing; it takes a step in a second.
+	// silence is the progress timeout. A worker takes a step per second.
 	silence = 4 * time.Second
-	// forEver is a grace that no test could wait for.
+	// forEver is a grace period that no test could wait for.
 	forEver = 20 * time.Minute
 )
 
-// A worker that hangs exits with nothing, and is deaf to SIGTERM. Whatever it was to show, its silence is a failure, and the event
-// and the history say so.
+// A worker that hangs does not exit and does not react to SIGTERM. However it should report progress, its silence is a
+// failure, and the event and the history say so.
 func TestAWorkerHangs(t *testing.T) {
 	for _, from := range []string{"file", "socket", "output"} {
 		t.Run(from, func(t *testing.T) {
@@ -41,8 +41,8 @@ func TestAWorkerHangs(t *testing.T) {
 	}
 }
 
-// All wait in a collective for one. Their grace, is for nothing: none of them is given any.
-func TestRanksThatAreStuckInACollectiveAreNotWaitedFor(t *testing.T) {
+// All workers wait in a collective for one. None of them gets its grace period.
+func TestRanksThatHangInACollectiveGetNoGracePeriod(t *testing.T) {
 	g := start(t, supervised{}, workload{Progress: "file", Grace: forEver})
 	g.awaitFirstSteps()
 	for n := range g.size {
@@ -54,8 +54,8 @@ func TestRanksThatAreStuckInACollectiveAreNotWaitedFor(t *testing.T) {
 	}
 }
 
-// Steps that come in time are heard.
-func TestAWorkerThatGetsOnIsLeftAlone(t *testing.T) {
+// Steps that arrive in time count as progress.
+func TestAWorkerThatReportsProgressKeepsRunning(t *testing.T) {
 	g := start(t, supervised{}, workload{Progress: "output"})
 	g.awaitFirstSteps()
 	g.stay(2 * silence)
@@ -67,7 +67,7 @@ func (g *group) hang(i instance) {
 	g.must(err)
 }
 
-// awaitFirstSteps returns when every worker has given a sign: with it, its clock starts.
+// awaitFirstSteps waits until every worker has reported progress, which starts its timeout.
 func (g *group) awaitFirstSteps() {
 	g.Helper()
 	for id, i := range g.before {
@@ -84,7 +84,7 @@ func (g *group) entry(round int64) history.Entry {
 	return e
 }
 
-// expectHang compares what is said of a restart with the one that hung.
+// expectHang checks that the record of a restart names the worker that hung.
 func (g *group) expectHang(round int64, stuck instance) {
 	g.Helper()
 	e := g.entry(round)

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-func TestMoreFailuresThanMaxRestartsFailTheJobSet(t *testing.T) {
+func TestTheJobSetFailsAfterMoreFailuresThanMaxRestarts(t *testing.T) {
 	each(t, func(t *testing.T, d driver) {
 		g := start(t, d, workload{MaxRestarts: 2})
 		g.restart()
@@ -33,7 +33,7 @@ func TestMoreFailuresThanMaxRestartsFailTheJobSet(t *testing.T) {
 	})
 }
 
-func TestASuspendIsNoFailure(t *testing.T) {
+func TestASuspensionIsNotAFailure(t *testing.T) {
 	t.Run("at rest", func(t *testing.T) {
 		each(t, func(t *testing.T, d driver) {
 			g := start(t, d, workload{})
@@ -46,7 +46,7 @@ func TestASuspendIsNoFailure(t *testing.T) {
 		each(t, func(t *testing.T, d driver) {
 			g := start(t, d, stubborn)
 			g.breakOff()
-			g.awaitCharged(1) // the failure was before the suspend
+			g.awaitCharged(1) // the failure happened before the suspension
 			g.charged = 1
 			g.suspendAndResume()
 			g.restart()
@@ -54,7 +54,7 @@ func TestASuspendIsNoFailure(t *testing.T) {
 	})
 }
 
-// suspendAndResume ends with a new epoch, in which nothing was charged and nobody has failed.
+// suspendAndResume expects a new epoch in which no restart is charged and no worker has failed.
 func (g *group) suspendAndResume() {
 	g.Helper()
 	g.setSuspend(true)
@@ -94,7 +94,7 @@ func failed(js *v1alpha2.JobSet) bool {
 	return meta.IsStatusConditionTrue(js.Status.Conditions, string(v1alpha2.JobSetFailed))
 }
 
-func TestAJobSetOfTheSameNameStartsAnew(t *testing.T) {
+func TestAJobSetOfTheSameNameStartsFromZero(t *testing.T) {
 	each(t, func(t *testing.T, d driver) {
 		g := start(t, d, workload{})
 		g.restart()
@@ -115,7 +115,7 @@ func TestAJobSetOfTheSameNameStartsAnew(t *testing.T) {
 	})
 }
 
-func TestTwoJobSetsNeverTouchEachOther(t *testing.T) {
+func TestJobSetsDoNotAffectEachOther(t *testing.T) {
 	each(t, func(t *testing.T, d driver) {
 		a, b := start(t, d, workload{Name: "a"}), start(t, d, workload{Name: "b"})
 		a.restart()

@@ -20,9 +20,9 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework"
 )
 
-// The Job controller would wait for 10 s, 20 s, 40 s and so on, in all 50 minutes: from the fifth pod on longer than the
-// test waits for one.
-func TestTenPodsAreLostInARow(t *testing.T) {
+// The Job controller would back off for 10 s, 20 s, 40 s and so on, 50 minutes in total. From the fifth pod on, that
+// exceeds the patience of the test.
+func TestTenLostPodsInARow(t *testing.T) {
 	const losses = 10
 	each(t, func(t *testing.T, d driver) {
 		g := start(t, d, workload{MaxRestarts: losses})
@@ -46,9 +46,9 @@ func TestTenPodsAreLostInARow(t *testing.T) {
 	})
 }
 
-// What the leader's replacement rests on: of two pods of one index, the Job controller removes the one that has not come as far,
-// without counting a failure, and the group does not notice.
-func TestOfTwoPodsOfASlotTheJobControllerKeepsTheOneThatRuns(t *testing.T) {
+// The leader relies on this when it replaces a pod: of two pods with the same index, the Job controller removes the one
+// that is less advanced. It does not count a failure, and the group does not notice.
+func TestTheJobControllerKeepsTheRunningOneOfTwoPods(t *testing.T) {
 	g := start(t, supervised{}, workload{})
 	twin := g.twinOf(g.nth(1))
 	g.must(g.Client.Create(g.ctx, twin))
@@ -69,7 +69,7 @@ func TestOfTwoPodsOfASlotTheJobControllerKeepsTheOneThatRuns(t *testing.T) {
 	})
 }
 
-// twinOf is a second pod of a worker that finds no node.
+// twinOf returns a second pod of a worker that cannot be scheduled.
 func (g *group) twinOf(i instance) *corev1.Pod {
 	g.Helper()
 	pod := &corev1.Pod{}
@@ -91,7 +91,7 @@ func (g *group) twinOf(i instance) *corev1.Pod {
 	return twin
 }
 
-// awaitJob returns once the group's Job is as it has to be.
+// awaitJob waits until a check of the group's Job succeeds.
 func (g *group) awaitJob(is func(*batchv1.Job) error) {
 	g.Helper()
 	id := g.nth(0).Where.ID

@@ -1,9 +1,10 @@
 //go:build e2e && e2e_all
 
-// Package failures lets everything fail that can, one after the other, at rest and in the middle of a restart: workers, their
-// pods, agents, orchestrators, the store. What runs was installed by the chart, with two replicas.
+// Package failures makes everything fail that can fail: workers, their pods, agents, orchestrators and the store, one
+// at a time, at rest and in the middle of a restart. The programs are installed by the chart, with two replicas.
 //
-// HOLDFAST_DRIVER=cri (or exec) runs the cases with that driver only; HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end.
+// HOLDFAST_DRIVER=cri (or exec) runs the cases with that driver only. HOLDFAST_KEEP_TESTBED=1 keeps the cluster running
+// at the end.
 package failures
 
 import (
@@ -46,7 +47,8 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 	return func(context.Context) error { return env.Close() }, release.Install(ctx, values(env.Cluster.RedisAddress()))
 }
 
-// values are two managers, each with an orchestrator, on the testbed's store, which tests can kill.
+// values returns values for two managers, each with an orchestrator, that use the testbed's store, which tests can
+// kill.
 func values(store string) helm.Values {
 	v := helm.ImageValues()
 	small := helm.Values{"requests": helm.Values{"cpu": "10m", "memory": "32Mi"}, "limits": helm.Values{"memory": "512Mi"}}

@@ -22,7 +22,7 @@ const (
 	lease        = "holdfast-orchestrator"
 )
 
-func TestTheLeadingOrchestratorIsKilled(t *testing.T) {
+func TestTheLeaderIsKilled(t *testing.T) {
 	t.Run("at rest", func(t *testing.T) {
 		each(t, func(t *testing.T, d driver) {
 			g := start(t, d, workload{})
@@ -43,8 +43,8 @@ func TestTheLeadingOrchestratorIsKilled(t *testing.T) {
 	})
 }
 
-// A leader that was stopped for longer than its Lease finds another in its place, and ends.
-func TestTheLeadingOrchestratorFreezesInTheMiddleOfARestart(t *testing.T) {
+// A leader that is stopped for longer than its Lease finds another leader afterwards, and exits.
+func TestTheLeaderFreezesInTheMiddleOfARestart(t *testing.T) {
 	each(t, func(t *testing.T, d driver) {
 		g := start(t, d, stubborn)
 		g.breakOff()
@@ -71,7 +71,7 @@ func TestTheManagerIsKilledInTheMiddleOfARestart(t *testing.T) {
 	})
 }
 
-// replaceLeader sends the leader a signal that it does not survive as such, and returns once another process leads.
+// replaceLeader sends the leader a signal that ends its leadership, and returns once another process leads.
 func (g *group) replaceLeader(s unix.Signal) {
 	g.Helper()
 	was, pod := g.holder(), g.leader()
@@ -85,7 +85,7 @@ func (g *group) replaceLeader(s unix.Signal) {
 	}))
 }
 
-// holder is the identity of the leading process: its pod, and what tells it from others in that pod.
+// holder returns the identity of the leader, which consists of its pod and a part unique to the process.
 func (g *group) holder() string {
 	g.Helper()
 	var l coordinationv1.Lease
@@ -93,7 +93,7 @@ func (g *group) holder() string {
 	return ptr.Deref(l.Spec.HolderIdentity, "")
 }
 
-// leader is the pod of the leading orchestrator.
+// leader returns the pod of the leading orchestrator.
 func (g *group) leader() corev1.Pod {
 	g.Helper()
 	name, _, _ := strings.Cut(g.holder(), "_")
@@ -112,13 +112,13 @@ func (g *group) managers() []corev1.Pod {
 	return list.Items
 }
 
-// thaw lets a frozen orchestrator go on, if it is still there.
+// thaw continues a frozen orchestrator, if it still exists.
 func (g *group) thaw(ctx context.Context, pod corev1.Pod) {
 	_, err := g.SignalContainer(ctx, string(pod.UID), orchestrator, unix.SIGCONT)
 	g.Logf("thawing %s: %v", pod.Name, err)
 }
 
-// awaitOrchestrator returns once the pod's orchestrator has ended and another one is ready.
+// awaitOrchestrator returns once the pod's orchestrator has exited and restarted.
 func (g *group) awaitOrchestrator(was corev1.Pod) {
 	g.Helper()
 	before := restarts(was, orchestrator)
@@ -132,7 +132,7 @@ func (g *group) awaitOrchestrator(was corev1.Pod) {
 	}))
 }
 
-// restarts of a container, -1 while it is not ready.
+// restarts returns the restart count of a container, or -1 while it is not ready.
 func restarts(pod corev1.Pod, container string) int32 {
 	for _, status := range pod.Status.ContainerStatuses {
 		if status.Name == container && status.Ready {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// losses are what the store comes back with, given when what it may forget began.
+// losses bring the store back, with its data or without. began is when the data started that it may lose.
 var losses = map[string]func(g *group, began time.Time){
 	"with its data": func(g *group, _ time.Time) {
 		g.must(g.Cluster.Redis().Start(g.ctx, false))
@@ -24,12 +24,12 @@ var losses = map[string]func(g *group, began time.Time){
 	},
 }
 
-// outage kills the store and brings it back.
+// outage kills the store, runs meanwhile, and brings the store back.
 func (g *group) outage(came func(*group, time.Time), began time.Time, meanwhile func()) {
 	g.Helper()
 	back := func() { g.must(g.Cluster.Redis().Start(context.Background(), false)) }
 	defer func() {
-		if g.Cluster.Redis().PID() == 0 { // the test failed meanwhile: the next one needs the store
+		if g.Cluster.Redis().PID() == 0 { // if the test has failed, the next one still needs the store
 			back()
 		}
 	}()
@@ -38,12 +38,12 @@ func (g *group) outage(came func(*group, time.Time), began time.Time, meanwhile 
 	came(g, began)
 }
 
-func TestTheStoreIsKilledAndComesBack(t *testing.T) {
+func TestTheStoreIsKilledAndRestarted(t *testing.T) {
 	for name, came := range losses {
 		t.Run(name+", at rest", func(t *testing.T) {
 			each(t, func(t *testing.T, d driver) {
 				g := start(t, d, workload{})
-				g.stay(quiet) // what was written until here is kept
+				g.stay(quiet) // keep everything that has been written so far
 				began := g.restart()
 				g.outage(came, began, func() { g.stayInstances(quiet) })
 				g.stay(2 * quiet)
@@ -57,7 +57,8 @@ func TestTheStoreIsKilledAndComesBack(t *testing.T) {
 					g.stay(quiet)
 					began := g.breakOff()
 					g.outage(came, began, func() {})
-					// A worker that had restarted before the store forgot it has no round then, and one more restart gives it one.
+					// If a worker had restarted before the store lost its data, it has no round afterwards. One more
+					// restart gives it one.
 					g.settle(outcome{Least: 1, Most: 2, Spared: true})
 					g.restart()
 				})
@@ -66,7 +67,7 @@ func TestTheStoreIsKilledAndComesBack(t *testing.T) {
 	}
 }
 
-func TestAWorkerDiesWhileTheStoreIsAway(t *testing.T) {
+func TestAWorkerDiesWhileTheStoreIsUnreachable(t *testing.T) {
 	for name, came := range losses {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(t *testing.T, d driver) {

@@ -28,8 +28,8 @@ func TestAWorkerDies(t *testing.T) {
 	}
 }
 
-// The others are still in their grace period, so nobody has waited for the second worker in a rendezvous yet.
-func TestASecondWorkerThatDiesDuringARestartIsPartOfIt(t *testing.T) {
+// The other workers are still in their grace period, so none of them waits for the second worker in a rendezvous yet.
+func TestASecondDeathDuringARestartIsPartOfIt(t *testing.T) {
 	each(t, func(t *testing.T, d driver) {
 		g := start(t, d, stubborn)
 		g.breakOff()

@@ -24,7 +24,7 @@ import (
 
 const (
 	size   = 4
-	doomed = 2 // the number of the node that is lost
+	doomed = 2 // number of the node that is lost
 	quiet  = 3 * time.Second
 )
 
@@ -34,10 +34,10 @@ type group struct {
 	*framework.Environment
 	ctx    context.Context
 	js     *v1alpha2.JobSet
-	before map[string]place // as it began
+	before map[string]place // at the start
 }
 
-// place is where a worker is.
+// place is a worker and its node.
 type place struct {
 	framework.Worker
 	Node string
@@ -76,9 +76,9 @@ func start(t *testing.T, change func(*v1alpha2.JobSet)) *group {
 	return g
 }
 
-// cleanUp brings the node back first: without a kubelet its pods would not go.
+// cleanUp brings the node back first. Without a kubelet, its pods would not terminate.
 func (g *group) cleanUp() {
-	ctx := context.Background() // the test's own has ended
+	ctx := context.Background() // the test's context is done
 	if g.Failed() {
 		g.dump(ctx)
 	}
@@ -88,7 +88,7 @@ func (g *group) cleanUp() {
 	}
 }
 
-// restore makes the testbed whole again.
+// restore brings the node back and removes its taint.
 func (g *group) restore(ctx context.Context) {
 	g.Helper()
 	g.taint(ctx, false)
@@ -125,7 +125,7 @@ func (g *group) awaitInSync(round int64) {
 	g.must(err)
 }
 
-// places are those of the workers whose pods nobody deletes.
+// places returns the places of the workers whose pods are not being deleted.
 func (g *group) places() map[string]place {
 	g.Helper()
 	workers, err := g.Workers(g.ctx, g.js.Namespace, g.js.Name)
@@ -145,7 +145,7 @@ func (g *group) places() map[string]place {
 
 func (g *group) doomedNode() string { return g.Cluster.NodeNames()[doomed-1] }
 
-// lost are the workers that began on the node which is lost.
+// lost returns the workers that started on the lost node.
 func (g *group) lost() map[string]place {
 	lost := map[string]place{}
 	for id, w := range g.before {
@@ -156,7 +156,7 @@ func (g *group) lost() map[string]place {
 	return lost
 }
 
-// awaitDeleted returns once Kubernetes wants the pods of the lost node to go.
+// awaitDeleted returns once Kubernetes has marked the pods of the lost node for deletion.
 func (g *group) awaitDeleted() {
 	g.Helper()
 	g.must(framework.Until(g.ctx, "the pods on the lost node are being deleted", func(ctx context.Context) error {
@@ -173,7 +173,8 @@ func (g *group) awaitDeleted() {
 	}))
 }
 
-// expectMoved: the lost workers are in new pods on the other node, all others in their pods and containers.
+// expectMoved checks that the lost workers are in new pods on the other node, and all others in the same pods and
+// containers.
 func (g *group) expectMoved() {
 	g.Helper()
 	for id, is := range g.places() {
@@ -188,7 +189,7 @@ func (g *group) expectMoved() {
 	}
 }
 
-// stay fails the test if the group, or any pod, changes within a while.
+// stay fails the test if the group or a pod changes within a while.
 func (g *group) stay(round int64) {
 	g.Helper()
 	was := g.places()
@@ -206,7 +207,7 @@ func (g *group) stay(round int64) {
 	}
 }
 
-// taint says, or says no more, that the lost node is switched off.
+// taint marks the lost node as out of service, or removes the mark.
 func (g *group) taint(ctx context.Context, off bool) {
 	g.Helper()
 	node := &corev1.Node{}

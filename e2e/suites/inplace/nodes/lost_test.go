@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-// Whoever operates the nodes has said that a node which is silent for ten seconds is off. That is the evidence; nobody else has any.
-func TestANodeLosesItsPower(t *testing.T) {
+// The JobSet says that a node which has been unreachable for ten seconds is off. There is no other evidence.
+func TestANodeLosesPower(t *testing.T) {
 	g := start(t, func(js *v1alpha2.JobSet) { js.Annotations[v1alpha2.NodeLostAfterKey] = "10s" })
 	off := time.Now()
 	g.must(g.Cluster.KillNode(g.ctx, doomed))
@@ -38,7 +38,7 @@ func TestANodeLosesItsPower(t *testing.T) {
 		t.Errorf("the account is %s, want a pod that was lost on %s", e, g.doomedNode())
 	}
 	forced := g.events("InPlacePodForced")
-	if len(forced) == 0 { // one for each look, of which several are one event that counts
+	if len(forced) == 0 { // the leader may try several times, and repeated events count as one
 		t.Fatal("no event of forced deletions")
 	}
 	for _, e := range forced {
@@ -50,14 +50,14 @@ func TestANodeLosesItsPower(t *testing.T) {
 	g.stay(1)
 }
 
-// A silent node may still train: two workers of a slot must not run at a time.
-func TestANodeThatIsCutOffKeepsItsSlotsUntilSomebodySaysThatItIsOff(t *testing.T) {
+// An unreachable node may still be training. Two workers of the same slot must not run at the same time.
+func TestAnUnreachableNodeKeepsItsSlotsUntilItIsMarkedOutOfService(t *testing.T) {
 	g := start(t, nil)
 	g.must(g.Cluster.KillKubelet(g.ctx, doomed))
 	g.awaitDeleted()
-	_, err := g.AwaitPhase(g.ctx, g.js, coordination.Restarting, 1, 1) // the others stop waiting in a rendezvous
+	_, err := g.AwaitPhase(g.ctx, g.js, coordination.Restarting, 1, 1) // the other workers stop waiting in a rendezvous
 	g.must(err)
-	g.expectNobodyElse(8 * time.Second) // the leader looks for evidence every five
+	g.expectNobodyElse(8 * time.Second) // the leader checks for evidence every five seconds
 
 	g.taint(g.ctx, true)
 	g.awaitInSync(1)
@@ -75,7 +75,7 @@ func TestANodeThatIsCutOffKeepsItsSlotsUntilSomebodySaysThatItIsOff(t *testing.T
 	g.stay(1)
 }
 
-// expectNobodyElse: each slot keeps the pod it has, which the API server still shows.
+// expectNobodyElse checks that each slot keeps its pod, and that the API server still shows that pod.
 func (g *group) expectNobodyElse(period time.Duration) {
 	g.Helper()
 	known := map[types.UID]bool{}

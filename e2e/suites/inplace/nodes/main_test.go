@@ -1,9 +1,10 @@
 //go:build e2e && e2e_all
 
-// Package nodes loses a node with workers on it, on a testbed of two real nodes: one whose power goes, and one that is only cut off.
+// Package nodes loses a node with workers, on a testbed of two real nodes. In one case the node loses power, in the
+// other it is only unreachable.
 //
-// Kubernetes calls a node silent after 20 s here, and not after 50 s; all else is as users have it. HOLDFAST_KEEP_TESTBED=1
-// leaves the cluster up at the end.
+// Here Kubernetes marks a node as unreachable after 20 s instead of 50 s. Everything else has the defaults.
+// HOLDFAST_KEEP_TESTBED=1 keeps the cluster running at the end.
 package nodes
 
 import (
@@ -17,7 +18,8 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed"
 )
 
-// options: a kubelet renews its Lease every ten seconds.
+// options shorten the grace period for nodes. It must exceed ten seconds, which is how often a kubelet renews its
+// Lease.
 var options = testbed.Options{
 	Nodes: 2, KubeletRestartPeriod: suites.RestartPeriod,
 	Args: map[string][]string{"kube-controller-manager": {"--node-monitor-grace-period=20s"}},

@@ -13,7 +13,7 @@ import (
 // counters are the values of metrics by name and series.
 type counters map[string]map[string]float64
 
-// Metrics that have to agree with the history.
+// Metrics that must agree with the history.
 const (
 	restarted    = "holdfast_restarts_total"
 	ended        = "holdfast_inplace_rounds_total"
@@ -29,7 +29,7 @@ func (c counters) add(metric, series string, value float64) {
 	c[metric][series] += value
 }
 
-// counted adds what the orchestrator that leads has counted, times the sign.
+// counted adds the counters of the leading orchestrator, multiplied by sign.
 func (k *soak) counted(sign float64) error {
 	for _, metric := range []string{restarted, ended, lostSeconds, phaseCount, phaseSeconds} {
 		series, err := shared.Series(k.Context(), metric)
@@ -43,7 +43,7 @@ func (k *soak) counted(sign float64) error {
 	return nil
 }
 
-// of is what one restart adds.
+// of adds what one restart contributes to the counters.
 func (c counters) of(e history.Entry) {
 	c.add(restarted, fmt.Sprintf("counted=%q,kind=%q,reason=%q", fmt.Sprint(e.Counted), e.Kind, e.Cause.Kind), 1)
 	c.add(lostSeconds, fmt.Sprintf("cause=%q", e.Cause.Kind), e.Lost().Seconds()*size)
@@ -59,9 +59,9 @@ func (c counters) of(e history.Entry) {
 	}
 }
 
-// compareCounters: the metrics say what the history says, series by series. None is ever counted twice. An orchestrator that is killed
-// between the annotation and the count leaves one restart out, so what is missing is no more than the longest restarts
-// of as many as there were kills.
+// compareCounters checks that the metrics agree with the history, series by series. No restart may be counted twice. An
+// orchestrator that is killed after it wrote the annotation but before it counted misses one restart. At most as many
+// restarts may therefore be missing as there were kills, and at most the time of the longest ones.
 func (k *soak) compareCounters() {
 	k.must(k.counted(+1))
 	want, missing := counters{}, map[string]float64{}
@@ -73,7 +73,7 @@ func (k *soak) compareCounters() {
 			want.add(metric, labels, 0)
 		}
 	}
-	const dust = 1e-6 // of sums of floating point numbers
+	const dust = 1e-6 // rounding errors of floating-point sums
 	for metric, series := range want {
 		for labels, expected := range series {
 			short := expected - k.counts[metric][labels]

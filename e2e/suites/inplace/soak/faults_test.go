@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework"
 )
 
-// fault is one thing that goes wrong. A fault that finds nothing to strike, because its victim is restarting just now, is
-// none: it says so by errNobody.
+// fault is one kind of failure. If its victim is not there, for example because it is restarting, strike returns
+// errNobody and the fault does not count.
 type fault struct {
 	name   string
 	weight int
@@ -57,7 +57,8 @@ func killContainer(k *soak) error {
 	return orNobody(err)
 }
 
-// orNobody: between a look and a signal the victim may go, and at the barrier it has no process.
+// orNobody wraps an error as errNobody. The victim may vanish between observation and signal, and at the barrier it has
+// no process.
 func orNobody(err error) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNobody, err)
@@ -86,7 +87,7 @@ func restartStore(k *soak) error {
 	return store.Start(context.WithoutCancel(k.Context()), false)
 }
 
-// killOrchestrator reads its metrics first: they die with it.
+// killOrchestrator reads the metrics of the orchestrator before it kills it, because they are lost then.
 func killOrchestrator(k *soak) error {
 	if err := k.counted(+1); err != nil {
 		return err

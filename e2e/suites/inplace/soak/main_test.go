@@ -1,10 +1,10 @@
 //go:build e2e && e2e_all
 
-// Package soak lets things fail at random for minutes, every few seconds and one on top of the other, and then looks whether
-// all that counts restarts agrees.
+// Package soak causes random failures every few seconds for minutes, also while earlier ones are being handled. Then it
+// checks that everything that counts restarts agrees.
 //
-// HOLDFAST_SOAK is how long, ten minutes if it is not set; HOLDFAST_SOAK_SEED repeats the order of a run;
-// HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end.
+// HOLDFAST_SOAK is the duration, ten minutes by default. HOLDFAST_SOAK_SEED repeats the sequence of a run.
+// HOLDFAST_KEEP_TESTBED=1 keeps the cluster running at the end.
 package soak
 
 import (
@@ -29,6 +29,6 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 		return nil, err
 	}
 	shared = env
-	env.OrchestratorLease = 5 * time.Second // it is killed, and the next one waits for that
+	env.OrchestratorLease = 5 * time.Second // the orchestrator is killed, and the next one waits for the end of the lease
 	return func(context.Context) error { return env.Close() }, env.Install(ctx)
 }

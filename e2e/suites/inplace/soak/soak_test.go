@@ -34,20 +34,20 @@ const (
 	memory    = "96Mi" // of a worker's container
 )
 
-// soak is one JobSet to which things happen.
+// soak is one JobSet with random failures.
 type soak struct {
 	*testing.T
 	js     *v1alpha2.JobSet
 	random *rand.Rand
 	kills  int      // of the orchestrator
-	counts counters // what the orchestrators have counted since the beginning
+	counts counters // what the orchestrators have counted since the start
 
 	mu      sync.Mutex
-	history map[history.Attempt]history.Entry // all that was ever in the annotation
+	history map[history.Attempt]history.Entry // everything that was ever in the annotation
 }
 
-// TestSoak lasts as long as HOLDFAST_SOAK says. At the end every worker runs, and the count on the JobSet, its history, the
-// store's records and the metrics tell the same.
+// TestSoak lasts as long as HOLDFAST_SOAK says. At the end every worker runs, and the restart count of the JobSet, its
+// history, the store's records and the metrics agree.
 func TestSoak(t *testing.T) {
 	seed := setting(t, "HOLDFAST_SOAK_SEED", strconv.FormatInt(time.Now().UnixNano(), 10), func(s string) (uint64, error) { return strconv.ParseUint(s, 10, 64) })
 	period := setting(t, "HOLDFAST_SOAK", "10m", time.ParseDuration)
@@ -90,7 +90,7 @@ func start(t *testing.T, seed uint64) *soak {
 	js, err := shared.Load(namespace, shared.File("examples", "one-annotation.yaml"))
 	k.must(err)
 	js.Annotations[v1alpha2.ProgressTimeoutKey] = "3s"
-	js.Annotations[v1alpha2.ProgressStartTimeoutKey] = "20s" // for one that is stopped before its first step
+	js.Annotations[v1alpha2.ProgressStartTimeoutKey] = "20s" // for a worker that is stopped before its first step
 	js.Annotations[v1alpha2.InPlaceTimeoutKey] = "40s"
 	js.Annotations[v1alpha2.MaxRestartDelayKey] = "0s"
 	js.Spec.FailurePolicy.MaxRestarts = 100_000
@@ -110,7 +110,7 @@ func start(t *testing.T, seed uint64) *soak {
 	k.must(err)
 	_, err = shared.AwaitPhase(t.Context(), js, coordination.Running, 1, 0)
 	k.must(err)
-	k.must(k.counted(-1)) // of other JobSets
+	k.must(k.counted(-1)) // excludes other JobSets
 	return k
 }
 
@@ -121,7 +121,8 @@ func (k *soak) must(err error) {
 	}
 }
 
-// strikeFor lets something fail every few seconds, whatever is going on. Each fault comes once before chance decides.
+// strikeFor causes a failure every few seconds, whatever is going on. Each fault comes once before they are drawn at
+// random.
 func (k *soak) strikeFor(period time.Duration) map[string]int {
 	k.Helper()
 	struck := map[string]int{}
@@ -171,7 +172,7 @@ func (k *soak) victim() (framework.Worker, error) {
 	return workers[ids[k.random.IntN(len(ids))]], nil
 }
 
-// followHistory keeps what falls out of the annotation at its old end.
+// followHistory saves the entries of the history before they are dropped from the annotation.
 func (k *soak) followHistory() (stop func()) {
 	ctx, cancel := context.WithCancel(k.Context())
 	var following sync.WaitGroup
@@ -209,7 +210,7 @@ func (k *soak) noteHistory(ctx context.Context) {
 	}
 }
 
-// awaitRest returns when every worker runs and the account of the last restart is written.
+// awaitRest returns once every worker runs and the last restart is recorded.
 func (k *soak) awaitRest() {
 	k.Helper()
 	k.must(framework.Until(k.Context(), "the group is at rest", func(ctx context.Context) error {
@@ -233,7 +234,7 @@ func (k *soak) awaitRest() {
 	}))
 }
 
-// accounted reports whether the newest restart is in the history.
+// accounted returns an error until the newest restart is in the history.
 func (k *soak) accounted(ctx context.Context, sum framework.Summary) error {
 	list, err := shared.RestartHistory(ctx, k.js)
 	if err != nil {
@@ -246,7 +247,7 @@ func (k *soak) accounted(ctx context.Context, sum framework.Summary) error {
 	return nil
 }
 
-// report says where the time went.
+// report logs what the time was lost to.
 func (k *soak) report() {
 	var lost time.Duration
 	byCause := map[string]int{}
@@ -257,7 +258,7 @@ func (k *soak) report() {
 	k.Logf("%d restarts, %s lost: %v", len(k.history), lost.Round(time.Millisecond), byCause)
 }
 
-// agree compares all that counts.
+// agree checks that everything that counts restarts agrees.
 func (k *soak) agree() {
 	js, err := shared.JobSet(k.Context(), namespace, k.js.Name)
 	k.must(err)
@@ -284,7 +285,7 @@ func (k *soak) agree() {
 	k.comparePrograms(now)
 }
 
-// compareShown: nobody who looks at the JobSet is told that anything is amiss.
+// compareShown checks that the JobSet shows no problem.
 func (k *soak) compareShown(js *v1alpha2.JobSet) {
 	if text, found := js.Annotations[recovering.Annotation]; found {
 		k.Errorf("the JobSet says that it is recovering: %s", text)
@@ -297,7 +298,7 @@ func (k *soak) compareShown(js *v1alpha2.JobSet) {
 	}
 }
 
-// compareRecords: each record that the store still has of a restart is in the history.
+// compareRecords checks that each record in the store is in the history.
 func (k *soak) compareRecords() {
 	records, err := shared.Records(k.Context(), string(k.js.UID))
 	k.must(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// comparePods: each worker has one pod, and its Job counts as many.
+// comparePods checks that each worker has one pod, and that its Job counts as many.
 func (k *soak) comparePods() {
 	k.must(framework.Until(k.Context(), "there is one pod for each worker", func(ctx context.Context) error {
 		pods, err := shared.Pods(ctx, namespace, k.js.Name)
@@ -40,7 +40,7 @@ func (k *soak) comparePods() {
 	}))
 }
 
-// comparePrograms: what runs belongs to one round, that of the store and of the JobSet.
+// comparePrograms checks that all programs run in the round that the store and the JobSet have.
 func (k *soak) comparePrograms(now epoch.Record) {
 	sum, err := shared.Summary(k.Context(), string(k.js.UID))
 	k.must(err)

@@ -13,12 +13,12 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
 
-// Debian 13 has no python-etcd, which these two need.
-func TestTheUsersEtcd(t *testing.T) { ownEtcd(t, v1alpha1.BackendEtcd) }
+// Debian 13 lacks python-etcd, which the two backends need.
+func TestAnEtcdOfTheUser(t *testing.T) { ownEtcd(t, v1alpha1.BackendEtcd) }
 
-func TestTheUsersEtcdV2(t *testing.T) { ownEtcd(t, v1alpha1.BackendEtcdV2) }
+func TestAnEtcdV2OfTheUser(t *testing.T) { ownEtcd(t, v1alpha1.BackendEtcdV2) }
 
-// ownEtcd meets at an etcd 3.4 that the user runs.
+// ownEtcd trains with a rendezvous on an etcd 3.4 that the user runs.
 func ownEtcd(test *testing.T, backend v1alpha1.RendezvousBackend) {
 	t := newTraining(test, torch.Torch113)
 	t.startEtcd()
@@ -26,14 +26,14 @@ func ownEtcd(test *testing.T, backend v1alpha1.RendezvousBackend) {
 	t.changes()
 }
 
-// TestC10dOnAWorker meets at a store within worker 0, which must not die.
+// TestC10dOnAWorker trains with a rendezvous on a store in worker 0, which must not die.
 func TestC10dOnAWorker(test *testing.T) {
 	t := newTraining(test, torch.Torch113)
 	t.start(worker(0)+":29400", v1alpha1.BackendC10d, 3, 2, 4)
 	t.changes()
 }
 
-// changes is what a training survives without a server of the operator's.
+// changes tests what a training survives without the operator's rendezvous server.
 func (t *training) changes() {
 	t.goesOn(3, "they have met")
 	t.killWorker(1)
@@ -47,7 +47,7 @@ func (t *training) changes() {
 	t.finish()
 }
 
-// startEtcd runs one as its users do: with the v2 API, which it does not serve by itself.
+// startEtcd runs an etcd as its users do, with the v2 API, which is off by default.
 func (t *training) startEtcd() {
 	t.Helper()
 	ctx := context.Background()

@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
 
-// TestTheExampleTrains runs examples/elastic/queued.yaml with three workers and the image that there is here, through the loss of one, to its end.
-// The queue is left out: suites/elastic has Kueue.
+// TestTheExampleTrains runs examples/elastic/queued.yaml with three workers and this host's image to its end, with the
+// loss of one worker. It leaves out the queue, because suites/elastic tests Kueue.
 func TestTheExampleTrains(test *testing.T) {
 	t := newTraining(test, torch.Torch26)
 	ctx := t.Context()
@@ -56,7 +56,7 @@ func TestTheExampleTrains(test *testing.T) {
 	}
 }
 
-// claim provides the storage for which the example asks: the folder of the training.
+// claim provides the storage that the example claims: the folder of the training.
 func (t *training) claim() {
 	t.Helper()
 	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: t.namespace}, Spec: corev1.PersistentVolumeSpec{

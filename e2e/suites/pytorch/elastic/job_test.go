@@ -24,7 +24,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
 
-// patience is how long something may take before the test gives up; it is no expectation.
+// patience is how long to wait before the test fails. It is not an expectation.
 const patience = 5 * time.Minute
 
 // training is an ElasticJob whose workers train.
@@ -32,13 +32,13 @@ type training struct {
 	*testing.T
 	version   torch.Version
 	namespace string
-	state     string // a folder of the host
+	state     string // a folder on the host
 	job       *v1alpha1.ElasticJob
 }
 
 const name = "training"
 
-// newTraining makes a namespace and a folder. The job is created by start.
+// newTraining creates a namespace and a folder. start creates the job.
 func newTraining(t *testing.T, v torch.Version) *training {
 	t.Helper()
 	ctx := context.Background()
@@ -102,7 +102,7 @@ func (t *training) await(what string, holds func(ctx context.Context) error) {
 	t.Logf("%5.1f s until %s", time.Since(began).Seconds(), what)
 }
 
-// goesOn waits for five more steps that so many workers do together.
+// goesOn waits for five more steps by the given number of workers.
 func (t *training) goesOn(world int, what string) {
 	t.Helper()
 	began := len(t.history().Lines())
@@ -125,7 +125,7 @@ func (t *training) pod(pod string) *corev1.Pod {
 
 func worker(i int) string { return fmt.Sprintf("%s-worker-%d", name, i) }
 
-// killWorker kills the process that trains, and not the agent above it.
+// killWorker kills the process that trains, but not the agent above it.
 func (t *training) killWorker(i int) {
 	t.Helper()
 	agent, err := shared.Cluster.ContainerPID(context.Background(), string(t.pod(worker(i)).UID), "worker")
@@ -145,7 +145,7 @@ func (t *training) killContainer(pod, container string) {
 	}
 }
 
-// deletePod deletes a pod and waits for the one in its place.
+// deletePod deletes a pod and waits for its replacement.
 func (t *training) deletePod(pod string) {
 	t.Helper()
 	old := t.pod(pod)
@@ -162,7 +162,7 @@ func (t *training) deletePod(pod string) {
 	})
 }
 
-// isRank0 waits until a worker has printed a step, as rank 0 does.
+// isRank0 waits until a worker has logged a step, which only rank 0 does.
 func (t *training) isRank0(pod string) {
 	t.Helper()
 	t.await(pod+" is rank 0", func(ctx context.Context) error {
@@ -174,7 +174,7 @@ func (t *training) isRank0(pod string) {
 	})
 }
 
-// awaitGone waits until there is no such pod.
+// awaitGone waits until the pod no longer exists.
 func (t *training) awaitGone(pod string) {
 	t.Helper()
 	t.await(pod+" is gone", func(ctx context.Context) error {
@@ -186,7 +186,7 @@ func (t *training) awaitGone(pod string) {
 	})
 }
 
-// scale asks for so many workers as `kubectl scale` and autoscalers do.
+// scale sets the number of workers as `kubectl scale` and autoscalers do.
 func (t *training) scale(n int32) {
 	t.Helper()
 	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: n}}
@@ -200,7 +200,8 @@ func (t *training) now(ctx context.Context) (*v1alpha1.ElasticJob, error) {
 	return job, k8s.Get(ctx, client.ObjectKeyFromObject(t.job), job)
 }
 
-// finish lets the training learn until that shows, tells the workers to stop after a step, and waits until the job has succeeded.
+// finish waits until the loss has decreased, makes the workers stop after a step, and waits until the job has
+// succeeded.
 func (t *training) finish() {
 	t.Helper()
 	t.await("the loss has come down", func(context.Context) error { return torch.Check(t.history().Lines()) })
@@ -234,7 +235,7 @@ func (t *training) succeeds() {
 	})
 }
 
-// explain logs what a test that has failed is asked about first.
+// explain logs the state of the job after a failure.
 func (t *training) explain() {
 	ctx := context.Background()
 	if job, err := t.now(ctx); err == nil {

@@ -1,8 +1,9 @@
 //go:build e2e
 
-// Package elastic trains a real network with real PyTorch on ElasticJobs of a real node, and lets happen to it what happens to trainings.
+// Package elastic trains a real network with real PyTorch in ElasticJobs on a real node, and causes failures and
+// changes during the training.
 //
-// HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end.
+// HOLDFAST_KEEP_TESTBED=1 keeps the cluster running at the end.
 package elastic
 
 import (
@@ -20,7 +21,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
 
-// The environment and a client that knows ElasticJobs; both are set before any test runs.
+// The environment and a client that knows ElasticJobs. Both are set before any test runs.
 var (
 	shared *framework.Environment
 	k8s    client.Client

@@ -18,7 +18,7 @@ func each(t *testing.T, play func(t *training)) {
 	}
 }
 
-// TestManaged plays a training at the operator's own rendezvous server.
+// TestManaged trains with a rendezvous on the operator's own server.
 func TestManaged(t *testing.T) {
 	each(t, func(t *training) {
 		t.start("", "", 3, 2, 4)
@@ -58,8 +58,8 @@ func TestManaged(t *testing.T) {
 	})
 }
 
-// TestTheServerIsKilled kills the rendezvous server: all workers end with it, and none is charged for that.
-func TestTheServerIsKilled(t *testing.T) {
+// TestARendezvousServerIsKilled kills the rendezvous server. All workers end with it, and none is charged for that.
+func TestARendezvousServerIsKilled(t *testing.T) {
 	each(t, func(t *training) {
 		t.start("", "", 3, 2, 4, func(j *v1alpha1.ElasticJob) { j.Spec.BackoffLimit = new(int32) })
 		t.goesOn(3, "they have met")
@@ -76,7 +76,8 @@ func TestTheServerIsKilled(t *testing.T) {
 	})
 }
 
-// TestRank0Leaves kills rank 0 and has nothing replace it. Then one more is asked for: it gets the free index 0, so that its address sorts first.
+// TestRank0Leaves kills rank 0, which is not replaced. A worker that is added later gets the free index 0, so that its
+// address sorts first.
 func TestRank0Leaves(t *testing.T) {
 	each(t, func(t *training) {
 		t.start("", "", 3, 2, 4, func(j *v1alpha1.ElasticJob) { j.Spec.ReplicaSpecs.Worker.PermanentExitCodes = []int32{137} })
@@ -92,7 +93,7 @@ func TestRank0Leaves(t *testing.T) {
 	})
 }
 
-// TestAProgramThatFailsAtItsStart shows in the status long before the job fails.
+// TestAProgramThatFailsAtItsStart checks that such a failure shows in the status long before the job fails.
 func TestAProgramThatFailsAtItsStart(t *testing.T) {
 	each(t, func(t *training) {
 		t.start("", "", 2, 2, 2, func(j *v1alpha1.ElasticJob) {

@@ -1,10 +1,11 @@
 //go:build e2e && e2e_all
 
-// Package jobset runs the example of a PyTorch training on a real node, in a queue of Kueue: torchrun below the supervisor, restarted in place
-// after a process has died or hangs and after a pod was deleted, from the last checkpoint of torch.distributed.checkpoint.
+// Package jobset runs the example of a PyTorch training on a real node, in a queue of Kueue. torchrun runs under the
+// supervisor and restarts in place when a process dies or hangs, or a pod is deleted. It resumes from the last
+// checkpoint of torch.distributed.checkpoint.
 //
-// HOLDFAST_TORCH_IMAGE names an image with PyTorch 2 that the node has, in the place of Debian's PyTorch 2.6 on this host.
-// HOLDFAST_KEEP_TESTBED=1 leaves the cluster up at the end.
+// HOLDFAST_TORCH_IMAGE names an image with PyTorch 2 on the node, to use instead of Debian's PyTorch 2.6 on this host.
+// HOLDFAST_KEEP_TESTBED=1 keeps the cluster running at the end.
 package jobset
 
 import (
@@ -65,13 +66,13 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// training is the example, as it runs.
+// training is the running example.
 type training struct {
 	*testing.T
-	checkpoints string // a folder of this host
+	checkpoints string // a folder on this host
 }
 
-func TestTheExampleResumesAtItsCheckpoint(t *testing.T) {
+func TestTheExampleResumesFromItsCheckpoint(t *testing.T) {
 	tr := begun(t)
 	before := tr.workers()
 	ids := framework.IDs(before)
@@ -93,7 +94,7 @@ func TestTheExampleResumesAtItsCheckpoint(t *testing.T) {
 	}
 }
 
-// begun creates the example with the image and the storage that there are here, and returns once Kueue has admitted it.
+// begun creates the example with the image and storage of this host, and returns once Kueue has admitted it.
 func begun(t *testing.T) *training {
 	t.Helper()
 	tr := &training{t, t.TempDir()}
@@ -146,7 +147,7 @@ func (t *training) workers() map[string]framework.Worker {
 	return all
 }
 
-// launcher is the process of torchrun.
+// launcher returns the PID of torchrun.
 func (t *training) launcher(w framework.Worker) int {
 	t.Helper()
 	program, err := shared.Program(t.Context(), w)
@@ -166,7 +167,7 @@ func (t *training) sameContainers(before map[string]framework.Worker) {
 	}
 }
 
-// newest is the step of the newest complete checkpoint, 0 without one.
+// newest returns the step of the newest complete checkpoint, or 0.
 func (t *training) newest() (step int) {
 	files, _ := filepath.Glob(filepath.Join(t.checkpoints, "step-*", ".metadata"))
 	for _, file := range files {
@@ -188,8 +189,8 @@ func (t *training) awaitCheckpoint(step int) {
 
 var beginLine = regexp.MustCompile(`(?m)^restart (\d+): begin at step (\d+)$`)
 
-// resumes waits until both ranks have begun a restart, at one checkpoint that is no older than the newest at the failure, and have gone on for
-// five checkpoints.
+// resumes waits until both ranks have resumed from the same checkpoint, no older than the newest one at the failure,
+// and have written five more checkpoints.
 func (t *training) resumes(restart int, why string) {
 	t.Helper()
 	least := t.newest()

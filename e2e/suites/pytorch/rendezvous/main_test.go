@@ -1,6 +1,7 @@
 //go:build e2e
 
-// Package rendezvous proves the managed rendezvous against real PyTorch: real torchrun processes on the loopback interface, over c10d. It needs no cluster, and no root once Debian's torch is installed (hack/install-debian.sh torch).
+// Package rendezvous tests the managed rendezvous with real PyTorch: real torchrun processes on the loopback interface,
+// over c10d. It needs no cluster, and no root once Debian's torch is installed (hack/install-debian.sh torch).
 package rendezvous
 
 import (
@@ -21,10 +22,10 @@ import (
 
 const runID = "5f0c9a52-training"
 
-// patience is how long something may take before the test gives up; it is no expectation.
+// patience is how long to wait before the test fails. It is not an expectation.
 const patience = 5 * time.Minute
 
-// rendezvous is the server as `make build` left it in bin.
+// rendezvous is the server that `make build` left in bin.
 type rendezvous struct {
 	*testing.T
 	workers, side string
@@ -44,7 +45,7 @@ func serve(t *testing.T) *rendezvous {
 	return r
 }
 
-// free is an address that nobody listens at.
+// free returns an address at which nothing listens.
 func free(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -72,7 +73,7 @@ func (r *rendezvous) start() {
 	})
 }
 
-// kill ends it without any warning.
+// kill kills the server with SIGKILL.
 func (r *rendezvous) kill() {
 	r.Helper()
 	_ = r.process.Process.Kill()
@@ -90,7 +91,7 @@ func (r *rendezvous) end() {
 	}
 }
 
-// status is the part of /status that the tests read.
+// status is the part of /status that the tests use.
 type status struct {
 	Round, Participants int
 	Complete, Closed    bool
@@ -122,7 +123,7 @@ func (r *rendezvous) await(what string, holds func() bool) {
 	r.Logf("%5.1f s until %s", time.Since(began).Seconds(), what)
 }
 
-// training is agents that meet at the server.
+// training is a group of agents that meet at the server.
 type training struct {
 	*rendezvous
 	*torch.Group
@@ -145,7 +146,7 @@ func (r *rendezvous) train(g *torch.Group, agents int) *training {
 	return &training{r, g}
 }
 
-// tails logs the end of what each agent said.
+// tails logs the last output of each agent.
 func (r *rendezvous) tails(dir string) {
 	logs, _ := filepath.Glob(filepath.Join(dir, "agent-*.log"))
 	for _, name := range logs {
@@ -154,7 +155,7 @@ func (r *rendezvous) tails(dir string) {
 	}
 }
 
-// goesOn waits for five more steps that so many workers do together.
+// goesOn waits for five more steps by the given number of workers.
 func (t *training) goesOn(world int, what string) {
 	t.rendezvous.Helper()
 	began := len(t.History().Lines())

@@ -16,7 +16,7 @@ func each(t *testing.T, play func(t *testing.T, v torch.Version)) {
 	}
 }
 
-func TestTrainingGoesOn(t *testing.T) {
+func TestTrainingSurvivesFailuresAndScaling(t *testing.T) {
 	each(t, func(t *testing.T, v torch.Version) {
 		s := serve(t)
 		g := s.train(&torch.Group{Version: v, Min: 2, Max: 4}, 3)
@@ -51,7 +51,7 @@ func TestTrainingGoesOn(t *testing.T) {
 	})
 }
 
-// TestRank0 takes rank 0 away and brings others in its place: ranks follow the order of the agents' addresses.
+// TestRank0 removes rank 0 and adds others in its place. Ranks follow the order of the agents' addresses.
 func TestRank0(t *testing.T) {
 	each(t, func(t *testing.T, v torch.Version) {
 		g := serve(t).train(&torch.Group{Version: v, Min: 2, Max: 4}, 3)
@@ -73,7 +73,8 @@ func TestRank0(t *testing.T) {
 	})
 }
 
-// ends lets the training learn, and end: all agents succeed, and no step is missing from the model or was applied twice.
+// ends waits until the loss has decreased and ends the training. All agents succeed, and no step is missing from the
+// model or was applied twice.
 func (t *training) ends(agents int) {
 	t.rendezvous.Helper()
 	t.await("the loss has come down", func() bool { return torch.Check(t.History().Lines()) == nil })
