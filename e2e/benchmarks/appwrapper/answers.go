@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 )
 
-// answers are the times from the moment at which a Job says that it has failed to that at which its AppWrapper says that it is reset, both
-// as a watch tells them. What the Job controller takes to find out is not among them.
+// answers summarizes the times from the failure of a Job to the reset of its AppWrapper, both as seen by a watch. They
+// do not include the time that the Job controller takes to detect the failure.
 type answers struct {
 	Median float64 // seconds
 	Last   float64
@@ -27,8 +27,8 @@ type watcher struct {
 	jobs, appWrappers watch.Interface
 }
 
-// fromCache has a watch begin with what the API server has in its cache. The newest state of all, which is the default, it may refuse to
-// wait for in a cluster in which nothing happens.
+// fromCache makes a watch start from the API server's cache. By default it starts from the latest state, for which the
+// API server may refuse to wait in a cluster without activity.
 var fromCache = &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}}
 
 func (b *bench) watchAnswers(ctx context.Context) (*watcher, error) {
@@ -44,7 +44,7 @@ func (b *bench) watchAnswers(ctx context.Context) (*watcher, error) {
 	return &watcher{jobs, appWrappers}, nil
 }
 
-// wait for so many answers.
+// wait waits until the given number of AppWrappers has been reset.
 func (w *watcher) wait(ctx context.Context, want int) (answers, error) {
 	defer w.jobs.Stop()
 	defer w.appWrappers.Stop()
@@ -74,13 +74,13 @@ func (w *watcher) wait(ctx context.Context, want int) (answers, error) {
 	}
 	var took []float64
 	for name, at := range failed {
-		took = append(took, max(0, reset[name].Sub(at).Seconds())) // two watches, of which the other may be ahead
+		took = append(took, max(0, reset[name].Sub(at).Seconds())) // not negative: either watch may be ahead of the other
 	}
 	slices.Sort(took)
 	return answers{Median: took[len(took)/2], Last: took[len(took)-1]}, nil
 }
 
-// broken: a watch that tells of an error, or has ended, tells of nothing else any more.
+// broken returns an error if a watch has ended or reported an error, after which it delivers nothing more.
 func broken(kind string, e watch.Event, open bool) error {
 	switch {
 	case !open:
@@ -97,7 +97,7 @@ func first(seen map[string]time.Time, name string) {
 	}
 }
 
-// failing: the Job has the name of its AppWrapper.
+// failing reports whether a Job has failed. The Job has the name of its AppWrapper.
 func failing(job *batchv1.Job) bool {
 	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
 		return (c.Type == batchv1.JobFailureTarget || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue

@@ -1,7 +1,8 @@
-// Command appwrapper runs many AppWrappers on simulated nodes against a real control plane: from nothing to all running, then many
-// failures at once. Then it runs more of them whose pods it creates itself, up to 50,000, for the memory and the API calls at rest. It prints
-// times, CPU, memory and API calls of the controller, and writes all values to e2e/results/appwrapper.json and the page
-// docs/benchmarks/appwrapper.md. It is no test: nothing here passes or fails by time. The pods that it creates stay until the testbed is down.
+// Command appwrapper runs many AppWrappers on simulated nodes against a real control plane, from creation to running,
+// and then causes many simultaneous failures. After that it runs AppWrappers whose pods it creates itself, up to 50,000
+// pods, to measure memory and API calls at rest. It prints times, CPU, memory and API calls of the controller. It
+// writes all values to e2e/results/appwrapper.json, and the page docs/benchmarks/appwrapper.md. It is not a test: no
+// measured time makes it fail. The pods that it creates exist until the testbed is taken down.
 package main
 
 import (
@@ -20,12 +21,12 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed"
 )
 
-// manager is the program under measurement.
+// manager is the measured program.
 const manager = "bench-appwrapper-manager"
 
 type options struct {
 	workloads, pods, failures, nodes int
-	sizes                            []int // of AppWrappers whose pods are played
+	sizes                            []int // numbers of AppWrappers whose pods the benchmark creates
 	played                           int   // pods of each
 }
 
@@ -56,7 +57,7 @@ func main() {
 
 func run(ctx context.Context, o options) error {
 	env, err := framework.New(ctx, testbed.Options{Args: map[string][]string{
-		"kube-controller-manager": {"--node-monitor-grace-period=24h"}, // nodes of played pods renew no leases
+		"kube-controller-manager": {"--node-monitor-grace-period=24h"}, // nodes of such pods renew no leases
 	}}, os.Stderr)
 	if err != nil {
 		return err
@@ -76,14 +77,14 @@ func run(ctx context.Context, o options) error {
 	if err = joined(err, b.clean()); err != nil {
 		return err
 	}
-	if err := b.startManager(ctx); err != nil { // with the memory of a start
+	if err := b.startManager(ctx); err != nil { // with the memory of a fresh start
 		return err
 	}
 	sizes, err := b.measurePlayed(ctx)
 	return joined(err, b.report(phases, sizes), b.env.Cluster.StopProgram(ctx, manager))
 }
 
-// prepare installs the definition and starts the controller.
+// prepare applies the CRD and starts the controller.
 func prepare(ctx context.Context, env *framework.Environment, o options) (*bench, error) {
 	k8s, err := env.ClientFor(v1beta2.AddToScheme)
 	if err != nil {

@@ -33,13 +33,13 @@ type bench struct {
 	simulation *kubelet.Nodes
 }
 
-// phase of the benchmark.
+// phase is one phase of the benchmark.
 type phase struct {
 	Name    string
 	Seconds float64
-	// Answers of the controller to failed Jobs; zero in other phases.
+	// Answers are the resets after failed Jobs; zero in other phases.
 	Answers answers
-	Usage   framework.Usage // CPU and calls of the phase, RSS at its end
+	Usage   framework.Usage // CPU and calls during the phase, RSS at its end
 }
 
 func (b *bench) measure(ctx context.Context) ([]phase, error) {
@@ -103,7 +103,7 @@ func (b *bench) idle(ctx context.Context, _ *phase) error {
 	return pause(ctx, 30*time.Second)
 }
 
-// failSome ends one pod of each of the first workloads with exit code 1, which fails its Job.
+// failSome makes one pod of each of the first workloads exit with 1, which fails its Job.
 func (b *bench) failSome(ctx context.Context, p *phase) error {
 	w, err := b.watchAnswers(ctx)
 	if err != nil {
@@ -132,7 +132,7 @@ func ready(aw *v1beta2.AppWrapper) bool {
 	return aw.Status.Phase == v1beta2.Running && meta.IsStatusConditionTrue(aw.Status.Conditions, string(v1beta2.PodsReady))
 }
 
-// await lists the AppWrappers of a namespace at an interval until so many are as they should be.
+// await lists the AppWrappers of a namespace at an interval until is returns true for the wanted number.
 func (b *bench) await(ctx context.Context, namespace string, want int, every time.Duration, is func(*v1beta2.AppWrapper) bool) error {
 	return framework.UntilEvery(ctx, "the AppWrappers are as expected", every, patience, func(ctx context.Context) error {
 		var list v1beta2.AppWrapperList
@@ -152,7 +152,7 @@ func (b *bench) await(ctx context.Context, namespace string, want int, every tim
 	})
 }
 
-// clean leaves the cluster as it was, but for the definition.
+// clean removes everything but the CRD.
 func (b *bench) clean() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()

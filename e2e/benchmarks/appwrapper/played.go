@@ -23,34 +23,35 @@ import (
 
 const (
 	playedNamespace = "bench-appwrapper-played"
-	// podsPerNode of the nodes that played pods are on. No kubelet runs there.
+	// podsPerNode is the number of pods on each of the nodes of played pods, on which no kubelet runs.
 	podsPerNode = 100
-	// settling is for the last writes, and for the first reconcile of all AppWrappers after a start.
+	// settling leaves time for the last writes, and for the first reconciles of all AppWrappers after a start.
 	settling = 20 * time.Second
-	// atRest is how long nothing happens.
+	// atRest is how long use is measured without activity.
 	atRest = 30 * time.Second
 )
 
-// size is one measurement of the manager's memory with all pods running.
+// size is one measurement of the manager with all pods running.
 type size struct {
 	Workloads, Pods int
-	// Seconds until all AppWrappers were ready, and what the manager used for it: the memory is the peak.
+	// Seconds and Usage are the time until all AppWrappers were ready and what the manager used for it. Its memory is
+	// the peak.
 	Seconds float64
 	Usage   framework.Usage
-	// Rest is the use during atRest.
+	// Rest is the usage during atRest.
 	Rest framework.Usage
-	// RestartMiB is the peak of a manager that starts with all of it there.
+	// RestartMiB is the peak memory of a manager that starts with all these objects.
 	RestartMiB float64
 }
 
-// playedJob is left alone by the Job controller: the benchmark creates its pods, and writes their status.
+// playedJob is not managed by the Job controller. The benchmark creates its pods and writes their status.
 const playedJob = `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":%q},"spec":{"managedBy":"bench.holdfast.dev/played","parallelism":%d,"completions":%d,
 "completionMode":"Indexed","template":{"spec":{"restartPolicy":"Never","tolerations":[{"operator":"Exists"}],"containers":[{"name":"worker","image":
 "registry.example/team/trainer:v1.2.3","command":["python","-m","train"],"env":[{"name":"NCCL_DEBUG","value":"INFO"},{"name":"DATA","value":"/data/train"}],
 "resources":{"requests":{"cpu":"8","memory":"64Gi","example.com/gpu":"8"},"limits":{"memory":"64Gi","example.com/gpu":"8"}},
 "volumeMounts":[{"name":"data","mountPath":"/data"}]}],"volumes":[{"name":"data","emptyDir":{}}]}}}}`
 
-// measurePlayed grows the number of workloads from size to size with one manager.
+// measurePlayed increases the number of workloads from size to size with the same manager.
 func (b *bench) measurePlayed(ctx context.Context) ([]size, error) {
 	if err := b.env.Namespace(ctx, playedNamespace); err != nil {
 		return nil, err
@@ -103,7 +104,7 @@ func (b *bench) measureSize(ctx context.Context, from, to int) (size, error) {
 	return s, err
 }
 
-// use is what the manager uses while something is done; its memory is the peak.
+// use returns what the manager uses while do runs. Its memory is the peak.
 func (b *bench) use(ctx context.Context, do func() error) (framework.Usage, error) {
 	pid, err := b.env.Cluster.ProgramPID(manager)
 	if err != nil {
@@ -138,7 +139,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// playNodes makes the first n nodes, unless they are there.
+// playNodes creates the first n nodes, unless they exist.
 func (b *bench) playNodes(ctx context.Context, n int) error {
 	return framework.Each(n, func(i int) error {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: playedNode(i)}}
@@ -159,7 +160,8 @@ func (b *bench) playNodes(ctx context.Context, n int) error {
 
 func playedNode(i int) string { return fmt.Sprintf("played-%04d", i) }
 
-// playWorkloads creates workloads, and their pods once the manager has created their Jobs, and waits until all are ready.
+// playWorkloads creates workloads, creates their pods once the manager has created the Jobs, and waits until all are
+// ready.
 func (b *bench) playWorkloads(ctx context.Context, from, to int) error {
 	var done atomic.Int32
 	err := framework.Each(to-from, func(i int) error {
@@ -207,7 +209,7 @@ func (b *bench) playWorkload(ctx context.Context, i int) error {
 	return nil
 }
 
-// playPod is what the Job controller, the scheduler and the kubelet do.
+// playPod does what the Job controller, the scheduler and the kubelet would do.
 func (b *bench) playPod(ctx context.Context, job *batchv1.Job, index int, node string) error {
 	labels := map[string]string{batchv1.JobNameLabel: job.Name, batchv1.JobCompletionIndexAnnotation: fmt.Sprint(index)}
 	for key, value := range job.Spec.Template.Labels {

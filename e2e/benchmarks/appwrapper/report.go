@@ -49,7 +49,7 @@ func page(o options, phases []phase, sizes []size) string {
 	return text.String()
 }
 
-// report prints the page, and writes it and the values.
+// report prints and writes the page, and writes the values.
 func (b *bench) report(phases []phase, sizes []size) error {
 	content, err := json.MarshalIndent(map[string]any{"workloads": b.workloads, "nodes": b.nodes, "phases": phases, "sizes": sizes}, "", "  ")
 	if err != nil {

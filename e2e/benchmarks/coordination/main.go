@@ -1,6 +1,6 @@
-// Command coordination measures what the protocol alone costs: thousands of members of one group in this process, a
-// real redis-server beside it with TLS, worker programs that start at once. It prints a table of medians over the rounds and
-// writes all of it to e2e/results/coordination.json. It is no test: nothing here passes or fails by time.
+// Command coordination measures the cost of the protocol alone: thousands of members of one group in this process, a
+// real redis-server with TLS beside it, and worker programs that start immediately. It prints a table of medians over
+// the rounds and writes all values to e2e/results/coordination.json. It is not a test: no measured time makes it fail.
 package main
 
 import (

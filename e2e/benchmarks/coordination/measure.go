@@ -11,24 +11,24 @@ import (
 	"github.com/holdfast-project/holdfast/shared/cputime"
 )
 
-// result is one size of a group.
+// result holds the measurements of one group size.
 type result struct {
 	Members  int             `json:"members"`
 	Driver   string          `json:"driver"`
-	Share    int             `json:"membersPerConnection"` // for calls; each member has a subscription of its own
-	Formed   time.Duration   `json:"formedNanoseconds"`    // from nothing, connecting included
+	Share    int             `json:"membersPerConnection"` // for calls; each member has its own subscription
+	Formed   time.Duration   `json:"formedNanoseconds"`    // from the start, including connecting
 	Rounds   []members.Round `json:"roundsNanoseconds"`
 	Median   members.Round   `json:"medianNanoseconds"`
 	Server   members.Usage   `json:"server"`          // after the rounds
 	PerRound rates           `json:"perRound"`        // of one restart
-	Heap     int64           `json:"memberHeapBytes"` // of this process, for one member
+	Heap     int64           `json:"memberHeapBytes"` // of this process, per member
 }
 
-// rates are what one restart costs the server.
+// rates are what one restart uses.
 type rates struct {
 	Calls float64 `json:"commands"`
 	CPU   float64 `json:"cpuSeconds"`
-	// MembersCPU is that of this process: members, and the kernel's part of their connections.
+	// MembersCPU is the CPU of this process: the members, and the kernel's work for their connections.
 	MembersCPU float64 `json:"membersCPUSeconds"`
 }
 
@@ -75,8 +75,8 @@ func (r *result) restarts(ctx context.Context, f *members.Group, server *members
 	return nil
 }
 
-// share is 1, as agents have it, unless this process may not open so many files: the server needs two for a member, and
-// so does this process.
+// share returns how many members share a connection. It is 1, as for real agents, unless the limit of open files is too
+// low: the server and this process each need two files for a member.
 func share(size int) int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || 2*uint64(size)+spareFiles < limit.Max {

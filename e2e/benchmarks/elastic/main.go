@@ -1,6 +1,6 @@
-// Command elastic runs one ElasticJob of many workers on simulated nodes against a real control plane: from nothing to all running, then
-// many workers lost at once. It prints times, CPU, memory and API calls of the operator, and writes them to e2e/results/elastic.json. It is no
-// test: nothing here passes or fails by time.
+// Command elastic runs one ElasticJob with many workers on simulated nodes against a real control plane, from creation
+// to running, and then loses many workers at the same time. It prints times, CPU, memory and API calls of the operator,
+// and writes them to e2e/results/elastic.json. It is not a test: no measured time makes it fail.
 package main
 
 import (
@@ -65,7 +65,7 @@ func run(ctx context.Context, o options) error {
 	return errors.Join(err, b.clean())
 }
 
-// prepare installs the definition and starts the operator.
+// prepare applies the CRD and starts the operator.
 func prepare(ctx context.Context, env *framework.Environment, o options) (*bench, error) {
 	k8s, err := env.ClientFor(v1alpha1.AddToScheme)
 	if err != nil {

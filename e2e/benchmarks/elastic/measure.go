@@ -30,11 +30,11 @@ type bench struct {
 	simulation *kubelet.Nodes
 }
 
-// phase of the benchmark.
+// phase is one phase of the benchmark.
 type phase struct {
 	Name    string
 	Seconds float64
-	Workers int // that were made or replaced
+	Workers int // that were created or replaced
 	Usage   framework.Usage
 }
 
@@ -107,7 +107,7 @@ func worker(i int) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: fmt.Sprintf("%s-worker-%d", name, i)}
 }
 
-// fail ends the programs of the first workers with exit code 1.
+// fail makes the programs of the first workers exit with 1.
 func (b *bench) fail(ctx context.Context) error {
 	for i := range b.losses {
 		if err := b.simulation.Exit(worker(i), "", 1); err != nil {
@@ -147,7 +147,7 @@ func (b *bench) scale(ctx context.Context, to int) error {
 	return b.await(ctx, func(s *v1alpha1.ElasticJobStatus) bool { return int(s.Replicas) == to })
 }
 
-// await waits until the status is as it should be.
+// await waits until is returns true for the status.
 func (b *bench) await(ctx context.Context, is func(*v1alpha1.ElasticJobStatus) bool) error {
 	return framework.UntilEvery(ctx, "the status of the ElasticJob is as expected", 100*time.Millisecond, patience, func(ctx context.Context) error {
 		job := &v1alpha1.ElasticJob{}
@@ -161,7 +161,7 @@ func (b *bench) await(ctx context.Context, is func(*v1alpha1.ElasticJobStatus) b
 	})
 }
 
-// clean leaves the cluster as it was, but for the definition.
+// clean removes everything but the CRD.
 func (b *bench) clean() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()

@@ -1,8 +1,9 @@
-// Command jobset plays the same life of many Jobs with our JobSet manager and with the published one, one after the other
-// on the same cluster: created, one Job failed, restarted, suspended, resumed, deleted. Nodes and pods are simulated; the API
-// server, the Job controller, the scheduler and the managers are real. For each phase it takes the time, and what the manager
-// used: CPU, memory, API calls, webhook calls. It prints tables, writes all values to e2e/results/jobset.json and the page
-// docs/benchmarks/jobset.md. It is no test: nothing here passes or fails by time.
+// Command jobset runs JobSets with many Jobs through the same steps with our JobSet manager and with the published one,
+// one after the other on the same cluster: they are created, one Job fails, they are restarted, suspended, resumed and
+// deleted. Nodes and pods are simulated. The API server, the Job controller, the scheduler and the managers are real.
+// For each phase it measures the time and what the manager used: CPU, memory, API calls and webhook calls. It prints
+// tables, writes all values to e2e/results/jobset.json, and the page docs/benchmarks/jobset.md. It is not a test: no
+// measured time makes it fail.
 package main
 
 import (
@@ -27,10 +28,10 @@ type options struct {
 	profiles string // folder for CPU profiles of our manager; empty: none
 	growth   string // output of the Go benchmarks, for the page
 	rounds   int
-	add      bool // keep what an earlier run measured of other shapes
+	add      bool // keep what an earlier run has measured of other shapes
 }
 
-// shape is a number of JobSets of a number of Jobs of one pod each.
+// shape is a number of JobSets, each with a number of Jobs of one pod.
 type shape struct {
 	JobSets int `json:"jobSets"`
 	Jobs    int `json:"jobs"`
@@ -72,7 +73,7 @@ func parse(args []string) (options, error) {
 	return o, nil
 }
 
-// podsEach is what a node takes.
+// podsEach is the capacity of a node in pods.
 const podsEach = 110
 
 func bench(ctx context.Context, o options) error {
@@ -95,10 +96,10 @@ func bench(ctx context.Context, o options) error {
 	}
 	defer func() { _ = simulation.Remove(context.WithoutCancel(ctx)) }()
 	b := &benchmark{env: env, simulation: simulation, options: o}
-	return errors.Join(b.playAll(ctx), b.readRequests(), b.report()) // what was measured is kept, whatever came after
+	return errors.Join(b.playAll(ctx), b.readRequests(), b.report()) // keep the measurements even after an error
 }
 
-// playAll plays each shape in rounds: with all managers, one after the other and each of them fresh.
+// playAll measures each shape in rounds, with each manager in turn, freshly started.
 func (b *benchmark) playAll(ctx context.Context) error {
 	for _, s := range b.options.shapes {
 		for round := range b.options.rounds {
@@ -112,7 +113,7 @@ func (b *benchmark) playAll(ctx context.Context) error {
 	return nil
 }
 
-// most is the largest number of pods at a time.
+// most returns the largest number of simultaneous pods.
 func most(shapes []shape) int {
 	n := 0
 	for _, s := range shapes {

@@ -15,22 +15,22 @@ const (
 )
 
 const (
-	program     = "jobset-bench" // and its account
+	program     = "jobset-bench" // also the name of its account
 	webhookPort = 9843
 	health      = "127.0.0.1:18843"
 	metrics     = "127.0.0.1:18844"
 	profiling   = "127.0.0.1:18845"
 )
 
-// manager is one that runs.
+// manager is a running manager.
 type manager struct {
 	name string
 	pid  int
-	// readings of the manager's counters.
+	// scrape reads the manager's counters.
 	scrape func(context.Context) (counters, error)
 }
 
-// startManager runs the manager of the name with its webhooks; the other one must not run.
+// startManager starts a manager with its webhooks. The other manager must not be running.
 func startManager(ctx context.Context, env *framework.Environment, name string) (*manager, error) {
 	command, manifests, err := commandOf(ctx, env, name)
 	if err != nil {
@@ -73,7 +73,7 @@ func commandOf(ctx context.Context, env *framework.Environment, name string) (co
 	}, env.File("charts", "jobset-controller", "files", "webhook", "manifests.yaml"), err
 }
 
-// stopManager ends the manager that runs, its webhooks first.
+// stopManager removes the webhooks and then stops the running manager.
 func stopManager(ctx context.Context, env *framework.Environment) error {
 	if err := env.RemoveWebhooks(ctx); err != nil {
 		return err

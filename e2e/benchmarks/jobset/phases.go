@@ -22,11 +22,12 @@ import (
 )
 
 const (
-	// patience with one phase.
+	// patience limits one phase.
 	patience = 6 * time.Minute
-	// interval between two looks at whether a phase is over; times are known to it.
+	// interval is the polling interval for the end of a phase, and thus the precision of times.
 	interval = 200 * time.Millisecond
-	// rest before and after a phase, in which the manager finishes what the phase does not wait for; it counts for its CPU and calls.
+	// rest is the pause before and after a phase, in which the manager finishes work that the phase does not wait for.
+	// It is included in the manager's CPU and calls.
 	rest = time.Second
 )
 
@@ -38,7 +39,7 @@ type benchmark struct {
 	results    results
 }
 
-// play starts the manager and plays the shape with it.
+// play starts the manager and measures the shape with it.
 func (b *benchmark) play(ctx context.Context, name string, s shape, round int) error {
 	defer func() { _ = stopManager(context.WithoutCancel(ctx), b.env) }()
 	m, err := startManager(ctx, b.env, name)
@@ -62,7 +63,7 @@ func (b *benchmark) play(ctx context.Context, name string, s shape, round int) e
 	return nil
 }
 
-// phase begins something, and is over when it is done.
+// phase is one step: begin starts it, and done returns nil at its end.
 type phase struct {
 	name  string
 	begin func(context.Context) error
@@ -102,7 +103,7 @@ func until(ctx context.Context, done func(context.Context) error) error {
 	return framework.UntilEvery(ctx, "the phase is over", interval, patience, done)
 }
 
-// stage is where one shape is played.
+// stage is a shape in its namespace.
 type stage struct {
 	*benchmark
 	shape     shape
@@ -125,7 +126,7 @@ func (s *stage) create(ctx context.Context) error {
 	return framework.Each(s.shape.JobSets, func(i int) error { return s.env.Client.Create(ctx, s.jobSet(i)) })
 }
 
-// jobSet has Jobs of one pod each, one of which will fail. Its pods sleep on simulated nodes.
+// jobSet returns a JobSet with Jobs of one pod each, one of which will fail. The pods sleep on simulated nodes.
 func (s *stage) jobSet(i int) *v1alpha2.JobSet {
 	template := batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{
 		Parallelism: ptr.To[int32](1), Completions: ptr.To[int32](1), BackoffLimit: ptr.To[int32](0),
@@ -146,7 +147,7 @@ func (s *stage) jobSet(i int) *v1alpha2.JobSet {
 	}
 }
 
-// fail ends one pod of each JobSet.
+// fail makes one pod of each JobSet exit.
 func (s *stage) fail(ctx context.Context) error {
 	var pods corev1.PodList
 	if err := s.env.Client.List(ctx, &pods, client.InNamespace(s.namespace), client.MatchingLabels{v1alpha2.JobIndexKey: "0"}); err != nil {
@@ -175,7 +176,7 @@ func (s *stage) delete(ctx context.Context) error {
 	return s.env.Client.DeleteAllOf(ctx, &v1alpha2.JobSet{}, client.InNamespace(s.namespace), client.PropagationPolicy(metav1.DeletePropagationBackground))
 }
 
-// all is done when each JobSet is.
+// all returns a check that is holds for every JobSet.
 func (s *stage) all(what string, is func(*v1alpha2.JobSet) bool) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var list v1alpha2.JobSetList
@@ -221,7 +222,7 @@ func sum(js *v1alpha2.JobSet, of func(v1alpha2.ReplicatedJobStatus) int32) int {
 	return n
 }
 
-// gone: neither Jobs nor pods are left.
+// gone returns an error while Jobs or pods are left.
 func (s *stage) gone(ctx context.Context) error {
 	for _, list := range []client.ObjectList{&batchv1.JobList{}, &corev1.PodList{}} {
 		if err := s.env.Client.List(ctx, list, client.InNamespace(s.namespace), client.Limit(1)); err != nil {

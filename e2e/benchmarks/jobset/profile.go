@@ -11,7 +11,7 @@ import (
 // profileSeconds is how much of a phase is profiled, from its start.
 const profileSeconds = 10
 
-// profile takes a CPU profile of our manager while a phase runs. The function waits for its end.
+// profile takes a CPU profile of our manager while a phase runs. wait waits for its end.
 func (b *benchmark) profile(m *manager, s shape, p phase) (wait func()) {
 	if b.options.profiles == "" || m.name != ours {
 		return func() {}

@@ -119,7 +119,7 @@ func (s shape) heading() string {
 	return fmt.Sprintf("%d JobSets of %d Jobs", s.JobSets, s.Jobs)
 }
 
-// summary compares what readers decide by.
+// summary compares the phases that matter most to readers.
 func (r results) summary(w io.Writer) {
 	fmt.Fprint(w, "| phase | seconds | ratio | CPU s | writes |\n|---|---|---|---|---|\n")
 	line := func(name string, phases ...string) {
@@ -150,7 +150,7 @@ func slower(all results) string {
 	return "Holdfast is slower in: " + strings.Join(phases, ", ") + ".\n"
 }
 
-// details has a line for each phase and manager.
+// details prints a line for each phase and manager.
 func (r results) details(w io.Writer) {
 	fmt.Fprintln(w, "| phase | manager | seconds | CPU s | peak MiB | requests | writes | webhook calls | reconciles | allocated MiB |")
 	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|")
@@ -166,7 +166,7 @@ func (r results) details(w io.Writer) {
 	}
 }
 
-// growth takes the tables out of the output of the Go benchmarks.
+// growth extracts the tables from the output of the Go benchmarks.
 func (b *benchmark) growth() string {
 	if b.options.growth == "" {
 		return ""

@@ -15,12 +15,12 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework"
 )
 
-// span is when the requests of a phase were made.
+// span is the time in which the requests of a phase were made.
 type span struct{ start, end time.Time }
 
 func (s span) contains(at time.Time) bool { return at.After(s.start) && at.Before(s.end) }
 
-// auditEvent is what is read of a line of the audit log.
+// auditEvent has the fields that are read from a line of the audit log.
 type auditEvent struct {
 	Verb string    `json:"verb"`
 	At   time.Time `json:"requestReceivedTimestamp"`
@@ -36,7 +36,7 @@ type auditEvent struct {
 	} `json:"responseStatus"`
 }
 
-// String is the kind of request, such as "patch jobsets/status". One that the API server refused has the code of its answer.
+// String returns the kind of request, such as "patch jobsets/status". For a failed request it includes the status code.
 func (e auditEvent) String() string {
 	text := e.Verb + " " + e.ObjectRef.Resource
 	if e.ObjectRef.Subresource != "" {
@@ -95,7 +95,7 @@ func (b *benchmark) readLog(name string) error {
 	}
 }
 
-// requestTable has a line for each kind of request, and for each phase a column with the managers side by side.
+// requestTable prints a line for each kind of request, with a column for each phase that has the managers side by side.
 func (r results) requestTable(w io.Writer) {
 	kinds := map[string]bool{}
 	for _, one := range r {
@@ -118,14 +118,14 @@ func (r results) requestTable(w io.Writer) {
 	}
 }
 
-// byObject sorts requests by the resource, then by the verb.
+// byObject compares requests by resource, then by verb.
 func byObject(a, b string) int {
 	verbA, objectA, _ := strings.Cut(a, " ")
 	verbB, objectB, _ := strings.Cut(b, " ")
 	return cmp.Or(cmp.Compare(objectA, objectB), cmp.Compare(verbA, verbB))
 }
 
-// writes are the requests that change something.
+// writes returns the number of requests that change something.
 func (r result) writes() float64 {
 	n := 0
 	for kind, count := range r.Requests {

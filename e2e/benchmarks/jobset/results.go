@@ -13,17 +13,17 @@ type result struct {
 	Round   int    `json:"round"`
 	Phase   string `json:"phase"`
 	Usage   usage  `json:"usage"`
-	// Requests of the manager by verb and resource, see readRequests.
+	// Requests counts the manager's requests by verb and resource, see readRequests.
 	Requests map[string]int `json:"requests"`
 	span
 }
 
 func seconds(r result) float64 { return r.Usage.Seconds }
 
-// results of shapes in any number of rounds.
+// results holds the results of shapes in any number of rounds.
 type results []result
 
-// shapes in the order in which they were played.
+// shapes returns the shapes in the order in which they were measured.
 func (r results) shapes() []shape {
 	var all []shape
 	for _, one := range r {
@@ -38,7 +38,7 @@ func (r results) of(s shape) results {
 	return slices.DeleteFunc(slices.Clone(r), func(one result) bool { return one.Shape != s })
 }
 
-// rounds says how many there were, if more than one.
+// rounds returns a phrase with the number of rounds, or "" for a single one.
 func (r results) rounds() string {
 	most := 0
 	for _, one := range r {
@@ -58,7 +58,7 @@ func phaseNames() []string {
 	return names
 }
 
-// values of a manager, one for each round: the sum of these phases.
+// values returns the sum of the given phases of a manager, for each round.
 func (r results) values(manager string, value func(result) float64, phases ...string) []float64 {
 	byRound := map[int]float64{}
 	for _, one := range r {
@@ -82,12 +82,12 @@ func (r results) median(manager string, value func(result) float64, phases ...st
 	return (all[(n-1)/2] + all[n/2]) / 2
 }
 
-// pair puts the managers side by side.
+// pair formats the values of both managers side by side.
 func (r results) pair(format string, value func(result) float64, phases ...string) string {
 	return fmt.Sprintf(format+" / "+format, r.median(ours, value, phases...), r.median(published, value, phases...))
 }
 
-// ratio is our time in that of the published manager, 0 if it took no part.
+// ratio returns our time divided by the published manager's, or 0 if that was not measured.
 func (r results) ratio(phases ...string) float64 {
 	other := r.median(published, seconds, phases...)
 	if other == 0 {
@@ -96,7 +96,7 @@ func (r results) ratio(phases ...string) float64 {
 	return r.median(ours, seconds, phases...) / other
 }
 
-// each gives the seconds of every round.
+// each lists the seconds of every round.
 func (r results) each(manager, phase string) string {
 	var texts []string
 	for _, value := range r.values(manager, seconds, phase) {

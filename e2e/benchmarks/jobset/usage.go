@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework"
 )
 
-// counters of a manager since its start.
+// counters holds a manager's counters since its start.
 type counters struct {
 	CPU        float64            // seconds
 	Calls      map[string]float64 // to the API server, by method
@@ -22,7 +22,7 @@ type counters struct {
 	Allocated  float64            // bytes
 }
 
-// usage of one phase.
+// usage is what one phase used.
 type usage struct {
 	Seconds    float64            `json:"seconds"`
 	CPU        float64            `json:"cpuSeconds"`
@@ -54,7 +54,7 @@ func (c counters) since(before counters) usage {
 	return u
 }
 
-// scraper reads the metrics of the manager, which lets only those in whom the cluster lets get them.
+// scraper returns a function that reads the manager's metrics. The manager serves them only to authorized accounts.
 func scraper(ctx context.Context, env *framework.Environment) (func(context.Context) (counters, error), error) {
 	web, err := env.Scraper(ctx)
 	if err != nil {
@@ -82,7 +82,7 @@ var (
 	method = regexp.MustCompile(`method="([A-Z]+)"`)
 )
 
-// read sums up what is wanted of an exposition.
+// read sums up the counters in a Prometheus exposition.
 func read(from io.Reader) (counters, error) {
 	c := counters{Calls: map[string]float64{}}
 	lines := bufio.NewScanner(from)

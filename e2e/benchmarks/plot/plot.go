@@ -1,4 +1,4 @@
-// Package plot draws small charts as SVG, for pages that are read on a light or a dark ground.
+// Package plot draws small SVG charts for pages with a light or a dark background.
 package plot
 
 import (
@@ -8,20 +8,21 @@ import (
 	"strings"
 )
 
-// Bar is one bar with its whisker.
+// Bar is one bar with its error bar.
 type Bar struct {
 	Name               string
 	Value, Least, Most float64
-	Text               string // behind it; empty: nothing
+	Text               string // after the bar; empty: none
 }
 
-// Bars draw horizontal bars on a logarithmic axis, so that ratios are lengths. Values of 0 and less have no bar.
+// Bars draws horizontal bars on a logarithmic axis, so that equal ratios have equal lengths. Values of 0 or less have
+// no bar.
 type Bars struct {
 	Title, Axis string
 	Bars        []Bar
 }
 
-// Measures of a chart, in pixels.
+// Dimensions of a chart, in pixels.
 const (
 	width      = 760
 	left       = 190
@@ -33,7 +34,7 @@ const (
 	lineHeight = 260
 )
 
-// colors tell series apart on either ground.
+// colors distinguish series on either background.
 var colors = []string{"#2f7ed8", "#d9822b", "#3c9d4e", "#8a5fc2", "#c23b5a", "#6b7780"}
 
 const ink = "#8a8f98" // readable on white and on black
@@ -72,7 +73,7 @@ func (b Bars) SVG() string {
 	return out.String()
 }
 
-// decades are the powers of ten around all values.
+// decades returns the powers of ten that enclose all values.
 func (b Bars) decades() (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, bar := range b.Bars {
@@ -88,7 +89,7 @@ func (b Bars) decades() (low, high float64) {
 	return low, math.Max(high, low+1)
 }
 
-// Point of a line.
+// Point is a point of a line.
 type Point struct{ X, Y float64 }
 
 // Line is one series.
@@ -97,7 +98,8 @@ type Line struct {
 	Points []Point
 }
 
-// Lines draw series over a logarithmic y axis; the x axis is linear from 0. Points without a y above 0 are left out.
+// Lines draws series with a logarithmic y axis. The x axis is linear and starts at 0. Points with y of 0 or less are
+// left out.
 type Lines struct {
 	Title, X, Y string
 	Lines       []Line

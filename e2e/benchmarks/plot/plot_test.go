@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// elements reads a chart as XML, which it must be, and returns the attributes of the elements of a name.
+// elements parses a chart as XML, and returns the attributes of the elements with a name.
 func elements(t *testing.T, svg, name string) []map[string]string {
 	t.Helper()
 	var found []map[string]string
@@ -41,7 +41,7 @@ func number(t *testing.T, text string) float64 {
 	return v
 }
 
-func TestEqualRatiosAreEqualLengths(t *testing.T) {
+func TestEqualRatiosHaveEqualLengths(t *testing.T) {
 	svg := Bars{Title: "a < b & c", Axis: "s", Bars: []Bar{
 		{Name: "one", Value: 1}, {Name: "ten", Value: 10}, {Name: "hundred", Value: 100, Least: 50, Most: 200, Text: "x"}, {Name: "none"},
 	}}.SVG()
@@ -61,12 +61,12 @@ func TestEqualRatiosAreEqualLengths(t *testing.T) {
 	}
 }
 
-func TestAnEmptyChartIsAChart(t *testing.T) {
+func TestAnEmptyChartIsValid(t *testing.T) {
 	elements(t, Bars{}.SVG(), "rect")
 	elements(t, Lines{}.SVG(), "polyline")
 }
 
-func TestLinesLeaveOutWhatHasNoPlace(t *testing.T) {
+func TestLinesLeaveOutPointsThatCannotBeDrawn(t *testing.T) {
 	svg := Lines{Title: "t", X: "n", Y: "s", Lines: []Line{
 		{Name: "a", Points: []Point{{0, 1}, {50, 0}, {100, 100}}}, {Name: "b", Points: []Point{{100, 10}}},
 	}}.SVG()

@@ -16,8 +16,8 @@ import (
 
 const badName = "bad"
 
-// badNode rejects all pods, at once or when it is told to, as a kubelet does whose device plugin is gone. It also sees when pods of
-// other nodes are bound.
+// badNode rejects all pods, immediately or on release, as a kubelet does whose device plugin is gone. It also records
+// when pods are bound to other nodes.
 type badNode struct {
 	client *kubernetes.Clientset
 	end    context.CancelFunc
@@ -71,7 +71,7 @@ func playBadNode(ctx context.Context, client *kubernetes.Clientset) (*badNode, e
 
 func (b *badNode) stop() { b.end() }
 
-// see a pod that has a node for the first time.
+// see handles the first observation of a pod with a node.
 func (b *badNode) see(pod *corev1.Pod) {
 	if pod.Spec.NodeName == "" {
 		return
@@ -113,10 +113,10 @@ func (b *badNode) reject(ctx context.Context, pod *corev1.Pod) {
 		Phase: corev1.PodFailed, Reason: "UnexpectedAdmissionError", StartTime: &now,
 		Message: "Pod was rejected: Allocate failed due to no healthy devices present",
 	}
-	_, _ = b.client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, failed, metav1.UpdateOptions{}) // one that is gone needs no rejection
+	_, _ = b.client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, failed, metav1.UpdateOptions{}) // a pod that is gone needs no rejection
 }
 
-// keep holds what comes from now on.
+// keep makes the node hold new pods without rejecting them.
 func (b *badNode) keep() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -129,7 +129,7 @@ func (b *badNode) holds() int {
 	return len(b.held)
 }
 
-// release rejects all that it holds, and from now on at once.
+// release rejects all held pods, and makes the node reject new ones immediately.
 func (b *badNode) release() time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -25,7 +25,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework"
 )
 
-// cluster is a control plane of its own, with the rescheduler beside it.
+// cluster is a control plane of its own, with the rescheduler.
 type cluster struct {
 	config     *rest.Config
 	client     *kubernetes.Clientset
@@ -37,7 +37,7 @@ type cluster struct {
 	bad        *badNode
 }
 
-// start returns what has been started so far, even with an error.
+// start starts everything. It returns what has been started so far, even with an error.
 func start(ctx context.Context, o options) (*cluster, error) {
 	c := &cluster{env: &envtest.Environment{}}
 	c.env.ControlPlane.GetAPIServer().Path = filepath.Join(o.binaries, "kube-apiserver")
@@ -73,7 +73,8 @@ func start(ctx context.Context, o options) (*cluster, error) {
 
 func (c *cluster) kubeconfig() string { return filepath.Join(c.folder, "kubeconfig") }
 
-// startPrograms: the controllers of workloads, the one that takes the taint from new nodes, and both schedulers.
+// startPrograms starts the workload controllers, the controller that removes the taint of new nodes, and both
+// schedulers.
 func (c *cluster) startPrograms(o options) error {
 	config := filepath.Join(c.folder, "scheduler.yaml")
 	content, err := os.ReadFile(filepath.Join(o.root, "charts", "rescheduler", "files", "scheduler", "config.yaml"))
@@ -115,7 +116,7 @@ func (c *cluster) run(command []string) error {
 	return nil
 }
 
-// startManager with its webhook, which the API server calls by a URL.
+// startManager starts the rescheduler with its webhook, which the API server calls by URL.
 func (c *cluster) startManager(ctx context.Context, o options) error {
 	if err := c.webhooks.PrepWithoutInstalling(); err != nil {
 		return err
@@ -157,7 +158,7 @@ func (c *cluster) startManager(ctx context.Context, o options) error {
 	})
 }
 
-// manager is its process, the last program to be started.
+// manager returns the PID of the rescheduler, which is the last program to be started.
 func (c *cluster) manager() int { return c.programs[len(c.programs)-1].Process.Pid }
 
 func freeAddress() (string, error) {
@@ -180,7 +181,7 @@ func until(ctx context.Context, what string, check func() bool) error {
 	})
 }
 
-// stop all that was started, in the opposite order.
+// stop stops everything that was started, in reverse order.
 func (c *cluster) stop() {
 	if c.bad != nil {
 		c.bad.stop()
@@ -190,7 +191,7 @@ func (c *cluster) stop() {
 	}
 	for _, program := range c.programs {
 		_ = program.Process.Kill()
-		_ = program.Wait() // it was killed
+		_ = program.Wait() // fails, because the program was killed
 	}
 	_ = c.webhooks.Cleanup()
 	if err := c.env.Stop(); err != nil {

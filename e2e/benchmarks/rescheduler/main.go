@@ -1,6 +1,7 @@
-// Command rescheduler measures how long it takes from the moment at which a kubelet rejects a pod until its replacement has another
-// node: one pod at a time, and many that one bad node rejects at once. A real kube-apiserver, kube-controller-manager and scheduler work;
-// nodes are simulated. It prints a table and writes e2e/results/rescheduler.json. It is no test: nothing here passes or fails by time.
+// Command rescheduler measures the time from the moment at which a kubelet rejects a pod until its replacement has
+// another node: for one pod at a time, and for many that one bad node rejects at once. The API server, the controller
+// manager and the scheduler are real; nodes are simulated. It prints a table and writes e2e/results/rescheduler.json.
+// It is not a test: no measured time makes it fail.
 package main
 
 import (
@@ -22,7 +23,7 @@ type options struct {
 }
 
 func main() {
-	cache, _ := os.UserCacheDir() // without one -binaries has to say where
+	cache, _ := os.UserCacheDir() // if there is none, -binaries is required
 	var o options
 	flag.StringVar(&o.root, "root", ".", "folder of the repository")
 	flag.StringVar(&o.binaries, "binaries", filepath.Join(cache, "holdfast", "bin"), "folder with kube-apiserver, kube-controller-manager and kube-scheduler")

@@ -17,21 +17,21 @@ import (
 
 const namespace = "bench"
 
-// result of one way to keep pods away from nodes.
+// result holds the measurements of one way to keep pods away from nodes.
 type result struct {
 	Way string
-	// Singles are seconds from a rejection to the replacement's node, one pod at a time, in order.
+	// Singles are the seconds from a rejection until the replacement has a node, one pod at a time, in order.
 	Singles []float64
-	// Rejections of all single pods together: one each is the least.
+	// Rejections counts the rejections of all single pods. The minimum is one each.
 	Rejections int
-	// WaveSeconds from the rejection of all pods to the last replacement's node, and how many pods were rejected until then. 0: they
-	// never had one while it was watched.
+	// WaveSeconds is the time from the rejection of all pods until the last replacement has a node. WaveRejections
+	// counts the rejected pods until then. 0: the replacements had no node within the time in which they were watched.
 	WaveSeconds    float64
 	WaveRejections int
 }
 
 func measure(ctx context.Context, o options, c *cluster) ([]result, error) {
-	// Whoever has used the namespace before has it labelled.
+	// The rescheduler acts only in namespaces with this label.
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{"holdfast.dev/rescheduling": "enabled"}}}
 	if _, err := c.client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func measure(ctx context.Context, o options, c *cluster) ([]result, error) {
 	return append(results, none), nil
 }
 
-// single pod that is rejected at once.
+// single creates a pod that is rejected immediately, and measures its replacement.
 func (c *cluster) single(ctx context.Context, app, scheduler string, r *result) error {
 	if err := c.create(ctx, app, scheduler, 1, true); err != nil {
 		return err
@@ -75,10 +75,10 @@ func (c *cluster) single(ctx context.Context, app, scheduler string, r *result) 
 	return c.remove(ctx, app)
 }
 
-// watched is how long pods are watched that nobody keeps away from the node.
+// watched is how long pods are watched that nothing keeps away from the node.
 const watched = 20 * time.Second
 
-// wave of pods that are all on the bad node when it begins to reject.
+// wave creates pods that are all on the bad node when it starts to reject them, and measures their replacement.
 func (c *cluster) wave(ctx context.Context, app, scheduler string, pods int, managed bool, r *result) error {
 	c.bad.keep()
 	if err := c.create(ctx, app, scheduler, int32(pods), managed); err != nil {
@@ -107,7 +107,7 @@ func (c *cluster) wave(ctx context.Context, app, scheduler string, pods int, man
 	return c.remove(ctx, app)
 }
 
-// create a Deployment that would rather run on the bad node.
+// create creates a Deployment that prefers the bad node.
 func (c *cluster) create(ctx context.Context, app, scheduler string, replicas int32, managed bool) error {
 	labels := map[string]string{"app": app}
 	d := &appsv1.Deployment{
@@ -130,7 +130,7 @@ func (c *cluster) create(ctx context.Context, app, scheduler string, replicas in
 	return err
 }
 
-// remove the Deployment and its pods: no garbage collector runs here.
+// remove deletes the Deployment and its pods, because no garbage collector runs here.
 func (c *cluster) remove(ctx context.Context, app string) error {
 	if err := c.client.AppsV1().Deployments(namespace).Delete(ctx, app, metav1.DeleteOptions{}); err != nil {
 		return err

@@ -1,7 +1,8 @@
-// Command restart measures, on the real node, the time from the kill of one worker until the last worker's program
-// runs again, for every answer in one run: the first failure of a fresh group, a second one half a minute later, which is
-// what the kubelet's back-off punishes, and then the deletion of a worker's pod, which the Job controller's back-off does. It prints tables of medians and writes all values to
-// e2e/results/restart.json. It is no test: nothing here passes or fails by time.
+// Command restart measures, on the real node, the time from the kill of one worker until the last worker's program runs
+// again, for every recovery mode in one run. It measures the first failure of a fresh group, a second one half a minute
+// later, which is subject to the kubelet's back-off, and then the deletion of a worker's pod, which is subject to the
+// Job controller's back-off. It prints tables of medians and writes all values to e2e/results/restart.json. It is not a
+// test: no measured time makes it fail.
 package main
 
 import (
@@ -22,9 +23,9 @@ import (
 type options struct {
 	groups int           // fresh groups for each row
 	pause  time.Duration // between the first and the second failure
-	period time.Duration // ceiling of the kubelet's back-off; 0: the kubelet's own
+	period time.Duration // maximum of the kubelet's back-off; 0: the kubelet's default
 	sizes  []int
-	only   string // part of an answer's name, beside recreation; empty: all
+	only   string // part of a mode's name, in addition to recreation; empty: all
 }
 
 func main() {

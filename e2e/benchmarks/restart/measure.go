@@ -15,11 +15,11 @@ import (
 
 const (
 	namespace = "bench"
-	// rest lets the node come to rest before the first failure.
+	// rest gives the node time to settle before the first failure.
 	rest = 2 * time.Second
 )
 
-// row is one answer at one size.
+// row is one recovery mode at one size.
 type row struct {
 	Answer  string            `json:"answer"`
 	Workers int               `json:"workers"`
@@ -60,7 +60,8 @@ func measureAll(ctx context.Context, env *framework.Environment, o options) ([]r
 	return rows, nil
 }
 
-// wants reports whether an answer is asked for: by its whole name, or by a part that is no other's whole name.
+// wants reports whether a mode was requested, by its whole name, or by a part of its name that is not another mode's
+// whole name.
 func (o options) wants(name string) bool {
 	whole := slices.ContainsFunc(answers, func(a recovery.Mode) bool { return a.Name == o.only })
 	return name == o.only || (!whole && strings.Contains(name, o.only))

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework/recovery"
 )
 
-// part picks one time of a failure.
+// part selects one time of a failure.
 type part func(recovery.Phases) time.Duration
 
 var (
@@ -58,7 +58,7 @@ func printPhases(w io.Writer, which string, rows []row, of func(row) []recovery.
 	}
 }
 
-// baseline is the recreation at that size.
+// baseline returns the row of the recreation at that size.
 func baseline(rows []row, workers int) row {
 	i := slices.IndexFunc(rows, func(r row) bool { return r.Workers == workers && r.Answer == recovery.Recreate.Name })
 	return rows[i]

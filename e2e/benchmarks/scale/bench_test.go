@@ -34,7 +34,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestWhereAgentsShareConnectionsTheyFitIntoTheFilesOfASmallMachine(t *testing.T) {
+func TestAgentsWithSharedConnectionsFitIntoTheFileLimitOfASmallMachine(t *testing.T) {
 	for workers, want := range map[int]int{5000: 14000, 10000: 14100} {
 		if got := filesFor(workers); got != want {
 			t.Errorf("%d workers: %d files, want %d", workers, got, want)
@@ -42,7 +42,7 @@ func TestWhereAgentsShareConnectionsTheyFitIntoTheFilesOfASmallMachine(t *testin
 	}
 }
 
-func TestVictimsAreWorkersAndDiffer(t *testing.T) {
+func TestVictimsAreDistinctWorkers(t *testing.T) {
 	g := &group{js: jobSet("train", results.Exec, 5, 10, true), size: 50}
 	slots := map[string]bool{}
 	for job := range 5 {
@@ -63,7 +63,7 @@ func TestVictimsAreWorkersAndDiffer(t *testing.T) {
 	}
 }
 
-func TestJobSetsAskForTheirWay(t *testing.T) {
+func TestJobSetsAreConfiguredForTheirWay(t *testing.T) {
 	for way, want := range map[string]struct {
 		policy corev1.RestartPolicy
 		limit  bool
@@ -85,7 +85,7 @@ func TestJobSetsAskForTheirWay(t *testing.T) {
 	}
 }
 
-func TestWhatIsUsedIsTheDifference(t *testing.T) {
+func TestUsageIsTheDifferenceOfCounters(t *testing.T) {
 	at := time.Unix(100, 0)
 	before := counters{at: at, usage: results.Usage{EtcdWrites: 10, Inside: 100, Calls: map[string]float64{manager: 5}, CPU: map[string]float64{self: 1},
 		MemoryMiB: map[string]float64{self: 70}, StoreMiB: 3, Store: map[string]float64{"fcall": 7}}}

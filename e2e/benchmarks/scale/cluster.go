@@ -15,7 +15,7 @@ import (
 
 const (
 	namespace = "bench-scale"
-	// pools of nodes, one for each Job.
+	// pools is the number of node pools, one for each Job.
 	pools = 5
 
 	orchestratorName                        = "jobset-orchestrator"
@@ -31,7 +31,7 @@ type benchmark struct {
 	agents     *agent.Agents
 	store      *storeInfo
 	machine    results.Machine
-	manager    *managerOf // the one that runs; nil before the first way
+	manager    *managerOf // the running manager; nil before the first way
 }
 
 func bench(ctx context.Context, o options) error {
@@ -61,7 +61,7 @@ func bench(ctx context.Context, o options) error {
 	return b.playAll(ctx)
 }
 
-// install starts our orchestrator. A manager comes with the way that asks for it.
+// install starts our orchestrator. The manager is started with the way that needs it.
 func (b *benchmark) install(ctx context.Context) error {
 	env := b.env
 	if err := env.DefineJobSets(ctx); err != nil {
@@ -82,8 +82,8 @@ func (b *benchmark) install(ctx context.Context) error {
 	return env.Cluster.StartProgram(ctx, orchestrator)
 }
 
-// sharedFrom is the number of workers from which agents share connections for calls, because this process and the store may not
-// open files enough: two for each agent, and 20,000 is the limit on the development machines.
+// sharedFrom is the number of workers from which agents share connections for calls. Otherwise this process and the
+// store would exceed the limit of open files, which is 20,000 on the development machines. Each agent needs two.
 const (
 	sharedFrom = 9000
 	share      = 100

@@ -25,10 +25,10 @@ const (
 	self         = results.Players
 )
 
-// programs that are looked at.
+// programs are the measured programs.
 var programs = results.Programs
 
-// processes of the testbed by those names.
+// processes maps these names to processes of the testbed.
 var processes = map[string]string{
 	manager: managerName, orchestrator: orchestratorName, results.Store: "redis",
 	"kube-apiserver": "kube-apiserver", "etcd": "etcd", "kube-controller-manager": "kube-controller-manager", "kube-scheduler": "kube-scheduler",
@@ -36,13 +36,13 @@ var processes = map[string]string{
 
 const etcdMetrics = "http://127.0.0.1:23790/metrics"
 
-// counters of everybody since their start.
+// counters holds the counters of all programs since their start.
 type counters struct {
 	at    time.Time
 	usage results.Usage
 }
 
-// since is what was used between two readings. Peaks and sizes are those of the later one.
+// since returns the usage between two readings. Peaks and sizes are those of the later one.
 func (c counters) since(before counters) results.Usage {
 	u := c.usage
 	u.Seconds = c.at.Sub(before.at).Seconds()
@@ -62,7 +62,7 @@ func less(a, b map[string]float64) map[string]float64 {
 	return difference
 }
 
-// count reads all counters. Memory's peaks are since the last count that has cleared them.
+// count reads all counters. Memory peaks are those since the last count with clear.
 func (b *benchmark) count(ctx context.Context, clear bool) (counters, error) {
 	c := counters{usage: results.Usage{Calls: map[string]float64{}, CPU: map[string]float64{}, MemoryMiB: map[string]float64{}}}
 	for _, read := range []func(context.Context, *results.Usage) error{b.countCalls, b.countEtcd, b.store.read, b.countProcesses} {
@@ -105,10 +105,10 @@ func (b *benchmark) countProcesses(_ context.Context, u *results.Usage) error {
 	return nil
 }
 
-// ticksPerSecond is what Linux counts in, for programs, on every architecture.
+// ticksPerSecond is the unit of CPU times in /proc, on every architecture.
 const ticksPerSecond = 100
 
-// cpuOf is what a process has used, in seconds.
+// cpuOf returns the CPU time of a process in seconds.
 func cpuOf(pid int) (float64, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -117,7 +117,7 @@ func cpuOf(pid int) (float64, error) {
 	return ticksIn(string(stat))
 }
 
-// ticksIn reads user and system time from /proc/PID/stat: fields 12 and 13 behind the name, which stands in parentheses.
+// ticksIn returns user and system time from /proc/PID/stat: fields 12 and 13 after the name, which is in parentheses.
 func ticksIn(stat string) (float64, error) {
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 13 {
@@ -134,7 +134,7 @@ func ticksIn(stat string) (float64, error) {
 	return ticks / ticksPerSecond, nil
 }
 
-// countCalls reads how many requests our programs made, and the API server answered.
+// countCalls reads how many requests our programs made, and how many the API server answered.
 func (b *benchmark) countCalls(ctx context.Context, u *results.Usage) error {
 	for name, read := range map[string]func() (string, error){
 		manager:      func() (string, error) { return get(ctx, b.manager.web, b.manager.metrics) },
@@ -190,10 +190,10 @@ func get(ctx context.Context, web *http.Client, url string) (string, error) {
 	return string(body), err
 }
 
-// sumOf adds up the series of a metric that are wanted; all without a filter. A metric that is not there is 0.
+// sumOf returns the sum of the series of a metric that pass the filter, or of all without one. An absent metric is 0.
 func sumOf(exposition, name string, wanted func(model.Metric) bool) (float64, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	var lines strings.Builder // the rest of an API server's metrics is megabytes
+	var lines strings.Builder // an API server's other metrics are megabytes
 	for line := range strings.Lines(exposition) {
 		if strings.HasPrefix(line, name+"{") || strings.HasPrefix(line, name+" ") {
 			lines.WriteString(line)

@@ -14,16 +14,16 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// slot of worker i, dealt out over the Jobs.
+// slot returns the slot of worker i. Workers are distributed over the Jobs.
 func (g *group) slot(i int) string {
 	jobs := int(g.js.Spec.ReplicatedJobs[0].Replicas)
 	return fmt.Sprintf("%s-%s-%d-%d", g.js.Name, entry, i%jobs, i/jobs)
 }
 
-// victim of failure i is another one each time.
+// victim returns the worker of failure i, a different one each time.
 func (g *group) victim(i int) string { return g.slot((i*7 + 3) % g.size) }
 
-// fail kills one worker's process after the other, each as if nothing had failed for ten minutes.
+// fail kills the process of one worker after the other. The kubelets' back-off is reset before each.
 func (b *benchmark) fail(ctx context.Context, g *group) error {
 	return b.strikes(ctx, g, results.Failure, b.runs, func(_ context.Context, i int) (time.Time, error) {
 		b.simulation.Forgive()
@@ -63,7 +63,7 @@ func (b *benchmark) keepStrikes(g *group, name string, runs []results.Run) error
 	return b.keep(results.Key{Scenario: name, Way: g.way, Workers: g.size, JobSets: 1}, runs, 0)
 }
 
-// strike measures one failure and its answer.
+// strike measures one failure and the recovery from it.
 func (b *benchmark) strike(ctx context.Context, g *group, name string, i int, strike func(context.Context, int) (time.Time, error)) (results.Run, error) {
 	before, err := b.count(ctx, true)
 	if err != nil {
@@ -95,7 +95,7 @@ func (b *benchmark) strike(ctx context.Context, g *group, name string, i int, st
 	return run, err
 }
 
-// awaitAnswer is awaitUp in a later round than the one that failed.
+// awaitAnswer is awaitUp for a later round than the one that failed.
 func (g *group) awaitAnswer(ctx context.Context, watch *agent.Stopwatch, round int64) (last time.Time, err error) {
 	for {
 		if last, err = g.awaitUp(ctx, watch); err != nil || !inPlace(g.way) || g.round > round {
@@ -107,7 +107,8 @@ func (g *group) awaitAnswer(ctx context.Context, watch *agent.Stopwatch, round i
 	}
 }
 
-// watchDecision looks for the moment in which the JobSet's restart is counted; the function returns it, zero if there is none.
+// watchDecision watches for the time at which the JobSet counts the restart. The returned function returns that time,
+// or zero if there is none.
 func (g *group) watchDecision(ctx context.Context) func() time.Time {
 	if inPlace(g.way) {
 		return func() time.Time { return time.Time{} }
@@ -130,7 +131,7 @@ func (g *group) watchDecision(ctx context.Context) func() time.Time {
 	return func() time.Time { cancel(); return <-moment }
 }
 
-// phases of one answer, by the names that the page has.
+// phases returns the phases of one recovery under the names on the page.
 func (g *group) phases(ctx context.Context, at, last time.Time, watch *agent.Stopwatch, decided func() time.Time) ([]results.Phase, error) {
 	var phases []results.Phase
 	add := func(name string, moment time.Time) {

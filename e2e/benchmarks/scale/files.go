@@ -6,11 +6,11 @@ import (
 )
 
 const (
-	connectionsOfAgent = 2 // one for calls, unless agents share those, and one that listens
+	connectionsOfAgent = 2 // one for calls, unless agents share those, and one for the subscription
 	spareFiles         = 4000
 )
 
-// filesFor is how many the agents of so many workers need.
+// filesFor returns the number of files that the agents of the given number of workers need.
 func filesFor(workers int) int {
 	if workers >= sharedFrom {
 		return workers + workers/share + spareFiles
@@ -18,8 +18,8 @@ func filesFor(workers int) int {
 	return connectionsOfAgent*workers + spareFiles
 }
 
-// raiseFiles lets this program, and those that it starts, open as many files as the agents have connections to the store. Root may; where
-// the limit is high enough nothing changes.
+// raiseFiles raises the limit of open files of this program and its children to the number of the agents' connections
+// to the store, which requires root. It does nothing if the limit is high enough.
 func raiseFiles(workers int) error {
 	need := uint64(filesFor(workers))
 	var limit syscall.Rlimit

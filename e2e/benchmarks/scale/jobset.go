@@ -27,13 +27,14 @@ const (
 	entry    = "workers"
 	budget   = 1000
 	interval = 20 * time.Millisecond
-	// patience with anything that all workers take part in.
+	// patience limits steps in which all workers take part.
 	patience = 25 * time.Minute
 )
 
 func inPlace(way string) bool { return way == results.CRI || way == results.Exec }
 
-// jobSet is seed 000's: so many Jobs of so many workers, and each Job has a node pool for itself if it is exclusive.
+// jobSet returns the JobSet of seed 000 with the given numbers of Jobs and workers. If it is exclusive, each Job has
+// its own node pool.
 func jobSet(name, way string, jobs, pods int, exclusive bool) *v1alpha2.JobSet {
 	spec := batchv1.JobSpec{
 		Parallelism: ptr.To(int32(pods)), Completions: ptr.To(int32(pods)), CompletionMode: ptr.To(batchv1.IndexedCompletion),
@@ -64,7 +65,7 @@ func jobSet(name, way string, jobs, pods int, exclusive bool) *v1alpha2.JobSet {
 		js.Spec.FailurePolicy.RestartStrategy = v1alpha2.BlockingRecreate
 	case results.CRI, results.Exec:
 		js.Annotations[v1alpha2.InPlaceTimeoutKey] = "5m"
-		js.Annotations[v1alpha2.MaxRestartDelayKey] = "0s" // repeated failures are measured without the delay that bounds them
+		js.Annotations[v1alpha2.MaxRestartDelayKey] = "0s" // the delay between repeated failures is not part of the measurement
 		js.Annotations[v1alpha2.InPlaceDriverKey] = map[string]string{results.CRI: "cri", results.Exec: "exec"}[way]
 		template := &js.Spec.ReplicatedJobs[0].Template.Spec
 		template.BackoffLimit, template.Template.Spec.RestartPolicy = nil, ""
@@ -72,23 +73,23 @@ func jobSet(name, way string, jobs, pods int, exclusive bool) *v1alpha2.JobSet {
 	return js
 }
 
-// group is a JobSet that runs.
+// group is a running JobSet.
 type group struct {
 	*benchmark
 	way  string
 	js   *v1alpha2.JobSet
 	size int
-	// round is how many restarts in place there have been, as far as it was looked.
+	// round is the number of in-place restarts, as last observed.
 	round int64
-	// pods that were deleted, each of which needs another one.
+	// restarts counts the deleted pods, each of which is replaced.
 	restarts int32
 }
 
-// start creates a JobSet and returns when all its workers run, in sync if they can be.
+// start creates a JobSet and returns once all its workers run, and are in sync if the way restarts in place.
 func (b *benchmark) start(ctx context.Context, name, way string, jobs, pods int, exclusive bool) (*group, error) {
 	g := &group{benchmark: b, way: way, js: jobSet(name, way, jobs, pods, exclusive), size: jobs * pods}
 	watch := b.agents.Watch(name)
-	// The webhooks of a manager that has just begun may take a moment.
+	// The webhooks of a manager that has just started may take a moment.
 	err := until(ctx, "the JobSet is created", time.Second, func(ctx context.Context) error { return b.env.Client.Create(ctx, g.js) })
 	if err != nil {
 		return nil, err
@@ -99,7 +100,8 @@ func (b *benchmark) start(ctx context.Context, name, way string, jobs, pods int,
 	return g, g.awaitQuiet(ctx)
 }
 
-// awaitUp returns when the program of each worker has started since the stopwatch did and, in place, the group runs.
+// awaitUp returns once the program of each worker has started after the stopwatch and, with in-place restarts, the
+// group runs.
 func (g *group) awaitUp(ctx context.Context, watch *agent.Stopwatch) (last time.Time, err error) {
 	err = until(ctx, "all workers run", interval, func(ctx context.Context) error {
 		n := 0
@@ -122,8 +124,8 @@ func (g *group) awaitUp(ctx context.Context, watch *agent.Stopwatch) (last time.
 	return last, err
 }
 
-// awaitQuiet returns when all kubelets have reported, and the JobSet's status knows of all: what one failure leaves to do is not for the
-// next one to wait for.
+// awaitQuiet returns once all kubelets have reported, and the JobSet's status is up to date, so that the work after one
+// failure does not delay the next measurement.
 func (g *group) awaitQuiet(ctx context.Context) error {
 	jobs := g.js.Spec.ReplicatedJobs[0].Replicas
 	err := until(ctx, "the JobSet is ready", 200*time.Millisecond, func(ctx context.Context) error {
@@ -148,11 +150,11 @@ func (g *group) awaitQuiet(ctx context.Context) error {
 	return err
 }
 
-// rest lets everybody finish what a failure has left to do.
+// rest gives all programs time to finish the work after a failure.
 const rest = 3 * time.Second
 
-// remove deletes all JobSets, and returns when their pods are gone. A deletion of hundreds may take an API server longer than it has for one
-// request, so it is asked for as long as any are there.
+// remove deletes all JobSets and returns once their pods are gone. The deletion of hundreds may take an API server
+// longer than the timeout of a request, so it is repeated while any exist.
 func (b *benchmark) remove(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	began := time.Now()

@@ -9,13 +9,13 @@ import (
 
 const kubeletDefault = "default"
 
-// nodeModel is how the nodes behave, from values measured on the real node.
+// nodeModel says how the nodes behave, with values measured on the real node.
 type nodeModel struct {
 	rules  kubelet.Rules
 	timing agent.Timing
 }
 
-// stopDelay is how long a deleted pod takes to end, whose worker ends at once.
+// stopDelay is how long a deleted pod takes to end if its worker exits immediately.
 const stopDelay = 100 * time.Millisecond
 
 var kubelets = map[string]nodeModel{
@@ -30,15 +30,16 @@ func defaults() kubelet.Rules {
 	return rules
 }
 
-// shortPeriod is crashLoopBackOff.maxContainerRestartPeriod: 1s.
+// shortPeriod returns rules for crashLoopBackOff.maxContainerRestartPeriod: 1s.
 func shortPeriod() kubelet.Rules {
 	rules := defaults()
 	rules.BackOff.Initial, rules.BackOff.Max = time.Second, time.Second
 	return rules
 }
 
-// evented is the kubelet's EventedPLEG gate: it hears of an exit instead of looking once a second. From the call that stops a
-// container until the next one runs it took 112-161 ms, 36-50 ms of which until the exit was told.
+// evented returns rules for the kubelet's EventedPLEG gate, with which it receives an event for an exit instead of
+// polling every second. The time from the call that stops a container until the next one ran was 112-161 ms, of which
+// 36-50 ms passed until the exit was reported.
 func evented() kubelet.Rules {
 	rules := defaults()
 	rules.Tick, rules.RestartDelay = 25*time.Millisecond, 75*time.Millisecond

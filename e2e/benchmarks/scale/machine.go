@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/benchmarks/scale/results"
 )
 
-// machine describes where this runs.
+// machine describes the machine on which this runs.
 func machine() results.Machine {
 	m := results.Machine{Cores: runtime.NumCPU(), Versions: map[string]string{"go": strings.TrimPrefix(runtime.Version(), "go")}}
 	var name unix.Utsname

@@ -1,8 +1,9 @@
-// Command scale lets workers of large JobSets fail on the testbed's real control plane and store, and answers each failure in
-// every way there is: Recreate, BlockingRecreate, in place with the CRI driver and with the exec driver, and Recreate by the published
-// JobSet controller. Nodes, kubelets and processes are simulated; agents, store, orchestrator and manager are real. It takes the time
-// until all workers run again, its phases, and what it cost everybody. Results are added to docs/benchmarks/scale/results.json, of which the page docs/benchmarks/scale.md is
-// made. It is no test: nothing here passes or fails by time.
+// Command scale makes workers of large JobSets fail on the testbed's real control plane and store, and recovers in
+// every way there is: Recreate, BlockingRecreate, in place with the CRI driver and with the exec driver, and Recreate
+// by the published JobSet controller. Nodes, kubelets and processes are simulated. Agents, store, orchestrator and
+// manager are real. It measures the time until all workers run again, its phases, and what all programs used. It adds
+// the results to docs/benchmarks/scale/results.json, and generates the page docs/benchmarks/scale.md from that file. It
+// is not a test: no measured time makes it fail.
 package main
 
 import (
@@ -40,7 +41,7 @@ type options struct {
 	pageOnly  bool
 }
 
-// waysByFlag are how the ways are called on the command line.
+// waysByFlag maps the values of the flag to ways.
 var waysByFlag = map[string]string{
 	"recreate": results.Recreate, "published": results.Published, "blocking": results.Blocking, "cri": results.CRI, "exec": results.Exec,
 }
@@ -66,7 +67,7 @@ func run(ctx context.Context, o options) error {
 	if o.pageOnly {
 		return writePage(root, o)
 	}
-	return errors.Join(bench(ctx, o), writePage(root, o)) // what was measured is kept, whatever came after
+	return errors.Join(bench(ctx, o), writePage(root, o)) // keep the measurements even after an error
 }
 
 func parse(args []string) (options, error) {
@@ -112,7 +113,7 @@ func parse(args []string) (options, error) {
 	return o, err
 }
 
-// shapeOf reads such as 200x25.
+// shapeOf parses a text such as 200x25.
 func shapeOf(text string) (jobSets, workers int, err error) {
 	if _, err := fmt.Sscanf(text, "%dx%d", &jobSets, &workers); err != nil || jobSets < 1 || workers < 2 {
 		return 0, 0, fmt.Errorf("--many %q: want such as 200x25", text)

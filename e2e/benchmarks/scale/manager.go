@@ -18,14 +18,15 @@ const (
 	managerProfile                = "127.0.0.1:18863"
 )
 
-// managerOf is a JobSet manager that runs, ours or the published one.
+// managerOf is a running JobSet manager, ours or the published one.
 type managerOf struct {
 	published bool
 	metrics   string       // its URL
-	web       *http.Client // that may read it
+	web       *http.Client // may read the metrics
 }
 
-// manage has the manager run that a way asks for, with its webhooks, which exclusive placement needs, and no other.
+// manage starts the manager that a way needs, with its webhooks, which exclusive placement requires. It stops another
+// one first.
 func (b *benchmark) manage(ctx context.Context, way string) error {
 	published := way == results.Published
 	if b.manager != nil && b.manager.published == published {
@@ -48,7 +49,7 @@ func (b *benchmark) manage(ctx context.Context, way string) error {
 		return err
 	}
 	m := &managerOf{published: published, metrics: "http://" + managerMetrics + "/metrics", web: http.DefaultClient}
-	if published { // it has no way to serve them in the open
+	if published { // it cannot serve them without authentication
 		m.metrics = "https://" + managerMetrics + "/metrics"
 		if m.web, err = b.env.Scraper(ctx); err != nil {
 			return err

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework"
 )
 
-// failureInterval is the time between two failures anywhere in the cluster.
+// failureInterval is the time between two failures in the cluster.
 const failureInterval = time.Second
 
 // playMany runs many JobSets and kills a worker of one of them every second.
@@ -42,16 +42,17 @@ func (b *benchmark) playMany(ctx context.Context, way string) error {
 	return b.keep(results.Key{Scenario: results.Many, Way: way, Workers: jobSets * workers, JobSets: jobSets}, []results.Run{run}, hits.skipped)
 }
 
-// hits are the failures of one window.
+// hits records the failures of one window.
 type hits struct {
 	mu      sync.Mutex
-	busy    map[*group]bool // still being answered
+	busy    map[*group]bool // still recovering
 	outages []float64
 	skipped int
 	errs    []error
 }
 
-// all hits one group each second, none that is still down, and returns when all have been answered.
+// all kills a worker of one group every second, skipping groups that are still recovering. It returns once all have
+// recovered.
 func (h *hits) all(ctx context.Context, b *benchmark, groups []*group) error {
 	var answers sync.WaitGroup
 	ticker := time.NewTicker(failureInterval)

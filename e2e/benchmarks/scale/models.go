@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/fakes/kubelet"
 )
 
-// models are what is played, with the values that the runs were played with.
+// models returns what is simulated, with the values of the runs.
 func models() []results.Model {
 	const node = "real node, containerd 2.2"
 	t, evented := agent.Measured(), kubelets["evented"]

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/binaries"
 )
 
-// playAll plays each way with all scenarios, on one JobSet after the other.
+// playAll measures all scenarios with each way.
 func (b *benchmark) playAll(ctx context.Context) error {
 	for _, way := range b.ways {
 		if err := b.play(ctx, way); err != nil {
@@ -24,7 +24,7 @@ func (b *benchmark) playAll(ctx context.Context) error {
 	return nil
 }
 
-// scenario is played on a group that runs, and leaves one that runs.
+// scenario is measured on a running group, and leaves it running.
 type scenario struct {
 	name string
 	play func(context.Context, *group) error
@@ -41,7 +41,7 @@ func (b *benchmark) scenariosOf() []scenario {
 	}
 }
 
-// play begins by removing what the way before has left. What the last one leaves goes with the testbed.
+// play first removes what the previous way has left. The testbed's end removes what the last one leaves.
 func (b *benchmark) play(ctx context.Context, way string) error {
 	if err := errors.Join(b.remove(ctx), b.manage(ctx, way)); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (b *benchmark) play(ctx context.Context, way string) error {
 	return b.playMany(ctx, way)
 }
 
-// playOne plays all scenarios of one JobSet.
+// playOne measures all scenarios with one JobSet.
 func (b *benchmark) playOne(ctx context.Context, way string) error {
 	began := time.Now()
 	g, err := b.start(ctx, "train", way, pools, b.workers/pools, true)
@@ -79,7 +79,7 @@ func (b *benchmark) playOne(ctx context.Context, way string) error {
 	return nil
 }
 
-// keep adds a result to the file, so that whatever comes after, it is there.
+// keep adds a result to the file immediately, so that a later error does not lose it.
 func (b *benchmark) keep(k results.Key, runs []results.Run, skipped int) error {
 	k.Kubelet = b.kubelet
 	machine := b.machine
@@ -102,7 +102,7 @@ func (b *benchmark) keep(k results.Key, runs []results.Run, skipped int) error {
 	return results.Save(file, put(all, result))
 }
 
-// keepRaw writes a result as it was measured, with the time in the name of the file.
+// keepRaw writes the unrounded result to a file with the time in its name.
 func keepRaw(folder string, r results.Result) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err

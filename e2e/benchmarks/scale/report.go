@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/benchmarks/scale/results"
 )
 
-// writePage makes the page and its plots of all results.
+// writePage generates the page and its plots from all results.
 func writePage(root string, o options) error {
 	all, err := results.Load(filepath.Join(root, o.results))
 	if err != nil || len(all) == 0 {

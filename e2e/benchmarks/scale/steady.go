@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/benchmarks/scale/results"
 )
 
-// steadily measures a group to which nothing happens.
+// steadily measures a group without failures.
 func (b *benchmark) steadily(ctx context.Context, g *group) error {
 	if err := pause(ctx, 2*rest); err != nil {
 		return err
@@ -19,7 +19,7 @@ func (b *benchmark) steadily(ctx context.Context, g *group) error {
 	return b.keep(results.Key{Scenario: results.Steady, Way: g.way, Workers: g.size, JobSets: 1}, []results.Run{run}, 0)
 }
 
-// window measures what is used while something is done.
+// window measures what is used while do runs.
 func (b *benchmark) window(ctx context.Context, do func() error) (results.Run, error) {
 	before, err := b.count(ctx, true)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/benchmarks/scale/results"
 )
 
-// storeInfo reads what the store counts.
+// storeInfo reads the store's counters.
 type storeInfo struct{ client *redis.Client }
 
 func newStoreInfo(address string) *storeInfo {
@@ -32,7 +32,7 @@ func (s *storeInfo) read(ctx context.Context, u *results.Usage) error {
 	return nil
 }
 
-// asked are the commands that come from outside; all others are those of the functions.
+// asked are the commands that come from outside. All others are called by functions.
 var asked = []string{"fcall", "fcall_ro", "ping", "subscribe", "psubscribe", "function|load", "function|list", "hello", "client|setname"}
 
 func outside(all map[string]float64) map[string]float64 {
@@ -45,7 +45,7 @@ func outside(all map[string]float64) map[string]float64 {
 	return some
 }
 
-// commandsIn reads the lines cmdstat_NAME:calls=N,... of INFO.
+// commandsIn parses the lines cmdstat_NAME:calls=N,... of INFO.
 func commandsIn(info string) map[string]float64 {
 	calls := map[string]float64{}
 	for line := range strings.Lines(info) {
@@ -61,7 +61,7 @@ func commandsIn(info string) map[string]float64 {
 	return calls
 }
 
-// fieldIn reads one number of INFO; 0 if it is not there.
+// fieldIn returns one number from INFO, or 0 if it is absent.
 func fieldIn(info, name string) float64 {
 	for line := range strings.Lines(info) {
 		if value, found := strings.CutPrefix(line, name+":"); found {

@@ -1,6 +1,7 @@
-// Command train measures, on the real node, the time from the failure of one rank of a PyTorch training to the next optimizer step on
-// all ranks, for each way to answer the failure: a process that is killed, a rank that hangs, a pod that is deleted. It writes all values to
-// e2e/results/train, a file for each way, and the page about all files that are there. It is no test: nothing here passes or fails by time.
+// Command train measures, on the real node, the time from the failure of one rank of a PyTorch training to the next
+// optimizer step on all ranks. It does so for each way to recover and each failure: a killed process, a hung rank, a
+// deleted pod. It writes all values to e2e/results/train, with a file for each way, and generates the page from all
+// files there. It is not a test: no measured time makes it fail.
 package main
 
 import (
@@ -36,7 +37,7 @@ func main() {
 	}
 }
 
-// result is one way's.
+// result holds the measurements of one way.
 type result struct {
 	Way      string               `json:"way"`
 	Measured string               `json:"measured"` // the day
@@ -85,7 +86,8 @@ func bench(ctx context.Context, only string, repeats int, report string) error {
 	return os.WriteFile(report, []byte(page(all)), 0o644)
 }
 
-// measure lets trainings of the way fail. Each failure is the first of its training, so that no back-off of the kubelet is part of it.
+// measure makes trainings fail with one way. Each failure is the first of its training, so that the kubelet's back-off
+// has no effect.
 func measure(ctx context.Context, env *framework.Environment, w way, repeats int) (r result, err error) {
 	r = result{Way: w.name, Measured: time.Now().Format(time.DateOnly), Outcomes: map[string][]outcome{}}
 	if w.published {
@@ -108,7 +110,7 @@ func measure(ctx context.Context, env *framework.Environment, w way, repeats int
 	return r, nil
 }
 
-// once starts a training, lets it fail and removes it.
+// once starts a training, makes it fail, and removes it.
 func once(ctx context.Context, env *framework.Environment, w way, failure string) (o outcome, err error) {
 	dir, err := prepare(env)
 	if err != nil {
@@ -123,7 +125,7 @@ func once(ctx context.Context, env *framework.Environment, w way, failure string
 	return t.fail(ctx, failure)
 }
 
-// prepare makes the directory that the ranks share.
+// prepare creates the directory that the ranks share.
 func prepare(env *framework.Environment) (string, error) {
 	dir, err := os.MkdirTemp("", "holdfast-train-")
 	if err != nil {
@@ -151,7 +153,7 @@ func save(file string, r result) error {
 	return os.WriteFile(file, append(content, '\n'), 0o644)
 }
 
-// load returns the results that are there, in the order of the ways.
+// load returns the existing results, in the order of the ways.
 func load(folder string) ([]result, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil {

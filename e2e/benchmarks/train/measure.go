@@ -20,23 +20,23 @@ import (
 
 const (
 	namespace = "bench-train"
-	// rest is how long the training goes on before the failure.
+	// rest is how long the training runs before the failure.
 	rest = 3 * time.Second
-	// patience is how long the next step is waited for.
+	// patience limits the wait for the next step.
 	patience = 90 * time.Second
 )
 
-// failures in the order of the page.
+// failures are in the order of the page.
 var failures = []string{"killed", "hung", "deleted"}
 
-// phases between a failure and the next step, in their order. The first two end when the answer knows of the failure and when no old process
-// is left; the others when the last rank says so.
+// phases are the phases between a failure and the next step, in order. The first two end when the failure is detected
+// and when no old process is left. The others end when the last rank reports it.
 var phases = []string{"detect", "stop", "start", "import", "rendezvous", "load", "step"}
 
-// errNoStep means that the training did not go on in time.
+// errNoStep means that the training did not continue in time.
 var errNoStep = errors.New("no step")
 
-// training is a JobSet that runs.
+// training is a running JobSet.
 type training struct {
 	env    *framework.Environment
 	way    way
@@ -44,7 +44,7 @@ type training struct {
 	jobSet *v1alpha2.JobSet
 }
 
-// start creates the training and returns when each rank has done a step.
+// start creates the training and returns once each rank has completed a step.
 func start(ctx context.Context, env *framework.Environment, w way, dir string) (*training, error) {
 	js := jobSet(dir)
 	if w.change != nil {
@@ -58,13 +58,14 @@ func start(ctx context.Context, env *framework.Environment, w way, dir string) (
 	return t, err
 }
 
-// life is what the newest process of a rank has noted.
+// life is what the newest process of a rank has recorded.
 type life struct {
 	process string
 	at      map[string]time.Time
 }
 
-// notes returns the newest process of a rank that has begun after a moment, and when the rank failed after it, if it did.
+// notes returns the newest process of a rank that started after the given time, and when the rank failed after that, if
+// it did.
 func (t *training) notes(rank int, after time.Time) (newest life, failed time.Time) {
 	f, err := os.Open(filepath.Join(t.dir, fmt.Sprint("notes-", rank)))
 	if err != nil {
@@ -93,7 +94,8 @@ func (t *training) notes(rank int, after time.Time) (newest life, failed time.Ti
 	return newest, failed
 }
 
-// await returns the newest process of each rank, all of which have begun after a moment, once all have done a step.
+// await waits until each rank has a process that started after the given time and has completed a step. It returns
+// those processes.
 func (t *training) await(ctx context.Context, after time.Time, limit time.Duration) ([]life, error) {
 	var lives []life
 	err := framework.UntilEvery(ctx, "each rank has done a step", 20*time.Millisecond, limit, func(context.Context) error {
@@ -117,14 +119,15 @@ func (t *training) await(ctx context.Context, after time.Time, limit time.Durati
 	return lives, nil
 }
 
-// outcome of a failure: how long each phase took, 0 for one that is not told apart from the next, and all of them.
+// outcome is the result of a failure: the duration of each phase, and the total. A phase that cannot be separated from
+// the next one is 0.
 type outcome struct {
 	Phases map[string]time.Duration `json:"phases,omitempty"`
 	Total  time.Duration            `json:"total"` // 0: no step in time
 	Load   float64                  `json:"load"`  // of the machine in the minute before
 }
 
-// loadOfMachine is the load average of the last minute.
+// loadOfMachine returns the load average of the last minute.
 func loadOfMachine() (load float64) {
 	text, _ := os.ReadFile("/proc/loadavg")
 	_, _ = fmt.Sscan(string(text), &load)
@@ -134,7 +137,7 @@ func loadOfMachine() (load float64) {
 // victim is the rank that fails. It is not rank 0.
 const victim = 2
 
-// fail lets a rank fail, and returns how long it took until all ranks had done a step again.
+// fail makes a rank fail, and returns how long it took until all ranks had completed another step.
 func (t *training) fail(ctx context.Context, failure string) (outcome, error) {
 	old, err := t.await(ctx, time.Time{}, patience)
 	if err != nil {
@@ -178,7 +181,7 @@ func (t *training) fail(ctx context.Context, failure string) (outcome, error) {
 	return o, nil
 }
 
-// strike makes a rank fail and returns when it did.
+// strike makes a rank fail and returns the time.
 func (t *training) strike(ctx context.Context, rank int, failure string) (time.Time, error) {
 	if failure == "deleted" {
 		all, err := t.env.AwaitWorkers(ctx, namespace, name, workers)
@@ -205,7 +208,7 @@ func (t *training) strike(ctx context.Context, rank int, failure string) (time.T
 	return at, err
 }
 
-// watch sends the time at which each of these processes ends.
+// watch returns a channel that receives the time at which each of these processes ends.
 func (t *training) watch(all []life) <-chan time.Time {
 	ended := make(chan time.Time, len(all))
 	for _, one := range all {
@@ -225,7 +228,7 @@ func (t *training) watch(all []life) <-chan time.Time {
 	return ended
 }
 
-// detected is when Holdfast knew of the last failure; other ways do not say.
+// detected returns when Holdfast detected the last failure. Other ways do not report that.
 func (t *training) detected(ctx context.Context, after time.Time) time.Time {
 	if !t.way.records {
 		return time.Time{}

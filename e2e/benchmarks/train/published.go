@@ -18,7 +18,7 @@ const (
 	publishedHealth  = "127.0.0.1:18848"
 )
 
-// installPublished has the published controller answer for JobSets, and its agent ready, until the function that it returns is called.
+// installPublished runs the published controller in place of ours and loads its agent, until restore is called.
 func installPublished(ctx context.Context, env *framework.Environment) (restore func(context.Context) error, err error) {
 	agent, err := env.PublishedAgent(ctx)
 	if err != nil {
@@ -51,7 +51,7 @@ func installPublished(ctx context.Context, env *framework.Environment) (restore 
 	return restore, nil
 }
 
-// allowAgents lets the agents of the namespace watch their JobSet and write on their pods.
+// allowAgents creates a role with which the agents of the namespace can watch their JobSet and patch their pods.
 func allowAgents(ctx context.Context, env *framework.Environment) error {
 	meta := metav1.ObjectMeta{Name: "in-place-restart-agent", Namespace: namespace}
 	for _, object := range []client.Object{

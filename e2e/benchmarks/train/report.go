@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// titles of the failures.
+// titles are the headings of the failures.
 var titles = map[string]string{"killed": "A process is killed", "hung": "A rank hangs", "deleted": "A pod is deleted"}
 
-// page about results.
+// page returns the page about results.
 func page(all []result) string {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, introduction, workers, hangTimeout)
@@ -41,7 +41,7 @@ func page(all []result) string {
 	return b.String()
 }
 
-// targets compares a killed process with warm start to the other answers.
+// targets compares a killed process with a warm start to the other ways.
 func targets(all []result) string {
 	median := func(ways ...string) (least time.Duration) {
 		for _, r := range all {
@@ -72,7 +72,7 @@ func targets(all []result) string {
 	return b.String()
 }
 
-// loads are the least and the highest load of the machine before the failures.
+// loads returns the lowest and the highest load of the machine before the failures.
 func loads(r result) string {
 	var all []float64
 	for _, outcomes := range r.Outcomes {
@@ -83,7 +83,7 @@ func loads(r result) string {
 	return fmt.Sprintf("%.0f-%.0f", slices.Min(all), slices.Max(all))
 }
 
-// totalsOf the trainings that went on, in ascending order.
+// totalsOf returns the totals of the trainings that continued, in ascending order.
 func totalsOf(all []outcome) (totals []time.Duration) {
 	for _, o := range all {
 		if o.Total > 0 {
@@ -94,7 +94,7 @@ func totalsOf(all []outcome) (totals []time.Duration) {
 	return totals
 }
 
-// span is the median and the extremes of the totals.
+// span returns the median and the extremes of the totals.
 func span(all []outcome) string {
 	totals := totalsOf(all)
 	lost := len(all) - len(totals)
@@ -114,7 +114,7 @@ func span(all []outcome) string {
 	return text
 }
 
-// median of a phase, "-" where it was not told apart.
+// median returns the median of a phase, or "-" if it was not measured separately.
 func median(all []outcome, phase string) string {
 	var values []time.Duration
 	for _, o := range all {

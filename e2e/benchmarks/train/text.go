@@ -1,6 +1,6 @@
 package main
 
-// introduction takes the number of workers and the timeout of hangs.
+// introduction is a format with the number of workers and the timeout of hangs.
 const introduction = `# From a failure to the next training step
 
 ` + "`make bench-train`" + ` writes this page. Each training runs on one real node with 2 cores: %d workers, each in its own pod, with PyTorch 2.6

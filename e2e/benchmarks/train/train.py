@@ -1,11 +1,11 @@
-"""One rank of a training, for benchmarks: it notes when each phase of its start ends, and fails when it is told to.
+"""One rank of a training for benchmarks. It records when each phase of its start ends, and fails on request.
 
-STATE is a directory that all ranks share, SLOT the worker's number. Each line of notes-SLOT there is a Unix time in seconds, the process, and
-what it has come to: start, import, rendezvous, load, step (the first one), killed or hung. A process locks its file alive-PROCESS for as
-long as it lives. A file order-SLOT with the word killed or hung is obeyed after a step. COLLECTIVE_TIMEOUT is how many seconds a rank waits
+STATE is a directory that all ranks share, SLOT the worker's number. Each line of notes-SLOT there has a Unix time in seconds, the process, and
+what it has reached: start, import, rendezvous, load, step (the first one), killed or hung. A process locks its file alive-PROCESS for as
+long as it lives. After a step, a rank does what the file order-SLOT says: killed or hung. COLLECTIVE_TIMEOUT is how many seconds a rank waits
 for the others in a step.
 
-With a GPU the rank uses that of its number, adds the MiB in use there before it touches it to memory-SLOT, and hangs within a kernel.
+With a GPU, the rank uses the GPU of its number. Before that, it appends the MiB in use on that GPU to memory-SLOT. It hangs inside a kernel.
 """
 import fcntl
 import os
@@ -33,7 +33,7 @@ def obey():
     note(what)
     if what == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
-        os._exit(137)  # the signal does not reach the first process of a container, which the kubelet takes for killed by this
+        os._exit(137)  # the first process of a container ignores its own SIGKILL; the kubelet takes this exit code for one
     if gpu:
         torch.cuda._sleep(1 << 50)
         torch.cuda.synchronize()
@@ -41,7 +41,7 @@ def obey():
         time.sleep(0.1)
 
 
-# As the first process of a container it would ignore the signal.
+# As the first process of a container, Python would ignore the signal by default.
 signal.signal(signal.SIGTERM, lambda *_: os._exit(143))
 alive = open(f"{STATE}/alive-{PROCESS}", "w")
 fcntl.flock(alive, fcntl.LOCK_EX)
@@ -62,10 +62,10 @@ import holdfast  # noqa: E402
 
 note("import")
 restarts = os.environ.get("HOLDFAST_RESTART_ROUND", "0")
-if os.path.exists("/holdfast/round.env"):  # beside a sidecar
+if os.path.exists("/holdfast/round.env"): # with a sidecar
     with open("/holdfast/round.env") as f:
         restarts = dict(line.strip().split("=") for line in f)["HOLDFAST_RESTART_ROUND"]
-if "TORCHELASTIC_RUN_ID" not in os.environ:  # no two restarts meet at the same port
+if "TORCHELASTIC_RUN_ID" not in os.environ: # restarts do not share a port
     os.environ["MASTER_PORT"] = str(int(os.environ["MASTER_PORT"]) + int(restarts))
 torch.set_num_threads(1)
 gpu = torch.cuda.is_available()

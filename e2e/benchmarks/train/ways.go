@@ -16,20 +16,21 @@ import (
 
 const (
 	name = "train"
-	// workers of the training, each in a pod of its own.
+	// workers is the number of workers, each in its own pod.
 	workers = 4
-	// hangTimeout is how long a hung rank is waited for, by the collectives of all ways and by Holdfast's supervisor.
+	// hangTimeout is after how many seconds a rank counts as hung, for the collectives of all ways and for Holdfast's
+	// supervisor.
 	hangTimeout = 15
 	// leader is the address of worker 0.
 	leader = name + "-workers-0-0." + name
 )
 
-// way is one way to answer the failures of a training.
+// way is one way to recover from failures of a training.
 type way struct {
 	name string
-	// published is the published JobSet controller's, instead of ours.
+	// published selects the published JobSet controller instead of ours.
 	published bool
-	// records are kept of each restart.
+	// records says whether the store has a record of each restart.
 	records bool
 	change  func(*v1alpha2.JobSet)
 }
@@ -42,7 +43,7 @@ const (
 	recreate        = "Recreate"
 )
 
-// ways in the order of the table.
+// ways are in the order of the table.
 var ways = []way{
 	{name: torchrunDefault, change: torchrun("0.1")},
 	{name: torchrunBest, change: torchrun("0.01")},
@@ -58,7 +59,7 @@ var ways = []way{
 	{name: recreate, change: recreated},
 }
 
-// jobSet is the training; it has no answer to a failure yet.
+// jobSet returns the training, without a way to recover yet.
 func jobSet(state string) *v1alpha2.JobSet {
 	volumes, mounts := torch.Torch26.Volumes(state)
 	index := &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + batchv1.JobCompletionIndexAnnotation + "']"}}
@@ -88,11 +89,11 @@ func set(c *corev1.Container, variable, value string) {
 	c.Env = append(c.Env, corev1.EnvVar{Name: variable, Value: value})
 }
 
-// torchrun restarts the ranks by itself. A pod that is lost is replaced by its Job.
+// torchrun makes torchrun restart the ranks. The Job replaces lost pods.
 func torchrun(interval string) func(*v1alpha2.JobSet) {
 	return func(js *v1alpha2.JobSet) {
 		job(js).BackoffLimit = ptr.To[int32](100)
-		set(worker(js), "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1") // Debian builds PyTorch without libuv, which the shared store asks for
+		set(worker(js), "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1") // Debian builds PyTorch without libuv, which the shared store needs
 		worker(js).Command = []string{
 			"/usr/bin/python3", "-m", "torch.distributed.run", fmt.Sprintf("--nnodes=%d", workers), "--nproc-per-node=1", "--max-restarts=100",
 			"--monitor-interval=" + interval, "--rdzv-backend=c10d", "--rdzv-endpoint=" + leader + ":29400", "--rdzv-id=" + name, "/state/train.py",
@@ -109,11 +110,11 @@ func recreated(js *v1alpha2.JobSet) {
 	job(js).Template.Spec.RestartPolicy = corev1.RestartPolicyNever
 }
 
-// agentImage is that of the published agent.
+// agentImage is the image of the published agent.
 const agentImage = "localhost/holdfast/published-jobset-agent:dev"
 
-// publishedInPlace has the published agent as a sidecar, as its design document prints it: the kubelet restarts all containers of a pod whose
-// worker fails, or whose agent ends because another one's did.
+// publishedInPlace adds the published agent as a sidecar, as in its design document. The kubelet restarts all
+// containers of a pod when its worker fails, or when its agent exits because another agent did.
 func publishedInPlace(js *v1alpha2.JobSet) {
 	js.Spec.FailurePolicy.RestartStrategy = v1alpha2.InPlaceRestart
 	job(js).BackoffLimit = ptr.To[int32](math.MaxInt32)

@@ -2,20 +2,22 @@ package results
 
 import "math"
 
-// Costs are what agents cost the store, of one machine, taken from results.
+// Costs is what one agent costs the store, computed from the results of one machine.
 type Costs struct {
 	Agents int
-	// Bytes of the store's memory for an agent at rest: its record, its two connections.
+	// Bytes is the store's memory for an agent at rest: its record and its two connections.
 	Bytes float64
-	// RestartCPU are seconds of the store's one core for an agent in a restart: its report, its join, its share of two broadcasts.
+	// RestartCPU is the store's CPU time for an agent in a restart, in seconds: its report, its join, and its share of
+	// two broadcasts.
 	RestartCPU float64
-	// RestCPU is the same for each second in which nothing happens: its reads and its pings.
+	// RestCPU is the store's CPU time for an agent per second at rest: its reads and its pings.
 	RestCPU float64
-	// Calls of an agent: in a restart, and in a second at rest.
+	// RestartCalls and RestCalls are the calls of an agent in a restart, and per second at rest.
 	RestartCalls, RestCalls float64
 }
 
-// CostsOf takes them from a restart and a time at rest of the same group; false if the store's CPU could not be told.
+// CostsOf computes the costs from a restart and a time at rest of the same group. It returns false if the store's CPU
+// is unknown.
 func CostsOf(restart, rest Result) (Costs, bool) {
 	n := float64(restart.Workers)
 	if n == 0 || restart.Workers != rest.Workers || len(restart.Runs) == 0 || len(rest.Runs) == 0 {
@@ -36,17 +38,18 @@ func CostsOf(restart, rest Result) (Costs, bool) {
 	return c, c.RestartCPU > 0
 }
 
-// Plan is a number of agents on stores of their own, each with a core for itself.
+// Plan is a number of agents on several stores, each with a core of its own.
 type Plan struct {
 	Agents, Shards int
-	// Connections, MemoryMiB and RestCores are those of one shard at rest; RestCores above 1 is more than a store can do.
+	// Connections, MemoryMiB and RestCores are those of one shard at rest. A store cannot use more than one core.
 	Connections, MemoryMiB, RestCores float64
-	// Seconds that the shards' stores are busy with one restart of all agents, side by side.
+	// Seconds is how long the stores are busy with one restart of all agents, in parallel.
 	Seconds float64
 }
 
-// For calculates what so many agents need, dealt out evenly to shards: groups on stores of their own, or relays that each stand
-// for as many agents as a shard would. Costs are taken to grow with the agents, and shards not to disturb each other.
+// For calculates what the given number of agents needs, evenly distributed over shards: groups on separate stores, or
+// relays that each stand for the agents of a shard. It assumes that costs grow linearly with the agents, and that
+// shards do not affect each other.
 func (c Costs) For(agents, shards int) Plan {
 	each := math.Ceil(float64(agents) / float64(shards))
 	return Plan{
@@ -56,7 +59,8 @@ func (c Costs) For(agents, shards int) Plan {
 	}
 }
 
-// ShardsWithin is the smallest number of shards with which a restart keeps each store busy for no longer than so many seconds.
+// ShardsWithin returns the smallest number of shards with which a restart keeps each store busy for at most the given
+// seconds.
 func (c Costs) ShardsWithin(agents int, seconds float64) int {
 	return max(1, int(math.Ceil(c.RestartCPU*float64(agents)/seconds)))
 }

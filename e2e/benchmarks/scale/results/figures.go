@@ -6,13 +6,13 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/benchmarks/plot"
 )
 
-// figure puts a plot on the page.
+// figure adds a plot to the page.
 func (p *page) figure(name, title, svg string) {
 	p.figures[name] = svg
 	p.line("\n![%s](%s/%s)", title, p.folder, name)
 }
 
-// outages draws the largest size of a scenario that was played in more than one way.
+// outages plots a scenario at the largest size that was measured in more than one way.
 func (p *page) outages(scenario string) {
 	sizes := p.sizes(scenario)
 	for i := len(sizes) - 1; i >= 0; i-- {
@@ -59,7 +59,7 @@ func (p *page) repeatFigure(n int) {
 	p.figure(fmt.Sprintf("repeat-%d.svg", n), title, chart.SVG())
 }
 
-// short is a name for a narrow place.
+// short returns a short name for plots.
 func short(r Result) string {
 	name := map[string]string{CRI: "CRI", Exec: "exec"}[r.Way]
 	if r.Kubelet == kubeletDefault {

@@ -2,10 +2,10 @@ package results
 
 import "fmt"
 
-// hundred is the number of agents that no machine here can hold.
+// hundred is a number of agents that no available machine can run.
 const hundred = 100_000
 
-// agents calculates what a hundred thousand agents need, from the largest group that was measured.
+// agents estimates what a hundred thousand agents need, from the largest measured group.
 func (p *page) agents() {
 	c, from, ok := p.costs()
 	if !ok {
@@ -43,10 +43,11 @@ func (p *page) agents() {
 	}
 }
 
-// restartGoal is how long a store may be busy with a restart, in seconds: the target of the exec driver.
+// restartGoal is how long a store may be busy with a restart, in seconds. It is the target of the exec driver.
 const restartGoal = 0.5
 
-// costs of the largest group under the exec driver of which a restart and a time at rest were measured.
+// costs returns the costs in the largest group with the exec driver for which a restart and a time at rest were
+// measured.
 func (p *page) costs() (c Costs, from string, ok bool) {
 	sizes := p.sizes(Failure)
 	for i := len(sizes) - 1; i >= 0; i-- {

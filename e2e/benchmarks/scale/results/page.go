@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Model is something that is played, with the value it is played with and where that comes from.
+// Model is something that is simulated, with its value and the source of that value.
 type Model struct{ What, Value, Source string }
 
-// page is one that is being written.
+// page is the page being written.
 type page struct {
 	strings.Builder
 	all     []Result
@@ -19,7 +19,7 @@ type page struct {
 	figures map[string]string
 }
 
-// Page makes the page of results, and its plots by file name, which the page looks for in the folder.
+// Page returns the page of results, and its plots by file name. The page links to them in the folder.
 func Page(all []Result, folder string, models []Model) (text string, figures map[string]string) {
 	p := &page{all: slices.Clone(all), folder: folder, figures: map[string]string{}}
 	slices.SortStableFunc(p.all, byKey)
@@ -44,14 +44,14 @@ func byKey(a, b Result) int {
 	return slices.Index(ways, a.Way) - slices.Index(ways, b.Way)
 }
 
-// ways in the order of the tables.
+// ways are in the order of the tables.
 var ways = []string{Recreate, Published, Blocking, CRI, Exec}
 
 func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
 
 func (p *page) section(title string) { p.line("\n## %s\n", title) }
 
-// header of a table.
+// header writes the header of a table.
 func (p *page) header(columns ...string) {
 	p.row(columns)
 	p.line("|%s", strings.Repeat("---|", len(columns)))
@@ -89,7 +89,7 @@ func (p *page) machines() {
 		var versions []string
 		for _, name := range slices.Sorted(maps.Keys(m.Versions)) {
 			if name == JobSet {
-				continue // it is said where it took part
+				continue // its version is mentioned where it took part
 			}
 			versions = append(versions, name+" "+m.Versions[name])
 		}
@@ -112,10 +112,10 @@ func dates(first, last time.Time) string {
 	return first.Format(day) + " to " + last.Format(day)
 }
 
-// kubeletDefault is how kubelets restart containers unless told otherwise.
+// kubeletDefault is the kubelet's default restart back-off.
 const kubeletDefault = "default"
 
-// find is the result of one JobSet with the kubelet's defaults; false if there is none.
+// find returns the result of one JobSet with the kubelet's defaults, or false.
 func (p *page) find(scenario, way string, workers int) (Result, bool) {
 	for _, r := range p.all {
 		if r.Scenario == scenario && r.Way == way && r.Workers == workers && r.JobSets == 1 && r.Kubelet == kubeletDefault {
@@ -125,7 +125,7 @@ func (p *page) find(scenario, way string, workers int) (Result, bool) {
 	return Result{}, false
 }
 
-// sizes for which a scenario of one JobSet was played.
+// sizes returns the sizes for which a scenario with one JobSet was measured.
 func (p *page) sizes(scenario string) []int {
 	sizes := map[int]bool{}
 	for _, r := range p.all {
@@ -136,7 +136,7 @@ func (p *page) sizes(scenario string) []int {
 	return slices.Sorted(maps.Keys(sizes))
 }
 
-// of are the results of a scenario at a size.
+// of returns the results of a scenario at a size.
 func (p *page) of(scenario string, workers int) []Result {
 	var some []Result
 	for _, r := range p.all {
@@ -147,7 +147,7 @@ func (p *page) of(scenario string, workers int) []Result {
 	return some
 }
 
-// name of a result's way, with the kubelet's setting if it is not the default.
+// name returns the way of a result, with the kubelet's setting if that is not the default.
 func (r Result) name() string {
 	if r.Kubelet == kubeletDefault || r.Kubelet == "" {
 		return r.Way
@@ -178,7 +178,7 @@ func (p *page) headline() {
 	}
 }
 
-// runsOf are those of a killed process, and those of a deleted pod if there are not as many.
+// runsOf returns the number of runs with a killed process, and with a deleted pod if that differs.
 func runsOf(killed, deleted Result) string {
 	if n := len(deleted.Runs); n > 0 && n != len(killed.Runs) {
 		return fmt.Sprintf("%d, %d", len(killed.Runs), n)
@@ -186,7 +186,7 @@ func runsOf(killed, deleted Result) string {
 	return fmt.Sprint(len(killed.Runs))
 }
 
-// same is the result of another scenario, all else equal; the zero Result if there is none.
+// same returns the result of another scenario with the same other keys, or a zero Result.
 func (p *page) same(r Result, scenario string) Result {
 	for _, other := range p.all {
 		k := r.Key
@@ -237,10 +237,10 @@ func (p *page) phaseTable(scenario string, ways, names []string) {
 	p.table(what[scenario], append([]string{"workers", "answer"}, names...), rows)
 }
 
-// what a scenario is in words.
+// what describes scenarios in words.
 var what = map[string]string{Failure: "a process is killed", Pod: "a pod is deleted"}
 
-// table is left out if it has no rows.
+// table writes a table, unless it has no rows.
 func (p *page) table(title string, columns []string, rows [][]string) {
 	if len(rows) == 0 {
 		return
@@ -254,10 +254,10 @@ func (p *page) table(title string, columns []string, rows [][]string) {
 	}
 }
 
-// Programs in the order of the tables. The first ones are ours.
+// Programs are in the order of the tables, ours first.
 var Programs = []string{"manager", "orchestrator", Store, Players, "kube-apiserver", "etcd", "kube-controller-manager", "kube-scheduler"}
 
-// Players is the program that plays the nodes, with all agents in it.
+// Players is the program that simulates the nodes and runs all agents.
 const Players = "agents and nodes"
 
 func (p *page) cost() {
@@ -288,7 +288,7 @@ func (p *page) cost() {
 	}
 }
 
-// counted is the median of a number of things.
+// counted formats the median of a count.
 func (r Result) counted(of func(Usage) float64) string {
 	s := r.each(func(run Run) float64 { return of(run.Usage) })
 	if s.N == 0 {
@@ -297,7 +297,7 @@ func (r Result) counted(of func(Usage) float64) string {
 	return fmt.Sprintf("%.0f", s.Median)
 }
 
-// used is the median of something that was used.
+// used formats the median of an amount.
 func (r Result) used(of func(Usage) float64) string {
 	s := r.each(func(run Run) float64 { return of(run.Usage) })
 	if s.N == 0 {

@@ -91,14 +91,14 @@ func TestPage(t *testing.T) {
 	}
 }
 
-func TestTargetsAreLookedAtWithTheMostThereIs(t *testing.T) {
+func TestTargetsUseTheLargestMeasuredSize(t *testing.T) {
 	page, _ := Page([]Result{result(Failure, Exec, 500, 0.1), result(Failure, Exec, 50, 0.05), result(Failure, Exec, 10_000, 3)}, "scale", nil)
 	lineOf(t, page, "group restart, exec driver, s", "| 500 |")
 	lineOf(t, page, "group restart, exec driver, s", "0.100", "met")
 	lineOf(t, page, "<= N/15 = 33 | - |")
 }
 
-func TestPageOfNothing(t *testing.T) {
+func TestPageWithoutResults(t *testing.T) {
 	page, figures := Page(nil, "scale", nil)
 	if len(figures) > 0 || strings.Contains(page, "NaN") || strings.Contains(page, "100,000 agents, calculated") {
 		t.Errorf("a page of nothing says something:\n%s", page)
@@ -111,7 +111,7 @@ func TestRunsOfAnEarlierInvocationAreNamed(t *testing.T) {
 	lineOf(t, page, "| 500 | in place, exec driver | 2 | 0.200 (0.100-0.300) |")
 }
 
-// A ratio of two processors is no ratio of two answers alone.
+// A ratio of results from two processors would not be a ratio of the recoveries alone.
 func TestRowsOfTwoMachinesAreNamed(t *testing.T) {
 	list := some()
 	page, _ := Page(list, "scale", nil)

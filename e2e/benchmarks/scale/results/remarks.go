@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Remarks below the headline's table: what one has to know to read it.
+// Remarks below the table of the headline, which readers need to interpret it.
 
-// aboutPublished says which versions of the published controller took part.
+// aboutPublished names the versions of the published controller that took part.
 func (p *page) aboutPublished() {
 	versions := map[string]bool{}
 	for _, r := range p.all {
@@ -22,7 +22,7 @@ func (p *page) aboutPublished() {
 	}
 }
 
-// aboutMachines says which rows have another machine than the Recreate that they are compared with.
+// aboutMachines names the rows from a different machine than the Recreate that they are compared with.
 func (p *page) aboutMachines() {
 	var apart []string
 	for _, r := range p.all {
@@ -37,10 +37,10 @@ func (p *page) aboutMachines() {
 	}
 }
 
-// outageWords are what is done to the group in the scenarios that are compared.
+// outageWords describe the failure in the scenarios that are compared.
 var outageWords = map[string]string{Failure: "a killed process", Pod: "a deleted pod"}
 
-// aboutEarlier says which runs are not of one invocation.
+// aboutEarlier names the rows with runs from several invocations.
 func (p *page) aboutEarlier() {
 	for _, r := range p.all {
 		if what, here := outageWords[r.Scenario]; here && r.Earlier > 0 {

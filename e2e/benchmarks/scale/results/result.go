@@ -19,43 +19,43 @@ import (
 const (
 	Failure = "failure" // a worker's process is killed
 	Pod     = "pod"     // a worker's pod is deleted
-	Repeat  = "repeat"  // failures that follow each other within ten minutes
-	Steady  = "steady"  // nothing happens
-	Many    = "many"    // many JobSets, with a failure every second somewhere
+	Repeat  = "repeat"  // repeated failures within ten minutes
+	Steady  = "steady"  // no failures
+	Many    = "many"    // many JobSets, with a failure every second in one of them
 )
 
-// Ways to answer a failure.
+// Ways to recover from a failure.
 const (
 	Recreate  = "Recreate"
 	Blocking  = "BlockingRecreate"
-	Published = "Recreate, published JobSet" // by the published manager, in the place of ours
+	Published = "Recreate, published JobSet" // by the published manager instead of ours
 	CRI       = "in place, CRI driver"
 	Exec      = "in place, exec driver"
 )
 
-// Key says what was measured. A later result of the same key replaces the one before.
+// Key says what was measured. A later result with the same key replaces the earlier one.
 type Key struct {
 	Scenario string `json:"scenario"`
 	Way      string `json:"way"`
-	Workers  int    `json:"workers"` // in all
+	Workers  int    `json:"workers"` // total
 	JobSets  int    `json:"jobSets"`
-	Kubelet  string `json:"kubelet"`           // how its back-off is set
+	Kubelet  string `json:"kubelet"`           // setting of its back-off
 	Variant  string `json:"variant,omitempty"` // of the scenario
 }
 
-// Result is one scenario, answered in one way.
+// Result is one scenario with one way to recover.
 type Result struct {
 	Key
 	At      time.Time `json:"at"`
 	Machine Machine   `json:"machine"`
 	Runs    []Run     `json:"runs"`
-	// Skipped is how many failures of a scenario with a fixed pace found nobody to hit.
+	// Skipped is the number of failures that a scenario with a fixed pace left out, because no group was ready for one.
 	Skipped int `json:"skipped,omitempty"`
-	// Earlier runs are the first of Runs: they were added to, by an invocation of another time.
+	// Earlier is the number of runs at the start of Runs that come from earlier invocations.
 	Earlier int `json:"earlierRuns,omitempty"`
 }
 
-// Machine is where it was measured, and what else went on there.
+// Machine describes the machine of the measurement, and its load.
 type Machine struct {
 	Processor string            `json:"processor"`
 	Cores     int               `json:"cores"`
@@ -66,10 +66,11 @@ type Machine struct {
 	Waiting float64 `json:"loadBefore"`
 }
 
-// JobSet is the name of the published JobSet controller among the versions of a machine; only where it took part.
+// JobSet is the name of the published JobSet controller in the versions of a machine. It is present only if that took
+// part.
 const JobSet = "published JobSet"
 
-// With is the machine with the version of one more program.
+// With returns the machine with the version of one more program.
 func (m Machine) With(program, version string) Machine {
 	versions := map[string]string{program: version}
 	maps.Copy(versions, m.Versions)
@@ -77,40 +78,40 @@ func (m Machine) With(program, version string) Machine {
 	return m
 }
 
-// Run is one failure and its answer, or one window of time.
+// Run is one failure and the recovery from it, or one window of time.
 type Run struct {
-	// Seconds from the failure until the last worker's program runs; of a window, its length.
+	// Seconds is the time from the failure until the last worker's program runs, or the length of the window.
 	Seconds float64 `json:"seconds"`
 	Phases  []Phase `json:"phases,omitempty"`
-	// Outages are the seconds of each failure of a window.
+	// Outages are the seconds of each outage in a window.
 	Outages []float64 `json:"outages,omitempty"`
 	Usage   Usage     `json:"usage"`
 }
 
-// Phase is a moment of a run, in seconds from the failure.
+// Phase is the end of a phase of a run, in seconds from the failure.
 type Phase struct {
 	Name string  `json:"name"`
 	At   float64 `json:"at"`
 }
 
-// Usage is what a run took, from the failure until a little after its end.
+// Usage is what a run used, from the failure until a little after its end.
 type Usage struct {
 	Seconds float64 `json:"seconds"`
-	// Calls of the programs to the API server; "all" are those that it answered, watches excepted.
+	// Calls are the calls of the programs to the API server. "all" counts those that it answered, except watches.
 	Calls      map[string]float64 `json:"apiCalls"`
 	EtcdWrites float64            `json:"etcdWrites"`
-	// Store is what the store was asked from outside, by command.
+	// Store counts the calls to the store from outside, by command.
 	Store map[string]float64 `json:"storeCalls"`
-	// Inside is how many commands it carried out in all, those of its functions included.
+	// Inside is the number of all executed commands, including those of functions.
 	Inside    float64            `json:"storeCommands"`
 	CPU       map[string]float64 `json:"cpuSeconds"`
 	MemoryMiB map[string]float64 `json:"peakMiB"`
-	// StoreMiB is the store's data, buffers and connections.
+	// StoreMiB is the memory of the store's data, buffers and connections.
 	StoreMiB         float64 `json:"storeMiB"`
 	StoreConnections float64 `json:"storeConnections"`
 }
 
-// Load reads results; no file is no results.
+// Load reads results. A missing file means no results.
 func Load(file string) ([]Result, error) {
 	content, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -126,7 +127,7 @@ func Load(file string) ([]Result, error) {
 	return all, nil
 }
 
-// Save writes a summary of results: one result on a line, figures with the digits that the page can show.
+// Save writes a summary of results: one result per line, with numbers rounded to what the page can show.
 func Save(file string, all []Result) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
@@ -150,7 +151,7 @@ func Save(file string, all []Result) error {
 	return os.WriteFile(file, []byte("[\n"+strings.Join(lines, ",\n")+"\n]\n"), 0o644)
 }
 
-// digits of a figure in a summary.
+// digits is the number of significant digits in a summary.
 const digits = 5
 
 // rounded rounds every number in a decoded JSON value.
@@ -172,7 +173,7 @@ func rounded(value any) any {
 	return value
 }
 
-// Merge puts a result in the place of the one with the same key, or at the end.
+// Merge replaces the result with the same key, or appends a new one.
 func Merge(all []Result, one Result) []Result {
 	if i := slices.IndexFunc(all, func(r Result) bool { return r.Key == one.Key }); i >= 0 {
 		all[i] = one
@@ -181,7 +182,7 @@ func Merge(all []Result, one Result) []Result {
 	return append(all, one)
 }
 
-// Add puts the runs of a result behind those that there are with the same key.
+// Add appends the runs of a result to those with the same key.
 func Add(all []Result, one Result) []Result {
 	if i := slices.IndexFunc(all, func(r Result) bool { return r.Key == one.Key }); i >= 0 {
 		one.Earlier = len(all[i].Runs)
@@ -192,11 +193,11 @@ func Add(all []Result, one Result) []Result {
 
 // Names of phases.
 const (
-	Detected  = "detected"          // the agent of the worker that failed knows
+	Detected  = "detected"          // the agent of the failed worker knows
 	Ordered   = "ordered"           // the store knows, and has published the order in the same step
-	OrderP50  = "order at half"     // of the agents that have to restart their workers
-	OrderP99  = "order at 99 %"     // of them
-	OrderLast = "order at all"      // of them
+	OrderP50  = "order at half"     // of the agents that must restart their workers
+	OrderP99  = "order at 99 %"     // likewise
+	OrderLast = "order at all"      // likewise
 	AllDown   = "all down"          // the agent of the last worker of the old round knows that it has ended
 	InSync    = "in sync"           // the last worker has joined
 	Decided   = "restart decided"   // the JobSet's status counts the restart

@@ -43,7 +43,7 @@ func TestQuantile(t *testing.T) {
 	}
 }
 
-func TestPhaseThatSomeRunsLack(t *testing.T) {
+func TestAPhaseThatSomeRunsLack(t *testing.T) {
 	r := Result{Runs: []Run{{Phases: []Phase{{"ordered", 1}}}, {}, {Phases: []Phase{{"ordered", 3}}}}}
 	if got := r.Phase("ordered"); got.N != 2 || got.Median != 2 {
 		t.Errorf("got %+v", got)
@@ -53,7 +53,8 @@ func TestPhaseThatSomeRunsLack(t *testing.T) {
 	}
 }
 
-// measured are 1,000 agents: 10 s at rest take the store 1 s, a restart within 5 s takes it 1.5 s.
+// measured returns results of 1,000 agents: 10 s at rest use 1 s of the store's CPU, and a restart within 5 s uses 1.5
+// s.
 func measured() (restart, rest Result) {
 	restart = Result{Key: Key{Workers: 1000}, Runs: []Run{{Usage: Usage{
 		Seconds: 5, CPU: map[string]float64{Store: 1.5}, Store: map[string]float64{"fcall": 3000, "ping": 2000},
@@ -64,7 +65,7 @@ func measured() (restart, rest Result) {
 	return restart, rest
 }
 
-func TestCostsAreThoseOfOneAgentLessWhatItCostsAtRest(t *testing.T) {
+func TestCostsOfARestartExcludeThoseAtRest(t *testing.T) {
 	c, ok := CostsOf(measured())
 	near := func(what string, got, want float64) {
 		t.Helper()
@@ -90,7 +91,7 @@ func TestCostsAreThoseOfOneAgentLessWhatItCostsAtRest(t *testing.T) {
 	}
 }
 
-func TestCostsOfDifferentGroupsAreNone(t *testing.T) {
+func TestCostsOfDifferentGroupsAreRejected(t *testing.T) {
 	restart, rest := measured()
 	rest.Workers = 999
 	if _, ok := CostsOf(restart, rest); ok {
@@ -101,7 +102,7 @@ func TestCostsOfDifferentGroupsAreNone(t *testing.T) {
 	}
 }
 
-func TestResultsAreKeptByKey(t *testing.T) {
+func TestMergeReplacesByKey(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "new", "scale.json")
 	all, err := Load(file)
 	if err != nil || all != nil {

@@ -12,7 +12,7 @@ type Statistic struct {
 	Median, Least, Most float64
 }
 
-// Of takes the statistic of values in any order; none is the zero Statistic.
+// Of returns the statistic of values in any order. Without values it is the zero Statistic.
 func Of(values []float64) Statistic {
 	n := len(values)
 	if n == 0 {
@@ -22,7 +22,7 @@ func Of(values []float64) Statistic {
 	return Statistic{N: n, Median: (s[(n-1)/2] + s[n/2]) / 2, Least: s[0], Most: s[n-1]}
 }
 
-// Quantile is the smallest value that so large a share of the values does not exceed; NaN of none.
+// Quantile returns the smallest value that the given share of the values does not exceed, or NaN without values.
 func Quantile(values []float64, share float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -31,7 +31,7 @@ func Quantile(values []float64, share float64) float64 {
 	return s[min(len(s)-1, max(0, int(math.Ceil(share*float64(len(s))))-1))]
 }
 
-// String is the median, and the bounds if there is more than one value.
+// String returns the median, with the bounds if there is more than one value.
 func (s Statistic) String() string {
 	switch {
 	case s.N == 0:
@@ -42,7 +42,7 @@ func (s Statistic) String() string {
 	return fmt.Sprintf("%s (%s-%s)", number(s.Median), number(s.Least), number(s.Most))
 }
 
-// number has three digits that count, or all before the point.
+// number formats a value with three significant digits, or with all digits before the decimal point.
 func number(v float64) string {
 	switch a := math.Abs(v); {
 	case math.IsNaN(v):
@@ -61,7 +61,7 @@ func number(v float64) string {
 	return fmt.Sprintf("%.0f", v)
 }
 
-// each takes a value of every run.
+// each returns the statistic of a value of every run.
 func (r Result) each(of func(Run) float64) Statistic {
 	var values []float64
 	for _, run := range r.Runs {
@@ -72,10 +72,10 @@ func (r Result) each(of func(Run) float64) Statistic {
 	return Of(values)
 }
 
-// Outage is how long not all workers ran.
+// Outage returns how long some worker was not running.
 func (r Result) Outage() Statistic { return r.each(func(run Run) float64 { return run.Seconds }) }
 
-// Phase is when a moment of that name came; nothing if no run has it.
+// Phase returns the times at which a phase ended. It is the zero Statistic if no run has that phase.
 func (r Result) Phase(name string) Statistic {
 	return r.each(func(run Run) float64 {
 		for _, p := range run.Phases {

@@ -7,20 +7,20 @@ import (
 	"strconv"
 )
 
-// target is a line of the project's targets that this benchmark can tell something about.
+// target is one of the project's targets that this benchmark measures.
 type target struct {
 	what   string
 	want   string
 	bound  float64
-	more   bool // the value has to be at least the bound, not at most
+	more   bool // the value must be at least the bound, not at most
 	value  func(p *page) float64
-	reason string // why it may be missed on a small machine
+	reason string // why a small machine may miss it
 }
 
-// setFor is the size at which the targets are set.
+// setFor is the size for which the targets are set.
 const setFor = 5000
 
-// comparable are the sizes of groups that were measured, up to the one that targets are set for, the largest first.
+// comparable returns the measured sizes up to setFor, largest first.
 func (p *page) comparable() []int {
 	var all []int
 	for _, r := range p.all {
@@ -33,7 +33,7 @@ func (p *page) comparable() []int {
 	return all
 }
 
-// targets with the values that groups of a size have.
+// targets returns the targets with the values measured at a size.
 func targets(size int) []target {
 	outage := func(scenario, way, kubelet, variant string) func(*page) float64 {
 		return func(p *page) float64 {
@@ -112,7 +112,7 @@ func podAgainst(way string, largest int) func(*page) float64 {
 	}
 }
 
-// slowest of the repeats of a size, the first failure excepted.
+// slowest returns the longest outage in the repeats at a size, except for the first failure.
 func slowest(way, kubelet string, largest int) func(*page) float64 {
 	return func(p *page) float64 {
 		worst := math.NaN()
@@ -130,7 +130,7 @@ func slowest(way, kubelet string, largest int) func(*page) float64 {
 	}
 }
 
-// memory is the most that a program had at any time with so many workers.
+// memory returns the peak memory of a program with the given number of workers.
 func memory(program string, largest int) func(*page) float64 {
 	return func(p *page) float64 {
 		most := math.NaN()
@@ -148,7 +148,7 @@ func memory(program string, largest int) func(*page) float64 {
 	}
 }
 
-// verdict on a value: met, or by how much it is missed and why.
+// verdict says whether a value meets the target, or by how much it misses it and why.
 func (t target) verdict(value float64) string {
 	met := value <= t.bound
 	if t.more {
