@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// applyAll applies objects that belong to no namespace, and waits until new kinds are served.
+// applyAll applies cluster-scoped objects, and waits until new kinds are served.
 func (c *Cluster) applyAll(ctx context.Context, objects []*unstructured.Unstructured) error {
 	client, err := c.dynamic()
 	if err != nil {

@@ -5,11 +5,11 @@ import (
 	"path/filepath"
 )
 
-// auditLog is the audit log's file; what it had when it grew too long lies beside it.
+// auditLog returns the file of the audit log. Rotated files are in the same folder.
 func (l Layout) auditLog() string { return l.state(apiServer, "audit.log") }
 
-// AuditLogs are the files in which the API server has noted what service accounts asked of it since the testbed came up, those of the
-// control plane excepted: one event a line, who, what and the answer's code, without bodies.
+// AuditLogs returns the files in which the API server has logged the requests of service accounts, except those of the
+// control plane, since the testbed came up. Each line is one event without bodies.
 func (c *Cluster) AuditLogs() ([]string, error) {
 	files, err := filepath.Glob(c.layout.state(apiServer, "audit*.log"))
 	if err != nil {

@@ -16,7 +16,7 @@ const (
 	loopbackCert    = "loopback"
 )
 
-// servers are the pairs used as files; their names are file names too.
+// servers are the certificates that are used as files. Their names are also file names.
 var servers = map[string]pki.Request{
 	serverCert: {Name: "kube-apiserver", Hosts: []string{
 		hostAddress, apiService, "127.0.0.1", "localhost",
@@ -34,7 +34,7 @@ var users = map[string]pki.Request{
 	kubeProxy:         {Name: "system:kube-proxy"},
 }
 
-// ensureCertificates makes what is missing of certificates and kubeconfigs.
+// ensureCertificates creates missing certificates and kubeconfigs.
 func (l Layout) ensureCertificates(nodes []node) error {
 	store := l.store()
 	ca, err := store.Authority(authority)
@@ -72,7 +72,7 @@ func (l Layout) ensureKubeconfigs(store pki.Store, ca *pki.Authority, nodes []no
 			return err
 		}
 	}
-	// The administrator's comes last: it stands for a complete set.
+	// The administrator's kubeconfig comes last, because it marks the set as complete.
 	admin := pki.Request{Name: "kubernetes-admin", Groups: []string{"system:masters"}}
 	return writeKubeconfig(store, ca, adminCert, admin, l.Kubeconfig())
 }

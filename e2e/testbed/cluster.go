@@ -12,17 +12,16 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/process"
 )
 
-// ErrNotUp says that there is no testbed on this host.
+// ErrNotUp means that there is no testbed on this host.
 var ErrNotUp = errors.New("the testbed is not up")
 
-// Cluster is a testbed that was brought up.
+// Cluster is a running testbed.
 type Cluster struct {
 	layout  Layout
 	options Options
 }
 
-// Attach returns the testbed that is up already, whatever its options and
-// health, or ErrNotUp.
+// Attach returns the testbed that is up, with any options and in any health, or ErrNotUp.
 func Attach() (*Cluster, error) {
 	layout, err := NewLayout()
 	if err != nil {
@@ -38,7 +37,7 @@ func Attach() (*Cluster, error) {
 	return &Cluster{layout: layout, options: options.defaulted()}, nil
 }
 
-// RESTConfig makes clients that are the administrator. They are not throttled.
+// RESTConfig returns a config for clients of the administrator. They are not throttled.
 func (c *Cluster) RESTConfig() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", c.layout.Kubeconfig())
 	if err != nil {
@@ -48,23 +47,23 @@ func (c *Cluster) RESTConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-// Options are those of the last Up.
+// Options returns the options of the last Up.
 func (c *Cluster) Options() Options { return c.options }
 
-// Layout says where logs and binaries lie.
+// Layout returns where logs and binaries are.
 func (c *Cluster) Layout() Layout { return c.layout }
 
-// KubeconfigPath is the administrator's kubeconfig.
+// KubeconfigPath returns the path of the administrator's kubeconfig.
 func (c *Cluster) KubeconfigPath() string { return c.layout.Kubeconfig() }
 
-// CRISocket is node-1's containerd socket on the host. Pods find the same socket
-// at /run/containerd/containerd.sock of their node.
+// CRISocket returns the path on the host of node-1's containerd socket. Pods see the same socket at
+// /run/containerd/containerd.sock of their node.
 func (c *Cluster) CRISocket() string { return node{number: 1}.socket() }
 
-// NodeCRISocket is the same for any node, counted from 1.
+// NodeCRISocket is CRISocket for any node, counted from 1.
 func (c *Cluster) NodeCRISocket(number int) string { return node{number: number}.socket() }
 
-// DevicePlugins is the host's path of the folder in which a node's kubelet and its device plugins meet.
+// DevicePlugins returns the path on the host of the folder in which device plugins register with a node's kubelet.
 func (c *Cluster) DevicePlugins(number int) (string, error) {
 	n, err := c.node(number)
 	if err != nil {
@@ -73,7 +72,7 @@ func (c *Cluster) DevicePlugins(number int) (string, error) {
 	return n.dir("kubelet", "device-plugins"), nil
 }
 
-// NodeNames are the names of the real nodes.
+// NodeNames returns the names of the real nodes.
 func (c *Cluster) NodeNames() []string {
 	var names []string
 	for _, n := range c.layout.nodes(c.options.Nodes) {
@@ -82,18 +81,18 @@ func (c *Cluster) NodeNames() []string {
 	return names
 }
 
-// RedisAddress is the store's address from the host and from pods.
+// RedisAddress returns the store's address, which the host and pods can use.
 func (c *Cluster) RedisAddress() string { return redisAddress }
 
-// HostAddress is this host as pods see it: a server that listens on it is
-// reached from pods and by the API server.
+// HostAddress returns this host's address as pods see it. Pods and the API server can reach a server that listens on
+// it.
 func (c *Cluster) HostAddress() string { return hostAddress }
 
 func (c *Cluster) table() process.Table { return process.Table{Dir: c.layout.processDir()} }
 
 func (c *Cluster) up() *up { return newUp(c.layout, c.options, io.Discard) }
 
-// exclusively keeps Up and Down of other processes out.
+// exclusively runs do while no other process can run Up or Down.
 func (c *Cluster) exclusively(do func() error) error {
 	unlock, err := lock(context.Background(), c.layout, io.Discard)
 	if err != nil {

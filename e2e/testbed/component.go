@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/process"
 )
 
-// Names of the components that run once. A node's are in node.go.
+// Names of the components that run once. Those of a node are in node.go.
 const (
 	etcd              = "etcd"
 	apiServer         = "kube-apiserver"
@@ -23,31 +23,30 @@ const (
 )
 
 const (
-	// rootGroup holds everything the testbed starts, pods included.
+	// rootGroup contains everything that the testbed starts, including pods.
 	rootGroup cgroup.Group = "holdfast-testbed"
-	// systemGroup holds what does not belong to a node.
+	// systemGroup contains what does not belong to a node.
 	systemGroup = rootGroup + "/system"
 )
 
 const (
-	// startTimeout is generous: a cold disk cache on a busy machine.
+	// startTimeout allows for a cold disk cache on a busy machine.
 	startTimeout = 5 * time.Minute
-	// recoverTimeout is how long a running but unhealthy component is given
-	// before it is started anew: longer than a machine stalls.
+	// recoverTimeout is how long a running but unhealthy component may take to recover before it is restarted. It
+	// exceeds the time that a machine stalls.
 	recoverTimeout = 30 * time.Second
-	// stopTimeout is how long a component that is to be started anew is given to
-	// end by itself.
+	// stopTimeout is how long a component that is restarted may take to exit.
 	stopTimeout  = 5 * time.Second
 	pollInterval = 50 * time.Millisecond
 )
 
-// component is a program together with the question whether it does its work.
+// component is a program with a check of its health.
 type component struct {
 	spec  process.Spec
 	ready func(context.Context) error
 }
 
-// startAll starts what does not run as it should, and waits until all do.
+// startAll starts the components that are not running or not healthy, and waits until all are healthy.
 func (u *up) startAll(ctx context.Context, components ...component) error {
 	for _, c := range components {
 		if err := u.start(ctx, c); err != nil {
@@ -62,7 +61,7 @@ func (u *up) startAll(ctx context.Context, components ...component) error {
 	return nil
 }
 
-// start leaves a healthy program alone, whoever started it.
+// start leaves a healthy program alone, no matter who started it.
 func (u *up) start(ctx context.Context, c component) error {
 	record := u.table.Get(c.spec.Name)
 	if record.ID.Alive() {
@@ -83,7 +82,7 @@ func (u *up) start(ctx context.Context, c component) error {
 	return err
 }
 
-// await gives up early on a program that has ended.
+// await waits until a component is healthy, and gives up early if it exits.
 func (u *up) await(ctx context.Context, c component) error {
 	id := u.table.Get(c.spec.Name).ID
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -101,7 +100,7 @@ func (u *up) await(ctx context.Context, c component) error {
 	return nil
 }
 
-// poll asks until the answer is good, and returns the last bad one.
+// poll calls ready until it returns nil, and returns its last error after the timeout.
 func poll(ctx context.Context, timeout time.Duration, ready func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -39,7 +39,7 @@ func TestKubeletConfigFollowsTheOptions(t *testing.T) {
 	}
 }
 
-func TestAChangedOptionRestartsOnlyWhatItConcerns(t *testing.T) {
+func TestAChangedOptionRestartsOnlyAffectedComponents(t *testing.T) {
 	layout := Layout{cache: t.TempDir()}
 	before := fingerprints(t, layout, Options{})
 	tests := map[string]struct {
@@ -73,7 +73,7 @@ func TestAChangedOptionRestartsOnlyWhatItConcerns(t *testing.T) {
 	}
 }
 
-// fingerprints are those of the components that run once, and of node-1's.
+// fingerprints returns the fingerprints of the components that run once, and of node-1's.
 func fingerprints(t *testing.T, layout Layout, options Options) map[string]string {
 	t.Helper()
 	u := newUp(layout, options.defaulted(), io.Discard)
@@ -103,7 +103,7 @@ func fingerprints(t *testing.T, layout Layout, options Options) map[string]strin
 	return prints
 }
 
-func TestNodesDoNotShareWhatIsTheirOwn(t *testing.T) {
+func TestNodesHaveTheirOwnPathsAndAddresses(t *testing.T) {
 	u := testUp(t, Options{Nodes: 2})
 	first, second := u.nodes[0], u.nodes[1]
 	for what, pair := range map[string][2]string{
@@ -143,7 +143,7 @@ func TestCorefile(t *testing.T) {
 	}
 }
 
-func TestContainerdKnowsThePauseImageAndSnapshotter(t *testing.T) {
+func TestTheContainerdConfigNamesThePauseImageAndSnapshotter(t *testing.T) {
 	config := containerdConfig("/cni", "native")
 	for _, want := range []string{`sandbox = "localhost/pause:1"`, `snapshotter = "native"`, `conf_dir = "/cni"`, "restrict_oom_score_adj = true"} {
 		if !strings.Contains(config, want) {
@@ -152,7 +152,7 @@ func TestContainerdKnowsThePauseImageAndSnapshotter(t *testing.T) {
 	}
 }
 
-func TestAnUnchangedFileIsLeftAlone(t *testing.T) {
+func TestWriteFileLeavesAnUnchangedFileAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sub", "file")
 	if err := writeFile(path, "a"); err != nil {
 		t.Fatal(err)

@@ -11,11 +11,11 @@ import (
 
 const (
 	sandboxImage = "localhost/pause:1"
-	// cniPlugins is where Debian puts them.
+	// cniPlugins is Debian's folder of CNI plugins.
 	cniPlugins = "/usr/lib/cni"
 )
 
-// containerdConfig has the paths of a node's inside.
+// containerdConfig returns a configuration with the paths inside a node.
 func containerdConfig(cniDir, snapshotter string) string {
 	return fmt.Sprintf(`version = 3
 root = "/var/lib/containerd"
@@ -52,7 +52,7 @@ state = "/run/containerd"
 `, cniDir, snapshotter, sandboxImage, cniPlugins)
 }
 
-// cniConfig connects pods to the node's bridge.
+// cniConfig returns a configuration that connects pods to the node's bridge.
 func cniConfig(n node) string {
 	return fmt.Sprintf(`{
   "cniVersion": "1.0.0",
@@ -92,8 +92,7 @@ func (u *up) containerd(n node) (component, error) {
 	}, nil
 }
 
-// snapshotter is overlayfs but on a root that is itself an overlay, as within
-// containers.
+// snapshotter returns overlayfs, or native if the folder is itself on an overlay, as within containers.
 func snapshotter(dir string) string {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(dir, &stat); err == nil && stat.Type == unix.OVERLAYFS_SUPER_MAGIC {

@@ -9,17 +9,16 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// ErrNotRunning says that the pod has no such container that runs.
+// ErrNotRunning means that the pod has no such running container.
 var ErrNotRunning = errors.New("container is not running")
 
-// Labels the kubelet puts on containers.
+// Labels that the kubelet puts on containers.
 const (
 	labelPodUID        = "io.kubernetes.pod.uid"
 	labelContainerName = "io.kubernetes.container.name"
 )
 
-// ContainerPID returns the host's process id of a running container's first
-// process.
+// ContainerPID returns the PID on the host of a running container's first process.
 func (c *Cluster) ContainerPID(ctx context.Context, podUID, container string) (int, error) {
 	for _, n := range c.layout.nodes(c.options.Nodes) {
 		pid, err := n.containerPID(ctx, podUID, container)
@@ -53,7 +52,7 @@ func (n node) containerPID(ctx context.Context, podUID, container string) (int, 
 	return parsePID(status.GetInfo()["info"])
 }
 
-// parsePID reads the details that containerd adds to a status.
+// parsePID reads the PID from the details that containerd adds to a status.
 func parsePID(info string) (int, error) {
 	var details struct {
 		PID int `json:"pid"`

@@ -8,8 +8,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/process"
 )
 
-// The defaults, 20 and 50 requests per second, are what a test of thousands of
-// pods would measure otherwise.
+// The defaults are 20 and 50 requests per second. With those, a test of thousands of pods would measure the throttling.
 const (
 	clientQPS   = 2000
 	clientBurst = 4000
@@ -42,8 +41,7 @@ func (u *up) apiServer() (component, error) {
 			"--service-account-signing-key-file=" + pki.Key(serviceAccounts),
 			"--authorization-mode=Node,RBAC",
 			"--enable-admission-plugins=NodeRestriction",
-			// Webhooks behind a Service are called at their pod's address, so they
-			// work without a service proxy.
+			// Webhooks behind a Service are called at the IP of their pod, so they work without a service proxy.
 			"--enable-aggregator-routing=true",
 			"--allow-privileged=true",
 			"--audit-policy-file=" + policy.path,
@@ -65,7 +63,7 @@ func (u *up) controllerManager() component {
 			"--tls-cert-file=" + pki.Certificate(loopbackCert),
 			"--tls-private-key-file=" + pki.Key(loopbackCert),
 			"--leader-elect=false",
-			// Its own would be made in /usr.
+			// The default is below /usr.
 			"--flex-volume-plugin-dir=" + u.layout.state(controllerManager, "volumeplugins"),
 			"--use-service-account-credentials=true",
 			"--service-account-private-key-file=" + pki.Key(serviceAccounts),
@@ -106,10 +104,10 @@ func (u *up) scheduler() (component, error) {
 	}, nil
 }
 
-// file is a configuration as written: components are restarted when it changes.
+// file is a configuration file. Components restart when its content changes.
 type file struct{ path, content string }
 
-// config writes a component configuration. JSON is YAML too.
+// config writes a component's configuration as JSON, which is also YAML.
 func (u *up) config(name string, value map[string]any) (file, error) {
 	raw, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 // dnsUser is the identity under which CoreDNS reads services.
 const dnsUser = "system:coredns"
 
-// corefile answers for the cluster only. Answers live for a second, so that a
-// name follows its pod at once.
+// corefile serves only the names of the cluster. The TTL is one second, so that a name follows its pod quickly.
 func corefile(kubeconfig string) string {
 	return fmt.Sprintf(`.:53 {
 	bind %s

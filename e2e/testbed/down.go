@@ -12,15 +12,15 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/process"
 )
 
-// downTimeout bounds the wait for the kernel to let go of the last process.
+// downTimeout limits the wait for the kernel to release the last process.
 const downTimeout = 3 * time.Minute
 
-// Down ends the testbed and removes all it made but the built binaries; purge
-// removes these too. It takes a testbed in any state, also one whose starter or
-// processes were killed, and does nothing where there is none.
+// Down ends the testbed and removes everything that it has created, except for the built binaries, which purge removes
+// too. It handles a testbed in any state, even one whose starter or processes were killed, and does nothing if there is
+// none.
 //
-// Everything is killed at once rather than asked to end: all data goes anyway,
-// and nothing can be restarted by a program that dies in the same moment.
+// It kills all processes immediately instead of asking them to exit. Their data is deleted anyway, and no program can
+// restart another one if all die at the same time.
 func Down(ctx context.Context, purge bool, progress io.Writer) error {
 	if os.Geteuid() != 0 {
 		return errors.New("taking the testbed down needs root")
@@ -51,8 +51,7 @@ func (l Layout) tearDown(ctx context.Context, purge bool, progress io.Writer) er
 	if err := l.killAll(ctx); err != nil {
 		return err
 	}
-	// What follows is independent of each other; one failure must not keep the
-	// rest from being cleaned.
+	// These steps are independent of each other. One failure must not keep the others from cleaning up.
 	err := errors.Join(
 		removeBridges(ctx),
 		l.removeRules(ctx),
@@ -60,7 +59,7 @@ func (l Layout) tearDown(ctx context.Context, purge bool, progress io.Writer) er
 		l.undoChanges(progress),
 	)
 	if err != nil {
-		return err // the records stay for another try
+		return err // the records stay for another attempt
 	}
 	dirs := []string{l.State(), runDir}
 	if purge {
@@ -74,8 +73,8 @@ func (l Layout) tearDown(ctx context.Context, purge bool, progress io.Writer) er
 	return nil
 }
 
-// killAll finds the processes in three ways: by their cgroup, by the records and
-// by what they run. The first alone is enough unless somebody moved a process.
+// killAll finds the processes in three ways: by their cgroup, by the records, and by what they run. The cgroup alone
+// suffices unless a process was moved.
 func (l Layout) killAll(ctx context.Context) error {
 	if err := rootGroup.Kill(ctx); err != nil {
 		return err
@@ -109,12 +108,11 @@ func (l Layout) removeRules(ctx context.Context) error {
 	return err
 }
 
-// undoChanges goes on without records it cannot read: staying up would not bring
-// them back.
+// undoChanges continues without records that it cannot read, because keeping the testbed up would not restore them.
 func (l Layout) undoChanges(progress io.Writer) error {
 	changes, err := host.Load(l.changesFile())
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // nothing was changed before they were noted
+		return nil // changes are recorded before the first one is made
 	}
 	if err != nil {
 		fmt.Fprintf(progress, "kernel settings cannot be put back: %v\n", err)

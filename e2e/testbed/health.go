@@ -13,10 +13,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// probeTimeout bounds one question. The answers come from this host, which may be slow.
+// probeTimeout limits one request. The host may be slow.
 const probeTimeout = 10 * time.Second
 
-// answersOK asks for a URL with the given client.
+// answersOK returns a check that a URL responds with 200.
 func answersOK(client func() (*http.Client, error), url string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, probeTimeout)
@@ -45,7 +45,7 @@ func plainClient() (*http.Client, error) {
 	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, nil
 }
 
-// adminClient trusts the testbed's authority and is the administrator.
+// adminClient returns a client of the administrator that trusts the testbed's authority.
 func (l Layout) adminClient() (*http.Client, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", l.Kubeconfig())
 	if err != nil {
@@ -54,7 +54,7 @@ func (l Layout) adminClient() (*http.Client, error) {
 	return rest.HTTPClientFor(config)
 }
 
-// resolves asks the cluster DNS for a name that is always there.
+// resolves checks that the cluster DNS resolves a name that always exists.
 func resolves(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -71,7 +71,7 @@ func resolves(ctx context.Context) error {
 	return nil
 }
 
-// answersPing speaks just enough of the Redis protocol.
+// answersPing sends a PING in the Redis protocol.
 func answersPing(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

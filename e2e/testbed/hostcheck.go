@@ -10,14 +10,14 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/host"
 )
 
-// programs are what the testbed takes from the distribution.
+// programs are the programs of the distribution that the testbed uses.
 var programs = []string{
 	"/usr/bin/etcd", valkeyFolder + "/valkey-server", "/usr/sbin/runc", "/usr/sbin/nft",
 	"/usr/bin/nsenter", "/usr/bin/unshare",
 	cniPlugins + "/bridge", cniPlugins + "/host-local", cniPlugins + "/loopback",
 }
 
-// checkHost names everything that is missing at once.
+// checkHost returns one error with everything that is missing.
 func checkHost() error {
 	if os.Geteuid() != 0 {
 		return errors.New("the testbed needs root: it makes devices, mounts and control groups")
@@ -34,7 +34,7 @@ func checkHost() error {
 	return nil
 }
 
-// checkOwner refuses to touch a testbed kept in another folder.
+// checkOwner returns an error if a testbed of another folder is up.
 func checkOwner(layout Layout) error {
 	raw, err := os.ReadFile(ownerFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,7 +48,7 @@ func checkOwner(layout Layout) error {
 		return nil
 	}
 	if _, err := os.Stat(owner); err != nil {
-		return nil // its folder is gone, so nobody else can clean up
+		return nil // its folder is gone, so nothing else can clean up
 	}
 	return fmt.Errorf("another testbed is up on this host, kept in %s", owner)
 }
@@ -63,7 +63,7 @@ func claim(layout Layout) error {
 	return nil
 }
 
-// noteChanges writes down the host's settings, once per testbed.
+// noteChanges records the host's settings, once per testbed.
 func noteChanges(layout Layout) error {
 	if _, err := host.Load(layout.changesFile()); err == nil {
 		return nil

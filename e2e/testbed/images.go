@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/image"
 )
 
-// LoadImage makes the images of an archive (Docker's or OCI's format) known to
-// every node. Pods use them with imagePullPolicy IfNotPresent or Never.
+// LoadImage imports the images of an archive (in Docker or OCI format) on every node. Pods use them with
+// imagePullPolicy IfNotPresent or Never.
 func (c *Cluster) LoadImage(ctx context.Context, archive string) error {
 	path, err := filepath.Abs(archive)
 	if err != nil {
@@ -25,8 +25,7 @@ func (c *Cluster) LoadImage(ctx context.Context, archive string) error {
 	return nil
 }
 
-// importImage puts an archive where the kubelet's images are: containerd's
-// namespace k8s.io.
+// importImage imports an archive into containerd's namespace k8s.io, which has the kubelet's images.
 func (l Layout) importImage(ctx context.Context, n node, archive string) error {
 	cmd := exec.CommandContext(ctx, l.program("ctr"),
 		"--address", n.socket(), "--namespace", "k8s.io", "images", "import", archive)
@@ -36,7 +35,7 @@ func (l Layout) importImage(ctx context.Context, n node, archive string) error {
 	return nil
 }
 
-// ensureSandboxImage gives every node the image that each pod needs.
+// ensureSandboxImage imports the image that every pod needs on every node.
 func (u *up) ensureSandboxImage(ctx context.Context) error {
 	archive := u.layout.state("pause.tar")
 	for _, n := range u.nodes {

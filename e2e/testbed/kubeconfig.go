@@ -10,11 +10,10 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/pki"
 )
 
-// contextName is the only context of each kubeconfig.
+// contextName is the name of the only context in each kubeconfig.
 const contextName = "testbed"
 
-// kubeconfig renders a configuration that stands alone, so that it can be copied
-// into a pod or to another user.
+// kubeconfig returns a self-contained kubeconfig, which can be copied into a pod or to another user.
 func kubeconfig(ca []byte, user pki.Pair) (string, error) {
 	config := api.NewConfig()
 	config.Clusters[contextName] = &api.Cluster{Server: apiURL(), CertificateAuthorityData: ca}
@@ -30,7 +29,7 @@ func kubeconfig(ca []byte, user pki.Pair) (string, error) {
 
 func (l Layout) componentKubeconfig(name string) string { return l.state("kubeconfigs", name) }
 
-// isUp reports whether a testbed is or was meant to be here.
+// isUp reports whether a testbed is up on this host, or was started.
 func (l Layout) isUp() bool {
 	_, err := os.Stat(l.Kubeconfig())
 	return err == nil

@@ -12,7 +12,7 @@ const kubeletHealthPort = 10248
 
 func (u *up) kubelet(n node) (component, error) {
 	resolvConf := n.dir("config", "resolv.conf")
-	// The host's search list and servers stay out of the pods.
+	// Keep the host's search list and name servers out of the pods.
 	if err := writeFile(resolvConf, ""); err != nil {
 		return component{}, err
 	}
@@ -40,9 +40,8 @@ func (u *up) kubelet(n node) (component, error) {
 	}, nil
 }
 
-// kubeletConfig departs from the defaults only where this host or the lack of a
-// registry demands it, or an option asks for it: what the tests measure is the
-// kubelet that users have.
+// kubeletConfig changes the kubelet's defaults only where this host, the missing registry or an option requires it,
+// because the tests should measure the kubelet that users have.
 func kubeletConfig(n node, options Options, resolvConf string) map[string]any {
 	store := n.layout.store()
 	config := map[string]any{
@@ -73,15 +72,15 @@ func kubeletConfig(n node, options Options, resolvConf string) map[string]any {
 		"enforceNodeAllocatable": []string{},
 		"failCgroupV1":           false,
 		"failSwapOn":             false,
-		// A lower score would take CAP_SYS_RESOURCE.
+		// A lower score would require CAP_SYS_RESOURCE.
 		"oomScoreAdj": 0,
-		// Its chains would outlive the testbed, and nothing here needs them.
+		// The chains would outlive the testbed, and nothing here needs them.
 		"makeIPTablesUtilChains": false,
 
-		// The size of the subnet, less the bridge and some addresses in release.
+		// The size of the subnet, minus the bridge and some addresses that are being released.
 		"maxPods":             240,
 		"serializeImagePulls": false,
-		// An image that is collected cannot be pulled again.
+		// A garbage-collected image cannot be pulled again.
 		"imageGCHighThresholdPercent": 100,
 		"evictionHard": map[string]any{
 			"memory.available":  "100Mi",
@@ -93,7 +92,7 @@ func kubeletConfig(n node, options Options, resolvConf string) map[string]any {
 	gates := map[string]any{}
 	if options.KubeletRestartPeriod > 0 {
 		config["crashLoopBackOff"] = map[string]any{"maxContainerRestartPeriod": options.KubeletRestartPeriod.String()}
-		if options.Kubernetes == "1.33" || options.Kubernetes == "1.34" { // alpha there
+		if options.Kubernetes == "1.33" || options.Kubernetes == "1.34" { // alpha in these versions
 			gates["KubeletCrashLoopBackOffMax"] = true
 		}
 	}

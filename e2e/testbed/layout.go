@@ -6,8 +6,7 @@ import (
 	"path/filepath"
 )
 
-// runDir holds sockets, whose paths must be short, and what must not survive a
-// reboot.
+// runDir holds sockets, whose paths must be short, and files that must not survive a reboot.
 const runDir = "/run/holdfast"
 
 // Layout says where the testbed keeps its files.
@@ -15,7 +14,7 @@ type Layout struct {
 	cache string
 }
 
-// NewLayout uses the user's cache folder (XDG_CACHE_HOME is respected).
+// NewLayout uses the user's cache folder. It respects XDG_CACHE_HOME.
 func NewLayout() (Layout, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -24,16 +23,16 @@ func NewLayout() (Layout, error) {
 	return Layout{cache: filepath.Join(dir, "holdfast")}, nil
 }
 
-// Bin holds the built binaries; they survive Down.
+// Bin returns the folder of the built binaries, which survives Down.
 func (l Layout) Bin() string { return filepath.Join(l.cache, "bin") }
 
-// State holds everything else; it goes with Down.
+// State returns the folder of everything else, which Down removes.
 func (l Layout) State() string { return filepath.Join(l.cache, "testbed") }
 
-// Kubeconfig is the administrator's.
+// Kubeconfig returns the path of the administrator's kubeconfig.
 func (l Layout) Kubeconfig() string { return l.state("kubeconfig") }
 
-// Log is the file that receives a component's output.
+// Log returns the file with a component's output.
 func (l Layout) Log(component string) string { return l.state("logs", component+".log") }
 
 func (l Layout) program(name string) string { return filepath.Join(l.Bin(), name) }
@@ -47,14 +46,14 @@ func (l Layout) processDir() string  { return l.state("processes") }
 func (l Layout) changesFile() string { return l.state("host.json") }
 func (l Layout) optionsFile() string { return l.state("options.json") }
 
-// lockFile lies outside the state folder: it must outlive it.
+// lockFile is outside the state folder, because it must outlive it.
 func (l Layout) lockFile() string { return filepath.Join(l.cache, "testbed.lock") }
 
-// ownerFile names the state folder of the testbed on this host: addresses and
-// devices have fixed names, so there can be one only.
+// ownerFile names the state folder of the testbed on this host. There can be only one testbed, because addresses and
+// devices have fixed names.
 func ownerFile() string { return filepath.Join(runDir, "owner") }
 
-// create makes the folders of the state.
+// create creates the folders of the state.
 func (l Layout) create() error {
 	for _, dir := range []string{l.State(), l.pkiDir(), l.processDir(), l.state("logs"), l.state("kubeconfigs")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -64,7 +63,7 @@ func (l Layout) create() error {
 	return nil
 }
 
-// writeFile leaves an unchanged file alone.
+// writeFile writes a file unless it already has the content.
 func writeFile(path, content string) error {
 	if old, err := os.ReadFile(path); err == nil && string(old) == content {
 		return nil

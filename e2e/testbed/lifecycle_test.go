@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed"
 )
 
-// TestLifecycle takes this host's one testbed up and down, so it wants none there.
+// TestLifecycle brings the testbed of this host up and down, so no testbed may be up before.
 func TestLifecycle(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Fatal("the testbed needs root")
@@ -83,7 +83,7 @@ func up(t *testing.T, options testbed.Options) *testbed.Cluster {
 	return cluster
 }
 
-// down works without the test's context: it cleans up after failures too.
+// down does not use the test's context, because it also cleans up after failures.
 func down(t *testing.T) {
 	t.Helper()
 	if err := testbed.DownClean(context.Background(), t.Output()); err != nil {
@@ -100,7 +100,7 @@ func inspect(t *testing.T) testbed.Status {
 	return status
 }
 
-// running are the processes of the components that run.
+// running returns the PIDs of the running components.
 func running(t *testing.T) map[string]int {
 	t.Helper()
 	pids := map[string]int{}
@@ -135,7 +135,7 @@ func kill(t *testing.T, names ...string) {
 	}
 }
 
-// spoil leaves a record as a writer would that was cut off.
+// spoil leaves a record as an interrupted writer would.
 func spoil(t *testing.T, component string) {
 	t.Helper()
 	layout, err := testbed.NewLayout()
@@ -147,7 +147,7 @@ func spoil(t *testing.T, component string) {
 	}
 }
 
-// runPod runs the one image that is always there, and returns when it runs.
+// runPod runs a pod with the one image that is always there, and returns once it runs.
 func runPod(t *testing.T, cluster *testbed.Cluster, name string) {
 	t.Helper()
 	client := clientOf(t, cluster)

@@ -12,8 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock keeps others from changing the testbed meanwhile. The kernel releases it
-// when its holder dies, however that happens.
+// lock keeps other processes from changing the testbed. The kernel releases the lock when its holder dies.
 func lock(ctx context.Context, layout Layout, progress io.Writer) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(layout.lockFile()), 0o755); err != nil {
 		return nil, fmt.Errorf("making the cache folder: %w", err)

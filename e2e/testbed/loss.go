@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// KillNode ends all that runs on a real node at once, its pods included, as a loss of power does. The API server is told
-// nothing. Nodes are counted from 1; Up brings it back.
+// KillNode immediately kills everything that runs on a real node, including its pods, as a power loss does. The API
+// server is not told. Nodes are counted from 1. Up brings the node back.
 func (c *Cluster) KillNode(ctx context.Context, number int) error {
 	n, err := c.node(number)
 	if err != nil {
@@ -15,7 +15,7 @@ func (c *Cluster) KillNode(ctx context.Context, number int) error {
 	return c.exclusively(func() error { return n.group().Kill(ctx) })
 }
 
-// KillKubelet lets a real node fall silent while its pods run on, as one does that is cut off. Up brings it back.
+// KillKubelet makes a real node unreachable while its pods keep running, like a network partition. Up brings it back.
 func (c *Cluster) KillKubelet(ctx context.Context, number int) error {
 	n, err := c.node(number)
 	if err != nil {

@@ -8,8 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mountsBelow returns what is mounted at or below the folders on the host, the
-// latest first.
+// mountsBelow returns the mounts on the host at or below the folders, latest first.
 func mountsBelow(dirs ...string) []string {
 	raw, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -37,8 +36,7 @@ func parseMountsBelow(table string, dirs ...string) []string {
 	return points
 }
 
-// removeAll deletes a folder, but never through a mount: that could lead to
-// somebody else's files.
+// removeAll deletes a folder, but never through a mount, which could lead to files of others.
 func removeAll(dir string) error {
 	for _, point := range mountsBelow(dir) {
 		_ = unix.Unmount(point, unix.MNT_DETACH)

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/process"
 )
 
-// nodePaths maps the paths inside a node to folders below node.dir on the host.
+// nodePaths maps paths inside a node to folders below node.dir on the host.
 var nodePaths = []struct{ inside, below string }{
 	{"/var/lib/containerd", "containerd"},
 	{"/var/lib/kubelet", "kubelet"},
@@ -21,8 +21,7 @@ var nodePaths = []struct{ inside, below string }{
 
 const runtimeInside = "/run/containerd"
 
-// mountPoints are the folders that must exist on the host for a node's own to be
-// laid over them.
+// mountPoints returns the folders that must exist on the host, so that a node's folders can be mounted over them.
 func mountPoints() []string {
 	points := []string{runtimeInside}
 	for _, path := range nodePaths {
@@ -31,15 +30,14 @@ func mountPoints() []string {
 	return points
 }
 
-// enter is a shell script that lays folders over others, in pairs, and becomes
-// the pause program. Mounts made on the host later are seen inside, none made
-// inside is ever seen on the host.
+// enter is a shell script that bind-mounts folders over others, in pairs, and becomes the pause program. Later mounts
+// on the host are visible inside, but mounts made inside are never visible on the host.
 const enter = `mount --make-rshared /
 pause=$1; shift
 while [ $# -gt 0 ]; do mount --bind "$1" "$2"; shift 2; done
 exec "$pause"`
 
-// mountNamespace is the process that keeps the node's mount namespace.
+// mountNamespace returns the process that keeps the node's mount namespace.
 func (u *up) mountNamespace(n node) (component, error) {
 	pause := u.layout.program("pause")
 	command := []string{
@@ -63,13 +61,13 @@ func (u *up) mountNamespace(n node) (component, error) {
 		}
 		return nil
 	}
-	// The binary is not among the inputs: a new one would cost the node's pods.
+	// The binary is not among the inputs, because a new one would end the node's pods.
 	spec := process.Spec{Name: n.holder(), Dir: n.dir(), Log: u.layout.Log(n.holder()), Group: n.systemGroup(), Command: command}
 	return component{spec: spec, ready: ready}, nil
 }
 
-// inside makes a command that runs in the node's mount namespace. It names the
-// holder's pid, so a node whose namespace is new gets new programs as well.
+// inside returns a command that runs in the node's mount namespace. It contains the holder's PID, so that a node with a
+// new namespace gets new programs as well.
 func (u *up) inside(n node, command ...string) []string {
 	target := fmt.Sprintf("--mount=/proc/%d/ns/mnt", u.table.Get(n.holder()).ID.PID)
 	return append([]string{"/usr/bin/nsenter", target}, command...)

@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/host"
 )
 
-// The addresses are fixed: certificates, configurations and tests name them.
+// The addresses are fixed, because certificates, configurations and tests contain them.
 const (
 	hostAddress    = "10.87.0.1"
 	apiPort        = 6443
@@ -19,22 +19,20 @@ const (
 	apiServicePort = 443
 )
 
-// apiBridge has no ports: it gives the control plane an address that pods reach
-// and the world does not.
+// apiBridge returns a bridge without ports. It gives the control plane an address that pods can reach, but the outside
+// cannot.
 func apiBridge() host.Bridge {
 	return host.Bridge{Name: bridgePrefix + "api", MAC: "0a:58:0a:57:00:01", Address: hostAddress + "/24"}
 }
 
-// apiRedirect lets in-cluster clients reach the API server's service without a
-// service proxy.
+// apiRedirect returns a redirect with which in-cluster clients reach the API server's service without a service proxy.
 func apiRedirect() host.Redirect {
 	return host.Redirect{Table: redirectTable, From: apiService, FromPort: apiServicePort, To: hostAddress, ToPort: apiPort}
 }
 
 func apiURL() string { return fmt.Sprintf("https://%s:%d", hostAddress, apiPort) }
 
-// changedSysctls are what the CNI bridge plugin, the kubelet and the service
-// proxy set.
+// changedSysctls are the settings that the CNI bridge plugin, the kubelet and the service proxy change.
 var changedSysctls = []string{
 	"net.ipv4.ip_forward",
 	"net.bridge.bridge-nf-call-iptables",

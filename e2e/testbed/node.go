@@ -9,8 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/host"
 )
 
-// node is one real node: a kubelet and a containerd in a mount namespace of
-// their own, with a bridge for its pods.
+// node is one real node: a kubelet and a containerd in their own mount namespace, with a bridge for its pods.
 type node struct {
 	number int // from 1
 	layout Layout
@@ -36,8 +35,8 @@ func (n node) bridge() host.Bridge {
 	}
 }
 
-// group holds the node's programs and pods; below it, pods have their own place:
-// on cgroup version 2 a group has either members or children.
+// group contains the node's programs and pods. Programs and pods have separate subgroups, because on cgroup version 2 a
+// group has either members or children.
 func (n node) group() cgroup.Group       { return rootGroup + "/" + cgroup.Group(n.name()) }
 func (n node) systemGroup() cgroup.Group { return n.group() + "/system" }
 func (n node) podsGroup() cgroup.Group   { return n.group() + "/pods" }
@@ -49,8 +48,8 @@ func (n node) dir(parts ...string) string {
 // runtimeDir is /run/containerd inside the node.
 func (n node) runtimeDir() string { return filepath.Join(runDir, n.name()) }
 
-// socket is containerd's, as seen from the host. Pods mount it from the path it
-// has inside the node: /run/containerd/containerd.sock.
+// socket returns containerd's socket on the host. Pods mount it from its path inside the node:
+// /run/containerd/containerd.sock.
 func (n node) socket() string { return filepath.Join(n.runtimeDir(), "containerd.sock") }
 
 // Names of the node's components.
@@ -58,7 +57,7 @@ func (n node) holder() string     { return n.name() }
 func (n node) containerd() string { return n.name() + "-containerd" }
 func (n node) kubelet() string    { return n.name() + "-kubelet" }
 
-// ensureNode makes the ground on which the node's programs stand.
+// ensureNode creates the cgroups, bridge and folders that the node's programs need.
 func (u *up) ensureNode(ctx context.Context, n node) error {
 	if !u.table.Get(n.holder()).ID.Alive() {
 		// Containers that have outlived their namespace cannot be taken over.
@@ -74,12 +73,12 @@ func (u *up) ensureNode(ctx context.Context, n node) error {
 	return n.bridge().Ensure(ctx)
 }
 
-// clearNode ends all that runs on the node. Its images stay.
+// clearNode ends everything that runs on the node. Its images stay.
 func (u *up) clearNode(ctx context.Context, n node) error {
 	if err := n.group().Kill(ctx); err != nil {
 		return err
 	}
-	// A new kubelet would look for containers in every cgroup that is left.
+	// A new kubelet would look for containers in every remaining cgroup.
 	if err := n.group().Remove(ctx); err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/host"
 )
 
-// awaitNodes returns when every node takes pods.
+// awaitNodes returns once every node accepts pods.
 func (u *up) awaitNodes(ctx context.Context) error {
 	client, err := u.client()
 	if err != nil {
@@ -34,8 +34,8 @@ func (u *up) awaitNodes(ctx context.Context) error {
 	return nil
 }
 
-// takesPods is more than Ready: the taint of a new node goes a moment later, and
-// what a node said before its kubelet was started is worth nothing.
+// takesPods returns an error until a node is Ready, its taints are removed, which happens a moment later, and its
+// status is newer than the start of its kubelet.
 func takesPods(node *corev1.Node, since time.Time) error {
 	for _, taint := range node.Spec.Taints {
 		if taint.Key == corev1.TaintNodeNotReady || taint.Key == corev1.TaintNodeUnreachable {
@@ -49,7 +49,7 @@ func takesPods(node *corev1.Node, since time.Time) error {
 		if condition.Status != corev1.ConditionTrue {
 			return fmt.Errorf("%s is not Ready: %s", node.Name, condition.Message)
 		}
-		// The API's times are whole seconds.
+		// Times in the API have a resolution of one second.
 		if condition.LastHeartbeatTime.Time.Before(since.Truncate(time.Second)) {
 			return fmt.Errorf("%s has not been heard of since its kubelet was started", node.Name)
 		}
@@ -58,7 +58,7 @@ func takesPods(node *corev1.Node, since time.Time) error {
 	return fmt.Errorf("%s has not told yet whether it is Ready", node.Name)
 }
 
-// dropNodes ends the nodes beyond the number asked for.
+// dropNodes removes the nodes beyond the requested number.
 func (u *up) dropNodes(ctx context.Context) error {
 	for _, device := range host.Bridges(bridgePrefix + "node-") {
 		number, err := strconv.Atoi(strings.TrimPrefix(device, bridgePrefix+"node-"))

@@ -12,10 +12,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// storeService is the name under which pods reach the store.
+// storeService is the name of the service with which pods reach the store.
 const storeService = "valkey"
 
-// ensureObjects makes the few objects that the cluster itself needs.
+// ensureObjects creates the few objects that the cluster itself needs.
 func (u *up) ensureObjects(ctx context.Context) error {
 	client, err := u.client()
 	if err != nil {
@@ -52,8 +52,8 @@ func createDNSBinding(ctx context.Context, client kubernetes.Interface) error {
 	return err
 }
 
-// createStoreService makes a headless service: its name resolves to the host's
-// address, so no service proxy is needed.
+// createStoreService creates a headless service. Its name resolves to the host's address, so no service proxy is
+// needed.
 func createStoreService(ctx context.Context, client kubernetes.Interface) error {
 	_, err := client.CoreV1().Services(corev1.NamespaceDefault).Create(ctx, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: storeService},
@@ -79,8 +79,8 @@ func createStoreEndpoints(ctx context.Context, client kubernetes.Interface) erro
 	return err
 }
 
-// awaitAccount returns when pods can be created: they need the account that the
-// controller manager makes in each namespace.
+// awaitAccount returns once pods can be created. They need the service account that the controller manager creates in
+// each namespace.
 func (u *up) awaitAccount(ctx context.Context) error {
 	client, err := u.client()
 	if err != nil {

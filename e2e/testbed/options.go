@@ -12,30 +12,28 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/binaries"
 )
 
-// Options say how the cluster differs from the defaults. A call of Up with other
-// options than the last restarts just the components they concern.
+// Options say how the cluster differs from the defaults. When Up is called with other options than before, it restarts
+// only the affected components.
 type Options struct {
-	// Kubernetes is the minor version of the control plane and the kubelets, such as
-	// 1.34. If empty it is what HOLDFAST_KUBERNETES says, else the newest.
+	// Kubernetes is the minor version of the control plane and the kubelets, such as 1.34. The default is
+	// HOLDFAST_KUBERNETES, or else the newest version.
 	Kubernetes string `json:"kubernetes"`
-	// Nodes is the number of real nodes, node-1 and on; 1 if zero.
+	// Nodes is the number of real nodes, named node-1 and so on; default 1.
 	Nodes int `json:"nodes"`
-	// KubeletRestartPeriod is the ceiling of the back-off between restarts of a
-	// container (crashLoopBackOff.maxContainerRestartPeriod); zero keeps the
-	// kubelet's 5 minutes.
+	// KubeletRestartPeriod is the maximum back-off between restarts of a container
+	// (crashLoopBackOff.maxContainerRestartPeriod). Zero keeps the kubelet's default of 5 minutes.
 	KubeletRestartPeriod time.Duration `json:"kubeletRestartPeriod"`
-	// EventedPLEG lets the kubelet follow containerd's events.
+	// EventedPLEG makes the kubelet use containerd's events.
 	EventedPLEG bool `json:"eventedPLEG"`
-	// KubeProxy adds the service proxy. Without it only headless services and
-	// the API server's own work for pods; webhooks work anyway.
+	// KubeProxy adds the service proxy. Without it, pods can use only headless services and the API server's service.
+	// Webhooks work in any case.
 	KubeProxy bool `json:"kubeProxy"`
-	// Args are further arguments by component, such as
-	// "kube-controller-manager": {"--node-monitor-grace-period=24h"}. All kubelets
-	// are "kubelet".
+	// Args are additional arguments by component, such as "kube-controller-manager":
+	// {"--node-monitor-grace-period=24h"}. "kubelet" stands for all kubelets.
 	Args map[string][]string `json:"args,omitempty"`
 }
 
-// kubernetesVariable lets a whole test suite run on another version.
+// kubernetesVariable selects the version for a whole test run.
 const kubernetesVariable = "HOLDFAST_KUBERNETES"
 
 func (o Options) defaulted() Options {
@@ -48,7 +46,7 @@ func (o Options) defaulted() Options {
 	return o
 }
 
-// maxNodes is what the addressing has room for.
+// maxNodes is the largest number of nodes for which there are addresses.
 const maxNodes = 254
 
 func (o Options) validate() error {

@@ -2,7 +2,7 @@ package testbed
 
 import "context"
 
-// startStores starts what stands on nothing else.
+// startStores starts what does not depend on other components.
 func (u *up) startStores(ctx context.Context) error {
 	components := []component{u.etcd(), u.redis()}
 	for _, n := range u.nodes {

@@ -11,23 +11,22 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/process"
 )
 
-// programGrace is what a program is given to end.
+// programGrace is how long a program may take to exit.
 const programGrace = 15 * time.Second
 
-// Program is something that runs beside the cluster on this host, such as a controller under test. Down ends it with the
-// rest.
+// Program runs beside the cluster on this host, such as a controller under test. Down ends it with everything else.
 type Program struct {
 	// Name is unique among programs and components.
 	Name    string
 	Command []string
-	// Inputs are contents that the program reads at its start, such as its configuration: another one calls for a restart.
+	// Inputs are contents that the program reads at its start, such as its configuration. A change requires a restart.
 	Inputs []string
-	// Ready reports whether it does its work.
+	// Ready returns an error until the program is ready.
 	Ready func(context.Context) error
 }
 
-// StartProgram runs the program, and waits until it is ready. One that runs already with the same command, inputs
-// and binary is left alone.
+// StartProgram runs the program and waits until it is ready. It leaves a program alone that already runs with the same
+// command, inputs and binary.
 func (c *Cluster) StartProgram(ctx context.Context, p Program) error {
 	binary, err := digest(p.Command[0])
 	if err != nil {
@@ -44,17 +43,17 @@ func (c *Cluster) StartProgram(ctx context.Context, p Program) error {
 	})
 }
 
-// StopProgram ends the program; it is no error if it does not run. Nobody misses it then: the status does not name it.
+// StopProgram stops the program. It is no error if the program is not running. Afterwards the status does not show it.
 func (c *Cluster) StopProgram(ctx context.Context, name string) error {
 	return c.exclusively(func() error { return c.up().stopComponent(ctx, name, programGrace) })
 }
 
-// KillProgram ends the program at once, without a chance to clean up. To the status it is a program that died.
+// KillProgram kills the program without a chance to clean up. The status shows it as dead.
 func (c *Cluster) KillProgram(ctx context.Context, name string) error {
 	return c.table().Get(name).ID.Kill(ctx)
 }
 
-// ProgramPID is the process of a program that runs.
+// ProgramPID returns the PID of a running program.
 func (c *Cluster) ProgramPID(name string) (int, error) {
 	id := c.table().Get(name).ID
 	if !id.Alive() {
@@ -63,7 +62,7 @@ func (c *Cluster) ProgramPID(name string) (int, error) {
 	return id.PID, nil
 }
 
-// ProgramLog is where a program's output goes.
+// ProgramLog returns the file with a program's output.
 func (c *Cluster) ProgramLog(name string) string { return c.up().spec(process.Spec{Name: name}).Log }
 
 func digest(file string) (string, error) {

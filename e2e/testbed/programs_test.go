@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/process"
 )
 
-func TestAProgramStoppedOnPurposeIsNotMissed(t *testing.T) {
+func TestTheStatusLeavesOutAStoppedProgram(t *testing.T) {
 	cluster := &Cluster{layout: Layout{cache: t.TempDir()}}
 	if err := cluster.layout.create(); err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func TestAProgramStoppedOnPurposeIsNotMissed(t *testing.T) {
 	}
 }
 
-func TestAKilledProgramIsMissed(t *testing.T) {
+func TestTheStatusShowsAKilledProgram(t *testing.T) {
 	cluster := &Cluster{layout: Layout{cache: t.TempDir()}}
 	if err := cluster.layout.create(); err != nil {
 		t.Fatal(err)

@@ -14,13 +14,14 @@ const (
 	prometheusName    = "prometheus"
 	prometheusBinary  = "/usr/bin/prometheus"
 	prometheusAddress = hostAddress + ":9090"
-	// scrapeTimeout includes the five seconds that Prometheus takes to follow its file of targets.
+	// scrapeTimeout includes the five seconds that Prometheus takes to reload its file of targets.
 	scrapeTimeout = 3 * time.Minute
-	// controlPlanePeriod is longer than for others: the API server has much to say, which takes a slow machine more than a second.
+	// controlPlanePeriod is longer than for others, because the API server has many metrics and a slow machine takes
+	// more than a second to serve them.
 	controlPlanePeriod = 5 * time.Second
 )
 
-// ControlPlaneTargets are the cluster's own programs.
+// ControlPlaneTargets returns the cluster's own programs.
 func (c *Cluster) ControlPlaneTargets() []prometheus.Target {
 	return []prometheus.Target{
 		{Job: apiServer, Addresses: []string{fmt.Sprintf("%s:%d", hostAddress, apiPort)}, HTTPS: true, Period: controlPlanePeriod},
@@ -30,8 +31,8 @@ func (c *Cluster) ControlPlaneTargets() []prometheus.Target {
 	}
 }
 
-// Prometheus scrapes the targets, and no others, once a second unless they say otherwise; a call with others changes that without a restart. It
-// returns when each of them has been scraped.
+// Prometheus scrapes exactly the given targets, once a second unless they say otherwise. A call with other targets
+// changes them without a restart. It returns once each has been scraped.
 func (c *Cluster) Prometheus(ctx context.Context, targets ...prometheus.Target) (prometheus.Server, error) {
 	server := prometheus.Server{URL: "http://" + prometheusAddress}
 	if _, err := os.Stat(prometheusBinary); err != nil {
@@ -51,7 +52,8 @@ func (c *Cluster) Prometheus(ctx context.Context, targets ...prometheus.Target) 
 	return server, nil
 }
 
-// StopPrometheus ends it and removes its data: to the next one, what was scraped before would look as if it were up.
+// StopPrometheus stops Prometheus and removes its data. Otherwise the next one would show earlier targets as if they
+// were up.
 func (c *Cluster) StopPrometheus(ctx context.Context) error {
 	if err := c.StopProgram(ctx, prometheusName); err != nil {
 		return err
@@ -94,7 +96,7 @@ func (c *Cluster) prometheusProgram(targets []prometheus.Target) (Program, error
 	}, nil
 }
 
-// scraped fails unless every target was up within the last seconds.
+// scraped returns an error unless every target was up within the last seconds.
 func scraped(ctx context.Context, server prometheus.Server, targets []prometheus.Target) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 
 const proxyHealth = "127.0.0.1:10256"
 
-// kubeProxy serves all nodes: they share the host's network namespace.
+// kubeProxy returns one proxy for all nodes, because they share the host's network namespace.
 func (u *up) kubeProxy() (component, error) {
 	config, err := u.config(kubeProxy+".json", map[string]any{
 		"apiVersion":         "kubeproxy.config.k8s.io/v1alpha1",
@@ -26,7 +26,7 @@ func (u *up) kubeProxy() (component, error) {
 		"nodePortAddresses":  []string{podRange},
 		"healthzBindAddress": proxyHealth,
 		"metricsBindAddress": "127.0.0.1:10249",
-		// The limit of tracked connections is the host's affair.
+		// Leave the limit of tracked connections to the host.
 		"conntrack": map[string]any{"maxPerCore": 0},
 	})
 	if err != nil {
@@ -37,7 +37,7 @@ func (u *up) kubeProxy() (component, error) {
 			u.kubernetes(kubeProxy), "--config=" + config.path,
 		}}),
 		ready: func(ctx context.Context) error {
-			// It calls itself healthy before it has written its first rules.
+			// It reports healthy before it has written its first rules.
 			if !host.HasTable(ctx, "ip", kubeProxy) {
 				return errors.New("the proxy has no rules yet")
 			}
@@ -46,7 +46,7 @@ func (u *up) kubeProxy() (component, error) {
 	}, nil
 }
 
-// ensureRedirect gives pods the API server's service, unless a proxy does.
+// ensureRedirect makes the API server's service reachable for pods, unless a proxy does.
 func (u *up) ensureRedirect(ctx context.Context) error {
 	if u.options.KubeProxy {
 		return nil
@@ -68,19 +68,19 @@ func (u *up) ensureRedirect(ctx context.Context) error {
 	return u.table.Forget(kubeProxy)
 }
 
-// dropRedirect makes way for the proxy once that has its rules.
+// dropRedirect removes the redirect once the proxy has its rules.
 func (u *up) dropRedirect(ctx context.Context) error {
 	if !u.options.KubeProxy {
 		return nil
 	}
-	// Where it is 0, traffic between pods of one bridge goes round the rules. A
-	// host without the module has no such setting and no need of it.
+	// If it is 0, traffic between pods of one bridge bypasses the rules. A host without the module has no such setting
+	// and does not need it.
 	_ = host.SetSysctl("net.bridge.bridge-nf-call-iptables", "1")
 	return apiRedirect().Remove(ctx)
 }
 
-// hadProxy goes by the record of a start, successful or not: the tables' name is
-// not ours alone.
+// hadProxy checks the record of a start, successful or not. The tables' names do not suffice, because others may use
+// them.
 func (l Layout) hadProxy() bool {
 	_, err := os.Stat(filepath.Join(l.processDir(), kubeProxy+".json"))
 	return err == nil

@@ -11,15 +11,15 @@ import (
 
 const (
 	redisPort = 6379
-	// valkeyFolder has the programs that hack/install-valkey.sh takes from Debian 13.
+	// valkeyFolder has the programs that hack/install-valkey.sh installs from Debian 13.
 	valkeyFolder = "/opt/holdfast/debian-13/usr/bin"
-	// redisAddress is where the store listens, for pods and for the host.
+	// redisAddress is the store's address for pods and for the host.
 	redisAddress = hostAddress + ":6379"
-	// redisGrace lets it write its log to the end.
+	// redisGrace is enough to write the log to the end.
 	redisGrace = 10 * time.Second
 )
 
-// redis is reached by pods as valkey.default.svc.cluster.local:6379.
+// redis returns the store. Pods reach it as valkey.default.svc.cluster.local:6379.
 func (u *up) redis() component {
 	dir := u.layout.state(redis)
 	return component{
@@ -28,31 +28,31 @@ func (u *up) redis() component {
 			"--bind", hostAddress,
 			"--port", fmt.Sprint(redisPort),
 			"--protected-mode", "no",
-			// Lowered by the server itself to what the limit of open files allows.
+			// The server lowers this to what the limit of open files allows.
 			"--maxclients", "65000",
 			"--dir", dir,
 			"--save", "",
 			"--appendonly", "yes",
 			"--appendfsync", "everysec",
-			"--aof-timestamp-enabled", "yes", // for CutLog
+			"--aof-timestamp-enabled", "yes", // needed by CutLog
 			"--daemonize", "no",
 		}}),
 		ready: answersPing,
 	}
 }
 
-// Redis is the store of the cluster, which tests take away and give back.
+// Redis is the store of the cluster, which tests can stop and start.
 type Redis struct {
 	cluster *Cluster
 }
 
-// Redis returns the handle of the cluster's store.
+// Redis returns the cluster's store.
 func (c *Cluster) Redis() Redis { return Redis{cluster: c} }
 
-// Address is reached from the host and from pods.
+// Address returns the store's address for the host and for pods.
 func (r Redis) Address() string { return redisAddress }
 
-// PID returns the server's process id, or 0 when it is stopped.
+// PID returns the server's PID, or 0 if it is not running.
 func (r Redis) PID() int {
 	if id := r.cluster.table().Get(redis).ID; id.Alive() {
 		return id.PID
@@ -60,18 +60,18 @@ func (r Redis) PID() int {
 	return 0
 }
 
-// Kill ends the server at once, as a crash does. It is gone when Kill returns.
+// Kill kills the server, as a crash does, and waits until it is gone.
 func (r Redis) Kill(ctx context.Context) error {
 	return r.cluster.exclusively(func() error { return r.cluster.table().Get(redis).ID.Kill(ctx) })
 }
 
-// Stop ends the server; what was acknowledged is kept on disk.
+// Stop stops the server. Acknowledged writes are kept on disk.
 func (r Redis) Stop(ctx context.Context) error {
 	return r.cluster.exclusively(func() error { return r.cluster.up().stopComponent(ctx, redis, redisGrace) })
 }
 
-// Start runs the server again and returns when it answers, with the data of
-// before or, if wiped, with none. It is an error to wipe a running server.
+// Start runs the server again and returns once it responds, with its earlier data or, if wiped, with none. It is an
+// error to wipe a running server.
 func (r Redis) Start(ctx context.Context, wipe bool) error {
 	return r.cluster.exclusively(func() error {
 		u := r.cluster.up()

@@ -12,7 +12,7 @@ import (
 	criclient "k8s.io/cri-client/pkg"
 )
 
-// runtimeReady reports whether containers can be started.
+// runtimeReady returns an error until containers can be started.
 func runtimeReady(ctx context.Context, n node) error {
 	runtime, err := n.runtimeService(ctx)
 	if err != nil {
@@ -24,7 +24,7 @@ func runtimeReady(ctx context.Context, n node) error {
 		return fmt.Errorf("asking containerd for its state: %w", err)
 	}
 	for _, condition := range status.GetStatus().GetConditions() {
-		// Others are advice, on the age of cgroup version 1 for one.
+		// Other conditions are only warnings, for example that cgroup version 1 is old.
 		required := condition.GetType() == runtimeapi.RuntimeReady || condition.GetType() == runtimeapi.NetworkReady
 		if required && !condition.GetStatus() {
 			return fmt.Errorf("containerd: %s: %s", condition.GetType(), condition.GetMessage())
@@ -46,7 +46,7 @@ func (n node) runtimeService(ctx context.Context) (cri.RuntimeService, error) {
 	return service, nil
 }
 
-// hasImage reports whether a node's containerd knows the image.
+// hasImage reports whether a node's containerd has the image.
 func (n node) hasImage(ctx context.Context, name string) (bool, error) {
 	service, err := criclient.NewRemoteImageService(ctx, "unix://"+n.socket(), criTimeout, nil, false)
 	if err != nil {

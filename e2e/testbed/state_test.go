@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/process"
 )
 
-func TestCertificatesAreMadeOnce(t *testing.T) {
+func TestCertificatesAreCreatedOnce(t *testing.T) {
 	layout := Layout{cache: t.TempDir()}
 	if err := layout.create(); err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-func TestOnlyMountsBelowOurFoldersAreOurs(t *testing.T) {
+func TestOnlyMountsBelowTheTestbedsFoldersAreFound(t *testing.T) {
 	const table = `22 1 254:0 / / rw - ext4 /dev/vda rw
 30 22 0:5 / /run/holdfast rw - tmpfs tmpfs rw
 31 30 0:6 / /run/holdfast/node-1/a\040b rw - overlay overlay rw
@@ -168,7 +168,7 @@ func TestNamedComponents(t *testing.T) {
 	}
 }
 
-func TestOnlyProgramsThatWorkInOurFoldersAreOurs(t *testing.T) {
+func TestOnlyProgramsThatWorkInTheTestbedsFoldersAreFound(t *testing.T) {
 	layout := Layout{cache: "/cache/holdfast"}
 	for name, test := range map[string]struct {
 		found process.Found

@@ -12,17 +12,17 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/fakes/kubelet"
 )
 
-// Status is what runs of the testbed.
+// Status is the state of the testbed.
 type Status struct {
 	Up         bool
 	Components []ComponentStatus
-	// Answers reports whether the API server does; if not, Nodes and Pods are empty.
+	// Answers reports whether the API server responds. If not, Nodes and Pods are empty.
 	Answers bool
 	Nodes   []string
-	// Simulated is the number of simulated nodes, which are not among Nodes.
+	// Simulated is the number of simulated nodes, which are not in Nodes.
 	Simulated int
 	Pods      int
-	// Leftovers are filled in when the testbed is not up.
+	// Leftovers is set when the testbed is not up.
 	Leftovers []string
 }
 
@@ -34,7 +34,7 @@ type ComponentStatus struct {
 	Log   string
 }
 
-// Inspect finds out what runs. It changes nothing and needs no lock.
+// Inspect returns what is running. It changes nothing and needs no lock.
 func Inspect(ctx context.Context) (Status, error) {
 	cluster, err := Attach()
 	if err != nil {
@@ -53,7 +53,7 @@ func Inspect(ctx context.Context) (Status, error) {
 	return status, nil
 }
 
-// ask adds what the API server knows, as far as it answers.
+// ask adds what the API server knows, if it responds.
 func (c *Cluster) ask(ctx context.Context, status *Status) {
 	client, err := c.up().client()
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *Cluster) ask(ctx context.Context, status *Status) {
 	}
 }
 
-// Healthy reports whether every component runs and the API server answers.
+// Healthy reports whether every component is running and the API server responds.
 func (s Status) Healthy() bool {
 	for _, c := range s.Components {
 		if !c.Alive {
@@ -90,7 +90,7 @@ func (s Status) Healthy() bool {
 	return s.Up && s.Answers
 }
 
-// Print writes the status for a reader.
+// Print prints the status.
 func (s Status) Print(w io.Writer) {
 	if !s.Up {
 		fmt.Fprintln(w, "the testbed is down")

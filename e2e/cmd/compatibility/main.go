@@ -1,7 +1,8 @@
-// Command compatibility keeps the record of the versions that the tests ran with, and writes docs/compatibility.md from it.
+// Command compatibility maintains the record of the versions that the tests ran with, and generates
+// docs/compatibility.md from it.
 //
-//	compatibility record COMPONENT VERSION SUITE   notes that a suite has passed today
-//	compatibility page                             writes the page
+//	compatibility record COMPONENT VERSION SUITE   records that a suite has passed today
+//	compatibility page                             generates the page
 package main
 
 import (

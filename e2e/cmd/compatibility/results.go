@@ -18,12 +18,12 @@ const (
 	broken   = "does not work"
 )
 
-// result says of one version of a component whether it works, and how that is known.
+// result says whether one version of a component works, and how that is known.
 type result struct {
 	Component string `json:"component"`
 	Version   string `json:"version"`
 	Mark      string `json:"mark"`
-	// Suite is what has passed; of a version that was not tested, the reason for its mark.
+	// Suite is what has passed. For a version that was not tested, it is the reason for the mark.
 	Suite string `json:"suite"`
 	// Date of the last run, such as 2026-11-23. Empty for a version that was not tested.
 	Date string `json:"date,omitempty"`
@@ -57,7 +57,7 @@ func (all results) validate() error {
 	return nil
 }
 
-// record returns the results with one of today. It takes the place of what was known of the same suite and version, and of a mark
+// record returns the results with one more of today. It replaces the result of the same suite and version, and a mark
 // without a test.
 func (all results) record(component, version, suite string, now time.Time) results {
 	kept := slices.DeleteFunc(slices.Clone(all), func(r result) bool {

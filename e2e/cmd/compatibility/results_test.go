@@ -42,7 +42,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-func TestMarksAreWhatTheyAreSaidToBe(t *testing.T) {
+func TestMarksAreValid(t *testing.T) {
 	for name, r := range map[string]result{
 		"a mark that does not exist": {"a", "1", "fine", "s", ""},
 		"a test without a date":      {"a", "1", tested, "s", ""},
@@ -54,7 +54,7 @@ func TestMarksAreWhatTheyAreSaidToBe(t *testing.T) {
 	}
 }
 
-// The page is what the record says.
+// The page must match the record.
 func TestThePageIsGenerated(t *testing.T) {
 	root, err := binaries.Root()
 	if err != nil {

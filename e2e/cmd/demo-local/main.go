@@ -1,6 +1,6 @@
-// Command demo-local restarts a group of eight worker processes on this host, without a cluster. The supervisors and the store
-// are the real ones. It kills one worker twice and prints how long the group took to run again. It exits 0 only if every worker
-// was restarted exactly once for each failure and no supervisor ended.
+// Command demo-local restarts a group of eight worker processes on this host, without a cluster. The supervisors and
+// the store are real. It kills one worker twice and prints how long the group took to run again. It exits 0 only if
+// every worker restarted exactly once for each failure and no supervisor exited.
 package main
 
 import (
@@ -24,7 +24,7 @@ const (
 	failures = 2
 	// uid stands for the UID of a JobSet.
 	uid = "00000000-0000-0000-0000-000000000000"
-	// connectionsPerSupervisor: one for calls, one for its subscription.
+	// connectionsPerSupervisor counts one connection for calls and one for the subscription.
 	connectionsPerSupervisor = 2
 	timeout                  = 30 * time.Second
 )

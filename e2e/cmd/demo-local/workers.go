@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// start is one start of a worker's program, as the program itself prints it.
+// start is one start of a worker's program, as printed by the program.
 type start struct {
 	worker, round, pid int
 	at                 time.Time
@@ -24,19 +24,19 @@ type start struct {
 
 // running is a round in which every worker's program has started.
 type running struct {
-	last time.Time // the last program started
+	last time.Time // when the last program started
 	pids [workers]int
 }
 
-// supervisors are those of all workers, and what the workers print.
+// supervisors are the supervisors of all workers, with the output of the workers.
 type supervisors struct {
 	commands []*exec.Cmd
 	running  sync.WaitGroup
 	starts   chan start
-	ended    chan error // one for each supervisor that ended
+	ended    chan error // one value for each supervisor that has ended
 }
 
-// maxStarts bounds how many starts nobody has read yet.
+// maxStarts is how many unread starts are buffered.
 const maxStarts = 1000
 
 func startWorkers(programs, folder, store string) (*supervisors, error) {
@@ -49,7 +49,7 @@ func startWorkers(programs, folder, store string) (*supervisors, error) {
 	return s, nil
 }
 
-// start runs a supervisor as a pod's container does.
+// start runs a supervisor the way a pod's container does.
 func (s *supervisors) start(programs, volume, store string, i int) error {
 	if err := os.Mkdir(volume, 0o755); err != nil {
 		return fmt.Errorf("creating the volume of worker %d: %w", i, err)
@@ -59,7 +59,7 @@ func (s *supervisors) start(programs, volume, store string, i int) error {
 		return fmt.Errorf("creating the log of worker %d: %w", i, err)
 	}
 	defer log.Close()
-	// The shell prints what the worker found in its environment, and then becomes the worker.
+	// The shell prints variables from the worker's environment, and then becomes the worker.
 	c := exec.Command(filepath.Join(programs, "holdfast-exec"), "--", "sh", "-c",
 		`echo "round=$HOLDFAST_RESTART_ROUND pid=$$"; exec "$0"`, filepath.Join(programs, "worker"))
 	c.Env = []string{
@@ -110,7 +110,7 @@ func cause(err error) error {
 	return err
 }
 
-// await returns when each worker's program has started in a round. A start in any other round is an error.
+// await returns once each worker's program has started in a round. A start in any other round is an error.
 func (s *supervisors) await(ctx context.Context, round int) (r running, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -133,7 +133,7 @@ func (s *supervisors) await(ctx context.Context, round int) (r running, err erro
 	return r, nil
 }
 
-// fail kills one worker's process and prints when all of them run again.
+// fail kills one worker's process and prints how long it took until all run again.
 func (s *supervisors) fail(ctx context.Context, round int, now running) (running, error) {
 	victim := (3 * round) % workers
 	fmt.Println()

@@ -1,6 +1,6 @@
-// Command demo kills one worker of a JobSet of eight on a real node, twice, and shows how the failure is answered three
-// ways: in place inside the containers, in place inside the pods, and by recreation. It exits 0 only if each answer really
-// happened as it is called: the same containers, the same pods, one restart charged for each failure.
+// Command demo kills one worker of a JobSet of eight on a real node, twice, and shows three ways to recover: in place
+// inside the containers, in place inside the pods, and by recreation. It exits 0 only if each recovery was what its
+// name says: the same containers, the same pods, one restart charged for each failure.
 package main
 
 import (
@@ -57,7 +57,7 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// announce prints what is built before the cluster can start, and about how long that takes.
+// announce prints what must be built before the cluster can start, and about how long that takes.
 func announce() error {
 	layout, err := testbed.NewLayout()
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework/recovery"
 )
 
-// row is what one answer took.
+// row holds the times of one recovery mode.
 type row struct {
 	answer        recovery.Mode
 	first, second time.Duration
 }
 
-// show lets two workers die, one after the other, and prints what happened to the first.
+// show kills two workers, one after the other, and prints the timeline of the first failure.
 func show(ctx context.Context, env *framework.Environment, a recovery.Mode) (row, error) {
 	r := row{answer: a}
 	fmt.Println()
@@ -55,7 +55,7 @@ func timeline(f recovery.Failure, a recovery.Mode) {
 	line("running again", p.Again, "the last worker printed its first line; it keeps "+a.Keeps)
 }
 
-// compare prints the table, with the ratio to the slowest answer.
+// compare prints a table, with ratios to the slowest mode.
 func compare(rows []row) {
 	slowest := rows[len(rows)-1]
 	fmt.Printf("\nOne of %d workers dies: seconds until all run again\n\n", workers)

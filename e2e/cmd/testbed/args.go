@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// parseArgs sorts COMPONENT=--FLAG=VALUE by component.
+// parseArgs groups arguments of the form COMPONENT=--FLAG=VALUE by component.
 func parseArgs(args []string) (map[string][]string, error) {
 	if len(args) == 0 {
 		return nil, nil

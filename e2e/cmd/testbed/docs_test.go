@@ -21,8 +21,8 @@ func try(line string) error {
 	return command.ValidateArgs(command.Flags().Args())
 }
 
-// What the pages tell a reader to type after `testbed` is taken.
-func TestCommandsOfThePagesAreTaken(t *testing.T) {
+// The program accepts every command that the pages show after `testbed`.
+func TestCommandsOfThePagesAreValid(t *testing.T) {
 	pages, err := docs.Pages("../../..")
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed"
 )
 
-// removeTimeout bounds the clean-up after an interrupt.
+// removeTimeout limits the clean-up after an interrupt.
 const removeTimeout = 2 * time.Minute
 
 func simulateCommand() *cobra.Command {

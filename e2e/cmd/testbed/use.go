@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed"
 )
 
-// errUnhealthy makes the exit code tell what the status shows.
+// errUnhealthy sets the exit code when the status shows problems.
 var errUnhealthy = errors.New("the testbed is not healthy")
 
 func statusCommand() *cobra.Command {

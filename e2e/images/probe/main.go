@@ -1,8 +1,8 @@
-// Command probe shows from within a pod that a cluster's network works.
+// Command probe tests the network of a cluster from within a pod.
 //
-//	probe serve ADDRESS                  answers each request with the pod's name
-//	probe get URL                        prints the answer; tries for 3 min
-//	probe webhook ADDRESS CERT KEY       admits what has no label "forbidden"
+//	probe serve ADDRESS                  responds to each request with the pod's name
+//	probe get URL                        prints the response; retries for 3 min
+//	probe webhook ADDRESS CERT KEY       admits objects without the label "forbidden"
 package main
 
 import (

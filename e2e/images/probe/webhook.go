@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// admission is what this webhook needs of admission.k8s.io/v1, AdmissionReview: the types' own package would make the
-// program ten times as large.
+// admission has those fields of AdmissionReview (admission.k8s.io/v1) that this webhook needs. Importing the API
+// package would make the program ten times as large.
 type admission struct {
 	APIVersion string    `json:"apiVersion"`
 	Kind       string    `json:"kind"`
@@ -38,7 +38,7 @@ func review(w http.ResponseWriter, r *http.Request) {
 	a.Response = a.Request.review()
 	a.Request = nil
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(a) // a caller that has left wants no answer
+	_ = json.NewEncoder(w).Encode(a) // a caller that has disconnected needs no response
 }
 
 func (r *request) review() *response {

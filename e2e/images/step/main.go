@@ -1,11 +1,11 @@
-// Command step is what the containers of the JobSet examples run: one small thing each, so that a test can see in which order they
-// ran and what they shared. All variables are optional and are carried out in this order:
+// Command step runs in the containers of the JobSet examples. It does one small thing, so that a test can see in which
+// order containers ran and what they shared. All variables are optional. It processes them in this order:
 //
 //	STEP_NEEDS     fail unless these files exist (separated by commas)
 //	STEP_RESOLVE   wait until these host names resolve (separated by commas)
-//	STEP_FAIL_ONCE create this file and fail; of many, and of many times, only the first
+//	STEP_FAIL_ONCE create this file and fail; do nothing if it exists
 //	STEP_WRITES    create this file
-//	STEP_AWAITS    go on running until this file exists
+//	STEP_AWAITS    keep running until this file exists
 package main
 
 import (

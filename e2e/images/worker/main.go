@@ -1,9 +1,9 @@
-// Command worker stands in for a training process in examples and end-to-end tests. It prints when it started, then a
-// step now and then. SIGUSR1 makes it fail (exit 1), SIGUSR2 makes it finish (exit 0). WORKER_ON_TERM says what SIGTERM
-// does: "exit" (default, exit 143), "finish" (exit 0, as a program that saves a checkpoint and leaves) or "ignore".
-// SIGHUP makes it hang as in a collective: no more steps, and deaf to SIGTERM. SIGPWR makes it take memory until it is killed. Each
-// step gives a sign of progress in the way that it was asked for. WORKER_STEPS ends it by itself after that many steps of
-// WORKER_STEP_SECONDS (default 1). WORKER_MEMORY_MIB is what it takes of memory at its start.
+// Command worker stands in for a training process in examples and end-to-end tests. It prints when it started, and then
+// each step. SIGUSR1 makes it fail (exit 1), SIGUSR2 makes it succeed (exit 0). WORKER_ON_TERM says what SIGTERM does:
+// "exit" (default, exit 143), "finish" (exit 0, like a program that saves a checkpoint) or "ignore". SIGHUP makes it
+// hang as in a collective: it takes no more steps and ignores SIGTERM. SIGPWR makes it allocate memory until it is
+// killed. Each step reports progress in the way that the environment asks for. WORKER_STEPS makes it succeed after that
+// many steps of WORKER_STEP_SECONDS (default 1). WORKER_MEMORY_MIB is the memory that it allocates when it starts.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 func main() {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP, syscall.SIGPWR)
-	host, _ := os.Hostname() // an empty name is as good for a log line
+	host, _ := os.Hostname() // the name is only for the log; it may be empty
 	fmt.Printf("started unix_ms=%d worker=%s\n", time.Now().UnixMilli(), host)
 	held := take(number("WORKER_MEMORY_MIB", 0))
 	defer runtime.KeepAlive(held)
@@ -50,7 +50,7 @@ func main() {
 	}
 }
 
-// take so many MiB, and write to each page, for memory counts only then.
+// take allocates memory and writes to each page, because memory counts only then.
 func take(mib int) []byte {
 	all := make([]byte, mib<<20)
 	for i := 0; i < len(all); i += os.Getpagesize() {
@@ -59,7 +59,7 @@ func take(mib int) []byte {
 	return all
 }
 
-// getOn says that the worker makes progress, if somebody asks for that.
+// getOn reports progress, if the environment asks for it.
 func getOn() {
 	if file := os.Getenv("HOLDFAST_PROGRESS_FILE"); file != "" {
 		complain(os.WriteFile(file, nil, 0o600))
@@ -90,7 +90,7 @@ func hang() {
 	select {}
 }
 
-// takeMemory writes to what it takes, so that it is really there.
+// takeMemory allocates memory and writes to it, so that it counts.
 func takeMemory() {
 	fmt.Println("takes memory")
 	const some = 4 << 20

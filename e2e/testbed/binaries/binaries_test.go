@@ -52,7 +52,7 @@ func TestStamp(t *testing.T) {
 	}
 }
 
-func TestCurrentNeedsTheBinaryToo(t *testing.T) {
+func TestCurrentRequiresTheBinary(t *testing.T) {
 	dir := t.TempDir()
 	if err := keep(dir, "tool", "abc"); err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestCurrentNeedsTheBinaryToo(t *testing.T) {
 	}
 }
 
-// Each component's inputs must exist, else its stamp would never change.
+// Each component's inputs must exist. Otherwise its stamp would never change.
 func TestInputsExist(t *testing.T) {
 	root, err := Root()
 	if err != nil {
@@ -88,7 +88,7 @@ func TestInputsExist(t *testing.T) {
 	}
 }
 
-// What is told to users as the version must be what the modules pin.
+// The versions shown to users must be those that the modules pin.
 func TestVersionsMatchTheModules(t *testing.T) {
 	root, err := Root()
 	if err != nil {
@@ -112,7 +112,7 @@ func TestVersionsMatchTheModules(t *testing.T) {
 	}
 }
 
-func TestTickTellsTheOutcome(t *testing.T) {
+func TestTickPrintsTheOutcome(t *testing.T) {
 	var out bytes.Buffer
 	tick(&out, "building a")(nil)
 	tick(&out, "building b")(errors.New("no"))
@@ -122,8 +122,8 @@ func TestTickTellsTheOutcome(t *testing.T) {
 	}
 }
 
-// The binaries of two versions must not take each other's place.
-func TestVersionsOfKubernetesHaveFoldersOfTheirOwn(t *testing.T) {
+// The binaries of two versions must not overwrite each other.
+func TestVersionsOfKubernetesHaveSeparateFolders(t *testing.T) {
 	taken := map[string]string{}
 	for _, minor := range KubernetesMinors() {
 		for _, component := range append(Default(minor), KubeProxy(minor)) {

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 )
 
-// Build makes the components that are missing or out of date in dir, one after
-// the other: each keeps all cores busy. It returns the stamp of each.
+// Build builds the components that are missing or out of date in dir, one after the other, because each uses all cores.
+// It returns the stamp of each component.
 func Build(ctx context.Context, dir string, components []Component, progress io.Writer) (map[string]string, error) {
 	root, err := Root()
 	if err != nil {
@@ -42,13 +42,12 @@ func Build(ctx context.Context, dir string, components []Component, progress io.
 }
 
 func build(ctx context.Context, root, dir string, c Component, progress io.Writer) error {
-	// A running program must keep its file, so the new one takes its name only
-	// when it is complete.
+	// A running program must keep its file, so the new file gets its name only when it is complete.
 	target := filepath.Join(dir, c.Name)
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", c.Tags,
 		"-ldflags", "-s -w "+c.LDFlags, "-o", target+".new", c.Package)
 	cmd.Dir = filepath.Join(root, c.Module)
-	// The tools' modules lie outside the workspace.
+	// The tools' modules are outside the workspace.
 	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -62,7 +61,7 @@ func build(ctx context.Context, root, dir string, c Component, progress io.Write
 	return os.Rename(target+".new", target)
 }
 
-// tail keeps what a reader can use of a long output.
+// tail returns the end of a long output.
 func tail(out []byte) []byte {
 	const limit = 4000
 	if len(out) > limit {

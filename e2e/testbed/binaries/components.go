@@ -1,5 +1,4 @@
-// Package binaries builds the cluster's programs from Go modules and keeps them
-// in a folder until their module changes.
+// Package binaries builds the cluster's programs from Go modules and keeps them in a folder until their module changes.
 package binaries
 
 import (
@@ -12,25 +11,23 @@ import (
 // Component is one program to build.
 type Component struct {
 	Name string
-	// Folder within the folder of binaries; programs of several Kubernetes versions
-	// have the same name.
+	// Folder is a subfolder of the folder of binaries. The programs of several Kubernetes versions have the same names.
 	Folder string
-	// Module is the folder of the module that pins it, from the repository root.
+	// Module is the folder of the module that pins the version, relative to the repository root.
 	Module string
 	// Package is the import path, or the folder within Module.
 	Package string
-	// Inputs are patterns, within Module, of the files that decide what is built.
+	// Inputs are patterns of files in Module on which the binary depends.
 	Inputs  []string
 	Tags    string
 	LDFlags string
 }
 
-// DefaultKubernetes is the minor version that the testbed runs unless it is told
-// another one.
+// DefaultKubernetes is the minor version that the testbed runs by default.
 const DefaultKubernetes = "1.36"
 
-// kubernetesVersions are the releases of which the control plane and the kubelet
-// can be built, by minor version. Each has a module of its own.
+// kubernetesVersions are the releases of which the control plane and the kubelet can be built, by minor version. Each
+// has its own module.
 var kubernetesVersions = map[string]string{
 	"1.33": "v1.33.13",
 	"1.34": "v1.34.3",
@@ -41,8 +38,8 @@ var kubernetesVersions = map[string]string{
 // KubernetesMinors returns the minor versions that can be built, in order.
 func KubernetesMinors() []string { return slices.Sorted(maps.Keys(kubernetesVersions)) }
 
-// KubernetesFolder is where the programs of a minor version are, within the folder
-// of binaries. Those of the default are at the top, where tests look for them.
+// KubernetesFolder returns the subfolder of the folder of binaries for a minor version. The default version is at the
+// top, where tests expect it.
 func KubernetesFolder(minor string) string {
 	if minor == DefaultKubernetes {
 		return ""
@@ -64,8 +61,7 @@ const (
 
 var pinned = []string{"go.mod", "go.sum"}
 
-// Default returns what every testbed of a minor version of Kubernetes needs, the
-// slowest first.
+// Default returns what every testbed of a minor version of Kubernetes needs, slowest build first.
 func Default(minor string) []Component {
 	return []Component{
 		kubernetes(minor, "kube-apiserver"),
@@ -80,7 +76,7 @@ func Default(minor string) []Component {
 	}
 }
 
-// KubeProxy returns the service proxy, built only where it is asked for.
+// KubeProxy returns the service proxy. It is built only on request.
 func KubeProxy(minor string) Component {
 	return kubernetes(minor, "kube-proxy")
 }
@@ -88,7 +84,7 @@ func KubeProxy(minor string) Component {
 // KueueModule is the folder of the module that pins Kueue.
 const KueueModule = "tools/kueue"
 
-// Kueue returns Kueue's manager, built only where it is asked for: it takes three minutes.
+// Kueue returns Kueue's manager. It is built only on request, because that takes three minutes.
 func Kueue() Component {
 	return Component{
 		Name:    "kueue",
@@ -102,10 +98,10 @@ func Kueue() Component {
 // JobSetModule is the folder of the module that pins the published JobSet controller.
 const JobSetModule = "tools/jobset"
 
-// JobSetVersion is that of the published JobSet controller.
+// JobSetVersion is the version of the published JobSet controller.
 const JobSetVersion = "v0.12.0"
 
-// PublishedJobSet returns the manager of the published JobSet controller, which benchmarks run beside ours.
+// PublishedJobSet returns the manager of the published JobSet controller, which benchmarks and suites run beside ours.
 func PublishedJobSet() Component {
 	return Component{
 		Name:    "published-jobset",
@@ -126,8 +122,8 @@ func PublishedJobSetAgent() Component {
 	}
 }
 
-// kubernetes sets the version: without it the server reports one that clients
-// cannot parse.
+// kubernetes returns a program of Kubernetes. It sets the version, because without it the server reports one that
+// clients cannot parse.
 func kubernetes(minor, name string) Component {
 	const version = "k8s.io/component-base/version"
 	return Component{
@@ -141,7 +137,7 @@ func kubernetes(minor, name string) Component {
 	}
 }
 
-// containerd leaves out the snapshotters that want C libraries or other tools.
+// containerd returns a program of containerd, without the snapshotters that need C libraries or other tools.
 func containerd(name string) Component {
 	return Component{
 		Name:    name,

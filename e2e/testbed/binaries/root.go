@@ -7,8 +7,7 @@ import (
 	"runtime"
 )
 
-// Root finds the repository: above the working directory, else where this file
-// was compiled from.
+// Root finds the repository: above the working directory, or else where this file was compiled.
 func Root() (string, error) {
 	var starts []string
 	if dir, err := os.Getwd(); err == nil {

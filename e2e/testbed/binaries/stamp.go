@@ -9,7 +9,7 @@ import (
 	"runtime"
 )
 
-// stamp changes whenever the component would be built differently.
+// stamp returns a hash that changes whenever the component would be built differently.
 func (c Component) stamp(root string) (string, error) {
 	hash := sha256.New()
 	fmt.Fprintln(hash, runtime.Version(), c.Package, c.Tags, c.LDFlags)
@@ -30,7 +30,7 @@ func (c Component) stamp(root string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)[:12]), nil
 }
 
-// current returns the stamp of the binary in dir, or nothing when there is none.
+// current returns the stamp of the binary in dir, or "" if there is no binary.
 func current(dir, name string) string {
 	if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 		return ""

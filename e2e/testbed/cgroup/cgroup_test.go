@@ -24,7 +24,7 @@ tmpfs /sys/fs/cgroup tmpfs rw 0 0
 	}
 }
 
-func TestAVersion1GroupGetsItsParentsCPUs(t *testing.T) {
+func TestAVersion1GroupInheritsItsParentsCPUs(t *testing.T) {
 	root := t.TempDir()
 	write(t, filepath.Join(root, "cpuset.cpus"), "0-1\n")
 	child := filepath.Join(root, "holdfast")
@@ -44,10 +44,10 @@ func TestAVersion1GroupGetsItsParentsCPUs(t *testing.T) {
 	}
 }
 
-func TestCreateMakesEveryLevel(t *testing.T) {
+func TestCreateCreatesEveryLevel(t *testing.T) {
 	root := t.TempDir()
 	group := Group("testbed/node-1/pods")
-	for range 2 { // the second time everything is there
+	for range 2 { // the second time all groups exist
 		if err := group.createIn(Mount{Path: root}); err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestCreateMakesEveryLevel(t *testing.T) {
 	}
 }
 
-func TestProcessesOfOtherNamespacesAreNoTargets(t *testing.T) {
+func TestProcessesOfOtherNamespacesAreLeftOut(t *testing.T) {
 	root := t.TempDir()
 	write(t, filepath.Join(root, "cgroup.procs"), "11\n")
 	write(t, filepath.Join(root, "pods", "a", "cgroup.procs"), "0\n12\n")

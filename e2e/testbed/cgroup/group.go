@@ -10,11 +10,10 @@ import (
 	"strings"
 )
 
-// Group is a path that stands for the same group in every hierarchy.
+// Group is a path that names the same group in every hierarchy.
 type Group string
 
-// Create makes the group in every hierarchy. A kubelet refuses a root group that
-// misses in one of them.
+// Create creates the group in every hierarchy. A kubelet rejects a root group that is missing in one of them.
 func (g Group) Create() error {
 	for _, mount := range Mounts() {
 		if err := g.createIn(mount); err != nil {
@@ -42,9 +41,8 @@ func (g Group) createIn(mount Mount) error {
 	return nil
 }
 
-// enableControllers passes all controllers of a version 2 group on to its
-// children, one by one since a single refusal would drop them all. What the host
-// does not allow, the kubelet will name.
+// enableControllers enables all controllers of a version 2 group for its children, one by one, because one refusal
+// would reject them all. If the host does not allow a controller, the kubelet reports it.
 func enableControllers(dir string) {
 	raw, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
 	if err != nil {
@@ -55,13 +53,12 @@ func enableControllers(dir string) {
 	}
 }
 
-// inheritCPUSet fills in what version 1 leaves empty: a group without CPUs or
-// memory nodes takes no process.
+// inheritCPUSet sets what version 1 leaves empty. A group without CPUs or memory nodes cannot have processes.
 func inheritCPUSet(parent, dir string) error {
 	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 		own, err := os.ReadFile(filepath.Join(dir, file))
 		if err != nil || strings.TrimSpace(string(own)) != "" {
-			continue // another controller, or filled in already
+			continue // another controller, or already set
 		}
 		value, err := os.ReadFile(filepath.Join(parent, file))
 		if err != nil {
@@ -86,9 +83,8 @@ func (g Group) Dirs() []string {
 	return dirs
 }
 
-// Entrances are the files through which a process joins the group by writing 0:
-// in the version 2 hierarchy, which the host's processes all have a place in,
-// or, where there is none, in the freezer's, which is free of side effects.
+// Entrances returns the files through which a process joins the group by writing 0. They are in the version 2
+// hierarchy, in which all of the host's processes have a place, or else in the freezer's, which has no side effects.
 func (g Group) Entrances() []string {
 	mounts := Mounts()
 	i := slices.IndexFunc(mounts, func(m Mount) bool { return m.V2 })

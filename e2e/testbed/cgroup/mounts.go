@@ -1,5 +1,4 @@
-// Package cgroup makes, empties and removes control groups on hosts of either
-// version, hybrid ones included.
+// Package cgroup creates, empties and removes control groups on hosts with version 1, version 2 or both.
 package cgroup
 
 import (
@@ -11,7 +10,7 @@ import (
 type Mount struct {
 	Path string
 	V2   bool
-	// Options are the mount options; on version 1 they name the controllers.
+	// Options are the mount options. On version 1 they name the controllers.
 	Options []string
 }
 

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Pids returns the processes in the group and below it, in any hierarchy.
+// Pids returns the processes in the group and its subgroups, in any hierarchy.
 func (g Group) Pids() []int {
 	seen := map[int]bool{}
 	var pids []int
@@ -33,14 +33,14 @@ func pidsBelow(dir string) []int {
 	var pids []int
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
-			return nil // groups come and go while we look
+			return nil // groups may vanish during the walk
 		}
 		raw, err := os.ReadFile(filepath.Join(path, "cgroup.procs"))
 		if err != nil {
 			return nil
 		}
 		for _, field := range strings.Fields(string(raw)) {
-			// 0 stands for a process of another pid namespace.
+			// 0 stands for a process in another PID namespace.
 			if pid, err := strconv.Atoi(field); err == nil && pid > 0 {
 				pids = append(pids, pid)
 			}
@@ -50,9 +50,8 @@ func pidsBelow(dir string) []int {
 	return pids
 }
 
-// Kill ends every process of the group in all hierarchies and waits until none
-// is left. It is the kernel that knows the members, so neither a lost record nor
-// a process that forks meanwhile can escape.
+// Kill kills every process of the group in all hierarchies and waits until none is left. The kernel knows the members,
+// so neither a lost record nor a process that forks in the meantime is missed.
 func (g Group) Kill(ctx context.Context) error {
 	for {
 		for _, dir := range g.Dirs() {
@@ -74,8 +73,8 @@ func (g Group) Kill(ctx context.Context) error {
 	}
 }
 
-// Remove deletes the group with everything below it. The kernel refuses for a
-// moment after the last process has gone, so it is tried until the context ends.
+// Remove deletes the group and its subgroups. The kernel refuses for a moment after the last process has exited, so
+// Remove retries until ctx is done.
 func (g Group) Remove(ctx context.Context) error {
 	for {
 		var errs []error
@@ -94,7 +93,7 @@ func (g Group) Remove(ctx context.Context) error {
 	}
 }
 
-// removeTree removes folders only: the files in them are the kernel's.
+// removeTree removes only folders. The files in them belong to the kernel.
 func removeTree(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package host changes the machine the testbed runs on, and changes it back:
-// bridges, address translation, kernel settings, folders.
+// Package host changes the machine that runs the testbed, and reverts the changes: bridges, address translation, kernel
+// settings, folders.
 package host
 
 import (
@@ -13,19 +13,19 @@ import (
 	"strings"
 )
 
-// Bridge is a network device with an address of its own.
+// Bridge is a network bridge with its own address.
 type Bridge struct {
-	// Name is at most 15 characters long, the kernel's limit.
+	// Name has at most 15 characters, which is the kernel's limit.
 	Name string
-	// MAC is fixed: an address that follows the ports leaves pods with stale
-	// neighbours, seen as stalls of a minute and more.
+	// MAC is fixed. If it changed with the ports, pods would have stale neighbor entries, which showed as stalls of a
+	// minute or more.
 	MAC string
-	// Address is the bridge's own address with the prefix length.
+	// Address is the bridge's own address with its prefix length.
 	Address string
 }
 
-// Ensure makes the bridge, or completes one left half-made. The first device
-// works without ports too, in kernels that have no dummy devices.
+// Ensure creates the bridge, or completes a bridge that was only partly created. A bridge works without ports, even in
+// kernels without dummy devices.
 func (b Bridge) Ensure(ctx context.Context) error {
 	device, err := net.InterfaceByName(b.Name)
 	if err != nil {
@@ -55,7 +55,7 @@ func (b Bridge) hasAddress(device *net.Interface) bool {
 // Remove deletes the bridge and the pods' devices on it.
 func (b Bridge) Remove(ctx context.Context) error {
 	for _, port := range b.Ports() {
-		// A pod's device vanishes by itself when its namespace goes.
+		// A pod's device vanishes by itself with its namespace.
 		if err := ip(ctx, "link", "delete", port); err != nil && exists(port) {
 			return err
 		}
@@ -75,7 +75,7 @@ func (b Bridge) Ports() []string {
 	return paths
 }
 
-// Bridges returns the names of the devices that begin so.
+// Bridges returns the names of the devices with the prefix.
 func Bridges(prefix string) []string {
 	paths, _ := filepath.Glob("/sys/class/net/" + prefix + "*")
 	for i, path := range paths {

@@ -10,18 +10,17 @@ import (
 	"strings"
 )
 
-// Changes is what must be put back on this host. It is written down before the
-// first change is made, and only once: what a second run finds is no longer what
-// the host had.
+// Changes records what must be restored on this host. It is saved before the first change is made, and only once,
+// because a second run no longer finds the original state.
 type Changes struct {
-	// Sysctls maps the names under /proc/sys to the values found.
+	// Sysctls maps names under /proc/sys to their original values.
 	Sysctls map[string]string `json:"sysctls"`
 	// Dirs are the folders that did not exist, outermost first.
 	Dirs []string `json:"dirs"`
 }
 
-// Survey reads the kernel settings and finds the folders that would have to be
-// made. Settings this kernel does not have are left out.
+// Survey reads the kernel settings and finds the folders that would have to be created. It leaves out settings that
+// this kernel lacks.
 func Survey(sysctls, dirs []string) Changes {
 	changes := Changes{Sysctls: map[string]string{}}
 	for _, name := range sysctls {
@@ -35,7 +34,7 @@ func Survey(sysctls, dirs []string) Changes {
 	return changes
 }
 
-// missing returns the folders above and including dir that do not exist.
+// missing returns dir and its ancestors as far as they do not exist.
 func missing(dir string) []string {
 	var absent []string
 	for ; dir != "/" && dir != "."; dir = filepath.Dir(dir) {
@@ -47,7 +46,7 @@ func missing(dir string) []string {
 	return absent
 }
 
-// Load reads changes written down earlier.
+// Load reads saved changes.
 func Load(file string) (Changes, error) {
 	var changes Changes
 	raw, err := os.ReadFile(file)
@@ -60,7 +59,7 @@ func Load(file string) (Changes, error) {
 	return changes, nil
 }
 
-// Save writes the changes down.
+// Save writes the changes to a file.
 func (c Changes) Save(file string) error {
 	raw, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
@@ -72,8 +71,7 @@ func (c Changes) Save(file string) error {
 	return os.Rename(file+".new", file)
 }
 
-// Undo puts the settings back and removes the folders that were made. A folder
-// somebody else uses by now is left.
+// Undo restores the settings and removes the created folders. It leaves folders that are used by others.
 func (c Changes) Undo() error {
 	var errs []error
 	for name, value := range c.Sysctls {

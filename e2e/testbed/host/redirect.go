@@ -6,12 +6,11 @@ import (
 	"os/exec"
 )
 
-// Redirect sends connections for one address to another one of this host, for
-// pods and for the host itself. It stands in for a service proxy where only the
-// API server's service has to be reached.
+// Redirect redirects connections from one address to another one of this host, for pods and for the host itself. It
+// replaces a service proxy if only the API server's service is needed.
 type Redirect struct {
-	// Table is the name of a table of our own, so that nobody else's rules are
-	// touched and all of ours go with it.
+	// Table is the name of our own table. This keeps the rules of others unchanged, and all of ours can be removed
+	// together.
 	Table    string
 	From     string
 	FromPort int
@@ -19,7 +18,7 @@ type Redirect struct {
 	ToPort   int
 }
 
-// Ensure installs the rules, replacing what was there in one transaction.
+// Ensure installs the rules. It replaces existing ones in one transaction.
 func (r Redirect) Ensure(ctx context.Context) error {
 	return run(ctx, r.rules(), "nft", "-f", "-")
 }
@@ -51,7 +50,7 @@ func HasTable(ctx context.Context, family, table string) bool {
 	return exec.CommandContext(ctx, "nft", "list", "table", family, table).Run() == nil
 }
 
-// RemoveTable deletes a table of the packet filter if it is there.
+// RemoveTable deletes a table of the packet filter if it exists.
 func RemoveTable(ctx context.Context, family, table string) error {
 	if !HasTable(ctx, family, table) {
 		return nil

@@ -1,5 +1,5 @@
-// Package image makes container images out of static programs, as archives that
-// containerd imports: there is no registry to push to.
+// Package image builds container images from static programs. It writes archives that containerd can import, because
+// there is no registry.
 package image
 
 import (
@@ -14,26 +14,26 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// Image is what goes into an image for linux/amd64. Besides its files it has
-// /tmp, /etc/passwd, /etc/group and /etc/nsswitch.conf.
+// Image describes an image for linux/amd64. In addition to its files it has /tmp, /etc/passwd, /etc/group and
+// /etc/nsswitch.conf.
 type Image struct {
-	// Name is the full reference with a tag, such as localhost/agent:1. A tag of
-	// latest makes the kubelet pull unless the pod says otherwise.
+	// Name is the full reference with a tag, such as localhost/agent:1. The tag latest makes the kubelet pull the image
+	// unless the pod says otherwise.
 	Name string
-	// Files maps the path in the image to the file on this host it is taken
-	// from, with its permissions. Programs must be static: nothing else is there.
+	// Files maps paths in the image to files on this host. Permissions are kept. Programs must be static, unless Files
+	// has their libraries.
 	Files      map[string]string
 	Entrypoint []string
 	Cmd        []string
 	Env        []string
 	WorkingDir string
-	// User is a name of /etc/passwd (root, nonroot, nobody) or a numeric id;
-	// empty is root. runAsNonRoot accepts numeric ids only.
+	// User is a name in /etc/passwd (root, nonroot, nobody) or a numeric ID; default root. runAsNonRoot accepts only
+	// numeric IDs.
 	User   string
 	Labels map[string]string
 }
 
-// Write makes the archive. The same image makes the same archive, byte for byte.
+// Write writes the archive. The same image always gives the same bytes.
 func (i Image) Write(path string) error {
 	tag, err := name.NewTag(i.Name)
 	if err != nil {

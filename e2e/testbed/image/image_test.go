@@ -73,7 +73,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-func TestWriteRefuses(t *testing.T) {
+func TestWriteRejects(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "agent")
 	if err := os.WriteFile(program, nil, 0o755); err != nil {

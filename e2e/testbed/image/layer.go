@@ -16,11 +16,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// base is what programs expect of a root file system, be it ever so small.
+// base are the files that programs expect in every root file system.
 var base = map[string]string{
 	"/etc/passwd": "root:x:0:0:root:/:/\nnonroot:x:65532:65532:nonroot:/tmp:/\nnobody:x:65534:65534:nobody:/tmp:/\n",
 	"/etc/group":  "root:x:0:\nnonroot:x:65532:\nnobody:x:65534:\n",
-	// Without it the C library's resolvers ignore /etc/hosts.
+	// Without it, resolvers of C libraries ignore /etc/hosts.
 	"/etc/nsswitch.conf": "hosts: files dns\n",
 }
 
@@ -30,8 +30,7 @@ type entry struct {
 	content []byte
 }
 
-// layer packs the files. They are stored, not compressed: the archive is read on
-// the host that wrote it.
+// layer packs the files without compression, because the archive is read on the same host.
 func (i Image) layer() (v1.Layer, error) {
 	entries, err := i.entries()
 	if err != nil {
@@ -67,7 +66,7 @@ func (i Image) entries() (map[string]entry, error) {
 	return entries, nil
 }
 
-// pack writes the folders, then the files, in order and without times.
+// pack writes the folders and then the files, in order and without timestamps.
 func pack(entries map[string]entry) ([]byte, error) {
 	var buffer bytes.Buffer
 	w := tar.NewWriter(&buffer)
@@ -97,7 +96,7 @@ func pack(entries map[string]entry) ([]byte, error) {
 	return buffer.Bytes(), nil
 }
 
-// folders returns every folder the entries need, outer ones first.
+// folders returns every folder that the entries need, outermost first.
 func folders(entries map[string]entry) []string {
 	set := map[string]bool{"/tmp": true}
 	for name := range entries {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Libraries returns the shared libraries of a program of this host, and its loader, each by its own path, for the Files
-// of an image. A program that needs one that is not here is an error.
+// Libraries returns the shared libraries of a program of this host and its loader, by path, for the Files of an image.
+// A missing library is an error.
 func Libraries(ctx context.Context, program string) (map[string]string, error) {
 	out, err := exec.CommandContext(ctx, "ldd", program).Output()
 	if err != nil {
@@ -23,14 +23,14 @@ func Libraries(ctx context.Context, program string) (map[string]string, error) {
 	return files, nil
 }
 
-// parseLibraries reads what ldd prints: "name => path (address)", "path (address)" for the loader, and "name (address)"
-// for what the kernel provides.
+// parseLibraries parses the output of ldd: "name => path (address)", "path (address)" for the loader, and "name
+// (address)" for what the kernel provides.
 func parseLibraries(out []byte) (map[string]string, error) {
 	files := map[string]string{}
 	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
 		line := strings.TrimSpace(lines.Text())
 		name, path, found := strings.Cut(line, " => ")
-		if !found || strings.HasPrefix(name, "/") { // the loader: what the program names, not the host's that ldd used
+		if !found || strings.HasPrefix(name, "/") { // the loader under the name in the program, which may differ from the one that ldd used
 			path = name
 		}
 		if strings.HasPrefix(path, "not found") {

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Frameworks are those that Kueue manages unless told otherwise.
+// Frameworks returns the frameworks that Kueue manages by default.
 func Frameworks() []string { return []string{"batch/job", "jobset.x-k8s.io/jobset"} }
 
-// Settings are what the manager is told.
+// Settings configure the manager.
 type Settings struct {
-	// Frameworks are Kueue's own, GROUP/KIND, and those of other programs, KIND.VERSION.GROUP.
+	// Frameworks are built into Kueue (GROUP/KIND) or belong to other programs (KIND.VERSION.GROUP).
 	Frameworks []string
-	// WebhookHost and WebhookPort are where it serves its webhooks, CertDir has tls.crt and tls.key for that.
+	// WebhookHost and WebhookPort are where it serves its webhooks, with tls.crt and tls.key from CertDir.
 	WebhookHost string
 	WebhookPort int
 	CertDir     string
@@ -23,11 +23,11 @@ type Settings struct {
 	QPS, Burst      int
 }
 
-// Config renders the manager's configuration. waitForPodsReady is on, and says so: the manager here is a minor version
-// behind the library that Holdfast's programs link, and its default is another one.
+// Config returns the manager's configuration. It sets waitForPodsReady explicitly, because the manager here is a minor
+// version behind the library that Holdfast's programs link, and has a different default.
 func Config(s Settings) (string, error) {
 	own, external := split(s.Frameworks)
-	// JSON is YAML too.
+	// JSON is valid YAML.
 	raw, err := json.MarshalIndent(map[string]any{
 		"apiVersion":             "config.kueue.x-k8s.io/v1beta2",
 		"kind":                   "Configuration",
@@ -46,7 +46,7 @@ func Config(s Settings) (string, error) {
 	return string(raw), nil
 }
 
-// split tells Kueue's own frameworks from others.
+// split separates Kueue's own frameworks from external ones.
 func split(frameworks []string) (own, external []string) {
 	own, external = []string{}, []string{}
 	for _, name := range frameworks {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// module has the shape of Kueue's own, with as little in it as possible.
+// module is a minimal module with the structure of Kueue's.
 var module = fstest.MapFS{
 	"config/components/crd/kustomization.yaml": {Data: []byte(`
 patches:
@@ -56,7 +56,7 @@ webhooks:
 
 var webhook = Webhook{URL: "https://10.87.0.1:1", CA: []byte("ca")}
 
-func TestOnlyTheKindsOfTheKustomizationAreConverted(t *testing.T) {
+func TestOnlyKindsInTheKustomizationAreConverted(t *testing.T) {
 	crds, err := CRDs(module, webhook)
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestOnlyTheKindsOfTheKustomizationAreConverted(t *testing.T) {
 	}
 }
 
-func TestWebhooksAreKeptForTheFrameworksOnly(t *testing.T) {
+func TestOnlyWebhooksOfTheFrameworksAreKept(t *testing.T) {
 	for name, test := range map[string]struct{ frameworks, want []string }{
 		"Kueue's own kinds always": {nil, []string{"mclusterqueue.kb.io"}},
 		"the usual frameworks":     {Frameworks(), []string{"mclusterqueue.kb.io", "mjob.kb.io", "vjobset.kb.io"}},
@@ -112,7 +112,7 @@ func TestWebhooksAreReachedByURL(t *testing.T) {
 	}
 }
 
-func TestAModuleOfAnotherShapeIsRefused(t *testing.T) {
+func TestAModuleOfAnotherStructureIsRejected(t *testing.T) {
 	for missing := range module {
 		if missing == "config/components/crd/bases/flavors.yaml" || missing == "config/components/crd/bases/workloads.yaml" {
 			continue // one of several
@@ -134,7 +134,7 @@ func TestAModuleOfAnotherShapeIsRefused(t *testing.T) {
 	}
 }
 
-func TestConfigSaysThatPodsAreAwaited(t *testing.T) {
+func TestConfigEnablesWaitForPodsReady(t *testing.T) {
 	got, err := Config(Settings{Frameworks: Frameworks(), WebhookHost: "h", WebhookPort: 1, CertDir: "d"})
 	if err != nil {
 		t.Fatal(err)

@@ -1,5 +1,5 @@
-// Package kueue prepares Kueue's real manager, run on the host instead of in a pod: its own manifests, read from its
-// module, with the webhooks at a URL; and a configuration.
+// Package kueue prepares Kueue's real manager to run on the host instead of in a pod. It reads the manifests from
+// Kueue's module and changes the webhooks to a URL, and it generates a configuration.
 package kueue
 
 import (
@@ -23,15 +23,15 @@ const (
 	group    = "kueue.x-k8s.io"
 )
 
-// Webhook is where the API server reaches the manager.
+// Webhook says how the API server reaches the manager.
 type Webhook struct {
-	// URL has no path, such as https://10.87.0.1:9743.
+	// URL is a base URL without a path, such as https://10.87.0.1:9743.
 	URL string
-	// CA is the authority's certificate, in PEM.
+	// CA is the authority's certificate in PEM format.
 	CA []byte
 }
 
-// CRDs returns Kueue's own kinds. Those that Kueue's kustomization converts by a webhook are converted by ours.
+// CRDs returns Kueue's CRDs. For those that Kueue's kustomization converts with a webhook, it sets ours.
 func CRDs(module fs.FS, webhook Webhook) ([]*unstructured.Unstructured, error) {
 	converted, err := convertedKinds(module)
 	if err != nil {
@@ -59,7 +59,7 @@ func CRDs(module fs.FS, webhook Webhook) ([]*unstructured.Unstructured, error) {
 	return crds, nil
 }
 
-// convertedKinds reads which patches the kustomization applies, and whom they name.
+// convertedKinds returns the CRDs that the patches of the kustomization convert.
 func convertedKinds(module fs.FS) (map[string]bool, error) {
 	kustomizations, err := read(module, path.Join(crdDir, "kustomization.yaml"))
 	if err != nil {
@@ -98,8 +98,8 @@ func convert(crd *unstructured.Unstructured, webhook Webhook) error {
 	}, "spec", "conversion")
 }
 
-// WebhookConfigurations returns those for Kueue's own kinds and for the frameworks, such as "batch/job": the others would
-// put the whole cluster's pods and deployments at the mercy of one manager.
+// WebhookConfigurations returns the webhook configurations for Kueue's own kinds and for the frameworks, such as
+// "batch/job". The others would make all pods and Deployments of the cluster depend on one manager.
 func WebhookConfigurations(module fs.FS, webhook Webhook, frameworks []string) ([]*unstructured.Unstructured, error) {
 	objects, err := read(module, webhooks)
 	if err != nil {
@@ -126,7 +126,7 @@ func WebhookConfigurations(module fs.FS, webhook Webhook, frameworks []string) (
 	return objects, nil
 }
 
-// concerns reports whether a webhook is for a kind of Kueue or of one of the frameworks, which are named GROUP/KIND.
+// concerns reports whether a webhook is for one of Kueue's kinds or of the frameworks, which are named GROUP/KIND.
 func concerns(hook map[string]any, frameworks []string) bool {
 	rules, _, _ := unstructured.NestedSlice(hook, "rules")
 	for _, rule := range rules {
@@ -147,7 +147,7 @@ func (w Webhook) clientConfig(path string) map[string]any {
 	return map[string]any{"url": w.URL + path, "caBundle": encode(w.CA)}
 }
 
-// read returns the documents of a file that are not empty.
+// read returns the non-empty documents of a file.
 func read(module fs.FS, file string) ([]*unstructured.Unstructured, error) {
 	content, err := fs.ReadFile(module, file)
 	if err != nil {

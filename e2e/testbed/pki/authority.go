@@ -1,4 +1,4 @@
-// Package pki makes the certificates of a cluster that lives for hours.
+// Package pki creates the certificates of a cluster that lives for hours.
 package pki
 
 import (
@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// lifetime is longer than any testbed is kept, and the clock may be a bit off.
+// lifetime exceeds the life of any testbed. skew allows for an inaccurate clock.
 const (
 	lifetime = 365 * 24 * time.Hour
 	skew     = time.Hour
 )
 
-// Pair is a certificate and its key, in PEM.
+// Pair is a certificate and its key in PEM format.
 type Pair struct {
 	Certificate, Key []byte
 }
@@ -33,16 +33,16 @@ type Authority struct {
 	key         crypto.Signer
 }
 
-// Request says whom a certificate is for. It serves clients and servers alike.
+// Request says for whom a certificate is. It is valid for clients and servers.
 type Request struct {
 	// Name and Groups are the user that Kubernetes sees.
 	Name   string
 	Groups []string
-	// Hosts are the names and addresses under which a server is reached.
+	// Hosts are the names and addresses of a server.
 	Hosts []string
 }
 
-// NewAuthority makes a self-signed authority.
+// NewAuthority creates a self-signed authority.
 func NewAuthority(name string) (*Authority, error) {
 	template, err := newTemplate(name)
 	if err != nil {
@@ -66,7 +66,7 @@ func NewAuthority(name string) (*Authority, error) {
 	return &Authority{Pair: pair, certificate: certificate, key: key}, nil
 }
 
-// Issue makes a key and a certificate for it.
+// Issue creates a key and a certificate for it.
 func (a *Authority) Issue(request Request) (Pair, error) {
 	template, err := newTemplate(request.Name)
 	if err != nil {
@@ -89,8 +89,7 @@ func (a *Authority) Issue(request Request) (Pair, error) {
 	return sign(template, a.certificate, key, a.key)
 }
 
-// NewKeyPair makes the keys for signing service account tokens: the public key
-// stands in the pair's Certificate.
+// NewKeyPair creates the keys for signing service account tokens. Certificate is the public key.
 func NewKeyPair() (Pair, error) {
 	key, err := newKey()
 	if err != nil {

@@ -41,7 +41,7 @@ func TestIssuedCertificatesServeClientsAndServers(t *testing.T) {
 	}
 }
 
-func TestStoreKeepsWhatItMade(t *testing.T) {
+func TestStoreKeepsItsCertificates(t *testing.T) {
 	store := Store{Dir: t.TempDir()}
 	first, err := store.Authority("ca")
 	if err != nil {
@@ -72,7 +72,7 @@ func TestStoreKeepsWhatItMade(t *testing.T) {
 	}
 }
 
-func TestAHalfWrittenPairIsMadeAnew(t *testing.T) {
+func TestAnIncompletePairIsReplaced(t *testing.T) {
 	store := Store{Dir: t.TempDir()}
 	if err := os.WriteFile(store.Key("sa"), []byte("half"), 0o600); err != nil {
 		t.Fatal(err)

@@ -10,12 +10,12 @@ import (
 	"path/filepath"
 )
 
-// Store keeps certificates in a folder and makes those that are missing.
+// Store keeps certificates in a folder and creates missing ones.
 type Store struct {
 	Dir string
 }
 
-// Authority returns the authority kept as NAME.crt and NAME.key.
+// Authority returns the authority in NAME.crt and NAME.key.
 func (s Store) Authority(name string) (*Authority, error) {
 	var made *Authority
 	pair, err := s.ensure(name, ".crt", func() (Pair, error) {
@@ -31,27 +31,26 @@ func (s Store) Authority(name string) (*Authority, error) {
 	return parseAuthority(pair)
 }
 
-// Issue returns the pair kept as NAME.crt and NAME.key.
+// Issue returns the certificate in NAME.crt and NAME.key.
 func (s Store) Issue(name string, authority *Authority, request Request) (Pair, error) {
 	return s.ensure(name, ".crt", func() (Pair, error) { return authority.Issue(request) })
 }
 
-// KeyPair returns the keys kept as NAME.pub and NAME.key.
+// KeyPair returns the keys in NAME.pub and NAME.key.
 func (s Store) KeyPair(name string) (Pair, error) {
 	return s.ensure(name, ".pub", NewKeyPair)
 }
 
-// Certificate is the path of a certificate in the store.
+// Certificate returns the path of a certificate in the store.
 func (s Store) Certificate(name string) string { return filepath.Join(s.Dir, name+".crt") }
 
-// PublicKey is the path of a public key in the store.
+// PublicKey returns the path of a public key in the store.
 func (s Store) PublicKey(name string) string { return filepath.Join(s.Dir, name+".pub") }
 
-// Key is the path of a private key in the store.
+// Key returns the path of a private key in the store.
 func (s Store) Key(name string) string { return filepath.Join(s.Dir, name+".key") }
 
-// ensure reads the pair or makes it. The key is written first: a pair whose
-// public half is there is complete.
+// ensure reads the pair or creates it. It writes the key first, so that a pair with a public half is complete.
 func (s Store) ensure(name, suffix string, produce func() (Pair, error)) (Pair, error) {
 	public := filepath.Join(s.Dir, name+suffix)
 	certificate, err := os.ReadFile(public)

@@ -1,5 +1,5 @@
-// Package process starts programs that outlive their starter and finds them
-// again without ever mistaking another program for one of them.
+// Package process starts programs that outlive the process that starts them. It finds them again and never mistakes
+// another program for one of them.
 package process
 
 import (
@@ -14,19 +14,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrGone says that the process has ended, though its pid may be in use again.
+// ErrGone means that the process has ended. Its PID may be in use again.
 var ErrGone = errors.New("process is gone")
 
-// ID names one process for ever: the kernel reuses pids, but not together with
-// the start time.
+// ID identifies one process forever: the kernel may reuse the PID, but not with the same start time.
 type ID struct {
 	PID int `json:"pid"`
 	// Start is in clock ticks since boot, field 22 of /proc/PID/stat.
 	Start uint64 `json:"start"`
 }
 
-// Lookup returns the ID of the live process that has the pid now. A zombie
-// counts as gone: it waits for its parent, and nothing can be done to it.
+// Lookup returns the ID of the live process that has the PID now. A zombie counts as gone, because it only waits to be
+// reaped.
 func Lookup(pid int) (ID, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -42,15 +41,15 @@ func Lookup(pid int) (ID, error) {
 	return ID{PID: pid, Start: start}, nil
 }
 
-// parseStat reads what follows the command name, which is in brackets and may
-// itself contain brackets and spaces.
+// parseStat parses the fields after the command name, which is in parentheses and may itself contain parentheses and
+// spaces.
 func parseStat(raw []byte) (state byte, start uint64, err error) {
 	end := bytes.LastIndexByte(raw, ')')
 	if end < 0 {
 		return 0, 0, errors.New("no command name")
 	}
 	fields := bytes.Fields(raw[end+1:])
-	const startField = 22 - 3 // the fields behind the name begin with number 3
+	const startField = 22 - 3 // the first field after the name is number 3
 	if len(fields) <= startField {
 		return 0, 0, errors.New("too few fields")
 	}
@@ -58,7 +57,7 @@ func parseStat(raw []byte) (state byte, start uint64, err error) {
 	return fields[0][0], start, err
 }
 
-// Alive reports whether this very process still runs.
+// Alive reports whether this very process is still running.
 func (id ID) Alive() bool {
 	if id.PID <= 0 {
 		return false
@@ -67,8 +66,8 @@ func (id ID) Alive() bool {
 	return err == nil && now == id
 }
 
-// Signal sends a signal to this very process: the pidfd is checked against the
-// start time before it is used, so a reused pid is never hit.
+// Signal sends a signal to this very process. It compares the start time after opening the pidfd, so that a reused PID
+// is never signaled.
 func (id ID) Signal(signal unix.Signal) error {
 	if id.PID <= 0 {
 		return ErrGone
@@ -102,7 +101,7 @@ func (id ID) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Stop asks the process to end and kills it when the grace period is over.
+// Stop sends SIGTERM to the process, and kills it after the grace period.
 func (id ID) Stop(ctx context.Context, grace time.Duration) error {
 	if err := id.Signal(unix.SIGTERM); errors.Is(err, ErrGone) {
 		return nil
@@ -117,7 +116,7 @@ func (id ID) Stop(ctx context.Context, grace time.Duration) error {
 	return id.Kill(ctx)
 }
 
-// Kill ends the process at once and waits until it is gone.
+// Kill kills the process and waits until it is gone.
 func (id ID) Kill(ctx context.Context) error {
 	if err := id.Signal(unix.SIGKILL); err != nil && !errors.Is(err, ErrGone) {
 		return err

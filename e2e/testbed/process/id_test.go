@@ -38,7 +38,7 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
-func TestAnotherProcessWithTheSamePIDIsNeverSignalled(t *testing.T) {
+func TestAnotherProcessWithTheSamePIDIsNeverSignaled(t *testing.T) {
 	id := sleeper(t)
 	recycled := ID{PID: id.PID, Start: id.Start - 1}
 	if recycled.Alive() {
@@ -68,7 +68,7 @@ func TestKillWaitsForTheEnd(t *testing.T) {
 	}
 }
 
-func TestTheZeroIDIsNoProcess(t *testing.T) {
+func TestTheZeroIDIsNotAProcess(t *testing.T) {
 	if (ID{}).Alive() {
 		t.Error("alive")
 	}
@@ -77,7 +77,7 @@ func TestTheZeroIDIsNoProcess(t *testing.T) {
 	}
 }
 
-// sleeper is a process that is collected when it ends.
+// sleeper starts a process that is reaped when it ends.
 func sleeper(t *testing.T) ID {
 	t.Helper()
 	cmd := exec.Command("sleep", "60")

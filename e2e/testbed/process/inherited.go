@@ -7,8 +7,9 @@ import (
 	"syscall"
 )
 
-// keepDescriptors lets the programs that are started from now on inherit none of the open files that this process has inherited itself.
-// They outlive it: a lock that its caller holds, as under flock, would stay taken as long as they run.
+// keepDescriptors keeps programs that are started later from inheriting open files that this process has inherited
+// itself. Otherwise a lock that the caller of this process holds, such as with flock, would stay locked for as long as
+// the programs run.
 func keepDescriptors() error {
 	open, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

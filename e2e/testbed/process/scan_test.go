@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestScanFindsAProcessByWhatItRuns(t *testing.T) {
+func TestScanFindsAProcessByItsCommand(t *testing.T) {
 	id := sleeper(t)
 	found := Scan(func(f Found) bool { return slices.Contains(f.Args, "60") && f.ID == id })
 	if len(found) != 1 || found[0].ID != id {

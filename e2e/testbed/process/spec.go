@@ -12,25 +12,24 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/cgroup"
 )
 
-// Spec is everything that decides how a program runs.
+// Spec says how to run a program.
 type Spec struct {
-	// Name is unique in a testbed: the record and the log are called after it.
+	// Name is unique in a testbed. The record and the log are named after it.
 	Name string
 	// Command is the program's path and its arguments.
 	Command []string
-	// Inputs are contents the program reads once, at its start: configuration
-	// files and the build stamp. A change of them calls for a restart.
+	// Inputs are contents that the program reads at its start: configuration files and the build stamp. A change
+	// requires a restart.
 	Inputs []string
 	// Dir is the working directory.
 	Dir string
-	// Log receives the program's output.
+	// Log is the file for the program's output.
 	Log string
-	// Group is the cgroup that holds the program and all it starts; empty means
-	// the caller's.
+	// Group is the cgroup of the program and its children; default: that of the caller.
 	Group cgroup.Group
 }
 
-// Fingerprint tells apart specs that would run differently.
+// Fingerprint distinguishes specs that would run differently.
 func (s Spec) Fingerprint() string {
 	raw, err := json.Marshal(s)
 	if err != nil {
@@ -40,8 +39,8 @@ func (s Spec) Fingerprint() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// start runs the program in a session of its own, so that neither the end of
-// the caller nor a key press in its terminal ends the program.
+// start runs the program in its own session, so that neither the end of the caller nor a key press in its terminal ends
+// the program.
 func (s Spec) start() (ID, error) {
 	log, err := os.OpenFile(s.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -51,8 +50,7 @@ func (s Spec) start() (ID, error) {
 	command := append(s.entering(), s.Command...)
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.Dir, log, log
-	// The caller's environment stays out: a proxy setting there, say, would
-	// change what the cluster does.
+	// The environment of the caller is left out. A proxy setting, for example, would change how the cluster behaves.
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + s.Dir}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := keepDescriptors(); err != nil {
@@ -62,7 +60,7 @@ func (s Spec) start() (ID, error) {
 		return ID{}, fmt.Errorf("starting %s: %w", s.Name, err)
 	}
 	id, err := Lookup(cmd.Process.Pid)
-	// A caller that lives on must collect the child, else it stays a zombie.
+	// A caller that keeps running must reap the child.
 	go cmd.Wait()
 	if err != nil {
 		return ID{}, fmt.Errorf("%s ended at once, see %s: %w", s.Name, s.Log, err)
@@ -70,14 +68,13 @@ func (s Spec) start() (ID, error) {
 	return id, nil
 }
 
-// enter is a shell script that joins a group and becomes the program, which has
-// the same pid then. If the group is gone, somebody cleans up: nothing is run.
+// enter is a shell script that joins a group and becomes the program, which then has the same PID. If the group is gone
+// because of a clean-up, nothing is run.
 const enter = `echo 0 >"$1"; shift; exec "$@"`
 
-// entering is put before the command. The program joins by itself before it can
-// have children, so that not one is missed. (To be born in the group would be the
-// kernel's own way, but Linux 6.18 kills the child when the group was ever emptied
-// by cgroup.kill.)
+// entering returns the prefix of the command. The program joins by itself before it can have children, so that none is
+// missed. (The kernel could start it in the group, but Linux 6.18 kills the child if the group was ever emptied with
+// cgroup.kill.)
 func (s Spec) entering() []string {
 	if s.Group == "" {
 		return nil

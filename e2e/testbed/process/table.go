@@ -8,22 +8,21 @@ import (
 	"strings"
 )
 
-// Record is what is kept of a program once its start was intended.
+// Record is what is stored about a program, starting before it is started.
 type Record struct {
 	Name        string `json:"name"`
 	Fingerprint string `json:"fingerprint"`
-	// ID is zero while the start is only intended.
+	// ID is zero until the program has started.
 	ID ID `json:"id"`
 }
 
-// Table keeps one file per program in a folder, so that a writer cut off in the
-// middle spoils at most one record.
+// Table keeps one file per program in a folder, so that an interrupted write damages at most one record.
 type Table struct {
 	Dir string
 }
 
-// Start runs the program and records it. The record is written before and after:
-// between the two, the program is found by its cgroup.
+// Start runs the program and records it. It writes the record before and after the start. In between, the program can
+// be found by its cgroup.
 func (t Table) Start(spec Spec) (Record, error) {
 	record := Record{Name: spec.Name, Fingerprint: spec.Fingerprint()}
 	if err := t.put(record); err != nil {
@@ -37,8 +36,7 @@ func (t Table) Start(spec Spec) (Record, error) {
 	return record, t.put(record)
 }
 
-// Get returns the record of a program; a missing or spoilt one is the zero
-// record, which is not alive.
+// Get returns the record of a program. For a missing or damaged one it returns the zero record, which is not alive.
 func (t Table) Get(name string) Record {
 	var record Record
 	raw, err := os.ReadFile(t.path(name))
@@ -48,7 +46,7 @@ func (t Table) Get(name string) Record {
 	return record
 }
 
-// All returns the records of every program whose start was intended.
+// All returns the records of all programs, including those whose start was not completed.
 func (t Table) All() []Record {
 	entries, err := os.ReadDir(t.Dir)
 	if err != nil {

@@ -37,11 +37,12 @@ func TestAStartedProgramIsFoundAgain(t *testing.T) {
 	}
 }
 
-// Who starts the testbed under flock holds a lock by an open file; the lock is to end with the caller, not with the testbed.
+// A process that starts the testbed under flock holds a lock through an open file. The lock must end with that process,
+// not with the testbed.
 func TestAStartedProgramInheritsNoOpenFiles(t *testing.T) {
 	dir := t.TempDir()
 	held := filepath.Join(dir, "held")
-	descriptor, err := syscall.Open(held, syscall.O_CREAT|syscall.O_RDWR, 0o600) // without O_CLOEXEC, as one that was inherited
+	descriptor, err := syscall.Open(held, syscall.O_CREAT|syscall.O_RDWR, 0o600) // without O_CLOEXEC, like an inherited file
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,7 @@ func TestAStartedProgramInheritsNoOpenFiles(t *testing.T) {
 	}
 }
 
-func TestTheIntentIsOnRecordBeforeTheStart(t *testing.T) {
+func TestAProgramIsRecordedBeforeItStarts(t *testing.T) {
 	dir := t.TempDir()
 	table := Table{Dir: dir}
 	if _, err := table.Start(Spec{Name: "absent", Command: []string{filepath.Join(dir, "absent")}, Dir: dir, Log: filepath.Join(dir, "log")}); err == nil {
@@ -74,7 +75,7 @@ func TestTheIntentIsOnRecordBeforeTheStart(t *testing.T) {
 	}
 }
 
-func TestSpoiltRecordsAreNotAlive(t *testing.T) {
+func TestDamagedRecordsAreNotAlive(t *testing.T) {
 	for name, content := range map[string]string{
 		"empty":   "",
 		"cut off": `{"name":"etcd","fingerprint":"x","id":{"pid":1`,

@@ -10,7 +10,7 @@ import (
 	"strconv"
 )
 
-// Sample is one series of an answer.
+// Sample is one series in a result.
 type Sample struct {
 	Labels map[string]string
 	Value  float64
@@ -18,11 +18,11 @@ type Sample struct {
 
 // Server is a running Prometheus.
 type Server struct {
-	// URL has no path, such as http://10.87.0.1:9090.
+	// URL is a base URL without a path, such as http://10.87.0.1:9090.
 	URL string
 }
 
-// Query evaluates an expression now. Its result must be a vector or a scalar; an empty one is no error.
+// Query evaluates an expression now. The result must be a vector or a scalar. An empty result is no error.
 func (s Server) Query(ctx context.Context, expression string) ([]Sample, error) {
 	a, err := s.ask(ctx, "/api/v1/query", url.Values{"query": {expression}})
 	if err != nil {
@@ -53,7 +53,7 @@ func (s Server) ask(ctx context.Context, path string, values url.Values) (answer
 	return a, nil
 }
 
-// answer is that of Prometheus' HTTP API, version 1.
+// answer is a response of Prometheus' HTTP API, version 1.
 type answer struct {
 	Status string `json:"status"`
 	Error  string `json:"error"`
@@ -96,7 +96,7 @@ func vector(raw json.RawMessage) ([]Sample, error) {
 	return samples, nil
 }
 
-// point is [seconds, "value"]; the value is in quotes because JSON has no NaN and no infinity.
+// point is [seconds, "value"]. The value is a string, because JSON has no NaN and no infinity.
 type point float64
 
 func (p *point) UnmarshalJSON(raw []byte) error {

@@ -1,4 +1,4 @@
-// Package prometheus configures a Prometheus that runs beside the testbed and asks it questions.
+// Package prometheus configures a Prometheus that runs beside the testbed, and queries it.
 package prometheus
 
 import (
@@ -7,31 +7,31 @@ import (
 	"time"
 )
 
-// Target is a group of programs that are scraped alike.
+// Target is a group of programs that are scraped in the same way.
 type Target struct {
-	// Job becomes the label job.
+	// Job is the value of the label job.
 	Job string
-	// Addresses are HOST:PORT.
+	// Addresses have the form HOST:PORT.
 	Addresses []string
-	// Path is /metrics if empty.
+	// Path defaults to /metrics.
 	Path string
-	// HTTPS has the scraper show the administrator's certificate, and take whatever certificate it is shown.
+	// HTTPS makes Prometheus present the administrator's certificate and accept any server certificate.
 	HTTPS bool
-	// Period is how often it is scraped, and how long that may take; a second if zero.
+	// Period is the scrape interval and timeout; default one second.
 	Period time.Duration
 	// Labels are added to each series.
 	Labels map[string]string
 }
 
-// Files are those that a configuration refers to.
+// Files are the files to which a configuration refers.
 type Files struct {
 	Targets, ClientCertificate, ClientKey string
 }
 
-// Config renders the main configuration. It is the same for all targets: these are in a file that Prometheus watches, so
-// that a change costs no restart and no data.
+// Config returns the main configuration. It does not depend on the targets, which are in a file that Prometheus
+// watches, so that a change requires no restart and loses no data.
 func Config(files Files) (string, error) {
-	// JSON is YAML too.
+	// JSON is valid YAML.
 	return render(map[string]any{
 		"global": map[string]any{"scrape_interval": "1s", "scrape_timeout": "1s"},
 		"scrape_configs": []any{map[string]any{
@@ -44,7 +44,7 @@ func Config(files Files) (string, error) {
 	})
 }
 
-// TargetsFile renders the file of targets.
+// TargetsFile returns the content of the file of targets.
 func TargetsFile(targets []Target) (string, error) {
 	groups := []any{} // an empty list is valid, null is not
 	for _, t := range targets {

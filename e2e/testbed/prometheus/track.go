@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// Track is one series over a time.
+// Track is one series over time.
 type Track struct {
 	Labels map[string]string
 	Points []Point
 }
 
-// Point is a value at a moment.
+// Point is a value at a time.
 type Point struct {
 	Time  time.Time
 	Value float64
 }
 
-// Range evaluates an expression at every step of a time, both ends included. No series is no error.
+// Range evaluates an expression at every step of a range, including both ends. An empty result is no error.
 func (s Server) Range(ctx context.Context, expression string, from, to time.Time, step time.Duration) ([]Track, error) {
 	seconds := func(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
 	a, err := s.ask(ctx, "/api/v1/query_range", url.Values{

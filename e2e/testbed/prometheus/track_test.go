@@ -26,7 +26,7 @@ func TestRange(t *testing.T) {
 	}
 }
 
-func TestARangeThatIsRefused(t *testing.T) {
+func TestARangeThatIsRejected(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(`{"status":"error","error":"parse error"}`))
 	}))
