@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m, &config, "../../charts/appwrapper-controller/files/crds"))
 }
 
-// cluster is a namespace in which the test plays the Job controller, the kubelet and the garbage collector.
+// cluster is a namespace in which the test stands in for the Job controller, the kubelet and the garbage collector.
 type cluster struct{ *sandbox.Sandbox }
 
 // runTheirs runs the published controller, with a pause that no test waits for.
@@ -56,7 +56,8 @@ func runTheirs(t *testing.T) (stop func()) {
 	return sandbox.Run(t, mgr.Start)
 }
 
-// runOurs runs our manager without a webhook, and with the check of access: nothing new would be created.
+// runOurs runs our manager without a webhook, but with the access check, so that it creates nothing for new
+// AppWrappers.
 func runOurs(t *testing.T) {
 	t.Helper()
 	o := app.NewOptions()
@@ -75,8 +76,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// Our controller goes on from each state in which the published one has left a workload, and touches neither the Jobs nor the pods of those
-// that run.
+// Our controller continues from each state in which the published one has left a workload. It changes neither the Jobs
+// nor the pods of running workloads.
 func TestWorkloadsOfThePublishedControllerAreTakenOver(t *testing.T) {
 	c := &cluster{sandbox.New(t, config, sandbox.Scheme(v1beta2.AddToScheme), "takeover-")}
 	stop := runTheirs(t)
@@ -131,8 +132,8 @@ func TestWorkloadsOfThePublishedControllerAreTakenOver(t *testing.T) {
 	c.awaitPhase("starting", v1beta2.Resetting)
 }
 
-// A workload that has failed stays so. What the published controller has kept of it for its logs is kept until its time is over, and then the quota is
-// given back.
+// A failed workload stays failed. What the published controller has kept for its logs is kept until its time is over.
+// Then the quota is released.
 func TestFailedWorkloadsOfThePublishedControllerAreTakenOver(t *testing.T) {
 	c := &cluster{sandbox.New(t, config, sandbox.Scheme(v1beta2.AddToScheme), "takeover-failed-")}
 	stop := runTheirs(t)
@@ -181,7 +182,7 @@ func TestFailedWorkloadsOfThePublishedControllerAreTakenOver(t *testing.T) {
 	c.awaitCondition("kept", "QuotaReserved=False/Failed")
 }
 
-// wake the published controller, which does not watch Jobs, and would resync in a minute.
+// wake makes the published controller reconcile. It does not watch Jobs, and would resync only after a minute.
 func (c *cluster) wake(name string) {
 	c.Helper()
 	c.change(name, func(aw *v1beta2.AppWrapper) {
@@ -203,7 +204,7 @@ func (c *cluster) create(aw *AppWrapper) {
 	c.OK(c.Create(c.Context(), aw.Namespace(c.Namespace).Obj()))
 }
 
-// up brings a workload of one Job and one pod up.
+// up creates a workload of one Job and one pod, and returns once it is ready.
 func (c *cluster) up(name string) {
 	c.Helper()
 	c.create(MakeAppWrapper(name).Job(name, 1))
@@ -212,7 +213,7 @@ func (c *cluster) up(name string) {
 	c.awaitReady(name)
 }
 
-// pod makes the pod of a Job, which runs.
+// pod creates the running pod of a Job.
 func (c *cluster) pod(name string) {
 	c.Helper()
 	job := c.job(name)
@@ -233,7 +234,7 @@ func (c *cluster) podPhase(name string, phase corev1.PodPhase) {
 	c.OK(c.Status().Update(c.Context(), &pod))
 }
 
-// remove deletes the pod, and the Job if it is there, as the kubelet and the garbage collector do.
+// remove deletes the pod, and the Job if it exists, as the kubelet and the garbage collector do.
 func (c *cluster) remove(name string) {
 	c.Helper()
 	for _, o := range []client.Object{&corev1.Pod{}, &batchv1.Job{}} {

@@ -24,7 +24,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// The whole manager, with its webhooks and their certificates: a bad AppWrapper is refused, a good one gets its labels and its Job.
+// The whole manager with its webhooks and their certificates. An invalid AppWrapper is rejected, a valid one gets its
+// labels and its Job.
 func TestManagerServesWebhooksAndRunsAJob(t *testing.T) {
 	cluster, k8s := startCluster(t)
 	t.Setenv("POD_NAMESPACE", "default")
@@ -45,7 +46,7 @@ func TestManagerServesWebhooksAndRunsAJob(t *testing.T) {
 		response.Body.Close()
 		return response.StatusCode == http.StatusOK
 	})
-	// The API server takes a moment to learn the authority that was written into the configurations.
+	// The API server takes a moment to use the CA in the webhook configurations.
 	eventually(t, "nothing is refused", func() bool {
 		err = k8s.Create(t.Context(), MakeAppWrapper("bad").Service("s").Namespace("default").Obj())
 		return err != nil && strings.Contains(err.Error(), "components contains no podspecs")
@@ -77,11 +78,11 @@ func TestManagerServesWebhooksAndRunsAJob(t *testing.T) {
 	}
 }
 
-// jobOfManyKeys has what an API server may store otherwise than it was sent.
+// jobOfManyKeys has fields that the API server may store in another form.
 const jobOfManyKeys = `{kind: Job, spec: {template: {metadata: {creationTimestamp: null}, spec: {restartPolicy: Never, containers: [
   {name: a, image: b, resources: {limits: {cpu: 1}}}]}}, parallelism: 1}, metadata: {name: j, creationTimestamp: null, labels: {z: x, a: b}}, apiVersion: batch/v1}`
 
-// Each example is one that the whole manager takes.
+// The manager accepts each example.
 func TestExamples(t *testing.T) {
 	files, err := filepath.Glob("../../../examples/appwrapper/*.yaml")
 	if err != nil || len(files) < 2 {
@@ -129,7 +130,7 @@ func startCluster(t *testing.T) (*rest.Config, client.Client) {
 	return apiserver.ForTest(t, NewScheme(), "../../../charts/appwrapper-controller/files/crds")
 }
 
-// run a manager that must end without an error when the test does.
+// run runs a manager that must end without an error when the test ends.
 func run(t *testing.T, cluster *rest.Config, o *Options) {
 	t.Helper()
 	o.Registry = prometheus.NewRegistry()

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
 )
 
-// complete parses flags over a file, if there is one.
+// complete parses flags, and a configuration file if one is given.
 func complete(t *testing.T, file string, args ...string) (*Options, error) {
 	t.Helper()
 	o := NewOptions()
@@ -33,7 +33,7 @@ func complete(t *testing.T, file string, args ...string) (*Options, error) {
 	return o, o.Complete(set)
 }
 
-// published is a file as the published operator has it in its ConfigMap, with keys of versions past.
+// published is a file from the published operator's ConfigMap, with keys of earlier versions.
 const published = `
 appwrapper:
   autopilot:
@@ -140,7 +140,7 @@ func TestInvalidConfig(t *testing.T) {
 	}
 }
 
-// The file of the documentation is one that can be read, and has no key that is not.
+// The configuration file in the documentation can be read and has no unknown keys.
 func TestDocumentedConfig(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/appwrapper.md")
 	if err != nil {

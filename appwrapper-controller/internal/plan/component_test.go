@@ -15,7 +15,7 @@ import (
 
 type avoid Avoidance
 
-// For only pods that want a GPU.
+// For returns the avoidance only for pods that request a GPU.
 func (a avoid) For(requests map[corev1.ResourceName]bool) Avoidance {
 	if requests["nvidia.com/gpu"] {
 		return Avoidance(a)
@@ -47,7 +47,7 @@ func at(t *testing.T, o *unstructured.Unstructured, path ...string) string {
 	return string(text)
 }
 
-// The stanza as the seed document prints it.
+// printed is the affinity in the seed document.
 const printed = `nodeAffinity:
   requiredDuringSchedulingIgnoredDuringExecution:
     nodeSelectorTerms:
@@ -206,7 +206,7 @@ func TestObjectLabels(t *testing.T) {
 	}
 }
 
-// B-11: a name that the server would make is the same however often it is asked for, and another in the next attempt.
+// B-11: a generated name is the same each time within an attempt, and different in the next.
 func TestB11GeneratedNames(t *testing.T) {
 	aw := MakeAppWrapper("a").Component(`{apiVersion: v1, kind: Pod, metadata: {generateName: p-}, spec: {}}`)
 	names := map[string]bool{}

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 )
 
-// pod was created so many seconds after the beginning, by an owner, for an index.
+// pod returns a pod created the given number of seconds after the start, with an owner and an index.
 func pod(name string, phase corev1.PodPhase, at int, owner, index string) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1beta2.ComponentLabel: "0"}, CreationTimestamp: metav1.NewTime(time.Unix(int64(1000+at), 0))}}
 	p.Status.Phase = phase
@@ -90,7 +90,7 @@ func TestComponentOfPod(t *testing.T) {
 	}
 }
 
-// B-23: also containers that start first, and those beside the main one.
+// B-23: requests of init containers and sidecars count too.
 func TestB23Requests(t *testing.T) {
 	one := corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}
 	none := corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("0")}
@@ -118,11 +118,11 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// Of the last wave, which may be deleted, the pods that replaced it still tell.
+// The pods of the last wave may have been deleted. The pods that replaced them still show when it ended.
 func TestProgressOfJobWaves(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pods []*corev1.Pod
-		want int // seconds after the beginning
+		want int // seconds after the start
 	}{
 		"a pod that succeeded":                         {[]*corev1.Pod{ended(pod("a", succeeded, 0, "job", ""), 60, 0), pod("b", pending, 61, "job", "")}, 61},
 		"the pods that succeeded are deleted":          {[]*corev1.Pod{pod("b", pending, 61, "job", ""), pod("c", pending, 70, "job", "")}, 61},

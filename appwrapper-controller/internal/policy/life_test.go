@@ -21,27 +21,27 @@ import (
 
 var lives = flag.Int("lives", 2000, "how many lives TestRandomLifeCyclesEnd plays")
 
-// part is a wrapped object of the played world, with one pod.
+// part is a wrapped object with one pod in the simulated cluster.
 type part struct {
 	there, terminating, blocked bool // blocked: a finalizer keeps it
 	state                       health.State
 	pod                         corev1.PodPhase // empty: none
 	podBlocked                  bool
-	created, succeeded          bool // as the status says
+	created, succeeded          bool // according to the status
 }
 
-// life is a workload in a played world, with what was written down of it.
+// life is a workload in a simulated cluster, with the status that was written.
 type life struct {
 	random     *rand.Rand
 	now        time.Time
-	facts      Facts // phase, clocks and counts as they were written
+	facts      Facts // phase, clocks and counts as written
 	conditions map[v1beta2.AppWrapperCondition]metav1.ConditionStatus
 	parts      []part
 	broken     bool // components cannot be created
-	fatal      bool // and never could
+	fatal      bool // permanently
 	evacuate   bool
-	lost       bool // the node of the pods: they go by force only
-	gone       bool // the object
+	lost       bool // the node of the pods is lost, so that they must be deleted by force
+	gone       bool // the AppWrapper itself
 	log        []string
 	resets     []string
 }
@@ -61,7 +61,7 @@ func newLife(seed uint64) *life {
 	return l
 }
 
-// look is what the controller observes.
+// look returns what the controller observes.
 func (l *life) look() *Facts {
 	f := l.facts
 	f.Now = l.now
@@ -98,7 +98,7 @@ func (l *life) look() *Facts {
 	return &f
 }
 
-// reconcile looks, decides, acts and writes. A crash comes before the act, or between the act and the writing.
+// reconcile observes, decides, acts and writes. A crash happens before the action, or between the action and the write.
 func (l *life) reconcile(t *testing.T, crash int) {
 	f := l.look()
 	d := Decide(f)
@@ -169,7 +169,7 @@ func (l *life) remains() []string {
 	return left
 }
 
-// write what was decided, and check what must hold at that moment.
+// write writes the decision, and checks the invariants of that moment.
 func (l *life) write(t *testing.T, f *Facts, d *Decision) {
 	if d.Do == Release {
 		if left := l.remains(); len(left) > 0 && f.Phase != v1beta2.Succeeded {
@@ -213,7 +213,7 @@ func (l *life) write(t *testing.T, f *Facts, d *Decision) {
 	l.facts.Phase, l.facts.Clocks, l.facts.Retries, l.facts.Evacuations = d.Next, d.Clocks, d.Retries, d.Evacuations
 }
 
-// events of the world outside. The last ones are those that stop when the test wants the life to end.
+// happen simulates an event outside the controller. Only the first ones still happen when the test lets the life end.
 func (l *life) happen(kind int) {
 	p := &l.parts[l.random.IntN(len(l.parts))]
 	running := p.there && !p.terminating
@@ -232,7 +232,7 @@ func (l *life) happen(kind int) {
 		}
 	case 3, 4:
 		l.now = l.now.Add(time.Duration(l.random.IntN(300)) * time.Second)
-	case 5: // the work is done
+	case 5: // the work is completed
 		if running && p.pod == corev1.PodRunning && l.facts.Phase == v1beta2.Running {
 			p.pod, p.state, p.succeeded = corev1.PodSucceeded, health.Complete, true
 		}
@@ -244,7 +244,7 @@ func (l *life) happen(kind int) {
 		if running && l.random.IntN(4) == 0 {
 			p.state = health.Failed
 		}
-	case 8: // somebody deletes a component
+	case 8: // someone deletes a component
 		if running && l.random.IntN(8) == 0 {
 			p.terminating = true
 		}
@@ -260,7 +260,7 @@ func (l *life) happen(kind int) {
 		l.evacuate = l.random.IntN(3) == 0
 	case 14:
 		l.fatal = l.random.IntN(30) == 0
-	case 15: // a pod is lost, and its object makes it anew
+	case 15: // a pod is lost, and its object replaces it
 		if running && p.pod != "" {
 			p.pod = corev1.PodPending
 		}
@@ -268,12 +268,12 @@ func (l *life) happen(kind int) {
 }
 
 const (
-	ordinary = 6 // events without which no life comes to an end
+	ordinary = 6 // events without which no life can end
 	all      = 16
 )
 
-// TestRandomLifeCyclesEnd plays lives in which everything happens in any order, with crashes, and then lets the world be good: each ends
-// Succeeded, Failed, Suspended or deleted. What must hold on the way is checked at each writing.
+// TestRandomLifeCyclesEnd simulates life cycles with events in any order and with crashes, and then lets only ordinary
+// events happen. Each ends as Succeeded, Failed, Suspended or deleted. Invariants are checked at each write.
 func TestRandomLifeCyclesEnd(t *testing.T) {
 	ends, resets := map[string]int{}, map[string]bool{}
 	for seed := range uint64(*lives) {
@@ -324,7 +324,8 @@ func TestRandomLifeCyclesEnd(t *testing.T) {
 	t.Log(ends)
 }
 
-// end names the end of a life that has come to one: a finished one has given its quota and, in time, all else back.
+// end returns the name of the final state, or "" if the life has not ended. A finished workload has released its quota
+// and, in time, everything else.
 func (l *life) end() string {
 	switch {
 	case l.facts.Deleted:

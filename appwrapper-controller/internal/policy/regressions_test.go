@@ -21,7 +21,7 @@ import (
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// facts of a workload of one Job of two pods, both of which run, an hour after it began.
+// facts returns the facts of a workload of one Job with two running pods, an hour after its start.
 func facts(changes ...func(*Facts)) *Facts {
 	p, _ := settings.Read(nil, settings.DefaultFaultTolerance())
 	f := &Facts{
@@ -36,7 +36,7 @@ func facts(changes ...func(*Facts)) *Facts {
 	return f
 }
 
-// have pods of the first component.
+// have sets the pods of the first component.
 func have(phases ...corev1.PodPhase) func(*Facts) {
 	return func(f *Facts) {
 		var list []*corev1.Pod
@@ -56,7 +56,7 @@ func states(state health.State) func(*Facts) {
 	return func(f *Facts) { f.Components[0].Report.State = state }
 }
 
-// elastic components have enough with one pod, and say whether they go on.
+// elastic makes one pod enough for the component, and sets whether it reports that it continues.
 func elastic(goesOn bool) func(*Facts) {
 	return func(f *Facts) {
 		f.Components[0].Report.Pods, f.Components[0].Report.EnoughPods = ptr.To[int32](1), goesOn
@@ -67,7 +67,7 @@ func unhealthyFor(d time.Duration) func(*Facts) {
 	return func(f *Facts) { f.Clocks.UnhealthySince = f.Now.Add(-d) }
 }
 
-// condition that a decision writes, as Status/Reason.
+// condition returns a condition that a decision writes, as Status/Reason.
 func condition(d *Decision, kind v1beta2.AppWrapperCondition) string {
 	for _, c := range slices.Backward(d.Conditions) {
 		if c.Type == kind {
@@ -77,7 +77,7 @@ func condition(d *Decision, kind v1beta2.AppWrapperCondition) string {
 	return ""
 }
 
-// The six conditions of the seed document, and which of them have FailureGracePeriod.
+// The six failure conditions of the seed document, and which of them have FailureGracePeriod.
 func TestUnhealthyConditions(t *testing.T) {
 	early := func(f *Facts) { f.Ready, f.Clocks.AttemptStart = false, f.Now.Add(-30*time.Second) }
 	for name, tc := range map[string]struct {
@@ -132,7 +132,7 @@ func TestUnhealthyConditions(t *testing.T) {
 	}
 }
 
-// An ElasticJob goes on with fewer workers: below its maximum it is healthy, below its minimum it is not.
+// An ElasticJob continues with fewer workers. It is healthy below its maximum, but not below its minimum.
 func TestElasticJobBelowMaximumIsHealthy(t *testing.T) {
 	elastic := func(running int) *Facts {
 		phases := slices.Repeat([]corev1.PodPhase{corev1.PodRunning}, running)
@@ -163,7 +163,7 @@ func TestElasticJobBelowMaximumIsHealthy(t *testing.T) {
 	}
 }
 
-// B-1: between two waves of a Job as many pods have succeeded as there should be, and none runs.
+// B-1: between two waves of a Job, as many pods have succeeded as should run, and none runs.
 func TestB1JobBetweenWavesHasNotSucceeded(t *testing.T) {
 	if d := Decide(facts(have("Succeeded", "Succeeded"))); d.Next != v1beta2.Running {
 		t.Errorf("it is %s", d.Next)
@@ -173,7 +173,7 @@ func TestB1JobBetweenWavesHasNotSucceeded(t *testing.T) {
 	}
 }
 
-// B-3: a pod that is lost an hour after the start does not find all grace periods used up.
+// B-3: the grace periods have not expired for a pod that is lost an hour after the start.
 func TestB3GracePeriodsRestartAfterReadiness(t *testing.T) {
 	d := Decide(facts(have("Running")))
 	if d.Next != v1beta2.Running || !d.Clocks.NotReadySince.Equal(now) || condition(d, v1beta2.Unhealthy) != "False/FoundNoFailedPods" {
@@ -192,14 +192,14 @@ func TestB3GracePeriodsRestartAfterReadiness(t *testing.T) {
 	}
 }
 
-// B-4, the rest of it is in package pods: a Job that succeeded in spite of a failed pod has succeeded.
+// B-4, further tested in package pods: a Job that succeeded despite a failed pod counts as succeeded.
 func TestB4FailedPodOfCompleteJob(t *testing.T) {
 	if d := Decide(facts(have("Failed", "Succeeded"), states(health.Complete))); d.Next != v1beta2.Succeeded {
 		t.Errorf("it is %s", d.Next)
 	}
 }
 
-// B-5: the time to live counts from the success, not from the deployment.
+// B-5: SuccessTTL counts from the success, not from the deployment.
 func TestB5SuccessTTLStartsAtSuccess(t *testing.T) {
 	p := func(f *Facts) { f.Parameters.SuccessTTL = time.Minute }
 	d := Decide(facts(states(health.Complete), p))
@@ -216,7 +216,7 @@ func TestB5SuccessTTLStartsAtSuccess(t *testing.T) {
 	}
 }
 
-// B-6: the time for debugging counts from the failure, whatever was removed before.
+// B-6: DeletionOnFailureGracePeriod counts from the failure, even if there was an earlier removal.
 func TestB6DeletionPauseStartsAtFailure(t *testing.T) {
 	p := func(f *Facts) {
 		f.Parameters.DeletionOnFailureGracePeriod, f.Retries = time.Hour, 3
@@ -233,7 +233,7 @@ func TestB6DeletionPauseStartsAtFailure(t *testing.T) {
 	}
 }
 
-// B-8: what blocks is named, and the removal goes on.
+// B-8: the message names what blocks the removal, and the removal continues.
 func TestB8MessageNamesWhatBlocksDeletion(t *testing.T) {
 	f := facts(func(f *Facts) {
 		f.Phase, f.Clocks.DeletionStart = v1beta2.Resetting, now.Add(-time.Hour)
@@ -249,7 +249,7 @@ func TestB8MessageNamesWhatBlocksDeletion(t *testing.T) {
 	}
 }
 
-// B-9: evacuations have a count and, if the operator wants, a limit.
+// B-9: evacuations are counted, and limited if the operator sets a limit.
 func TestB9EvacuationLimit(t *testing.T) {
 	evacuated := func(f *Facts) { f.Evacuation, f.Evacuations = &Evacuation{Nodes: []string{"n"}}, 2 }
 	d := Decide(facts(evacuated))
@@ -261,7 +261,7 @@ func TestB9EvacuationLimit(t *testing.T) {
 	}
 }
 
-// B-14: each attempt has clocks of its own.
+// B-14: each attempt has its own clocks.
 func TestB14NewAttemptResetsClocks(t *testing.T) {
 	f := facts(func(f *Facts) {
 		f.Phase, f.Deployed = v1beta2.Resetting, false
@@ -275,7 +275,7 @@ func TestB14NewAttemptResetsClocks(t *testing.T) {
 	if d.Next != v1beta2.Resuming || d.Clocks != (Clocks{AttemptStart: f.Now}) || condition(d, v1beta2.Unhealthy) != "False/Resuming" {
 		t.Errorf("%s, %+v, %s", d.Next, d.Clocks, condition(d, v1beta2.Unhealthy))
 	}
-	// Creation that goes on failing has its full time again.
+	// Creation that keeps failing has the full grace period again.
 	again := facts(func(f *Facts) { f.Phase, f.Clocks = v1beta2.Resuming, d.Clocks })
 	if d := AfterCreate(again, Outcome{Err: "not now"}); d.Next != v1beta2.Resuming {
 		t.Errorf("%s", d.Next)
@@ -289,7 +289,8 @@ func TestB14NewAttemptResetsClocks(t *testing.T) {
 	}
 }
 
-// What was announced an hour ago and is created now, because the controller was away, has its pods' full time.
+// Pods have their full grace periods if components are created an hour after they were announced, because the
+// controller was down.
 func TestPodGracePeriodsStartAtCreation(t *testing.T) {
 	f := facts(have(), func(f *Facts) {
 		f.Phase, f.Ready, f.Clocks = v1beta2.Resuming, false, Clocks{AttemptStart: now.Add(-time.Hour)}
@@ -304,7 +305,7 @@ func TestPodGracePeriodsStartAtCreation(t *testing.T) {
 	}
 }
 
-// B-15: pods and objects that are removed after the work was done are not missed.
+// B-15: pods and objects may be removed after the work is completed.
 func TestB15SucceededComponentMayBeDeleted(t *testing.T) {
 	f := facts(have(), func(f *Facts) {
 		f.Components = append(f.Components, f.Components[0])
@@ -319,7 +320,7 @@ func TestB15SucceededComponentMayBeDeleted(t *testing.T) {
 	}
 }
 
-// B-26: a finished AppWrapper does not have to stay for ever.
+// B-26: a finished AppWrapper can be deleted after a TTL.
 func TestB26ObjectTTL(t *testing.T) {
 	for _, phase := range []v1beta2.AppWrapperPhase{v1beta2.Succeeded, v1beta2.Failed} {
 		f := facts(func(f *Facts) { f.Phase, f.Deployed, f.Clocks.DeletionEnd = phase, false, now.Add(-time.Hour) })
@@ -335,7 +336,7 @@ func TestB26ObjectTTL(t *testing.T) {
 	}
 }
 
-// B-27: resets of long ago may be forgiven.
+// B-27: resets of long ago can be configured not to count.
 func TestB27RetryDecay(t *testing.T) {
 	f := facts(states(health.Failed), func(f *Facts) { f.Retries, f.ReadyFor = 3, 24*time.Hour })
 	if d := Decide(f); d.Next != v1beta2.Failed {
@@ -347,7 +348,7 @@ func TestB27RetryDecay(t *testing.T) {
 	}
 }
 
-// Kinds that do not say when they are done have succeeded when their pods have.
+// Kinds that do not report completion have succeeded when their pods have.
 func TestSuccessByPods(t *testing.T) {
 	byPods := func(f *Facts) { f.Components[0].Finishes, f.Components[0].Report = false, health.Report{} }
 	unlabelled := func(f *Facts) {
@@ -373,7 +374,7 @@ func TestSuccessByPods(t *testing.T) {
 	}
 }
 
-// Objects that the published controller left in any phase go on from there.
+// Objects that the published controller left in any phase continue from there.
 func TestClocksFromConditions(t *testing.T) {
 	then := metav1.NewTime(now.Add(-time.Hour))
 	cond := func(kind v1beta2.AppWrapperCondition, status metav1.ConditionStatus) metav1.Condition {
@@ -397,7 +398,7 @@ func TestClocksFromConditions(t *testing.T) {
 	}
 }
 
-// A Job with backoffLimit 0 has failed before the grace period of its pod is over.
+// A Job with backoffLimit 0 fails before the grace period of its pod ends.
 func TestTerminalExitCodeOfFailedComponent(t *testing.T) {
 	terminal := func(f *Facts) { f.Parameters.TerminalExitCodes = []int32{3} }
 	if d := Decide(facts(have("Failed", "Running"), states(health.Failed), terminal)); d.Next != v1beta2.Failed {
@@ -408,7 +409,7 @@ func TestTerminalExitCodeOfFailedComponent(t *testing.T) {
 	}
 }
 
-// A Job with a short time to live is gone soon after it has ended.
+// A Job with a short TTL is deleted soon after it has ended.
 func TestFinishedComponentIsNotMissing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		state    health.State
@@ -429,7 +430,7 @@ func TestFinishedComponentIsNotMissing(t *testing.T) {
 	}
 }
 
-// The author of the annotation, or of the template that it comes from, can hold a workload for GracePeriodMaximum at most.
+// The author of the annotation, or of the template that has it, can delay a reset by at most GracePeriodMaximum.
 func TestRecoveryDeadlineIsClipped(t *testing.T) {
 	recovers := func(ago time.Duration) *Facts {
 		return facts(have("Failed", "Running"), func(f *Facts) {
@@ -445,7 +446,7 @@ func TestRecoveryDeadlineIsClipped(t *testing.T) {
 	}
 }
 
-// A Job with more completions than pods at a time works in waves, and each wave has to run.
+// A Job with more completions than parallelism runs in waves, and the pods of each wave must run.
 func TestPodsOfEachJobWaveMustRun(t *testing.T) {
 	waves := func(progress time.Duration, phases ...corev1.PodPhase) *Facts {
 		return facts(have(phases...), func(f *Facts) {
@@ -469,7 +470,7 @@ func TestPodsOfEachJobWaveMustRun(t *testing.T) {
 	}
 }
 
-// A cluster deletes succeeded pods when it has many. The Job's status still counts them.
+// A cluster with many succeeded pods deletes some. The Job's status still counts them.
 func TestSucceededPodsMayBeDeleted(t *testing.T) {
 	job := func(parallelism, completions, succeeded int64, ago time.Duration, phases ...corev1.PodPhase) *Facts {
 		return facts(have(phases...), func(f *Facts) {
@@ -509,7 +510,7 @@ func TestSucceededPodsMayBeDeleted(t *testing.T) {
 	}
 }
 
-// Pods that become ready one by one change nothing that is written before the last of them.
+// Pods that become ready one by one change nothing in the status until the last one.
 func TestReadyPodsChangeNoMessage(t *testing.T) {
 	wrote := func(ready int) []Condition {
 		phases := []corev1.PodPhase{"Pending", "Pending", "Pending", "Pending"}

@@ -23,7 +23,7 @@ func reviews(t *testing.T, key string) *Reviews {
 	return With(folder)
 }
 
-// Only the webhook can say that an AppWrapper was checked, and only of these templates, in this namespace, now.
+// Only the webhook can sign an AppWrapper, and only for these templates, this namespace and this time.
 func TestSignatureCannotBeForged(t *testing.T) {
 	ours := reviews(t, "ours")
 	for name, tc := range map[string]struct {

@@ -61,7 +61,7 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// A restart of the controller must not change any of this: the answers follow from the node alone.
+// A restart of the controller changes nothing, because the result depends only on the node.
 func TestHoldDownStartsAtTransition(t *testing.T) {
 	table := Table{{Name: "s", Condition: &Condition{Type: "Bad", Status: corev1.ConditionTrue}, Resources: []corev1.ResourceName{gpu}, Effect: Evacuate, HoldDown: time.Minute}}
 	bad := node(condition("Bad", corev1.ConditionTrue))

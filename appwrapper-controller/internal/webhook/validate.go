@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
 )
 
-// mostPodSets is what Kueue allows in a workload since 0.19; earlier ones allow fewerPodSets.
+// Limits of the number of pod sets in a workload.
 const (
 	// maxPodSets is the limit of Kueue since 0.19; earlier versions have oldMaxPodSets.
 	maxPodSets    = 18

@@ -35,7 +35,7 @@ var (
 
 const pods = `spec: {containers: [{name: a, image: b}]}`
 
-// reviews allow all but Jobs.
+// reviews allows everything except Jobs.
 type reviews struct {
 	authorization.SubjectAccessReviewInterface
 	asked []authorizationv1.SubjectAccessReviewSpec
@@ -62,7 +62,7 @@ func TestInvalidAppWrappersAreRejected(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		aw   *AppWrapper
-		want string // empty: taken
+		want string // empty: accepted
 	}{
 		"a Job":                    {MakeAppWrapper("a").Job("j", 1), ""},
 		"a Job and a Service":      {MakeAppWrapper("a").Service("s").Job("j", 1), ""},
@@ -206,18 +206,18 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// A right in one's own namespace says nothing about what is in none.
+// A permission in a namespace does not cover cluster-scoped objects.
 func TestClusterScopedObjectsAreRejected(t *testing.T) {
 	m := meta.NewDefaultRESTMapper(nil)
 	kind := schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}
 	m.Add(kind, meta.RESTScopeRoot)
-	a := &access{mapper: m} // nobody is asked
+	a := &access{mapper: m} // no review is requested
 	if err := a.check(t.Context(), authenticationv1.UserInfo{Username: "u"}, "ns", kind, field.NewPath("spec")); err == nil {
 		t.Error("it is let through")
 	}
 }
 
-// The stamp says that the user may create all components. What the user wrote into its place counts for nothing.
+// The signature says that the user may create all components. A signature that the user has written is replaced.
 func TestOnlyAllowedAppWrappersAreSigned(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "tls.key"), []byte("key"), 0o600); err != nil {

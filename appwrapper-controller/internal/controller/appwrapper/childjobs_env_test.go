@@ -28,7 +28,7 @@ spec:
   - name: w
     template: {spec: {parallelism: 2, completions: 4, completionMode: Indexed, template: {spec: {restartPolicy: Never, containers: [{name: worker, image: worker-image}]}}}}`
 
-// childOf makes the Job of the JobSet, of whose pods so many have succeeded.
+// childOf creates the Job of the JobSet, with the given number of succeeded pods.
 func (w *world) childOf(js *unstructured.Unstructured, succeeded int32) {
 	w.Helper()
 	template, _, _ := unstructured.NestedMap(w.replicatedJob(), "template", "spec", "template")
@@ -46,7 +46,8 @@ func (w *world) childOf(js *unstructured.Unstructured, succeeded int32) {
 	w.OK(w.Status().Update(w.Context(), job))
 }
 
-// inWaves is a workload whose JobSet has brought its first wave to its end: its pods have succeeded, and nothing runs.
+// inWaves creates a workload whose JobSet has completed its first wave: the pods of the wave have succeeded, and no pod
+// runs.
 func (w *world) inWaves(succeeded int32) {
 	w.Helper()
 	w.create(MakeAppWrapper("a").Component(jobSetInWaves).Annotation(v1beta2.WarmupGracePeriodKey, "1s").Annotation(v1beta2.AdmissionGracePeriodKey, "1s"))
@@ -58,7 +59,7 @@ func (w *world) inWaves(succeeded int32) {
 	w.awaitCondition("a", "PodsReady=True/SufficientPodsReady")
 }
 
-// The status of a JobSet calls a Job ready of whose pods as many have succeeded as may run at a time.
+// The status of a JobSet counts a Job as ready when the pods of one wave have succeeded.
 func TestPodsOfEachJobSetWaveMustRun(t *testing.T) {
 	w := newWorld(t)
 	w.inWaves(2)
@@ -67,8 +68,8 @@ func TestPodsOfEachJobSetWaveMustRun(t *testing.T) {
 	w.awaitPhase("a", v1beta2.Resetting)
 }
 
-// Succeeded pods may be deleted before their Job completes: the status of the Job has them. The controller starts again, so that it cannot have
-// seen them.
+// Succeeded pods may be deleted before their Job completes. The status of the Job counts them. The controller is
+// restarted, so that it cannot have observed the pods.
 func TestDeletedSucceededPodsCount(t *testing.T) {
 	w := newWorld(t)
 	w.inWaves(4)

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/health"
 )
 
-// The pods of one Job may have been deleted while the status of another is behind.
+// The pods of one Job may have been deleted while the status of another is out of date.
 func TestSucceededPodsByJob(t *testing.T) {
 	jobSet := observedComponent{
 		ref:  reference{schema.GroupVersionKind{}, types.NamespacedName{Namespace: "n", Name: "js"}},

@@ -25,7 +25,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// blind is a cache that is in step and shows no Jobs.
+// blind is a synced cache that returns no Jobs.
 type blind struct {
 	cache.Cache
 	looks atomic.Int32
@@ -39,7 +39,7 @@ func (b *blind) Get(ctx context.Context, key client.ObjectKey, o client.Object, 
 	return b.Cache.Get(ctx, key, o, options...)
 }
 
-// B-2: what the cache does not show is read live before the workload fails of it.
+// B-2: an object that is missing in the cache is read live before the workload fails because of it.
 func TestB2AbsenceIsConfirmedLive(t *testing.T) {
 	w := newWorld(t)
 	job := w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
@@ -47,7 +47,7 @@ func TestB2AbsenceIsConfirmedLive(t *testing.T) {
 	observedComponent := &blind{}
 	w.wrap = func(c cache.Cache) cache.Cache { observedComponent.Cache = c; return observedComponent }
 	w.start()
-	// Until the cache has synced, the controller reads live. An event asks it to read again.
+	// Until the cache has synced, the controller reads live. An event makes it read again.
 	w.Eventually(func() string {
 		if observedComponent.looks.Load() > 0 {
 			return ""
@@ -62,7 +62,8 @@ func TestB2AbsenceIsConfirmedLive(t *testing.T) {
 	w.awaitCondition("a", "Unhealthy=True/MissingComponent")
 }
 
-// B-10: a component that the controller may not read is not gone: neither does the workload fail of it, nor is the quota given back.
+// B-10: a component that the controller may not read does not count as gone. The workload does not fail, and keeps its
+// quota.
 func TestB10UnreadableComponentIsNotMissing(t *testing.T) {
 	w := newWorld(t)
 	w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
@@ -90,7 +91,8 @@ func TestB10UnreadableComponentIsNotMissing(t *testing.T) {
 	})
 }
 
-// B-12: the answer to a creation is lost, in the first attempt and in a later one: suspension removes what was made all the same.
+// B-12: the response to a creation is lost, in the first attempt or in a later one. Suspension removes the object
+// nevertheless.
 func TestB12LostCreateResponse(t *testing.T) {
 	for name, attempts := range map[string]int{"the first": 1, "the second": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -100,7 +102,7 @@ func TestB12LostCreateResponse(t *testing.T) {
 				if call != "create Job" || int(creations.Add(1)) != attempts {
 					return nil
 				}
-				w.OK(w.Create(context.Background(), object.DeepCopyObject().(client.Object))) // it arrives all the same
+				w.OK(w.Create(context.Background(), object.DeepCopyObject().(client.Object))) // the request succeeds nevertheless
 				w.suspend("a", true)
 				return errors.New("time-out")
 			})
@@ -118,8 +120,8 @@ func TestB12LostCreateResponse(t *testing.T) {
 	}
 }
 
-// B-12: the answer to the first creation is lost, and later ones fail in another way, which is written down before the suspension. What was made is
-// removed all the same.
+// B-12: the response to the first creation is lost, and later ones fail with another error, which is written to the
+// status before the suspension. Suspension removes the object nevertheless.
 func TestB12LostCreateResponseAfterAnnouncement(t *testing.T) {
 	timeout := errors.New("time-out")
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "jobs"}, "j", errors.New("not you"))
@@ -132,7 +134,7 @@ func TestB12LostCreateResponseAfterAnnouncement(t *testing.T) {
 				case call != "create Job":
 					return nil
 				case creations.Add(1) == 1:
-					w.OK(w.Create(context.Background(), object.DeepCopyObject().(client.Object))) // it arrives all the same
+					w.OK(w.Create(context.Background(), object.DeepCopyObject().(client.Object))) // the request succeeds nevertheless
 					return timeout
 				}
 				return then
@@ -158,7 +160,7 @@ func TestB12LostCreateResponseAfterAnnouncement(t *testing.T) {
 	}
 }
 
-// B-13: an object of the workload's own that is on its way out is waited for, and not taken for the new one.
+// B-13: an object of the same workload that is being deleted is waited for, and not adopted as the new one.
 func TestB13TerminatingObjectIsNotAdopted(t *testing.T) {
 	w := newWorld(t)
 	const hold = "test.holdfast.dev/hold"
@@ -166,7 +168,7 @@ func TestB13TerminatingObjectIsNotAdopted(t *testing.T) {
 	var old batchv1.Job
 	w.FailOn(func(call string, object client.Object) error {
 		if call == "create Job" {
-			once.Do(func() { // one of before, with the same owner, is being deleted
+			once.Do(func() { // an earlier object with the same owner is being deleted
 				made := object.DeepCopyObject().(client.Object)
 				made.SetFinalizers([]string{hold})
 				w.OK(w.Create(context.Background(), made))
@@ -192,7 +194,8 @@ func TestB13TerminatingObjectIsNotAdopted(t *testing.T) {
 	w.awaitPhase("a", v1beta2.Running)
 }
 
-// B-22: there is a status entry for each component, in the order of the spec, with its pod sets, before anything is created.
+// B-22: before anything is created, the status has an entry for each component, in the order of the spec, with its pod
+// sets.
 func TestB22EachComponentHasAStatus(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeAppWrapper("a").Service("s").Job("j", 2).Pod("p").Suspend(true))

@@ -16,7 +16,7 @@ import (
 	. "github.com/holdfast-project/holdfast/appwrapper-controller/internal/testing/wrappers"
 )
 
-// expire deletes a Job as the controller of times to live does, unless it is gone.
+// expire deletes a Job as the TTL controller does, unless it is gone.
 func (w *world) expire(job *batchv1.Job) {
 	err := w.Delete(context.Background(), job.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -24,7 +24,7 @@ func (w *world) expire(job *batchv1.Job) {
 	}
 }
 
-// The Job is deleted between the read of the cache, which shows how it has ended, and the live read that confirms it.
+// The Job is deleted between the read from the cache, which shows how it ended, and the live read that confirms it.
 func TestJobDeletedDuringConfirmation(t *testing.T) {
 	for end, want := range map[batchv1.JobConditionType]v1beta2.AppWrapperPhase{
 		batchv1.JobComplete: v1beta2.Succeeded, batchv1.JobFailed: v1beta2.Resetting,
@@ -45,7 +45,7 @@ func TestJobDeletedDuringConfirmation(t *testing.T) {
 	}
 }
 
-// The Job ends and is deleted while the controller is busy with something else: nothing of it is left to read.
+// The Job ends and is deleted while the controller is busy, so that its end can no longer be read.
 func TestJobDeletedBeforeItsEndIsObserved(t *testing.T) {
 	for end, want := range map[batchv1.JobConditionType]v1beta2.AppWrapperPhase{
 		batchv1.JobComplete: v1beta2.Succeeded, batchv1.JobFailed: v1beta2.Resetting,
@@ -61,7 +61,7 @@ func TestJobDeletedBeforeItsEndIsObserved(t *testing.T) {
 				}
 				return nil
 			})
-			w.sweep() // the pod is gone: the controller writes that it is not ready any more
+			w.sweep() // the pod is gone, so the controller writes that it is no longer ready
 			<-busy
 			w.finishJob(job, end)
 			w.expire(job)
@@ -78,7 +78,7 @@ func TestJobDeletedBeforeItsEndIsObserved(t *testing.T) {
 	}
 }
 
-// The end of a Job of one attempt says nothing about that of the next, which has the same name.
+// The end of a Job in one attempt does not affect the next attempt's Job, which has the same name.
 func TestFinishedObjectCountsForItsAttemptOnly(t *testing.T) {
 	w := newWorld(t)
 	job := w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")

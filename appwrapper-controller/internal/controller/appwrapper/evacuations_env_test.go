@@ -16,7 +16,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// Each controller that starts sees one workload being moved, and moves no other before that one runs elsewhere.
+// Each restarted controller observes that one workload is being evacuated. It evacuates no other one before that
+// workload runs elsewhere.
 func TestTheEvacuationLimitSurvivesRestarts(t *testing.T) {
 	w := newWorld(t, func(c *settings.AppWrapper) { c.NodeHealth.MaxSimultaneousEvacuations = 1 })
 	node := w.node("bad", nil)
@@ -47,7 +48,7 @@ func TestTheEvacuationLimitSurvivesRestarts(t *testing.T) {
 	moved := names[i]
 	w.OK(w.Delete(w.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: moved, Namespace: w.Namespace}}))
 	w.awaitPhase(moved, v1beta2.Running)
-	w.Always(evacuated("1")) // its pods do not run yet
+	w.Always(evacuated("1")) // its pods are not running yet
 	w.onNode(w.job(moved), moved+"-again", w.node("good", nil).Name)
 	w.Eventually(evacuated("2"))
 }

@@ -19,7 +19,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// A JobSet of two workers that restarts in place. Its controller, its orchestrator and its pods are played.
+// A JobSet with two workers that restarts in place. The test stands in for its controller, its orchestrator and the
+// kubelet.
 const jobSetInPlace = `
 apiVersion: jobset.x-k8s.io/v1alpha2
 kind: JobSet
@@ -44,7 +45,7 @@ func (w *world) jobSet() *unstructured.Unstructured {
 	return js
 }
 
-// workers makes the pods of one recreation of the JobSet's Job.
+// workers creates the pods of one recreation of the JobSet's Job.
 func (w *world) workers(epoch int) {
 	w.Helper()
 	labels, _, _ := unstructured.NestedStringMap(w.replicatedJob(), "template", "spec", "template", "metadata", "labels")
@@ -76,7 +77,8 @@ func (w *world) worker(i, epoch int) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("js-w-0-%d-%d", i, epoch), Namespace: w.Namespace}}
 }
 
-// says has the JobSet's own programs say that they are recovering it; level 0: that they are done.
+// says sets the annotation with which the JobSet's own programs announce that they are recovering it; level 0 removes
+// it.
 func (w *world) says(level int) {
 	w.Helper()
 	js := w.jobSet()
@@ -99,7 +101,7 @@ func (w *world) jobSetFails() {
 	w.OK(w.Status().Update(w.Context(), js))
 }
 
-// awaitNewJobSet waits for one other than that given, with its mark of the reset.
+// awaitNewJobSet waits for a new JobSet, and for the mark of the reset on the AppWrapper.
 func (w *world) awaitNewJobSet(old types.UID) {
 	w.Helper()
 	w.Eventually(func() string {
@@ -123,7 +125,7 @@ func (w *world) runningJobSet(annotations ...string) {
 	w.awaitCondition("a", "PodsReady=True/SufficientPodsReady")
 }
 
-// Without any patience: whatever counts as unhealthy would show.
+// impatient returns annotations with the shortest periods, so that anything counted as unhealthy has an effect.
 func impatient() []string {
 	return []string{v1beta2.FailureGracePeriodKey, "0s", v1beta2.RetryLimitKey, "1"}
 }
@@ -188,7 +190,7 @@ func TestFailedJobSetIsResetUntilRetryLimit(t *testing.T) {
 	}
 	w.sweep()
 	w.awaitNewJobSet(old)
-	w.awaitMark(recovering.LevelReset) // its pods do not run yet
+	w.awaitMark(recovering.LevelReset) // its pods are not running yet
 	w.workers(2)
 	w.awaitCondition("a", "PodsReady=True/SufficientPodsReady")
 	w.awaitMark(0)
@@ -202,7 +204,8 @@ func TestFailedJobSetIsResetUntilRetryLimit(t *testing.T) {
 	w.awaitMark(0)
 }
 
-// awaitMark waits for the annotation by which the AppWrapper says that it is reset, and for no condition beside it; 0 is nothing.
+// awaitMark waits for the annotation with which the AppWrapper announces its reset, without a condition; 0 means no
+// annotation.
 func (w *world) awaitMark(level int) {
 	w.Helper()
 	w.Eventually(func() string {

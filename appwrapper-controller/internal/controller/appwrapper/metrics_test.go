@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// values are those of a metric, by its labels' values in the order of their names.
+// values returns the values of a metric by its label values, in the order of the label names.
 func values(t *testing.T, registry *prometheus.Registry, metric series.Metric) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()

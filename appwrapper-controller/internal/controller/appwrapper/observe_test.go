@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 )
 
-// Resets are forgiven by the time that the attempt was ready: what ends it has been noticed before it is answered.
+// Resets are no longer counted after the attempt has been ready for some time. That time ends when the attempt stops
+// being ready.
 func TestReadyFor(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	since := metav1.NewTime(now.Add(-25 * time.Hour))

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// The tests play the Job controller, the kubelet and the garbage collector, which do not run.
+// The tests stand in for the Job controller, the kubelet and the garbage collector, which do not run.
 
 // create creates an AppWrapper in the namespace of the test.
 func (w *world) create(aw *wrappers.AppWrapper) *v1beta2.AppWrapper {
@@ -117,7 +117,7 @@ func (w *world) finishJob(job *batchv1.Job, kind batchv1.JobConditionType) {
 	w.OK(w.Status().Update(w.Context(), played))
 }
 
-// pods makes pods of a Job in a phase, with the labels of its template.
+// pods creates pods of a Job in a phase, with the labels of its template.
 func (w *world) pods(job *batchv1.Job, phase corev1.PodPhase, names ...string) []*corev1.Pod {
 	w.Helper()
 	var made []*corev1.Pod
@@ -146,13 +146,13 @@ func (w *world) podPhase(pod *corev1.Pod, phase corev1.PodPhase, codes ...int32)
 	w.OK(w.Status().Update(w.Context(), pod))
 }
 
-// sweep deletes all pods of the namespace at once, as the garbage collector and the kubelet do in the end.
+// sweep deletes all pods of the namespace immediately, as the garbage collector and the kubelet eventually do.
 func (w *world) sweep() {
 	w.Helper()
 	w.OK(w.DeleteAllOf(w.Context(), &corev1.Pod{}, client.InNamespace(w.Namespace), client.GracePeriodSeconds(0)))
 }
 
-// running brings an AppWrapper with one Job and its pods up.
+// running creates an AppWrapper with one Job and running pods.
 func (w *world) running(aw *wrappers.AppWrapper, job string, pods ...string) *batchv1.Job {
 	w.Helper()
 	name := aw.Name

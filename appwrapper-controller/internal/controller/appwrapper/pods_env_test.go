@@ -13,7 +13,7 @@ import (
 	. "github.com/holdfast-project/holdfast/appwrapper-controller/internal/testing/wrappers"
 )
 
-// All pods of workloads are in one cache, stripped. A wrapped Pod must not open a second one that has all of them in full.
+// One cache has all pods of workloads, stripped. A wrapped Pod must not start a second cache with all of them in full.
 func TestWrappedPodUsesThePodCache(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeAppWrapper("a").Pod("p"))
@@ -30,7 +30,7 @@ func TestWrappedPodUsesThePodCache(t *testing.T) {
 	w.awaitPhase("a", v1beta2.Succeeded)
 }
 
-// Sixty pods become ready one by one: the status is written when the attempt begins and when the last pod runs.
+// Sixty pods become ready one by one. The status is written when the attempt starts and when the last pod runs.
 func TestReadyPodCausesNoStatusWrite(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeAppWrapper("a").Job("j", 60))

@@ -32,7 +32,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// B-2: a controller that has just begun does not take what its caches do not show yet for deleted.
+// B-2: a controller that has just started does not take objects for deleted that its caches do not show yet.
 func TestB2CacheMissIsConfirmed(t *testing.T) {
 	w := newWorld(t)
 	for i := range 6 {
@@ -56,7 +56,7 @@ func TestB2CacheMissIsConfirmed(t *testing.T) {
 	})
 }
 
-// B-2: an object of the attempt before, which the cache still shows, does not count for this one.
+// B-2: an object of the previous attempt that the cache still shows does not count in this one.
 func TestB2FailureIsCountedOnce(t *testing.T) {
 	w := newWorld(t)
 	job := w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
@@ -68,7 +68,7 @@ func TestB2FailureIsCountedOnce(t *testing.T) {
 	w.Always(func() string { return sandbox.Differs("resets", "1", fmt.Sprint(w.get("a").Status.Retries)) })
 }
 
-// B-7: pods that cannot be listed are not gone.
+// B-7: pods that cannot be listed do not count as gone.
 func TestB7FailedListIsNotEmpty(t *testing.T) {
 	w := newWorld(t)
 	w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
@@ -88,7 +88,7 @@ func TestB7FailedListIsNotEmpty(t *testing.T) {
 	w.awaitPhase("a", v1beta2.Suspended)
 }
 
-// B-10: what may not be deleted is told, and holds the quota; a kind that is gone has no objects.
+// B-10: an object that may not be deleted is reported, and the quota is kept. A kind that is gone has no objects.
 func TestB10ForbiddenDeletion(t *testing.T) {
 	w := newWorld(t)
 	w.running(MakeAppWrapper("a").Job("j", 1).Annotation(v1beta2.ForcefulDeletionGracePeriodKey, "0s"), "j", "p")
@@ -115,7 +115,7 @@ func TestB10ForbiddenDeletion(t *testing.T) {
 	w.awaitPhase("a", v1beta2.Suspended)
 }
 
-// object of a manifest, in the namespace.
+// object returns the object of a manifest in the namespace.
 func (w *world) object(manifest string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	w.OK(yaml.Unmarshal([]byte(manifest), &o.Object))
@@ -134,7 +134,7 @@ func gadget(name string) string {
 	return `{apiVersion: test.holdfast.dev/v1, kind: Gadget, metadata: {name: ` + name + `}, spec: {template: {spec: {containers: [{name: a, image: b}]}}}}`
 }
 
-// B-10: the definition of a wrapped kind is deleted while a workload has an object of it, and the controller begins anew.
+// B-10: the CRD of a wrapped kind is deleted while a workload has an object of it, and the controller is restarted.
 func TestB10RemovedKind(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeAppWrapper("a").Component(gadget("g"), v1beta2.AppWrapperPodSet{Path: "template.spec.template"}))
@@ -148,7 +148,7 @@ func TestB10RemovedKind(t *testing.T) {
 	retryOnConflict := &unstructured.Unstructured{Object: map[string]any{"spec": crd.Object["spec"]}}
 	retryOnConflict.SetGroupVersionKind(crd.GroupVersionKind())
 	retryOnConflict.SetName(crd.GetName())
-	t.Cleanup(func() { // for who runs the tests more than once
+	t.Cleanup(func() { // in case the tests run more than once
 		if err := w.Create(context.Background(), retryOnConflict); err != nil {
 			t.Error(err)
 		}
@@ -167,7 +167,7 @@ func TestB10RemovedKind(t *testing.T) {
 	w.awaitCondition("a", "QuotaReserved=False/Failed")
 }
 
-// An object of a kind that nobody knows is judged by its pods.
+// The pods decide the state of an object of an unknown kind.
 func TestUnknownKind(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeAppWrapper("a").Component(strings.ReplaceAll(gadget("g"), "Gadget", "Widget"), v1beta2.AppWrapperPodSet{Path: "template.spec.template"}))
@@ -181,7 +181,7 @@ func TestUnknownKind(t *testing.T) {
 	w.awaitPhase("a", v1beta2.Succeeded)
 }
 
-// B-11, B-12: a crash between the creation and the writing of the status leaves one object, which is found again.
+// B-11, B-12: a crash between the creation and the write of the status leaves one object, which is found again.
 func TestB11CrashAfterCreate(t *testing.T) {
 	w := newWorld(t)
 	var created atomic.Bool
@@ -213,7 +213,7 @@ func TestB11CrashAfterCreate(t *testing.T) {
 	}
 }
 
-// B-12: an answer that was lost is no failed creation: what was made is removed with the rest.
+// B-12: a lost response is not a failed creation. The created object is removed with the others.
 func TestB12CreateWithoutResponse(t *testing.T) {
 	w := newWorld(t)
 	lost := make(chan struct{}, 100)
@@ -222,7 +222,7 @@ func TestB12CreateWithoutResponse(t *testing.T) {
 			return nil
 		}
 		lost <- struct{}{}
-		_ = w.Create(context.Background(), object.DeepCopyObject().(client.Object)) // it arrives all the same
+		_ = w.Create(context.Background(), object.DeepCopyObject().(client.Object)) // the request succeeds nevertheless
 		return errors.New("time-out")
 	})
 	w.create(MakeAppWrapper("a").Job("j", 1))
@@ -235,7 +235,7 @@ func TestB12CreateWithoutResponse(t *testing.T) {
 	}
 }
 
-// B-13: an object of the same name that is controlled by somebody else is not taken over; one that is on its way out is waited for.
+// B-13: an object of the same name with another controller is not adopted. One that is being deleted is waited for.
 func TestB13ForeignObjects(t *testing.T) {
 	w := newWorld(t)
 	foreign := func(name string, owners ...metav1.OwnerReference) *batchv1.Job {
@@ -265,7 +265,7 @@ func TestB13ForeignObjects(t *testing.T) {
 	}
 }
 
-// B-16: what is written is what has changed; the specification does not travel.
+// B-16: patches contain only what has changed, and never the spec.
 func TestB16PatchesAreSmall(t *testing.T) {
 	w := newWorld(t)
 	w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
@@ -299,7 +299,7 @@ func (w *world) node(name string, labels map[string]string) *corev1.Node {
 	return node
 }
 
-// onNode makes a pod of the Job that runs on a node.
+// onNode creates a pod of the Job that runs on a node.
 func (w *world) onNode(job *batchv1.Job, name, node string) {
 	w.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.Namespace, Labels: job.Spec.Template.Labels}, Spec: *job.Spec.Template.Spec.DeepCopy()}
@@ -310,7 +310,7 @@ func (w *world) onNode(job *batchv1.Job, name, node string) {
 
 const autopilot = "autopilot.ibm.com/gpuhealth"
 
-// A node is marked: the workload leaves, is not charged for it, and its next pods keep away from the node by name.
+// A node is marked as bad. The workload leaves it without being charged, and its next pods avoid the node by name.
 func TestEvacuation(t *testing.T) {
 	w := newWorld(t)
 	node := w.node("bad", map[string]string{autopilot: "PASS"})
@@ -334,7 +334,7 @@ func TestEvacuation(t *testing.T) {
 	}
 }
 
-// B-9: labels that are wrong everywhere at once do not reset everything at once.
+// B-9: wrong labels on all nodes do not reset all workloads at the same time.
 func TestB9EvacuationsAreLimited(t *testing.T) {
 	w := newWorld(t, func(c *settings.AppWrapper) { c.NodeHealth.MaxSimultaneousEvacuations = 1 })
 	node := w.node("bad", nil)
@@ -358,7 +358,7 @@ func TestB9EvacuationsAreLimited(t *testing.T) {
 	})
 }
 
-// B-17: what Kueue has placed by topology would be placed there again.
+// B-17: Kueue would place a pod with a topology request on the same node again.
 func TestB17TopologyPlacementIsLeftToKueue(t *testing.T) {
 	w := newWorld(t)
 	node := w.node("bad", map[string]string{autopilot: "EVICT"})
@@ -366,13 +366,13 @@ func TestB17TopologyPlacementIsLeftToKueue(t *testing.T) {
 		aw.Spec.Components[0].PodSetInfos = []v1beta2.AppWrapperPodSetInfo{{SchedulingGates: []corev1.PodSchedulingGate{{Name: topologyGate}}}}
 	}))
 	job := w.job("j")
-	job.Spec.Template.Spec.SchedulingGates = nil // Kueue has taken it off
+	job.Spec.Template.Spec.SchedulingGates = nil // Kueue has removed it
 	w.onNode(job, "p", node.Name)
 	w.awaitCondition("a", "Unhealthy=True/AutopilotNoExecute")
 	w.Always(func() string { return sandbox.Differs("phase", "Running", string(w.get("a").Status.Phase)) })
 }
 
-// B-23: nodes that were marked before the controller began are known to it.
+// B-23: the controller also finds nodes that were marked before it started.
 func TestB23NodesMarkedEarlier(t *testing.T) {
 	w := newWorld(t)
 	node := w.node("bad", nil)
@@ -386,7 +386,7 @@ func TestB23NodesMarkedEarlier(t *testing.T) {
 	w.Eventually(func() string { return sandbox.Differs("evacuations", "1", fmt.Sprint(w.get("a").Status.Evacuations)) })
 }
 
-// B-18: of the cluster's pods only those of AppWrappers are kept, and of them what is looked at.
+// B-18: the cache has only the pods of AppWrappers, and only the fields that are read.
 func TestB18CacheSelectors(t *testing.T) {
 	for object, by := range CacheOptions().ByObject {
 		if _, isPod := object.(*corev1.Pod); isPod && (by.Label == nil || by.Label.Empty()) {
@@ -401,7 +401,7 @@ func TestB18CacheSelectors(t *testing.T) {
 	}
 }
 
-// B-22: a status that does not fit the components brings nobody down, and neither does a template that is no object.
+// B-22: neither a status that does not match the components nor an invalid template makes the controller fail.
 func TestB22StatusWithWrongComponentCount(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeAppWrapper("a").Job("j", 1).Phase(v1beta2.Suspended).Change(func(aw *v1beta2.AppWrapper) {
@@ -412,7 +412,7 @@ func TestB22StatusWithWrongComponentCount(t *testing.T) {
 	w.awaitPhase("b", v1beta2.Failed)
 }
 
-// B-24: the role has the API that events are written to. The other one, which recorders of the past wrote to, is not needed.
+// B-24: the role allows the API to which events are written. The older events API is not needed.
 func TestB24RoleAllowsEvents(t *testing.T) {
 	role, err := os.ReadFile("../../../../charts/appwrapper-controller/files/rbac/manager.yaml")
 	if err != nil {
@@ -432,7 +432,7 @@ func TestB24RoleAllowsEvents(t *testing.T) {
 	t.Error("there is no rule for events")
 }
 
-// B-25: the count of resets is where others look for it.
+// B-25: the number of resets has the field name and printer column that other programs expect.
 func TestB25CRDHasResettingCount(t *testing.T) {
 	crd, err := os.ReadFile("../../../../charts/appwrapper-controller/files/crds/workload.codeflare.dev_appwrappers.yaml")
 	if err != nil {
@@ -445,7 +445,7 @@ func TestB25CRDHasResettingCount(t *testing.T) {
 	}
 }
 
-// A component that says that it is recovering is left alone until its deadline.
+// A component that announces its own recovery is left alone until its deadline.
 func TestWaitsForRecoveringAnnotation(t *testing.T) {
 	w := newWorld(t)
 	job := w.running(MakeAppWrapper("a").Job("j", 1).Annotation(v1beta2.FailureGracePeriodKey, "0s"), "j", "p")
@@ -464,7 +464,7 @@ func TestWaitsForRecoveringAnnotation(t *testing.T) {
 	w.awaitPhase("a", v1beta2.Resetting)
 }
 
-// Objects that the published controller left in any phase go on from there.
+// Objects that the published controller left in any phase continue from there.
 func TestTakeOver(t *testing.T) {
 	w := newWorld(t)
 	ago := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
@@ -475,7 +475,7 @@ func TestTakeOver(t *testing.T) {
 				Name: name, Kind: "Job", APIVersion: "batch/v1", PodSets: []v1beta2.AppWrapperPodSet{{Path: "template.spec.template", Replicas: new(int32(1))}},
 				Conditions: []metav1.Condition{{Type: "ResourcesDeployed", Status: "True", Reason: v1beta2.ReasonComponentCreatedSuccessfully, LastTransitionTime: ago}},
 			}}
-			if phase == v1beta2.Resuming { // announced, and not made
+			if phase == v1beta2.Resuming { // announced, but not created
 				aw.Status.ComponentStatus[0].Conditions[0].Status = "Unknown"
 			}
 			for _, c := range conditions {
@@ -502,8 +502,8 @@ func TestTakeOver(t *testing.T) {
 	w.pods(job, corev1.PodRunning, "of-the-published")
 	w.start()
 
-	w.awaitPhase("resetting", v1beta2.Running) // its pause was over
-	w.Eventually(func() string {               // suspend is not set, so it comes back at once
+	w.awaitPhase("resetting", v1beta2.Running) // its pause is over
+	w.Eventually(func() string {               // suspend is not set, so it resumes immediately
 		return sandbox.Differs("phase of suspending", "Running", string(w.get("suspending").Status.Phase))
 	})
 	w.awaitCondition("failed", "ResourcesDeployed=False/Failed")
@@ -543,8 +543,8 @@ func TestEventsAreSentOnce(t *testing.T) {
 	}
 }
 
-// A kind that the controller has no right to is tried for as long as pods may take to exist, not at each news of a refusal, and the removal
-// does not wait for what was never made.
+// If the controller lacks the permission to create a kind, it retries until the admission grace period ends, and not
+// for each event. The removal does not wait for objects that were never created.
 func TestForbiddenCreationFails(t *testing.T) {
 	w := newWorld(t)
 	var created atomic.Int32
@@ -565,7 +565,7 @@ func TestForbiddenCreationFails(t *testing.T) {
 	}
 }
 
-// One of the deletions errs: the clock of the removal runs all the same, and the reason is told.
+// If a deletion fails, the grace period of the removal still runs, and the reason is reported.
 func TestFailedDeletionDoesNotStopTheClock(t *testing.T) {
 	w := newWorld(t)
 	w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")

@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// newReviewedWorld has a controller that creates only what was checked.
+// newReviewedWorld starts a controller that creates only components of reviewed AppWrappers.
 func newReviewedWorld(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -30,7 +30,7 @@ func newReviewedWorld(t *testing.T) *world {
 	return w
 }
 
-// stamped is an AppWrapper that the webhook has checked.
+// stamped returns an AppWrapper that the webhook has checked.
 func (w *world) stamped(aw *AppWrapper) *AppWrapper {
 	w.Helper()
 	w.OK(w.reviews.Stamp(aw.Namespace(w.Namespace).Obj(), time.Now()))
@@ -49,7 +49,7 @@ func (w *world) hasNoJobs() {
 	})
 }
 
-// The webhook is off, or leaves the namespace out: the controller does not create what the user may not.
+// If the webhook is off or excludes the namespace, the controller does not create what the user may not create.
 func TestUnreviewedIsNotCreated(t *testing.T) {
 	for name, annotation := range map[string]string{"without a stamp": "", "with a stamp of the user's own": "1767355200.0123abcd"} {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestUnreviewedIsNotCreated(t *testing.T) {
 			}
 			w.AwaitEvent("Warning NotReviewed/Refusing: nothing is created")
 			w.Stop()
-			w.reviews = nil // an administrator allows it
+			w.reviews = nil // an administrator turns the check off
 			w.start()
 			w.awaitPhase("a", v1beta2.Running)
 			w.Eventually(func() string {
@@ -85,7 +85,7 @@ func TestReviewedIsCreated(t *testing.T) {
 	}
 }
 
-// With the webhook off nobody keeps users from changing templates after they were checked.
+// With the webhook off, users can change templates after the check.
 func TestChangedTemplateIsNotCreated(t *testing.T) {
 	w := newReviewedWorld(t)
 	change := func(aw *v1beta2.AppWrapper) { aw.Spec.Components = MakeAppWrapper("x").Job("k", 1).Spec.Components }
@@ -104,7 +104,7 @@ func TestChangedTemplateIsNotCreated(t *testing.T) {
 	w.awaitCondition("b", "Unhealthy=True/CreateFailed")
 }
 
-// What an earlier build or the published controller has taken up keeps running, resets and resumes.
+// A workload that an earlier build or the published controller has started keeps running, resets and resumes.
 func TestRunningWorkloadNeedsNoReview(t *testing.T) {
 	w := newWorld(t)
 	job := w.running(MakeAppWrapper("running").Job("j", 1), "j", "p")

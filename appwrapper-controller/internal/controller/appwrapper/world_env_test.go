@@ -34,14 +34,13 @@ type world struct {
 	config     settings.AppWrapper
 	metrics    *prometheus.Registry
 	reconciler *Reconciler
-	// reviews that the controller asks for; nil for none.
+	// reviews verify AppWrappers; nil turns the check off.
 	reviews *review.Reviews
-	// wrap changes what the cache of wrapped objects shows; nil leaves it.
+	// wrap replaces the cache of wrapped objects; nil keeps it.
 	wrap func(cache.Cache) cache.Cache
 }
 
-// newWorld starts a controller in a namespace of its own. The periods are those of a hurry: what takes minutes in the field takes
-// tenths of a second.
+// newWorld starts a controller in its own namespace. Periods that take minutes in production take tenths of a second.
 func newWorld(t *testing.T, changes ...func(*settings.AppWrapper)) *world {
 	t.Helper()
 	t.Parallel()
@@ -56,7 +55,7 @@ func newWorld(t *testing.T, changes ...func(*settings.AppWrapper)) *world {
 	return w
 }
 
-// start runs a controller that has seen nothing yet.
+// start starts a controller without any state.
 func (w *world) start() {
 	w.Helper()
 	w.metrics = prometheus.NewRegistry()
