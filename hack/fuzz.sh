@@ -1,26 +1,27 @@
 #!/usr/bin/env bash
-# Runs every Fuzz function of the modules that are named, one after the other, each for FUZZTIME: 1m, or 100000x for so many inputs.
-# It goes on when one has found something and fails at the end. The input that was found lies below testdata/fuzz of its package: mend what it
-# shows and commit it, for each `go test` takes it up from then on.
+# Runs every Fuzz function of the given modules, one after the other, each for FUZZTIME: 1m, or 100000x for that many
+# inputs. It continues after a failure, and fails at the end. The failing input is in testdata/fuzz of its package. Fix
+# the bug and commit the input, so that `go test` runs it from then on.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 : "${FUZZTIME:=1m}"
 
-# candidates are packages whose tests speak of one: to list what is in all tests, each of them would have to be compiled.
+# candidates prints the packages with Fuzz functions. Asking `go test` for them would compile all tests.
 candidates() {
   go list -f '{{.ImportPath}} {{.Dir}}' ./... | while read -r package dir; do
     if grep -qs '^func Fuzz' "$dir"/*_test.go; then echo "$package"; fi
   done
 }
 
-# targets prints a package and a Fuzz function of it, line by line.
+# targets prints each Fuzz function with its package, one per line.
 targets() {
   candidates | xargs --no-run-if-empty go test -list '^Fuzz' | awk '
     NF == 1 && /^Fuzz/ { names[n++] = $1 }
     $1 == "ok"         { for (i = 0; i < n; i++) print $2, names[i]; n = 0 }'
 }
 
-# fuzz one. On a busy machine Go's fuzzer may take the end of its own time for a failure, without an input: then it is run once more.
+# fuzz runs one function. On a busy machine Go's fuzzer may report the end of its own time as a failure without an
+# input. Then the function runs once more.
 fuzz() {
   local log
   log=$(mktemp)

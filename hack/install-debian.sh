@@ -1,20 +1,19 @@
 #!/bin/sh
-# Installs what the testbed takes from Debian 12, and valkey-server of Debian 13
-# beside it. It does nothing, and that at once, when everything is there; it
-# starts no service and leaves none enabled.
+# Installs what the testbed needs from Debian 12, and valkey-server from Debian 13. It does nothing if everything is
+# installed. It starts no service and enables none.
 #
 #	install-debian.sh [FEATURE...]
 #
-# adds what a feature needs that not every testbed has: prometheus, torch.
+# also installs what a feature needs: prometheus, torch.
 #
 #	install-debian.sh store
 #	install-debian.sh docs
 #
-# installs nothing but a store, or what builds and checks the site.
+# installs only a store, or only what builds and checks the site.
 set -eu
 
-# The versions the tests were run with. One that has left the mirror is replaced
-# by the release's current one, with a notice.
+# The versions that the tests ran with. A version that is no longer on the mirror is replaced by the release's current
+# one, with a notice.
 packages='
 containernetworking-plugins=1.1.1+ds1-3+b5
 etcd-server=3.4.23-4+b4
@@ -32,12 +31,12 @@ services='etcd redis-server nftables prometheus'
 prometheus='
 prometheus=2.42.0+ds-5+deb12u1
 '
-# 650 MB, of which 152 MB are fetched: only the suites that train have it.
+# 650 MB, 152 MB to download. Only the suites that train need it.
 torch='
 python3-torch=1.13.1+dfsg-4
 python3-etcd=0.4.5-4
 '
-# The site and the browser that looks at it.
+# The site, and the browser that checks it.
 docs='
 chromium=156.0.8078.108-1~deb12u1
 mkdocs-material=8.2.5-1
@@ -57,7 +56,7 @@ missing() {
 	done
 }
 
-# available prints the package with its version, or without if that is gone.
+# available prints the package with its version, or without it if that version is gone.
 available() {
 	name=${1%%=*} version=${1#*=}
 	if apt-cache madison "$name" | awk -F ' *[|] *' '{print $2}' | grep -qxF "$version"; then
@@ -68,8 +67,7 @@ available() {
 	echo "$name"
 }
 
-# forbid_services keeps packages from starting what they bring. A policy that is
-# there already comes back afterwards.
+# forbid_services keeps packages from starting their services. An existing policy is restored afterwards.
 forbid_services() {
 	trap allow_services EXIT
 	trap 'exit 1' HUP INT TERM
@@ -83,8 +81,8 @@ allow_services() {
 	[ ! -e "$policy.holdfast" ] || mv "$policy.holdfast" "$policy"
 }
 
-# disable_services keeps them from starting at the next boot: those of packages
-# that were installed just now, for what was there before is the host's choice.
+# disable_services keeps services from starting at the next boot. It covers only packages that were just installed;
+# earlier ones are the host's choice.
 disable_services() {
 	[ -d /run/systemd/system ] || return 0
 	for service in $services; do

@@ -1,17 +1,17 @@
 #!/bin/sh
-# Installs PyTorch 2.6 from Debian 13 into a root file system of its own, beside
-# the PyTorch 1.13 that install-debian.sh puts on the Debian 12 host. Nothing on
-# the host changes but that directory. It returns at once if it is complete.
+# Installs PyTorch 2.6 from Debian 13 into a separate root file system, beside the PyTorch 1.13 that install-debian.sh
+# installs on the Debian 12 host. It changes nothing on the host except that directory. It does nothing if the
+# installation is complete.
 #
 #	install-torch-2.6.sh [DIRECTORY]
 #
-# The directory is /var/cache/holdfast/debian13-torch2.6 by default; it takes
-# 1.2 GB, of which 300 MB are fetched, from the mirror that the host uses.
+# The default directory is /var/cache/holdfast/debian13-torch2.6. It takes 1.2 GB, of which 300 MB are downloaded from
+# the host's mirror.
 set -eu
 
 root=${1:-/var/cache/holdfast/debian13-torch2.6}
-# The version the tests were run with. If it has left the mirror, the script
-# stops: another PyTorch would make the documentation's statements untrue.
+# The version that the tests ran with. If it is no longer on the mirror, the script fails, because statements of the
+# documentation are about this version.
 version=2.6.0+dfsg-7
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
@@ -49,7 +49,7 @@ apt install --download-only --no-install-recommends -y base-files python3 "pytho
 
 rm -rf "$root"
 mkdir -p "$root"
-# Debian 13 has merged /usr; no maintainer script runs, so the links are made here.
+# Debian 13 has a merged /usr. No maintainer script runs, so the links are created here.
 mkdir -p "$root/usr/bin" "$root/usr/sbin" "$root/usr/lib" "$root/usr/lib64" "$root/tmp" "$root/proc" "$root/dev" "$root/etc/alternatives"
 for d in bin sbin lib lib64; do ln -s "usr/$d" "$root/$d"; done
 for package in "$work"/archives/*.deb; do dpkg-deb --fsys-tarfile "$package" | tar -x -C "$root" --keep-directory-symlink; done
@@ -57,11 +57,11 @@ libraries=$root/usr/lib/x86_64-linux-gnu
 for library in blas lapack; do
 	[ -e "$libraries/lib$library.so.3" ] || ln -s "$library/lib$library.so.3" "$libraries/lib$library.so.3"
 done
-# Debian builds PyTorch without libuv, and the agent asks for it all the same: USE_LIBUV=0 reaches only the trainers.
+# Debian builds PyTorch without libuv, but the agent requests it anyway. USE_LIBUV=0 reaches only the workers.
 backend=$root/usr/lib/python3/dist-packages/torch/distributed/elastic/rendezvous/c10d_rendezvous_backend.py
 sed -i 's/^\( *\)multi_tenant=True,$/&\n\1use_libuv=False,/' "$backend"
 grep -q 'use_libuv=False' "$backend" || fail "$backend is not what was expected"
-# inside runs Python in the new root, which needs the devices and processes of the host. Its mounts end with it.
+# inside runs Python in the new root, with the host's devices and processes. The mounts end with it.
 inside() {
 	# shellcheck disable=SC2016
 	unshare --mount --propagation private sh -c '

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Raises the Go modules and the Debian packages that the project pins, and changes nothing else. Review the result with git diff, then run
-# make test and make e2e-all.
+# Raises the Go modules and Debian packages that the project pins to newer versions, and changes nothing else. Review
+# the result with git diff, then run make test and make e2e-all.
 #
 #	update.sh [FOLDER...]
 #
-# updates the modules of these folders only, and no Debian package.
+# updates only the modules of these folders, and no Debian packages.
 #
-# The modules of Kubernetes and those that are built against one version of it stay where they are (pinned below): all modules use the same
-# version, that of k8s.io/kubernetes. To change it, edit the go.mod files by hand. A module whose newer version needs newer ones of these, or
-# a newer Go, stays as well.
+# The modules of Kubernetes, and those built against one version of it, stay at their version (pinned below). All
+# modules use the same version, that of k8s.io/kubernetes. To change it, edit the go.mod files by hand. A module also
+# stays if its newer version needs newer ones of these, or a newer Go.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,7 +23,7 @@ direct() {
 	GOWORK=off go list -f '{{with .Module}}{{.Path}}{{end}}' tool 2>/dev/null || true
 }
 
-# raise moves one module of the current folder to its newest version, or leaves all as it was.
+# raise raises one module of the current folder to its newest version, or changes nothing.
 raise() {
 	local before saved
 	saved=$(mktemp -d)
@@ -73,6 +73,7 @@ for folder in "${folders[@]}"; do
 	(cd "$folder" && update_module "$folder")
 done
 
-# What one module has raised all have, so that each by itself is built with what the workspace is tested with.
+# All modules get what one module has raised, so that each is built alone with the versions that the workspace is tested
+# with.
 go work sync
 git ls-files -- 'go.mod' '*/go.mod' | xargs -n 1 dirname | while read -r folder; do (cd "$folder" && GOWORK=off go mod tidy); done

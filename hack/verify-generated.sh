@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fails if generating again changes or adds a file. It compares with the files as they are, not with the last commit, so
-# that it is of use before a commit too.
+# Fails if generating again changes or adds a file. It compares with the present files and not with the last commit, so
+# that it is useful before a commit too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -3,8 +3,7 @@
 
 check.py FOLDER
 
-It fails for a page that does not render, a picture that is missing, a link or an anchor within the site that leads nowhere, and a
-search that finds nothing.
+It fails if a page does not render, a picture is missing, a link or an anchor within the site is broken, or a search finds nothing.
 """
 
 import functools
@@ -102,7 +101,7 @@ def main(folder):
         sys.exit("check.py: chromium is missing, run hack/install-debian.sh docs")
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=folder)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        # Processes of the browser may still write to the profile when the first one has ended.
+        # Processes of the browser may still write to the profile after the first one has exited.
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
             process = subprocess.Popen(
                 [browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--user-data-dir=" + profile,

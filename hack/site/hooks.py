@@ -14,7 +14,7 @@ def on_page_markdown(markdown, page, **_):
 
 
 def _link(markdown, folder):
-    """Points links that leave docs/ to the repository, and links to a folder to its README. The text of a link may span lines."""
+    """Changes links that leave docs/ to the repository, and links to a folder to its README. The text of a link may span lines."""
 
     def replace(match):
         text, target, anchor = match.group(1), match.group(2), match.group(3) or ""
@@ -32,9 +32,9 @@ def _link(markdown, folder):
 
 
 def _indent_lists(lines):
-    """Indents the content of list items by four, which Python-Markdown wants where GitHub takes two or three.
+    """Indents the content of list items by four spaces, which Python-Markdown requires. GitHub accepts two or three.
 
-    Python-Markdown also wants a blank line before a list that follows a paragraph.
+    Also adds the blank line that Python-Markdown requires between a paragraph and a list.
     """
     width, fenced, before = 0, False, ""
     for line in lines:

@@ -1,5 +1,5 @@
-// Command coredns is CoreDNS with only the plugins the testbed's cluster DNS
-// needs: the stock build links every cloud provider's SDK and takes minutes.
+// Command coredns is CoreDNS with only the plugins that the testbed's cluster DNS needs. The stock build links the SDK
+// of every cloud provider and takes minutes.
 package main
 
 import (
@@ -18,8 +18,7 @@ import (
 )
 
 func init() {
-	// The order is that in which a request passes through the plugins; it is
-	// CoreDNS's own with the absent ones left out.
+	// Requests pass through the plugins in this order. It is CoreDNS's own order, without the absent plugins.
 	dnsserver.Directives = []string{
 		"bind", "ready", "health", "errors", "log", "loadbalance", "cache", "kubernetes", "loop",
 	}

@@ -17,7 +17,7 @@ const project = "github.com/holdfast-project/holdfast/"
 // rule forbids packages to depend on others, directly or indirectly.
 type rule struct {
 	packages []string // prefixes of import paths below the project
-	except   []string // prefixes too: packages that may
+	except   []string // prefixes too: packages that may import them
 	deps     []string // prefixes of import paths
 	why      string
 }

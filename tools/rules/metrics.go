@@ -14,7 +14,7 @@ var (
 )
 
 // checkMetrics checks that a program uses each definition in shared/series, so that dashboards and alerts name only existing series. The
-// linter forbids to create metrics elsewhere.
+// linter forbids creating metrics elsewhere.
 func checkMetrics(root string) ([]string, error) {
 	defined, used := map[string]bool{}, map[string]bool{}
 	err := eachGoFile(root, func(path, content string) {
