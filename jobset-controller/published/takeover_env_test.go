@@ -28,7 +28,7 @@ func newTheirScheme(t *testing.T) *runtime.Scheme {
 	return scheme
 }
 
-// phase is a state into which the published controller has brought a JobSet, and what follows under our controller.
+// phase is a state that a JobSet reached under the published controller, and what follows under our controller.
 type phase struct {
 	reach func(*cluster)
 	// jobs are the Jobs when the published controller is stopped, in the format of names.

@@ -52,7 +52,7 @@ type wire struct {
 	Deadline string `json:"deadline"`
 }
 
-// holds reports whether others have to wait for the recovery.
+// holds reports whether others must wait for the recovery.
 func (s State) holds(now time.Time) bool { return s.Live(now) && !s.Deadline.After(now.Add(Maximum)) }
 
 // Format returns the value of the annotation. The deadline is rounded up to a whole second.
@@ -123,7 +123,7 @@ func Place(annotations map[string]string, s State, now time.Time) (value string,
 	return value, annotations[Annotation] != value
 }
 
-// Release reports whether a program at one of the levels has to remove the annotation after its recovery. Other levels keep theirs.
+// Release reports whether a program at one of the levels must remove the annotation after its recovery. Other levels keep theirs.
 func Release(annotations map[string]string, levels ...int) bool {
 	s, found := Of(annotations)
 	for _, level := range levels {

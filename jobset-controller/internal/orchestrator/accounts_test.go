@@ -211,7 +211,7 @@ func (g *rig) history() []history.Entry {
 	return list
 }
 
-func TestTheHistoryNamesWorkerPodNodeAndExit(t *testing.T) {
+func TestHistoryNamesWorkerPodNodeAndExit(t *testing.T) {
 	g := formed(t)
 	g.clock.SetTime(g.clock.Now().Add(time.Second))
 	failed := g.clock.Now().Add(-3 * time.Millisecond).UnixMilli()

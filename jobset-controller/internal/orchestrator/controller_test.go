@@ -212,7 +212,7 @@ func formed(t *testing.T) *rig {
 	return g
 }
 
-func TestARestartIsChargedOnceAndReported(t *testing.T) {
+func TestRestartIsChargedOnceAndReported(t *testing.T) {
 	g := formed(t)
 	g.fail("js-w-0-1", 1, 1)
 	g.reconcile()

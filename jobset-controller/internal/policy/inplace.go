@@ -65,7 +65,7 @@ func (p *InPlace) readTimeout(annotations map[string]string) {
 	p.Enabled, p.Timeout = true, timeout
 }
 
-// formingRule has a long default, because images of tens of gigabytes may have to be pulled.
+// formingRule has a long default, because a node may need to pull an image of tens of gigabytes.
 var formingRule = grace.Rule{Name: "annotation " + v1alpha2.FormingTimeoutKey, Default: 30 * time.Minute, Minimum: time.Second}
 
 // delayRule has a default with which 20 restarts of a worker that always fails take some minutes, and a maximum that is longer than

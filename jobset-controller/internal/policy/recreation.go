@@ -31,8 +31,8 @@ type Culprit struct {
 	Exit              history.Cause
 }
 
-// Account returns the account of a completed recreation. Its number is that of recreations of groups, each of which opens an epoch.
-// Unknown phases take no time, and the rest is the start of the new workers, so that the sum is the outage.
+// Account returns the account of a completed recreation. It is numbered like the account of a recreated group: each recreation
+// opens an epoch. Unknown phases take no time, and the rest is the start of the new workers, so that the sum is the outage.
 func (r Recreation) Account(restarts int32, end time.Time) history.Entry {
 	e := history.Entry{
 		Attempt: history.Attempt{Epoch: int64(restarts) + 1}, Kind: history.Recreation, Counted: r.Counted,

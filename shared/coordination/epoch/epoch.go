@@ -83,8 +83,8 @@ func (r Record) Next(cause string, base int32) (Record, bool) {
 }
 
 // Follow opens the next epoch after a controller that opens no epochs has recreated the Jobs. restarts and counted come from its
-// status: counted of the restarts count towards maxRestarts. charged is the number of restarts charged so far, to which the counted
-// ones are added. Follow returns r and false if the controller has recreated nothing since r was opened.
+// status: counted is the number of restarts that count towards maxRestarts. The new ones among them are added to charged, the
+// number of restarts charged so far. Follow returns r and false if the controller has recreated nothing since r was opened.
 func (r Record) Follow(cause string, charged, restarts, counted int32) (Record, bool) {
 	if r.Restarts == restarts {
 		return r, false

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
-// A member writes random values into the keys of its group to which it has write access. The leader reads, decides and repairs the
+// A member writes random values into those keys of its group that it may write. The leader reads, decides and repairs the
 // group without a panic, in a few writes.
 func TestForgedRecords(t *testing.T) {
 	foreign := 0

@@ -90,8 +90,7 @@ func Ask(incarnation string, unit int, s Slot, cause string) Call {
 	return Call{FunctionAsk, []any{incarnation, unit, s.Name, s.Pod, cause}}
 }
 
-// Release fences a pod and answers the death of its instance. failed is the slot because of which this happens, in most cases the
-// pod's own.
+// Release fences a pod and answers the death of its instance. failed is the slot whose failure caused this, usually the pod's own.
 func Release(t coordination.Token, incarnation string, unit int, s Slot, failed string) Call {
 	return Call{FunctionRelease, []any{incarnation, unit, s.Name, s.Pod, formatToken(t), failed + " " + coordination.KindPod}}
 }
@@ -111,7 +110,7 @@ func Set(seq int64, s State, c Config) Call {
 	return Call{FunctionSet, append([]any{formatToken(c.Token), expected, s.String()}, c.fields()...)}
 }
 
-// Look returns values of a hash to which members may have written, given its key.
+// Look returns values of the hash at a key. Members may have written them.
 func (k Keys) Look(key string, fields ...string) Call {
 	args := []any{strings.TrimPrefix(key, k.base)}
 	for _, field := range fields {

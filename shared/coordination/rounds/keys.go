@@ -44,7 +44,7 @@ func (k Keys) ofRound(kind string, l Level, unit int) string {
 }
 
 // IsOver reports whether a key is a table of an earlier round than that of the level, or of another generation or incarnation. A
-// store that was set back has tables of later rounds, to which its members return.
+// store that was set back has tables of later rounds, and its members return to them.
 func (k Keys) IsOver(key string, l Level) bool {
 	kind, of, isTable := strings.Cut(strings.TrimPrefix(key, k.base), ":")
 	if !isTable {
@@ -59,7 +59,7 @@ func (k Keys) IsOver(key string, l Level) bool {
 	return incarnation != l.Incarnation || err != nil || n < l.Round
 }
 
-// FirstDeath is the key of a string: the first death of the round because of which peers may hang.
+// FirstDeath is the key of a string: the first death of the round that may have left peers hanging.
 func (k Keys) FirstDeath() string { return k.base + "d" }
 
 // History is the key of a hash with a line for each of the last HistoryLength rounds.

@@ -12,7 +12,7 @@
 -- w:<gen>    hash: slot -> the pod that holds it, until the pod gives it up or the leader releases it
 -- j:<inc>.<round>.<u>   hash: slot -> "id attempt ran" of the instance that has joined the round
 -- f:<inc>.<round>.<u>   hash: slot -> id of a worker that has finished
--- d          string: the first death of this round because of which peers may hang
+-- d          string: the first death of this round that may have left peers hanging
 -- h          hash: a line for each of the last 100 rounds
 -- c, l       channels: the level; a wake-up of the leader
 -- Units are sets of stages, numbered in start order. Units below `started` run in this round. Units below `entered` have run in
@@ -165,7 +165,7 @@ local function joined(key, slot)
   return string.match(read(key, slot) or '', '^(%S+) (%d+) ([01])$')
 end
 
--- dirty records a death because of which peers may hang. One more round follows.
+-- dirty records a death that may have left peers hanging. One more round follows.
 local function dirty(s, u, cause)
   if not has(s, u, DIED) then redis.call('SET', s.base .. 'd', cause) end
   mark(s, u, DIED)

@@ -52,7 +52,7 @@ func ParseState(text string) (State, error) {
 	}, nil
 }
 
-// Marks of a unit. markRuns: a member runs in this round. markDied: a death was reported because of which peers may hang.
+// Marks of a unit. markRuns: a member runs in this round. markDied: a reported death may have left peers hanging.
 const (
 	markRuns = 1
 	markDied = 4
@@ -63,7 +63,7 @@ func (s State) Runs() bool {
 	return slices.ContainsFunc([]byte(s.marks), func(mark byte) bool { return mark >= '0' && (mark-'0')/markRuns%2 == 1 })
 }
 
-// WithDeath returns the state with a death because of which peers may hang: one more round follows.
+// WithDeath returns the state with a death that may have left peers hanging: one more round follows.
 func (s State) WithDeath() State {
 	if s.marks != "" {
 		s.marks = strconv.Itoa(markDied) + s.marks[1:]

@@ -23,7 +23,7 @@ func (c *crashLoop) wait(exit time.Duration) time.Duration {
 	return c.entry
 }
 
-// grant records a restart at the given time after an exit that had to wait that long.
+// grant records a restart at the given time after an exit, and how long the exit waited.
 func (c *crashLoop) grant(now, waited time.Duration) {
 	c.granted = now
 	if waited == 0 {

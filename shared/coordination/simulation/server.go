@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
-// store is what is behind the address to which programs connect: one server, or two for a while if a partition splits it.
+// store stands for the address that programs connect to. One server is behind it, or two while a partition splits the store.
 type store struct {
 	*world
 	first, second *server

@@ -96,7 +96,7 @@ func (w *world) unsettledSlot(g *view, slot string) string {
 	return w.unsettledAgent(g, p)
 }
 
-// unsettledAgent returns what an agent still has to do.
+// unsettledAgent returns what an agent has left to do.
 func (w *world) unsettledAgent(g *view, p *pod) string {
 	switch {
 	case p.living().hangs:

@@ -57,7 +57,7 @@ func mild() Shape {
 	return s
 }
 
-// repairs has lost, stuck or fenced pods, each of which is replaced alone (L2).
+// repairs has lost, stuck or fenced pods. Each is replaced alone (L2).
 func repairs(driver Driver) Shape {
 	s := shape("repairs "+string(driver), workers(driver, 1, 3), append(spares(driver), chances(15, PodDeleted, PodStuck, PodFenced)...), 8)
 	s.Timeout, s.RemoveStopped, s.InPlace = 3*time.Minute, true, true

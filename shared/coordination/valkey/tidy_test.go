@@ -117,7 +117,7 @@ func tidyMeanwhile(t *testing.T, store *Store) {
 	t.Cleanup(func() { stop(); <-ended })
 }
 
-// A store that was set back has a table of a later round, to which the members return.
+// A store that was set back has a table of a later round, and the members return to that round.
 func TestTidyKeepsTablesOfLaterRounds(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t)

@@ -50,7 +50,7 @@ type Remove struct{ IDs []string }
 // Save writes the start-up file.
 type Save struct{ Memory }
 
-// TellRound tells the worker to which round an instance belongs that starts now.
+// TellRound tells the worker the round of an instance that starts now.
 type TellRound struct{ Generation, Round int64 }
 
 // Observe asks for another Observed soon.

@@ -44,7 +44,7 @@ func (s *State) prepare() {
 	s.do(Prepare{})
 }
 
-// held returns the finished worker that may have to run again, or nil.
+// held returns the finished worker that may be needed again, or nil.
 func (s *State) held() *instance {
 	if n := len(s.instances); n > 0 && s.instances[n-1].finished {
 		return s.instances[n-1]

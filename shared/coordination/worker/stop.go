@@ -12,7 +12,7 @@ const (
 	stopRetry = 2 * time.Second
 )
 
-// behind returns by how many rounds the living instance is behind the desired round. Only an instance that has run is stopped: a
+// behind returns how many rounds the living instance lags the desired round. Only an instance that has run is stopped: a
 // waiting instance joins the next round as it is. An instance whose round never started has missed nothing, so it is behind by one
 // at most.
 func (s *State) behind() int64 {

@@ -15,8 +15,8 @@ import (
 // ErrCrash is returned by calls that a crashed controller did not make.
 var ErrCrash = errors.New("the controller has crashed")
 
-// Fault returns an error for a call that has to fail. Calls are named "create Job", "patch status of JobSet" or "apply status"; the object
-// of an apply is nil.
+// Fault returns an error for a call that must fail. Calls are named "create Job", "patch status of JobSet" or "apply status"; the
+// object of an apply is nil.
 type Fault func(call string, object client.Object) error
 
 // FailOn makes calls of the controller fail from now on; nil stops that.

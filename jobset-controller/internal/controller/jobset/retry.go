@@ -76,7 +76,7 @@ func taskOf(js *v1alpha2.JobSet, what string) task {
 	return task{js.UID, js.Generation, js.Status.Restarts, what}
 }
 
-// wait returns how long the task must wait, 0 if it need not, and the error because of which it waits, if there was one.
+// wait returns how long the task must wait, 0 if it need not, and the error that makes it wait, if any.
 func (n *notBefore) wait(js *v1alpha2.JobSet, what string) (time.Duration, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -82,7 +82,7 @@ func jobSetChanges() predicate.Predicate {
 }
 
 func onlyCountersDiffer(a, b *v1alpha2.JobSet) bool {
-	return a.ResourceVersion != b.ResourceVersion && // an equal one is the cache's way to ask for another look
+	return a.ResourceVersion != b.ResourceVersion && // equal versions: a periodic resync of the cache
 		a.UID == b.UID && a.Generation == b.Generation && a.DeletionTimestamp.Equal(b.DeletionTimestamp) &&
 		maps.Equal(a.Annotations, b.Annotations) && maps.Equal(a.Labels, b.Labels) &&
 		equality.Semantic.DeepEqual(withoutCounters(&a.Status), withoutCounters(&b.Status))

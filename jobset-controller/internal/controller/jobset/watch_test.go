@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// delays is a queue that only records how long added requests have to wait.
+// delays is a queue that only records the delays of added requests.
 type delays struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
 	after map[string]time.Duration

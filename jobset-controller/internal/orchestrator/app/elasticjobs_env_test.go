@@ -37,7 +37,7 @@ type troupe struct {
 	roster  roster.Roster
 }
 
-// actor is a supervisor, and the file to which its worker appends its process ID on each start.
+// actor is a supervisor, and the file in which its worker logs its process ID on each start.
 type actor struct {
 	cmd    *exec.Cmd
 	starts string

@@ -106,7 +106,7 @@ func controllerOf(pod *corev1.Pod) string {
 	return fmt.Sprintf("%s %s (%s)", owner.Kind, owner.Name, owner.UID)
 }
 
-// dropWritten removes annotations that programs wrote on the pod of which this one is a copy.
+// dropWritten removes annotations that programs wrote on the pod that this one was copied from.
 func dropWritten(pod *corev1.Pod) {
 	restarts, said := pod.Annotations[v1alpha2.MaxRestartsKey]
 	provenance.Drop(pod.Annotations)

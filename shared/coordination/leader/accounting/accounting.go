@@ -30,7 +30,7 @@ type Account struct {
 	Place coordination.Place // where that worker ran
 }
 
-// Group is the group to which the records belong.
+// Group is the group that the records belong to.
 type Group struct {
 	JobSet string
 	Epoch  epoch.Record // the current epoch; its cause distinguishes a recreation from a resume

@@ -102,7 +102,7 @@ func TestWaitOf(t *testing.T) {
 	}
 }
 
-// step returns a step of four workers, of which the first has not joined.
+// step returns a step of four workers. The first has not joined.
 func step(now time.Time, change func(*Step)) Step {
 	s := Step{Waiting: 1, Period: 30 * time.Minute, Now: now, Opened: start}
 	for i := range 4 {
