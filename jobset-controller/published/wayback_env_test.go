@@ -226,8 +226,8 @@ func panics(t *testing.T) float64 {
 	return sum
 }
 
-// From the published controller to ours and back, each with its webhooks and its definition. The published controller considers a
-// JobSet without the defaults of a webhook impossible, and panics.
+// The test switches from the published controller to ours and back, each with its webhooks and its definition. The published
+// controller considers a JobSet without the defaults of a webhook impossible, and panics.
 func TestSwitchToOursAndBack(t *testing.T) {
 	s := newSite(t)
 	published, ours := s.published(), s.ours()

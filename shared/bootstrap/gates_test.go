@@ -70,7 +70,7 @@ func TestInvalidGates(t *testing.T) {
 	}
 }
 
-// Files of published controllers contain fields that are not set.
+// Files of published controllers contain empty fields.
 func TestEmptyValuesInTheFileAreIgnored(t *testing.T) {
 	p, err := complete(t, `
 webhook: {host: "", certDir: ""}

@@ -98,9 +98,9 @@ func Of(annotations map[string]string) (State, bool) {
 // Live reports whether the deadline is in the future.
 func (s State) Live(now time.Time) bool { return now.Before(s.Deadline) }
 
-// Until returns until when a program at the given level leaves a workload alone: the latest deadline of any other level in progress on one
-// of its objects, from the pod's controller up to the root. A lower level is already handling the fault, and a higher one replaces what
-// this level would repair. Zero means that no other level is in progress.
+// Until returns the time until which a program at the given level leaves a workload alone: the latest deadline of any other level
+// in progress on one of its objects, from the pod's controller up to the root. A lower level is already handling the fault, and a
+// higher one replaces what this level would repair. Zero means that no other level is in progress.
 func Until(level int, now time.Time, objects ...map[string]string) time.Time {
 	var until time.Time
 	for _, annotations := range objects {

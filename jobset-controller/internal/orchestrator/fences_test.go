@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 )
 
-// Its node was considered lost, or a leader that could not reach it released it.
+// A pod is fenced if its node was considered lost, or if a leader that could not reach the pod released it.
 func TestFencedPodIsReplaced(t *testing.T) {
 	g := fourPods(t)
 	g.release(1, slotOf("js-w-0-1", 1))

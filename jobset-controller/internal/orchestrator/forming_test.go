@@ -249,7 +249,7 @@ func TestFormingStepHasItsOwnTimeout(t *testing.T) {
 	g.wantEvents("1 of 1 workers have not joined: js-b-0-0: waits for Job js-b-0 to create its pod", "deleting all Jobs for a full recreation (generation 2, restart 1 of 2)")
 }
 
-// The restart that answers such a death is charged when all workers have joined.
+// The restart after the death is charged when all workers have joined.
 func TestDeathReportedToTheStoreIsChargedOnce(t *testing.T) {
 	g := startForming(t, nil)
 	g.joinSlot("js-w-0-1", 1, 1)

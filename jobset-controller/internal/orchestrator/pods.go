@@ -159,7 +159,7 @@ func (r *Reconciler) sawPod(obj client.Object, gone bool, q workqueue.TypedRateL
 	needed := plain.Phase == workload.Succeeded && state != nil && state.restarting.Load()
 	switch {
 	case lost || needed || plain.Deleting:
-	case pod.Annotations[v1alpha2.RefusedKey] != "": // what its group reports about it
+	case pod.Annotations[v1alpha2.RefusedKey] != "": // the condition of its group gives this reason
 	case state != nil && state.forms.Load() && failing(plain):
 	default:
 		return

@@ -230,7 +230,7 @@ func (g *rig) through(f interceptor.Funcs) client.WithWatch {
 	return interceptor.NewClient(g.c.(client.WithWatch), f)
 }
 
-// Its cache shows the moment of the loss forever. The API server has newer pods.
+// The leader's cache shows the moment of the loss forever. The API server has newer pods.
 func TestStaleCacheCreatesNoSecondPod(t *testing.T) {
 	g := fourPods(t)
 	g.lose(2)
@@ -360,8 +360,8 @@ func TestLeaderYieldsToTheJobController(t *testing.T) {
 	const theirs, ours = "jobs", "ours"
 	now := time.Unix(1_800_000_000, 0)
 	for name, c := range map[string]struct {
-		node  string    // of theirs
-		made  time.Time // theirs
+		node  string    // of the Job controller's pod
+		made  time.Time // creation of that pod
 		bound bool      // ours is bound to a node before the leader reads it
 		left  []string
 	}{

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// plain removes the agent from the template, for the manager to add one.
+// plain removes the agent from the template, so that the manager adds one.
 func plain(js *v1alpha2.JobSet) {
 	pod := &js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec
 	pod.InitContainers, pod.Containers = nil, []corev1.Container{{Name: "worker", Command: []string{"train"}}}

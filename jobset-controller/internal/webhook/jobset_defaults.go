@@ -19,8 +19,8 @@ import (
 // defaults sets the defaults of the published webhook, because its clients read them. The controller itself does not need them.
 type defaults struct{}
 
-// Default sets the defaults of a new JobSet, and drops what programs wrote on another one if the manifest is a copy of that. In an
-// update it restores what the client has dropped without knowing it.
+// Default sets the defaults of a new JobSet. If its manifest is a copy of another JobSet, Default drops what programs wrote on that
+// one. In an update it restores what the client has dropped without knowing it.
 func (defaults) Default(ctx context.Context, js *v1alpha2.JobSet) error {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {

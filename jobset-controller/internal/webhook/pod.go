@@ -42,7 +42,7 @@ func (w pods) Default(ctx context.Context, pod *corev1.Pod) error {
 	if topology == "" || job == nil || job.Kind != "Job" {
 		return nil
 	}
-	delete(pod.Annotations, exclusive.LeaderKey) // of the pod of which this one is a copy
+	delete(pod.Annotations, exclusive.LeaderKey) // of the pod that this one was copied from
 	if exclusive.Leads(pod) {
 		exclusive.Prepare(pod, "", false)
 		return nil

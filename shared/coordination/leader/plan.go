@@ -26,7 +26,7 @@ type Plan struct {
 
 	// Set in the last plan of a reconcile:
 	Group      *group.Summary       // nil if there is none
-	Waits      map[forming.Kind]int // what workers wait for that have not joined for the first time
+	Waits      map[forming.Kind]int // what workers wait for before their first join
 	Forms      bool                 // some workers have not joined for the first time
 	Restarting bool                 // a restart is in progress
 	Over       bool                 // the owner wants no group

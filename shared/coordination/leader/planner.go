@@ -160,7 +160,7 @@ func (p *planner) missing(units ...int) ([]string, bool) {
 	return all, len(p.plan.Need.Missing) == 0
 }
 
-// awaited returns the units for which the restart, or the formation, waits.
+// awaited returns the units that the restart, or the formation, waits for.
 func (p *planner) awaited() []int {
 	units := make([]int, p.group.Waited())
 	for u := range units {

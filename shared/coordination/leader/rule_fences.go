@@ -14,8 +14,8 @@ const (
 	fencesEveryForming = 20 * time.Second
 )
 
-// deleteFenced deletes pods that delay their group because a leader has released them from their slots, so that the store rejects
-// their reports, and that are the only pods of their slots.
+// deleteFenced deletes pods that were released from their slots and are the only pods of these slots. The store rejects their
+// reports, so the group would wait for them in vain.
 func (p *planner) deleteFenced() {
 	if !p.waitsForSlots() {
 		p.memory.fencesChecked = time.Time{}

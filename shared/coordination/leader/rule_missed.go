@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
-// MissedEvery is the interval for deleting Jobs that are created without agents again, and for listing the pods of a group live
-// while some are missing.
+// MissedEvery is how often Jobs that were recreated without agents are deleted again. While pods of a group are missing, it is also
+// how often they are listed live.
 const MissedEvery = 10 * time.Second
 
 // leaveMissed stops leading a group in which only some Jobs have agents: those with agents would wait for the others forever. If

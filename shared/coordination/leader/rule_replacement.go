@@ -161,9 +161,9 @@ func (p *planner) fill(at place) {
 	}
 }
 
-// giveWay deletes a pod that was just created if the Job controller has created one at the same moment that is further along or
-// older. If an index has two pods, the Job controller keeps that one and soon deletes the other itself. Ours is deleted only if it
-// has not changed since its creation, because otherwise both might be deleted.
+// giveWay deletes a pod that was just created if the Job controller has created another one at the same moment, and that one is
+// further along or older. Of two pods of an index the Job controller keeps that one, and soon deletes the other itself. Ours is
+// deleted only if it has not changed since its creation, because otherwise both might be deleted.
 func (p *planner) giveWay() {
 	for _, done := range p.Done {
 		a, is := done.Action.(CreatePod)

@@ -23,9 +23,9 @@ func (t *truth) ordered(a *agent, id string, c *instance) {
 	case !i.assigned && !i.asked:
 		t.fail("S3", "%s is ordered to stop before it has asked to join a round", id)
 	case !i.assigned:
-		// it is not known whether its join was accepted
+		// It is not known whether its join was accepted.
 	case mine.generation != desired.generation:
-		// the order belongs to a generation that was left meanwhile
+		// The order belongs to a generation that was left meanwhile.
 	case mine.round >= desired.round:
 		t.fail("S3", "%s of round %d is ordered to stop, the desired round is %d", id, mine.round, desired.round)
 	}

@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden transcripts anew")
 
-// The golden transcripts tell what happens without unexpected faults. They are meant to be read.
+// The golden transcripts show what happens without unexpected faults. They are meant to be read.
 func TestGoldenStories(t *testing.T) {
 	pair := func(d Driver) Shape { return shape("golden", workers(d, 1, 2), everything(), 1) }
 	stories := map[string]func() *scene{

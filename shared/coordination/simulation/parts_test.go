@@ -52,7 +52,7 @@ func TestJobBackoff(t *testing.T) {
 	}
 }
 
-// The test breaks the rule that needs a worker to die in a round that restarts.
+// The mutant breaks the rule for deaths in a restarting round, so at least one worker must die in such a round.
 func TestShrinkFindsTheRequiredFaults(t *testing.T) {
 	mutant := dirtyForgets
 	shape := shape("shrink", workers(CRI, 1, 3), everything(), 6)

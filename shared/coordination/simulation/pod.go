@@ -46,7 +46,7 @@ type pod struct {
 	refuses   int           // how many more orders to stop fail in the runtime
 	blind     time.Duration // the runtime sends no events until then
 	dieYoung  int           // how many of the next workers die as soon as they have started
-	duplicate bool          // a second pod of its slot, of which the Job controller does not know
+	duplicate bool          // a second pod of its slot that the Job controller does not know
 	forgot    bool          // its agent has lost its file once
 	stuck     bool          // its worker does not start any more
 	surplus   bool          // the Job controller deletes it because its slot has another pod

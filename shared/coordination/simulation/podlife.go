@@ -17,7 +17,7 @@ func (w *world) deletePod(p *pod) {
 		p.end()
 		w.in(100*time.Millisecond, func() { w.podGone(p) })
 	case p.node.cut:
-		// the API server waits for the node; another program force-deletes the pod in the end
+		// The API server waits for the node. Another program force-deletes the pod in the end.
 		w.in(w.random.between(5*time.Second, 20*time.Second), func() { w.podGone(p) })
 	default:
 		w.in(w.random.between(5*time.Millisecond, 100*time.Millisecond), p.terminate)

@@ -88,8 +88,8 @@ func (e StopEnded) apply(s *State) {
 	}
 }
 
-// haste returns how little time an instance gets that is ordered to restart. If a peer has been silent for half of its timeout, it
-// is most likely stuck in the same collective, and its handler of SIGTERM would never run.
+// haste returns how little time an instance gets when it is ordered to restart. If a peer has been silent for half of its timeout,
+// it is most likely stuck in the same collective, and its handler of SIGTERM would never run.
 func (s *State) haste(i *instance) (h Haste, grace time.Duration) {
 	p := s.config.Progress
 	if s.config.Barrier && p.Timeout > 0 && i.signs.count > 0 && s.now.Sub(i.signs.at) >= p.Timeout/2 {

@@ -37,7 +37,7 @@ type scope struct {
 	// jobsExist: all Jobs that may start exist.
 	jobsExist bool
 	tallies   []v1alpha2.ReplicatedJobStatus
-	// gates tell which replicatedJobs may start.
+	// gates are true for the replicatedJobs that may start, in the order of the spec.
 	gates    []bool
 	decision policy.Decision
 

@@ -52,7 +52,8 @@ func Declare(pod *corev1.Pod, set *unstructured.Unstructured) bool {
 	return true
 }
 
-// RefusalOfSet returns why a LeaderWorkerSet cannot have in-place restarts, as far as its leader pod does not show it, or "".
+// RefusalOfSet returns why a LeaderWorkerSet cannot have in-place restarts, or "". It checks only what the leader pod does not
+// show.
 func RefusalOfSet(set *unstructured.Unstructured) string {
 	if policy, _, _ := unstructured.NestedString(set.Object, "spec", "startupPolicy"); policy == "LeaderReady" {
 		return "spec.startupPolicy: with LeaderReady the workers are created after the leader is ready, and the leader would wait for them; use LeaderCreated"

@@ -170,7 +170,7 @@ func add(pod *corev1.Pod, leader map[string]string, s inject.Settings, installat
 	return true
 }
 
-// assess returns what the pod gets, and why it cannot have it.
+// assess returns what the pod gets, or why it gets nothing.
 func assess(pod *corev1.Pod, leader map[string]string) (a inject.Assessment, why string) {
 	js := inplace.OfJob(inplace.OfPods(pod))
 	js.Annotations = maps.Clone(js.Annotations)

@@ -27,8 +27,8 @@ func asks(requests, limits string) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: list(requests), Limits: list(limits)}
 }
 
-// A pod requests the greater of its containers' sum and of each init container. Thirty workers without requests must not come to
-// need three cores because each gets a supervisor.
+// A pod requests the sum of its containers' requests, or those of an init container if they are greater. Thirty workers without
+// requests must not need three cores because each gets a supervisor.
 func TestInstallerRequestsNoMoreThanTheWorker(t *testing.T) {
 	for name, c := range map[string]struct{ worker, want corev1.ResourceRequirements }{
 		"best effort stays so":                {asks("", ""), asks("", "")},

@@ -45,8 +45,8 @@ type Group struct {
 // KindPolicy is the cause of a recreation by the failure policy.
 const KindPolicy = "policy"
 
-// Of returns the accounts of the records, oldest first. Records that are no restart have no account: the first formation, a resume,
-// and a failure without a restart left. Neither has a restart that has not ended.
+// Of returns the accounts of the records, oldest first. Records that are not restarts have no account: the first formation, a
+// resume, and a failure without a restart left. A restart that has not ended has none either.
 func Of(g Group, records []coordination.Record) []Account {
 	var list []Account
 	for i := range records {

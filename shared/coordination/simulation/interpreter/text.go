@@ -10,7 +10,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// number is tonumber for base 10. That of the interpreter fails beyond 64 bits, where a server rounds.
+// number is tonumber for base 10. The interpreter's own fails beyond 64 bits, where a server rounds.
 func number(l *lua.LState) int {
 	switch v := l.Get(1).(type) {
 	case lua.LNumber:
@@ -27,8 +27,8 @@ func number(l *lua.LState) int {
 	return 1
 }
 
-// format is string.format for %s and %d, which is all that the functions use. That of the interpreter takes a fifth of the time of
-// a call.
+// format is string.format for %s and %d, which is all that the functions use. The interpreter's own takes a fifth of the
+// time of a call.
 func format(l *lua.LState) int {
 	var text []byte
 	arg := 1
@@ -52,7 +52,7 @@ func format(l *lua.LState) int {
 	}
 }
 
-// match is string.match from the first byte on. That of the interpreter compiles the pattern in every call.
+// match is string.match from the first byte on. The interpreter's own compiles the pattern in every call.
 func match(l *lua.LState) int {
 	text := l.CheckString(1)
 	found := pattern(l, l.CheckString(2)).FindStringSubmatchIndex(text)

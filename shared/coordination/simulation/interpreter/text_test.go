@@ -7,7 +7,7 @@ import (
 )
 
 // The reference is the interpreter's own string.match, which is exact and slow.
-func TestPatternsMatchLikeInLua(t *testing.T) {
+func TestPatternsMatchAsInLua(t *testing.T) {
 	state := lua.NewState()
 	defer state.Close()
 	own := state.GetGlobal("string").(*lua.LTable).RawGetString("match")
