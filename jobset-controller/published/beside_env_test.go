@@ -47,8 +47,8 @@ const (
 	inSync    = "InPlaceInSync"
 )
 
-// guest is an installation beside the published controller: the orchestrator with its webhook, and a store. The test plays pods and
-// agents.
+// guest is an installation alongside the published controller: the orchestrator with its webhook, and a store. The test plays pods
+// and agents.
 type guest struct {
 	*cluster
 	store *valkey.Store

@@ -16,7 +16,7 @@ func (b Budget) Allows(charged int32) bool { return charged < b.max() }
 // restart (seed 000: "exceeds").
 func (b Budget) Exceeded(charged int32) bool { return charged > b.max() }
 
-// Most returns the highest count that a workload can reach: that of the failure for which no restart is left.
+// Most returns the highest count that a workload can reach: the budget plus one, for the failure that exceeds it.
 func (b Budget) Most() int32 { return Charged(b.max(), 1) }
 
 // Left returns the number of remaining restarts, never negative.

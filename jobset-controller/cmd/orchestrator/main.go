@@ -1,4 +1,4 @@
-// Command orchestrator leads in-place restarts (seed 000): beside the JobSet manager in its pod, or in its own deployment.
+// Command orchestrator leads in-place restarts (seed 000). It runs in the pod of the JobSet manager, or in its own deployment.
 package main
 
 import (

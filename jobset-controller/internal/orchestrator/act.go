@@ -110,7 +110,7 @@ func (x *run) deletePod(ctx context.Context, a leader.DeletePod) leader.Result {
 	}
 	r := x.delete(ctx, pod, string(a.For), options...)
 	if a.Exactly && apierrors.IsConflict(r.Err) {
-		return moot // it has been bound to a node meanwhile: the Job controller decides which pod stays
+		return moot // it is bound to a node by now: the Job controller decides which pod stays
 	}
 	return r
 }

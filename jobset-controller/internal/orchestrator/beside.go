@@ -42,7 +42,7 @@ func Alone(installation string) Kind {
 	})
 }
 
-// led completes a kind of groups that an installation leads beside the controllers that create their pods.
+// led completes a kind of groups that an installation leads although other controllers create their pods.
 func led(installation string, kind Kind) Kind {
 	kind.Jobs = true
 	kind.Asks = func(owner client.Object) bool {

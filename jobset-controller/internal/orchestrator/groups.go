@@ -131,7 +131,7 @@ func (g *Groups) note(owner ownerKey, uid types.UID, one leader.Loss) {
 	g.add(owner, uid).losses[one.Pod.UID] = one
 }
 
-// putBack keeps losses that a reconcile has not acted on. It does not replace a loss of the same pod that was noted meanwhile.
+// putBack keeps losses that a reconcile has not acted on. It does not replace a newer loss of the same pod.
 func (g *Groups) putBack(state *groupState, losses []leader.Loss) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

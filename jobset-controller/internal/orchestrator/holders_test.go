@@ -93,7 +93,7 @@ func TestSlotOfAFormingGroupIsReleased(t *testing.T) {
 	g.wantPhase(coordination.Forming, 1, 0)
 }
 
-// Two pods of one slot never run at the same time. The worker may save a checkpoint meanwhile.
+// Two pods of one slot never run at the same time. The worker of the old pod may still save a checkpoint.
 func TestLivingPodKeepsItsSlot(t *testing.T) {
 	for name, change := range map[string]func(*corev1.Pod){
 		"it runs":             func(*corev1.Pod) {},

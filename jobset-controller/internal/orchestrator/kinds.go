@@ -101,7 +101,7 @@ func viewJobSet(owner client.Object, jobs []*batchv1.Job) (leader.Owner, bool, e
 // isKnown reports whether the store may hold anything about a JobSet.
 func isKnown(view leader.Owner) bool { return view.Wanted != nil || view.Counted || view.InSync != nil }
 
-// isClaimed reports whether an installation leads the JobSet beside another controller than ours.
+// isClaimed reports whether an installation leads the JobSet of another controller.
 func isClaimed(js *v1alpha2.JobSet) bool { return js.Annotations[v1alpha2.LedByKey] != "" }
 
 // ownerOf returns what the JobSet itself says.

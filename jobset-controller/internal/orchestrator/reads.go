@@ -66,7 +66,7 @@ func (x *run) askStore(ctx context.Context, need leader.Need) error {
 	return nil
 }
 
-// readMissing reads which slots have not joined. If the store has lost the group meanwhile, the next plan is based on that.
+// readMissing reads which slots have not joined. If the store has just lost the group, the next plan is based on that.
 func (x *run) readMissing(ctx context.Context, units []int) error {
 	g := group.Summarize(x.o.Stored)
 	if x.o.Reads.Missing == nil || x.o.Reads.MissingLevel != g.Level {

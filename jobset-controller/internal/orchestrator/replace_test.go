@@ -128,7 +128,7 @@ func TestLostPodIsReplacedAndChargedOnce(t *testing.T) {
 	g.wantCharged("1")
 }
 
-// The worker may save a checkpoint meanwhile, and two pods of one slot never run at the same time.
+// The worker may still save a checkpoint, and two pods of one slot never run at the same time.
 func TestTerminatingPodIsReplacedAfterItHasEnded(t *testing.T) {
 	g := fourPods(t)
 	g.must(g.c.Delete(g.ctx, g.changePod(0, 1, func(p *corev1.Pod) { p.DeletionGracePeriodSeconds = ptr.To[int64](30) })))

@@ -73,7 +73,7 @@ func TestReconcileEndsWithCredentialsIf(t *testing.T) {
 	}
 }
 
-// While it is unknown whether the Jobs get agents, there is no group. The user is retried all the same.
+// While it is unknown whether the Jobs get agents, there is no group. The creation of the user is retried anyway.
 func TestUserIsRetriedBeforeThereIsAGroup(t *testing.T) {
 	g := newRig(t, plain)
 	g.removeJob()

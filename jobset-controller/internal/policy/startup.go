@@ -149,7 +149,7 @@ func (p progress) reached(wait v1alpha2.WaitForReplicatedJobsStatus) bool {
 	return p.ready
 }
 
-// dependenciesMet is false for a name that no earlier replicatedJob has. For Ready, failed Jobs count, too, as published.
+// dependenciesMet is false for a name that no earlier replicatedJob has. For Ready, failed Jobs count as well, as published.
 func dependenciesMet(dependencies []v1alpha2.DependsOn, reached map[string]progress) bool {
 	for _, d := range dependencies {
 		p := reached[d.Name]

@@ -65,7 +65,7 @@ func reportedSuspended(job *Job) *Job {
 	return job
 }
 
-// A user deletes a finished Job. Its stage must not run again beside the next one.
+// A user deletes a finished Job. Its stage must not run again while the next one runs.
 func TestDeletedJobOfAPassedStageCountsAsSucceeded(t *testing.T) {
 	ordered := MakeJobSet("js").Entry("a", 2).Entry("b", 1).Entry("c", 1).WaitFor(v1alpha2.WaitForSucceeded, "a").WaitFor(v1alpha2.WaitForReady, "b")
 	depending := MakeJobSet("js").Entry("a", 2).Entry("b", 1, DependsOn("a", v1alpha2.DependencyComplete)).

@@ -21,7 +21,7 @@ func Tally(spec *v1alpha2.JobSetSpec, jobs Jobs, previous []v1alpha2.ReplicatedJ
 }
 
 // creditPassed counts Jobs that no longer exist as succeeded if a later stage, which waited for them to succeed, has started. A
-// finished Job that a user deletes does not run again beside the next stage.
+// finished Job that a user deletes does not run again while the next stage runs.
 func (t tallies) creditPassed(spec *v1alpha2.JobSetSpec, jobs Jobs) {
 	passed := passed(spec, jobs)
 	if !slices.Contains(passed, true) {

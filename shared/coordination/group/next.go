@@ -205,7 +205,7 @@ func (p planner) resume() (rounds.State, bool) {
 }
 
 // resize makes all members join again. The next round opens when all have joined, if some workers run while others of their unit
-// are new, or if a worker has died meanwhile.
+// are new, or if a worker has died since.
 func (p planner) resize() (rounds.State, bool) {
 	s := p.stored.State
 	next := p.begin(s.Round, p.entered())

@@ -79,7 +79,7 @@ type Release struct {
 	Unit int
 	rounds.Slot
 	PodName string
-	For     string // the slot that has failed and for which this happens; in most cases its own
+	For     string // the slot whose failure is the reason, usually the pod's own
 }
 
 // Annotate writes annotations of the owner in one compare-and-set on the observed object.
@@ -127,7 +127,7 @@ const (
 // DeleteJob deletes a Job and its pods. Its owner creates it again.
 type DeleteJob struct {
 	Job  *workload.Job
-	Slot string // for which it is deleted
+	Slot string // for ForRestart: the slot that did not join
 	Why  string
 	For  Purpose
 }

@@ -90,7 +90,7 @@ func (r *reporter) repaired(epoch int32) {
 		r.event(true, EventPod, fmt.Sprintf("%s %s; deleting the pod (%s), so that the slot gets a new one", workers(pods[0].Slot, len(pods)), pods[0].Why, pods[0].Pod.Name))
 	}
 	if r.group == nil {
-		return // the store has lost it meanwhile; the repair continues when it is restored
+		return // the store has lost it since; the repair continues when it is restored
 	}
 	then := fmt.Sprintf("all Jobs are recreated if %d of %d workers have not joined in %s", r.group.Size-r.group.Joined, r.group.Size, r.left())
 	if pods := r.byPurpose[ForRestart]; len(pods) > 0 {

@@ -30,7 +30,7 @@ func (p *planner) repair() {
 		*m = p.climb(missing)
 	}
 	if p.memory.repairs.incarnation != p.group.Level.Incarnation {
-		return // the store has lost the group meanwhile
+		return // the store has lost the group since
 	}
 	p.deleteJobs(p.memory.repairs.jobs)
 	if !p.plan.Acts() {

@@ -24,7 +24,7 @@ type place struct {
 // stopped.
 //
 //	a pod of the slot lives                         nothing to do
-//	one is being deleted, its containers may run    wait, unless its node is gone for good (releaseDead)
+//	one is being deleted, its containers may run    wait, unless its node is gone (releaseDead)
 //	all have ended, failed or gone                  a new pod, as the Job controller would create it, without its back-off
 //	one has Succeeded                               nothing: the Job counts the slot as finished
 //

@@ -23,7 +23,7 @@ const (
 	EventForeign     = "ForeignStoreValue"        // the store contained something unreadable
 	EventReplaced    = "InPlacePodReplaced"       // a worker has lost its pod, and the leader has created a new one
 	EventNotReplaced = "InPlacePodNotReplaced"    // a worker has lost its pod, and the API server rejects a new one
-	EventForced      = "InPlacePodForced"         // a pod was force-deleted, because its node is gone for good
+	EventForced      = "InPlacePodForced"         // a pod was force-deleted, because its node is gone
 	EventMissed      = "InPlaceJobsWithoutAgents" // not all Jobs have agents: the whole group runs without
 )
 

@@ -55,7 +55,7 @@ func (a *agent) start() {
 	}
 }
 
-// isFenced reports whether the agent is silent for good.
+// isFenced reports whether the agent is permanently silent.
 func (a *agent) isFenced() bool { return a.state != nil && a.state.Fenced() }
 
 // startAgain is what the kubelet does after a crash.
@@ -68,7 +68,7 @@ func (a *agent) startAgain() {
 	a.in(a.pod.random.between(100*time.Millisecond, 8*time.Second), a.start)
 }
 
-// quit ends the run for good.
+// quit ends the last run.
 func (a *agent) quit() {
 	if a.up {
 		a.up = false

@@ -118,7 +118,7 @@ func (a *api) update(read jobSet, who string, change func(*jobSet)) error {
 	return nil
 }
 
-// status writes the conditions, whatever has changed meanwhile.
+// status writes the conditions, whatever has changed since it was read.
 func (a *api) status(uid string, change func(*jobSet)) error {
 	if a.current == nil || a.current.uid != uid {
 		return errNotFound

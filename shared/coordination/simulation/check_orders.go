@@ -25,7 +25,7 @@ func (t *truth) ordered(a *agent, id string, c *instance) {
 	case !i.assigned:
 		// It is not known whether its join was accepted.
 	case mine.generation != desired.generation:
-		// The order belongs to a generation that was left meanwhile.
+		// The order belongs to a generation that the group has left since.
 	case mine.round >= desired.round:
 		t.fail("S3", "%s of round %d is ordered to stop, the desired round is %d", id, mine.round, desired.round)
 	}

@@ -135,7 +135,7 @@ func (t *truth) checkCause(uid string, did step, before, after *view) {
 	}
 	slot := after.lineSlot()
 	if slot == "" && (t.losses > 0 || t.resized) {
-		return // new pods beside running ones; a store that has lost data cannot distinguish them from others
+		return // new pods next to running ones; a store that has lost data cannot distinguish them from others
 	}
 	round := rendezvous{before.Generation, before.Round}
 	for _, i := range t.instances {

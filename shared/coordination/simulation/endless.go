@@ -14,7 +14,7 @@ import (
 //
 //	AlwaysExits  its worker exits soon after every start, in any pod: a typo in the command, a broken device
 //	NeverStarts  no pod of it starts: an image that cannot be pulled
-//	NodeSilent   its node is unreachable for good. The Job controller's next pod runs elsewhere, so that nothing must end
+//	NodeSilent   its node stays unreachable. The Job controller's next pod runs elsewhere, so that nothing must end
 type culprits map[string]Kind
 
 // silentFor is how long the API server waits for a silent node before it deletes the node's pods.
@@ -37,7 +37,7 @@ func (c culprits) add(slot string, kind Kind) {
 	}
 }
 
-// silence disconnects a node for good, if another one can run its pods.
+// silence disconnects a node permanently, if another one can run its pods.
 func (n *node) silence() {
 	if n.cut || n.lost || !n.replaceable() {
 		return

@@ -93,7 +93,7 @@ const (
 	// Permanent faults.
 	AlwaysExits Kind = "worker always exits" // soon after each start, in every pod of the slot
 	NeverStarts Kind = "worker never starts" // no pod of the slot starts
-	NodeSilent  Kind = "node stays silent"   // disconnected for good
+	NodeSilent  Kind = "node stays silent"   // disconnected permanently
 )
 
 // draw returns the faults of a seed.

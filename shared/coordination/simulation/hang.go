@@ -56,7 +56,7 @@ func (a *agent) killHung(s worker.Stop) {
 	a.later(6*time.Millisecond, func() { a.take(worker.StopEnded{ID: s.ID}) })
 }
 
-// hangs has workers that hang, alone or beside other faults.
+// hangs has workers that hang, alone or with other faults.
 func hangs() Shape {
 	s := shape("hangs", workers(Exec, 1, 3), append(everything(), chances(20, WorkerHangs)...), 5)
 	s.Progress = worker.Progress{Timeout: 8 * time.Second, Start: 20 * time.Second} // without Start, a worker that hangs immediately is never found

@@ -31,7 +31,7 @@ func (p *pod) startSoon(wait time.Duration) {
 	p.waiting = true
 	births := p.births
 	p.in(wait+p.random.between(100*time.Millisecond, 600*time.Millisecond), func() {
-		if p.births == births { // it has not been started meanwhile
+		if p.births == births { // it has not been started since
 			p.startWorker()
 		}
 	})
@@ -90,7 +90,7 @@ func (p *pod) fail() {
 	p.reported(func() { p.podEnded(p) })
 }
 
-// reported passes on what the kubelet reports to the API server, for which it needs a connection.
+// reported passes on what the kubelet reports to the API server. A disconnected node reports later.
 func (p *pod) reported(do func()) {
 	if p.node.lost {
 		return

@@ -109,7 +109,7 @@ func reborn() Shape {
 	return s
 }
 
-// silentNodes has only nodes that become unreachable for good.
+// silentNodes has only nodes that become permanently unreachable.
 func silentNodes() Shape {
 	return shape("silent nodes", workers(Exec, 1, 3), chances(1, NodeSilent), 2)
 }

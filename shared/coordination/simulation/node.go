@@ -12,9 +12,9 @@ type node struct {
 	phase time.Duration // of the kubelet's relist, once a second
 	skew  time.Duration // of its clock
 	cut   bool          // disconnected from the store and the API server
-	lost  bool          // crashed for good
+	lost  bool          // crashed permanently
 
-	silent bool // disconnected for good
+	silent bool // disconnected permanently
 }
 
 const relist = time.Second
@@ -27,7 +27,7 @@ func (n *node) nextRelist() time.Duration {
 	return relist - (n.now+relist-n.phase)%relist
 }
 
-// replaceable reports whether another node can run the pods of this one: a history in which all nodes are lost for good cannot end
+// replaceable reports whether another node can run the pods of this one: a history that loses all nodes cannot end
 // well.
 func (n *node) replaceable() bool {
 	return slices.ContainsFunc(n.nodes, func(other *node) bool { return other != n && !other.cut && !other.lost })
@@ -44,7 +44,7 @@ func (n *node) crash() {
 	}
 }
 
-// heal ends a partition. The kubelet then stops what was deleted meanwhile.
+// heal ends a partition. The kubelet then stops what was deleted during the partition.
 func (n *node) heal() {
 	if n.lost || n.silent || !n.cut {
 		return

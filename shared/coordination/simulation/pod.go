@@ -141,7 +141,7 @@ func (p *pod) living() *instance {
 	return nil
 }
 
-// startWorker runs a new container. The runtime keeps one exited record beside it.
+// startWorker runs a new container. The runtime keeps one exited record in addition.
 func (p *pod) startWorker() {
 	if p.over || p.terminating || p.stuck || p.living() != nil || p.ended() {
 		return

@@ -285,7 +285,7 @@ func TestRegressions(t *testing.T) {
 			s.settles(2 * time.Minute)
 			s.wants(1, 1, 1, 2)
 		},
-		// Seed 3030241: the first step continued in round 0, beside new workers of the next step in the same round.
+		// Seed 3030241: the first step continued in round 0, with new workers of the next step in the same round.
 		"a store that is wiped while the Job of a later step is recreated starts no worker beside peers of the lost ones": func(t *testing.T) {
 			r := play(3030241, shape("steps", steps(Exec), everything(), 5), []Fault{
 				{At: 7102 * time.Millisecond, Kind: StoreDown, Target: 181, For: 8840867899, Count: 1},

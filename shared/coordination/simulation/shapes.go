@@ -64,7 +64,7 @@ func repairs(driver Driver) Shape {
 	return s
 }
 
-// resized has Jobs that are added and removed, beside faults that need a restart.
+// resized has Jobs that are added and removed, and faults that need a restart.
 func resized(driver Driver) Shape {
 	kinds := append(spares(driver), chances(6, WorkerDies, PodDeleted, StoreBack, StoreWiped)...)
 	return shape("resized "+string(driver), workers(driver, 2, 1), append(kinds, chances(25, Resized)...), 6)

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// truth is what really happened, kept beside the protocol and hidden from it. The checks compare the two.
+// truth is what really happened. It is kept separate from the protocol and hidden from it. The checks compare the two.
 type truth struct {
 	*world
 	instances     map[string]*instance
@@ -120,5 +120,5 @@ func (t *truth) saved(p *pod, m worker.Memory) {
 	}
 }
 
-// lineSlot returns the slot for which a round was opened, according to the history; "" if a pod was replaced without a report.
+// lineSlot returns the slot that caused a round, according to the history, "" if a pod was replaced without a report.
 func (v *view) lineSlot() string { return strings.TrimPrefix(v.Record.Cause.Slot, "-") }

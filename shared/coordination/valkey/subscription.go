@@ -14,7 +14,7 @@ import (
 var errDialled = errors.New("a subscription connects once")
 
 // subscription is one connection that receives messages, from its acknowledgment to its first error. It never reconnects by itself,
-// because changes that were missed meanwhile must be read.
+// because the changes that it missed must be read.
 type subscription struct {
 	client   *redis.Client
 	pubsub   *redis.PubSub

@@ -9,7 +9,7 @@ import (
 // Config is the configuration of an agent.
 type Config struct {
 	Slot       rounds.Slot
-	Generation int64 // generation of the group for which the pod was created; 0 if unknown
+	Generation int64 // generation of the group when the pod was created; 0 if unknown
 	Node       string
 	PodName    string
 	Grace      time.Duration // between the signal and the kill

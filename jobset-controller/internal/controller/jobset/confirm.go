@@ -23,7 +23,7 @@ func (r *Reconciler) confirm(ctx context.Context, s *scope) (ctrl.Result, error)
 	return ctrl.Result{}, nil
 }
 
-// failuresAreCurrent reports whether the failed Jobs still exist. A failed Job that was deleted meanwhile has been handled.
+// failuresAreCurrent reports whether the failed Jobs still exist. If a failed Job was deleted since, its failure has been handled.
 func (r *Reconciler) failuresAreCurrent(ctx context.Context, s *scope) (bool, error) {
 	var over atomic.Bool
 	err := parallel.Do(ctx, s.decision.Failures(), func(ctx context.Context, failed *batchv1.Job) error {

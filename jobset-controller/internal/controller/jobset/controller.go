@@ -149,7 +149,7 @@ func (r *Reconciler) steps(s *scope) []step {
 	switch {
 	case s.finished():
 		return []step{r.deleteRemaining, r.releaseStuckPods, r.expire}
-	case s.faults.Stops() && !s.decides() && s.suspended(): // running Jobs are stopped all the same
+	case s.faults.Stops() && !s.decides() && s.suspended(): // running Jobs are stopped anyway
 		return []step{r.suspendJobs}
 	case s.faults.Stops() && !s.decides():
 		return nil

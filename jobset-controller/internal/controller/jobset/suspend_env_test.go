@@ -198,7 +198,7 @@ func TestNoSuspendWithoutAnEpoch(t *testing.T) {
 }
 
 // The epoch was written, then the JobSet was resumed before its Jobs were stopped. Pods of the old epoch are fenced, so they must
-// be stopped all the same.
+// be stopped anyway.
 func TestResumeBeforeTheJobsWereStoppedStillEmptiesTheGroup(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1).MaxRestarts(5).Annotation(v1alpha2.InPlaceTimeoutKey, "60s"))

@@ -26,7 +26,7 @@ const (
 	flagElasticJobs   = "elasticjobs"
 )
 
-// Names of the objects of an installation beside the published controller. A cluster has one such installation, except for the
+// Names of the objects of an installation alongside the published controller. A cluster has one such installation, except for the
 // objects in its namespace.
 const (
 	serviceName = "holdfast-inplace-webhook-service"

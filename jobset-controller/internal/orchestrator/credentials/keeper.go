@@ -32,7 +32,7 @@ type Keeper struct {
 	Client client.Client
 	Live   client.Reader // reads from the API server instead of the cache
 	Users  Users
-	// CA returns the certificates that Secrets contain beside the password, if the store uses TLS; otherwise nil.
+	// CA returns the certificates that Secrets contain in addition to the password. It returns nil if the store does not use TLS.
 	CA   func() ([]byte, error)
 	Ages Ages
 	// Owners lists the owners whose groups have users; nil means JobSets.

@@ -262,7 +262,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// While the store is unreachable, pods get their first Secret all the same. A password that replaces another waits.
+// While the store is unreachable, pods still get their first Secret. A password that replaces another waits.
 func TestStoreIsUnreachable(t *testing.T) {
 	g := newRig(t)
 	g.users.down = true
@@ -590,7 +590,7 @@ func TestUsersAreDeletedWithTheirJobSets(t *testing.T) {
 	}
 }
 
-// The cache lacks the newest JobSets. Their users are kept all the same.
+// The cache lacks the newest JobSets. Their users are kept anyway.
 func TestSweepReadsOwnersLive(t *testing.T) {
 	g := newRig(t)
 	g.mustKeep()

@@ -78,7 +78,7 @@ func (k *Keeper) dropUnknown(ctx context.Context, users map[string][]string, kno
 }
 
 // mend restores the users that differ from the record of their owner. The cache may be older than the newest records, so mend skips
-// a user for which the store was last given something else.
+// a user if the store was last given something else.
 func (k *Keeper) mend(ctx context.Context, users map[string][]string, known map[string]client.Object) error {
 	var errs []error
 	for group, owner := range known {

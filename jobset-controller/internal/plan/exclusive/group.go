@@ -39,7 +39,7 @@ func Leader(pods []*corev1.Pod) *corev1.Pod {
 // Waiting returns the first follower by name that waits for its domain, nil if there is none.
 func Waiting(pods []*corev1.Pod) *corev1.Pod { return first(pods, Held) }
 
-// first returns the living pod with the lowest name for which is reports true.
+// first returns the living pod with the lowest name that satisfies is.
 func first(pods []*corev1.Pod, is func(*corev1.Pod) bool) *corev1.Pod {
 	var found *corev1.Pod
 	for _, p := range pods {

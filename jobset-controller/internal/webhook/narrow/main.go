@@ -92,7 +92,7 @@ func narrowHook(hook map[string]any) error {
 	return nil
 }
 
-// besideWebhook prepares Jobs beside the published JobSet controller, besidePods prepares pods that declare a group.
+// besideWebhook prepares Jobs alongside the published JobSet controller. besidePods prepares pods that declare a group.
 const (
 	besideWebhook = "mjob.holdfast.dev"
 	besidePods    = "mpod.holdfast.dev"

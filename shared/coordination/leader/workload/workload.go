@@ -32,7 +32,7 @@ type Job struct {
 	MadePods  bool // it has created all of its pods once
 	Indexes   int  // number of its indexes
 	Completed Indexes
-	Failed    Indexes // for good
+	Failed    Indexes // permanently
 }
 
 // Indexes is a set of completion indexes, as inclusive ranges.
