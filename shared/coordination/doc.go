@@ -17,7 +17,7 @@
 //	   v
 //	RECREATING    the leader writes generation G+1, then deletes the Jobs; G+1 opens in FORMING(0)
 //	CLOSED        suspended; reports change nothing here and in RECREATING
-//	COMPLETED     everything needed has finished; reports change nothing any more
+//	COMPLETED     everything needed has finished; reports no longer change anything
 //
 // # The parts
 //

@@ -10,5 +10,5 @@ const (
 	Terminal   Phase = "Terminal"   // a worker failed and no restart is left; no worker is stopped
 	Recreating Phase = "Recreating" // not recoverable in place; the leader recreates the Jobs
 	Closed     Phase = "Closed"     // suspended
-	Completed  Phase = "Completed"  // everything needed has finished; no worker is restarted any more
+	Completed  Phase = "Completed"  // everything needed has finished; no worker restarts
 )

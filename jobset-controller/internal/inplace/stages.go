@@ -35,7 +35,7 @@ func Stages(js *v1alpha2.JobSet, jobs []*batchv1.Job, carries []bool) []coordina
 	return stages
 }
 
-// sizesOf returns, for each replicatedJob, the Job that decides about the size, whatever the order of jobs is.
+// sizesOf returns, for each replicatedJob, the Job that decides about the size, regardless of the order of jobs.
 func sizesOf(jobs []*batchv1.Job) map[string]*batchv1.Job {
 	sizes := map[string]*batchv1.Job{}
 	for _, job := range jobs {

@@ -1,7 +1,7 @@
-// Package nodes decides whether there is evidence that nothing runs on a node any more, according to the API server. The manager
-// uses it before it force-deletes pods of deleted Jobs, and the orchestrator before it replaces a worker. It is pure.
+// Package nodes decides whether the API server has evidence that nothing runs on a node. The manager uses it before it
+// force-deletes pods of deleted Jobs, and the orchestrator before it replaces a worker. It is pure.
 //
-//	no Node object of the name                  dead: whoever deletes a Node has made sure
+//	no Node object of the name                  dead: a Node may be deleted only once its machine is off
 //	taint node.kubernetes.io/out-of-service     dead: a person or a program that has switched it off confirms it
 //	the kubelet does not report (Unknown)       dead after the time that the JobSet sets, and never without one
 //	the kubelet reports that it is not ready    alive: it ends pods, or will
@@ -14,9 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Dead returns the evidence that nothing runs on a node any more, or "". A nil node does not exist in the API server. A silent
-// kubelet may be disconnected while its pods run: only whoever sets after knows that a node that has been silent for so long is off
-// (0 means never).
+// Dead returns the evidence that nothing runs on a node, or "". A nil node does not exist in the API server. A silent kubelet may
+// be disconnected while its pods run: only the user who sets after knows that a node is off if it is silent for so long (0 means
+// never).
 func Dead(node *corev1.Node, after time.Duration, now time.Time) string {
 	switch since, silent := silence(node); {
 	case node == nil:

@@ -72,8 +72,8 @@ func (g *rig) neighbour() {
 	}
 }
 
-// Whatever a member writes into the store, and whatever pods claim about themselves, the leader deletes only what the JobSet owns
-// by UID.
+// No matter what members write into the store and what pods claim about themselves, the leader deletes only what the JobSet owns by
+// UID.
 func TestOnlyObjectsOfTheJobSetAreDeleted(t *testing.T) {
 	joinAllBut11 := func(g *rig, life int64) {
 		for _, slot := range []string{"js-w-0-0", "js-w-0-1", "js-w-1-0"} {

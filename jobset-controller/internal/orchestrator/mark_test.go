@@ -125,7 +125,7 @@ func TestRecreationIsMarkedUntilTheGroupHasFormed(t *testing.T) {
 	}
 	g.pass(time.Minute)
 	g.wantMark(mark)
-	g.pass(5 * time.Minute) // it does not end: nothing waits for it any more
+	g.pass(5 * time.Minute) // it does not end: nothing waits for it now
 	g.wantMark("")
 }
 

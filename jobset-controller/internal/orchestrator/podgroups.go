@@ -22,8 +22,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 )
 
-// Pods is the kind of groups that pods declare, whatever creates the pods. The pod of index 0 owns the group and has the counts and
-// conditions. A full recreation deletes all pods. The pods that their owner creates next are a new group.
+// Pods is the kind of groups that pods declare, regardless of the owner of the pods. The pod of index 0 owns the group and has the
+// counts and conditions. A full recreation deletes all pods. The pods that their owner creates next are a new group.
 func Pods(installation string) Kind {
 	return led(installation, Kind{
 		Controller: "pods", GVK: owners.Pod, Pods: inplace.PodKind, Alone: true, Changed: leaderChanged(),

@@ -35,7 +35,7 @@ func IndexByGroup(obj client.Object) []string {
 	return []string{string(uid)}
 }
 
-// membersOf returns the key in that index for the pods of a group by the name of the pod of index 0, whatever its UID is.
+// membersOf returns the key in that index for the pods of a group by the name of the pod of index 0, regardless of its UID.
 func membersOf(leader string) string { return "of " + leader }
 
 // ownerOfPod returns the UID of the owner of the pod's group, "" if it has no group. The owner is the JobSet or, for the kinds with

@@ -634,7 +634,7 @@ func failedOver(t *testing.T) *rig {
 
 const byForce = "js-w-0-1: terminating, and the kubelet of its node n1 has not been heard of since 1970-01-01T00:16:40Z, which is 5m0s or more; force-deleted"
 
-// Nothing waits for the pod's slot any more. But its Job waits for the pod, and the next Job waits for that Job.
+// Nothing waits for the pod's slot now. But its Job waits for the pod, and the next Job waits for that Job.
 func TestPodOfATerminatingJobIsForceDeleted(t *testing.T) {
 	g := failedOver(t)
 	g.pass(200 * time.Second) // 292 s of silence

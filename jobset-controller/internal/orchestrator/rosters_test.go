@@ -110,7 +110,7 @@ func (k *crew) look() *crew {
 	return k
 }
 
-// work lets agents and leader act until nothing changes any more.
+// work lets agents and leader act until nothing changes.
 func (k *crew) work() *crew {
 	k.Helper()
 	var before string

@@ -39,7 +39,7 @@ type Attempts struct {
 	ContainerRestarts int32
 }
 
-// ReadAttempts reads the pods of current Jobs. It ignores others, whatever their labels are.
+// ReadAttempts reads the pods of current Jobs. It ignores others, regardless of their labels.
 func ReadAttempts(spec *v1alpha2.JobSetSpec, jobs Jobs, pods []corev1.Pod) Attempts {
 	a := Attempts{Highest: -1}
 	for i := range spec.ReplicatedJobs {

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// Gates depend on what Jobs report, whatever runs in the pods. A worker that waits for its group, or that has finished and is held
-// for a restart, is running: its pod is ready, and has not succeeded.
+// Gates depend only on what Jobs report. A worker that waits for its group, or that has finished and is held for a restart, is
+// running: its pod is ready, and has not succeeded.
 func TestGatesDuringAnInPlaceRestart(t *testing.T) {
 	js := MakeJobSet("js").Entry("a", 1).
 		Entry("b", 1, DependsOn("a", v1alpha2.DependencyReady)).

@@ -24,8 +24,8 @@ var written = []string{
 	v1alpha2.MaxRestartsKey,
 }
 
-// Stamp records in the annotations of a JobSet or a Job which object they belong to. Whoever writes one of these annotations must
-// stamp it. Owners of other kinds have no stamp.
+// Stamp records in the annotations of a JobSet or a Job which object they belong to. Every program that writes one of these
+// annotations must stamp it. Owners of other kinds have no stamp.
 func Stamp(owner metav1.Object, annotations map[string]string) {
 	switch owner.(type) {
 	case *v1alpha2.JobSet, *batchv1.Job:

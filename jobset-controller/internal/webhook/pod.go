@@ -35,7 +35,7 @@ func RegisterPod(mgr ctrl.Manager, domains Domains) error {
 // pods is the webhook for pods.
 type pods struct{ domains Domains }
 
-// Default makes a pod a leader or a follower. It ignores a pod without a Job as its controller, whatever its annotations are.
+// Default makes a pod a leader or a follower. It ignores a pod without a Job as its controller, regardless of its annotations.
 func (w pods) Default(ctx context.Context, pod *corev1.Pod) error {
 	job := metav1.GetControllerOfNoCopy(pod)
 	topology := exclusive.Topology(pod)

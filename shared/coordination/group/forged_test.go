@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
-// A member writes random values into those keys of its group that it may write. The leader reads, decides and repairs the
-// group without a panic, in a few writes.
+// A member writes random values into those keys of its group that it may write. The leader reads, decides and repairs the group
+// without a panic, in a few writes.
 func TestForgedRecords(t *testing.T) {
 	foreign := 0
 	for seed := range uint64(1000) {

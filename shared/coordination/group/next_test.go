@@ -106,7 +106,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// The peers of the dead worker may hang, whatever the size of the group is.
+// The peers of the dead worker may hang, regardless of the size of the group.
 func TestDeathIsKeptInAResize(t *testing.T) {
 	s := stored(t, wanted(), func(o *rounds.Stored) {
 		o.State.Started = 0

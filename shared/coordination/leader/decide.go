@@ -29,7 +29,7 @@ var forJobs = []rule{
 	{"holders", (*planner).freeSlots},          // slots whose holder is gone
 	{"twins", (*planner).giveWay},              // the Job controller has created a pod for the same slot
 	{"replacement", (*planner).replaceLost},    // slots that have lost their pods get new pods
-	{"dead nodes", (*planner).releaseDead},     // pods that cannot end any more are force-deleted
+	{"dead nodes", (*planner).releaseDead},     // pods that can no longer end are force-deleted
 	{"repair", (*planner).repair},              // slots that delay a restart
 	{"fences", (*planner).deleteFenced},        // pods that can never join
 	{"history", (*planner).account},            // restarts that have ended

@@ -137,7 +137,7 @@ type SlotRead struct {
 
 // Node is the evidence of whether anything runs on a node.
 type Node struct {
-	Dead    string // why nothing runs there any more; empty if something may run
+	Dead    string // why nothing runs there; empty if something may run
 	Unready bool
 	Failed  bool // the node could not be read
 }

@@ -118,7 +118,7 @@ const (
 	ForForming Purpose = "forming" // its worker has not joined for the first time
 	ForRestart Purpose = "restart" // its worker does not come back
 	ForFence   Purpose = "fence"   // it was released from its slot, and the slot has no other pod
-	ForDead    Purpose = "dead"    // nothing in it runs any more
+	ForDead    Purpose = "dead"    // nothing in it runs
 	ForTwin    Purpose = "twin"    // the Job controller has created a pod for the slot, too
 	ForEpoch   Purpose = "epoch"   // it is of an earlier epoch; for a Job, or for a pod of an owner with Alone
 	ForMissed  Purpose = "missed"  // not all Jobs of the owner have agents; for a Job or a pod
@@ -175,7 +175,7 @@ type Done struct {
 type Result struct {
 	Err     error
 	Refused string        // the API server rejects the pod, which is left to its Job
-	Moot    bool          // it was not needed, or not possible any more
+	Moot    bool          // it was no longer needed or possible
 	Pod     *workload.Pod // the pod that was created
 }
 

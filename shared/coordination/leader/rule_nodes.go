@@ -10,8 +10,8 @@ import (
 // nodesEvery is how long a pod may be terminating before its node is checked, and the interval after that.
 const nodesEvery = 5 * time.Second
 
-// releaseDead force-deletes pods if there is evidence that nothing in them runs, whatever the phase of the group is. A deleted Job
-// exists until its pods are gone, and its successor is not created before that, so the group would never form.
+// releaseDead force-deletes pods if there is evidence that nothing in them runs, in any phase of the group. A deleted Job exists
+// until its pods are gone, and its successor is not created before that, so the group would never form.
 //
 // All pods of such a Job end at the same time, most of them on healthy nodes. So nodes are read in turn, for a limited time in each
 // reconcile. Pods on healthy nodes are soon gone.

@@ -334,7 +334,7 @@ local function unfinish(s, u, slot)
   s.finished = '0'
 end
 
--- release: inc unit slot pod token cause. Fences a pod that cannot run any more, frees its slot in any phase, and answers the death
+-- release: inc unit slot pod token cause. Fences a pod that can no longer run, frees its slot in any phase, and answers the death
 -- of its instance. The cause begins with the slot that has failed, because a Job that is deleted for one slot ends others, too.
 local function release(base, a)
   lead(base, a[5])

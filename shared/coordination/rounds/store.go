@@ -67,8 +67,8 @@ type Leader interface {
 	// Set writes a group after it has recorded finished workers. It returns false if the state no longer has this seq. A line that
 	// is not nil is added to the history, with the store's time as its OpenedAt.
 	Set(ctx context.Context, group string, seq int64, s State, c Config, finished []FinishedSlot, line *Line) (bool, error)
-	// Release fences a pod and answers the death of its instance. failed is the slot whose failure caused this, usually the
-	// pod's own.
+	// Release fences a pod and answers the death of its instance. failed is the slot whose failure caused this, usually the pod's
+	// own.
 	Release(ctx context.Context, group string, t coordination.Token, l Level, unit int, s Slot, failed string) error
 	// Holders returns the UID of the pod that holds each of the slots. A slot without a pod is left out.
 	Holders(ctx context.Context, group string, generation int64, slots []string) (map[string]string, error)

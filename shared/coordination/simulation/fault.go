@@ -35,7 +35,7 @@ type Kind string
 const (
 	WorkerDies     Kind = "worker dies"        // with exit code Count
 	WorkerFinishes Kind = "worker finishes"    // exits 0 by itself
-	WorkerHangs    Kind = "worker hangs"       // makes no progress any more, and does not react to signals
+	WorkerHangs    Kind = "worker hangs"       // no longer makes progress, and does not react to signals
 	OutOfMemory    Kind = "out of memory"      // the container is killed
 	Unkillable     Kind = "unkillable worker"  // survives every signal for a while
 	Polite         Kind = "polite worker"      // exits with code 0 when it is told to stop

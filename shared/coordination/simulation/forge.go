@@ -31,7 +31,7 @@ func (w *world) forge(f Fault) {
 	for range f.Count {
 		v := g.look(uid)
 		if v == nil {
-			break // there is nothing to forge, or nothing readable any more
+			break // there is nothing to forge, or it is no longer readable
 		}
 		g.write(v)
 		if now := g.view(uid); now != nil {

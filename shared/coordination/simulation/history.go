@@ -89,7 +89,7 @@ func (w *world) settle() {
 	w.fail(invariant, "%s after the last fault: %s", patience, w.unsettled())
 }
 
-// rest checks L7: a group in sync costs next to nothing, and no worker is stopped any more.
+// rest checks L7: a group in sync costs next to nothing, and no worker is stopped.
 func (w *world) rest() {
 	if w.breach != nil || w.truth.forged {
 		return

@@ -214,7 +214,7 @@ func (l *link) subscription() *subscription {
 	return nil
 }
 
-// forceDelete removes a pod from the API, whatever the state of its node is.
+// forceDelete removes a pod from the API, regardless of its node.
 func (p *pod) forceDelete() {
 	if p.gone {
 		return

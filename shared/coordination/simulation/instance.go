@@ -10,7 +10,7 @@ type instance struct {
 	running bool
 	lifted  bool          // its user code runs; without a barrier from the start
 	started time.Duration // when its user code started
-	hangs   bool          // it makes no progress any more
+	hangs   bool          // it no longer makes progress
 	hungAt  time.Duration
 	code    int64
 	exited  time.Duration

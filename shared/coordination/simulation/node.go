@@ -27,8 +27,7 @@ func (n *node) nextRelist() time.Duration {
 	return relist - (n.now+relist-n.phase)%relist
 }
 
-// replaceable reports whether another node can run the pods of this one: a history that loses all nodes cannot end
-// well.
+// replaceable reports whether another node can run the pods of this one: a history that loses all nodes cannot end well.
 func (n *node) replaceable() bool {
 	return slices.ContainsFunc(n.nodes, func(other *node) bool { return other != n && !other.cut && !other.lost })
 }

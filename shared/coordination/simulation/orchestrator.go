@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// orchestrator is one of two processes, one of which leads. It runs the shipped leader.Decide on its observations, reads what
-// the plans need and executes their actions, like jobset-controller/internal/orchestrator.
+// orchestrator is one of two processes, one of which leads. It runs the shipped leader.Decide on its observations, reads what the
+// plans need and executes their actions, like jobset-controller/internal/orchestrator.
 type orchestrator struct {
 	process
 	random random

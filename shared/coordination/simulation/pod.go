@@ -30,7 +30,7 @@ type pod struct {
 	killed   bool // its worker ended because of the deletion
 
 	// On the node.
-	over        bool // nothing in it runs there any more
+	over        bool // nothing in it runs there
 	terminating bool
 	born        int64       // creation of the sandbox, in Unix microseconds of the node
 	containers  []*instance // records of the runtime, oldest first
@@ -48,7 +48,7 @@ type pod struct {
 	dieYoung  int           // how many of the next workers die as soon as they have started
 	duplicate bool          // a second pod of its slot that the Job controller does not know
 	forgot    bool          // its agent has lost its file once
-	stuck     bool          // its worker does not start any more
+	stuck     bool          // its worker no longer starts
 	surplus   bool          // the Job controller deletes it because its slot has another pod
 }
 

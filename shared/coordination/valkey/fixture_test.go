@@ -40,7 +40,7 @@ func mustOpen(t testing.TB, leader *Store, groups ...string) {
 	}
 }
 
-// mustWrite writes a group, whatever is stored.
+// mustWrite writes a group over any stored one.
 func mustWrite(t testing.TB, leader *Store, group string, s rounds.State, c rounds.Config) {
 	t.Helper()
 	written, err := leader.Set(context.Background(), group, rounds.AnySeq, s, c, nil, nil)

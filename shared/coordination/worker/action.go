@@ -44,7 +44,7 @@ const (
 	Hung                 // killed immediately
 )
 
-// Remove deletes the records of exited instances, so that a new one is started whatever their exit code was.
+// Remove deletes the records of exited instances, so that a new one is started regardless of their exit codes.
 type Remove struct{ IDs []string }
 
 // Save writes the start-up file.

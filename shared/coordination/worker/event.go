@@ -47,7 +47,7 @@ type StopEnded struct {
 // Tick means that the time of NextTick has come.
 type Tick struct{}
 
-// Leaving means that the pod ends: pending reports are still sent, and nothing is stopped any more.
+// Leaving means that the pod ends: pending reports are still sent, and nothing else is stopped.
 type Leaving struct{}
 
 func (Tick) apply(*State)      {}

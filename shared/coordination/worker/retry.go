@@ -26,7 +26,7 @@ func (s *State) jitter(d time.Duration) time.Duration {
 	return d/2 + time.Duration(s.config.Random()*float64(d/2))
 }
 
-// callFailed decides how to continue after an error. The worker runs on, whatever the error is.
+// callFailed decides how to continue after an error. The worker continues to run after any error.
 func (s *State) callFailed(err error) {
 	switch {
 	case errors.Is(err, coordination.ErrNoGroup):

@@ -124,7 +124,7 @@ func (s *State) NextTick() (time.Time, bool) { return s.next, !s.next.IsZero() }
 // Settled reports whether nothing is left to report.
 func (s *State) Settled() bool { return s.fenced || (s.call == nil && s.nextCall() == nil) }
 
-// Fenced reports whether the pod must not act any more.
+// Fenced reports whether the pod must no longer act.
 func (s *State) Fenced() bool { return s.fenced }
 
 func (s *State) do(a Action) { s.out = append(s.out, a) }

@@ -12,9 +12,8 @@ const (
 	stopRetry = 2 * time.Second
 )
 
-// behind returns how many rounds the living instance lags the desired round. Only an instance that has run is stopped: a
-// waiting instance joins the next round as it is. An instance whose round never started has missed nothing, so it is behind by one
-// at most.
+// behind returns how many rounds the living instance lags the desired round. Only an instance that has run is stopped: a waiting
+// instance joins the next round as it is. An instance whose round never started has missed nothing, so it is behind by one at most.
 func (s *State) behind() int64 {
 	i := s.current()
 	if i == nil || !s.active() || !i.Ran || i.Round == NoRound {

@@ -35,7 +35,7 @@ func (r *Reconciler) progressDelay(js *v1alpha2.JobSet, status *v1alpha2.JobSetS
 
 // onlyProgress reports whether only these things differ: messages, why the JobSet does not run, and the numbers of Jobs that are
 // ready, active or suspended. It is false if one of the numbers has reached a value that somebody waits for: all Jobs are ready or
-// done, or no Job of a suspended JobSet is active any more.
+// done, or no Job of a suspended JobSet is still active.
 func onlyProgress(spec *v1alpha2.JobSetSpec, old, now *v1alpha2.JobSetStatus) bool {
 	if len(old.ReplicatedJobsStatus) != len(now.ReplicatedJobsStatus) || !equality.Semantic.DeepEqual(withoutCounters(old), withoutCounters(now)) {
 		return false

@@ -70,7 +70,7 @@ func (d Domains) LeaderIsOver(ctx context.Context, job types.NamespacedName, uid
 
 // Of returns the topology domain of the pods of a Job, "" if none of them has a node yet.
 func (d Domains) Of(ctx context.Context, job types.UID, topology string) (string, error) {
-	for _, few := range []string{leading, placed} { // a leader with a node is the anchor, whatever other pods there are
+	for _, few := range []string{leading, placed} { // a leader with a node is the anchor, regardless of the other pods
 		pods, err := d.find(ctx, string(job)+few)
 		if err != nil {
 			return "", err

@@ -67,7 +67,7 @@ func domainsOf(t *testing.T, pods []*corev1.Pod, read *int) Domains {
 	return Domains{b.Build()}
 }
 
-// Whatever the pods of a Job are, the few pods that are read give the domain that all of them would give.
+// The few pods that are read give the same domain as all pods of the Job would.
 func TestDomainIsThatOfTheAnchor(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 0))

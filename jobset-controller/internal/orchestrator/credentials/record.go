@@ -30,7 +30,7 @@ type Record struct {
 	Held string `json:"held,omitempty"`
 	// Request is the last value of RotateAnnotation that was handled.
 	Request string `json:"request,omitempty"`
-	// Revoked is why the JobSet has no user any more. A new value of RotateAnnotation gives it a user again.
+	// Revoked is why the JobSet no longer has a user. A new value of RotateAnnotation gives it a user again.
 	Revoked string `json:"revoked,omitempty"`
 }
 

@@ -62,7 +62,7 @@ type Exit struct {
 	At      time.Time
 }
 
-// Over reports whether nothing in a pod runs any more: its kubelet reports that, the pod was never bound to a node, or it was
+// Over reports whether a pod no longer runs anything: its kubelet reports that, the pod was never bound to a node, or it was
 // force-deleted.
 func (p *Pod) Over() bool {
 	return p.Phase == Failed || p.Phase == Succeeded || (p.Deleting && (p.Node == "" || p.Forced))

@@ -1,4 +1,4 @@
-// Package workload describes Jobs and pods in plain types, whatever kind of object creates them.
+// Package workload describes Jobs and pods in plain types, for every kind of owner.
 package workload
 
 import (

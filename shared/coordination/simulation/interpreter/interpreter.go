@@ -87,7 +87,7 @@ func New(o Options) (*Server, error) {
 	return p, nil
 }
 
-// Close lets the next server use the machine of this one, which cannot be called any more. Closing a server is optional.
+// Close lets the next server use the machine of this one, which can no longer be called. Closing a server is optional.
 func (p *Server) Close() {
 	m := p.machine
 	p.machine, m.server = nil, nil
