@@ -79,7 +79,7 @@ func (g *guest) aloneJob() *batchv1.Job {
 	return job
 }
 
-// alonePods returns the pods of the Job that are not being deleted, by completion index. For deleted pods the test plays the
+// alonePods returns the pods of the Job that are not being deleted, by completion index. For deleted pods the test acts as the
 // kubelet.
 func (g *guest) alonePods() []*corev1.Pod {
 	g.Helper()

@@ -47,8 +47,8 @@ const (
 	inSync    = "InPlaceInSync"
 )
 
-// guest is an installation alongside the published controller: the orchestrator with its webhook, and a store. The test plays pods
-// and agents.
+// guest is an installation alongside the published controller: the orchestrator with its webhook, and a store. The test simulates
+// pods and agents.
 type guest struct {
 	*cluster
 	store *valkey.Store
@@ -169,7 +169,7 @@ func (g *guest) uid() string {
 	return string(g.jobSet().UID)
 }
 
-// makePods plays the Job controller, and agents that join.
+// makePods acts as the Job controller, and as agents that join.
 func (g *guest) makePods(names ...string) {
 	g.Helper()
 	for _, job := range g.jobs() {
@@ -276,7 +276,7 @@ func (g *guest) awaitAnnotation(key, want string) {
 	g.eventually(func() string { return sandbox.Differs(key, want, g.jobSet().Annotations[key]) })
 }
 
-// collectAll plays the garbage collector: it removes terminating pods and Jobs.
+// collectAll acts as the garbage collector: it removes terminating pods and Jobs.
 func (g *guest) collectAll() {
 	g.Helper()
 	for _, job := range g.jobs() {

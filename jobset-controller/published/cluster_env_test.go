@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m, &config, "../../charts/jobset-controller/files/crds"))
 }
 
-// cluster is a namespace with the published clients. The test plays the Job controller and the garbage collector.
+// cluster is a namespace with the published clients. The test simulates the Job controller and the garbage collector.
 type cluster struct {
 	*testing.T
 	namespace string

@@ -32,8 +32,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
-// staged is the example of an ordered start on an API server, with a manager, an orchestrator and a store. The test plays the Job
-// controller and the agents.
+// staged is the example of an ordered start on an API server, with a manager, an orchestrator and a store. The test simulates the
+// Job controller and the agents.
 type staged struct {
 	*testing.T
 	k8s    client.Client

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// The tests play agents through the store's functions. Their pods have no barrier, so an instance has run its program when it
+// The tests simulate agents through the store's functions. Their pods have no barrier, so an instance has run its program when it
 // joins. For each pod the tests keep what an agent remembers, and they call the store only when an agent would.
 
 // slotOf returns a slot with the pod of a generation. The pod's UID consists of both.

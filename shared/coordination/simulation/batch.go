@@ -15,7 +15,7 @@ type Batch struct {
 
 const enough = 5
 
-// RunBatch plays the seeds beginning with first, spread over the shapes, on all processors.
+// RunBatch runs the seeds beginning with first, spread over the shapes, on all processors.
 func RunBatch(first, seeds uint64, shapes []Shape, mutant Mutant) Batch {
 	defer debug.SetGCPercent(debug.SetGCPercent(800)) // a history is small and soon garbage
 	var next atomic.Uint64

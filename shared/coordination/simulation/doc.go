@@ -1,6 +1,6 @@
-// Package simulation plays whole JobSets in virtual time with every kind of fault. It runs the shipped code, not models of it: the
-// functions of the store in an interpreter behind a simulated network, worker.State in each pod, and leader.Decide with the same
-// Observation in two orchestrators. Around them are models of Kubernetes, and of faults.
+// Package simulation simulates whole JobSets in virtual time with every kind of fault. It runs the shipped code, not models of it:
+// the functions of the store in an interpreter behind a simulated network, worker.State in each pod, and leader.Decide with the
+// same Observation in two orchestrators. Around them are models of Kubernetes, and of faults.
 //
 //	             faults (a list drawn from the seed)                      checks
 //	                 |                                                      ^

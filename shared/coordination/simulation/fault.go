@@ -7,7 +7,7 @@ import (
 )
 
 // Fault is one fault. A history is a seed, a shape and a list of faults. A failing history shrinks by leaving out some of them and
-// playing the seed again.
+// running the seed again.
 type Fault struct {
 	At     time.Duration
 	Kind   Kind

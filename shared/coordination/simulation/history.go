@@ -20,7 +20,7 @@ const (
 	quiet    = 40 * time.Second
 )
 
-// Run plays the history of a seed.
+// Run runs the history of a seed.
 func Run(seed uint64, shape Shape, mutant Mutant) Result {
 	return play(seed, shape, shape.draw(seed), mutant, false)
 }

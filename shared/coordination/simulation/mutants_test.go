@@ -17,7 +17,7 @@ import (
 var mutants = map[string]struct {
 	caughtBy string
 	Mutant
-	on func() Shape // the shape to play; all shapes if nil
+	on func() Shape // the shape to run; all shapes if nil
 }{
 	"store: a repeated join counts as a new instance":        {"S2 S5 L1 L7", joinRepeats, nil},
 	"store: any pod takes a slot":                            {"S14", joinTakes, losses},

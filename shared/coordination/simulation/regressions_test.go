@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// TestRegressions plays scenes that led to changes in the rules of DESIGN section 3, and scenes that this simulation found.
+// TestRegressions replays scenes that led to changes in the rules of DESIGN section 3, and scenes that this simulation found.
 func TestRegressions(t *testing.T) {
 	stories := map[string]func(*testing.T){
 		"a worker without a barrier that dies after the rendezvous of a restart costs one more round": func(t *testing.T) {
@@ -379,8 +379,8 @@ func TestLiveness(t *testing.T) {
 	}
 }
 
-// TestKnownGaps plays histories that do not end well yet, and asserts that they still do not. When a gap is closed, its test fails.
-// The exceptions for it (counts, nobodyKnows, the repair in checkRound) must then be removed.
+// TestKnownGaps replays histories that do not end well yet, and asserts that they still do not. When a gap is closed, its test
+// fails. The exceptions for it (counts, nobodyKnows, the repair in checkRound) must then be removed.
 func TestKnownGaps(t *testing.T) {
 	stories := map[string]func(*testing.T){
 		// A store that was set back to before the first start of a later step does not know that its workers run. It restarts the

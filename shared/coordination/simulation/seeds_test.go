@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSeeds plays 2,000 histories. HOLDFAST_SEEDS sets another number, HOLDFAST_FIRST_SEED another first seed.
+// TestSeeds runs 2,000 histories. HOLDFAST_SEEDS sets another number, HOLDFAST_FIRST_SEED another first seed.
 func TestSeeds(t *testing.T) {
 	first, seeds := setting(t, "HOLDFAST_FIRST_SEED", 0), setting(t, "HOLDFAST_SEEDS", 2_000)
 	b := RunBatch(first, seeds, Shapes(), Mutant{})

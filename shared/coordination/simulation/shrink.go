@@ -62,7 +62,7 @@ func simplify(faults []Fault, fails func([]Fault) bool) []Fault {
 	return faults
 }
 
-// Report returns what a failing history prints: how to play it again, what broke, and the transcript of the smallest such history.
+// Report returns what a failing history prints: how to run it again, what broke, and the transcript of the smallest such history.
 func (r Result) Report() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d of shape %q breaks %v\n\nthe faults that it takes:\n", r.Seed, r.Shape.Name, r.Breach)

@@ -130,7 +130,7 @@ func config(barrier bool, change ...func(*Config)) Config {
 	return c
 }
 
-// expect plays the moments before, which bring the worker into a state, and then compares the actions of the other moments.
+// expect applies the moments before, which bring the worker into a state, and then compares the actions of the other moments.
 func expect(t *testing.T, s *State, before []moment, moments []moment, want string) {
 	t.Helper()
 	play(s, false, before...)

@@ -1,5 +1,5 @@
-// Package apiserver runs a kube-apiserver and etcd for tests. There are no other control plane components: tests play controllers, the
-// scheduler, kubelets and the garbage collector.
+// Package apiserver runs a kube-apiserver and etcd for tests. There are no other control plane components: tests act as
+// controllers, the scheduler, kubelets and the garbage collector.
 package apiserver
 
 import (

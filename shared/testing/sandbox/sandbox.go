@@ -1,5 +1,5 @@
-// Package sandbox runs a controller in a namespace of a real API server. Tests can stop and restart it and make its calls fail, and play
-// all other programs. The sandbox records the controller's writes, error logs and events.
+// Package sandbox runs a controller in a namespace of a real API server. Tests can stop and restart it, make its calls fail, and
+// act as all other programs. The sandbox records the controller's writes, error logs and events.
 package sandbox
 
 import (

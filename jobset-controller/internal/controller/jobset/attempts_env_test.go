@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// inPlace returns a JobSet whose pods have the published agent. The test plays the agents.
+// inPlace returns a JobSet whose pods have the published agent. The test simulates the agents.
 func inPlace(maxRestarts int32) *JobSet {
 	return MakeJobSet("a").MaxRestarts(maxRestarts).Strategy(v1alpha2.InPlaceRestart).Entry("workers", 2, func(e *v1alpha2.ReplicatedJob) {
 		e.Template.Spec.BackoffLimit, e.Template.Spec.PodReplacementPolicy = ptr.To[int32](math.MaxInt32), ptr.To(batchv1.Failed)

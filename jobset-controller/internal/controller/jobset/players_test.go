@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// The tests play the Job controller and the garbage collector, which do not run.
+// The tests act as the Job controller and the garbage collector, which do not run.
 
 // create creates a JobSet in the namespace of the test.
 func (w *world) create(js *wrappers.JobSet) *v1alpha2.JobSet {

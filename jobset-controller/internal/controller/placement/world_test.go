@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 
 const rack = "example.com/rack"
 
-// world is a namespace with the controller. The tests play the Job controller and the scheduler. There is no webhook: the tests
+// world is a namespace with the controller. The tests act as the Job controller and the scheduler. There is no webhook: the tests
 // create pods as it would change them.
 type world struct {
 	*sandbox.Sandbox

@@ -26,7 +26,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
-// troupe is an ElasticJob. The test plays its operator and kubelets. Supervisors, store and orchestrator are real, and the
+// troupe is an ElasticJob. The test simulates its operator and kubelets. Supervisors, store and orchestrator are real, and the
 // orchestrator has the permissions of its role.
 type troupe struct {
 	*guarded

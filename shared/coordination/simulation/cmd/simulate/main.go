@@ -1,4 +1,4 @@
-// Command simulate plays seeded histories of the group protocol: either many, to count how many break an invariant and how many run
+// Command simulate runs seeded histories of the group protocol: either many, to count how many break an invariant and how many run
 // per second, or one, to read its transcript.
 package main
 
@@ -26,7 +26,7 @@ func main() {
 	}
 }
 
-// portion is how many histories are played between two progress lines.
+// portion is how many histories run between two progress lines.
 const portion = 50_000
 
 // play runs the histories, reports progress, and prints the result.
