@@ -31,7 +31,7 @@ type Cause struct {
 	Slot     string
 	Kind     string // one of the Kind constants, or what an agent asked for
 	ExitCode int64
-	Place           // of the worker, as far as known
+	Place           // of the worker, if known
 	Signal   int64  // signal that ended the worker; 0 if none or unknown
 	Reason   string // further information such as OOMKilled; for a hang, the time without progress
 }

@@ -112,8 +112,8 @@ func Until(level int, now time.Time, objects ...map[string]string) time.Time {
 	return until
 }
 
-// Place returns the annotation value with which a program announces a recovery. write is false if the value is already set, or if a higher
-// level is in progress, which includes this one. A lower level is overwritten, because it has failed or timed out.
+// Place returns the annotation value that announces a recovery. write is false if the value is already set, or if a higher level is
+// in progress, which includes this one. A lower level is overwritten, because it has failed or timed out.
 func Place(annotations map[string]string, s State, now time.Time) (value string, write bool) {
 	old, found := Of(annotations)
 	if found && old.Level > s.Level && old.holds(now) {

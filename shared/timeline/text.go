@@ -104,7 +104,7 @@ func Duration(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// Where returns worker and node, as far as they are known.
+// Where returns the worker and the node, if known.
 func (e Entry) Where() string {
 	switch {
 	case e.Worker != "" && e.Node != "":

@@ -70,7 +70,7 @@ func (g *rig) heard(level rounds.Level) {
 	}
 }
 
-// entered returns how many leading units have run, as far as an agent knows.
+// entered returns how many leading units have run, to an agent's knowledge.
 func entered(a *worker.Memory, unit int) int {
 	if a.Ran {
 		return max(a.Entered, unit+1)

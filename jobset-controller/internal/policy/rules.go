@@ -60,7 +60,7 @@ type ruling struct {
 
 // judge returns, for each failed Job, the first rule that matches it; without a match it is a restart of all Jobs. The Jobs must be
 // sorted by time of failure. The rulings are sorted by rule, and those of a rule by time. A rule with maxRestarts no longer matches
-// once it has caused so many restarts.
+// once it has caused that many restarts.
 func judge(f Facts, failed []*batchv1.Job) []ruling {
 	var rulings []ruling
 	rules := f.Spec.FailurePolicy.Rules

@@ -37,7 +37,7 @@ type layout struct {
 	bounds []rounds.Bounds
 }
 
-// Fits returns an error if a group cannot have so many stages.
+// Fits returns an error if there are too many stages for a group.
 func Fits(stages []coordination.Stage) error {
 	_, err := layoutOf(stages)
 	return err

@@ -94,7 +94,7 @@ type formation struct {
 	epoch    int64
 	answered map[int64]time.Time // when pods of a step were last deleted
 	named    map[int64]bool      // the steps whose workers an event has named
-	// pending are pods to be deleted, according to the data of an incarnation in the store.
+	// pending are the pods to delete, according to the data of an incarnation in the store.
 	pending     []victim
 	incarnation string
 }
@@ -197,7 +197,7 @@ type repairs struct {
 	jobs        []victim
 }
 
-// victim is a pod or a Job that is to be deleted for a slot.
+// victim is a pod or a Job to delete for a slot.
 type victim struct {
 	slot string
 	pod  *workload.Pod

@@ -130,7 +130,7 @@ func CauseText(c coordination.Cause) string {
 	}
 }
 
-// workerText names a worker and, as far as they are known, its pod and node.
+// workerText names a worker and, if known, its pod and node.
 func workerText(c coordination.Cause) string {
 	text := "worker " + c.Slot
 	switch {

@@ -33,7 +33,7 @@ func (c *crashLoop) grant(now, waited time.Duration) {
 	c.entry = min(lastBackoff, 2*c.entry)
 }
 
-// jobBackoff returns how long the Job controller delays the next pod after so many failures since the last success.
+// jobBackoff returns how long the Job controller delays the next pod after this many failures since the last success.
 func jobBackoff(failures int) time.Duration {
 	if failures == 0 {
 		return 0

@@ -86,7 +86,7 @@ const (
 	Suspended      Kind = "suspended"          // and resumed
 	Resized        Kind = "resized"            // a Job is added, or the last one removed
 	Recreated      Kind = "recreated"          // the JobSet is deleted, and another one with its name is created
-	PolicyRestart  Kind = "policy restart"     // a Job fails for a reason of its own
+	PolicyRestart  Kind = "policy restart"     // a Job fails for another reason
 
 	Forged Kind = "forged records" // a member writes Count values that its store permissions allow
 

@@ -13,7 +13,7 @@ type pod struct {
 	*world
 	uid     string
 	slot    string
-	name    string // set if a leader created it; the Job controller's pods have names of their own
+	name    string // set if a leader created it; the Job controller's pods have other names
 	job     *job
 	epoch   int64 // of the Job's template when it was created
 	node    *node
@@ -42,9 +42,9 @@ type pod struct {
 
 	polite    bool          // its worker exits with code 0 on a signal
 	slow      time.Duration // how long its worker takes to end
-	immune    time.Duration // its worker survives everything until then
+	immune    time.Duration // its worker survives everything until this time
 	refuses   int           // how many more orders to stop fail in the runtime
-	blind     time.Duration // the runtime sends no events until then
+	blind     time.Duration // the runtime sends no events until this time
 	dieYoung  int           // how many of the next workers die as soon as they have started
 	duplicate bool          // a second pod of its slot that the Job controller does not know
 	forgot    bool          // its agent has lost its file once

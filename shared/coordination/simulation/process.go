@@ -9,8 +9,8 @@ type process struct {
 	name  string
 	up    bool
 	run   int
-	wakes time.Duration // paused until then
-	fuse  int           // it crashes after so many steps; 0 if not planned
+	wakes time.Duration // paused until this time
+	fuse  int           // it crashes after this many steps; 0 if not planned
 	died  func()        // what happens after a crash
 }
 

@@ -475,7 +475,7 @@ func (s *scene) finishOne() {
 	}
 }
 
-// If their pods had names of their own, two leaders that see the same loss would create two pods.
+// If each leader chose its own pod name, two leaders that see the same loss would create two pods.
 func TestSecondPodOfASlotIsDetected(t *testing.T) {
 	s := enter(t, plain())
 	lost := s.worker(1)

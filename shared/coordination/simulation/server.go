@@ -18,7 +18,7 @@ type store struct {
 	first, second *server
 	subscribers   []*subscription
 	skew          time.Duration // of the servers' clock
-	foreign       time.Duration // until then its functions have a version that the agents do not support
+	foreign       time.Duration // until this time its functions have a version that the agents do not support
 	reads, writes int           // number of calls of agents and leaders
 }
 

@@ -24,7 +24,7 @@ type instance struct {
 
 	joined  place     // where its join was confirmed on this connection
 	heldAt  time.Time // when another pod held the slot; zero if it did not
-	startAt time.Time // the instance waits until then; zero if not decided
+	startAt time.Time // the instance waits until this time; zero if not decided
 	startIn int64     // the round of startAt
 
 	finished bool // it exited with code 0 by itself, with a barrier

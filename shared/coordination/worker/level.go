@@ -101,7 +101,7 @@ func (s *State) active() bool {
 	return s.level.Phase == rounds.Active && s.level.Generation == s.memory.Generation && s.placed != nil
 }
 
-// entered returns how many leading units have run in this generation, as far as the agent knows. If a worker of its slot has run,
+// entered returns how many leading units have run in this generation, to the agent's knowledge. If a worker of its slot has run,
 // that includes its own unit.
 func (s *State) entered() int {
 	if s.memory.Ran {

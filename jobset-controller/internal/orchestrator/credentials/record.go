@@ -105,8 +105,8 @@ func Next(r *Record, request string, now time.Time, ages Ages) Step {
 	return Keep
 }
 
-// with adds a new password that is not in the Secret yet. Valid passwords stay valid, as far as there is room. If one is dropped,
-// it is neither the held one nor the one before, which its creator may have written to the Secret without recording it.
+// with adds a new password that is not in the Secret yet. Valid passwords stay valid while there is room. If one is dropped, it is
+// neither the held one nor the one before, which its creator may have written to the Secret without recording it.
 func (r *Record) with(newest, request string, now time.Time) Record {
 	next := Record{Hashes: append([]string{newest}, r.Valid()...), Since: now, Pending: true, Held: r.held(), Request: request}
 	if last := len(next.Hashes) - 1; last == maxHashes {

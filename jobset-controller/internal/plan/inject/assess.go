@@ -60,7 +60,7 @@ func bringsAgent(rjob v1alpha2.ReplicatedJob) bool {
 	return inplace.HasAgent(&rjob.Template.Spec.Template.Spec)
 }
 
-// examine checks a template that is to get a driver.
+// examine checks a template that needs a driver.
 func (a *Assessment) examine(t *template) {
 	if err := t.findContainer(); err != nil {
 		a.refuse(err)

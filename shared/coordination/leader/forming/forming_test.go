@@ -13,7 +13,7 @@ import (
 
 var start = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// after returns the time so many minutes after the start.
+// after returns the time this many minutes after the start.
 func after(minutes int) time.Time { return start.Add(time.Duration(minutes) * time.Minute) }
 
 func job(change func(*workload.Job)) *workload.Job {

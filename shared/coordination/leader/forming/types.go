@@ -29,7 +29,7 @@ func (s Slot) worker() string {
 // Step is a set of slots that start together and have not all joined.
 type Step struct {
 	Slots []Slot // all slots of the step
-	// Missing are the slots that have not joined, as far as they are known.
+	// Missing are the known slots that have not joined.
 	Missing []Slot
 	// Waiting is how many slots have not joined.
 	Waiting int64

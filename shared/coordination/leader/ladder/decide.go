@@ -81,7 +81,7 @@ func (r Round) NextShare() time.Duration {
 	return 0
 }
 
-// Repairs reports whether so much time has passed that slots should be examined.
+// Repairs reports whether it is time to examine slots.
 func (r Round) Repairs() bool { return r.past(podShare) }
 
 // finished reports whether the Job will create no more pods for the slot. A round needs all slots.
