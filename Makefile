@@ -277,10 +277,10 @@ demo-cluster: ## A worker dies on a real node (root) and the JobSet restarts in 
 bench: bench-restart bench-train bench-jobset bench-appwrapper bench-rescheduler bench-elastic bench-rendezvous bench-scale ## All benchmarks
 
 .PHONY: bench-restart
-bench-restart: ## Measure restarts on the real node (root), first and second, every answer in one run; then coordination alone
+bench-restart: ## Measure restarts on the real node (root), first and second, every answer in one run; writes docs/benchmarks/restart.md; then coordination alone
 	./hack/install-debian.sh
 	$(MAKE) --no-print-directory build-jobset
-	go run ./e2e/benchmarks/restart
+	go run ./e2e/benchmarks/restart -report docs/benchmarks/restart.md $(RESTARTFLAGS)
 	$(TESTBED) down
 	go run ./e2e/benchmarks/coordination
 

@@ -1,8 +1,8 @@
 // Command restart measures, on the real node, the time from the kill of one worker until the last worker's program runs
 // again, for every recovery mode in one run. It measures the first failure of a fresh group, a second one half a minute
 // later, which is subject to the kubelet's back-off, and then the deletion of a worker's pod, which is subject to the
-// Job controller's back-off. It prints tables of medians and writes all values to e2e/results/restart.json. It is not a
-// test: no measured time makes it fail.
+// Job controller's back-off. It prints a page with medians, or writes it to a file, and writes all values to
+// e2e/results/restart.json. It is not a test: no measured time makes it fail.
 package main
 
 import (
@@ -25,7 +25,8 @@ type options struct {
 	pause  time.Duration // between the first and the second failure
 	period time.Duration // maximum of the kubelet's back-off; 0: the kubelet's default
 	sizes  []int
-	only   string // part of a mode's name, in addition to recreation; empty: all
+	report string // the page to write; empty: it is printed
+	only   string // part of a mode's name; empty: all
 }
 
 func main() {
@@ -47,7 +48,8 @@ func parse(args []string) (options, error) {
 	flags.IntVar(&o.groups, "groups", 3, "fresh groups for each row")
 	flags.DurationVar(&o.pause, "pause", 30*time.Second, "between the first and the second failure")
 	flags.DurationVar(&o.period, "kubelet-restart-period", 0, "ceiling of the kubelet's back-off (0: the kubelet's own)")
-	flags.StringVar(&o.only, "only", "", "only the answers whose name contains this, beside recreation")
+	flags.StringVar(&o.only, "only", "", "only the recovery modes whose names contain this")
+	flags.StringVar(&o.report, "report", "", "the page to write; it is printed if empty")
 	sizes := flags.String("workers", "8,32", "sizes of the group")
 	_ = flags.Parse(args)
 	for _, text := range strings.Split(*sizes, ",") {
@@ -73,6 +75,12 @@ func bench(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	printTables(os.Stdout, rows, o)
-	return save(env.File("e2e", "results"), rows)
+	if err := save(env.File("e2e", "results"), rows); err != nil {
+		return err
+	}
+	if o.report == "" {
+		fmt.Print(page(rows, o))
+		return nil
+	}
+	return os.WriteFile(o.report, []byte(page(rows, o)), 0o644)
 }

@@ -3,10 +3,11 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-project/holdfast/e2e/framework/recovery"
@@ -25,43 +26,82 @@ var (
 	}
 )
 
-func printTables(w io.Writer, rows []row, o options) {
-	kubelet := "the kubelet's defaults"
-	if o.period > 0 {
-		kubelet = "a kubelet restart period of " + o.period.String()
-	}
-	fmt.Fprintf(w, "\nseconds from kill -9 of one worker, or the deletion of its pod, until all run again; medians of %d groups; %s; "+
-		"the second failure %s after the first\n\n", o.groups, kubelet, o.pause)
-	fmt.Fprintf(w, "| workers | %-36s | first | second | pod deleted | recreation / this: first | second | pod deleted |\n"+
-		"|---|---|---|---|---|---|---|---|\n", "answer")
+// page returns the page that `-report` writes. It is printed otherwise.
+func page(rows []row, o options) string {
+	w := &strings.Builder{}
+	fmt.Fprintf(w, intro, runtime.NumCPU(), kubelet(o.period), o.groups, o.pause, time.Now().UTC().Format(time.DateOnly))
+	fmt.Fprint(w, "| workers | recovery | first failure | second failure | deleted pod | recreation takes so many times as long: first | second | deleted pod |\n"+
+		"|---:|---|---:|---:|---:|---:|---:|---:|\n")
 	for _, r := range rows {
 		base := baseline(rows, r.Workers)
 		first, second, lost := median(r.First, again), median(r.Second, again), median(r.Lost, again)
-		fmt.Fprintf(w, "| %d | %-36s | %.2f | %.2f | %.2f | %.1f | %.1f | %.1f |\n", r.Workers, r.Answer,
-			first.Seconds(), second.Seconds(), lost.Seconds(), median(base.First, again).Seconds()/first.Seconds(),
-			median(base.Second, again).Seconds()/second.Seconds(), median(base.Lost, again).Seconds()/lost.Seconds())
+		fmt.Fprintf(w, "| %d | %s | %.2f | %.2f | %.2f | %s | %s | %s |\n", r.Workers, r.Answer, first.Seconds(), second.Seconds(), lost.Seconds(),
+			ratio(base.First, first), ratio(base.Second, second), ratio(base.Lost, lost))
 	}
-	printPhases(w, "first", rows, func(r row) []recovery.Phases { return r.First })
-	printPhases(w, "second", rows, func(r row) []recovery.Phases { return r.Second })
-	printPhases(w, "third (pod deleted)", rows, func(r row) []recovery.Phases { return r.Lost })
-}
-
-func printPhases(w io.Writer, which string, rows []row, of func(row) []recovery.Phases) {
-	fmt.Fprintf(w, "\nthe phases of the %s failure, milliseconds from the kill\n\n", which)
-	fmt.Fprintf(w, "| workers | %-36s | detected | ordered | in sync | all run |\n|---|---|---|---|---|---|\n", "answer")
-	for _, r := range rows {
-		fmt.Fprintf(w, "| %d | %-36s |", r.Workers, r.Answer)
-		for _, p := range phases {
-			fmt.Fprintf(w, " %s |", milliseconds(median(of(r), p)))
+	fmt.Fprint(w, phasesIntro)
+	for _, failure := range []struct {
+		title  string
+		phases func(row) []recovery.Phases
+	}{
+		{"First failure", func(r row) []recovery.Phases { return r.First }},
+		{"Second failure", func(r row) []recovery.Phases { return r.Second }},
+		{"Deleted pod", func(r row) []recovery.Phases { return r.Lost }},
+	} {
+		fmt.Fprintf(w, "\n### %s\n\n| workers | recovery | detected | ordered | in sync | all run |\n|---:|---|---:|---:|---:|---:|\n", failure.title)
+		for _, r := range rows {
+			fmt.Fprintf(w, "| %d | %s |", r.Workers, r.Answer)
+			for _, p := range phases {
+				fmt.Fprintf(w, " %s |", milliseconds(median(failure.phases(r), p)))
+			}
+			fmt.Fprintln(w)
 		}
-		fmt.Fprintln(w)
 	}
+	return w.String()
 }
 
-// baseline returns the row of the recreation at that size.
+const intro = `# Restarts on a real node
+
+` + "`make bench-restart`" + ` writes this page. All pods run on one node with %d cores, and the control plane runs on the same cores. A worker is a small program without a
+GPU, so the figures show the restart alone. The time runs from the kill of one worker (` + "`kill -9`" + `), or from the deletion of its pod, until the
+program of the last worker runs again. Each group fails three times: it fails first two seconds after its start, then one worker is killed again,
+and two seconds later a pod is deleted. The kubelet runs with %s. The delay of
+restarts that end early is off (` + "`holdfast.dev/max-restart-delay: 0s`" + `), otherwise the third failure within a minute would wait for one second.
+
+Medians of %d groups; the second failure comes %s after the first. Measured on %s.
+
+## Seconds until all workers run again
+
+`
+
+const phasesIntro = `
+## Phases
+
+Milliseconds from the failure. **detected**: the agent knew that the worker had exited. **ordered**: the store had published the order to restart.
+**in sync**: the last worker had joined. **all run**: the program of the last worker had started. The times come from four programs that share
+one clock, so those in the same moment can be a few milliseconds out of order.
+`
+
+func kubelet(period time.Duration) string {
+	if period > 0 {
+		return "a maximum restart period of " + period.String()
+	}
+	return "its default back-off"
+}
+
+// baseline returns the row of the recreation at that size, or an empty row if it was not measured.
 func baseline(rows []row, workers int) row {
 	i := slices.IndexFunc(rows, func(r row) bool { return r.Workers == workers && r.Answer == recovery.Recreate.Name })
+	if i < 0 {
+		return row{}
+	}
 	return rows[i]
+}
+
+func ratio(base []recovery.Phases, is time.Duration) string {
+	if len(base) == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", median(base, again).Seconds()/is.Seconds())
 }
 
 func milliseconds(d time.Duration) string {
