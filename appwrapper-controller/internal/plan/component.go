@@ -35,7 +35,7 @@ type Options struct {
 }
 
 // Component builds the object of a component. It adds the labels by which pods are found, the settings from Kueue and the affinities that
-// avoid bad nodes, and makes the AppWrapper its controller. An error is permanent: the template conflicts with what has to be added.
+// avoid bad nodes, and makes the AppWrapper its controller. An error is permanent: the template conflicts with what must be added.
 func Component(aw *v1beta2.AppWrapper, index int, attempt int32, o Options) (*unstructured.Unstructured, error) {
 	component := &aw.Spec.Components[index]
 	object, err := podset.Decode(component)

@@ -22,7 +22,7 @@ type Avoidance struct {
 // maxNodes limits how many nodes a pod avoids by name.
 const maxNodes = 100
 
-// place adds the avoidance to the affinity of a pod. Required rules are added to every term, because a node has to match only one of them.
+// place adds the avoidance to the affinity of a pod. Required rules are added to every term, because a node needs to match only one of them.
 // Soft rules become a separate preference.
 func place(spec map[string]any, a Avoidance) error {
 	labels, nodes := exclude(a.Labels), excludeNodes(a.Nodes)

@@ -46,7 +46,7 @@ func Decide(f *Facts) *Decision {
 	return f.decision()
 }
 
-// Removing reports whether objects are being removed, so that the remaining ones have to be observed.
+// Removing reports whether objects are being removed, so that the remaining ones must be observed.
 func Removing(f *Facts) bool {
 	if !f.Deployed {
 		return f.Phase == v1beta2.Suspending

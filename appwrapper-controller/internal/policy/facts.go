@@ -99,13 +99,13 @@ type Remains struct {
 	Blocked string
 }
 
-// Evacuation is why a workload has to leave nodes.
+// Evacuation is why a workload must leave nodes.
 type Evacuation struct {
 	Nodes   []string
 	Message string
-	// Held is why the evacuation has to wait; empty if it does not.
+	// Held is why the evacuation must wait; empty if it does not.
 	Held string
-	// Retry is the time until the next try of an evacuation that has to wait.
+	// Retry is the time until the next try of an evacuation that must wait.
 	Retry time.Duration
 }
 

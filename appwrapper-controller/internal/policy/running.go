@@ -214,7 +214,7 @@ func first(list []*corev1.Pod) string {
 type tally struct {
 	// exist, ready and wanted include succeeded pods.
 	exist, ready, wanted int32
-	// active is the number of running pods, out of the wantedActive that their components still have to run.
+	// active is the number of running pods, out of the wantedActive that their components must still run.
 	active, wantedActive int32
 }
 
@@ -270,7 +270,7 @@ func (f *Facts) setRecovering(d *Decision, message string) {
 	}
 }
 
-// setHealthy marks the workload as healthy, unless its evacuation has to wait.
+// setHealthy marks the workload as healthy, unless its evacuation must wait.
 func (f *Facts) setHealthy(d *Decision) {
 	d.Clocks.UnhealthySince = time.Time{}
 	if e := f.Evacuation; e != nil {

@@ -1,8 +1,8 @@
 // Command restart measures, on the real node, the time from the kill of one worker until the last worker's program runs
-// again, for every recovery mode in one run. It measures the first failure of a fresh group, a second one half a minute
-// later, which is subject to the kubelet's back-off, and then the deletion of a worker's pod, which is subject to the
-// Job controller's back-off. It prints a page with medians, or writes it to a file, and writes all values to
-// e2e/results/restart.json. It is not a test: no measured time makes it fail.
+// again, for every recovery mode in one run. It measures three failures of a fresh group. The second one follows half a
+// minute after the first, so that the kubelet's back-off applies. The third is the deletion of a worker's pod, to which
+// the Job controller's back-off applies. It prints a page with medians, or writes it to a file, and writes all values
+// to e2e/results/restart.json. It is not a test: no measured time makes it fail.
 package main
 
 import (

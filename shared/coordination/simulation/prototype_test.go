@@ -309,8 +309,8 @@ func TestPrototypeDefects(t *testing.T) {
 			}
 			s.wants(1, 4, 4, 8)
 		},
-		// D26: which container is the worker, and the port of the probe, are settings of the agent: see TestBadSettings of
-		// agent/internal/config and TestObserveTellsTheInstancesApart of agent/internal/cri. This scene checks that several slots
+		// D26: which container is the worker, and the port of the probe, are settings of the agent: see TestInvalidSettings of
+		// agent/internal/config and TestObserveDistinguishesInstances of agent/internal/cri. This scene checks that several slots
 		// on one node do not disturb each other.
 		"D26 workers that share a node are told apart": func(t *testing.T) {
 			s := enter(t, plain())

@@ -62,7 +62,7 @@ func (r *Reconciler) enqueueWorkloadsOn(ctx context.Context, node string, q node
 	}
 }
 
-// observeNodes determines whether the workload has to leave nodes.
+// observeNodes determines whether the workload must leave nodes.
 func (r *Reconciler) observeNodes(ctx context.Context, s *scope) error {
 	why := map[string]bool{}
 	nodes := map[string]bool{}
@@ -240,7 +240,7 @@ func newEvacuations(reader client.Reader, limit int) *evacuations {
 	return &evacuations{reader: reader, limit: limit, admitted: map[types.UID]int32{}}
 }
 
-// admit admits an evacuation, or returns why it has to wait.
+// admit admits an evacuation, or returns why it must wait.
 func (e *evacuations) admit(ctx context.Context, aw *v1beta2.AppWrapper) (waitReason string, err error) {
 	if e.limit == 0 {
 		return "", nil
@@ -282,7 +282,7 @@ func (e *evacuations) others(ctx context.Context, uid types.UID) (count int, err
 	return count, nil
 }
 
-// cancel releases the admission of a workload that no longer has to leave its nodes.
+// cancel releases the admission of a workload whose evacuation is no longer due.
 func (e *evacuations) cancel(uid types.UID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
