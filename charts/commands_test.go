@@ -25,7 +25,7 @@ import (
 var checks = map[string]func(t *testing.T, words []string) error{
 	"make": checkMake, "helm": checkHelm, "kubectl": checkKubectl, "export": checkExport, "go": checkGo,
 	"hack/install-debian.sh": checkScript("hack/install-debian.sh"),
-	// Tests beside the programs check these: cli/internal/app, e2e/cmd/testbed, flags_test.go.
+	// Tests of the programs check these: cli/internal/app, e2e/cmd/testbed, flags_test.go.
 	"testbed": elsewhereChecked, "rendezvous": elsewhereChecked, "holdfast-exec": elsewhereChecked,
 }
 

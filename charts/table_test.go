@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// These are the charts beside that of the JobSet controller.
+// These are the charts other than that of the JobSet controller.
 const (
 	appWrapperChart  = "appwrapper-controller"
 	elasticChart     = "elastic-operator"

@@ -14,7 +14,7 @@ app.kubernetes.io/component: kueue
 {{- printf "%s-kueue" (include "holdfast.fullname" .) }}
 {{- end }}
 
-{{- /* Values that do not fit together, each with what to do about it. */}}
+{{- /* Invalid combinations of values. Each message says what to do. */}}
 {{- define "elastic-operator.validate" -}}
 {{- $v := .Values }}
 {{- include "holdfast.validate" . }}

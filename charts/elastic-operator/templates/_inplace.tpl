@@ -1,4 +1,4 @@
-{{- /* Arguments of the operator beside those of every manager. */}}
+{{- /* Arguments of the operator in addition to those of all managers. */}}
 {{- define "elastic-operator.args" -}}
 {{- if .Values.rendezvous.enabled }}
 - --rendezvous-image={{ include "holdfast.image" (dict "image" .Values.rendezvous.image "value" "rendezvous.image" "context" .) }}
@@ -11,7 +11,7 @@
 {{- end }}
 {{- end }}
 
-{{- /* What the operator adds to the workers of ElasticJobs that ask for restarts in place. */}}
+{{- /* Arguments about what the operator adds to the workers of ElasticJobs with in-place restarts. */}}
 {{- define "elastic-operator.inPlaceArgs" -}}
 {{- $i := .Values.inPlace -}}
 - --inplace-store-address={{ $i.storeAddress }}

@@ -1,9 +1,9 @@
-{{- /* The orchestrator looks for names that begin with it. */}}
+{{- /* The orchestrator expects names with this prefix. */}}
 {{- define "holdfast-inplace.webhookName" -}}
 holdfast-inplace
 {{- end }}
 
-{{- /* Values that do not fit together, each with what to do about it. */}}
+{{- /* Invalid combinations of values. Each message says what to do. */}}
 {{- define "holdfast-inplace.validate" -}}
 {{- $v := .Values }}
 {{- include "holdfast.validate" . }}
@@ -20,7 +20,7 @@ holdfast-inplace
 {{- include "holdfast.validateWebhook" . }}
 {{- end }}
 
-{{- /* Arguments beyond those that all managers have. */}}
+{{- /* Arguments in addition to those of all managers. */}}
 {{- define "holdfast-inplace.args" -}}
 - --leader-election-lease-duration={{ .Values.leaderElection.leaseDuration }}
 {{ include "holdfast.storeArgs" . | trim }}

@@ -1,4 +1,4 @@
-{{- /* Values that do not fit together, each with what to do about it. */}}
+{{- /* Invalid combinations of values. Each message says what to do. */}}
 {{- define "jobset-controller.validate" -}}
 {{- $v := .Values }}
 {{- include "holdfast.validate" . }}

@@ -1,4 +1,4 @@
-{{- /* The container that leads in-place restarts. */}}
+{{- /* The container of the orchestrator. */}}
 {{- define "jobset-controller.orchestrator" -}}
 {{- $o := .Values.orchestrator -}}
 - name: orchestrator

@@ -1,4 +1,4 @@
-{{- /* The manager, and other projects, looks for names that begin with it. */}}
+{{- /* The manager and other projects expect names with this prefix. */}}
 {{- define "jobset-controller.webhookName" -}}
 jobset
 {{- end }}

@@ -2,7 +2,7 @@
 {{- if .Values.webhook.enabled }}
 {{- $name := include "holdfast.certificate" . }}
 {{- if eq .Values.certificates.mode "internal" }}
-# The manager keeps its certificate here. It has no data: what an upgrade does not name it does not wipe.
+# The manager stores its certificate here. The chart renders no data, so that an upgrade does not erase it.
 apiVersion: v1
 kind: Secret
 metadata:

@@ -1,7 +1,7 @@
 {{- define "holdfast.dashboards" -}}
 {{- if .Values.metrics.dashboards.enabled }}
 {{- $dashboards := .Values.metrics.dashboards }}
-{{- /* The boards are generated: files/dashboards of this chart. */}}
+{{- /* The dashboards are generated, see files/dashboards of this chart. */}}
 {{- $files := (index .Subcharts "holdfast-library").Files }}
 {{- range $path, $_ := $files.Glob "files/dashboards/*.json" }}
 {{- $name := base $path | trimSuffix ".json" }}

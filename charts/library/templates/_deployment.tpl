@@ -1,5 +1,5 @@
-{{- /* The Deployment of a manager. The argument: {"context": ., "args": more arguments of it, "containers", "volumes": more of its pod, "mounts": more of it}, as YAML
-but for the context. */}}
+{{- /* The Deployment of a manager. Argument: {"context": ., "args": additional arguments, "containers", "volumes": additional ones of the pod,
+"mounts": additional ones of the manager}. All but the context are YAML. */}}
 {{- define "holdfast.deployment" -}}
 {{- $more := . }}
 {{- with .context }}
@@ -113,7 +113,7 @@ spec:
 {{- end }}
 {{- end }}
 
-{{- /* The manager's file. */}}
+{{- /* The configuration file of the manager. */}}
 {{- define "holdfast.config" -}}
 {{- with .Values.config }}
 apiVersion: v1

@@ -1,9 +1,9 @@
-{{- /* Whether agents are added: "true" or nothing. */}}
+{{- /* "true" if agents are added, otherwise empty. */}}
 {{- define "holdfast.injects" -}}
 {{- if and .Values.injection.enabled (or (not .Values.orchestrator) (default dict .Values.orchestrator).enabled) }}true{{ end }}
 {{- end }}
 
-{{- /* What is added to the pods of JobSets that ask for in-place restarts and bring no agent. */}}
+{{- /* Arguments about what is added to the pods of JobSets with in-place restarts and without an agent. */}}
 {{- define "holdfast.injectionArgs" -}}
 {{- $i := .Values.injection -}}
 - --inplace-store-address={{ default (include "holdfast.valkeyAddress" .) $i.storeAddress }}

@@ -1,4 +1,4 @@
-{{- /* The Service of the metrics, and its ServiceMonitor; the argument: {"context": ., "ports": a list of {"name", "port", "secure"}}. */}}
+{{- /* The Service of the metrics and its ServiceMonitor. Argument: {"context": ., "ports": a list of {"name", "port", "secure"}}. */}}
 {{- define "holdfast.metrics" -}}
 {{- $ports := .ports }}
 {{- with .context }}
@@ -54,7 +54,7 @@ spec:
 {{- end }}
 {{- end }}
 
-{{- /* The ports of a manager's metrics, as YAML. */}}
+{{- /* The metrics ports of a manager, as YAML. */}}
 {{- define "holdfast.metricsPorts" -}}
 {{- if .Values.metrics.enabled }}
 - {name: metrics, port: {{ .Values.metrics.port }}, secure: {{ .Values.metrics.secure }}}

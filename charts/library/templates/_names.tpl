@@ -42,7 +42,7 @@ app.kubernetes.io/part-of: holdfast
 {{ include "holdfast.componentLabels" (dict "component" "manager" "context" .) }}
 {{- end }}
 
-{{- /* What selects the pods of a component: {"component": ..., "context": .}. */}}
+{{- /* Labels that select the pods of a component. Argument: {"component": ..., "context": .}. */}}
 {{- define "holdfast.componentLabels" -}}
 app.kubernetes.io/name: {{ include "holdfast.name" .context }}
 app.kubernetes.io/instance: {{ .context.Release.Name }}

@@ -1,9 +1,9 @@
-{{- /* Who may reach the manager; the argument: {"context": ., "metricsPorts": numbers}. */}}
+{{- /* The network policy of a manager. Argument: {"context": ., "metricsPorts": numbers}. */}}
 {{- define "holdfast.networkPolicy" -}}
 {{- $metricsPorts := .metricsPorts }}
 {{- with .context }}
-# Who may reach the manager. The kubelet always may, and what the manager reaches is not restricted: where the API server is, only the
-# cluster knows.
+# Ingress to the manager. The kubelet always has access. Egress is not restricted, because the address of the API server depends on the
+# cluster.
 apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
 metadata:

@@ -1,4 +1,4 @@
-{{- /* The reference of an image; the argument: {"image": ..., "value": its place in the values, "context": .}. A digest wins over a tag. */}}
+{{- /* The reference of an image. Argument: {"image": ..., "value": its path in the values, "context": .}. A digest takes precedence over a tag. */}}
 {{- define "holdfast.image" -}}
 {{- $image := .image }}
 {{- $registry := coalesce $image.registry (default dict .context.Values.global).imageRegistry }}
@@ -9,12 +9,12 @@
 {{- if $image.digest }}@{{ $image.digest }}{{ else }}:{{ default .context.Chart.AppVersion $image.tag }}{{ end }}
 {{- end }}
 
-{{- /* The pull Secrets of the chart and of all charts, as a list. */}}
+{{- /* The pull Secrets of the chart and the global ones, as a list. */}}
 {{- define "holdfast.pullSecrets" -}}
 {{- concat (default list (default dict .Values.global).imagePullSecrets) .Values.imagePullSecrets | uniq | toYaml }}
 {{- end }}
 
-{{- /* Their names, as a flag takes them. */}}
+{{- /* Their names, in the format of a flag. */}}
 {{- define "holdfast.pullSecretNames" -}}
 {{- $names := list }}
 {{- range include "holdfast.pullSecrets" . | fromYamlArray }}
@@ -23,7 +23,7 @@
 {{- join "," $names }}
 {{- end }}
 
-{{- /* The beginning of the spec of a pod; the argument: {"account": its service account, "context": .}. */}}
+{{- /* The beginning of a pod spec. Argument: {"account": its service account, "context": .}. */}}
 {{- define "holdfast.pod" -}}
 {{- $v := .context.Values -}}
 serviceAccountName: {{ .account }}
@@ -39,7 +39,7 @@ priorityClassName: {{ . }}
 terminationGracePeriodSeconds: {{ int $v.terminationGracePeriodSeconds }}
 {{- end }}
 
-{{- /* Where pods may run. Replicas prefer nodes of their own if no affinity is set. The argument: {"component": ..., "replicas": how many,
+{{- /* Where pods may run. Without an affinity, replicas prefer different nodes. Argument: {"component": ..., "replicas": their number,
 "context": .}. */}}
 {{- define "holdfast.placement" -}}
 {{- $v := .context.Values }}
@@ -82,7 +82,7 @@ affinity:
 {{ include "holdfast.memoryLimit" . }}
 {{- end }}
 
-{{- /* Probes of a program, given the name of its health port. */}}
+{{- /* Probes of a program. Argument: the name of its health port. */}}
 {{- define "holdfast.probes" -}}
 livenessProbe:
   httpGet:
@@ -97,7 +97,7 @@ readinessProbe:
   periodSeconds: 5
 {{- end }}
 
-{{- /* Arguments that all managers have. */}}
+{{- /* Arguments of all managers. */}}
 {{- define "holdfast.managerArgs" -}}
 - --leader-elect={{ .Values.leaderElection.enabled }}
 - --health-probe-bind-address=:{{ .Values.healthPort }}

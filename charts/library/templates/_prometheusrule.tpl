@@ -1,9 +1,9 @@
-{{- /* Alerts; the argument: {"context": ., "without": names of alerts that would mean nothing}. */}}
+{{- /* Alerts. Argument: {"context": ., "without": names of alerts to omit}. */}}
 {{- define "holdfast.prometheusRule" -}}
 {{- with .context }}
 {{- if .Values.metrics.prometheusRule.enabled }}
 {{- $values := .Values.metrics.prometheusRule }}
-{{- /* The rules are generated: files/rules. Each has a page in docs/runbooks. */}}
+{{- /* The rules are generated, see files/rules. Each alert has a page in docs/runbooks. */}}
 {{- $group := first (.Files.Get "files/rules/alerts.yaml" | fromYaml).groups }}
 {{- $names := list }}
 {{- range $group.rules }}
@@ -45,7 +45,7 @@ spec:
 {{- end }}
 {{- end }}
 
-{{- /* One alert as the values want it. THRESHOLD in its texts stands for its threshold. */}}
+{{- /* One alert with the settings from the values. THRESHOLD in its texts is replaced by its threshold. */}}
 {{- define "holdfast.alert" -}}
 {{- $rule := deepCopy .rule }}
 {{- $_ := set $rule "labels" (merge (deepCopy .values.additionalRuleLabels) $rule.labels) }}

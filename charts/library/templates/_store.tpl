@@ -9,7 +9,7 @@ app.kubernetes.io/component: valkey
 {{ include "holdfast.releaseLabels" . }}
 {{- end }}
 
-{{- /* Where the store is, for pods of the cluster. */}}
+{{- /* The address of the store, as pods reach it. */}}
 {{- define "holdfast.valkeyAddress" -}}
 {{- if .Values.valkey.enabled -}}
 {{ .Values.valkey.serviceName }}.{{ .Release.Namespace }}.svc:{{ .Values.valkey.port }}
@@ -18,7 +18,7 @@ app.kubernetes.io/component: valkey
 {{- end }}
 {{- end }}
 
-{{- /* Whether each JobSet has a store user: "true" or nothing. The default is yes for the chart's own store. */}}
+{{- /* "true" if each JobSet has a store user, otherwise empty. The default is true for the chart's own store. */}}
 {{- define "holdfast.storeAuth" -}}
 {{- $on := .Values.valkey.auth.enabled }}
 {{- if kindIs "invalid" $on }}{{ $on = .Values.valkey.enabled }}{{ end }}
@@ -35,7 +35,7 @@ app.kubernetes.io/component: valkey
 {{ printf "%s-valkey" (include "holdfast.fullname" . | trunc 56 | trimSuffix "-") }}
 {{- end }}
 
-{{- /* The orchestrator's user at the store, and the Secret with its password; nothing without one. */}}
+{{- /* The store user of the orchestrator, and the Secret with its password. Empty without a user. */}}
 {{- define "holdfast.valkeyUser" -}}
 {{- if and .Values.valkey.enabled (include "holdfast.storeAuth" .) -}}
 holdfast-orchestrator
@@ -60,7 +60,7 @@ holdfast-orchestrator
 {{- default (printf "%s-tls" (include "holdfast.valkeyName" .)) .Values.valkey.tls.existingSecret }}
 {{- end }}
 
-{{- /* The Secrets that the chart renders empty and the orchestrator fills; nothing where the user names one. */}}
+{{- /* The Secrets that the chart renders empty and the orchestrator fills. A Secret that the values name is omitted. */}}
 {{- define "holdfast.emptyPasswordSecret" -}}
 {{- if and .Values.valkey.enabled (include "holdfast.storeAuth" .) (not .Values.valkey.existingSecret) -}}
 {{ include "holdfast.valkeyPasswordSecret" . }}
@@ -78,7 +78,7 @@ holdfast-orchestrator
 {{- end }}
 
 
-{{- /* Values about the store that do not fit together, each with what to do about it. */}}
+{{- /* Invalid combinations of values about the store. Each message says what to do. */}}
 {{- define "holdfast.validateStore" -}}
 {{- $v := .Values }}
 {{- if and $v.valkey.enabled $v.valkey.address }}

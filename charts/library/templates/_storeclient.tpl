@@ -1,4 +1,4 @@
-{{- /* How the orchestrator reaches the store. */}}
+{{- /* Arguments with which the orchestrator connects to the store. */}}
 {{- define "holdfast.storeArgs" -}}
 - --valkey-address={{ include "holdfast.valkeyAddress" . }}
 {{- with include "holdfast.valkeyUser" . }}

@@ -1,7 +1,7 @@
 {{- define "holdfast.storeNetworkPolicy" -}}
 {{- if .Values.valkey.enabled }}
 ---
-# Who may reach the store: the orchestrators, and the pods of JobSets, and of ElasticJobs if they are led, wherever they are.
+# Ingress to the store, from the orchestrators and from pods of JobSets in all namespaces, and of ElasticJobs if they are led.
 apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
 metadata:

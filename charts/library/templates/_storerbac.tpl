@@ -2,7 +2,7 @@
 {{- with include "holdfast.emptySecrets" . | fromYamlArray }}
 {{- $name := printf "%s-orchestrator-store" (include "holdfast.fullname" $) }}
 ---
-# To fill the Secrets of the chart's own store, once.
+# The orchestrator fills the Secrets of the chart's own store once.
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata:

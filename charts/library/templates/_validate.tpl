@@ -1,4 +1,4 @@
-{{- /* Values of all charts that do not fit together, each with what to do about it. */}}
+{{- /* Invalid combinations of values of all charts. Each message says what to do. */}}
 {{- define "holdfast.validate" -}}
 {{- $v := .Values }}
 {{- if and (gt (int $v.replicaCount) 1) (not $v.leaderElection.enabled) }}

@@ -1,6 +1,6 @@
 {{- define "holdfast.valkeySecrets" -}}
-{{- /* The Secrets of the chart's own store. They have no data, so every rendering is the same, and none overwrites what the orchestrator put in. The
-argument: {"context": ., "keep": whether they stay when the release is uninstalled}. */}}
+{{- /* The Secrets of the chart's own store. They have no data, so every rendering is the same, and none overwrites what the orchestrator wrote.
+Argument: {"context": ., "keep": whether they stay when the release is uninstalled}. */}}
 {{- range include "holdfast.emptySecrets" .context | fromYamlArray }}
 ---
 apiVersion: v1

@@ -5,7 +5,7 @@
 {{- $auth := include "holdfast.storeAuth" . }}
 {{- $tls := include "holdfast.storeTLS" . }}
 {{- $password := include "holdfast.valkeyPasswordSecret" . }}
-# Headless: there is one pod, and a client that lost it asks for its new address.
+# Headless: there is one pod, and clients resolve its new address after it was replaced.
 apiVersion: v1
 kind: Service
 metadata:
@@ -39,7 +39,7 @@ spec:
     metadata:
       labels:
         {{- include "holdfast.valkeySelectorLabels" . | nindent 8 }}
-        {{- /* Nothing here may change with the chart or with values of all, for that would replace the pod. */}}
+        {{- /* Nothing here may depend on the version of the chart or on global values, because a change replaces the pod. */}}
         {{- with $v.podLabels }}
         {{- toYaml . | nindent 8 }}
         {{- end }}

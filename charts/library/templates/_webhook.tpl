@@ -1,4 +1,4 @@
-{{- /* A chart with a webhook defines <chart>.webhookName: its Service, Secret and certificate are named after it, as the manager expects. */}}
+{{- /* A chart with a webhook defines <chart>.webhookName. The names of its Service, Secret and certificate begin with it, as the manager expects. */}}
 {{- define "holdfast.webhookService" -}}
 {{ include (printf "%s.webhookName" .Chart.Name) . }}-webhook-service
 {{- end }}
@@ -39,7 +39,7 @@
   {{- end }}
 {{- end }}
 
-{{- /* Users' writes are validated. A recovery must not wait for that, and nothing has to be valid to be deleted. */}}
+{{- /* Writes of users are validated. Recoveries must not wait for the webhook, and invalid objects can be deleted. */}}
 {{- define "holdfast.webhookConditions" -}}
 - name: not-by-the-release-itself
   expression: request.userInfo.username != 'system:serviceaccount:{{ .Release.Namespace }}:{{ include "holdfast.serviceAccountName" . }}'
@@ -64,7 +64,7 @@ spec:
       targetPort: webhook
 {{- end }}
 
-{{- /* Values about certificates that do not fit together. */}}
+{{- /* Invalid combinations of values about certificates. */}}
 {{- define "holdfast.validateWebhook" -}}
 {{- $v := .Values }}
 {{- if and $v.webhook.enabled $v.metrics.enabled (eq (int $v.webhook.port) (int $v.metrics.port)) }}

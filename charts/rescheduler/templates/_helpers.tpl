@@ -1,4 +1,4 @@
-{{- /* Values that do not fit together, each with what to do about it. */}}
+{{- /* Invalid combinations of values. Each message says what to do. */}}
 {{- define "rescheduler.validate" -}}
 {{- $v := .Values }}
 {{- include "holdfast.validate" . }}
@@ -8,8 +8,8 @@
 {{- end }}
 {{- end }}
 
-{{- /* A rule of the manager's generated role without the rights that only features need which are off; empty: nothing is left of it. The
-       argument: {"rule": ..., "context": .}. */}}
+{{- /* A rule of the manager's generated role, without the permissions that only disabled features need. Empty if nothing is left.
+       Argument: {"rule": ..., "context": .}. */}}
 {{- define "rescheduler.granted" -}}
 {{- $v := .context.Values }}
 {{- $config := dig "rescheduling" (dict) $v.config }}

@@ -1,9 +1,9 @@
-{{- /* The manager looks for names that begin with it. */}}
+{{- /* The manager expects names with this prefix. */}}
 {{- define "rescheduler.webhookName" -}}
 rescheduler
 {{- end }}
 
-{{- /* Pods that are let through unseen: those that nobody replaces, and those whose node is chosen already. */}}
+{{- /* Pods for which the webhook is not called: pods that no controller replaces, and pods that already have a node. */}}
 {{- define "rescheduler.podConditions" -}}
 - name: has-a-controller
   expression: has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(r, has(r.controller) && r.controller && r.kind != 'DaemonSet' && r.kind != 'Node')

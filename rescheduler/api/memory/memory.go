@@ -10,8 +10,8 @@ import (
 type Memory struct {
 	Times   int // charged moves
 	Entries []Entry
-	// Template identifies the pod template of the recorded failures. Beside are the templates whose pods were living when the memory began;
-	// they share it.
+	// Template identifies the pod template of the recorded failures. Beside lists the templates that share the memory, because
+	// their pods were running when it was started.
 	Template string
 	Beside   []string
 	// Moves are the charged moves, oldest first. They are the history of each slot.
@@ -41,8 +41,8 @@ const hearsay = "Unknown"
 // farAway is the expiry time of entries that never expire.
 var farAway = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Read returns the memory in the annotations of a workload, without what is invalid. The nodes of WorkloadAnnotation count only if there is
-// no record beside them. Another program wrote them then, and they never expire.
+// Read returns the memory in the annotations of a workload, without what is invalid. The nodes of WorkloadAnnotation count only
+// without a record in Annotation. They were written by another program then, and never expire.
 func Read(annotations map[string]string) Memory {
 	var m Memory
 	info, err := ParseWorkloadInfo(orNull(annotations[WorkloadAnnotation]))

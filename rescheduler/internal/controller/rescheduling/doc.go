@@ -1,8 +1,8 @@
-// Package rescheduling is the controller: it sees pods that something is wrong with, remembers their nodes on the object that
-// answers for them, and has them moved. What is decided and why is for package policy.
+// Package rescheduling is the controller. It observes abnormal pods, records their nodes on the root owner, and moves them by eviction.
+// Package policy decides what to do and why.
 //
-//	pod event ─ observe ─ unbound ──── fill:    exclusions that came too late for its admission
-//	                    │            └ relax:   node affinity that leaves it no node is replaced
-//	                    ├ abnormal ─── answer:  decide, remember on the root owner, evict
-//	                    └ well ─────── restore: moves are given back, what is over is forgotten
+//	pod event ─ observe ─ unbound ──── fill:    add exclusions that are newer than its admission
+//	                    │            └ relax:   replace node affinity that leaves it no node
+//	                    ├ abnormal ─── answer:  decide, record on the root owner, evict
+//	                    └ well ─────── restore: return moves, drop what has expired
 package rescheduling

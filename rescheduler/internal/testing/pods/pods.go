@@ -37,7 +37,7 @@ func (p *Pod) On(node string) *Pod { p.pod.Spec.NodeName = node; return p }
 // Pending sets the phase of a bound pod to Pending.
 func (p *Pod) Pending() *Pod { p.pod.Status.Phase = corev1.PodPending; return p }
 
-// Rejected makes the pod one that the kubelet rejected or ended. Its status has only phase, reason and message.
+// Rejected gives the pod the status of one that the kubelet rejected or evicted. Its status has only phase, reason and message.
 func (p *Pod) Rejected(reason, message string) *Pod {
 	p.pod.Status.Phase, p.pod.Status.Reason, p.pod.Status.Message = corev1.PodFailed, reason, message
 	return p
