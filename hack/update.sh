@@ -12,7 +12,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-export pinned='^(k8s\.io/|sigs\.k8s\.io/(controller-runtime|kueue|jobset)$|github\.com/kubeflow/)'
+export pinned='^(k8s\.io/|sigs\.k8s\.io/(controller-runtime|kueue|jobset|lws)$|github\.com/kubeflow/)'
 
 pins() { # of the module in the current folder
 	awk '$1 == "require" {$1 = ""; $0 = $0} $1 == "go" || $1 ~ ENVIRON["pinned"] {print $1, $2}' go.mod

@@ -22,7 +22,8 @@ func Build(ctx context.Context, options Options, only []string, progress io.Writ
 	}
 	components := options.components()
 	if len(only) > 0 {
-		if components, err = named(append(components, binaries.Kueue(), binaries.PublishedJobSet(), binaries.PublishedJobSetAgent()), only); err != nil {
+		components = append(components, binaries.Kueue(), binaries.PublishedJobSet(), binaries.PublishedJobSetAgent(), binaries.LeaderWorkerSet(), binaries.Trainer())
+		if components, err = named(components, only); err != nil {
 			return err
 		}
 	}

@@ -74,7 +74,7 @@ func TestInputsExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	components := []Component{Kueue()}
+	components := []Component{Kueue(), PublishedJobSet(), LeaderWorkerSet(), Trainer()}
 	for _, minor := range KubernetesMinors() {
 		components = append(append(components, Default(minor)...), KubeProxy(minor))
 	}
@@ -95,8 +95,11 @@ func TestVersionsMatchTheModules(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := map[string]string{
-		"tools/containerd": "github.com/containerd/containerd/v2 " + containerdVersion,
-		"tools/kueue":      "sigs.k8s.io/kueue " + kueueVersion,
+		"tools/containerd":    "github.com/containerd/containerd/v2 " + containerdVersion,
+		"tools/kueue":         "sigs.k8s.io/kueue " + kueueVersion,
+		JobSetModule:          "sigs.k8s.io/jobset " + JobSetVersion,
+		LeaderWorkerSetModule: "sigs.k8s.io/lws " + LeaderWorkerSetVersion,
+		TrainerModule:         "github.com/kubeflow/trainer/v2 " + TrainerVersion,
 	}
 	for minor, version := range kubernetesVersions {
 		lines[kubernetesModule(minor)] = "k8s.io/kubernetes " + version

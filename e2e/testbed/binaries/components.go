@@ -122,6 +122,39 @@ func PublishedJobSetAgent() Component {
 	}
 }
 
+// LeaderWorkerSetModule is the folder of the module that pins the LeaderWorkerSet controller.
+const LeaderWorkerSetModule = "tools/lws"
+
+// LeaderWorkerSetVersion is that of the LeaderWorkerSet controller.
+const LeaderWorkerSetVersion = "v0.8.0"
+
+// LeaderWorkerSet returns the manager of the LeaderWorkerSet controller.
+func LeaderWorkerSet() Component {
+	return Component{
+		Name:    "lws",
+		Module:  LeaderWorkerSetModule,
+		Package: "sigs.k8s.io/lws/cmd",
+		Inputs:  pinned,
+		LDFlags: "-X sigs.k8s.io/lws/pkg/version.GitVersion=" + LeaderWorkerSetVersion,
+	}
+}
+
+// TrainerModule is the folder of the module that pins Kubeflow Trainer.
+const TrainerModule = "tools/trainer"
+
+// TrainerVersion is that of Kubeflow Trainer.
+const TrainerVersion = "v2.2.0"
+
+// Trainer returns the manager of Kubeflow Trainer.
+func Trainer() Component {
+	return Component{
+		Name:    "trainer",
+		Module:  TrainerModule,
+		Package: "github.com/kubeflow/trainer/v2/cmd/trainer-controller-manager",
+		Inputs:  pinned,
+	}
+}
+
 // kubernetes returns a program of Kubernetes. It sets the version, because without it the server reports one that
 // clients cannot parse.
 func kubernetes(minor, name string) Component {
