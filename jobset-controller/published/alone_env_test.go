@@ -28,7 +28,19 @@ import (
 // runJobController runs the real Job controller until the test ends.
 func runJobController(t *testing.T) {
 	t.Helper()
-	program, err := apiserver.Program("kube-controller-manager")
+	runControllers(t, "job-controller")
+}
+
+// runControllers runs some of the controllers of Kubernetes until the test ends.
+func runControllers(t *testing.T, names string) {
+	t.Helper()
+	runProgram(t, nil, "kube-controller-manager", "--controllers="+names, "--leader-elect=false", "--secure-port=0")
+}
+
+// runProgram runs a program with a kubeconfig until the test ends.
+func runProgram(t *testing.T, environment []string, name string, args ...string) {
+	t.Helper()
+	program, err := apiserver.Program(name)
 	must(t, err)
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	must(t, clientcmd.WriteToFile(clientcmdapi.Config{
@@ -40,11 +52,19 @@ func runJobController(t *testing.T) {
 	}, path))
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	must(t, err)
-	controller := exec.Command(program, "--kubeconfig="+path, "--controllers=job-controller", "--leader-elect=false", "--secure-port=0")
+	controller := exec.Command(program, append(args, "--kubeconfig="+path)...)
+	controller.Env = append(os.Environ(), environment...)
 	controller.Stdout, controller.Stderr = log, log
 	controller.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	must(t, controller.Start())
-	t.Cleanup(func() { _ = controller.Process.Kill(); _ = controller.Wait(); _ = log.Close() })
+	t.Cleanup(func() {
+		_ = controller.Process.Kill()
+		_ = controller.Wait()
+		_ = log.Close()
+		if content, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
+			t.Logf("%s:\n%s", name, content[max(0, len(content)-4000):])
+		}
+	})
 }
 
 // alone returns an Indexed Job of two pods without a JobSet.

@@ -41,10 +41,15 @@ func installLeaderWorkerSets(t *testing.T) {
 
 var serving = corev1.PodSpec{Containers: []corev1.Container{{Name: "worker", Image: "serve:1", Command: []string{"serve"}}}}
 
-// createSet creates a LeaderWorkerSet of two replicas with one worker each.
+// createSet defines LeaderWorkerSets, and creates one of two replicas with one worker each.
 func (g *guest) createSet(annotations map[string]string, change func(*unstructured.Unstructured)) {
 	g.Helper()
 	installLeaderWorkerSets(g.T)
+	g.createDefinedSet(annotations, change)
+}
+
+func (g *guest) createDefinedSet(annotations map[string]string, change func(*unstructured.Unstructured)) {
+	g.Helper()
 	template, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&corev1.PodTemplateSpec{Spec: serving})
 	g.ok(err)
 	set := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
@@ -59,7 +64,12 @@ func (g *guest) createSet(annotations map[string]string, change func(*unstructur
 	}
 	k8s, err := client.New(config, client.Options{})
 	g.ok(err)
-	g.ok(k8s.Create(g.Context(), set))
+	g.eventually(func() string { // the webhooks of a controller that has just started need a moment
+		if err := k8s.Create(g.Context(), set); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
 }
 
 // createReplica creates the pods of a replica, as the StatefulSets of the LeaderWorkerSet controller do. Its webhook has not
