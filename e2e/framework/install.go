@@ -37,12 +37,15 @@ const (
 	ExecImage  = "localhost/holdfast/holdfast-exec:dev"
 )
 
+// WorkerImage is the image of the worker in the examples.
+const WorkerImage = "localhost/holdfast/worker:dev"
+
 // images maps image names in the manifests to binaries in bin.
 var images = map[string]string{
-	AgentImage:                      "agent",
-	ExecImage:                       "holdfast-exec",
-	"localhost/holdfast/worker:dev": "worker",
-	"localhost/holdfast/step:dev":   "step",
+	AgentImage:                    "agent",
+	ExecImage:                     "holdfast-exec",
+	WorkerImage:                   "worker",
+	"localhost/holdfast/step:dev": "step",
 }
 
 // Install loads the images, applies the CRD, and starts the manager and the orchestrator. It may be called again.

@@ -16,7 +16,7 @@ var errNoProgram = errors.New("its supervisor has not started it")
 
 // Variable returns a variable from the environment of a worker's program, or "".
 func (env *Environment) Variable(ctx context.Context, w Worker, name string) (string, error) {
-	first, err := env.Cluster.ContainerPID(ctx, w.PodUID, workerContainer)
+	first, err := env.Cluster.ContainerPID(ctx, w.PodUID, w.Container)
 	if err != nil {
 		return "", err
 	}
@@ -35,7 +35,7 @@ func (env *Environment) Variable(ctx context.Context, w Worker, name string) (st
 
 // Program returns a name for the process of a worker that is never reused: its PID and start time.
 func (env *Environment) Program(ctx context.Context, w Worker) (string, error) {
-	first, err := env.Cluster.ContainerPID(ctx, w.PodUID, workerContainer)
+	first, err := env.Cluster.ContainerPID(ctx, w.PodUID, w.Container)
 	if err != nil {
 		return "", err
 	}
@@ -48,6 +48,16 @@ func (env *Environment) Program(ctx context.Context, w Worker) (string, error) {
 		return "", err
 	}
 	return fmt.Sprintf("%d@%s", pid, fields[startField]), nil
+}
+
+// FirstProcess returns the name of the first process of a worker's container: a supervisor, or the worker itself.
+func (env *Environment) FirstProcess(ctx context.Context, w Worker) (string, error) {
+	first, err := env.Cluster.ContainerPID(ctx, w.PodUID, w.Container)
+	if err != nil {
+		return "", err
+	}
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", first))
+	return strings.TrimSpace(string(name)), err
 }
 
 // program returns the PID of the worker's program: the first process of the container, or the child of its supervisor.

@@ -133,7 +133,7 @@ func (env *Environment) StartRescheduler(ctx context.Context, config string, arg
 	if err != nil {
 		return err
 	}
-	return env.applyWebhooks(ctx, env.File("charts", "rescheduler", "files", "webhook", "manifests.yaml"), reschedulerWebhookPort, whereReschedulingIs)
+	return env.applyWebhooks(ctx, env.File("charts", "rescheduler", "files", "webhook", "manifests.yaml"), configurationPrefix, reschedulerWebhookPort, whereReschedulingIs)
 }
 
 // whereReschedulingIs limits a webhook to namespaces with the rescheduler's label, as its chart does.

@@ -48,7 +48,7 @@ func (env *Environment) StartsAfter(ctx context.Context, namespace, jobSet strin
 func (env *Environment) startAfter(ctx context.Context, w Worker, moment time.Time) (time.Time, bool) {
 	since := metav1.NewTime(moment.Add(-time.Second))
 	stream, err := env.Kube.CoreV1().Pods(w.Namespace).GetLogs(w.Pod, &corev1.PodLogOptions{
-		Container: workerContainer, SinceTime: &since,
+		Container: w.Container, SinceTime: &since,
 	}).Stream(ctx)
 	if err != nil {
 		return time.Time{}, false
@@ -64,7 +64,7 @@ func (env *Environment) startAfter(ctx context.Context, w Worker, moment time.Ti
 
 // Starts returns how often a worker's program has started in its present container.
 func (env *Environment) Starts(ctx context.Context, w Worker) (int, error) {
-	stream, err := env.Kube.CoreV1().Pods(w.Namespace).GetLogs(w.Pod, &corev1.PodLogOptions{Container: workerContainer}).Stream(ctx)
+	stream, err := env.Kube.CoreV1().Pods(w.Namespace).GetLogs(w.Pod, &corev1.PodLogOptions{Container: w.Container}).Stream(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("reading the log of %s: %w", w.Pod, err)
 	}
@@ -87,7 +87,7 @@ func (env *Environment) HasBegun(ctx context.Context, w Worker) error {
 
 // LogHas returns an error until the present container of a worker has logged a line that begins with text.
 func (env *Environment) LogHas(ctx context.Context, w Worker, text string) error {
-	stream, err := env.Kube.CoreV1().Pods(w.Namespace).GetLogs(w.Pod, &corev1.PodLogOptions{Container: workerContainer}).Stream(ctx)
+	stream, err := env.Kube.CoreV1().Pods(w.Namespace).GetLogs(w.Pod, &corev1.PodLogOptions{Container: w.Container}).Stream(ctx)
 	if err != nil {
 		return fmt.Errorf("reading the log of %s: %w", w.Pod, err)
 	}

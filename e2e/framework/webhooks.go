@@ -19,17 +19,18 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// configurationPrefix is the prefix of the webhook configurations' names.
+// configurationPrefix is the prefix of the names of most webhook configurations.
 const configurationPrefix = "e2e-"
 
 // ApplyWebhooks applies the webhook configurations of a manifest. It directs them to the JobSet manager at this host's
 // address and the given port.
 func (env *Environment) ApplyWebhooks(ctx context.Context, file string, port int) error {
-	return env.applyWebhooks(ctx, file, port, podsOfJobSets)
+	return env.applyWebhooks(ctx, file, configurationPrefix, port, podsOfJobSets)
 }
 
-// applyWebhooks is ApplyWebhooks with a function that narrows each webhook as an installation would.
-func (env *Environment) applyWebhooks(ctx context.Context, file string, port int, narrow func(hook map[string]any)) error {
+// applyWebhooks is ApplyWebhooks with a function that narrows each webhook as an installation would. The API server calls
+// mutating webhooks in the order of the names of their configurations, which begin with prefix.
+func (env *Environment) applyWebhooks(ctx context.Context, file, prefix string, port int, narrow func(hook map[string]any)) error {
 	ca, err := env.Cluster.Authority()
 	if err != nil {
 		return err
@@ -46,7 +47,7 @@ func (env *Environment) applyWebhooks(ctx context.Context, file string, port int
 		if err := yaml.Unmarshal([]byte(document), &configuration.Object); err != nil {
 			return fmt.Errorf("reading %s: %w", file, err)
 		}
-		configuration.SetName(configurationPrefix + configuration.GetName())
+		configuration.SetName(prefix + configuration.GetName())
 		hooks, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
 		for _, hook := range hooks {
 			direct(hook.(map[string]any), fmt.Sprintf("https://%s:%d", env.Cluster.HostAddress(), port), ca)
@@ -71,11 +72,14 @@ func direct(hook map[string]any, url string, ca []byte) {
 
 // podsOfJobSets limits a webhook for pods to those with the JobSet label, as the published installation does, unless
 // the manifest has its own selector.
-func podsOfJobSets(hook map[string]any) {
+func podsOfJobSets(hook map[string]any) { podsWith(hook, v1alpha2.JobSetNameKey) }
+
+// podsWith limits a webhook for pods to those with the label.
+func podsWith(hook map[string]any, label string) {
 	rules, _, _ := unstructured.NestedSlice(hook, "rules")
 	resources, _, _ := unstructured.NestedStringSlice(rules[0].(map[string]any), "resources")
 	if slices.Contains(resources, "pods") && hook["objectSelector"] == nil {
-		hook["objectSelector"] = map[string]any{"matchExpressions": []any{map[string]any{"key": v1alpha2.JobSetNameKey, "operator": "Exists"}}}
+		hook["objectSelector"] = map[string]any{"matchExpressions": []any{map[string]any{"key": label, "operator": "Exists"}}}
 	}
 }
 
@@ -89,7 +93,8 @@ func (env *Environment) RemoveWebhooks(ctx context.Context) error {
 		err := meta.EachListItem(list, func(o runtime.Object) error {
 			configuration := o.(client.Object)
 			kept := configuration.GetAnnotations()["helm.sh/resource-policy"] == "keep" // by a chart that has been uninstalled
-			if !kept && !strings.HasPrefix(configuration.GetName(), configurationPrefix) {
+			of := func(prefix string) bool { return strings.HasPrefix(configuration.GetName(), prefix) }
+			if !kept && !of(configurationPrefix) && !of(leaderWorkerSetPrefix) {
 				return nil
 			}
 			return client.IgnoreNotFound(env.Client.Delete(ctx, configuration))

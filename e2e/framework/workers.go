@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
+// workerContainer is the container of the worker in the examples. In pods without one it is the first.
 const workerContainer = "worker"
 
 // Worker is one worker of a JobSet as the API server shows it.
@@ -31,15 +32,16 @@ type Worker struct {
 	JobUID      string
 	Pod         string
 	PodUID      string
+	Container   string
 	ContainerID string
 	Restarts    int32
 	Ready       bool
 }
 
-// Pods lists the pods of a JobSet, or of an Indexed Job without a JobSet.
+// Pods lists the pods of a JobSet, of an Indexed Job without a JobSet, or of a group that pods declare, given the name of the pod of index 0.
 func (env *Environment) Pods(ctx context.Context, namespace, name string) ([]corev1.Pod, error) {
 	var list corev1.PodList
-	for _, label := range []string{v1alpha2.JobSetNameKey, batchv1.JobNameLabel} {
+	for _, label := range []string{v1alpha2.JobSetNameKey, batchv1.JobNameLabel, v1alpha2.PodGroupKey} {
 		if err := env.Client.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{label: name}); err != nil {
 			return nil, fmt.Errorf("listing pods: %w", err)
 		}
@@ -71,13 +73,16 @@ func workerOf(pod *corev1.Pod) Worker {
 	w := Worker{
 		ID: a[v1alpha2.JobSetNameKey] + "-" + a[v1alpha2.ReplicatedJobNameKey] + "-" + a[v1alpha2.JobIndexKey] + "-" +
 			a[batchv1.JobCompletionIndexAnnotation],
-		Namespace: pod.Namespace, Pod: pod.Name, PodUID: string(pod.UID),
+		Namespace: pod.Namespace, Pod: pod.Name, PodUID: string(pod.UID), Container: pod.Spec.Containers[0].Name,
+	}
+	if slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == workerContainer }) {
+		w.Container = workerContainer
 	}
 	if job := metav1.GetControllerOf(pod); job != nil {
 		w.JobUID = string(job.UID)
 	}
 	for _, status := range pod.Status.ContainerStatuses {
-		if status.Name == workerContainer {
+		if status.Name == w.Container {
 			w.ContainerID, w.Restarts, w.Ready = status.ContainerID, status.RestartCount, status.Ready && status.State.Running != nil
 		}
 	}
@@ -109,7 +114,7 @@ func (env *Environment) AwaitWorkers(ctx context.Context, namespace, jobSet stri
 // Signal sends a signal to a worker's process from the host, and returns the time. With a supervisor, the worker is the
 // supervisor's child. Signal waits for a worker that the supervisor is about to start.
 func (env *Environment) Signal(ctx context.Context, w Worker, signal unix.Signal) (time.Time, error) {
-	first, err := env.Cluster.ContainerPID(ctx, w.PodUID, workerContainer)
+	first, err := env.Cluster.ContainerPID(ctx, w.PodUID, w.Container)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -173,7 +178,7 @@ func startIn(line string) (time.Time, bool) {
 
 // StartedAt returns when the program of a worker's running container started, according to its log.
 func (env *Environment) StartedAt(ctx context.Context, w Worker) (time.Time, error) {
-	stream, err := env.Kube.CoreV1().Pods(w.Namespace).GetLogs(w.Pod, &corev1.PodLogOptions{Container: workerContainer}).Stream(ctx)
+	stream, err := env.Kube.CoreV1().Pods(w.Namespace).GetLogs(w.Pod, &corev1.PodLogOptions{Container: w.Container}).Stream(ctx)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("reading the log of %s: %w", w.Pod, err)
 	}

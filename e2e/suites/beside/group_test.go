@@ -11,7 +11,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,18 +27,29 @@ import (
 
 const size = 8
 
-// group is a JobSet of the published controller with eight workers.
+// group is the workers that restart together: those of a JobSet of the published controller unless owner is another kind.
 type group struct {
 	*testing.T
 	*framework.Environment
-	ctx  context.Context
-	name string
+	ctx   context.Context
+	owner schema.GroupVersionKind // of the object that has the counts and conditions
+	name  string                  // of that object
+	size  int
+	// Kubectl get shows these for a failed test.
+	shown string
 }
+
+func newGroup(t *testing.T, owner schema.GroupVersionKind, name string, size int) *group {
+	t.Helper()
+	return &group{T: t, Environment: shared, ctx: t.Context(), owner: owner, name: name, size: size, shown: "jobset,job,pod"}
+}
+
+var jobSet = v1alpha2.GroupVersion.WithKind("JobSet")
 
 // start creates the example with one annotation, and returns its workers once they are in sync.
 func start(t *testing.T, change func(*v1alpha2.JobSet)) (*group, map[string]framework.Worker) {
 	t.Helper()
-	g := &group{T: t, Environment: shared, ctx: t.Context(), name: strings.ToLower(t.Name())[:min(len(t.Name()), 40)]}
+	g := newGroup(t, jobSet, strings.ToLower(t.Name())[:min(len(t.Name()), 40)], size)
 	js, err := g.Load(jobs, g.File("examples", "one-annotation.yaml"))
 	g.must(err)
 	js.Name = g.name
@@ -51,13 +66,19 @@ func start(t *testing.T, change func(*v1alpha2.JobSet)) (*group, map[string]fram
 		return client.IgnoreAlreadyExists(err)
 	}))
 	t.Cleanup(g.cleanUp)
+	return g, g.running()
+}
+
+// running returns the workers of the group once they are in sync.
+func (g *group) running() map[string]framework.Worker {
+	g.Helper()
 	g.awaitSync("InSync")
-	workers, err := g.AwaitWorkers(g.ctx, jobs, g.name, size)
+	workers, err := g.AwaitWorkers(g.ctx, jobs, g.name, g.size)
 	g.must(err)
 	for _, w := range workers {
 		g.must(framework.Until(g.ctx, "the program of "+w.ID+" has begun", func(ctx context.Context) error { return g.HasBegun(ctx, w) }))
 	}
-	return g, workers
+	return workers
 }
 
 func (g *group) must(err error) {
@@ -68,14 +89,17 @@ func (g *group) must(err error) {
 }
 
 func (g *group) cleanUp() {
-	ctx := context.Background()
-	if out, err := g.Plugin(ctx, jobs, "timeline", g.name); err == nil {
-		g.Log(out)
-	}
-	g.explain()
-	if err := g.Remove(ctx, jobs, g.name); err != nil {
+	g.tell()
+	if err := g.Remove(context.Background(), jobs, g.name); err != nil {
 		g.Error(err)
 	}
+}
+
+// tell logs the timeline and, after a failure, the state.
+func (g *group) tell() {
+	out, err := g.Plugin(context.Background(), jobs, "timeline", g.owner.Kind+"/"+g.name)
+	g.Log(out, err)
+	g.explain()
 }
 
 // explain logs the state of a failed test.
@@ -84,7 +108,7 @@ func (g *group) explain() {
 		return
 	}
 	for _, args := range [][]string{
-		{"-n", jobs, "get", "jobset,job,pod", "-o", "wide"}, {"-n", jobs, "get", "jobset,job", "-o", "yaml"}, {"-n", jobs, "get", "events"},
+		{"-n", jobs, "get", g.shown, "-o", "wide"}, {"-n", jobs, "get", g.shown, "-o", "yaml"}, {"-n", jobs, "get", "events"},
 		{"-n", namespace, "logs", "deployment/holdfast-inplace", "--tail=60"},
 	} {
 		out, _ := exec.Command("kubectl", append([]string{"--kubeconfig", g.Cluster.KubeconfigPath()}, args...)...).CombinedOutput()
@@ -92,8 +116,55 @@ func (g *group) explain() {
 	}
 }
 
-// until waits until check of the JobSet succeeds.
-func (g *group) until(what string, check func(*v1alpha2.JobSet) error) {
+// inPlace is what the owner of a group says of it.
+type inPlace struct {
+	uid             types.UID
+	restarts        string
+	reason, message string // of the condition
+}
+
+func (g *group) inPlace(ctx context.Context) (inPlace, error) {
+	owner := &unstructured.Unstructured{}
+	owner.SetGroupVersionKind(g.owner)
+	if err := g.Client.Get(ctx, client.ObjectKey{Namespace: jobs, Name: g.name}, owner); err != nil {
+		return inPlace{}, err
+	}
+	is := inPlace{uid: owner.GetUID(), restarts: owner.GetAnnotations()[v1alpha2.InPlaceRestartsKey]}
+	conditions, _, _ := unstructured.NestedSlice(owner.Object, "status", "conditions")
+	for _, one := range conditions {
+		if c := one.(map[string]any); c["type"] == "InPlaceInSync" {
+			is.reason, _ = c["reason"].(string)
+			is.message, _ = c["message"].(string)
+		}
+	}
+	return is, nil
+}
+
+// until waits until check of what the owner says succeeds, and returns that.
+func (g *group) until(what string, check func(inPlace) bool) (is inPlace) {
+	g.Helper()
+	g.must(framework.Until(g.ctx, what, func(ctx context.Context) error {
+		var err error
+		if is, err = g.inPlace(ctx); err == nil && !check(is) {
+			err = fmt.Errorf("%s %s says %+v", g.owner.Kind, g.name, is)
+		}
+		return err
+	}))
+	return is
+}
+
+func (g *group) awaitSync(reason string) inPlace {
+	g.Helper()
+	return g.until("the group is "+reason, func(is inPlace) bool { return is.reason == reason })
+}
+
+func (g *group) awaitCharged(n int) {
+	g.Helper()
+	g.until(fmt.Sprintf("%d restarts are charged", n), func(is inPlace) bool { return is.restarts == fmt.Sprint(n) })
+}
+
+// untilJobSet waits until check of the JobSet succeeds.
+func (g *group) untilJobSet(what string, check func(*v1alpha2.JobSet) error) {
 	g.Helper()
 	g.must(framework.Until(g.ctx, what, func(ctx context.Context) error {
 		js, err := g.JobSet(ctx, jobs, g.name)
@@ -104,25 +175,47 @@ func (g *group) until(what string, check func(*v1alpha2.JobSet) error) {
 	}))
 }
 
-func (g *group) awaitSync(reason string) {
+// untilFailed waits until the JobSet has failed because its budget is spent.
+func (g *group) untilFailed() {
 	g.Helper()
-	g.until("the group is "+reason, func(js *v1alpha2.JobSet) error {
-		c := meta.FindStatusCondition(js.Status.Conditions, "InPlaceInSync")
-		if c == nil || c.Reason != reason {
-			return fmt.Errorf("it is %+v", c)
+	g.untilJobSet("the JobSet has failed", func(js *v1alpha2.JobSet) error {
+		c := meta.FindStatusCondition(js.Status.Conditions, string(v1alpha2.JobSetFailed))
+		if c == nil || c.Reason != v1alpha2.ReachedMaxRestartsReason || js.Status.TerminalState != string(v1alpha2.JobSetFailed) {
+			return fmt.Errorf("condition %+v, terminal state %q", c, js.Status.TerminalState)
 		}
 		return nil
 	})
 }
 
-func (g *group) awaitCharged(n int) {
+// untilEvent waits for an event about the owner.
+func (g *group) untilEvent(reason string) {
 	g.Helper()
-	g.until(fmt.Sprintf("%d restarts are charged", n), func(js *v1alpha2.JobSet) error {
-		if got := js.Annotations[v1alpha2.InPlaceRestartsKey]; got != fmt.Sprint(n) {
-			return fmt.Errorf("%q are", got)
+	g.must(framework.Until(g.ctx, "there is the event "+reason, func(ctx context.Context) error {
+		var list eventsv1.EventList
+		if err := g.Client.List(ctx, &list, client.InNamespace(jobs)); err != nil {
+			return err
 		}
-		return nil
-	})
+		for _, e := range list.Items {
+			if e.Reason == reason && e.Regarding.Kind == g.owner.Kind && e.Regarding.Name == g.name {
+				return nil
+			}
+		}
+		return fmt.Errorf("none of %d is about %s %s", len(list.Items), g.owner.Kind, g.name)
+	}))
+}
+
+// timeline fails the test unless kubectl holdfast says so of the group.
+func (g *group) timeline(want ...string) {
+	g.Helper()
+	g.must(framework.Until(g.ctx, "kubectl holdfast timeline shows the recovery", func(ctx context.Context) error {
+		out, err := g.Plugin(ctx, jobs, "timeline", g.owner.Kind+"/"+g.name)
+		for _, part := range want {
+			if err == nil && !strings.Contains(out, part) {
+				err = fmt.Errorf("it does not show %q:\n%s", part, out)
+			}
+		}
+		return err
+	}))
 }
 
 // kill kills a worker's program, waits until all workers have started again, and logs how long that took.
@@ -130,20 +223,61 @@ func (g *group) kill(w framework.Worker) {
 	g.Helper()
 	at, err := g.Signal(g.ctx, w, unix.SIGKILL)
 	g.must(err)
-	g.started("a killed process", size, at)
+	g.started("a killed process", at)
 }
 
-func (g *group) started(what string, n int, at time.Time) {
+func (g *group) started(what string, at time.Time) {
 	g.Helper()
-	last, err := g.StartsAfter(g.ctx, jobs, g.name, n, at)
+	last, err := g.StartsAfter(g.ctx, jobs, g.name, g.size, at)
 	g.must(err)
-	g.Logf("MEASURED beside the published controller, %d workers, %s: all run again after %.2f s", size, what, last.Sub(at).Seconds())
+	g.Logf("MEASURED beside other controllers, %s, %d workers, %s: all run again after %.2f s", g.Name(), g.size, what, last.Sub(at).Seconds())
+}
+
+// lose deletes the pod of a worker, and waits until all have started again.
+func (g *group) lose(w framework.Worker) {
+	g.Helper()
+	at, err := g.DeletePod(g.ctx, w)
+	g.must(err)
+	g.started("a deleted pod", at)
+}
+
+// replaceOrchestrator kills the orchestrator and, while there is no leader, a worker's program.
+func (g *group) replaceOrchestrator(w framework.Worker) {
+	g.Helper()
+	before := g.orchestrator()
+	g.must(g.Client.Delete(g.ctx, before, client.GracePeriodSeconds(0)))
+	g.kill(w)
+	g.must(framework.Until(g.ctx, "another orchestrator leads", func(context.Context) error {
+		if after := g.orchestrator(); after.UID == before.UID {
+			return fmt.Errorf("the orchestrator was not replaced")
+		}
+		return nil
+	}))
+}
+
+// recreated waits until all workers are in other pods than before, and in sync, and returns them. at is when the failure was.
+func (g *group) recreated(what string, before map[string]framework.Worker, at time.Time) map[string]framework.Worker {
+	g.Helper()
+	g.must(framework.Until(g.ctx, "all pods are new", func(ctx context.Context) error {
+		now, err := g.Workers(ctx, jobs, g.name)
+		if err == nil && len(now) != g.size {
+			err = fmt.Errorf("%d workers are there", len(now))
+		}
+		for id, was := range before {
+			if err == nil && now[id].PodUID == was.PodUID {
+				err = fmt.Errorf("%s is still in its old pod", id)
+			}
+		}
+		return err
+	}))
+	g.started(what, at)
+	return g.running()
 }
 
 // samePods fails the test unless all workers, except those in but, are in the same pods and containers as before.
 func (g *group) samePods(before map[string]framework.Worker, but ...string) {
 	g.Helper()
-	after, err := g.AwaitWorkers(g.ctx, jobs, g.name, size)
+	after, err := g.AwaitWorkers(g.ctx, jobs, g.name, g.size)
 	g.must(err)
 	for id, was := range before {
 		now, replaced := after[id], false

@@ -21,17 +21,16 @@ import (
 
 // A Job without a JobSet survives a killed process and a deleted pod, and fails on the third failure.
 func TestIndexedJob(t *testing.T) {
-	g := &group{T: t, Environment: shared, ctx: t.Context(), name: "indexed"}
+	g := newGroup(t, batchv1.SchemeGroupVersion.WithKind("Job"), "indexed", size)
 	workers := g.startJob(2)
 	g.kill(first(workers))
-	g.awaitJob("one restart is charged", charged("1"))
+	g.awaitCharged(1)
 	g.samePods(workers)
 	lost := first(workers)
-	at, err := g.DeletePod(g.ctx, lost)
-	g.must(err)
-	g.started("a deleted pod of an Indexed Job", size, at)
-	g.awaitJob("two restarts are charged", charged("2"))
+	g.lose(lost)
+	g.awaitCharged(2)
 	g.samePods(workers, lost.ID)
+	g.untilEvent("InPlaceRestart")
 	last, err := g.AwaitWorkers(g.ctx, jobs, g.name, size)
 	g.must(err)
 	_, err = g.Signal(g.ctx, first(last), unix.SIGKILL)
@@ -82,34 +81,12 @@ func (g *group) startJob(backoffLimit int32) map[string]framework.Worker {
 	job := g.job(backoffLimit)
 	g.must(g.Client.Create(g.ctx, job))
 	g.Cleanup(func() {
-		g.explain()
+		g.tell()
 		if err := g.Client.Delete(context.Background(), job, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
 			g.Error(err)
 		}
 	})
-	workers, err := g.AwaitWorkers(g.ctx, jobs, g.name, size)
-	g.must(err)
-	for _, w := range workers {
-		g.must(framework.Until(g.ctx, "the program of "+w.ID+" has begun", func(ctx context.Context) error { return g.HasBegun(ctx, w) }))
-	}
-	g.awaitJob("the group is in sync", func(job *batchv1.Job) error {
-		for _, c := range job.Status.Conditions {
-			if c.Type == "InPlaceInSync" && c.Reason == "InSync" {
-				return nil
-			}
-		}
-		return fmt.Errorf("conditions %+v", job.Status.Conditions)
-	})
-	return workers
-}
-
-func charged(want string) func(*batchv1.Job) error {
-	return func(job *batchv1.Job) error {
-		if got := job.Annotations[v1alpha2.InPlaceRestartsKey]; got != want {
-			return fmt.Errorf("%q are", got)
-		}
-		return nil
-	}
+	return g.running()
 }
 
 func (g *group) awaitJob(what string, check func(*batchv1.Job) error) {

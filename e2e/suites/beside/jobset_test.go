@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -34,9 +33,7 @@ func TestPod(t *testing.T) {
 		js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.TerminationGracePeriodSeconds = ptr.To[int64](1)
 	})
 	lost := first(workers)
-	at, err := g.DeletePod(g.ctx, lost)
-	g.must(err)
-	g.started("a deleted pod", size, at)
+	g.lose(lost)
 	g.awaitCharged(1)
 	g.samePods(workers, lost.ID)
 }
@@ -44,15 +41,10 @@ func TestPod(t *testing.T) {
 // The group restarts without a leader, and the next leader counts the restart.
 func TestOrchestrator(t *testing.T) {
 	g, workers := start(t, nil)
-	before := g.orchestrator()
-	g.must(g.Client.Delete(g.ctx, before, client.GracePeriodSeconds(0)))
-	g.kill(first(workers))
+	g.replaceOrchestrator(first(workers))
 	g.awaitCharged(1)
 	g.awaitSync("InSync")
 	g.samePods(workers)
-	if after := g.orchestrator(); after.UID == before.UID {
-		t.Error("the orchestrator was not replaced")
-	}
 }
 
 func TestBudget(t *testing.T) {
@@ -61,13 +53,13 @@ func TestBudget(t *testing.T) {
 	g.awaitCharged(1)
 	_, err := g.Signal(g.ctx, first(workers), unix.SIGKILL)
 	g.must(err)
-	g.until("the JobSet has failed", func(js *v1alpha2.JobSet) error {
-		c := meta.FindStatusCondition(js.Status.Conditions, string(v1alpha2.JobSetFailed))
-		if c == nil || c.Reason != v1alpha2.ReachedMaxRestartsReason || js.Status.TerminalState != string(v1alpha2.JobSetFailed) {
-			return fmt.Errorf("condition %+v, terminal state %q", c, js.Status.TerminalState)
-		}
-		return nil
-	})
+	g.untilFailed()
+	g.untilNoPods()
+}
+
+// untilNoPods waits until the published controller has deleted the Jobs.
+func (g *group) untilNoPods() {
+	g.Helper()
 	g.must(framework.Until(g.ctx, "the published controller has deleted the Jobs", func(ctx context.Context) error {
 		pods, err := g.Pods(ctx, jobs, g.name)
 		if err == nil && len(pods) > 0 {
@@ -84,22 +76,15 @@ func TestTimeout(t *testing.T) {
 		js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.TerminationGracePeriodSeconds = ptr.To[int64](1)
 	})
 	g.cordon(true)
-	t.Cleanup(func() { g.ctx = context.Background(); g.cordon(false) })
+	t.Cleanup(g.uncordon)
 	_, err := g.DeletePod(g.ctx, first(workers))
 	g.must(err)
 	g.awaitCharged(2) // the restart, and the recreation after it
 	g.cordon(false)
-	at := time.Now()
-	g.started("a recreation after a time-out, from when there is a node again", size, at)
-	g.awaitSync("InSync")
-	after, err := g.AwaitWorkers(g.ctx, jobs, g.name, size)
-	g.must(err)
-	for id, was := range workers {
-		if after[id].PodUID == was.PodUID {
-			t.Errorf("%s is still in its old pod", id)
-		}
-	}
+	g.recreated(afterTimeout, workers, time.Now())
 }
+
+const afterTimeout = "a recreation after a time-out, from when there is a node again"
 
 func (g *group) cordon(on bool) {
 	g.Helper()
@@ -110,6 +95,12 @@ func (g *group) cordon(on bool) {
 		node.Spec.Unschedulable = on
 		g.must(g.Client.Patch(g.ctx, node, client.MergeFrom(&nodes.Items[i])))
 	}
+}
+
+// uncordon ends a test.
+func (g *group) uncordon() {
+	g.ctx = context.Background()
+	g.cordon(false)
 }
 
 // After the removal of the chart, workers keep running. A worker that fails then exits within the documented time. When

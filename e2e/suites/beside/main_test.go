@@ -1,7 +1,7 @@
 //go:build e2e
 
-// Package beside runs the published JobSet controller on a real node, with the chart holdfast-inplace beside it. It
-// makes processes, pods and the orchestrator fail.
+// Package beside runs the published JobSet controller, Kubeflow Trainer and the LeaderWorkerSet controller on a real node,
+// with the chart holdfast-inplace beside them. It makes processes, pods and the orchestrator fail.
 //
 // HOLDFAST_KEEP_TESTBED=1 keeps the cluster running at the end.
 package beside
@@ -39,6 +39,12 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 	}
 	shared = l
 	if err := startPublished(ctx, l); err != nil {
+		return nil, err
+	}
+	if err := l.StartTrainer(ctx); err != nil {
+		return nil, err
+	}
+	if err := l.StartLeaderWorkerSets(ctx); err != nil {
 		return nil, err
 	}
 	if err := l.Namespace(ctx, jobs); err != nil {
