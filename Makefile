@@ -205,11 +205,15 @@ e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in
 	$(MAKE) test-python e2e-rendezvous e2e-torch
 
 .PHONY: e2e-beside
-e2e-beside: ## In-place restarts beside the real published JobSet controller, by the chart holdfast-inplace, on a real node (root)
+e2e-beside: ## In-place restarts by the chart holdfast-inplace beside the real managers of JobSet, Kubeflow Trainer and LeaderWorkerSet (root)
 	./hack/install-debian.sh
 	$(MAKE) build
 	$(TESTBED) down
-	cd e2e && go test -vet=off -tags e2e -count=1 -timeout 40m -v ./suites/beside
+	$(TESTBED) build --only kube-apiserver,kube-controller-manager,lws,trainer
+	cd jobset-controller/published && go test -vet=off -tags envtest,neighbors -count=1 -v -run '^TestTheReal' .
+	cd e2e && go test -vet=off -tags e2e -count=1 -timeout 60m -v ./suites/beside
+	$(RECORD) LeaderWorkerSet "$(call pinned,tools/lws,sigs.k8s.io/lws)" 'its manager, with in-place restarts of replicas (`make e2e-beside`)'
+	$(RECORD) "Kubeflow Trainer" "$(call pinned,tools/trainer,github.com/kubeflow/trainer/v2)" 'its manager, with in-place restarts of TrainJobs (`make e2e-beside`)'
 
 .PHONY: e2e-rendezvous
 e2e-rendezvous: ## Real torchrun of PyTorch 1.13 and 2.6 on this host against the managed rendezvous (root)
