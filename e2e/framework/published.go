@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/binaries"
 )
 
-// PublishedManager is a published JobSet manager that runs beside ours or replaces it.
+// PublishedManager is a published JobSet manager that runs alongside ours or replaces it.
 type PublishedManager struct {
 	Command  []string
 	Webhooks string // file with its webhook configurations

@@ -21,7 +21,7 @@ const (
 	kueueWebhookPort = 9743
 	kueueHealth      = "127.0.0.1:18743"
 	kueueMetrics     = "127.0.0.1:18744"
-	// kueueMetricsCerts is the only folder, below /etc, in which the manager looks for its metrics certificates.
+	// kueueMetricsCerts is the only folder, below /etc, where the manager looks for its metrics certificates.
 	kueueMetricsCerts = "kueue/metrics/certs"
 )
 

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// storeService is the name of the service with which pods reach the store.
+// storeService is the name of the store's service for pods.
 const storeService = "valkey"
 
 // ensureObjects creates the few objects that the cluster itself needs.

@@ -14,7 +14,7 @@ import (
 // programGrace is how long a program may take to exit.
 const programGrace = 15 * time.Second
 
-// Program runs beside the cluster on this host, such as a controller under test. Down ends it with everything else.
+// Program runs alongside the cluster on this host, such as a controller under test. Down ends it with everything else.
 type Program struct {
 	// Name is unique among programs and components.
 	Name    string

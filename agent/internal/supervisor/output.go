@@ -71,7 +71,7 @@ func (p *outputProgress) through(start func(process.Spec) (*process.Child, error
 	}
 }
 
-// pipe returns the end of a new pipe to which a program writes. That end blocks, as programs expect. os.Pipe would
+// pipe returns the write end of a new pipe for a program. That end blocks, as programs expect. os.Pipe would
 // return a non-blocking one.
 func (p *outputProgress) pipe(to io.Writer) (end int, err error) {
 	var ends [2]int

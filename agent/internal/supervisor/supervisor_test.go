@@ -150,7 +150,7 @@ func TestAFailureIsReportedBeforeItsTreeIsGone(t *testing.T) {
 	}
 }
 
-// A tree that survives SIGKILL holds the slot at the barrier. Its death is reported nevertheless.
+// A tree that survives SIGKILL holds the slot at the barrier. Its death is still reported.
 func TestATreeThatSurvivesItsKillHasNoSuccessor(t *testing.T) {
 	w := drill.NewWitness(t)
 	var tries atomic.Int32

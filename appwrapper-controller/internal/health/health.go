@@ -29,7 +29,7 @@ type Report struct {
 	State State
 	// Message is the reason of a failure.
 	Message string
-	// Restarting is true while the object's own controller replaces its pods. Failed pods do not count meanwhile.
+	// Restarting is true while the object's own controller replaces its pods. Failed pods do not count during that time.
 	Restarting bool
 	// EnoughPods is true while the object's own controller reports that its running pods are enough. Failed pods are kept for their logs.
 	EnoughPods bool

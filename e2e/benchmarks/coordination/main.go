@@ -1,5 +1,5 @@
 // Command coordination measures the cost of the protocol alone: thousands of members of one group in this process, a
-// real redis-server with TLS beside it, and worker programs that start immediately. It prints a table of medians over
+// real redis-server with TLS, and worker programs that start immediately. It prints a table of medians over
 // the rounds and writes all values to e2e/results/coordination.json. It is not a test: no measured time makes it fail.
 package main
 

@@ -24,7 +24,7 @@ import (
 const (
 	// patience limits one phase.
 	patience = 6 * time.Minute
-	// interval is the polling interval for the end of a phase, and thus the precision of times.
+	// interval is the polling interval for the end of a phase, and therefore the precision of times.
 	interval = 200 * time.Millisecond
 	// rest is the pause before and after a phase, in which the manager finishes work that the phase does not wait for.
 	// It is included in the manager's CPU and calls.

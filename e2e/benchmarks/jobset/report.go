@@ -134,7 +134,7 @@ func (r results) summary(w io.Writer) {
 	}
 }
 
-// slower names the phases in which Holdfast took longer.
+// slower names the phases that took longer with Holdfast.
 func slower(all results) string {
 	var phases []string
 	for _, s := range all.shapes() {

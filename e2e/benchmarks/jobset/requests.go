@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework"
 )
 
-// span is the time in which the requests of a phase were made.
+// span is the time of the requests of a phase.
 type span struct{ start, end time.Time }
 
 func (s span) contains(at time.Time) bool { return at.After(s.start) && at.Before(s.end) }

@@ -25,7 +25,7 @@ type result struct {
 	// Rejections counts the rejections of all single pods. The minimum is one each.
 	Rejections int
 	// WaveSeconds is the time from the rejection of all pods until the last replacement has a node. WaveRejections
-	// counts the rejected pods until then. 0: the replacements had no node within the time in which they were watched.
+	// counts the rejected pods until then. 0: the replacements had no node while they were watched.
 	WaveSeconds    float64
 	WaveRejections int
 }

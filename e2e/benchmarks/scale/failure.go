@@ -107,8 +107,8 @@ func (g *group) awaitAnswer(ctx context.Context, watch *agent.Stopwatch, round i
 	}
 }
 
-// watchDecision watches for the time at which the JobSet counts the restart. The returned function returns that time,
-// or zero if there is none.
+// watchDecision watches the JobSet until it counts the restart. The returned function returns when that was, or zero if
+// it did not happen.
 func (g *group) watchDecision(ctx context.Context) func() time.Time {
 	if inPlace(g.way) {
 		return func() time.Time { return time.Time{} }

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/benchmarks/scale/results"
 )
 
-// machine describes the machine on which this runs.
+// machine describes this machine.
 func machine() results.Machine {
 	m := results.Machine{Cores: runtime.NumCPU(), Versions: map[string]string{"go": strings.TrimPrefix(runtime.Version(), "go")}}
 	var name unix.Utsname

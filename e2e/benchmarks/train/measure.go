@@ -208,7 +208,7 @@ func (t *training) strike(ctx context.Context, rank int, failure string) (time.T
 	return at, err
 }
 
-// watch returns a channel that receives the time at which each of these processes ends.
+// watch returns a channel that receives the time when each of these processes ends.
 func (t *training) watch(all []life) <-chan time.Time {
 	ended := make(chan time.Time, len(all))
 	for _, one := range all {

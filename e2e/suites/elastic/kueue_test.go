@@ -93,7 +93,7 @@ func TestWithKueue(t *testing.T) {
 	b.placesByTopology()
 }
 
-// comesBackWithoutTheCompleted preempts a job of which one worker has completed. Kueue does not reserve quota for that
+// comesBackWithoutTheCompleted preempts a job after one of its workers has completed. Kueue does not reserve quota for that
 // worker again, and the two others run until they complete.
 func (b *bench) comesBackWithoutTheCompleted() {
 	b.Helper()

@@ -25,7 +25,7 @@ const quiet = 5 * time.Second
 // of the AppWrapper around them.
 func TestAnElasticJobContinuesWithFewerWorkers(t *testing.T) {
 	r := newRun(t)
-	const gone = 1 // exit code with which a worker completes for good
+	const gone = 1 // exit code of a worker that completes permanently
 	r.create(r.wrapElastic(settings{resets: 2}, r.elasticJob(v1alpha1.RestartExitCode, func(s *v1alpha1.ElasticJobSpec) {
 		s.ReplicaSpecs.Worker.PermanentExitCodes = []int32{gone}
 	})))

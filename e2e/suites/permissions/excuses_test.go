@@ -4,7 +4,7 @@ package permissions
 
 import "github.com/holdfast-project/holdfast/e2e/framework/audit"
 
-// excuses lists rights that no suite uses, and why programs have them nevertheless.
+// excuses lists rights that no suite uses, and why programs have them anyway.
 var excuses = []audit.Excuse{
 	{Rights: "*: update */finalizers", Why: "the admission plugin OwnerReferencesPermissionEnforcement asks for it where it is on; it is no request"},
 	{Rights: "elastic-kueue: get */finalizers", Why: "Kueue's framework, whose list of rights is copied as it is"},

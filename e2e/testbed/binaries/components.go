@@ -101,7 +101,7 @@ const JobSetModule = "tools/jobset"
 // JobSetVersion is the version of the published JobSet controller.
 const JobSetVersion = "v0.12.0"
 
-// PublishedJobSet returns the manager of the published JobSet controller, which benchmarks and suites run beside ours.
+// PublishedJobSet returns the manager of the published JobSet controller, which benchmarks and suites run alongside ours.
 func PublishedJobSet() Component {
 	return Component{
 		Name:    "published-jobset",

@@ -1,4 +1,4 @@
-// Package prometheus configures a Prometheus that runs beside the testbed, and queries it.
+// Package prometheus configures a Prometheus that runs alongside the testbed, and queries it.
 package prometheus
 
 import (

@@ -91,8 +91,8 @@ func TestB10UnreadableComponentIsNotMissing(t *testing.T) {
 	})
 }
 
-// B-12: the response to a creation is lost, in the first attempt or in a later one. Suspension removes the object
-// nevertheless.
+// B-12: the response to a creation is lost, in the first attempt or in a later one. Suspension still
+// removes the object.
 func TestB12LostCreateResponse(t *testing.T) {
 	for name, attempts := range map[string]int{"the first": 1, "the second": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestB12LostCreateResponse(t *testing.T) {
 				if call != "create Job" || int(creations.Add(1)) != attempts {
 					return nil
 				}
-				w.OK(w.Create(context.Background(), object.DeepCopyObject().(client.Object))) // the request succeeds nevertheless
+				w.OK(w.Create(context.Background(), object.DeepCopyObject().(client.Object))) // the request succeeds anyway
 				w.suspend("a", true)
 				return errors.New("time-out")
 			})
@@ -121,7 +121,7 @@ func TestB12LostCreateResponse(t *testing.T) {
 }
 
 // B-12: the response to the first creation is lost, and later ones fail with another error, which is written to the
-// status before the suspension. Suspension removes the object nevertheless.
+// status before the suspension. Suspension still removes the object.
 func TestB12LostCreateResponseAfterAnnouncement(t *testing.T) {
 	timeout := errors.New("time-out")
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "jobs"}, "j", errors.New("not you"))
@@ -134,7 +134,7 @@ func TestB12LostCreateResponseAfterAnnouncement(t *testing.T) {
 				case call != "create Job":
 					return nil
 				case creations.Add(1) == 1:
-					w.OK(w.Create(context.Background(), object.DeepCopyObject().(client.Object))) // the request succeeds nevertheless
+					w.OK(w.Create(context.Background(), object.DeepCopyObject().(client.Object))) // the request succeeds anyway
 					return timeout
 				}
 				return then

@@ -222,7 +222,7 @@ func TestB12CreateWithoutResponse(t *testing.T) {
 			return nil
 		}
 		lost <- struct{}{}
-		_ = w.Create(context.Background(), object.DeepCopyObject().(client.Object)) // the request succeeds nevertheless
+		_ = w.Create(context.Background(), object.DeepCopyObject().(client.Object)) // the request succeeds anyway
 		return errors.New("time-out")
 	})
 	w.create(MakeAppWrapper("a").Job("j", 1))

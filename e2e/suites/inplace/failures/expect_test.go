@@ -125,7 +125,7 @@ func (g *group) checkCounts() {
 	}
 }
 
-// stayInstances is stay for a time in which the store is unreachable.
+// stayInstances is stay while the store is unreachable.
 func (g *group) stayInstances(period time.Duration) {
 	g.Helper()
 	for end := time.Now().Add(period); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
