@@ -26,7 +26,7 @@ func TestHasAgent(t *testing.T) {
 			pod:  corev1.PodSpec{InitContainers: []corev1.Container{{Env: []corev1.EnvVar{{Name: "JOBSET_UID"}}}}},
 			want: true,
 		},
-		"the supervisor as replicatedJob point": {
+		"the supervisor as entry point": {
 			pod:  corev1.PodSpec{Containers: []corev1.Container{{Command: []string{"/holdfast/holdfast-exec", "--", "python"}}}},
 			want: true,
 		},

@@ -23,7 +23,7 @@ func commandIsKnown(t *template) *field.Error {
 	if t.Driver != Exec || len(t.worker().Command) > 0 {
 		return nil
 	}
-	return field.Required(t.workerPath().Child("command"), "the exec driver starts the worker and cannot see the image's replicatedJob point")
+	return field.Required(t.workerPath().Child("command"), "the exec driver starts the worker and cannot see the image's entry point")
 }
 
 // noPodFailurePolicy refuses policies, whose rules would respond to a worker that was stopped on an order.
