@@ -391,9 +391,10 @@ lint: ## Formatting, vet, static analysis and the repository's own rules
 	for module in $(ALONE); do (cd $$module && GOWORK=off $(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
 
 .PHONY: prose
-prose: ## Check the prose of the pages with Vale: .vale.ini says which
+prose: ## Check the prose of the pages, flags, alerts, events and conditions with Vale: .vale.ini says how
 	CGO_ENABLED=1 GOBIN=$(BIN) GOWORK=off go install -C tools/vale tool
-	$(BIN)/vale --output=line README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs
+	hack/prose.sh bin/prose
+	$(BIN)/vale --output=line README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs bin/prose
 
 .PHONY: docs
 docs: ## Build the documentation as a site in bin/site
