@@ -12,24 +12,25 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/binaries"
 )
 
-// neighbor is the manager of another project, which runs on this host beside our programs.
+// neighbor is the manager of another project that runs on this host alongside our programs.
 type neighbor struct {
 	program binaries.Component
 	module  string   // of the project; program pins its version
 	crds    []string // files below the module
 	kinds   []schema.GroupVersionKind
-	// Webhooks are a file below the module. They are installed with names that begin with prefix.
+	// webhooks is a file below the module. Its configurations are installed with names that begin with prefix.
 	webhooks, prefix string
 	port             int
 	health           string
 	narrow           func(hook map[string]any)
-	// config returns the configuration; temporary reports whether the manager has no setting for its certificates and finds them in the folder for
-	// temporary files.
+	// config returns the configuration. temporary reports whether the manager has no setting for its certificates, and
+	// reads them from the folder for temporary files.
 	config    func(port int, health, certificates string) string
 	temporary bool
 }
 
-// leaderWorkerSetPrefix begins the names of the webhook configurations of an installed LeaderWorkerSet controller. The API server calls ours before them.
+// leaderWorkerSetPrefix is the prefix of the LeaderWorkerSet controller's webhook configurations. The API server calls
+// ours before them.
 const leaderWorkerSetPrefix = "lws-"
 
 // LeaderWorkerSet is the kind of the LeaderWorkerSet controller.
@@ -42,7 +43,8 @@ var (
 	ClusterTrainingRuntime = TrainJob.GroupVersion().WithKind("ClusterTrainingRuntime")
 )
 
-// StartLeaderWorkerSets defines LeaderWorkerSets, and runs their manager on this host with its webhooks. It builds the manager unless it is there.
+// StartLeaderWorkerSets applies the CRD of LeaderWorkerSets, and runs their manager with its webhooks on this host. It
+// builds the manager if necessary.
 func (env *Environment) StartLeaderWorkerSets(ctx context.Context) error {
 	_, err := env.startNeighbor(ctx, neighbor{
 		program: binaries.LeaderWorkerSet(), module: "sigs.k8s.io/lws",
@@ -63,13 +65,13 @@ internalCertManagement: {enable: false}
 	return err
 }
 
-// podsOfLeaderWorkerSets narrows a webhook about pods to those of LeaderWorkerSets, as the installation does.
+// podsOfLeaderWorkerSets limits a webhook for pods to those of LeaderWorkerSets, as the installation does.
 func podsOfLeaderWorkerSets(hook map[string]any) {
 	podsWith(hook, "leaderworkerset.sigs.k8s.io/name")
 }
 
-// StartTrainer defines the kinds of Kubeflow Trainer, runs its manager on this host with its webhooks, and installs the runtime torch-distributed. It
-// builds the manager unless it is there. JobSets have to be defined.
+// StartTrainer applies the CRDs of Kubeflow Trainer, runs its manager with its webhooks on this host, and installs the
+// runtime torch-distributed. It builds the manager if necessary. The CRD of JobSets must have been applied.
 func (env *Environment) StartTrainer(ctx context.Context) error {
 	module, err := env.startNeighbor(ctx, neighbor{
 		program: binaries.Trainer(), module: "github.com/kubeflow/trainer/v2",
@@ -94,12 +96,12 @@ certManagement: {enable: false}
 	if err != nil {
 		return err
 	}
-	return Until(ctx, "the runtime is installed", func(ctx context.Context) error { // its webhook may need a moment
+	return Until(ctx, "the runtime is installed", func(ctx context.Context) error { // its webhook may take a moment
 		return env.Apply(ctx, "", filepath.Join(module, "manifests", "base", "runtimes", "torch_distributed.yaml"))
 	})
 }
 
-// startNeighbor returns the folder of the project's module.
+// startNeighbor starts a neighbor and returns the folder of the project's module.
 func (env *Environment) startNeighbor(ctx context.Context, n neighbor) (module string, err error) {
 	stamps, err := binaries.Build(ctx, env.Cluster.Layout().Bin(), []binaries.Component{n.program}, os.Stderr)
 	if err != nil {
@@ -142,7 +144,7 @@ func (env *Environment) startNeighbor(ctx context.Context, n neighbor) (module s
 	return module, env.applyWebhooks(ctx, filepath.Join(module, n.webhooks), n.prefix, n.port, n.narrow)
 }
 
-// certifyTemporary makes a certificate where controller-runtime looks for one by default, in a folder for temporary files.
+// certifyTemporary creates a certificate in controller-runtime's default place below a folder for temporary files.
 func (env *Environment) certifyTemporary(folder string) error {
 	certificates := filepath.Join(folder, "k8s-webhook-server", "serving-certs")
 	if err := os.MkdirAll(certificates, 0o700); err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// workerContainer is the container of the worker in the examples. In pods without one it is the first.
+// workerContainer is the name of the worker's container in the examples. In pods without such a container, the first one is used.
 const workerContainer = "worker"
 
 // Worker is one worker of a JobSet as the API server shows it.

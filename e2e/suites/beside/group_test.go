@@ -27,7 +27,7 @@ import (
 
 const size = 8
 
-// group is the workers that restart together: those of a JobSet of the published controller unless owner is another kind.
+// group is a group of workers: those of a JobSet of the published controller, unless owner is another kind.
 type group struct {
 	*testing.T
 	*framework.Environment
@@ -35,7 +35,7 @@ type group struct {
 	owner schema.GroupVersionKind // of the object that has the counts and conditions
 	name  string                  // of that object
 	size  int
-	// Kubectl get shows these for a failed test.
+	// shown lists the kinds that kubectl get prints after a failure.
 	shown string
 }
 
@@ -116,7 +116,7 @@ func (g *group) explain() {
 	}
 }
 
-// inPlace is what the owner of a group says of it.
+// inPlace is what the owner of a group reports about it.
 type inPlace struct {
 	uid             types.UID
 	restarts        string
@@ -140,7 +140,7 @@ func (g *group) inPlace(ctx context.Context) (inPlace, error) {
 	return is, nil
 }
 
-// until waits until check of what the owner says succeeds, and returns that.
+// until waits until check accepts what the owner reports, and returns that.
 func (g *group) until(what string, check func(inPlace) bool) (is inPlace) {
 	g.Helper()
 	g.must(framework.Until(g.ctx, what, func(ctx context.Context) error {
@@ -204,7 +204,7 @@ func (g *group) untilEvent(reason string) {
 	}))
 }
 
-// timeline fails the test unless kubectl holdfast says so of the group.
+// timeline fails the test unless `kubectl holdfast` shows the text for the group.
 func (g *group) timeline(want ...string) {
 	g.Helper()
 	g.must(framework.Until(g.ctx, "kubectl holdfast timeline shows the recovery", func(ctx context.Context) error {
@@ -255,7 +255,7 @@ func (g *group) replaceOrchestrator(w framework.Worker) {
 	}))
 }
 
-// recreated waits until all workers are in other pods than before, and in sync, and returns them. at is when the failure was.
+// recreated waits until all workers are in new pods and in sync, and returns them. at is the time of the failure.
 func (g *group) recreated(what string, before map[string]framework.Worker, at time.Time) map[string]framework.Worker {
 	g.Helper()
 	g.must(framework.Until(g.ctx, "all pods are new", func(ctx context.Context) error {

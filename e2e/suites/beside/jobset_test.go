@@ -97,7 +97,7 @@ func (g *group) cordon(on bool) {
 	}
 }
 
-// uncordon ends a test.
+// uncordon makes the nodes schedulable again at the end of a test.
 func (g *group) uncordon() {
 	g.ctx = context.Background()
 	g.cordon(false)

@@ -23,7 +23,8 @@ const replicaSize = 4
 
 var pod = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 
-// startReplicas creates a LeaderWorkerSet of two replicas, and returns the group of each, named after its leader pod, once its workers are in sync.
+// startReplicas creates a LeaderWorkerSet with two replicas. It returns the group of each, named after its leader pod,
+// once the workers are in sync.
 func startReplicas(t *testing.T, name, restartPolicy string, annotations map[string]string) []*group {
 	t.Helper()
 	template, err := shared.Load(jobs, shared.File("examples", "one-annotation.yaml"))
@@ -73,7 +74,7 @@ func startReplicas(t *testing.T, name, restartPolicy string, annotations map[str
 	return groups
 }
 
-// untilGone waits at the end of a test until an owner that was deleted in the foreground is gone.
+// untilGone waits until an owner is gone that was deleted in the foreground at the end of a test.
 func (g *group) untilGone(owner client.Object) {
 	err := framework.Until(context.Background(), owner.GetName()+" is gone", func(ctx context.Context) error {
 		if err := g.Client.Get(ctx, client.ObjectKeyFromObject(owner), owner); err == nil || client.IgnoreNotFound(err) != nil {
@@ -90,7 +91,7 @@ func asking(restarts string) map[string]string {
 	return map[string]string{v1alpha2.InPlaceTimeoutKey: "10m", v1alpha2.MaxRestartsKey: restarts}
 }
 
-// Each replica restarts in place by itself. Its pods stay, so the LeaderWorkerSet controller does nothing.
+// Each replica restarts in place alone. Its pods stay, so the LeaderWorkerSet controller does nothing.
 func TestLeaderWorkerSetProcess(t *testing.T) {
 	groups := startReplicas(t, "lws-process", "RecreateGroupOnPodRestart", asking("20"))
 	g, other := groups[0], groups[1]
@@ -113,10 +114,10 @@ func TestLeaderWorkerSetProcess(t *testing.T) {
 	}
 }
 
-// slot is the ID of a worker of a group that pods declare.
+// slot returns the ID of a worker in a group that pods declare.
 func (g *group) slot(index int) string { return fmt.Sprintf("%s-workers-0-%d", g.name, index) }
 
-// Without in-place restarts the LeaderWorkerSet controller recreates the replica of a pod that is deleted. It still does.
+// When a pod is deleted, the LeaderWorkerSet controller recreates its replica, with in-place restarts too.
 func TestLeaderWorkerSetPod(t *testing.T) {
 	groups := startReplicas(t, "lws-pod", "RecreateGroupOnPodRestart", asking("20"))
 	g, other := groups[0], groups[1]
@@ -125,12 +126,12 @@ func TestLeaderWorkerSetPod(t *testing.T) {
 	g.must(err)
 	workers = g.recreated("a deleted pod, whose replica the LeaderWorkerSet controller recreates", workers, at)
 	g.awaitCharged(0)
-	g.kill(first(workers)) // the new replica restarts in place, too
+	g.kill(first(workers)) // the new replica restarts in place too
 	g.awaitCharged(1)
 	other.samePods(others)
 }
 
-// When the budget is spent, the LeaderWorkerSet controller recovers the replica, and the count begins again.
+// When the budget is used up, the LeaderWorkerSet controller recreates the replica, and the count starts from zero.
 func TestLeaderWorkerSetBudget(t *testing.T) {
 	g := startReplicas(t, "lws-budget", "RecreateGroupOnPodRestart", asking("1"))[0]
 	workers := g.running()
@@ -144,7 +145,8 @@ func TestLeaderWorkerSetBudget(t *testing.T) {
 	g.awaitCharged(1)
 }
 
-// With the restart policy None a deleted worker comes back into its group. If it finds no node in time, all pods of the replica are recreated.
+// With the restart policy None, the replacement of a deleted worker joins the group. If it is not scheduled in time, all
+// pods of the replica are recreated.
 func TestLeaderWorkerSetTimeout(t *testing.T) {
 	groups := startReplicas(t, "lws-timeout", "None", map[string]string{v1alpha2.InPlaceTimeoutKey: "15s", v1alpha2.MaxRestartsKey: "20"})
 	g, other := groups[0], groups[1]

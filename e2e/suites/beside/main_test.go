@@ -1,7 +1,7 @@
 //go:build e2e
 
 // Package beside runs the published JobSet controller, Kubeflow Trainer and the LeaderWorkerSet controller on a real node,
-// with the chart holdfast-inplace beside them. It makes processes, pods and the orchestrator fail.
+// with the chart holdfast-inplace alongside. It makes processes, pods and the orchestrator fail.
 //
 // HOLDFAST_KEEP_TESTBED=1 keeps the cluster running at the end.
 package beside

@@ -55,8 +55,8 @@ func startPods(t *testing.T, name string, annotations map[string]string) *group 
 	return g
 }
 
-// Pods of any owner restart in place after a killed process, without an orchestrator too, and after a deleted pod. Beyond their budget their owner
-// recreates all of them, as a group that begins again.
+// Pods of any owner restart in place after a process is killed, even without an orchestrator, and after a pod is deleted.
+// When the budget is used up, the owner recreates all pods, and the group starts again.
 func TestPodsOfAnyOwner(t *testing.T) {
 	g := startPods(t, "any", asking("3"))
 	workers := g.running()
@@ -78,7 +78,7 @@ func TestPodsOfAnyOwner(t *testing.T) {
 	g.awaitCharged(0)
 }
 
-// A pod that finds no node keeps its group from restarting in time, so the owner recreates all pods.
+// A pod that cannot be scheduled keeps its group from restarting in time, so the owner recreates all pods.
 func TestPodsOfAnyOwnerTimeout(t *testing.T) {
 	g := startPods(t, "any-timeout", map[string]string{v1alpha2.InPlaceTimeoutKey: "6s"})
 	workers := g.running()

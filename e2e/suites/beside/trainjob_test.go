@@ -20,7 +20,7 @@ import (
 
 const nodes = 4
 
-// trainJob is a TrainJob of four nodes in a runtime, with annotations for one place in the JobSet that Kubeflow Trainer makes of it.
+// trainJob returns a TrainJob with four nodes, with annotations for one place in the JobSet that Kubeflow Trainer creates.
 func trainJob(name string, runtime map[string]any, patch map[string]any) *unstructured.Unstructured {
 	spec := map[string]any{
 		"runtimeRef": runtime,
@@ -66,7 +66,8 @@ func startTrainJob(t *testing.T, job *unstructured.Unstructured) *group {
 	return g
 }
 
-// A TrainJob restarts in place after a killed process, without an orchestrator too, and after a deleted pod. Beyond its budget it fails.
+// A TrainJob restarts in place after a process is killed, even without an orchestrator, and after a pod is deleted. When
+// the budget is used up, it fails.
 func TestTrainJob(t *testing.T) {
 	runtime := startRuntime(t, "budget", nil, 3)
 	g := startTrainJob(t, trainJob("train", runtime, annotated(map[string]string{v1alpha2.InPlaceTimeoutKey: "10m"})))
@@ -129,7 +130,8 @@ func startRuntime(t *testing.T, name string, annotations map[string]string, maxR
 	return map[string]any{"name": name, "kind": "TrainingRuntime"}
 }
 
-// The runtime asks for all TrainJobs that refer to it. A pod that finds no node in time leads to the recreation of the Jobs.
+// The annotations of a runtime apply to all TrainJobs that refer to it. A pod that is not scheduled in time causes a
+// recreation of the Jobs.
 func TestTrainJobTimeout(t *testing.T) {
 	runtime := startRuntime(t, "timeout", map[string]string{v1alpha2.InPlaceTimeoutKey: "6s"}, 20)
 	g := startTrainJob(t, trainJob("train-timeout", runtime, nil))
@@ -143,7 +145,7 @@ func TestTrainJobTimeout(t *testing.T) {
 	g.recreated(afterTimeout, workers, time.Now())
 }
 
-// On a template the annotation has no effect, and the JobSet says so.
+// The annotation has no effect on a pod template, and a condition of the JobSet says so.
 func TestTrainJobAnnotatedOnItsPods(t *testing.T) {
 	patch := map[string]any{"spec": map[string]any{"replicatedJobs": []any{map[string]any{
 		"name": "node", "template": map[string]any{"spec": map[string]any{"template": annotated(asking("3"))}},

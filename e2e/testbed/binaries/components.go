@@ -125,7 +125,7 @@ func PublishedJobSetAgent() Component {
 // LeaderWorkerSetModule is the folder of the module that pins the LeaderWorkerSet controller.
 const LeaderWorkerSetModule = "tools/lws"
 
-// LeaderWorkerSetVersion is that of the LeaderWorkerSet controller.
+// LeaderWorkerSetVersion is the version of the LeaderWorkerSet controller.
 const LeaderWorkerSetVersion = "v0.8.0"
 
 // LeaderWorkerSet returns the manager of the LeaderWorkerSet controller.
@@ -142,7 +142,7 @@ func LeaderWorkerSet() Component {
 // TrainerModule is the folder of the module that pins Kubeflow Trainer.
 const TrainerModule = "tools/trainer"
 
-// TrainerVersion is that of Kubeflow Trainer.
+// TrainerVersion is the version of Kubeflow Trainer.
 const TrainerVersion = "v2.2.0"
 
 // Trainer returns the manager of Kubeflow Trainer.
