@@ -214,7 +214,7 @@ func (g *guest) joinAt(slot string, pod *corev1.Pod, generation int64) {
 		if level.Generation != generation {
 			return fmt.Sprintf("the group is at %s, the pod of generation %d", level, generation)
 		}
-		place, err := g.store.Place(g.Context(), g.uid(), slot)
+		place, err := g.store.Place(g.Context(), g.uid(), rounds.Slot{Name: slot, Pod: string(pod.UID)})
 		if err != nil {
 			return err.Error()
 		}
@@ -253,7 +253,7 @@ func (g *guest) dieAt(slot string, pod *corev1.Pod) {
 	g.Helper()
 	level, err := g.store.Level(g.Context(), g.uid())
 	g.ok(err)
-	place, err := g.store.Place(g.Context(), g.uid(), slot)
+	place, err := g.store.Place(g.Context(), g.uid(), rounds.Slot{Name: slot, Pod: string(pod.UID)})
 	g.ok(err)
 	d := rounds.Death{
 		Slot: rounds.Slot{Name: slot, Pod: string(pod.UID)}, ID: string(pod.UID) + strconv.FormatInt(level.Round, 10), Round: level.Round, Ran: true,

@@ -40,6 +40,18 @@ func (s Stage) Has(slot string) bool {
 	return found && both && isIndex(job, s.Jobs) && isIndex(pod, s.Pods)
 }
 
+// spares replaces the index of the Job in the names of spares.
+const spares = "spares"
+
+// Spare returns the name of the n-th spare of a stage. It is the name of no slot.
+func (s Stage) Spare(n int64) string { return s.Prefix + "-" + spares + "-" + strconv.FormatInt(n, 10) }
+
+// HasSpare reports whether a name is that of a spare of the stage.
+func (s Stage) HasSpare(name string) bool {
+	index, found := strings.CutPrefix(name, s.Prefix+"-"+spares+"-")
+	return found && isIndex(index, MaxCount)
+}
+
 // isIndex reports whether the text is the canonical form of a number below n.
 func isIndex(text string, n int64) bool {
 	index, err := strconv.ParseInt(text, 10, 64)

@@ -30,7 +30,7 @@ func (s *script) Level(context.Context, string) (rounds.Level, error) {
 	return next()
 }
 
-func (s *script) Place(context.Context, string, string) (rounds.Place, error) {
+func (s *script) Place(context.Context, string, rounds.Slot) (rounds.Place, error) {
 	var err error
 	if len(s.places) > 0 {
 		err, s.places = s.places[0], s.places[1:]

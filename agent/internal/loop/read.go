@@ -74,7 +74,7 @@ func (l *loop) level() (rounds.Level, error) {
 func (l *loop) place() (rounds.Place, error) {
 	ctx, cancel := context.WithTimeout(l.work, callTimeout)
 	defer cancel()
-	return l.Store.Place(ctx, l.config.Group, l.config.Slot)
+	return l.Store.Place(ctx, l.config.Group, rounds.Slot{Name: l.config.Slot, Pod: l.config.Pod})
 }
 
 // isReply reports whether the store replied, even if the reply is an error.

@@ -44,8 +44,8 @@ func (c *contact) Call(ctx context.Context, group string, call rounds.Call) (str
 	return reply, now, err
 }
 
-func (c *contact) Place(ctx context.Context, group, slot string) (rounds.Place, error) {
-	p, err := c.Members.Place(ctx, group, slot)
+func (c *contact) Place(ctx context.Context, group string, own rounds.Slot) (rounds.Place, error) {
+	p, err := c.Members.Place(ctx, group, own)
 	c.note(err)
 	return p, err
 }

@@ -50,6 +50,7 @@ type agent struct {
 	lives     int64
 	due       []worker.Event
 	released  bool
+	slot      rounds.Slot
 	leaving   time.Time // when a leaving agent ends; zero: it stays
 }
 
@@ -58,8 +59,9 @@ func (c *Agents) newAgent(w Worker, pod *corev1.Pod, generation int64) *agent {
 		all: c, worker: w, pod: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, barrier: w.Driver == Exec,
 		line: c.lines.take(), todo: make(chan func(), 64),
 	}
+	a.slot = rounds.Slot{Name: w.Slot, Pod: string(pod.UID)}
 	a.state = worker.New(worker.Config{
-		Slot: rounds.Slot{Name: w.Slot, Pod: string(pod.UID)}, Generation: generation, Barrier: a.barrier, RemoveStopped: true,
+		Slot: a.slot, Generation: generation, Barrier: a.barrier, RemoveStopped: true,
 		MaxStops: manyStops, Random: rand.Float64, PodName: pod.Name, Node: pod.Spec.NodeName,
 	}, worker.Fresh())
 	return a
@@ -105,7 +107,7 @@ func (a *agent) watch(ctx context.Context) {
 // observe posts an observation. Before a level that was read, it posts the place of the slot.
 func (a *agent) observe(ctx context.Context, o rounds.Observation) {
 	if o.Read && o.Err == nil {
-		place, err := a.line.Place(ctx, a.worker.Group, a.worker.Slot)
+		place, err := a.line.Place(ctx, a.worker.Group, a.slot)
 		if err != nil {
 			o = rounds.Observation{Read: true, Err: err}
 		} else {

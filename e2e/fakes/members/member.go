@@ -89,7 +89,7 @@ func (m *member) watch(ctx context.Context) {
 // observe posts an observation. Before a level that was read, it posts the place of the slot.
 func (m *member) observe(ctx context.Context, o rounds.Observation) {
 	if o.Read && o.Err == nil {
-		place, err := m.store.Place(ctx, m.group.id, m.slot.Name)
+		place, err := m.store.Place(ctx, m.group.id, m.slot)
 		if err != nil {
 			o = rounds.Observation{Read: true, Err: err}
 		} else {

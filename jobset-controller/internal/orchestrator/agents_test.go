@@ -42,7 +42,7 @@ func (g *rig) at(s rounds.Slot, generation int64) (level rounds.Level, unit int,
 	if err != nil || stored == nil {
 		return level, 0, false
 	}
-	place, err := g.store.Place(g.ctx, uid, s.Name)
+	place, err := g.store.Place(g.ctx, uid, s)
 	if errors.Is(err, coordination.ErrUnknownSlot) {
 		return level, 0, false
 	}
@@ -63,7 +63,7 @@ func (g *rig) heard(level rounds.Level) {
 			a.EnteredIn, a.Entered = level.Incarnation, 0
 		}
 		a.Highest, a.Entered = max(a.Highest, level.Round), max(a.Entered, level.Entered)
-		place, err := g.store.Place(g.ctx, uid, s.Name)
+		place, err := g.store.Place(g.ctx, uid, s)
 		if err == nil && a.Instance.Round == level.Round && level.Started > place.Unit {
 			a.Instance.Saw, a.Ran = true, true
 		}
@@ -200,7 +200,7 @@ func (g *rig) ask(slot, kind string) {
 func (g *rig) release(transitions int64, s rounds.Slot) {
 	g.Helper()
 	level, unit, _ := g.at(s, 1)
-	g.must(g.store.Release(g.ctx, uid, coordination.Token{LeaseCreated: 1, Transitions: transitions}, level, unit, s, s.Name))
+	g.must(g.store.Release(g.ctx, uid, coordination.Token{LeaseCreated: 1, Transitions: transitions}, level, unit, s, s.Name, rounds.Slot{}))
 }
 
 // takeOver writes the group as another leader.

@@ -48,8 +48,8 @@ func (x *run) askStore(ctx context.Context, need leader.Need) error {
 		if err != nil && !errors.Is(err, coordination.ErrForeignValue) { // a table that a member has forged is unusable
 			return x.storeFailed(err)
 		}
-		if reads.Holders = holders; holders == nil {
-			reads.Holders = map[string]string{}
+		for _, slot := range need.Holders {
+			set(&reads.Holders, slot, holders[slot])
 		}
 	}
 	if err := x.readFinished(ctx, need.Finished); err != nil {

@@ -323,7 +323,7 @@ func TestSuspendedGroupReleasesNoSlot(t *testing.T) {
 // deafStore answers reads, but rejects releases.
 type deafStore struct{ rounds.Leader }
 
-func (deafStore) Release(context.Context, string, coordination.Token, rounds.Level, int, rounds.Slot, string) error {
+func (deafStore) Release(context.Context, string, coordination.Token, rounds.Level, int, rounds.Slot, string, rounds.Slot) error {
 	return memory.ErrUnreachable
 }
 

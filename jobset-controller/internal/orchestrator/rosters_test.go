@@ -205,7 +205,7 @@ func (k *crew) read(a *crewman) []worker.Event {
 	if err != nil {
 		return []worker.Event{worker.Updated{Observation: rounds.Observation{Read: true, Err: err}}}
 	}
-	place, err := k.store.Place(k.Context(), uid, a.Name)
+	place, err := k.store.Place(k.Context(), uid, a.Slot)
 	if err != nil { // it is not its turn yet
 		return []worker.Event{worker.Updated{Observation: rounds.Observation{Read: true, Err: err}}}
 	}

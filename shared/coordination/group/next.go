@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -19,10 +20,11 @@ type Wanted struct {
 	Barrier    bool // instances wait until their unit is started, and finished instances are held
 	GiveUp     bool // the restart in progress has timed out
 	// For a group that the store has lost:
-	Round    int64    // restarts charged in the generation
-	Entered  int64    // number of steps whose Jobs exist
-	Fenced   []string // UIDs of pods that were released from their slots
-	Finished []string // slots whose workers have finished
+	Round    int64         // restarts charged in the generation
+	Entered  int64         // number of steps whose Jobs exist
+	Fenced   []string      // UIDs of pods that were released from their slots
+	Given    []rounds.Slot // slots that were given to pods of other slots, and those pods
+	Finished []string      // slots whose workers have finished
 }
 
 // Write is a write of the leader.
@@ -113,7 +115,7 @@ func newPlanner(stored *rounds.Stored, want Wanted, incarnation string) (planner
 	p := planner{stored: stored, want: want, layout: l, fresh: incarnation, finished: make([]int64, len(l.units))}
 	p.config = rounds.Config{
 		Token: want.Token, Generation: want.Generation, Limit: want.Limit, MaxPause: want.MaxPause.Truncate(time.Millisecond),
-		Units: slices.Clone(l.units), Stages: l.bounds, Fenced: p.fences(),
+		Units: slices.Clone(l.units), Stages: l.bounds, Fenced: p.fences(), Given: p.given(),
 	}
 	for _, f := range p.finishedSlots() {
 		p.finished[f.Unit]++
@@ -150,6 +152,17 @@ func (p planner) fences() []string {
 	fences := slices.Clone(p.want.Fenced)
 	slices.Sort(fences)
 	return slices.Compact(fences)
+}
+
+// given returns the slots that are stored as given to pods. For a group that the store has lost, it returns those that the leader knows of.
+func (p planner) given() []rounds.Slot {
+	switch {
+	case p.sameGeneration():
+		return p.stored.Config.Given
+	case p.stored != nil:
+		return nil
+	}
+	return slices.SortedFunc(slices.Values(p.want.Given), func(a, b rounds.Slot) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 func (p planner) finishedSlots() []rounds.FinishedSlot {

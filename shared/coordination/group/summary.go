@@ -23,6 +23,7 @@ type Summary struct {
 	Stages     []coordination.Stage
 	Units      []Unit
 	Fenced     []string            // UIDs of pods
+	Given      []rounds.Slot       // slots that were given to pods, by name
 	Record     coordination.Record // of the restart in progress or, if there is none, of the last one
 }
 
@@ -41,7 +42,7 @@ func Summarize(s *rounds.Stored) Summary {
 	g := Summary{
 		Level: level, Phase: PhaseOf(level), Generation: level.Generation, Round: level.Round, Limit: s.Config.Limit, Died: s.State.Died(),
 		Runs:   s.State.Runs(),
-		Fenced: s.Config.Fenced, Record: recordOf(s),
+		Fenced: s.Config.Fenced, Given: s.Config.Given, Record: recordOf(s),
 	}
 	for u, unit := range s.Config.Units {
 		g.Units = append(g.Units, Unit{

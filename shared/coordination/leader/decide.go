@@ -23,10 +23,12 @@ var forJobs = []rule{
 	{"budget", (*planner).endSpent},            // an owner whose controller does not count in-place restarts is failed by the leader
 	{"mark", (*planner).mark},                  // higher levels wait while a restart is in progress
 	{"leadership", (*planner).confirmLead},     // a leader that was replaced changes no Job and no pod
+	{"given", (*planner).keepGiven},            // slots that were given to pods are known in the store and on the pods
 	{"forming", (*planner).form},               // workers that have not joined for the first time
 	{"stale Jobs", (*planner).deleteStaleJobs}, // Jobs of an earlier epoch
 	{"late Jobs", (*planner).moveLateJobs},     // Jobs that a controller without epochs has left in an earlier epoch
 	{"holders", (*planner).freeSlots},          // slots whose holder is gone
+	{"spares", (*planner).giveSlots},           // slots that have lost their pods are given to pods that wait
 	{"twins", (*planner).giveWay},              // the Job controller has created a pod for the same slot
 	{"replacement", (*planner).replaceLost},    // slots that have lost their pods get new pods
 	{"dead nodes", (*planner).releaseDead},     // pods that can no longer end are force-deleted

@@ -18,6 +18,7 @@ import (
 //   - formation: one event is repeated, and the pods of a step may be deleted once more
 //   - created: one pod too many is tried for a slot
 //   - released: if the store has also lost its data, the slots of these pods are released again when a new pod asks for one
+//   - given: if the store loses its data before the annotation of a pod was written, only the pod's agent knows its slot
 //   - repairs: none outlives its reconcile
 //   - holdersKnown, holding: the store is asked once about the slots of all pods
 //   - holdersChecked, fencesChecked, nodesChecked, missedChecked: an expensive check is done early
@@ -27,6 +28,7 @@ type Memory struct {
 	formation
 	created  roundPods
 	released releasedPods
+	given    givenSlots
 	repairs  repairs
 	account  accountMemory
 
@@ -44,7 +46,7 @@ func (m *Memory) Restarting() bool { return m.restart != nil }
 func (m *Memory) record(a Action, r Result, generation int64, began time.Time) {
 	switch a := a.(type) {
 	case Release:
-		if r.OK() && generation > 0 {
+		if r.OK() && generation > 0 && a.Pod != "" {
 			m.released.note(generation, a.Slot)
 		}
 	case CreatePod:
@@ -185,6 +187,30 @@ func (p *releasedPods) in(generation int64) []rounds.Slot {
 		return nil
 	}
 	return p.slots
+}
+
+// givenSlots are the slots of a generation that were given to pods in the store, as far as this process has observed, by the UID of the pod.
+type givenSlots struct {
+	generation int64
+	slots      map[string]string
+}
+
+// note adds the slots that the store has.
+func (g *givenSlots) note(generation int64, given []rounds.Slot) {
+	if g.generation != generation || g.slots == nil {
+		*g = givenSlots{generation, map[string]string{}}
+	}
+	for _, s := range given {
+		g.slots[s.Pod] = s.Name
+	}
+}
+
+// in returns the slots of a generation.
+func (g *givenSlots) in(generation int64) map[string]string {
+	if g.generation != generation {
+		return nil
+	}
+	return g.slots
 }
 
 // repairs are the decisions of the ladder in a reconcile. All of them are executed, although the first ones change what the ladder

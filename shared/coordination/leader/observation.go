@@ -113,7 +113,7 @@ type Reads struct {
 	Missing      map[int][]string
 	MissingLevel rounds.Level
 
-	Holders  map[string]string // UID of the pod that holds a slot
+	Holders  map[string]string // UID of the pod that holds a slot; empty: nobody does
 	Finished map[string]bool   // slots whose workers have finished in the round
 	History  []rounds.Line
 	// HistoryRead: the history was read. An unreadable history counts as empty.

@@ -76,10 +76,17 @@ type DropGroup struct{}
 
 // Release releases a pod from its slot, so that what may still run in it no longer affects the group.
 type Release struct {
-	Unit int
-	rounds.Slot
-	PodName string
-	For     string // the slot whose failure is the reason, usually the pod's own
+	Unit        int
+	rounds.Slot // without a pod, the slot is only given
+	PodName     string
+	For         string      // the slot whose failure is the reason, usually the pod's own
+	Heir        rounds.Slot // the pod that gets the slot if no other pod holds it then, and the name of its own slot; zero if there is none
+}
+
+// AnnotatePod writes the slot that a pod was given on the pod, in case the store loses its data.
+type AnnotatePod struct {
+	Pod  *workload.Pod
+	Slot string
 }
 
 // Annotate writes annotations of the owner in one compare-and-set on the observed object.
@@ -149,6 +156,7 @@ type CreatePod struct {
 	Round Round
 	Lost  []string // UIDs; if two leaders replace the same pods in the same round, only one succeeds
 	Retry bool     // a pod was created for the slot in this round before
+	Waits bool     // the slot was given to another pod, or may have been: the new pod waits until it is given a slot
 }
 
 // Round is a round of a generation.
@@ -159,6 +167,7 @@ func (DropGroup) key() string     { return "" }
 func (Annotate) key() string      { return "" }
 func (SetConditions) key() string { return "conditions" }
 func (a Release) key() string     { return "release " + a.Pod + " of " + a.Name }
+func (a AnnotatePod) key() string { return "annotate " + a.Pod.UID }
 func (a DeletePod) key() string   { return "delete " + a.Pod.UID }
 func (a DeleteJob) key() string   { return "delete " + a.Job.UID }
 func (a CreatePod) key() string   { return "create " + a.Slot }

@@ -29,6 +29,9 @@ type planner struct {
 	forming string                   // the workers that have not joined for the first time
 	late    string                   // the workers that are missing in a slow restart
 	byName  map[string]*workload.Job // built on first use
+	seats   *seats                   // likewise
+	waiting []*workload.Pod          // likewise
+	heirs   map[string]bool          // UIDs of the pods that get slots in this plan
 }
 
 func newPlanner(o *Observation, m *Memory, now time.Time) *planner {
@@ -206,11 +209,9 @@ func (p *planner) releasedFor(failed string, slot rounds.Slot, name string) bool
 	if !found || p.group.Units[unit].Left || p.group.IsFenced(slot.Pod) {
 		return true
 	}
-	p.do(Release{unit, slot, name, failed})
+	p.do(Release{Unit: unit, Slot: slot, PodName: name, For: failed})
 	return false
 }
-
-func slotOf(pod *workload.Pod) rounds.Slot { return rounds.Slot{Name: pod.Slot, Pod: pod.UID} }
 
 // remove reads pods live, releases them from their slots and deletes them, atOnce at a time. It releases a pod first, so that a
 // worker that exits with code 0 when it is stopped does not count as finished. still decides about the live pod. A victim with a
@@ -233,7 +234,7 @@ func (p *planner) remove(victims []victim, purpose Purpose, still func(victim, *
 		return
 	}
 	for _, v := range read {
-		if p.released(slotOf(v.pod), v.pod.Name) {
+		if p.released(p.slotOf(v.pod), v.pod.Name) {
 			p.do(DeletePod{Pod: p.Reads.Pods[v.pod.Name], Slot: v.slot, Why: v.why, For: purpose})
 		}
 	}

@@ -40,7 +40,7 @@ func (r *reporter) sort(done []Done) {
 	for _, d := range done {
 		switch a := d.Action.(type) {
 		case Release:
-			if d.OK() {
+			if d.OK() && a.Pod != "" {
 				r.count(series.Evictions, 1)
 			}
 		case WriteGroup:

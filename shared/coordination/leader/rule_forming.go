@@ -129,7 +129,10 @@ func (p *planner) formingSlots(stage coordination.Stage) []forming.Slot {
 
 // formingPod returns the newest pod of a slot, and how many earlier ones have failed.
 func (p *planner) formingPod(job *workload.Job, slot string) (newest *workload.Pod, failed int32) {
-	for _, pod := range p.index().bySlot[slot] {
+	if given := p.seating().by[slot]; given != nil {
+		return given, 0
+	}
+	for _, pod := range p.workersOf(slot) {
 		if job == nil || pod.Job != job.UID || pod.Generation < p.Owner.Epoch.Epoch {
 			continue
 		}

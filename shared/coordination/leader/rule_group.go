@@ -50,6 +50,7 @@ func (p *planner) want() group.Wanted {
 	for _, slot := range p.memory.released.in(int64(o.Epoch.Epoch)) {
 		want.Fenced = append(want.Fenced, slot.Pod)
 	}
+	want.Given = p.claimed()
 	if !w.Barrier {
 		want.MaxPause = 0 // nothing waits before it starts
 	}
@@ -73,7 +74,7 @@ func (p *planner) entered() int64 {
 	for _, stage := range p.wanted.Stages {
 		for i := range p.Jobs {
 			job := &p.Jobs[i]
-			if job.Stage == stage.Prefix && (job.Current || job.Deleting && job.Generation == p.Owner.Epoch.Epoch) {
+			if job.Stage == stage.Prefix && !job.Spares && (job.Current || job.Deleting && job.Generation == p.Owner.Epoch.Epoch) {
 				steps = max(steps, stage.Step+1)
 				break
 			}

@@ -35,10 +35,11 @@ func (p *planner) freeSlots() {
 	if !p.due(&p.memory.holdersChecked, holdersEvery) {
 		return
 	}
-	if p.Reads.Holders == nil {
-		for _, one := range newcomers {
-			p.plan.Need.Holders = append(p.plan.Need.Holders, one.Slot)
-		}
+	slots := make([]string, len(newcomers))
+	for i, one := range newcomers {
+		slots[i] = one.Slot
+	}
+	if !p.knowsHolders(slots...) {
 		return
 	}
 	held := 0
@@ -54,6 +55,8 @@ func (p *planner) freeSlots() {
 			held++
 			if !p.isThere(holder) {
 				p.freeSlot(one, holder)
+			} else if p.wanted.Barrier {
+				p.giveToHolder(one.Slot)
 			}
 		}
 	}
@@ -70,7 +73,7 @@ func (p *planner) newcomers() []newcomer {
 		if !pod.Created.After(p.memory.holdersKnown) || !pod.Lives() || p.newest(pod.Slot) != pod {
 			continue
 		}
-		if recent = true; p.memory.holding[pod.UID] {
+		if recent = true; p.memory.holding[pod.UID] || p.worksIn(pod) != pod.Slot {
 			continue
 		}
 		name, _ := workload.JobOf(pod.Slot)
@@ -82,6 +85,16 @@ func (p *planner) newcomers() []newcomer {
 		p.memory.holding = nil
 	}
 	return list
+}
+
+// knowsHolders reports whether the store was asked who holds the slots; if not, it is.
+func (p *planner) knowsHolders(slots ...string) bool {
+	for _, slot := range slots {
+		if _, known := p.Reads.Holders[slot]; !known {
+			p.plan.Need.Holders = append(p.plan.Need.Holders, slot)
+		}
+	}
+	return len(p.plan.Need.Holders) == 0
 }
 
 // isThere reports whether a pod may still run, according to the cache.

@@ -16,9 +16,10 @@ func (p *planner) releaseLost() {
 	}
 	for _, lost := range p.Lost {
 		if lost.Gap && !p.expected(lost.Pod) {
-			p.released(slotOf(lost.Pod), lost.Pod.Name)
+			p.releaseTo(p.heirOf(lost.Pod), p.slotOf(lost.Pod), lost.Pod.Name)
 		}
 	}
+	p.memory.given.note(p.group.Generation, p.group.Given)
 	for _, slot := range p.memory.released.in(p.group.Generation) {
 		p.released(slot, "")
 	}

@@ -41,7 +41,7 @@ func (p *planner) releaseDead() {
 		case node.Dead != "":
 			dead = append(dead, victim{slot: pod.Slot, pod: pod, why: node.Dead})
 		case i < len(awaited) && node.Unready && p.now.After(pod.Due):
-			p.released(slotOf(pod), pod.Name)
+			p.released(p.slotOf(pod), pod.Name)
 		}
 	}
 	if len(p.plan.Need.Nodes) == 0 && len(p.plan.Actions) == 0 {
@@ -77,7 +77,11 @@ func (p *planner) ending() (awaited, others []*workload.Pod) {
 		ours[p.Jobs[i].UID] = true
 	}
 	for _, pod := range p.Pods {
-		if ours[pod.Job] && !seen[pod.UID] && p.stays(pod) {
+		switch {
+		case !ours[pod.Job] || seen[pod.UID] || !p.stays(pod):
+		case p.replaces() && p.seating().slot[pod.UID] != "":
+			awaited = append(awaited, pod)
+		default:
 			others = append(others, pod)
 		}
 	}

@@ -55,7 +55,7 @@ func (p *planner) climb(missing []string) repairs {
 	for _, slot := range missing {
 		s := p.ladderSlot(slot)
 		switch action := ladder.Decide(round, s); {
-		case action.Scope == ladder.Pod:
+		case action.Scope == ladder.Pod, action.Scope == ladder.Job && p.seating().given[slot] != "":
 			pods = append(pods, victim{slot: slot, pod: s.Pod, why: action.Why})
 		case action.Scope == ladder.Job && p.alone():
 		case action.Scope == ladder.Job && !jobs[s.Job.Name]:
@@ -75,6 +75,12 @@ func (p *planner) ladderSlot(slot string) ladder.Slot {
 	name, index := workload.JobOf(slot)
 	s := ladder.Slot{Name: slot, Job: p.job(name), Pod: p.newest(slot)}
 	s.Completed = s.Job != nil && s.Job.Completed.Has(index)
+	if given := p.seating().given[slot] != ""; given || s.Pod != nil && p.worksIn(s.Pod) != slot {
+		s.Pod, s.Job, s.Completed = p.seating().by[slot], nil, false // a pod of another index
+		if s.Pod != nil {
+			s.Job = p.jobOf(s.Pod)
+		}
+	}
 	return s
 }
 
@@ -85,7 +91,11 @@ func (p *planner) stillHangs(v victim, live *workload.Pod) bool {
 	}
 	s := p.ladderSlot(v.slot)
 	s.Pod = live
-	return s.Job != nil && live.Job == s.Job.UID && ladder.Decide(p.ladder(), s).Scope == ladder.Pod
+	if s.Job == nil || live.Job != s.Job.UID {
+		return false
+	}
+	scope := ladder.Decide(p.ladder(), s).Scope
+	return scope == ladder.Pod || scope == ladder.Job && p.seating().given[v.slot] != ""
 }
 
 // deleteJobs deletes Jobs in the foreground, after their pods were released from their slots. The owner creates them again in the
@@ -107,7 +117,7 @@ func (p *planner) deleteJobs(victims []victim) {
 		fenced := true
 		for index := range int(max(v.job.Pods, int64(v.job.Indexes))) {
 			if pod := p.newest(v.job.Slot(index)); pod != nil {
-				fenced = p.releasedFor(v.slot, slotOf(pod), pod.Name) && fenced
+				fenced = p.releasedFor(v.slot, p.slotOf(pod), pod.Name) && fenced
 			}
 		}
 		if fenced {

@@ -70,7 +70,7 @@ func (p *planner) places() []place {
 	var places []place
 	for i := range p.Jobs {
 		job := &p.Jobs[i]
-		if !job.Current || !job.Findable {
+		if !job.Current || !job.Findable || job.Spares {
 			continue
 		}
 		for _, stage := range p.group.Stages {
@@ -148,10 +148,10 @@ func (p *planner) isVacant(at place) bool {
 // fill releases the lost pods from the slot, so that what may still run in them no longer affects the group. It then creates the
 // new pod, for the current round of the group.
 func (p *planner) fill(at place) {
-	a := CreatePod{Slot: at.slot, Job: p.Reads.Jobs[at.job.Name], Index: at.index, Round: p.round()}
+	a := CreatePod{Slot: at.slot, Job: p.Reads.Jobs[at.job.Name], Index: at.index, Round: p.round(), Waits: p.isGiven(at.slot) || p.collects()}
 	fenced := true
 	for _, pod := range p.Reads.Slots[at.slot].Pods {
-		fenced = p.released(slotOf(pod), pod.Name) && fenced
+		fenced = p.released(p.slotOf(pod), pod.Name) && fenced
 		a.Lost = append(a.Lost, pod.UID)
 	}
 	if fenced {

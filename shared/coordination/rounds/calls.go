@@ -91,8 +91,14 @@ func Ask(incarnation string, unit int, s Slot, cause string) Call {
 }
 
 // Release fences a pod and answers the death of its instance. failed is the slot whose failure caused this, usually the pod's own.
-func Release(t coordination.Token, incarnation string, unit int, s Slot, failed string) Call {
-	return Call{FunctionRelease, []any{incarnation, unit, s.Name, s.Pod, formatToken(t), failed + " " + coordination.KindPod}}
+// heir is the pod that gets the slot, with the name of its own slot; zero if there is none. If s names no pod, the slot is
+// only given.
+func Release(t coordination.Token, incarnation string, unit int, s Slot, failed string, heir Slot) Call {
+	args := []any{incarnation, unit, s.Name, s.Pod, formatToken(t), failed + " " + coordination.KindPod}
+	if heir != (Slot{}) {
+		args = append(args, heir.Pod, heir.Name)
+	}
+	return Call{FunctionRelease, args}
 }
 
 // FinishedInstance stands for a finished worker whose agent no longer reports.
@@ -143,7 +149,7 @@ type AnswerKind string
 const (
 	AnswerJoined   AnswerKind = "J"
 	AnswerReplaced AnswerKind = "R" // joined; the store has answered the unreported death of the previous instance
-	AnswerHeld     AnswerKind = "H" // another pod holds the slot
+	AnswerHeld     AnswerKind = "H" // another pod holds the slot, or was given it, or this one was given another slot
 	AnswerFenced   AnswerKind = "X"
 	AnswerAttempt  AnswerKind = "N" // a later attempt has joined: continue with the one after it
 	AnswerOver     AnswerKind = "-" // the round or the incarnation is over

@@ -22,6 +22,8 @@ type Config struct {
 	Units       []Unit
 	Stages      []Bounds
 	Fenced      []string // UIDs of pods
+	// Given are the slots that the leader has given to pods, and those pods, ordered by slot. No other pod can join in them.
+	Given []Slot
 }
 
 // Unit is a set of stages that start together and leave together.
@@ -46,6 +48,12 @@ func (b Bounds) text() string {
 // held is the stored form of ReleaseHeld.
 const held = coordination.Release("held")
 
+// Prefixes of the fields for slots that were given to pods.
+const (
+	givenTo   = "o:" // by slot: the pod that it was given to
+	givenSlot = "p:" // by pod: the slot that it was given
+)
+
 // fields returns the fields of the hash except the token.
 func (c Config) fields() []any {
 	f := []any{
@@ -59,6 +67,9 @@ func (c Config) fields() []any {
 	}
 	for _, pod := range c.Fenced {
 		f = append(f, "x:"+pod, 1)
+	}
+	for _, s := range c.Given {
+		f = append(f, givenTo+s.Name, s.Pod, givenSlot+s.Pod, s.Name)
 	}
 	return f
 }
@@ -85,6 +96,8 @@ func ParseConfig(hash map[string]string) (Config, error) {
 			c.Stages = append(c.Stages, b)
 		} else if pod, ok := strings.CutPrefix(field, "x:"); ok {
 			c.Fenced = append(c.Fenced, pod)
+		} else if slot, ok := strings.CutPrefix(field, givenTo); ok {
+			c.Given = append(c.Given, Slot{slot, hash[field]})
 		}
 	}
 	return c, p.err
@@ -141,23 +154,31 @@ func (p *parser) pair(field string) (a, b int64) {
 	return a, b
 }
 
-// PlaceOf finds the stage of a slot in the configuration. lookup returns a field of the hash.
-func PlaceOf(slot string, lookup func(field string) (string, bool)) (Place, error) {
-	prefix := StageOf(slot)
-	text, found := lookup("u:" + prefix)
-	if !found {
-		return Place{}, fmt.Errorf("%w: %.80q", coordination.ErrUnknownSlot, slot)
+// PlaceFields are the fields of the hash that PlaceOf needs.
+func PlaceFields(own Slot) []string {
+	return []string{"inc", "limit", "u:" + StageOf(own.Name), givenTo + own.Name, givenSlot + own.Pod}
+}
+
+// PlaceOf returns what the leader has written about a pod. own is the slot for which the pod was created, or the name of a spare. values are
+// the values of PlaceFields; empty if a field does not exist.
+func PlaceOf(own Slot, values []string) (Place, error) {
+	inc, limit, stage, to, given := values[0], values[1], values[2], values[3], values[4]
+	switch {
+	case inc == "":
+		return Place{}, coordination.ErrNoGroup
+	case stage == "":
+		return Place{}, fmt.Errorf("%w: %.80q", coordination.ErrUnknownSlot, own.Name)
 	}
-	b, err := ParseBounds(prefix, text)
+	b, err := ParseBounds(StageOf(own.Name), stage)
 	if err != nil {
 		return Place{}, err
 	}
-	if !b.Has(slot) {
-		return Place{}, fmt.Errorf("%w: %.80q", coordination.ErrUnknownSlot, slot)
+	spare := b.HasSpare(own.Name)
+	if !spare && given == "" && !b.Has(own.Name) {
+		return Place{}, fmt.Errorf("%w: %.80q", coordination.ErrUnknownSlot, own.Name)
 	}
-	limit, _ := lookup("limit")
 	p := parser{hash: map[string]string{"limit": limit}}
-	return Place{Bounds: b, Limit: p.count("limit")}, p.err
+	return Place{Bounds: b, Limit: p.count("limit"), Given: given, Spare: spare || (to != "" && to != own.Pod)}, p.err
 }
 
 // StageOf returns the prefix of a slot's stage: the slot's name without -JOB-POD.

@@ -6,7 +6,7 @@
 -- g          hash, written by the leader, read by members: token, inc (incarnation of the stored data), gen (generation of
 --            the group), limit (highest round of the budget), delay (longest pause, ms), units (how many); n<u>: slots of
 --            unit u; e<u>: units up to the end of its step; u:<prefix>: unit, Jobs, pods, step and release of a stage;
---            x:<pod>: fenced
+--            x:<pod>: fenced; o:<slot>: the pod that it was given to; p:<pod>: the slot that it was given
 -- s          string: the level that agents read and receive, a bar, and what only the functions use:
 --            2 inc gen seq phase round started entered left pause|full early startedAt finished marks
 -- w:<gen>    hash: slot -> the pod that holds it, until the pod gives it up or the leader releases it
@@ -47,9 +47,7 @@ local function load(base)
     limit = tonumber(g[2]), units = tonumber(g[3]), delay = tonumber(g[4]),
   }
   if inc ~= g[1] or gen ~= g[5] or s.seq >= MAX_COUNT or s.round >= MAX_COUNT or s.started > s.units or s.entered > s.units or
-    s.full > s.units or #marks ~= s.units then
-    fail('HFFOREIGN')
-  end
+    s.full > s.units or #marks ~= s.units then fail('HFFOREIGN') end
   return s
 end
 
@@ -61,9 +59,7 @@ end
 -- save writes a changed state and returns the level. It first publishes a change that members must receive: if the server refuses
 -- to publish, nothing is written.
 local function save(s)
-  if not s.publish and not s.changed then
-    return string.match(s.raw, '^[^|]+')
-  end
+  if not s.publish and not s.changed then return string.match(s.raw, '^[^|]+') end
   s.seq = s.seq + 1 -- on every change, so that `set` cannot undo one
   local text = level(s)
   if s.publish then redis.call('PUBLISH', s.base .. 'c', text) end
@@ -103,9 +99,7 @@ end
 
 -- pace delays the next round if rounds keep ending soon after they start.
 local function pace(s, now)
-  if s.startedAt > 0 then
-    s.early = now - s.startedAt - s.pause < EARLY and math.min(s.early + 1, MOST) or 0
-  end
+  if s.startedAt > 0 then s.early = now - s.startedAt - s.pause < EARLY and math.min(s.early + 1, MOST) or 0 end
   local doublings = s.early - FREE - 1
   s.pause = doublings >= 0 and math.min(FIRST * 2 ^ doublings, s.delay) or 0
 end
@@ -137,9 +131,7 @@ local function start(s, edge)
     new = new or (not enters and u >= s.started and has(s, u, NEW))
   end
   s.started, s.entered, s.startedAt, s.publish = edge, math.max(s.entered, edge), clock(), true
-  if died or (ran and new) then
-    open(s, redis.call('GETRANGE', s.base .. 'd', 0, MAX_TEXT))
-  end
+  if died or (ran and new) then open(s, redis.call('GETRANGE', s.base .. 'd', 0, MAX_TEXT)) end
 end
 
 -- advance starts units that have fully joined. A step enters after the steps before it. All entered steps start together.
@@ -161,9 +153,7 @@ local function read(key, slot)
 end
 
 -- joined returns the join in a slot: id, attempt, ran.
-local function joined(key, slot)
-  return string.match(read(key, slot) or '', '^(%S+) (%d+) ([01])$')
-end
+local function joined(key, slot) return string.match(read(key, slot) or '', '^(%S+) (%d+) ([01])$') end
 
 -- dirty records a death that may have left peers hanging. One more round follows.
 local function dirty(s, u, cause)
@@ -221,16 +211,17 @@ end
 
 -- join: inc unit round entered, then for each member: slot pod id attempt ran past. past is one of n (no instance of this pod has
 -- run in this generation), h (one has), r (this instance has run in this round) and d (another instance of this pod has died in
--- this round), followed by w if more units have entered than the level says. Replies J (joined), H (another pod holds the slot), X
--- (the pod is fenced), R (joined, and the previous death is answered), N<attempt> (a later attempt has joined), or - (the round is
--- over). A join in a past round is written to a table that is never read, so read the level after the join.
+-- this round), followed by w if more units have entered than the level says. Replies J (joined), H (another pod holds the slot or
+-- was given it, or this pod was given another slot), X (the pod is fenced), R (joined, and the previous death is answered),
+-- N<attempt> (a later attempt has joined), or - (the round is over). A join in a past round is written to a table that is never
+-- read, so read the level after the join.
 local function join(base, a)
   local u, n, replies, past, g = a[2], #a, {}, '', nil
   if n == 10 then
-    g = redis.call('HMGET', base .. 'g', 'inc', 'gen', 'n' .. u, 'x:' .. a[6])
+    g = redis.call('HMGET', base .. 'g', 'inc', 'gen', 'n' .. u, 'x:' .. a[6], 'o:' .. a[5], 'p:' .. a[6])
   elseif n > 4 and n <= 4 + 6 * MAX_BATCH and n % 6 == 4 then
-    local query = { 'HMGET', base .. 'g', 'inc', 'gen', 'n' .. u }
-    for i = 6, n, 6 do query[#query + 1] = 'x:' .. a[i] end
+    local query, q = { 'HMGET', base .. 'g', 'inc', 'gen', 'n' .. u }, 5
+    for i = 6, n, 6 do query[q + 1], query[q + 2], query[q + 3], q = 'x:' .. a[i], 'o:' .. a[i - 1], 'p:' .. a[i], q + 3 end
     g = redis.call(unpack(query))
   else
     fail('HFARGUMENT')
@@ -241,10 +232,11 @@ local function join(base, a)
   local holders, at = base .. 'w:' .. g[2], 0
   for i = 5, n, 6 do
     local entry, holder, reply = a[i + 2] .. ' ' .. a[i + 3] .. ' ' .. a[i + 4], read(holders, a[i]), nil
+    local f = 3 * at + 4
     at = at + 1
-    if g[3 + at] or #entry + #a[i] + #a[i + 1] > MAX_TEXT then
+    if g[f] or #entry + #a[i] + #a[i + 1] > MAX_TEXT then
       reply = 'X'
-    elseif holder and holder ~= a[i + 1] then
+    elseif (holder or a[i + 1]) ~= a[i + 1] or (g[f + 1] or a[i + 1]) ~= a[i + 1] or (g[f + 2] or a[i]) ~= a[i] then
       reply = 'H'
       wakeLeader(base)
     elseif (holder or redis.call('HSET', holders, a[i], a[i + 1])) and redis.call('HSETNX', key, a[i], entry) == 1 then
@@ -328,29 +320,38 @@ end
 -- Jobs.
 local function unfinish(s, u, slot)
   if s.finished == '0' or redis.call('HDEL', tableOf(s, 'f:', u), slot) == 0 then return end
-  for other = 0, s.units - 1 do
-    if redis.call('HLEN', tableOf(s, 'f:', other)) > 0 then return end
-  end
+  for other = 0, s.units - 1 do if redis.call('HLEN', tableOf(s, 'f:', other)) > 0 then return end end
   s.finished = '0'
 end
 
--- release: inc unit slot pod token cause. Fences a pod that can no longer run, frees its slot in any phase, and answers the death
--- of its instance. The cause begins with the slot that has failed, because a Job that is deleted for one slot ends others, too.
+-- release: inc unit slot pod token cause, then optionally the pod that gets the slot and the name of its own slot. Fences a pod that
+-- can no longer run, frees its slot in any phase, and answers the death of its instance. Without a pod, it only gives the slot. A
+-- slot is given if no pod holds it, to a pod that has none. A slot that was given stays with its pod until it is given to another.
+-- The cause begins with the slot that has failed, because a Job that is deleted for one slot ends others, too.
 local function release(base, a)
   lead(base, a[5])
-  local g = redis.call('HMGET', base .. 'g', 'inc', 'n' .. number(a[2], 0))
+  local slot, pod, heir = a[3], a[4], a[7] or ''
+  local g = redis.call('HMGET', base .. 'g', 'inc', 'n' .. number(a[2], 0), 'o:' .. slot, 'x:' .. heir, 'p:' .. heir)
   if not g[2] then fail(g[1] and 'HFARGUMENT' or 'HFNOGROUP') end
-  redis.call('HSET', base .. 'g', 'token', a[5], 'x:' .. a[4], '1')
-  local s, u = load(base), tonumber(a[2])
-  local holders = base .. 'w:' .. s.gen
+  redis.call('HSET', base .. 'g', 'token', a[5], pod ~= '' and 'x:' .. pod or 'token', pod ~= '' and '1' or a[5])
+  local s, u, owner = load(base), tonumber(a[2]), g[3]
+  local holders, holder = base .. 'w:' .. s.gen, read(base .. 'w:' .. s.gen, slot)
   s.changed = true
-  if read(holders, a[3]) == a[4] then
-    redis.call('HDEL', holders, a[3])
-    local id, _, ran = joined(tableOf(s, 'j:', u), a[3])
+  if holder == pod then
+    redis.call('HDEL', holders, slot)
+    holder = heir
+    local id, _, ran = joined(tableOf(s, 'j:', u), slot)
     if id and s.inc == a[1] and s.phase == 'A' then
-      unfinish(s, u, a[3])
-      dies(s, u, a[3], ran == '1', a[6])
+      unfinish(s, u, slot)
+      dies(s, u, slot, ran == '1', a[6])
     end
+  end
+  local free = (holder or heir) == heir and (not owner or owner == pod or owner == heir) and not g[4] and (g[5] or slot) == slot
+  if heir ~= '' and free and s.inc == a[1] and s.phase == 'A' and (a[8] == slot or read(holders, a[8]) ~= heir) then
+    if owner and owner ~= heir then redis.call('HDEL', base .. 'g', 'p:' .. owner) end
+    redis.call('HSET', base .. 'g', 'o:' .. slot, heir, 'p:' .. heir, slot)
+    redis.call('HSET', holders, slot, heir)
+    s.publish = true
   end
   return save(s)
 end
@@ -362,9 +363,7 @@ local function set(base, a)
   if a[2] ~= '' and a[2] ~= seq then return '-' end
   redis.call('DEL', base .. 'g')
   redis.call('HSET', base .. 'g', 'token', a[1])
-  for i = 4, #a, 1000 do -- in chunks that fit on Lua's stack
-    redis.call('HSET', base .. 'g', unpack(a, i, math.min(i + 999, #a)))
-  end
+  for i = 4, #a, 1000 do redis.call('HSET', base .. 'g', unpack(a, i, math.min(i + 999, #a))) end -- chunks fit on Lua's stack
   redis.call('SET', base .. 's', a[3])
   local s = load(base)
   s.publish = true
@@ -388,9 +387,7 @@ end
 local function register(name, arity, body, flag)
   redis.register_function({ function_name = 'hf' .. VERSION .. '_' .. name, flags = { flag }, callback = function(keys, a)
     if #keys ~= 1 or string.sub(keys[1], -2) ~= ':s' or #a < arity then return redis.error_reply('HFARGUMENT') end
-    for i = 1, #a do
-      if #a[i] > MAX_TEXT then return redis.error_reply('HFARGUMENT') end
-    end
+    for i = 1, #a do if #a[i] > MAX_TEXT then return redis.error_reply('HFARGUMENT') end end
     return body(string.sub(keys[1], 1, -2), a)
   end })
 end

@@ -15,18 +15,23 @@ type Observation struct {
 	Err   error // coordination.ErrNoGroup, ErrForeignValue, or why the store is unreachable; Level is then empty
 }
 
-// Place is what the leader has written about a slot.
+// Place is what the leader has written about a pod.
 type Place struct {
 	Bounds
 	Limit int64 // the highest round that the budget allows
+	// Given is the slot that the leader has given to the pod, or "". It may have been removed from the stage since.
+	Given string
+	// Spare reports whether the pod has no slot of its own: it was created as a spare, or its slot was given to another pod.
+	Spare bool
 }
 
 // Members is how agents use a store. The name of a group is the UID of its owner. Calls are atomic and safe to repeat.
 type Members interface {
 	// Call calls a function. now is the level right after it.
 	Call(ctx context.Context, group string, c Call) (reply string, now Level, err error)
-	// Place returns what the leader has written about a slot. It returns coordination.ErrUnknownSlot if the group has no such slot.
-	Place(ctx context.Context, group, slot string) (Place, error)
+	// Place returns what the leader has written about a pod. own is the slot for which the pod was created, or the name of a spare. It
+	// returns coordination.ErrUnknownSlot if the group has no such slot.
+	Place(ctx context.Context, group string, own Slot) (Place, error)
 	// Level reads the level. It returns coordination.ErrNoGroup if the store has no such group.
 	Level(ctx context.Context, group string) (Level, error)
 	// Watch calls on until ctx ends: with a level that was read, after every (re)connection and at intervals, and with each
@@ -68,8 +73,9 @@ type Leader interface {
 	// is not nil is added to the history, with the store's time as its OpenedAt.
 	Set(ctx context.Context, group string, seq int64, s State, c Config, finished []FinishedSlot, line *Line) (bool, error)
 	// Release fences a pod and answers the death of its instance. failed is the slot whose failure caused this, usually the pod's
-	// own.
-	Release(ctx context.Context, group string, t coordination.Token, l Level, unit int, s Slot, failed string) error
+	// own. heir is a pod without a slot, which gets this one if no other pod holds it then, and the name of its own slot; zero
+	// if there is none. If s names no pod, the slot is only given.
+	Release(ctx context.Context, group string, t coordination.Token, l Level, unit int, s Slot, failed string, heir Slot) error
 	// Holders returns the UID of the pod that holds each of the slots. A slot without a pod is left out.
 	Holders(ctx context.Context, group string, generation int64, slots []string) (map[string]string, error)
 	// Missing returns the slots that have not joined the round.

@@ -154,11 +154,9 @@ func (s *server) answer(r *reconciliation, need leader.Need) {
 	for _, u := range need.Missing {
 		r.o.Reads.Missing[u], _ = s.functions.Missing(uid, level, u, g.Units[u].SlotNames()) // a table that a member has forged is unusable
 	}
-	if len(need.Holders) > 0 {
-		r.o.Reads.Holders, _ = s.functions.Holders(uid, level.Generation, need.Holders)
-		if r.o.Reads.Holders == nil {
-			r.o.Reads.Holders = map[string]string{}
-		}
+	holders, _ := s.functions.Holders(uid, level.Generation, need.Holders)
+	for _, slot := range need.Holders {
+		set(&r.o.Reads.Holders, slot, holders[slot])
 	}
 	if need.History {
 		lines, err := s.functions.History(uid)
@@ -279,9 +277,9 @@ func (o *orchestrator) execute(r *reconciliation, action leader.Action, done fun
 	case leader.DropGroup:
 		o.ask(r, func(v *server) (*rounds.Stored, error) { v.drop(uid); return nil, nil }, ok)
 	case leader.Release:
-		o.note(o.name, "releases %s", a.Pod)
+		o.note(o.name, "releases %s%s", a.Pod, toHeir(a))
 		o.ask(r, func(v *server) (*rounds.Stored, error) {
-			return v.release(uid, o.token, a.Slot, a.For, whyReleased(r.plan.Rule, a))
+			return v.release(uid, o.token, a.Slot, a.For, whyReleased(r.plan.Rule, a), a.Heir)
 		}, ok)
 	case leader.Annotate:
 		o.annotate(r, a, done)
@@ -293,6 +291,8 @@ func (o *orchestrator) execute(r *reconciliation, action leader.Action, done fun
 			})
 			return leader.Result{}
 		}, done)
+	case leader.AnnotatePod:
+		o.atAPI(func() leader.Result { return o.annotatePod(a) }, done)
 	case leader.DeletePod:
 		o.atAPI(func() leader.Result { return o.deleteOnce(a) }, done)
 	case leader.DeleteJob:
@@ -356,6 +356,25 @@ func apply(js *jobSet, a leader.Annotate) {
 	}
 }
 
+// toHeir says who gets the slot.
+func toHeir(a leader.Release) string {
+	if a.Heir == (rounds.Slot{}) {
+		return ""
+	}
+	return fmt.Sprintf(" and gives %s to %s", a.Name, a.Heir.Pod)
+}
+
+// annotatePod runs at the API server.
+func (o *orchestrator) annotatePod(a leader.AnnotatePod) leader.Result {
+	p := o.findPod(a.Pod.UID)
+	if p == nil {
+		return leader.Result{Moot: true}
+	}
+	p.given = a.Slot
+	o.note(o.name, "annotates %s with slot %s", p.uid, a.Slot)
+	return leader.Result{}
+}
+
 // deleteOnce runs in the API server.
 func (o *orchestrator) deleteOnce(a leader.DeletePod) leader.Result {
 	p := o.findPod(a.Pod.UID)
@@ -400,7 +419,7 @@ func (o *orchestrator) createFor(r *reconciliation, a leader.CreatePod) leader.R
 	}
 	o.truth.replacing(o.name, v)
 	p := o.createPod(v.job, v.slot)
-	p.name = name
+	p.name, p.waits = name, a.Waits
 	o.note(o.name, "creates %s in place of a lost one", p.uid)
 	v.job.kick()
 	return leader.Result{Pod: o.plainPod(p)}

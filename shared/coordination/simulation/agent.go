@@ -45,10 +45,10 @@ func (a *agent) start() {
 	p := a.pod
 	a.tick, a.removing = 0, false
 	a.state = worker.New(worker.Config{
-		Slot: p.asSlot(), Generation: p.epoch, Node: p.node.name, Grace: p.shape.Grace, RemoveStopped: p.shape.RemoveStopped,
+		Slot: p.asSlot(), Waits: p.waits, Generation: p.epoch, Node: p.node.name, Grace: p.shape.Grace, RemoveStopped: p.shape.RemoveStopped,
 		Random: p.random.Float64, Barrier: p.driver() == Exec, Progress: p.shape.Progress,
 	}, p.volume.memory)
-	a.sub = subscribe(a.link, p.job.owner, p.slot, func(e worker.Event) { a.take(e) })
+	a.sub = subscribe(a.link, p.job.owner, p.asSlot(), func(e worker.Event) { a.take(e) })
 	a.look()
 	if p.driver() == CRI {
 		a.poll()
@@ -194,7 +194,7 @@ type reply struct {
 func (a *agent) call(c rounds.Call) {
 	a.say("%s", callText(c))
 	if i := a.truth.instances[fmt.Sprint(c.Arguments[min(6, len(c.Arguments)-1)])]; i != nil && c.Function == rounds.FunctionJoin {
-		i.asked = true
+		i.asked, i.slot = true, fmt.Sprint(c.Arguments[4])
 	}
 	request(a.link, func(s *server) (reply, error) { return s.call(a.pod, c) }, func(r reply, err error) {
 		if err != nil {

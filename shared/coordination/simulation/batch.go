@@ -3,14 +3,16 @@ package simulation
 import (
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 )
 
 // Batch is the sum of many histories.
 type Batch struct {
-	Seeds, Faults, Orders, Rounds, Events int64
-	Broken                                []Result // the first few, in no particular order
+	Seeds, Faults, Orders, Given, Rounds, Events int64
+	Broken                                       []Result // the first few, in no particular order
 }
 
 const enough = 5
@@ -48,6 +50,7 @@ func (b *Batch) Merge(other Batch) {
 	b.Seeds += other.Seeds
 	b.Faults += other.Faults
 	b.Orders += other.Orders
+	b.Given += other.Given
 	b.Rounds += other.Rounds
 	b.Events += other.Events
 	b.Broken = append(b.Broken, other.Broken...)
@@ -58,6 +61,7 @@ func (b *Batch) add(r Result) bool {
 	b.Seeds++
 	b.Faults += int64(len(r.Faults))
 	b.Orders += int64(r.Orders)
+	b.Given += int64(r.Given)
 	b.Rounds += r.Rounds
 	b.Events += int64(r.Events)
 	if r.Breach != nil {
@@ -69,9 +73,15 @@ func (b *Batch) add(r Result) bool {
 // shapeOf spreads the seeds over the shapes.
 func shapeOf(seed uint64, shapes []Shape) Shape { return shapes[seed%uint64(len(shapes))] }
 
-// Tell returns the transcript of a seed. If the seed breaks an invariant, it is that of the smallest history that still does.
-func Tell(seed uint64) string {
-	r := Run(seed, shapeOf(seed, Shapes()), Mutant{})
+// ShapesOf returns the shapes whose names contain a text.
+func ShapesOf(text string) []Shape {
+	return slices.DeleteFunc(Shapes(), func(s Shape) bool { return !strings.Contains(s.Name, text) })
+}
+
+// Tell returns the transcript of a seed, which is spread over the shapes. If the seed breaks an invariant, it is that of the smallest history
+// that still does.
+func Tell(seed uint64, shapes []Shape) string {
+	r := Run(seed, shapeOf(seed, shapes), Mutant{})
 	if r.Breach != nil {
 		return Shrink(r, Mutant{}).Report()
 	}

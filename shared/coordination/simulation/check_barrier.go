@@ -17,6 +17,7 @@ func (t *truth) lifted(c *instance) {
 		}
 	}
 	t.checkBeside(c)
+	t.checkAlone(c)
 	if c.assigned && c.rendezvous.less(c.given) {
 		t.fail("S13", "%s of round %d.%d is let run as one of %d.%d", c.id, c.given.generation, c.given.round, c.rendezvous.generation, c.rendezvous.round)
 	}
@@ -27,14 +28,15 @@ func (t *truth) lifted(c *instance) {
 // reconnected. This is a known gap.
 func (t *truth) counts(p *pod) bool {
 	v := t.store.first.view(p.job.owner)
-	return v != nil && slices.Contains(v.slots(), p.slot) && v.holders[p.slot] == p.uid && (t.losses == 0 || v.hasEntered(p.slot))
+	slot := p.workedSlot().Name
+	return v != nil && slices.Contains(v.slots(), slot) && v.holders[slot] == p.uid && (t.losses == 0 || v.hasEntered(slot))
 }
 
 // checkBeside checks S6 at a barrier: no peer may hang because of an earlier instance of the slot that ran in the same round and
 // died.
 func (t *truth) checkBeside(c *instance) {
 	for _, before := range t.instances {
-		if before == c || before.pod.slot != c.pod.slot || before.running || !before.lifted || before.rendezvous != c.rendezvous || before.pod.job.owner != c.pod.job.owner {
+		if before == c || before.slot != c.slot || before.running || !before.lifted || before.rendezvous != c.rendezvous || before.pod.job.owner != c.pod.job.owner {
 			continue
 		}
 		for _, p := range t.pods {
@@ -43,7 +45,7 @@ func (t *truth) checkBeside(c *instance) {
 				continue
 			}
 			if peer.rendezvous == c.rendezvous && peer.started < before.exited && t.counts(p) && !t.nobodyKnows(c.pod) {
-				t.fail("S6", "%s and %s run in round %d of %s, and %s has run beside both", before.id, c.id, c.rendezvous.round, c.pod.slot, peer.id)
+				t.fail("S6", "%s and %s run in round %d of %s, and %s has run beside both", before.id, c.id, c.rendezvous.round, c.slot, peer.id)
 			}
 		}
 	}

@@ -26,10 +26,16 @@ func (t *truth) ordered(a *agent, id string, c *instance) {
 		// It is not known whether its join was accepted.
 	case mine.generation != desired.generation:
 		// The order belongs to a generation that the group has left since.
-	case mine.round >= desired.round:
+	case mine.round >= desired.round && !t.isOthers(i):
 		t.fail("S3", "%s of round %d is ordered to stop, the desired round is %d", id, mine.round, desired.round)
 	}
 	t.checkNeedless(a, id)
+}
+
+// isOthers reports whether the slot of an instance was given to another pod.
+func (t *truth) isOthers(i *instance) bool {
+	v := t.store.first.view(i.pod.job.owner)
+	return v != nil && v.givenTo(i.slot) != "" && v.givenTo(i.slot) != i.pod.uid
 }
 
 func (t *truth) checkNeedless(a *agent, id string) {

@@ -26,6 +26,7 @@ func (t *truth) called(s *server, uid string, did step, before, after *view) {
 		t.checkBarrier(uid, after)
 		t.checkPeers(uid, after)
 	}
+	t.checkGiven(uid, did, before, after)
 	t.checkBystander(s)
 	t.note(uid, after)
 }
@@ -47,6 +48,7 @@ func (t *truth) checkBystander(s *server) {
 // checkHolder checks S9, S11 and S14: which pods may change a group.
 func (t *truth) checkHolder(uid string, did step, before, after *view) {
 	p := did.pod
+	slot := did.calledFor()
 	if p == nil || after.Level == before.Level && maps.Equal(before.joined, after.joined) && maps.Equal(before.holders, after.holders) {
 		return
 	}
@@ -57,10 +59,10 @@ func (t *truth) checkHolder(uid string, did step, before, after *view) {
 		t.fail("S9", "%s, a pod of generation %d, changed the group in generation %d", p.uid, p.epoch, before.Generation)
 	case before.IsFenced(p.uid) && !(did.call.Function == rounds.FunctionDown):
 		t.fail("S14", "%s changed the group, though the leader has released its slot", p.uid)
-	case before.joined[p.slot] != after.joined[p.slot] && strings.HasPrefix(after.joined[p.slot].id, p.uid+"/") && after.holders[p.slot] != p.uid:
-		t.fail("S14", "%s joined, though %s holds %s", p.uid, after.holders[p.slot], p.slot)
-	case before.holders[p.slot] != "" && before.holders[p.slot] != p.uid && before.holders[p.slot] != after.holders[p.slot]:
-		t.fail("S14", "%s took %s, which %s held", p.uid, p.slot, before.holders[p.slot])
+	case before.joined[slot] != after.joined[slot] && strings.HasPrefix(after.joined[slot].id, p.uid+"/") && after.holders[slot] != p.uid:
+		t.fail("S14", "%s joined, though %s holds %s", p.uid, after.holders[slot], slot)
+	case before.holders[slot] != "" && before.holders[slot] != p.uid && before.holders[slot] != after.holders[slot]:
+		t.fail("S14", "%s took %s, which %s held", p.uid, slot, before.holders[slot])
 	}
 }
 
@@ -139,7 +141,7 @@ func (t *truth) checkCause(uid string, did step, before, after *view) {
 	}
 	round := rendezvous{before.Generation, before.Round}
 	for _, i := range t.instances {
-		if i.pod.job.owner != uid || slot != "" && i.pod.slot != slot {
+		if i.pod.job.owner != uid || slot != "" && i.slot != slot {
 			continue
 		}
 		// An agent that has lost its file, and a store that was set back, cannot know in which round an instance died, nor why. An
@@ -169,7 +171,7 @@ func (t *truth) checkBarrier(uid string, v *view) {
 		switch {
 		case !joined:
 			t.fail("S5", "round %d runs, and nobody has joined for %s", v.Round, slot)
-		case i == nil || i.pod.slot != slot || i.pod.job.owner != uid:
+		case i == nil || i.slot != slot || i.pod.job.owner != uid:
 			t.fail("S5", "round %d runs with an instance %q in %s that never was there", v.Round, m.id, slot)
 		case i.known:
 			t.fail("S5", "round %d runs with %s in %s, whose death was reported", v.Round, m.id, slot)
@@ -183,7 +185,7 @@ func (t *truth) checkPeers(uid string, v *view) {
 	round := rendezvous{v.Generation, v.Round}
 	for _, i := range t.instances {
 		mine := i.pod.job.owner == uid && i.given == round && i.pod.driver() == CRI
-		if mine && v.isStarted(i.pod.slot) && i.known && i.code != 0 && !i.ordered && t.store.second == nil && t.losses == 0 {
+		if mine && v.isStarted(i.slot) && i.known && i.code != 0 && !i.ordered && t.store.second == nil && t.losses == 0 {
 			t.fail("S6", "round %d runs, though %s of this round died before all had joined", v.Round, i.id)
 		}
 	}

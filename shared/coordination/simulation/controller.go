@@ -93,7 +93,7 @@ func (j *job) previous(js jobSet) bool { return j.attempt < js.restarts || js.ep
 func (c *controller) follow(js jobSet) {
 	names, wanted := map[string]bool{}, map[string]bool{}
 	for _, e := range c.entries(js) {
-		for index := range e.Jobs {
+		for _, index := range e.jobs() {
 			wanted[e.jobName(index)] = true
 		}
 	}
@@ -109,7 +109,7 @@ func (c *controller) follow(js jobSet) {
 		if !c.mayStart(js, e.Step) {
 			continue
 		}
-		for index := range e.Jobs {
+		for _, index := range e.jobs() {
 			if !names[e.jobName(index)] && c.survives() {
 				c.createJob(js, e, index)
 			}

@@ -6,7 +6,7 @@
 //	                 |                                                      ^
 //	                 v                                                      | after every call, order, write
 //	+---------------------------------- world: clock, chance ----------------------------------+
-//	|  orchestrator a, b      controller, jobs         pod (one for each slot, or more)        |
+//	|  orchestrator a, b      controller, jobs         pod (for each slot, or a spare)         |
 //	|  leader.Decide, group   JobSet and Job           agent: worker.State, its file           |
 //	|   |      |     ^        controllers               |   kubelet: relist, CrashLoopBackOff  |
 //	|   |      v     |             |                    |   instances of the worker             |
@@ -24,7 +24,8 @@
 // # What is checked
 //
 // S1 to S14 and L1 to L8 are the invariants of DESIGN section 3. S15: a leader creates no pod beside a pod of its slot that may
-// run, and no two leaders create one. S16: no function fails with a Lua error, whatever a member has stored. L9: a permanent fault
+// run, and no two leaders create one. S16: no function fails with a Lua error, whatever a member has stored. S17: a slot is given
+// only when nothing of the pod before it runs, no pod has two slots, and no slot has two workers. L9: a permanent fault
 // leads, within a limited time, to an end that names its slot. The checks do not rely on the protocol: the type truth keeps what
 // really happened to each instance, and each step is compared with that. Mutants, which are broken variants of the cores, show that
 // the checks work.

@@ -43,6 +43,11 @@ func (n *node) silence() {
 		return
 	}
 	n.cut, n.silent = true, true
+	for _, p := range n.pods {
+		if p.node == n {
+			n.truth.silenced = append(n.truth.silenced, p.workedSlot().Name)
+		}
+	}
 	n.note(n.name, "is not heard of again")
 	n.in(silentFor, func() {
 		for _, p := range slices.Clone(n.pods) {
@@ -58,7 +63,7 @@ func (n *node) silence() {
 // mayDieYoung schedules the death of a worker that has just started, if a fault requires it.
 func (p *pod) mayDieYoung(c *instance) {
 	switch {
-	case p.culprits[p.slot] == AlwaysExits:
+	case p.culprits[c.slot] == AlwaysExits:
 	case p.dieYoung > 0:
 		p.dieYoung--
 	default:
@@ -79,7 +84,7 @@ func (w *world) goesOn(js *jobSet) string {
 // reported it.
 func (t *truth) checkVerdict() {
 	named := func(slot string) bool { return strings.Contains(t.verdict, slot) }
-	if t.failedInPeace && t.culprits.hopeless() && !slices.ContainsFunc(slices.Collect(maps.Keys(t.culprits)), named) {
+	if t.failedInPeace && t.culprits.hopeless() && !slices.ContainsFunc(append(t.silenced, slices.Collect(maps.Keys(t.culprits))...), named) {
 		t.fail("L9", "the JobSet fails with %q, the fault is in %v", t.verdict, t.culprits)
 	}
 }
@@ -93,7 +98,7 @@ func (t *truth) blamed(v *view) {
 
 // endless has faults that do not end by themselves.
 func endless(driver Driver) Shape {
-	s := shape("endless "+string(driver), workers(driver, 1, 3), append(spares(driver), chances(30, AlwaysExits, NodeSilent)...), 4)
+	s := shape("endless "+string(driver), workers(driver, 1, 3), append(harmless(driver), chances(30, AlwaysExits, NodeSilent)...), 4)
 	s.Budget = 3
 	return s
 }
@@ -101,13 +106,13 @@ func endless(driver Driver) Shape {
 // absent has workers that never start. In-place restarts, repairs, recreations and the forming-timeout are used up one after the
 // other.
 func absent(driver Driver) Shape {
-	s := shape("absent "+string(driver), workers(driver, 1, 3), append(spares(driver), chances(30, NeverStarts)...), 3)
+	s := shape("absent "+string(driver), workers(driver, 1, 3), append(harmless(driver), chances(30, NeverStarts)...), 3)
 	s.Budget, s.Forming = 2, 2*time.Minute
 	return s
 }
 
-// spares returns the faults that cost no worker with the given driver: a supervisor that crashes takes its worker with it.
-func spares(driver Driver) []Chance {
+// harmless returns the faults that cost no worker with the given driver: a supervisor that crashes takes its worker with it.
+func harmless(driver Driver) []Chance {
 	return slices.DeleteFunc(withoutHarm(), func(c Chance) bool {
 		return driver == Exec && (c.Kind == AgentCrashes || c.Kind == AgentFuse)
 	})

@@ -36,6 +36,12 @@ func TestGoldenStories(t *testing.T) {
 			s.settles(time.Minute)
 			return s
 		},
+		"a-spare-takes-over": func() *scene {
+			s := enter(t, sparesIn(pair(Exec), 1))
+			s.worker(0).fail()
+			s.settles(time.Minute)
+			return s
+		},
 		"steps-start-in-order": func() *scene {
 			return enter(t, shape("golden", steps(Exec), everything(), 1))
 		},

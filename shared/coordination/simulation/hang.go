@@ -67,7 +67,7 @@ func hangs() Shape {
 // stuck has workers that hang, and nothing that prevents their in-place restart (L2).
 func stuck() Shape {
 	s := hangs()
-	s.Name, s.Faults = "stuck", append(spares(Exec), chances(20, WorkerHangs)...)
+	s.Name, s.Faults = "stuck", append(harmless(Exec), chances(20, WorkerHangs)...)
 	s.Timeout, s.InPlace = 10*time.Minute, true
 	return s
 }

@@ -10,6 +10,7 @@ type Result struct {
 	Breach     *Breach // nil if every invariant held
 	Transcript string
 	Orders     int // number of orders to stop a worker
+	Given      int // slots that were given to spares
 	Rounds     int64
 	Events     uint64
 }
@@ -46,7 +47,7 @@ func play(seed uint64, shape Shape, faults []Fault, mutant Mutant, record bool) 
 		}
 	}
 	return Result{
-		Seed: seed, Shape: shape, Faults: faults, Breach: w.breach, Transcript: log.String(), Orders: w.truth.orders, Rounds: rounds,
+		Seed: seed, Shape: shape, Faults: faults, Breach: w.breach, Transcript: log.String(), Orders: w.truth.orders, Given: w.truth.given, Rounds: rounds,
 		Events: w.order,
 	}
 }
@@ -78,7 +79,7 @@ func (w *world) settle() {
 	limit := w.now + patience
 	for w.breach == nil && w.now < limit {
 		w.run(glance)
-		if w.unsettled() == "" || w.truth.forged && w.isQuiet() {
+		if w.unsettled() == "" && !w.leader().busy || w.truth.forged && w.isQuiet() {
 			return
 		}
 	}
@@ -102,7 +103,7 @@ func (w *world) rest() {
 	if w.breach != nil {
 		return
 	}
-	most := len(w.slots)*5 + 20
+	most := (len(w.slots)+w.shape.spares())*5 + 20
 	switch {
 	case w.unsettled() != "":
 		w.fail("L7", "at rest something has happened: %s", w.unsettled())

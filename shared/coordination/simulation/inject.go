@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
@@ -115,8 +116,10 @@ var podFaults = map[Kind]func(*pod, Fault){
 	Deaf:         func(p *pod, f Fault) { p.agent.link.deaf = p.now + f.For },
 	HalfOpen:     func(p *pod, f Fault) { p.agent.link.breakSilently(f.For) },
 	AlwaysExits: func(p *pod, _ Fault) {
-		p.culprits.add(p.slot, AlwaysExits)
-		p.die(1)
+		if slot := p.workedSlot().Name; slices.Contains(p.slots, slot) { // a spare that waits has no worker that could exit
+			p.culprits.add(slot, AlwaysExits)
+			p.die(1)
+		}
 	},
 	NeverStarts: func(p *pod, _ Fault) {
 		p.culprits.add(p.slot, NeverStarts)
@@ -254,8 +257,8 @@ func (p *pod) stick() {
 // fence releases a pod that holds its slot.
 func (p *pod) fence() {
 	s, uid := p.store.first, p.job.owner
-	if v := s.view(uid); s.up && v != nil && v.holders[p.slot] == p.uid && p.leader() != nil {
-		_, _ = s.release(uid, v.stored.Config.Token, p.asSlot(), p.slot, repair)
+	if v := s.view(uid); s.up && v != nil && v.holders[p.workedSlot().Name] == p.uid && p.leader() != nil {
+		_, _ = s.release(uid, v.stored.Config.Token, p.workedSlot(), p.workedSlot().Name, repair, rounds.Slot{})
 	}
 }
 

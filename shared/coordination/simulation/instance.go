@@ -7,6 +7,7 @@ type instance struct {
 	id      string
 	born    int64 // by the clock of its node, in Unix microseconds
 	pod     *pod
+	slot    string // that it works in, or wants to join in
 	running bool
 	lifted  bool          // its user code runs; without a barrier from the start
 	started time.Duration // when its user code started

@@ -16,6 +16,7 @@ type job struct {
 	epoch    int32  // in which it was created or resumed
 	attempt  int32
 	entry    Entry
+	spares   bool // its seats are those of spares
 	seats    []*seat
 	failures int // since the last success
 
@@ -40,10 +41,10 @@ func (w *world) createJob(owner jobSet, e Entry, index int64) *job {
 	w.serial++
 	j := &job{
 		world: w, name: e.jobName(index), uid: fmt.Sprint("job", w.serial), owner: owner.uid, epoch: owner.epoch.Epoch,
-		attempt: owner.restarts, entry: e, suspended: owner.suspended, created: w.now, started: w.now,
+		attempt: owner.restarts, entry: e, suspended: owner.suspended, created: w.now, started: w.now, spares: index == sparesJob,
 	}
-	for n := range e.Pods {
-		j.seats = append(j.seats, &seat{slot: e.stage().Slot(index, n)})
+	for _, name := range e.seatsOf(index) {
+		j.seats = append(j.seats, &seat{slot: name})
 	}
 	w.jobs = append(w.jobs, j)
 	j.kick()

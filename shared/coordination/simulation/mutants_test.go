@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
@@ -19,63 +20,73 @@ var mutants = map[string]struct {
 	Mutant
 	on func() Shape // the shape to run; all shapes if nil
 }{
-	"store: a repeated join counts as a new instance":        {"S2 S5 L1 L7", joinRepeats, nil},
-	"store: any pod takes a slot":                            {"S14", joinTakes, losses},
-	"store: a pod that was released may join":                {"S14", joinUnfences, losses},
-	"store: one missing worker is close enough":              {"S5", joinAlmostAll, nil},
-	"store: the level changes without a number of its own":   {"S1 L1", neverCounts, nil},
-	"store: no budget":                                       {"S7", openWithoutBudget, poor},
-	"store: a death in the round in progress is forgotten":   {"S6", dirtyForgets, nil},
-	"store: a new pod may join peers that run on":            {"S6", startForgetsNew, execStorm},
-	"store: a failure takes the round two further":           {"S6 S2", openTwice, nil},
-	"store: dead workers stay counted":                       {"S2 S5 L1", diesCounted, nil},
-	"store: a late report of a death opens one more round":   {"S2 S6", downLate, nil},
-	"store: a leader that was replaced may write":            {"S8", leadAnyone, leadership},
-	"store: a release strikes whoever holds the slot":        {"S2", releaseAnybody, leadership},
-	"store: a released pod keeps its slot":                   {"L1", releaseKeeps, leadership},
-	"store: steps start one by one in a restart":             {"S13 S5 S2", advanceStepwise, orderedStart},
-	"store: a finished worker was never there":               {"S5 L1 S10", finishForgets, finishing},
-	"store: lost data are a failure":                         {"S12", settleHurts, func() Shape { return neutral(CRI) }},
-	"store: a round that was lost is not brought back":       {"L1", lostIgnored, nil},
-	"store: the end of the budget names nobody":              {"L9", openBlamesNobody, func() Shape { return endless(Exec) }},
-	"store: the end of the budget is success":                {"L9", openGoesOn, func() Shape { return endless(Exec) }},
-	"store: a forged join is compared as it is":              {"S16", againCompares, func() Shape { return forged(Exec) }},
-	"store: the pod of a silent node cannot be released":     {"L9", releaseNobody, silentNodes},
-	"agent: an order is carried out twice":                   {"S4", Mutant{Actions: stopTwice}, nil},
-	"agent: a peer's worker is stopped":                      {"S3", Mutant{Actions: stopAnother}, nil},
-	"agent: every broadcast is an order":                     {"S3", Mutant{Event: everyBroadcastOrders}, nil},
-	"agent: workers are started before all have joined":      {"S13", Mutant{Event: startsEarly}, execStorm},
-	"agent: workers are started in another round":            {"S13", Mutant{Actions: startsInOldRound}, execStorm},
-	"agent: orders are ignored":                              {"L2 L1", Mutant{Actions: drop[worker.Stop]}, nil},
-	"agent: a worker that hangs is left alone":               {"L1 L2", Mutant{Actions: sparesTheHung}, stuck},
-	"agent: a worker that gets on is killed as if it hung":   {"S2", Mutant{Event: seesNoProgress}, hangs},
-	"agent: deaths are not reported":                         {"L1", Mutant{Actions: dropsDeaths}, nil},
-	"agent: its file goes back":                              {"S1", Mutant{Actions: saveOld}, nil},
-	"agent: reads of the store are not looked at":            {"L1", Mutant{Event: neverReads}, nil},
-	"leader: groups are not dropped":                         {"L1 L8", Mutant{Plan: without(drops)}, poor},
-	"leader: restarts are not charged":                       {"S7 L1", Mutant{Plan: without(byRule("charge"))}, nil},
-	"leader: every restart is charged twice":                 {"S7", Mutant{Plan: chargesTwice}, nil},
-	"leader: the budget has one more":                        {"S7 L1 L7", Mutant{Observe: budgetPlusOne}, poor},
-	"leader: a recreation costs nothing":                     {"S7", Mutant{Plan: recreatesForFree}, nil},
-	"leader: a lost group is not opened again":               {"L1", Mutant{Plan: without(reopens)}, nil},
-	"leader: a suspended group stays open":                   {"S7 S9 L1", Mutant{Observe: neverSuspended}, leadership},
-	"leader: annotations are written without a precondition": {"S7 S9", Mutant{BlindWrites: true}, leadership},
-	"leader: Jobs are deleted before the epoch is written":   {"S9", Mutant{DeleteFirst: true}, nil},
-	"leader: a fail-over deletes the Jobs of any JobSet":     {"S9", Mutant{AnyOwner: true}, reborn},
-	"leader: lost pods stay in their slots":                  {"L1", Mutant{Plan: without(releases("losses", "holders", "replacement"))}, losses},
-	"leader: restarts are given up at once":                  {"L2 L1", Mutant{Observe: noPatience}, nil},
-	"leader: a restart that is out of time goes on":          {"L9", Mutant{Plan: without(byRule("timeout"))}, func() Shape { return absent(CRI) }},
-	"leader: a group forms for ever":                         {"L9", Mutant{Observe: formsForever}, func() Shape { return absent(Exec) }},
-	"leader: lost pods are left to their Jobs":               {"L2", Mutant{Plan: without(byRule("replacement"))}, lostOften},
-	"leader: stuck pods are left in place":                   {"L2", Mutant{Plan: without(byRule("repair"))}, func() Shape { return repairs(CRI) }},
-	"leader: fenced pods are left in place":                  {"L2", Mutant{Plan: without(byRule("fences"))}, func() Shape { return repairs(CRI) }},
-	"leader: the end of a restart names nobody":              {"L9", Mutant{Plan: namesNobody}, func() Shape { return absent(CRI) }},
-	"leader: the mark of a restart stays":                    {"L1 L7", Mutant{Plan: keepsMark}, nil},
-	"leader: the condition is not written":                   {"L1 L7", Mutant{Plan: without(byRule("conditions"))}, nil},
-	"leader: a pod is replaced while it ends":                {"S15", Mutant{Hasty: true}, losses},
-	"leader: a pod is replaced by what a stale cache says":   {"S15", Mutant{Blind: true}, losses},
-	"controller: finished Jobs are cleaned up":               {"S10", Mutant{CleansUp: true}, finishing},
-	"controller: a suspend comes before its epoch":           {"S9", Mutant{SuspendFirst: true}, nil},
+	"store: a repeated join counts as a new instance":                   {"S2 S5 L1 L7", joinRepeats, nil},
+	"store: any pod takes a slot":                                       {"S14", joinTakes, losses},
+	"store: a pod that was released may join":                           {"S14", joinUnfences, losses},
+	"store: one missing worker is close enough":                         {"S5", joinAlmostAll, nil},
+	"store: the level changes without a number of its own":              {"S1 L1", neverCounts, nil},
+	"store: no budget":                                                  {"S7", openWithoutBudget, poor},
+	"store: a death in the round in progress is forgotten":              {"S6", dirtyForgets, nil},
+	"store: a new pod may join peers that run on":                       {"S6", startForgetsNew, execStorm},
+	"store: a failure takes the round two further":                      {"S6 S2", openTwice, nil},
+	"store: dead workers stay counted":                                  {"S2 S5 L1", diesCounted, nil},
+	"store: a late report of a death opens one more round":              {"S2 S6", downLate, nil},
+	"store: a leader that was replaced may write":                       {"S8", leadAnyone, leadership},
+	"store: a release strikes whoever holds the slot":                   {"S2", releaseAnybody, leadership},
+	"store: a released pod keeps its slot":                              {"L1", releaseKeeps, leadership},
+	"store: steps start one by one in a restart":                        {"S13 S5 S2", advanceStepwise, orderedStart},
+	"store: a finished worker was never there":                          {"S5 L1 S10", finishForgets, finishing},
+	"store: lost data are a failure":                                    {"S12", settleHurts, func() Shape { return neutral(CRI) }},
+	"store: a round that was lost is not brought back":                  {"L1", lostIgnored, nil},
+	"store: the end of the budget names nobody":                         {"L9", openBlamesNobody, func() Shape { return endless(Exec) }},
+	"store: the end of the budget is success":                           {"L9", openGoesOn, func() Shape { return endless(Exec) }},
+	"store: a forged join is compared as it is":                         {"S16", againCompares, func() Shape { return forged(Exec) }},
+	"store: the pod of a silent node cannot be released":                {"L9", releaseNobody, silentNodes},
+	"store: a pod joins in a slot that another one was given":           {"S17", joinGiven, spareLosses},
+	"store: a slot is given that somebody holds":                        {"S17", giveHeld, staleLosses},
+	"agent: a slot that it was given is not taken":                      {"L2", Mutant{Event: neverGiven}, func() Shape { return sparesIn(repairs(Exec), 1) }},
+	"leader: a slot is given while its pod ends":                        {"S17", Mutant{Observe: endedEarly}, spareLosses},
+	"leader: the slot of a spare that is lost is not given again":       {"L2", Mutant{Plan: withoutHeirs}, func() Shape { return sparesIn(repairs(Exec), 1) }},
+	"leader: spares are not annotated":                                  {"L1 S17", Mutant{Plan: without(byRule("given"))}, spareLosses},
+	"leader: a store that has lost its data is not told what was given": {"L1 S17", Mutant{Plan: forgetsGiven}, spareStorm},
+	"leader: spares that are fenced stay":                               {"L1", Mutant{Plan: without(byRule("spares"))}, spareLosses},
+	"leader: a new pod joins in a slot that was given away":             {"S17", Mutant{Plan: neverWaits}, spareStorm},
+	"leader: two slots are given to one spare":                          {"S17", Mutant{Plan: givesTwice, Library: giveTwice.Library}, spareLosses},
+	"agent: an order is carried out twice":                              {"S4", Mutant{Actions: stopTwice}, nil},
+	"agent: a peer's worker is stopped":                                 {"S3", Mutant{Actions: stopAnother}, nil},
+	"agent: every broadcast is an order":                                {"S3", Mutant{Event: everyBroadcastOrders}, nil},
+	"agent: workers are started before all have joined":                 {"S13", Mutant{Event: startsEarly}, execStorm},
+	"agent: workers are started in another round":                       {"S13", Mutant{Actions: startsInOldRound}, execStorm},
+	"agent: orders are ignored":                                         {"L2 L1", Mutant{Actions: drop[worker.Stop]}, nil},
+	"agent: a worker that hangs is left alone":                          {"L1 L2", Mutant{Actions: sparesTheHung}, stuck},
+	"agent: a worker that gets on is killed as if it hung":              {"S2", Mutant{Event: seesNoProgress}, hangs},
+	"agent: deaths are not reported":                                    {"L1", Mutant{Actions: dropsDeaths}, nil},
+	"agent: its file goes back":                                         {"S1", Mutant{Actions: saveOld}, nil},
+	"agent: reads of the store are not looked at":                       {"L1", Mutant{Event: neverReads}, nil},
+	"leader: groups are not dropped":                                    {"L1 L8", Mutant{Plan: without(drops)}, poor},
+	"leader: restarts are not charged":                                  {"S7 L1", Mutant{Plan: without(byRule("charge"))}, nil},
+	"leader: every restart is charged twice":                            {"S7", Mutant{Plan: chargesTwice}, nil},
+	"leader: the budget has one more":                                   {"S7 L1 L7", Mutant{Observe: budgetPlusOne}, poor},
+	"leader: a recreation costs nothing":                                {"S7", Mutant{Plan: recreatesForFree}, nil},
+	"leader: a lost group is not opened again":                          {"L1", Mutant{Plan: without(reopens)}, nil},
+	"leader: a suspended group stays open":                              {"S7 S9 L1", Mutant{Observe: neverSuspended}, leadership},
+	"leader: annotations are written without a precondition":            {"S7 S9", Mutant{BlindWrites: true}, leadership},
+	"leader: Jobs are deleted before the epoch is written":              {"S9", Mutant{DeleteFirst: true}, nil},
+	"leader: a fail-over deletes the Jobs of any JobSet":                {"S9", Mutant{AnyOwner: true}, reborn},
+	"leader: lost pods stay in their slots":                             {"L1", Mutant{Plan: without(releases("losses", "holders", "replacement"))}, losses},
+	"leader: restarts are given up at once":                             {"L2 L1", Mutant{Observe: noPatience}, nil},
+	"leader: a restart that is out of time goes on":                     {"L9", Mutant{Plan: without(byRule("timeout"))}, func() Shape { return absent(CRI) }},
+	"leader: a group forms for ever":                                    {"L9", Mutant{Observe: formsForever}, func() Shape { return absent(Exec) }},
+	"leader: lost pods are left to their Jobs":                          {"L2", Mutant{Plan: without(byRule("replacement"))}, lostOften},
+	"leader: stuck pods are left in place":                              {"L2", Mutant{Plan: without(byRule("repair"))}, func() Shape { return repairs(CRI) }},
+	"leader: fenced pods are left in place":                             {"L2", Mutant{Plan: without(byRule("fences"))}, func() Shape { return repairs(CRI) }},
+	"leader: the end of a restart names nobody":                         {"L9", Mutant{Plan: namesNobody}, func() Shape { return absent(CRI) }},
+	"leader: the mark of a restart stays":                               {"L1 L7", Mutant{Plan: keepsMark}, nil},
+	"leader: the condition is not written":                              {"L1 L7", Mutant{Plan: without(byRule("conditions"))}, nil},
+	"leader: a pod is replaced while it ends":                           {"S15", Mutant{Hasty: true}, losses},
+	"leader: a pod is replaced by what a stale cache says":              {"S15", Mutant{Blind: true}, losses},
+	"controller: finished Jobs are cleaned up":                          {"S10", Mutant{CleansUp: true}, finishing},
+	"controller: a suspend comes before its epoch":                      {"S9", Mutant{SuspendFirst: true}, nil},
 }
 
 func execStorm() Shape {
@@ -112,6 +123,20 @@ func reborn() Shape {
 // silentNodes has only nodes that become permanently unreachable.
 func silentNodes() Shape {
 	return shape("silent nodes", workers(Exec, 1, 3), chances(1, NodeSilent), 2)
+}
+
+// spareLosses: pods are lost, and with them what others know of it.
+func spareLosses() Shape { return withSpares("losses", workers(Exec, 1, 3), 2, lossKinds(), 8) }
+
+// staleLosses: pods are lost, and leaders see that late.
+func staleLosses() Shape {
+	return withSpares("stale", workers(Exec, 1, 3), 2, chances(1, PodDeleted, PodFails, JobRecreated, StaleCache, LeaderPauses, LeaderSlow), 8)
+}
+
+// spareStorm: pods are lost while the store splits or loses its data.
+func spareStorm() Shape {
+	kinds := chances(1, PodDeleted, PodFails, StoreWiped, StoreBack, ReplicaBehind, TwoPrimaries, LeaderCrashes)
+	return withSpares("storm", workers(Exec, 1, 3), 1, kinds, 6)
 }
 
 func finishing() Shape {
@@ -175,6 +200,80 @@ func seesNoProgress(e worker.Event) worker.Event {
 	return e
 }
 
+// neverGiven is what an agent hears of a leader that gives it no slot.
+func neverGiven(e worker.Event) worker.Event {
+	if p, ok := e.(worker.Placed); ok {
+		p.Given = ""
+		return p
+	}
+	return e
+}
+
+// endedEarly is what a leader observes that takes pods that are being deleted for ended.
+func endedEarly(o *leader.Observation) {
+	for _, pod := range o.Pods {
+		if pod.Deleting {
+			pod.Phase = workload.Failed
+		}
+	}
+}
+
+// heirs changes who gets the slots that a plan releases.
+func heirs(p leader.Plan, change func(leader.Release) leader.Release) leader.Plan {
+	for i := range p.Actions {
+		if a, is := p.Actions[i].(leader.Release); is && a.Heir != (rounds.Slot{}) {
+			p.Actions[i] = change(a)
+		}
+	}
+	return p
+}
+
+// withoutHeirs gives slots to no second spare.
+func withoutHeirs(o *leader.Observation, p leader.Plan) leader.Plan {
+	return heirs(p, func(a leader.Release) leader.Release {
+		if slices.ContainsFunc(o.Stored.Config.Given, func(s rounds.Slot) bool { return s.Name == a.Name }) {
+			a.Heir = rounds.Slot{}
+		}
+		return a
+	})
+}
+
+// forgetsGiven does not tell a store that has lost its data.
+func forgetsGiven(_ *leader.Observation, p leader.Plan) leader.Plan {
+	if p.Rule == "given" {
+		p.Actions = slices.DeleteFunc(p.Actions, func(a leader.Action) bool { _, is := a.(leader.Release); return is })
+	}
+	for i := range p.Actions {
+		if w, is := p.Actions[i].(leader.WriteGroup); is {
+			w.Config.Given = nil
+			p.Actions[i] = w
+		}
+	}
+	return p
+}
+
+func neverWaits(_ *leader.Observation, p leader.Plan) leader.Plan {
+	for i := range p.Actions {
+		if a, is := p.Actions[i].(leader.CreatePod); is {
+			a.Waits = false
+			p.Actions[i] = a
+		}
+	}
+	return p
+}
+
+// givesTwice gives each slot to the pod that was given one first, in a store that does not mind.
+func givesTwice(o *leader.Observation, p leader.Plan) leader.Plan {
+	return heirs(p, func(a leader.Release) leader.Release {
+		if given := o.Stored.Config.Given; len(given) > 0 {
+			a.Heir.Pod = given[0].Pod
+		}
+		return a
+	})
+}
+
+var giveTwice = lua(" and (g[5] or slot) == slot", "")
+
 // lua returns a mutant of the store's functions: in their source, each given text is replaced by the one after it.
 func lua(pairs ...string) Mutant {
 	library := rounds.Library
@@ -189,8 +288,8 @@ func lua(pairs ...string) Mutant {
 
 var (
 	joinRepeats   = lua("if id == a[i + 2] then\n    return 'J'\n  elseif", "if")
-	joinTakes     = lua("elseif holder and holder ~= a[i + 1] then", "elseif false then")
-	joinUnfences  = lua("if g[3 + at] or", "if")
+	joinTakes     = lua("elseif (holder or a[i + 1]) ~= a[i + 1] or (g[f + 1] or a[i + 1]) ~= a[i + 1] or (g[f + 2] or a[i]) ~= a[i] then", "elseif false then")
+	joinUnfences  = lua("if g[f] or", "if")
 	joinAlmostAll = lua("< tonumber(unit[1]) then break", "< tonumber(unit[1]) - 1 then break")
 	settleHurts   = lua("if string.find(past, 'r') then mark(s, u, RAN) end", "if string.find(past, 'r') then mark(s, u, DIED) end")
 
@@ -208,10 +307,12 @@ var (
 	lostIgnored    = lua("  begin(s, tonumber(a[5]))\n", "")
 	finishForgets  = lua("  redis.call('HSET', tableOf(s, 'f:', u), a[3], a[5])\n", "")
 	leadAnyone     = lua("then fail('HFSTALELEADER') end", "then return end")
-	releaseAnybody = lua("  if read(holders, a[3]) == a[4] then\n    redis.call('HDEL', holders, a[3])\n    local", "  if true then\n    redis.call('HDEL', holders, a[3])\n    local")
+	releaseAnybody = lua("  if holder == pod then\n    redis.call", "  if true then\n    redis.call")
+	joinGiven      = lua(" or (g[f + 1] or a[i + 1]) ~= a[i + 1]", "")
+	giveHeld       = lua("local free = (holder or heir) == heir and", "local free =")
 	againCompares  = lua("tonumber(attempt or fail('HFFOREIGN'))", "tonumber(attempt)")
 	releaseNobody  = lua("  lead(base, a[5])\n", "  fail('HFSTALELEADER')\n")
-	releaseKeeps   = lua("  if read(holders, a[3]) == a[4] then\n    redis.call('HDEL', holders, a[3])\n", "  if read(holders, a[3]) == a[4] then\n")
+	releaseKeeps   = lua("  if holder == pod then\n    redis.call('HDEL', holders, slot)\n", "  if holder == pod then\n")
 )
 
 func stopTwice(actions []worker.Action) []worker.Action {

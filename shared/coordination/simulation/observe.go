@@ -104,6 +104,7 @@ func (o *orchestrator) plainJob(j *job, current bool) workload.Job {
 		Name: j.name, UID: j.uid, Stage: j.entry.stage().Prefix, Generation: j.epoch, Current: current, Deleting: j.deleting, Suspended: j.suspended,
 		Created: moment(j.created), Started: moment(j.started), Pods: int64(len(j.seats)), Failures: int32(j.failures),
 		Sidecar: j.entry.Driver == CRI, Findable: true, Worker: "worker", MadePods: j.made, Indexes: len(j.seats),
+		Spares: j.spares,
 	}
 	switch {
 	case j.deleting || j.gone:
@@ -124,7 +125,7 @@ func (o *orchestrator) plainJob(j *job, current bool) workload.Job {
 // plainPod returns a pod as the API server has it.
 func (o *orchestrator) plainPod(p *pod) *workload.Pod {
 	plain := &workload.Pod{
-		Name: p.uid, UID: p.uid, Slot: p.slot, Job: p.job.uid, Generation: int32(p.epoch), Node: p.node.name, Created: moment(p.created),
+		Name: p.uid, UID: p.uid, Slot: p.slot, Given: p.given, Waits: p.waits, Job: p.job.uid, Generation: int32(p.epoch), Node: p.node.name, Created: moment(p.created),
 		Phase: workload.Phase(p.phase), Scheduling: &workload.Scheduling{Done: true, At: moment(p.created)},
 		Deleting: p.deleting, Asked: moment(p.asked), Due: moment(p.asked + o.shape.Grace),
 		Containers: []workload.Container{p.status()},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
@@ -104,7 +105,7 @@ func (o *orchestrator) tryLease() error {
 func (o *orchestrator) lead(token coordination.Token) {
 	o.leading, o.token = true, token
 	o.note(o.name, "leads with token %d", token.Transitions)
-	o.sub = subscribe(o.link, "", "", func(worker.Event) { o.wake(0) })
+	o.sub = subscribe(o.link, "", rounds.Slot{}, func(worker.Event) { o.wake(0) })
 	o.sweep()
 	o.wake(0)
 }

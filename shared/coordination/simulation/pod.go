@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
@@ -12,7 +13,9 @@ import (
 type pod struct {
 	*world
 	uid     string
-	slot    string
+	slot    string // that it is made for, or the name of a spare
+	given   string // annotation: the slot that it was given
+	waits   bool   // it was created to wait for one
 	name    string // set if a leader created it; the Job controller's pods have other names
 	job     *job
 	epoch   int64 // of the Job's template when it was created
@@ -100,6 +103,11 @@ func (w *world) place(slot string) *node {
 			first = i
 		}
 	}
+	for n := range w.shape.spares() {
+		if strings.HasSuffix(slot, fmt.Sprint("-spares-", n)) {
+			first = len(w.slots) + n
+		}
+	}
 	for i := range w.nodes {
 		if n := w.nodes[(first+i)%len(w.nodes)]; !n.cut && !n.lost {
 			return n
@@ -150,7 +158,7 @@ func (p *pod) startWorker() {
 	p.births++
 	c := &instance{
 		id: fmt.Sprintf("%s/c%d", p.uid, p.births), born: p.node.wall().UnixMicro(),
-		pod: p, running: true, lifted: true, rendezvous: p.volume.told,
+		pod: p, slot: p.slot, running: true, lifted: true, rendezvous: p.volume.told,
 	}
 	if dead := len(p.containers) - 1; dead > 0 {
 		p.containers = p.containers[dead:]
@@ -195,6 +203,15 @@ func (p *pod) forgets() {
 }
 
 func (p *pod) asSlot() rounds.Slot { return rounds.Slot{Name: p.slot, Pod: p.uid} }
+
+// workedSlot is the slot that its agent works in, or wants to.
+func (p *pod) workedSlot() rounds.Slot {
+	slot := p.asSlot()
+	if c := p.living(); c != nil {
+		slot.Name = c.slot
+	}
+	return slot
+}
 
 func (p *pod) driver() Driver { return p.job.entry.Driver }
 

@@ -1,6 +1,9 @@
 package simulation
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // decide ends or restarts the JobSet. It returns false if there is nothing to decide.
 func (c *controller) decide(js jobSet) bool {
@@ -48,7 +51,7 @@ func (c *controller) anyFailed(js jobSet) bool {
 }
 
 func (c *controller) allComplete(js jobSet) bool {
-	current := c.current(js)
+	current := slices.DeleteFunc(c.current(js), func(j *job) bool { return j.spares }) // they do not count for success
 	for _, j := range current {
 		if !j.complete() {
 			return false

@@ -426,13 +426,26 @@ func TestKnownGaps(t *testing.T) {
 				return c != nil && c.lifted && c.rendezvous.round == 0 && s.phase() == coordination.Running
 			})
 		},
+		// A pod that is released while it waits in a round that it has joined starts with that round if it can still hear the store. It is fenced from
+		// the next round on.
+		"a pod that is released while it waits starts beside the spare that has its slot": func(t *testing.T) {
+			s := enterForming(t, spareScene(1))
+			s.settles(time.Minute)
+			s.worker(0).agent.pause(2 * time.Second)
+			p := s.worker(1)
+			s.worker(2).die(1)
+			s.until(time.Second, "it waits in round 1", func() bool { c := p.living(); return c != nil && !c.lifted && c.assigned && c.given.round == 1 })
+			p.gone = true // the API server has it no more, and its node does not know yet
+			s.world.lose(p, true)
+			s.until(10*time.Second, "its worker runs in round 1 (if not, it is mended)", func() bool { c := p.living(); return c != nil && c.lifted && c.rendezvous.round == 1 })
+		},
 		// A repair releases a pod because its slot is missing. Meanwhile the worker has joined and the group runs.
 		"a repair may strike a worker that has just joined": func(t *testing.T) {
 			s := enter(t, plain())
 			s.worker(0).die(1)
 			s.settles(time.Minute)
 			o, p := s.leader(), s.worker(0)
-			if _, err := s.store.first.release("uid1", o.token, p.asSlot(), p.slot, repair); err != nil {
+			if _, err := s.store.first.release("uid1", o.token, p.asSlot(), p.slot, repair, rounds.Slot{}); err != nil {
 				t.Fatal(err)
 			}
 			if s.phase() != coordination.Restarting {

@@ -77,12 +77,12 @@ func (s *server) level(uid string) (rounds.Level, error) {
 	return s.functions.Level(uid)
 }
 
-func (s *server) place(uid, slot string) (rounds.Place, error) {
+func (s *server) place(uid string, own rounds.Slot) (rounds.Place, error) {
 	s.reads++
 	if s.now < s.foreign {
 		return rounds.Place{}, coordination.ErrNoGroup
 	}
-	return s.functions.Place(uid, slot)
+	return s.functions.Place(uid, own)
 }
 
 // group returns what the leader reads.
@@ -111,18 +111,18 @@ func (s *server) call(p *pod, c rounds.Call) (reply, error) {
 }
 
 // release releases a pod from its slot, and returns the group after that.
-func (s *server) release(uid string, t coordination.Token, slot rounds.Slot, failed, why string) (*rounds.Stored, error) {
+func (s *server) release(uid string, t coordination.Token, slot rounds.Slot, failed, why string, heir rounds.Slot) (*rounds.Stored, error) {
 	before := s.view(uid)
 	if before == nil {
 		return s.group(uid)
 	}
 	unit, found := before.UnitOf(slot.Name)
-	if !found || before.IsFenced(slot.Pod) {
+	if !found || before.IsFenced(slot.Pod) && heir == (rounds.Slot{}) && before.givenTo(slot.Name) != slot.Pod {
 		return s.group(uid)
 	}
 	s.writes++
-	err := s.functions.Release(uid, t, before.Level, unit, slot, failed)
-	s.checked(uid, step{why: why, slot: slot, token: t, err: err}, before)
+	err := s.functions.Release(uid, t, before.Level, unit, slot, failed, heir)
+	s.checked(uid, step{why: why, slot: slot, heir: heir, token: t, err: err}, before)
 	if err != nil && !errors.Is(err, coordination.ErrForeignValue) { // for a holder that a member has forged; the group may be readable
 		return nil, err
 	}

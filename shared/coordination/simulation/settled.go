@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
@@ -44,6 +45,9 @@ func (w *world) unsettled() string {
 			return slot + ": " + missing
 		}
 	}
+	if missing := w.unsettledSpares(g); missing != "" {
+		return missing
+	}
 	return w.unsettledJobs(js)
 }
 
@@ -78,7 +82,7 @@ func (w *world) leftBehind(js *jobSet) string {
 }
 
 func (w *world) unsettledSlot(g *view, slot string) string {
-	p := w.podOf(w.api.current.uid, slot)
+	p := w.workerOf(g, slot)
 	m, joined := g.joined[slot]
 	if u, found := g.UnitOf(slot); found && g.Units[u].Left {
 		return ""
@@ -90,6 +94,7 @@ func (w *world) unsettledSlot(g *view, slot string) string {
 		return "" // its Job knows, though the report was lost; the leader notices when a round needs the slot
 	case p == nil || p.deleting || p.living() == nil:
 		return "no worker runs"
+	case w.truth.splits > 0 && joined && strings.HasPrefix(m.id, p.uid+"/"): // its next join will replace an instance that it has lost
 	case !joined || m.id != p.living().id:
 		return fmt.Sprintf("%s runs, the store has %+v", p.living().id, m)
 	}

@@ -33,6 +33,7 @@ type Entry struct {
 	Jobs   int64
 	Pods   int64
 	Driver Driver
+	Spares int64 // with the exec driver: pods without a slot, of a Job of their own
 	Step   int64 // its Jobs are created once all pods of the steps before run
 	// Release is how long its finished workers are held.
 	Release coordination.Release
@@ -68,4 +69,39 @@ func stagesOf(entries []Entry) []coordination.Stage {
 	return stages
 }
 
-func (e Entry) jobName(index int64) string { return fmt.Sprintf("%s-%s-%d", jobSetName, e.Name, index) }
+// sparesJob stands for the index of the Job of spares.
+const sparesJob = -1
+
+// jobs are the indexes of the Jobs of an entry.
+func (e Entry) jobs() []int64 {
+	var indexes []int64
+	for index := range e.Jobs {
+		indexes = append(indexes, index)
+	}
+	if e.Spares > 0 {
+		indexes = append(indexes, sparesJob)
+	}
+	return indexes
+}
+
+// seatsOf are the names of the pods of a Job: slots, or those of spares.
+func (e Entry) seatsOf(index int64) []string {
+	var names []string
+	if index == sparesJob {
+		for n := range e.Spares {
+			names = append(names, e.stage().Spare(n))
+		}
+		return names
+	}
+	for n := range e.Pods {
+		names = append(names, e.stage().Slot(index, n))
+	}
+	return names
+}
+
+func (e Entry) jobName(index int64) string {
+	if index == sparesJob {
+		return fmt.Sprintf("%s-%s-spares", jobSetName, e.Name)
+	}
+	return fmt.Sprintf("%s-%s-%d", jobSetName, e.Name, index)
+}

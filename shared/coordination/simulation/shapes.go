@@ -17,6 +17,10 @@ func Shapes() []Shape {
 		shape("mixed", mixed(), everything(), 5), shape("steps", steps(Exec), everything(), 5),
 		shape("steps without a barrier", steps(CRI), everything(), 4), hangs(), stuck(),
 		repairs(CRI), repairs(Exec), resized(CRI), resized(Exec), endless(CRI), endless(Exec), absent(CRI), absent(Exec), forged(CRI), forged(Exec), clocksApart(),
+		withSpares("everything", workers(Exec, 1, 3), 1, everything(), 6), withSpares("two", workers(Exec, 1, 2), 2, everything(), 5),
+		withSpares("jobs", workers(Exec, 2, 2), 1, everything(), 5), withSpares("steps", steps(Exec), 1, everything(), 5),
+		withSpares("losses", workers(Exec, 1, 3), 2, lossKinds(), 8), sparesIn(storms(Exec), 1), sparesIn(repairs(Exec), 1),
+		sparesIn(resized(Exec), 1), sparesIn(endless(Exec), 1), sparesIn(forged(Exec), 1), sparesIn(neutral(Exec), 1),
 	}
 }
 
@@ -42,9 +46,29 @@ func shape(name string, entries []Entry, faults []Chance, most int) Shape {
 	}
 }
 
+// withSpares is a shape of its name whose entries have so many spares each.
+func withSpares(name string, entries []Entry, n int64, faults []Chance, most int) Shape {
+	return sparesIn(shape(name, entries, faults, most), n)
+}
+
+func sparesIn(s Shape, n int64) Shape {
+	s.Name += " with spares"
+	s.Entries = slices.Clone(s.Entries)
+	for i := range s.Entries {
+		s.Entries[i].Spares = n
+	}
+	return s
+}
+
+// lossKinds: pods are lost, one after the other and together, and with them leaders and what the store knows.
+func lossKinds() []Chance {
+	return slices.Concat(chances(10, PodDeleted, PodFails, PodForced, NodeCrashes, Zombie),
+		chances(4, NodeCutOff, JobRecreated, StoreBack, StoreWiped, ReplicaBehind, TwoPrimaries, LeaderCrashes, LeaderFuse, LeaderPauses, StaleCache, WorkerDies, AgentForgets, AgentFuse))
+}
+
 // neutral has faults that affect no worker, but everything that supervises workers (S12).
 func neutral(driver Driver) Shape {
-	s := shape("neutral "+string(driver), workers(driver, 1, 3), append(spares(driver), chances(2, StoreWiped, StoreBack)...), 6)
+	s := shape("neutral "+string(driver), workers(driver, 1, 3), append(harmless(driver), chances(2, StoreWiped, StoreBack)...), 6)
 	s.Neutral, s.InPlace = true, true
 	s.Timeout = 10 * time.Minute // after a third of it the leader considers a pod unhealthy whose agent is slow to return to an empty store
 	return s
@@ -59,14 +83,14 @@ func mild() Shape {
 
 // repairs has lost, stuck or fenced pods. Each is replaced alone (L2).
 func repairs(driver Driver) Shape {
-	s := shape("repairs "+string(driver), workers(driver, 1, 3), append(spares(driver), chances(15, PodDeleted, PodStuck, PodFenced)...), 8)
+	s := shape("repairs "+string(driver), workers(driver, 1, 3), append(harmless(driver), chances(15, PodDeleted, PodStuck, PodFenced)...), 8)
 	s.Timeout, s.RemoveStopped, s.InPlace = 3*time.Minute, true, true
 	return s
 }
 
 // resized has Jobs that are added and removed, and faults that need a restart.
 func resized(driver Driver) Shape {
-	kinds := append(spares(driver), chances(6, WorkerDies, PodDeleted, StoreBack, StoreWiped)...)
+	kinds := append(harmless(driver), chances(6, WorkerDies, PodDeleted, StoreBack, StoreWiped)...)
 	return shape("resized "+string(driver), workers(driver, 2, 1), append(kinds, chances(25, Resized)...), 6)
 }
 

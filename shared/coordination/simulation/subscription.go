@@ -14,8 +14,8 @@ import (
 // whenever the connection is lost. As in the Valkey store, messages that arrive during a read wait for its end.
 type subscription struct {
 	link    *link
-	uid     string // "" for all groups
-	slot    string // slot whose configuration is read; "" for all groups
+	uid     string      // "" for all groups
+	own     rounds.Slot // slot whose configuration is read, and the pod; zero for all groups
 	on      func(worker.Event)
 	session int
 	open    bool
@@ -32,8 +32,8 @@ const (
 	pingEvery  = 10 * time.Second
 )
 
-func subscribe(l *link, uid, slot string, on func(worker.Event)) *subscription {
-	s := &subscription{link: l, uid: uid, slot: slot, on: on}
+func subscribe(l *link, uid string, own rounds.Slot, on func(worker.Event)) *subscription {
+	s := &subscription{link: l, uid: uid, own: own, on: on}
 	l.store.subscribers = append(l.store.subscribers, s)
 	s.connect()
 	return s
@@ -129,7 +129,7 @@ func (s *subscription) fetch(session int, passOn func(error) bool, done func()) 
 			}
 			return
 		}
-		request(s.link, func(v *server) (rounds.Place, error) { return v.place(s.uid, s.slot) }, func(p rounds.Place, err error) {
+		request(s.link, func(v *server) (rounds.Place, error) { return v.place(s.uid, s.own) }, func(p rounds.Place, err error) {
 			switch {
 			case s.closed:
 				return

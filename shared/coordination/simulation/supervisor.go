@@ -24,7 +24,7 @@ func (p *pod) makeInstance() {
 	}
 	p.births++
 	c := &instance{
-		id: fmt.Sprintf("%s/p%d", p.uid, p.births), born: p.node.wall().UnixMicro(), pod: p, running: true,
+		id: fmt.Sprintf("%s/p%d", p.uid, p.births), born: p.node.wall().UnixMicro(), pod: p, slot: p.slot, running: true,
 	}
 	p.containers = append(p.containers[:0:0], c)
 	p.truth.born(c)
@@ -38,7 +38,7 @@ func (p *pod) lift(l worker.Start) {
 	if c == nil || c.id != l.ID || c.lifted || p.terminating {
 		return
 	}
-	c.lifted, c.started, c.rendezvous = true, p.now, rendezvous{l.Generation, l.Round}
+	c.lifted, c.started, c.rendezvous, c.slot = true, p.now, rendezvous{l.Generation, l.Round}, l.Slot
 	p.note(p.uid, "worker %s starts in round %d.%d", c.id, l.Generation, l.Round)
 	p.truth.lifted(c)
 	p.agent.later(0, p.agent.look)

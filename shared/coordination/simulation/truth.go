@@ -17,12 +17,16 @@ type truth struct {
 	ended         map[roundKey]bool     // in-place restarts have ended
 	other         rounds.Level          // level of the bystander
 	losses        int                   // how often the store lost data
+	splits        int                   // and how often it split
 	orders        int                   // number of orders to stop a worker
+	given         int                   // slots that were given to spares
 	excuses       map[*job]bool         // Jobs that were deleted by hand
 	forged        bool                  // a member has written forged values
 	failedInPeace bool                  // the JobSet has failed after the faults
 	resumed       bool                  // a group was resumed or resized: all members join its round again
 	resized       bool                  // a group was resized
+	silenced      []string              // slots whose pods were on a node that became silent
+	fenced        map[string]rendezvous // by pod: the round in which it was released
 }
 
 type roundKey struct {
@@ -33,7 +37,7 @@ type roundKey struct {
 func newTruth(w *world) *truth {
 	return &truth{
 		world: w, instances: map[string]*instance{}, desired: map[string]rendezvous{}, rounds: map[roundKey]int64{}, ended: map[roundKey]bool{},
-		excuses: map[*job]bool{},
+		excuses: map[*job]bool{}, fenced: map[string]rendezvous{},
 	}
 }
 
@@ -79,12 +83,27 @@ type step struct {
 	reply string
 	why   string      // for the leader: the reason of a write, or of a release
 	slot  rounds.Slot // the slot that is released
+	heir  rounds.Slot // and the pod that gets it
 	token coordination.Token
 	err   error
 }
 
+// calledFor is the slot that an agent's call is about.
+func (s step) calledFor() string {
+	switch {
+	case s.pod == nil:
+		return s.slot.Name
+	case s.call.Function == rounds.FunctionJoin:
+		return s.call.Arguments[4].(string)
+	}
+	return s.call.Arguments[2].(string)
+}
+
 // heard records what a call and its answer mean for their instance.
 func (t *truth) heard(did step, before *view) {
+	if did.pod == nil && did.slot.Pod != "" && did.err == nil && !before.IsFenced(did.slot.Pod) {
+		t.fenced[did.slot.Pod] = rendezvous{before.Generation, before.Round}
+	}
 	if did.pod == nil || did.err != nil {
 		return
 	}

@@ -56,6 +56,16 @@ func memberOf(text string) member {
 	return member{f[0], attempt, f[2] == "1"}
 }
 
+// givenTo is the pod that a slot was given to; empty: none.
+func (v *view) givenTo(slot string) string {
+	for _, given := range v.Given {
+		if given.Name == slot {
+			return given.Pod
+		}
+	}
+	return ""
+}
+
 // hasEntered reports whether workers of a slot's unit have run in this generation.
 func (v *view) hasEntered(slot string) bool {
 	u, found := v.UnitOf(slot)

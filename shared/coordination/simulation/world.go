@@ -46,7 +46,7 @@ type world struct {
 
 // Breach is a broken invariant.
 type Breach struct {
-	Invariant string // S1 to S16, L1 to L9
+	Invariant string // S1 to S17, L1 to L9
 	Text      string
 	At        time.Duration
 }
@@ -79,7 +79,7 @@ func (w *world) buildSlots() {
 	w.slots = w.slotsOf(jobSet{})
 	clocks := newRandom(w.seed, "clocks")
 	apart := clocks.chance(25)
-	for i := range len(w.slots) + 2 {
+	for i := range len(w.slots) + w.shape.spares() + 2 {
 		w.nodes = append(w.nodes, &node{
 			world: w, name: fmt.Sprint("node", i), phase: w.random.between(0, relist-1),
 			skew: w.random.between(-5*time.Millisecond, 5*time.Millisecond),
@@ -88,6 +88,15 @@ func (w *world) buildSlots() {
 			w.nodes[i].skew = clocks.between(-10*time.Minute, 10*time.Minute)
 		}
 	}
+}
+
+// spares is how many pods of a shape have no slot.
+func (s Shape) spares() int {
+	n := 0
+	for _, e := range s.Entries {
+		n += int(e.Spares)
+	}
+	return n
 }
 
 // slotsOf returns all slots of a JobSet, in order.

@@ -43,7 +43,12 @@ func someCall(r *rand.Rand, seq int64) rounds.Call {
 		if r.IntN(4) == 0 {
 			return rounds.Ask(inc, unit, slot, "gap")
 		}
-		return rounds.Release(token, inc, unit, slot, "w-0")
+		heir := rounds.Slot{}
+		if r.IntN(2) == 0 {
+			heir = rounds.Slot{Name: pick("w-spares-0", "w-0-0", slot.Name), Pod: pick("p0", "p1", "p2", "s0")}
+			slot.Pod = pick("", slot.Pod)
+		}
+		return rounds.Release(token, inc, unit, slot, "w-0", heir)
 	case 4:
 		if r.IntN(3) == 0 {
 			seq = rounds.AnySeq

@@ -87,8 +87,8 @@ func (s *Store) addLine(ctx context.Context, group string, l rounds.Line) error 
 }
 
 // Release implements rounds.Leader.
-func (s *Store) Release(ctx context.Context, group string, t coordination.Token, l rounds.Level, unit int, slot rounds.Slot, failed string) error {
-	_, err := s.lead(ctx, group, rounds.Release(t, l.Incarnation, unit, slot, failed), nil)
+func (s *Store) Release(ctx context.Context, group string, t coordination.Token, l rounds.Level, unit int, slot rounds.Slot, failed string, heir rounds.Slot) error {
+	_, err := s.lead(ctx, group, rounds.Release(t, l.Incarnation, unit, slot, failed, heir), nil)
 	return err
 }
 

@@ -64,19 +64,16 @@ func foreign(group string, err error) error {
 }
 
 // Place implements rounds.Members.
-func (s *Store) Place(ctx context.Context, group, slot string) (rounds.Place, error) {
-	stage := "u:" + rounds.StageOf(slot)
-	values, err := s.client.HMGet(ctx, rounds.KeysOf(group).Config(), "inc", "limit", stage).Result()
-	switch {
-	case err != nil:
+func (s *Store) Place(ctx context.Context, group string, own rounds.Slot) (rounds.Place, error) {
+	values, err := s.client.HMGet(ctx, rounds.KeysOf(group).Config(), rounds.PlaceFields(own)...).Result()
+	if err != nil {
 		return rounds.Place{}, protocolError(err)
-	case values[0] == nil:
-		return rounds.Place{}, coordination.ErrNoGroup
 	}
-	return rounds.PlaceOf(slot, func(field string) (string, bool) {
-		text, found := values[map[string]int{"limit": 1, stage: 2}[field]].(string)
-		return text, found
-	})
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i], _ = v.(string)
+	}
+	return rounds.PlaceOf(own, texts)
 }
 
 // Level implements rounds.Members.

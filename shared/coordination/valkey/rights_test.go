@@ -74,7 +74,7 @@ func useLeader(t *testing.T, server *server, leader, member *Store) {
 	if group := <-heard; group != uid {
 		t.Errorf("heard of %q", group)
 	}
-	if place, err := member.Place(ctx, uid, "js-w-0-1"); err != nil || place.Pods != 2 {
+	if place, err := member.Place(ctx, uid, slotOf(1)); err != nil || place.Pods != 2 {
 		t.Errorf("a place: %+v, %v", place, err)
 	}
 	for _, call := range memberCalls() {
@@ -89,7 +89,7 @@ func useLeader(t *testing.T, server *server, leader, member *Store) {
 	_, err := leader.Set(ctx, uid, rounds.AnySeq, state, config, finished, &rounds.Line{Generation: 2, Slot: "-", Cause: "recreated"})
 	check(t, "writing", err)
 	mustCall(t, member, rounds.Join("B", 0, 0, 1, memberOf(0)))
-	check(t, "releasing", leader.Release(ctx, uid, token, state.Level, 0, slotOf(0), "w-0"))
+	check(t, "releasing", leader.Release(ctx, uid, token, state.Level, 0, slotOf(0), "w-0", rounds.Slot{}))
 	stored, err := leader.Read(ctx, uid)
 	check(t, "reading", err)
 	if stored == nil || stored.State.Round != 1 || stored.State.Generation != 2 {
@@ -126,7 +126,7 @@ func useLeader(t *testing.T, server *server, leader, member *Store) {
 	if left := server.dump(); len(left) != 0 {
 		t.Errorf("left after the drop: %v", left)
 	}
-	if _, err := member.Place(ctx, uid, "js-w-0-1"); !errors.Is(err, coordination.ErrNoGroup) {
+	if _, err := member.Place(ctx, uid, slotOf(1)); !errors.Is(err, coordination.ErrNoGroup) {
 		t.Errorf("a place in a group that was dropped: %v", err)
 	}
 	mustOpen(t, leader)

@@ -109,7 +109,7 @@ func TestGroupOnARealServer(t *testing.T) {
 	if err != nil || len(lines) != 1 || lines[0].Slot != "js-w-0-0" || lines[0].Cause != "exit 1" || lines[0].Round != 1 || lines[0].StartedBefore.IsZero() {
 		t.Errorf("history: %+v, %v", lines, err)
 	}
-	c.ok(c.Release(t.Context(), uid, c.want.Token, c.level(), 0, slotOf(1), "w-0"))
+	c.ok(c.Release(t.Context(), uid, c.want.Token, c.level(), 0, slotOf(1), "w-0", rounds.Slot{}))
 	if l = c.level(); l.Round != 2 {
 		t.Errorf("a pod that cannot run any more: %s", l)
 	}
@@ -154,15 +154,15 @@ func TestLostGroupIsRestored(t *testing.T) {
 func TestPlaceOfASlot(t *testing.T) {
 	c := newClub(t)
 	c.lead()
-	if b, err := c.Place(t.Context(), uid, "js-w-0-1"); err != nil || b.Unit != 0 || b.Pods != 2 || b.Free() {
+	if b, err := c.Place(t.Context(), uid, slotOf(1)); err != nil || b.Unit != 0 || b.Pods != 2 || b.Free() {
 		t.Errorf("%+v, %v", b, err)
 	}
 	for _, slot := range []string{"js-w-0-2", "js-w-1-0", "js-v-0-0", "w", "", "js-w-00-0"} {
-		if _, err := c.Place(t.Context(), uid, slot); !errors.Is(err, coordination.ErrUnknownSlot) {
+		if _, err := c.Place(t.Context(), uid, rounds.Slot{Name: slot}); !errors.Is(err, coordination.ErrUnknownSlot) {
 			t.Errorf("slot %q: %v", slot, err)
 		}
 	}
-	if _, err := c.Place(t.Context(), "another", "js-w-0-1"); !errors.Is(err, coordination.ErrNoGroup) {
+	if _, err := c.Place(t.Context(), "another", slotOf(1)); !errors.Is(err, coordination.ErrNoGroup) {
 		t.Errorf("another group: %v", err)
 	}
 }
@@ -177,7 +177,7 @@ func TestEarlierLeaderIsRejected(t *testing.T) {
 	if _, err := c.Set(t.Context(), uid, stored.State.Seq, stored.State, stored.Config, nil, nil); !errors.Is(err, coordination.ErrStaleLeader) {
 		t.Errorf("a write: %v", err)
 	}
-	if err := c.Release(t.Context(), uid, coordination.Token{LeaseCreated: 1, Transitions: 1}, stored.State.Level, 0, slotOf(0), "w-0"); !errors.Is(err, coordination.ErrStaleLeader) {
+	if err := c.Release(t.Context(), uid, coordination.Token{LeaseCreated: 1, Transitions: 1}, stored.State.Level, 0, slotOf(0), "w-0", rounds.Slot{}); !errors.Is(err, coordination.ErrStaleLeader) {
 		t.Errorf("a release: %v", err)
 	}
 	stored.Config.Token.Transitions = 2

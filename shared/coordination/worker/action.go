@@ -18,10 +18,11 @@ type Read struct{}
 // Prepare asks a driver with a barrier for a new instance that waits. An Observed with that instance follows.
 type Prepare struct{}
 
-// Start starts the program of a waiting instance, in this round.
+// Start starts the program of a waiting instance, in this round and as the worker of this slot.
 type Start struct {
 	ID                string
 	Generation, Round int64
+	Slot              string
 }
 
 // Release means that nothing will run this worker again: the supervisor may exit with code 0.

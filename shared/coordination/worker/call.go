@@ -72,7 +72,7 @@ func (s *State) callAbout(i *instance) *call {
 // lost restores a round that the store has lost.
 func (s *State) lost() *call {
 	return &call{
-		Call: rounds.Lost(s.level.Incarnation, s.placed.Unit, s.config.Slot, s.memory.Highest, s.entered()),
+		Call: rounds.Lost(s.level.Incarnation, s.placed.Unit, s.slot(), s.memory.Highest, s.entered()),
 		answered: func(reply string, now rounds.Level) {
 			s.adoptAnswer(now)
 			if now.Round < s.memory.Highest {
@@ -93,7 +93,7 @@ func (s *State) down(i *instance) *call {
 		s.forget(i)
 		return nil
 	}
-	d := rounds.Death{Slot: s.config.Slot, ID: i.ID, Round: max(0, i.Round), Ran: i.Ran, Saw: i.Saw, Leaves: s.leaving, Cause: s.cause(i)}
+	d := rounds.Death{Slot: s.slot(), ID: i.ID, Round: max(0, i.Round), Ran: i.Ran, Saw: i.Saw, Leaves: s.leaving, Cause: s.cause(i)}
 	incarnation := s.level.Incarnation
 	return &call{Call: rounds.Down(incarnation, s.placed.Unit, d), answered: func(reply string, now rounds.Level) {
 		s.adoptAnswer(now)
@@ -134,7 +134,7 @@ func (s *State) cause(i *instance) string {
 
 func (s *State) finish(i *instance) *call {
 	return &call{
-		Call: rounds.Finish(s.level.Incarnation, s.placed.Unit, s.config.Slot, i.ID, s.config.Barrier),
+		Call: rounds.Finish(s.level.Incarnation, s.placed.Unit, s.slot(), i.ID, s.config.Barrier),
 		answered: func(reply string, now rounds.Level) {
 			s.adoptAnswer(now)
 			if reply != string(rounds.AnswerOver) {
@@ -150,7 +150,7 @@ func (s *State) finish(i *instance) *call {
 // join reports an instance that is in place for the round of the level: once per connection, while its unit waits for joins.
 func (s *State) join(i *instance) *call {
 	behind := i.Ran && i.Round != NoRound && i.Round < s.level.Round // it is ordered to stop
-	if behind || i.joined == s.here() || (s.unitStarted() && i.in(s.here())) {
+	if behind || i.joined == s.here() || (s.unitStarted() && i.in(s.here()) && !s.unsure(i)) {
 		return nil
 	}
 	if again := i.heldAt.Add(lastRetry); !i.heldAt.IsZero() && s.now.Before(again) {
@@ -158,7 +158,7 @@ func (s *State) join(i *instance) *call {
 		return nil
 	}
 	made := s.here()
-	m := rounds.Member{Slot: s.config.Slot, ID: i.ID, Attempt: i.Attempt, Ran: i.Ran, Past: s.past(i)}
+	m := rounds.Member{Slot: s.slot(), ID: i.ID, Attempt: i.Attempt, Ran: i.Ran, Past: s.past(i)}
 	return &call{
 		Call: rounds.Join(made.incarnation, s.placed.Unit, made.round, s.entered(), m),
 		answered: func(reply string, now rounds.Level) {
@@ -203,13 +203,10 @@ func (s *State) joined(i *instance, made place, reply string, now rounds.Level) 
 	case rounds.AnswerFenced:
 		s.fence("the leader has released the slot")
 	case rounds.AnswerHeld:
-		if !i.Ran && i.Round != NoRound { // it had joined in data that a failover has lost
-			i.Round = NoRound
-			s.remember(i)
-		}
 		if i.heldAt = s.now; s.troubles[viaCall] == "" {
-			s.log(Info, "another pod holds the slot, waiting", "slot", s.config.Slot.Name)
+			s.log(Info, "another pod holds the slot, waiting", "slot", s.slot().Name)
 		}
+		s.refused(i)
 	case rounds.AnswerAttempt:
 		s.memory.Attempt = answer.Attempt + 1
 		i.Attempt = s.memory.Attempt
@@ -289,7 +286,7 @@ func (s *State) ask(kind, about string) *call {
 	if s.asked[id] {
 		return nil
 	}
-	return &call{Call: rounds.Ask(s.level.Incarnation, s.placed.Unit, s.config.Slot, kind), answered: func(_ string, now rounds.Level) {
+	return &call{Call: rounds.Ask(s.level.Incarnation, s.placed.Unit, s.slot(), kind), answered: func(_ string, now rounds.Level) {
 		s.asked[id] = true
 		s.adoptAnswer(now)
 	}}

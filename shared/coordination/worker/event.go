@@ -24,7 +24,7 @@ type Process struct {
 // Observed is a complete list of the instances, in any order. A failed listing is no event.
 type Observed struct{ Processes []Process }
 
-// Placed is what the leader has written about the slot. It precedes every level that was read.
+// Placed is what the leader has written about the pod. It precedes every level that was read.
 type Placed struct{ rounds.Place }
 
 // Updated is an update of the store's Watch.

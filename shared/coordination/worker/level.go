@@ -7,11 +7,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-func (p Placed) apply(s *State) { s.placed = &p }
-
 func (u Updated) apply(s *State) {
 	if u.Read {
 		s.reading = false
+	}
+	if u.Read && s.readOn {
+		s.readOn = false
+		s.read()
 	}
 	if u.Err != nil {
 		s.watchFailed(u.Err)
@@ -27,6 +29,7 @@ func (u Updated) apply(s *State) {
 		s.read() // a message of another incarnation is a reason to read
 	case u.Level.Seq > s.level.Seq:
 		s.adopt(u.Level)
+		s.askForSlot()
 	}
 }
 
@@ -96,9 +99,9 @@ func (s *State) confirm() {
 	}
 }
 
-// active reports whether the store accepts reports: the group is active in the pod's own generation, and the slot is known.
+// active reports whether the store accepts reports: the group is active in the pod's own generation, and the pod has a slot.
 func (s *State) active() bool {
-	return s.level.Phase == rounds.Active && s.level.Generation == s.memory.Generation && s.placed != nil
+	return s.level.Phase == rounds.Active && s.level.Generation == s.memory.Generation && s.placed != nil && s.slot().Name != "" && !s.ousted
 }
 
 // entered returns how many leading units have run in this generation, to the agent's knowledge. If a worker of its slot has run,

@@ -12,7 +12,8 @@ type Memory struct {
 	DiedIn     int64  `json:"diedIn"`   // the last round in which an instance of this pod ran and died; NoRound if none
 	Instance   Known  `json:"instance"` // the newest instance
 	Ordered    string `json:"ordered"`
-	Finished   string `json:"finished"` // ID of the instance that exited with code 0 and may have to run again
+	Finished   string `json:"finished"`       // ID of the instance that exited with code 0 and may have to run again
+	Slot       string `json:"slot,omitempty"` // slot that the pod was given; empty if it works in its own, or in none
 }
 
 // Known is what the memory has about an instance.

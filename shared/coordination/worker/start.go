@@ -9,14 +9,14 @@ import (
 // start starts the living instance once its unit is started, after the pause of the level.
 func (s *State) start() {
 	i := s.current()
-	if !s.config.Barrier || s.leaving || i == nil || i.Ran || i.ordered() || !s.active() || !s.unitStarted() || !i.in(s.here()) || s.waits(i) {
+	if !s.config.Barrier || s.leaving || i == nil || i.Ran || i.ordered() || !s.active() || !s.unitStarted() || !i.in(s.here()) || s.unsure(i) || s.waits(i) {
 		return
 	}
 	i.Ran, i.Saw, i.signs.at = true, true, s.now
 	s.memory.Ran = true
 	s.remember(i)
 	s.save()
-	s.do(Start{i.ID, s.level.Generation, i.Round})
+	s.do(Start{i.ID, s.level.Generation, i.Round, s.slot().Name})
 }
 
 // waits reports whether the instance must wait because rounds keep ending early. The pause runs on the agent's own clock, from when

@@ -8,14 +8,16 @@ import (
 
 // Config is the configuration of an agent.
 type Config struct {
-	Slot       rounds.Slot
-	Generation int64 // generation of the group when the pod was created; 0 if unknown
+	Slot       rounds.Slot // slot for which the pod was created, or the name of a spare
+	Generation int64       // generation of the group when the pod was created; 0 if unknown
 	Node       string
 	PodName    string
 	Grace      time.Duration // between the signal and the kill
 	// RemoveStopped removes the record of every container that was stopped on an order, not only of those that exited with code 0.
 	// The kubelet's back-off depends on that record.
 	RemoveStopped bool
+	// Waits is set if the pod's slot had been given to another pod when this pod was created. It has no slot until it is given one.
+	Waits bool
 	// Barrier: the driver starts instances on request, and holds finished ones.
 	Barrier  bool
 	Progress Progress
@@ -57,10 +59,12 @@ type State struct {
 	level   rounds.Level // the newest known level; without a phase if there is none yet
 	placed  *Placed      // nil until the leader's decision was read
 	reading bool         // a Read is in progress
+	readOn  bool         // another Read has to follow
 	call    *call        // in flight
 	retry   retry
 	asked   map[string]bool
 	fenced  bool
+	ousted  bool // its own slot was given to another pod: the worker is stopped, then the pod waits as a spare
 	leaving bool
 
 	preparing bool // a Prepare is in progress
@@ -106,6 +110,7 @@ func (s *State) Step(now time.Time, e Event) []Action {
 }
 
 func (s *State) decide() {
+	s.becomeSpare()
 	s.noteStarted()
 	s.tellRound()
 	s.orderStop()

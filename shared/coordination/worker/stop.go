@@ -16,6 +16,9 @@ const (
 // instance joins the next round as it is. An instance whose round never started has missed nothing, so it is behind by one at most.
 func (s *State) behind() int64 {
 	i := s.current()
+	if i != nil && i.Ran && s.ousted {
+		return 1
+	}
 	if i == nil || !s.active() || !i.Ran || i.Round == NoRound {
 		return 0
 	}

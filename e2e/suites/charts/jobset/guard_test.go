@@ -118,7 +118,7 @@ func (c *installation) checkStrangers(stranger, js *v1alpha2.JobSet) {
 	c.Helper()
 	store := c.asAgent(stranger)
 	defer store.Close()
-	if _, err := store.Place(c.ctx, string(stranger.UID), firstWorker(stranger)); err != nil {
+	if _, err := store.Place(c.ctx, string(stranger.UID), rounds.Slot{Name: firstWorker(stranger)}); err != nil {
 		c.Errorf("its own group: %v", err)
 	}
 	before := c.summary(js)
@@ -126,7 +126,7 @@ func (c *installation) checkStrangers(stranger, js *v1alpha2.JobSet) {
 		Slot: rounds.Slot{Name: firstWorker(js), Pod: "forged"}, ID: "forged", Attempt: 1, Past: rounds.Past{Kind: rounds.PastNew},
 	})
 	_, _, joined := store.Call(c.ctx, string(js.UID), report)
-	_, read := store.Place(c.ctx, string(js.UID), firstWorker(js))
+	_, read := store.Place(c.ctx, string(js.UID), rounds.Slot{Name: firstWorker(js)})
 	_, all := store.Groups(c.ctx)
 	for what, err := range map[string]error{"a forged report": joined, "a look at the other group": read, "a list of all groups": all} {
 		if err == nil || !strings.Contains(err.Error(), "NOPERM") {
@@ -138,7 +138,7 @@ func (c *installation) checkStrangers(stranger, js *v1alpha2.JobSet) {
 	}
 	wrong := c.store(coordination.UserOf(string(js.UID)), c.agentsSecret(stranger))
 	defer wrong.Close()
-	if _, err := wrong.Place(c.ctx, string(js.UID), firstWorker(js)); err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
+	if _, err := wrong.Place(c.ctx, string(js.UID), rounds.Slot{Name: firstWorker(js)}); err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
 		c.Errorf("the other user with its own password: %v, want WRONGPASS", err)
 	}
 }
@@ -193,7 +193,7 @@ func (c *installation) rotate(js *v1alpha2.JobSet) {
 	}))
 	for name, secret := range map[string]map[string][]byte{"the old password": before, "the new password": after} {
 		store := c.store(string(secret["username"]), secret)
-		if _, err := store.Place(c.ctx, string(js.UID), firstWorker(js)); err != nil {
+		if _, err := store.Place(c.ctx, string(js.UID), rounds.Slot{Name: firstWorker(js)}); err != nil {
 			c.Errorf("%s: %v", name, err)
 		}
 		_ = store.Close()

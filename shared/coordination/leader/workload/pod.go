@@ -5,7 +5,9 @@ import "time"
 // Pod is one pod.
 type Pod struct {
 	Name, UID  string
-	Slot       string // the slot that it claims
+	Slot       string // the slot that it claims, or the name of a spare
+	Given      string // the slot that it was given, as its annotation says; empty if there is none
+	Waits      bool   // created for a slot that was given to another pod: it waits until it is given a slot
 	Job        string // UID of the Job that controls it
 	Generation int32  // generation of the group in which it was created
 	Node       string // empty if it has none yet

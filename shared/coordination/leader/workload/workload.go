@@ -22,6 +22,7 @@ type Job struct {
 	Pods                         int64     // number of pods that run at a time
 	Failures                     int32     // pods that have failed since the last success
 
+	Spares   bool   // its pods are spares, which have no slots
 	Sidecar  bool   // its agents restart containers from outside; otherwise they restart processes
 	Findable bool   // its pods can be found again by their labels
 	Worker   string // name of the container that joins; empty if unknown

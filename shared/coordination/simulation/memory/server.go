@@ -125,12 +125,13 @@ func (s *Server) Call(group string, c rounds.Call) (string, rounds.Level, error)
 }
 
 // Place has the semantics of rounds.Members.
-func (s *Server) Place(group, slot string) (rounds.Place, error) {
+func (s *Server) Place(group string, own rounds.Slot) (rounds.Place, error) {
 	hash := s.Hash(rounds.KeysOf(group).Config())
-	if len(hash) == 0 {
-		return rounds.Place{}, coordination.ErrNoGroup
+	fields := rounds.PlaceFields(own)
+	for i, field := range fields {
+		fields[i] = hash[field]
 	}
-	return rounds.PlaceOf(slot, func(field string) (string, bool) { text, ok := hash[field]; return text, ok })
+	return rounds.PlaceOf(own, fields)
 }
 
 // Read and the following functions have the semantics of rounds.Leader.
@@ -183,9 +184,9 @@ func (s *Server) Set(group string, seq int64, state rounds.State, c rounds.Confi
 	return true, known(err)
 }
 
-// Release fences a pod.
-func (s *Server) Release(group string, t coordination.Token, l rounds.Level, unit int, slot rounds.Slot, failed string) error {
-	_, err := s.call(group, rounds.Release(t, l.Incarnation, unit, slot, failed))
+// Release fences a pod, and gives its slot to another one.
+func (s *Server) Release(group string, t coordination.Token, l rounds.Level, unit int, slot rounds.Slot, failed string, heir rounds.Slot) error {
+	_, err := s.call(group, rounds.Release(t, l.Incarnation, unit, slot, failed, heir))
 	return err
 }
 

@@ -53,9 +53,9 @@ func (s *Store) Call(ctx context.Context, group string, c rounds.Call) (reply st
 }
 
 // Place implements rounds.Members.
-func (s *Store) Place(ctx context.Context, group, slot string) (p rounds.Place, err error) {
+func (s *Store) Place(ctx context.Context, group string, own rounds.Slot) (p rounds.Place, err error) {
 	err = s.locked(ctx, func(v *Server) error {
-		p, err = v.Place(group, slot)
+		p, err = v.Place(group, own)
 		return err
 	})
 	return p, err
@@ -91,8 +91,10 @@ func (s *Store) Set(
 }
 
 // Release implements rounds.Leader.
-func (s *Store) Release(ctx context.Context, group string, t coordination.Token, l rounds.Level, unit int, slot rounds.Slot, failed string) error {
-	return s.locked(ctx, func(v *Server) error { return v.Release(group, t, l, unit, slot, failed) })
+func (s *Store) Release(
+	ctx context.Context, group string, t coordination.Token, l rounds.Level, unit int, slot rounds.Slot, failed string, heir rounds.Slot,
+) error {
+	return s.locked(ctx, func(v *Server) error { return v.Release(group, t, l, unit, slot, failed, heir) })
 }
 
 // Holders implements rounds.Leader.

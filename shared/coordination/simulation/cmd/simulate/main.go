@@ -15,13 +15,14 @@ import (
 func main() {
 	seeds := flag.Uint64("seeds", 20_000, "how many histories")
 	first := flag.Uint64("first", 0, "the first seed")
+	only := flag.String("shapes", "", "only those whose names contain this")
 	story := flag.Bool("story", false, "tell the story of the first seed")
 	flag.Parse()
 	if *story {
-		fmt.Println(simulation.Tell(*first))
+		fmt.Println(simulation.Tell(*first, simulation.ShapesOf(*only)))
 		return
 	}
-	if !play(*first, *seeds) {
+	if !play(*first, *seeds, simulation.ShapesOf(*only)) {
 		os.Exit(1)
 	}
 }
@@ -30,11 +31,11 @@ func main() {
 const portion = 50_000
 
 // play runs the histories, reports progress, and prints the result.
-func play(first, seeds uint64) bool {
+func play(first, seeds uint64, shapes []simulation.Shape) bool {
 	begun := time.Now()
 	var all simulation.Batch
 	for played := uint64(0); played < seeds; played += portion {
-		b := simulation.RunBatch(first+played, min(portion, seeds-played), simulation.Shapes(), simulation.Mutant{})
+		b := simulation.RunBatch(first+played, min(portion, seeds-played), shapes, simulation.Mutant{})
 		for _, r := range b.Broken {
 			fmt.Println(simulation.Shrink(r, simulation.Mutant{}).Report())
 		}
@@ -43,8 +44,8 @@ func play(first, seeds uint64) bool {
 	}
 	fmt.Printf("%d histories in %s, %.0f seeds/s, %.0f per second of CPU: %d broke an invariant\n", all.Seeds,
 		time.Since(begun).Round(time.Second), rate(all, begun), float64(all.Seeds)/cputime.Used().Seconds(), len(all.Broken))
-	fmt.Printf("%d faults, %d rounds, %d orders to stop, %d events\n", all.Faults, all.Rounds,
-		all.Orders, all.Events)
+	fmt.Printf("%d faults, %d rounds, %d orders to stop, %d slots given to spares, %d events\n", all.Faults, all.Rounds,
+		all.Orders, all.Given, all.Events)
 	return len(all.Broken) == 0
 }
 

@@ -1,0 +1,128 @@
+package simulation
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
+
+// checkGiven is S17 in the store: a slot is given only when nothing of the pods before it runs, no pod has two slots, and no slot two pods.
+func (t *truth) checkGiven(uid string, did step, before, after *view) {
+	if did.heir != (rounds.Slot{}) && after.givenTo(did.slot.Name) == did.heir.Pod && before.givenTo(did.slot.Name) != did.heir.Pod {
+		t.given++
+		if holder := before.holders[did.slot.Name]; holder != "" && holder != did.slot.Pod && holder != did.heir.Pod {
+			t.fail("S17", "%s is given to %s, and %s holds it", did.slot.Name, did.heir.Pod, holder)
+		}
+		for _, p := range t.pods {
+			if c := p.living(); c != nil && c.lifted && c.slot == did.slot.Name && p.uid != did.heir.Pod && t.runsIn(uid, p, after.Generation) && !t.tookItself(p, c) {
+				t.fail("S17", "%s is given to %s, and %s runs there", did.slot.Name, did.heir.Pod, c.id)
+			}
+		}
+	}
+	if t.shape.spares() == 0 {
+		return
+	}
+	slots := map[string]string{}
+	for _, given := range after.Given {
+		if slots[given.Pod] != "" {
+			t.fail("S17", "%s was given %s and %s", given.Pod, slots[given.Pod], given.Name)
+		}
+		slots[given.Pod] = given.Name
+		if holder := after.holders[given.Name]; holder != "" && holder != given.Pod {
+			t.fail("S17", "%s was given to %s, and %s holds it", given.Name, given.Pod, holder)
+		}
+	}
+	held := map[string]string{}
+	for _, slot := range after.slots() {
+		holder := after.holders[slot]
+		if holder != "" && held[holder] != "" {
+			t.fail("S17", "%s holds %s and %s", holder, held[holder], slot)
+		}
+		held[holder] = slot
+	}
+}
+
+// runsIn reports whether a pod of a group's generation may still run as far as the API server knows.
+func (t *truth) runsIn(uid string, p *pod, generation int64) bool {
+	return p.job.owner == uid && p.epoch == generation && !p.gone && !p.told
+}
+
+// checkAlone is S17 and S14 where a worker starts: no other one runs in its slot but that of a pod that was released from it, and it is none of a pod
+// that was released before its round was opened.
+func (t *truth) checkAlone(c *instance) {
+	if t.shape.spares() == 0 {
+		return
+	}
+	uid := c.pod.job.owner
+	for _, p := range t.pods {
+		other := p.living()
+		if p.duplicate || c.pod.duplicate || t.releasedIn(c) || t.tookItself(c.pod, c) || other != nil && t.tookItself(p, other) { // known gaps
+			continue
+		}
+		if other != nil && other != c && other.lifted && other.slot == c.slot && t.runsIn(uid, p, c.rendezvous.generation) && !p.agent.isFenced() && !t.isFenced(p) {
+			t.fail("S17", "%s starts in %s, where %s runs", c.id, c.slot, other.id)
+		}
+	}
+	if before, fenced := t.fenced[c.pod.uid]; fenced && before.less(c.rendezvous) && t.isFenced(c.pod) {
+		t.fail("S14", "%s starts in round %d.%d, and its pod was released in round %d.%d", c.id, c.rendezvous.generation, c.rendezvous.round, before.generation, before.round)
+	}
+}
+
+// tookItself reports whether a pod that the Job controller has created may have taken its own slot in a store that did not know that the slot was given
+// to another pod, because it had gone back or was split.
+func (t *truth) tookItself(p *pod, c *instance) bool {
+	return t.losses > 0 && p.name == "" && p.slot == c.slot
+}
+
+// releasedIn reports whether the pod of an instance was released while it waited in the round that starts now. If it can still hear the store it starts
+// with that round, and is fenced from the next one on.
+func (t *truth) releasedIn(c *instance) bool {
+	before, fenced := t.fenced[c.pod.uid]
+	return fenced && before == c.rendezvous
+}
+
+func (t *truth) isFenced(p *pod) bool {
+	v := t.store.first.view(p.job.owner)
+	return v != nil && v.IsFenced(p.uid)
+}
+
+// workerOf is the pod that works in a slot: who holds it, if there are spares.
+func (w *world) workerOf(g *view, slot string) *pod {
+	if w.shape.spares() > 0 && g.holders[slot] != "" {
+		return w.findPod(g.holders[slot])
+	}
+	return w.podOf(w.api.current.uid, slot)
+}
+
+// unsettledSpares says what is missing for the spares to be at rest: each index of each Job has a pod, and those that were given a slot say so.
+func (w *world) unsettledSpares(g *view) string {
+	if w.shape.spares() == 0 {
+		return ""
+	}
+	for _, j := range w.controller.current(*w.api.current) {
+		for _, s := range j.seats {
+			p := w.podOf(w.api.current.uid, s.slot)
+			if u, found := g.UnitOf(s.slot); s.completed || found && g.Units[u].Left {
+				continue
+			}
+			switch {
+			case p == nil || p.deleting:
+				return s.slot + ": it has no pod"
+			case slices.Contains(slices.Collect(maps.Values(g.holders)), p.uid):
+			case p.living() == nil || p.living().lifted:
+				return p.uid + ": it does not wait"
+			case g.IsFenced(p.uid):
+				return p.uid + ": it is fenced"
+			case !p.agent.up || !p.agent.state.Settled():
+				return p.uid + ": its agent is not settled"
+			}
+		}
+	}
+	for _, given := range g.Given {
+		if p := w.findPod(given.Pod); p != nil && p.given != given.Name && g.hasEntered(given.Name) {
+			return given.Pod + ": it is not annotated with its slot"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,133 @@
+package simulation
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+func spareScene(spares int64) Shape {
+	return withSpares("scene", workers(Exec, 1, 3), spares, everything(), 1)
+}
+
+// holds is the UID of the pod that holds the n-th slot.
+func (s *scene) holds(n int) string { return s.group().holders[s.slots[n]] }
+
+// spare is the pod of the n-th spare.
+func (s *scene) spare(n int64) *pod {
+	s.t.Helper()
+	p := s.podOf(s.api.current.uid, s.shape.Entries[0].stage().Spare(n))
+	if p == nil {
+		s.lose("spare %d has no pod", n)
+	}
+	return p
+}
+
+func TestSpares(t *testing.T) {
+	stories := map[string]func(*testing.T){
+		"L2 a group whose pod has failed runs again when a spare has joined": func(t *testing.T) {
+			s := enter(t, spareScene(1))
+			spare := s.spare(0)
+			s.worker(1).fail()
+			s.until(500*time.Millisecond, "all run again", func() bool {
+				g, c := s.group(), spare.living()
+				return g.Phase == coordination.Running && g.Round == 1 && c != nil && c.lifted && c.slot == s.slots[1]
+			})
+			s.settles(time.Minute)
+			s.wants(1, 1, 1, 2)
+			if next := s.worker(1); !next.waits || next.living() == nil || next.living().lifted {
+				s.lose("%s does not wait as the next spare", next.uid)
+			}
+		},
+		"a deleted pod's death opens the round, which the spare joins": func(t *testing.T) {
+			s := enter(t, spareScene(1))
+			spare := s.spare(0)
+			s.deletePod(s.worker(1))
+			s.settles(time.Minute)
+			s.wants(1, 1, 1, 2)
+			if s.holds(1) != spare.uid {
+				s.lose("%s holds the slot", s.holds(1))
+			}
+		},
+		"of more losses than spares the rest gets new pods": func(t *testing.T) {
+			s := enter(t, spareScene(1))
+			spare := s.spare(0)
+			s.worker(0).fail()
+			s.worker(1).fail()
+			s.settles(time.Minute)
+			held := 0
+			for n := range s.slots {
+				if s.holds(n) == spare.uid {
+					held++
+				}
+			}
+			if held != 1 || s.group().Generation != 1 {
+				s.lose("the spare holds %d slots in generation %d", held, s.group().Generation)
+			}
+		},
+		"a spare that is lost leaves its slot to the slot's own pod": func(t *testing.T) {
+			s := enter(t, spareScene(1))
+			spare := s.spare(0)
+			s.worker(1).fail()
+			s.settles(time.Minute)
+			own := s.worker(1)
+			spare.fail()
+			s.settles(2 * time.Minute)
+			if s.holds(1) != own.uid {
+				s.lose("%s holds the slot, not %s", s.holds(1), own.uid)
+			}
+		},
+		"an empty store is told who works where, and nobody is stopped": func(t *testing.T) {
+			s := enter(t, spareScene(1))
+			spare := s.spare(0)
+			s.worker(1).fail()
+			s.settles(time.Minute)
+			s.faults(Fault{Kind: StoreWiped, Count: 10})
+			s.passes(5 * time.Second)
+			s.settles(time.Minute)
+			s.wants(1, 1, 1, 2)
+			if s.holds(1) != spare.uid {
+				s.lose("%s holds the slot", s.holds(1))
+			}
+		},
+		"a leader that crashes before it has annotated the spare is followed by one that does": func(t *testing.T) {
+			s := enter(t, spareScene(1))
+			spare := s.spare(0)
+			s.worker(1).fail()
+			s.until(time.Second, "the slot is given", func() bool { return s.group().givenTo(s.slots[1]) == spare.uid })
+			s.leader().crash()
+			if spare.given != "" {
+				s.lose("it is annotated already")
+			}
+			s.settles(2 * time.Minute)
+			if spare.given != s.slots[1] {
+				s.lose("its annotation says %q", spare.given)
+			}
+		},
+		"a pod that fails right after its Job was recreated": func(t *testing.T) {
+			s := enter(t, spareScene(1))
+			s.faults(Fault{Kind: JobRecreated, Target: 0})
+			s.until(time.Minute, "the Job has a pod again", func() bool {
+				p := s.podOf(s.api.current.uid, s.slots[2])
+				return p != nil && !p.lost() && p.created > 0 && p.living() != nil
+			})
+			s.worker(2).fail()
+			s.settles(5 * time.Minute)
+		},
+		"when all have finished, all pods succeed": func(t *testing.T) {
+			s := enter(t, spareScene(1))
+			s.worker(1).fail()
+			s.settles(time.Minute)
+			for range s.slots {
+				s.finishOne()
+				s.passes(2 * time.Second)
+			}
+			s.until(time.Minute, "the JobSet has completed", func() bool { return s.api.current.state == completed })
+			s.settles(time.Minute)
+		},
+	}
+	for name, story := range stories {
+		t.Run(name, story)
+	}
+}

@@ -1,0 +1,130 @@
+package worker
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
+
+// readAt is a read of a level and of what the leader says of a pod: the slot that it was given, and whether it has none of its own.
+func readAt(text, given string, spare bool) moment {
+	stage := coordination.Stage{Prefix: "js-w", Jobs: 1, Pods: 2}
+	p := rounds.Place{Bounds: rounds.Bounds{Stage: stage}, Limit: 9, Given: given, Spare: spare}
+	return at(0, Placed{p}, Updated{rounds.Observation{Level: level(text), Read: true}})
+}
+
+// spare is a pod of the Job of spares.
+func spare(c *Config) { c.Slot.Name = "js-w-spares-0" }
+
+// idle is instance "a" of a spare, which waits while the group runs in round 1.
+var idle = []moment{observed(), observed("a@10"), readAt("i1/1.1 A 1/1 #5", "", true)}
+
+// given is the same spare after it was given slot js-w-0-1 in round 2, has joined and runs.
+var given = append(idle[:len(idle):len(idle)], cast("i1/1.2 A 0/1 #6"), readAt("i1/1.2 A 0/1 #6", "js-w-0-1", true), reply("J", "i1/1.2 A 1/1 #7"))
+
+func TestSpares(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(*Config)
+		before  []moment
+		moments []moment
+		want    string
+	}{
+		"a spare prepares an instance and joins nothing": {
+			spare, nil, append(idle[:len(idle):len(idle)], tick(time.Hour)), "prepare",
+		},
+		"it reads its place when the level changes": {spare, idle, []moment{cast("i1/1.2 A 0/1 #6")}, "read"},
+		"and once more if it changes meanwhile": {
+			spare, idle, []moment{cast("i1/1.2 A 0/1 #6"), cast("i1/1.2 A 0/1 #7"), readAt("i1/1.2 A 0/1 #6", "", true)}, "read, read",
+		},
+		"it joins in the slot that it was given, and starts as its worker": {
+			spare, idle, []moment{cast("i1/1.2 A 0/1 #6"), readAt("i1/1.2 A 0/1 #6", "js-w-0-1", true), reply("J", "i1/1.2 A 1/1 #7")},
+			"read, join js-w-0-1 as a.1 in 2 ran=0 n, start a 1.2",
+		},
+		"it stays in its slot in the rounds that follow": {
+			spare, given, []moment{cast("i1/1.3 A 0/1 #8"), observed("a@10=143"), stopped("a", nil), observed("b@20")},
+			"stop a 10s, prepare, join js-w-0-1 as b.2 in 3 ran=0 h",
+		},
+		"though the store has lost that it was given": {
+			spare, given, []moment{readAt("i2/1.2 A 0/1 #1", "", true)}, "join js-w-0-1 as a.1 in 2 ran=1 r",
+		},
+		"its death is that of the slot": {
+			spare, given, []moment{observed("a@10=1")}, "prepare, down a in 2 ran=2 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000",
+		},
+		"a pod that has run takes no second slot": {
+			spare, given, []moment{readAt("i1/1.3 A 0/1 #8", "js-w-0-0", true), observed("a@10=1"), tick(time.Hour)}, "",
+		},
+		"a pod whose slot was removed is out of the group": {
+			spare, given, []moment{without("i2/1.2 A 0/1 #1"), observed("a@10=1"), tick(time.Hour)}, "prepare",
+		},
+		"until a store that went back knows the slot again": {
+			spare, given, []moment{without("i2/1.2 A 0/1 #1"), readAt("i3/1.2 A 0/1 #1", "js-w-0-1", true)}, "join js-w-0-1 as a.1 in 2 ran=1 r",
+		},
+		"a pod in which nothing has run takes another slot": {
+			spare, idle, []moment{
+				cast("i1/1.2 A 0/1 #6"), readAt("i1/1.2 A 0/1 #6", "js-w-0-1", true), reply("J", "i1/1.2 A 0/1 #7"), readAt("i1/1.2 A 0/1 #7", "js-w-0-0", true),
+			}, "read, join js-w-0-1 as a.1 in 2 ran=0 n, join js-w-0-0 as a.1 in 2 ran=0 n",
+		},
+		"a join that is refused takes an earlier one back": {
+			spare, idle, []moment{
+				cast("i1/1.2 A 0/1 #6"), readAt("i1/1.2 A 0/1 #6", "js-w-0-1", true), reply("J", "i1/1.2 A 0/1 #7"),
+				readAt("i1/1.2 A 0/1 #5", "", true), reply("H", "i1/1.2 A 0/1 #5"), readAt("i1/1.2 A 1/1 #6", "", true), tick(time.Hour),
+			}, "read, join js-w-0-1 as a.1 in 2 ran=0 n, join js-w-0-1 as a.1 in 2 ran=0 n, read",
+		},
+		"it does not start with a join that is not confirmed on its connection": {
+			spare, idle, []moment{
+				cast("i1/1.2 A 0/1 #6"), readAt("i1/1.2 A 0/1 #6", "js-w-0-1", true), reply("J", "i1/1.2 A 0/1 #7"), disconnected(errUnavailable),
+				readAt("i1/1.2 A 1/1 #9", "js-w-0-1", true), reply("J", "i1/1.2 A 1/1 #9"),
+			}, "read, join js-w-0-1 as a.1 in 2 ran=0 n, join js-w-0-1 as a.1 in 2 ran=0 n, start a 1.2",
+		},
+		"a pod whose own slot was given away waits": {
+			nil, nil, []moment{observed(), observed("a@10"), readAt("i1/1.2 A 0/1 #6", "", true), tick(time.Hour)}, "prepare",
+		},
+		"a pod that was created to wait does not take its own slot": {
+			func(c *Config) { c.Waits = true }, nil, []moment{observed(), observed("a@10"), readAt("i1/1.2 A 0/1 #6", "", false), tick(time.Hour)}, "prepare",
+		},
+		"until it is given that": {
+			func(c *Config) { c.Waits = true }, nil, []moment{observed(), observed("a@10"), readAt("i1/1.2 A 0/1 #6", "js-w-0-0", false)},
+			"prepare, join js-w-0-0 as a.1 in 2 ran=0 n",
+		},
+		"a pod that has run in its own slot, which is another one's now, stops its worker and waits": {
+			nil, nil, []moment{
+				observed(), observed("a@10"), readAt("i1/1.2 A 0/1 #6", "", false), reply("J", "i1/1.2 A 1/1 #7"), readAt("i1/1.2 A 1/1 #8", "", true),
+				observed("a@10=143"), stopped("a", nil), observed("b@20"), readAt("i1/1.3 A 0/1 #9", "js-w-0-1", true),
+			}, "prepare, join js-w-0-0 as a.1 in 2 ran=0 n, start a 1.2, stop a 10s, prepare, join js-w-0-1 as b.2 in 2 ran=0 n",
+		},
+		"a spare that never ran is released with the rest": {spare, idle, []moment{cast("i1/1.1 D 1/1 #6")}, "read, release"},
+		"and with its stage": {spare, idle, []moment{at(0, Updated{rounds.Observation{Level: left("i1/1.1 A 1/1 #6")}})}, "read, release"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			change := c.change
+			if change == nil {
+				change = func(*Config) {}
+			}
+			expect(t, New(config(true, change), Fresh()), c.before, c.moments, c.want)
+		})
+	}
+}
+
+// without is a read of a level at which the stage has no slot js-w-0-1.
+func without(text string) moment {
+	stage := coordination.Stage{Prefix: "js-w", Jobs: 1, Pods: 1}
+	p := rounds.Place{Bounds: rounds.Bounds{Stage: stage}, Limit: 9, Given: "js-w-0-1", Spare: true}
+	return at(0, Placed{p}, Updated{rounds.Observation{Level: level(text), Read: true}})
+}
+
+// left is a level at which the first unit has left.
+func left(text string) rounds.Level {
+	l := level(text)
+	l.Left = rounds.UnitsOf(0)
+	return l
+}
+
+// A container that starts again goes on in the slot that its pod was given.
+func TestTheSlotIsInTheFile(t *testing.T) {
+	file := Memory{Generation: 1, Highest: 3, Entered: 1, EnteredIn: "i1", Attempt: 7, Ran: true, DiedIn: 2, Slot: "js-w-0-1",
+		Instance: Known{ID: "a", Attempt: 7, Round: 3, Incarnation: "i1", Ran: true, Saw: true}}
+	expect(t, New(config(true, spare), file), nil, []moment{observed(), observed("b@20"), readAt("i1/1.3 A 1/1 #5", "", true), reply("-", "i1/1.4 A 0/1 #6")},
+		"prepare, down a in 3 ran=2 leaves=0: exit 137 0 - js-w-0-0-abc n1 1000000 1000000, join js-w-0-1 as b.8 in 4 ran=0 h")
+}
