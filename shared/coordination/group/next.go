@@ -30,7 +30,7 @@ type Wanted struct {
 // Write is a write of the leader.
 type Write struct {
 	Reason   Reason
-	Seq      int64 // expected seq of the stored state; with rounds.AnySeq the write replaces any state
+	Seq      int64 // expected seq of the stored state; rounds.NoSeq if the store has no group
 	State    rounds.State
 	Config   rounds.Config
 	Finished []rounds.FinishedSlot // to be recorded before the state is written
@@ -94,7 +94,7 @@ func Next(stored *rounds.Stored, want Wanted, incarnation string) (Write, bool, 
 		if !applies {
 			continue
 		}
-		w := Write{Reason: r.reason, Seq: rounds.AnySeq, State: state, Config: p.config}
+		w := Write{Reason: r.reason, Seq: rounds.NoSeq, State: state, Config: p.config}
 		w.Config.Incarnation = state.Incarnation
 		if stored != nil {
 			w.Seq = stored.State.Seq

@@ -128,7 +128,7 @@ func unheld(w *Wanted) { w.Barrier = false }
 
 func seqOf(o *rounds.Stored) int64 {
 	if o == nil {
-		return rounds.AnySeq
+		return rounds.NoSeq
 	}
 	return o.State.Seq
 }

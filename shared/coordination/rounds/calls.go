@@ -2,7 +2,6 @@ package rounds
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
@@ -104,16 +103,12 @@ func Release(t coordination.Token, incarnation string, unit int, s Slot, failed 
 // FinishedInstance stands for a finished worker whose agent no longer reports.
 const FinishedInstance = "finished 0 1"
 
-// AnySeq makes Set replace any stored state.
-const AnySeq int64 = -1
+// NoSeq makes Set write only if the store has no group. A group that a leader has read as lost may be back when the write arrives.
+const NoSeq int64 = 0
 
-// Set writes a group if its state still has this seq.
+// Set writes a group if its state still has this seq, or if there is no group and seq is NoSeq.
 func Set(seq int64, s State, c Config) Call {
-	expected := ""
-	if seq != AnySeq {
-		expected = strconv.FormatInt(seq, 10)
-	}
-	return Call{FunctionSet, append([]any{formatToken(c.Token), expected, s.String()}, c.fields()...)}
+	return Call{FunctionSet, append([]any{formatToken(c.Token), seq, s.String()}, c.fields()...)}
 }
 
 // Look returns values of the hash at a key. Members may have written them.

@@ -23,7 +23,7 @@ func newStore(t *testing.T, slots int64) store {
 	}
 	st := store{t, s}
 	l := Level{Incarnation: "i1", Generation: 1, Phase: Active, Left: NoUnits}
-	st.call(Set(AnySeq, Fresh(l, 1), Config{
+	st.call(Set(NoSeq, Fresh(l, 1), Config{
 		Token: coordination.Token{LeaseCreated: 1}, Incarnation: "i1", Generation: 1, Limit: 9, Units: []Unit{{Slots: slots, End: 1}},
 	}))
 	return st
@@ -116,5 +116,19 @@ func TestForgedGenerationIsForeign(t *testing.T) {
 	args := []string{"i1", "0", "w-0", "a", "gap"}
 	if _, err := s.FCall(FunctionAsk, []string{KeysOf("g").State()}, args); err == nil || Error(err.Error()) != coordination.ErrForeignValue {
 		t.Errorf("a call: %v", err)
+	}
+}
+
+// A leader that has read that there is no group must not replace one that is back when its write arrives, as after a split of the store.
+func TestGroupThatIsBackIsNotReplaced(t *testing.T) {
+	s := newStore(t, 2)
+	fresh := Config{Token: coordination.Token{LeaseCreated: 1}, Incarnation: "i2", Generation: 1, Limit: 9, Units: []Unit{{Slots: 2, End: 1}}}
+	write := Set(NoSeq, Fresh(Level{Incarnation: "i2", Generation: 1, Phase: Active, Left: NoUnits}, 1), fresh)
+	if reply := s.call(write); reply != "-" || s.level().Incarnation != "i1" {
+		t.Errorf("the write is answered %q, and the store has %s", reply, s.level())
+	}
+	s.Do("DEL", KeysOf("g").Config())
+	if s.call(write); s.level().Incarnation != "i2" {
+		t.Errorf("without its configuration, the group is not replaced: %s", s.level())
 	}
 }

@@ -51,7 +51,7 @@ func someCall(r *rand.Rand, seq int64) rounds.Call {
 		return rounds.Release(token, inc, unit, slot, "w-0", heir)
 	case 4:
 		if r.IntN(3) == 0 {
-			seq = rounds.AnySeq
+			seq = rounds.NoSeq
 		}
 		l := rounds.Level{Incarnation: pick("i1", "i2"), Generation: 1 + int64(r.IntN(2)), Phase: rounds.Active, Round: int64(r.IntN(2)), Left: rounds.NoUnits}
 		return rounds.Set(seq, rounds.Fresh(l, 2), rounds.Config{
