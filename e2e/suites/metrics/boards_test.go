@@ -119,7 +119,7 @@ func allHaveData(ctx context.Context, server prometheus.Server, all map[string]d
 
 // quiet lists panels that show zero in a healthy run, or for which this run has no cause.
 var quiet = map[string]string{
-	"Timeouts":                                "no restart times out",
+	"Timeouts": "no restart times out",
 	"Recreated because a worker did not join": "all join",
 	"Workers that have not joined":            "all join at once",
 	"Recreations of single Jobs":              "no rule requires it",
