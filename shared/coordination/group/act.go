@@ -13,7 +13,7 @@ import (
 
 // Apply writes a group. It returns false if the group has changed since it was read: read it again.
 func Apply(ctx context.Context, store rounds.Leader, uid string, w Write) (bool, error) {
-	return store.Set(ctx, uid, w.Seq, w.State, w.Config, w.Finished, w.Line())
+	return store.Set(ctx, uid, w.Before, w.State, w.Config, w.Finished, w.Line())
 }
 
 // Line returns the line that the write adds to the history: for a new generation, and for a restart that is abandoned. If the group

@@ -22,7 +22,7 @@ func TestDeathIsTheFirstReportToAnEmptyStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := server.Set("uid", w.Seq, w.State, w.Config, nil, nil); err != nil {
+	if _, err := server.Set("uid", w.Before, w.State, w.Config, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	dead, peer := rounds.Slot{Name: "w-0-0", Pod: "p0"}, rounds.Slot{Name: "w-0-1", Pod: "p1"}

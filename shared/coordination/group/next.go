@@ -30,7 +30,7 @@ type Wanted struct {
 // Write is a write of the leader.
 type Write struct {
 	Reason   Reason
-	Seq      int64 // expected seq of the stored state; rounds.NoSeq if the store has no group
+	Before   string // stored form of the state that is replaced; empty if the store has no group
 	State    rounds.State
 	Config   rounds.Config
 	Finished []rounds.FinishedSlot // to be recorded before the state is written
@@ -94,10 +94,10 @@ func Next(stored *rounds.Stored, want Wanted, incarnation string) (Write, bool, 
 		if !applies {
 			continue
 		}
-		w := Write{Reason: r.reason, Seq: rounds.NoSeq, State: state, Config: p.config}
+		w := Write{Reason: r.reason, State: state, Config: p.config}
 		w.Config.Incarnation = state.Incarnation
 		if stored != nil {
-			w.Seq = stored.State.Seq
+			w.Before = stored.Text
 		}
 		if r.reason == Opens || r.reason == Resumes || r.reason == Resizes || r.reason == Knows {
 			w.Finished = p.finishedSlots()

@@ -34,7 +34,7 @@ func stored(t *testing.T, w Wanted, change ...func(*rounds.Stored)) *rounds.Stor
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &rounds.Stored{State: write.State, Config: write.Config, Finished: make([]int64, len(write.Config.Units))}
+	o := &rounds.Stored{Text: write.State.String(), State: write.State, Config: write.Config, Finished: make([]int64, len(write.Config.Units))}
 	o.State.Seq, o.State.Round, o.State.Started, o.State.Entered = 9, 3, 2, 2
 	for _, c := range change {
 		c(o)
@@ -99,8 +99,8 @@ func TestNext(t *testing.T) {
 			if text := textOf(w); !strings.Contains(text, c.config) || !strings.Contains(text, "inc "+w.State.Incarnation+" ") {
 				t.Errorf("%s does not contain %q", text, c.config)
 			}
-			if want := seqOf(c.stored); w.Seq != want {
-				t.Errorf("expects seq %d, want %d", w.Seq, want)
+			if want := before(c.stored); w.Before != want {
+				t.Errorf("replaces %q, want %q", w.Before, want)
 			}
 		})
 	}
@@ -126,17 +126,18 @@ func oneNeeded(w *Wanted) {
 
 func unheld(w *Wanted) { w.Barrier = false }
 
-func seqOf(o *rounds.Stored) int64 {
+// before returns the stored form of a state, or "" if there is no group.
+func before(o *rounds.Stored) string {
 	if o == nil {
-		return rounds.NoSeq
+		return ""
 	}
-	return o.State.Seq
+	return o.Text
 }
 
 // textOf returns the configuration as it is passed to the function.
 func textOf(w Write) string {
 	var words []string
-	for _, a := range rounds.Set(w.Seq, w.State, w.Config).Arguments[3:] {
+	for _, a := range rounds.Set(w.Before, w.State, w.Config).Arguments[3:] {
 		words = append(words, strings.TrimSpace(strings.Join(strings.Fields(fmt.Sprint(a)), " ")))
 	}
 	return strings.Join(words, " ")

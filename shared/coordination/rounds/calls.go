@@ -103,12 +103,10 @@ func Release(t coordination.Token, incarnation string, unit int, s Slot, failed 
 // FinishedInstance stands for a finished worker whose agent no longer reports.
 const FinishedInstance = "finished 0 1"
 
-// NoSeq makes Set write only if the store has no group. A group that a leader has read as lost may be back when the write arrives.
-const NoSeq int64 = 0
-
-// Set writes a group if its state still has this seq, or if there is no group and seq is NoSeq.
-func Set(seq int64, s State, c Config) Call {
-	return Call{FunctionSet, append([]any{formatToken(c.Token), seq, s.String()}, c.fields()...)}
+// Set writes a group if its stored state is still the one before, or if there is no group and before is empty. A group that a leader
+// has read as lost may be back when the write arrives.
+func Set(before string, s State, c Config) Call {
+	return Call{FunctionSet, append([]any{formatToken(c.Token), before, s.String()}, c.fields()...)}
 }
 
 // Look returns values of the hash at a key. Members may have written them.

@@ -356,12 +356,12 @@ local function release(base, a)
   return save(s)
 end
 
--- set: token seq state, then the fields of g. Writes state and g if the stored state has this seq; 0 if there is no group.
+-- set: token, state before, state, then the fields of g. Writes state and g if the state is still the one before; '' if there is
+-- no group. A seq would not suffice: after a split of the store, both sides may have come to the same one.
 local function set(base, a)
   lead(base, a[1])
-  local seq = string.match(redis.call('GETRANGE', base .. 's', 0, MAX_TEXT), '^' .. VERSION .. ' %w+ %d+ (%d+) ')
-  if redis.call('HSTRLEN', base .. 'g', 'inc') == 0 then seq = nil end
-  if a[2] ~= (seq or '0') then return '-' end
+  local exists = redis.call('HSTRLEN', base .. 'g', 'inc') > 0
+  if a[2] ~= (exists and redis.call('GETRANGE', base .. 's', 0, MAX_TEXT) or '') then return '-' end
   redis.call('DEL', base .. 'g')
   redis.call('HSET', base .. 'g', 'token', a[1])
   for i = 4, #a, 1000 do redis.call('HSET', base .. 'g', unpack(a, i, math.min(i + 999, #a))) end -- chunks fit on Lua's stack

@@ -23,7 +23,7 @@ func newStore(t *testing.T, slots int64) store {
 	}
 	st := store{t, s}
 	l := Level{Incarnation: "i1", Generation: 1, Phase: Active, Left: NoUnits}
-	st.call(Set(NoSeq, Fresh(l, 1), Config{
+	st.call(Set("", Fresh(l, 1), Config{
 		Token: coordination.Token{LeaseCreated: 1}, Incarnation: "i1", Generation: 1, Limit: 9, Units: []Unit{{Slots: slots, End: 1}},
 	}))
 	return st
@@ -43,9 +43,12 @@ func (s store) call(c Call) string {
 	return text
 }
 
+// stored returns the stored form of the state.
+func (s store) stored() string { return s.Do("GETRANGE", KeysOf("g").State(), "0", "511").(string) }
+
 func (s store) level() Level {
 	s.Helper()
-	l, err := ParseLevel(s.Do("GETRANGE", KeysOf("g").State(), "0", "511").(string))
+	l, err := ParseLevel(s.stored())
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -123,12 +126,33 @@ func TestForgedGenerationIsForeign(t *testing.T) {
 func TestGroupThatIsBackIsNotReplaced(t *testing.T) {
 	s := newStore(t, 2)
 	fresh := Config{Token: coordination.Token{LeaseCreated: 1}, Incarnation: "i2", Generation: 1, Limit: 9, Units: []Unit{{Slots: 2, End: 1}}}
-	write := Set(NoSeq, Fresh(Level{Incarnation: "i2", Generation: 1, Phase: Active, Left: NoUnits}, 1), fresh)
+	write := Set("", Fresh(Level{Incarnation: "i2", Generation: 1, Phase: Active, Left: NoUnits}, 1), fresh)
 	if reply := s.call(write); reply != "-" || s.level().Incarnation != "i1" {
 		t.Errorf("the write is answered %q, and the store has %s", reply, s.level())
 	}
 	s.Do("DEL", KeysOf("g").Config())
 	if s.call(write); s.level().Incarnation != "i2" {
 		t.Errorf("without its configuration, the group is not replaced: %s", s.level())
+	}
+}
+
+// Both sides of a split store may come to the same seq in different ways. A leader that has read one must not write over the other.
+func TestWriteRequiresTheStateThatWasRead(t *testing.T) {
+	a, b := newStore(t, 2), newStore(t, 2)
+	a.call(join(0, "a", 0, Past{Kind: PastNew}))
+	b.call(join(0, "a", 0, Past{Kind: PastNew}))
+	a.call(join(1, "b", 0, Past{Kind: PastNew}))
+	b.call(Ask("i1", 0, Slot{"w-0", "a"}, "gap"))
+	read := b.stored()
+	if a.level().Seq != b.level().Seq || a.level() == b.level() {
+		t.Fatalf("the test needs different states of the same seq: %s and %s", a.stored(), read)
+	}
+	config := Config{Token: coordination.Token{LeaseCreated: 1}, Incarnation: "i1", Generation: 1, Limit: 9, Units: []Unit{{Slots: 2, End: 1}}}
+	write := Set(read, Fresh(Level{Incarnation: "i1", Generation: 1, Phase: Recreate, Left: NoUnits}, 1), config)
+	if reply := a.call(write); reply != "-" {
+		t.Errorf("the write is answered %q", reply)
+	}
+	if reply := b.call(write); reply == "-" {
+		t.Error("the write over the state that was read is rejected")
 	}
 }

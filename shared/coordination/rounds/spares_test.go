@@ -110,7 +110,7 @@ func TestTheLeaderWritesWhatWasGiven(t *testing.T) {
 		Given: []Slot{{"w-0", "s"}, {"w-2", "r"}},
 	}
 	s := newStore(t, 3)
-	s.call(Set(s.level().Seq, Fresh(Level{Incarnation: "i1", Generation: 1, Phase: Active, Left: NoUnits}, 1), want))
+	s.call(Set(s.stored(), Fresh(Level{Incarnation: "i1", Generation: 1, Phase: Active, Left: NoUnits}, 1), want))
 	got, err := ParseConfig(s.Hash(KeysOf("g").Config()))
 	if err != nil || fmt.Sprint(got.Given) != fmt.Sprint(want.Given) {
 		t.Errorf("read %v, %v", got.Given, err)

@@ -41,6 +41,7 @@ type Members interface {
 
 // Stored is a group as the store has it.
 type Stored struct {
+	Text     string // of the state, as it is stored: a member can write one that no function writes
 	State    State
 	Config   Config
 	Joined   []int64 // slots that have joined the round, by unit
@@ -62,16 +63,16 @@ func ParseStored(state string, config map[string]string) (*Stored, error) {
 	if !same || len(s.marks) != units || max(s.Started, s.Entered, s.Full) > units || max(s.Seq, s.Round) >= MaxCount {
 		return nil, fmt.Errorf("state %.80q does not fit the group's %d units in incarnation %s of generation %d", state, units, c.Incarnation, c.Generation)
 	}
-	return &Stored{State: s, Config: c}, nil
+	return &Stored{Text: state, State: s, Config: c}, nil
 }
 
 // Leader is how the leader uses a store.
 type Leader interface {
 	// Read returns a group, nil if the store has none. It returns coordination.ErrForeignValue if the data is unreadable.
 	Read(ctx context.Context, group string) (*Stored, error)
-	// Set writes a group after it has recorded finished workers. It returns false if the state no longer has this seq. A line that
-	// is not nil is added to the history, with the store's time as its OpenedAt.
-	Set(ctx context.Context, group string, seq int64, s State, c Config, finished []FinishedSlot, line *Line) (bool, error)
+	// Set writes a group after it has recorded finished workers. It returns false if the stored state is no longer the one before,
+	// which is empty if there is no group. A line that is not nil is added to the history, with the store's time as its OpenedAt.
+	Set(ctx context.Context, group, before string, s State, c Config, finished []FinishedSlot, line *Line) (bool, error)
 	// Release fences a pod and answers the death of its instance. failed is the slot whose failure caused this, usually the pod's
 	// own. heir is a pod without a slot, which gets this one if no other pod holds it then, and the name of its own slot; zero
 	// if there is none. If s names no pod, the slot is only given.

@@ -75,7 +75,7 @@ func (s *server) addBystander() {
 	if err != nil {
 		panic(err)
 	}
-	if _, err := s.functions.Set(otherUID, w.Seq, w.State, w.Config, w.Finished, w.Line()); err != nil {
+	if _, err := s.functions.Set(otherUID, w.Before, w.State, w.Config, w.Finished, w.Line()); err != nil {
 		panic(err)
 	}
 }

@@ -137,7 +137,7 @@ func (s *server) write(uid string, w group.Write) (*rounds.Stored, error) {
 	}
 	before := s.view(uid)
 	s.writes++
-	written, err := s.functions.Set(uid, w.Seq, w.State, w.Config, w.Finished, w.Line())
+	written, err := s.functions.Set(uid, w.Before, w.State, w.Config, w.Finished, w.Line())
 	if err != nil || !written {
 		w.Reason = ""
 	}

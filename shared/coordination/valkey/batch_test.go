@@ -19,7 +19,7 @@ func TestJoinOfManyMembers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer inProcess.Close()
-	if written, err := inProcess.Set(uid, rounds.NoSeq, aState(), aConfig(4), nil, nil); err != nil || !written {
+	if written, err := inProcess.Set(uid, "", aState(), aConfig(4), nil, nil); err != nil || !written {
 		t.Fatal(written, err)
 	}
 	key := rounds.KeysOf(uid).State()

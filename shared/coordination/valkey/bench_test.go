@@ -136,7 +136,7 @@ func (s *server) forge(group string) map[string]rounds.Call {
 	s.t.Helper()
 	k, big, ctx := rounds.KeysOf(group), strings.Repeat("x", largeValue), context.Background()
 	state, config := manySteps()
-	s.do(fcall(k.State(), rounds.Set(rounds.NoSeq, state, config))...)
+	s.do(fcall(k.State(), rounds.Set("", state, config))...)
 	s.do(fcall(k.State(), aJoin(1))...)
 	for from := 0; from < manySlots; from += 1000 {
 		args := make([]any, 0, 2000)
@@ -224,7 +224,7 @@ func TestWorkOfACallIsLimited(t *testing.T) {
 	large := server.dump()
 	state, config := manySteps()
 	server.do("FLUSHALL")
-	server.do(fcall(rounds.KeysOf(uid).State(), rounds.Set(rounds.NoSeq, state, config))...)
+	server.do(fcall(rounds.KeysOf(uid).State(), rounds.Set("", state, config))...)
 	server.do(fcall(rounds.KeysOf(uid).State(), aJoin(1))...)
 	small := server.dump()
 	constant := strings.Fields("fcall hmget hget hset hsetnx hdel hlen hstrlen getrange set unlink publish time config|resetstat info")

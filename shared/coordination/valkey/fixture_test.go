@@ -43,26 +43,26 @@ func mustOpen(t testing.TB, leader *Store, groups ...string) {
 // mustWrite writes a group over any stored one.
 func mustWrite(t testing.TB, leader *Store, group string, s rounds.State, c rounds.Config) {
 	t.Helper()
-	written, err := leader.Set(context.Background(), group, seqOf(t, leader, group), s, c, nil, nil)
+	written, err := leader.Set(context.Background(), group, stateOf(t, leader, group), s, c, nil, nil)
 	if err != nil || !written {
 		t.Fatalf("writing the group: %t, %v", written, err)
 	}
 }
 
-// seqOf returns the seq of a stored group, and drops an unreadable one.
-func seqOf(t testing.TB, leader *Store, group string) int64 {
+// stateOf returns the stored form of the state of a group, and drops an unreadable one.
+func stateOf(t testing.TB, leader *Store, group string) string {
 	t.Helper()
 	stored, err := leader.Read(context.Background(), group)
 	switch {
 	case errors.Is(err, coordination.ErrForeignValue):
 		err = leader.Drop(context.Background(), group)
 	case stored != nil:
-		return stored.State.Seq
+		return stored.Text
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return rounds.NoSeq
+	return ""
 }
 
 func slotOf(n int) rounds.Slot {

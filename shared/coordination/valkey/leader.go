@@ -52,7 +52,7 @@ func (s *Store) Read(ctx context.Context, group string) (*rounds.Stored, error) 
 // Set implements rounds.Leader. It records finished workers in the same transaction as the state; earlier, Tidy would consider
 // their tables to be those of a past round. The index is on another node of a cluster. If the process crashes before it is updated,
 // the next call repairs it.
-func (s *Store) Set(ctx context.Context, group string, seq int64, state rounds.State, c rounds.Config, finished []rounds.FinishedSlot, line *rounds.Line) (bool, error) {
+func (s *Store) Set(ctx context.Context, group, before string, state rounds.State, c rounds.Config, finished []rounds.FinishedSlot, line *rounds.Line) (bool, error) {
 	keys := rounds.KeysOf(group)
 	enter := func(p redis.Pipeliner) {
 		for _, f := range finished {
@@ -60,7 +60,7 @@ func (s *Store) Set(ctx context.Context, group string, seq int64, state rounds.S
 			p.HSetNX(ctx, keys.Finished(state.Level, f.Unit), f.Slot, rounds.FinishedInstance)
 		}
 	}
-	reply, err := s.lead(ctx, group, rounds.Set(seq, state, c), enter)
+	reply, err := s.lead(ctx, group, rounds.Set(before, state, c), enter)
 	if err != nil || reply == string(rounds.AnswerOver) {
 		return false, err
 	}

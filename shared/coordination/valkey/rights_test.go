@@ -86,7 +86,7 @@ func useLeader(t *testing.T, server *server, leader, member *Store) {
 	state.Generation, config.Generation, state.Entered = 2, 2, 1
 	state.Incarnation, config.Incarnation = "B", "B"
 	finished := []rounds.FinishedSlot{{Slot: slotOf(1).Name}}
-	_, err := leader.Set(ctx, uid, seqOf(t, leader, uid), state, config, finished, &rounds.Line{Generation: 2, Slot: "-", Cause: "recreated"})
+	_, err := leader.Set(ctx, uid, stateOf(t, leader, uid), state, config, finished, &rounds.Line{Generation: 2, Slot: "-", Cause: "recreated"})
 	check(t, "writing", err)
 	mustCall(t, member, rounds.Join("B", 0, 0, 1, memberOf(0)))
 	check(t, "releasing", leader.Release(ctx, uid, token, state.Level, 0, slotOf(0), "w-0", rounds.Slot{}))

@@ -41,7 +41,7 @@ func (c *club) lead() group.Reason {
 	if !found {
 		return ""
 	}
-	written, err := c.Set(c.Context(), uid, w.Seq, w.State, w.Config, w.Finished, nil)
+	written, err := c.Set(c.Context(), uid, w.Before, w.State, w.Config, w.Finished, nil)
 	if c.ok(err); !written {
 		c.Fatalf("%s: the state has moved on", w.Reason)
 	}
@@ -174,14 +174,16 @@ func TestEarlierLeaderIsRejected(t *testing.T) {
 	stored, err := c.Read(t.Context(), uid)
 	c.ok(err)
 	stored.Config.Token.Transitions = 1
-	if _, err := c.Set(t.Context(), uid, stored.State.Seq, stored.State, stored.Config, nil, nil); !errors.Is(err, coordination.ErrStaleLeader) {
+	if _, err := c.Set(t.Context(), uid, stored.State.String(), stored.State, stored.Config, nil, nil); !errors.Is(err, coordination.ErrStaleLeader) {
 		t.Errorf("a write: %v", err)
 	}
 	if err := c.Release(t.Context(), uid, coordination.Token{LeaseCreated: 1, Transitions: 1}, stored.State.Level, 0, slotOf(0), "w-0", rounds.Slot{}); !errors.Is(err, coordination.ErrStaleLeader) {
 		t.Errorf("a release: %v", err)
 	}
 	stored.Config.Token.Transitions = 2
-	if written, err := c.Set(t.Context(), uid, stored.State.Seq-1, stored.State, stored.Config, nil, nil); written || err != nil {
+	earlier := stored.State
+	earlier.Seq--
+	if written, err := c.Set(t.Context(), uid, earlier.String(), stored.State, stored.Config, nil, nil); written || err != nil {
 		t.Errorf("a write on an old observation: %t, %v", written, err)
 	}
 }
@@ -208,7 +210,7 @@ func TestLeaderReplacesAForeignGroup(t *testing.T) {
 			w, _, err := group.Next(nil, c.want, "i9")
 			c.ok(err)
 			c.server.do("DEL", rounds.KeysOf(uid).State())
-			if written, err := c.Set(t.Context(), uid, w.Seq, w.State, w.Config, nil, nil); err != nil || !written {
+			if written, err := c.Set(t.Context(), uid, w.Before, w.State, w.Config, nil, nil); err != nil || !written {
 				t.Errorf("the leader replaces it: %t, %v", written, err)
 			}
 		})

@@ -28,7 +28,7 @@ func TestTidyRemovesTablesOfPastRounds(t *testing.T) {
 	state, config := aState(), aConfig(2)
 	state.Incarnation, config.Incarnation, state.Generation, config.Generation, state.Entered = "B", "B", 2, 2, 1
 	finished := []rounds.FinishedSlot{{Slot: slotOf(1).Name}}
-	if _, err := store.Set(t.Context(), uid, seqOf(t, store, uid), state, config, finished, nil); err != nil {
+	if _, err := store.Set(t.Context(), uid, stateOf(t, store, uid), state, config, finished, nil); err != nil {
 		t.Fatal(err)
 	}
 	mustCall(t, store, rounds.Join("B", 0, 0, 1, memberOf(0)))
@@ -92,7 +92,7 @@ func TestTidyDuringWrites(t *testing.T) {
 		state.Incarnation = fmt.Sprint("A", n)
 		config.Incarnation = state.Incarnation
 		finished := []rounds.FinishedSlot{{Slot: slotOf(1).Name}}
-		if _, err := store.Set(t.Context(), uid, seqOf(t, store, uid), state, config, finished, nil); err != nil {
+		if _, err := store.Set(t.Context(), uid, stateOf(t, store, uid), state, config, finished, nil); err != nil {
 			t.Fatal(err)
 		}
 		if stored, err := store.Read(t.Context(), uid); err != nil || stored.Finished[0] != 1 || stored.Joined[0] != 1 {

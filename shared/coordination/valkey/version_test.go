@@ -40,7 +40,7 @@ func TestLeaderKeepsAStoreOfAnotherVersion(t *testing.T) {
 			server.do("FUNCTION", "LOAD", library)
 			leader := server.store(t)
 			wantVersion(t, "loading the library", leader.Load(t.Context()), version)
-			_, err := leader.Set(t.Context(), uid, rounds.NoSeq, aState(), aConfig(2), nil, nil)
+			_, err := leader.Set(t.Context(), uid, "", aState(), aConfig(2), nil, nil)
 			wantVersion(t, "opening", err, version)
 			if dump := server.dump(); len(dump) != 0 {
 				t.Errorf("stored: %v", dump)

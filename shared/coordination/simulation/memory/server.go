@@ -163,7 +163,7 @@ func (s *Server) Read(group string) (*rounds.Stored, error) {
 }
 
 // Set writes a group. As in a transaction of a server, a command that fails does not stop the others.
-func (s *Server) Set(group string, seq int64, state rounds.State, c rounds.Config, finished []rounds.FinishedSlot, line *rounds.Line) (bool, error) {
+func (s *Server) Set(group, before string, state rounds.State, c rounds.Config, finished []rounds.FinishedSlot, line *rounds.Line) (bool, error) {
 	k := rounds.KeysOf(group)
 	var failed error
 	for _, f := range finished {
@@ -172,7 +172,7 @@ func (s *Server) Set(group string, seq int64, state rounds.State, c rounds.Confi
 			failed = cmp.Or(failed, err)
 		}
 	}
-	reply, err := s.call(group, rounds.Set(seq, state, c))
+	reply, err := s.call(group, rounds.Set(before, state, c))
 	if err = cmp.Or(known(failed), err); err != nil || reply == string(rounds.AnswerOver) {
 		return false, err
 	}

@@ -81,10 +81,10 @@ func (s *Store) Read(ctx context.Context, group string) (stored *rounds.Stored, 
 
 // Set implements rounds.Leader.
 func (s *Store) Set(
-	ctx context.Context, group string, seq int64, state rounds.State, c rounds.Config, finished []rounds.FinishedSlot, line *rounds.Line,
+	ctx context.Context, group, before string, state rounds.State, c rounds.Config, finished []rounds.FinishedSlot, line *rounds.Line,
 ) (written bool, err error) {
 	err = s.locked(ctx, func(v *Server) error {
-		written, err = v.Set(group, seq, state, c, finished, line)
+		written, err = v.Set(group, before, state, c, finished, line)
 		return err
 	})
 	return written, err
