@@ -1,6 +1,9 @@
 package simulation
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Result is the end of a history.
 type Result struct {
@@ -79,7 +82,7 @@ func (w *world) settle() {
 	limit := w.now + patience
 	for w.breach == nil && w.now < limit {
 		w.run(glance)
-		if w.unsettled() == "" && !w.leader().busy || w.truth.forged && w.isQuiet() {
+		if w.unsettled() == "" && !w.leader().busy && !w.isPending() || w.truth.forged && w.isQuiet() {
 			return
 		}
 	}
@@ -88,6 +91,13 @@ func (w *world) settle() {
 		invariant = "L9"
 	}
 	w.fail(invariant, "%s after the last fault: %s", patience, w.unsettled())
+}
+
+// isPending reports whether a fault has yet to end: an orchestrator that resumes may write as if it still led, and a worker that
+// could not be killed ends.
+func (w *world) isPending() bool {
+	return slices.ContainsFunc(w.orchestrators, func(o *orchestrator) bool { return o.wakes > w.now }) ||
+		slices.ContainsFunc(w.pods, func(p *pod) bool { return p.immune > w.now && !p.over })
 }
 
 // rest checks L7: a group in sync costs next to nothing, and no worker is stopped.
