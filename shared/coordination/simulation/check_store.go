@@ -155,6 +155,9 @@ func (t *truth) checkCause(uid string, did step, before, after *view) {
 		if (after.Record.Cause.Kind == coordination.KindPod || slot == "") && i.pod.lost() {
 			return // nobody can know what its instance does
 		}
+		if slot == "" && i.pod.forgot {
+			return // it joins like a new pod, next to running ones
+		}
 	}
 	t.fail("S2", "round %d was opened for %s of %q, where nothing of round %d has died", after.Round, after.Record.Cause.Kind, slot, before.Round)
 }
