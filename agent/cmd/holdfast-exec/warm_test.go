@@ -102,7 +102,7 @@ func TestAWarmWorkerHangs(t *testing.T) {
 	if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", first)); err == nil && len(line) > 0 {
 		t.Errorf("the worker that hung is alive: %q", line)
 	}
-	if log := c.told(); !strings.Contains(log, "no progress") {
+	if log := c.told(); !strings.Contains(log, "worker hung") {
 		t.Errorf("the log does not say why:\n%s", log)
 	}
 }
