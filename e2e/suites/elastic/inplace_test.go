@@ -133,7 +133,7 @@ func (b *bench) checkSamePods(job string, before map[int]seenPod) {
 func (b *bench) labWorker(job string, index int) framework.Worker {
 	b.Helper()
 	pod := b.worker(job, index)
-	return framework.Worker{ID: pod.Name, Namespace: pod.Namespace, Pod: pod.Name, PodUID: string(pod.UID)}
+	return framework.Worker{ID: pod.Name, Namespace: pod.Namespace, Pod: pod.Name, PodUID: string(pod.UID), Container: pod.Spec.Containers[0].Name}
 }
 
 // killWorker kills the program of a worker, not its supervisor.
