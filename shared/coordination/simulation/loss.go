@@ -44,7 +44,6 @@ func (st *store) split(d time.Duration, keepSecond bool) {
 	st.second = newServer(st, "second store")
 	st.second.functions.Restore(st.first.functions.Dump())
 	st.note("store", "splits in two")
-	st.truth.splits++
 	st.truth.lost()
 	for _, sub := range st.subscribers {
 		if sub.open && sub.link.far {

@@ -158,7 +158,7 @@ func (p *pod) startWorker() {
 	p.births++
 	c := &instance{
 		id: fmt.Sprintf("%s/c%d", p.uid, p.births), born: p.node.wall().UnixMicro(),
-		pod: p, slot: p.slot, running: true, lifted: true, rendezvous: p.volume.told,
+		pod: p, slot: p.slot, running: true, lifted: true, started: p.now, rendezvous: p.volume.told,
 	}
 	if dead := len(p.containers) - 1; dead > 0 {
 		p.containers = p.containers[dead:]

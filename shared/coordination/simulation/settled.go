@@ -94,7 +94,7 @@ func (w *world) unsettledSlot(g *view, slot string) string {
 		return "" // its Job knows, though the report was lost; the leader notices when a round needs the slot
 	case p == nil || p.deleting || p.living() == nil:
 		return "no worker runs"
-	case w.truth.splits > 0 && joined && strings.HasPrefix(m.id, p.uid+"/"): // its next join will replace an instance that it has lost
+	case w.truth.losses > 0 && joined && strings.HasPrefix(m.id, p.uid+"/"): // its next join will replace an instance that it has lost
 	case !joined || m.id != p.living().id:
 		return fmt.Sprintf("%s runs, the store has %+v", p.living().id, m)
 	}

@@ -17,7 +17,6 @@ type truth struct {
 	ended         map[roundKey]bool     // in-place restarts have ended
 	other         rounds.Level          // level of the bystander
 	losses        int                   // how often the store lost data
-	splits        int                   // and how often it split
 	orders        int                   // number of orders to stop a worker
 	given         int                   // slots that were given to spares
 	excuses       map[*job]bool         // Jobs that were deleted by hand
