@@ -253,6 +253,7 @@ func (g *group) replaceOrchestrator(w framework.Worker) {
 		}
 		return nil
 	}))
+	g.awaitWebhook() // without it a pod that is created next has no agent
 }
 
 // recreated waits until all workers are in new pods and in sync, and returns them. at is the time of the failure.
