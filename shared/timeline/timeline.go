@@ -1,5 +1,5 @@
 // Package timeline merges what happened to a workload in all programs into one list, oldest first. Each recovery appears once, with its
-// level, cause, duration and count. Events expire after an hour, so histories come first: the restart history of a JobSet, the attempts of
+// level, cause, duration and count. Events expire after an hour, so histories come first: the restart history of a group, the attempts of
 // an AppWrapper, the workers of an ElasticJob, and the state of the rescheduler. Events add what no history has. It is pure; the caller
 // reads and decodes the objects.
 package timeline
@@ -80,7 +80,7 @@ type Object struct {
 	Created     time.Time
 	Conditions  []Condition
 
-	JobSet     *JobSet
+	Group      *Group
 	AppWrapper *AppWrapper
 	ElasticJob *ElasticJob
 }
@@ -106,8 +106,8 @@ func (o Object) condition(kind string) (Condition, bool) {
 func ofObject(o Object, now time.Time) []Entry {
 	var list []Entry
 	switch {
-	case o.JobSet != nil:
-		list = ofJobSet(o)
+	case o.Group != nil:
+		list = ofGroup(o)
 	case o.AppWrapper != nil:
 		list = ofAppWrapper(o, now)
 	case o.ElasticJob != nil:

@@ -36,7 +36,7 @@ func restart(epoch, round int64, at time.Duration, change func(*history.Entry)) 
 
 func jobSet(charged int32, entries ...history.Entry) Object {
 	return Object{
-		Kind: "JobSet", Name: "train", Created: start, JobSet: &JobSet{MaxRestarts: 3, Charged: charged},
+		Kind: "JobSet", Name: "train", Created: start, Group: &Group{MaxRestarts: 3, Charged: charged},
 		Annotations: map[string]string{history.Annotation: history.Format(entries)},
 	}
 }
@@ -58,7 +58,7 @@ func ladderStory() Workload {
 			e.Took[history.Start] += 9 * time.Second
 		}),
 	)
-	js.JobSet.MaxRestarts = 4
+	js.Group.MaxRestarts = 4
 	js.Conditions = []Condition{{Type: "Failed", True: true, Reason: "ReachedMaxRestarts", Message: "jobset failed due to reaching max number of restarts", Since: after(6 * time.Minute)}}
 	aw := Object{
 		Kind: "AppWrapper", Name: "train", Created: start,
@@ -131,7 +131,7 @@ func movedStory() Workload {
 
 func ongoingStory() Workload {
 	js := jobSet(1)
-	js.JobSet.Sidecar = true
+	js.Group.Sidecar = true
 	js.Annotations[recovering.Annotation] = recovering.State{Level: recovering.LevelGroup, Reason: "worker w-0-1 exited with code 1", Deadline: after(20 * time.Minute)}.Format()
 	js.Conditions = []Condition{{Type: recovering.Condition, True: true, Since: after(11*time.Minute + 55*time.Second)}}
 	return Workload{Objects: []Object{js}}

@@ -117,8 +117,8 @@ func (c *command) palette() report.Palette {
 	return report.Palette(c.Interactive && !never)
 }
 
-const naming = `NAME is the name of any object of the workload: an AppWrapper, JobSet, ElasticJob, CronJob, Job, Deployment or StatefulSet. Write
-KIND/NAME if several kinds have an object of that name. The output covers the whole workload, from its root owner.`
+const naming = `NAME is the name of any object of the workload: an AppWrapper, JobSet, ElasticJob, LeaderWorkerSet, CronJob, Job, Deployment,
+StatefulSet, or a pod that declares its restart group. Write KIND/NAME if several kinds have an object of that name. The output covers the whole workload, from its root owner.`
 
 func (c *command) status() *cobra.Command {
 	var watch bool

@@ -321,7 +321,7 @@ func TestUserErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		"nothing of the name":   {[]string{"status", "x"}, "no AppWrapper, JobSet, ElasticJob, CronJob, Job, Deployment, StatefulSet, ReplicaSet named x"},
+		"nothing of the name":   {[]string{"status", "x"}, "no AppWrapper, JobSet, ElasticJob, CronJob, Job, Deployment, StatefulSet, ReplicaSet, group of pods named x"},
 		"a kind without a CRD":  {[]string{"status", "pytorchjob/x"}, `no supported kind "pytorchjob"`},
 		"a pod that is not":     {[]string{"why", "x"}, "no pod x"},
 		"a format that is none": {[]string{"top", "-o", "xml"}, `"xml", not one of table, wide, json, yaml`},

@@ -16,6 +16,8 @@ import (
 // Annotations on workloads.
 const (
 	inPlaceRestarts = "alpha.jobset.sigs.k8s.io/inplace-restarts"
+	inPlaceTimeout  = "alpha.jobset.sigs.k8s.io/inplace-timeout"
+	maxRestarts     = "holdfast.dev/max-restarts"
 	inPlaceDriver   = "holdfast.dev/inplace-driver"
 	retryLimit      = "workload.codeflare.dev.appwrapper/retryLimit"
 )
@@ -27,7 +29,9 @@ func decode(o *unstructured.Unstructured) timeline.Object {
 	}
 	switch o.GroupVersionKind().Group {
 	case jobSetGroup:
-		t.JobSet = jobSet(o)
+		t.Group = jobSet(o)
+	case jobs.Group, podKind.Group:
+		t.Group = declared(o)
 	case appWrapperGroup:
 		t.AppWrapper = appWrapper(o)
 	case elasticGroup:
@@ -56,10 +60,10 @@ func into(o *unstructured.Unstructured, target any) {
 	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, target) // fields of the expected type are set
 }
 
-func jobSet(o *unstructured.Unstructured) *timeline.JobSet {
+func jobSet(o *unstructured.Unstructured) *timeline.Group {
 	var s struct {
 		Spec struct {
-			FailurePolicy struct {
+			FailurePolicy *struct {
 				MaxRestarts int32 `json:"maxRestarts"`
 			} `json:"failurePolicy"`
 		} `json:"spec"`
@@ -68,10 +72,37 @@ func jobSet(o *unstructured.Unstructured) *timeline.JobSet {
 		} `json:"status"`
 	}
 	into(o, &s)
-	charged, _ := strconv.ParseInt(o.GetAnnotations()[inPlaceRestarts], 10, 32) // missing or invalid counts as 0
-	return &timeline.JobSet{
-		MaxRestarts: s.Spec.FailurePolicy.MaxRestarts, Charged: max(int32(charged), s.Status.Charged), Sidecar: o.GetAnnotations()[inPlaceDriver] == "cri",
+	g := inPlaceGroup(o, 0)
+	g.Charged = max(g.Charged, s.Status.Charged)
+	if s.Spec.FailurePolicy != nil {
+		g.MaxRestarts = s.Spec.FailurePolicy.MaxRestarts
 	}
+	return g
+}
+
+// declared returns the group of an Indexed Job without a JobSet, or of a pod of index 0; nil if there is none.
+func declared(o *unstructured.Unstructured) *timeline.Group {
+	_, asks := o.GetAnnotations()[inPlaceTimeout]
+	leads := o.GetKind() == podKind.Kind && o.GetLabels()[groupNameLabel] == o.GetName()
+	single := o.GetKind() == jobs.Kind && o.GetLabels()[jobSetLabel] == ""
+	if !asks || !leads && !single {
+		return nil
+	}
+	limit, found, err := unstructured.NestedInt64(o.Object, "spec", "backoffLimit")
+	if !found || err != nil {
+		limit = 6
+	}
+	return inPlaceGroup(o, int32(limit))
+}
+
+// inPlaceGroup reads the annotations of an owner. limit is the number of restarts without an annotation.
+func inPlaceGroup(o *unstructured.Unstructured, limit int32) *timeline.Group {
+	annotations := o.GetAnnotations()
+	charged, _ := strconv.ParseInt(annotations[inPlaceRestarts], 10, 32) // missing or invalid counts as 0
+	if n, err := strconv.ParseInt(annotations[maxRestarts], 10, 32); err == nil {
+		limit = int32(n)
+	}
+	return &timeline.Group{MaxRestarts: limit, Charged: int32(charged), Sidecar: annotations[inPlaceDriver] == "cri"}
 }
 
 func appWrapper(o *unstructured.Unstructured) *timeline.AppWrapper {

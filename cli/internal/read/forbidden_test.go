@@ -72,7 +72,7 @@ func TestNotFound(t *testing.T) {
 		"of a kind that one may not look at": {[]string{"get jobsets"}, "jobset/x", ErrForbidden, "no permission to get JobSet in namespace team"},
 		"of some kinds that one may look at": {
 			[]string{"get appwrappers", "get jobs", "get cronjobs"}, "x", ErrForbidden,
-			"no permission to get AppWrapper, CronJob, Job in namespace team, which has no JobSet, ElasticJob, Deployment, StatefulSet, ReplicaSet named x",
+			"no permission to get AppWrapper, CronJob, Job in namespace team, which has no JobSet, ElasticJob, LeaderWorkerSet, Deployment, StatefulSet, ReplicaSet, group of pods named x",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -45,7 +45,8 @@ var (
 const page = 500
 
 // Workload finds a workload by NAME or KIND/NAME of any of its objects, and reads all of it. If several kinds have an object of that name,
-// the one nearest to the root is used. Errors: ErrNotFound, ErrForbidden, and those of the API server.
+// the one nearest to the root is used. Pods of index 0, which have the state of the groups that pods declare, are objects of the workload.
+// Errors: ErrNotFound, ErrForbidden, and those of the API server.
 func (r Reader) Workload(ctx context.Context, namespace, name string) (*Workload, error) {
 	object, err := r.find(ctx, namespace, name)
 	if err != nil {
@@ -59,7 +60,7 @@ func (r Reader) Workload(ctx context.Context, namespace, name string) (*Workload
 	if err := r.below(ctx, w); err != nil {
 		return nil, err
 	}
-	if w.Pods, err = r.pods(ctx, w); err != nil {
+	if err = r.pods(ctx, w); err != nil {
 		return nil, err
 	}
 	for _, o := range w.objectNames() {
@@ -87,7 +88,7 @@ func (r Reader) find(ctx context.Context, namespace, name string) (*unstructured
 	}
 	var none, refused []string
 	for _, k := range kinds {
-		if qualified && !strings.EqualFold(wanted, k.Kind) && !strings.EqualFold(wanted, k.resource) {
+		if qualified && !k.is(wanted) {
 			continue
 		}
 		object, err := r.Client.Resource(k.gvr()).Namespace(namespace).Get(ctx, bare, metav1.GetOptions{})
@@ -102,7 +103,31 @@ func (r Reader) find(ctx context.Context, namespace, name string) (*unstructured
 			return nil, fmt.Errorf("getting %s %s: %w", k.Kind, bare, err)
 		}
 	}
+	if !qualified || podKind.is(wanted) {
+		if pod, err := r.firstPod(ctx, namespace, bare); pod != nil || err != nil {
+			return pod, err
+		}
+		none = append(none, "group of pods")
+	}
 	return nil, notFound(namespace, wanted, bare, none, refused)
+}
+
+// firstPod returns the pod of index 0 of the group to which a pod belongs; nil if there is none, or none that may be read.
+func (r Reader) firstPod(ctx context.Context, namespace, name string) (*unstructured.Unstructured, error) {
+	pod, err := r.Client.Resource(podsResource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err == nil && pod.GetLabels()[groupNameLabel] != name {
+		if name = pod.GetLabels()[groupNameLabel]; name == "" {
+			return nil, nil
+		}
+		pod, err = r.Client.Resource(podsResource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	}
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("getting Pod %s: %w", name, err)
+	}
+	return pod, nil
 }
 
 // notFound returns an error that names the kinds without such an object, and those that may not be read.
@@ -207,8 +232,8 @@ func (r Reader) list(ctx context.Context, gvr schema.GroupVersionResource, names
 	}
 }
 
-// pods returns the pods of the workload: by the label of the root's kind, otherwise by owner.
-func (r Reader) pods(ctx context.Context, w *Workload) ([]corev1.Pod, error) {
+// pods adds the pods of the workload: by the label of the root's kind, otherwise by owner. Pods of index 0 become objects of the workload.
+func (r Reader) pods(ctx context.Context, w *Workload) error {
 	root := w.Root()
 	var options metav1.ListOptions
 	byOwner := false
@@ -217,6 +242,10 @@ func (r Reader) pods(ctx context.Context, w *Workload) ([]corev1.Pod, error) {
 		options.LabelSelector = labels.Set{appWrapperLabel: root.GetName()}.String()
 	case jobSetGroup:
 		options.LabelSelector = labels.Set{jobSetLabel: root.GetName()}.String()
+	case leaderWorkerSets.Group:
+		options.LabelSelector = labels.Set{lwsNameLabel: root.GetName()}.String()
+	case podKind.Group:
+		options.LabelSelector = labels.Set{groupNameLabel: root.GetName()}.String()
 	default:
 		byOwner = true
 	}
@@ -227,7 +256,7 @@ func (r Reader) pods(ctx context.Context, w *Workload) ([]corev1.Pod, error) {
 	if k, found := intermediate[root.GetKind()]; found && byOwner {
 		owned, err := r.permitted(ctx, &w.Forbidden, k.gvr(), root.GetNamespace(), metav1.ListOptions{})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for i := range owned {
 			if ref := metav1.GetControllerOf(&owned[i]); ref != nil && ref.UID == root.GetUID() && !finishedJob(&owned[i]) {
@@ -237,9 +266,8 @@ func (r Reader) pods(ctx context.Context, w *Workload) ([]corev1.Pod, error) {
 	}
 	list, err := r.permitted(ctx, &w.Forbidden, podsResource, root.GetNamespace(), options)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var pods []corev1.Pod
 	for i := range list {
 		ref := metav1.GetControllerOf(&list[i])
 		if byOwner && (ref == nil || !owners[ref.UID]) {
@@ -247,11 +275,20 @@ func (r Reader) pods(ctx context.Context, w *Workload) ([]corev1.Pod, error) {
 		}
 		var pod corev1.Pod
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list[i].Object, &pod); err != nil {
-			return nil, fmt.Errorf("reading pod %s: %w", list[i].GetName(), err)
+			return fmt.Errorf("reading pod %s: %w", list[i].GetName(), err)
 		}
-		pods = append(pods, pod)
+		w.Pods = append(w.Pods, pod)
+		if pod.UID != root.GetUID() && pod.Labels[groupNameLabel] == pod.Name {
+			w.Objects = append(w.Objects, withKind(&list[i], podKind))
+		}
 	}
-	return pods, nil
+	return nil
+}
+
+// withKind sets the kind of an item of a list, which need not have it.
+func withKind(o *unstructured.Unstructured, k kind) *unstructured.Unstructured {
+	o.SetGroupVersionKind(k.GroupVersionKind)
+	return o
 }
 
 // finishedJob reports whether the object is a Job that has ended. Pods of earlier runs of a CronJob do not belong to the current run.
@@ -364,6 +401,8 @@ const (
 
 	appWrapperLabel = "workload.codeflare.dev/appwrapper"
 	jobSetLabel     = "jobset.sigs.k8s.io/jobset-name"
+	groupNameLabel  = "holdfast.dev/group-name" // the pod of index 0, on all pods of a group that pods declare
+	lwsNameLabel    = "leaderworkerset.sigs.k8s.io/name"
 	queueLabel      = "kueue.x-k8s.io/queue-name"
 )
 
@@ -371,6 +410,11 @@ const (
 type kind struct {
 	schema.GroupVersionKind
 	resource string
+}
+
+// is reports whether a user means this kind.
+func (k kind) is(wanted string) bool {
+	return strings.EqualFold(wanted, k.Kind) || strings.EqualFold(wanted, k.resource)
 }
 
 func (k kind) gvr() schema.GroupVersionResource { return k.GroupVersion().WithResource(k.resource) }
@@ -388,6 +432,9 @@ var (
 	deployments  = kind{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "deployments"}
 	statefulSets = kind{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}, "statefulsets"}
 	replicaSets  = kind{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"}, "replicasets"}
+	podKind      = kind{schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, podsResource.Resource}
+
+	leaderWorkerSets = kind{schema.GroupVersionKind{Group: "leaderworkerset.x-k8s.io", Version: "v1", Kind: "LeaderWorkerSet"}, "leaderworkersets"}
 )
 
 // rescheduled lists the kinds on which the rescheduler stores its state, owners before owned. ReplicaSets are not included, because a
@@ -397,7 +444,9 @@ var rescheduled = []kind{cronJobs, jobs, deployments, statefulSets}
 // intermediate maps a kind to the kind of objects between it and its pods.
 var intermediate = map[string]kind{cronJobs.Kind: jobs, deployments.Kind: replicaSets}
 
-func allKinds() []kind { return slices.Concat(training, rescheduled, []kind{replicaSets}) }
+func allKinds() []kind {
+	return slices.Concat(training, []kind{leaderWorkerSets}, rescheduled, []kind{replicaSets})
+}
 
 // served returns the kinds that the cluster serves.
 func served(mapper meta.RESTMapper, kinds []kind) ([]kind, error) {
@@ -414,8 +463,8 @@ func served(mapper meta.RESTMapper, kinds []kind) ([]kind, error) {
 	return found, nil
 }
 
-// All returns the workloads of a namespace, or of all if it is empty, without pods and events: objects of our kinds, and other objects with
-// rescheduler state. Kinds that may not be listed are skipped and returned. Errors: ErrForbidden if none may be listed, and those of the
+// All returns the workloads of a namespace, or of all if it is empty, without pods and events: objects of our kinds, Indexed Jobs that ask for
+// in-place restarts, and other objects with rescheduler state. Groups that pods declare are left out. Kinds that may not be listed are skipped and returned. Errors: ErrForbidden if none may be listed, and those of the
 // API server.
 func (r Reader) All(ctx context.Context, namespace string) ([]*Workload, Forbidden, error) {
 	kinds, err := served(r.Mapper, slices.Concat(training, rescheduled))
@@ -430,7 +479,7 @@ func (r Reader) All(ctx context.Context, namespace string) ([]*Workload, Forbidd
 			return nil, nil, err
 		}
 		for i := range list {
-			if slices.Contains(training, k) || timeline.Remembered(list[i].GetAnnotations()) {
+			if slices.Contains(training, k) || timeline.Remembered(list[i].GetAnnotations()) || declared(&list[i]) != nil {
 				f.add(&list[i])
 			}
 		}

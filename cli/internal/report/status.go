@@ -128,8 +128,8 @@ func counters(t timeline.Workload) []Counter {
 	var list []Counter
 	for _, o := range t.Objects {
 		switch {
-		case o.JobSet != nil:
-			list = append(list, Counter{"restarts", o.JobSet.Charged, o.JobSet.MaxRestarts})
+		case o.Group != nil:
+			list = append(list, Counter{restartsOf(t, o), o.Group.Charged, o.Group.MaxRestarts})
 		case o.AppWrapper != nil:
 			list = append(list, Counter{"resets", o.AppWrapper.Resets, o.AppWrapper.RetryLimit})
 		case o.ElasticJob != nil:
@@ -144,6 +144,14 @@ func counters(t timeline.Workload) []Counter {
 		}
 	}
 	return list
+}
+
+// restartsOf returns the name of the counter of a group. Groups that pods declare are told apart by their pods of index 0, of which a LeaderWorkerSet has several.
+func restartsOf(t timeline.Workload, o timeline.Object) string {
+	if o.Kind == "Pod" && t.Objects[0].Name != o.Name {
+		return "restarts of " + o.Name
+	}
+	return "restarts"
 }
 
 // workers counts pods. Pods that are being deleted do not count.

@@ -97,8 +97,11 @@ func (g *group) cleanUp() {
 
 // tell logs the timeline and, after a failure, the state.
 func (g *group) tell() {
-	out, err := g.Plugin(context.Background(), jobs, "timeline", g.owner.Kind+"/"+g.name)
-	g.Log(out, err)
+	if out, err := g.Plugin(context.Background(), jobs, "timeline", g.owner.Kind+"/"+g.name); err == nil {
+		g.Log(out)
+	} else if !g.Failed() {
+		g.Error(err)
+	}
 	g.explain()
 }
 

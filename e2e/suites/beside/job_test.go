@@ -31,6 +31,7 @@ func TestIndexedJob(t *testing.T) {
 	g.awaitCharged(2)
 	g.samePods(workers, lost.ID)
 	g.untilEvent("InPlaceRestart")
+	g.timeline("restart in place", "1 of 2", "2 of 2")
 	last, err := g.AwaitWorkers(g.ctx, jobs, g.name, size)
 	g.must(err)
 	_, err = g.Signal(g.ctx, first(last), unix.SIGKILL)

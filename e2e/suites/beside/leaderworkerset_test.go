@@ -105,6 +105,7 @@ func TestLeaderWorkerSetProcess(t *testing.T) {
 	g.awaitSync("InSync")
 	g.samePods(workers)
 	g.untilEvent("InPlaceRestart")
+	g.timeline("restart in place", "1 of 20", "2 of 20", "3 of 20")
 	other.samePods(others)
 	other.awaitCharged(0)
 	for _, w := range others {

@@ -71,6 +71,7 @@ func TestPodsOfAnyOwner(t *testing.T) {
 	g.awaitCharged(3)
 	g.samePods(workers, lost.ID)
 	g.untilEvent("InPlaceRestart")
+	g.timeline("restart in place", "1 of 3", "2 of 3", "3 of 3")
 	workers = g.running()
 	at, err := g.Signal(g.ctx, first(workers), unix.SIGKILL)
 	g.must(err)

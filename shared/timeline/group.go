@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// JobSet has the fields of a JobSet that are used.
-type JobSet struct {
+// Group has the fields of the owner of a group that are used: a JobSet, an Indexed Job without a JobSet, or the pod of index 0.
+type Group struct {
 	MaxRestarts int32
 	// Charged is the number of counted restarts, in place and by recreation.
 	Charged int32
@@ -18,22 +18,22 @@ type JobSet struct {
 	Sidecar bool
 }
 
-func ofJobSet(o Object) []Entry {
+func ofGroup(o Object) []Entry {
 	list := []Entry{{At: o.Created, Object: o.String(), What: Started}}
 	text := o.Annotations[history.Annotation]
 	entries, _ := history.Parse(text) // invalid lines are from a later version
-	counted := numberRestarts(entries, o.JobSet.Charged, history.Whole(text))
+	counted := numberRestarts(entries, o.Group.Charged, history.Whole(text))
 	for i, h := range entries {
 		e := Entry{
-			At: h.FailedAt, Level: inPlaceLevel(o.JobSet.Sidecar), Object: o.String(), What: InPlace, Cause: causeText(h.Cause),
-			Worker: h.Worker, Pod: h.Pod, Node: h.Node, Took: h.Lost(), Count: counted[i], Limit: o.JobSet.MaxRestarts, Result: string(h.Ended),
+			At: h.FailedAt, Level: inPlaceLevel(o.Group.Sidecar), Object: o.String(), What: InPlace, Cause: causeText(h.Cause),
+			Worker: h.Worker, Pod: h.Pod, Node: h.Node, Took: h.Lost(), Count: counted[i], Limit: o.Group.MaxRestarts, Result: string(h.Ended),
 		}
 		if h.Kind == history.Recreation {
 			e.Level, e.What = recovering.LevelRecreate, Recreation
 		}
 		list = append(list, e)
 	}
-	return append(list, ends(o, "Completed", "Failed")...)
+	return append(list, ends(o, "Failed", "Completed", "Complete")...)
 }
 
 func inPlaceLevel(sidecar bool) int {
@@ -98,12 +98,14 @@ func causeText(c history.Cause) string {
 }
 
 // ends returns how the work ended, from its conditions.
-func ends(o Object, finished, failed string) []Entry {
+func ends(o Object, failed string, finished ...string) []Entry {
 	if c, is := o.condition(failed); is {
 		return []Entry{{At: c.Since, Object: o.String(), What: Failed, Cause: conditionText(c)}}
 	}
-	if c, is := o.condition(finished); is {
-		return []Entry{{At: c.Since, Object: o.String(), What: Finished}}
+	for _, kind := range finished {
+		if c, is := o.condition(kind); is {
+			return []Entry{{At: c.Since, Object: o.String(), What: Finished}}
+		}
 	}
 	return nil
 }
@@ -176,7 +178,7 @@ func ofElasticJob(o Object) []Entry {
 		}
 		list = append(list, e)
 	}
-	return append(list, ends(o, "Succeeded", "Failed")...)
+	return append(list, ends(o, "Failed", "Succeeded")...)
 }
 
 // elasticWorker returns the name of the worker in a pod of an ElasticJob.

@@ -1,0 +1,82 @@
+package read
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-project/holdfast/shared/timeline"
+)
+
+// A LeaderWorkerSet of two replicas, of which the second has restarted once.
+func replicas(t *testing.T) Reader {
+	t.Helper()
+	pod := func(name, group, owner, annotations string) string {
+		return `{apiVersion: v1, kind: Pod, metadata: {name: ` + name + `, uid: ` + name + `, annotations: {` + annotations + `},
+ labels: {leaderworkerset.sigs.k8s.io/name: serve, holdfast.dev/group-name: ` + group + `}, ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, ` + owner + `, controller: true}]}}`
+	}
+	asks := func(restarts string) string {
+		return `alpha.jobset.sigs.k8s.io/inplace-timeout: 60s, holdfast.dev/max-restarts: "20", alpha.jobset.sigs.k8s.io/inplace-restarts: "` + restarts + `"`
+	}
+	r, _ := cluster(t,
+		`{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, metadata: {name: serve, uid: lws}}`,
+		`{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: serve, uid: sts, ownerReferences: [{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, name: serve, uid: lws, controller: true}]}}`,
+		pod("serve-0", "serve-0", "name: serve, uid: sts", asks("0")),
+		pod("serve-0-1", "serve-0", "name: serve-0, uid: sts0", ""),
+		pod("serve-1", "serve-1", "name: serve, uid: sts", asks("1")),
+		pod("serve-1-1", "serve-1", "name: serve-1, uid: sts1", ""),
+	)
+	return r
+}
+
+func TestGroupsOfALeaderWorkerSet(t *testing.T) {
+	r := replicas(t)
+	for _, name := range []string{"serve", "leaderworkersets/serve", "statefulset/serve", "serve-0", "pod/serve-1-1"} {
+		w, err := r.Workload(t.Context(), "team", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var objects []string
+		for _, o := range w.Timeline().Objects {
+			objects = append(objects, o.String())
+		}
+		slices.Sort(objects)
+		if got := strings.Join(objects, ", "); got != "LeaderWorkerSet serve, Pod serve-0, Pod serve-1" || w.Name() != "LeaderWorkerSet/serve" || len(w.Pods) != 4 {
+			t.Errorf("%s is %s with %s and %d pods", name, w.Name(), got, len(w.Pods))
+		}
+	}
+}
+
+func TestGroupsThatPodsOrJobsDeclare(t *testing.T) {
+	pod := `{apiVersion: v1, kind: Pod, metadata: {name: train-1, labels: {holdfast.dev/group-name: train-0}}}`
+	leader := `{apiVersion: v1, kind: Pod, metadata: {name: train-0, labels: {holdfast.dev/group-name: train-0},
+ annotations: {alpha.jobset.sigs.k8s.io/inplace-timeout: 60s, alpha.jobset.sigs.k8s.io/inplace-restarts: "2"}}}`
+	job := `{apiVersion: batch/v1, kind: Job, metadata: {name: train, uid: j, annotations: {alpha.jobset.sigs.k8s.io/inplace-timeout: 60s, holdfast.dev/max-restarts: "3"}},
+ spec: {backoffLimit: 24}}`
+	for name, c := range map[string]struct {
+		of, root string
+		want     timeline.Group
+	}{
+		"a group of pods":              {"train-1", "Pod/train-0", timeline.Group{MaxRestarts: 6, Charged: 2}},
+		"an Indexed Job":               {"train", "Job/train", timeline.Group{MaxRestarts: 3}},
+		"a JobSet without a policy":    {"fit", "JobSet/fit", timeline.Group{MaxRestarts: 4}},
+		"a JobSet that has a policy":   {"tune", "JobSet/tune", timeline.Group{MaxRestarts: 5, Charged: 1}},
+		"a JobSet that allows nothing": {"once", "JobSet/once", timeline.Group{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, _ := cluster(t, pod, leader, job,
+				`{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: fit, annotations: {holdfast.dev/max-restarts: "4"}}}`,
+				`{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: tune, annotations: {holdfast.dev/max-restarts: "4"}},
+ spec: {failurePolicy: {maxRestarts: 5}}, status: {restartsCountTowardsMax: 1}}`,
+				`{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: once}}`,
+			)
+			w, err := r.Workload(t.Context(), "team", c.of)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := w.Timeline().Objects[0].Group; w.Name() != c.root || got == nil || *got != c.want {
+				t.Errorf("%s has the group %+v, want %s with %+v", w.Name(), got, c.root, c.want)
+			}
+		})
+	}
+}
