@@ -143,7 +143,7 @@ func TestTheRealLeaderWorkerSetController(t *testing.T) {
 	}
 }
 
-// A TrainJob restarts in place if its runtimePatches ask for it. Beyond the budget of its runtime it fails.
+// A TrainJob restarts in place with the runtime that Kubeflow Trainer installs, if its runtimePatches ask for it. Beyond its budget it fails.
 func TestTheRealTrainer(t *testing.T) {
 	g := newGuest(t)
 	runTheirs(t)
@@ -157,7 +157,7 @@ func TestTheRealTrainer(t *testing.T) {
 	const defaults = "      network: {enableDNSHostnames: true, publishNotReadyAddresses: true}\n      successPolicy: {operator: All}\n" +
 		"      startupPolicy: {startupPolicyOrder: AnyOrder}\n"
 	runtime := strings.NewReplacer(
-		"    spec:\n      replicatedJobs:", "    spec:\n      failurePolicy: {maxRestarts: 1}\n"+defaults+"      replicatedJobs:",
+		"    spec:\n      replicatedJobs:", "    spec:\n"+defaults+"      replicatedJobs:",
 		"            spec:\n              template:", "            spec:\n              completionMode: Indexed\n              template:",
 		"                spec:\n                  containers:", "                spec:\n                  restartPolicy: OnFailure\n                  containers:",
 	).Replace(string(text))
@@ -170,7 +170,7 @@ spec:
   runtimePatches:
     - manager: example.com/in-place
       trainingRuntimeSpec:
-        template: {metadata: {annotations: {` + v1alpha2.InPlaceTimeoutKey + `: 60s}}}
+        template: {metadata: {annotations: {` + v1alpha2.InPlaceTimeoutKey + `: 60s, ` + v1alpha2.MaxRestartsKey + `: "1"}}}
 `} {
 		object := &unstructured.Unstructured{}
 		g.ok(yaml.Unmarshal([]byte(manifest), &object.Object))

@@ -34,7 +34,6 @@ func trainJob(annotations map[string]string) *theirs.JobSet {
 			Network:       &theirs.Network{EnableDNSHostnames: ptr.To(true), PublishNotReadyAddresses: ptr.To(true)},
 			SuccessPolicy: &theirs.SuccessPolicy{Operator: theirs.OperatorAll},
 			StartupPolicy: &theirs.StartupPolicy{StartupPolicyOrder: theirs.AnyOrder},
-			FailurePolicy: &theirs.FailurePolicy{MaxRestarts: 3},
 			Suspend:       ptr.To(false),
 			ReplicatedJobs: []theirs.ReplicatedJob{{
 				Name: "node", GroupName: "default", Replicas: 1,
@@ -73,7 +72,7 @@ func (g *guest) apply(js *theirs.JobSet) {
 func TestBesideTrainJobRestartsInPlace(t *testing.T) {
 	g := newGuest(t)
 	runTheirs(t)
-	js := trainJob(map[string]string{v1alpha2.InPlaceTimeoutKey: "60s"})
+	js := trainJob(map[string]string{v1alpha2.InPlaceTimeoutKey: "60s", v1alpha2.MaxRestartsKey: "1"})
 	js.Spec.Suspend = ptr.To(true) // as by Kueue, until it is admitted
 	g.apply(js)
 	g.awaitJobs("a-node-0@0z")
@@ -88,6 +87,8 @@ func TestBesideTrainJobRestartsInPlace(t *testing.T) {
 	g.awaitAnnotation(v1alpha2.InPlaceRestartsKey, "1")
 	g.rejoin("a-node-0-0", "a-node-0-1")
 	g.awaitCondition(inSync + "=True/InSync")
+	g.die("a-node-0-1")
+	g.awaitCondition("Failed=True/" + v1alpha2.ReachedMaxRestartsReason)
 }
 
 // A runtimePatch can add annotations to each template of a TrainJob. They only have an effect on the JobSet.

@@ -69,8 +69,7 @@ func startTrainJob(t *testing.T, job *unstructured.Unstructured) *group {
 // A TrainJob restarts in place after a process is killed, even without an orchestrator, and after a pod is deleted. When
 // the budget is used up, it fails.
 func TestTrainJob(t *testing.T) {
-	runtime := startRuntime(t, "budget", nil, 3)
-	g := startTrainJob(t, trainJob("train", runtime, annotated(map[string]string{v1alpha2.InPlaceTimeoutKey: "10m"})))
+	g := startTrainJob(t, trainJob("train", distributed(), annotated(asking("3"))))
 	workers := g.running()
 	g.kill(first(workers))
 	g.awaitCharged(1)

@@ -114,9 +114,9 @@ const (
 	// JobSet. Its value names the installation that leads the group: "<namespace>/<Lease of the orchestrator>". Other installations
 	// ignore the group.
 	LedByKey = "holdfast.dev/led-by"
-	// MaxRestartsKey is the number of restarts of a group whose owner has no field for it. Users set it on the pod of index 0. On a
-	// Job that has its own group, the webhook for Jobs records the author's spec.backoffLimit in it and then raises backoffLimit,
-	// because the Job controller counts restarted containers towards it.
+	// MaxRestartsKey is the number of restarts of a group whose owner has no field for it. Users set it on the pod of index 0, or on a
+	// JobSet of the published controller without a failure policy. On a Job that has its own group, the webhook for Jobs records the
+	// author's spec.backoffLimit in it and then raises backoffLimit, because the Job controller counts restarted containers towards it.
 	MaxRestartsKey = "holdfast.dev/max-restarts"
 	// GroupKindKey is a label of pods that the webhooks prepare. Its value is the kind of their group's owner: JobSet, Job, or Pod
 	// for a group that its pods declare.

@@ -104,6 +104,7 @@ func viewServed(js *v1alpha2.JobSet, jobs []*batchv1.Job, installation string) (
 		current = epoch.First()
 	}
 	view = ownerOf(js, inPlace, current)
+	view.Budget = beside.Budget(js)
 	claimed := js.Annotations[v1alpha2.LedByKey] == installation
 	if isOthers(js, jobs, installation) {
 		return view, false

@@ -103,7 +103,11 @@ func (r *Reconciler) get(ctx context.Context, key types.NamespacedName, owner cl
 func (r *Reconciler) dropCopies(ctx context.Context, owner client.Object) error {
 	changed := owners.Copy(owner)
 	annotations := changed.GetAnnotations()
-	provenance.Drop(annotations)
+	if _, is := owner.(*batchv1.Job); is {
+		provenance.DropOfJob(annotations)
+	} else {
+		provenance.Drop(annotations)
+	}
 	changed.SetAnnotations(annotations)
 	err := r.Client.Patch(ctx, changed, client.MergeFromWithOptions(owner, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldManager))
 	return client.IgnoreNotFound(err)

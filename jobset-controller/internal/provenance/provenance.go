@@ -21,7 +21,6 @@ const storeUser = "holdfast.dev/store-user"
 // spec.
 var written = []string{
 	v1alpha2.WrittenForKey, epoch.Annotation, history.Annotation, recovering.Annotation, v1alpha2.InPlaceRestartsKey, storeUser, v1alpha2.LedByKey,
-	v1alpha2.MaxRestartsKey,
 }
 
 // Stamp records in the annotations of a JobSet or a Job which object they belong to. Every program that writes one of these
@@ -44,6 +43,12 @@ func Drop(annotations map[string]string) {
 	for _, key := range written {
 		delete(annotations, key)
 	}
+}
+
+// DropOfJob takes away what programs wrote on a Job without a JobSet. On other owners, users write the number of restarts.
+func DropOfJob(annotations map[string]string) {
+	Drop(annotations)
+	delete(annotations, v1alpha2.MaxRestartsKey)
 }
 
 // Restore replaces what programs wrote by what they had written before.

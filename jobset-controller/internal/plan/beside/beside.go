@@ -2,6 +2,7 @@
 // and what is added to their Jobs or pods at creation. It is pure.
 //
 //	Refusal   why a JobSet cannot have in-place restarts, from the JobSet alone
+//	Budget    how often the group of a JobSet may restart
 //	Epoch     the generation of a Job that is being created
 //	Prepare   adds to a Job of a JobSet what our own controller adds when it builds one (package inject)
 //	Alone     does the same for an Indexed Job without a JobSet
@@ -25,6 +26,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
 // Refusal returns why a JobSet that asks for in-place restarts cannot have them, or "" if it can. The published controller rejects
@@ -40,6 +42,9 @@ func Refusal(js *v1alpha2.JobSet) string {
 	}
 	if problems := policy.ReadInPlace(js.Annotations).Problems; len(problems) > 0 {
 		return problems[0].Message
+	}
+	if _, _, problem := restartsOf(js); problem != "" && js.Spec.FailurePolicy == nil {
+		return problem
 	}
 	if policy.UsesAttempts(&js.Spec) {
 		return fmt.Sprintf("spec.failurePolicy.restartStrategy: InPlaceRestart cannot be combined with annotation %s, which restarts in place in another way; remove one of them",
@@ -84,6 +89,27 @@ func Misplaced(js *v1alpha2.JobSet) string {
 	return ""
 }
 
+// Budget returns how often a group may restart. A JobSet without a failure policy, as Kubeflow Trainer creates it, has an annotation for it.
+func Budget(js *v1alpha2.JobSet) restart.Budget {
+	if n, said, problem := restartsOf(js); js.Spec.FailurePolicy == nil && said && problem == "" {
+		return restart.Budget(n)
+	}
+	return policy.Budget(&js.Spec)
+}
+
+// restartsOf reads the annotation with the number of restarts. problem is why it cannot be read.
+func restartsOf(js *v1alpha2.JobSet) (n int32, said bool, problem string) {
+	value, said := js.Annotations[v1alpha2.MaxRestartsKey]
+	if !said {
+		return 0, false, ""
+	}
+	parsed, err := strconv.ParseInt(value, 10, 32)
+	if err != nil || parsed < 0 {
+		return 0, true, fmt.Sprintf("annotation %s: %q is not a number of restarts from 0 to %d", v1alpha2.MaxRestartsKey, value, math.MaxInt32)
+	}
+	return int32(parsed), true, ""
+}
+
 // Epoch returns the generation of a Job that is being created. The published controller does not advance the generation when it
 // recreates all Jobs. Until the orchestrator has followed, new Jobs belong to the generation that the orchestrator will open.
 func Epoch(js *v1alpha2.JobSet) epoch.Record {
@@ -126,7 +152,7 @@ func Prepare(js *v1alpha2.JobSet, current []*batchv1.Job, job *batchv1.Job, s in
 	metav1.SetMetaDataAnnotation(&job.Spec.Template.ObjectMeta, epoch.Annotation, number)
 	inject.For(a, nil, s).Into(rjob, job)
 	if a.Entries[rjob].Driver != inject.None {
-		endInTime(job, &js.Spec.ReplicatedJobs[rjob].Template.Spec, policy.Budget(&js.Spec).Most())
+		endInTime(job, &js.Spec.ReplicatedJobs[rjob].Template.Spec, Budget(js).Most())
 	}
 	return true
 }
@@ -134,7 +160,7 @@ func Prepare(js *v1alpha2.JobSet, current []*batchv1.Job, job *batchv1.Job, s in
 // Alone adds agents to an Indexed Job without a JobSet, and marks it as led by the installation. It reports whether it prepared the
 // Job, which needs a name. If the Job is a copy, the annotations that programs wrote on the original are dropped.
 func Alone(job *batchv1.Job, s inject.Settings, installation string) bool {
-	provenance.Drop(job.Annotations)
+	provenance.DropOfJob(job.Annotations)
 	js := inplace.OfJob(job)
 	if !policy.ReadInPlace(js.Annotations).Enabled || js.Spec.ManagedBy != nil || Refusal(js) != "" {
 		return false

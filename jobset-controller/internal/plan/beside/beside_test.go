@@ -40,6 +40,33 @@ func led(by string) func(*batchv1.Job) {
 	return func(job *batchv1.Job) { job.Annotations[v1alpha2.LedByKey] = by }
 }
 
+// A JobSet without a failure policy, as Kubeflow Trainer creates it, has an annotation for the budget.
+func TestBudget(t *testing.T) {
+	none := func(js *v1alpha2.JobSet) { js.Spec.FailurePolicy = nil }
+	for name, c := range map[string]struct {
+		js      *JobSet
+		want    int32
+		refused bool
+	}{
+		"of a failure policy":                        {asking(), 3, false},
+		"of a failure policy, beside the annotation": {asking().Annotation(v1alpha2.MaxRestartsKey, "many"), 3, false},
+		"of the annotation":                          {asking().Change(none).Annotation(v1alpha2.MaxRestartsKey, "20"), 20, false},
+		"of neither":                                 {asking().Change(none), 0, false},
+		"of a bad annotation":                        {asking().Change(none).Annotation(v1alpha2.MaxRestartsKey, "many"), 0, true},
+		"of a negative annotation":                   {asking().Change(none).Annotation(v1alpha2.MaxRestartsKey, "-1"), 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			js := c.js.Obj()
+			if got := int32(Budget(js)); got != c.want {
+				t.Errorf("%d restarts, want %d", got, c.want)
+			}
+			if why := Refusal(js); strings.Contains(why, v1alpha2.MaxRestartsKey) != c.refused {
+				t.Errorf("refused: %q", why)
+			}
+		})
+	}
+}
+
 func TestPrepare(t *testing.T) {
 	sibling := func(change func(*batchv1.Job)) []*batchv1.Job {
 		job := created(asking().Obj())

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -108,13 +107,9 @@ func controllerOf(pod *corev1.Pod) string {
 
 // dropWritten removes annotations that programs wrote on the pod that this one was copied from.
 func dropWritten(pod *corev1.Pod) {
-	restarts, said := pod.Annotations[v1alpha2.MaxRestartsKey]
 	provenance.Drop(pod.Annotations)
 	for _, key := range []string{v1alpha2.RefusedKey, v1alpha2.JobSetUIDKey} {
 		delete(pod.Annotations, key)
-	}
-	if said {
-		pod.Annotations[v1alpha2.MaxRestartsKey] = restarts
 	}
 }
 
@@ -143,11 +138,8 @@ func refusedPods(js *v1alpha2.JobSet) string {
 	if refused := js.Annotations[v1alpha2.RefusedKey]; refused != "" {
 		return refused
 	}
-	value, found := js.Annotations[v1alpha2.MaxRestartsKey]
-	if n, err := strconv.ParseInt(value, 10, 32); found && (err != nil || n < 0) {
-		return fmt.Sprintf("annotation %s: %q is not a number of restarts from 0 to %d", v1alpha2.MaxRestartsKey, value, math.MaxInt32)
-	}
-	return ""
+	_, _, problem := restartsOf(js)
+	return problem
 }
 
 // inherited are the annotations that a pod takes from the pod of index 0 if it has none of its own.
