@@ -145,7 +145,18 @@ func TestReplicaThatTheWebhookMissedInPartIsRecreated(t *testing.T) {
 	worker.Annotations = map[string]string{"leaderworkerset.sigs.k8s.io/size": "2", "leaderworkerset.sigs.k8s.io/leader-name": "serve-0"}
 	_, err := g.core.CoreV1().Pods(g.namespace).Update(t.Context(), worker, metav1.UpdateOptions{})
 	g.ok(err)
-	g.awaitEvent("serve-0", "InPlaceJobsWithoutAgents")
+	g.awaitEvent("serve-0", "InPlacePodsWithoutAgents")
+}
+
+func TestReplicaThatTheWebhookMissedAsAWholeIsReported(t *testing.T) {
+	g := newGuest(t)
+	g.createSet(map[string]string{v1alpha2.InPlaceTimeoutKey: "60s"}, nil)
+	g.stop()
+	g.createReplica(0)
+	g.start()
+	if got := g.awaitOfPod("serve-0", inSync+"=False/NotPossible"); !strings.Contains(got, "created without agents") {
+		t.Errorf("it says %q", got)
+	}
 }
 
 func TestLeaderWorkerSetThatCannotRestartInPlaceIsReported(t *testing.T) {

@@ -202,7 +202,7 @@ func TestGroupOfPodsThatTheWebhookMissedInPartRunsWithoutAgents(t *testing.T) {
 		}
 		return ""
 	})
-	g.awaitEvent("train-0", "InPlaceJobsWithoutAgents")
+	g.awaitEvent("train-0", "InPlacePodsWithoutAgents")
 	g.refused(g.createMember(member(0)), "pods of the group run without agents: train-1")
 }
 
@@ -215,6 +215,16 @@ func TestGroupOfPodsWhoseFirstTheWebhookMissedRunsWithoutAgents(t *testing.T) {
 		t.Error("the other has an agent")
 	}
 	g.refused(first, "the pod of index 0 was created without agents")
+}
+
+func TestGroupOfPodsThatTheWebhookMissedAsAWholeIsReported(t *testing.T) {
+	g := newGuest(t)
+	g.stop()
+	first := g.createMember(member(0))
+	g.createMember(member(1))
+	g.start()
+	g.refused(first, "the pod of index 0 was created without agents")
+	g.awaitEvent("train-0", "InPlacePodsWithoutAgents")
 }
 
 // refused waits until the condition of a pod of index 0 gives the reason why its group is not led.

@@ -74,7 +74,7 @@ func (p *planner) leaveMissedPods() {
 			}
 		}
 		if deleted {
-			p.event(true, EventMissed, p.refused+"; deleting the pods with agents, so that their owner recreates them without agents")
+			p.event(true, EventMissedPods, p.refused+"; deleting the pods with agents, so that their owner recreates them without agents")
 		}
 	}
 }

@@ -25,6 +25,7 @@ const (
 	EventNotReplaced = "InPlacePodNotReplaced"    // a worker has lost its pod, and the API server rejects a new one
 	EventForced      = "InPlacePodForced"         // a pod was force-deleted, because its node is gone
 	EventMissed      = "InPlaceJobsWithoutAgents" // not all Jobs have agents: the whole group runs without
+	EventMissedPods  = "InPlacePodsWithoutAgents" // not all pods of a group that declares them have agents: the whole group runs without
 )
 
 // Fenced is why a running pod that can never join is deleted.

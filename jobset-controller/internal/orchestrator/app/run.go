@@ -138,6 +138,14 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 	if err := mgr.Add(wakeups); err != nil {
 		return err
 	}
+	if o.Webhooks {
+		unprepared := &orchestrator.Unprepared{
+			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("holdfast-orchestrator"), Clock: clock.RealClock{}, Every: 30 * time.Second,
+		}
+		if err := mgr.Add(unprepared); err != nil {
+			return err
+		}
+	}
 	return mgr.Add(&orchestrator.Sweep{
 		Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), Store: store, Tokens: lease, Owners: known, Tidy: !o.ValkeyACL, Every: 30 * time.Second,
 	})

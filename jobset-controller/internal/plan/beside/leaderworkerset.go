@@ -18,9 +18,10 @@ var LeaderWorkerSet = schema.GroupVersionKind{Group: "leaderworkerset.x-k8s.io",
 
 // Keys that the LeaderWorkerSet controller writes on pods. Its webhook adds the index to workers, possibly after ours has run.
 const (
-	lwsSize       = "leaderworkerset.sigs.k8s.io/size"         // annotation
-	lwsLeaderName = "leaderworkerset.sigs.k8s.io/leader-name"  // annotation of workers
-	lwsIndex      = "leaderworkerset.sigs.k8s.io/worker-index" // label
+	lwsSize       = "leaderworkerset.sigs.k8s.io/size"        // annotation
+	lwsLeaderName = "leaderworkerset.sigs.k8s.io/leader-name" // annotation of workers
+	// WorkerIndexKey is a label with the index within the replica, "0" on the leader.
+	WorkerIndexKey = "leaderworkerset.sigs.k8s.io/worker-index"
 )
 
 // settingsOfSets are the annotations that the pod of index 0 inherits from its LeaderWorkerSet.
@@ -32,10 +33,10 @@ var settingsOfSets = append([]string{
 // replica is a group, and the leader pod has index 0. It reports whether the LeaderWorkerSet asks for in-place restarts.
 func Declare(pod *corev1.Pod, set *unstructured.Unstructured) bool {
 	asks := set.GetAnnotations()
-	if _, said := asks[v1alpha2.InPlaceTimeoutKey]; !said {
+	if !AsksOfSet(set) {
 		return false
 	}
-	index, leader := pod.Labels[lwsIndex], pod.Annotations[lwsLeaderName]
+	index, leader := pod.Labels[WorkerIndexKey], pod.Annotations[lwsLeaderName]
 	if index == "0" {
 		leader = pod.Name
 		for _, key := range settingsOfSets {
@@ -50,6 +51,12 @@ func Declare(pod *corev1.Pod, set *unstructured.Unstructured) bool {
 		metav1.SetMetaDataLabel(&pod.ObjectMeta, v1alpha2.PodGroupIndexKey, index)
 	}
 	return true
+}
+
+// AsksOfSet reports whether a LeaderWorkerSet asks for in-place restarts of its replicas, be it in a way that cannot be read.
+func AsksOfSet(set *unstructured.Unstructured) bool {
+	_, said := set.GetAnnotations()[v1alpha2.InPlaceTimeoutKey]
+	return said
 }
 
 // RefusalOfSet returns why a LeaderWorkerSet cannot have in-place restarts, or "". It checks only what the leader pod does not
