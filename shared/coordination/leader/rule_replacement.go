@@ -8,8 +8,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
-// jobsEvery is how soon a slot without a pod is checked again if it is left to its Job for now: changes of Jobs are not watched.
-const jobsEvery = time.Second
+// vacantEvery is how soon a slot without a pod is checked again while it is left to its Job, whose changes are not watched, or to a
+// spare.
+const vacantEvery = time.Second
 
 // place is a slot of the group, its Job and its pods.
 type place struct {
@@ -93,7 +94,7 @@ func (p *planner) dueForPod(at place) bool {
 		return false
 	}
 	if at.job.Refusal(at.index) != "" {
-		p.resyncIn(jobsEvery)
+		p.resyncIn(vacantEvery)
 		return false
 	}
 	wait := p.memory.created.in(p.round())[at.slot].due().Sub(p.Began)
@@ -139,7 +140,7 @@ func (p *planner) isVacant(at place) bool {
 		return false
 	}
 	if live.UID != at.job.UID || live.Refusal(at.index) != "" {
-		p.resyncIn(jobsEvery)
+		p.resyncIn(vacantEvery)
 		return false
 	}
 	return workload.StateOf(p.Reads.Slots[at.slot].Pods) == workload.Vacant

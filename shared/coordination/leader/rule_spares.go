@@ -11,13 +11,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-const (
-	// vacantEvery is how often a slot without a pod is checked again.
-	vacantEvery = time.Second
-	// collectFor is how long agents may take to join again after the store has lost the group. Until then, a pod whose annotation was not written
-	// may work in a slot that seems to be vacant.
-	collectFor = 5 * time.Second
-)
+// collectFor is how long agents may take to join again after the store has lost the group. Until then, a pod whose annotation was not written
+// may work in a slot that seems to be vacant.
+const collectFor = 5 * time.Second
 
 // seats says which pods work in slots other than their own.
 //
@@ -279,9 +275,9 @@ func (p *planner) giveAgain(slot string, pod *workload.Pod) (taken bool) {
 	switch {
 	case holder == pod.UID, holder == "":
 		holder = p.seating().given[slot] // that pod is gone
-	case holder != "" && p.isThere(holder):
+	case p.isThere(holder):
 		return true
-	case holder != "":
+	default:
 		if gone, known := p.isGone(slot, holder); !known || !gone {
 			return known
 		}
