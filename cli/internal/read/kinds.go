@@ -1,0 +1,88 @@
+package read
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Groups and labels of known kinds.
+const (
+	appWrapperGroup = "workload.codeflare.dev"
+	jobSetGroup     = "jobset.x-k8s.io"
+	elasticGroup    = "elastic.pytorch.org"
+
+	appWrapperLabel = "workload.codeflare.dev/appwrapper"
+	jobSetLabel     = "jobset.sigs.k8s.io/jobset-name"
+	groupNameLabel  = "holdfast.dev/group-name" // the pod of index 0, on all pods of a group that pods declare
+	lwsNameLabel    = "leaderworkerset.sigs.k8s.io/name"
+	queueLabel      = "kueue.x-k8s.io/queue-name"
+)
+
+// kind is a kind of object that may belong to a workload.
+type kind struct {
+	schema.GroupVersionKind
+	resource string
+}
+
+// is reports whether a user means this kind.
+func (k kind) is(wanted string) bool {
+	return strings.EqualFold(wanted, k.Kind) || strings.EqualFold(wanted, k.resource)
+}
+
+func (k kind) gvr() schema.GroupVersionResource { return k.GroupVersion().WithResource(k.resource) }
+
+// training lists the kinds of our own programs.
+var training = []kind{
+	{schema.GroupVersionKind{Group: appWrapperGroup, Version: "v1beta2", Kind: "AppWrapper"}, "appwrappers"},
+	{schema.GroupVersionKind{Group: jobSetGroup, Version: "v1alpha2", Kind: "JobSet"}, "jobsets"},
+	{schema.GroupVersionKind{Group: elasticGroup, Version: "v1alpha1", Kind: "ElasticJob"}, "elasticjobs"},
+}
+
+var (
+	cronJobs     = kind{schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "CronJob"}, "cronjobs"}
+	jobs         = kind{schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, "jobs"}
+	deployments  = kind{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "deployments"}
+	statefulSets = kind{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}, "statefulsets"}
+	replicaSets  = kind{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"}, "replicasets"}
+	podKind      = kind{schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, podsResource.Resource}
+
+	leaderWorkerSets = kind{schema.GroupVersionKind{Group: "leaderworkerset.x-k8s.io", Version: "v1", Kind: "LeaderWorkerSet"}, "leaderworkersets"}
+)
+
+// rescheduled lists the kinds on which the rescheduler stores its state, owners before owned. ReplicaSets are not included, because a
+// Deployment copies its annotations to them.
+var rescheduled = []kind{cronJobs, jobs, deployments, statefulSets}
+
+// intermediate maps a kind to the kind of objects between it and its pods.
+var intermediate = map[string]kind{cronJobs.Kind: jobs, deployments.Kind: replicaSets}
+
+func allKinds() []kind {
+	return slices.Concat(training, []kind{leaderWorkerSets}, rescheduled, []kind{replicaSets})
+}
+
+// served returns the kinds that the cluster serves.
+func served(mapper meta.RESTMapper, kinds []kind) ([]kind, error) {
+	var found []kind
+	for _, k := range kinds {
+		_, err := mapper.RESTMapping(k.GroupKind(), k.Version)
+		switch {
+		case err == nil:
+			found = append(found, k)
+		case !meta.IsNoMatchError(err):
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// listing excludes the Jobs of JobSets, of which there may be thousands. Their rescheduler state is on the JobSet.
+func listing(k kind) metav1.ListOptions {
+	if k != jobs {
+		return metav1.ListOptions{}
+	}
+	return metav1.ListOptions{LabelSelector: "!" + jobSetLabel}
+}
