@@ -93,7 +93,7 @@ func (b *bench) create(aw *v1beta2.AppWrapper) {
 	})
 }
 
-// worker returns an AppWrapper around a Job with one worker that runs until it is told to stop.
+// worker returns an AppWrapper around a Job with one worker that runs until it is stopped.
 func (b *bench) worker(name string, changes ...func(*batchv1.Job)) *v1beta2.AppWrapper {
 	b.Helper()
 	job := &batchv1.Job{

@@ -38,7 +38,7 @@ const (
 	WorkerHangs    Kind = "worker hangs"       // no longer makes progress, and does not react to signals
 	OutOfMemory    Kind = "out of memory"      // the container is killed
 	Unkillable     Kind = "unkillable worker"  // survives every signal for a while
-	Polite         Kind = "polite worker"      // exits with code 0 when it is told to stop
+	Polite         Kind = "polite worker"      // exits with code 0 when it is stopped
 	RuntimeRefuses Kind = "runtime refuses"    // the next orders to stop fail
 	BlindRuntime   Kind = "blind runtime"      // no events: the agent sees changes only at its next poll
 	LateTermNotice Kind = "slow worker"        // takes For to end after the signal

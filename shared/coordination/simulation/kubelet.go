@@ -102,7 +102,7 @@ func (p *pod) reported(do func()) {
 	p.in(p.random.between(5*time.Millisecond, 100*time.Millisecond), do)
 }
 
-// terminate follows the deletion of the pod: the worker is told to stop, then killed. The agent ends last.
+// terminate follows the deletion of the pod: the worker gets a signal, then it is killed. The agent ends last.
 func (p *pod) terminate() {
 	if p.over || p.terminating || p.node.cut {
 		return
