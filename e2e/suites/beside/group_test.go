@@ -259,6 +259,28 @@ func (g *group) replaceOrchestrator(w framework.Worker) {
 	g.awaitWebhook() // without it a pod that is created next has no agent
 }
 
+// timeOut deletes a pod whose replacement cannot be scheduled, until the timeout of the restart has deleted the pod of index 0, and
+// waits until the owner has recreated all pods.
+func (g *group) timeOut() {
+	g.Helper()
+	workers := g.running()
+	leader := g.awaitSync("InSync").uid
+	g.cordon(true)
+	g.Cleanup(g.uncordon)
+	_, err := g.DeletePod(g.ctx, workers[g.slot(1)])
+	g.must(err)
+	g.must(framework.Until(g.ctx, "the pod of index 0 is deleted", func(ctx context.Context) error {
+		is, err := g.inPlace(ctx)
+		if err == nil && is.uid == leader {
+			err = fmt.Errorf("it is there: %+v", is)
+		}
+		return client.IgnoreNotFound(err)
+	}))
+	g.cordon(false)
+	g.recreated(afterTimeout, workers, time.Now())
+	g.awaitCharged(0)
+}
+
 // recreated waits until all workers are in new pods and in sync, and returns them. at is the time of the failure.
 func (g *group) recreated(what string, before map[string]framework.Worker, at time.Time) map[string]framework.Worker {
 	g.Helper()

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -157,21 +156,6 @@ func TestLeaderWorkerSetTimeout(t *testing.T) {
 	g.awaitCharged(1)
 	g.samePods(workers, lost.ID)
 	g.awaitSync("InSync")
-	g.cordon(true)
-	t.Cleanup(g.uncordon)
-	workers = g.running()
-	leader := g.awaitSync("InSync").uid
-	_, err := g.DeletePod(g.ctx, workers[g.slot(1)])
-	g.must(err)
-	g.must(framework.Until(g.ctx, "the leader pod is deleted", func(ctx context.Context) error {
-		is, err := g.inPlace(ctx)
-		if err == nil && is.uid == leader {
-			err = fmt.Errorf("it is there: %+v", is)
-		}
-		return client.IgnoreNotFound(err)
-	}))
-	g.cordon(false)
-	g.recreated(afterTimeout, workers, time.Now())
-	g.awaitCharged(0)
+	g.timeOut()
 	other.samePods(others)
 }

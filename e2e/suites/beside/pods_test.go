@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/holdfast-project/holdfast/e2e/framework"
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
@@ -82,22 +80,7 @@ func TestPodsOfAnyOwner(t *testing.T) {
 // A pod that cannot be scheduled keeps its group from restarting in time, so the owner recreates all pods.
 func TestPodsOfAnyOwnerTimeout(t *testing.T) {
 	g := startPods(t, "any-timeout", map[string]string{v1alpha2.InPlaceTimeoutKey: "6s"})
-	workers := g.running()
-	leader := g.awaitSync("InSync").uid
-	g.cordon(true)
-	t.Cleanup(g.uncordon)
-	_, err := g.DeletePod(g.ctx, workers[g.slot(1)])
-	g.must(err)
-	g.must(framework.Until(g.ctx, "the pod of index 0 is deleted", func(ctx context.Context) error {
-		is, err := g.inPlace(ctx)
-		if err == nil && is.uid == leader {
-			err = fmt.Errorf("it is there: %+v", is)
-		}
-		return client.IgnoreNotFound(err)
-	}))
-	g.cordon(false)
-	g.recreated(afterTimeout, workers, time.Now())
-	g.awaitCharged(0)
+	g.timeOut()
 }
 
 // The group ends with the pod of index 0: its owner recreates all pods.
