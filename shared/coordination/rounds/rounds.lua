@@ -9,7 +9,7 @@
 --            x:<pod>: fenced; o:<slot>: the pod that it was given to; p:<pod>: the slot that it was given
 -- s          string: the level that agents read and receive, a bar, and what only the functions use:
 --            2 inc gen seq phase round started entered left pause|full early startedAt finished marks
--- w:<gen>    hash: slot -> the pod that holds it, until the pod gives it up or the leader releases it
+-- w:<gen>    hash: slot -> the pod that holds it; !<slot> -> its last instance that was reported dead
 -- j:<inc>.<round>.<u>   hash: slot -> "id attempt ran" of the instance that has joined the round
 -- f:<inc>.<round>.<u>   hash: slot -> id of a worker that has finished
 -- d          string: the first death of this round that may have left peers hanging
@@ -212,9 +212,8 @@ end
 -- join: inc unit round entered, then for each member: slot pod id attempt ran past. past is one of n (no instance of this pod has
 -- run in this generation), h (one has), r (this instance has run in this round) and d (another instance of this pod has died in
 -- this round), followed by w if more units have entered than the level says. Replies J (joined), H (another pod holds the slot or
--- was given it, or this pod was given another slot), X (the pod is fenced), R (joined, and the previous death is answered),
--- N<attempt> (a later attempt has joined), or - (the round is over). A join in a past round is written to a table that is never
--- read, so read the level after the join.
+-- was given it, or this pod has another slot), X (the pod is fenced), R (joined, and the previous death is answered), N<attempt> (a
+-- later attempt has joined, or this one has died), or - (the round is over: its joins are never read, so read the level then).
 local function join(base, a)
   local u, n, replies, past, g = a[2], #a, {}, '', nil
   if n == 10 then
@@ -229,22 +228,23 @@ local function join(base, a)
   if not g[1] then fail('HFNOGROUP') end
   if g[1] ~= a[1] or not g[3] then return '-' end
   local key = base .. 'j:' .. a[1] .. '.' .. string.format('%d', number(a[3], 0)) .. '.' .. u
-  local holders, at = base .. 'w:' .. g[2], 0
+  local holders = base .. 'w:' .. g[2]
   for i = 5, n, 6 do
     local entry, holder, reply = a[i + 2] .. ' ' .. a[i + 3] .. ' ' .. a[i + 4], read(holders, a[i]), nil
-    local f = 3 * at + 4
-    at = at + 1
+    local f = (i + 3) / 2 -- where its fields are in g
     if g[f] or #entry + #a[i] + #a[i + 1] > MAX_TEXT then
       reply = 'X'
     elseif (holder or a[i + 1]) ~= a[i + 1] or (g[f + 1] or a[i + 1]) ~= a[i + 1] or (g[f + 2] or a[i]) ~= a[i] then
       reply = 'H'
       wakeLeader(base)
+    elseif read(holders, '!' .. a[i]) == a[i + 2] then -- a join that arrives after the report of the death
+      reply = 'N' .. a[i + 3]
     elseif (holder or redis.call('HSET', holders, a[i], a[i + 1])) and redis.call('HSETNX', key, a[i], entry) == 1 then
       reply = 'J'
     else
       reply = again(base, key, a, i)
     end
-    replies[at] = reply
+    replies[#replies + 1] = reply
     if reply == 'J' and a[i + 5] ~= 'h' then past = past .. string.sub(a[i + 5], 1, 2) end
   end
   if past ~= '' or redis.call('HLEN', key) >= tonumber(g[3]) then settle(base, a, past) end
@@ -270,6 +270,7 @@ local function down(base, a)
   local holder = read(holders, a[3])
   if holder == a[4] and a[8] == '1' then redis.call('HDEL', holders, a[3]) end
   if number(a[6], 0) ~= s.round then return '-' end -- a death in another round needs no answer
+  redis.call('HSET', holders, '!' .. a[3], a[5])
   local id, cause = joined(tableOf(s, 'j:', u), a[3]), string.sub(a[3] .. ' ' .. a[9], 1, MAX_TEXT)
   if holder and holder ~= a[4] then
     if a[7] ~= '0' and u >= s.started then dirty(s, u, cause) end -- the store has lost which pod held the slot
@@ -372,8 +373,7 @@ local function set(base, a)
   return save(s)
 end
 
--- look: table, then fields. Returns the values to the leader, '' for an absent value and for one that is too long to be written by
--- a function. The name of the table is without the prefix of the group's keys.
+-- look: table (without the group's prefix), then fields. Returns the values to the leader, '' for an absent and a forged long one.
 local function look(base, a)
   local key, values = base .. a[1], {}
   for i = 2, #a do

@@ -91,6 +91,28 @@ func TestLostStartIsRepeated(t *testing.T) {
 	}
 }
 
+// A join that is delivered after the report of the instance's death does not count. An agent that has lost its file, and so uses the
+// same ID again, learns the attempt after which to continue.
+func TestJoinAfterTheReportOfADeath(t *testing.T) {
+	for _, leaves := range []bool{false, true} {
+		s := newStore(t, 2)
+		late := join(0, "a", 0, Past{Kind: PastNew})
+		s.call(late)
+		s.call(Down("i1", 0, Death{Slot: Slot{"w-0", "a"}, ID: "a.1", Leaves: leaves, Cause: "exit"}))
+		if reply := s.call(late); reply != "N1" {
+			t.Errorf("leaves %t: the repeated join is answered with %q, want N1", leaves, reply)
+		}
+		s.call(join(1, "b", 0, Past{Kind: PastNew}))
+		if l := s.level(); l.Running() {
+			t.Errorf("leaves %t: the round runs with a dead instance: %s", leaves, l)
+		}
+		next := Join("i1", 0, 0, 0, Member{Slot: Slot{"w-0", "a"}, ID: "a.2", Attempt: 2, Past: Past{Kind: PastNew}})
+		if reply := s.call(next); reply != "J" || !s.level().Running() {
+			t.Errorf("leaves %t: the next instance is answered with %q: %s", leaves, reply, s.level())
+		}
+	}
+}
+
 // A member can write any time. The difference of two such times would overflow a time.Duration.
 func TestTimesAreLimited(t *testing.T) {
 	far := fmt.Sprint(MaxCount)

@@ -67,6 +67,7 @@ func TestLibraryWorksWithBothProtocols(t *testing.T) {
 	for _, protocol := range []int{2, 3} {
 		client := redis.NewClient(&redis.Options{Addr: server.address, Protocol: protocol})
 		defer client.Close()
+		server.do("FLUSHALL")
 		if err := client.FunctionLoadReplace(t.Context(), rounds.Library).Err(); err != nil {
 			t.Fatalf("RESP%d: %v", protocol, err)
 		}
