@@ -53,7 +53,7 @@ func (s *State) nextCall() *call {
 func (s *State) callAbout(i *instance) *call {
 	switch {
 	case i.finished && i.Round == s.level.Round && !i.reported:
-		if i.Incarnation != s.level.Incarnation { // the store has lost that it had joined, and takes no success of one that has not
+		if i.Incarnation != s.level.Incarnation || !s.unitStarted() { // the store may have lost the join, and takes no success without it
 			if c := s.join(i); c != nil {
 				return c
 			}

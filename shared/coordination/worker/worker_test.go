@@ -146,6 +146,12 @@ func TestBarrier(t *testing.T) {
 		"success that the store has lost is reported again": {
 			[]moment{cast("i1/1.0 A 1/1 #3"), observed("a@10=0"), reply("x", "i1/1.0 A 1/1 #3"), read("i1/1.0 A 1/1 #3")}, "start a 1.0, finish a held=1, finish a held=1",
 		},
+		"a store that has lost the join of a finished worker is told of the join first": {
+			[]moment{
+				cast("i1/1.0 A 1/1 #3"), observed("a@10=0"), reply("x", "i1/1.0 A 1/1 #4"), read("i1/1.0 A 0/1 #2"), reply("J", "i1/1.0 A 1/1 #3"), reply("x", "i1/1.0 A 1/1 #4"),
+			},
+			"start a 1.0, finish a held=1, join js-w-0-0 as a.1 in 0 ran=1 r, finish a held=1",
+		},
 		"exit 0 because the pod ends is no success": {
 			[]moment{cast("i1/1.0 A 1/1 #3"), at(0, Leaving{}), observed("a@10=0")}, "start a 1.0, down a in 0 ran=2 leaves=1: exit 143 0 - js-w-0-0-abc n1 1000000 1000000",
 		},
