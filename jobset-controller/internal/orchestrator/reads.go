@@ -49,7 +49,7 @@ func (x *run) askStore(ctx context.Context, need leader.Need) error {
 			return x.storeFailed(err)
 		}
 		for _, slot := range need.Holders {
-			set(&reads.Holders, slot, holders[slot])
+			reads.SetHolder(slot, holders[slot])
 		}
 	}
 	if err := x.readFinished(ctx, need.Finished); err != nil {

@@ -129,6 +129,16 @@ type Reads struct {
 	Twins map[string]SlotRead
 }
 
+// SetHolder notes who holds a slot. The slot's pods have to be read after that: a pod that was created between the two reads would
+// hold the slot and seem to be gone.
+func (r *Reads) SetHolder(slot, pod string) {
+	if r.Holders == nil {
+		r.Holders = map[string]string{}
+	}
+	r.Holders[slot] = pod
+	delete(r.Slots, slot)
+}
+
 // SlotRead is the list of a slot's pods in the API server.
 type SlotRead struct {
 	Pods   []*workload.Pod

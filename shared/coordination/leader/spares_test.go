@@ -218,6 +218,18 @@ func TestSlotsAreGivenToSpares(t *testing.T) {
 }
 
 // A group that the store has lost is opened with the slots that the pods say they were given.
+// A pod that is created after the slot's pods were read, and before its holder is, must not seem to be gone.
+func TestPodsAreReadAfterTheHolder(t *testing.T) {
+	r := Reads{Slots: map[string]SlotRead{"js-w-0-3": {}, "js-w-0-4": {}}}
+	r.SetHolder("js-w-0-3", "new")
+	if _, known := r.Slots["js-w-0-3"]; known || r.Holders["js-w-0-3"] != "new" {
+		t.Errorf("%+v", r)
+	}
+	if _, known := r.Slots["js-w-0-4"]; !known {
+		t.Error("the pods of another slot have to be read again")
+	}
+}
+
 func TestALostGroupKeepsWhatWasGiven(t *testing.T) {
 	s := withSpares(all(one("spare0", func(p *workload.Pod) { p.Given = "js-w-0-3" }), func(s *scene) { s.Stored = nil }))
 	p := Decide(&s.Observation, &s.memory, now)

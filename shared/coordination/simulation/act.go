@@ -156,7 +156,7 @@ func (s *server) answer(r *reconciliation, need leader.Need) {
 	}
 	holders, _ := s.functions.Holders(uid, level.Generation, need.Holders)
 	for _, slot := range need.Holders {
-		set(&r.o.Reads.Holders, slot, holders[slot])
+		r.o.Reads.SetHolder(slot, holders[slot])
 	}
 	if need.History {
 		lines, err := s.functions.History(uid)
