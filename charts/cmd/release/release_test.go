@@ -418,26 +418,38 @@ func checkSums(t *testing.T, r *release) {
 	}
 }
 
+// checkSignature verifies the signature in the two ways that docs/releasing.md names, for the checksums and for changed ones.
 func checkSignature(t *testing.T, r *release) {
-	block, _ := pem.Decode([]byte(read(t, r, "holdfast.pub")))
-	public, err := x509.ParsePKIXPublicKey(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := t.TempDir()
 	signature, err := base64.StdEncoding.DecodeString(read(t, r, checksums+".sig"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	content := []byte(read(t, r, checksums))
-	verify := func() bool {
-		digest := sha256.Sum256(content)
-		return ecdsa.VerifyASN1(public.(*ecdsa.PublicKey), digest[:], signature)
+	changed := slices.Clone(content)
+	changed[10] ^= 1
+	path := func(name string, content []byte) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
 	}
-	if !verify() {
-		t.Error("the signature does not match the checksums")
+	key, sig := filepath.Join(r.output, "holdfast.pub"), filepath.Join(r.output, checksums+".sig")
+	openssl := []string{"openssl", "dgst", "-sha256", "-verify", key, "-signature", path("signature", signature)}
+	cosign := []string{
+		"go", "tool", "-modfile=" + filepath.Join("..", "..", "..", "tools", "cosign", "go.mod"), "cosign", "verify-blob", "--insecure-ignore-tlog", "--key", key, "--signature", sig,
 	}
-	content[10] ^= 1
-	if verify() {
-		t.Error("the signature matches changed checksums")
+	for _, command := range [][]string{openssl, cosign} {
+		verify := func(file string) error {
+			_, err := run(t.Context(), ".", []string{"GOWORK=off"}, command[0], append(command[1:len(command):len(command)], file)...)
+			return err
+		}
+		if err := verify(path("good", content)); err != nil {
+			t.Errorf("the signature does not match the checksums: %v", err)
+		}
+		if verify(path("changed", changed)) == nil {
+			t.Errorf("%s accepts changed checksums", command[0])
+		}
 	}
 }
