@@ -26,7 +26,7 @@ func (t *truth) ordered(a *agent, id string, c *instance) {
 		// It is not known whether its join was accepted.
 	case mine.generation != desired.generation:
 		// The order belongs to a generation that the group has left since.
-	case mine.round >= desired.round && !t.isOthers(i):
+	case mine.round >= desired.round && !t.isOthers(i) && !t.nobodyKnows(i.pod):
 		t.fail("S3", "%s of round %d is ordered to stop, the desired round is %d", id, mine.round, desired.round)
 	}
 	t.checkNeedless(a, id)

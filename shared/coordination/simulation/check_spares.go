@@ -75,11 +75,11 @@ func (t *truth) tookItself(p *pod, c *instance) bool {
 	return t.losses > 0 && p.name == "" && p.slot == c.slot
 }
 
-// releasedIn reports whether the pod of an instance was released while it waited in the round that starts now. If it can still hear the store it starts
-// with that round, and is fenced from the next one on.
+// releasedIn reports whether the pod of an instance was released while it waited in the round that it starts in, or after that round. If it can still
+// hear the store it starts with that round, and so does one that was paused as soon as it resumes. It is fenced from the next one on.
 func (t *truth) releasedIn(c *instance) bool {
 	before, fenced := t.fenced[c.pod.uid]
-	return fenced && before == c.rendezvous
+	return fenced && !before.less(c.rendezvous)
 }
 
 func (t *truth) isFenced(p *pod) bool {
