@@ -143,8 +143,9 @@ func (x *run) readObjects(ctx context.Context, need leader.Need) {
 	}
 	for _, slot := range need.Slots {
 		reads = append(reads, func() error {
+			read := leader.SlotRead{At: x.Clock.Now()}
 			pods, err := x.livePods(ctx, slot)
-			read := leader.SlotRead{Pods: pods, Failed: err != nil}
+			read.Pods, read.Failed = pods, err != nil
 			keep(func() {
 				if slot.Twin {
 					set(&r.Twins, slot.Slot, read)

@@ -267,7 +267,7 @@ func (s *scene) answer(p Plan) {
 		if s.Reads.Slots == nil {
 			s.Reads.Slots = map[string]SlotRead{}
 		}
-		s.Reads.Slots[slot.Slot] = SlotRead{}
+		s.Reads.Slots[slot.Slot] = SlotRead{At: now}
 	}
 	for _, job := range p.Need.Jobs {
 		s.Reads.Jobs = map[string]*workload.Job{job.Name: job}
@@ -294,6 +294,16 @@ func TestLostSlotIsReadOncePerReconcile(t *testing.T) {
 	events, _ := Report(&s.Observation, &s.memory, now)
 	if len(events) != 1 || !strings.Contains(events[0].Note, "rejected a replacement (no quota)") {
 		t.Errorf("the events are %+v", events)
+	}
+}
+
+// A leader that was paused after it had read the slot may have a successor that has created the pod.
+func TestSlotIsReadAgainAfterAPause(t *testing.T) {
+	s := settled(lose(3))
+	s.answer(s.decide())
+	paused := Decide(&s.Observation, &s.memory, now.Add(createWithin))
+	if len(paused.Actions) > 0 || len(paused.Need.Slots) != 1 {
+		t.Errorf("after a pause the plan is %+v", paused)
 	}
 }
 

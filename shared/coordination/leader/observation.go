@@ -141,6 +141,7 @@ func (r *Reads) SetHolder(slot, pod string) {
 
 // SlotRead is the list of a slot's pods in the API server.
 type SlotRead struct {
+	At     time.Time // when it was requested
 	Pods   []*workload.Pod
 	Failed bool // the list could not be read
 }

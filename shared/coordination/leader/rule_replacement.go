@@ -12,6 +12,10 @@ import (
 // spare.
 const vacantEvery = time.Second
 
+// createWithin is how long after the slot's pods were read a pod is created. It is shorter than the time in which another leader can
+// take over, so that a leader that was paused creates no pod beside one of its successor. No store rejects the creation of a pod.
+const createWithin = 5 * time.Second
+
 // place is a slot of the group, its Job and its pods.
 type place struct {
 	slot  string
@@ -42,7 +46,7 @@ func (p *planner) replaceLost() {
 		if workload.StateOf(at.pods) != workload.Vacant || !p.dueForPod(at) {
 			continue
 		}
-		if _, known := p.Reads.Slots[at.slot]; !known {
+		if listed, known := p.Reads.Slots[at.slot]; !known || p.now.Sub(listed.At) >= createWithin {
 			unread = append(unread, at)
 		} else if p.isVacant(at) {
 			read = append(read, at)

@@ -42,7 +42,7 @@ func gone(index int, holder string) func(*scene) {
 		s.Lost = nil
 		slot := fmt.Sprint("js-w-0-", index)
 		s.Reads.Holders = map[string]string{slot: holder}
-		s.Reads.Slots = map[string]SlotRead{slot: {}}
+		s.Reads.Slots = map[string]SlotRead{slot: {At: now}}
 		s.Reads.Jobs = map[string]*workload.Job{"js-w-0": &s.Jobs[0]}
 	}
 }
@@ -159,7 +159,7 @@ func TestSlotsAreGivenToSpares(t *testing.T) {
 		"unless the API server has a pod of it": {
 			withSpares(all(gone(3, "uid3"), func(s *scene) {
 				s.memory.holdersKnown = now
-				s.Reads.Slots["js-w-0-3"] = SlotRead{Pods: []*workload.Pod{pod(3)}}
+				s.Reads.Slots["js-w-0-3"] = SlotRead{At: now, Pods: []*workload.Pod{pod(3)}}
 			})), "",
 		},
 		"a slot that was given is written on its pod": {withSpares(all(loses(3), func(s *scene) { s.Lost = nil }, gave(3, "spare0"))), "annotate spare0 with js-w-0-3"},
@@ -175,7 +175,7 @@ func TestSlotsAreGivenToSpares(t *testing.T) {
 		"a waiting spare is lost": {withSpares(lost), ""},
 		"the new pod of a slot that was given waits": {
 			withSpares(all(working, func(s *scene) {
-				s.Reads.Slots, s.Reads.Jobs = map[string]SlotRead{"js-w-0-3": {}}, map[string]*workload.Job{"js-w-0": &s.Jobs[0]}
+				s.Reads.Slots, s.Reads.Jobs = map[string]SlotRead{"js-w-0-3": {At: now}}, map[string]*workload.Job{"js-w-0": &s.Jobs[0]}
 			})), "create js-w-0-3 waits=true",
 		},
 		"a store that has lost it is asked who holds the slot": {
