@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-project/holdfast/agent/internal/drill"
+	"github.com/holdfast-project/holdfast/agent/internal/testing/workers"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	rules "github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
@@ -28,7 +28,7 @@ const (
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == workerWord {
-		drill.Play()
+		workers.PlayRole()
 	}
 	if os.Getenv(mainVariable) == "" {
 		os.Exit(m.Run())
@@ -104,12 +104,12 @@ func (c *container) end() {
 	_ = c.command.Process.Kill()
 	c.exit()
 	if c.t.Failed() {
-		c.t.Log(c.told())
+		c.t.Log(c.logText())
 	}
 }
 
-// told returns what the program has logged.
-func (c *container) told() string {
+// logText returns what the program has logged.
+func (c *container) logText() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return strings.Join(c.log, "\n")
@@ -136,16 +136,16 @@ func (c *container) signal(s os.Signal) {
 
 // group is a group of one replicatedJob in a real store.
 type group struct {
-	t       testing.TB
-	store   *valkey.Store
-	address string
-	witness *drill.Witness
+	t        testing.TB
+	store    *valkey.Store
+	address  string
+	recorder *workers.Recorder
 }
 
 func newGroup(t testing.TB, size int64) *group {
-	address := drill.Redis(t)
-	g := &group{t: t, address: address, store: drill.Leader(t, address), witness: drill.NewWitness(t)}
-	drill.Lead(t, g.store, "uid", rules.Wanted{
+	address := workers.Redis(t)
+	g := &group{t: t, address: address, store: workers.LeaderStore(t, address), recorder: workers.NewRecorder(t)}
+	workers.KeepGroup(t, g.store, "uid", rules.Wanted{
 		Generation: 1, Limit: 1 << 40, Barrier: true, Stages: []coordination.Stage{{Prefix: "js-w", Jobs: 1, Pods: size}},
 	})
 	return g
@@ -154,7 +154,7 @@ func newGroup(t testing.TB, size int64) *group {
 // worker returns the settings of the pod in slot i.
 func (g *group) worker(i int, role string) settings {
 	return settings{
-		env: append(g.witness.Env(role, fmt.Sprint(i)),
+		env: append(g.recorder.Env(role, fmt.Sprint(i)),
 			"JOBSET_UID=uid", "JOBSET_NAME=js", "REPLICATED_JOB_NAME=w", "JOB_INDEX=0", "JOB_COMPLETION_INDEX="+strconv.Itoa(i),
 			fmt.Sprint("POD_UID=pod", i), "VALKEY_ADDRESS="+g.address, "STARTUP_DIR="+g.volume(i)),
 		args: []string{"--max-stops-per-minute=1000000", "--", os.Args[0], workerWord},
@@ -162,7 +162,7 @@ func (g *group) worker(i int, role string) settings {
 }
 
 func (g *group) volume(i int) string {
-	dir := filepath.Join(g.witness.Dir, fmt.Sprint("volume", i))
+	dir := filepath.Join(g.recorder.Dir, fmt.Sprint("volume", i))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		g.t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func TestInvalidCommandsAndSettingsFailAtStart(t *testing.T) {
 	if err := os.WriteFile(plain, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	told := []string{
+	valid := []string{
 		"--worker-jobset-uid=u", "--worker-id=js-w-0-0", "--worker-pod-uid=p", "--valkey-address=127.0.0.1:1", "--",
 	}
 	cases := map[string]struct {
@@ -26,17 +26,17 @@ func TestInvalidCommandsAndSettingsFailAtStart(t *testing.T) {
 		says string
 	}{
 		"no settings":               {nil, 2, "JOBSET_UID"},
-		"no command":                {told[:4], 2, "nothing to run"},
-		"a program that is missing": {append(slices.Clone(told), "no-such-program"), 127, "no-such-program"},
-		"a path that is missing":    {append(slices.Clone(told), "/nonexistent"), 127, "/nonexistent"},
-		"a file that is no program": {append(slices.Clone(told), plain), 126, plain},
+		"no command":                {valid[:4], 2, "nothing to run"},
+		"a program that is missing": {append(slices.Clone(valid), "no-such-program"), 127, "no-such-program"},
+		"a path that is missing":    {append(slices.Clone(valid), "/nonexistent"), 127, "/nonexistent"},
+		"a file that is no program": {append(slices.Clone(valid), plain), 126, plain},
 		"nowhere to install":        {[]string{"install", "/nonexistent"}, 1, "/nonexistent"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := launch(t, settings{args: tc.args})
-			if code := c.exit(); code != tc.code || !strings.Contains(c.told(), tc.says) {
-				t.Errorf("exits %d and says %q, want %d and %q", code, c.told(), tc.code, tc.says)
+			if code := c.exit(); code != tc.code || !strings.Contains(c.logText(), tc.says) {
+				t.Errorf("exits %d and says %q, want %d and %q", code, c.logText(), tc.code, tc.says)
 			}
 		})
 	}
@@ -66,11 +66,11 @@ func TestContainersOfAGroup(t *testing.T) {
 				s.isolated = isolated
 				all = append(all, launch(t, s))
 			}
-			g.witness.Hear(3, "started", "0")
+			g.recorder.Await(3, "started", "0")
 			if err := syscall.Kill(childOf(t, all[0].command.Process.Pid), syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
-			g.witness.Hear(3, "started", "1")
+			g.recorder.Await(3, "started", "1")
 
 			// Kill the supervisor, as the kernel does when memory runs out. The kubelet then restarts the container.
 			worker := childOf(t, all[1].command.Process.Pid)
@@ -80,7 +80,7 @@ func TestContainersOfAGroup(t *testing.T) {
 			s := g.worker(1, "trains")
 			s.isolated = isolated
 			all[1] = launch(t, s)
-			g.witness.Hear(3, "started", "2")
+			g.recorder.Await(3, "started", "2")
 
 			for i, c := range all {
 				if err := syscall.Kill(childOf(t, c.command.Process.Pid), syscall.SIGUSR1); err != nil {
@@ -124,7 +124,7 @@ func TestDaemonsEndBeforeTheNextRestart(t *testing.T) {
 			c := launch(t, s)
 			heard := map[string]int{}
 			for len(heard) < 2 {
-				e := g.witness.Next()
+				e := g.recorder.Next()
 				heard[e.What] = e.PID
 			}
 			if isolated {
@@ -133,8 +133,8 @@ func TestDaemonsEndBeforeTheNextRestart(t *testing.T) {
 				if err := syscall.Kill(heard["started"], syscall.SIGKILL); err != nil {
 					t.Fatal(err)
 				}
-				if e := g.witness.Next(); e.Round != "1" {
-					t.Errorf("%+v was told, want the next round", e)
+				if e := g.recorder.Next(); e.Round != "1" {
+					t.Errorf("got %+v, want the next round", e)
 				}
 				if syscall.Kill(heard["daemon"], 0) == nil {
 					t.Error("the daemon of round 0 is there, or its zombie")

@@ -30,7 +30,7 @@ func (g *group) warm(i int, lines string) settings {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	file := filepath.Join(g.witness.Dir, "train.py")
+	file := filepath.Join(g.recorder.Dir, "train.py")
 	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
 		g.t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestAWarmGroupRestarts(t *testing.T) {
 	g := newGroup(t, 2)
 	var files []string
 	for i := range 2 {
-		files = append(files, filepath.Join(g.witness.Dir, fmt.Sprint("lines", i)))
+		files = append(files, filepath.Join(g.recorder.Dir, fmt.Sprint("lines", i)))
 		launch(t, g.warm(i, files[i]))
 	}
 	for round := range 3 {
@@ -93,7 +93,7 @@ func TestAWarmGroupRestarts(t *testing.T) {
 // and its group restarts, again warm.
 func TestAWarmWorkerHangs(t *testing.T) {
 	g := newGroup(t, 1)
-	lines := filepath.Join(g.witness.Dir, "lines")
+	lines := filepath.Join(g.recorder.Dir, "lines")
 	s := g.warm(0, lines)
 	s.env = append(s.env, "PROGRESS_TIMEOUT=1s")
 	c := launch(t, s)
@@ -102,7 +102,7 @@ func TestAWarmWorkerHangs(t *testing.T) {
 	if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", first)); err == nil && len(line) > 0 {
 		t.Errorf("the worker that hung is alive: %q", line)
 	}
-	if log := c.told(); !strings.Contains(log, "worker hung") {
+	if log := c.logText(); !strings.Contains(log, "worker hung") {
 		t.Errorf("the log does not say why:\n%s", log)
 	}
 }

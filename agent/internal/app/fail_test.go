@@ -40,7 +40,7 @@ func TestTheStartUpFileIsWrittenOnceTheVolumeHasSpace(t *testing.T) {
 	n.config.StartupDir = filepath.Join(dir, "later")
 	n.runtime.Start("a")
 	n.start()
-	eventually(t, "trouble is told", func() bool { return n.log.count("the start-up file cannot be written") == 1 })
+	eventually(t, "the error to be logged", func() bool { return n.log.count("the start-up file cannot be written") == 1 })
 	if err := os.Mkdir(n.config.StartupDir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestTheRoundFileIsWrittenOnceTheVolumeHasSpace(t *testing.T) {
 	dir := n.config.StartupDir
 	n.config.StartupDir = filepath.Join(dir, "later")
 	n.start()
-	eventually(t, "trouble is told", func() bool { return n.log.count("writing the restart count for the worker failed") == 1 })
+	eventually(t, "the error to be logged", func() bool { return n.log.count("writing the restart count for the worker failed") == 1 })
 	if err := os.Mkdir(n.config.StartupDir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestAnUnknownSlotIsLoggedOnce(t *testing.T) {
 	openGroup(t, store, 1)
 	n := newNode(t, store, 5)
 	n.start()
-	eventually(t, "told", func() bool { return n.log.count("the group has no slot js-w-0-5, check --worker-id") == 1 })
+	eventually(t, "the error to be logged", func() bool { return n.log.count("the group has no slot js-w-0-5, check --worker-id") == 1 })
 }
 
 func TestTheErrorNamesThePortInUse(t *testing.T) {

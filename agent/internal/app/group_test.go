@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-project/holdfast/agent/internal/drill"
 	"github.com/holdfast-project/holdfast/agent/internal/startup"
+	"github.com/holdfast-project/holdfast/agent/internal/testing/workers"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
@@ -31,7 +31,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 
 func openGroup(t *testing.T, s *memory.Store, size int64) {
 	t.Helper()
-	drill.Lead(t, s, "uid", group.Wanted{Generation: 1, Limit: 10, Stages: []coordination.Stage{{Prefix: "js-w", Jobs: 1, Pods: size}}})
+	workers.KeepGroup(t, s, "uid", group.Wanted{Generation: 1, Limit: 10, Stages: []coordination.Stage{{Prefix: "js-w", Jobs: 1, Pods: size}}})
 }
 
 func running(t *testing.T, s *memory.Store, round int64) func() bool {
@@ -108,7 +108,7 @@ func TestALeavingAgentDoesNotWaitForAnUnreachableStore(t *testing.T) {
 	n := newNode(t, store, 0)
 	n.runtime.Start("a")
 	n.start()
-	eventually(t, "trouble is told", func() bool { return n.log.count("the store is unreachable") > 0 })
+	eventually(t, "the error to be logged", func() bool { return n.log.count("the store is unreachable") > 0 })
 	start := time.Now()
 	n.end()
 	if took := time.Since(start); took > time.Second+500*time.Millisecond {

@@ -14,15 +14,15 @@ import (
 
 	"github.com/holdfast-project/holdfast/agent/internal/config"
 	"github.com/holdfast-project/holdfast/agent/internal/cri"
-	"github.com/holdfast-project/holdfast/agent/internal/cri/fake"
 	"github.com/holdfast-project/holdfast/agent/internal/journal"
+	"github.com/holdfast-project/holdfast/agent/internal/testing/fakecri"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 // node is one pod: a runtime behind a socket, a kubelet, a volume, and an agent that can be stopped and started again.
 type node struct {
 	t       *testing.T
-	runtime *fake.Runtime
+	runtime *fakecri.Runtime
 	store   rounds.Members
 	socket  string
 	config  config.Config
@@ -54,7 +54,7 @@ func (l *lines) count(what string) int {
 func newNode(t *testing.T, store rounds.Members, i int) *node {
 	uid := fmt.Sprint("pod", i)
 	dir := t.TempDir()
-	n := &node{t: t, runtime: fake.New(uid, "worker"), store: store, socket: filepath.Join(dir, "cri.sock"), log: &lines{}}
+	n := &node{t: t, runtime: fakecri.New(uid, "worker"), store: store, socket: filepath.Join(dir, "cri.sock"), log: &lines{}}
 	n.config = config.Config{
 		Identity: config.Identity{JobSetUID: "uid", WorkerID: fmt.Sprint("js-w-0-", i), PodUID: uid}, ContainerName: "worker", GracePeriod: time.Second,
 		CRISocket: n.socket, PollingInterval: 50 * time.Millisecond, ReadyPort: freePort(t), StartupDir: dir,

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-project/holdfast/agent/internal/cri/fake"
+	"github.com/holdfast-project/holdfast/agent/internal/testing/fakecri"
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-func serve(t *testing.T, r *fake.Runtime, polling time.Duration) *Client {
+func serve(t *testing.T, r *fakecri.Runtime, polling time.Duration) *Client {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "cri.sock")
 	if err := r.Serve(socket); err != nil {
@@ -47,7 +47,7 @@ func observe(t *testing.T, c *Client) worker.Observed {
 }
 
 func TestObserveDistinguishesInstances(t *testing.T) {
-	r := fake.New("pod", "worker")
+	r := fakecri.New("pod", "worker")
 	c := serve(t, r, time.Second)
 	if o := observe(t, c); len(o.Processes) != 0 {
 		t.Errorf("an empty pod is %+v", o)
@@ -71,7 +71,7 @@ func TestObserveDistinguishesInstances(t *testing.T) {
 }
 
 func TestStopAndRemove(t *testing.T) {
-	r := fake.New("pod", "worker")
+	r := fakecri.New("pod", "worker")
 	c := serve(t, r, time.Second)
 	r.Start("a")
 	r.Exit("a", 1)
@@ -98,7 +98,7 @@ func TestExplain(t *testing.T) {
 	if err := os.WriteFile(plain, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	other := fake.New("another pod", "worker")
+	other := fakecri.New("another pod", "worker")
 	cases := map[string]struct {
 		client *Client
 		want   []string
@@ -136,7 +136,7 @@ func gone(t *testing.T) *Client {
 }
 
 func TestCallsToAHungRuntimeTimeOut(t *testing.T) {
-	r := fake.New("pod", "worker")
+	r := fakecri.New("pod", "worker")
 	r.Hangs = true
 	c := serve(t, r, time.Second)
 	start := time.Now()

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-project/holdfast/agent/internal/cri/fake"
+	"github.com/holdfast-project/holdfast/agent/internal/testing/fakecri"
 )
 
 // watch counts the calls of wake until the test ends.
@@ -33,14 +33,14 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	t.Fatalf("not within 3s: %s", what)
 }
 
-func (c *Client) subscribed(r *fake.Runtime) int {
+func (c *Client) subscribed(r *fakecri.Runtime) int {
 	var n int
 	r.Change(func() { n = r.Subscribed })
 	return n
 }
 
 func TestAnEventWakesImmediately(t *testing.T) {
-	r := fake.New("pod", "worker")
+	r := fakecri.New("pod", "worker")
 	c := serve(t, r, time.Hour)
 	wakes := watch(t, c)
 	eventually(t, "subscribed", func() bool { return c.subscribed(r) == 1 })
@@ -53,7 +53,7 @@ func TestAnEventWakesImmediately(t *testing.T) {
 }
 
 func TestEventsOfOtherPodsDoNotWake(t *testing.T) {
-	r := fake.New("another pod", "worker")
+	r := fakecri.New("another pod", "worker")
 	c := serve(t, r, time.Hour)
 	wakes := watch(t, c)
 	eventually(t, "subscribed", func() bool { return c.subscribed(r) == 1 && wakes.Load() == 1 })
@@ -65,7 +65,7 @@ func TestEventsOfOtherPodsDoNotWake(t *testing.T) {
 }
 
 func TestWatchPollsUntilABrokenStreamIsReplaced(t *testing.T) {
-	r := fake.New("pod", "worker")
+	r := fakecri.New("pod", "worker")
 	c := serve(t, r, 10*time.Millisecond)
 	wakes := watch(t, c)
 	eventually(t, "subscribed", func() bool { return c.subscribed(r) == 1 })
@@ -87,15 +87,15 @@ func TestWatchPollsUntilABrokenStreamIsReplaced(t *testing.T) {
 }
 
 func TestWatchPollsWithoutEvents(t *testing.T) {
-	cases := map[string]func(*fake.Runtime){
-		"events are unimplemented":              func(r *fake.Runtime) { r.NoEvents = true },
-		"events never come":                     func(r *fake.Runtime) { r.Silent = true },
-		"a runtime that gives them to one only": func(r *fake.Runtime) { r.Version = "1.7.13" },
-		"a runtime that is not there yet":       func(r *fake.Runtime) { r.Close() },
+	cases := map[string]func(*fakecri.Runtime){
+		"events are unimplemented":              func(r *fakecri.Runtime) { r.NoEvents = true },
+		"events never come":                     func(r *fakecri.Runtime) { r.Silent = true },
+		"a runtime that gives them to one only": func(r *fakecri.Runtime) { r.Version = "1.7.13" },
+		"a runtime that is not there yet":       func(r *fakecri.Runtime) { r.Close() },
 	}
 	for name, setUp := range cases {
 		t.Run(name, func(t *testing.T) {
-			r := fake.New("pod", "worker")
+			r := fakecri.New("pod", "worker")
 			c := serve(t, r, 10*time.Millisecond)
 			r.Change(func() { setUp(r) })
 			wakes := watch(t, c)
@@ -105,7 +105,7 @@ func TestWatchPollsWithoutEvents(t *testing.T) {
 }
 
 func TestWatchDoesNotSubscribeToARuntimeWithSharedEvents(t *testing.T) {
-	r := fake.New("pod", "worker")
+	r := fakecri.New("pod", "worker")
 	r.Version = "v1.7.28"
 	c := serve(t, r, 10*time.Millisecond)
 	wakes := watch(t, c)
@@ -116,7 +116,7 @@ func TestWatchDoesNotSubscribeToARuntimeWithSharedEvents(t *testing.T) {
 }
 
 func TestWatchPollsSeldomWhileEventsArrive(t *testing.T) {
-	r := fake.New("pod", "worker")
+	r := fakecri.New("pod", "worker")
 	c := serve(t, r, 10*time.Millisecond)
 	c.safety = 200 * time.Millisecond
 	wakes := watch(t, c)
@@ -132,7 +132,7 @@ func TestWatchPollsSeldomWhileEventsArrive(t *testing.T) {
 
 // TestASlowConsumerDoesNotBlockTheStream sends more events than any buffer holds while nothing observes the worker.
 func TestASlowConsumerDoesNotBlockTheStream(t *testing.T) {
-	r := fake.New("pod", "worker")
+	r := fakecri.New("pod", "worker")
 	c := serve(t, r, time.Hour)
 	slot := make(chan struct{}, 1)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -14,8 +14,8 @@ import (
 const (
 	// callTimeout limits a call of the store.
 	callTimeout = 3 * time.Second
-	// farewell is how long a leaving agent keeps reporting.
-	farewell = time.Second
+	// leaveTimeout is how long a leaving agent keeps reporting.
+	leaveTimeout = time.Second
 	// far is the time until the next tick when nothing is due.
 	far = 24 * time.Hour
 )
@@ -27,21 +27,21 @@ type loop struct {
 	config Config
 	state  *worker.State
 
-	events  chan worker.Event
-	due     chan struct{} // buffer of one: an observation is due
-	failure chan error    // the runtime cannot be reached any more
-	updates sync.Mutex    // held while events that belong together are posted
-	heard   int           // number of updates so far; guarded by updates
-	timer   *time.Timer
-	unsaved *worker.Memory    // not yet written to the volume
-	untold  *worker.TellRound // likewise
+	events       chan worker.Event
+	due          chan struct{} // buffer of one: an observation is due
+	failure      chan error    // the runtime cannot be reached any more
+	updates      sync.Mutex    // held while events that belong together are posted
+	heard        int           // number of updates so far; guarded by updates
+	timer        *time.Timer
+	unsaved      *worker.Memory    // not yet written to the volume
+	unsavedRound *worker.TellRound // likewise
 
 	released bool // no action needs this worker any more
 
-	work     context.Context // context of the other goroutines
-	beside   sync.WaitGroup
-	removing atomic.Bool
-	refused  refusal // accessed only by the goroutine that has set removing
+	work       context.Context // context of the other goroutines
+	goroutines sync.WaitGroup
+	removing   atomic.Bool
+	refused    refusal // accessed only by the goroutine that has set removing
 }
 
 // Run speaks for the worker until it is released or ctx is done, and then returns nil. It returns an error if it can no
@@ -57,12 +57,12 @@ func Run(ctx context.Context, c Config, p Parts, s *worker.State) error {
 func (l *loop) run(ctx context.Context) error {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	l.work = work
-	defer l.beside.Wait()
+	defer l.goroutines.Wait()
 	defer cancel()
 	stopObserving := l.startObserving()
 	defer stopObserving()
 	leaving := l.config.Leaving
-	l.beside.Go(func() { l.Store.Watch(work, l.config.Group, l.updated) })
+	l.goroutines.Go(func() { l.Store.Watch(work, l.config.Group, l.updated) })
 	for !l.released {
 		select {
 		case e := <-l.events:
@@ -94,7 +94,7 @@ func (l *loop) step(e worker.Event) {
 	if next, ok := l.state.NextTick(); ok {
 		wait = time.Until(next)
 	}
-	if l.unsaved != nil || l.untold != nil {
+	if l.unsaved != nil || l.unsavedRound != nil {
 		wait = min(wait, saveRetry)
 	}
 	l.timer.Reset(max(0, wait))
@@ -112,7 +112,7 @@ func (l *loop) post(e worker.Event) {
 // have died.
 func (l *loop) leave() {
 	l.Log.Info("stopping, sending pending reports")
-	ctx, cancel := context.WithTimeout(l.work, farewell)
+	ctx, cancel := context.WithTimeout(l.work, leaveTimeout)
 	defer cancel()
 	l.step(worker.Leaving{})
 	if o, err := l.Driver.Observe(ctx); err == nil {

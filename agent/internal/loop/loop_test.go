@@ -71,7 +71,7 @@ func (l *loop) posted() (words []string) {
 func expect(t *testing.T, l *loop, want ...string) {
 	t.Helper()
 	if got := l.posted(); !slices.Equal(got, want) {
-		t.Errorf("the core is told %q, want %q", got, want)
+		t.Errorf("the core received %q, want %q", got, want)
 	}
 }
 

@@ -24,17 +24,17 @@ const saveRetry = time.Second
 func (l *loop) perform(a worker.Action) {
 	switch a := a.(type) {
 	case worker.Call:
-		l.beside.Go(func() { l.call(a.Call) })
+		l.goroutines.Go(func() { l.call(a.Call) })
 	case worker.Read:
-		l.beside.Go(l.read)
+		l.goroutines.Go(l.read)
 	case worker.Stop:
-		l.beside.Go(func() { l.stop(a) })
+		l.goroutines.Go(func() { l.stop(a) })
 	case worker.Remove:
-		l.beside.Go(func() { l.remove(a) })
+		l.goroutines.Go(func() { l.remove(a) })
 	case worker.Save:
 		l.save(a.Memory)
 	case worker.TellRound:
-		l.tellRound(a)
+		l.saveRound(a)
 	case worker.Observe:
 		time.AfterFunc(l.config.PollingInterval, l.wake)
 	case worker.Prepare:
@@ -107,19 +107,19 @@ func (r *refusal) note(ids []string, now time.Time) (pause time.Duration) {
 	return pause
 }
 
-func (l *loop) tellRound(t worker.TellRound) {
+func (l *loop) saveRound(t worker.TellRound) {
 	if l.config.StartupDir == "" {
 		return
 	}
 	err := startup.SaveEnv(l.config.StartupDir, l.config.Group, t.Generation, t.Round)
 	if err == nil {
-		l.untold = nil
+		l.unsavedRound = nil
 		return
 	}
-	if l.untold == nil {
+	if l.unsavedRound == nil {
 		l.Log.Warn("writing the restart count for the worker failed, retrying", "error", err)
 	}
-	l.untold = &t
+	l.unsavedRound = &t
 }
 
 func (l *loop) save(m worker.Memory) {
@@ -142,8 +142,8 @@ func (l *loop) saveAgain() {
 	if l.unsaved != nil {
 		l.save(*l.unsaved)
 	}
-	if l.untold != nil {
-		l.tellRound(*l.untold)
+	if l.unsavedRound != nil {
+		l.saveRound(*l.unsavedRound)
 	}
 }
 

@@ -29,7 +29,7 @@ type Child struct {
 	exit   Exit // valid once exited is closed
 
 	mu     sync.Mutex
-	buried bool // reaped: the PID may be reused
+	reaped bool // reaped: the PID may be reused
 }
 
 // Start runs a program whose orphans are not tracked. Use it if this process does not adopt orphans, or adopts those of
@@ -45,10 +45,9 @@ func Start(s Spec) (*Child, error) {
 // fork starts the leader. The kernel kills the leader if this process dies, so that no worker runs on without its
 // supervisor. Strictly, the kernel does so when the thread that forked exits. Threads of a Go program exit only if a
 // goroutine is locked to one.
-func fork(s Spec) (pid int, err error) { return forkWith(s) }
-
-// forkWith is fork with more file descriptors, from 3 on.
-func forkWith(s Spec, more ...uintptr) (pid int, err error) {
+//
+// more are file descriptors of the leader, from 3 on.
+func fork(s Spec, more ...uintptr) (pid int, err error) {
 	files := []uintptr{0, 1, 2}
 	for i, output := range s.Output {
 		if output != 0 {
@@ -97,17 +96,17 @@ func (c *Child) Exit() Exit {
 func (c *Child) Signal(s syscall.Signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.buried {
+	if !c.reaped {
 		_ = syscall.Kill(-c.pid, s)
 	}
 }
 
-// bury reaps the leader.
-func (c *Child) bury() {
+// reap reaps the leader.
+func (c *Child) reap() {
 	<-c.exited
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.buried = true
+	c.reaped = true
 	reap(c.pid)
 	c.reaper.forget(c.pid)
 }

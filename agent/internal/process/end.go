@@ -33,7 +33,7 @@ func (c *Child) End(first syscall.Signal, grace time.Duration) error {
 	if err := c.kill(time.Now().Add(killPatience)); err != nil {
 		return err
 	}
-	c.bury()
+	c.reap()
 	return nil
 }
 

@@ -12,7 +12,7 @@ import (
 // adopted returns the reaper of all tests. A program has only one.
 var adopted = sync.OnceValues(Adopt)
 
-func start(t *testing.T, w *witness, role string) *Child {
+func start(t *testing.T, w *recorder, role string) *Child {
 	t.Helper()
 	r, err := adopted()
 	if err != nil {
@@ -49,7 +49,7 @@ func mustBeGone(t *testing.T, pids map[string]int) {
 func TestExitReturnsTheExitCodeOfTheLeader(t *testing.T) {
 	for role, want := range map[string]int{"exits 3": 3, "exits 0": 0, "kills itself": 137} {
 		t.Run(role, func(t *testing.T) {
-			c := start(t, newWitness(t), role)
+			c := start(t, newRecorder(t), role)
 			if got := c.Exit().Code; got != want {
 				t.Errorf("exit code %d, want %d", got, want)
 			}
@@ -68,9 +68,9 @@ func TestAMissingProgramFailsToStart(t *testing.T) {
 }
 
 func TestTheLeaderHasItsOwnSession(t *testing.T) {
-	w := newWitness(t)
+	w := newRecorder(t)
 	c := start(t, w, "waits")
-	w.hear("leader")
+	w.await("leader")
 	s, err := readStat(c.PID())
 	group, errGroup := syscall.Getpgid(c.PID())
 	if err != nil || errGroup != nil || s.session != c.PID() || group != c.PID() {
@@ -97,9 +97,9 @@ func TestEndKillsTheWholeTree(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWitness(t)
+			w := newRecorder(t)
 			c := start(t, w, tc.role)
-			pids := w.hear(tc.members...)
+			pids := w.await(tc.members...)
 			mustEnd(t, c, tc.grace)
 			mustBeGone(t, pids)
 			if got := c.Exit().Code; got != tc.code {
@@ -110,15 +110,15 @@ func TestEndKillsTheWholeTree(t *testing.T) {
 }
 
 func TestTheGracePeriodEndsWhenTheTreeIsGone(t *testing.T) {
-	w := newWitness(t)
+	w := newRecorder(t)
 	c := start(t, w, "has a saving child")
-	pids := w.hear("leader", "member")
+	pids := w.await("leader", "member")
 	begun := time.Now()
 	mustEnd(t, c, time.Minute)
 	if took := time.Since(begun); took > 20*time.Second {
 		t.Errorf("took %v of a minute's grace", took)
 	}
-	w.hear("saved")
+	w.await("saved")
 	mustBeGone(t, pids)
 	if got := c.Exit().Code; got != 0 {
 		t.Errorf("exit code %d, want 0", got)
@@ -126,43 +126,43 @@ func TestTheGracePeriodEndsWhenTheTreeIsGone(t *testing.T) {
 }
 
 func TestEndWithoutAReaperKillsTheSession(t *testing.T) {
-	w := newWitness(t)
+	w := newRecorder(t)
 	c, err := Start(w.spec("leaves a saving child"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	pids := w.hear("leader", "member")
+	pids := w.await("leader", "member")
 	<-c.Exited()
 	mustEnd(t, c, 0)
 	mustBeGone(t, pids)
 }
 
 func TestEndFailsOnASurvivingTreeAndCanBeRepeated(t *testing.T) {
-	w := newWitness(t)
+	w := newRecorder(t)
 	c := start(t, w, "waits")
-	w.hear("leader")
-	c.buried = true // suppresses the signal
+	w.await("leader")
+	c.reaped = true // suppresses the signal
 	if err := c.kill(time.Now()); !errors.Is(err, ErrUnkilled) {
 		t.Errorf("error %v, want ErrUnkilled", err)
 	}
-	c.buried = false
+	c.reaped = false
 	mustEnd(t, c, 0)
 }
 
 func TestSignalsReachTheGroup(t *testing.T) {
-	w := newWitness(t)
+	w := newRecorder(t)
 	c := start(t, w, "tells signals")
-	w.hear("leader")
+	w.await("leader")
 	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGINT} {
 		c.Signal(s)
-		w.hear(s.String())
+		w.await(s.String())
 	}
 }
 
 func TestOrphansDoNotStayAsZombies(t *testing.T) {
-	w := newWitness(t)
+	w := newRecorder(t)
 	c := start(t, w, "leaves an orphan that exits")
-	orphan := w.hear("leader", "orphan")["orphan"]
+	orphan := w.await("leader", "orphan")["orphan"]
 	deadline := time.Now().Add(20 * time.Second)
 	for syscall.Kill(orphan, 0) == nil {
 		if time.Now().After(deadline) {
@@ -179,7 +179,7 @@ func TestOrphansDoNotStayAsZombies(t *testing.T) {
 }
 
 func TestThePIDOfAnExitedLeaderIsNotReused(t *testing.T) {
-	w := newWitness(t)
+	w := newRecorder(t)
 	c := start(t, w, "exits 3")
 	<-c.Exited()
 	c.reaper.reapOrphans()

@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// The test binary is also the program under test. The role says what it does. The witness is the socket on which each
+// The test binary is also the program under test. The role says what it does. The recorder is the socket on which each
 // process of the tree reports its name.
 const (
-	roleVariable    = "HOLDFAST_TEST_ROLE"
-	witnessVariable = "HOLDFAST_TEST_WITNESS"
+	roleVariable     = "HOLDFAST_TEST_ROLE"
+	recorderVariable = "HOLDFAST_TEST_RECORDER"
 )
 
 func TestMain(m *testing.M) {
@@ -110,14 +110,14 @@ func notify(signals ...os.Signal) chan os.Signal {
 }
 
 func spawn(role string, attr *syscall.SysProcAttr) {
-	env := []string{roleVariable + "=" + role, witnessVariable + "=" + os.Getenv(witnessVariable)}
+	env := []string{roleVariable + "=" + role, recorderVariable + "=" + os.Getenv(recorderVariable)}
 	if _, err := syscall.ForkExec(os.Args[0], os.Args[:1], &syscall.ProcAttr{Env: env, Files: []uintptr{0, 1, 2}, Sys: attr}); err != nil {
 		panic(err)
 	}
 }
 
 func tell(what string) {
-	c, err := net.Dial("unixgram", os.Getenv(witnessVariable))
+	c, err := net.Dial("unixgram", os.Getenv(recorderVariable))
 	if err != nil {
 		os.Exit(99)
 	}
@@ -125,29 +125,29 @@ func tell(what string) {
 	c.Close()
 }
 
-// witness receives reports from the processes of one tree.
-type witness struct {
+// recorder receives reports from the processes of one tree.
+type recorder struct {
 	t    *testing.T
 	conn *net.UnixConn
 	path string
 }
 
-func newWitness(t *testing.T) *witness {
+func newRecorder(t *testing.T) *recorder {
 	path := filepath.Join(t.TempDir(), "w")
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	return &witness{t, conn, path}
+	return &recorder{t, conn, path}
 }
 
-func (w *witness) spec(role string) Spec {
-	return Spec{Path: os.Args[0], Args: os.Args[:1], Env: []string{roleVariable + "=" + role, witnessVariable + "=" + w.path}}
+func (w *recorder) spec(role string) Spec {
+	return Spec{Path: os.Args[0], Args: os.Args[:1], Env: []string{roleVariable + "=" + role, recorderVariable + "=" + w.path}}
 }
 
-// hear waits until each of the names was reported once, in any order, and returns their PIDs.
-func (w *witness) hear(names ...string) map[string]int {
+// await waits until each of the names was reported once, in any order, and returns their PIDs.
+func (w *recorder) await(names ...string) map[string]int {
 	w.t.Helper()
 	heard := map[string]int{}
 	if err := w.conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {

@@ -253,7 +253,7 @@ func (t *template) wait(events int16, deadline time.Time) error {
 func (r *Reaper) startTemplate(s Spec, socket uintptr) (pid int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	pid, err = forkWith(s, socket)
+	pid, err = fork(s, socket)
 	if err == nil {
 		r.leaders[pid], r.templates[pid] = true, true
 	}

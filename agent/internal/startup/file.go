@@ -84,3 +84,52 @@ func Load(dir, podUID string) (worker.Memory, error) {
 func Save(dir, podUID string, m worker.Memory) error {
 	return write(dir, FileName, Encode(podUID, m))
 }
+
+// EnvName is the file from which a worker can read its round. A shell and an env file parser can read it.
+const EnvName = "round.env"
+
+// Env returns the content of the file. Each round of a JobSet has its own rendezvous ID, so that processes of different
+// rounds never meet.
+func Env(jobSetUID string, epoch, round int64) []byte {
+	return fmt.Appendf(nil, "HOLDFAST_RESTART_EPOCH=%d\nHOLDFAST_RESTART_ROUND=%d\nHOLDFAST_RENDEZVOUS_ID=%s-%d-%d\n",
+		epoch, round, jobSetUID, epoch, round)
+}
+
+// SaveEnv writes the file.
+func SaveEnv(dir, jobSetUID string, epoch, round int64) error {
+	return write(dir, EnvName, Env(jobSetUID, epoch, round))
+}
+
+// write replaces a file atomically: a reader, or an agent that starts after a crash, sees either the old content or the
+// new. It does not call fsync, because the volume does not survive a reboot of the node.
+func write(dir, name string, data []byte) error {
+	temp, err := os.CreateTemp(dir, "."+name+".*")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	defer os.Remove(temp.Name())
+	_, err = temp.Write(data)
+	if closed := temp.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Chmod(temp.Name(), 0o644) // the worker may run as any user
+	}
+	if err == nil {
+		err = os.Rename(temp.Name(), filepath.Join(dir, name))
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	return nil
+}
+
+// Writable reports whether files can be written in dir.
+func Writable(dir string) error {
+	temp, err := os.CreateTemp(dir, ".probe.*")
+	if err != nil {
+		return err
+	}
+	temp.Close()
+	return os.Remove(temp.Name())
+}

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/agent/internal/config"
-	"github.com/holdfast-project/holdfast/agent/internal/drill"
+	"github.com/holdfast-project/holdfast/agent/internal/testing/workers"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
@@ -68,7 +68,7 @@ func ask(t *testing.T, c config.Store) error {
 func TestMutualTLS(t *testing.T) {
 	cert, key := certificate(t, "server")
 	mine, mineKey := certificate(t, "worker")
-	address := drill.Redis(t, "--port", "0", "--tls-port", drill.Port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", mine)
+	address := workers.Redis(t, "--port", "0", "--tls-port", workers.Port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", mine)
 	full := config.Store{Address: address, CAFile: cert, CertFile: mine, KeyFile: mineKey}
 	if err := ask(t, full); !errors.Is(err, coordination.ErrNoGroup) {
 		t.Errorf("with both certificates: %v", err)

@@ -18,7 +18,7 @@ func left(t *testing.T, limit time.Duration) (*group, map[string]int) {
 	}
 	g.open(5)
 	g.start()
-	pids := g.witness.Hear(2, "started", "0")
+	pids := g.recorder.Await(2, "started", "0")
 	g.unled()
 	store.SetReachable(false)
 	t.Cleanup(func() { store.SetReachable(true) })

@@ -25,7 +25,7 @@ func TestACompletedWorkerIsHeldUntilAllHaveCompleted(t *testing.T) {
 	g := newGroup(t, store, 2, "trains")
 	g.open(limit)
 	g.start()
-	pids := g.witness.Hear(2, "started", "0")
+	pids := g.recorder.Await(2, "started", "0")
 	finish(t, pids, "js-w-0-0")
 	eventually(t, "one has finished", func() bool { return g.summary().Done == 1 })
 	if !g.pods[0].runs() {
@@ -44,11 +44,11 @@ func TestAHeldWorkerRunsAgainInTheNextRound(t *testing.T) {
 	g := newGroup(t, store, 2, "trains")
 	g.open(limit)
 	g.start()
-	pids := g.witness.Hear(2, "started", "0")
+	pids := g.recorder.Await(2, "started", "0")
 	finish(t, pids, "js-w-0-0")
 	eventually(t, "one has finished", func() bool { return g.summary().Done == 1 })
 	kill(t, pids["js-w-0-1"], syscall.SIGKILL)
-	pids = g.witness.Hear(2, "started", "1")
+	pids = g.recorder.Await(2, "started", "1")
 	finish(t, pids, "js-w-0-0", "js-w-0-1")
 	for i, p := range g.pods {
 		if code := p.exit(); code != 0 {
@@ -61,7 +61,7 @@ func TestACompletedWorkerIsReleasedWhenThePolicyNoLongerNeedsIt(t *testing.T) {
 	g := newGroup(t, memory.New(time.Now), 2, "trains")
 	g.open(limit, func(w *rules.Wanted) { w.Stages[0].Release = coordination.ReleaseFree })
 	g.start()
-	pids := g.witness.Hear(2, "started", "0")
+	pids := g.recorder.Await(2, "started", "0")
 	finish(t, pids, "js-w-0-0")
 	if code := g.pods[0].exit(); code != 0 {
 		t.Errorf("exits %d", code)
@@ -89,7 +89,7 @@ func TestDeletingThePodEndsTheWorker(t *testing.T) {
 			g.pods[0].role, g.pods[0].config.PodGrace = tc.role, tc.grace
 			g.open(limit)
 			g.start()
-			pid := g.witness.Hear(2, "started", "0")["js-w-0-0"]
+			pid := g.recorder.Await(2, "started", "0")["js-w-0-0"]
 			g.pods[0].signals <- syscall.SIGTERM
 			if code := g.pods[0].exit(); code != 143 {
 				t.Errorf("exits %d, want 143", code)
@@ -120,22 +120,22 @@ func TestOtherSignalsReachTheWorker(t *testing.T) {
 	g := newGroup(t, memory.New(time.Now), 1, "trains")
 	g.open(limit)
 	g.start()
-	g.witness.Hear(1, "started", "0")
+	g.recorder.Await(1, "started", "0")
 	g.pods[0].signals <- syscall.SIGHUP
-	g.witness.Hear(1, "hangup", "0")
+	g.recorder.Await(1, "hangup", "0")
 }
 
 func TestANewPodTakesTheSlot(t *testing.T) {
 	g := newGroup(t, memory.New(time.Now), 2, "trains")
 	g.open(limit)
 	g.start()
-	g.witness.Hear(2, "started", "0")
+	g.recorder.Await(2, "started", "0")
 	g.pods[0].signals <- syscall.SIGTERM
 	g.pods[0].exit()
 	next := g.pod(0, "trains")
 	next.config.PodUID = "younger"
 	next.start()
-	g.witness.Hear(2, "started", "1")
+	g.recorder.Await(2, "started", "1")
 }
 
 // volume gives a pod a start-up volume.
@@ -155,11 +155,11 @@ func TestARestartedContainerJoinsTheRound(t *testing.T) {
 			}
 			g.open(limit)
 			g.start()
-			g.witness.Hear(2, "started", "0")
+			g.recorder.Await(2, "started", "0")
 			g.pods[0].signals <- syscall.SIGTERM // stands for the death of the supervisor, which runs in the test's own process
 			g.pods[0].exit()
 			g.pods[0].start()
-			g.witness.Hear(2, "started", "1")
+			g.recorder.Await(2, "started", "1")
 		})
 	}
 }
@@ -170,15 +170,15 @@ func TestAnEmptiedStoreRestartsNoWorker(t *testing.T) {
 	g.pods[0].volume()
 	g.open(limit)
 	g.start()
-	pids := g.witness.Hear(2, "started", "0")
+	pids := g.recorder.Await(2, "started", "0")
 	kill(t, pids["js-w-0-0"], syscall.SIGKILL)
-	pids = g.witness.Hear(2, "started", "1")
+	pids = g.recorder.Await(2, "started", "1")
 	g.unled()
 	store.Wipe()
 	g.open(limit, func(w *rules.Wanted) { w.Round, w.Entered = 1, 1 })
 	eventually(t, "Running(1) again", func() bool { l := g.summary(); return l.Phase == coordination.Running && l.Round == 1 })
 	kill(t, pids["js-w-0-1"], syscall.SIGKILL)
-	g.witness.Hear(2, "started", "2")
+	g.recorder.Await(2, "started", "2")
 }
 
 func TestAnUnreachableStoreAtTheStart(t *testing.T) {
@@ -187,10 +187,10 @@ func TestAnUnreachableStoreAtTheStart(t *testing.T) {
 	g.open(limit)
 	store.SetReachable(false)
 	g.start()
-	eventually(t, "trouble is told", func() bool { return g.pods[0].log.count("the store is unreachable") > 0 })
-	g.witness.Silent(50 * time.Millisecond)
+	eventually(t, "the error to be logged", func() bool { return g.pods[0].log.count("the store is unreachable") > 0 })
+	g.recorder.ExpectNone(50 * time.Millisecond)
 	store.SetReachable(true)
-	g.witness.Hear(2, "started", "0")
+	g.recorder.Await(2, "started", "0")
 }
 
 func TestAnUnreachableStoreWhileAWorkerFails(t *testing.T) {
@@ -198,14 +198,14 @@ func TestAnUnreachableStoreWhileAWorkerFails(t *testing.T) {
 	g := newGroup(t, store, 2, "trains")
 	g.open(limit)
 	g.start()
-	pids := g.witness.Hear(2, "started", "0")
+	pids := g.recorder.Await(2, "started", "0")
 	store.SetReachable(false)
 	kill(t, pids["js-w-0-0"], syscall.SIGKILL)
 	eventually(t, "the death is seen", func() bool { return g.pods[0].log.count("worker exited") == 1 })
 	kill(t, pids["js-w-0-1"], syscall.SIGHUP)
-	g.witness.Hear(1, "hangup", "0") // the other worker is still running
+	g.recorder.Await(1, "hangup", "0") // the other worker is still running
 	store.SetReachable(true)
-	g.witness.Hear(2, "started", "1")
+	g.recorder.Await(2, "started", "1")
 }
 
 func TestDeletingThePodDoesNotWaitForAnUnreachableStore(t *testing.T) {
@@ -213,7 +213,7 @@ func TestDeletingThePodDoesNotWaitForAnUnreachableStore(t *testing.T) {
 	g := newGroup(t, store, 1, "trains")
 	g.open(limit)
 	g.start()
-	g.witness.Hear(1, "started", "0")
+	g.recorder.Await(1, "started", "0")
 	store.SetReachable(false)
 	begun := time.Now()
 	g.pods[0].signals <- syscall.SIGTERM
@@ -228,7 +228,7 @@ func TestTheVolumeKeepsTheState(t *testing.T) {
 	g.pods[0].config.CheckpointGrace = time.Second
 	g.open(limit)
 	g.start()
-	g.witness.Hear(1, "started", "0")
+	g.recorder.Await(1, "started", "0")
 	m, err := startup.Load(dir, "pod0")
 	if err != nil || m.Instance.Round != 0 || !m.Instance.Ran {
 		t.Errorf("the volume holds %+v (%v)", m, err)

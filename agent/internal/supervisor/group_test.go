@@ -15,16 +15,16 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/agent/internal/config"
-	"github.com/holdfast-project/holdfast/agent/internal/drill"
 	"github.com/holdfast-project/holdfast/agent/internal/journal"
 	"github.com/holdfast-project/holdfast/agent/internal/process"
+	"github.com/holdfast-project/holdfast/agent/internal/testing/workers"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	rules "github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 func TestMain(m *testing.M) {
-	drill.Play()
+	workers.PlayRole()
 	os.Exit(m.Run())
 }
 
@@ -36,13 +36,13 @@ type bothSides interface {
 
 // group is a JobSet with one replicatedJob whose pods run under supervisors in this process.
 type group struct {
-	t       testing.TB
-	store   bothSides
-	connect func() rounds.Members // how a pod connects to the store; nil: all pods share one connection
-	witness *drill.Witness
-	pods    []*pod
-	silence func() // makes the store unreachable; nil: nothing does
-	unled   func() // ends the group's leader; nil: there is none yet
+	t        testing.TB
+	store    bothSides
+	connect  func() rounds.Members // how a pod connects to the store; nil: all pods share one connection
+	recorder *workers.Recorder
+	pods     []*pod
+	silence  func() // makes the store unreachable; nil: nothing does
+	unled    func() // ends the group's leader; nil: there is none yet
 }
 
 // pod is one supervisor. Its container can be started again.
@@ -89,7 +89,7 @@ func (l *lines) String() string {
 }
 
 func newGroup(t testing.TB, store bothSides, size int, role string) *group {
-	g := &group{t: t, store: store, witness: drill.NewWitness(t)}
+	g := &group{t: t, store: store, recorder: workers.NewRecorder(t)}
 	for i := range size {
 		p := g.pod(i, role)
 		g.pods = append(g.pods, p)
@@ -115,7 +115,7 @@ func (g *group) open(limit int64, change ...func(*rules.Wanted)) {
 	for _, c := range change {
 		c(&want)
 	}
-	g.unled = drill.Lead(g.t, g.store, "uid", want)
+	g.unled = workers.KeepGroup(g.t, g.store, "uid", want)
 }
 
 func (g *group) start() *group {
@@ -132,7 +132,7 @@ func (p *pod) start() {
 	if p.group.connect != nil {
 		store = p.group.connect()
 	}
-	program := process.Spec{Path: os.Args[0], Args: os.Args[:1], Env: p.group.witness.Env(p.role, p.config.WorkerID)}
+	program := process.Spec{Path: os.Args[0], Args: os.Args[:1], Env: p.group.recorder.Env(p.role, p.config.WorkerID)}
 	if p.program != nil {
 		program = *p.program
 	}

@@ -13,11 +13,11 @@ import (
 
 const (
 	copyAtOnce = 64 << 10
-	// lastWords is how long the supervisor waits at its end to copy what is left in the pipes. No process writes to
+	// drainTimeout is how long the supervisor waits at its end to copy what is left in the pipes. No process writes to
 	// them by then.
-	lastWords = time.Second
-	// inOrder is how long a program waits until the output of the previous one is copied, so that the log is in order.
-	inOrder = 50 * time.Millisecond
+	drainTimeout = time.Second
+	// orderTimeout is how long a program waits until the output of the previous one is copied, so that the log is in order.
+	orderTimeout = 50 * time.Millisecond
 )
 
 // outputProgress counts any output of a program as progress. Each program has its own pipes, whose content is copied to
@@ -47,7 +47,7 @@ func (p *outputProgress) count() uint64 {
 	return p.n
 }
 
-func (p *outputProgress) saw(program uint64) {
+func (p *outputProgress) record(program uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if program == p.program {
@@ -58,7 +58,7 @@ func (p *outputProgress) saw(program uint64) {
 // through wraps start so that the output of the programs is read.
 func (p *outputProgress) through(start func(process.Spec) (*process.Child, error)) func(process.Spec) (*process.Child, error) {
 	return func(s process.Spec) (*process.Child, error) {
-		p.finish(inOrder)
+		p.finish(orderTimeout)
 		for i := range s.Output {
 			end, err := p.pipe(p.to[i])
 			if err != nil {
@@ -94,7 +94,7 @@ func (p *outputProgress) copy(from *os.File, to io.Writer, program uint64) {
 	for some := make([]byte, copyAtOnce); ; {
 		n, err := from.Read(some)
 		if n > 0 {
-			p.saw(program)
+			p.record(program)
 			_, _ = to.Write(some[:n]) // the program keeps running even if nothing reads its output
 		}
 		if err != nil {

@@ -29,7 +29,7 @@ func TestTheOutputOfAWorkerIsCopiedToTheSupervisors(t *testing.T) {
 	if err := c.End(syscall.SIGKILL, 0); err != nil {
 		t.Fatal(err)
 	}
-	p.finish(lastWords)
+	p.finish(drainTimeout)
 	if want := "one\n" + strings.Repeat("x", 300000); out.String() != want {
 		t.Errorf("standard output has %d bytes, want %d: %.20q", len(out.String()), len(want), out.String())
 	}
@@ -45,14 +45,14 @@ func TestTheOutputOfAWorkerIsCopiedToTheSupervisors(t *testing.T) {
 func TestOutputOfAnEarlierProgramIsNoProgressOfTheNext(t *testing.T) {
 	p := newOutputProgress([2]io.Writer{io.Discard, io.Discard})
 	p.clear()
-	p.saw(1)
+	p.record(1)
 	p.clear()
 	before := p.count()
-	p.saw(1)
+	p.record(1)
 	if p.count() != before {
 		t.Error("it counts")
 	}
-	p.saw(2)
+	p.record(2)
 	if p.count() != before+1 {
 		t.Error("the next one's do not")
 	}

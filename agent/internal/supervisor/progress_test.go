@@ -51,13 +51,13 @@ func TestAWorkerThatHangsRestartsItsGroup(t *testing.T) {
 			g.pods[0].config.GracePeriod, g.pods[0].config.CheckpointGrace = time.Hour, time.Hour // neither applies to a worker that hangs
 			g.pods[1].config.GracePeriod = 100 * time.Millisecond
 			g.quiet()
-			pids := g.witness.Hear(2, "started", "0")
+			pids := g.recorder.Await(2, "started", "0")
 			if err := os.WriteFile(g.pods[0].config.StartupDir+"/"+checkpointName, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			kill(t, pids["js-w-0-0"], syscall.SIGUSR1)
-			g.witness.Hear(1, "stuck", "0")
-			g.witness.Hear(2, "started", "1")
+			g.recorder.Await(1, "stuck", "0")
+			g.recorder.Await(2, "started", "1")
 			want := coordination.Cause{Slot: "js-w-0-0", Kind: coordination.KindHang, ExitCode: 137, Signal: 9, Reason: "400ms"}
 			if got := g.cause(); got != want {
 				t.Errorf("the cause is %+v, want %+v", got, want)
@@ -71,9 +71,9 @@ func TestAStoppedWorkerCountsAsHung(t *testing.T) {
 	g := getOn(t, 2, config.FromFile)
 	g.pods[0].config.GracePeriod, g.pods[1].config.GracePeriod = 10*time.Millisecond, 10*time.Millisecond
 	g.quiet()
-	pids := g.witness.Hear(2, "started", "0")
+	pids := g.recorder.Await(2, "started", "0")
 	kill(t, pids["js-w-0-1"], syscall.SIGSTOP)
-	g.witness.Hear(2, "started", "1")
+	g.recorder.Await(2, "started", "1")
 	if got := g.cause(); got.Kind != coordination.KindHang || got.Slot != "js-w-0-1" {
 		t.Errorf("the cause is %+v", got)
 	}
@@ -86,11 +86,11 @@ func TestPeersThatHangGetNoGracePeriod(t *testing.T) {
 		p.config.GracePeriod = time.Hour
 	}
 	g.quiet()
-	for _, pid := range g.witness.Hear(3, "started", "0") {
+	for _, pid := range g.recorder.Await(3, "started", "0") {
 		kill(t, pid, syscall.SIGUSR1)
 	}
-	g.witness.Hear(3, "stuck", "0")
-	g.witness.Hear(3, "started", "1")
+	g.recorder.Await(3, "stuck", "0")
+	g.recorder.Await(3, "started", "1")
 }
 
 func TestReportsOfAnEarlierProgramAreNoProgress(t *testing.T) {

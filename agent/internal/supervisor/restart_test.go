@@ -18,12 +18,12 @@ func TestAGroupRestartsTogether(t *testing.T) {
 	g := newGroup(t, memory.New(time.Now), 3, "trains")
 	g.open(limit)
 	g.start()
-	pids := g.witness.Hear(3, "started", "0")
+	pids := g.recorder.Await(3, "started", "0")
 	for d, how := range []syscall.Signal{syscall.SIGKILL, syscall.SIGUSR2, syscall.SIGINT} {
 		victim := fmt.Sprint("js-w-0-", d)
 		kill(t, pids[victim], how)
 		before := pids
-		pids = g.witness.Hear(3, "started", fmt.Sprint(d+1))
+		pids = g.recorder.Await(3, "started", fmt.Sprint(d+1))
 		for slot, pid := range before {
 			if pids[slot] == pid {
 				t.Errorf("%s was not restarted in round %d", slot, d+1)
@@ -42,12 +42,12 @@ func TestRoundsNeverOverlap(t *testing.T) {
 	}
 	g.open(limit)
 	g.start()
-	pids := g.witness.Hear(size, "started", "0")
+	pids := g.recorder.Await(size, "started", "0")
 	for d := 1; d <= 5; d++ {
 		for range 1 + rand.IntN(3) {
 			_ = syscall.Kill(pids[fmt.Sprint("js-w-0-", rand.IntN(size))], syscall.SIGKILL) // it may be dead already
 		}
-		pids = g.witness.Hear(size, "started", fmt.Sprint(d))
+		pids = g.recorder.Await(size, "started", fmt.Sprint(d))
 	}
 }
 
@@ -57,22 +57,22 @@ func TestNoWorkerRunsBeforeTheLastOneHasJoined(t *testing.T) {
 	g.pods[0].start()
 	g.pods[1].start()
 	eventually(t, "two have joined", func() bool { return g.pods[0].log.count(`"joined"`)+g.pods[1].log.count(`"joined"`) == 2 })
-	g.witness.Silent(100 * time.Millisecond)
+	g.recorder.ExpectNone(100 * time.Millisecond)
 	g.pods[2].start()
-	g.witness.Hear(3, "started", "0")
+	g.recorder.Await(3, "started", "0")
 }
 
 func TestTheEnvironmentHasTheRound(t *testing.T) {
 	g := newGroup(t, memory.New(time.Now), 1, "trains")
 	g.open(limit, func(w *rules.Wanted) { w.Generation = 7 })
 	g.start()
-	e := g.witness.Next()
+	e := g.recorder.Next()
 	if e.Rendezvous != "uid-7-0" {
-		t.Errorf("the worker was told %+v", e)
+		t.Errorf("the worker reported %+v", e)
 	}
 	kill(t, e.PID, syscall.SIGKILL)
-	if e := g.witness.Next(); e.Rendezvous != "uid-7-1" || e.Round != "1" {
-		t.Errorf("the worker was told %+v", e)
+	if e := g.recorder.Next(); e.Rendezvous != "uid-7-1" || e.Round != "1" {
+		t.Errorf("the worker reported %+v", e)
 	}
 }
 
@@ -83,24 +83,24 @@ func TestAnOrderedRestartGivesTheGracePeriod(t *testing.T) {
 	}
 	g.open(limit)
 	g.start()
-	pids := g.witness.Hear(2, "started", "0")
+	pids := g.recorder.Await(2, "started", "0")
 	kill(t, pids["js-w-0-0"], syscall.SIGKILL)
-	if e := g.witness.Next(); e.What != "terminated" || e.Slot != "js-w-0-1" {
-		t.Errorf("%+v was told first", e)
+	if e := g.recorder.Next(); e.What != "terminated" || e.Slot != "js-w-0-1" {
+		t.Errorf("the first event is %+v", e)
 	}
-	g.witness.Hear(2, "started", "1") // exit 0 after an order is no success
+	g.recorder.Await(2, "started", "1") // exit 0 after an order is no success
 }
 
 func TestAnExhaustedBudgetKillsNoWorker(t *testing.T) {
 	g := newGroup(t, memory.New(time.Now), 2, "trains")
 	g.open(1)
 	g.start()
-	kill(t, g.witness.Hear(2, "started", "0")["js-w-0-0"], syscall.SIGKILL)
-	pids := g.witness.Hear(2, "started", "1")
+	kill(t, g.recorder.Await(2, "started", "0")["js-w-0-0"], syscall.SIGKILL)
+	pids := g.recorder.Await(2, "started", "1")
 	kill(t, pids["js-w-0-0"], syscall.SIGKILL)
 	eventually(t, "Terminal", func() bool { return g.summary().Phase == coordination.Terminal })
 	kill(t, pids["js-w-0-1"], syscall.SIGHUP)
-	g.witness.Hear(1, "hangup", "1")
+	g.recorder.Await(1, "hangup", "1")
 	if !g.pods[0].runs() || !g.pods[1].runs() {
 		t.Error("a supervisor did not wait for the leader")
 	}
@@ -111,12 +111,12 @@ func TestOrdersBeyondTheLimitPerMinuteAreRefusedAndReported(t *testing.T) {
 	g.pods[1].config.MaxStops = 1
 	g.open(limit)
 	g.start()
-	kill(t, g.witness.Hear(2, "started", "0")["js-w-0-0"], syscall.SIGKILL)
-	pids := g.witness.Hear(2, "started", "1")
+	kill(t, g.recorder.Await(2, "started", "0")["js-w-0-0"], syscall.SIGKILL)
+	pids := g.recorder.Await(2, "started", "1")
 	kill(t, pids["js-w-0-0"], syscall.SIGKILL)
 	eventually(t, "the group is asked to be recreated", func() bool { return g.summary().Phase == coordination.Recreating })
 	kill(t, pids["js-w-0-1"], syscall.SIGHUP)
-	g.witness.Hear(1, "hangup", "1")
+	g.recorder.Await(1, "hangup", "1")
 }
 
 func TestAProgramThatCannotBeStartedCountsAsADeath(t *testing.T) {
@@ -136,12 +136,12 @@ func TestAWorkerThatRunsOutOfMemory(t *testing.T) {
 			g.pods[0].killed.Store(3) // in earlier rounds
 			g.open(limit)
 			g.start()
-			pids := g.witness.Hear(2, "started", "0")
+			pids := g.recorder.Await(2, "started", "0")
 			if reason != "" {
 				g.pods[0].killed.Add(1)
 			}
 			kill(t, pids["js-w-0-0"], syscall.SIGKILL)
-			g.witness.Hear(2, "started", "1")
+			g.recorder.Await(2, "started", "1")
 			want := coordination.Cause{Slot: "js-w-0-0", Kind: coordination.KindExit, ExitCode: 137, Signal: 9, Reason: reason}
 			if got := g.cause(); got != want {
 				t.Errorf("the cause is %+v, want %+v", got, want)

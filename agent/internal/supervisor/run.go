@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// farewell is the part of the pod's grace period that is reserved for the kill and the report.
-const farewell = 2 * time.Second
+// killReserve is the part of the pod's grace period that is reserved for the kill and the report.
+const killReserve = 2 * time.Second
 
 // checkpointName is the file on the start-up volume that exists while the worker writes a checkpoint.
 const checkpointName = "checkpoint"
@@ -56,7 +56,7 @@ func Run(c config.Exec, p Parts) (code int, err error) {
 	defer cancel()
 	defer r.finish()
 	released := make(chan error, 1)
-	go func() { released <- r.speak(ctx) }()
+	go func() { released <- r.runLoop(ctx) }()
 	alone := make(chan error, 1)
 	if limit := c.AloneLimit; limit > 0 {
 		go func() { alone <- r.awaitAlone(ctx, store, limit) }()
@@ -142,7 +142,7 @@ func orElse(w, otherwise io.Writer) io.Writer {
 // finish runs last, when no process writes output any more.
 func (r *run) finish() {
 	if r.output != nil {
-		r.output.finish(lastWords)
+		r.output.finish(drainTimeout)
 	}
 }
 
@@ -154,8 +154,8 @@ func (r *run) load() {
 	}
 }
 
-// speak speaks for the worker until it is released or ctx is done.
-func (r *run) speak(ctx context.Context) error {
+// runLoop speaks for the worker until it is released or ctx is done.
+func (r *run) runLoop(ctx context.Context) error {
 	state := worker.New(worker.Config{
 		Slot: rounds.Slot{Name: r.config.WorkerID, Pod: r.config.PodUID}, Generation: r.config.PodEpoch, Grace: r.config.GracePeriod + r.config.CheckpointGrace,
 		Barrier: true, MaxStops: r.config.MaxStops, Random: rand.Float64, PodName: r.config.Place.PodName, Node: r.config.Place.Node, Progress: r.config.Progress,
@@ -181,7 +181,7 @@ func (r *run) pass(s syscall.Signal, leaving bool) bool {
 // leave ends the worker within the pod's grace period.
 func (r *run) leave(s syscall.Signal, left chan struct{}) {
 	defer close(left)
-	grace := max(r.config.PodGrace-farewell, r.config.PodGrace/2)
+	grace := max(r.config.PodGrace-killReserve, r.config.PodGrace/2)
 	r.Log.Info("pod is terminating, stopping the worker", "signal", s.String(), "grace", grace.String())
 	if err := r.supervisor.Leave(context.Background(), s, grace); err != nil {
 		r.Log.Error("worker processes are still running", "error", err)

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/agent/internal/config"
-	"github.com/holdfast-project/holdfast/agent/internal/drill"
 	"github.com/holdfast-project/holdfast/agent/internal/process"
 	"github.com/holdfast-project/holdfast/agent/internal/store"
+	"github.com/holdfast-project/holdfast/agent/internal/testing/workers"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
@@ -32,22 +32,22 @@ func (g *group) onServer(t testing.TB, address string) *group {
 
 func TestGroupOnARealServer(t *testing.T) {
 	const size = 5
-	address := drill.Redis(t)
-	leader := drill.Leader(t, address)
+	address := workers.Redis(t)
+	leader := workers.LeaderStore(t, address)
 	g := newGroup(t, leader, size, "trains").onServer(t, address)
 	g.open(limit)
 	g.start()
-	pids := g.witness.Hear(size, "started", "0")
+	pids := g.recorder.Await(size, "started", "0")
 	for d, victims := range [][]int{{0}, {1, 2, 3}, {0, 1, 2, 3, 4}} {
 		for _, v := range victims {
 			_ = syscall.Kill(pids[fmt.Sprint("js-w-0-", v)], syscall.SIGKILL) // the supervisor may have ended it already
 		}
-		pids = g.witness.Hear(size, "started", fmt.Sprint(d+1))
+		pids = g.recorder.Await(size, "started", fmt.Sprint(d+1))
 	}
 	finish(t, pids, "js-w-0-4")
 	eventually(t, "one has finished", func() bool { return g.summary().Done == 1 })
 	kill(t, pids["js-w-0-0"], syscall.SIGKILL)
-	pids = g.witness.Hear(size, "started", "4")
+	pids = g.recorder.Await(size, "started", "4")
 	finish(t, pids, "js-w-0-0", "js-w-0-1", "js-w-0-2", "js-w-0-3", "js-w-0-4")
 	for i, p := range g.pods {
 		if code := p.exit(); code != 0 {
@@ -65,8 +65,8 @@ type crowd struct {
 }
 
 func newCrowd(b *testing.B, size int) *crowd {
-	address := drill.Redis(b)
-	c := &crowd{group: newGroup(b, drill.Leader(b, address), size, ""), pids: map[string]int{}, up: make(chan time.Time, size)}
+	address := workers.Redis(b)
+	c := &crowd{group: newGroup(b, workers.LeaderStore(b, address), size, ""), pids: map[string]int{}, up: make(chan time.Time, size)}
 	c.onServer(b, address)
 	c.open(1 << 40)
 	sleep, err := exec.LookPath("sleep")

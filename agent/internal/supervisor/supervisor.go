@@ -22,12 +22,12 @@ type Supervisor struct {
 	prefix  string        // prefix of the instances' names, unique to this supervisor
 	changed chan struct{} // buffer of one
 
-	mu      sync.Mutex
-	lives   []*instance // the newest comes last
-	number  int
-	born    int64
-	wanted  bool // the next instance is wanted once nothing of the newest is left
-	leaving bool
+	mu        sync.Mutex
+	instances []*instance // the newest comes last
+	number    int
+	born      int64
+	wanted    bool // the next instance is wanted once nothing of the newest is left
+	leaving   bool
 }
 
 // New returns a supervisor without an instance.
@@ -61,8 +61,8 @@ func (s *Supervisor) begin() {
 	s.number++
 	s.born = max(s.born+1, time.Now().UnixMicro()) // the clock may have been set back
 	i := newInstance(fmt.Sprintf("%s-%d", s.prefix, s.number), s.born)
-	s.lives = append(s.lives, i)
-	s.lives = s.lives[max(0, len(s.lives)-remembered):]
+	s.instances = append(s.instances, i)
+	s.instances = s.instances[max(0, len(s.instances)-remembered):]
 	go s.live(i)
 	s.notify()
 }
@@ -96,7 +96,7 @@ func (s *Supervisor) Observe(context.Context) (worker.Observed, error) {
 	defer s.mu.Unlock()
 	var o worker.Observed
 	s.noteProgress()
-	for _, i := range s.lives {
+	for _, i := range s.instances {
 		o.Processes = append(o.Processes, i.seen())
 	}
 	return o, nil
@@ -161,14 +161,14 @@ func (s *Supervisor) Leave(ctx context.Context, signal syscall.Signal, grace tim
 
 // newest returns the newest instance, or nil before the first one.
 func (s *Supervisor) newest() *instance {
-	if len(s.lives) == 0 {
+	if len(s.instances) == 0 {
 		return nil
 	}
-	return s.lives[len(s.lives)-1]
+	return s.instances[len(s.instances)-1]
 }
 
 func (s *Supervisor) find(id string) *instance {
-	for _, i := range s.lives {
+	for _, i := range s.instances {
 		if i.id == id {
 			return i
 		}

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-project/holdfast/agent/internal/drill"
 	"github.com/holdfast-project/holdfast/agent/internal/process"
+	"github.com/holdfast-project/holdfast/agent/internal/testing/workers"
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
@@ -25,7 +25,7 @@ func observe(s *Supervisor) []worker.Process {
 }
 
 // direct returns a supervisor without a group.
-func direct(t *testing.T, w *drill.Witness, role string, change ...func(*Options)) *Supervisor {
+func direct(t *testing.T, w *workers.Recorder, role string, change ...func(*Options)) *Supervisor {
 	o := Options{
 		Group: "uid", Start: process.Start, Log: quiet(),
 		Program: process.Spec{Path: os.Args[0], Args: os.Args[:1], Env: w.Env(role, "slot")},
@@ -46,7 +46,7 @@ func mustStop(t *testing.T, s *Supervisor, id string) {
 }
 
 func TestNothingRunsBeforeItsStart(t *testing.T) {
-	w := drill.NewWitness(t)
+	w := workers.NewRecorder(t)
 	s := direct(t, w, "trains")
 	if got := observe(s); len(got) != 0 {
 		t.Fatalf("%+v before the core asked", got)
@@ -54,15 +54,15 @@ func TestNothingRunsBeforeItsStart(t *testing.T) {
 	s.Prepare()
 	first := observe(s)[0]
 	s.Start("another", 1, 0)
-	w.Silent(50 * time.Millisecond)
+	w.ExpectNone(50 * time.Millisecond)
 	s.Start(first.ID, 1, 0)
 	s.Start(first.ID, 1, 0)
-	w.Hear(1, "started", "0")
-	w.Silent(50 * time.Millisecond)
+	w.Await(1, "started", "0")
+	w.ExpectNone(50 * time.Millisecond)
 }
 
 func TestAStartAfterTheStopIsIgnored(t *testing.T) {
-	w := drill.NewWitness(t)
+	w := workers.NewRecorder(t)
 	s := direct(t, w, "trains")
 	s.Prepare()
 	first := observe(s)[0]
@@ -73,12 +73,12 @@ func TestAStartAfterTheStopIsIgnored(t *testing.T) {
 	s.Start(first.ID, 1, 0)
 	s.Prepare()
 	s.Start(first.ID, 1, 0)
-	w.Silent(50 * time.Millisecond)
+	w.ExpectNone(50 * time.Millisecond)
 }
 
 func TestInstancesHaveUniqueNamesAndIncreasingBirths(t *testing.T) {
 	future := time.Now().Add(time.Hour).UnixMicro() // as if the clock had been set back since
-	s := direct(t, drill.NewWitness(t), "trains", func(o *Options) { o.After = future })
+	s := direct(t, workers.NewRecorder(t), "trains", func(o *Options) { o.After = future })
 	var last worker.Process
 	last.Born = future
 	for range 3 {
@@ -95,11 +95,11 @@ func TestInstancesHaveUniqueNamesAndIncreasingBirths(t *testing.T) {
 }
 
 func TestTheNextInstanceWaitsUntilNothingIsLeftOfThePrevious(t *testing.T) {
-	w := drill.NewWitness(t)
+	w := workers.NewRecorder(t)
 	s := direct(t, w, "trains")
 	s.Prepare()
 	s.Start(observe(s)[0].ID, 1, 0)
-	w.Hear(1, "started", "0")
+	w.Await(1, "started", "0")
 	first := s.newest()
 	s.mu.Lock()
 	first.dead = true // its leader; the rest of it is alive
@@ -120,7 +120,7 @@ func TestAFailureIsReportedBeforeItsTreeIsGone(t *testing.T) {
 		dead   bool
 	}{"a leader that is killed": {syscall.SIGKILL, true}, "one that finishes": {syscall.SIGUSR1, false}} {
 		t.Run(name, func(t *testing.T) {
-			w := drill.NewWitness(t)
+			w := workers.NewRecorder(t)
 			ending, gone := make(chan bool), make(chan bool)
 			s := direct(t, w, "trains", func(o *Options) {
 				o.End = func(c *process.Child, first syscall.Signal, grace time.Duration) error {
@@ -132,7 +132,7 @@ func TestAFailureIsReportedBeforeItsTreeIsGone(t *testing.T) {
 			s.Prepare()
 			first := s.newest()
 			s.Start(first.id, 1, 0)
-			kill(t, w.Hear(1, "started", "0")["slot"], end.signal)
+			kill(t, w.Await(1, "started", "0")["slot"], end.signal)
 			<-ending
 			if got := observe(s)[0]; got.Running == end.dead {
 				t.Errorf("%+v while its tree is being ended", got)
@@ -152,7 +152,7 @@ func TestAFailureIsReportedBeforeItsTreeIsGone(t *testing.T) {
 
 // A tree that survives SIGKILL holds the slot at the barrier. Its death is still reported.
 func TestATreeThatSurvivesItsKillHasNoSuccessor(t *testing.T) {
-	w := drill.NewWitness(t)
+	w := workers.NewRecorder(t)
 	var tries atomic.Int32
 	s := direct(t, w, "trains", func(o *Options) {
 		o.End = func(c *process.Child, first syscall.Signal, grace time.Duration) error {
@@ -164,8 +164,8 @@ func TestATreeThatSurvivesItsKillHasNoSuccessor(t *testing.T) {
 	})
 	s.Prepare()
 	s.Start(observe(s)[0].ID, 1, 0)
-	kill(t, w.Hear(1, "started", "0")["slot"], syscall.SIGKILL)
-	eventually(t, "the death is told", func() bool { return !observe(s)[0].Running })
+	kill(t, w.Await(1, "started", "0")["slot"], syscall.SIGKILL)
+	eventually(t, "the death to be observed", func() bool { return !observe(s)[0].Running })
 	s.Prepare()
 	if got := observe(s); len(got) != 1 {
 		t.Errorf("%+v while something of the first one lives", got)
@@ -177,12 +177,12 @@ func TestATreeThatSurvivesItsKillHasNoSuccessor(t *testing.T) {
 }
 
 func TestRepeatingPrepareHasNoEffect(t *testing.T) {
-	w := drill.NewWitness(t)
+	w := workers.NewRecorder(t)
 	s := direct(t, w, "trains")
 	s.Prepare()
 	s.Prepare()
 	s.Start(observe(s)[0].ID, 1, 0)
-	kill(t, w.Hear(1, "started", "0")["slot"], syscall.SIGUSR1)
+	kill(t, w.Await(1, "started", "0")["slot"], syscall.SIGUSR1)
 	<-s.newest().gone
 	if got := observe(s); len(got) != 1 || got[0].Running {
 		t.Errorf("%+v, want the finished one alone", got)
@@ -190,15 +190,15 @@ func TestRepeatingPrepareHasNoEffect(t *testing.T) {
 }
 
 func TestAnUnknownInstanceCountsAsStopped(t *testing.T) {
-	mustStop(t, direct(t, drill.NewWitness(t), "trains"), "another")
+	mustStop(t, direct(t, workers.NewRecorder(t), "trains"), "another")
 }
 
 func TestACancelledStopIsNoStop(t *testing.T) {
-	w := drill.NewWitness(t)
+	w := workers.NewRecorder(t)
 	s := direct(t, w, "ignores TERM", func(o *Options) { o.GracePeriod = 100 * time.Millisecond })
 	s.Prepare()
 	s.Start(observe(s)[0].ID, 1, 0)
-	w.Hear(1, "started", "0")
+	w.Await(1, "started", "0")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := s.Stop(ctx, worker.Stop{ID: observe(s)[0].ID}); err == nil {
@@ -207,7 +207,7 @@ func TestACancelledStopIsNoStop(t *testing.T) {
 }
 
 func TestASignalDuringTheStartIsNotLost(t *testing.T) {
-	w := drill.NewWitness(t)
+	w := workers.NewRecorder(t)
 	up, signalled := make(chan bool), make(chan bool)
 	s := direct(t, w, "trains", func(o *Options) {
 		o.Start = func(p process.Spec) (*process.Child, error) {
@@ -222,19 +222,19 @@ func TestASignalDuringTheStartIsNotLost(t *testing.T) {
 	s.Signal(syscall.SIGHUP) // it is at the barrier
 	s.Start(observe(s)[0].ID, 1, 0)
 	<-up
-	w.Hear(1, "started", "0")
+	w.Await(1, "started", "0")
 	s.Signal(syscall.SIGHUP)
 	close(signalled)
-	w.Hear(1, "hangup", "0")
-	w.Silent(50 * time.Millisecond)
+	w.Await(1, "hangup", "0")
+	w.ExpectNone(50 * time.Millisecond)
 }
 
 func TestAWorkerThatIsOrderedToEndHasNotCompleted(t *testing.T) {
-	w := drill.NewWitness(t)
+	w := workers.NewRecorder(t)
 	s := direct(t, w, "exits 0 on TERM")
 	s.Prepare()
 	s.Start(observe(s)[0].ID, 1, 0)
-	w.Hear(1, "started", "0")
+	w.Await(1, "started", "0")
 	if err := s.Leave(t.Context(), syscall.SIGTERM, time.Minute); err != nil {
 		t.Fatal(err)
 	}
@@ -248,25 +248,25 @@ func TestAWorkerThatIsOrderedToEndHasNotCompleted(t *testing.T) {
 }
 
 func TestAStopWaitsForACheckpoint(t *testing.T) {
-	w := drill.NewWitness(t)
+	w := workers.NewRecorder(t)
 	s := direct(t, w, "checkpoints", func(o *Options) {
 		o.CheckpointFile, o.CheckpointGrace, o.GracePeriod = w.Dir+"/checkpoint", time.Minute, 10*time.Second
 	})
 	s.Prepare()
 	s.Start(observe(s)[0].ID, 1, 0)
-	w.Hear(1, "started", "0")
+	w.Await(1, "started", "0")
 	mustStop(t, s, observe(s)[0].ID)
-	w.Hear(1, "saved", "0")
+	w.Await(1, "saved", "0")
 }
 
 // A drain deletes several pods of a group. The first death orders the others to restart. They save, and then end with
 // their pods.
 func TestDeletingThePodEndsTheWaitForACheckpoint(t *testing.T) {
-	w := drill.NewWitness(t)
+	w := workers.NewRecorder(t)
 	s := direct(t, w, "never saves", func(o *Options) { o.CheckpointFile, o.CheckpointGrace = w.Dir+"/checkpoint", time.Hour })
 	s.Prepare()
 	s.Start(observe(s)[0].ID, 1, 0)
-	w.Hear(1, "started", "0")
+	w.Await(1, "started", "0")
 	first := s.newest()
 	ordered := make(chan error, 1)
 	go func() { ordered <- s.Stop(t.Context(), worker.Stop{ID: first.id}) }()
@@ -283,7 +283,7 @@ func TestDeletingThePodEndsTheWaitForACheckpoint(t *testing.T) {
 }
 
 func TestTheWaitForACheckpointIsLimited(t *testing.T) {
-	w := drill.NewWitness(t)
+	w := workers.NewRecorder(t)
 	file := w.Dir + "/checkpoint"
 	var second atomic.Bool
 	s := direct(t, w, "never saves", func(o *Options) {
@@ -297,7 +297,7 @@ func TestTheWaitForACheckpointIsLimited(t *testing.T) {
 	})
 	s.Prepare()
 	s.Start(observe(s)[0].ID, 1, 0)
-	w.Hear(1, "started", "0")
+	w.Await(1, "started", "0")
 	mustStop(t, s, observe(s)[0].ID)
 	if _, err := os.Stat(file); err != nil {
 		t.Fatalf("the worker did not leave its file: %v", err)

@@ -17,7 +17,7 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/apiserver"
+	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/testing/apiserver"
 )
 
 type options struct {

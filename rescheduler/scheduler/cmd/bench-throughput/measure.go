@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/metrics/legacyregistry"
 
-	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/inprocess"
+	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/testing/inprocess"
 	"github.com/holdfast-project/holdfast/shared/cputime"
 )
 

@@ -1,6 +1,6 @@
-// Package drill is shared by the tests of supervisors. It has workers that are the test binary itself, a witness that
+// Package workers is shared by the tests of supervisors. It has workers that are the test binary itself, a recorder that
 // receives their reports, and a redis-server.
-package drill
+package workers
 
 import (
 	"fmt"
@@ -15,17 +15,17 @@ import (
 	"time"
 )
 
-// The test binary is also the worker. Its role says how it behaves. Every worker reports what it does to a witness. For
+// The test binary is also the worker. Its role says how it behaves. Every worker reports what it does to a recorder. For
 // as long as it lives it holds a lock of its round, so that the kernel detects overlapping rounds.
 const (
-	roleVariable    = "HOLDFAST_TEST_ROLE"
-	slotVariable    = "HOLDFAST_TEST_SLOT"
-	witnessVariable = "HOLDFAST_TEST_WITNESS"
-	locksVariable   = "HOLDFAST_TEST_LOCKS"
+	roleVariable     = "HOLDFAST_TEST_ROLE"
+	slotVariable     = "HOLDFAST_TEST_SLOT"
+	recorderVariable = "HOLDFAST_TEST_RECORDER"
+	locksVariable    = "HOLDFAST_TEST_LOCKS"
 )
 
-// Play is called in TestMain. If this process has a role, Play plays it and does not return.
-func Play() {
+// PlayRole is called in TestMain. If this process has a role, it plays it and does not return.
+func PlayRole() {
 	role := os.Getenv(roleVariable)
 	if role == "" {
 		return
@@ -40,7 +40,7 @@ var roles = map[string]func(){
 	// USR1 makes it succeed, USR2 makes it fail.
 	"trains": func() {
 		c := notify(syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP)
-		tell("started")
+		report("started")
 		for s := range c {
 			switch s {
 			case syscall.SIGUSR1:
@@ -48,35 +48,35 @@ var roles = map[string]func(){
 			case syscall.SIGUSR2:
 				os.Exit(3)
 			default:
-				tell("hangup")
+				report("hangup")
 			}
 		}
 	},
 	"exits 0 on TERM": func() {
 		c := notify(syscall.SIGTERM)
-		tell("started")
+		report("started")
 		<-c
-		tell("terminated")
+		report("terminated")
 		os.Exit(0)
 	},
 	"ignores TERM": func() {
 		signal.Ignore(syscall.SIGTERM)
-		tell("started")
+		report("started")
 		select {}
 	},
 	"checkpoints": func() {
 		file := os.Getenv("HOLDFAST_CHECKPOINT_FILE")
 		if err := os.WriteFile(file, nil, 0o600); err != nil {
-			tell("cannot-save")
+			report("cannot-save")
 		}
 		c := notify(syscall.SIGTERM)
-		tell("started")
+		report("started")
 		time.Sleep(300 * time.Millisecond) // writing the checkpoint
 		select {
 		case <-c:
-			tell("disturbed")
+			report("disturbed")
 		default:
-			tell("saved")
+			report("saved")
 		}
 		os.Remove(file)
 		<-c
@@ -85,13 +85,13 @@ var roles = map[string]func(){
 	"leaves a daemon": func() {
 		c := notify(syscall.SIGUSR1)
 		spawn("leaves an orphan", &syscall.SysProcAttr{Setsid: true})
-		tell("started")
+		report("started")
 		<-c
 	},
 	"leaves an orphan": func() { spawn("is a daemon", &syscall.SysProcAttr{Setsid: true}) },
 	"is a daemon": func() {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP)
-		tell("daemon")
+		report("daemon")
 		select {}
 	},
 	// USR1 makes it hang: it stops making progress, and ignores TERM.
@@ -99,20 +99,20 @@ var roles = map[string]func(){
 		c := notify(syscall.SIGUSR1)
 		signal.Ignore(syscall.SIGTERM)
 		getOn()
-		tell("started")
+		report("started")
 		for step := time.NewTicker(20 * time.Millisecond); ; {
 			select {
 			case <-step.C:
 				getOn()
 			case <-c:
-				tell("stuck")
+				report("stuck")
 				select {}
 			}
 		}
 	},
 	"never saves": func() {
 		_ = os.WriteFile(os.Getenv("HOLDFAST_CHECKPOINT_FILE"), nil, 0o600)
-		tell("started")
+		report("started")
 		select {}
 	},
 }
@@ -140,7 +140,7 @@ func spawn(role string, attr *syscall.SysProcAttr) {
 		Env: append(env, roleVariable+"="+role), Files: []uintptr{0, 1, 2}, Sys: attr,
 	})
 	if err != nil {
-		tell("cannot-spawn")
+		report("cannot-spawn")
 	}
 }
 
@@ -154,20 +154,20 @@ func notify(signals ...os.Signal) chan os.Signal {
 func begin() {
 	mine, err := strconv.Atoi(os.Getenv("HOLDFAST_RESTART_ROUND"))
 	if err != nil {
-		tell("without-round")
+		report("without-round")
 		return
 	}
 	for r := range mine {
 		earlier, _ := filepath.Glob(filepath.Join(os.Getenv(locksVariable), fmt.Sprintf("%d.*", r)))
 		for _, file := range earlier {
 			if flock(file, syscall.LOCK_SH|syscall.LOCK_NB) != nil {
-				tell("overlap")
+				report("overlap")
 			}
 		}
 	}
 	own := fmt.Sprintf("%d.%s.%d", mine, os.Getenv(slotVariable), os.Getpid())
 	if flock(filepath.Join(os.Getenv(locksVariable), own), syscall.LOCK_EX) != nil {
-		tell("overtaken")
+		report("overtaken")
 	}
 }
 
@@ -180,8 +180,8 @@ func flock(file string, how int) error {
 	return syscall.Flock(fd, how)
 }
 
-func tell(what string) {
-	c, err := net.Dial("unixgram", os.Getenv(witnessVariable))
+func report(what string) {
+	c, err := net.Dial("unixgram", os.Getenv(recorderVariable))
 	if err != nil {
 		os.Exit(99)
 	}

@@ -1,4 +1,4 @@
-package drill
+package workers
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Lead opens a group and keeps it as wanted until stop is called or the test ends.
-func Lead(t testing.TB, store rounds.Leader, uid string, want group.Wanted) (stop func()) {
+// KeepGroup opens a group and keeps it as wanted until stop is called or the test ends.
+func KeepGroup(t testing.TB, store rounds.Leader, uid string, want group.Wanted) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	if _, err := group.Open(ctx, store, uid, want); err != nil {

@@ -26,7 +26,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
-	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/apiserver"
+	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/testing/apiserver"
 )
 
 const (

@@ -1,4 +1,4 @@
-package drill
+package workers
 
 import (
 	"context"
@@ -57,8 +57,8 @@ func awaitListener(t testing.TB, address string) {
 	}
 }
 
-// Leader returns a store that can open groups, with its function library loaded.
-func Leader(t testing.TB, address string) *valkey.Store {
+// LeaderStore returns a store that can open groups, with its function library loaded.
+func LeaderStore(t testing.TB, address string) *valkey.Store {
 	t.Helper()
 	s, err := valkey.New(valkey.Options{Address: address, PoolSize: 4})
 	if err != nil {

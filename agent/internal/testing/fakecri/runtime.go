@@ -1,6 +1,6 @@
-// Package fake is a container runtime for tests: a CRI server on a Unix socket that has one pod and acts as its
+// Package fakecri is a container runtime for tests: a CRI server on a Unix socket that has one pod and acts as its
 // kubelet.
-package fake
+package fakecri
 
 import (
 	"context"
