@@ -21,8 +21,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
-
-	"github.com/holdfast-project/holdfast/charts/internal/foreign"
 )
 
 // A real API server calls webhooks that fail in each way, and counts the failures as the alerts and dashboards assume: a panic as a
@@ -58,9 +56,9 @@ func TestAPIServerCountsWebhookFailures(t *testing.T) {
 		_ = k8s.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(context.Background(), "failing", metav1.DeleteOptions{})
 	}()
 	for way, want := range map[string]string{
-		"panics":      foreign.WebhookRejections + `{error_type="no_error",name="panics.test.example",operation="CREATE",rejection_code="500",type="validating"}`,
-		"unreachable": foreign.WebhookRejections + `{error_type="calling_webhook_error",name="unreachable.test.example",operation="CREATE",rejection_code="503",type="validating"}`,
-		"passed":      foreign.WebhookPassedOver + `{name="passed.test.example",type="validating"}`,
+		"panics":      rejections + `{error_type="no_error",name="panics.test.example",operation="CREATE",rejection_code="500",type="validating"}`,
+		"unreachable": rejections + `{error_type="calling_webhook_error",name="unreachable.test.example",operation="CREATE",rejection_code="503",type="validating"}`,
+		"passed":      skips + `{name="passed.test.example",type="validating"}`,
 	} {
 		awaitCounted(t, k8s, way, want)
 	}
@@ -105,7 +103,7 @@ func awaitCounted(t *testing.T, k8s kubernetes.Interface, way, want string) {
 	for _, label := range regexp.MustCompile(`(\w+)="`).FindAllStringSubmatch(lines[0], -1) {
 		labels = append(labels, label[1])
 	}
-	if known := slices.Sorted(slices.Values(foreign.Samples()[name])); fmt.Sprint(labels) != fmt.Sprint(known) {
+	if known := slices.Sorted(slices.Values(foreign[name])); fmt.Sprint(labels) != fmt.Sprint(known) {
 		t.Errorf("%s has the labels %v, want %v", name, labels, known)
 	}
 }

@@ -12,10 +12,51 @@ import (
 	"testing"
 	"text/template"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
-
-	"github.com/holdfast-project/holdfast/charts/internal/alerts"
 )
+
+// alert is an alert as a chart renders it.
+type alert struct {
+	Name        string            `json:"alert"`
+	Expr        string            `json:"expr"`
+	For         string            `json:"for,omitempty"`
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+}
+
+// rulesOf returns the PrometheusRule that a chart renders with all alerts.
+func rulesOf(t *testing.T, chart string) *unstructured.Unstructured {
+	t.Helper()
+	values := "metrics: {prometheusRule: {enabled: true}}\n"
+	if chart == jobSetChart { // so that the alert about orchestrators is rendered
+		values += "orchestrator: {enabled: true, metrics: {enabled: true}}\nvalkey: {enabled: true}\n"
+	}
+	return mustParse(t, chart, values).named(t, "PrometheusRule", "")
+}
+
+// alertsIn returns the alerts of a PrometheusRule.
+func alertsIn(t *testing.T, rule *unstructured.Unstructured) []alert {
+	t.Helper()
+	var parsed struct {
+		Spec struct {
+			Groups []struct {
+				Rules []alert `json:"rules"`
+			} `json:"groups"`
+		} `json:"spec"`
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(rule.Object, &parsed); err != nil {
+		t.Fatal(err)
+	}
+	return parsed.Spec.Groups[0].Rules
+}
+
+// alertsOf returns all alerts of a chart, with its defaults.
+func alertsOf(t *testing.T, chart string) []alert {
+	t.Helper()
+	return alertsIn(t, rulesOf(t, chart))
+}
 
 // load is the input of an alert: series in promtool's notation, one sample a minute.
 type load map[string]string
@@ -269,10 +310,10 @@ type (
 
 // promtool evaluates every alert, with a load at which it must fire and one at which it must not.
 func TestAlertsFire(t *testing.T) {
-	for _, set := range alerts.All() {
-		t.Run(set.Chart, func(t *testing.T) {
-			set = set.Default()
-			content, err := set.YAML()
+	for chart := range installed {
+		t.Run(chart, func(t *testing.T) {
+			rule := rulesOf(t, chart)
+			content, err := yaml.Marshal(rule.Object["spec"])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -281,24 +322,24 @@ func TestAlertsFire(t *testing.T) {
 				t.Fatal(err)
 			}
 			tests := ruleTests{RuleFiles: []string{rules}}
-			for _, alert := range set.Alerts {
-				tests.Tests = append(tests.Tests, ruleTestsOf(t, set.Chart, alert)...)
+			for _, alert := range alertsIn(t, rule) {
+				tests.Tests = append(tests.Tests, ruleTestsOf(t, chart, alert)...)
 			}
 			promtool(t, tests)
 		})
 	}
 }
 
-func ruleTestsOf(t *testing.T, chart string, alert alerts.Alert) []ruleTest {
+func ruleTestsOf(t *testing.T, chart string, alert alert) []ruleTest {
 	t.Helper()
 	trial, there := trials[alert.Name]
-	if alert.Program != "" {
+	if alert.Labels["program"] != "" {
 		trial, there = controllers[chart].trials()[alert.Name]
 	}
 	if !there || len(trial.fires) == 0 || len(trial.quiet) == 0 {
 		t.Fatalf("%s has no test", alert.Name)
 	}
-	labels := alert.Labels()
+	labels := maps.Clone(alert.Labels)
 	maps.Copy(labels, trial.labels)
 	tests := []ruleTest{trial.quiet.test(alert.Name+" is quiet", trial.at, alert.Name)}
 	for i, fires := range append([]load{trial.fires}, trial.also...) {
@@ -312,9 +353,9 @@ func ruleTestsOf(t *testing.T, chart string, alert alerts.Alert) []ruleTest {
 }
 
 // filledIn returns the annotations of an alert as Prometheus sends them, with the labels that its rule does not set.
-func filledIn(t *testing.T, alert alerts.Alert, value string, labels map[string]string) map[string]string {
+func filledIn(t *testing.T, alert alert, value string, labels map[string]string) map[string]string {
 	t.Helper()
-	annotations := alert.Annotations()
+	annotations := maps.Clone(alert.Annotations)
 	summary, err := template.New("summary").Funcs(template.FuncMap{
 		"humanizePercentage": func(v float64) string { return fmt.Sprintf("%.4g%%", v*100) },
 		"humanizeDuration":   humanizeDuration,
@@ -376,8 +417,8 @@ func promtool(t *testing.T, tests ruleTests) {
 
 func TestEveryTrialHasAnAlert(t *testing.T) {
 	names := map[string]bool{}
-	for _, set := range alerts.All() {
-		for _, alert := range set.Alerts {
+	for chart := range installed {
+		for _, alert := range alertsOf(t, chart) {
 			names[alert.Name] = true
 		}
 	}
@@ -395,8 +436,8 @@ var toEdit = regexp.MustCompile("(?m)(?:`|^ +)(?:kubectl|helm) [^`\\n]*\\b[A-Z]{
 func TestEveryAlertHasARunbook(t *testing.T) {
 	folder := filepath.Join("..", "docs", "runbooks")
 	pages := map[string]bool{}
-	for _, set := range alerts.All() {
-		for _, alert := range set.Alerts {
+	for chart := range installed {
+		for _, alert := range alertsOf(t, chart) {
 			pages[alert.Name+".md"] = true
 			text := string(mustRead(t, filepath.Join(folder, alert.Name+".md")))
 			for _, part := range []string{"# " + alert.Name, "## What it means", "## Look at", "## Do"} {
@@ -431,15 +472,13 @@ func TestAlertsNameAllCauses(t *testing.T) {
 		"HoldfastElasticJobsFail":         {"minReplicas", "successPolicy", "activeDeadlineSeconds"},
 	} {
 		page := string(mustRead(t, filepath.Join("..", "docs", "runbooks", name+".md")))
-		for _, set := range alerts.All() {
-			for _, alert := range set.Alerts {
-				for _, cause := range causes {
-					if !strings.Contains(definition, " "+cause+":") {
-						t.Errorf("ElasticJobs have no field %s", cause)
-					}
-					if alert.Name == name && !(strings.Contains(alert.Description, cause) && strings.Contains(page, cause)) {
-						t.Errorf("%s, or its page, does not name %s", name, cause)
-					}
+		for _, alert := range alertsOf(t, elasticChart) {
+			for _, cause := range causes {
+				if !strings.Contains(definition, " "+cause+":") {
+					t.Errorf("ElasticJobs have no field %s", cause)
+				}
+				if alert.Name == name && !(strings.Contains(alert.Annotations["description"], cause) && strings.Contains(page, cause)) {
+					t.Errorf("%s, or its page, does not name %s", name, cause)
 				}
 			}
 		}

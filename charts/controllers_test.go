@@ -13,8 +13,6 @@ import (
 	"testing"
 
 	promql "github.com/prometheus/prometheus/promql/parser"
-
-	"github.com/holdfast-project/holdfast/charts/internal/alerts"
 )
 
 // controllersIn returns the names of all controllers that the code of a folder registers.
@@ -102,7 +100,7 @@ func ofBuilder(e ast.Expr) bool {
 }
 
 // patternsOf returns the regular expressions that an alert has for a label.
-func patternsOf(t *testing.T, alert alerts.Alert, label string) (patterns []string) {
+func patternsOf(t *testing.T, alert alert, label string) (patterns []string) {
 	t.Helper()
 	expr, err := promql.ParseExpr(alert.Expr)
 	if err != nil {
@@ -131,22 +129,22 @@ func controllersOf(t *testing.T, chart string) []string {
 // No alert fires for a controller whose name is in no rule.
 func TestAlertsCoverAllControllers(t *testing.T) {
 	labels := map[string]string{"HoldfastControllerErrors": "controller", "HoldfastControllerFallsBehind": "name"}
-	for _, set := range alerts.All() {
-		names := controllersOf(t, set.Chart)
+	for chart := range installed {
+		names := controllersOf(t, chart)
 		if len(names) == 0 {
-			t.Errorf("%s: no controllers found", set.Chart)
+			t.Errorf("%s: no controllers found", chart)
 		}
-		for _, alert := range set.Default().Alerts {
+		for _, alert := range alertsOf(t, chart) {
 			label := labels[alert.Name]
 			if label == "" {
 				continue
 			}
 			patterns := patternsOf(t, alert, label)
 			if len(patterns) == 0 {
-				t.Errorf("%s: %s has no label %s", set.Chart, alert.Name, label)
+				t.Errorf("%s: %s has no label %s", chart, alert.Name, label)
 			}
 			for _, pattern := range patterns {
-				checkNames(t, set.Chart+", "+alert.Name, pattern, names)
+				checkNames(t, chart+", "+alert.Name, pattern, names)
 			}
 		}
 	}

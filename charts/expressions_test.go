@@ -1,23 +1,42 @@
 package charts
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/prometheus/prometheus/promql/parser"
 
-	"github.com/holdfast-project/holdfast/charts/internal/alerts"
-	"github.com/holdfast-project/holdfast/charts/internal/boards"
-	"github.com/holdfast-project/holdfast/charts/internal/foreign"
 	"github.com/holdfast-project/holdfast/shared/series"
+)
+
+// foreign lists the series of other programs that dashboards and alerts may use, with their labels where the API server or a test shows them:
+// those of controller-runtime, which every manager serves, of the API server, and of Kueue with metrics.enableClusterQueueResources.
+var foreign = map[string][]string{
+	"controller_runtime_reconcile_total": nil, "controller_runtime_reconcile_errors_total": nil, "controller_runtime_reconcile_time_seconds_bucket": nil,
+	"controller_runtime_webhook_requests_total": nil, "controller_runtime_webhook_latency_seconds_bucket": nil, "controller_runtime_webhook_panics_total": {},
+	"workqueue_depth": nil, "workqueue_queue_duration_seconds_bucket": nil, "rest_client_requests_total": nil, "leader_election_master_status": nil,
+	"process_cpu_seconds_total": nil, "process_resident_memory_bytes": nil,
+
+	rejections: {"name", "type", "operation", "error_type", "rejection_code"}, skips: {"name", "type"},
+
+	"kueue_pending_workloads": nil, "kueue_admitted_active_workloads": nil, "kueue_evicted_workloads_total": nil, "kueue_admission_wait_time_seconds_bucket": nil,
+	"kueue_cluster_queue_resource_reservation": nil, "kueue_cluster_queue_nominal_quota": nil,
+}
+
+// The API server also counts requests that did not reach a webhook. A webhook that was skipped because of failurePolicy Ignore has rejected
+// nothing.
+const (
+	rejections = "apiserver_admission_webhook_rejection_count"
+	skips      = "apiserver_admission_webhook_fail_open_count"
 )
 
 // served returns the names of all series that an expression may use, with their labels where they are known.
 func served() map[string][]string {
 	ofTargets := []string{"cluster", "namespace", "job", "instance", "le"}
 	all := map[string][]string{}
-	for name, labels := range foreign.Samples() {
+	for name, labels := range foreign {
 		if all[name] = nil; labels != nil {
 			all[name] = slices.Concat(ofTargets, labels)
 		}
@@ -31,21 +50,21 @@ func served() map[string][]string {
 	return all
 }
 
-// expressions returns those of all dashboards and alerts, by their place.
-func expressions() map[string]string {
+// expressions returns those of all dashboards and alerts, by their place. Variables of Grafana are replaced by all namespaces and one duration.
+func expressions(t *testing.T) map[string]string {
+	t.Helper()
 	all := map[string]string{}
-	for _, board := range boards.All() {
-		for _, row := range board.Rows {
-			for _, panel := range row.Panels {
-				for _, query := range panel.Queries {
-					all[board.Title+"/"+row.Title+"/"+panel.Title+"/"+query.Legend] = boards.Plain(query.Expr, "5m")
-				}
+	variables := strings.NewReplacer("$namespace", ".*", "$__rate_interval", "5m", "$__range", "5m")
+	for file, board := range dashboards(t) {
+		for _, panel := range board.Panels {
+			for _, target := range panel.Targets {
+				all[fmt.Sprint(file, "/", panel.ID, "/", target.RefID)] = variables.Replace(target.Expr)
 			}
 		}
 	}
-	for _, set := range alerts.All() {
-		for _, alert := range set.Default().Alerts {
-			all[set.Chart+"/"+alert.Name] = alert.Expr
+	for chart := range installed {
+		for _, alert := range alertsOf(t, chart) {
+			all[chart+"/"+alert.Name] = alert.Expr
 		}
 	}
 	return all
@@ -53,7 +72,7 @@ func expressions() map[string]string {
 
 func TestExpressionsUseServedMetrics(t *testing.T) {
 	known := served()
-	for at, text := range expressions() {
+	for at, text := range expressions(t) {
 		expr, err := parser.ParseExpr(text)
 		if err != nil {
 			t.Errorf("%s: %v\n%s", at, err, text)
@@ -92,7 +111,7 @@ func TestUnknownMetricsAreDetected(t *testing.T) {
 		`sum(rate(holdfast_restart_total[5m]))`:                 "holdfast_restart_total is served by nobody",
 		`holdfast_restart_duration_seconds`:                     "holdfast_restart_duration_seconds is served by nobody",
 		`rate(holdfast_restarts_total{knd="in-place"}[5m]) > 0`: "holdfast_restarts_total has no label knd",
-		foreign.WebhookRejections + `{webhook="a"}`:             foreign.WebhookRejections + " has no label webhook",
+		rejections + `{webhook="a"}`:                            rejections + " has no label webhook",
 	} {
 		expr, err := parser.ParseExpr(text)
 		if err != nil {
@@ -107,7 +126,7 @@ func TestUnknownMetricsAreDetected(t *testing.T) {
 // The grouping labels of our metrics exist too. A typo there would merge all series into one line.
 func TestGroupingLabelsExist(t *testing.T) {
 	known := served()
-	for at, text := range expressions() {
+	for at, text := range expressions(t) {
 		expr, err := parser.ParseExpr(text)
 		if err != nil {
 			t.Fatal(err)
@@ -132,8 +151,8 @@ func TestGroupingLabelsExist(t *testing.T) {
 
 // Alerts of two installations can be told apart.
 func TestAlertsKeepClusterAndNamespace(t *testing.T) {
-	for _, set := range alerts.All() {
-		for _, alert := range set.Default().Alerts {
+	for chart := range installed {
+		for _, alert := range alertsOf(t, chart) {
 			expr, err := parser.ParseExpr(alert.Expr)
 			if err != nil {
 				t.Fatal(err)
@@ -141,7 +160,7 @@ func TestAlertsKeepClusterAndNamespace(t *testing.T) {
 			parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
 				sum, ok := node.(*parser.AggregateExpr)
 				if ok && (sum.Without || !slices.Contains(sum.Grouping, "cluster") || !slices.Contains(sum.Grouping, "namespace")) {
-					t.Errorf("%s, %s: %s drops cluster or namespace", set.Chart, alert.Name, sum)
+					t.Errorf("%s, %s: %s drops cluster or namespace", chart, alert.Name, sum)
 				}
 				return nil
 			})
@@ -152,7 +171,7 @@ func TestAlertsKeepClusterAndNamespace(t *testing.T) {
 // Every metric that a person would look for is on a dashboard.
 func TestEveryMetricIsOnADashboard(t *testing.T) {
 	var all strings.Builder
-	for _, text := range expressions() {
+	for _, text := range expressions(t) {
 		all.WriteString(text + "\n")
 	}
 	detail := []string{ // of the rendezvous server, for those who look into it

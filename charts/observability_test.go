@@ -3,6 +3,7 @@ package charts
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,26 +15,53 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
-
-	"github.com/holdfast-project/holdfast/charts/internal/alerts"
-	"github.com/holdfast-project/holdfast/charts/internal/boards"
 )
 
-func TestDashboardsAreGenerated(t *testing.T) {
+// dashboard has the fields of Grafana's JSON model that tests read.
+type dashboard struct {
+	UID    string
+	Title  string
+	Panels []struct {
+		ID      int
+		Type    string
+		Title   string
+		GridPos struct{ H, W, X, Y int }
+		Targets []struct{ RefID, Expr string }
+	}
+}
+
+// dashboardFolder has the dashboards, in the library of all charts.
+var dashboardFolder = filepath.Join("library", "files", "dashboards")
+
+// dashboards returns the dashboards by their file.
+func dashboards(t *testing.T) map[string]dashboard {
+	t.Helper()
+	files, err := os.ReadDir(dashboardFolder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]dashboard{}
+	for _, file := range files {
+		var parsed dashboard
+		if err := json.Unmarshal(mustRead(t, filepath.Join(dashboardFolder, file.Name())), &parsed); err != nil {
+			t.Fatal(err)
+		}
+		all[file.Name()] = parsed
+	}
+	return all
+}
+
+func TestChartsContainDashboards(t *testing.T) {
 	for chart, entry := range installed {
 		found := mustParse(t, chart, entry.settings["everything"]).find("ConfigMap")
-		for _, board := range boards.All() {
-			want, err := board.JSON()
-			if err != nil {
-				t.Fatal(err)
-			}
-			i := slices.IndexFunc(found, func(o *unstructured.Unstructured) bool { return as[corev1.ConfigMap](t, o).Data[board.File] != "" })
+		for file := range dashboards(t) {
+			i := slices.IndexFunc(found, func(o *unstructured.Unstructured) bool { return as[corev1.ConfigMap](t, o).Data[file] != "" })
 			if i < 0 {
-				t.Fatalf("%s does not contain %s", chart, board.File)
+				t.Fatalf("%s does not contain %s", chart, file)
 			}
 			config := as[corev1.ConfigMap](t, found[i])
-			if diff := cmp.Diff(strings.TrimSpace(string(want)), strings.TrimSpace(config.Data[board.File])); diff != "" {
-				t.Errorf("%s: %s (make generate), -want +got:\n%s", chart, board.File, diff)
+			if want := string(mustRead(t, filepath.Join(dashboardFolder, file))); strings.TrimSpace(config.Data[file]) != want {
+				t.Errorf("%s: %s differs from the file of the library", chart, file)
 			}
 			if config.Namespace != "grafana" || config.Labels["board"] != "yes" || config.Labels["grafana_dashboard"] != "" || config.Annotations["grafana_folder"] != "Training" {
 				t.Errorf("%s: %s is at %s, labels %v, annotations %v", chart, config.Name, config.Namespace, config.Labels, config.Annotations)
@@ -44,32 +72,14 @@ func TestDashboardsAreGenerated(t *testing.T) {
 
 // Panels have what Grafana needs to tell them apart, and nothing that it rejects.
 func TestDashboardsAreValid(t *testing.T) {
-	type panel struct {
-		ID      int
-		Type    string
-		Title   string
-		GridPos struct{ H, W, X, Y int }
-		Targets []struct{ RefID string }
-	}
 	uids := map[string]bool{}
-	for _, board := range boards.All() {
-		raw, err := board.JSON()
-		if err != nil {
-			t.Fatal(err)
+	for _, board := range dashboards(t) {
+		if board.UID == "" || uids[board.UID] {
+			t.Errorf("%s: UID %q is invalid or not unique", board.Title, board.UID)
 		}
-		var parsed struct {
-			UID    string
-			Panels []panel
-		}
-		if err := json.Unmarshal(raw, &parsed); err != nil {
-			t.Fatal(err)
-		}
-		if parsed.UID == "" || uids[parsed.UID] {
-			t.Errorf("%s: UID %q is invalid or not unique", board.Title, parsed.UID)
-		}
-		uids[parsed.UID] = true
+		uids[board.UID] = true
 		taken := map[[2]int]string{}
-		for i, p := range parsed.Panels {
+		for i, p := range board.Panels {
 			if p.ID != i+1 || (p.Type == "row") != (len(p.Targets) == 0) {
 				t.Errorf("%s: panel %d is %+v", board.Title, i, p)
 			}
@@ -85,95 +95,93 @@ func TestDashboardsAreValid(t *testing.T) {
 	}
 }
 
-func TestAlertsAreGenerated(t *testing.T) {
-	for _, set := range alerts.All() {
-		want, err := set.YAML()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(strings.TrimSpace(string(want)), string(mustRead(t, filepath.Join(set.Chart, "files", "rules", "alerts.yaml")))); diff != "" {
-			t.Errorf("%s (make generate), -want +got:\n%s", set.Chart, diff)
-		}
-		want, err = set.Default().YAML()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var file struct{ Groups []any }
-		if err := yaml.Unmarshal(want, &file); err != nil {
-			t.Fatal(err)
-		}
+// Each setting renders all alerts, except the disabled one, and the orchestrator's if it is not scraped.
+func TestAllAlertsAreRendered(t *testing.T) {
+	for chart, entry := range installed {
 		for values, disabled := range map[string]string{
-			"metrics: {prometheusRule: {enabled: true}}": "",
-			installed[set.Chart].settings["everything"]:  "HoldfastControllerFallsBehind",
+			"metrics: {prometheusRule: {enabled: true}}": "", entry.settings["everything"]: "HoldfastControllerFallsBehind",
 		} {
-			checkRules(t, set.Chart, values, file.Groups, disabled)
+			all := mustParse(t, chart, values)
+			without := []string{disabled}
+			if chart != inPlaceChart && !scrapesOrchestrators(t, all) { // there the orchestrator is the manager, which is scraped with its chart
+				without = append(without, "HoldfastOrchestratorHasNoLeader")
+			}
+			want := slices.DeleteFunc(alertsOf(t, chart), func(a alert) bool { return slices.Contains(without, a.Name) })
+			if diff := cmp.Diff(want, alertsIn(t, all.named(t, "PrometheusRule", ""))); diff != "" {
+				t.Errorf("%s, without %q (-want +got):\n%s", chart, disabled, diff)
+			}
 		}
 	}
 }
 
-// checkRules checks that the rendered rules are those of the file, except the disabled one, and the orchestrator's if it is not scraped.
-func checkRules(t *testing.T, chart, values string, groups []any, disabled string) {
+// thresholds returns the names of the alerts with a threshold.
+func thresholds(t *testing.T) (names []string) {
 	t.Helper()
-	all := mustParse(t, chart, values)
-	rule := all.named(t, "PrometheusRule", "")
-	without := []string{disabled}
-	if chart != inPlaceChart && !scrapesOrchestrators(t, all) { // there the orchestrator is the manager, which is scraped with its chart
-		without = append(without, "HoldfastOrchestratorHasNoLeader")
+	files, err := filepath.Glob(filepath.Join("*", "files", "rules", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("files %v, error %v", files, err)
 	}
-	got, _, _ := unstructured.NestedSlice(rule.Object, "spec", "groups")
-	wanted := groups[0].(map[string]any)["rules"].([]any)
-	wanted = slices.DeleteFunc(slices.Clone(wanted), func(r any) bool { return slices.Contains(without, r.(map[string]any)["alert"].(string)) })
-	if diff := cmp.Diff(wanted, got[0].(map[string]any)["rules"]); diff != "" {
-		t.Errorf("%s, without %q (-want +got):\n%s", chart, disabled, diff)
+	for _, file := range files {
+		var parsed struct {
+			Rules []struct{ Alert, Expr, Threshold string }
+		}
+		if err := yaml.Unmarshal(mustRead(t, file), &parsed); err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range parsed.Rules {
+			if settable := strings.Contains(rule.Expr, "THRESHOLD"); settable != (rule.Threshold != "") {
+				t.Errorf("%s: the threshold of %s is %q, the expression is %s", file, rule.Alert, rule.Threshold, rule.Expr)
+			}
+			if rule.Threshold != "" {
+				names = append(names, rule.Alert)
+			}
+		}
 	}
+	return names
 }
 
 // The rules contain what a user sets in the values.
 func TestAlertSettings(t *testing.T) {
-	const threshold, duration = "0.125", "17m"
-	for _, set := range alerts.All() {
-		thresholds, durations := []string{}, []string{}
-		for _, alert := range set.Alerts {
-			durations = append(durations, alert.Name+": "+duration)
-			if alert.Threshold != "" {
-				thresholds = append(thresholds, alert.Name+": "+threshold)
+	settable := thresholds(t)
+	for chart := range installed {
+		defaults := alertsOf(t, chart)
+		low, high := alertsWith(t, chart, defaults, settable, "0.125"), alertsWith(t, chart, defaults, settable, "0.375")
+		for i, alert := range low {
+			if alert.For != "17m" || alert.Labels["team"] != "ml" || alert.Labels["severity"] != "page" ||
+				alert.Annotations["runbook_url"] != "https://wiki.example/holdfast/"+alert.Name+".md" {
+				t.Errorf("%s: settings are missing in %+v", chart, alert)
 			}
-		}
-		values := fmt.Sprintf(`metrics: {prometheusRule: {enabled: true, runbookBaseURL: "https://wiki.example/holdfast/", additionalRuleLabels: {team: ml, severity: page},
-  thresholds: {%s}, for: {%s}}}
-`, strings.Join(thresholds, ", "), strings.Join(durations, ", "))
-		if set.Chart == jobSetChart { // so that the alert about orchestrators is rendered
-			values += "orchestrator: {enabled: true, metrics: {enabled: true}}\nvalkey: {enabled: true}\n"
-		}
-		groups, _, _ := unstructured.NestedSlice(mustParse(t, set.Chart, values).named(t, "PrometheusRule", "").Object, "spec", "groups")
-		rendered := groups[0].(map[string]any)["rules"].([]any)
-		if len(rendered) != len(set.Alerts) {
-			t.Fatalf("%s: %d alerts are rendered, want %d", set.Chart, len(rendered), len(set.Alerts))
-		}
-		for i, alert := range set.Alerts {
-			if settable := strings.Contains(alert.Expr, "THRESHOLD"); settable != (alert.Threshold != "") {
-				t.Errorf("%s: the threshold of %s is %q, the expression is %s", set.Chart, alert.Name, alert.Threshold, alert.Expr)
+			if has := strings.Contains(alert.Expr, "0.125"); has != slices.Contains(settable, alert.Name) {
+				t.Errorf("%s: the threshold is in %s: %t", alert.Name, alert.Expr, has)
 			}
-			alert.Threshold = threshold
-			alert = alert.Default()
-			annotations := alert.Annotations()
-			annotations["runbook_url"] = "https://wiki.example/holdfast/" + alert.Name + ".md"
-			labels := alert.Labels()
-			labels["team"], labels["severity"] = "ml", "page"
-			want := map[string]any{"alert": alert.Name, "expr": alert.Expr, "for": duration, "labels": untyped(labels), "annotations": untyped(annotations)}
-			if diff := cmp.Diff(want, rendered[i]); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", set.Chart, diff)
+			for text, other := range map[string]string{
+				alert.Expr: high[i].Expr, alert.Annotations["summary"]: high[i].Annotations["summary"], alert.Annotations["description"]: high[i].Annotations["description"],
+			} {
+				if want := strings.ReplaceAll(text, "0.125", "0.375"); want != other || strings.Contains(text, "THRESHOLD") {
+					t.Errorf("%s: with another threshold %q becomes %q", alert.Name, text, other)
+				}
 			}
 		}
 	}
 }
 
-func untyped(texts map[string]string) map[string]any {
-	out := map[string]any{}
-	for key, text := range texts {
-		out[key] = text
+// alertsWith renders alerts with a threshold for those of the settable ones, and with other settings.
+func alertsWith(t *testing.T, chart string, defaults []alert, settable []string, threshold string) []alert {
+	t.Helper()
+	set, durations := []string{}, []string{}
+	for _, alert := range defaults {
+		durations = append(durations, alert.Name+": 17m")
+		if slices.Contains(settable, alert.Name) {
+			set = append(set, alert.Name+": "+threshold)
+		}
 	}
-	return out
+	values := fmt.Sprintf(`metrics: {prometheusRule: {enabled: true, runbookBaseURL: "https://wiki.example/holdfast/", additionalRuleLabels: {team: ml, severity: page},
+  thresholds: {%s}, for: {%s}}}
+`, strings.Join(set, ", "), strings.Join(durations, ", "))
+	if chart == jobSetChart { // so that the alert about orchestrators is rendered
+		values += "orchestrator: {enabled: true, metrics: {enabled: true}}\nvalkey: {enabled: true}\n"
+	}
+	return alertsIn(t, mustParse(t, chart, values).named(t, "PrometheusRule", ""))
 }
 
 // scrapesOrchestrators reports whether a Service has the port of their metrics.

@@ -13,9 +13,9 @@ mkdir -p "$out"
 sed -n '/^## /h; /^      /{G; p}' docs/reference/flags.md | grep -v '^## ' | sed 's/^ *//' |
 	grep -v 'Zap\|zap-\|kubeconfig\|klog\|AllAlpha\|AllBeta\|ALPHA\|BETA' | sed 's/^--*\([a-z-]*\) *[a-zA-Z]* *//; s/(environment:.*//; s/(default .*//; a\\' > "$out/flags.md"
 
-# YAML folds long texts at any space.
-cat charts/*/files/rules/alerts.yaml | tr '\n' '\r' | sed 's/\r        */ /g' | tr '\r' '\n' |
-	sed -n "s/^      \(description\|summary\): '*//p" | sed "s/ Value: .*//; s/{{[^}]*}}/X/g; s/''/'/g; a\\\\" > "$out/alerts.md"
+# Long texts are folded.
+cat charts/*/files/rules/*.yaml | tr '\n' '\r' | sed 's/ >-\r  */ /g; s/\r      */ /g' | tr '\r' '\n' |
+	sed -n 's/^    \(description\|summary\): //p' | sed 's/{{[^}]*}}/X/g; a\\' > "$out/alerts.md"
 
 git ls-files 'shared/coordination/leader/*.go' '*/internal/controller/*/events.go' '*/internal/policy/*.go' | grep -v '_test\.go$' |
 	xargs grep -ho '"[^"`]* [^"`]* [^"`]*"' | sed 's/^"//; s/"$//; s/%[-+.0-9]*[a-z]/X/g; s/\\"/"/g; a\\' > "$out/events.md"

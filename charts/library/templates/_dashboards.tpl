@@ -1,7 +1,7 @@
 {{- define "holdfast.dashboards" -}}
 {{- if .Values.metrics.dashboards.enabled }}
 {{- $dashboards := .Values.metrics.dashboards }}
-{{- /* The dashboards are generated, see files/dashboards of this chart. */}}
+{{- /* See files/dashboards of this chart. */}}
 {{- $files := (index .Subcharts "holdfast-library").Files }}
 {{- range $path, $_ := $files.Glob "files/dashboards/*.json" }}
 {{- $name := base $path | trimSuffix ".json" }}

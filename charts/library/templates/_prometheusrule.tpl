@@ -3,10 +3,9 @@
 {{- with .context }}
 {{- if .Values.metrics.prometheusRule.enabled }}
 {{- $values := .Values.metrics.prometheusRule }}
-{{- /* The rules are generated, see files/rules. Each alert has a page in docs/runbooks. */}}
-{{- $group := first (.Files.Get "files/rules/alerts.yaml" | fromYaml).groups }}
+{{- $rules := include "holdfast.alerts" . | fromYamlArray }}
 {{- $names := list }}
-{{- range $group.rules }}
+{{- range $rules }}
 {{- $names = append $names .alert }}
 {{- end }}
 {{- range $values.disabledAlerts }}
@@ -34,9 +33,9 @@ metadata:
     {{- end }}
 spec:
   groups:
-    - name: {{ $group.name }}
+    - name: holdfast.{{ .Chart.Name }}
       rules:
-        {{- range $group.rules }}
+        {{- range $rules }}
         {{- if not (has .alert $left) }}
         - {{ include "holdfast.alert" (dict "rule" . "values" $values) | indent 10 | trim }}
         {{- end }}
@@ -45,11 +44,39 @@ spec:
 {{- end }}
 {{- end }}
 
+{{- /* The alerts of a chart without the settings of its user: those of every controller, those that some charts share, and its own. */}}
+{{- define "holdfast.alerts" -}}
+{{- $library := (index .Subcharts "holdfast-library").Files }}
+{{- $chart := .Files.Get "files/rules/alerts.yaml" | fromYaml }}
+{{- $webhooks := list }}
+{{- range splitList "---\n" (.Files.Get "files/webhook/manifests.yaml") }}
+{{- range (fromYaml .).webhooks }}
+{{- $webhooks = append $webhooks (regexQuoteMeta .name | replace "\\" "\\\\") }}
+{{- end }}
+{{- end }}
+{{- $manager := $library.Get "files/rules/manager.yaml" | replace "WEBHOOKS" (join "|" $webhooks) }}
+{{- range $word, $value := $chart.manager }}
+{{- $manager = replace (upper $word) $value $manager }}
+{{- end }}
+{{- $rules := list }}
+{{- range (fromYaml $manager).rules }}
+{{- if or $webhooks (not (hasPrefix "HoldfastWebhook" .alert)) }}
+{{- $rules = append $rules . }}
+{{- end }}
+{{- end }}
+{{- range $chart.shared }}
+{{- $rules = concat $rules ($library.Get (printf "files/rules/%s.yaml" .) | fromYaml).rules }}
+{{- end }}
+{{- concat $rules (default list $chart.rules) | toYaml }}
+{{- end }}
+
 {{- /* One alert with the settings from the values. THRESHOLD in its texts is replaced by its threshold. */}}
 {{- define "holdfast.alert" -}}
 {{- $rule := deepCopy .rule }}
 {{- $_ := set $rule "labels" (merge (deepCopy .values.additionalRuleLabels) $rule.labels) }}
 {{- $_ := set $rule.annotations "runbook_url" (printf "%s/%s.md" (trimSuffix "/" .values.runbookBaseURL) $rule.alert) }}
+{{- $value := " Value: {{ printf `%.6g` $value }}.{{ range $name, $label := $labels }} {{ $name }}={{ $label }}{{ end }}" }}
+{{- $_ := set $rule.annotations "description" (print $rule.annotations.description $value) }}
 {{- with get .values.for $rule.alert }}
 {{- $_ := set $rule "for" . }}
 {{- end }}
