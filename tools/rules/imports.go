@@ -38,7 +38,7 @@ var rules = []rule{
 	},
 	{
 		packages: []string{"agent/", "jobset-controller/", "appwrapper-controller/", "elastic-operator/", "rescheduler/", "shared/bootstrap"},
-		except:   []string{"rescheduler/scheduler/cmd/bench-throughput", "rescheduler/scheduler/internal/apiserver"},
+		except:   []string{"rescheduler/scheduler/cmd/bench-throughput", "rescheduler/scheduler/internal/testing/"},
 		deps:     []string{project + "shared/testing"},
 		why:      "only tests and measurements use it",
 	},
@@ -72,10 +72,10 @@ var rules = []rule{
 			"jobset-controller/internal/policy", "jobset-controller/internal/plan", "shared/coordination/epoch",
 			"jobset-controller/internal/inplace", "shared/coordination/leader", "shared/coordination/rounds", "shared/coordination/group$", "shared/coordination/simulation",
 			"shared/history",
-			"shared/ladder", "shared/timeline", "shared/roster",
+			"shared/timeline", "shared/roster",
 			"appwrapper-controller/internal/policy", "appwrapper-controller/internal/plan", "appwrapper-controller/internal/podset",
 			"appwrapper-controller/internal/pods", "appwrapper-controller/internal/health", "appwrapper-controller/internal/settings",
-			"appwrapper-controller/internal/signals", "appwrapper-controller/internal/devices", "rescheduler/api/", "rescheduler/internal/signals", "rescheduler/internal/policy",
+			"appwrapper-controller/internal/signals", "rescheduler/api/", "rescheduler/internal/signals", "rescheduler/internal/policy",
 			"rescheduler/internal/settings", "rescheduler/internal/blame", "rescheduler/internal/placement",
 			"rescheduler/scheduler/internal/exclusion", "rescheduler/scheduler/internal/relaxation", "rescheduler/scheduler/internal/settings",
 			"elastic-operator/internal/indexes", "elastic-operator/internal/policy", "elastic-operator/internal/plan",
@@ -88,7 +88,6 @@ var rules = []rule{
 	{
 		packages: []string{
 			"elastic-operator/internal/rendezvous/tcpstore", "elastic-operator/internal/rendezvous/pickle", "elastic-operator/internal/rendezvous/flat",
-			"elastic-operator/internal/rendezvous/tree", "elastic-operator/internal/rendezvous/quota", "elastic-operator/internal/rendezvous/jobs",
 			"elastic-operator/internal/rendezvous/state", "elastic-operator/internal/rendezvous/healing",
 		},
 		deps: []string{"k8s.io/", "sigs.k8s.io/", "net$", "net/http$"},
