@@ -64,7 +64,7 @@ func (s *Server) observe(id string) {
 	}
 	r.state = now
 	if now.Round != before.Round || now.Complete != before.Complete || now.Closed != before.Closed ||
-		len(now.Participants) != len(before.Participants) || len(now.Waiting) != len(before.Waiting) {
+		now.Participants != before.Participants || now.Waiting != before.Waiting {
 		r.changed = time.Now()
 	}
 	if now.Complete && (!before.Complete || now.Round != before.Round) {
@@ -95,7 +95,7 @@ func (s *Server) scheduleReopening(id string, r *run) {
 func (s *Server) decide(id string, r *run) (time.Time, healing.Reason) {
 	ended, all := healing.Ended(s.terminalNames(id, r.state.Round))
 	return healing.Decide(healing.Closed{
-		At: r.closedAt, Participants: len(r.state.Participants), Ended: ended, AllEnded: all, Opened: r.reopened,
+		At: r.closedAt, Participants: r.state.Participants, Ended: ended, AllEnded: all, Opened: r.reopened,
 	}, s.config.Healing)
 }
 

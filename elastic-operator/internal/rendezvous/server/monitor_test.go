@@ -33,10 +33,7 @@ func TestStatus(t *testing.T) {
 	c.set(stateKey, written(t, "running"))
 	c.get(stateKey)
 	j := w.job()
-	if j.Round != 300 || j.Participants != 4 || j.Waiting != 1 || j.Spare != 1 || !j.Complete || j.Closed {
-		t.Errorf("%+v", j)
-	}
-	if len(j.Nodes) != 4 || j.Nodes[3] != (NodeStatus{"10.88.0.3_7_0", 3}) || len(j.WaitingNodes) != 1 || j.LastChange == nil {
+	if j.Round != 300 || j.Participants != 4 || j.Waiting != 1 || !j.Complete || j.Closed || j.LastChange == nil {
 		t.Errorf("%+v", j)
 	}
 	for _, line := range []string{"participants 4", "waiting_nodes 1", "closed 0", "rounds_total 1", "keys 1"} {

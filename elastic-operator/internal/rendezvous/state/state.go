@@ -22,15 +22,8 @@ type State struct {
 	Round        int64
 	Complete     bool // all participants have joined
 	Closed       bool
-	Participants []Node
-	Waiting      []Node // for the next round
-	Spare        []Node // beyond the maximum, torch 2.3 and later
-}
-
-// Node is an agent.
-type Node struct {
-	Name string // <address>_<process ID>_<number>, as in torch's log, with the address truncated to maxAddress bytes
-	Rank int64  // -1 if it has none yet
+	Participants int // agents
+	Waiting      int // agents, for the next round
 }
 
 // Parse parses a state. Sentinel and the empty string are an open rendezvous without participants.
@@ -47,20 +40,7 @@ func Parse(text string) (State, error) {
 	if !ok1 || !ok2 || !ok3 || !ok4 {
 		return State{}, fmt.Errorf("%w: an attribute is missing", ErrUnreadable)
 	}
-	waiting, spare := items(o, "wait_list"), items(o, "redundancy_list")
-	if len(joined.Keys)+len(waiting)+len(spare) > maxNodes {
-		return State{}, fmt.Errorf("%w: more than %d nodes", ErrUnreadable, maxNodes)
-	}
-	s := State{
-		Round: round, Complete: complete.Value, Closed: closed.Value,
-		Participants: nodes(joined.Keys), Waiting: nodes(waiting), Spare: nodes(spare),
-	}
-	for i := range s.Participants {
-		if rank, ok := joined.Values[i].(int64); ok && s.Complete {
-			s.Participants[i].Rank = rank
-		}
-	}
-	return s, nil
+	return State{Round: round, Complete: complete.Value, Closed: closed.Value, Participants: len(joined.Keys), Waiting: size(o, "wait_list")}, nil
 }
 
 // Open returns the state with the closed flag cleared. Everything else is unchanged.
@@ -112,53 +92,20 @@ func flag(o *pickle.Object, name string) (pickle.Bool, bool) {
 	return b, ok
 }
 
-// nodes returns nodes without ranks.
-func nodes(names []any) (list []Node) {
-	for _, name := range names {
-		list = append(list, Node{Name: nodeName(name), Rank: -1})
-	}
-	return list
-}
-
-// items returns the items of an attribute that is a set. Before pickle protocol 4 a set is a call with a list.
-func items(o *pickle.Object, name string) []any {
+// size returns the number of items of an attribute that is a set. Before pickle protocol 4 a set is a call with a list.
+func size(o *pickle.Object, name string) int {
 	v, _ := o.Attribute(name)
 	switch v := v.(type) {
 	case *pickle.Set:
-		return v.Items
+		return len(v.Items)
 	case *pickle.Object:
 		args, ok := v.Args.(pickle.Tuple)
 		if !ok || len(args) != 1 || v.Class != (pickle.Global{Module: "builtins", Name: "set"}) && v.Class != (pickle.Global{Module: "__builtin__", Name: "set"}) {
-			return nil
+			return 0
 		}
 		if l, ok := args[0].(*pickle.List); ok {
-			return l.Items
+			return len(l.Items)
 		}
 	}
-	return nil
-}
-
-// Limits of the memory for names. In a pickle, many nodes can refer to the same address, so the names may be much larger than the message.
-const (
-	// maxAddress is the maximum length of a DNS name.
-	maxAddress = 253
-	// maxNodes equals the maximum number of connections of a server. A state with more nodes is an error.
-	maxNodes = 10_000
-)
-
-// nodeName returns the name of a node as in torch's log.
-func nodeName(v any) string {
-	o, ok := v.(*pickle.Object)
-	if !ok {
-		return ""
-	}
-	address, ok := o.Attribute("addr")
-	if !ok {
-		address, _ = o.Attribute("fqdn") // before torch 2.0
-	}
-	text, _ := address.(string)
-	text = text[:min(len(text), maxAddress)]
-	pid, _ := whole(o, "pid")
-	number, _ := whole(o, "local_id")
-	return fmt.Sprintf("%s_%d_%d", text, pid, number)
+	return 0
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -24,20 +23,15 @@ func file(t testing.TB, name string) string {
 	return base64.StdEncoding.EncodeToString(b)
 }
 
-func node(i int, rank int64) Node { return Node{Name: fmt.Sprintf("10.88.0.%d_7_0", i), Rank: rank} }
-
 func running() State {
-	return State{
-		Round: 300, Complete: true, Participants: []Node{node(0, 0), node(1, 1), node(2, 2), node(3, 3)},
-		Waiting: []Node{node(4, -1)}, Spare: []Node{node(5, -1)},
-	}
+	return State{Round: 300, Complete: true, Participants: 4, Waiting: 1}
 }
 
 func TestParse(t *testing.T) {
 	closed := running()
 	closed.Closed = true
 	for name, want := range map[string]State{
-		"running": running(), "closed": closed, "fresh": {}, "joining": {Participants: []Node{node(0, -1)}},
+		"running": running(), "closed": closed, "fresh": {}, "joining": {Participants: 1},
 	} {
 		for _, protocol := range []string{"2", "4", "5"} {
 			t.Run(name+", pickle protocol "+protocol, func(t *testing.T) {
@@ -60,10 +54,7 @@ func TestParse(t *testing.T) {
 // What torch 1.13.1 wrote over etcd-v2, in the middle of a new round: two agents have joined, a third waits.
 func TestParseOfRealTorch(t *testing.T) {
 	got, err := Parse(file(t, "torch-1.13"))
-	want := State{
-		Round: 4, Participants: []Node{{"localhost_11526_0", -1}, {"localhost_12858_0", -1}}, Waiting: []Node{{"localhost_8959_0", -1}},
-	}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+	if diff := cmp.Diff(State{Round: 4, Participants: 2, Waiting: 1}, got); diff != "" || err != nil {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)
 	}
 	opened, err := Open(file(t, "torch-1.13"))
@@ -140,8 +131,7 @@ func TestParseBoundsMemory(t *testing.T) {
 		pickle []byte
 		nodes  int // -1: it is refused
 	}{
-		"nodes that share an address":      {sharedAddress(1<<20, maxNodes), maxNodes},
-		"more nodes than connections":      {sharedAddress(1<<10, 100_000), -1},
+		"nodes that share an address":      {sharedAddress(1<<20, 10_000), 10_000},
 		"classes that share a long module": {[]byte("\x80\x02" + word(strings.Repeat("a", 1<<20)) + "q\x01(" + strings.Repeat("h\x01h\x01\x93", 1000) + "t."), -1},
 		"values of one byte":               {[]byte(strings.Repeat("N", 3<<20) + "."), -1},
 		"dictionaries of one byte":         {[]byte(strings.Repeat("}", 3<<20) + "."), -1},
@@ -153,11 +143,8 @@ func TestParseBoundsMemory(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			s, err := Parse(text)
 			runtime.ReadMemStats(&after)
-			if (err != nil) != (c.nodes < 0) || err == nil && len(s.Participants) != c.nodes {
-				t.Fatalf("%d nodes, error %v", len(s.Participants), err)
-			}
-			if err == nil && len(s.Participants[0].Name) > maxAddress+4 {
-				t.Errorf("a name has %d bytes", len(s.Participants[0].Name))
+			if (err != nil) != (c.nodes < 0) || err == nil && s.Participants != c.nodes {
+				t.Fatalf("%d nodes, error %v", s.Participants, err)
 			}
 			if got := after.TotalAlloc - before.TotalAlloc; got > 96<<20 {
 				t.Errorf("reading %d MiB took %d MiB", len(text)>>20, got>>20)
