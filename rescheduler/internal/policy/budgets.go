@@ -2,7 +2,10 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 )
@@ -14,52 +17,46 @@ type Purpose struct {
 
 // Budgets limits the rate of moves. Its state is lost when the process ends.
 type Budgets struct {
-	limits  settings.Limits
-	breaker settings.Breaker
-	buckets map[string]bucket
-	opened  time.Time
-	moves   []time.Time
-}
-
-type bucket struct {
-	tokens float64
-	at     time.Time
+	limits   settings.Limits
+	breaker  settings.Breaker
+	limiters map[string]*rate.Limiter
+	opened   time.Time
+	moves    []time.Time
 }
 
 // NewBudgets returns full budgets.
 func NewBudgets(limits settings.Limits, breaker settings.Breaker) *Budgets {
-	return &Budgets{limits: limits, breaker: breaker, buckets: map[string]bucket{}}
+	return &Budgets{limits: limits, breaker: breaker, limiters: map[string]*rate.Limiter{}}
 }
 
-// Take draws on all budgets or on none. If one is empty, it returns which one, and when it has capacity again.
-func (b *Budgets) Take(p Purpose, now time.Time) (granted bool, why string, after time.Duration) {
+// Take draws on all budgets or on none. If one is empty, refund is nil, and Take returns which one, and when it has capacity again. Call
+// refund for a move that was not made.
+func (b *Budgets) Take(p Purpose, now time.Time) (refund func(), why string, after time.Duration) {
 	if left := b.Open(now); left > 0 {
-		return false, fmt.Sprintf("the circuit breaker is open: more than %d pods were moved within %s", b.breaker.Moves, time.Duration(b.breaker.Window)), left
+		return nil, fmt.Sprintf("the circuit breaker is open: more than %d pods were moved within %s", b.breaker.Moves, time.Duration(b.breaker.Window)), left
 	}
-	draws := b.draws(p)
-	for _, d := range draws {
-		if left := b.left(d.key, d.rate, now); d.rate.Burst > 0 && left < 1 {
-			return false, "the budget " + d.name + " is used up", wait(left, d.rate)
+	var taken []*rate.Reservation
+	for _, d := range b.draws(p) {
+		if d.rate.Burst == 0 {
+			continue
 		}
-	}
-	for _, d := range draws {
-		if d.rate.Burst > 0 {
-			b.buckets[d.key] = bucket{b.left(d.key, d.rate, now) - 1, now}
+		r := b.limiter(d).ReserveN(now, 1)
+		taken = append(taken, r)
+		if left := r.DelayFrom(now); left > 0 {
+			cancel(taken, now)
+			return nil, "the budget " + d.name + " is used up", max(time.Millisecond, left)
 		}
 	}
 	b.note(now)
-	return true, "", 0
+	return func() {
+		cancel(taken, now)
+		b.moves = b.moves[:max(0, len(b.moves)-1)]
+	}, "", 0
 }
 
-// Return returns what Take granted for a move that was not made.
-func (b *Budgets) Return(p Purpose) {
-	for _, d := range b.draws(p) {
-		if kept, found := b.buckets[d.key]; found && d.rate.Burst > 0 {
-			b.buckets[d.key] = bucket{min(float64(d.rate.Burst), kept.tokens+1), kept.at}
-		}
-	}
-	if len(b.moves) > 0 {
-		b.moves = b.moves[:len(b.moves)-1]
+func cancel(taken []*rate.Reservation, now time.Time) {
+	for _, r := range taken {
+		r.CancelAt(now)
 	}
 }
 
@@ -78,26 +75,17 @@ func (b *Budgets) draws(p Purpose) []draw {
 	}
 }
 
-func (b *Budgets) left(key string, rate settings.Rate, now time.Time) float64 {
-	kept, found := b.buckets[key]
-	if !found {
-		return float64(rate.Burst)
+func (b *Budgets) limiter(d draw) *rate.Limiter {
+	if b.limiters[d.key] == nil {
+		b.limiters[d.key] = rate.NewLimiter(rate.Every(time.Duration(d.rate.Every)), d.rate.Burst)
 	}
-	gained := 0.0
-	if rate.Every > 0 {
-		gained = float64(now.Sub(kept.at)) / float64(rate.Every)
-	}
-	return min(float64(rate.Burst), kept.tokens+max(0, gained))
+	return b.limiters[d.key]
 }
 
-func wait(left float64, rate settings.Rate) time.Duration {
-	if rate.Every <= 0 {
-		return recheck
-	}
-	return max(time.Millisecond, time.Duration((1-left)*float64(rate.Every)))
-}
+// maxLimiters is the number of budgets above which those that are full again are dropped.
+const maxLimiters = 4096
 
-// note counts the move for the breaker, and drops budgets that are full again.
+// note counts the move for the breaker.
 func (b *Budgets) note(now time.Time) {
 	if b.breaker.Moves > 0 {
 		b.moves = append(b.moves, now)
@@ -108,16 +96,10 @@ func (b *Budgets) note(now time.Time) {
 			b.opened, b.moves = now, nil
 		}
 	}
-	if len(b.buckets) > mostBuckets {
-		for key, kept := range b.buckets {
-			if now.Sub(kept.at) > time.Hour {
-				delete(b.buckets, key)
-			}
-		}
+	if len(b.limiters) > maxLimiters {
+		maps.DeleteFunc(b.limiters, func(_ string, l *rate.Limiter) bool { return l.TokensAt(now) >= float64(l.Burst()) })
 	}
 }
-
-const mostBuckets = 4096
 
 // Open returns how long the breaker stays open; 0 if it is closed.
 func (b *Budgets) Open(now time.Time) time.Duration {

@@ -35,20 +35,20 @@ func TestEachBudgetLimitsMoves(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := NewBudgets(c.limits, settings.Breaker{})
 			for range 2 {
-				if granted, why, _ := b.Take(purpose, noon); !granted {
+				if refund, why, _ := b.Take(purpose, noon); refund == nil {
 					t.Fatal(why)
 				}
 			}
-			granted, why, after := b.Take(purpose, noon)
-			if granted || !strings.Contains(why, c.want) || after != time.Second {
-				t.Errorf("got %t, %q, %s", granted, why, after)
+			refund, why, after := b.Take(purpose, noon)
+			if refund != nil || !strings.Contains(why, c.want) || after != time.Second {
+				t.Errorf("got %t, %q, %s", refund != nil, why, after)
 			}
 			if c.other != (Purpose{}) {
-				if granted, why, _ := b.Take(c.other, noon); !granted {
+				if refund, why, _ := b.Take(c.other, noon); refund == nil {
 					t.Errorf("another move is refused, too: %s", why)
 				}
 			}
-			if granted, why, _ := b.Take(purpose, noon.Add(after)); !granted {
+			if refund, why, _ := b.Take(purpose, noon.Add(after)); refund == nil {
 				t.Errorf("not granted at the announced time: %s", why)
 			}
 		})
@@ -59,7 +59,7 @@ func TestRefusedMoveUsesNoBudget(t *testing.T) {
 	b := NewBudgets(settings.Limits{Workload: second(1), Cluster: second(2)}, settings.Breaker{})
 	b.Take(purpose, noon)
 	b.Take(purpose, noon) // refused
-	if granted, why, _ := b.Take(Purpose{Workload: "x"}, noon); !granted {
+	if refund, why, _ := b.Take(Purpose{Workload: "x"}, noon); refund == nil {
 		t.Error(why)
 	}
 }
@@ -69,7 +69,7 @@ func TestBudgetFillsUpToBurst(t *testing.T) {
 	b.Take(purpose, noon)
 	granted := 0
 	for range 10 {
-		if ok, _, _ := b.Take(purpose, noon.Add(time.Hour)); ok {
+		if refund, _, _ := b.Take(purpose, noon.Add(time.Hour)); refund != nil {
 			granted++
 		}
 	}
@@ -81,15 +81,15 @@ func TestBudgetFillsUpToBurst(t *testing.T) {
 func TestBreaker(t *testing.T) {
 	b := NewBudgets(settings.Limits{}, breaker(3, time.Minute, 10*time.Minute))
 	for i := range 4 {
-		if granted, why, _ := b.Take(Purpose{Workload: fmt.Sprint(i)}, noon); !granted {
+		if refund, why, _ := b.Take(Purpose{Workload: fmt.Sprint(i)}, noon); refund == nil {
 			t.Fatal(why)
 		}
 	}
-	granted, why, after := b.Take(Purpose{Workload: "x"}, noon.Add(time.Minute))
-	if granted || !strings.Contains(why, "circuit breaker is open") || after != 9*time.Minute {
-		t.Errorf("got %t, %q, %s", granted, why, after)
+	refund, why, after := b.Take(Purpose{Workload: "x"}, noon.Add(time.Minute))
+	if refund != nil || !strings.Contains(why, "circuit breaker is open") || after != 9*time.Minute {
+		t.Errorf("got %t, %q, %s", refund != nil, why, after)
 	}
-	if granted, why, _ := b.Take(Purpose{}, noon.Add(10*time.Minute)); !granted {
+	if refund, why, _ := b.Take(Purpose{}, noon.Add(10*time.Minute)); refund == nil {
 		t.Errorf("still open: %s", why)
 	}
 }
@@ -97,7 +97,7 @@ func TestBreaker(t *testing.T) {
 func TestSlowMovesKeepBreakerClosed(t *testing.T) {
 	b := NewBudgets(settings.Limits{}, breaker(3, time.Minute, time.Minute))
 	for i := range 50 {
-		if granted, why, _ := b.Take(purpose, noon.Add(time.Duration(i)*20*time.Second)); !granted {
+		if refund, why, _ := b.Take(purpose, noon.Add(time.Duration(i)*20*time.Second)); refund == nil {
 			t.Fatalf("move %d: %s", i, why)
 		}
 	}
@@ -106,7 +106,7 @@ func TestSlowMovesKeepBreakerClosed(t *testing.T) {
 func TestZeroMeansNoLimit(t *testing.T) {
 	b := NewBudgets(settings.Limits{}, settings.Breaker{})
 	for range 1000 {
-		if granted, why, _ := b.Take(purpose, noon); !granted {
+		if refund, why, _ := b.Take(purpose, noon); refund == nil {
 			t.Fatal(why)
 		}
 	}
@@ -114,11 +114,11 @@ func TestZeroMeansNoLimit(t *testing.T) {
 
 func TestOldBudgetsAreForgotten(t *testing.T) {
 	b := NewBudgets(settings.Limits{Workload: second(1)}, settings.Breaker{})
-	for i := range 2 * mostBuckets {
+	for i := range 2 * maxLimiters {
 		b.Take(Purpose{Workload: fmt.Sprint(i)}, noon.Add(time.Duration(i)*time.Minute))
 	}
-	if len(b.buckets) > mostBuckets+1 {
-		t.Errorf("%d buckets", len(b.buckets))
+	if len(b.limiters) > maxLimiters+1 {
+		t.Errorf("%d limiters", len(b.limiters))
 	}
 }
 
@@ -128,15 +128,16 @@ func TestBlockedMoveIsReturnedToBudget(t *testing.T) {
 	b := NewBudgets(limits, breaker(2, time.Hour, time.Hour))
 	p := Purpose{Workload: "w", Node: "n", Namespace: "s"}
 	for i := range 10 {
-		if granted, why, _ := b.Take(p, noon); !granted {
+		refund, why, _ := b.Take(p, noon)
+		if refund == nil {
 			t.Fatalf("try %d: %s", i+1, why)
 		}
-		b.Return(p)
+		refund()
 	}
-	if granted, _, _ := b.Take(p, noon); !granted || b.Open(noon) > 0 {
+	if refund, _, _ := b.Take(p, noon); refund == nil || b.Open(noon) > 0 {
 		t.Error("no move is allowed, although nothing was moved")
 	}
-	if granted, _, _ := b.Take(p, noon); granted {
+	if refund, _, _ := b.Take(p, noon); refund != nil {
 		t.Error("the budget exceeds its burst")
 	}
 }

@@ -94,11 +94,12 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d 
 		r.announce(ctx, s, m, d)
 		return ctrl.Result{RequeueAfter: d.After}, nil
 	}
-	if granted, why, after := r.take(s.purpose(s.pod.Spec.NodeName)); !granted {
+	refund, why, after := r.take(s.purpose(s.pod.Spec.NodeName))
+	if refund == nil {
 		r.announce(ctx, s, m, &policy.Decision{Reason: policy.LimitReached, Warning: true, Message: fmt.Sprintf("%s on node %s: %s", m.Reason, s.pod.Spec.NodeName, why)})
 		return ctrl.Result{RequeueAfter: after}, nil
 	}
-	return r.move(ctx, s, m, d)
+	return r.move(ctx, s, m, d, refund)
 }
 
 // due reports whether another pod of the workload was charged for a move that waits for a disruption budget. If the workload were marked
@@ -133,14 +134,14 @@ func (r *Reconciler) mayNotWrite(ctx context.Context, s *scope, m signals.Match)
 // mayNotWriteFor is the delay before a forbidden write is retried.
 const mayNotWriteFor = 5 * time.Minute
 
-func (r *Reconciler) move(ctx context.Context, s *scope, m signals.Match, d *policy.Decision) (ctrl.Result, error) {
+func (r *Reconciler) move(ctx context.Context, s *scope, m signals.Match, d *policy.Decision, refund func()) (ctrl.Result, error) {
 	step := r.evict
 	if d.Act == policy.Remake {
 		step = r.remake
 	}
 	outcome, err := step(ctx, s)
 	if outcome != moved {
-		r.giveBack(s.purpose(s.pod.Spec.NodeName))
+		refund()
 	}
 	if err != nil {
 		return ctrl.Result{}, err
@@ -162,11 +163,19 @@ func (r *Reconciler) move(ctx context.Context, s *scope, m signals.Match, d *pol
 	return ctrl.Result{}, nil
 }
 
-// take draws on the budgets.
-func (r *Reconciler) take(p policy.Purpose) (granted bool, why string, after time.Duration) {
+// take draws on the budgets. Call refund for a move that was not made; it is nil if a budget is empty.
+func (r *Reconciler) take(p policy.Purpose) (refund func(), why string, after time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.budgets.Take(p, r.clock.Now()) // not s.now, because other workers may have drawn on them since
+	drawn, why, after := r.budgets.Take(p, r.clock.Now()) // not s.now, because other workers may have drawn on them since
+	if drawn == nil {
+		return nil, why, after
+	}
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		drawn()
+	}, "", 0
 }
 
 // breakerOpen reports whether the circuit breaker is open.
@@ -174,13 +183,6 @@ func (r *Reconciler) breakerOpen() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.budgets.Open(r.clock.Now()) > 0
-}
-
-// giveBack returns what take granted for a move that was not made.
-func (r *Reconciler) giveBack(p policy.Purpose) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.budgets.Return(p)
 }
 
 // purpose returns the budgets that a move away from the node draws on.

@@ -132,14 +132,14 @@ func (r *Reconciler) replace(ctx context.Context, s *scope, host string, request
 		r.announce(ctx, s, signals.Match{}, d)
 		return ctrl.Result{}, nil
 	}
-	purpose := s.purpose(host)
-	if granted, why, after := r.take(purpose); !granted {
+	refund, why, after := r.take(s.purpose(host))
+	if refund == nil {
 		r.announce(ctx, s, signals.Match{}, &policy.Decision{Reason: policy.LimitReached, Warning: true, Message: "no other node fits the pod: " + why})
 		return ctrl.Result{RequeueAfter: after}, nil
 	}
 	done, err := r.lift(ctx, s)
 	if done != moved {
-		r.giveBack(purpose)
+		refund()
 	}
 	if err != nil {
 		return again(err)
