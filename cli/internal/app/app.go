@@ -178,7 +178,7 @@ func (c *command) timeline() *cobra.Command {
 
 func (c *command) why() *cobra.Command {
 	return &cobra.Command{
-		Use: "why POD", Short: "Explain why a pod was moved or not; with -o wide, which program handles which failure", Args: cobra.ExactArgs(1),
+		Use: "why POD", Short: "Explain why a pod was moved or not", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, namespace, err := c.reader()
 			if err != nil {
@@ -193,7 +193,7 @@ func (c *command) why() *cobra.Command {
 			if c.encoded() {
 				return report.Encode(c.Out, c.output, why)
 			}
-			why.Text(c.Out, c.wide())
+			why.Text(c.Out)
 			return nil
 		},
 	}

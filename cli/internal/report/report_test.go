@@ -273,7 +273,7 @@ func TestWhy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
-			WhyOf(p, now).Text(&b, name == "moved")
+			WhyOf(p, now).Text(&b)
 			golden(t, "why-"+name+".txt", b.String())
 		})
 	}

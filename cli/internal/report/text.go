@@ -93,8 +93,8 @@ func (s Status) Line(p Palette, now time.Time) string {
 	return text
 }
 
-// Text writes an explanation as text. wide adds the programs that handle each fault.
-func (w Why) Text(out io.Writer, wide bool) {
+// Text writes an explanation as text.
+func (w Why) Text(out io.Writer) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "Pod:\t%s\n", w.Pod)
 	fmt.Fprintf(t, "Node:\t%s\n", dash(w.Node))
@@ -111,16 +111,6 @@ func (w Why) Text(out io.Writer, wide bool) {
 			fmt.Fprintf(out, "  %s  %s: %s\n", s.At.UTC().Format("2006-01-02 15:04:05"), s.Reason, s.Message)
 		}
 	}
-	if !wide || len(w.Answers) == 0 {
-		return
-	}
-	fmt.Fprintln(out)
-	t = tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "FAULT\tFIRST\tTHEN")
-	for _, a := range w.Answers {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", a.Fault, a.First, dash(strings.Join(a.Then, ", ")))
-	}
-	t.Flush()
 }
 
 // TopText writes the rows as text. wide adds recoveries by level.

@@ -11,12 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/holdfast-project/holdfast/cli/internal/read"
-	"github.com/holdfast-project/holdfast/shared/ladder"
 	"github.com/holdfast-project/holdfast/shared/recovering"
 	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
-// Why explains whether a pod was or will be moved, and which programs handle its faults.
+// Why explains whether a pod was or will be moved.
 type Why struct {
 	Pod   string `json:"pod"`
 	Node  string `json:"node,omitempty"`
@@ -29,8 +28,6 @@ type Why struct {
 	Verdict string `json:"verdict"`
 	// Said lists events and decisions about the pod, oldest first.
 	Said []Note `json:"said,omitempty"`
-	// Answers lists the programs that handle each fault, in order.
-	Answers []FaultAnswer `json:"answers,omitempty"`
 }
 
 // Note is an event or decision about a pod.
@@ -40,33 +37,21 @@ type Note struct {
 	Message string    `json:"message"`
 }
 
-// FaultAnswer lists the programs that handle a fault.
-type FaultAnswer struct {
-	Fault ladder.Fault `json:"fault"`
-	First string       `json:"first"`
-	Then  []string     `json:"then,omitempty"`
-}
-
 const (
 	decisionAnnotation = "holdfast.dev/rescheduling-decision"
 	hostsAnnotation    = "sigs.k8s.io/scheduledHosts"
+	retriesAnnotation  = "schedulingRetries"
 )
 
 // WhyOf explains a pod at `now`.
 func WhyOf(p *read.Pod, now time.Time) Why {
 	w := Why{Pod: p.Name, Node: p.Spec.NodeName, State: podState(&p.Pod)}
-	chain := chainOf(p.Owners)
 	for _, o := range p.Owners {
 		w.Owners = append(w.Owners, o.GetKind()+" "+o.GetName())
 	}
 	_ = json.Unmarshal([]byte(p.Annotations[hostsAnnotation]), &w.Avoids) // an invalid list excludes nothing
 	w.Said = notes(p)
-	w.Verdict = verdict(p, chain, w.Said, now)
-	for _, f := range ladder.Faults {
-		if a := faultAnswer(chain, f); a.First != "" {
-			w.Answers = append(w.Answers, a)
-		}
-	}
+	w.Verdict = verdict(p, w.Said, now)
 	return w
 }
 
@@ -83,16 +68,6 @@ func podState(p *corev1.Pod) string {
 		return why
 	}
 	return string(p.Status.Phase)
-}
-
-func chainOf(owners []*unstructured.Unstructured) ladder.Chain {
-	var c ladder.Chain
-	for _, o := range owners {
-		c = append(c, ladder.Owner{
-			Group: o.GroupVersionKind().Group, Kind: o.GetKind(), Name: o.GetName(), UID: string(o.GetUID()), Annotations: o.GetAnnotations(),
-		})
-	}
-	return c
 }
 
 // notes returns the events about the pod, and the last decision on its workload.
@@ -127,10 +102,10 @@ var moveReasons = map[string]bool{
 
 // verdict returns the rescheduler's last decision. Without one it follows from annotations. It states conditions that depend on the
 // rescheduler's configuration, which is unknown here.
-func verdict(p *read.Pod, c ladder.Chain, list []Note, now time.Time) string {
+func verdict(p *read.Pod, list []Note, now time.Time) string {
 	var marks []map[string]string
-	for _, o := range c {
-		marks = append(marks, o.Annotations)
+	for _, o := range p.Owners {
+		marks = append(marks, o.GetAnnotations())
 	}
 	until := recovering.Until(recovering.LevelMove, now, marks...)
 	switch {
@@ -144,21 +119,25 @@ func verdict(p *read.Pod, c ladder.Chain, list []Note, now time.Time) string {
 			return s.Message
 		}
 	}
-	moved := c.Moved()
+	nearest := slices.IndexFunc(p.Owners, func(o *unstructured.Unstructured) bool {
+		_, asked := o.GetAnnotations()[retriesAnnotation]
+		return asked
+	})
 	switch {
 	case p.Forbidden.First("get") != "":
 		return "unknown: no permission to " + p.Forbidden.First("get")
-	case len(c) == 0:
+	case len(p.Owners) == 0:
 		return bareVerdict(p)
-	case moved == nil:
+	case nearest < 0:
 		return "it is not moved, unless the rescheduler's defaultRetries applies: no owner of it has the annotation schedulingRetries"
 	}
-	moves, allowed := timeline.Moves(c.Root().Annotations)
-	if _, own := timeline.Moves(moved.Annotations); own >= 0 {
+	moves, allowed := timeline.Moves(p.Owners[len(p.Owners)-1].GetAnnotations())
+	owner := p.Owners[nearest]
+	if _, own := timeline.Moves(owner.GetAnnotations()); own >= 0 {
 		allowed = own
 	}
 	if allowed < 0 {
-		return "it is not moved, unless the rescheduler's defaultRetries applies: schedulingRetries of " + moved.Kind + " " + moved.Name + " is not a number"
+		return "it is not moved, unless the rescheduler's defaultRetries applies: schedulingRetries of " + owner.GetKind() + " " + owner.GetName() + " is not a number"
 	}
 	return movesVerdict(moves, allowed)
 }
@@ -185,17 +164,4 @@ func movesVerdict(moves, allowed int32) string {
 		return fmt.Sprintf("it is not moved: its workload has used all moves, %d of %d", moves, allowed)
 	}
 	return fmt.Sprintf("it is moved if it cannot run on its node: %d of %d moves are used", moves, allowed)
-}
-
-func faultAnswer(c ladder.Chain, f ladder.Fault) FaultAnswer {
-	a := FaultAnswer{Fault: f}
-	for i, answer := range ladder.Answers(c, f) {
-		text := fmt.Sprintf("%d %s", answer.Level, answer.Program)
-		if i == 0 {
-			a.First = text
-		} else {
-			a.Then = append(a.Then, text)
-		}
-	}
-	return a
 }
