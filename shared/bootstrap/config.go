@@ -106,6 +106,18 @@ func ReadLooseConfig(path string, into any) (unknown []error, err error) {
 	return unknown, nil
 }
 
+// ReadStrictConfig is ReadLooseConfig with unknown keys as an error: they may be misspelled. Without a path it reads nothing.
+func ReadStrictConfig(path string, into any) error {
+	if path == "" {
+		return nil
+	}
+	unknown, err := ReadLooseConfig(path, into)
+	if err == nil && len(unknown) > 0 {
+		err = fmt.Errorf("--config %s: %w", path, Join(unknown))
+	}
+	return err
+}
+
 func decode(content []byte, kind schema.GroupVersionKind, into any) error {
 	document, err := yaml.YAMLToJSONStrict(content)
 	if err != nil {

@@ -168,6 +168,9 @@ func (o *Options) Flags(set *pflag.FlagSet) {
 	set.AddGoFlagSet(goFlags)
 }
 
+// Logging implements Program.
+func (o *Options) Logging() *zap.Options { return &o.Zap }
+
 func (o *Options) webhookFlags(set *pflag.FlagSet) {
 	if o.Certificates.ServiceName == "" {
 		return // the program has no webhooks

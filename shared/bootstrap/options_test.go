@@ -48,7 +48,6 @@ func (p *testProgram) Complete(set *pflag.FlagSet) error {
 	return Join(p.Options.Complete(set, file.Config))
 }
 
-func (p *testProgram) Logging() *zap.Options { return &p.Zap }
 func (p *testProgram) Run(ctx context.Context, cluster *rest.Config) error {
 	return p.ran(ctx, cluster)
 }

@@ -5,8 +5,6 @@ import (
 
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/review"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
@@ -44,16 +42,15 @@ func NewOptions() *Options {
 	return o
 }
 
-// Flags registers the flags.
-func (o *Options) Flags(set *pflag.FlagSet) { o.Options.Flags(set) }
-
 // Complete reads the configuration file and returns all invalid settings.
 func (o *Options) Complete(set *pflag.FlagSet) error {
-	file, warnings, err := read(o.ConfigFile)
-	if err != nil {
-		return err
+	file := Configuration{AppWrapper: &o.AppWrapper} // the file is read over the defaults
+	if o.ConfigFile != "" {
+		var err error
+		if o.Warnings, err = bootstrap.ReadLooseConfig(o.ConfigFile, &file); err != nil {
+			return err
+		}
 	}
-	o.Warnings, o.AppWrapper = warnings, *file.AppWrapper
 	if file.WebhooksEnabled != nil && !set.Changed("webhooks") {
 		o.Webhooks = *file.WebhooksEnabled
 	}
@@ -85,9 +82,6 @@ func (o *Options) reviews() *review.Reviews {
 	}
 	return review.With(o.Webhook.CertDir)
 }
-
-// Logging returns the options set by the zap flags.
-func (o *Options) Logging() *zap.Options { return &o.Zap }
 
 // Configuration is the content of the file given by --config: the settings shared by all managers, and the keys of the published operator's
 // ConfigMap. One file may have both. Unknown keys cause a warning and are ignored, because existing files may have keys of earlier
@@ -122,21 +116,6 @@ type controllerManager struct {
 
 type address struct {
 	BindAddress *string `json:"bindAddress,omitempty"`
-}
-
-// read returns the defaults, overridden by the file if path is not empty. The warnings name unknown keys.
-func read(path string) (c Configuration, warnings []error, err error) {
-	c.AppWrapper = ptr.To(settings.Default())
-	if path == "" {
-		return c, nil, nil
-	}
-	if warnings, err = bootstrap.ReadLooseConfig(path, &c); err != nil {
-		return c, nil, err
-	}
-	if c.AppWrapper == nil {
-		c.AppWrapper = ptr.To(settings.Default())
-	}
-	return c, warnings, nil
 }
 
 // shared copies published keys to the settings of all managers, unless those are set too.

@@ -1,11 +1,8 @@
 package app
 
 import (
-	"fmt"
-
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/plan"
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
@@ -58,8 +55,8 @@ func (o *Options) Flags(set *pflag.FlagSet) {
 
 // Complete reads the configuration file and returns all invalid settings.
 func (o *Options) Complete(set *pflag.FlagSet) error {
-	file, err := read(o.ConfigFile)
-	if err != nil {
+	var file Configuration
+	if err := bootstrap.ReadStrictConfig(o.ConfigFile, &file); err != nil {
 		return err
 	}
 	if file.RendezvousImage != nil && !set.Changed(flagRendezvousImage) {
@@ -69,18 +66,3 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 	file.InPlace.Complete(set, &a.Store, &a.StoreACL, &a.ExecImage)
 	return bootstrap.Join(append(o.Options.Complete(set, file.Config), a.Store.Check(a.StoreACL, kind)...))
 }
-
-// read reads the configuration file, if there is one. An unknown key is an error.
-func read(path string) (c Configuration, err error) {
-	if path == "" {
-		return c, nil
-	}
-	unknown, err := bootstrap.ReadLooseConfig(path, &c)
-	if err == nil && len(unknown) > 0 {
-		err = fmt.Errorf("--config %s: %w", path, bootstrap.Join(unknown))
-	}
-	return c, err
-}
-
-// Logging returns the options set by the zap flags.
-func (o *Options) Logging() *zap.Options { return &o.Zap }

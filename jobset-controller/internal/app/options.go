@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
@@ -88,6 +87,3 @@ func (o *Options) asPublished(set *pflag.FlagSet, file *Configuration) {
 		file.LeaderElection.LeaderElect = new(true)
 	}
 }
-
-// Logging returns the options of the zap flags.
-func (o *Options) Logging() *zap.Options { return &o.Zap }

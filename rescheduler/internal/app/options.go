@@ -1,10 +1,11 @@
+// Package app builds the rescheduler's manager: its flags, configuration file, caches, controllers and webhook.
 package app
 
 import (
 	"fmt"
 
 	"github.com/spf13/pflag"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
@@ -18,6 +19,14 @@ const (
 	caName          = "rescheduler-ca"
 	mutatingWebhook = "rescheduler-mutating-webhook-configuration"
 )
+
+// Configuration is the content of --config: the settings that all managers share, and the key rescheduling.
+type Configuration struct {
+	metav1.TypeMeta  `json:",inline"`
+	bootstrap.Config `json:",inline"`
+
+	Rescheduling *settings.Rescheduling `json:"rescheduling,omitempty"`
+}
 
 // Options are set by the command line and the configuration file.
 type Options struct {
@@ -37,22 +46,15 @@ func NewOptions() *Options {
 	return o
 }
 
-// Flags registers the flags.
-func (o *Options) Flags(set *pflag.FlagSet) { o.Options.Flags(set) }
-
 // Complete reads the configuration file and returns all errors in it.
 func (o *Options) Complete(set *pflag.FlagSet) error {
-	file, err := read(o.ConfigFile)
-	if err != nil {
+	file := Configuration{Rescheduling: &o.Rescheduling} // the file is read over the defaults
+	if err := bootstrap.ReadStrictConfig(o.ConfigFile, &file); err != nil {
 		return err
 	}
-	o.Rescheduling = *file.Rescheduling
 	errs := o.Options.Complete(set, file.Config)
 	if err := o.Rescheduling.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("rescheduling: %w", err))
 	}
 	return bootstrap.Join(errs)
 }
-
-// Logging returns the settings of the zap flags.
-func (o *Options) Logging() *zap.Options { return &o.Zap }

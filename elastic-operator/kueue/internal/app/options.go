@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/labels"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
 )
@@ -65,6 +64,3 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 	}
 	return bootstrap.Join(errs)
 }
-
-// Logging returns the options set by the zap flags.
-func (o *Options) Logging() *zap.Options { return &o.Zap }
