@@ -297,6 +297,45 @@ func TestLostSlotIsReadOncePerReconcile(t *testing.T) {
 	}
 }
 
+// A second pod waits in a slot whose worker has finished or still runs. Only a holder that is lost is released.
+func TestHolderIsReleasedOnlyIfItIsLost(t *testing.T) {
+	for name, c := range map[string]struct {
+		holder *workload.Pod // as the API server has it
+		done   bool          // according to the Job
+		want   int
+	}{
+		"it is gone":                          {nil, false, 1},
+		"it runs":                             {&workload.Pod{UID: "uid3", Phase: workload.Running}, false, 0},
+		"it has failed":                       {&workload.Pod{UID: "uid3", Phase: workload.Failed}, false, 1},
+		"its worker has finished":             {&workload.Pod{UID: "uid3", Phase: workload.Succeeded}, false, 0},
+		"its worker has finished, it is gone": {nil, true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := settled(lose(3))
+			second := pod(3)
+			second.UID, second.Created = "second", now.Add(time.Second)
+			s.Pods = append(s.Pods, second)
+			s.Reads.Holders = map[string]string{"js-w-0-3": "uid3"}
+			s.Reads.Slots = map[string]SlotRead{"js-w-0-3": {At: now, Pods: []*workload.Pod{second}}}
+			if c.holder != nil {
+				s.Reads.Slots["js-w-0-3"] = SlotRead{At: now, Pods: []*workload.Pod{c.holder, second}}
+			}
+			if c.done {
+				s.Jobs[0].Completed = workload.Indexes{{3, 3}}
+			}
+			released := 0
+			for _, a := range s.decide().Actions {
+				if r, is := a.(Release); is && r.Pod == "uid3" {
+					released++
+				}
+			}
+			if released != c.want {
+				t.Errorf("released %d times, want %d", released, c.want)
+			}
+		})
+	}
+}
+
 // A leader that was paused after it had read the slot may have a successor that has created the pod.
 func TestSlotIsReadAgainAfterAPause(t *testing.T) {
 	s := settled(lose(3))

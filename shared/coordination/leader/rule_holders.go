@@ -76,8 +76,8 @@ func (p *planner) newcomers() []newcomer {
 		if recent = true; p.memory.holding[pod.UID] || p.worksIn(pod) != pod.Slot {
 			continue
 		}
-		name, _ := workload.JobOf(pod.Slot)
-		if job := p.job(name); job != nil && job.Current && pod.Job == job.UID {
+		name, index := workload.JobOf(pod.Slot)
+		if job := p.job(name); job != nil && job.Current && pod.Job == job.UID && !job.Completed.Has(index) {
 			list = append(list, newcomer{pod, job})
 		}
 	}
@@ -121,8 +121,8 @@ func (p *planner) freeSlot(one newcomer, holder string) {
 		return
 	}
 	for _, pod := range read.Pods {
-		if pod.UID == holder && pod.MayRun() {
-			return
+		if pod.UID == holder && (pod.MayRun() || pod.Phase == workload.Succeeded && !pod.Lost()) {
+			return // a worker that has finished is not lost
 		}
 	}
 	p.released(rounds.Slot{Name: one.Slot, Pod: holder}, "")

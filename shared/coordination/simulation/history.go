@@ -93,10 +93,10 @@ func (w *world) settle() {
 	w.fail(invariant, "%s after the last fault: %s", patience, w.unsettled())
 }
 
-// isPending reports whether a fault has yet to end: an orchestrator that resumes may write as if it still led, and a worker that
-// could not be killed ends.
+// isPending reports whether a fault has yet to end: an orchestrator that resumes may write as if it still led, a new leader has to
+// find its bearings, and a worker that could not be killed ends.
 func (w *world) isPending() bool {
-	return slices.ContainsFunc(w.orchestrators, func(o *orchestrator) bool { return o.wakes > w.now }) ||
+	return slices.ContainsFunc(w.orchestrators, func(o *orchestrator) bool { return o.wakes > w.now || o.leading && w.now-o.since < glance }) ||
 		slices.ContainsFunc(w.pods, func(p *pod) bool { return p.immune > w.now && !p.over })
 }
 

@@ -18,6 +18,7 @@ type orchestrator struct {
 	sub    *subscription
 
 	leading bool
+	since   time.Duration // it has led since then
 	token   coordination.Token
 	renewed time.Duration // by this process
 	seen    lease         // as last read
@@ -103,7 +104,7 @@ func (o *orchestrator) tryLease() error {
 }
 
 func (o *orchestrator) lead(token coordination.Token) {
-	o.leading, o.token = true, token
+	o.leading, o.since, o.token = true, o.now, token
 	o.note(o.name, "leads with token %d", token.Transitions)
 	o.sub = subscribe(o.link, "", rounds.Slot{}, func(worker.Event) { o.wake(0) })
 	o.sweep()
