@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	kubeschedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
@@ -28,12 +27,11 @@ var shapes = []shape{
 
 // variant of the scheduler's configuration and of the pods.
 type variant struct {
-	Name      string
-	on        bool
-	percent   int  // of the pods have exclusions
-	excluded  int  // nodes each of them stays away from; 0 means as the command's flag has it
-	same      bool // all have the same exclusions, as the pods of one workload do
-	prefilter bool
+	Name     string
+	on       bool
+	percent  int  // of the pods have exclusions
+	excluded int  // nodes each of them stays away from; 0 means as the command's flag has it
+	same     bool // all have the same exclusions, as the pods of one workload do
 }
 
 var variants = []variant{
@@ -43,7 +41,6 @@ var variants = []variant{
 	{Name: "on, 100 % with exclusions", on: true, percent: 100},
 	{Name: "on, 100 %, all with the same", on: true, percent: 100, same: true},
 	{Name: "on, 100 %, the most nodes there may be", on: true, percent: 100, excluded: memory.MaxHosts},
-	{Name: "on, 100 %, strategy PreFilterResult", on: true, percent: 100, prefilter: true},
 }
 
 // configuration of the scheduler: its defaults, the plugin if it is on, and no limit of its requests.
@@ -56,10 +53,6 @@ func (v variant) configuration(s shape) (*kubeschedulerconfig.KubeSchedulerConfi
 	if v.on {
 		p.Plugins.MultiPoint.Enabled = append(p.Plugins.MultiPoint.Enabled, kubeschedulerconfig.Plugin{Name: plugin.Name})
 		p.Plugins.PostFilter.Enabled = append(p.Plugins.PostFilter.Enabled, kubeschedulerconfig.Plugin{Name: plugin.Name})
-	}
-	if v.prefilter {
-		args := &runtime.Unknown{ContentType: runtime.ContentTypeJSON, Raw: []byte(`{"strategy":"PreFilterResult"}`)}
-		p.PluginConfig = append(p.PluginConfig, kubeschedulerconfig.PluginConfig{Name: plugin.Name, Args: args})
 	}
 	for i := range p.PluginConfig {
 		if args, ok := p.PluginConfig[i].Args.(*kubeschedulerconfig.PodTopologySpreadArgs); ok && !s.spread && p.PluginConfig[i].Name == names.PodTopologySpread {

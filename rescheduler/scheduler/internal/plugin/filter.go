@@ -4,24 +4,19 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/exclusion"
-	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/settings"
 )
 
 // skip is the result for nearly all pods. The scheduler does not modify it.
 var skip = fwk.NewStatus(fwk.Skip)
 
 // cycleState passes the result of PreFilter to later steps of a scheduling cycle. It is immutable.
-type cycleState struct {
-	excluded exclusion.Set
-	narrowed bool // PreFilter returned the remaining nodes
-}
+type cycleState struct{ excluded exclusion.Set }
 
 const cycleKey fwk.StateKey = Name
 
@@ -53,22 +48,8 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev
 		p.ignore(ctx, pod, noNodeLeft, "The annotation "+memory.HostsAnnotation+" is ignored: it names all nodes of the cluster")
 		return nil, skip
 	}
-	c := &cycleState{excluded: excluded, narrowed: p.args.Strategy == settings.PreFilterResult}
-	state.Write(cycleKey, c)
-	if !c.narrowed {
-		return nil, nil
-	}
-	return remainder(nodes, excluded), nil
-}
-
-func remainder(nodes []fwk.NodeInfo, excluded exclusion.Set) *fwk.PreFilterResult {
-	names := sets.New[string]()
-	for _, node := range nodes {
-		if name := node.Node().Name; !excluded.Has(name) {
-			names.Insert(name)
-		}
-	}
-	return &fwk.PreFilterResult{NodeNames: names}
+	state.Write(cycleKey, &cycleState{excluded})
+	return nil, nil
 }
 
 // PreFilterExtensions returns nil, because other pods do not affect exclusions.
@@ -152,7 +133,7 @@ func (p *Plugin) afterNodeUpdate(_ klog.Logger, pod *corev1.Pod, old, current an
 	return queueIf(p.mayRelax() && annotated(pod).Has(node.Name)), nil
 }
 
-func (p *Plugin) mayRelax() bool { return p.args.OnExhaustion == settings.Relax }
+func (p *Plugin) mayRelax() bool { return p.args.OnExhaustion == relax }
 
 // annotated returns the exclusions of the annotation even if they have been dropped; empty if the annotation is invalid.
 func annotated(pod *corev1.Pod) exclusion.Set {

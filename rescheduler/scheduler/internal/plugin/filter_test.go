@@ -11,11 +11,6 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 )
 
-const (
-	byFilter          = "strategy: Filter"
-	byPreFilterResult = "strategy: PreFilterResult"
-)
-
 func TestExcludedNodesAreRejected(t *testing.T) {
 	for name, c := range map[string]struct {
 		annotation []string
@@ -36,21 +31,16 @@ func TestExcludedNodesAreRejected(t *testing.T) {
 		"an annotation of 256 KiB":                        {[]string{`["` + strings.Repeat("a", 256<<10) + `"]`}, []string{"a", "b", "c"}, true},
 		"an annotation of 256 KiB, a node's name by name": {[]string{`["a"` + strings.Repeat(`,"a"`, 64<<10) + `]`}, []string{"a", "b", "c"}, true},
 	} {
-		for _, strategy := range []string{byFilter, byPreFilterResult} {
-			t.Run(name+", "+strategy, func(t *testing.T) {
-				w := newWorld(t, strategy, "a", "b", "c")
-				got := w.try(makePod("pod", c.annotation...))
-				if diff := cmp.Diff(c.want, got.fit); diff != "" {
-					t.Error(diff)
-				}
-				if got.status.IsSkip() != c.skipped {
-					t.Errorf("skipped: %v", got.status.IsSkip())
-				}
-				if want := strategy == byPreFilterResult && !c.skipped; got.narrowed != want {
-					t.Errorf("the scheduler was given the remaining nodes: %v", got.narrowed)
-				}
-			})
-		}
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "", "a", "b", "c")
+			got := w.try(makePod("pod", c.annotation...))
+			if diff := cmp.Diff(c.want, got.fit); diff != "" {
+				t.Error(diff)
+			}
+			if got.status.IsSkip() != c.skipped {
+				t.Errorf("skipped: %v", got.status.IsSkip())
+			}
+		})
 	}
 }
 
@@ -74,8 +64,8 @@ func TestIgnoredExclusionsSendAnEvent(t *testing.T) {
 	}
 }
 
-func TestFilterRejectsWithoutTheRemainingNodes(t *testing.T) {
-	w := newWorld(t, byPreFilterResult, "a", "b")
+func TestPreemptionLeavesExcludedNodesAlone(t *testing.T) {
+	w := newWorld(t, "", "a", "b")
 	a := w.try(makePod("pod", `["a"]`))
 	node, err := w.handle.snapshot.NodeInfos().Get("a")
 	if err != nil {

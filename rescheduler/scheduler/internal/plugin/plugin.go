@@ -4,8 +4,8 @@ package plugin
 
 import (
 	"context"
-	"fmt"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,22 +17,25 @@ import (
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/exclusion"
-	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/settings"
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
 // Name of the plugin in the scheduler configuration.
 const Name = "PodRescheduling"
 
-// maxRelaxed limits how many relaxed pods are remembered, at about 100 bytes and an annotation each.
-const maxRelaxed = 10_000
+const (
+	// maxRelaxed limits how many relaxed pods are remembered, at about 100 bytes and an annotation each.
+	maxRelaxed = 10_000
+	// relaxedFor is how long a dropped annotation is ignored if it cannot be removed.
+	relaxedFor = 5 * time.Minute
+)
 
 // Plugin is the instance of one profile.
 type Plugin struct {
-	args    settings.Args
+	args    args
 	handle  fwk.Handle
 	relaxed *cache.LRUExpireCache // values of annotations that no longer count, by the UID of their pod
-	clearer *clearer              // nil: annotations are not removed
+	clearer *clearer
 }
 
 var (
@@ -45,36 +48,18 @@ var (
 
 // New creates the plugin. Invalid arguments are an error that names the field. Background work stops with ctx.
 func New(ctx context.Context, arguments runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-	args, err := read(arguments)
+	args, err := readArgs(arguments)
 	if err != nil {
 		return nil, err
 	}
 	registerMetrics()
 	p := newPlugin(args, handle, clock.RealClock{})
-	if *args.ClearAnnotation {
-		p.clearer = newClearer(handle)
-		p.clearer.start(ctx)
-	}
+	p.clearer.start(ctx)
 	return p, nil
 }
 
-func newPlugin(args settings.Args, handle fwk.Handle, clock clock.PassiveClock) *Plugin {
-	return &Plugin{args: args, handle: handle, relaxed: cache.NewLRUExpireCacheWithClock(maxRelaxed, clock)}
-}
-
-// read decodes the arguments, which the scheduler passes on undecoded.
-func read(arguments runtime.Object) (settings.Args, error) {
-	switch a := arguments.(type) {
-	case nil:
-		return settings.Read(nil)
-	case *runtime.Unknown:
-		if a == nil {
-			return settings.Read(nil)
-		}
-		return settings.Read(a.Raw)
-	default:
-		return settings.Args{}, fmt.Errorf("the arguments of %s have the unexpected type %T", Name, arguments)
-	}
+func newPlugin(args args, handle fwk.Handle, clock clock.PassiveClock) *Plugin {
+	return &Plugin{args: args, handle: handle, clearer: newClearer(handle), relaxed: cache.NewLRUExpireCacheWithClock(maxRelaxed, clock)}
 }
 
 // Name returns the name of the plugin.

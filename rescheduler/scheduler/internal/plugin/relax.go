@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/relaxation"
-	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/settings"
 )
 
 // PostFilter runs when a pod fits on no node. It must run before preemption, which depends on the order of the profile's plugins. If the
@@ -23,7 +21,7 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *core
 	if c == nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
-	if p.args.OnExhaustion == settings.Wait {
+	if p.args.OnExhaustion == wait {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "the pod waits for a node on which its workload has not failed")
 	}
 	question, err := p.question(ctx, state, pod, c, statuses)
@@ -47,7 +45,7 @@ func (p *Plugin) question(ctx context.Context, state fwk.CycleState, pod *corev1
 		if err != nil {
 			continue // deleted
 		}
-		q.Excluded = append(q.Excluded, relaxation.Candidate{Node: name, Fit: p.fit(ctx, state, pod, c, node, statuses.Get(name))})
+		q.Excluded = append(q.Excluded, relaxation.Candidate{Node: name, Fit: p.fit(ctx, state, pod, node, statuses.Get(name))})
 	}
 	open, err := statuses.NodesForStatusCode(nodes, fwk.Unschedulable)
 	if err != nil {
@@ -60,8 +58,8 @@ func (p *Plugin) question(ctx context.Context, state fwk.CycleState, pod *corev1
 }
 
 // fit runs the filters again if this plugin rejected the node. Rejections by other plugins stand.
-func (p *Plugin) fit(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, c *cycleState, node fwk.NodeInfo, status *fwk.Status) relaxation.Fit {
-	if c.rejected(status) {
+func (p *Plugin) fit(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo, status *fwk.Status) relaxation.Fit {
+	if !status.IsSuccess() && status.Plugin() == Name {
 		without := state.Clone()
 		without.Delete(cycleKey)
 		status = p.handle.RunFilterPluginsWithNominatedPods(ctx, without, pod, node)
@@ -77,26 +75,16 @@ func (p *Plugin) fit(ctx context.Context, state fwk.CycleState, pod *corev1.Pod,
 	}
 }
 
-// rejected reports whether this plugin rejected the node. Nodes that PreFilter left out have a status without a plugin.
-func (c *cycleState) rejected(status *fwk.Status) bool {
-	if status == nil || status.IsSuccess() {
-		return false
-	}
-	return status.Plugin() == Name || (c.narrowed && status.Plugin() == "" && status.Code() == fwk.UnschedulableAndUnresolvable)
-}
-
 // relax drops the exclusions in memory, so that the scheduling cycle does not wait for the API server, and removes the annotation
 // afterwards.
 func (p *Plugin) relax(ctx context.Context, pod *corev1.Pod, answer relaxation.Answer) {
 	value := pod.Annotations[memory.HostsAnnotation]
-	p.relaxed.Add(pod.UID, value, time.Duration(p.args.RelaxedForSeconds)*time.Second)
+	p.relaxed.Add(pod.UID, value, relaxedFor)
 	podsRelaxed.WithLabelValues(string(answer.Reason)).Inc()
 	logger := klog.FromContext(ctx)
 	logger.V(2).Info("Exclusions of a pod are dropped", "pod", klog.KObj(pod), "reason", answer.Reason, "node", answer.Node)
 	p.handle.EventRecorder().WithLogger(logger).Eventf(pod, nil, corev1.EventTypeNormal, "ExclusionsDropped", "Scheduling",
 		"%s: the pod may go back to nodes on which its workload has failed, such as %s", answer.Reason, answer.Node)
 	p.handle.Activate(logger, map[string]*corev1.Pod{klog.KObj(pod).String(): pod})
-	if p.clearer != nil {
-		p.clearer.remove(pod, value)
-	}
+	p.clearer.remove(pod, value)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
 var errUnknown = errors.New("no state")
@@ -48,14 +49,12 @@ func TestRelax(t *testing.T) {
 		"no node is one for this pod":                                    {tainted, tainted, false},
 		"a filter that cannot tell about the excluded node is no reason": {site{fwk.AsStatus(errUnknown)}, tainted, true},
 	} {
-		for _, strategy := range []string{byFilter, byPreFilterResult} {
-			t.Run(name+", "+strategy, func(t *testing.T) {
-				w := newWorld(t, strategy, "a", "b")
-				w.is("a", c.a)
-				w.is("b", c.b)
-				w.relaxes(makePod("pod", `["a"]`), c.relaxed)
-			})
-		}
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "", "a", "b")
+			w.is("a", c.a)
+			w.is("b", c.b)
+			w.relaxes(makePod("pod", `["a"]`), c.relaxed)
+		})
 	}
 }
 
@@ -110,14 +109,14 @@ func TestPodWithoutExclusionsIsLeftToPreemption(t *testing.T) {
 
 func TestRelaxingEnds(t *testing.T) {
 	relaxed := func(t *testing.T) *world {
-		w := newWorld(t, "relaxedForSeconds: 60", "a", "b")
+		w := newWorld(t, "", "a", "b")
 		w.handle.others["b"] = unschedulable()
 		w.fail(makePod("pod", `["a"]`))
 		return w
 	}
 	t.Run("after a while", func(t *testing.T) {
 		w := relaxed(t)
-		w.clock.SetTime(w.clock.Now().Add(time.Minute + time.Second))
+		w.clock.SetTime(w.clock.Now().Add(relaxedFor + time.Second))
 		if w.try(makePod("pod", `["a"]`)).status.IsSkip() {
 			t.Error("its exclusions are dropped still")
 		}
@@ -145,8 +144,9 @@ func TestRelaxedPodHasNoSignature(t *testing.T) {
 }
 
 func TestNodesRejectedByOtherPreFiltersDoNotCount(t *testing.T) {
-	w := newWorld(t, byPreFilterResult, "a", "b")
+	w := newWorld(t, "", "a", "b")
 	a := w.try(makePod("pod", `["a"]`))
+	a.statuses = framework.NewDefaultNodeToStatus() // no filter has run
 	a.statuses.SetAbsentNodesStatus(fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "a claim does not exist").WithPlugin("VolumeBinding"))
 	_, status := w.PostFilter(t.Context(), a.state, makePod("pod", `["a"]`), a.statuses)
 	if status.Code() != fwk.Unschedulable || len(w.handle.activated) > 0 {

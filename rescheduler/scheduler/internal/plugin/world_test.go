@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -17,7 +18,6 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
-	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/settings"
 )
 
 // world is a plugin in a cluster of some nodes, with a record of its actions.
@@ -30,7 +30,7 @@ type world struct {
 
 func newWorld(t *testing.T, args string, nodes ...string) *world {
 	t.Helper()
-	read, err := settings.Read([]byte(args))
+	read, err := readArgs(&runtime.Unknown{Raw: []byte(args)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,11 +61,10 @@ func makePod(uid types.UID, annotation ...string) *corev1.Pod {
 	return pod
 }
 
-// attempt runs one scheduling cycle as the scheduler does: PreFilter, then Filter on each remaining node.
+// attempt runs one scheduling cycle as the scheduler does: PreFilter, then Filter on each node.
 type attempt struct {
 	state    fwk.CycleState
 	status   *fwk.Status // of PreFilter
-	narrowed bool
 	fit      []string
 	statuses *framework.NodeToStatus
 }
@@ -77,12 +76,10 @@ func (w *world) try(pod *corev1.Pod) attempt {
 	if err != nil {
 		w.Fatal(err)
 	}
-	result, status := w.PreFilter(w.Context(), a.state, pod, nodes)
-	a.status, a.narrowed = status, !result.AllNodes()
+	_, a.status = w.PreFilter(w.Context(), a.state, pod, nodes)
 	for _, node := range nodes {
 		name := node.Node().Name
 		switch status := w.verdict(a, pod, node); {
-		case a.narrowed && !result.NodeNames.Has(name):
 		case status.IsSuccess():
 			a.fit = append(a.fit, name)
 		default:

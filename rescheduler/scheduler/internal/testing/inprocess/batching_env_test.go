@@ -69,30 +69,28 @@ func TestPodsAreStillBatched(t *testing.T) {
 
 // Two workloads that failed on different nodes take turns. The scheduler must not use the result of one for the other.
 func TestBatchHintRespectsExclusions(t *testing.T) {
-	bothStrategies(t, func(t *testing.T, strategy string) {
-		const each = 12
-		w := newWorld(t)
-		for i := range each {
-			w.node(fmt.Sprintf("left-%02d", i), "1")
-			w.node(fmt.Sprintf("right-%02d", i), "1")
+	const each = 12
+	w := newWorld(t)
+	for i := range each {
+		w.node(fmt.Sprintf("left-%02d", i), "1")
+		w.node(fmt.Sprintf("right-%02d", i), "1")
+	}
+	var left, right []string
+	for i := range each {
+		left, right = append(left, fmt.Sprintf("left-%02d", i)), append(right, fmt.Sprintf("right-%02d", i))
+	}
+	for i := range each {
+		w.pod(fmt.Sprintf("pod-%02d", 2*i), staysAwayFrom(left...))
+		w.pod(fmt.Sprintf("pod-%02d", 2*i+1), staysAwayFrom(right...))
+	}
+	w.batchable()
+	w.allLand(2 * each)
+	for i := range each {
+		if node := w.get(fmt.Sprintf("pod-%02d", 2*i)).Spec.NodeName; !strings.HasPrefix(node, "right") {
+			t.Errorf("pod %d is on %s", 2*i, node)
 		}
-		var left, right []string
-		for i := range each {
-			left, right = append(left, fmt.Sprintf("left-%02d", i)), append(right, fmt.Sprintf("right-%02d", i))
+		if node := w.get(fmt.Sprintf("pod-%02d", 2*i+1)).Spec.NodeName; !strings.HasPrefix(node, "left") {
+			t.Errorf("pod %d is on %s", 2*i+1, node)
 		}
-		for i := range each {
-			w.pod(fmt.Sprintf("pod-%02d", 2*i), staysAwayFrom(left...))
-			w.pod(fmt.Sprintf("pod-%02d", 2*i+1), staysAwayFrom(right...))
-		}
-		w.batchable(strategy)
-		w.allLand(2 * each)
-		for i := range each {
-			if node := w.get(fmt.Sprintf("pod-%02d", 2*i)).Spec.NodeName; !strings.HasPrefix(node, "right") {
-				t.Errorf("pod %d is on %s", 2*i, node)
-			}
-			if node := w.get(fmt.Sprintf("pod-%02d", 2*i+1)).Spec.NodeName; !strings.HasPrefix(node, "left") {
-				t.Errorf("pod %d is on %s", 2*i+1, node)
-			}
-		}
-	})
+	}
 }

@@ -15,53 +15,39 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 )
 
-const (
-	inPlace           = "profile.yaml"
-	byPreFilterResult = "strategy: PreFilterResult"
-)
-
-// bothStrategies runs a test with each strategy. The result must be the same.
-func bothStrategies(t *testing.T, test func(t *testing.T, strategy string)) {
-	for _, strategy := range []string{"strategy: Filter", byPreFilterResult} {
-		t.Run(strategy, func(t *testing.T) { test(t, strategy) })
-	}
-}
+const inPlace = "profile.yaml"
 
 func TestPodsAvoidExcludedNodes(t *testing.T) {
-	bothStrategies(t, func(t *testing.T, strategy string) {
-		w := newWorld(t)
-		w.node("bad", "32", "large")
-		w.node("good", "4")
-		for i := range 4 {
-			w.pod(fmt.Sprintf("moved-%d", i), staysAwayFrom("bad", "gone"))
-		}
-		w.pod("other", onlyOn("large"))
-		w.scheduler(inPlace, strategy)
-		for i := range 4 {
-			w.lands(fmt.Sprintf("moved-%d", i), "good")
-		}
-		w.lands("other", "bad")
-	})
+	w := newWorld(t)
+	w.node("bad", "32", "large")
+	w.node("good", "4")
+	for i := range 4 {
+		w.pod(fmt.Sprintf("moved-%d", i), staysAwayFrom("bad", "gone"))
+	}
+	w.pod("other", onlyOn("large"))
+	w.scheduler(inPlace)
+	for i := range 4 {
+		w.lands(fmt.Sprintf("moved-%d", i), "good")
+	}
+	w.lands("other", "bad")
 }
 
 // The scheduler tries a nominated node first, with filters alone. It ignores the result of PreFilter.
 func TestNominatedNodeRespectsExclusions(t *testing.T) {
-	bothStrategies(t, func(t *testing.T, strategy string) {
-		w := newWorld(t)
-		w.node("bad", "32")
-		w.node("good", "4")
-		w.pod("nominated", staysAwayFrom("bad"), gated)
-		w.nominate("nominated", "bad")
-		w.pod("free", gated)
-		w.nominate("free", "bad")
-		w.scheduler(inPlace, strategy)
-		w.ungate("nominated")
-		w.lands("nominated", "good")
-		// This checks that nominations count at all: otherwise the emptier of two nodes would be chosen.
-		w.pod("fills", wants("30"), runsOn("bad"))
-		w.ungate("free")
-		w.lands("free", "bad")
-	})
+	w := newWorld(t)
+	w.node("bad", "32")
+	w.node("good", "4")
+	w.pod("nominated", staysAwayFrom("bad"), gated)
+	w.nominate("nominated", "bad")
+	w.pod("free", gated)
+	w.nominate("free", "bad")
+	w.scheduler(inPlace)
+	w.ungate("nominated")
+	w.lands("nominated", "good")
+	// This checks that nominations count at all: otherwise the emptier of two nodes would be chosen.
+	w.pod("fills", wants("30"), runsOn("bad"))
+	w.ungate("free")
+	w.lands("free", "bad")
 }
 
 func gated(pod *corev1.Pod) {
@@ -82,15 +68,13 @@ func (w *world) ungate(pod string) {
 }
 
 func TestExclusionOfAllNodesIsIgnored(t *testing.T) {
-	bothStrategies(t, func(t *testing.T, strategy string) {
-		w := newWorld(t)
-		w.node("a", "4")
-		w.node("b", "4", "eligible")
-		w.pod("everywhere", staysAwayFrom("a", "b"), onlyOn("eligible"))
-		w.scheduler(inPlace, strategy)
-		w.lands("everywhere", "b")
-		w.says("everywhere", "ExclusionsIgnored")
-	})
+	w := newWorld(t)
+	w.node("a", "4")
+	w.node("b", "4", "eligible")
+	w.pod("everywhere", staysAwayFrom("a", "b"), onlyOn("eligible"))
+	w.scheduler(inPlace)
+	w.lands("everywhere", "b")
+	w.says("everywhere", "ExclusionsIgnored")
 }
 
 func TestInvalidAnnotationExcludesNoNode(t *testing.T) {
@@ -120,17 +104,15 @@ func TestInvalidAnnotationExcludesNoNode(t *testing.T) {
 func TestPodIsRetriedWhenAnnotationAllowsANode(t *testing.T) {
 	for name, value := range map[string]any{"removed": nil, "shorter": `["b"]`} {
 		t.Run(name, func(t *testing.T) {
-			bothStrategies(t, func(t *testing.T, strategy string) {
-				w := newWorld(t)
-				w.node("a", "4", "eligible")
-				w.node("b", "4")
-				w.pod("waiting", staysAwayFrom("a", "b"), onlyOn("eligible"))
-				w.node("c", "4") // so that not every node is excluded
-				w.scheduler(inPlace, strategy, "onExhaustion: Wait")
-				w.waits("waiting")
-				w.annotate("waiting", value)
-				w.lands("waiting", "a")
-			})
+			w := newWorld(t)
+			w.node("a", "4", "eligible")
+			w.node("b", "4")
+			w.pod("waiting", staysAwayFrom("a", "b"), onlyOn("eligible"))
+			w.node("c", "4") // so that not every node is excluded
+			w.scheduler(inPlace, "onExhaustion: Wait")
+			w.waits("waiting")
+			w.annotate("waiting", value)
+			w.lands("waiting", "a")
 		})
 	}
 }

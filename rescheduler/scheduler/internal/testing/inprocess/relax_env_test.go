@@ -13,95 +13,73 @@ import (
 
 // No pod is preempted because of another pod's exclusions.
 func TestRelaxationComesBeforePreemption(t *testing.T) {
-	bothStrategies(t, func(t *testing.T, strategy string) {
-		w := newWorld(t)
-		w.node("bad", "1")
-		w.node("full", "1")
-		w.pod("victim", runsOn("full"))
-		w.scheduler(inPlace, strategy)
-		w.pod("returns", staysAwayFrom("bad"), mayPreempt)
-		w.lands("returns", "bad")
-		w.loses("returns", memory.HostsAnnotation)
-		w.says("returns", "ExclusionsDropped")
-		if victim := w.get("victim"); victim.DeletionTimestamp != nil || victim.Spec.NodeName != "full" {
-			t.Error("another pod lost its place")
-		}
-	})
+	w := newWorld(t)
+	w.node("bad", "1")
+	w.node("full", "1")
+	w.pod("victim", runsOn("full"))
+	w.scheduler(inPlace)
+	w.pod("returns", staysAwayFrom("bad"), mayPreempt)
+	w.lands("returns", "bad")
+	w.loses("returns", memory.HostsAnnotation)
+	w.says("returns", "ExclusionsDropped")
+	if victim := w.get("victim"); victim.DeletionTimestamp != nil || victim.Spec.NodeName != "full" {
+		t.Error("another pod lost its place")
+	}
 }
 
 func TestPodReturnsIfItFitsNowhereElse(t *testing.T) {
-	bothStrategies(t, func(t *testing.T, strategy string) {
-		w := newWorld(t)
-		w.node("bad", "4", "eligible")
-		w.node("other", "4")
-		w.scheduler(inPlace, strategy)
-		w.pod("returns", staysAwayFrom("bad"), onlyOn("eligible"))
-		w.lands("returns", "bad")
-		w.loses("returns", memory.HostsAnnotation)
-	})
+	w := newWorld(t)
+	w.node("bad", "4", "eligible")
+	w.node("other", "4")
+	w.scheduler(inPlace)
+	w.pod("returns", staysAwayFrom("bad"), onlyOn("eligible"))
+	w.lands("returns", "bad")
+	w.loses("returns", memory.HostsAnnotation)
 }
 
 // If preemption is needed in any case, it happens on a node that the pod did not fail on.
 func TestNoPreemptionOnExcludedNodes(t *testing.T) {
-	bothStrategies(t, func(t *testing.T, strategy string) {
-		w := newWorld(t)
-		w.node("bad", "1")
-		w.node("good", "1")
-		w.pod("on-bad", runsOn("bad"))
-		w.pod("on-good", runsOn("good"))
-		w.scheduler(inPlace, strategy)
-		w.pod("preempts", staysAwayFrom("bad"), mayPreempt)
-		w.lands("preempts", "good")
-		if got := w.get("on-bad"); got.DeletionTimestamp != nil {
-			t.Error("a pod was preempted where the other may not go")
-		}
-		if _, found := w.get("preempts").Annotations[memory.HostsAnnotation]; !found {
-			t.Error("its exclusions were dropped without need")
-		}
-	})
+	w := newWorld(t)
+	w.node("bad", "1")
+	w.node("good", "1")
+	w.pod("on-bad", runsOn("bad"))
+	w.pod("on-good", runsOn("good"))
+	w.scheduler(inPlace)
+	w.pod("preempts", staysAwayFrom("bad"), mayPreempt)
+	w.lands("preempts", "good")
+	if got := w.get("on-bad"); got.DeletionTimestamp != nil {
+		t.Error("a pod was preempted where the other may not go")
+	}
+	if _, found := w.get("preempts").Annotations[memory.HostsAnnotation]; !found {
+		t.Error("its exclusions were dropped without need")
+	}
 }
 
 // Without the exclusion the scheduler would preempt there. With it the pod would wait forever.
 func TestPodReturnsIfOnlyThereItCanPreempt(t *testing.T) {
-	bothStrategies(t, func(t *testing.T, strategy string) {
-		w := newWorld(t)
-		w.node("bad", "1", "eligible")
-		w.node("other", "4")
-		w.pod("victim", runsOn("bad"))
-		w.scheduler(inPlace, strategy)
-		w.pod("returns", staysAwayFrom("bad"), onlyOn("eligible"), mayPreempt)
-		w.lands("returns", "bad")
-		w.loses("returns", memory.HostsAnnotation)
-	})
+	w := newWorld(t)
+	w.node("bad", "1", "eligible")
+	w.node("other", "4")
+	w.pod("victim", runsOn("bad"))
+	w.scheduler(inPlace)
+	w.pod("returns", staysAwayFrom("bad"), onlyOn("eligible"), mayPreempt)
+	w.lands("returns", "bad")
+	w.loses("returns", memory.HostsAnnotation)
 }
 
 // A pod that cannot preempt waits for any node. The first one with room may be the one that it failed on.
 func TestPodReturnsWhenThereIsRoom(t *testing.T) {
-	bothStrategies(t, func(t *testing.T, strategy string) {
-		w := newWorld(t)
-		w.node("bad", "1")
-		w.node("other", "1")
-		w.pod("leaves", runsOn("bad"))
-		w.pod("stays", runsOn("other"))
-		w.scheduler(inPlace, strategy)
-		w.pod("returns", staysAwayFrom("bad"))
-		w.waits("returns")
-		w.ok(w.CoreV1().Pods(namespace).Delete(t.Context(), "leaves", metav1.DeleteOptions{}))
-		w.lands("returns", "bad")
-		w.loses("returns", memory.HostsAnnotation)
-	})
-}
-
-func TestAnnotationIsKeptIfConfigured(t *testing.T) {
 	w := newWorld(t)
-	w.node("bad", "4", "eligible")
-	w.node("other", "4")
-	w.scheduler(inPlace, "clearAnnotation: false")
-	w.pod("returns", staysAwayFrom("bad"), onlyOn("eligible"))
+	w.node("bad", "1")
+	w.node("other", "1")
+	w.pod("leaves", runsOn("bad"))
+	w.pod("stays", runsOn("other"))
+	w.scheduler(inPlace)
+	w.pod("returns", staysAwayFrom("bad"))
+	w.waits("returns")
+	w.ok(w.CoreV1().Pods(namespace).Delete(t.Context(), "leaves", metav1.DeleteOptions{}))
 	w.lands("returns", "bad")
-	if _, found := w.get("returns").Annotations[memory.HostsAnnotation]; !found {
-		t.Error("it was removed")
-	}
+	w.loses("returns", memory.HostsAnnotation)
 }
 
 // The permissions of a second scheduler are sufficient: it schedules, preempts and clears annotations.

@@ -1,0 +1,65 @@
+package plugin
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	kubeschedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+)
+
+func raw(text string) *runtime.Unknown { return &runtime.Unknown{Raw: []byte(text)} }
+
+func TestArguments(t *testing.T) {
+	for name, c := range map[string]struct {
+		arguments runtime.Object
+		want      exhaustion
+	}{
+		"none":             {nil, relax},
+		"none of any type": {(*runtime.Unknown)(nil), relax},
+		"nothing":          {raw(""), relax},
+		"an empty object":  {raw("{}"), relax},
+		"null":             {raw("null"), relax},
+		"JSON":             {raw(`{"onExhaustion":"Wait"}`), wait},
+		"YAML":             {raw("onExhaustion: Wait\n"), wait},
+		"the kind":         {raw("kind: PodReschedulingArgs"), relax},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, err := readArgs(c.arguments); err != nil || got.OnExhaustion != c.want {
+				t.Errorf("got %+v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestInvalidArguments(t *testing.T) {
+	for name, c := range map[string]struct {
+		arguments runtime.Object
+		names     string
+	}{
+		"a field that does not exist": {raw("onExhaust: Wait"), `"onExhaust"`},
+		"a field twice":               {raw("onExhaustion: Wait\nonExhaustion: Wait"), `"onExhaustion"`},
+		"no object":                   {raw("[]"), "array"},
+		"another end":                 {raw("onExhaustion: Preempt"), "args.onExhaustion"},
+		"another kind":                {raw("kind: CoschedulingArgs"), "args.kind"},
+		"those of another plugin":     {&kubeschedulerconfig.DefaultPreemptionArgs{}, "DefaultPreemptionArgs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := readArgs(c.arguments); err == nil || !strings.Contains(err.Error(), c.names) {
+				t.Errorf("want an error about %s, got %v", c.names, err)
+			}
+		})
+	}
+}
+
+func FuzzReadArgs(f *testing.F) {
+	for _, seed := range []string{"", "{}", "onExhaustion: Wait", "[", "kind: null"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		got, err := readArgs(&runtime.Unknown{Raw: text})
+		if err == nil && got.OnExhaustion != relax && got.OnExhaustion != wait {
+			t.Errorf("%q was read as %+v", text, got)
+		}
+	})
+}
