@@ -39,25 +39,13 @@ type Autopilot struct {
 // NodeHealth has settings beyond those of Autopilot.
 type NodeHealth struct {
 	// Signals of bad nodes, in addition to autopilot.resourceTaints.
-	Signals []Signal `json:"signals,omitempty"`
+	Signals signals.Table `json:"signals,omitempty"`
 	// MaxSimultaneousEvacuations limits how many workloads leave bad nodes at the same time. 0 means no limit.
 	MaxSimultaneousEvacuations int `json:"maxSimultaneousEvacuations,omitempty"`
 	// EvacuationLimit is how often a workload is evacuated before it fails. Without it, only RetryLimit applies.
 	EvacuationLimit *int32 `json:"evacuationLimit,omitempty"`
 	// EvacuatedNodeTTL is how long later attempts of a workload avoid a node from which it was evacuated.
 	EvacuatedNodeTTL Duration `json:"evacuatedNodeTTL,omitempty"`
-}
-
-// Signal is a signals.Signal in the configuration file.
-type Signal struct {
-	Name              string             `json:"name"`
-	Label             *signals.Label     `json:"label,omitempty"`
-	Taint             *signals.Taint     `json:"taint,omitempty"`
-	Condition         *signals.Condition `json:"condition,omitempty"`
-	PodResourceHealth bool               `json:"podResourceHealth,omitempty"`
-	Resources         []string           `json:"resources,omitempty"`
-	Effect            signals.Effect     `json:"effect"`
-	HoldDown          Duration           `json:"holdDown,omitempty"`
 }
 
 // validate checks the signals and limits.
@@ -70,7 +58,7 @@ func (n NodeHealth) validate() error {
 		errs = append(errs, errors.New("nodeHealth.evacuatedNodeTTL: must not be negative"))
 	}
 	for i, s := range n.Signals {
-		if err := s.signal().Validate(); err != nil {
+		if err := s.Validate(); err != nil {
 			errs = append(errs, fmt.Errorf("nodeHealth.signals[%d]: %w", i, err))
 		}
 	}
@@ -135,21 +123,7 @@ func (a AppWrapper) Table() signals.Table {
 			})
 		}
 	}
-	for _, s := range a.NodeHealth.Signals {
-		table = append(table, s.signal())
-	}
-	return table
-}
-
-func (s Signal) signal() signals.Signal {
-	out := signals.Signal{
-		Name: s.Name, Label: s.Label, Taint: s.Taint, Condition: s.Condition, PodResourceHealth: s.PodResourceHealth,
-		Effect: s.Effect, HoldDown: time.Duration(s.HoldDown),
-	}
-	for _, resource := range s.Resources {
-		out.Resources = append(out.Resources, corev1.ResourceName(resource))
-	}
-	return out
+	return append(table, a.NodeHealth.Signals...)
 }
 
 // Duration is written as "5m". A number of nanoseconds, the only format of the published controller, is accepted too.

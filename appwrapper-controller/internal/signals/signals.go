@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Effect is how a signal affects pods.
@@ -26,19 +27,19 @@ const (
 
 // Signal is one row of the table. Exactly one source is set.
 type Signal struct {
-	Name      string
-	Label     *Label
-	Taint     *Taint
-	Condition *Condition
+	Name      string     `json:"name"`
+	Label     *Label     `json:"label,omitempty"`
+	Taint     *Taint     `json:"taint,omitempty"`
+	Condition *Condition `json:"condition,omitempty"`
 	// PodResourceHealth matches pods with an unhealthy device in their status. It affects only the pod itself and keeps no other pods off
 	// the node.
-	PodResourceHealth bool
+	PodResourceHealth bool `json:"podResourceHealth,omitempty"`
 
 	// Resources restricts the signal to pods that request one of them. Empty means all pods.
-	Resources []corev1.ResourceName
-	Effect    Effect
+	Resources []corev1.ResourceName `json:"resources,omitempty"`
+	Effect    Effect                `json:"effect"`
 	// HoldDown is how long a condition must last before it counts. Labels and taints have no start time.
-	HoldDown time.Duration
+	HoldDown metav1.Duration `json:"holdDown,omitzero"`
 }
 
 // Label matches nodes with one of the values.
@@ -88,9 +89,9 @@ func (s Signal) Validate() error {
 		errs = append(errs, fmt.Errorf("effect: %q is none of Avoid, SoftAvoid, Evacuate", s.Effect))
 	}
 	switch {
-	case s.HoldDown < 0:
+	case s.HoldDown.Duration < 0:
 		errs = append(errs, errors.New("holdDown: must not be negative"))
-	case s.HoldDown > 0 && s.Condition == nil:
+	case s.HoldDown.Duration > 0 && s.Condition == nil:
 		errs = append(errs, errors.New("holdDown: may be set for a condition only"))
 	}
 	return errors.Join(errs...)
@@ -174,7 +175,7 @@ func (s Signal) bad(node *corev1.Node, now time.Time) (bad bool, next time.Time)
 	if !shows {
 		return false, time.Time{}
 	}
-	if counts := since.Add(s.HoldDown); now.Before(counts) {
+	if counts := since.Add(s.HoldDown.Duration); now.Before(counts) {
 		return false, counts
 	}
 	return true, time.Time{}

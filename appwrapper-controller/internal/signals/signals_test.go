@@ -63,7 +63,7 @@ func TestSources(t *testing.T) {
 
 // A restart of the controller changes nothing, because the result depends only on the node.
 func TestHoldDownStartsAtTransition(t *testing.T) {
-	table := Table{{Name: "s", Condition: &Condition{Type: "Bad", Status: corev1.ConditionTrue}, Resources: []corev1.ResourceName{gpu}, Effect: Evacuate, HoldDown: time.Minute}}
+	table := Table{{Name: "s", Condition: &Condition{Type: "Bad", Status: corev1.ConditionTrue}, Resources: []corev1.ResourceName{gpu}, Effect: Evacuate, HoldDown: metav1.Duration{Duration: time.Minute}}}
 	bad := node(condition("Bad", corev1.ConditionTrue))
 	bad.Status.Conditions[0].LastTransitionTime = metav1.NewTime(start)
 	for name, tc := range map[string]struct {
@@ -89,7 +89,7 @@ func TestHoldDownStartsAtTransition(t *testing.T) {
 func TestChanged(t *testing.T) {
 	table := Table{
 		{Label: &Label{Key: "h", Values: []string{"x"}}, Effect: Evacuate},
-		{Condition: &Condition{Type: "Bad", Status: corev1.ConditionTrue}, Effect: Evacuate, HoldDown: time.Minute},
+		{Condition: &Condition{Type: "Bad", Status: corev1.ConditionTrue}, Effect: Evacuate, HoldDown: metav1.Duration{Duration: time.Minute}},
 	}
 	again := node(condition("Bad", corev1.ConditionTrue))
 	again.Status.Conditions[0].LastTransitionTime = metav1.NewTime(start)
@@ -175,8 +175,8 @@ func TestInvalidSignals(t *testing.T) {
 		"taint: key":                 {Effect: Avoid, Taint: &Taint{}},
 		"condition: type":            {Effect: Avoid, Condition: &Condition{Type: "a"}},
 		`effect: "Maybe" is none of`: {Effect: "Maybe", Taint: &Taint{Key: "a"}},
-		"holdDown: must not":         {Effect: Avoid, Taint: &Taint{Key: "a"}, HoldDown: -1},
-		"holdDown: may be set for a": {Effect: Avoid, Taint: &Taint{Key: "a"}, HoldDown: 1},
+		"holdDown: must not":         {Effect: Avoid, Taint: &Taint{Key: "a"}, HoldDown: metav1.Duration{Duration: -1}},
+		"holdDown: may be set for a": {Effect: Avoid, Taint: &Taint{Key: "a"}, HoldDown: metav1.Duration{Duration: 1}},
 	} {
 		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v", s, err)

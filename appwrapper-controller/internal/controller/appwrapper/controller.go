@@ -81,13 +81,9 @@ type Options struct {
 
 // Reconciler reconciles AppWrappers.
 type Reconciler struct {
-	client      client.Client
-	live        client.Reader
+	Options
+
 	kinds       *kinds
-	metrics     *Metrics
-	clock       clock.PassiveClock
-	config      settings.AppWrapper
-	reviews     *review.Reviews
 	signals     signals.Table
 	evacuations *evacuations
 	// retries delays repeated creations after a failure, until the admission grace period of the attempt ends.
@@ -102,9 +98,8 @@ func New(o Options) *Reconciler {
 		table = table.WithoutEvacuation()
 	}
 	return &Reconciler{
-		client: o.Client, live: o.Live, metrics: o.Metrics, clock: o.Clock, config: o.Config,
+		Options:     o,
 		kinds:       newKinds(o),
-		reviews:     o.Reviews,
 		signals:     table,
 		evacuations: newEvacuations(o.Client, o.Config.NodeHealth.MaxSimultaneousEvacuations),
 		retries:     workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](firstRetry, lastRetry),
@@ -138,7 +133,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, aw *v1beta2.AppWrapper) (ctr
 	if managedElsewhere(aw) {
 		return ctrl.Result{}, nil
 	}
-	r.metrics.initNamespace(aw)
+	r.Metrics.initNamespace(aw)
 	s, err := r.observe(ctx, aw, false)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -237,7 +232,7 @@ func (r *Reconciler) act(ctx context.Context, s *scope, d *policy.Decision) (*po
 		r.retries.Forget(s.aw.UID)
 		return d, r.setFinalizer(ctx, s.aw, false)
 	case policy.DeleteObject:
-		return d, r.client.Delete(ctx, s.aw, withUID(s.aw))
+		return d, r.Client.Delete(ctx, s.aw, withUID(s.aw))
 	case policy.Nothing:
 		return d, nil
 	}
@@ -278,7 +273,7 @@ type observedComponent struct {
 func (r *Reconciler) isCurrent(ctx context.Context, aw *v1beta2.AppWrapper) (bool, error) {
 	live := &metav1.PartialObjectMetadata{}
 	live.SetGroupVersionKind(v1beta2.GroupVersion.WithKind(v1beta2.Kind))
-	err := r.live.Get(ctx, client.ObjectKeyFromObject(aw), live)
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(aw), live)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
@@ -300,7 +295,7 @@ func (r *Reconciler) setFinalizer(ctx context.Context, aw *v1beta2.AppWrapper, t
 	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	status := aw.Status // Patch replaces it with the stored status
-	if err := r.client.Patch(ctx, aw, patch); err != nil {
+	if err := r.Client.Patch(ctx, aw, patch); err != nil {
 		return fmt.Errorf("patching the finalizer: %w", err)
 	}
 	aw.Status = status

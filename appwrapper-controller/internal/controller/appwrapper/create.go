@@ -65,7 +65,7 @@ func (r *Reconciler) build(ctx context.Context, s *scope) ([]*unstructured.Unstr
 	if err != nil {
 		return nil, policy.Outcome{}, err
 	}
-	options := plan.Options{SchedulerName: r.config.SchedulerName, Placement: placement}
+	options := plan.Options{SchedulerName: r.Config.SchedulerName, Placement: placement}
 	var objects []*unstructured.Unstructured
 	for i := range s.aw.Spec.Components {
 		object, err := plan.Component(s.aw, i, attemptNumber(&s.aw.Status), options)
@@ -113,7 +113,7 @@ func (r *Reconciler) adoptUnnamed(ctx context.Context, s *scope, i int, object *
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(object.GroupVersionKind().GroupVersion().WithKind(object.GetKind() + "List"))
-	err = r.live.List(ctx, list, client.InNamespace(s.aw.Namespace), client.MatchingLabels{v1beta2.AppWrapperLabel: object.GetLabels()[v1beta2.AppWrapperLabel]})
+	err = r.Live.List(ctx, list, client.InNamespace(s.aw.Namespace), client.MatchingLabels{v1beta2.AppWrapperLabel: object.GetLabels()[v1beta2.AppWrapperLabel]})
 	if err != nil {
 		return fmt.Errorf("listing %s objects of an earlier controller: %w", object.GetKind(), err)
 	}
@@ -129,7 +129,7 @@ func (r *Reconciler) adoptUnnamed(ctx context.Context, s *scope, i int, object *
 // createOne creates an object, or adopts an existing one.
 func (r *Reconciler) createOne(ctx context.Context, aw *v1beta2.AppWrapper, object *unstructured.Unstructured) policy.Outcome {
 	ref := referenceTo(object)
-	err := r.client.Create(ctx, object.DeepCopy())
+	err := r.Client.Create(ctx, object.DeepCopy())
 	switch {
 	case err == nil:
 		return policy.Outcome{}
@@ -144,7 +144,7 @@ func (r *Reconciler) createOne(ctx context.Context, aw *v1beta2.AppWrapper, obje
 // this AppWrapper or to an earlier one of the same name.
 func (r *Reconciler) takeOver(ctx context.Context, aw *v1beta2.AppWrapper, ref reference) policy.Outcome {
 	object := ref.metadata()
-	if err := r.live.Get(ctx, ref.NamespacedName, object); err != nil {
+	if err := r.Live.Get(ctx, ref.NamespacedName, object); err != nil {
 		return policy.Outcome{Err: fmt.Sprintf("%s exists, but could not be read: %v", ref, err)}
 	}
 	owner := owningAppWrapper(object)

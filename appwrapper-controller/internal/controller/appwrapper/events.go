@@ -81,7 +81,7 @@ func (r *Reconciler) reportChanges(s *scope, d *policy.Decision, before v1beta2.
 	for _, e := range d.Events {
 		r.report.send(s.aw, e)
 	}
-	r.metrics.count(s, d, before)
+	r.Metrics.count(s, d, before)
 	if !d.Begins {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -51,7 +52,7 @@ func (r *Reconciler) nodeHandler() handler.TypedEventHandler[*corev1.Node, recon
 
 func (r *Reconciler) enqueueWorkloadsOn(ctx context.Context, node string, q nodeQueue) {
 	var list corev1.PodList
-	if err := r.client.List(ctx, &list, client.MatchingFields{nodeIndex: node}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.Client.List(ctx, &list, client.MatchingFields{nodeIndex: node}, client.UnsafeDisableDeepCopy); err != nil {
 		ctrllog.FromContext(ctx).Error(err, "Listing the pods on a node whose signals changed failed", "node", node)
 		return
 	}
@@ -82,8 +83,8 @@ func (r *Reconciler) observeNodes(ctx context.Context, s *scope) error {
 		r.evacuations.cancel(s.aw.UID)
 		return nil
 	}
-	e := &policy.Evacuation{Nodes: sortedKeys(nodes)}
-	e.Message = fmt.Sprintf("pods run on bad nodes: %s (%s)", strings.Join(first(e.Nodes, 4), ", "), strings.Join(first(sortedKeys(why), 4), ", "))
+	e := &policy.Evacuation{Nodes: slices.Sorted(maps.Keys(nodes))}
+	e.Message = fmt.Sprintf("pods run on bad nodes: %s (%s)", strings.Join(first(e.Nodes, 4), ", "), strings.Join(first(slices.Sorted(maps.Keys(why)), 4), ", "))
 	s.facts.Evacuation = e
 	if placedByTopology(s.aw) {
 		e.Held, e.Retry = "Kueue has placed the pods by topology, and would place them there again after a reset: it replaces such nodes itself", safetyPoll
@@ -103,7 +104,7 @@ func (r *Reconciler) badSignal(ctx context.Context, s *scope, pod *corev1.Pod) (
 		return signal, nil
 	}
 	var node corev1.Node
-	err := r.client.Get(ctx, client.ObjectKey{Name: pod.Spec.NodeName}, &node, client.UnsafeDisableDeepCopy)
+	err := r.Client.Get(ctx, client.ObjectKey{Name: pod.Spec.NodeName}, &node, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -151,17 +152,17 @@ type placement struct {
 
 func (r *Reconciler) placement(ctx context.Context, s *scope) (plan.Placement, error) {
 	p := placement{
-		table: r.signals, weight: 1, now: s.facts.Now, inject: r.config.Autopilot.InjectAntiAffinities,
-		left: leftNodes(&s.aw.Status, time.Duration(r.config.NodeHealth.EvacuatedNodeTTL), s.facts.Now),
+		table: r.signals, weight: 1, now: s.facts.Now, inject: r.Config.Autopilot.InjectAntiAffinities,
+		left: leftNodes(&s.aw.Status, time.Duration(r.Config.NodeHealth.EvacuatedNodeTTL), s.facts.Now),
 	}
-	if w := r.config.Autopilot.PreferNoScheduleWeight; w != nil {
+	if w := r.Config.Autopilot.PreferNoScheduleWeight; w != nil {
 		p.weight = *w
 	}
 	if !p.inject {
 		return p, nil
 	}
 	var list corev1.NodeList
-	if err := r.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing nodes: %w", err)
 	}
 	p.nodes = list.Items
@@ -204,15 +205,6 @@ func (p placement) For(requests map[corev1.ResourceName]bool) plan.Avoidance {
 	slices.Sort(a.SoftNodes)
 	a.Nodes = slices.Compact(a.Nodes)
 	return a
-}
-
-func sortedKeys(m map[string]bool) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 func first(list []string, n int) []string {

@@ -32,9 +32,9 @@ const resetLevel = recovering.LevelReset
 func (r *Reconciler) observe(ctx context.Context, aw *v1beta2.AppWrapper, live bool) (*scope, error) {
 	s := &scope{aw: aw, status: aw.Status.DeepCopy()}
 	initComponents(s.status, aw)
-	s.readSpecAndStatus(r.clock.Now(), r.config)
-	if r.reviews != nil {
-		s.readReview(r.reviews)
+	s.readSpecAndStatus(r.Clock.Now(), r.Config)
+	if r.Reviews != nil {
+		s.readReview(r.Reviews)
 	}
 	switch {
 	case s.facts.Phase == v1beta2.Running && !s.facts.Deleted:
@@ -176,9 +176,9 @@ func (r *Reconciler) listPods(ctx context.Context, aw *v1beta2.AppWrapper, live 
 	var list corev1.PodList
 	var err error
 	if live {
-		err = r.live.List(ctx, &list, client.InNamespace(aw.Namespace), client.MatchingLabels{v1beta2.AppWrapperLabel: aw.Name})
+		err = r.Live.List(ctx, &list, client.InNamespace(aw.Namespace), client.MatchingLabels{v1beta2.AppWrapperLabel: aw.Name})
 	} else {
-		err = r.client.List(ctx, &list, client.InNamespace(aw.Namespace), client.MatchingFields{labelIndex: aw.Name}, client.UnsafeDisableDeepCopy)
+		err = r.Client.List(ctx, &list, client.InNamespace(aw.Namespace), client.MatchingFields{labelIndex: aw.Name}, client.UnsafeDisableDeepCopy)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listing pods: %w", err)
@@ -204,9 +204,9 @@ func childJob(labels map[string]string) health.ChildJob {
 // observeChildJobs counts the succeeded pods of JobSets and the pods that should be active. The status of a JobSet is not enough, because a
 // Job counts as ready when the pods of one wave have succeeded. Pods are not enough, because succeeded pods may have been deleted.
 func (r *Reconciler) observeChildJobs(ctx context.Context, s *scope, live bool) error {
-	var jobs client.Reader = r.client
+	var jobs client.Reader = r.Client
 	if live {
-		jobs = r.live
+		jobs = r.Live
 	}
 	for i := range s.facts.Components {
 		report, c := &s.facts.Components[i].Report, s.components[i]

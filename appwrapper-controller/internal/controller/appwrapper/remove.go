@@ -45,7 +45,7 @@ func (r *Reconciler) deleteComponent(ctx context.Context, s *scope, i int, force
 	if force {
 		options = append(options, client.GracePeriodSeconds(0))
 	}
-	err := r.client.Delete(ctx, c.ref.metadata(), options...)
+	err := r.Client.Delete(ctx, c.ref.metadata(), options...)
 	if err != nil {
 		err = r.kinds.classify(ctx, c.ref.GroupVersionKind, err)
 	}
@@ -87,7 +87,7 @@ func (r *Reconciler) forcePods(ctx context.Context, s *scope) error {
 		if wasForced(pod) {
 			continue
 		}
-		err := r.client.Delete(ctx, pod, client.GracePeriodSeconds(0), withUID(pod))
+		err := r.Client.Delete(ctx, pod, client.GracePeriodSeconds(0), withUID(pod))
 		switch {
 		case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		case apierrors.IsForbidden(err):

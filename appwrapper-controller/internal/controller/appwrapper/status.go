@@ -40,7 +40,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, aw *v1beta2.AppWrapper, st
 	before := aw.DeepCopy()
 	aw.Status = *status.DeepCopy()
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.client.Status().Patch(ctx, aw, patch); err != nil {
+	if err := r.Client.Status().Patch(ctx, aw, patch); err != nil {
 		aw.Status = before.Status
 		return fmt.Errorf("writing the status: %w", err)
 	}
@@ -197,7 +197,7 @@ func (r *Reconciler) writeRecovering(ctx context.Context, s *scope) error {
 	} else {
 		metav1.SetMetaDataAnnotation(&next.ObjectMeta, recovering.Annotation, value)
 	}
-	if err := r.client.Patch(ctx, next, client.MergeFromWithOptions(s.aw, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.Client.Patch(ctx, next, client.MergeFromWithOptions(s.aw, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("writing the recovering annotation: %w", err)
 	}
 	s.aw = next
