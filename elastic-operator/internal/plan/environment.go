@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -80,14 +79,4 @@ func arguments(job *v1alpha1.ElasticJob, runID string) []string {
 		"--rdzv_backend=" + string(Backend(job)), "--rdzv_endpoint=" + Endpoint(job), "--rdzv_id=" + runID,
 		fmt.Sprintf("--nnodes=%d:%d", s.Min, s.Max),
 	}
-}
-
-// addMissing appends the variables whose names are not set yet.
-func addMissing(env []corev1.EnvVar, add []corev1.EnvVar) []corev1.EnvVar {
-	for _, v := range add {
-		if !slices.ContainsFunc(env, func(e corev1.EnvVar) bool { return e.Name == v.Name }) {
-			env = append(env, v)
-		}
-	}
-	return env
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 )
 
 // WorkerPod returns the pod of a worker. resumes is how often the job was resumed.
@@ -24,7 +25,7 @@ func WorkerPod(job *v1alpha1.ElasticJob, index int, resumes int32) *corev1.Pod {
 	runID := RunID(job, resumes)
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
-		c.Env = addMissing(c.Env, environment(job, index, runID, c))
+		c.Env = supervise.WithEnvironment(c.Env, environment(job, index, runID, c))
 	}
 	if job.Annotations[v1alpha1.InjectArgumentsKey] == "true" && len(pod.Spec.Containers) > 0 {
 		c := &pod.Spec.Containers[0] // the others are sidecars

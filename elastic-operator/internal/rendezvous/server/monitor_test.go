@@ -33,7 +33,7 @@ func TestStatus(t *testing.T) {
 	c.set(stateKey, written(t, "running"))
 	c.get(stateKey)
 	j := w.job()
-	if j.Round != 300 || j.Participants != 4 || j.Waiting != 1 || !j.Complete || j.Closed || j.LastChange == nil {
+	if j.Round != 300 || j.Participants != 4 || j.Waiting != 1 || !j.Complete || j.Closed || j.LastChange.IsZero() {
 		t.Errorf("%+v", j)
 	}
 	for _, line := range []string{"participants 4", "waiting_nodes 1", "closed 0", "rounds_total 1", "keys 1"} {
@@ -103,7 +103,7 @@ func TestRendezvousClosedByALeavingAgentIsReopened(t *testing.T) {
 	if got, want := w.state(), written(t, "running"); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if w.job().LastOpened == nil || !strings.Contains(w.page("/metrics"), `opened_total{reason="left"} 1`) {
+	if w.job().LastOpened.IsZero() || !strings.Contains(w.page("/metrics"), `opened_total{reason="left"} 1`) {
 		t.Errorf("the status does not report it: %+v", w.job())
 	}
 }

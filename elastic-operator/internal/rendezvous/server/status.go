@@ -14,13 +14,13 @@ type Status struct {
 	// Restarts is how often the agents have restarted their workers: the number of completed rounds after the first one.
 	Restarts int64 `json:"restarts,omitempty"`
 	// Complete means that all participants of the round have joined. Until then they wait for each other.
-	Complete     bool       `json:"complete"`
-	Participants int        `json:"participants"`
-	Waiting      int        `json:"waiting"`
-	Closed       bool       `json:"closed"`
-	LastChange   *time.Time `json:"lastChange,omitempty"`
+	Complete     bool      `json:"complete"`
+	Participants int       `json:"participants"`
+	Waiting      int       `json:"waiting"`
+	Closed       bool      `json:"closed"`
+	LastChange   time.Time `json:"lastChange,omitzero"`
 	// LastOpened is when the server last reopened the rendezvous after an agent had closed it.
-	LastOpened *time.Time `json:"lastOpened,omitempty"`
+	LastOpened time.Time `json:"lastOpened,omitzero"`
 	// Unreadable means that the server cannot parse the state written by the agents. The agents are served anyway.
 	Unreadable bool `json:"unreadable,omitempty"`
 }
@@ -44,15 +44,8 @@ func (s *Server) Status() Status {
 func (r *run) status() Status {
 	return Status{
 		Round: r.state.Round, Restarts: max(0, r.completed-1), Complete: r.state.Complete, Closed: r.state.Closed, Unreadable: r.unreadable,
-		Participants: r.state.Participants, Waiting: r.state.Waiting, LastChange: optionalTime(r.changed), LastOpened: optionalTime(r.reopened),
+		Participants: r.state.Participants, Waiting: r.state.Waiting, LastChange: r.changed.UTC(), LastOpened: r.reopened.UTC(),
 	}
-}
-
-func optionalTime(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return new(t.UTC())
 }
 
 // Handler returns the handler of /status, /healthz and /metrics.
