@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -16,7 +17,7 @@ func Text(list []Entry) string {
 	fmt.Fprintln(w, "TIME (UTC)\tLEVEL\tWHAT\tCOUNTED\tTOOK\tWHERE\tCAUSE")
 	for _, e := range list {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			e.At.UTC().Format("2006-01-02 15:04:05.000"), e.LevelText(), e.WhatText(), e.CountText(), e.TookText(), e.Where(), dash(oneLine(e.Cause)))
+			e.At.UTC().Format("2006-01-02 15:04:05.000"), e.LevelText(), e.WhatText(), e.CountText(), e.TookText(), e.Where(), cmp.Or(oneLine(e.Cause), nothing))
 	}
 	w.Flush()
 	var lines []string
@@ -27,13 +28,6 @@ func Text(list []Entry) string {
 }
 
 const nothing = "-"
-
-func dash(s string) string {
-	if s == "" {
-		return nothing
-	}
-	return s
-}
 
 // maxCause limits the length of a cause in the table. JSON and YAML have all of it.
 const maxCause = 160
@@ -112,5 +106,5 @@ func (e Entry) Where() string {
 	case e.Node != "":
 		return e.Node
 	}
-	return dash(e.Worker)
+	return cmp.Or(e.Worker, nothing)
 }

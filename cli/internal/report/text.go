@@ -97,9 +97,9 @@ func (s Status) Line(p Palette, now time.Time) string {
 func (w Why) Text(out io.Writer) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "Pod:\t%s\n", w.Pod)
-	fmt.Fprintf(t, "Node:\t%s\n", dash(w.Node))
+	fmt.Fprintf(t, "Node:\t%s\n", cmp.Or(w.Node, "-"))
 	fmt.Fprintf(t, "State:\t%s\n", w.State)
-	fmt.Fprintf(t, "Owners:\t%s\n", dash(strings.Join(w.Owners, " < ")))
+	fmt.Fprintf(t, "Owners:\t%s\n", cmp.Or(strings.Join(w.Owners, " < "), "-"))
 	if len(w.Avoids) > 0 {
 		fmt.Fprintf(t, "Avoids:\t%s\n", strings.Join(w.Avoids, ", "))
 	}
@@ -124,7 +124,7 @@ func TopText(out io.Writer, rows []Row, wide bool) {
 	for _, r := range rows {
 		slowest, cause := "-", "-"
 		if r.Slowest != nil {
-			slowest, cause = r.Slowest.TookText(), dash(r.Slowest.Cause)
+			slowest, cause = r.Slowest.TookText(), cmp.Or(r.Slowest.Cause, "-")
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s", r.Namespace, r.Kind, r.Name, r.loss(), r.shareText(), r.recoveries(), slowest)
 		if wide {
@@ -140,13 +140,6 @@ func (r Row) shareText() string {
 		return "-"
 	}
 	return fmt.Sprintf("%.2f%%", 100*r.Share)
-}
-
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }
 
 // Palette colors words if it is true.
