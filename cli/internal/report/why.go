@@ -95,7 +95,7 @@ func notes(p *read.Pod) []Note {
 
 // moveReasons are the reasons of the rescheduler's decisions, including normal events.
 var moveReasons = map[string]bool{
-	"Rescheduled": true, "NodeExcluded": true, "RecoveringBelow": true, "GangMovedAlready": true, "NotTheNodesFault": true,
+	"Rescheduled": true, "NodeExcluded": true, "RecoveringBelow": true, "GroupMovedAlready": true, "NotTheNodesFault": true,
 	"ReschedulingLimited": true, "WouldReschedule": true, "NotMovable": true, "BlockedByDisruptionBudget": true, "NoOtherNode": true,
 	"WorkloadFault": true, "ReschedulingExhausted": true,
 }

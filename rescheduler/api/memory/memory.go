@@ -1,6 +1,20 @@
+// Package memory reads and writes the annotations with which the controller, the webhook and the scheduler plugin share which nodes a
+// workload has failed on. It does no I/O.
+//
+//	schedulingRetries            workload   the user     maximum number of moves; without it, pods are not moved
+//	sigs.k8s.io/deploy           workload   controller   WorkloadInfo: moves so far, nodes to avoid
+//	holdfast.dev/rescheduling    workload   controller   the same with reasons, node UIDs and times: Memory
+//	sigs.k8s.io/pod              bare pod   controller   PodInfo: as sigs.k8s.io/deploy, on a pod without an owner
+//	sigs.k8s.io/scheduledHosts   pod        webhook      Hosts: nodes that this pod avoids
+//
+// All users who may write an object can write its annotations, so they are not trusted: values are limited, and invalid ones count as
+// absent. The memory is only advice. Without it, Kubernetes behaves as usual.
+//
+// Source: the design document of pod rescheduling (error pods rescheduling), sections "Design details" and "Notes".
 package memory
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -10,10 +24,10 @@ import (
 type Memory struct {
 	Times   int // charged moves
 	Entries []Entry
-	// Template identifies the pod template of the recorded failures. Beside lists the templates that share the memory, because
+	// Template identifies the pod template of the recorded failures. SharedWith lists other templates that share the memory, because
 	// their pods were running when it was started.
-	Template string
-	Beside   []string
+	Template   string
+	SharedWith []string
 	// Moves are the charged moves, oldest first. They are the history of each slot.
 	Moves []Move
 	// Exhausted means that all moves are used up. Entries stay, but their nodes are not excluded.
@@ -24,19 +38,19 @@ type Memory struct {
 
 // record is the value of Annotation. The count is only in WorkloadAnnotation.
 type record struct {
-	Version      int        `json:"version"`
-	Template     string     `json:"template,omitempty"`
-	Beside       []string   `json:"beside,omitempty"`
-	Exhausted    bool       `json:"exhausted,omitempty"`
-	RelaxedUntil *time.Time `json:"relaxedUntil,omitempty"`
-	Entries      []Entry    `json:"entries"`
-	Moves        []Move     `json:"moves,omitempty"`
+	Version      int       `json:"version"`
+	Template     string    `json:"template,omitempty"`
+	SharedWith   []string  `json:"beside,omitempty"`
+	Exhausted    bool      `json:"exhausted,omitempty"`
+	RelaxedUntil time.Time `json:"relaxedUntil,omitzero"`
+	Entries      []Entry   `json:"entries"`
+	Moves        []Move    `json:"moves,omitempty"`
 }
 
 const version = 1
 
-// hearsay is the class of nodes that another program wrote into WorkloadAnnotation, without a reason or an expiry time.
-const hearsay = "Unknown"
+// unknownClass is the class of nodes that another program wrote into WorkloadAnnotation, without a reason or an expiry time.
+const unknownClass = "Unknown"
 
 // farAway is the expiry time of entries that never expire.
 var farAway = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -45,17 +59,17 @@ var farAway = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 // without a record in Annotation. They were written by another program then, and never expire.
 func Read(annotations map[string]string) Memory {
 	var m Memory
-	info, err := ParseWorkloadInfo(orNull(annotations[WorkloadAnnotation]))
+	info, err := ParseWorkloadInfo(cmp.Or(annotations[WorkloadAnnotation], "null"))
 	if err == nil {
 		m.Times = info.CurrentReschedulingTimes
 	}
 	if r, ok := parseRecord(annotations[Annotation]); ok {
-		m.Template, m.Beside, m.Exhausted, m.Entries = r.Template, others(r.Template, r.Beside), r.Exhausted, r.Entries
-		m.Moves, m.RelaxedUntil = r.Moves, orZero(r.RelaxedUntil)
+		m.Template, m.SharedWith, m.Exhausted, m.Entries = r.Template, others(r.Template, r.SharedWith), r.Exhausted, r.Entries
+		m.Moves, m.RelaxedUntil = r.Moves, r.RelaxedUntil
 		return m.bounded()
 	}
 	for _, host := range info.DeployScheduledHosts {
-		m.Entries = append(m.Entries, Entry{Node: host, Class: hearsay, Count: 1, Expires: farAway})
+		m.Entries = append(m.Entries, Entry{Node: host, Class: unknownClass, Count: 1, Expires: farAway})
 	}
 	return m
 }
@@ -73,8 +87,8 @@ func parseRecord(value string) (r record, ok bool) {
 	})
 	r.Moves = slices.DeleteFunc(r.Moves, func(move Move) bool { return !move.valid() })
 	r.Moves = r.Moves[max(0, len(r.Moves)-MaxMoves):]
-	if r.RelaxedUntil != nil && !writable(*r.RelaxedUntil) {
-		r.RelaxedUntil = nil
+	if !writable(r.RelaxedUntil) {
+		r.RelaxedUntil = time.Time{}
 	}
 	return r, true
 }
@@ -89,8 +103,8 @@ func writable(t time.Time) bool {
 func (m Memory) Annotations(now time.Time) map[string]string {
 	m = m.bounded()
 	r := record{
-		Version: version, Template: m.Template, Beside: m.Beside, Exhausted: m.Exhausted, Entries: m.Entries,
-		Moves: m.Moves, RelaxedUntil: orNil(m.RelaxedUntil),
+		Version: version, Template: m.Template, SharedWith: m.SharedWith, Exhausted: m.Exhausted, Entries: m.Entries,
+		Moves: m.Moves, RelaxedUntil: m.RelaxedUntil.UTC().Truncate(time.Second),
 	}
 	if r.Entries == nil {
 		r.Entries = []Entry{}
@@ -155,27 +169,27 @@ func (m Memory) Forget(now time.Time) Memory {
 	return m
 }
 
-// maxBeside limits the number of templates that share a memory.
-const maxBeside = 8
+// maxSharedWith limits the number of templates that share a memory.
+const maxSharedWith = 8
 
 // For returns the memory for pods of a template. A template that m does not know starts an empty memory, which the templates of living pods
 // share. Otherwise two templates that run side by side would keep erasing each other's memory. If m has no template yet, it takes this one.
 // living may be empty for pods that are only looked up. Do not call For for a pod that has ended, see Knows.
 func (m Memory) For(template string, living ...string) Memory {
-	if template == "" || m.Template == template || slices.Contains(m.Beside, template) {
+	if template == "" || m.Template == template || slices.Contains(m.SharedWith, template) {
 		return m
 	}
 	if m.Template == "" {
-		m.Template, m.Beside = template, others(template, living)
+		m.Template, m.SharedWith = template, others(template, living)
 		return m
 	}
-	return Memory{Template: template, Beside: others(template, living)}
+	return Memory{Template: template, SharedWith: others(template, living)}
 }
 
 // Knows reports whether failures of the template belong to this memory. A pod that has ended must not start a new one if the memory does
 // not know its template and no living pod has it.
 func (m Memory) Knows(template string) bool {
-	return template == "" || m.Template == "" || m.Template == template || slices.Contains(m.Beside, template)
+	return template == "" || m.Template == "" || m.Template == template || slices.Contains(m.SharedWith, template)
 }
 
 // others returns the templates except one, sorted and without duplicates; nil if there are none.
@@ -185,7 +199,7 @@ func others(template string, all []string) []string {
 	if all = slices.Compact(all); len(all) == 0 {
 		return nil
 	}
-	return all[:min(len(all), maxBeside)]
+	return all[:min(len(all), maxSharedWith)]
 }
 
 // Exhaust lets pods return to all nodes once the count would exceed the retries, as the notes of the design document ask. It keeps the
@@ -198,26 +212,4 @@ func (m Memory) Exhaust() Memory {
 // Empty reports whether there is nothing to remember.
 func (m Memory) Empty() bool {
 	return m.Times == 0 && len(m.Entries) == 0 && len(m.Moves) == 0 && !m.Exhausted
-}
-
-func orNull(value string) string {
-	if value == "" {
-		return "null"
-	}
-	return value
-}
-
-func orZero(t *time.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return *t
-}
-
-func orNil(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC().Truncate(time.Second)
-	return &t
 }

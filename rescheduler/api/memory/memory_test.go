@@ -284,20 +284,20 @@ func TestConcurrentTemplatesShareMemory(t *testing.T) {
 	for range 3 { // as it is written and read in between
 		for _, template := range []string{"v2", "v1"} {
 			m = Read(m.Annotations(noon)).For(template, living...)
-			if m.Times != 1 || len(m.Entries) != 1 || m.Template != "v1" || len(m.Beside) != 1 {
+			if m.Times != 1 || len(m.Entries) != 1 || m.Template != "v1" || len(m.SharedWith) != 1 {
 				t.Fatalf("for %s it is %+v", template, m)
 			}
 		}
 	}
-	if diff := cmp.Diff(Memory{Template: "v3", Beside: []string{"v2"}}, m.For("v3", "v3", "v2")); diff != "" {
+	if diff := cmp.Diff(Memory{Template: "v3", SharedWith: []string{"v2"}}, m.For("v3", "v3", "v2")); diff != "" {
 		t.Error("a third one does not begin anew:", diff)
 	}
 	var many []string
 	for i := range 100 {
 		many = append(many, fmt.Sprint("t", i))
 	}
-	if m := (Memory{}).For("v1", many...); len(m.Beside) != maxBeside {
-		t.Errorf("%d templates are known", len(m.Beside))
+	if m := (Memory{}).For("v1", many...); len(m.SharedWith) != maxSharedWith {
+		t.Errorf("%d templates are known", len(m.SharedWith))
 	}
 }
 

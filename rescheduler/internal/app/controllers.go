@@ -56,9 +56,9 @@ func (p *parts) add(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 	if !o.Rescheduling.Blame.Taint || o.Rescheduling.DryRun {
 		return nil
 	}
-	pardons := &rescheduling.Pardons{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}}
-	if err := pardons.Register(mgr); err != nil {
-		return fmt.Errorf("adding the pardons controller: %w", err)
+	taints := &rescheduling.TaintExpiry{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}}
+	if err := taints.Register(mgr); err != nil {
+		return fmt.Errorf("adding the controller of expired taints: %w", err)
 	}
 	return nil
 }

@@ -222,7 +222,7 @@ func TestGroupIsMovedOnce(t *testing.T) {
 	w := newWorld(t)
 	w.onBad(outOfMemory)
 	d := w.deployment(2, func(d *appsv1.Deployment) { d.Spec.Template.Labels["scheduling.x-k8s.io/pod-group"] = "g" })
-	w.said("GangMovedAlready", "Pod", "another pod of group g was moved")
+	w.said("GroupMovedAlready", "Pod", "another pod of group g was moved")
 	w.eventually("the one that was moved does not run on the good node", w.runningOnGood(1))
 	if stay, went := w.onNode("w-", w.bad), w.boundTo(w.good); len(stay) != 1 || len(went) != 1 {
 		t.Errorf("these pods stay on the bad node: %v; these came to the good one: %v", stay, went)

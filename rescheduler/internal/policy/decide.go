@@ -1,3 +1,10 @@
+// Package policy decides what to do about an abnormal pod: nothing, wait, record the node, move the pod, or give up. It also gives the
+// reason, in the words of the events and annotations that users read. It does no I/O. The time, the state of the cluster and the budgets
+// are arguments.
+//
+//	managed? ── never moved? ── recovering below? ── long enough? ── workload or node? ── exhausted? ── pinned? ── somewhere else? ── budget
+//	   no│          yes│               yes│              no│            workload│           yes│         yes│             no│        no│
+//	   leave          leave              wait             wait            leave              lift         leave            leave       wait
 package policy
 
 import (
@@ -14,7 +21,7 @@ func Decide(f Facts) Decision {
 		f.Match.Since = f.Now
 	}
 	for _, rule := range []func(Facts) (Decision, bool){
-		protected, never, lasting, recovering, recovered, wholeGang, ownLimit, workloadsFault,
+		protected, never, lasting, recovering, recovered, groupMoved, ownLimit, workloadsFault,
 	} {
 		if d, decided := rule(f); decided {
 			return d
@@ -71,9 +78,9 @@ func lasting(f Facts) (Decision, bool) {
 	return Decision{}, false
 }
 
-// wholeGang waits after a move in the same group. When one member fails, the others often do too, so that one fault costs one move.
-func wholeGang(f Facts) (Decision, bool) {
-	if f.Pod.Gang == "" || f.Match.Row.Action != signals.Move || f.Pod.Failed && f.Match.Row.Instant() {
+// groupMoved waits after a move in the same group. When one member fails, the others often do too, so that one fault costs one move.
+func groupMoved(f Facts) (Decision, bool) {
+	if f.Pod.Group == "" || f.Match.Row.Action != signals.Move || f.Pod.Failed && f.Match.Row.Instant() {
 		return Decision{}, false
 	}
 	if f.Pod.Whole {
@@ -82,13 +89,13 @@ func wholeGang(f Facts) (Decision, bool) {
 			Message: fmt.Sprintf("%s on node %s: its group may only be disrupted as a whole, which the rescheduler does not do", f.Match.Reason, f.Node.Name),
 		}, true
 	}
-	left := time.Duration(f.Config.GangSettle) - f.Now.Sub(f.Workload.GangMoved)
-	if f.Workload.GangMoved.IsZero() || left <= 0 {
+	left := time.Duration(f.Config.GroupSettle) - f.Now.Sub(f.Workload.GroupMoved)
+	if f.Workload.GroupMoved.IsZero() || left <= 0 {
 		return Decision{}, false
 	}
 	return Decision{
-		Act: Wait, Reason: GangMovedAlready, After: left,
-		Message: fmt.Sprintf("another pod of group %s was moved a moment ago", f.Pod.Gang),
+		Act: Wait, Reason: GroupMovedAlready, After: left,
+		Message: fmt.Sprintf("another pod of group %s was moved a moment ago", f.Pod.Group),
 	}, true
 }
 

@@ -31,7 +31,7 @@ func facts(signal string, changes ...func(*Facts)) Facts {
 		Pod:      Pod{Name: "p", UID: "uid-p", Created: noon.Add(-time.Hour)},
 		Workload: Workload{Name: "Deployment w", Retries: 3},
 		Node:     Node{Name: "a", UID: "uid-a", Others: true},
-		Config:   &settings.Rescheduling{GangSettle: settings.Duration(2 * time.Minute)},
+		Config:   &settings.Rescheduling{GroupSettle: settings.Duration(2 * time.Minute)},
 	}
 	for _, change := range changes {
 		change(&f)
@@ -41,7 +41,7 @@ func facts(signal string, changes ...func(*Facts)) Facts {
 
 func failedNow(f *Facts)       { f.Pod.Failed, f.Match.Since = true, f.Now }
 func bare(f *Facts)            { f.Pod.Bare = true }
-func gang(f *Facts)            { f.Pod.Gang = "g" }
+func inGroup(f *Facts)         { f.Pod.Group = "g" }
 func usedUp(f *Facts)          { f.Workload.Memory.Exhausted = true }
 func times(n int) func(*Facts) { return func(f *Facts) { f.Workload.Memory.Times = n } }
 
@@ -139,17 +139,17 @@ func TestDecide(t *testing.T) {
 		"node pressure is recorded and not charged": {facts("NodePressure", failedNow, times(3)), Record, Excluded, ""},
 		"an old failure": {
 			facts("OutOfResource", failedNow, func(f *Facts) { f.Match.Since = noon.Add(-time.Hour) }), Leave, TooLongAgo, ""},
-		"a slot that fails in place is recorded and stays": {facts("FailsInPlace", gang), Record, Excluded, ""},
-		"a handed over slot is recorded and stays":         {facts("HandedOver", gang), Record, Excluded, "move 1 of 3"},
-		"the member of a gang moves":                       {facts("OOMKilled", gang), Evict, Moved, ""},
-		"a gang is moved once": {
-			facts("OOMKilled", gang, func(f *Facts) { f.Workload.GangMoved = noon.Add(-time.Minute) }), Wait, GangMovedAlready, "group g"},
-		"a gang that has settled may move again": {
-			facts("OOMKilled", gang, func(f *Facts) { f.Workload.GangMoved = noon.Add(-2 * time.Minute) }), Evict, Moved, ""},
+		"a slot that fails in place is recorded and stays": {facts("FailsInPlace", inGroup), Record, Excluded, ""},
+		"a handed over slot is recorded and stays":         {facts("HandedOver", inGroup), Record, Excluded, "move 1 of 3"},
+		"the member of a group moves":                      {facts("OOMKilled", inGroup), Evict, Moved, ""},
+		"a group is moved once": {
+			facts("OOMKilled", inGroup, func(f *Facts) { f.Workload.GroupMoved = noon.Add(-time.Minute) }), Wait, GroupMovedAlready, "group g"},
+		"a group that has settled may move again": {
+			facts("OOMKilled", inGroup, func(f *Facts) { f.Workload.GroupMoved = noon.Add(-2 * time.Minute) }), Evict, Moved, ""},
 		"all rejected members are recorded": {
-			facts("AdmissionError", failedNow, gang, func(f *Facts) { f.Workload.GangMoved = noon }), Record, Excluded, ""},
-		"a gang that is disrupted as a whole is not moved": {
-			facts("OOMKilled", gang, func(f *Facts) { f.Pod.Whole = true }), Leave, NotMovable, "as a whole"},
+			facts("AdmissionError", failedNow, inGroup, func(f *Facts) { f.Workload.GroupMoved = noon }), Record, Excluded, ""},
+		"a group that is disrupted as a whole is not moved": {
+			facts("OOMKilled", inGroup, func(f *Facts) { f.Pod.Whole = true }), Leave, NotMovable, "as a whole"},
 		"siblings that fail on two other nodes": {
 			facts("CrashLoopBackOff", siblings([]string{"b", "c"}, nil)), Leave, WorkloadFault, "the workload is probably at fault"},
 		"siblings that have no sandbox on two other nodes": {

@@ -20,19 +20,19 @@ const (
 
 // Reasons of decisions, in events, annotations and metrics.
 const (
-	Moved            = "Rescheduled"
-	Excluded         = "NodeExcluded"
-	Exhausted        = "ReschedulingExhausted"
-	WorkloadFault    = "WorkloadFault"
-	NotMovable       = "NotMovable"
-	NoOtherNode      = "NoOtherNode"
-	Recovering       = "RecoveringBelow"
-	TooEarly         = "NotLongEnough"
-	GangMovedAlready = "GangMovedAlready"
-	NeverMoved       = "NotTheNodesFault"
-	LimitReached     = "ReschedulingLimited"
-	WouldMove        = "WouldReschedule"
-	TooLongAgo       = "TooLongAgo"
+	Moved             = "Rescheduled"
+	Excluded          = "NodeExcluded"
+	Exhausted         = "ReschedulingExhausted"
+	WorkloadFault     = "WorkloadFault"
+	NotMovable        = "NotMovable"
+	NoOtherNode       = "NoOtherNode"
+	Recovering        = "RecoveringBelow"
+	TooEarly          = "NotLongEnough"
+	GroupMovedAlready = "GroupMovedAlready"
+	NeverMoved        = "NotTheNodesFault"
+	LimitReached      = "ReschedulingLimited"
+	WouldMove         = "WouldReschedule"
+	TooLongAgo        = "TooLongAgo"
 )
 
 // Decision is what to do about one pod and why.

@@ -39,8 +39,8 @@ type Pod struct {
 	Pinned string
 	// Placed means that Kueue has chosen the node by topology. An exclusion would leave the pod without a node.
 	Placed bool
-	// Gang is the group of pods that start and fail together; empty if there is none.
-	Gang string
+	// Group is the group of pods that start and fail together; empty if there is none.
+	Group string
 	// Whole means that the group may only be disrupted as a whole.
 	Whole bool
 }
@@ -50,8 +50,8 @@ type Workload struct {
 	Name    string
 	Retries int
 	Memory  memory.Memory
-	// GangMoved is when a pod of the group was last moved.
-	GangMoved time.Time
+	// GroupMoved is when a pod of the group was last moved.
+	GroupMoved time.Time
 	// Recovering is until when a program at a lower recovery level handles the workload; zero if none does.
 	Recovering time.Time
 	// Recovered is when the recovery that the pod waited for was observed to be over; zero if it is not.

@@ -13,7 +13,7 @@ func Reasons(row signals.Row, dryRun bool) []string {
 	}
 	moves := row.Action == signals.Move
 	if moves {
-		reasons = append(reasons, Recovering, GangMovedAlready)
+		reasons = append(reasons, Recovering, GroupMovedAlready)
 	}
 	switch {
 	case dryRun:

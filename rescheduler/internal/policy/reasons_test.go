@@ -27,11 +27,11 @@ func anything(random *rand.Rand, row signals.Row, dryRun bool) Facts {
 	f.Workload.Memory.Times, f.Workload.Memory.Exhausted = random.IntN(4), maybe()
 	set(maybe(), func() { f.Pod.Protected = "critical" })
 	set(maybe(), func() { f.Pod.Pinned = "its volume is there" })
-	set(maybe(), func() { f.Pod.Gang = "g" })
+	set(maybe(), func() { f.Pod.Group = "g" })
 	set(maybe(), func() { f.Node.Others = false })
 	set(maybe(), func() { f.Workload.Recovering = noon.Add(time.Minute) })
 	set(maybe(), func() { f.Workload.Recovered = noon })
-	set(maybe(), func() { f.Workload.GangMoved = noon })
+	set(maybe(), func() { f.Workload.GroupMoved = noon })
 	set(maybe(), func() { siblings([]string{"b", "c"}, nil)(&f) })
 	f.Match.Since = noon.Add(-time.Duration(random.IntN(20)) * time.Minute)
 	return f

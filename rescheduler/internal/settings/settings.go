@@ -1,6 +1,8 @@
+// Package settings defines the key rescheduling of the configuration file: its fields, defaults and limits. It does no I/O.
 package settings
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
+	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
 // Rescheduling is the key rescheduling of the configuration file.
@@ -25,8 +28,8 @@ type Rescheduling struct {
 	ExcludedNamespaces []string `json:"excludedNamespaces,omitempty"`
 	// Signals change rows of the catalogue, by name.
 	Signals map[string]Signal `json:"signals,omitempty"`
-	// GangSettle is how long further failures in a group count as consequences of the first.
-	GangSettle Duration `json:"gangSettle,omitempty"`
+	// GroupSettle is how long further failures in a group count as consequences of the first.
+	GroupSettle Duration `json:"groupSettle,omitempty"`
 	// Stabilization is how long a slot that was moved must be healthy before it returns its moves.
 	Stabilization Duration `json:"stabilization,omitempty"`
 	// RelaxAfter is how long a pod with node affinity may find no node before it is replaced by one without. An autoscaler can add a node
@@ -118,7 +121,7 @@ func minutes(n int) Duration { return Duration(time.Duration(n) * time.Minute) }
 func Default() Rescheduling {
 	return Rescheduling{
 		ExcludedNamespaces: []string{"kube-system", "kube-node-lease", "kube-public"},
-		GangSettle:         minutes(2),
+		GroupSettle:        minutes(2),
 		Stabilization:      minutes(24 * 60),
 		RelaxAfter:         minutes(5),
 		Enforcement:        Enforcement{SchedulerNames: []string{"holdfast-scheduler"}, Otherwise: Required},
@@ -240,3 +243,27 @@ func (p *problems) signal(name string, s Signal) {
 		"signals.%s.action: it is none of Move, Record, Never", name)
 	p.when(s.Restarts != nil && *s.Restarts < 0, "signals.%s.restarts: %d is below 0", name, ptr.Deref(s.Restarts, 0))
 }
+
+// Duration is written as "5m" or "1m30s".
+type Duration time.Duration
+
+// UnmarshalJSON parses a string, or the number 0.
+func (d *Duration) UnmarshalJSON(raw []byte) error {
+	if string(raw) == "0" {
+		*d = 0
+		return nil
+	}
+	var text string
+	if err := json.Unmarshal(raw, &text); err != nil || text == "" {
+		return fmt.Errorf("%s is not a duration such as \"5m\"", raw)
+	}
+	parsed, err := grace.Rule{Name: "duration"}.Parse(text)
+	if err != nil {
+		return err
+	}
+	*d = Duration(parsed)
+	return nil
+}
+
+// MarshalJSON encodes the duration as a string.
+func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }

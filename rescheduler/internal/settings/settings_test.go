@@ -57,7 +57,7 @@ func TestErrorsNameInvalidSettings(t *testing.T) {
 		"move without an exclusion":               {`{"signals":{"ConfigError":{"action":"Move"}}}`, "signals.ConfigError.ttl: it is not above 0"},
 		"negative count":                          {`{"signals":{"OOMKilled":{"restarts":-1}}}`, "signals.OOMKilled.restarts: -1 is below 0"},
 		"negative retries":                        {`{"defaultRetries":-1}`, "defaultRetries: -1 is below 0"},
-		"negative period":                         {`{"gangSettle":"-1s"}`, "below the minimum"},
+		"negative period":                         {`{"groupSettle":"-1s"}`, "below the minimum"},
 		"unknown mode":                            {`{"enforcement":{"otherwise":"Taint"}}`, `enforcement.otherwise: "Taint" is neither`},
 		"limit without a period":                  {`{"limits":{"node":{"burst":1,"every":"0s"}}}`, "limits.node: burst 1 and every 0s"},
 		"circuit breaker without a window":        {`{"breaker":{"moves":1,"window":"0s"}}`, "breaker: moves, window and pause"},

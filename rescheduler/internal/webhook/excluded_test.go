@@ -38,7 +38,7 @@ func TestExclusionsOfReplacement(t *testing.T) {
 	for i := range 5 {
 		five.Entries = append(five.Entries, avoided(fmt.Sprint("n", i), 10+i))
 	}
-	one := memory.Memory{Template: "v1", Beside: []string{"v1b"}, Entries: []memory.Entry{avoided("n1", 10)}}
+	one := memory.Memory{Template: "v1", SharedWith: []string{"v1b"}, Entries: []memory.Entry{avoided("n1", 10)}}
 	for name, c := range map[string]struct {
 		memory   memory.Memory
 		template string

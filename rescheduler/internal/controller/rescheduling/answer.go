@@ -146,7 +146,7 @@ func (r *Reconciler) move(ctx context.Context, s *scope, m signals.Match, d *pol
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	r.metrics.moved(outcome)
+	r.Metrics.moved(outcome)
 	switch outcome {
 	case moved:
 		r.announce(ctx, s, m, d)
@@ -167,7 +167,7 @@ func (r *Reconciler) move(ctx context.Context, s *scope, m signals.Match, d *pol
 func (r *Reconciler) take(p policy.Purpose) (refund func(), why string, after time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	drawn, why, after := r.budgets.Take(p, r.clock.Now()) // not s.now, because other workers may have drawn on them since
+	drawn, why, after := r.budgets.Take(p, r.Clock.Now()) // not s.now, because other workers may have drawn on them since
 	if drawn == nil {
 		return nil, why, after
 	}
@@ -182,7 +182,7 @@ func (r *Reconciler) take(p policy.Purpose) (refund func(), why string, after ti
 func (r *Reconciler) breakerOpen() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.budgets.Open(r.clock.Now()) > 0
+	return r.budgets.Open(r.Clock.Now()) > 0
 }
 
 // purpose returns the budgets that a move away from the node draws on.

@@ -28,26 +28,26 @@ const (
 
 // blame adds the failure to the complaints about the node, if taints are on.
 func (r *Reconciler) blame(s *scope, m signals.Match, d *policy.Decision) {
-	if !r.config.Blame.Taint || d.Blame == 0 {
+	if !r.Config.Blame.Taint || d.Blame == 0 {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.board.Say(s.pod.Spec.NodeName, string(s.pod.UID), string(s.subject.UID), m.Row.Blame, s.now)
+	r.complaints.Add(s.pod.Spec.NodeName, string(s.pod.UID), string(s.subject.UID), m.Row.Blame, s.now)
 }
 
 // taint taints the node if there are enough complaints from several workloads. The number of tainted nodes is limited.
 func (r *Reconciler) taint(ctx context.Context, s *scope) error {
-	if !r.config.Blame.Taint || r.config.DryRun {
+	if !r.Config.Blame.Taint || r.Config.DryRun {
 		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	name := s.pod.Spec.NodeName
-	if !r.board.Guilty(name, s.now) {
+	if !r.complaints.Suffice(name, s.now) {
 		return nil
 	}
-	all, err := r.nodes.List(ctx)
+	all, err := r.Nodes.List(ctx)
 	if err != nil {
 		return err
 	}
@@ -57,16 +57,16 @@ func (r *Reconciler) taint(ctx context.Context, s *scope) error {
 			count++
 		}
 	}
-	if node == nil || r.isTaintedBy(s.now, node) || !r.board.Room(count, len(all.All)) {
+	if node == nil || r.isTaintedBy(s.now, node) || !r.complaints.MayTaint(count, len(all.All)) {
 		return nil
 	}
 	if added, err := r.addTaint(ctx, node, s.now); err != nil || !added {
 		return err // deleted, or tainted already
 	}
 	r.tainting[name] = s.now
-	r.board.Clear(name)
-	r.report.recorder.Eventf(node.DeepCopy(), nil, corev1.EventTypeWarning, reasonBlamed, "Taint",
-		"pods of several workloads failed here: no new ones for %s", time.Duration(r.config.Blame.TTL))
+	r.complaints.Clear(name)
+	r.report.recorder.Eventf(node.DeepCopy(), nil, corev1.EventTypeWarning, reasonTainted, "Taint",
+		"pods of several workloads failed here: no new ones for %s", time.Duration(r.Config.Blame.TTL))
 	return nil
 }
 
@@ -74,7 +74,7 @@ func (r *Reconciler) taint(ctx context.Context, s *scope) error {
 func (r *Reconciler) taintedNodes() (n float64) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second) // a scrape must not wait for a cache that does not sync
 	defer cancel()
-	all, err := r.nodes.List(ctx)
+	all, err := r.Nodes.List(ctx)
 	if err != nil {
 		return 0
 	}
@@ -102,7 +102,7 @@ func (r *Reconciler) isTaintedBy(now time.Time, node *corev1.Node) bool {
 
 func (r *Reconciler) addTaint(ctx context.Context, cached *corev1.Node, now time.Time) (added bool, err error) {
 	var node corev1.Node // the cached copy is not complete
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(cached), &node); err != nil || isTainted(&node) {
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(cached), &node); err != nil || isTainted(&node) {
 		return false, client.IgnoreNotFound(err)
 	}
 	after := node.DeepCopy()
@@ -110,8 +110,8 @@ func (r *Reconciler) addTaint(ctx context.Context, cached *corev1.Node, now time
 	if after.Annotations == nil {
 		after.Annotations = map[string]string{}
 	}
-	after.Annotations[TaintUntil] = now.Add(time.Duration(r.config.Blame.TTL)).UTC().Format(time.RFC3339)
-	if err := r.client.Patch(ctx, after, client.MergeFromWithOptions(&node, client.MergeFromWithOptimisticLock{}), fieldOwner); err != nil {
+	after.Annotations[TaintUntil] = now.Add(time.Duration(r.Config.Blame.TTL)).UTC().Format(time.RFC3339)
+	if err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(&node, client.MergeFromWithOptimisticLock{}), fieldOwner); err != nil {
 		return false, fmt.Errorf("tainting node %s: %w", node.Name, err)
 	}
 	return true, nil
@@ -125,25 +125,25 @@ func isOurs(t corev1.Taint) bool {
 	return t.Key == TaintKey && t.Effect == corev1.TaintEffectNoSchedule
 }
 
-// Pardons removes expired taints. It runs only if taints are on. Otherwise the manager has no permission to change nodes.
-type Pardons struct {
+// TaintExpiry removes expired taints. It runs only if taints are on. Otherwise the manager has no permission to change nodes.
+type TaintExpiry struct {
 	Client client.Client
 	Live   client.Reader
 	Clock  clock.PassiveClock
 }
 
 // Register adds the controller to the manager.
-func (p *Pardons) Register(mgr ctrl.Manager) error {
+func (p *TaintExpiry) Register(mgr ctrl.Manager) error {
 	ours := predicate.NewPredicateFuncs(func(o client.Object) bool { _, found := o.GetAnnotations()[TaintUntil]; return found })
 	return ctrl.NewControllerManagedBy(mgr).
-		Named("pardons").
+		Named("taint-expiry").
 		For(&corev1.Node{}, builder.WithPredicates(ours)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), p))
 }
 
 // Reconcile handles one node. A time that cannot be parsed counts as expired.
-func (p *Pardons) Reconcile(ctx context.Context, node *corev1.Node) (ctrl.Result, error) {
+func (p *TaintExpiry) Reconcile(ctx context.Context, node *corev1.Node) (ctrl.Result, error) {
 	until, err := time.Parse(time.RFC3339, node.Annotations[TaintUntil])
 	if left := until.Sub(p.Clock.Now()); err == nil && left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil

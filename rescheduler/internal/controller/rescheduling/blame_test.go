@@ -100,7 +100,7 @@ func TestOneWorkloadNeverTaintsNode(t *testing.T) {
 			_, err := w.Reconcile(t.Context(), o.(*corev1.Pod).DeepCopy())
 			w.ok(err)
 		}
-		w.Reconciler.clock.(*testclock.FakePassiveClock).SetTime(noon.Add(4 * time.Minute))
+		w.Reconciler.Clock.(*testclock.FakePassiveClock).SetTime(noon.Add(4 * time.Minute))
 	}
 	if isTainted(w.node("a")) {
 		t.Error("the node is tainted")
@@ -115,7 +115,7 @@ func TestOneWorkloadNeverTaintsNode(t *testing.T) {
 // accuse adds complaints about a node from pods of several workloads.
 func (w *world) accuse(node string) {
 	for i := range 3 {
-		w.board.Say(node, fmt.Sprint("p", i), fmt.Sprint("w", i), 3, noon)
+		w.complaints.Add(node, fmt.Sprint("p", i), fmt.Sprint("w", i), 3, noon)
 	}
 }
 
@@ -123,17 +123,17 @@ func (w *world) accuse(node string) {
 func TestTaintedNodesAreCountedOnScrape(t *testing.T) {
 	w := newWorld(t, blaming(), interceptor.Funcs{}, ready("a"), ready("b"))
 	w.accuse("a")
-	clock := w.Reconciler.clock.(*testclock.FakePassiveClock)
+	clock := w.Reconciler.Clock.(*testclock.FakePassiveClock)
 	w.ok(w.taint(t.Context(), w.of(pods.Make("p", noon).On("a").Obj(), workload("w"))))
 	clock.SetTime(noon.Add(nodes.KeptFor))
-	if count, _, _ := gathered(t, w.metrics.taints); count != 1 {
+	if count, _, _ := gathered(t, w.Metrics.taints); count != 1 {
 		t.Errorf("the gauge is %v, want 1", count)
 	}
 	clock.SetTime(noon.Add(2 * nodes.KeptFor))
 	node := w.node("a")
 	node.Spec.Taints = nil
-	w.ok(w.client.Update(t.Context(), node))
-	if count, _, _ := gathered(t, w.metrics.taints); count != 0 {
+	w.ok(w.Client.Update(t.Context(), node))
+	if count, _, _ := gathered(t, w.Metrics.taints); count != 0 {
 		t.Errorf("the gauge is %v, want 0", count)
 	}
 }

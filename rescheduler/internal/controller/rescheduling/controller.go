@@ -1,3 +1,10 @@
+// Package rescheduling is the controller. It observes abnormal pods, records their nodes on the root owner, and moves them by eviction.
+// Package policy decides what to do and why.
+//
+//	pod event ─ observe ─ unbound ──── fill:    add exclusions that are newer than its admission
+//	                    │            └ relax:   replace node affinity that leaves it no node
+//	                    ├ abnormal ─── answer:  decide, record on the root owner, evict
+//	                    └ well ─────── restore: return moves, drop what has expired
 package rescheduling
 
 import (
@@ -19,7 +26,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/holdfast-project/holdfast/rescheduler/internal/blame"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/nodes"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
@@ -58,21 +64,15 @@ type Options struct {
 
 // Reconciler reconciles pods.
 type Reconciler struct {
-	client   client.Client
-	live     client.Reader
-	owners   chains
-	ledger   *owners.Ledger
+	Options
+
 	report   *reporter
-	metrics  *Metrics
-	clock    clock.PassiveClock
-	config   settings.Rescheduling
 	table    signals.Table
 	observed *observationTimes
 	// unfilled are the UIDs of workloads with pods that still lack the latest exclusions.
 	unfilled *lru.Cache
 	// censuses are the cached censuses, by the workload's UID.
 	censuses *lru.Cache
-	nodes    *nodes.Lister
 	family   *family
 	failed   failedPods
 	woken    chan event.GenericEvent
@@ -81,9 +81,9 @@ type Reconciler struct {
 	// rooms are the free resources of nodes to which pending pods may return.
 	rooms map[string]room
 
-	mu      sync.Mutex
-	budgets *policy.Budgets
-	board   *blame.Board
+	mu         sync.Mutex
+	budgets    *policy.Budgets
+	complaints *policy.Complaints
 	// tainting has the nodes that were tainted, and when, until the cache shows it.
 	tainting map[string]time.Time
 }
@@ -91,12 +91,10 @@ type Reconciler struct {
 // New returns a Reconciler.
 func New(o Options) *Reconciler {
 	r := &Reconciler{
-		client: o.Client, live: o.Live, owners: o.Owners, ledger: o.Ledger, metrics: o.Metrics, clock: o.Clock, config: o.Config,
-		report: newReporter(o.Recorder), table: o.Config.Table(), budgets: policy.NewBudgets(o.Config.Limits, o.Config.Breaker),
-		observed: newObservationTimes(), censuses: lru.New(noted), unfilled: lru.New(noted), nodes: o.Nodes, family: newFamily(),
-		failed: failedPods{pods: map[client.ObjectKey]*corev1.Pod{}}, woken: make(chan event.GenericEvent, 64),
-		rooms: map[string]room{}, tainting: map[string]time.Time{},
-		board: blame.New(o.Config.Blame),
+		Options: o, report: newReporter(o.Recorder), table: o.Config.Table(), observed: newObservationTimes(),
+		censuses: lru.New(noted), unfilled: lru.New(noted), family: newFamily(),
+		failed: failedPods{pods: map[client.ObjectKey]*corev1.Pod{}}, woken: make(chan event.GenericEvent, 64), rooms: map[string]room{},
+		budgets: policy.NewBudgets(o.Config.Limits, o.Config.Breaker), complaints: policy.NewComplaints(o.Config.Blame), tainting: map[string]time.Time{},
 	}
 	o.Metrics.follow(r.breakerOpen, r.taintedNodes)
 	return r
@@ -133,7 +131,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 
 // Reconcile decides about one pod as last observed.
 func (r *Reconciler) Reconcile(ctx context.Context, pod *corev1.Pod) (ctrl.Result, error) {
-	if !pod.DeletionTimestamp.IsZero() || slices.Contains(r.config.ExcludedNamespaces, pod.Namespace) {
+	if !pod.DeletionTimestamp.IsZero() || slices.Contains(r.Config.ExcludedNamespaces, pod.Namespace) {
 		return ctrl.Result{}, nil
 	}
 	s, err := r.observe(ctx, pod)
@@ -155,11 +153,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, pod *corev1.Pod) (ctrl.Resul
 
 // lock locks the workload for a decision about the pod. If another decision is in progress, the pod is reconciled again after it.
 func (r *Reconciler) lock(s *scope) (unlock func(), locked bool) {
-	release, locked := r.ledger.TryLock(s.subject.UID, client.ObjectKeyFromObject(s.pod))
+	release, locked := r.Ledger.TryLock(s.subject.UID, client.ObjectKeyFromObject(s.pod))
 	if !locked {
 		return nil, false
 	}
-	s.subject = r.ledger.Latest(s.subject)
+	s.subject = r.Ledger.Latest(s.subject)
 	s.read()
 	return func() { r.enqueue(release()...) }, true
 }

@@ -21,7 +21,7 @@ const (
 	reasonInvalid = "InvalidAnnotation"
 	reasonBlocked = "BlockedByDisruptionBudget"
 	reasonLifted  = "ExclusionsLifted"
-	reasonBlamed  = "NodeTainted"
+	reasonTainted = "NodeTainted"
 	actionDecide  = "Reschedule"
 )
 
@@ -83,14 +83,14 @@ func (r *Reconciler) announce(ctx context.Context, s *scope, m signals.Match, d 
 		kind = corev1.EventTypeWarning
 	}
 	r.report.sendPod(s, kind, d.Reason, d.Message)
-	r.metrics.decided(d.Reason, m.Row.Name)
+	r.Metrics.decided(d.Reason, m.Row.Name)
 	log.FromContext(ctx).Info(d.Message, "reason", d.Reason, "workload", s.subject.Kind+"/"+s.subject.Name)
 	if s.bare() || !r.report.changed(s.subject.UID, d.Reason, fmt.Sprint(m.Row.Name, " ", s.pod.Spec.NodeName, " ", s.memory.Times)) {
 		return
 	}
 	r.report.sendWorkload(s, kind, d.Reason, d.Message)
 	want := map[string]string{DecisionAnnotation: lastDecision(s, d)}
-	if r.config.DryRun || d.Reason == policy.NeverMoved || same(s.subject.Annotations, want) {
+	if r.Config.DryRun || d.Reason == policy.NeverMoved || same(s.subject.Annotations, want) {
 		return
 	}
 	// No program reads the annotation, so the patch needs no resource version.

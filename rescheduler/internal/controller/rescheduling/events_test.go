@@ -26,7 +26,7 @@ func (h heard) Eventf(o, _ runtime.Object, _, _, _, _ string, _ ...any) {
 // times, and copied to its ReplicaSet each time.
 func TestWorkloadGetsOneEventForManyPods(t *testing.T) {
 	events := heard{}
-	r := &Reconciler{report: newReporter(events), metrics: NewMetrics(prometheus.NewRegistry(), settings.Default())}
+	r := &Reconciler{Options: Options{Metrics: NewMetrics(prometheus.NewRegistry(), settings.Default())}, report: newReporter(events)}
 	for i := range 100 {
 		s := &scope{
 			pod: pods.Make(fmt.Sprint("p", i), noon).Obj(), now: noon, chain: owners.Chain{{}},

@@ -38,7 +38,7 @@ func (r *Reconciler) evict(ctx context.Context, s *scope) (outcome, error) {
 const severalBudgets = "more than one PodDisruptionBudget"
 
 func (r *Reconciler) evictBy(ctx context.Context, pod *corev1.Pod, options *metav1.DeleteOptions) (outcome, error) {
-	err := r.client.SubResource("eviction").Create(ctx, pod.DeepCopy(), &policyv1.Eviction{DeleteOptions: options})
+	err := r.Client.SubResource("eviction").Create(ctx, pod.DeepCopy(), &policyv1.Eviction{DeleteOptions: options})
 	switch {
 	case err == nil:
 		return moved, nil
@@ -80,11 +80,11 @@ func (r *Reconciler) volumes(ctx context.Context, pod *corev1.Pod) (string, erro
 
 func (r *Reconciler) tied(ctx context.Context, key client.ObjectKey) (bool, error) {
 	var claim corev1.PersistentVolumeClaim
-	if err := r.live.Get(ctx, key, &claim); err != nil || claim.Spec.VolumeName == "" {
+	if err := r.Live.Get(ctx, key, &claim); err != nil || claim.Spec.VolumeName == "" {
 		return false, client.IgnoreNotFound(err)
 	}
 	var volume corev1.PersistentVolume
-	if err := r.live.Get(ctx, client.ObjectKey{Name: claim.Spec.VolumeName}, &volume); err != nil {
+	if err := r.Live.Get(ctx, client.ObjectKey{Name: claim.Spec.VolumeName}, &volume); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
 	return placement.TiedTo(&volume), nil

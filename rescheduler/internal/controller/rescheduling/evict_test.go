@@ -34,7 +34,7 @@ func TestBudgetsUseCurrentTime(t *testing.T) {
 	config := settings.Default()
 	config.Limits.Workload = settings.Rate{Burst: 2, Every: settings.Duration(10 * time.Second)}
 	w, owner := newWorld(t, config, interceptor.Funcs{}), workload("w")
-	w.Reconciler.clock.(*testclock.FakePassiveClock).SetTime(noon.Add(10 * time.Second))
+	w.Reconciler.Clock.(*testclock.FakePassiveClock).SetTime(noon.Add(10 * time.Second))
 	granted := 0
 	for _, began := range []time.Duration{10 * time.Second, 0, 10 * time.Second} {
 		s := w.of(pods.Make("p", noon).On("a").Obj(), owner)
@@ -67,7 +67,7 @@ func TestChargedMoveIsMadeBeforeExclusionsAreLifted(t *testing.T) {
 	if again := exhaust(); again != blockedFor {
 		t.Errorf("while the first waits for a budget: requeued after %s", again)
 	}
-	w.ok(w.client.Delete(t.Context(), first))
+	w.ok(w.Client.Delete(t.Context(), first))
 	if again := exhaust(); again != 0 {
 		t.Errorf("after the first was moved: requeued after %s", again)
 	}

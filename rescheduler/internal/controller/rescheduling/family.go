@@ -117,7 +117,7 @@ func (r *Reconciler) podsOf(owner metav1.Object) []client.ObjectKey {
 	var keys []client.ObjectKey
 	for _, direct := range r.family.of(owner.GetUID()) {
 		var pods corev1.PodList
-		if err := r.client.List(context.Background(), &pods, client.InNamespace(owner.GetNamespace()), byOwner(direct), client.UnsafeDisableDeepCopy); err != nil {
+		if err := r.Client.List(context.Background(), &pods, client.InNamespace(owner.GetNamespace()), byOwner(direct), client.UnsafeDisableDeepCopy); err != nil {
 			log.Log.Error(err, "Listing the pods of a changed owner failed", "owner", owner.GetName())
 			return keys
 		}

@@ -55,7 +55,7 @@ func (r *Reconciler) fillFamily(ctx context.Context, s *scope) error {
 func (r *Reconciler) kin(ctx context.Context, s *scope, visit func(*corev1.Pod) error) error {
 	for _, direct := range r.family.of(s.subject.UID) {
 		var pods corev1.PodList
-		if err := r.client.List(ctx, &pods, client.InNamespace(s.pod.Namespace), byOwner(direct), client.UnsafeDisableDeepCopy); err != nil {
+		if err := r.Client.List(ctx, &pods, client.InNamespace(s.pod.Namespace), byOwner(direct), client.UnsafeDisableDeepCopy); err != nil {
 			return fmt.Errorf("listing pods of the workload: %w", err)
 		}
 		for i := range pods.Items {
@@ -70,7 +70,7 @@ func (r *Reconciler) kin(ctx context.Context, s *scope, visit func(*corev1.Pod) 
 // fill annotates a pod that has no node yet. Only the plugin reads the annotation, because node affinity is immutable.
 func (r *Reconciler) fill(ctx context.Context, s *scope, pod *corev1.Pod) error {
 	have := memory.Hosts(pod.Annotations)
-	if r.config.DryRun || placement.Placed(pod) || s.bare() {
+	if r.Config.DryRun || placement.Placed(pod) || s.bare() {
 		return nil
 	}
 	m := s.memory
@@ -86,7 +86,7 @@ func (r *Reconciler) fill(ctx context.Context, s *scope, pod *corev1.Pod) error 
 	if liftedByPlugin(pod, have) {
 		return nil
 	}
-	all, err := r.nodes.List(ctx)
+	all, err := r.Nodes.List(ctx)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (r *Reconciler) fill(ctx context.Context, s *scope, pod *corev1.Pod) error 
 	}
 	err = r.annotate(ctx, pod, memory.FormatHosts(memory.MergeHosts(want, have)))
 	if err == nil {
-		r.metrics.filled()
+		r.Metrics.filled()
 	}
 	return err
 }
@@ -118,7 +118,7 @@ func (r *Reconciler) annotate(ctx context.Context, pod *corev1.Pod, hosts string
 	if hosts == "" {
 		delete(after.Annotations, memory.HostsAnnotation)
 	}
-	err := r.client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), fieldOwner)
+	err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), fieldOwner)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil
 	}

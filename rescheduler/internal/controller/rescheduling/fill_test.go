@@ -67,7 +67,7 @@ func TestPendingPodsGetExclusionsLater(t *testing.T) {
 
 // The webhook reads the same memory. Exclusions that it has set stay, and those that it did not know yet are added.
 func TestExclusionsBelongToTemplateOfPod(t *testing.T) {
-	live := memory.Memory{Template: "v1", Beside: []string{"v2"}, Entries: []memory.Entry{{Node: "a", Class: "c", Last: noon, Expires: noon.Add(time.Hour)}}}
+	live := memory.Memory{Template: "v1", SharedWith: []string{"v2"}, Entries: []memory.Entry{{Node: "a", Class: "c", Last: noon, Expires: noon.Add(time.Hour)}}}
 	for name, c := range map[string]struct {
 		memory         memory.Memory
 		template       string

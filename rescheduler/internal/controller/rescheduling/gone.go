@@ -77,7 +77,7 @@ func (r *Reconciler) watchPods() handler.EventHandler {
 // reconcile handles the failed pod of that name that is deleted or terminating, if there is one, and the pod that has the name now.
 func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (ctrl.Result, error) {
 	var pod corev1.Pod
-	err := r.client.Get(ctx, request.NamespacedName, &pod)
+	err := r.Client.Get(ctx, request.NamespacedName, &pod)
 	if client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, err
 	}
@@ -101,7 +101,7 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 // reconcileGone handles a failed pod that was deleted, until nothing is left to wait for.
 func (r *Reconciler) reconcileGone(ctx context.Context, pod *corev1.Pod) (ctrl.Result, error) {
 	result, err := r.Reconcile(ctx, pod.DeepCopy())
-	if waits := err != nil || result.RequeueAfter > 0; waits && r.clock.Now().Sub(signals.FailedAt(pod)) < goneFor {
+	if waits := err != nil || result.RequeueAfter > 0; waits && r.Clock.Now().Sub(signals.FailedAt(pod)) < goneFor {
 		return result, err
 	}
 	r.failed.drop(pod)

@@ -108,7 +108,7 @@ func TestFailureDuringReconcileIsKept(t *testing.T) {
 	for range 2 {
 		_, err := w.reconcile(t.Context(), key)
 		w.ok(err)
-		w.ok(client.IgnoreNotFound(w.client.Delete(t.Context(), before.DeepCopy())))
+		w.ok(client.IgnoreNotFound(w.Client.Delete(t.Context(), before.DeepCopy())))
 	}
 	if m := w.remembers(set); m.Times != 1 {
 		t.Errorf("the memory is %+v", m)

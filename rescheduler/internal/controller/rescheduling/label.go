@@ -18,12 +18,12 @@ const (
 
 // setLabel writes the label, or removes it if value is empty.
 func (r *Reconciler) setLabel(ctx context.Context, name, value string) error {
-	if r.config.DryRun {
+	if r.Config.DryRun {
 		return nil
 	}
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	if err := r.client.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
+	if err := r.Client.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	if namespace.Labels[NamespaceLabel] == value {
@@ -38,7 +38,7 @@ func (r *Reconciler) setLabel(ctx context.Context, name, value string) error {
 	if value == "" {
 		delete(after.Labels, NamespaceLabel)
 	}
-	if err := r.client.Patch(ctx, after, client.MergeFrom(namespace), fieldOwner); err != nil && !apierrors.IsNotFound(err) {
+	if err := r.Client.Patch(ctx, after, client.MergeFrom(namespace), fieldOwner); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("labelling namespace %s: %w", name, err)
 	}
 	return nil

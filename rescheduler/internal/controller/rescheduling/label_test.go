@@ -43,7 +43,7 @@ func labelWorld(t *testing.T, asks bool, m memory.Memory, labels map[string]stri
 func (w *world) labels() map[string]string {
 	w.Helper()
 	var ns corev1.Namespace
-	w.ok(w.client.Get(w.Context(), client.ObjectKey{Name: "default"}, &ns))
+	w.ok(w.Client.Get(w.Context(), client.ObjectKey{Name: "default"}, &ns))
 	if ns.Labels["theirs"] != "kept" {
 		w.Errorf("unrelated labels changed: %v", ns.Labels)
 	}
@@ -78,7 +78,7 @@ func TestLabelIsRemovedWhenNotNeeded(t *testing.T) {
 
 func TestNamespaceWithoutPodsIsNotLabeled(t *testing.T) {
 	w, pod := labelWorld(t, true, avoiding("a"), map[string]string{"theirs": "kept", NamespaceLabel: labelled})
-	w.ok(w.client.Delete(t.Context(), pod))
+	w.ok(w.Client.Delete(t.Context(), pod))
 	w.ok(w.Sweep(t.Context()))
 	if _, there := w.labels()[NamespaceLabel]; there {
 		t.Error("the label was not removed")
@@ -89,14 +89,14 @@ func TestNamespaceWithoutPodsIsNotLabeled(t *testing.T) {
 func TestUnmanagedNamespaceIsNotLabeled(t *testing.T) {
 	for namespace, stays := range map[string]bool{"other": false, "default": true} {
 		w, _ := labelWorld(t, true, avoiding("a"), map[string]string{"theirs": "kept", NamespaceLabel: labelled})
-		w.config.Namespaces = []string{namespace}
+		w.Config.Namespaces = []string{namespace}
 		w.ok(w.Sweep(t.Context()))
 		if _, there := w.labels()[NamespaceLabel]; there != stays {
 			t.Errorf("managing %s: the label of default stays: %t", namespace, there)
 		}
 	}
 	w, _ := labelWorld(t, true, avoiding("a"), map[string]string{"theirs": "kept", NamespaceLabel: labelled})
-	w.config.ExcludedNamespaces = append(w.config.ExcludedNamespaces, "default")
+	w.Config.ExcludedNamespaces = append(w.Config.ExcludedNamespaces, "default")
 	w.ok(w.Sweep(t.Context()))
 	if _, there := w.labels()[NamespaceLabel]; there {
 		t.Error("the label of the excluded namespace default was not removed")

@@ -22,7 +22,7 @@ func TestPodKilledByLivenessProbeIsMoved(t *testing.T) {
 	owner.Annotations = map[string]string{memory.RetriesAnnotation: "3"}
 	pod := pods.Make("p", noon.Add(-time.Hour)).Change(owned(owner)).Again("Error", 143, 0, noon).Obj()
 	w := newWorld(t, settings.Default(), interceptor.Funcs{}, stored(owner), pod, ready("a"), ready("b"))
-	clock := w.Reconciler.clock.(*testclock.FakePassiveClock)
+	clock := w.Reconciler.Clock.(*testclock.FakePassiveClock)
 	key := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(pod)}
 	const every = 2 * time.Second
 	for failed := noon; failed.Before(noon.Add(15 * time.Minute)); failed = failed.Add(every) {
@@ -33,7 +33,7 @@ func TestPodKilledByLivenessProbeIsMoved(t *testing.T) {
 		c := &now.Status.ContainerStatuses[0]
 		c.RestartCount++
 		c.State.Running.StartedAt, c.LastTerminationState.Terminated.FinishedAt = metav1.NewTime(failed), metav1.NewTime(failed)
-		w.ok(w.client.Status().Update(t.Context(), &now))
+		w.ok(w.Client.Status().Update(t.Context(), &now))
 		clock.SetTime(failed.Add(time.Second))
 		_, err := w.reconcile(t.Context(), key)
 		w.ok(err)

@@ -101,11 +101,11 @@ func TestGaugeShowsThatBreakerCloses(t *testing.T) {
 	for range 2 {
 		w.take(w.of(pods.Make("p", noon).On("a").Change(owned(of)).Obj(), of).purpose("a"))
 	}
-	if open, _, _ := gathered(t, w.metrics.open); open != 1 {
+	if open, _, _ := gathered(t, w.Metrics.open); open != 1 {
 		t.Fatalf("after two moves with a limit of one, the gauge is %v", open)
 	}
-	w.Reconciler.clock.(*testclock.FakePassiveClock).SetTime(noon.Add(time.Duration(config.Breaker.Pause)))
-	if open, _, _ := gathered(t, w.metrics.open); open != 0 {
+	w.Reconciler.Clock.(*testclock.FakePassiveClock).SetTime(noon.Add(time.Duration(config.Breaker.Pause)))
+	if open, _, _ := gathered(t, w.Metrics.open); open != 0 {
 		t.Errorf("after the pause, the gauge is %v", open)
 	}
 }

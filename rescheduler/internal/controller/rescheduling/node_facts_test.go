@@ -38,11 +38,11 @@ func BenchmarkNodeFacts(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			w := newWorld(&testing.T{}, settings.Default(), interceptor.Funcs{})
-			c := cached{Client: w.client}
+			c := cached{Client: w.Client}
 			for i := range 5000 {
 				c.nodes = append(c.nodes, ready(fmt.Sprint("n", i)))
 			}
-			w.nodes = nodes.NewLister(c, clock.RealClock{})
+			w.Nodes = nodes.NewLister(c, clock.RealClock{})
 			s, m := w.of(pod, workload("w")), matched("RuntimeError")
 			b.ReportAllocs()
 			for b.Loop() {

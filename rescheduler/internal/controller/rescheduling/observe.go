@@ -42,9 +42,9 @@ func (r *Reconciler) observe(ctx context.Context, pod *corev1.Pod) (*scope, erro
 	if protectedKind(pod) {
 		return nil, nil
 	}
-	s := &scope{pod: pod, now: r.clock.Now()}
+	s := &scope{pod: pod, now: r.Clock.Now()}
 	var err error
-	if s.chain, err = r.owners.Of(ctx, pod); err != nil {
+	if s.chain, err = r.Owners.Of(ctx, pod); err != nil {
 		return nil, err
 	}
 	for _, owner := range s.chain {
@@ -55,7 +55,7 @@ func (r *Reconciler) observe(ctx context.Context, pod *corev1.Pod) (*scope, erro
 		return nil, nil
 	}
 	if s.subject = s.chain.Root(); s.bare() {
-		s.subject = r.ledger.Latest(metadataOf(pod))
+		s.subject = r.Ledger.Latest(metadataOf(pod))
 	}
 	s.matches = r.match(s)
 	s.read()
@@ -71,8 +71,8 @@ func (r *Reconciler) manages(s *scope) bool {
 	if problem != nil {
 		r.report.warn(s, reasonInvalid, problem.Error()+"; it is ignored")
 	}
-	if !s.annotated && !s.bare() && r.config.DefaultRetries > 0 {
-		s.retries = r.config.DefaultRetries
+	if !s.annotated && !s.bare() && r.Config.DefaultRetries > 0 {
+		s.retries = r.Config.DefaultRetries
 		return true
 	}
 	return s.annotated
@@ -115,7 +115,7 @@ func (r *Reconciler) match(s *scope) []signals.Match {
 
 // facts collects what a decision about the match needs.
 func (r *Reconciler) facts(ctx context.Context, s *scope, m signals.Match) (policy.Facts, error) {
-	f := policy.Facts{Now: s.now, Match: m, Config: &r.config, Pod: podFacts(s), Workload: workloadFacts(s)}
+	f := policy.Facts{Now: s.now, Match: m, Config: &r.Config, Pod: podFacts(s), Workload: workloadFacts(s)}
 	f.Workload.Recovered = r.observed.recovered(s.pod.UID, f.Workload.Recovering, s.now)
 	f.Node.Name = s.pod.Spec.NodeName
 	if !m.Down || max(0, s.now.Sub(m.Since)) < m.Row.After { // the decision needs no other pods and nodes
@@ -141,7 +141,7 @@ func podFacts(s *scope) policy.Pod {
 	return policy.Pod{
 		Name: pod.Name, UID: string(pod.UID), Created: pod.CreationTimestamp.Time,
 		Failed: pod.Status.Phase == corev1.PodFailed, Bare: s.bare(), Slot: owners.Slot(pod),
-		Protected: protection(pod), Pinned: placement.Pinned(pod), Placed: placement.Placed(pod), Gang: gang(s),
+		Protected: protection(pod), Pinned: placement.Pinned(pod), Placed: placement.Placed(pod), Group: groupOf(s),
 	}
 }
 
@@ -171,8 +171,8 @@ var groupKeys = []string{
 	"leaderworkerset.sigs.k8s.io/group-key",
 }
 
-// gang returns the group of the pod; empty if there is none.
-func gang(s *scope) string {
+// groupOf returns the group of the pod; empty if there is none.
+func groupOf(s *scope) string {
 	if g := s.pod.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
 		return *g.PodGroupName
 	}
@@ -198,7 +198,7 @@ func (r *Reconciler) whole(ctx context.Context, pod *corev1.Pod) (bool, error) {
 		return false, nil
 	}
 	var group schedulingv1alpha2.PodGroup
-	err := r.live.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: *g.PodGroupName}, &group)
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: *g.PodGroupName}, &group)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || err != nil && isNoKind(err) {
 		return false, nil
 	}
@@ -214,8 +214,8 @@ func workloadFacts(s *scope) policy.Workload {
 		Name: s.subject.Kind + " " + s.subject.Name, Retries: s.retries, Memory: s.memory, Recovering: recoveringUntil(s),
 	}
 	for _, e := range s.memory.Entries {
-		if !slices.Contains(e.Pods, string(s.pod.UID)) && e.Last.After(w.GangMoved) {
-			w.GangMoved = e.Last
+		if !slices.Contains(e.Pods, string(s.pod.UID)) && e.Last.After(w.GroupMoved) {
+			w.GroupMoved = e.Last
 		}
 	}
 	return w
@@ -232,7 +232,7 @@ func recoveringUntil(s *scope) time.Time {
 // nodeFacts adds what is known about the pod's node, and whether another node fits. Nodes that the workload avoids do not count, except for
 // a failed pod, which leaves its node in any case.
 func (r *Reconciler) nodeFacts(ctx context.Context, s *scope, f *policy.Facts) error {
-	all, err := r.nodes.List(ctx)
+	all, err := r.Nodes.List(ctx)
 	if err != nil {
 		return err
 	}

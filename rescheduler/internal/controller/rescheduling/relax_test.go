@@ -111,7 +111,7 @@ func TestPodWaitsForOtherNodesFirst(t *testing.T) {
 	if len(evicted) != 0 || result.RequeueAfter != time.Minute {
 		t.Errorf("evicted %v, requeued after %s", evicted, result.RequeueAfter)
 	}
-	w.Reconciler.clock.(*testclock.FakePassiveClock).SetTime(noon.Add(time.Minute))
+	w.Reconciler.Clock.(*testclock.FakePassiveClock).SetTime(noon.Add(time.Minute))
 	_, err = w.Reconcile(t.Context(), pod)
 	w.ok(err)
 	if len(evicted) != 1 {
@@ -144,7 +144,7 @@ func TestJobIsNotChargedForPendingPod(t *testing.T) {
 			var evicted []string
 			w := newWorld(t, settings.Default(), evicting(&evicted), job, pod, ready("a", withCPUs(9)))
 			w.known[owner.UID] = owner
-			w.ok(w.client.Get(t.Context(), client.ObjectKeyFromObject(job), job))
+			w.ok(w.Client.Get(t.Context(), client.ObjectKeyFromObject(job), job))
 			owner.ResourceVersion = job.ResourceVersion
 			_, err := w.Reconcile(t.Context(), pod)
 			w.ok(err)
@@ -215,12 +215,12 @@ func TestMemoryIsWrittenOnlyToObservedVersion(t *testing.T) {
 	var evicted []string
 	w := newWorld(t, settings.Default(), evicting(&evicted), stored(owner), pod, ready("a"), ready("b"))
 	var rc corev1.ReplicationController
-	w.ok(w.client.Get(t.Context(), client.ObjectKeyFromObject(owner), &rc))
+	w.ok(w.Client.Get(t.Context(), client.ObjectKeyFromObject(owner), &rc))
 	theirs := memory.Memory{Times: 2, Entries: avoiding("z").Entries}
 	for key, value := range theirs.Annotations(noon) {
 		rc.Annotations[key] = value
 	}
-	w.ok(w.client.Update(t.Context(), &rc))
+	w.ok(w.Client.Update(t.Context(), &rc))
 	result, err := w.Reconcile(t.Context(), pod)
 	w.ok(err)
 	if m := w.remembers(owner); m.Times != 2 || len(evicted) != 0 || result.RequeueAfter != conflicted {
@@ -286,9 +286,9 @@ func TestMemoryIsWrittenAfterStatusChange(t *testing.T) {
 	pod := pods.Make("p", noon).Change(owned(owner)).Rejected("UnexpectedAdmissionError", "").Obj()
 	w := newWorld(t, settings.Default(), interceptor.Funcs{}, stored(owner), pod, ready("a"), ready("b"))
 	var rc corev1.ReplicationController
-	w.ok(w.client.Get(t.Context(), client.ObjectKeyFromObject(owner), &rc))
+	w.ok(w.Client.Get(t.Context(), client.ObjectKeyFromObject(owner), &rc))
 	rc.Status.Replicas = 1
-	w.ok(w.client.Update(t.Context(), &rc))
+	w.ok(w.Client.Update(t.Context(), &rc))
 	_, err := w.Reconcile(t.Context(), pod)
 	w.ok(err)
 	if m := w.remembers(owner); m.Times != 1 {

@@ -24,26 +24,26 @@ const SuccessorOf = "holdfast.dev/successor-of"
 // old one, so that after a crash the successor is found and not created twice.
 func (r *Reconciler) remake(ctx context.Context, s *scope) (outcome, error) {
 	var pod corev1.Pod // the cached copy is not complete
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(s.pod), &pod); err != nil || pod.UID != s.pod.UID {
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.pod), &pod); err != nil || pod.UID != s.pod.UID {
 		return gone, client.IgnoreNotFound(err)
 	}
 	if s.pod.Spec.NodeName == "" && pod.Spec.NodeName != "" { // it was bound in the meantime
 		return gone, nil
 	}
 	pod.Spec = placement.Freed(&pod, memory.Hosts(pod.Annotations)).Spec // drops exclusions of an earlier move, which may have expired
-	all, err := r.nodes.List(ctx)
+	all, err := r.Nodes.List(ctx)
 	if err != nil {
 		return gone, err
 	}
-	next := successor(&pod, s.memory.Exclusions("", s.now, all.UID), r.config.Enforcement.Mode(pod.Spec.SchedulerName))
-	err = r.client.Create(ctx, next, fieldOwner)
+	next := successor(&pod, s.memory.Exclusions("", s.now, all.UID), r.Config.Enforcement.Mode(pod.Spec.SchedulerName))
+	err = r.Client.Create(ctx, next, fieldOwner)
 	if apierrors.IsAlreadyExists(err) {
 		err = r.isSuccessor(ctx, next)
 	}
 	if err != nil {
 		return gone, fmt.Errorf("creating pod %s as the successor of %s: %w", next.Name, pod.Name, err)
 	}
-	err = r.client.Delete(ctx, &pod, &client.DeleteOptions{Preconditions: exactly(&pod).Preconditions})
+	err = r.Client.Delete(ctx, &pod, &client.DeleteOptions{Preconditions: exactly(&pod).Preconditions})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return gone, nil
 	}
@@ -55,15 +55,15 @@ func (r *Reconciler) remake(ctx context.Context, s *scope) (outcome, error) {
 
 // retire deletes a pod that already has a successor. A crash during remake may have left both.
 func (r *Reconciler) retire(ctx context.Context, s *scope) error {
-	if !r.config.BarePods.Recreate || r.config.DryRun {
+	if !r.Config.BarePods.Recreate || r.Config.DryRun {
 		return nil
 	}
 	var next corev1.Pod
-	err := r.client.Get(ctx, client.ObjectKey{Namespace: s.pod.Namespace, Name: nextName(s.pod.Name)}, &next)
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.pod.Namespace, Name: nextName(s.pod.Name)}, &next)
 	if err != nil || next.Annotations[SuccessorOf] != string(s.pod.UID) {
 		return client.IgnoreNotFound(err)
 	}
-	err = r.client.Delete(ctx, s.pod.DeepCopy(), &client.DeleteOptions{Preconditions: exactly(s.pod).Preconditions})
+	err = r.Client.Delete(ctx, s.pod.DeepCopy(), &client.DeleteOptions{Preconditions: exactly(s.pod).Preconditions})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("deleting pod %s, whose successor is %s: %w", s.pod.Name, next.Name, err)
 	}
@@ -72,7 +72,7 @@ func (r *Reconciler) retire(ctx context.Context, s *scope) error {
 
 func (r *Reconciler) isSuccessor(ctx context.Context, next *corev1.Pod) error {
 	var there corev1.Pod
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(next), &there); err != nil {
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(next), &there); err != nil {
 		return err
 	}
 	if there.Annotations[SuccessorOf] != next.Annotations[SuccessorOf] {

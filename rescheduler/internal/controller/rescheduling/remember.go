@@ -34,7 +34,7 @@ type LastDecision struct {
 
 // remember writes the memory and its reason. It reports whether it wrote anything.
 func (r *Reconciler) remember(ctx context.Context, s *scope, d *policy.Decision) (wrote bool, err error) {
-	if !d.Learned || r.config.DryRun {
+	if !d.Learned || r.Config.DryRun {
 		return false, nil
 	}
 	want := d.Memory.Forget(s.now).Annotations(s.now)
@@ -89,7 +89,7 @@ func (r *Reconciler) write(ctx context.Context, s *scope, annotations map[string
 		}
 		fresh := &metav1.PartialObjectMetadata{}
 		fresh.SetGroupVersionKind(s.subject.GroupVersionKind())
-		if r.live.Get(ctx, client.ObjectKeyFromObject(s.subject), fresh) != nil || fresh.UID != s.subject.UID || !sameMemory(fresh, s.subject) {
+		if r.Live.Get(ctx, client.ObjectKeyFromObject(s.subject), fresh) != nil || fresh.UID != s.subject.UID || !sameMemory(fresh, s.subject) {
 			return err
 		}
 		fresh.SetGroupVersionKind(s.subject.GroupVersionKind())
@@ -114,11 +114,11 @@ func (r *Reconciler) patch(ctx context.Context, s *scope, annotations map[string
 		after.Annotations = map[string]string{}
 	}
 	maps.Copy(after.Annotations, annotations)
-	if err := r.client.Patch(ctx, after, patch, fieldOwner); err != nil {
+	if err := r.Client.Patch(ctx, after, patch, fieldOwner); err != nil {
 		return fmt.Errorf("writing the annotations of %s %s: %w", before.Kind, before.Name, err)
 	}
 	after.SetGroupVersionKind(before.GroupVersionKind())
-	r.ledger.Wrote(after)
+	r.Ledger.Wrote(after)
 	s.subject = after
 	s.read()
 	return nil

@@ -95,10 +95,10 @@ func TestRevisionKeepsMemoryOfOtherRevision(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, settings.Default(), interceptor.Funcs{})
 			for _, pod := range c.living {
-				w.ok(w.client.Create(t.Context(), pod.DeepCopy()))
+				w.ok(w.Client.Create(t.Context(), pod.DeepCopy()))
 			}
 			s := w.of(c.of, workload("set"))
-			s.memory = memory.Memory{Times: 2, Template: c.known, Beside: []string{c.beside}}
+			s.memory = memory.Memory{Times: 2, Template: c.known, SharedWith: []string{c.beside}}
 			_, err := w.ofTemplate(t.Context(), s)
 			w.ok(err)
 			if anew := s.memory.Times == 0; anew != c.anew {
@@ -119,7 +119,7 @@ func TestPermanentRevisionsShareMemory(t *testing.T) {
 		s.pod = pod
 		_, err := w.ofTemplate(t.Context(), s)
 		w.ok(err)
-		if s.memory.Times != turn || s.memory.Template != "v1" || !slices.Equal(s.memory.Beside, []string{"v2"}) {
+		if s.memory.Times != turn || s.memory.Template != "v1" || !slices.Equal(s.memory.SharedWith, []string{"v2"}) {
 			t.Fatalf("turn %d: the memory is %+v", turn, s.memory)
 		}
 		s.memory.Times++

@@ -13,11 +13,11 @@ import (
 
 // restore handles healthy pods. A slot that has been healthy for long enough returns its moves, and expired entries are dropped.
 func (r *Reconciler) restore(ctx context.Context, s *scope) (ctrl.Result, error) {
-	r.metrics.bound(s)
+	r.Metrics.bound(s)
 	if s.bare() {
 		return ctrl.Result{}, r.retire(ctx, s)
 	}
-	if s.memory.Empty() || s.pod.Status.Phase != corev1.PodRunning || r.config.DryRun {
+	if s.memory.Empty() || s.pod.Status.Phase != corev1.PodRunning || r.Config.DryRun {
 		return ctrl.Result{}, nil
 	}
 	unlock, locked := r.lock(s)
@@ -46,7 +46,7 @@ func (r *Reconciler) returned(ctx context.Context, s *scope) (m memory.Memory, a
 	if last.IsZero() || from.IsZero() {
 		return s.memory, 0, nil
 	}
-	period := time.Duration(r.config.Stabilization)
+	period := time.Duration(r.Config.Stabilization)
 	if last.After(from) {
 		from = last
 	}

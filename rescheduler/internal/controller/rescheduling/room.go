@@ -29,7 +29,7 @@ func (r *Reconciler) findRoom(ctx context.Context, s *scope, hosts []string) (ho
 	free := placement.Freed(s.pod, hosts)
 	for _, host := range hosts {
 		var node corev1.Node
-		if err := r.client.Get(ctx, client.ObjectKey{Name: host}, &node); err != nil {
+		if err := r.Client.Get(ctx, client.ObjectKey{Name: host}, &node); err != nil {
 			if client.IgnoreNotFound(err) == nil {
 				continue
 			}
@@ -40,7 +40,7 @@ func (r *Reconciler) findRoom(ctx context.Context, s *scope, hosts []string) (ho
 		}
 		if requests == nil {
 			var pod corev1.Pod
-			if err := r.live.Get(ctx, client.ObjectKeyFromObject(s.pod), &pod); err != nil {
+			if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.pod), &pod); err != nil {
 				return "", nil, client.IgnoreNotFound(err)
 			}
 			requests = requestsOf(&pod)
@@ -90,11 +90,11 @@ func (r *Reconciler) occupy(host string, requests corev1.ResourceList) {
 // freeOn returns the allocatable resources of a node minus the requests of its pods.
 func (r *Reconciler) freeOn(ctx context.Context, host string) (corev1.ResourceList, error) {
 	var node corev1.Node
-	if err := r.live.Get(ctx, client.ObjectKey{Name: host}, &node); err != nil {
+	if err := r.Live.Get(ctx, client.ObjectKey{Name: host}, &node); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
 	var pods corev1.PodList
-	if err := r.live.List(ctx, &pods, client.MatchingFields{"spec.nodeName": host}); err != nil {
+	if err := r.Live.List(ctx, &pods, client.MatchingFields{"spec.nodeName": host}); err != nil {
 		return nil, fmt.Errorf("listing the pods of node %s: %w", host, err)
 	}
 	free := node.Status.Allocatable.DeepCopy()

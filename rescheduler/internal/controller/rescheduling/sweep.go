@@ -40,7 +40,7 @@ func (r *Reconciler) Sweep(ctx context.Context) error {
 	}
 	namespaces := &metav1.PartialObjectMetadataList{}
 	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
-	if err := r.client.List(ctx, namespaces, client.MatchingLabels{NamespaceLabel: labelled}); err != nil {
+	if err := r.Client.List(ctx, namespaces, client.MatchingLabels{NamespaceLabel: labelled}); err != nil {
 		return fmt.Errorf("listing namespaces: %w", err)
 	}
 	var problems []error // an error about one namespace does not stop the others
@@ -52,8 +52,8 @@ func (r *Reconciler) Sweep(ctx context.Context) error {
 
 // sweep handles one namespace. Namespaces that the configuration excludes do not need the label.
 func (r *Reconciler) sweep(ctx context.Context, namespace string) error {
-	only := r.config.Namespaces
-	if slices.Contains(r.config.ExcludedNamespaces, namespace) || len(only) > 0 && !slices.Contains(only, namespace) {
+	only := r.Config.Namespaces
+	if slices.Contains(r.Config.ExcludedNamespaces, namespace) || len(only) > 0 && !slices.Contains(only, namespace) {
 		return r.setLabel(ctx, namespace, "")
 	}
 	needed, err := r.needed(ctx, namespace)
@@ -68,7 +68,7 @@ func (r *Reconciler) pruneFamily(ctx context.Context) (err error) {
 	r.family.prune(func(direct types.UID) bool {
 		var pods corev1.PodList
 		if err == nil {
-			err = r.client.List(ctx, &pods, byOwner(direct), client.Limit(1), client.UnsafeDisableDeepCopy)
+			err = r.Client.List(ctx, &pods, byOwner(direct), client.Limit(1), client.UnsafeDisableDeepCopy)
 		}
 		return err != nil || len(pods.Items) > 0
 	})
@@ -81,7 +81,7 @@ func (r *Reconciler) pruneFamily(ctx context.Context) (err error) {
 // needed reports whether the namespace's pods must go through the webhook.
 func (r *Reconciler) needed(ctx context.Context, namespace string) (bool, error) {
 	var pods corev1.PodList
-	if err := r.client.List(ctx, &pods, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.Client.List(ctx, &pods, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return false, fmt.Errorf("listing pods: %w", err)
 	}
 	for i := range pods.Items {

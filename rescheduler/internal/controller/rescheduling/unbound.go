@@ -51,10 +51,10 @@ const (
 // than none. This counts as a move and is limited like one. Exclusions by annotation alone are left to the plugin.
 func (r *Reconciler) relax(ctx context.Context, s *scope, since time.Time) (ctrl.Result, error) {
 	hosts := memory.Hosts(s.pod.Annotations)
-	if !placement.Avoids(s.pod, hosts) || s.bare() && !r.config.BarePods.Recreate { // no controller would recreate it
+	if !placement.Avoids(s.pod, hosts) || s.bare() && !r.Config.BarePods.Recreate { // no controller would recreate it
 		return ctrl.Result{}, nil
 	}
-	if left := time.Duration(r.config.RelaxAfter) - s.now.Sub(since); left > 0 {
+	if left := time.Duration(r.Config.RelaxAfter) - s.now.Sub(since); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
 	if left := recoveringUntil(s).Sub(s.now); left > 0 {
@@ -101,7 +101,7 @@ func (r *Reconciler) jobCounts(ctx context.Context, s *scope) (bool, error) {
 		return false, nil
 	}
 	var job batchv1.Job
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(direct), &job); err != nil {
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(direct), &job); err != nil {
 		return true, client.IgnoreNotFound(err)
 	}
 	return !ignoresDisruption(job.Spec.PodFailurePolicy), nil
@@ -127,7 +127,7 @@ func (r *Reconciler) replace(ctx context.Context, s *scope, host string, request
 		Reason: reasonLifted, Warning: true,
 		Message: fmt.Sprintf("no other node fits the pod: it may return to %s", strings.Join(memory.Hosts(s.pod.Annotations), ", ")),
 	}
-	if r.config.DryRun {
+	if r.Config.DryRun {
 		d.Message = "dry run: " + d.Message
 		r.announce(ctx, s, signals.Match{}, d)
 		return ctrl.Result{}, nil
@@ -144,7 +144,7 @@ func (r *Reconciler) replace(ctx context.Context, s *scope, host string, request
 	if err != nil {
 		return again(err)
 	}
-	r.metrics.moved(done)
+	r.Metrics.moved(done)
 	if done == moved {
 		r.occupy(host, requests)
 		r.announce(ctx, s, signals.Match{}, d)

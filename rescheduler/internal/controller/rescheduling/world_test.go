@@ -93,7 +93,7 @@ func stored(o *metav1.PartialObjectMetadata) client.Object {
 func (w *world) remembers(o *metav1.PartialObjectMetadata) memory.Memory {
 	w.Helper()
 	var there corev1.ReplicationController
-	w.ok(w.client.Get(w.Context(), client.ObjectKeyFromObject(o), &there))
+	w.ok(w.Client.Get(w.Context(), client.ObjectKeyFromObject(o), &there))
 	return memory.Read(there.Annotations)
 }
 
@@ -111,13 +111,13 @@ func avoiding(node string) memory.Memory {
 func (w *world) node(name string) *corev1.Node {
 	w.Helper()
 	var node corev1.Node
-	w.ok(w.client.Get(w.Context(), client.ObjectKey{Name: name}, &node))
+	w.ok(w.Client.Get(w.Context(), client.ObjectKey{Name: name}, &node))
 	return &node
 }
 
 func (w *world) pod(name string) (pod corev1.Pod, exists bool) {
 	w.Helper()
-	err := w.client.Get(w.Context(), client.ObjectKey{Namespace: "default", Name: name}, &pod)
+	err := w.Client.Get(w.Context(), client.ObjectKey{Namespace: "default", Name: name}, &pod)
 	w.ok(client.IgnoreNotFound(err))
 	return pod, err == nil
 }

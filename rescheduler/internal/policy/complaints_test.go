@@ -1,4 +1,4 @@
-package blame
+package policy
 
 import (
 	"fmt"
@@ -8,9 +8,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 )
 
-var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-
-var rules = settings.Blame{Threshold: 6, Window: settings.Duration(10 * time.Minute), MinPods: 3, MinWorkloads: 2, MaxNodes: 3, MaxShare: 5}
+var blameRules = settings.Blame{Threshold: 6, Window: settings.Duration(10 * time.Minute), MinPods: 3, MinWorkloads: 2, MaxNodes: 3, MaxShare: 5}
 
 type complaintOf struct {
 	pod, workload string
@@ -18,7 +16,7 @@ type complaintOf struct {
 	at            time.Duration
 }
 
-func TestGuilty(t *testing.T) {
+func TestComplaintsSuffice(t *testing.T) {
 	for name, c := range map[string]struct {
 		said []complaintOf
 		want bool
@@ -32,17 +30,17 @@ func TestGuilty(t *testing.T) {
 		"old complaints":                     {[]complaintOf{{"1", "w", 3, -10 * time.Minute}, {"2", "w", 3, 0}, {"3", "x", 3, 0}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := New(rules)
+			b := NewComplaints(blameRules)
 			for _, s := range c.said {
-				b.Say("a", s.pod, s.workload, s.weight, noon.Add(s.at))
+				b.Add("a", s.pod, s.workload, s.weight, noon.Add(s.at))
 			}
-			if got := b.Guilty("a", noon); got != c.want {
+			if got := b.Suffice("a", noon); got != c.want {
 				t.Errorf("got %t", got)
 			}
-			if b.Guilty("b", noon) {
+			if b.Suffice("b", noon) {
 				t.Error("another node is guilty")
 			}
-			if b.Clear("a"); b.Guilty("a", noon) {
+			if b.Clear("a"); b.Suffice("a", noon) {
 				t.Error("guilty after it was cleared")
 			}
 		})
@@ -61,19 +59,19 @@ func TestRoom(t *testing.T) {
 		"beyond the maximum number in a large cluster": {3, 10000, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := New(rules).Room(c.tainted, c.nodes); got != c.want {
+			if got := NewComplaints(blameRules).MayTaint(c.tainted, c.nodes); got != c.want {
 				t.Errorf("got %t", got)
 			}
 		})
 	}
 }
 
-func TestBoardIsLimited(t *testing.T) {
-	b := New(rules)
-	for i := range 10 * most {
-		b.Say("a", fmt.Sprint(i), "w", 1, noon)
+func TestComplaintsAreLimited(t *testing.T) {
+	b := NewComplaints(blameRules)
+	for i := range 10 * maxComplaints {
+		b.Add("a", fmt.Sprint(i), "w", 1, noon)
 	}
-	if n := len(b.said["a"]); n != most {
+	if n := len(b.byNode["a"]); n != maxComplaints {
 		t.Errorf("%d complaints", n)
 	}
 }
