@@ -77,7 +77,6 @@ var rules = []rule{
 			"appwrapper-controller/internal/pods", "appwrapper-controller/internal/health", "appwrapper-controller/internal/settings",
 			"appwrapper-controller/internal/signals", "rescheduler/api/", "rescheduler/internal/signals", "rescheduler/internal/policy",
 			"rescheduler/internal/settings", "rescheduler/internal/placement",
-			"rescheduler/scheduler/internal/exclusion", "rescheduler/scheduler/internal/relaxation",
 			"elastic-operator/internal/indexes", "elastic-operator/internal/policy", "elastic-operator/internal/plan",
 		},
 		deps: []string{

@@ -2,21 +2,22 @@ package plugin
 
 import (
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
-	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/exclusion"
 )
 
 // skip is the result for nearly all pods. The scheduler does not modify it.
 var skip = fwk.NewStatus(fwk.Skip)
 
 // cycleState passes the result of PreFilter to later steps of a scheduling cycle. It is immutable.
-type cycleState struct{ excluded exclusion.Set }
+type cycleState struct{ excluded sets.Set[string] }
 
 const cycleKey fwk.StateKey = Name
 
@@ -44,12 +45,17 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev
 		return nil, skip
 	case excluded.Len() == 0:
 		return nil, skip
-	case excluded.LeavesNone(len(nodes), func(i int) string { return nodes[i].Node().Name }):
+	case !leavesAny(excluded, nodes):
 		p.ignore(ctx, pod, noNodeLeft, "The annotation "+memory.HostsAnnotation+" is ignored: it names all nodes of the cluster")
 		return nil, skip
 	}
 	state.Write(cycleKey, &cycleState{excluded})
 	return nil, nil
+}
+
+// leavesAny reports whether a node is not excluded. Usually there are more nodes than exclusions, and then it needs no look at them.
+func leavesAny(excluded sets.Set[string], nodes []fwk.NodeInfo) bool {
+	return len(nodes) > excluded.Len() || slices.ContainsFunc(nodes, func(node fwk.NodeInfo) bool { return !excluded.Has(node.Node().Name) })
 }
 
 // PreFilterExtensions returns nil, because other pods do not affect exclusions.
@@ -74,7 +80,7 @@ func (p *Plugin) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment
 	if err != nil || excluded.Len() == 0 {
 		return nil, nil
 	}
-	return []fwk.SignFragment{{Key: fragment, Value: excluded.Sorted()}}, nil
+	return []fwk.SignFragment{{Key: fragment, Value: sets.List(excluded)}}, nil
 }
 
 func (p *Plugin) ignore(ctx context.Context, pod *corev1.Pod, why ignored, message string) {
@@ -105,7 +111,7 @@ func (p *Plugin) afterPodUpdate(_ klog.Logger, pod *corev1.Pod, old, current any
 	if after == nil || before == nil || after.UID != pod.UID {
 		return fwk.QueueSkip, nil
 	}
-	return queueIf(annotated(after).OpensMoreThan(annotated(before))), nil
+	return queueIf(!annotated(after).IsSuperset(annotated(before))), nil
 }
 
 // afterPodDelete retries if the deleted pod ran on an excluded node, where there is room now.
@@ -136,13 +142,7 @@ func (p *Plugin) afterNodeUpdate(_ klog.Logger, pod *corev1.Pod, old, current an
 func (p *Plugin) mayRelax() bool { return p.args.OnExhaustion == relax }
 
 // annotated returns the exclusions of the annotation even if they have been dropped; empty if the annotation is invalid.
-func annotated(pod *corev1.Pod) exclusion.Set {
-	set, err := exclusion.Read(pod.Annotations[memory.HostsAnnotation])
-	if err != nil {
-		return exclusion.Set{}
-	}
-	return set
-}
+func annotated(pod *corev1.Pod) sets.Set[string] { return sets.New(memory.Hosts(pod.Annotations)...) }
 
 func queueIf(worthIt bool) fwk.QueueingHint {
 	if worthIt {

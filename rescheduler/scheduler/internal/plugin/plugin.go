@@ -10,13 +10,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
-	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/exclusion"
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
@@ -66,15 +66,16 @@ func newPlugin(args args, handle fwk.Handle, clock clock.PassiveClock) *Plugin {
 func (p *Plugin) Name() string { return Name }
 
 // excluded returns the exclusions of the pod; empty if they were dropped. An invalid annotation is an error.
-func (p *Plugin) excluded(pod *corev1.Pod) (exclusion.Set, error) {
+func (p *Plugin) excluded(pod *corev1.Pod) (sets.Set[string], error) {
 	value, found := pod.Annotations[memory.HostsAnnotation]
 	if !found {
-		return exclusion.Set{}, nil
+		return nil, nil
 	}
 	if relaxed, found := p.relaxed.Get(pod.UID); found && relaxed == value {
-		return exclusion.Set{}, nil
+		return nil, nil
 	}
-	return exclusion.Read(value)
+	hosts, err := memory.ParseHosts(value)
+	return sets.New(hosts...), err
 }
 
 // ignored is why an annotation is ignored.

@@ -6,11 +6,11 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
-	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/relaxation"
 )
 
 // PostFilter runs when a pod fits on no node. It must run before preemption, which depends on the order of the profile's plugins. If the
@@ -24,41 +24,80 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *core
 	if p.args.OnExhaustion == wait {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "the pod waits for a node on which its workload has not failed")
 	}
-	question, err := p.question(ctx, state, pod, c, statuses)
+	excluded, others, err := p.candidates(ctx, state, pod, c, statuses)
 	if err != nil {
 		return nil, fwk.AsStatus(err)
 	}
-	answer := relaxation.Decide(question)
-	if !answer.Relax {
+	why, node := decide(excluded, others)
+	if why == "" {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
-	p.relax(ctx, pod, answer)
+	p.relax(ctx, pod, why, node)
 	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the pod may go back to nodes on which its workload has failed")
 }
 
-// question determines how the pod would fit each excluded node without its exclusions.
-func (p *Plugin) question(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, c *cycleState, statuses fwk.NodeToStatusReader) (relaxation.Question, error) {
+// candidates returns how the pod would fit each excluded node without its exclusions, and whether preemption might make room on a node that
+// is not excluded.
+func (p *Plugin) candidates(
+	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, c *cycleState, statuses fwk.NodeToStatusReader,
+) (excluded []candidate, others bool, err error) {
 	nodes := p.handle.SnapshotSharedLister().NodeInfos()
-	var q relaxation.Question
-	for _, name := range c.excluded.Sorted() {
+	for _, name := range sets.List(c.excluded) {
 		node, err := nodes.Get(name)
 		if err != nil {
 			continue // deleted
 		}
-		q.Excluded = append(q.Excluded, relaxation.Candidate{Node: name, Fit: p.fit(ctx, state, pod, node, statuses.Get(name))})
+		excluded = append(excluded, candidate{name, p.fit(ctx, state, pod, node, statuses.Get(name))})
 	}
 	open, err := statuses.NodesForStatusCode(nodes, fwk.Unschedulable)
 	if err != nil {
-		return q, fmt.Errorf("listing nodes on which pods could be preempted: %w", err)
+		return nil, false, fmt.Errorf("listing nodes on which pods could be preempted: %w", err)
 	}
-	q.OthersByPreemption = slices.ContainsFunc(open, func(node fwk.NodeInfo) bool {
-		return !c.excluded.Has(node.Node().Name)
-	})
-	return q, nil
+	return excluded, slices.ContainsFunc(open, func(node fwk.NodeInfo) bool { return !c.excluded.Has(node.Node().Name) }), nil
+}
+
+// candidate is an excluded node and how well the pod fits it, apart from its exclusions.
+type candidate struct {
+	node string
+	fit  fit
+}
+
+type fit int
+
+const (
+	never        fit = iota // preemption would not help
+	byPreemption            // preemption might help
+	now
+)
+
+// relaxReason is why exclusions are dropped. It is a metric label.
+type relaxReason string
+
+const (
+	// nothingElseFits means that the pod fits only on an excluded node. Returning there costs nothing, so it comes before preemption, which
+	// would cost other pods their place.
+	nothingElseFits relaxReason = "NothingElseFits"
+	// nothingElseCanFit means that preemption could make room only on an excluded node.
+	nothingElseCanFit relaxReason = "NothingElseCanFit"
+)
+
+// decide drops the exclusions if only they keep the pod from being scheduled (second note of seed 004). It returns why, and the node on
+// which the decision rests. The reason is empty if the pod would not fit without its exclusions either.
+func decide(excluded []candidate, othersByPreemption bool) (why relaxReason, node string) {
+	fits := func(f fit) int {
+		return slices.IndexFunc(excluded, func(c candidate) bool { return c.fit == f })
+	}
+	if i := fits(now); i >= 0 {
+		return nothingElseFits, excluded[i].node
+	}
+	if i := fits(byPreemption); i >= 0 && !othersByPreemption {
+		return nothingElseCanFit, excluded[i].node
+	}
+	return "", ""
 }
 
 // fit runs the filters again if this plugin rejected the node. Rejections by other plugins stand.
-func (p *Plugin) fit(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo, status *fwk.Status) relaxation.Fit {
+func (p *Plugin) fit(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo, status *fwk.Status) fit {
 	if !status.IsSuccess() && status.Plugin() == Name {
 		without := state.Clone()
 		without.Delete(cycleKey)
@@ -67,24 +106,24 @@ func (p *Plugin) fit(ctx context.Context, state fwk.CycleState, pod *corev1.Pod,
 	switch {
 	case status.IsSuccess(), status.IsError():
 		// A failing filter is no reason for the pod to wait.
-		return relaxation.Now
+		return now
 	case status.Code() == fwk.Unschedulable:
-		return relaxation.ByPreemption
+		return byPreemption
 	default:
-		return relaxation.Never
+		return never
 	}
 }
 
 // relax drops the exclusions in memory, so that the scheduling cycle does not wait for the API server, and removes the annotation
 // afterwards.
-func (p *Plugin) relax(ctx context.Context, pod *corev1.Pod, answer relaxation.Answer) {
+func (p *Plugin) relax(ctx context.Context, pod *corev1.Pod, why relaxReason, node string) {
 	value := pod.Annotations[memory.HostsAnnotation]
 	p.relaxed.Add(pod.UID, value, relaxedFor)
-	podsRelaxed.WithLabelValues(string(answer.Reason)).Inc()
+	podsRelaxed.WithLabelValues(string(why)).Inc()
 	logger := klog.FromContext(ctx)
-	logger.V(2).Info("Exclusions of a pod are dropped", "pod", klog.KObj(pod), "reason", answer.Reason, "node", answer.Node)
+	logger.V(2).Info("Exclusions of a pod are dropped", "pod", klog.KObj(pod), "reason", why, "node", node)
 	p.handle.EventRecorder().WithLogger(logger).Eventf(pod, nil, corev1.EventTypeNormal, "ExclusionsDropped", "Scheduling",
-		"%s: the pod may go back to nodes on which its workload has failed, such as %s", answer.Reason, answer.Node)
+		"%s: the pod may go back to nodes on which its workload has failed, such as %s", why, node)
 	p.handle.Activate(logger, map[string]*corev1.Pod{klog.KObj(pod).String(): pod})
 	p.clearer.remove(pod, value)
 }

@@ -153,3 +153,47 @@ func TestNodesRejectedByOtherPreFiltersDoNotCount(t *testing.T) {
 		t.Errorf("got %v: it would be tried without end", status.Code())
 	}
 }
+
+func TestDecide(t *testing.T) {
+	for name, c := range map[string]struct {
+		excluded []candidate
+		others   bool
+		why      relaxReason
+		node     string
+	}{
+		"it fits on the node it failed on": {
+			[]candidate{{"a", now}}, false,
+			nothingElseFits, "a",
+		},
+		"others could be preempted elsewhere, but need not lose their place for a memory": {
+			[]candidate{{"a", now}}, true,
+			nothingElseFits, "a",
+		},
+		"a node that has room is better than one that has to be freed": {
+			[]candidate{{"a", byPreemption}, {"b", now}}, false,
+			nothingElseFits, "b",
+		},
+		"only a node it failed on can be freed": {
+			[]candidate{{"a", never}, {"b", byPreemption}}, false,
+			nothingElseCanFit, "b",
+		},
+		"another node can be freed too, which comes first": {
+			[]candidate{{"b", byPreemption}}, true,
+			"", "",
+		},
+		"it fits nowhere at all": {
+			[]candidate{{"a", never}}, false,
+			"", "",
+		},
+		"the nodes it failed on are gone": {
+			nil, true,
+			"", "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if why, node := decide(c.excluded, c.others); why != c.why || node != c.node {
+				t.Errorf("got %q, %q, want %q, %q", why, node, c.why, c.node)
+			}
+		})
+	}
+}
