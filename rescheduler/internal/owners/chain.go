@@ -33,22 +33,22 @@ func (c Chain) Root() *metav1.PartialObjectMetadata {
 	return c[len(c)-1]
 }
 
-// Speaking returns the owners with annotations of their own. A Deployment copies its annotations to its ReplicaSets and does not remove
+// WithOwnAnnotations returns the owners whose annotations count. A Deployment copies its annotations to its ReplicaSets and does not remove
 // them there.
-func (c Chain) Speaking() Chain {
-	var speaking Chain
+func (c Chain) WithOwnAnnotations() Chain {
+	var own Chain
 	for i, o := range c {
 		if i == len(c)-1 || o.Kind != "ReplicaSet" {
-			speaking = append(speaking, o)
+			own = append(own, o)
 		}
 	}
-	return speaking
+	return own
 }
 
 // Retries returns the retries of the owner nearest to the pod that sets them. An invalid value counts as absent; its error is returned
 // together with the value of another owner.
 func (c Chain) Retries() (retries int, asked bool, problem error) {
-	for _, o := range c.Speaking() {
+	for _, o := range c.WithOwnAnnotations() {
 		n, asked, err := memory.Retries(o.GetAnnotations())
 		if asked {
 			return n, true, problem

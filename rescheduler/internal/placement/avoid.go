@@ -59,8 +59,8 @@ func Avoids(pod *corev1.Pod, nodes []string) bool {
 	return false
 }
 
-// Freed returns a copy of the pod without the exclusions, to check whether lifting them helps.
-func Freed(pod *corev1.Pod, nodes []string) *corev1.Pod {
+// WithoutExclusions returns a copy of the pod without the exclusions, to check whether lifting them helps.
+func WithoutExclusions(pod *corev1.Pod, nodes []string) *corev1.Pod {
 	free := pod.DeepCopy()
 	if !Avoids(pod, nodes) {
 		return free

@@ -223,7 +223,7 @@ func workloadFacts(s *scope) policy.Workload {
 
 func recoveringUntil(s *scope) time.Time {
 	var all []map[string]string
-	for _, o := range s.chain.Speaking() {
+	for _, o := range s.chain.WithOwnAnnotations() {
 		all = append(all, o.GetAnnotations())
 	}
 	return recovering.Until(recovering.LevelMove, s.now, all...)
@@ -243,7 +243,7 @@ func (r *Reconciler) nodeFacts(ctx context.Context, s *scope, f *policy.Facts) e
 	if !f.Pod.Failed {
 		avoided = s.memory.Exclusions(f.Pod.Slot, s.now, all.UID)
 	}
-	fits := placement.Fitting(placement.Freed(s.pod, memory.Hosts(s.pod.Annotations)))
+	fits := placement.Fitting(placement.WithoutExclusions(s.pod, memory.Hosts(s.pod.Annotations)))
 	for i := range all.All {
 		if node := &all.All[i]; node.Name != s.pod.Spec.NodeName && !slices.Contains(avoided, node.Name) && fits(node) {
 			f.Node.Others = true

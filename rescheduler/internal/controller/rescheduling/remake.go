@@ -30,7 +30,7 @@ func (r *Reconciler) remake(ctx context.Context, s *scope) (outcome, error) {
 	if s.pod.Spec.NodeName == "" && pod.Spec.NodeName != "" { // it was bound in the meantime
 		return gone, nil
 	}
-	pod.Spec = placement.Freed(&pod, memory.Hosts(pod.Annotations)).Spec // drops exclusions of an earlier move, which may have expired
+	pod.Spec = placement.WithoutExclusions(&pod, memory.Hosts(pod.Annotations)).Spec // drops exclusions of an earlier move, which may have expired
 	all, err := r.Nodes.List(ctx)
 	if err != nil {
 		return gone, err

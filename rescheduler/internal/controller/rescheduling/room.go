@@ -26,7 +26,7 @@ type room struct {
 // findRoom returns an excluded node on which the pod would fit now, and the resources that it takes there; empty if there is none. The
 // cache has no requests, so findRoom reads the pod, the node and its pods from the API server, at most once per roomFor and node.
 func (r *Reconciler) findRoom(ctx context.Context, s *scope, hosts []string) (host string, requests corev1.ResourceList, err error) {
-	free := placement.Freed(s.pod, hosts)
+	free := placement.WithoutExclusions(s.pod, hosts)
 	for _, host := range hosts {
 		var node corev1.Node
 		if err := r.Client.Get(ctx, client.ObjectKey{Name: host}, &node); err != nil {
