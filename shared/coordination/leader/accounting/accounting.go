@@ -75,17 +75,11 @@ func (g Group) account(before *coordination.Record, r coordination.Record, after
 	if end == 0 || r.Ends {
 		return Account{}, false
 	}
-	a := g.inPlace(r)
-	a.Ended = ended
+	a := g.caused(r.Cause)
+	a.Kind, a.Attempt, a.Counted, a.Ended = history.InPlace, history.Attempt{Epoch: r.Generation, Round: r.Round}, true, ended
 	a.Took = parts(r, begin(before, r), end)
 	a.FailedAt = time.UnixMilli(begin(before, r)).UTC()
 	return a, true
-}
-
-func (g Group) inPlace(r coordination.Record) Account {
-	a := g.caused(r.Cause)
-	a.Kind, a.Attempt, a.Counted = history.InPlace, history.Attempt{Epoch: r.Generation, Round: r.Round}, true
-	return a
 }
 
 // caused returns an account that has only the cause.
@@ -136,7 +130,7 @@ func parts(r coordination.Record, begin, end int64) (took [len(history.Phases)]t
 	at := min(begin, end)
 	until := func(phase history.Phase, moment int64) {
 		moment = min(max(moment, at), end)
-		took[phase] += milliseconds(moment - at)
+		took[phase] += time.Duration(moment-at) * time.Millisecond
 		at = moment
 	}
 	until(history.Detect, min(r.DetectedAt, r.ReportedAt))
@@ -144,5 +138,3 @@ func parts(r coordination.Record, begin, end int64) (took [len(history.Phases)]t
 	until(history.Start, end)
 	return took
 }
-
-func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }

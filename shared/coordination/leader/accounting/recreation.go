@@ -1,6 +1,7 @@
 package accounting
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -16,11 +17,15 @@ func (g Group) recreation(before *coordination.Record, r coordination.Record, af
 	if end == 0 {
 		return Account{}, false
 	}
+	current := int64(g.Epoch.Epoch) == r.Generation // for a past epoch, only the previous record shows why it was opened
+	if before != nil && (before.Generation >= r.Generation || !before.Ends) {
+		before = nil // it is not the failure that ended the epoch before
+	}
 	var a Account
-	switch g.opened(before, r) {
-	case byFailOver:
+	switch {
+	case current && g.Epoch.Recreate == g.Epoch.Epoch, !current && before != nil:
 		a = g.failOver(before, r, end)
-	case byPolicy:
+	case current && g.PolicyPrefix != "" && strings.HasPrefix(g.Epoch.Cause, g.PolicyPrefix):
 		a = g.caused(coordination.Cause{Kind: KindPolicy})
 		a.Counted, a.FailedAt = g.PolicyCounted, time.UnixMilli(r.ReportedAt).UTC()
 		a.Took = parts(r, r.ReportedAt, end)
@@ -31,38 +36,14 @@ func (g Group) recreation(before *coordination.Record, r coordination.Record, af
 	return a, true
 }
 
-type opening int
-
-const (
-	otherwise opening = iota
-	byFailOver
-	byPolicy
-)
-
-// opened returns why the epoch was opened. For a past epoch only the previous record shows it.
-func (g Group) opened(before *coordination.Record, r coordination.Record) opening {
-	switch current := int64(g.Epoch.Epoch) == r.Generation; {
-	case current && g.Epoch.Recreate == g.Epoch.Epoch:
-		return byFailOver
-	case current && g.PolicyPrefix != "" && strings.HasPrefix(g.Epoch.Cause, g.PolicyPrefix):
-		return byPolicy
-	case !current && before != nil && before.Generation < r.Generation && before.Ends:
-		return byFailOver
-	}
-	return otherwise
-}
-
 // failOver returns the account of a full recreation. Its cause and its beginning are those of the failure that ended in-place
 // restarts. A formation that timed out has no such record: the previous record belongs to another epoch.
 func (g Group) failOver(before *coordination.Record, r coordination.Record, end int64) Account {
 	cause, _, _ := strings.Cut(g.Epoch.Cause, "/")
 	from, why := r, coordination.Cause{Kind: cause}
-	if cause != forming.KindForming && before != nil && before.Generation < r.Generation && before.Ends {
+	if cause != forming.KindForming && before != nil {
 		why = before.Cause
-		from.FailedAt, from.DetectedAt = before.FailedAt, before.DetectedAt
-		if from.FailedAt == 0 {
-			from.FailedAt = before.ReportedAt
-		}
+		from.FailedAt, from.DetectedAt = cmp.Or(before.FailedAt, before.ReportedAt), before.DetectedAt
 	}
 	a := g.caused(why)
 	start := begin(nil, from)
