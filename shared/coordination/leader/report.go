@@ -11,33 +11,25 @@ import (
 
 // Report returns what the actions of a reconcile have changed, with one event for each kind.
 func Report(o *Observation, m *Memory, now time.Time) (events []Event, counts []Count) {
-	r := &reporter{now: now, byPurpose: map[Purpose][]DeletePod{}}
-	if o.Stored != nil {
-		g := group.Summarize(o.Stored)
-		r.group, r.clock = &g, m.clock(&g, o.Owner.Timeout, now)
-	}
-	r.sort(o.Done)
-	r.repaired(o.Owner.Epoch.Epoch)
+	r := &reporter{planner: newPlanner(o, m, now), byPurpose: map[Purpose][]DeletePod{}}
+	r.sort()
+	r.repaired()
 	r.replaced()
 	r.forced()
-	return r.events, r.counts
+	return r.plan.Events, r.plan.Counts
 }
 
 type reporter struct {
-	now       time.Time
-	group     *group.Summary
-	clock     *deadline
+	*planner
 	byPurpose map[Purpose][]DeletePod
 	jobs      []DeleteJob
 	created   []Done
-	events    []Event
-	counts    []Count
 }
 
 // sort sorts the actions that have changed something by their purpose. A pod that gave way was not a replacement.
-func (r *reporter) sort(done []Done) {
+func (r *reporter) sort() {
 	gone := map[string]bool{}
-	for _, d := range done {
+	for _, d := range r.Done {
 		switch a := d.Action.(type) {
 		case Release:
 			if d.OK() && a.Pod != "" {
@@ -58,7 +50,7 @@ func (r *reporter) sort(done []Done) {
 			}
 		}
 	}
-	for _, d := range done {
+	for _, d := range r.Done {
 		a, is := d.Action.(CreatePod)
 		switch {
 		case !is:
@@ -71,16 +63,8 @@ func (r *reporter) sort(done []Done) {
 	}
 }
 
-func (r *reporter) event(warning bool, reason, note string) {
-	r.events = append(r.events, Event{warning, reason, note})
-}
-
-func (r *reporter) count(m series.Metric, by float64, labels ...string) {
-	r.counts = append(r.counts, Count{m, labels, by})
-}
-
 // repaired reports what was deleted for slots.
-func (r *reporter) repaired(epoch int32) {
+func (r *reporter) repaired() {
 	if pods := r.byPurpose[ForForming]; len(pods) > 0 {
 		r.count(series.Escalations, float64(len(pods)), ScopePod)
 		r.event(true, EventPod, fmt.Sprintf("%s %s; deleting the pod, so that its owner creates a new one", workers(pods[0].Slot, len(pods)), pods[0].Why))
@@ -101,7 +85,7 @@ func (r *reporter) repaired(epoch int32) {
 	if jobs := r.jobs; len(jobs) > 0 {
 		r.count(series.Escalations, float64(len(jobs)), ScopeJob)
 		r.event(true, EventJob, fmt.Sprintf("%s %s; deleting Job %s, to be recreated in generation %d; %s",
-			workers(jobs[0].Slot, len(jobs)), jobs[0].Why, jobs[0].Job.Name, epoch, then))
+			workers(jobs[0].Slot, len(jobs)), jobs[0].Why, jobs[0].Job.Name, r.Owner.Epoch.Epoch, then))
 	}
 }
 
