@@ -77,7 +77,6 @@ func (o *Observation) Record(m *Memory, a Action, r Result) {
 // conclude sets the results of a plan that has nothing left to do.
 func (p *planner) conclude() {
 	p.plan.Group = p.group
-	p.plan.Restarting = p.restarting()
 	if p.Owner.HasRoster {
 		p.concludeRoster()
 		return

@@ -92,7 +92,7 @@ func at(text string, change func(*scene)) *scene {
 // overdue makes the restart time out.
 func overdue(s *scene) {
 	l := s.Stored.State.Level
-	s.memory.restart = &restartMemory{phase: coordination.Restarting, Round: Round{l.Generation, l.Round}, since: now.Add(-time.Hour)}
+	s.memory.restart = &restartMemory{Round: Round{l.Generation, l.Round}, since: now.Add(-time.Hour)}
 }
 
 func mark(deadline time.Duration) func(*scene) {
@@ -242,10 +242,25 @@ func TestTooManyUnits(t *testing.T) {
 	}
 }
 
+// A restart that the history cannot hold would be written again and again.
+func TestForgedRestartsAreNotWritten(t *testing.T) {
+	for name, at := range map[string]Round{"round": {1, 1 << 41}, "generation": {1 << 41, 1}} {
+		s := steady(func(s *scene) {
+			s.memory.holdersKnown, s.Reads.HistoryRead = now, true
+			for n := range int64(2) {
+				s.Reads.History = append(s.Reads.History, rounds.Line{Generation: at.Generation, Round: at.Round + n, OpenedAt: now, Slot: "js-w-0-0", Cause: "exit"})
+			}
+		})
+		if plan := Decide(&s.Observation, &s.memory, now); plan.Rule == "history" {
+			t.Errorf("a forged %s is written: %v", name, plan.Actions)
+		}
+	}
+}
+
 // settled returns a scene whose history was read and whose condition is written, so that a plan is about its pods.
 func settled(change func(*scene)) *scene {
 	return steady(func(s *scene) {
-		s.memory.account.level = s.Stored.State.Level
+		s.memory.accounted = s.Stored.State.Level
 		s.memory.holdersKnown = now
 		change(s)
 	})

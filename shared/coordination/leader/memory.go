@@ -1,15 +1,14 @@
 package leader
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
-	"github.com/holdfast-project/holdfast/shared/coordination/leader/accounting"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 	"github.com/holdfast-project/holdfast/shared/grace"
-	"github.com/holdfast-project/holdfast/shared/history"
 )
 
 // Memory is what a leader knows about one group in addition to the API server and the store. A new leader starts without it:
@@ -22,7 +21,7 @@ import (
 //   - repairs: none outlives its reconcile
 //   - holdersKnown, holding: the store is asked once about the slots of all pods
 //   - holdersChecked, fencesChecked, nodesChecked, missedChecked: an expensive check is done early
-//   - account: the history is read once more; an annotation of the owner has the restarts that were counted
+//   - accounted: the history is read once more; an annotation of the owner has the restarts that were counted
 type Memory struct {
 	restart *restartMemory // nil if none is in progress
 	formation
@@ -30,7 +29,8 @@ type Memory struct {
 	released releasedPods
 	given    givenSlots
 	repairs  repairs
-	account  accountMemory
+
+	accounted rounds.Level // when the history was last read; without a phase if it was not
 
 	holdersKnown                                               time.Time       // pods created earlier hold their slots
 	holding                                                    map[string]bool // pods created later that hold their slots
@@ -51,16 +51,11 @@ func (m *Memory) record(a Action, r Result, generation int64, began time.Time) {
 		}
 	case CreatePod:
 		m.created.note(a.Round, a.Slot, began)
-	case Annotate:
-		if r.OK() && a.History != nil {
-			m.account = a.Accounted
-		}
 	}
 }
 
 // restartMemory is about the restart in progress.
 type restartMemory struct {
-	phase coordination.Phase
 	Round
 	since time.Time // when this process first observed it
 	late  string    // the workers that were missing when the store was asked
@@ -79,8 +74,8 @@ func (m *Memory) clock(g *group.Summary, timeout time.Duration, now time.Time) *
 	}
 	r, round := m.restart, Round{g.Generation, g.Round}
 	stands := r != nil && onlyCollects(g) && now.Sub(r.since) >= timeout/4 // before the first repair
-	if r == nil || r.phase != g.Phase || r.Round != round || stands {
-		m.restart = &restartMemory{phase: g.Phase, Round: round, since: now}
+	if r == nil || r.Round != round || stands {
+		m.restart = &restartMemory{Round: round, since: now}
 	}
 	return &deadline{Start: m.restart.since, Period: timeout}
 }
@@ -156,11 +151,7 @@ func (r replacements) due() time.Time {
 	if r.created == 0 {
 		return time.Time{}
 	}
-	pause := firstPause
-	for n := 1; n < r.created && pause < maxPause; n++ {
-		pause *= 2
-	}
-	return r.last.Add(min(pause, maxPause))
+	return r.last.Add(min(firstPause<<min(r.created-1, 10), maxPause))
 }
 
 // releasedPods are the pods that this process has released in a generation, in order, with their slots.
@@ -173,12 +164,9 @@ func (p *releasedPods) note(generation int64, slot rounds.Slot) {
 	if p.generation != generation {
 		*p = releasedPods{generation: generation}
 	}
-	for _, known := range p.slots {
-		if known.Pod == slot.Pod {
-			return
-		}
+	if !slices.ContainsFunc(p.slots, func(known rounds.Slot) bool { return known.Pod == slot.Pod }) {
+		p.slots = append(p.slots, slot)
 	}
-	p.slots = append(p.slots, slot)
 }
 
 // in returns the pods released in a generation.
@@ -229,19 +217,4 @@ type victim struct {
 	pod  *workload.Pod
 	job  *workload.Job
 	why  string
-}
-
-// number orders the restarts of all epochs of a group. Epochs and restart counts have 32 bits each.
-func number(a history.Attempt) int64 { return a.Epoch<<32 | min(a.Round, 1<<32-1) }
-
-// fresh returns the accounts that were not written yet.
-func (a *accountMemory) fresh(last history.Attempt, list []accounting.Account) []accounting.Account {
-	a.counted = max(a.counted, number(last))
-	var fresh []accounting.Account
-	for _, one := range list {
-		if number(one.Attempt) > a.counted {
-			fresh = append(fresh, one)
-		}
-	}
-	return fresh
 }

@@ -32,7 +32,6 @@ type Observation struct {
 
 	keys map[string]bool // keys of the actions in Done
 	pods *podIndex
-	mark parsedMark
 }
 
 // Owner is the object that has the group: what it wants, and what is written on it.
@@ -153,20 +152,10 @@ type Node struct {
 	Failed  bool // the node could not be read
 }
 
-// parsedMark caches the parsed mark of a recovery in progress. Most plans of a reconcile read the same text.
-type parsedMark struct {
-	text  string
-	state recovering.State
-	valid bool
-}
-
 // recovery returns the recovery in progress according to the owner's annotation, or false if there is none or it is invalid.
 func (o *Observation) recovery() (recovering.State, bool) {
-	if text := o.Owner.Annotations[recovering.Annotation]; text != o.mark.text {
-		state, err := recovering.Parse(text)
-		o.mark = parsedMark{text, state, err == nil}
-	}
-	return o.mark.state, o.mark.valid
+	state, err := recovering.Parse(o.Owner.Annotations[recovering.Annotation])
+	return state, err == nil
 }
 
 // recoveryLevel returns the recovery level at which this group restarts: that of processes if all agents are supervisors.

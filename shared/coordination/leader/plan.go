@@ -25,12 +25,11 @@ type Plan struct {
 	Counts []Count
 
 	// Set in the last plan of a reconcile:
-	Group      *group.Summary       // nil if there is none
-	Waits      map[forming.Kind]int // what workers wait for before their first join
-	Forms      bool                 // some workers have not joined for the first time
-	Restarting bool                 // a restart is in progress
-	Over       bool                 // the owner wants no group
-	Resync     time.Duration        // when to plan again without an event; 0 if not needed
+	Group  *group.Summary       // nil if there is none
+	Waits  map[forming.Kind]int // what workers wait for before their first join
+	Forms  bool                 // some workers have not joined for the first time
+	Over   bool                 // the owner wants no group
+	Resync time.Duration        // when to plan again without an event; 0 if not needed
 }
 
 // Need is what a plan must read before it continues. After objects were read, the group is read again, so that a leader that was
@@ -96,9 +95,8 @@ type Annotate struct {
 	Recovering      *recovering.State // the mark
 	ClearRecovering bool
 	History         *string
-	Accounted       accountMemory // written with the history
-	Report          *string       // report for the roster; removed if empty
-	LedBy           *string       // the claim
+	Report          *string // report for the roster; removed if empty
+	LedBy           *string // the claim
 }
 
 // SetConditions writes the conditions. It removes those that are nil.
@@ -212,11 +210,4 @@ type Condition struct {
 	True            bool
 	Reason, Message string
 	Version         int64 // generation of the observed specification
-}
-
-// accountMemory is what was accounted for. Each restart becomes one line of the history and one observation of the metrics, however
-// often it is observed and by whichever leader. The numbers cover the time until the cache shows the updated annotation.
-type accountMemory struct {
-	counted int64        // number of the last restart that was accounted for
-	level   rounds.Level // when the history was last read; without a phase if it was not
 }

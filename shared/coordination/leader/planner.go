@@ -3,7 +3,6 @@ package leader
 import (
 	"time"
 
-	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
@@ -25,7 +24,7 @@ type planner struct {
 	wanted  *Wanted
 	refused string // why there is no group although the owner asks for one
 	group   *group.Summary
-	clock   *deadline                // deadline of the restart in progress
+	clock   *deadline                // deadline of the restart in progress, nil if there is none
 	forming string                   // the workers that have not joined for the first time
 	late    string                   // the workers that are missing in a slow restart
 	byName  map[string]*workload.Job // built on first use
@@ -127,10 +126,8 @@ func (p *planner) current() bool {
 	return p.wanted != nil && !p.wanted.Suspended && p.group != nil && p.group.Generation == int64(p.Owner.Epoch.Epoch)
 }
 
-// restarting reports whether a restart is in progress.
-func (p *planner) restarting() bool {
-	return p.group != nil && p.clock != nil && p.group.Phase == coordination.Restarting
-}
+// active reports whether, in addition, the store accepts reports: the group forms, runs or restarts.
+func (p *planner) active() bool { return p.current() && p.group.Level.Phase == rounds.Active }
 
 // due reports whether an expensive check was last done at least a period ago, and records that it is done in this reconcile.
 func (p *planner) due(last *time.Time, every time.Duration) bool {
@@ -214,8 +211,7 @@ func (p *planner) releasedFor(failed string, slot rounds.Slot, name string) bool
 }
 
 // remove reads pods live, releases them from their slots and deletes them, atOnce at a time. It releases a pod first, so that a
-// worker that exits with code 0 when it is stopped does not count as finished. still decides about the live pod. A victim with a
-// Job also requires that the Job still exists.
+// worker that exits with code 0 when it is stopped does not count as finished. still decides about the live pod.
 func (p *planner) remove(victims []victim, purpose Purpose, still func(victim, *workload.Pod) bool) {
 	var read, unread []victim
 	for _, v := range victims {
@@ -229,7 +225,9 @@ func (p *planner) remove(victims []victim, purpose Purpose, still func(victim, *
 	}
 	if len(read) == 0 {
 		if len(unread) > 0 && !p.spent() {
-			p.readVictims(unread[:min(len(unread), atOnce)])
+			for _, v := range unread[:min(len(unread), atOnce)] {
+				p.plan.Need.Pods = append(p.plan.Need.Pods, v.pod)
+			}
 		}
 		return
 	}
@@ -241,36 +239,12 @@ func (p *planner) remove(victims []victim, purpose Purpose, still func(victim, *
 }
 
 func (p *planner) isRead(v victim) bool {
-	_, pod := p.Reads.Pods[v.pod.Name]
-	if v.job == nil {
-		return pod
-	}
-	_, job := p.Reads.Jobs[v.job.Name]
-	return pod && job
+	_, read := p.Reads.Pods[v.pod.Name]
+	return read
 }
 
 // stands reports whether the live pod is the same as the one in the decision, and still qualifies.
 func (p *planner) stands(v victim, still func(victim, *workload.Pod) bool) bool {
 	live := p.Reads.Pods[v.pod.Name]
-	if live == nil || live.UID != v.pod.UID || live.Job != v.pod.Job || (v.job != nil && !p.jobStands(v.job)) {
-		return false
-	}
-	return still(v, live)
-}
-
-// jobStands reports whether the Job exists and is not being deleted. A deleted Job takes its pods with it.
-func (p *planner) jobStands(job *workload.Job) bool {
-	live := p.Reads.Jobs[job.Name]
-	return live != nil && live.UID == job.UID && !live.Deleting
-}
-
-func (p *planner) readVictims(victims []victim) {
-	jobs := map[string]bool{}
-	for _, v := range victims {
-		p.plan.Need.Pods = append(p.plan.Need.Pods, v.pod)
-		if v.job != nil && !jobs[v.job.Name] {
-			jobs[v.job.Name] = true
-			p.plan.Need.Jobs = append(p.plan.Need.Jobs, v.job)
-		}
-	}
+	return live != nil && live.UID == v.pod.UID && live.Job == v.pod.Job && still(v, live)
 }

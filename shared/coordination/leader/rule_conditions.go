@@ -34,7 +34,7 @@ func (p *planner) setConditions() {
 // nameLate finds the missing workers once for each slow restart. Later joins do not change its text, so it costs one read of the
 // store and one write, however many workers there are.
 func (p *planner) nameLate() {
-	if !p.restarting() {
+	if p.clock == nil {
 		return
 	}
 	if wait := lateAfter - p.now.Sub(p.clock.Start); wait > 0 {
@@ -78,7 +78,7 @@ func (p *planner) inSync() Condition {
 
 // recoveringCondition returns the condition that corresponds to the annotation, on either of our levels; nil if there is none.
 func (p *planner) recoveringCondition(inSync Condition) *Condition {
-	if p.group != nil && p.group.Phase == coordination.Restarting {
+	if p.clock != nil {
 		return &Condition{True: true, Reason: inSync.Reason, Message: inSync.Message, Version: p.Owner.Version}
 	}
 	if state, found := p.recovery(); found && state.Level == recovering.LevelRecreate {

@@ -44,7 +44,9 @@ func (p *planner) deleteFenced() {
 		if s.Pod == nil || s.Job == nil || s.Job.Deleting || s.Pod.Job != s.Job.UID || !s.Pod.Lives() || !p.group.IsFenced(s.Pod.UID) {
 			continue
 		}
-		alone = append(alone, victim{slot: slot, pod: s.Pod, job: s.Job, why: Fenced})
+		if !p.tried(DeleteJob{Job: s.Job}) { // a deleted Job takes its pods with it
+			alone = append(alone, victim{slot: slot, pod: s.Pod, why: Fenced})
+		}
 	}
 	p.remove(alone, ForFence, func(_ victim, live *workload.Pod) bool { return live.Lives() })
 }

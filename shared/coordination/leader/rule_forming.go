@@ -22,11 +22,10 @@ const (
 // form handles the steps whose workers have not all joined for the first time. It charges failures, names the missing workers, and
 // acts on timeouts.
 func (p *planner) form() {
-	if !p.forms() {
-		p.memory.formation = formation{}
-		return
+	var steps []formingStep
+	if p.active() {
+		steps = p.formingSteps()
 	}
-	steps := p.formingSteps()
 	if len(p.plan.Need.Missing) > 0 {
 		return
 	}
@@ -55,18 +54,6 @@ func (p *planner) deletePending() {
 	if len(p.plan.Actions) == 0 && len(p.plan.Need.Pods) == 0 {
 		m.pending = slices.DeleteFunc(m.pending, p.isRead)
 	}
-}
-
-// forms reports whether a step of the group may be waiting for its workers.
-func (p *planner) forms() bool {
-	if !p.current() {
-		return false
-	}
-	switch p.group.Phase {
-	case coordination.Forming, coordination.Running, coordination.Restarting:
-		return true
-	}
-	return false
 }
 
 // formingStep is a step of the group as input for the rules of package forming.

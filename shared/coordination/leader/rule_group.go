@@ -33,7 +33,7 @@ func (p *planner) writeGroup() {
 
 // giveUpLate ends an in-place restart that has timed out. The group will be recreated.
 func (p *planner) giveUpLate() {
-	if p.wanted != nil && p.group != nil && p.clock != nil && p.clock.Passed(p.now) {
+	if p.wanted != nil && p.clock != nil && p.clock.Passed(p.now) {
 		want := p.want()
 		want.GiveUp = true
 		p.write(want)

@@ -2,6 +2,7 @@ package leader
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -15,9 +16,10 @@ import (
 )
 
 // account adds the restarts that have ended since the last reconcile to the owner's history, and observes them in the metrics once
-// that is written. If the leader dies in between, they are missing in the metrics; no restart is counted twice.
+// that is written. If the leader dies in between, they are missing in the metrics; no restart is counted twice, because the write is
+// a compare-and-set on the history that was read.
 func (p *planner) account() {
-	if p.group == nil || p.memory.account.level == p.group.Level {
+	if p.group == nil || p.memory.accounted == p.group.Level {
 		return
 	}
 	if pause := p.pauseLeft(); pause > 0 {
@@ -51,28 +53,25 @@ func (p *planner) accountFor(over bool) bool {
 	if n := len(written); n > 0 {
 		last = written[n-1].Attempt
 	}
-	m := &p.memory.account
-	fresh := m.fresh(last, accounting.Of(p.accounted(over), group.Records(p.Stored, p.Reads.History)))
-	if len(fresh) == 0 {
-		m.level = p.group.Level
-		return true
-	}
-	done := accountMemory{level: p.group.Level}
-	for i := range fresh {
-		fresh[i] = p.located(fresh[i])
-		written = append(written, fresh[i].Entry)
-		done.counted = max(done.counted, number(fresh[i].Attempt))
-		p.observeRestart(fresh[i])
-	}
-	text := history.Format(written)
-	p.do(Annotate{History: &text, Accounted: done})
-	return false
-}
-
-func (p *planner) accounted(over bool) accounting.Group {
-	return accounting.Group{
+	known := len(written)
+	of := accounting.Group{
 		JobSet: p.Owner.Name, Epoch: p.Owner.Epoch, Over: over, PolicyPrefix: p.Owner.PolicyPrefix, PolicyCounted: p.Owner.PolicyCounted,
 	}
+	for _, a := range accounting.Of(of, group.Records(p.Stored, p.Reads.History)) {
+		forged := a.Epoch > p.group.Generation || a.Round > math.MaxInt32
+		if a.After(last) && !forged {
+			a = p.located(a)
+			written = append(written, a.Entry)
+			p.observeRestart(a)
+		}
+	}
+	if len(written) == known {
+		p.memory.accounted = p.group.Level
+		return true
+	}
+	text := history.Format(written)
+	p.do(Annotate{History: &text})
+	return false
 }
 
 // located adds the place of a worker whose agent did not report it. An in-place restart keeps the worker's pod.

@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
@@ -15,16 +16,10 @@ const (
 	createdWithin = time.Minute
 )
 
-// newcomer is a pod that may not have joined yet, and the Job of its slot.
-type newcomer struct {
-	*workload.Pod
-	job *workload.Job
-}
-
 // freeSlots releases slots whose holder is gone, so that their current pods can join: the agent of the old pod may have had no time
 // to give up the slot, and its deletion may have been missed. The store is asked about pods that were created since the last time.
 func (p *planner) freeSlots() {
-	if !p.current() || p.group.Level.Phase != rounds.Active {
+	if !p.active() {
 		return
 	}
 	newcomers := p.newcomers()
@@ -53,10 +48,12 @@ func (p *planner) freeSlots() {
 			p.memory.holding[one.UID] = true
 		default:
 			held++
-			if !p.isThere(holder) {
-				p.freeSlot(one, holder)
-			} else if p.wanted.Barrier {
-				p.giveToHolder(one.Slot)
+			if p.isThere(holder) {
+				if p.wanted.Barrier {
+					p.giveToHolder(one.Slot)
+				}
+			} else if gone, known := p.isGone(one.Slot, holder); known && gone && !p.hasFinished(one.Slot, holder) {
+				p.released(rounds.Slot{Name: one.Slot, Pod: holder}, "")
 			}
 		}
 	}
@@ -66,8 +63,8 @@ func (p *planner) freeSlots() {
 }
 
 // newcomers returns the living pods that may not have joined yet.
-func (p *planner) newcomers() []newcomer {
-	var list []newcomer
+func (p *planner) newcomers() []*workload.Pod {
+	var list []*workload.Pod
 	recent := false
 	for _, pod := range p.Pods {
 		if !pod.Created.After(p.memory.holdersKnown) || !pod.Lives() || p.newest(pod.Slot) != pod {
@@ -78,7 +75,7 @@ func (p *planner) newcomers() []newcomer {
 		}
 		name, index := workload.JobOf(pod.Slot)
 		if job := p.job(name); job != nil && job.Current && pod.Job == job.UID && !job.Completed.Has(index) {
-			list = append(list, newcomer{pod, job})
+			list = append(list, pod)
 		}
 	}
 	if !recent {
@@ -107,23 +104,9 @@ func (p *planner) isThere(uid string) bool {
 	return false
 }
 
-// freeSlot reads live whether the pod that holds a slot is gone. It skips Jobs whose pods cannot be found.
-func (p *planner) freeSlot(one newcomer, holder string) {
-	read, known := p.Reads.Slots[one.Slot]
-	switch {
-	case !one.job.Findable || read.Failed:
-		return
-	case !known:
-		if len(p.plan.Need.Slots) < atOnce && !p.spent() {
-			_, index := workload.JobOf(one.Slot)
-			p.plan.Need.Slots = append(p.plan.Need.Slots, SlotNeed{Slot: one.Slot, Job: one.job, Index: index})
-		}
-		return
-	}
-	for _, pod := range read.Pods {
-		if pod.UID == holder && (pod.MayRun() || pod.Phase == workload.Succeeded && !pod.Lost()) {
-			return // a worker that has finished is not lost
-		}
-	}
-	p.released(rounds.Slot{Name: one.Slot, Pod: holder}, "")
+// hasFinished reports whether the pod that holds a slot has finished, according to the API server. It is not lost.
+func (p *planner) hasFinished(slot, holder string) bool {
+	return slices.ContainsFunc(p.Reads.Slots[slot].Pods, func(pod *workload.Pod) bool {
+		return pod.UID == holder && pod.Phase == workload.Succeeded && !pod.Lost()
+	})
 }

@@ -23,10 +23,7 @@ func (p *planner) mark() {
 }
 
 // marks reports whether the owner should be marked.
-func (p *planner) marks() bool {
-	overdue := p.clock != nil && p.clock.Passed(p.now)
-	return p.wanted != nil && p.group != nil && p.group.Phase == coordination.Restarting && !overdue
-}
+func (p *planner) marks() bool { return p.wanted != nil && p.clock != nil && !p.clock.Passed(p.now) }
 
 // marked adds the mark to an annotation, or removes ours. It does not change the mark of another program.
 func (p *planner) marked(a Annotate, set bool) Annotate {
@@ -66,13 +63,12 @@ func (p *planner) markState() markState {
 		return markAbsent
 	}
 	state, readable := p.recovery()
-	restarting := p.group != nil && p.group.Phase == coordination.Restarting
 	switch {
 	case !readable:
 		return markOutdated
 	case state.Level == recovering.LevelRecreate && (!p.isRecreated() || !state.Live(p.now)):
 		return markOutdated
-	case state.Level > recovering.LevelRecreate && restarting && state.Live(p.now):
+	case state.Level > recovering.LevelRecreate && p.clock != nil && state.Live(p.now):
 		return markSet // a higher level replaces the whole workload, and this restart is part of that
 	case state.Level > recovering.LevelGroup:
 		return markAbsent

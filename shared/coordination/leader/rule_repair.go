@@ -16,7 +16,7 @@ const (
 // from the store only if there is a reason: a share of the time is over, or a pod was seen to end. If a Job is deleted, its pods
 // are not deleted separately.
 func (p *planner) repair() {
-	if !p.restarting() {
+	if p.clock == nil {
 		return
 	}
 	if m := &p.memory.repairs; !m.began.Equal(p.Began) {
@@ -105,13 +105,14 @@ func (p *planner) deleteJobs(victims []victim) {
 		if p.tried(DeleteJob{Job: v.job}) {
 			continue
 		}
-		if _, read := p.Reads.Jobs[v.job.Name]; !read {
+		live, read := p.Reads.Jobs[v.job.Name]
+		if !read {
 			if len(p.plan.Need.Jobs) < atOnce && !p.spent() {
 				p.plan.Need.Jobs = append(p.plan.Need.Jobs, v.job)
 			}
 			continue
 		}
-		if !p.jobStands(v.job) {
+		if live == nil || live.UID != v.job.UID || live.Deleting {
 			continue
 		}
 		fenced := true

@@ -65,7 +65,7 @@ func unprepared(s *scene) {
 // joining makes the workers join for the first time.
 func joining(s *scene) {
 	s.Stored.State.Level, s.Stored.Joined = level("A 1 0/0"), []int64{3}
-	s.memory.account.level = s.Stored.State.Level
+	s.memory.accounted = s.Stored.State.Level
 	s.Owner.InSync = &Condition{Reason: ReasonForming}
 }
 
@@ -209,7 +209,7 @@ func TestOwnerIsNotDeletedToRepairARestart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := c.of(func(s *scene) {
 				s.Stored.State, s.Stored.Joined = rounds.Fresh(level("A 2 0/1"), 1), []int64{7}
-				s.Owner.Charged, s.memory.account.level = 4, s.Stored.State.Level
+				s.Owner.Charged, s.memory.accounted = 4, s.Stored.State.Level
 				s.Reads.Missing, s.Reads.MissingLevel = map[int][]string{0: {"js-w-0-3"}}, s.Stored.State.Level
 				s.Pods[3].Phase = workload.Succeeded
 				s.Lost = []Loss{{Pod: s.Pods[3]}}

@@ -100,9 +100,5 @@ const (
 // podBackoff returns the longest time that the Job controller waits before it replaces a pod: 10 s, doubled with each failure since
 // the last success, up to 10 min.
 func podBackoff(job *workload.Job) time.Duration {
-	d := firstPodBackoff
-	for n := int32(1); n < job.Failures && d < maxPodBackoff; n++ {
-		d *= 2
-	}
-	return min(d, maxPodBackoff)
+	return min(firstPodBackoff<<min(max(job.Failures-1, 0), 10), maxPodBackoff)
 }
