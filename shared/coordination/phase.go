@@ -12,3 +12,6 @@ const (
 	Closed     Phase = "Closed"     // suspended
 	Completed  Phase = "Completed"  // everything needed has finished; no worker restarts
 )
+
+// Phases are all phases.
+var Phases = []Phase{Forming, Running, Restarting, Terminal, Recreating, Closed, Completed}

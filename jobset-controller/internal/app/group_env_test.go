@@ -67,7 +67,7 @@ func newStaged(t *testing.T) *staged {
 	s := &staged{T: t, k8s: k8s, key: client.ObjectKeyFromObject(js), store: memory.New(time.Now)}
 	groups := orchestrator.NewGroups(clock.RealClock{})
 	s.leader = &orchestrator.Reconciler{
-		Kind: orchestrator.JobSets, Groups: groups, Metrics: orchestrator.NewMetrics(prometheus.NewRegistry(), groups),
+		Kind: orchestrator.JobSets, Groups: groups, Metrics: orchestrator.NewMetrics(prometheus.NewRegistry()),
 		Client: podIndex{k8s}, Live: k8s, Store: s.store, Tokens: firstToken{}, Recorder: events.NewFakeRecorder(100), Clock: clock.RealClock{},
 	}
 	return s

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,8 +43,19 @@ func (m *reading) want(n float64) {
 // metric returns a function that reads a metric of the registry: its value, or the number of its observations. labels are the
 // values of its labels in the order of their names. Without labels any series matches.
 func metric(t *testing.T, name string, labels ...string) func() float64 {
+	return metricOf(t, registry, name, labels...)
+}
+
+// metric does the same for the metrics about the groups that the process leads.
+func (g *rig) metric(name string, labels ...string) func() float64 {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(g.r.Groups)
+	return metricOf(g.T, registry, name, labels...)
+}
+
+func metricOf(t *testing.T, from prometheus.Gatherer, name string, labels ...string) func() float64 {
 	return func() float64 {
-		families, err := registry.Gather()
+		families, err := from.Gather()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,11 +186,11 @@ func TestAbandonedRestartIsObserved(t *testing.T) {
 }
 
 func TestGroupsAreCountedByPhase(t *testing.T) {
-	in := func(p coordination.Phase) func() float64 {
-		return metric(t, "holdfast_inplace_groups", string(p))
-	}
-	running, restarting := newMeter(t, in(coordination.Running)), newMeter(t, in(coordination.Restarting))
 	g := formed(t)
+	in := func(p coordination.Phase) *reading {
+		return &reading{T: t, read: g.metric("holdfast_inplace_groups", string(p))}
+	}
+	running, restarting := in(coordination.Running), in(coordination.Restarting)
 	running.want(1)
 	g.fail("js-w-0-1", 1, 1)
 	g.reconcile()
@@ -188,6 +200,7 @@ func TestGroupsAreCountedByPhase(t *testing.T) {
 	g.reconcile()
 	restarting.want(0)
 	g = formed(t)
+	running = in(coordination.Running)
 	running.want(1)
 	g.must(g.c.Delete(g.ctx, g.jobSet()))
 	g.reconcile()
@@ -308,8 +321,7 @@ func TestLastRestartIsAccountedForAtTheEnd(t *testing.T) {
 
 func TestWorkerSecondsAddUp(t *testing.T) {
 	g := formed(t)
-	missing := newMeter(t, metric(t, "holdfast_workers_out_of_sync"))
-	begun := g.r.Groups.Seconds()
+	missing, seconds := newMeter(t, g.metric("holdfast_workers_out_of_sync")), newMeter(t, g.metric("holdfast_running_worker_seconds_total"))
 	g.clock.SetTime(g.clock.Now().Add(10 * time.Second))
 	g.fail("js-w-0-1", 1, 1)
 	g.reconcile()
@@ -319,9 +331,7 @@ func TestWorkerSecondsAddUp(t *testing.T) {
 	g.reconcile()
 	missing.want(0)
 	g.clock.SetTime(g.clock.Now().Add(time.Second))
-	if got := g.r.Groups.Seconds() - begun; got != 2*11 {
-		t.Errorf("%v worker-seconds, want 22", got)
-	}
+	seconds.want(2 * 11)
 }
 
 func TestFencingRejectionsAreCounted(t *testing.T) {

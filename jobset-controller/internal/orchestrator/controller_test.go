@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -59,7 +58,7 @@ func (p *patchCounter) count(ctx context.Context, c client.WithWatch, o client.O
 // registry has the metrics of the reconcilers of all tests.
 var (
 	registry    = prometheus.NewRegistry()
-	testMetrics = NewMetrics(registry, NewGroups(clock.RealClock{}))
+	testMetrics = NewMetrics(registry)
 )
 
 type fixedToken coordination.Token

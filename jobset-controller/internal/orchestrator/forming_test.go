@@ -327,12 +327,12 @@ func TestMetricCountsWhatWorkersWaitFor(t *testing.T) {
 	g.joinSlot("js-w-0-0", 1, 1)
 	g.pass(time.Minute)
 	want := map[forming.Kind]int{forming.Store: 1}
-	if diff := cmp.Diff(want, g.r.Groups.get(uid).waits); diff != "" {
+	if diff := cmp.Diff(want, g.r.Groups.get(uid).use.waits); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	g.joinSlot("js-w-0-1", 1, 1)
 	g.reconcile()
-	if left := g.r.Groups.get(uid).waits; left != nil {
+	if left := g.r.Groups.get(uid).use.waits; left != nil {
 		t.Errorf("%v is counted after all have joined", left)
 	}
 }

@@ -7,13 +7,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/holdfast-project/holdfast/shared/bootstrap/meter"
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/forming"
+	"github.com/holdfast-project/holdfast/shared/series"
 )
 
 // ownerKey identifies an owner.
@@ -22,7 +24,7 @@ type ownerKey struct {
 	types.NamespacedName
 }
 
-// Groups are the groups that this process leads, by the UID of the owner.
+// Groups are the groups that this process leads, by the UID of the owner, and the metrics about them.
 type Groups struct {
 	clock   clock.PassiveClock
 	mu      sync.Mutex
@@ -50,24 +52,24 @@ type groupState struct {
 
 	// Guarded by the lock of Groups:
 	losses map[string]leader.Loss // by the pod's UID
-	phase  coordination.Phase     // as counted in a metric; empty if there is no group
-	waits  map[forming.Kind]int   // also as counted in a metric
 	use    use
 }
 
-// use is what the workers of a group have done since the last reconcile.
+// use is what the workers of a group do, as of the last reconcile.
 type use struct {
+	phase            coordination.Phase // empty if there is no group
 	running, missing int64
+	waits            map[forming.Kind]int
 	since            time.Time
 }
 
 // of returns the state of an owner. It drops the state of an earlier owner with the same name.
-func (g *Groups) of(owner ownerKey, uid types.UID, m *Metrics, now time.Time) *groupState {
+func (g *Groups) of(owner ownerKey, uid types.UID) *groupState {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for before := range g.byOwner[owner] {
 		if before != uid {
-			g.drop(before, m, now)
+			g.drop(before)
 		}
 	}
 	return g.add(owner, uid)
@@ -86,18 +88,18 @@ func (g *Groups) add(owner ownerKey, uid types.UID) *groupState {
 }
 
 // forget drops the state of an owner that has no group, or that was deleted.
-func (g *Groups) forget(owner ownerKey, m *Metrics, now time.Time) {
+func (g *Groups) forget(owner ownerKey) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for uid := range g.byOwner[owner] {
-		g.drop(uid, m, now)
+		g.drop(uid)
 	}
 }
 
 // drop drops the state of an owner. The caller holds the lock.
-func (g *Groups) drop(uid types.UID, m *Metrics, now time.Time) {
+func (g *Groups) drop(uid types.UID) {
 	one := g.byUID[uid]
-	g.measure(one, nil, nil, m, now)
+	g.sum += one.use.seconds(g.clock.Now())
 	delete(g.byUID, uid)
 	if delete(g.byOwner[one.owner], uid); len(g.byOwner[one.owner]) == 0 {
 		delete(g.byOwner, one.owner)
@@ -157,71 +159,57 @@ func (g *Groups) drain(state *groupState) []leader.Loss {
 	return list
 }
 
-// observed updates the metrics of a group. Only workers of Jobs are counted.
-func (g *Groups) observed(state *groupState, plan *leader.Plan, jobs bool, m *Metrics, now time.Time) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if jobs {
-		g.measure(state, plan.Group, plan.Waits, m, now)
-	} else {
-		state.countPhase(plan.Group, m)
+// observed keeps what the metrics say about a group. Only workers of Jobs are counted.
+func (g *Groups) observed(state *groupState, plan *leader.Plan, jobs bool) {
+	next := use{since: g.clock.Now()}
+	if plan.Group != nil {
+		next.phase = plan.Group.Phase
 	}
-}
-
-// measure updates the metrics of a group; s is nil if there is none. The caller holds the lock.
-func (g *Groups) measure(one *groupState, s *group.Summary, waits map[forming.Kind]int, m *Metrics, now time.Time) {
-	g.sum += one.use.seconds(now)
-	before := one.use
-	one.use = useOf(s, now)
-	m.outOfSync.Add(float64(one.use.missing - before.missing))
-	for _, kind := range forming.Kinds {
-		if one.waits[kind] != waits[kind] {
-			m.waitingToJoin.WithLabelValues(string(kind)).Add(float64(waits[kind] - one.waits[kind]))
+	if jobs {
+		next.waits = plan.Waits
+		switch next.phase {
+		case coordination.Running:
+			next.running = plan.Group.Size - plan.Group.Done
+		case coordination.Forming, coordination.Restarting:
+			next.missing = plan.Group.Size - plan.Group.Joined
 		}
 	}
-	one.waits = waits
-	one.countPhase(s, m)
-}
-
-func (s *groupState) countPhase(g *group.Summary, m *Metrics) {
-	before := s.phase
-	if s.phase = ""; g != nil {
-		s.phase = g.Phase
-	}
-	if before != "" {
-		m.groups.WithLabelValues(string(before)).Dec()
-	}
-	if s.phase != "" {
-		m.groups.WithLabelValues(string(s.phase)).Inc()
-	}
-}
-
-func useOf(g *group.Summary, now time.Time) use {
-	u := use{since: now}
-	if g == nil {
-		return u
-	}
-	switch g.Phase {
-	case coordination.Running:
-		u.running = g.Size - g.Done
-	case coordination.Forming, coordination.Restarting:
-		u.missing = g.Size - g.Joined
-	}
-	return u
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.sum += state.use.seconds(next.since)
+	state.use = next
 }
 
 func (u use) seconds(now time.Time) float64 {
 	return float64(u.running) * max(0, now.Sub(u.since).Seconds())
 }
 
-// Seconds returns the sum of all worker-seconds in sync up to now.
-func (g *Groups) Seconds() float64 {
-	now := g.clock.Now()
+// Describe implements prometheus.Collector.
+func (g *Groups) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(g, ch) }
+
+// Collect implements prometheus.Collector.
+func (g *Groups) Collect(ch chan<- prometheus.Metric) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	sum := g.sum
+	now, seconds, missing := g.clock.Now(), g.sum, int64(0)
+	phases, waits := map[coordination.Phase]int{}, map[forming.Kind]int{}
 	for _, one := range g.byUID {
-		sum += one.use.seconds(now)
+		seconds += one.use.seconds(now)
+		missing += one.use.missing
+		phases[one.use.phase]++
+		for kind, n := range one.use.waits {
+			waits[kind] += n
+		}
 	}
-	return sum
+	gauge := func(m series.Metric, value float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(meter.Desc(m), prometheus.GaugeValue, value, labels...)
+	}
+	ch <- prometheus.MustNewConstMetric(meter.Desc(series.RunningWorkerSeconds), prometheus.CounterValue, seconds)
+	gauge(series.OutOfSync, float64(missing))
+	for _, phase := range coordination.Phases {
+		gauge(series.Groups, float64(phases[phase]), string(phase))
+	}
+	for _, kind := range forming.Kinds {
+		gauge(series.WaitingToJoin, float64(waits[kind]), string(kind))
+	}
 }

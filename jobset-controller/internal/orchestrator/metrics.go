@@ -5,7 +5,6 @@ import (
 
 	"github.com/holdfast-project/holdfast/shared/bootstrap/meter"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
-	"github.com/holdfast-project/holdfast/shared/coordination/leader/forming"
 	"github.com/holdfast-project/holdfast/shared/history"
 	"github.com/holdfast-project/holdfast/shared/series"
 )
@@ -15,9 +14,6 @@ type Metrics struct {
 	counters       map[string]*prometheus.CounterVec // those that plans increase, by name
 	restartSeconds *prometheus.HistogramVec
 
-	outOfSync         prometheus.Gauge
-	groups            *prometheus.GaugeVec
-	waitingToJoin     *prometheus.GaugeVec
 	fencingRejections prometheus.Counter
 	storeErrors       prometheus.Counter
 	leading           prometheus.Gauge
@@ -31,15 +27,13 @@ var planned = []series.Metric{
 
 var buckets = []float64{0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 1.5, 2, 3, 5, 10, 30, 60, 120, 300, 1200}
 
-// NewMetrics creates and registers the metrics. Seconds returns the worker-seconds in sync up to now.
-func NewMetrics(registerer prometheus.Registerer, groups interface{ Seconds() float64 }) *Metrics {
+// NewMetrics creates the metrics, and registers them.
+func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		counters: map[string]*prometheus.CounterVec{}, restartSeconds: meter.HistogramVec(series.RestartDuration, buckets),
-		outOfSync: meter.Gauge(series.OutOfSync), groups: meter.GaugeVec(series.Groups), waitingToJoin: meter.GaugeVec(series.WaitingToJoin),
 		fencingRejections: meter.Counter(series.FencingRejections), storeErrors: meter.Counter(series.StoreErrors), leading: meter.Gauge(series.Leading),
 	}
-	running := meter.CounterFunc(series.RunningWorkerSeconds, groups.Seconds)
-	registerer.MustRegister(m.restartSeconds, m.outOfSync, m.groups, m.waitingToJoin, m.fencingRejections, m.storeErrors, m.leading, running)
+	registerer.MustRegister(m.restartSeconds, m.fencingRejections, m.storeErrors, m.leading)
 	for _, metric := range planned {
 		m.counters[metric.Name] = meter.CounterVec(metric)
 		registerer.MustRegister(m.counters[metric.Name])
@@ -54,9 +48,6 @@ func NewMetrics(registerer prometheus.Registerer, groups interface{ Seconds() fl
 // begin creates the series whose labels are known in advance.
 func (m *Metrics) begin() {
 	meter.Zero(m.counters[series.Escalations.Name], []string{leader.ScopePod}, []string{leader.ScopeJob}, []string{leader.ScopeGroup})
-	for _, kind := range forming.Kinds {
-		m.waitingToJoin.WithLabelValues(string(kind)).Set(0)
-	}
 	for cause := range leader.Causes {
 		meter.Zero(m.counters[series.Restarts.Name], []string{history.InPlace, cause, "true"})
 		meter.Zero(m.counters[series.LostWorkerSeconds.Name], []string{cause})

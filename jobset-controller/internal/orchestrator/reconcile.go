@@ -24,7 +24,7 @@ const (
 // reconcile observes, plans and acts until the group is in the desired state.
 func (r *Reconciler) reconcile(ctx context.Context, owner client.Object, key ownerKey) (time.Duration, error) {
 	x := &run{Reconciler: r, owner: owner, began: map[string]time.Time{}, live: map[string]*batchv1.Job{}}
-	x.state = r.Groups.of(key, owner.GetUID(), r.Metrics, r.Clock.Now())
+	x.state = r.Groups.of(key, owner.GetUID())
 	if led, err := x.observe(ctx); err != nil || !led {
 		return 0, err
 	}
@@ -77,11 +77,10 @@ func (x *run) plan() leader.Plan {
 
 // settle updates what the watch and the metrics use, and returns when to reconcile again.
 func (x *run) settle(key ownerKey, plan leader.Plan) time.Duration {
-	now := x.Clock.Now()
 	x.state.forms.Store(plan.Forms)
-	x.Groups.observed(x.state, &plan, x.Kind.Jobs, x.Metrics, now)
+	x.Groups.observed(x.state, &plan, x.Kind.Jobs)
 	if plan.Over && plan.Group == nil {
-		x.Groups.forget(key, x.Metrics, now)
+		x.Groups.forget(key)
 	}
 	if plan.Over {
 		return 0

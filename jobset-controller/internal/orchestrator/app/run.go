@@ -110,7 +110,8 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 	if o.Webhooks {
 		led = append(led, leader(orchestrator.Alone(o.installation())), leader(orchestrator.Pods(o.installation())))
 	}
-	metrics := orchestrator.NewMetrics(o.Registry, groups)
+	metrics := orchestrator.NewMetrics(o.Registry)
+	o.Registry.MustRegister(groups)
 	wakeups := &orchestrator.Wakeups{Store: store, Groups: groups, Metrics: metrics}
 	for _, one := range append(led, elasticJobs) {
 		one.Metrics = metrics
