@@ -4,16 +4,19 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/replacement"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
@@ -149,6 +152,78 @@ func (x *run) createPod(ctx context.Context, a leader.CreatePod) leader.Result {
 	}
 	log.FromContext(ctx).Info("created a pod for a slot", "slot", a.Slot, "pod", pod.Name, "uid", pod.UID, "lost", a.Lost)
 	return leader.Result{Pod: podOf(pod)}
+}
+
+// moveJob moves a suspended Job, and the pods that it will create, to a generation. It does not change a Job that was resumed
+// meanwhile.
+func (x *run) moveJob(ctx context.Context, a leader.MoveJob) leader.Result {
+	job := x.cached(a.Job.Name)
+	moved := job.DeepCopy()
+	metav1.SetMetaDataAnnotation(&moved.ObjectMeta, epoch.Annotation, epoch.FormatNumber(a.Epoch))
+	metav1.SetMetaDataAnnotation(&moved.Spec.Template.ObjectMeta, epoch.Annotation, epoch.FormatNumber(a.Epoch))
+	switch err := patch(ctx, x.Client, job, moved); {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return moot
+	case err != nil:
+		return leader.Result{Err: fmt.Errorf("moving Job %s to epoch %d: %w", job.Name, a.Epoch, err)}
+	}
+	return leader.Result{}
+}
+
+// failOwner fails the owner by a condition.
+func (x *run) failOwner(ctx context.Context, a leader.FailOwner) leader.Result {
+	if _, is := x.owner.(*corev1.Pod); is {
+		return x.endPods(ctx, a.Message)
+	}
+	live := x.Kind.New()
+	if err := x.Live.Get(ctx, client.ObjectKeyFromObject(x.owner), live); err != nil {
+		return leader.Result{Err: client.IgnoreNotFound(err)}
+	}
+	failed := owners.Copy(live)
+	if live.GetUID() != x.owner.GetUID() || !fail(failed, a.Message, x.Clock.Now()) {
+		return moot
+	}
+	if err := patchStatus(ctx, x.Client, live, failed); err != nil {
+		return leader.Result{Err: fmt.Errorf("failing the %s: %w", x.Kind.GVK.Kind, err)}
+	}
+	return leader.Result{}
+}
+
+// fail sets the condition by which an owner fails, and reports whether it was running. The Job controller handles a Job with the
+// condition FailureTarget: it deletes the pods, and then fails the Job. A JobSet gets the condition that its controller sets, which
+// then deletes the Jobs. A failed Job would instead lead to a recreation for as long as the controller's own budget lasts.
+func fail(owner client.Object, message string, now time.Time) bool {
+	switch o := owner.(type) {
+	case *batchv1.Job:
+		if isJobOver(o) {
+			return false
+		}
+		o.Status.Conditions = append(o.Status.Conditions, batchv1.JobCondition{
+			Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue, Reason: v1alpha2.ReachedMaxRestartsReason, Message: message,
+			LastTransitionTime: metav1.NewTime(now), LastProbeTime: metav1.NewTime(now),
+		})
+	case *v1alpha2.JobSet:
+		if isOver(o) {
+			return false
+		}
+		meta.SetStatusCondition(&o.Status.Conditions, metav1.Condition{
+			Type: string(v1alpha2.JobSetFailed), Status: metav1.ConditionTrue, Reason: v1alpha2.ReachedMaxRestartsReason, Message: message,
+		})
+		o.Status.TerminalState = string(v1alpha2.JobSetFailed)
+	}
+	return true
+}
+
+// endPods deletes all pods of a group, so that their owner recovers it. Such a group cannot be marked as failed.
+func (x *run) endPods(ctx context.Context, why string) leader.Result {
+	err := inParallel(len(x.o.Pods), func(i int) error {
+		pod := x.o.Pods[i]
+		if !pod.Lives() {
+			return nil
+		}
+		return x.deletePod(ctx, leader.DeletePod{Pod: pod, Slot: pod.Slot, Why: why, For: leader.ForEpoch}).Err
+	})
+	return leader.Result{Err: err}
 }
 
 // annotations returns the values of annotations. An empty value removes the annotation.

@@ -32,11 +32,20 @@ func annotated(ctx context.Context, c client.Client, owner client.Object, values
 	}
 	provenance.Stamp(owner, annotations)
 	next.SetAnnotations(annotations)
-	patch := client.MergeFromWithOptions(owner, client.MergeFromWithOptimisticLock{})
-	if err := c.Patch(ctx, next, patch, client.FieldOwner(FieldManager)); err != nil {
+	if err := patch(ctx, c, owner, next); err != nil {
 		return owner, fmt.Errorf("annotating the %s: %w", owners.KindOf(owner).Kind, err)
 	}
 	return next, nil
+}
+
+// patch writes the changes of an object in one compare-and-set.
+func patch(ctx context.Context, c client.Client, before, next client.Object) error {
+	return c.Patch(ctx, next, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldManager))
+}
+
+// patchStatus does the same for its status.
+func patchStatus(ctx context.Context, c client.Client, before, next client.Object) error {
+	return c.Status().Patch(ctx, next, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldManager))
 }
 
 // short limits the length of an event note or a message. Names in the store may be longer than any that we have written.

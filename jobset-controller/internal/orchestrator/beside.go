@@ -1,14 +1,9 @@
 package orchestrator
 
 import (
-	"context"
-	"fmt"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -159,75 +154,4 @@ func servedChanged() predicate.Predicate {
 	return ownerChanged(func(before, after *v1alpha2.JobSet) bool {
 		return jobSetEnded(before, after) || before.Status.Restarts != after.Status.Restarts
 	})
-}
-
-// moveJob moves a suspended Job, and the pods that it will create, to a generation. It does not change a Job that was resumed
-// meanwhile.
-func (x *run) moveJob(ctx context.Context, a leader.MoveJob) leader.Result {
-	job := x.cached(a.Job.Name)
-	moved := job.DeepCopy()
-	metav1.SetMetaDataAnnotation(&moved.ObjectMeta, epoch.Annotation, epoch.FormatNumber(a.Epoch))
-	metav1.SetMetaDataAnnotation(&moved.Spec.Template.ObjectMeta, epoch.Annotation, epoch.FormatNumber(a.Epoch))
-	switch err := x.Client.Patch(ctx, moved, client.MergeFromWithOptions(job, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldManager)); {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		return moot
-	case err != nil:
-		return leader.Result{Err: fmt.Errorf("moving Job %s to epoch %d: %w", job.Name, a.Epoch, err)}
-	}
-	return leader.Result{}
-}
-
-// failOwner fails the owner. The Job controller handles a Job with the condition FailureTarget: it deletes the pods, and then fails
-// the Job.
-func (x *run) failOwner(ctx context.Context, a leader.FailOwner) leader.Result {
-	switch owner := x.owner.(type) {
-	case *batchv1.Job:
-		return x.failJob(ctx, owner, a.Message)
-	case *corev1.Pod:
-		return x.endPods(ctx, a.Message)
-	}
-	return x.failJobSet(ctx, a)
-}
-
-func (x *run) failJob(ctx context.Context, job *batchv1.Job, message string) leader.Result {
-	live := &batchv1.Job{}
-	if err := x.Live.Get(ctx, client.ObjectKeyFromObject(job), live); err != nil {
-		return leader.Result{Err: client.IgnoreNotFound(err)}
-	}
-	if live.UID != job.UID || isJobOver(live) {
-		return moot
-	}
-	now := metav1.NewTime(x.Clock.Now())
-	failed := live.DeepCopy()
-	failed.Status.Conditions = append(failed.Status.Conditions, batchv1.JobCondition{
-		Type: batchv1.JobFailureTarget, Status: corev1.ConditionTrue, Reason: v1alpha2.ReachedMaxRestartsReason, Message: message,
-		LastTransitionTime: now, LastProbeTime: now,
-	})
-	err := x.Client.Status().Patch(ctx, failed, client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldManager))
-	if err != nil {
-		return leader.Result{Err: fmt.Errorf("failing the Job: %w", err)}
-	}
-	return leader.Result{}
-}
-
-// failJobSet fails a JobSet by its condition, as its controller does. The controller then deletes the Jobs. A failed Job would
-// instead lead to a recreation for as long as the controller's own budget lasts.
-func (x *run) failJobSet(ctx context.Context, a leader.FailOwner) leader.Result {
-	live := &v1alpha2.JobSet{}
-	if err := x.Live.Get(ctx, client.ObjectKeyFromObject(x.owner), live); err != nil {
-		return leader.Result{Err: client.IgnoreNotFound(err)}
-	}
-	if live.UID != x.owner.GetUID() || isOver(live) {
-		return moot
-	}
-	failed := live.DeepCopy()
-	meta.SetStatusCondition(&failed.Status.Conditions, metav1.Condition{
-		Type: string(v1alpha2.JobSetFailed), Status: metav1.ConditionTrue, Reason: v1alpha2.ReachedMaxRestartsReason, Message: a.Message,
-	})
-	failed.Status.TerminalState = string(v1alpha2.JobSetFailed)
-	err := x.Client.Status().Patch(ctx, failed, client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldManager))
-	if err != nil {
-		return leader.Result{Err: fmt.Errorf("failing the JobSet: %w", err)}
-	}
-	return leader.Result{}
 }

@@ -15,35 +15,43 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 )
 
-// writeConditions writes the conditions of an owner. It removes those that are not set.
-func writeConditions(ctx context.Context, c client.Client, owner client.Object, set leader.SetConditions, now time.Time) error {
+// writeConditions writes the conditions of an owner. It removes those that are not set. The list of conditions of a Job is a single
+// value for server-side apply, so it cannot be applied in parts; the resource version is a precondition of the write. Kubelets keep
+// the conditions of a pod that they do not know.
+func writeConditions(ctx context.Context, c client.Client, owner client.Object, set leader.SetConditions, now time.Time) (err error) {
+	list := conditionsFor(jobSetOf(owner), set, now)
 	switch o := owner.(type) {
 	case *batchv1.Job:
-		return patchConditions(ctx, c, o, set, now)
-	case *corev1.Pod:
-		return patchPodConditions(ctx, c, o, set, now)
-	}
-	return applyConditions(ctx, c, owner.(*v1alpha2.JobSet), set, now)
-}
-
-// patchConditions writes the conditions of a Job. Its list of conditions is a single value for server-side apply, so it cannot be
-// applied in parts. The resource version is a precondition of the write.
-func patchConditions(ctx context.Context, c client.Client, job *batchv1.Job, set leader.SetConditions, now time.Time) error {
-	js, next := inplace.OfJob(job), job.DeepCopy()
-	next.Status.Conditions = slices.DeleteFunc(next.Status.Conditions, func(c batchv1.JobCondition) bool {
-		return c.Type == ConditionInSync || c.Type == ConditionRecovering
-	})
-	for _, is := range conditionsFor(js, set, now) {
-		next.Status.Conditions = append(next.Status.Conditions, batchv1.JobCondition{
-			Type: batchv1.JobConditionType(is.Type), Status: corev1.ConditionStatus(is.Status), Reason: is.Reason, Message: is.Message,
-			LastTransitionTime: is.LastTransitionTime, LastProbeTime: metav1.NewTime(now),
+		next := o.DeepCopy()
+		next.Status.Conditions = slices.DeleteFunc(next.Status.Conditions, func(c batchv1.JobCondition) bool {
+			return c.Type == ConditionInSync || c.Type == ConditionRecovering
 		})
+		for _, is := range list {
+			next.Status.Conditions = append(next.Status.Conditions, batchv1.JobCondition{
+				Type: batchv1.JobConditionType(is.Type), Status: corev1.ConditionStatus(is.Status), Reason: is.Reason, Message: is.Message,
+				LastTransitionTime: is.LastTransitionTime, LastProbeTime: metav1.NewTime(now),
+			})
+		}
+		err = patchStatus(ctx, c, o, next)
+	case *corev1.Pod:
+		next := o.DeepCopy()
+		next.Status.Conditions = slices.DeleteFunc(next.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == ConditionInSync || c.Type == ConditionRecovering
+		})
+		for _, is := range list {
+			next.Status.Conditions = append(next.Status.Conditions, corev1.PodCondition{
+				Type: corev1.PodConditionType(is.Type), Status: corev1.ConditionStatus(is.Status), Reason: is.Reason, Message: is.Message,
+				LastTransitionTime: is.LastTransitionTime, ObservedGeneration: is.ObservedGeneration,
+			})
+		}
+		err = patchStatus(ctx, c, o, next)
+	default:
+		err = applyConditions(ctx, c, owner, list)
 	}
-	err := c.Status().Patch(ctx, next, client.MergeFromWithOptions(job, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldManager))
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("writing condition %s: %w", ConditionInSync, err)
 	}
@@ -52,9 +60,9 @@ func patchConditions(ctx context.Context, c client.Client, job *batchv1.Job, set
 
 // applyConditions applies the conditions with the orchestrator's own field manager, so that they and the controller's conditions
 // never overwrite each other.
-func applyConditions(ctx context.Context, c client.Client, js *v1alpha2.JobSet, set leader.SetConditions, now time.Time) error {
+func applyConditions(ctx context.Context, c client.Client, js client.Object, conditions []metav1.Condition) error {
 	list := []any{} // an empty list must not be null, which the API server rejects
-	for _, one := range conditionsFor(js, set, now) {
+	for _, one := range conditions {
 		plain, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&one)
 		if err != nil {
 			return fmt.Errorf("encoding a condition: %w", err)
@@ -62,16 +70,11 @@ func applyConditions(ctx context.Context, c client.Client, js *v1alpha2.JobSet, 
 		list = append(list, plain)
 	}
 	obj := &unstructured.Unstructured{Object: map[string]any{
-		"metadata": map[string]any{"name": js.Name, "namespace": js.Namespace, "uid": string(js.UID)},
+		"metadata": map[string]any{"name": js.GetName(), "namespace": js.GetNamespace(), "uid": string(js.GetUID())},
 		"status":   map[string]any{"conditions": list},
 	}}
-	obj.SetGroupVersionKind(v1alpha2.GroupVersion.WithKind("JobSet"))
-	err := c.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(obj),
-		client.FieldOwner(FieldManager), client.ForceOwnership)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("writing condition %s: %w", ConditionInSync, err)
-	}
-	return nil
+	obj.SetGroupVersionKind(owners.JobSet)
+	return c.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner(FieldManager), client.ForceOwnership)
 }
 
 // conditionsFor returns the conditions that are set.

@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
 	"github.com/holdfast-project/holdfast/shared/coordination"
@@ -47,14 +46,11 @@ func (r *Reconciler) Register(mgr ctrl.Manager, wakeups source.Source, workers i
 	if !r.Kind.Jobs {
 		return b.For(r.Kind.New(), builder.OnlyMetadata, builder.WithPredicates(r.Kind.Changed)).Complete(r)
 	}
-	if r.Kind.Alone {
-		return b.For(r.Kind.New(), builder.WithPredicates(r.Kind.Changed)).Watches(&corev1.Pod{}, r.podHandler()).Complete(r)
+	if !r.Kind.Alone {
+		b.Watches(&batchv1.Job{}, handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha2.JobSet{},
+			handler.OnlyControllerOwner()), builder.WithPredicates(jobComesOrGoes()))
 	}
-	return b.For(r.Kind.New(), builder.WithPredicates(r.Kind.Changed)).
-		Watches(&batchv1.Job{}, handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha2.JobSet{},
-			handler.OnlyControllerOwner()), builder.WithPredicates(jobComesOrGoes())).
-		Watches(&corev1.Pod{}, r.podHandler()).
-		Complete(r)
+	return b.For(r.Kind.New(), builder.WithPredicates(r.Kind.Changed)).Watches(&corev1.Pod{}, r.podHandler()).Complete(r)
 }
 
 // Reconcile leads the group of an owner.
@@ -62,7 +58,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	owner, key := r.Kind.New(), ownerKey{r.Kind.Controller, req.NamespacedName}
 	if err := r.get(ctx, req.NamespacedName, owner); err != nil {
 		if apierrors.IsNotFound(err) { // the sweep drops its group
-			r.Groups.forget(key, r.Metrics, r.Clock.Now())
+			r.Groups.forget(key)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -109,8 +105,7 @@ func (r *Reconciler) dropCopies(ctx context.Context, owner client.Object) error 
 		provenance.Drop(annotations)
 	}
 	changed.SetAnnotations(annotations)
-	err := r.Client.Patch(ctx, changed, client.MergeFromWithOptions(owner, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldManager))
-	return client.IgnoreNotFound(err)
+	return client.IgnoreNotFound(patch(ctx, r.Client, owner, changed))
 }
 
 // lead creates the credentials first, because pods wait for their Secret, and then reconciles the group.
@@ -122,19 +117,6 @@ func (r *Reconciler) lead(ctx context.Context, owner client.Object, key ownerKey
 	}
 	again, err := r.reconcile(ctx, owner, key)
 	return sooner(again, retry), err
-}
-
-// jobSetOf returns an owner whose pods Jobs create, read as a JobSet; nil for other owners.
-func jobSetOf(owner client.Object) *v1alpha2.JobSet {
-	switch o := owner.(type) {
-	case *v1alpha2.JobSet:
-		return o
-	case *batchv1.Job:
-		return inplace.OfJob(o)
-	case *corev1.Pod:
-		return inplace.OfJob(inplace.OfPods(o))
-	}
-	return nil
 }
 
 // nameUnreachable writes into the condition of an owner whose group has never formed that the store is unreachable. It writes

@@ -172,3 +172,36 @@ func controllerOf(obj metav1.Object) types.UID {
 	}
 	return ""
 }
+
+// isLeader reports whether the pod has index 0 in a group.
+func isLeader(pod *corev1.Pod) bool {
+	return pod.Labels[v1alpha2.GroupKindKey] == inplace.PodKind && inplace.LeaderOf(pod) == string(pod.UID)
+}
+
+// PodsOfGroup is the cache index that finds the pods of a group by the UID of its owner.
+const PodsOfGroup = "group-uid"
+
+// IndexByGroup is the index function of PodsOfGroup.
+func IndexByGroup(obj client.Object) []string {
+	uid, kind := ownerOfPod(obj)
+	if kind == inplace.PodKind {
+		return []string{string(uid), membersOf(obj.GetAnnotations()[v1alpha2.JobSetNameKey])}
+	}
+	return []string{string(uid)}
+}
+
+// membersOf returns the key in that index for the pods of a group by the name of the pod of index 0, regardless of its UID.
+func membersOf(leader string) string { return "of " + leader }
+
+// ownerOfPod returns the UID of the owner of the pod's group, "" if it has no group. The owner is the JobSet or, for the kinds with
+// Alone, the Job or the pod of index 0.
+func ownerOfPod(pod client.Object) (uid types.UID, kind string) {
+	annotations := pod.GetAnnotations()
+	switch {
+	case pod.GetLabels()[v1alpha2.GroupKindKey] == inplace.PodKind:
+		return types.UID(inplace.LeaderOf(pod)), inplace.PodKind
+	case annotations[v1alpha2.JobSetUIDKey] != "" || annotations[v1alpha2.JobSetNameKey] == "":
+		return types.UID(annotations[v1alpha2.JobSetUIDKey]), ""
+	}
+	return controllerOf(pod), inplace.JobKind
+}

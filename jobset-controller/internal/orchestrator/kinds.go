@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -96,6 +97,19 @@ func viewJobSet(owner client.Object, jobs []*batchv1.Job) (leader.Owner, bool, e
 		view.Wanted, view.Undecided, view.Refused = wantedOf(js, inPlace, jobs)
 	}
 	return view, isKnown(view), nil
+}
+
+// jobSetOf returns an owner whose pods Jobs create, read as a JobSet; nil for other owners.
+func jobSetOf(owner client.Object) *v1alpha2.JobSet {
+	switch o := owner.(type) {
+	case *v1alpha2.JobSet:
+		return o
+	case *batchv1.Job:
+		return inplace.OfJob(o)
+	case *corev1.Pod:
+		return inplace.OfJob(inplace.OfPods(o))
+	}
+	return nil
 }
 
 // isKnown reports whether the store may hold anything about a JobSet.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -40,11 +39,6 @@ func leaderChanged() predicate.Predicate {
 	return predicate.And(leads, ownerChanged(func(_, _ *corev1.Pod) bool { return false }))
 }
 
-// isLeader reports whether the pod has index 0 in a group.
-func isLeader(pod *corev1.Pod) bool {
-	return pod.Labels[v1alpha2.GroupKindKey] == inplace.PodKind && inplace.LeaderOf(pod) == string(pod.UID)
-}
-
 // getLeader completes the cache's answer about the pod of index 0. If the webhook missed that pod, it is not in the cache and is
 // read live. If it is gone, the other pods of its group are deleted, because they have no leader.
 func (r *Reconciler) getLeader(ctx context.Context, key types.NamespacedName, pod *corev1.Pod, err error) error {
@@ -70,18 +64,6 @@ func (r *Reconciler) getLeader(ctx context.Context, key types.NamespacedName, po
 		return client.IgnoreNotFound(r.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: one.Namespace, Name: one.Name}}, client.Preconditions{UID: &one.UID}))
 	})
 	return errors.Join(failed, err)
-}
-
-// endPods deletes all pods of a group, so that their owner recovers it. Such a group cannot be marked as failed.
-func (x *run) endPods(ctx context.Context, why string) leader.Result {
-	err := inParallel(len(x.o.Pods), func(i int) error {
-		pod := x.o.Pods[i]
-		if !pod.Lives() {
-			return nil
-		}
-		return x.deletePod(ctx, leader.DeletePod{Pod: pod, Slot: pod.Slot, Why: why, For: leader.ForEpoch}).Err
-	})
-	return leader.Result{Err: err}
 }
 
 // observeMissed finds pods of a group that have no agent or share an index. The cache has only those that the webhook has seen.
@@ -125,25 +107,6 @@ func (x *run) listMissed(ctx context.Context) error {
 		if why != "" && beside.Lives(pod) && pod.UID != x.owner.GetUID() {
 			x.missed = append(x.missed, leader.Missed{Pod: podOf(pod), Why: why})
 		}
-	}
-	return nil
-}
-
-// patchPodConditions writes the conditions of a group on the pod of index 0. Kubelets keep conditions that they do not know.
-func patchPodConditions(ctx context.Context, c client.Client, pod *corev1.Pod, set leader.SetConditions, now time.Time) error {
-	js, next := jobSetOf(pod), pod.DeepCopy()
-	next.Status.Conditions = slices.DeleteFunc(next.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == ConditionInSync || c.Type == ConditionRecovering
-	})
-	for _, is := range conditionsFor(js, set, now) {
-		next.Status.Conditions = append(next.Status.Conditions, corev1.PodCondition{
-			Type: corev1.PodConditionType(is.Type), Status: corev1.ConditionStatus(is.Status), Reason: is.Reason, Message: is.Message,
-			LastTransitionTime: is.LastTransitionTime, ObservedGeneration: is.ObservedGeneration,
-		})
-	}
-	err := c.Status().Patch(ctx, next, client.MergeFromWithOptions(pod, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldManager))
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("writing condition %s: %w", ConditionInSync, err)
 	}
 	return nil
 }

@@ -16,40 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/forming"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
-
-// PodsOfGroup is the cache index that finds the pods of a group by the UID of its owner.
-const PodsOfGroup = "group-uid"
-
-// IndexByGroup is the index function of PodsOfGroup.
-func IndexByGroup(obj client.Object) []string {
-	uid, kind := ownerOfPod(obj)
-	if kind == inplace.PodKind {
-		return []string{string(uid), membersOf(obj.GetAnnotations()[v1alpha2.JobSetNameKey])}
-	}
-	return []string{string(uid)}
-}
-
-// membersOf returns the key in that index for the pods of a group by the name of the pod of index 0, regardless of its UID.
-func membersOf(leader string) string { return "of " + leader }
-
-// ownerOfPod returns the UID of the owner of the pod's group, "" if it has no group. The owner is the JobSet or, for the kinds with
-// Alone, the Job or the pod of index 0.
-func ownerOfPod(pod client.Object) (uid types.UID, kind string) {
-	annotations := pod.GetAnnotations()
-	switch {
-	case pod.GetLabels()[v1alpha2.GroupKindKey] == inplace.PodKind:
-		return types.UID(inplace.LeaderOf(pod)), inplace.PodKind
-	case annotations[v1alpha2.JobSetUIDKey] != "" || annotations[v1alpha2.JobSetNameKey] == "":
-		return types.UID(annotations[v1alpha2.JobSetUIDKey]), ""
-	}
-	return controllerOf(pod), inplace.JobKind
-}
 
 // podAnnotations are the annotations that the orchestrator reads.
 var podAnnotations = []string{

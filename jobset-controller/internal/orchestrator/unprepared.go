@@ -94,7 +94,7 @@ func (u *Unprepared) examine(ctx context.Context, metadata *metav1.PartialObject
 		return nil
 	}
 	set := leader.SetConditions{InSync: &leader.Condition{Reason: leader.ReasonRefused, Message: why}}
-	if err := patchPodConditions(ctx, u.Client, pod, set, u.Clock.Now()); err != nil {
+	if err := writeConditions(ctx, u.Client, pod, set, u.Clock.Now()); err != nil {
 		return err
 	}
 	u.Recorder.Eventf(pod, nil, corev1.EventTypeWarning, leader.EventMissedPods, "Restarting", "%s", why)
