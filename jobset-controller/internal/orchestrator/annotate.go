@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 	"fmt"
-	"maps"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,20 +17,8 @@ const FieldManager = "holdfast-orchestrator"
 // annotated updates annotations of an owner in one compare-and-set, and returns the updated owner. An empty value removes its
 // annotation.
 func annotated(ctx context.Context, c client.Client, owner client.Object, values map[string]string) (client.Object, error) {
-	next := owners.Copy(owner)
-	annotations := maps.Clone(next.GetAnnotations())
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	for key, value := range values {
-		if value == "" {
-			delete(annotations, key)
-		} else {
-			annotations[key] = value
-		}
-	}
-	provenance.Stamp(owner, annotations)
-	next.SetAnnotations(annotations)
+	next := owners.WithAnnotations(owner, values)
+	provenance.Stamp(owner, next.GetAnnotations())
 	if err := patch(ctx, c, owner, next); err != nil {
 		return owner, fmt.Errorf("annotating the %s: %w", owners.KindOf(owner).Kind, err)
 	}

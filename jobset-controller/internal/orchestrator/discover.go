@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -21,37 +22,23 @@ type Discover struct {
 	Every time.Duration
 }
 
-// Start polls until it has found them, or until ctx ends.
+// Start polls with a live list, which needs the same permission as the watch, until it has found them or ctx ends.
 func (d *Discover) Start(ctx context.Context) error {
 	var said string
-	for {
-		there, err := d.look(ctx)
-		if there {
-			log.FromContext(ctx).Info("managing in-place restarts of ElasticJobs")
-			return d.Begin()
-		}
-		if err != nil && err.Error() != said {
+	err := wait.PollUntilContextCancel(ctx, d.Every, true, func(ctx context.Context) (there bool, _ error) {
+		_, err := owners.List(ctx, d.Live, client.Limit(1))
+		switch {
+		case err == nil, meta.IsNoMatchError(err):
+			d.Owners.Found(err == nil)
+		case err.Error() != said:
 			said = err.Error()
 			log.FromContext(ctx).Error(err, "reading ElasticJobs failed, not managing their in-place restarts")
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(d.Every):
-		}
+		return err == nil, nil
+	})
+	if err != nil {
+		return nil // ctx has ended
 	}
-}
-
-// look tries a live list, which needs the same permission as the watch.
-func (d *Discover) look(ctx context.Context) (there bool, err error) {
-	_, err = owners.List(ctx, d.Live, client.Limit(1))
-	switch {
-	case meta.IsNoMatchError(err):
-		d.Owners.Found(false)
-		return false, nil
-	case err != nil:
-		return false, err
-	}
-	d.Owners.Found(true)
-	return true, nil
+	log.FromContext(ctx).Info("managing in-place restarts of ElasticJobs")
+	return d.Begin()
 }

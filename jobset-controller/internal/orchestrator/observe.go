@@ -3,9 +3,11 @@ package orchestrator
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -61,11 +63,7 @@ func (x *run) listJobs(ctx context.Context) error {
 		client.MatchingLabels{v1alpha2.JobSetNameKey: x.owner.GetName()}); err != nil {
 		return fmt.Errorf("listing the Jobs: %w", err)
 	}
-	for _, job := range list.Items {
-		if controllerOf(&job) == x.owner.GetUID() {
-			x.jobs = append(x.jobs, job)
-		}
-	}
+	x.jobs = slices.DeleteFunc(list.Items, func(job batchv1.Job) bool { return !metav1.IsControlledBy(&job, x.owner) })
 	return nil
 }
 

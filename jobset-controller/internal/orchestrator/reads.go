@@ -26,85 +26,56 @@ import (
 
 // read reads what a plan needs.
 func (x *run) read(ctx context.Context, need leader.Need) error {
-	if err := x.askStore(ctx, need); err != nil {
+	lost, err := x.askStore(ctx, need)
+	if err != nil {
 		return err
 	}
 	x.readObjects(ctx, need)
-	if !need.Objects() {
+	if !lost && !need.Objects() {
 		return nil
 	}
 	return x.readGroup(ctx)
 }
 
-func (x *run) askStore(ctx context.Context, need leader.Need) error {
-	uid, reads := string(x.owner.GetUID()), &x.o.Reads
-	if len(need.Missing) > 0 {
-		if err := x.readMissing(ctx, need.Missing); err != nil {
-			return err
+// askStore reads what a plan needs from the store. lost reports whether the store may have lost the group just now. A table that a
+// member has forged counts as empty.
+func (x *run) askStore(ctx context.Context, need leader.Need) (lost bool, err error) {
+	if x.o.Stored == nil {
+		return false, nil
+	}
+	uid, reads, g := string(x.owner.GetUID()), &x.o.Reads, group.Summarize(x.o.Stored)
+	for _, u := range need.Missing {
+		slots, err := x.Store.Missing(ctx, uid, g.Level, u, g.Units[u].SlotNames())
+		lost = lost || err != nil
+		if err := x.asked(err); err != nil {
+			return false, err
 		}
+		set(&reads.Missing, u, slots)
+		reads.MissingLevel = g.Level
 	}
 	if len(need.Holders) > 0 {
-		holders, err := x.Store.Holders(ctx, uid, x.o.Stored.State.Generation, need.Holders)
-		if err != nil && !errors.Is(err, coordination.ErrForeignValue) { // a table that a member has forged is unusable
-			return x.storeFailed(err)
+		holders, err := x.Store.Holders(ctx, uid, g.Generation, need.Holders)
+		if err := x.asked(err); err != nil {
+			return false, err
 		}
 		for _, slot := range need.Holders {
 			reads.SetHolder(slot, holders[slot])
 		}
 	}
-	if err := x.readFinished(ctx, need.Finished); err != nil {
-		return err
+	for _, slot := range need.Finished {
+		unit, _ := g.UnitOf(slot)
+		finished, err := x.Store.HaveFinished(ctx, uid, g.Level, unit, []string{slot})
+		if err != nil {
+			return false, x.storeFailed(err)
+		}
+		set(&reads.Finished, slot, len(finished) > 0)
 	}
 	if need.History {
 		lines, err := x.Store.History(ctx, uid)
-		reads.HistoryForeign = errors.Is(err, coordination.ErrForeignValue)
-		if err != nil && !reads.HistoryForeign {
-			return x.storeFailed(err)
-		}
-		reads.History, reads.HistoryRead = lines, true
+		reads.History, reads.HistoryRead, reads.HistoryForeign = lines, true, errors.Is(err, coordination.ErrForeignValue)
+		return lost, x.asked(err)
 	}
-	return nil
-}
-
-// readMissing reads which slots have not joined. If the store has just lost the group, the next plan is based on that.
-func (x *run) readMissing(ctx context.Context, units []int) error {
-	g := group.Summarize(x.o.Stored)
-	if x.o.Reads.Missing == nil || x.o.Reads.MissingLevel != g.Level {
-		x.o.Reads.Missing, x.o.Reads.MissingLevel = map[int][]string{}, g.Level
-	}
-	for _, u := range units {
-		slots, err := g.MissingOf(ctx, x.Store, string(x.owner.GetUID()), u)
-		switch {
-		case errors.Is(err, coordination.ErrNoGroup), errors.Is(err, coordination.ErrForeignValue):
-			x.o.Reads.Missing[u] = nil
-			if err := x.readGroup(ctx); err != nil {
-				return err
-			}
-		case err != nil:
-			return x.storeFailed(err)
-		}
-		x.o.Reads.Missing[u] = slots
-	}
-	return nil
-}
-
-func (x *run) readFinished(ctx context.Context, slots []string) error {
-	if len(slots) == 0 {
-		return nil
-	}
-	if x.o.Reads.Finished == nil {
-		x.o.Reads.Finished = map[string]bool{}
-	}
-	g := group.Summarize(x.o.Stored)
-	for _, slot := range slots {
-		unit, _ := g.UnitOf(slot)
-		finished, err := x.Store.HaveFinished(ctx, string(x.owner.GetUID()), g.Level, unit, []string{slot})
-		if err != nil {
-			return x.storeFailed(err)
-		}
-		x.o.Reads.Finished[slot] = len(finished) > 0
-	}
-	return nil
+	return lost, nil
 }
 
 // readObjects reads live objects in parallel, because an API server that is busy with the restart of a whole group is slow to
@@ -161,9 +132,9 @@ func (x *run) readObjects(ctx context.Context, need leader.Need) {
 	}
 }
 
-func set[V any](m *map[string]V, key string, value V) {
+func set[K comparable, V any](m *map[K]V, key K, value V) {
 	if *m == nil {
-		*m = map[string]V{}
+		*m = map[K]V{}
 	}
 	(*m)[key] = value
 }

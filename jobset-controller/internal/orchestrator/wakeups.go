@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -21,15 +22,14 @@ type Wakeups struct {
 	// Connected, if set, is called after every (re)connection, before any group is reconciled.
 	Connected func(context.Context)
 	events    map[string]chan event.TypedGenericEvent[client.Object] // by controller
-	kinds     map[string]Kind
 }
 
 // Source returns the event source for the controller of a kind. Call it before Start.
 func (w *Wakeups) Source(kind Kind) source.Source {
 	if w.events == nil {
-		w.events, w.kinds = map[string]chan event.TypedGenericEvent[client.Object]{}, map[string]Kind{}
+		w.events = map[string]chan event.TypedGenericEvent[client.Object]{}
 	}
-	w.events[kind.Controller], w.kinds[kind.Controller] = make(chan event.TypedGenericEvent[client.Object], 1024), kind
+	w.events[kind.Controller] = make(chan event.TypedGenericEvent[client.Object], 1024)
 	return source.Channel(w.events[kind.Controller], &handler.EnqueueRequestForObject{})
 }
 
@@ -49,9 +49,7 @@ func (w *Wakeups) Start(ctx context.Context) error {
 // wake enqueues the owner of a group or, after a reconnection, all owners.
 func (w *Wakeups) wake(ctx context.Context, group types.UID) {
 	for _, owner := range w.Groups.owners(group) {
-		obj := w.kinds[owner.kind].New()
-		obj.SetNamespace(owner.Namespace)
-		obj.SetName(owner.Name)
+		obj := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: owner.Namespace, Name: owner.Name}}
 		select {
 		case w.events[owner.kind] <- event.TypedGenericEvent[client.Object]{Object: obj}:
 		case <-ctx.Done():

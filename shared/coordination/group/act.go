@@ -81,14 +81,5 @@ func Open(ctx context.Context, store rounds.Leader, uid string, want Wanted) (Su
 	return Summary{}, fmt.Errorf("group %s does not settle after %d writes", uid, maxWrites)
 }
 
-// MissingOf returns the slots of a unit that have not joined the round.
-func (g Summary) MissingOf(ctx context.Context, store rounds.Leader, uid string, unit int) ([]string, error) {
-	u := g.Units[unit]
-	if u.Left || u.Joined >= u.Slots {
-		return nil, nil
-	}
-	return store.Missing(ctx, uid, g.Level, unit, u.SlotNames())
-}
-
 // IsFenced reports whether a pod was released from its slot, so that all its reports are rejected.
 func (g Summary) IsFenced(pod string) bool { return slices.Contains(g.Fenced, pod) }

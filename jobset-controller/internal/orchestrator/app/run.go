@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator"
@@ -100,46 +99,26 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 		return fmt.Errorf("indexing pods: %w", err)
 	}
 	groups, known := orchestrator.NewGroups(clock.RealClock{}), &owners.Lister{Beside: o.Webhooks}
-	leader := func(kind orchestrator.Kind) *orchestrator.Reconciler {
-		return &orchestrator.Reconciler{
-			Kind: kind, Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Store: store, Tokens: lease, Groups: groups,
-			Recorder: mgr.GetEventRecorder("holdfast-orchestrator"), Clock: clock.RealClock{},
-		}
-	}
-	led, elasticJobs := []*orchestrator.Reconciler{leader(o.jobSets())}, leader(orchestrator.ElasticJobs)
-	if o.Webhooks {
-		led = append(led, leader(orchestrator.Alone(o.installation())), leader(orchestrator.Pods(o.installation())))
-	}
-	metrics := orchestrator.NewMetrics(o.Registry)
 	o.Registry.MustRegister(groups)
+	metrics := orchestrator.NewMetrics(o.Registry)
 	wakeups := &orchestrator.Wakeups{Store: store, Groups: groups, Metrics: metrics}
-	for _, one := range append(led, elasticJobs) {
-		one.Metrics = metrics
-	}
+	var users orchestrator.Credentials
 	if o.ValkeyACL {
 		keeper := o.keeper(mgr, store, known)
-		for _, one := range append(led, elasticJobs) {
-			one.Users = keeper
-		}
-		wakeups.Connected = restoreUsers(keeper)
+		users, wakeups.Connected = keeper, restoreUsers(keeper)
 		if err := mgr.Add(&credentials.Sweep{Keeper: keeper, Every: 10 * time.Second}); err != nil {
 			return err
 		}
 	}
-	for _, one := range led {
-		if err := one.Register(mgr, wakeups.Source(one.Kind), o.Workers); err != nil {
-			return err
+	leader := func(kind orchestrator.Kind) *orchestrator.Reconciler {
+		return &orchestrator.Reconciler{
+			Kind: kind, Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Store: store, Tokens: lease, Groups: groups, Metrics: metrics,
+			Recorder: mgr.GetEventRecorder("holdfast-orchestrator"), Clock: clock.RealClock{}, Users: users,
 		}
 	}
-	if o.ElasticJobs {
-		if err := o.discover(mgr, elasticJobs, wakeups.Source(orchestrator.ElasticJobs), known); err != nil {
-			return err
-		}
-	}
-	if err := mgr.Add(wakeups); err != nil {
-		return err
-	}
+	kinds := []orchestrator.Kind{o.jobSets()}
 	if o.Webhooks {
+		kinds = append(kinds, orchestrator.Alone(o.installation()), orchestrator.Pods(o.installation()))
 		unprepared := &orchestrator.Unprepared{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("holdfast-orchestrator"), Clock: clock.RealClock{}, Every: 30 * time.Second,
 		}
@@ -147,17 +126,26 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 			return err
 		}
 	}
+	for _, kind := range kinds {
+		if err := leader(kind).Register(mgr, wakeups.Source(kind), o.Workers); err != nil {
+			return err
+		}
+	}
+	if o.ElasticJobs {
+		known.Expect()
+		elasticJobs, source := leader(orchestrator.ElasticJobs), wakeups.Source(orchestrator.ElasticJobs)
+		if err := mgr.Add(&orchestrator.Discover{
+			Live: mgr.GetAPIReader(), Owners: known, Every: 10 * time.Second,
+			Begin: func() error { return elasticJobs.Register(mgr, source, o.Workers) },
+		}); err != nil {
+			return err
+		}
+	}
+	if err := mgr.Add(wakeups); err != nil {
+		return err
+	}
 	return mgr.Add(&orchestrator.Sweep{
 		Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), Store: store, Tokens: lease, Owners: known, Tidy: !o.ValkeyACL, Every: 30 * time.Second,
-	})
-}
-
-// discover starts leading ElasticJobs once the cluster has their definition.
-func (o *Options) discover(mgr ctrl.Manager, elasticJobs *orchestrator.Reconciler, wakeups source.Source, known *owners.Lister) error {
-	known.Expect()
-	return mgr.Add(&orchestrator.Discover{
-		Live: mgr.GetAPIReader(), Owners: known, Every: 10 * time.Second,
-		Begin: func() error { return elasticJobs.Register(mgr, wakeups, o.Workers) },
 	})
 }
 

@@ -219,7 +219,7 @@ func TestJobSetGetsASecretAndAUser(t *testing.T) {
 }
 
 func TestTwoJobSetsHaveTwoPasswords(t *testing.T) {
-	if a, b := newPassword(), newPassword(); a == b || len(a) != 64 {
+	if a, b := newPassword(), newPassword(); a == b || len(a) != 52 {
 		t.Errorf("%q and %q", a, b)
 	}
 }

@@ -16,14 +16,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// newPassword returns 256 random bits in hexadecimal.
-func newPassword() string {
-	b := make([]byte, 32)
-	if _, err := rand.Read(b); err != nil {
-		panic(err) // the kernel's source of randomness never fails
-	}
-	return hex.EncodeToString(b)
-}
+// newPassword returns at least 256 random bits, in letters and digits.
+func newPassword() string { return rand.Text() + rand.Text() }
 
 // hashOf returns the form in which the store keeps a password.
 func hashOf(password string) string {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -146,13 +145,7 @@ func (k *Keeper) revoke(ctx context.Context, owner client.Object, bytes int64) e
 	k.forget(owner.GetUID())
 	why := fmt.Sprintf("its data took %d bytes of the store, more than the %d that %s may", bytes, share(owner), owner.GetName())
 	record := ptr.Deref(Of(owner.GetAnnotations()), Record{}).revoked(why)
-	next := owners.Copy(owner)
-	annotations := maps.Clone(next.GetAnnotations())
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[Annotation] = record.Format()
-	next.SetAnnotations(annotations)
+	next := owners.WithAnnotations(owner, map[string]string{Annotation: record.Format()})
 	if err := k.Client.Patch(ctx, next, client.MergeFrom(owner)); err != nil {
 		return fmt.Errorf("revoking the store's user of %s/%s: %w", owner.GetNamespace(), owner.GetName(), err)
 	}

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -41,9 +42,8 @@ type Lister struct {
 }
 
 const (
-	unasked  = iota // ElasticJobs are not listed
+	absent   = iota // ElasticJobs are not listed, or the cluster has no definition
 	unknown         // ElasticJobs are listed, and it is not known yet whether the cluster has the definition
-	absent          // the cluster has no definition
 	readable        // they can be listed
 )
 
@@ -63,28 +63,29 @@ func (l *Lister) Found(there bool) {
 }
 
 // List reads all owners. It may return an incomplete list and an error.
-func (l *Lister) List(ctx context.Context, from client.Reader) ([]client.Object, error) {
-	var list v1alpha2.JobSetList
-	if err := from.List(ctx, &list); err != nil {
-		return nil, fmt.Errorf("listing JobSets: %w", err)
+func (l *Lister) List(ctx context.Context, from client.Reader) (all []client.Object, err error) {
+	add := func(what string, list client.ObjectList, isOwner func(client.Object) bool, options ...client.ListOption) error {
+		if err := from.List(ctx, list, options...); err != nil {
+			return fmt.Errorf("listing %s: %w", what, err)
+		}
+		return meta.EachListItem(list, func(obj runtime.Object) error {
+			if owner := obj.(client.Object); isOwner(owner) {
+				all = append(all, owner)
+			}
+			return nil
+		})
 	}
-	var all []client.Object
-	for i := range list.Items {
-		all = append(all, &list.Items[i])
+	if err := add("JobSets", &v1alpha2.JobSetList{}, func(client.Object) bool { return true }); err != nil || l == nil {
+		return all, err
 	}
-	if l != nil && l.Beside {
-		jobs, err := listJobs(ctx, from)
-		if err != nil {
+	if l.Beside {
+		leads := client.MatchingLabels{v1alpha2.GroupKindKey: inplace.PodKind, v1alpha2.PodGroupIndexKey: "0"}
+		if err := errors.Join(add("Jobs", &batchv1.JobList{}, isLed), add("pods", &corev1.PodList{}, isLed, leads)); err != nil {
 			return nil, err
 		}
-		pods, err := listPods(ctx, from)
-		if err != nil {
-			return nil, err
-		}
-		all = append(append(all, jobs...), pods...)
 	}
-	switch state := l.state(); state {
-	case unasked, absent:
+	switch l.elastic.Load() {
+	case absent:
 		return all, nil
 	case unknown:
 		return all, ErrUnknown
@@ -99,42 +100,9 @@ func (l *Lister) List(ctx context.Context, from client.Reader) ([]client.Object,
 	return all, err
 }
 
-// listJobs reads the Jobs without a JobSet that an installation leads.
-func listJobs(ctx context.Context, from client.Reader) ([]client.Object, error) {
-	var list batchv1.JobList
-	if err := from.List(ctx, &list); err != nil {
-		return nil, fmt.Errorf("listing Jobs: %w", err)
-	}
-	var all []client.Object
-	for i := range list.Items {
-		job := &list.Items[i]
-		if job.Annotations[v1alpha2.LedByKey] != "" && !IsJobSet(metav1.GetControllerOfNoCopy(job)) {
-			all = append(all, job)
-		}
-	}
-	return all, nil
-}
-
-// listPods reads the pods of index 0 of the groups that pods declare.
-func listPods(ctx context.Context, from client.Reader) ([]client.Object, error) {
-	var list corev1.PodList
-	if err := from.List(ctx, &list, client.MatchingLabels{v1alpha2.GroupKindKey: inplace.PodKind, v1alpha2.PodGroupIndexKey: "0"}); err != nil {
-		return nil, fmt.Errorf("listing pods: %w", err)
-	}
-	var all []client.Object
-	for i := range list.Items {
-		if pod := &list.Items[i]; pod.Annotations[v1alpha2.LedByKey] != "" {
-			all = append(all, pod)
-		}
-	}
-	return all, nil
-}
-
-func (l *Lister) state() int32 {
-	if l == nil {
-		return unasked
-	}
-	return l.elastic.Load()
+// isLed reports whether an installation leads the group of a Job or a pod.
+func isLed(obj client.Object) bool {
+	return obj.GetAnnotations()[v1alpha2.LedByKey] != "" && !IsJobSet(metav1.GetControllerOfNoCopy(obj))
 }
 
 // List reads the metadata of ElasticJobs. If the cluster has no definition, meta.IsNoMatchError reports true for the error.
@@ -172,3 +140,21 @@ func KindOf(owner client.Object) schema.GroupVersionKind {
 
 // Copy returns a copy of an owner to modify.
 func Copy(owner client.Object) client.Object { return owner.DeepCopyObject().(client.Object) }
+
+// WithAnnotations returns a copy of an owner in which annotations were changed. An empty value removes its annotation.
+func WithAnnotations(owner client.Object, values map[string]string) client.Object {
+	next := Copy(owner)
+	annotations := next.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	for key, value := range values {
+		if value == "" {
+			delete(annotations, key)
+		} else {
+			annotations[key] = value
+		}
+	}
+	next.SetAnnotations(annotations)
+	return next
+}

@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
 // indexVariable is the variable that the Job controller sets in each container of a pod.
@@ -24,7 +25,7 @@ func Pod(job *batchv1.Job, index int, reason ...string) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: job.Namespace, Name: name(job, number, reason), Labels: template.Labels, Annotations: template.Annotations,
-			Finalizers:      withTracking(template.Finalizers),
+			Finalizers:      template.Finalizers,
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))},
 		},
 		Spec: template.Spec,
@@ -32,17 +33,10 @@ func Pod(job *batchv1.Job, index int, reason ...string) *corev1.Pod {
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, batchv1.JobCompletionIndexAnnotation, number)
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, batchv1.JobCompletionIndexAnnotation, number)
 	pod.Spec.Hostname = job.Name + "-" + number
+	controllerutil.AddFinalizer(pod, batchv1.JobTrackingFinalizer) // by which the Job controller sees the end of every pod, even if its life is short
 	tellIndex(pod.Spec.InitContainers)
 	tellIndex(pod.Spec.Containers)
 	return pod
-}
-
-// withTracking adds the finalizer by which the Job controller sees the end of every pod, even if its life is short.
-func withTracking(finalizers []string) []string {
-	if slices.Contains(finalizers, batchv1.JobTrackingFinalizer) {
-		return finalizers
-	}
-	return append(finalizers, batchv1.JobTrackingFinalizer)
 }
 
 func tellIndex(containers []corev1.Container) {
