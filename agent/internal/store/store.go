@@ -9,11 +9,8 @@ import (
 // Open prepares a connection. name is shown in the server's client list. Passwords and certificates are read again for
 // each connection, so that they can be rotated while a worker runs.
 func Open(c config.Store, name string) (*valkey.Store, error) {
-	secure, err := valkey.TLSFiles{CA: c.CAFile, Cert: c.CertFile, Key: c.KeyFile, ServerName: c.ServerName}.Config(c.Address)
-	if err != nil {
-		return nil, err
-	}
 	return valkey.New(valkey.Options{
-		Address: c.Address, Username: c.Username, PasswordFile: c.PasswordFile, TLS: secure, ClientName: name,
+		Address: c.Address, Username: c.Username, PasswordFile: c.PasswordFile, ClientName: name,
+		TLS: valkey.TLSFiles{CA: c.CAFile, Cert: c.CertFile, Key: c.KeyFile, ServerName: c.ServerName},
 	})
 }

@@ -60,7 +60,10 @@ func start(ctx context.Context, connections int, secure bool) (*Server, error) {
 			"--port", "0", "--tls-port", port, "--tls-cert-file", store.Certificate(serving), "--tls-key-file", store.Key(serving),
 			"--tls-ca-cert-file", store.Certificate(authority), "--tls-auth-clients", "no", "--requirepass", password,
 		}
-		admin.TLSConfig, admin.Password = s.Options.TLS, password
+		if admin.TLSConfig, err = s.Options.TLS.Config(); err != nil {
+			return nil, err
+		}
+		admin.Password = password
 	}
 	s.admin = redis.NewClient(admin)
 	s.process = exec.Command("redis-server", append(listen, "--bind", "127.0.0.1", "--dir", dir, "--save", "",

@@ -2,7 +2,6 @@ package valkey
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -20,12 +19,6 @@ func protocolError(err error) error {
 	return unreachable(err)
 }
 
-func isMissingFunction(err error) bool {
-	var reply redis.Error
-	return errors.As(err, &reply) && strings.HasPrefix(reply.Error(), "ERR Function not found")
-}
+func isMissingFunction(err error) bool { return redis.HasErrorPrefix(err, "Function not found") }
 
-func isNotPermitted(err error) bool {
-	var reply redis.Error
-	return errors.As(err, &reply) && strings.HasPrefix(reply.Error(), "NOPERM")
-}
+func isNotPermitted(err error) bool { return redis.HasErrorPrefix(err, "NOPERM") }

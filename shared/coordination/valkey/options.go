@@ -17,11 +17,11 @@ import (
 
 // Options configure the connection to the server. Only Address is required.
 type Options struct {
-	Address      string      // host:port
-	Username     string      // ACL user; if empty, the default user
-	PasswordFile string      // read again for each connection, so that a rotated password needs no restart
-	TLS          *tls.Config // nil for no TLS; see TLSFiles
-	ClientName   string      // shown in CLIENT LIST
+	Address      string // host:port
+	Username     string // ACL user; if empty, the default user
+	PasswordFile string // read again for each connection, so that a rotated password needs no restart
+	TLS          TLSFiles
+	ClientName   string // shown in CLIENT LIST
 
 	PoolSize     int           // connections for calls, in addition to one for each Watch; default 1, leaders need more
 	Timeout      time.Duration // of a dial, a write and an answer; default 2 s
@@ -52,14 +52,16 @@ func (o Options) check() error {
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || host == "" {
 		return fmt.Errorf("store address %q: want host:port with a port from 1 to 65535", o.Address)
 	}
-	return nil
+	_, err = o.TLS.Config()
+	return err
 }
 
 // client returns the options of go-redis. Retries are safe, because every call may be repeated.
 func (o Options) client() *redis.Options {
 	return &redis.Options{
 		Protocol: 2, // no push messages: a subscription has its own connection
-		Addr:     o.Address, ClientName: o.ClientName, TLSConfig: o.TLS,
+		Addr:     o.Address, ClientName: o.ClientName,
+		Dialer:                     o.dialer(net.KeepAliveConfig{}),
 		CredentialsProviderContext: o.credentials,
 		PoolSize:                   o.PoolSize,
 		PipelinePoolSize:           -1, // pipelines share those connections
@@ -69,6 +71,21 @@ func (o Options) client() *redis.Options {
 		ContextTimeoutEnabled:    true,
 		DisableIdentity:          true, // no CLIENT SETINFO, which a worker's user may not call
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+}
+
+// dialer returns a function that connects to the server.
+func (o Options) dialer(alive net.KeepAliveConfig) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		dialer := &net.Dialer{Timeout: o.Timeout, KeepAliveConfig: alive}
+		secure, err := o.TLS.Config()
+		switch {
+		case err != nil:
+			return nil, err
+		case secure == nil:
+			return dialer.DialContext(ctx, network, address)
+		}
+		return (&tls.Dialer{NetDialer: dialer, Config: secure}).DialContext(ctx, network, address)
 	}
 }
 

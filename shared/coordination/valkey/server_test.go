@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 )
 
 // program returns the store that the tests run: valkey-server, or the value of HOLDFAST_STORE, such as redis-server.
@@ -40,7 +41,7 @@ func newServer(t testing.TB, args ...string) *server {
 func prepareServer(t testing.TB, args ...string) *server {
 	t.Helper()
 	s := &server{t: t, address: freeAddress(t), dir: t.TempDir(), args: args}
-	silenceClient()
+	logging.Disable()
 	s.admin = redis.NewClient(&redis.Options{Addr: s.address, Protocol: 2, MaxRetries: -1, DialerRetries: 1})
 	t.Cleanup(func() { _ = s.admin.Close() })
 	t.Cleanup(s.stop)

@@ -7,9 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 )
 
 // Store is how agents and the leader use a server. It is safe for concurrent use.
@@ -24,21 +24,12 @@ func New(o Options) (*Store, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	silenceClient()
+	logging.Disable() // problems are reported by errors and observations
 	return &Store{options: o, client: redis.NewClient(o.client())}, nil
 }
 
 // Close closes the connections for calls. A Watch ends with its context.
 func (s *Store) Close() error { return s.client.Close() }
-
-var silence sync.Once
-
-// silenceClient stops go-redis from writing to standard error. Problems are reported by errors and observations.
-func silenceClient() { silence.Do(func() { redis.SetLogger(noLog{}) }) }
-
-type noLog struct{}
-
-func (noLog) Printf(context.Context, string, ...any) {}
 
 func unreachable(err error) error {
 	if errors.Is(err, context.Canceled) {

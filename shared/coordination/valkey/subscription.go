@@ -25,7 +25,7 @@ type subscription struct {
 
 // subscribe connects and waits for the acknowledgment of the channel or pattern.
 func (s *Store) subscribe(ctx context.Context, pattern bool, channel string) (*subscription, error) {
-	client := redis.NewClient(once(s.options.client()))
+	client := redis.NewClient(s.options.subscription())
 	sub := &subscription{
 		client: client, pubsub: client.Subscribe(ctx),
 		messages: make(chan any), failed: make(chan error, 1), closed: make(chan struct{}),
@@ -80,34 +80,20 @@ func (sub *subscription) close() {
 	_ = sub.client.Close()
 }
 
-// once prevents go-redis from reconnecting by itself.
-func once(o *redis.Options) *redis.Options {
-	dial := redis.NewDialer(o)
-	var dialled atomic.Bool
-	o.Dialer = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if dialled.Swap(true) {
-			return nil, errDialled
-		}
-		conn, err := dial(ctx, network, address)
-		if err == nil {
-			keepAlive(conn)
-		}
-		return conn, err
-	}
-	return o
-}
-
 // alive makes the kernels detect within some seconds that the other end of an idle subscription is gone. This costs the store's
 // process nothing, unlike pings: those of thousands of idle agents took most of its time. Pings are only needed for a store that
 // hangs.
 var alive = net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second, Interval: time.Second, Count: 3}
 
-// keepAlive configures a connection, also below TLS. Connections other than TCP do not need it.
-func keepAlive(conn net.Conn) {
-	if below, ok := conn.(interface{ NetConn() net.Conn }); ok {
-		conn = below.NetConn()
+// subscription returns the options of go-redis for a subscription. They prevent it from reconnecting by itself.
+func (o Options) subscription() *redis.Options {
+	c, dial := o.client(), o.dialer(alive)
+	var dialled atomic.Bool
+	c.Dialer = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if dialled.Swap(true) {
+			return nil, errDialled
+		}
+		return dial(ctx, network, address)
 	}
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetKeepAliveConfig(alive) // if this fails, pings detect the loss later
-	}
+	return c
 }

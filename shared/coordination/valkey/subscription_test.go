@@ -5,14 +5,12 @@ import (
 	"net"
 	"syscall"
 	"testing"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // The kernel's probes detect an unreachable store long before two pings have been missed.
 func TestSubscriptionUsesKeepAlive(t *testing.T) {
 	l := listen(t)
-	conn, err := once(&redis.Options{Addr: l}).Dialer(t.Context(), "tcp", l)
+	conn, err := Options{Address: l}.subscription().Dialer(t.Context(), "tcp", l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,13 +19,14 @@ func TestSubscriptionUsesKeepAlive(t *testing.T) {
 }
 
 func TestSubscriptionUsesKeepAliveBelowTLS(t *testing.T) {
-	conn, err := net.Dial("tcp", listen(t))
+	cert, key := pair(t, "store")
+	server := newTLSServer(t, cert, key)
+	conn, err := Options{TLS: TLSFiles{CA: cert}}.subscription().Dialer(t.Context(), "tcp", server.address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	keepAlive(tls.Client(conn, &tls.Config{}))
-	checkProbes(t, conn.(*net.TCPConn))
+	checkProbes(t, conn.(*tls.Conn).NetConn().(*net.TCPConn))
 }
 
 func listen(t *testing.T) string {

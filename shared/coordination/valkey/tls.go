@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 )
 
@@ -28,24 +27,19 @@ func (f TLSFiles) Check() error {
 	return nil
 }
 
-// Config returns the configuration for a server at host:port, nil without a CA. All files are read again for each connection, so
-// that they can be replaced while the program runs. The CA is also read here, to report errors at the start.
-func (f TLSFiles) Config(address string) (*tls.Config, error) {
+// Config returns the configuration for one connection, nil without a CA. The files are read for each connection, so that they can be
+// replaced while the program runs.
+func (f TLSFiles) Config() (*tls.Config, error) {
 	if err := f.Check(); err != nil || f.CA == "" {
 		return nil, err
 	}
-	if _, err := f.roots(); err != nil {
-		return nil, err
-	}
-	host, _, err := net.SplitHostPort(address)
+	pem, err := os.ReadFile(f.CA)
 	if err != nil {
-		return nil, fmt.Errorf("store address %q: want host:port: %w", address, err)
+		return nil, fmt.Errorf("reading the store's CA: %w", err)
 	}
-	f.ServerName = cmp.Or(f.ServerName, host)
-	c := &tls.Config{
-		MinVersion: tls.VersionTLS12, ServerName: f.ServerName,
-		InsecureSkipVerify: true, // VerifyConnection checks it, with the current roots
-		VerifyConnection:   f.verify,
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: f.ServerName, RootCAs: x509.NewCertPool()}
+	if !c.RootCAs.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("reading the store's CA: no certificate in %s", f.CA)
 	}
 	if f.Cert != "" {
 		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
@@ -54,33 +48,4 @@ func (f TLSFiles) Config(address string) (*tls.Config, error) {
 		}
 	}
 	return c, nil
-}
-
-// verify checks a server's certificate as crypto/tls does.
-func (f TLSFiles) verify(state tls.ConnectionState) error {
-	roots, err := f.roots()
-	if err != nil {
-		return err
-	}
-	if len(state.PeerCertificates) == 0 {
-		return errors.New("the store shows no certificate")
-	}
-	rest := x509.NewCertPool()
-	for _, c := range state.PeerCertificates[1:] {
-		rest.AddCert(c)
-	}
-	_, err = state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: rest, DNSName: f.ServerName})
-	return err
-}
-
-func (f TLSFiles) roots() (*x509.CertPool, error) {
-	pem, err := os.ReadFile(f.CA)
-	if err != nil {
-		return nil, fmt.Errorf("reading the store's CA: %w", err)
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("reading the store's CA: no certificate in %s", f.CA)
-	}
-	return roots, nil
 }

@@ -52,7 +52,7 @@ func newTLSServer(t *testing.T, cert, key string) *server {
 		"--port", "0", "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert,
 		"--tls-auth-clients", "no",
 	}
-	secure, err := TLSFiles{CA: cert}.Config(s.address)
+	secure, err := TLSFiles{CA: cert}.Config()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,11 +76,7 @@ func TestServerCertificateIsChecked(t *testing.T) {
 		"an authority that is unknown": {TLSFiles{CA: other}, "certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			secure, err := tc.files.Config(server.address)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = server.store(t, func(o *Options) { o.TLS = secure }).Groups(t.Context())
+			_, err := server.store(t, func(o *Options) { o.TLS = tc.files }).Groups(t.Context())
 			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
@@ -98,11 +94,7 @@ func TestNewCAIsReadForTheNextConnection(t *testing.T) {
 	server := newTLSServer(t, cert, key)
 	file := filepath.Join(t.TempDir(), "ca.crt")
 	writeFile(t, file, readFile(t, before))
-	secure, err := TLSFiles{CA: file}.Config(server.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := watchGroup(t, server.store(t, func(o *Options) { o.TLS = secure }), uid)
+	w := watchGroup(t, server.store(t, func(o *Options) { o.TLS = TLSFiles{CA: file} }), uid)
 	if first := w.awaitCount(t, 1)[0]; !isLoss(first) {
 		t.Errorf("first observation %+v, want a loss", first)
 	}
@@ -126,12 +118,12 @@ func TestInvalidTLSFiles(t *testing.T) {
 		"a CA that is no certificate":   {TLSFiles{CA: none}, "no certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := tc.files.Config("store:6379"); err == nil || !strings.Contains(err.Error(), tc.want) {
+			if _, err := New(Options{Address: "store:6379", TLS: tc.files}); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 		})
 	}
-	if c, err := (TLSFiles{}).Config("store:6379"); c != nil || err != nil {
+	if c, err := (TLSFiles{}).Config(); c != nil || err != nil {
 		t.Errorf("without files: %v, %v", c, err)
 	}
 }

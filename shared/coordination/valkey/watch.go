@@ -79,7 +79,10 @@ func (w *watch) follow(ctx context.Context, sub *subscription) error {
 			}
 			asked = true
 		case <-resync.C:
-			if err := w.reread(ctx); err != nil {
+			if !w.resync {
+				continue
+			}
+			if err := w.read(ctx); err != nil {
 				return err
 			}
 			resync.Reset(jittered(w.store.options.Resync))
@@ -104,11 +107,4 @@ func (w *watch) takeWaiting(sub *subscription) bool {
 	default:
 		return false
 	}
-}
-
-func (w *watch) reread(ctx context.Context) error {
-	if !w.resync {
-		return nil
-	}
-	return w.read(ctx)
 }

@@ -58,9 +58,10 @@ func (c *installation) store(user string, secret map[string][]byte) *valkey.Stor
 	c.must(os.WriteFile(password, secret["password"], 0o600))
 	c.must(os.WriteFile(ca, c.secret(namespace, fullname+"-valkey-tls")["ca.crt"], 0o600))
 	address := c.pod("valkey").Status.PodIP + ":6379"
-	secure, err := valkey.TLSFiles{CA: ca, ServerName: fmt.Sprintf("valkey.%s.svc", namespace)}.Config(address)
-	c.must(err)
-	store, err := valkey.New(valkey.Options{Address: address, Username: user, PasswordFile: password, TLS: secure, ClientName: "holdfast-e2e"})
+	store, err := valkey.New(valkey.Options{
+		Address: address, Username: user, PasswordFile: password, ClientName: "holdfast-e2e",
+		TLS: valkey.TLSFiles{CA: ca, ServerName: fmt.Sprintf("valkey.%s.svc", namespace)},
+	})
 	c.must(err)
 	return store
 }

@@ -41,12 +41,8 @@ func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	if err := o.copySecrets(ctx, mgr); err != nil {
 		return err
 	}
-	secure, err := o.ValkeyTLS.Config(o.ValkeyAddress)
-	if err != nil {
-		return err
-	}
 	store, err := valkey.New(valkey.Options{
-		Address: o.ValkeyAddress, Username: o.ValkeyUsername, PasswordFile: o.ValkeyPasswordFile, TLS: secure,
+		Address: o.ValkeyAddress, Username: o.ValkeyUsername, PasswordFile: o.ValkeyPasswordFile, TLS: o.ValkeyTLS,
 		ClientName: "holdfast-orchestrator",
 		OnLost: func(err error) {
 			log.FromContext(ctx).Error(err, "store subscription lost, falling back to periodic resync")

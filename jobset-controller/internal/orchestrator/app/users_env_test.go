@@ -199,10 +199,8 @@ func (g *guarded) agent(s *corev1.Secret) *valkey.Store {
 	for _, name := range []string{"password", "ca.crt"} {
 		g.must(os.WriteFile(filepath.Join(dir, name), s.Data[name], 0o600))
 	}
-	secure, err := valkey.TLSFiles{CA: filepath.Join(dir, "ca.crt")}.Config(g.address)
-	g.must(err)
 	store, err := valkey.New(valkey.Options{
-		Address: g.address, Username: string(s.Data["username"]), PasswordFile: filepath.Join(dir, "password"), TLS: secure,
+		Address: g.address, Username: string(s.Data["username"]), PasswordFile: filepath.Join(dir, "password"), TLS: valkey.TLSFiles{CA: filepath.Join(dir, "ca.crt")},
 	})
 	g.must(err)
 	g.Cleanup(func() { _ = store.Close() })
