@@ -63,7 +63,7 @@ func (x *run) execute(ctx context.Context, action leader.Action) (r leader.Resul
 				return moot, x.asked(err)
 			}
 		}
-		written, err := group.Apply(ctx, x.Store, uid, a.Write)
+		written, err := x.Store.Set(ctx, uid, a.Before, a.State, a.Config, a.Finished, a.Line())
 		return leader.Result{Moot: err != nil || !written}, x.asked(err)
 	case leader.DropGroup:
 		return r, x.asked(group.Drop(ctx, x.Store, uid, x.o.Token))

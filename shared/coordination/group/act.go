@@ -11,23 +11,20 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Apply writes a group. It returns false if the group has changed since it was read: read it again.
-func Apply(ctx context.Context, store rounds.Leader, uid string, w Write) (bool, error) {
-	return store.Set(ctx, uid, w.Before, w.State, w.Config, w.Finished, w.Line())
-}
-
 // Line returns the line that the write adds to the history: for a new generation, and for a restart that is abandoned. If the group
 // is opened in a later round, the history has a line for that round already, unless the store has lost it.
 func (w Write) Line() *rounds.Line {
+	l := rounds.Line{Generation: w.State.Generation, Round: w.State.Round, Slot: "-"}
 	switch {
 	case w.Reason == Regenerates, w.Reason == Opens && w.State.Round == 0 && w.State.Entered == 0:
-		return opening(w.State, "")
 	case w.Reason == Opens:
-		return opening(w.State, coordination.KindRecovery)
+		l.Cause = coordination.KindRecovery
 	case w.Reason == GivesUp:
-		return &rounds.Line{Generation: w.State.Generation, Round: w.State.Round + 1, Ends: true, Slot: "-", Cause: coordination.KindTimeout}
+		l.Round, l.Ends, l.Cause = w.State.Round+1, true, coordination.KindTimeout
+	default:
+		return nil
 	}
-	return nil
+	return &l
 }
 
 // Incarnation returns a new random name for the data of a group.
@@ -74,7 +71,7 @@ func Open(ctx context.Context, store rounds.Leader, uid string, want Wanted) (Su
 		if !needed {
 			return Summarize(stored), nil
 		}
-		if _, err := Apply(ctx, store, uid, write); err != nil {
+		if _, err := store.Set(ctx, uid, write.Before, write.State, write.Config, write.Finished, write.Line()); err != nil {
 			return Summary{}, err
 		}
 	}

@@ -79,10 +79,11 @@ var rules = []struct {
 	{Adjusts, planner.adjust},
 }
 
-// Next returns the next write, or false if the group is as wanted or the owner is Behind. stored is nil if the store has no
-// readable group. incarnation is a new random name. Next returns an error if there are too many stages.
+// Next returns the next write, or false if the group is as wanted. It also returns false if the stored generation is higher than that
+// of the owner, which has lost its annotation; the annotation must be restored. stored is nil if the store has no readable group.
+// incarnation is a new random name. Next returns an error if there are too many stages.
 func Next(stored *rounds.Stored, want Wanted, incarnation string) (Write, bool, error) {
-	if Behind(stored, want) {
+	if stored != nil && want.Generation < stored.State.Generation {
 		return Write{}, false, nil
 	}
 	p, err := newPlanner(stored, want, incarnation)
@@ -200,7 +201,7 @@ func (p planner) open() (rounds.State, bool) {
 	return p.begin(p.want.Round, entered), p.stored == nil
 }
 
-// regenerate starts the next generation at round 0. The generation in the store never decreases: see Behind.
+// regenerate starts the next generation at round 0. The generation in the store never decreases: see Next.
 func (p planner) regenerate() (rounds.State, bool) {
 	return p.begin(0, 0), p.stored.State.Generation < p.want.Generation
 }
@@ -308,10 +309,4 @@ func (p planner) adjust() (rounds.State, bool) {
 	same := have.Limit == p.config.Limit && have.MaxPause == p.config.MaxPause && slices.Equal(have.Units, p.config.Units) &&
 		slices.Equal(have.Fenced, p.config.Fenced) && have.Token == p.config.Token
 	return p.stored.State, !same && !p.resized()
-}
-
-// Behind reports whether the owner's generation is lower than the stored one: the owner has lost its annotation, which must be
-// restored.
-func Behind(stored *rounds.Stored, want Wanted) bool {
-	return stored != nil && want.Generation < stored.State.Generation
 }

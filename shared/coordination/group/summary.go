@@ -175,8 +175,3 @@ func runsAt(s rounds.State) int64 {
 	}
 	return rounds.Milliseconds(s.StartedAt.Add(s.Pause))
 }
-
-// opening returns the history line for a round that the leader begins.
-func opening(s rounds.State, kind string) *rounds.Line {
-	return &rounds.Line{Generation: s.Generation, Round: s.Round, Slot: "-", Cause: kind}
-}

@@ -109,13 +109,9 @@ func ParseBounds(prefix, text string) (Bounds, error) {
 	if len(f) != 5 {
 		return Bounds{}, fmt.Errorf("stage %s: %.80q says neither unit nor size", prefix, text)
 	}
-	var numbers [4]int64
-	for i := range numbers {
-		n, err := parseCount(f[i])
-		if err != nil {
-			return Bounds{}, fmt.Errorf("stage %s: %w", prefix, err)
-		}
-		numbers[i] = n
+	numbers, err := parseCounts(f[:4]...)
+	if err != nil {
+		return Bounds{}, fmt.Errorf("stage %s: %w", prefix, err)
 	}
 	b := Bounds{
 		Stage: coordination.Stage{Prefix: prefix, Jobs: numbers[1], Pods: numbers[2], Step: numbers[3], Release: coordination.Release(f[4])},
@@ -146,12 +142,12 @@ func (p *parser) count(field string) int64 {
 
 func (p *parser) pair(field string) (a, b int64) {
 	first, second, _ := strings.Cut(p.hash[field], " ")
-	a, err := parseCount(first)
-	b, other := parseCount(second)
-	if err = cmp.Or(err, other); err != nil {
+	numbers, err := parseCounts(first, second)
+	if err != nil {
 		p.err = cmp.Or(p.err, fmt.Errorf("reading the group: field %s: %w", field, err))
+		return 0, 0
 	}
-	return a, b
+	return numbers[0], numbers[1]
 }
 
 // PlaceFields are the fields of the hash that PlaceOf needs.

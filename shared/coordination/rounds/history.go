@@ -49,13 +49,9 @@ func ParseLine(text string) (Line, error) {
 	if len(f) < 6 || len(text) > 2*MaxText || (f[4] != lineNext && f[4] != lineEnd) {
 		return Line{}, fmt.Errorf("history: %.80q is not a line", text)
 	}
-	var numbers [4]int64
-	for i := range numbers {
-		n, err := parseCount(f[i])
-		if err != nil || (i > 1 && n > maxMoment) {
-			return Line{}, fmt.Errorf("history: line %.80q: %q is out of range", text, f[i])
-		}
-		numbers[i] = n
+	numbers, err := parseCounts(f[:4]...)
+	if err != nil || max(numbers[2], numbers[3]) > maxMoment {
+		return Line{}, fmt.Errorf("history: line %.80q: a number is out of range", text)
 	}
 	l := Line{
 		Generation: numbers[0], Round: numbers[1], StartedBefore: moment(numbers[2]), OpenedAt: moment(numbers[3]), Ends: f[4] == lineEnd, Slot: f[5],

@@ -103,23 +103,31 @@ func ParseLevel(text string) (Level, error) {
 	if len(f) != 10 || f[0] != Version || f[1] == "" {
 		return Level{}, fmt.Errorf("%.80q is not a level of protocol version %s", text, Version)
 	}
-	var pause, started, entered int64
-	l := Level{Incarnation: f[1], Phase: Phase(f[4]), Left: Units(f[8])}
-	for field, value := range map[*int64]string{
-		&l.Generation: f[2], &l.Seq: f[3], &l.Round: f[5], &started: f[6], &entered: f[7], &pause: f[9],
-	} {
-		n, err := parseCount(value)
-		if err != nil {
-			return Level{}, fmt.Errorf("level %.80q: %w", text, err)
-		}
-		*field = n
+	n, err := parseCounts(f[2], f[3], f[5], f[6], f[7], f[9])
+	if err != nil {
+		return Level{}, fmt.Errorf("level %.80q: %w", text, err)
 	}
 	known := strings.Contains("ABRCD", f[4]) && len(f[4]) == 1
-	if !known || started > MaxUnits || entered > MaxUnits || !l.Left.valid() || pause > int64(maxPause/time.Millisecond) {
+	if !known || max(n[3], n[4]) > MaxUnits || !Units(f[8]).valid() || n[5] > int64(maxPause/time.Millisecond) {
 		return Level{}, fmt.Errorf("level %.80q: a field is out of range", text)
 	}
-	l.Started, l.Entered, l.Pause = int(started), int(entered), time.Duration(pause)*time.Millisecond
-	return l, nil
+	return Level{
+		Incarnation: f[1], Generation: n[0], Seq: n[1], Phase: Phase(f[4]), Round: n[2], Started: int(n[3]), Entered: int(n[4]), Left: Units(f[8]),
+		Pause: time.Duration(n[5]) * time.Millisecond,
+	}, nil
+}
+
+// parseCounts parses several counts.
+func parseCounts(texts ...string) ([]int64, error) {
+	numbers := make([]int64, len(texts))
+	for i, text := range texts {
+		n, err := parseCount(text)
+		if err != nil {
+			return nil, err
+		}
+		numbers[i] = n
+	}
+	return numbers, nil
 }
 
 func parseCount(text string) (int64, error) {

@@ -38,11 +38,9 @@ func ParseState(text string) (State, error) {
 	if len(f) != 5 || len(f[4]) > MaxUnits || strings.Trim(f[4], "01234567") != "" {
 		return State{}, fmt.Errorf("state %.80q has no part of the functions' own", text)
 	}
-	var numbers [4]int64
-	for i := range numbers {
-		if numbers[i], err = parseCount(f[i]); err != nil {
-			return State{}, fmt.Errorf("state %.80q: %w", text, err)
-		}
+	numbers, err := parseCounts(f[:4]...)
+	if err != nil {
+		return State{}, fmt.Errorf("state %.80q: %w", text, err)
 	}
 	if numbers[2] > maxMoment {
 		return State{}, fmt.Errorf("state %.80q: the round starts after the year 2248", text)
