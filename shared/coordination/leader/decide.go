@@ -77,19 +77,18 @@ func (o *Observation) Record(m *Memory, a Action, r Result) {
 // conclude sets the results of a plan that has nothing left to do.
 func (p *planner) conclude() {
 	p.plan.Group = p.group
-	if p.Owner.HasRoster {
-		p.concludeRoster()
-		return
-	}
-	if p.wanted == nil {
+	switch {
+	case p.Owner.HasRoster:
+		p.plan.Over = p.Owner.Roster == nil
+	case p.wanted == nil:
 		p.plan.Over, p.plan.Resync = true, 0
 		return
-	}
-	if p.group == nil {
+	case p.group == nil:
 		p.resyncIn(time.Millisecond) // the store has lost it during this reconcile
-	}
-	if p.clock != nil {
-		p.resyncIn(p.clock.Remaining(p.now) + time.Millisecond)
+	case p.clock != nil:
 		p.resyncIn(p.repairResync())
+	}
+	if p.clock != nil && !p.clock.Passed(p.now) {
+		p.resyncIn(p.clock.Remaining(p.now) + time.Millisecond)
 	}
 }

@@ -3,7 +3,6 @@ package leader
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
@@ -15,10 +14,10 @@ import (
 
 // followRoster updates the group according to the roster (package members).
 func (p *planner) followRoster() {
-	if p.Owner.Roster == nil {
+	if p.Owner.Roster == nil || len(p.Owner.Roster.Members) == 0 { // a group without members does not change until it has some
 		return
 	}
-	in := members.Input{Roster: p.Owner.Roster, Group: p.group, Foreign: p.Foreign != nil}
+	in := members.Input{Roster: p.Owner.Roster, Group: p.group}
 	if r := p.Owner.Report; r != nil && r.Epoch == in.Roster.Epoch {
 		in.Known, in.Round = true, r.Round
 	}
@@ -37,14 +36,14 @@ func (p *planner) followRoster() {
 	if len(p.plan.Need.Finished) > 0 {
 		return
 	}
-	switch step := members.Next(in); {
-	case step.Release != "":
-		_, pod, _ := roster.ParseMember(step.Release)
-		p.released(rounds.Slot{Name: roster.Slot(step.Release), Pod: pod}, "")
-	case step.Open != nil:
-		step.Open.Token = p.Token
-		p.write(*step.Open)
+	if left := in.Left(); left != "" { // its peers restart
+		_, pod, _ := roster.ParseMember(left)
+		p.released(rounds.Slot{Name: roster.Slot(left), Pod: pod}, "")
+		return
 	}
+	want := in.Want()
+	want.Token = p.Token
+	p.write(want)
 }
 
 // report writes the state of the group for the owner's controller, which replaces the pods that do not come back.
@@ -139,11 +138,4 @@ func (p *planner) onRoster(slots []string, why string) []roster.Lost {
 		}
 	}
 	return list
-}
-
-func (p *planner) concludeRoster() {
-	p.plan.Over = p.Owner.Roster == nil
-	if p.clock != nil && !p.clock.Passed(p.now) {
-		p.resyncIn(p.clock.Remaining(p.now) + time.Millisecond)
-	}
 }

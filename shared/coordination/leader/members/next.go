@@ -11,64 +11,35 @@ import (
 
 // Input is the input of a decision.
 type Input struct {
-	Roster  *roster.Roster
-	Group   *group.Summary // nil if the store has none
-	Foreign bool           // the data in the store is unreadable
-	Known   bool           // the group existed before, so a store without it has lost it
-	Round   int64          // the last known round of the group
+	Roster *roster.Roster
+	Group  *group.Summary // nil if the store has none that is readable
+	Known  bool           // the group existed before, so a store without it has lost it
+	Round  int64          // the last known round of the group
 	// Finished members are not lost when they leave.
 	Finished []string
 }
 
-// Step is the next thing to do. The zero Step means that the group is as wanted.
-type Step struct {
-	Release string        // the member that has left: its peers restart
-	Open    *group.Wanted // the wanted group, without a token
+// Want returns the wanted group, without a token.
+func (in Input) Want() group.Wanted {
+	want := group.Wanted{
+		Generation: in.Roster.Epoch, Limit: in.Roster.Limit, Stages: in.stages(), Suspended: in.stuck(), Barrier: true, MaxPause: maxPause,
+	}
+	if in.Known {
+		want.Round, want.Entered = min(in.Round, in.Roster.Limit), 1
+	}
+	return want
 }
 
-// Next returns the next step.
-func Next(in Input) Step {
-	switch g := in.Group; {
-	case len(in.Roster.Members) == 0:
-		return Step{} // a group without members does not change until it has some
-	case g == nil || in.Foreign || in.Roster.Epoch > g.Generation:
-		return in.open(false)
-	case in.Roster.Epoch < g.Generation:
-		return Step{} // the roster is outdated
-	case g.Phase == coordination.Closed:
-		return in.open(false)
-	case in.stuck():
-		return in.open(true)
-	case g.Phase == coordination.Terminal || g.Phase == coordination.Recreating:
-		return Step{} // it is the owner's turn
-	}
-	return in.follow()
-}
-
-// follow updates the group according to the roster.
-func (in Input) follow() Step {
-	if gone := in.gone(); gone != "" {
-		return Step{Release: gone}
-	}
-	if o := in.open(false); in.complete() || in.Group.Limit != o.Open.Limit || !sameStages(in.Group.Stages, o.Open.Stages) {
-		return o
-	}
-	return Step{}
-}
-
-// complete reports whether all workers have finished.
-func (in Input) complete() bool {
-	if in.Group.Phase == coordination.Completed {
-		return false
-	}
-	works := func(u group.Unit) bool { return !u.Left && u.Done < u.Slots }
-	return !slices.ContainsFunc(in.Group.Units, works)
-}
+// maxPause limits how long members wait before they start, when restarts end early. It is the default of a JobSet.
+const maxPause = 32 * time.Second
 
 // stuck reports whether the group is in a phase that ends only by closing it, although it can continue: the member that caused the
 // phase has left, or may restart again.
 func (in Input) stuck() bool {
 	g := in.Group
+	if g == nil || g.Generation != in.Roster.Epoch {
+		return false
+	}
 	cause := roster.MemberOf(g.Record.Cause.Slot)
 	gone := cause == "" || !slices.Contains(in.Roster.Members, cause)
 	switch g.Phase {
@@ -80,10 +51,10 @@ func (in Input) stuck() bool {
 	return false
 }
 
-// gone returns a member that was in sync with others and has left the roster, if its peers can be restarted for it.
-func (in Input) gone() string {
+// Left returns a member that was in sync with others and has left the roster, if its peers can be restarted for it.
+func (in Input) Left() string {
 	g := in.Group
-	if g.Phase != coordination.Running || g.Round >= in.Roster.Limit || g.Round >= g.Limit {
+	if g == nil || g.Generation != in.Roster.Epoch || g.Phase != coordination.Running || g.Round >= min(in.Roster.Limit, g.Limit) {
 		return ""
 	}
 	for _, s := range Gone(in.Roster, g) {
@@ -99,18 +70,4 @@ func Gone(on *roster.Roster, g *group.Summary) []coordination.Stage {
 	return slices.DeleteFunc(slices.Clone(g.Stages), func(s coordination.Stage) bool {
 		return !g.HasEntered(s) || slices.Contains(on.Members, s.Prefix)
 	})
-}
-
-// maxPause limits how long members wait before they start, when restarts end early. It is the default of a JobSet.
-const maxPause = 32 * time.Second
-
-// open returns the step that opens the wanted group.
-func (in Input) open(closed bool) Step {
-	want := group.Wanted{
-		Generation: in.Roster.Epoch, Limit: in.Roster.Limit, Stages: in.stages(), Suspended: closed, Barrier: true, MaxPause: maxPause,
-	}
-	if in.Known {
-		want.Round, want.Entered = min(in.Round, in.Roster.Limit), 1
-	}
-	return Step{Open: &want}
 }

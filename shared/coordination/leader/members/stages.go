@@ -1,7 +1,6 @@
 package members
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
@@ -46,7 +45,7 @@ func (in Input) stages() []coordination.Stage {
 // fresh reports whether no member is ahead of another, so that all begin together.
 func (in Input) fresh() bool {
 	g := in.Group
-	return g == nil || in.Foreign || g.Generation != in.Roster.Epoch || g.Phase == coordination.Forming || len(g.Stages) == 0
+	return g == nil || g.Generation != in.Roster.Epoch || g.Phase == coordination.Forming || len(g.Stages) == 0
 }
 
 // same reports whether the group has the members of the roster.
@@ -82,10 +81,4 @@ func allIn(members []string, step int64) []coordination.Stage {
 		stages = append(stages, roster.Stage(member, step))
 	}
 	return stages
-}
-
-// sameStages compares stages, ignoring their order.
-func sameStages(a, b []coordination.Stage) bool {
-	byPrefix := func(a, b coordination.Stage) int { return cmp.Compare(a.Prefix, b.Prefix) }
-	return slices.Equal(slices.SortedFunc(slices.Values(a), byPrefix), slices.SortedFunc(slices.Values(b), byPrefix))
 }
