@@ -110,8 +110,7 @@ func (r *Reconciler) dropCopies(ctx context.Context, owner client.Object) error 
 
 // lead creates the credentials first, because pods wait for their Secret, and then reconciles the group.
 func (r *Reconciler) lead(ctx context.Context, owner client.Object, key ownerKey) (time.Duration, error) {
-	owner, err := r.keepUser(ctx, owner)
-	retry, err := leadOn(ctx, err)
+	owner, retry, err := r.keepUser(ctx, owner)
 	if err != nil {
 		return 0, err
 	}

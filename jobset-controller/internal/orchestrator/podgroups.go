@@ -83,13 +83,13 @@ func (x *run) observeMissed(ctx context.Context) error {
 			names[pod.Slot] = pod.Name
 		}
 	}
-	if x.missed = x.state.missed; len(names) == m.Size {
-		x.missed, x.state.missed = nil, nil
+	if len(names) == m.Size {
+		x.state.missed = nil
 	} else if now := x.Clock.Now(); now.Sub(x.state.missedListed) >= leader.MissedEvery {
 		if err := x.listMissed(ctx); err != nil {
 			return err
 		}
-		x.state.missed, x.state.missedListed = x.missed, now
+		x.state.missedListed = now
 	}
 	_, err := x.view()
 	return err
@@ -100,12 +100,12 @@ func (x *run) listMissed(ctx context.Context) error {
 	if err := x.Live.List(ctx, &list, client.InNamespace(x.owner.GetNamespace()), client.MatchingLabels(inplace.GroupLabels(x.owner.(*corev1.Pod)))); err != nil {
 		return fmt.Errorf("listing the pods of the group: %w", err)
 	}
-	x.missed = nil
+	x.state.missed = nil
 	for i := range list.Items {
 		pod := &list.Items[i]
 		why := beside.WithoutAgent(pod, x.o.Owner.Served.Installation)
 		if why != "" && beside.Lives(pod) && pod.UID != x.owner.GetUID() {
-			x.missed = append(x.missed, leader.Missed{Pod: podOf(pod), Why: why})
+			x.state.missed = append(x.state.missed, leader.Missed{Pod: podOf(pod), Why: why})
 		}
 	}
 	return nil

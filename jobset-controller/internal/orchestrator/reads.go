@@ -160,7 +160,10 @@ func (x *run) readJob(ctx context.Context, name string) (job *batchv1.Job, found
 		return inplace.OfPods(pod), found, err
 	}
 	job = &batchv1.Job{}
-	found, err = x.get(ctx, x.nameOf(name), job)
+	if x.Kind.Alone {
+		name = x.owner.GetName()
+	}
+	found, err = x.get(ctx, name, job)
 	return job, found, err
 }
 

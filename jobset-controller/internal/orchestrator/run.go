@@ -50,16 +50,14 @@ type Credentials interface {
 // run is one reconcile.
 type run struct {
 	*Reconciler
-	owner client.Object
-	jobs  []batchv1.Job
-	state *groupState
-	o     leader.Observation
-	began map[string]time.Time // when a rule first planned its calls
-	live  map[string]*batchv1.Job
-	errs  []error // those that do not end the reconcile
-	// missed and conflict belong to a group that pods declare.
-	missed   []leader.Missed
-	conflict string
+	owner    client.Object
+	jobs     []batchv1.Job
+	state    *groupState
+	o        leader.Observation
+	began    map[string]time.Time // when a rule first planned its calls
+	live     map[string]*batchv1.Job
+	errs     []error // those that do not end the reconcile
+	conflict string  // of a group that pods declare
 }
 
 // view converts the owner for the plan. known reports whether the store may hold anything about it.
@@ -72,7 +70,7 @@ func (x *run) view() (known bool, err error) {
 		return false, err
 	}
 	if x.o.Owner.Served != nil {
-		x.o.Owner.Served.Missed, x.o.Owner.Served.Conflict = x.missed, x.conflict
+		x.o.Owner.Served.Missed, x.o.Owner.Served.Conflict = x.state.missed, x.conflict
 	}
 	isCurrent := make(map[*batchv1.Job]bool, len(current))
 	for _, job := range current {
@@ -98,14 +96,6 @@ func (x *run) datePods() {
 	for _, lost := range x.o.Lost {
 		lost.Pod.Generation = x.o.Owner.Epoch.OfPod(lost.Pod.Created)
 	}
-}
-
-// nameOf returns the name of a Job of the owner in the API server.
-func (x *run) nameOf(job string) string {
-	if x.Kind.Alone {
-		return x.owner.GetName()
-	}
-	return job
 }
 
 // readGroup reads the state of the group in the store.

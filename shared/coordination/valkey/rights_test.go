@@ -32,7 +32,7 @@ func TestRulesAreSufficient(t *testing.T) {
 func TestOpenRulesAreSufficient(t *testing.T) {
 	server := newGuardedServer(t)
 	args := []any{"ACL", "SETUSER", "default", "on", "nopass"}
-	for _, rule := range OpenRules() {
+	for _, rule := range rounds.MemberRules("*") {
 		args = append(args, rule)
 	}
 	server.do(args...)

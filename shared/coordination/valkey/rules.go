@@ -9,10 +9,6 @@ import (
 // groupName matches the names of groups that are allowed in rules. Any other name might contain a pattern.
 var groupName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
-// OpenRules returns the rules of a user for the members of all groups, for agents without their own credentials. This user can
-// disturb every group.
-func OpenRules() []string { return rounds.MemberRules("*") }
-
 // LeaderRules returns the rules of the orchestrator's user, which leads all groups and creates the users of their members. It may
 // subscribe to all channels, because a rule must name exactly the pattern of the subscription.
 func LeaderRules() []string {
