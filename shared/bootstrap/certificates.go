@@ -43,7 +43,7 @@ const (
 func (o *Options) addCertificates(mgr ctrl.Manager) (ready chan struct{}, err error) {
 	ready = make(chan struct{})
 	if !o.Certificates.Internal {
-		return ready, mgr.Add(everywhere(func(ctx context.Context) error {
+		return ready, mgr.Add(Everywhere(func(ctx context.Context) error {
 			return waitForCertificate(ctx, o.Webhook.CertDir, ready)
 		}))
 	}
@@ -104,11 +104,11 @@ func waitForCertificate(ctx context.Context, folder string, ready chan<- struct{
 	return nil
 }
 
-// everywhere is a runnable of all replicas, not only of the leader.
-type everywhere manager.RunnableFunc
+// Everywhere is a runnable of all replicas, not only of the leader.
+type Everywhere manager.RunnableFunc
 
-func (e everywhere) Start(ctx context.Context) error { return e(ctx) }
-func (everywhere) NeedLeaderElection() bool          { return false }
+func (e Everywhere) Start(ctx context.Context) error { return e(ctx) }
+func (Everywhere) NeedLeaderElection() bool          { return false }
 
 const (
 	// fetchSoon is the interval until the first certificate, without which no webhook is served.
@@ -119,7 +119,7 @@ const (
 
 // fetchCertificate copies the Secret to the folder. A mounted Secret would work too, but the kubelet takes up to two minutes to mount the
 // first certificate, and the API server rejects requests that need the webhooks until then.
-func (o *Options) fetchCertificate(mgr ctrl.Manager) everywhere {
+func (o *Options) fetchCertificate(mgr ctrl.Manager) Everywhere {
 	key := client.ObjectKey{Namespace: o.Certificates.Namespace, Name: o.Certificates.SecretName}
 	log := mgr.GetLogger().WithName("certificates").WithValues("secret", key.String(), "folder", o.Webhook.CertDir)
 	return func(ctx context.Context) error {
@@ -244,7 +244,7 @@ func (o *Options) webhookServer(change func(*tls.Config)) webhook.Server {
 // registerWhenReady registers the webhooks once there is a certificate. The server starts with the first webhook and would fail without a
 // certificate.
 func registerWhenReady(mgr ctrl.Manager, ready <-chan struct{}, register func(ctrl.Manager) error) error {
-	return mgr.Add(everywhere(func(ctx context.Context) error {
+	return mgr.Add(Everywhere(func(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil

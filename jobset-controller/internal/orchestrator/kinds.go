@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 	"github.com/holdfast-project/holdfast/shared/recovering"
 	"github.com/holdfast-project/holdfast/shared/roster"
@@ -82,6 +83,9 @@ func viewElasticJob(owner client.Object, _ []*batchv1.Job) (leader.Owner, bool, 
 	}
 	if !owner.GetDeletionTimestamp().IsZero() {
 		view.Roster = nil
+	}
+	if view.Roster != nil {
+		view.Timeout = view.Roster.Timeout
 	}
 	return view, view.Roster != nil || view.Report != nil, nil
 }
@@ -152,8 +156,8 @@ func epochOf(js *v1alpha2.JobSet) epoch.Record {
 // wantedOf returns the group that a JobSet asks for, or nil and a reason if it asks for something impossible. The first Job of an
 // attempt shows whether the manager adds agents. Before it exists, as between the deletion of all Jobs and their recreation, the
 // group is undecided.
-func wantedOf(js *v1alpha2.JobSet, inPlace policy.InPlace, jobs []*batchv1.Job) (w *leader.Wanted, undecided bool, refused string) {
-	w = &leader.Wanted{Suspended: ptr.Deref(js.Spec.Suspend, false), MaxPause: inPlace.MaxRestartDelay, Barrier: true}
+func wantedOf(js *v1alpha2.JobSet, inPlace policy.InPlace, jobs []*batchv1.Job) (w *group.Wanted, undecided bool, refused string) {
+	w = &group.Wanted{Suspended: ptr.Deref(js.Spec.Suspend, false), MaxPause: inPlace.MaxRestartDelay, Barrier: true}
 	agents := inject.Assess(js)
 	if len(jobs) == 0 && agents.Adds() && len(agents.Problems) == 0 {
 		return w, true, ""

@@ -66,12 +66,21 @@ func Decide(o *Observation, m *Memory, now time.Time) Plan {
 
 // Record records the result of an action. The next plan of the reconcile takes it into account.
 func (o *Observation) Record(m *Memory, a Action, r Result) {
-	o.note(Done{a, r})
-	generation := int64(0)
-	if o.Stored != nil {
-		generation = o.Stored.State.Generation
+	if o.keys == nil {
+		o.keys = map[string]bool{}
 	}
-	m.record(a, r, generation, o.Began)
+	o.Done = append(o.Done, Done{a, r})
+	if key := a.key(); key != "" {
+		o.keys[key] = true
+	}
+	switch a := a.(type) {
+	case Release:
+		if r.OK() && o.Stored != nil && a.Pod != "" {
+			m.released.note(o.Stored.State.Generation, a.Slot)
+		}
+	case CreatePod:
+		m.created.note(a.Round, a.Slot, o.Began)
+	}
 }
 
 // conclude sets the results of a plan that has nothing left to do.

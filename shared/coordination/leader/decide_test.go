@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/forming"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
@@ -49,7 +50,7 @@ func nobody(change func(*scene)) *scene {
 func steady(change func(*scene)) *scene {
 	s := &scene{Observation: Observation{
 		Owner: Owner{
-			Wanted: &Wanted{Stages: stages, Barrier: true}, Epoch: epoch.Record{Epoch: 2, Base: 2}, Budget: 5, Charged: 3, Counted: true,
+			Wanted: &group.Wanted{Stages: stages, Barrier: true}, Epoch: epoch.Record{Epoch: 2, Base: 2}, Budget: 5, Charged: 3, Counted: true,
 			Timeout: time.Minute, InSync: &Condition{True: true, Reason: ReasonRunning},
 		},
 		Stored: &rounds.Stored{

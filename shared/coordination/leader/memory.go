@@ -42,18 +42,6 @@ type deadline = grace.Deadline
 // Restarting reports whether a restart is in progress.
 func (m *Memory) Restarting() bool { return m.restart != nil }
 
-// record records the result of an action, given the generation of the stored group.
-func (m *Memory) record(a Action, r Result, generation int64, began time.Time) {
-	switch a := a.(type) {
-	case Release:
-		if r.OK() && generation > 0 && a.Pod != "" {
-			m.released.note(generation, a.Slot)
-		}
-	case CreatePod:
-		m.created.note(a.Round, a.Slot, began)
-	}
-}
-
 // restartMemory is about the restart in progress.
 type restartMemory struct {
 	Round

@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 	"github.com/holdfast-project/holdfast/shared/recovering"
@@ -39,7 +40,7 @@ type Owner struct {
 	UID, Name string
 	Version   int64 // generation of its specification
 	Deleted   bool
-	Wanted    *Wanted // nil if it wants no group, or has a roster
+	Wanted    *group.Wanted // what it asks for; nil if it wants no group, or has a roster
 	// Undecided: the first Job will show whether agents are added. An existing group does not change.
 	Undecided bool
 	Refused   string // why it has no group although it asks for one
@@ -67,15 +68,6 @@ type Owner struct {
 	HasRoster bool
 	Roster    *roster.Roster // nil if it wants no group
 	Report    *roster.Report // the last one written
-}
-
-// Wanted is the group that an owner asks for.
-type Wanted struct {
-	Stages    []coordination.Stage
-	Suspended bool
-	Barrier   bool          // workers wait until their unit is started, and finished workers are held
-	MaxPause  time.Duration // upper limit of the pause when restarts end early
-	Finished  []string      // slots whose workers have finished
 }
 
 // Served is set for an owner whose controller knows nothing about groups. The leader opens the epochs, and ends the owner when the
@@ -170,17 +162,6 @@ func (o *Observation) recoveryLevel() int {
 
 // tried reports whether an action was tried in this reconcile.
 func (o *Observation) tried(a Action) bool { return o.keys[a.key()] }
-
-// note adds an action that was tried.
-func (o *Observation) note(d Done) {
-	if o.keys == nil {
-		o.keys = map[string]bool{}
-	}
-	o.Done = append(o.Done, d)
-	if key := d.key(); key != "" {
-		o.keys[key] = true
-	}
-}
 
 // podIndex finds pods by their slots.
 type podIndex struct {

@@ -21,7 +21,7 @@ type planner struct {
 	rule   string
 	plan   Plan
 
-	wanted  *Wanted
+	wanted  *group.Wanted
 	refused string // why there is no group although the owner asks for one
 	group   *group.Summary
 	clock   *deadline                // deadline of the restart in progress, nil if there is none
@@ -42,16 +42,12 @@ func newPlanner(o *Observation, m *Memory, now time.Time) *planner {
 	if o.Owner.Undecided {
 		p.wanted = p.wantedUndecided()
 	}
-	timeout := o.Owner.Timeout
-	if o.Owner.Roster != nil {
-		timeout = o.Owner.Roster.Timeout
-	}
-	p.clock = m.clock(p.group, timeout, now)
+	p.clock = m.clock(p.group, o.Owner.Timeout, now)
 	return p
 }
 
 // wantedUndecided returns the existing group, unchanged.
-func (p *planner) wantedUndecided() *Wanted {
+func (p *planner) wantedUndecided() *group.Wanted {
 	if p.wanted == nil || p.group == nil || len(p.group.Stages) == 0 {
 		return nil
 	}

@@ -42,16 +42,13 @@ func (p *planner) giveUpLate() {
 
 // want returns the group to write into the store. Its limit is what the epoch may still use.
 func (p *planner) want() group.Wanted {
-	o, w := &p.Owner, p.wanted
-	want := group.Wanted{
-		Token: p.Token, Generation: int64(o.Epoch.Epoch), Limit: int64(o.Budget.Left(o.Epoch.Base)), MaxPause: w.MaxPause,
-		Stages: w.Stages, Suspended: w.Suspended, Barrier: w.Barrier, Finished: w.Finished,
-	}
+	o, want := &p.Owner, *p.wanted
+	want.Token, want.Generation, want.Limit = p.Token, int64(o.Epoch.Epoch), int64(o.Budget.Left(o.Epoch.Base))
 	for _, slot := range p.memory.released.in(int64(o.Epoch.Epoch)) {
 		want.Fenced = append(want.Fenced, slot.Pod)
 	}
 	want.Given = p.claimed()
-	if !w.Barrier {
+	if !want.Barrier {
 		want.MaxPause = 0 // nothing waits before it starts
 	}
 	if o.Counted {

@@ -73,7 +73,7 @@ func (p *planner) climb(missing []string) repairs {
 
 func (p *planner) ladderSlot(slot string) ladder.Slot {
 	name, index := workload.JobOf(slot)
-	s := ladder.Slot{Name: slot, Job: p.job(name), Pod: p.newest(slot)}
+	s := ladder.Slot{Job: p.job(name), Pod: p.newest(slot)}
 	s.Completed = s.Job != nil && s.Job.Completed.Has(index)
 	if given := p.seating().given[slot] != ""; given || s.Pod != nil && p.worksIn(s.Pod) != slot {
 		s.Pod, s.Job, s.Completed = p.seating().by[slot], nil, false // a pod of another index

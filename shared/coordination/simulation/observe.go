@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 	"github.com/holdfast-project/holdfast/shared/recovering"
@@ -61,7 +62,7 @@ func (o *orchestrator) owner(js jobSet) leader.Owner {
 	owner.Epoch.Base = max(owner.Epoch.Base, js.recounts)
 	if !js.finished() && !js.deleted {
 		barrier := !slices.ContainsFunc(o.shape.Entries, func(e Entry) bool { return e.Driver == CRI })
-		owner.Wanted = &leader.Wanted{
+		owner.Wanted = &group.Wanted{
 			Stages: stagesOf(o.entries(js)), Suspended: js.suspended, Barrier: barrier, Finished: o.finishedSlots(js), MaxPause: 32 * time.Second,
 		}
 	}

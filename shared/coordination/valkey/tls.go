@@ -12,8 +12,10 @@ import (
 // TLSFiles are the paths of the files for TLS. Without a CA, TLS is off. The key pair is for servers that require a client
 // certificate.
 type TLSFiles struct {
-	CA, Cert, Key string
-	ServerName    string // name that the server's certificate must have; if empty, the host of the address
+	CA         string `json:"caFile,omitempty"`
+	Cert       string `json:"certFile,omitempty"`
+	Key        string `json:"keyFile,omitempty"`
+	ServerName string `json:"serverName,omitempty"` // name that the server's certificate must have; if empty, the host of the address
 }
 
 // Check returns an error if a file is missing.

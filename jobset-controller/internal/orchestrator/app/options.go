@@ -58,15 +58,7 @@ type ValkeyConfig struct {
 	PasswordFile string `json:"passwordFile,omitempty"`
 	ACL          bool   `json:"acl,omitempty"` // see --valkey-acl
 	// TLS has the names of files. Without a CA, TLS is off.
-	TLS TLSConfig `json:"tls,omitempty"`
-}
-
-// TLSConfig configures TLS to the store.
-type TLSConfig struct {
-	CAFile     string `json:"caFile,omitempty"`
-	CertFile   string `json:"certFile,omitempty"`
-	KeyFile    string `json:"keyFile,omitempty"`
-	ServerName string `json:"serverName,omitempty"`
+	TLS valkey.TLSFiles `json:"tls,omitempty"`
 }
 
 // Options are the settings of the command line and of the configuration file.
@@ -144,8 +136,8 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 	o.ValkeyUsername = cmp.Or(o.ValkeyUsername, file.Valkey.Username)
 	o.ValkeyPasswordFile = cmp.Or(o.ValkeyPasswordFile, file.Valkey.PasswordFile)
 	o.ValkeyTLS = valkey.TLSFiles{
-		CA: cmp.Or(o.ValkeyTLS.CA, file.Valkey.TLS.CAFile), Cert: cmp.Or(o.ValkeyTLS.Cert, file.Valkey.TLS.CertFile),
-		Key: cmp.Or(o.ValkeyTLS.Key, file.Valkey.TLS.KeyFile), ServerName: cmp.Or(o.ValkeyTLS.ServerName, file.Valkey.TLS.ServerName),
+		CA: cmp.Or(o.ValkeyTLS.CA, file.Valkey.TLS.CA), Cert: cmp.Or(o.ValkeyTLS.Cert, file.Valkey.TLS.Cert),
+		Key: cmp.Or(o.ValkeyTLS.Key, file.Valkey.TLS.Key), ServerName: cmp.Or(o.ValkeyTLS.ServerName, file.Valkey.TLS.ServerName),
 	}
 	if !set.Changed(flagValkeyACL) {
 		o.ValkeyACL = file.Valkey.ACL

@@ -19,6 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/holdfast-project/holdfast/shared/bootstrap"
 )
 
 const (
@@ -57,7 +59,7 @@ func (o *Options) copySecrets(ctx context.Context, mgr manager.Manager) error {
 		if err := s.copy(ctx, mgr.GetAPIReader()); err != nil {
 			return err
 		}
-		if err := mgr.Add(standby(func(ctx context.Context) error {
+		if err := mgr.Add(bootstrap.Everywhere(func(ctx context.Context) error {
 			wait.UntilWithContext(ctx, func(ctx context.Context) {
 				if err := s.copy(ctx, mgr.GetAPIReader()); err != nil && ctx.Err() == nil {
 					log.FromContext(ctx).Error(err, "Copying a Secret of the store failed, retrying", "secret", s.name, "after", copyEvery)
@@ -70,12 +72,6 @@ func (o *Options) copySecrets(ctx context.Context, mgr manager.Manager) error {
 	}
 	return nil
 }
-
-// standby is a runnable that all replicas run, not only the leader.
-type standby manager.RunnableFunc
-
-func (s standby) Start(ctx context.Context) error { return s(ctx) }
-func (standby) NeedLeaderElection() bool          { return false }
 
 // fill writes generated values into an empty Secret. If several replicas start at once, one of them succeeds. A Secret with data is
 // left unchanged.

@@ -27,7 +27,6 @@ type Round struct {
 
 // Slot is a slot that has not joined the round.
 type Slot struct {
-	Name      string
 	Job       *workload.Job // nil if there is none
 	Completed bool          // the Job counts the slot's index as completed
 	Pod       *workload.Pod // the newest pod, or nil
