@@ -23,7 +23,7 @@ import (
 // and of other installations.
 func Beside(installation string) Kind {
 	return led(installation, Kind{
-		Controller: JobSets.Controller, GVK: owners.JobSet, DropsCopies: true, Changed: servedChanged(),
+		Controller: JobSets.Controller, GVK: owners.JobSet, DropsCopies: true, Changed: ownerChanged,
 		New: func() client.Object { return &v1alpha2.JobSet{} },
 	})
 }
@@ -32,8 +32,9 @@ func Beside(installation string) Kind {
 // Job. The mark of the webhook is the claim.
 func Alone(installation string) Kind {
 	return led(installation, Kind{
-		Controller: "jobs", GVK: owners.Job, Pods: inplace.JobKind, Alone: true, DropsCopies: true, Changed: aloneChanged(),
-		New: func() client.Object { return &batchv1.Job{} },
+		Controller: "jobs", GVK: owners.Job, Pods: inplace.JobKind, Alone: true, DropsCopies: true,
+		Changed: predicate.And(predicate.NewPredicateFuncs(isAlone), ownerChanged),
+		New:     func() client.Object { return &batchv1.Job{} },
 	})
 }
 
@@ -51,18 +52,10 @@ func led(installation string, kind Kind) Kind {
 	return kind
 }
 
-// aloneChanged selects changes that a group depends on, of Jobs without a JobSet that ask for in-place restarts or have a leader.
-func aloneChanged() predicate.Predicate {
-	concerns := predicate.NewPredicateFuncs(func(obj client.Object) bool {
-		job, is := obj.(*batchv1.Job)
-		return is && isAlone(job)
-	})
-	return predicate.And(concerns, ownerChanged(func(before, after *batchv1.Job) bool { return isJobOver(before) != isJobOver(after) }))
-}
-
-// isAlone reports whether a Job has no JobSet and asks for in-place restarts, or once did.
-func isAlone(job *batchv1.Job) bool {
-	if owners.IsJobSet(metav1.GetControllerOfNoCopy(job)) {
+// isAlone reports whether an object is a Job that has no JobSet and asks for in-place restarts, or once did.
+func isAlone(obj client.Object) bool {
+	job, is := obj.(*batchv1.Job)
+	if !is || owners.IsJobSet(metav1.GetControllerOfNoCopy(job)) {
 		return false
 	}
 	js := inplace.OfJob(job)
@@ -147,11 +140,4 @@ func isOthers(js *v1alpha2.JobSet, jobs []*batchv1.Job, installation string) boo
 // isRefused reports whether the condition says that in-place restarts of the JobSet were refused.
 func isRefused(view leader.Owner) bool {
 	return view.InSync != nil && view.InSync.Reason == leader.ReasonRefused
-}
-
-// servedChanged selects the same changes as for our own JobSets, and recreations by the owner's controller.
-func servedChanged() predicate.Predicate {
-	return ownerChanged(func(before, after *v1alpha2.JobSet) bool {
-		return jobSetEnded(before, after) || before.Status.Restarts != after.Status.Restarts
-	})
 }

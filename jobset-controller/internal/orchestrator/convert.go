@@ -173,9 +173,9 @@ func controllerOf(obj metav1.Object) types.UID {
 	return ""
 }
 
-// isLeader reports whether the pod has index 0 in a group.
-func isLeader(pod *corev1.Pod) bool {
-	return pod.Labels[v1alpha2.GroupKindKey] == inplace.PodKind && inplace.LeaderOf(pod) == string(pod.UID)
+// isLeader reports whether an object is the pod of index 0 in a group.
+func isLeader(obj client.Object) bool {
+	return obj.GetLabels()[v1alpha2.GroupKindKey] == inplace.PodKind && inplace.LeaderOf(obj) == string(obj.GetUID())
 }
 
 // PodsOfGroup is the cache index that finds the pods of a group by the UID of its owner.

@@ -52,7 +52,7 @@ type Kind struct {
 
 // JobSets is the kind of JobSets that our own controller serves.
 var JobSets = Kind{
-	Controller: "orchestrator", GVK: owners.JobSet, Jobs: true, Changed: ownerChanged(jobSetEnded),
+	Controller: "orchestrator", GVK: owners.JobSet, Jobs: true, Changed: ownerChanged,
 	New: func() client.Object { return &v1alpha2.JobSet{} },
 	Asks: func(owner client.Object) bool {
 		js := owner.(*v1alpha2.JobSet)
@@ -211,22 +211,25 @@ func conditionOf(js *v1alpha2.JobSet, kind string) *leader.Condition {
 	return &leader.Condition{True: c.Status == metav1.ConditionTrue, Reason: c.Reason, Message: c.Message, Version: c.ObservedGeneration}
 }
 
-// ownerChanged selects the changes that a group depends on: spec, annotations, deletion, and those that differs reports in the
-// status. Counters in the status are not among them.
-func ownerChanged[T client.Object](differs func(before, after T) bool) predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		before, okBefore := e.ObjectOld.(T)
-		after, okAfter := e.ObjectNew.(T)
-		return !okBefore || !okAfter ||
-			before.GetGeneration() != after.GetGeneration() ||
-			before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
-			!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
-			differs(before, after)
-	}}
-}
+// ownerChanged selects the changes that a group depends on: spec, annotations, deletion, and the status according to statusOf.
+var ownerChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	before, after := e.ObjectOld, e.ObjectNew
+	return before.GetGeneration() != after.GetGeneration() ||
+		before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
+		!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
+		statusOf(before) != statusOf(after)
+}}
 
-func jobSetEnded(before, after *v1alpha2.JobSet) bool {
-	return before.Status.TerminalState != after.Status.TerminalState
+// statusOf returns what a group depends on in the status of its owner. Counters are not part of it, except for recreations by the
+// owner's controller.
+func statusOf(owner client.Object) any {
+	switch o := owner.(type) {
+	case *v1alpha2.JobSet:
+		return [2]any{o.Status.TerminalState, o.Status.Restarts}
+	case *batchv1.Job:
+		return isJobOver(o)
+	}
+	return nil
 }
 
 // jobComesOrGoes selects the creation and deletion of Jobs, which matter after a recreation.

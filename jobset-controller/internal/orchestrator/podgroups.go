@@ -25,18 +25,10 @@ import (
 // counts and conditions. A full recreation deletes all pods. The pods that their owner creates next are a new group.
 func Pods(installation string) Kind {
 	return led(installation, Kind{
-		Controller: "pods", GVK: owners.Pod, Pods: inplace.PodKind, Alone: true, Changed: leaderChanged(),
-		New: func() client.Object { return &corev1.Pod{} },
+		Controller: "pods", GVK: owners.Pod, Pods: inplace.PodKind, Alone: true,
+		Changed: predicate.And(predicate.NewPredicateFuncs(isLeader), ownerChanged),
+		New:     func() client.Object { return &corev1.Pod{} },
 	})
-}
-
-// leaderChanged selects the changes of pods of index 0 that their group depends on.
-func leaderChanged() predicate.Predicate {
-	leads := predicate.NewPredicateFuncs(func(obj client.Object) bool {
-		pod, is := obj.(*corev1.Pod)
-		return is && isLeader(pod)
-	})
-	return predicate.And(leads, ownerChanged(func(_, _ *corev1.Pod) bool { return false }))
 }
 
 // getLeader completes the cache's answer about the pod of index 0. If the webhook missed that pod, it is not in the cache and is

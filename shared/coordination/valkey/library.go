@@ -48,12 +48,3 @@ func versionOf(library redis.Library) string {
 	}
 	return ""
 }
-
-// otherVersion returns a coordination.VersionError if the store serves another version of the protocol.
-func (s *Store) otherVersion(ctx context.Context) error {
-	served, err := s.client.FCall(ctx, rounds.FunctionVersion, nil).Text()
-	if err != nil || served == rounds.Version {
-		return nil
-	}
-	return &coordination.VersionError{Store: served}
-}

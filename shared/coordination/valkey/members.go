@@ -53,10 +53,11 @@ func (s *Store) memberError(ctx context.Context, err error) error {
 
 // noGroup returns why the store has no state of a group: it serves another version of the protocol, or it has no such group.
 func (s *Store) noGroup(ctx context.Context) error {
-	if other := s.otherVersion(ctx); other != nil {
-		return other
+	served, err := s.client.FCall(ctx, rounds.FunctionVersion, nil).Text()
+	if err != nil || served == rounds.Version {
+		return coordination.ErrNoGroup
 	}
-	return coordination.ErrNoGroup
+	return &coordination.VersionError{Store: served}
 }
 
 func foreign(group string, err error) error {

@@ -100,8 +100,9 @@ func (s *State) down(i *instance) *call {
 		if reply == string(rounds.AnswerOver) && now.Incarnation != incarnation {
 			return // it is repeated in the new incarnation
 		}
-		if s.setBack(now, d.Round) {
-			return // it is repeated once the round is restored
+		if now.Round < d.Round { // the store was set back: it is repeated once the round is restored
+			s.retry.at = s.now.Add(s.jitter(firstRetry))
+			return
 		}
 		s.log(Info, "death reported", "instance", i.ID, "level", now.String())
 		s.forget(i)
@@ -212,16 +213,6 @@ func (s *State) joined(i *instance, made place, reply string, now rounds.Level) 
 		i.Attempt = s.memory.Attempt
 		s.remember(i)
 	}
-}
-
-// setBack reports whether the store was set back to before a round. A report about that round has no effect then, and the level is
-// being read.
-func (s *State) setBack(now rounds.Level, round int64) bool {
-	if now.Round >= round {
-		return false
-	}
-	s.retry.at = s.now.Add(s.jitter(firstRetry))
-	return true
 }
 
 // elsewhere reports whether the store was at another round or incarnation when it answered a join, although the agent knows of no

@@ -48,11 +48,7 @@ func (s *State) adopt(l rounds.Level) {
 		return
 	}
 	s.level = l
-	generation := s.config.Generation
-	if generation == 0 {
-		generation = s.memory.Generation
-	}
-	switch {
+	switch generation := s.memory.Generation; {
 	case generation == 0:
 		s.memory.enter(l.Generation)
 	case l.Generation > generation:
