@@ -25,7 +25,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/holdfast-project/holdfast/shared/bootstrap/meter"
@@ -103,12 +102,6 @@ func waitForCertificate(ctx context.Context, folder string, ready chan<- struct{
 	}
 	return nil
 }
-
-// Everywhere is a runnable of all replicas, not only of the leader.
-type Everywhere manager.RunnableFunc
-
-func (e Everywhere) Start(ctx context.Context) error { return e(ctx) }
-func (Everywhere) NeedLeaderElection() bool          { return false }
 
 const (
 	// fetchSoon is the interval until the first certificate, without which no webhook is served.

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
@@ -220,4 +222,22 @@ func registerBuildInfo(registry prometheus.Registerer, program string) error {
 	}
 	info.WithLabelValues(program, version.Version(), version.Commit(), goruntime.Version()).Set(1)
 	return nil
+}
+
+// Everywhere is a runnable of all replicas, not only of the leader.
+type Everywhere manager.RunnableFunc
+
+func (e Everywhere) Start(ctx context.Context) error { return e(ctx) }
+func (Everywhere) NeedLeaderElection() bool          { return false }
+
+// Every returns a runnable of the leader that calls a function at intervals. It logs errors: the next call tries again.
+func Every(interval time.Duration, failed string, do func(context.Context) error) manager.RunnableFunc {
+	return func(ctx context.Context) error {
+		wait.UntilWithContext(ctx, func(ctx context.Context) {
+			if err := do(ctx); err != nil {
+				ctrl.LoggerFrom(ctx).V(1).Info(failed, "error", err.Error())
+			}
+		}, interval)
+		return nil
+	}
 }

@@ -373,7 +373,7 @@ func TestSweepDropsGroupsOfDeletedJobSets(t *testing.T) {
 	})
 	g.must(err)
 	s := &Sweep{Cache: g.c, Live: g.c, Store: g.store, Tokens: fixedToken{1, 1}}
-	if err := s.once(g.ctx); err != nil {
+	if err := s.Once(g.ctx); err != nil {
 		t.Fatal(err)
 	}
 	groups, err := g.store.Groups(g.ctx)

@@ -41,12 +41,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			meter.Zero(m.counters[metric.Name], nil)
 		}
 	}
-	m.begin()
-	return m
-}
-
-// begin creates the series whose labels are known in advance.
-func (m *Metrics) begin() {
+	// The series whose labels are known in advance:
 	meter.Zero(m.counters[series.Escalations.Name], []string{leader.ScopePod}, []string{leader.ScopeJob}, []string{leader.ScopeGroup})
 	for cause := range leader.Causes {
 		meter.Zero(m.counters[series.Restarts.Name], []string{history.InPlace, cause, "true"})
@@ -58,6 +53,7 @@ func (m *Metrics) begin() {
 	for _, phase := range history.Phases {
 		meter.Zero(m.restartSeconds, []string{history.InPlace, phase.String()})
 	}
+	return m
 }
 
 // count records what a plan counts.

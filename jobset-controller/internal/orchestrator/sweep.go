@@ -3,10 +3,7 @@ package orchestrator
 import (
 	"context"
 	"errors"
-	"slices"
-	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -15,7 +12,7 @@ import (
 )
 
 // Sweep drops the groups of owners that no longer exist. It does not rely on deletion events, because a deletion may happen while
-// there is no leader. Sweep is a runnable of the leader.
+// there is no leader.
 type Sweep struct {
 	Cache  client.Reader
 	Live   client.Reader
@@ -23,21 +20,10 @@ type Sweep struct {
 	Tokens Tokens
 	Owners *owners.Lister // nil if there are only JobSets
 	Tidy   bool           // no other program removes the remains of late reports
-	Every  time.Duration
 }
 
-// Start sweeps until ctx ends.
-func (s *Sweep) Start(ctx context.Context) error {
-	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := s.once(ctx); err != nil {
-			log.FromContext(ctx).V(1).Info("sweeping the store failed", "error", err.Error())
-		}
-	}, s.Every)
-	return nil
-}
-
-// once reads live before it drops anything, because the cache may be stale.
-func (s *Sweep) once(ctx context.Context) error {
+// Once sweeps once. Another process may lead by now, which has the token.
+func (s *Sweep) Once(ctx context.Context) error {
 	if s.Tidy {
 		if _, err := s.Store.Tidy(ctx); err != nil {
 			return err
@@ -47,40 +33,17 @@ func (s *Sweep) once(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	known, err := s.uids(ctx, s.Cache)
-	unknown := func(group string) bool { return !known[group] }
-	if err != nil || !slices.ContainsFunc(groups, unknown) {
+	unknown, err := s.Owners.Unknown(ctx, s.Cache, s.Live, groups)
+	if err != nil || len(unknown) == 0 {
 		return err
 	}
-	if known, err = s.uids(ctx, s.Live); err != nil {
-		return err
-	}
-	return s.drop(ctx, groups, known)
-}
-
-func (s *Sweep) drop(ctx context.Context, groups []string, known map[string]bool) error {
 	if _, err := s.Tokens.Token(ctx); err != nil {
-		return err // another process leads
+		return err
 	}
 	var errs []error
-	for _, group := range groups {
-		if known[group] {
-			continue
-		}
+	for _, group := range unknown {
 		log.FromContext(ctx).Info("dropping a group whose owner is gone", "group", group)
 		errs = append(errs, s.Store.Drop(ctx, group))
 	}
 	return errors.Join(errs...)
-}
-
-func (s *Sweep) uids(ctx context.Context, from client.Reader) (map[string]bool, error) {
-	list, err := s.Owners.List(ctx, from)
-	if err != nil {
-		return nil, err
-	}
-	known := make(map[string]bool, len(list))
-	for _, owner := range list {
-		known[string(owner.GetUID())] = true
-	}
-	return known, nil
 }

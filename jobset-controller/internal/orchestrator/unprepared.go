@@ -3,14 +3,12 @@ package orchestrator
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,29 +21,18 @@ import (
 )
 
 // Unprepared says on pods of index 0 that their groups run without in-place restarts because the webhook has seen none of their pods. The cache has none
-// of these pods: it selects by a label that the webhook sets. It is a runnable of the leader.
+// of these pods: it selects by a label that the webhook sets.
 type Unprepared struct {
 	Client   client.Client
 	Live     client.Reader
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
-	Every    time.Duration
 
 	examined map[types.UID]bool
 }
 
-// Start looks for such groups until ctx ends.
-func (u *Unprepared) Start(ctx context.Context) error {
-	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := u.once(ctx); err != nil {
-			log.FromContext(ctx).V(1).Info("looking for groups without agents", "error", err.Error())
-		}
-	}, u.Every)
-	return nil
-}
-
-// once examines each pod of index 0 once: whether it asks is decided before it is created.
-func (u *Unprepared) once(ctx context.Context) error {
+// Once examines each pod of index 0 once: whether it asks is decided before it is created.
+func (u *Unprepared) Once(ctx context.Context) error {
 	before := u.examined
 	u.examined = map[types.UID]bool{}
 	for _, selector := range []string{

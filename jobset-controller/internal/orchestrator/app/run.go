@@ -23,7 +23,6 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/credentials"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/webhook"
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
@@ -102,7 +101,7 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 	if o.ValkeyACL {
 		keeper := o.keeper(mgr, store, known)
 		users, wakeups.Connected = keeper, restoreUsers(keeper)
-		if err := mgr.Add(&credentials.Sweep{Keeper: keeper, Every: 10 * time.Second}); err != nil {
+		if err := mgr.Add(bootstrap.Every(10*time.Second, "sweeping the store's users failed", keeper.Sweep)); err != nil {
 			return err
 		}
 	}
@@ -116,9 +115,9 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 	if o.Webhooks {
 		kinds = append(kinds, orchestrator.Alone(o.installation()), orchestrator.Pods(o.installation()))
 		unprepared := &orchestrator.Unprepared{
-			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("holdfast-orchestrator"), Clock: clock.RealClock{}, Every: 30 * time.Second,
+			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("holdfast-orchestrator"), Clock: clock.RealClock{},
 		}
-		if err := mgr.Add(unprepared); err != nil {
+		if err := mgr.Add(bootstrap.Every(30*time.Second, "looking for groups without agents", unprepared.Once)); err != nil {
 			return err
 		}
 	}
@@ -140,9 +139,10 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 	if err := mgr.Add(wakeups); err != nil {
 		return err
 	}
-	return mgr.Add(&orchestrator.Sweep{
-		Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), Store: store, Tokens: lease, Owners: known, Tidy: !o.ValkeyACL, Every: 30 * time.Second,
-	})
+	sweep := &orchestrator.Sweep{
+		Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), Store: store, Tokens: lease, Owners: known, Tidy: !o.ValkeyACL,
+	}
+	return mgr.Add(bootstrap.Every(30*time.Second, "sweeping the store failed", sweep.Once))
 }
 
 // caches limits the cache to JobSets and their Jobs and pods, and keeps only what is read of pods. With webhooks it contains all

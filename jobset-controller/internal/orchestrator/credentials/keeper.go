@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
@@ -117,10 +118,16 @@ func (k *Keeper) Keep(ctx context.Context, owner client.Object, save Save) error
 }
 
 // renew delivers a new password to the pods. A failure is retried with the same password, because each abandoned password takes one
-// of the few places in the record.
+// of the few places in the record. The keeper forgets the password once the record says that the Secret has it.
 func (k *Keeper) renew(ctx context.Context, owner client.Object, record *Record, request string, save Save) error {
 	uid := owner.GetUID()
-	password, next := k.begin(uid, record, request)
+	password, next := k.user(uid).begun, ptr.Deref(record, Record{})
+	if password != "" && record.waitsFor(password) {
+		next.Request = request
+	} else {
+		password = newPassword()
+		next = record.with(hashOf(password), request, k.Clock.Now())
+	}
 	if record == nil || next.Format() != record.Format() {
 		if err := save(next); err != nil {
 			return err
@@ -134,28 +141,11 @@ func (k *Keeper) renew(ctx context.Context, owner client.Object, record *Record,
 	if err := k.writeSecret(ctx, owner, password); err != nil {
 		return err
 	}
-	return errors.Join(k.end(uid, next, save), applied)
-}
-
-// begin returns the password that this keeper has begun to deliver, or a new one, and the record that includes it.
-func (k *Keeper) begin(uid types.UID, record *Record, request string) (string, Record) {
-	password := k.user(uid).begun
-	if password != "" && record.waitsFor(password) {
-		next := *record
-		next.Request = request
-		return password, next
-	}
-	password = newPassword()
-	return password, record.with(hashOf(password), request, k.Clock.Now())
-}
-
-// end records that the Secret has the password. The keeper forgets the password once the record is saved.
-func (k *Keeper) end(uid types.UID, record Record, save Save) error {
-	if err := save(record.written(k.Clock.Now())); err != nil {
-		return err
+	if err := save(next.written(k.Clock.Now())); err != nil {
+		return errors.Join(err, applied)
 	}
 	k.update(uid, func(u *user) { u.begun = "" })
-	return nil
+	return applied
 }
 
 // writeSecret creates or overwrites the Secret without reading it. An existing Secret of that name belongs to a deleted owner of

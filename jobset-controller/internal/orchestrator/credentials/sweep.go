@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -21,57 +20,27 @@ import (
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
-// Sweep regularly compares the store's users with the owners. It removes the users of deleted owners, restores changed users, and
-// revokes the user of a group that has outgrown its share. Sweep is a runnable of the leader.
-type Sweep struct {
-	Keeper *Keeper
-	Every  time.Duration
-}
-
-// Start sweeps until ctx ends.
-func (s *Sweep) Start(ctx context.Context) error {
-	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := s.Keeper.Sweep(ctx); err != nil {
-			log.FromContext(ctx).V(1).Info("sweeping the store's users failed", "error", err.Error())
-		}
-	}, s.Every)
-	return nil
-}
-
-// Sweep checks all users once.
+// Sweep compares the store's users with the owners. It removes the users of deleted owners, restores changed users, and revokes the
+// user of a group that has outgrown its share.
 func (k *Keeper) Sweep(ctx context.Context) error {
 	users, err := k.Users.Users(ctx)
 	if err != nil {
 		return err
 	}
-	known, err := k.owners(ctx, k.Client)
+	known, err := k.Owners.ByUID(ctx, k.Client)
 	if err != nil {
 		return err
 	}
-	return errors.Join(k.dropUnknown(ctx, users, known), k.mend(ctx, users, known), k.revokeLarge(ctx, users, known))
+	return errors.Join(k.dropUnknown(ctx, users), k.mend(ctx, users, known), k.revokeLarge(ctx, users, known))
 }
 
-// dropUnknown removes users without an owner. It reads the owners live first, because the cache may be stale.
-func (k *Keeper) dropUnknown(ctx context.Context, users map[string][]string, known map[string]client.Object) error {
-	var unknown []string
-	for group := range users {
-		if known[group] == nil {
-			unknown = append(unknown, group)
-		}
-	}
-	if len(unknown) == 0 {
-		return nil
-	}
-	live, err := k.owners(ctx, k.Live)
-	if err != nil {
-		return err
-	}
-	var errs []error
+// dropUnknown removes users without an owner.
+func (k *Keeper) dropUnknown(ctx context.Context, users map[string][]string) error {
+	unknown, err := k.Owners.Unknown(ctx, k.Client, k.Live, slices.Collect(maps.Keys(users)))
+	errs := []error{err}
 	for _, group := range unknown {
-		if live[group] == nil {
-			k.forget(types.UID(group))
-			errs = append(errs, k.Users.DropUser(ctx, group))
-		}
+		k.forget(types.UID(group))
+		errs = append(errs, k.Users.DropUser(ctx, group))
 	}
 	return errors.Join(errs...)
 }
@@ -154,16 +123,4 @@ func (k *Keeper) revoke(ctx context.Context, owner client.Object, bytes int64) e
 		"its agents wrote too much into the store and have no access any more: %s; no worker was stopped. A new value of annotation %s gives them access again",
 		why, RotateAnnotation)
 	return nil
-}
-
-func (k *Keeper) owners(ctx context.Context, from client.Reader) (map[string]client.Object, error) {
-	list, err := k.Owners.List(ctx, from)
-	if err != nil {
-		return nil, err
-	}
-	byUID := make(map[string]client.Object, len(list))
-	for _, owner := range list {
-		byUID[string(owner.GetUID())] = owner
-	}
-	return byUID, nil
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -98,6 +99,31 @@ func (l *Lister) List(ctx context.Context, from client.Reader) (all []client.Obj
 		all = append(all, &elastic[i])
 	}
 	return all, err
+}
+
+// ByUID returns all owners by UID. It may return an incomplete map and an error.
+func (l *Lister) ByUID(ctx context.Context, from client.Reader) (map[string]client.Object, error) {
+	list, err := l.List(ctx, from)
+	byUID := make(map[string]client.Object, len(list))
+	for _, owner := range list {
+		byUID[string(owner.GetUID())] = owner
+	}
+	return byUID, err
+}
+
+// Unknown returns the UIDs that no owner has. It reads live before it returns any, because the cache may be stale.
+func (l *Lister) Unknown(ctx context.Context, cache, live client.Reader, uids []string) ([]string, error) {
+	for _, from := range []client.Reader{cache, live} {
+		if len(uids) == 0 {
+			break
+		}
+		known, err := l.ByUID(ctx, from)
+		if err != nil {
+			return nil, err
+		}
+		uids = slices.DeleteFunc(slices.Clone(uids), func(uid string) bool { return known[uid] != nil })
+	}
+	return uids, nil
 }
 
 // isLed reports whether an installation leads the group of a Job or a pod.
