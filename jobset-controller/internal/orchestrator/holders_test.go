@@ -186,9 +186,11 @@ type asksWho struct {
 	n int
 }
 
-func (a *asksWho) Holders(ctx context.Context, group string, generation int64, slots []string) (map[string]string, error) {
-	a.n += len(slots)
-	return a.Leader.Holders(ctx, group, generation, slots)
+func (a *asksWho) Look(ctx context.Context, group, table string, slots []string) (map[string]string, error) {
+	if table == rounds.KeysOf(group).Holders(1) {
+		a.n += len(slots)
+	}
+	return a.Leader.Look(ctx, group, table, slots)
 }
 
 func TestStoreIsAskedOnceForTheHolderOfASlot(t *testing.T) {

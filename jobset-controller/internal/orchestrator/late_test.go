@@ -32,9 +32,11 @@ type asked struct {
 	n int
 }
 
-func (a *asked) Missing(ctx context.Context, group string, l rounds.Level, unit int, slots []string) ([]string, error) {
-	a.n++
-	return a.Leader.Missing(ctx, group, l, unit, slots)
+func (a *asked) Look(ctx context.Context, group, table string, slots []string) (map[string]string, error) {
+	if table != rounds.KeysOf(group).Holders(1) {
+		a.n++
+	}
+	return a.Leader.Look(ctx, group, table, slots)
 }
 
 func (g *rig) message(kind string) string {

@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 // read reads what a plan needs.
@@ -44,17 +45,18 @@ func (x *run) askStore(ctx context.Context, need leader.Need) (lost bool, err er
 		return false, nil
 	}
 	uid, reads, g := string(x.owner.GetUID()), &x.o.Reads, group.Summarize(x.o.Stored)
+	keys := rounds.KeysOf(uid)
 	for _, u := range need.Missing {
-		slots, err := x.Store.Missing(ctx, uid, g.Level, u, g.Units[u].SlotNames())
+		joined, err := x.Store.Look(ctx, uid, keys.Joined(g.Level, u), g.Units[u].SlotNames())
 		lost = lost || err != nil
 		if err := x.asked(err); err != nil {
 			return false, err
 		}
-		set(&reads.Missing, u, slots)
+		set(&reads.Missing, u, g.Units[u].Missing(joined))
 		reads.MissingLevel = g.Level
 	}
 	if len(need.Holders) > 0 {
-		holders, err := x.Store.Holders(ctx, uid, g.Generation, need.Holders)
+		holders, err := x.Store.Look(ctx, uid, keys.Holders(g.Generation), need.Holders)
 		if err := x.asked(err); err != nil {
 			return false, err
 		}
@@ -64,7 +66,7 @@ func (x *run) askStore(ctx context.Context, need leader.Need) (lost bool, err er
 	}
 	for _, slot := range need.Finished {
 		unit, _ := g.UnitOf(slot)
-		finished, err := x.Store.HaveFinished(ctx, uid, g.Level, unit, []string{slot})
+		finished, err := x.Store.Look(ctx, uid, keys.Finished(g.Level, unit), []string{slot})
 		if err != nil {
 			return false, x.storeFailed(err)
 		}

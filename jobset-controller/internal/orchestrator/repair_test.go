@@ -344,7 +344,7 @@ func TestLossIsKeptDuringAStoreOutage(t *testing.T) {
 // silentStore does not answer which workers are missing.
 type silentStore struct{ rounds.Leader }
 
-func (silentStore) Missing(context.Context, string, rounds.Level, int, []string) ([]string, error) {
+func (silentStore) Look(context.Context, string, string, []string) (map[string]string, error) {
 	return nil, memory.ErrUnreachable
 }
 

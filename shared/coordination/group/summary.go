@@ -112,6 +112,11 @@ func (u Unit) SlotNames() []string {
 	return names
 }
 
+// Missing returns the slots of a unit that are not among those that have joined.
+func (u Unit) Missing(joined map[string]string) []string {
+	return slices.DeleteFunc(u.SlotNames(), func(slot string) bool { return joined[slot] != "" })
+}
+
 // PhaseOf returns the phase as conditions and metrics name it.
 func PhaseOf(l rounds.Level) coordination.Phase {
 	switch {

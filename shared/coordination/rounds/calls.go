@@ -13,12 +13,6 @@ type Call struct {
 	Arguments []any
 }
 
-// Slot is a slot of the group and the pod that reports for it.
-type Slot struct {
-	Name string
-	Pod  string // UID
-}
-
 // Past is what a member remembers that the store may have lost.
 type Past struct {
 	Kind PastKind
@@ -120,13 +114,6 @@ func (k Keys) Look(key string, fields ...string) Call {
 
 func formatToken(t coordination.Token) string {
 	return fmt.Sprintf("%d %d", t.LeaseCreated, t.Transitions)
-}
-
-func bit(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // Answer is the store's answer to a join.

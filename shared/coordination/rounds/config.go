@@ -41,6 +41,16 @@ type Bounds struct {
 // Free reports whether finished workers of the stage are not held, because nothing makes them run again.
 func (b Bounds) Free() bool { return b.Release == coordination.ReleaseFree }
 
+// Place is what the leader has written about a pod.
+type Place struct {
+	Bounds
+	Limit int64 // the highest round that the budget allows
+	// Given is the slot that the leader has given to the pod, or "". It may have been removed from the stage since.
+	Given string
+	// Spare reports whether the pod has no slot of its own: it was created as a spare, or its slot was given to another pod.
+	Spare bool
+}
+
 func (b Bounds) text() string {
 	return fmt.Sprintf("%d %d %d %d %s", b.Unit, b.Jobs, b.Pods, b.Step, cmp.Or(b.Release, held))
 }

@@ -46,6 +46,12 @@ type Level struct {
 	Pause       time.Duration // how long an instance waits after its unit was started, in whole milliseconds
 }
 
+// Slot is a slot of the group and the pod that reports for it.
+type Slot struct {
+	Name string
+	Pod  string // UID
+}
+
 // Units is the stored form of a set of units: their numbers separated by commas, or a dash.
 type Units string
 

@@ -50,6 +50,13 @@ func ParseState(text string) (State, error) {
 	}, nil
 }
 
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 // Marks of a unit. markRuns: a member runs in this round. markDied: a reported death may have left peers hanging.
 const (
 	markRuns = 1

@@ -15,16 +15,6 @@ type Observation struct {
 	Err   error // coordination.ErrNoGroup, ErrForeignValue, or why the store is unreachable; Level is then empty
 }
 
-// Place is what the leader has written about a pod.
-type Place struct {
-	Bounds
-	Limit int64 // the highest round that the budget allows
-	// Given is the slot that the leader has given to the pod, or "". It may have been removed from the stage since.
-	Given string
-	// Spare reports whether the pod has no slot of its own: it was created as a spare, or its slot was given to another pod.
-	Spare bool
-}
-
 // Members is how agents use a store. The name of a group is the UID of its owner. Calls are atomic and safe to repeat.
 type Members interface {
 	// Call calls a function. now is the level right after it.
@@ -77,12 +67,8 @@ type Leader interface {
 	// own. heir is a pod without a slot, which gets this one if no other pod holds it then, and the name of its own slot; zero
 	// if there is none. If s names no pod, the slot is only given.
 	Release(ctx context.Context, group string, t coordination.Token, l Level, unit int, s Slot, failed string, heir Slot) error
-	// Holders returns the UID of the pod that holds each of the slots. A slot without a pod is left out.
-	Holders(ctx context.Context, group string, generation int64, slots []string) (map[string]string, error)
-	// Missing returns the slots that have not joined the round.
-	Missing(ctx context.Context, group string, l Level, unit int, slots []string) ([]string, error)
-	// HaveFinished returns the slots whose workers have finished in the round.
-	HaveFinished(ctx context.Context, group string, l Level, unit int, slots []string) ([]string, error)
+	// Look returns what a table of the group has for each of the slots; see Keys. A slot without a value is left out.
+	Look(ctx context.Context, group, table string, slots []string) (map[string]string, error)
 	// History returns the lines of the last rounds, in no particular order.
 	History(ctx context.Context, group string) ([]Line, error)
 	// Drop removes all data of a group.

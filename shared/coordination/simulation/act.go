@@ -150,11 +150,12 @@ func (s *server) answer(r *reconciliation, need leader.Need) {
 	if r.o.Reads.Missing == nil || r.o.Reads.MissingLevel != level {
 		r.o.Reads.Missing, r.o.Reads.MissingLevel = map[int][]string{}, level
 	}
-	g := group.Summarize(r.o.Stored)
+	g, keys := group.Summarize(r.o.Stored), rounds.KeysOf(uid)
 	for _, u := range need.Missing {
-		r.o.Reads.Missing[u], _ = s.functions.Missing(uid, level, u, g.Units[u].SlotNames()) // a table that a member has forged is unusable
+		joined, _ := s.functions.Look(uid, keys.Joined(level, u), g.Units[u].SlotNames()) // a table that a member has forged is unusable
+		r.o.Reads.Missing[u] = g.Units[u].Missing(joined)
 	}
-	holders, _ := s.functions.Holders(uid, level.Generation, need.Holders)
+	holders, _ := s.functions.Look(uid, keys.Holders(level.Generation), need.Holders)
 	for _, slot := range need.Holders {
 		r.o.Reads.SetHolder(slot, holders[slot])
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 // Whatever the leader tries, the store names only that slot as the missing one. The timeout of a group that forms, which ends this,
@@ -29,10 +30,12 @@ func TestWorkerThatNeverStartsIsNamed(t *testing.T) {
 			if g == nil {
 				t.Fatal("the store has no group")
 			}
-			missing, err := s.store.first.functions.Missing(s.api.current.uid, g.Level, 0, g.Units[0].SlotNames())
+			uid := s.api.current.uid
+			joined, err := s.store.first.functions.Look(uid, rounds.KeysOf(uid).Joined(g.Level, 0), g.Units[0].SlotNames())
 			if err != nil {
 				t.Fatal(err)
 			}
+			missing := g.Units[0].Missing(joined)
 			if g.Phase != coordination.Forming && g.Phase != coordination.Restarting || !slices.Equal(missing, []string{slot}) {
 				t.Errorf("the store waits for %v, want %s", missing, slot)
 			}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -271,15 +270,15 @@ func TestLeaderReadsNoLargeValues(t *testing.T) {
 		}
 	}
 	s.do("CONFIG", "RESETSTAT")
-	holders, err := s.leader.Holders(t.Context(), uid, 1, slots)
+	holders, err := s.leader.Look(t.Context(), uid, k.Holders(1), slots)
 	if want := map[string]string{slots[1]: slotOf(1).Pod}; err != nil || !maps.Equal(holders, want) {
 		t.Errorf("holders %.80v, %v; want %v", holders, err, want)
 	}
-	missing, err := s.leader.Missing(t.Context(), uid, level, 0, slots)
-	if err != nil || !slices.Equal(missing, slots[:1]) {
-		t.Errorf("missing %v, %v", missing, err)
+	joined, err := s.leader.Look(t.Context(), uid, k.Joined(level, 0), slots)
+	if err != nil || len(joined) != 1 || joined[slots[1]] == "" {
+		t.Errorf("joined %v, %v", joined, err)
 	}
-	finished, err := s.leader.HaveFinished(t.Context(), uid, level, 0, slots)
+	finished, err := s.leader.Look(t.Context(), uid, k.Finished(level, 0), slots)
 	if err != nil || len(finished) != 0 {
 		t.Errorf("finished %v, %v", finished, err)
 	}

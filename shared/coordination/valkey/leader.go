@@ -121,34 +121,11 @@ func (s *Store) lead(ctx context.Context, group string, c rounds.Call, before fu
 // keysPerPage is how many keys are requested at once.
 const keysPerPage = 1000
 
-// Holders implements rounds.Leader.
-func (s *Store) Holders(ctx context.Context, group string, generation int64, slots []string) (map[string]string, error) {
-	return s.look(ctx, group, rounds.KeysOf(group).Holders(generation), slots)
-}
-
-// Missing implements rounds.Leader.
-func (s *Store) Missing(ctx context.Context, group string, l rounds.Level, unit int, slots []string) ([]string, error) {
-	joined, err := s.look(ctx, group, rounds.KeysOf(group).Joined(l, unit), slots)
-	return without(slots, joined, true), err
-}
-
-// HaveFinished implements rounds.Leader.
-func (s *Store) HaveFinished(ctx context.Context, group string, l rounds.Level, unit int, slots []string) ([]string, error) {
-	finished, err := s.look(ctx, group, rounds.KeysOf(group).Finished(l, unit), slots)
-	return without(slots, finished, false), err
-}
-
-// without returns the slots that have a value, or those that have none if found is true.
-func without(slots []string, values map[string]string, found bool) []string {
-	return slices.DeleteFunc(slices.Clone(slots), func(slot string) bool { return (values[slot] != "") == found })
-}
-
 // fieldsPerPage is how many fields are requested at once.
 const fieldsPerPage = 500
 
-// look returns the values of the fields that have one. Members have written them, so neither the store nor the leader reads large
-// values.
-func (s *Store) look(ctx context.Context, group, key string, fields []string) (map[string]string, error) {
+// Look implements rounds.Leader. Members have written the values, so neither the store nor the leader reads large ones.
+func (s *Store) Look(ctx context.Context, group, key string, fields []string) (map[string]string, error) {
 	found := map[string]string{}
 	for page := range slices.Chunk(fields, fieldsPerPage) {
 		reply, err := s.lead(ctx, group, rounds.KeysOf(group).Look(key, page...), nil)
@@ -171,7 +148,7 @@ func (s *Store) History(ctx context.Context, group string) ([]rounds.Line, error
 }
 
 func (s *Store) lines(ctx context.Context, group string, fields []string) ([]rounds.Line, error) {
-	texts, err := s.look(ctx, group, rounds.KeysOf(group).History(), fields)
+	texts, err := s.Look(ctx, group, rounds.KeysOf(group).History(), fields)
 	var lines []rounds.Line
 	for _, field := range fields {
 		if line, err := rounds.ParseLine(texts[field]); err == nil {

@@ -95,10 +95,10 @@ func useLeader(t *testing.T, server *server, leader, member *Store) {
 	if stored == nil || stored.State.Round != 1 || stored.State.Generation != 2 {
 		t.Errorf("read %+v", stored)
 	}
-	missing, err := leader.Missing(ctx, uid, state.Level, 0, []string{slotOf(0).Name, slotOf(1).Name})
-	check(t, "missing", err)
-	if len(missing) != 2 { // the round was opened again
-		t.Errorf("missing: %v", missing)
+	joined, err := leader.Look(ctx, uid, rounds.KeysOf(uid).Joined(state.Level, 0), []string{slotOf(0).Name, slotOf(1).Name})
+	check(t, "joined", err)
+	if len(joined) != 0 { // the round was opened again
+		t.Errorf("joined: %v", joined)
 	}
 	lines, err := leader.History(ctx, uid)
 	check(t, "the history", err)

@@ -101,8 +101,8 @@ func TestGroupOnARealServer(t *testing.T) {
 	if _, l = c.call(rounds.Down(l.Incarnation, 0, rounds.Death{Slot: slotOf(0), ID: "id-0-1", Ran: true, Cause: "exit 1"})); !l.Restarting() || l.Round != 1 {
 		t.Fatalf("a death: %s", l)
 	}
-	if missing, err := c.Missing(t.Context(), uid, l, 0, []string{"js-w-0-0", "js-w-0-1"}); err != nil || len(missing) != 2 {
-		t.Errorf("missing: %v, %v", missing, err)
+	if joined, err := c.Look(t.Context(), uid, rounds.KeysOf(uid).Joined(l, 0), []string{"js-w-0-0", "js-w-0-1"}); err != nil || len(joined) != 0 {
+		t.Errorf("joined: %v, %v", joined, err)
 	}
 	c.join(2)
 	lines, err := c.History(t.Context(), uid)

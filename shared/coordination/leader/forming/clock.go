@@ -3,6 +3,7 @@ package forming
 import (
 	"time"
 
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
@@ -51,4 +52,13 @@ func startOf(s Slot) time.Time {
 		return s.Job.Started
 	}
 	return s.Job.Created
+}
+
+// scheduledAt returns when a pod was bound to its node, and whether it has one. For a pod that was created with a node it returns
+// its creation.
+func scheduledAt(pod *workload.Pod) (time.Time, bool) {
+	if c := pod.Scheduling; c != nil && c.Done {
+		return c.At, true
+	}
+	return pod.Created, pod.Node != "" || pod.Phase == workload.Failed
 }

@@ -2,6 +2,7 @@ package forming
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
@@ -96,4 +97,23 @@ func (e Exit) Text() string {
 	}
 	return fmt.Sprintf("worker %s exited with code %d%s before it joined (container %s of pod %s)",
 		e.Name, e.Code, inParentheses(e.Message), e.Container, e.Pod.Name)
+}
+
+func inParentheses(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + shortened(text) + ")"
+}
+
+// longestText limits the texts in a message that names several workers.
+const longestText = 160
+
+func shortened(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	runes := []rune(text)
+	if len(runes) <= longestText {
+		return text
+	}
+	return string(runes[:longestText]) + "..."
 }

@@ -2,7 +2,6 @@ package forming
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
@@ -71,15 +70,6 @@ func scheduling(pod *workload.Pod) Wait {
 	return Wait{Unscheduled, fmt.Sprintf("pod %s is unscheduled%s", pod.Name, inParentheses(pod.Scheduling.Message))}
 }
 
-// scheduledAt returns when a pod was bound to its node, and whether it has one. For a pod that was created with a node it returns
-// its creation.
-func scheduledAt(pod *workload.Pod) (time.Time, bool) {
-	if c := pod.Scheduling; c != nil && c.Done {
-		return c.At, true
-	}
-	return pod.Created, pod.Node != "" || pod.Phase == workload.Failed
-}
-
 // containers returns what prevents a scheduled pod from joining.
 func containers(s Slot, now time.Time) Wait {
 	exit, exited := ExitOf(s, time.Time{})
@@ -139,23 +129,4 @@ func (s Slot) storeText() string {
 		return "the store"
 	}
 	return "the store at " + s.Job.Store
-}
-
-func inParentheses(text string) string {
-	if text == "" {
-		return ""
-	}
-	return " (" + shortened(text) + ")"
-}
-
-// longestText limits the texts in a message that names several workers.
-const longestText = 160
-
-func shortened(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	runes := []rune(text)
-	if len(runes) <= longestText {
-		return text
-	}
-	return string(runes[:longestText]) + "..."
 }

@@ -4,8 +4,19 @@ import (
 	"slices"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
+
+// Input is the input of a decision.
+type Input struct {
+	Roster *roster.Roster
+	Group  *group.Summary // nil if the store has none that is readable
+	Known  bool           // the group existed before, so a store without it has lost it
+	Round  int64          // the last known round of the group
+	// Finished members are not lost when they leave.
+	Finished []string
+}
 
 // maxSteps limits the numbers of steps.
 const maxSteps = 256

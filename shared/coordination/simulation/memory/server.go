@@ -190,8 +190,8 @@ func (s *Server) Release(group string, t coordination.Token, l rounds.Level, uni
 	return err
 }
 
-// look returns the values of the fields that have one.
-func (s *Server) look(group, key string, fields []string) (map[string]string, error) {
+// Look returns the values of the fields that have one.
+func (s *Server) Look(group, key string, fields []string) (map[string]string, error) {
 	found := map[string]string{}
 	if len(fields) == 0 {
 		return found, nil
@@ -208,23 +208,6 @@ func (s *Server) look(group, key string, fields []string) (map[string]string, er
 	return found, nil
 }
 
-// Holders returns the pods that hold the slots.
-func (s *Server) Holders(group string, generation int64, slots []string) (map[string]string, error) {
-	return s.look(group, rounds.KeysOf(group).Holders(generation), slots)
-}
-
-// Missing returns the slots that have not joined the round.
-func (s *Server) Missing(group string, l rounds.Level, unit int, slots []string) ([]string, error) {
-	joined, err := s.look(group, rounds.KeysOf(group).Joined(l, unit), slots)
-	return slices.DeleteFunc(slices.Clone(slots), func(slot string) bool { return joined[slot] != "" }), err
-}
-
-// HaveFinished returns the slots whose workers have finished in the round.
-func (s *Server) HaveFinished(group string, l rounds.Level, unit int, slots []string) ([]string, error) {
-	finished, err := s.look(group, rounds.KeysOf(group).Finished(l, unit), slots)
-	return slices.DeleteFunc(slices.Clone(slots), func(slot string) bool { return finished[slot] == "" }), err
-}
-
 // History returns the lines of the last rounds.
 func (s *Server) History(group string) ([]rounds.Line, error) {
 	return s.lines(group, rounds.LinesOf(0, rounds.HistoryLength))
@@ -235,7 +218,7 @@ func (s *Server) lines(group string, fields []string) ([]rounds.Line, error) {
 	if len(stored) > 0 { // absent fields need no Lua call, which would return that they are absent
 		fields = slices.DeleteFunc(slices.Clone(fields), func(f string) bool { return stored[f] == "" })
 	}
-	texts, err := s.look(group, rounds.KeysOf(group).History(), fields)
+	texts, err := s.Look(group, rounds.KeysOf(group).History(), fields)
 	var lines []rounds.Line
 	for _, field := range fields {
 		if texts[field] == "" {

@@ -97,31 +97,13 @@ func (s *Store) Release(
 	return s.locked(ctx, func(v *Server) error { return v.Release(group, t, l, unit, slot, failed, heir) })
 }
 
-// Holders implements rounds.Leader.
-func (s *Store) Holders(ctx context.Context, group string, generation int64, slots []string) (holders map[string]string, err error) {
+// Look implements rounds.Leader.
+func (s *Store) Look(ctx context.Context, group, table string, slots []string) (values map[string]string, err error) {
 	err = s.locked(ctx, func(v *Server) error {
-		holders, err = v.Holders(group, generation, slots)
+		values, err = v.Look(group, table, slots)
 		return err
 	})
-	return holders, err
-}
-
-// Missing implements rounds.Leader.
-func (s *Store) Missing(ctx context.Context, group string, l rounds.Level, unit int, slots []string) (missing []string, err error) {
-	err = s.locked(ctx, func(v *Server) error {
-		missing, err = v.Missing(group, l, unit, slots)
-		return err
-	})
-	return missing, err
-}
-
-// HaveFinished implements rounds.Leader.
-func (s *Store) HaveFinished(ctx context.Context, group string, l rounds.Level, unit int, slots []string) (finished []string, err error) {
-	err = s.locked(ctx, func(v *Server) error {
-		finished, err = v.HaveFinished(group, l, unit, slots)
-		return err
-	})
-	return finished, err
+	return values, err
 }
 
 // History implements rounds.Leader.
