@@ -98,7 +98,8 @@ func viewServed(js *v1alpha2.JobSet, jobs []*batchv1.Job, installation string) (
 		return view, false
 	}
 	if !asks(js) {
-		return view, claimed && isKnown(view) || isRefused(view)
+		refused := view.InSync != nil && view.InSync.Reason == leader.ReasonRefused
+		return view, claimed && isKnown(view) || refused
 	}
 	if !claimed && len(jobs) == 0 {
 		return view, false
@@ -135,9 +136,4 @@ func isOthers(js *v1alpha2.JobSet, jobs []*batchv1.Job, installation string) boo
 		return by != installation
 	}
 	return slices.ContainsFunc(jobs, func(job *batchv1.Job) bool { return beside.Other(job, installation) })
-}
-
-// isRefused reports whether the condition says that in-place restarts of the JobSet were refused.
-func isRefused(view leader.Owner) bool {
-	return view.InSync != nil && view.InSync.Reason == leader.ReasonRefused
 }

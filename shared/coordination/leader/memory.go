@@ -46,8 +46,7 @@ func (m *Memory) Restarting() bool { return m.restart != nil }
 type restartMemory struct {
 	Round
 	since time.Time // when this process first observed it
-	late  string    // the workers that were missing when the store was asked
-	asked bool
+	late  string    // the end of the condition's message: the workers that were missing when the store was asked; empty before
 }
 
 // clock returns the deadline of the restart in progress, nil if there is none. It uses only the clock of this process. It is paused

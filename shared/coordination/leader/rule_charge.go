@@ -21,8 +21,13 @@ func (p *planner) charge() {
 		return
 	}
 	p.do(p.marked(Annotate{Charged: &charged}, p.marks()))
-	if charged > o.Charged {
-		p.reportCharge(charged)
+	cause := CauseText(p.group.Record.Cause)
+	switch {
+	case charged == o.Charged:
+	case o.Budget.Exceeded(charged):
+		p.reportUsedUp(cause, "; no worker was stopped")
+	default:
+		p.event(true, EventRestarting, fmt.Sprintf("%s; restarting all %d workers in place (restart %d of %d)", cause, p.group.Size, charged, o.Budget))
 	}
 }
 
@@ -77,16 +82,6 @@ func (p *planner) failOver(kind, text string) (writes, usedUp bool) {
 	p.count(series.Escalations, 1, ScopeGroup)
 	p.event(true, EventFailOver, fmt.Sprintf("%s; deleting all %s for a full recreation (generation %d, restart %d of %d)", text, p.recreated(), next.Epoch, charged, o.Budget))
 	return true, false
-}
-
-// reportCharge reports that a restart has begun, or that it cannot.
-func (p *planner) reportCharge(charged int32) {
-	cause, budget := CauseText(p.group.Record.Cause), p.Owner.Budget
-	if budget.Exceeded(charged) {
-		p.reportUsedUp(cause, "; no worker was stopped")
-		return
-	}
-	p.event(true, EventRestarting, fmt.Sprintf("%s; restarting all %d workers in place (restart %d of %d)", cause, p.group.Size, charged, budget))
 }
 
 // reportUsedUp reports how the group ends and, if its owner fails, what else is known about that.

@@ -42,19 +42,14 @@ func (p *planner) nameLate() {
 		return
 	}
 	r := p.memory.restart
-	if !r.asked {
+	if r.late == "" {
 		missing, known := p.missing(p.awaited()...)
 		if !known || len(missing) == 0 {
 			return
 		}
-		r.late, r.asked = lateText(missing), true
+		r.late = fmt.Sprintf("; not back after %s: %s", lateAfter, some(missing, maxNamed))
 	}
 	p.late = r.late
-}
-
-// lateText returns the end of the condition's message.
-func lateText(missing []string) string {
-	return fmt.Sprintf("; not back after %s: %s", lateAfter, some(missing, maxNamed))
 }
 
 func sameCondition(a, b *Condition) bool {

@@ -34,8 +34,8 @@ func (p *planner) releaseDead() {
 		node, known := p.Reads.Nodes[pod.Node]
 		switch {
 		case !known:
-			if len(p.plan.Need.Nodes) < atOnce && !p.Spent[p.rule] {
-				p.needNode(pod.Node)
+			if nodes := p.plan.Need.Nodes; len(nodes) < atOnce && !p.Spent[p.rule] && !slices.Contains(nodes, pod.Node) {
+				p.plan.Need.Nodes = append(nodes, pod.Node)
 			}
 		case node.Failed:
 		case node.Dead != "":
@@ -46,12 +46,6 @@ func (p *planner) releaseDead() {
 	}
 	if len(p.plan.Need.Nodes) == 0 && len(p.plan.Actions) == 0 {
 		p.remove(dead, ForDead, func(_ victim, live *workload.Pod) bool { return live.Deleting && !live.Over() })
-	}
-}
-
-func (p *planner) needNode(name string) {
-	if !slices.Contains(p.plan.Need.Nodes, name) {
-		p.plan.Need.Nodes = append(p.plan.Need.Nodes, name)
 	}
 }
 

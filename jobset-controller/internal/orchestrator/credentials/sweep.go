@@ -68,21 +68,19 @@ const (
 
 // share returns how many bytes the group of an owner may use.
 func share(owner client.Object) int64 {
-	if job, is := owner.(*batchv1.Job); is {
-		return baseShare + slotShare*int64(ptr.Deref(job.Spec.Parallelism, 1))
-	}
-	if pod, is := owner.(*corev1.Pod); is {
-		m, _, _ := inplace.MemberOf(pod)
-		return baseShare + slotShare*int64(m.Size)
-	}
-	js, is := owner.(*v1alpha2.JobSet)
-	if !is {
-		return baseShare + slotShare*roster.MaxMembers
-	}
-	var workers int64
-	for i := range js.Spec.ReplicatedJobs {
-		entry := &js.Spec.ReplicatedJobs[i]
-		workers += int64(entry.Replicas) * int64(ptr.Deref(entry.Template.Spec.Parallelism, 1))
+	workers := int64(roster.MaxMembers)
+	switch o := owner.(type) {
+	case *batchv1.Job:
+		workers = int64(ptr.Deref(o.Spec.Parallelism, 1))
+	case *corev1.Pod:
+		m, _, _ := inplace.MemberOf(o)
+		workers = int64(m.Size)
+	case *v1alpha2.JobSet:
+		workers = 0
+		for i := range o.Spec.ReplicatedJobs {
+			entry := &o.Spec.ReplicatedJobs[i]
+			workers += int64(entry.Replicas) * int64(ptr.Deref(entry.Template.Spec.Parallelism, 1))
+		}
 	}
 	return baseShare + slotShare*workers
 }

@@ -60,7 +60,10 @@ func (w *Jobs) Register(mgr ctrl.Manager) error {
 func (w *Jobs) Default(ctx context.Context, job *batchv1.Job) error {
 	owner := metav1.GetControllerOfNoCopy(job)
 	if !owners.IsJobSet(owner) {
-		w.prepareAlone(ctx, job)
+		// The pods' annotations and the Secret of their agents depend on the Job's name, so the Job gets a name here.
+		if nameIt(job) && beside.Alone(job, w.Agents, w.Installation) {
+			log.FromContext(ctx).V(1).Info("prepared a Job for in-place restarts", "job", job.Name)
+		}
 		return nil
 	}
 	js := &v1alpha2.JobSet{}
@@ -79,14 +82,6 @@ func (w *Jobs) Default(ctx context.Context, job *batchv1.Job) error {
 		log.FromContext(ctx).V(1).Info("prepared a Job for in-place restarts", "job", job.Name, "jobSet", js.Name)
 	}
 	return nil
-}
-
-// prepareAlone prepares a Job without a JobSet. The pods' annotations and the Secret of their agents depend on the Job's name, so
-// the Job gets a name here.
-func (w *Jobs) prepareAlone(ctx context.Context, job *batchv1.Job) {
-	if nameIt(job) && beside.Alone(job, w.Agents, w.Installation) {
-		log.FromContext(ctx).V(1).Info("prepared a Job for in-place restarts", "job", job.Name)
-	}
 }
 
 // nameIt sets the name that the API server would generate, and reports whether the object has a name. The API server rejects an

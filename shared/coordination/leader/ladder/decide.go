@@ -32,23 +32,16 @@ func (r Round) late(s Slot, state state, why string) Action {
 	switch {
 	case state == due || state == leaving:
 		return Action{}
+	case state == absent && r.Clock.Remaining(r.Now) < podBackoff(s.Job): // a new Job has no back-off
+		return Action{Job, why + ", and its Job makes a new one too late"}
 	case state == absent:
-		return r.replacement(s.Job, why)
+		return Action{}
 	case state == starting && r.made(s.Pod.Created):
 		return Action{}
 	case r.small(s.Job):
 		return Action{Job, why}
 	case !r.made(s.Pod.Created) && state != starting:
 		return Action{Pod, why}
-	}
-	return Action{}
-}
-
-// replacement decides about a slot whose next pod waits for the back-off of the Job controller. Recreating the Job ends the
-// back-off.
-func (r Round) replacement(job *workload.Job, why string) Action {
-	if r.Clock.Remaining(r.Now) < podBackoff(job) {
-		return Action{Job, why + ", and its Job makes a new one too late"}
 	}
 	return Action{}
 }

@@ -49,8 +49,10 @@ func stateOfContainer(c *workload.Container, r Round) (state, string) {
 	switch {
 	case c.Running:
 		return running, ""
-	case c.Exited != nil:
-		return stateOfEnded(c.Exited, r)
+	case c.Exited != nil && r.Now.Sub(c.Exited.At) < settle:
+		return due, "has just exited"
+	case c.Exited != nil: // the kubelet would have restarted it, or reported a back-off
+		return stuck, fmt.Sprintf("exited with code %d and was not started again", c.Exited.Code)
 	case !c.Waiting:
 		return starting, "is being started"
 	}
@@ -62,14 +64,6 @@ func stateOfContainer(c *workload.Container, r Round) (state, string) {
 	default:
 		return stuck, "waits: " + c.Reason
 	}
-}
-
-// stateOfEnded returns the state of an exited container. The kubelet restarts it immediately or reports a back-off.
-func stateOfEnded(t *workload.Exit, r Round) (state, string) {
-	if r.Now.Sub(t.At) < settle {
-		return due, "has just exited"
-	}
-	return stuck, fmt.Sprintf("exited with code %d and was not started again", t.Code)
 }
 
 func stateOfBackedOff(c *workload.Container, r Round) (state, string) {
