@@ -70,22 +70,14 @@ func (o *Options) installation() string { return o.Leader.Namespace + "/" + o.Le
 // addWebhooks serves the webhooks for Jobs and pods.
 func (o *Options) addWebhooks(mgr ctrl.Manager) error {
 	jobs := &webhook.Jobs{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Agents: o.Agents, Installation: o.installation()}
-	if err := jobs.Register(mgr); err != nil {
+	if err := ctrl.NewWebhookManagedBy(mgr, &batchv1.Job{}).WithDefaulter(jobs).Complete(); err != nil {
 		return fmt.Errorf("adding the webhook on Jobs: %w", err)
 	}
 	pods := &webhook.Pods{Live: mgr.GetAPIReader(), Agents: o.Agents, Installation: o.installation()}
-	if err := pods.Register(mgr); err != nil {
+	if err := ctrl.NewWebhookManagedBy(mgr, &corev1.Pod{}).WithDefaulter(pods).Complete(); err != nil {
 		return fmt.Errorf("adding the webhook on pods: %w", err)
 	}
 	return nil
-}
-
-// jobSets returns the kind of JobSets to lead: those of our controller or, with webhooks, those of the published one.
-func (o *Options) jobSets() orchestrator.Kind {
-	if o.Webhooks {
-		return orchestrator.Beside(o.installation())
-	}
-	return orchestrator.JobSets
 }
 
 // register adds everything that runs to the manager.
@@ -111,9 +103,10 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 			Recorder: mgr.GetEventRecorder("holdfast-orchestrator"), Clock: clock.RealClock{}, Users: users,
 		}
 	}
-	kinds := []orchestrator.Kind{o.jobSets()}
+	kinds := []orchestrator.Kind{orchestrator.JobSets} // those of our controller or, with webhooks, those of the published one
 	if o.Webhooks {
-		kinds = append(kinds, orchestrator.Alone(o.installation()), orchestrator.Pods(o.installation()))
+		by := o.installation()
+		kinds = []orchestrator.Kind{orchestrator.Beside(by), orchestrator.Alone(by), orchestrator.Pods(by)}
 		unprepared := &orchestrator.Unprepared{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("holdfast-orchestrator"), Clock: clock.RealClock{},
 		}

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/storage/names"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -48,11 +47,6 @@ type Jobs struct {
 	// Agents are added, and the orchestrator of Installation leads them.
 	Agents       inject.Settings
 	Installation string
-}
-
-// Register serves the webhook.
-func (w *Jobs) Register(mgr ctrl.Manager) error {
-	return ctrl.NewWebhookManagedBy(mgr, &batchv1.Job{}).WithDefaulter(w).Complete()
 }
 
 // Default prepares a Job that asks for in-place restarts, or whose JobSet does. An error rejects the Job, and its owner tries

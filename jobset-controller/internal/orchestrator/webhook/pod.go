@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -32,11 +31,6 @@ type Pods struct {
 	Live         client.Reader
 	Agents       inject.Settings
 	Installation string
-}
-
-// Register serves the webhook.
-func (w *Pods) Register(mgr ctrl.Manager) error {
-	return ctrl.NewWebhookManagedBy(mgr, &corev1.Pod{}).WithDefaulter(w).Complete()
 }
 
 // Default prepares a pod that declares a group, or whose LeaderWorkerSet asks for in-place restarts. An error rejects the pod, and
