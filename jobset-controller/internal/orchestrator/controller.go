@@ -8,7 +8,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -19,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/credentials"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
 	"github.com/holdfast-project/holdfast/shared/coordination"
@@ -56,7 +56,11 @@ func (r *Reconciler) Register(mgr ctrl.Manager, wakeups source.Source, workers i
 // Reconcile leads the group of an owner.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	owner, key := r.Kind.New(), ownerKey{r.Kind.Controller, req.NamespacedName}
-	if err := r.get(ctx, req.NamespacedName, owner); err != nil {
+	err := r.Client.Get(ctx, req.NamespacedName, owner)
+	if pod, is := owner.(*corev1.Pod); is {
+		err = r.getLeader(ctx, req.NamespacedName, pod, err)
+	}
+	if err != nil {
 		if apierrors.IsNotFound(err) { // the sweep drops its group
 			r.Groups.forget(key)
 		}
@@ -77,22 +81,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{RequeueAfter: 20 * time.Millisecond}, nil // the cache is stale; the next reconcile gets the newer object
 	case apierrors.IsNotFound(err):
 		return ctrl.Result{}, nil // the owner was just deleted; the sweep drops its group
-	case errors.As(err, new(*storeError)):
+	case errors.As(err, new(*credentials.StoreError)):
 		if r.outage.CompareAndSwap(false, true) {
 			log.FromContext(ctx).Error(err, "store unreachable, retrying; timeouts and recreations are paused")
 		}
 		return ctrl.Result{RequeueAfter: jitter(retryStore)}, r.nameUnreachable(ctx, owner, err)
 	}
 	return ctrl.Result{RequeueAfter: again}, err
-}
-
-// get reads an owner. If a group has lost the pod of index 0, get deletes the rest of the group.
-func (r *Reconciler) get(ctx context.Context, key types.NamespacedName, owner client.Object) error {
-	err := r.Client.Get(ctx, key, owner)
-	if pod, is := owner.(*corev1.Pod); is {
-		return r.getLeader(ctx, key, pod, err)
-	}
-	return err
 }
 
 // dropCopies removes annotations that were written for another owner. The update triggers the next reconcile.

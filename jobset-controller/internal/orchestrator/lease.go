@@ -29,17 +29,9 @@ type Lease struct {
 func (l *Lease) Token(ctx context.Context) (coordination.Token, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.token == nil {
-		t, err := l.read(ctx)
-		if err != nil {
-			return coordination.Token{}, err
-		}
-		l.token = &t
+	if l.token != nil {
+		return *l.token, nil
 	}
-	return *l.token, nil
-}
-
-func (l *Lease) read(ctx context.Context) (coordination.Token, error) {
 	var lease coordinationv1.Lease
 	if err := l.Live.Get(ctx, l.Key, &lease); err != nil {
 		return coordination.Token{}, fmt.Errorf("reading Lease %s: %w", l.Key, err)
@@ -47,10 +39,11 @@ func (l *Lease) read(ctx context.Context) (coordination.Token, error) {
 	if holder := ptr.Deref(lease.Spec.HolderIdentity, ""); holder != l.Identity {
 		return coordination.Token{}, fmt.Errorf("the leader is %q, not this process (%q): Lease %s", holder, l.Identity, l.Key)
 	}
-	return coordination.Token{
+	l.token = &coordination.Token{
 		LeaseCreated: lease.CreationTimestamp.Unix(),
 		Transitions:  int64(ptr.Deref(lease.Spec.LeaseTransitions, 0)),
-	}, nil
+	}
+	return *l.token, nil
 }
 
 // Tokens returns the token of the leader; see Lease.

@@ -131,7 +131,10 @@ func (r *Reconciler) sawPod(obj client.Object, gone bool, q workqueue.TypedRateL
 	switch {
 	case lost || needed || plain.Deleting:
 	case pod.Annotations[v1alpha2.RefusedKey] != "": // the condition of its group gives this reason
-	case state != nil && state.forms.Load() && failing(plain):
+	case state != nil && state.forms.Load():
+		if _, failed := forming.ExitOf(forming.Slot{Pod: plain}, time.Time{}); !failed {
+			return
+		}
 	default:
 		return
 	}
@@ -140,10 +143,4 @@ func (r *Reconciler) sawPod(obj client.Object, gone bool, q workqueue.TypedRateL
 		r.Groups.note(ownerKey{r.Kind.Controller, key}, uid, leader.Loss{Pod: plain, Gap: lost})
 	}
 	q.AddAfter(reconcile.Request{NamespacedName: key}, debounce)
-}
-
-// failing reports whether containers of the pod have exited, or the pod has failed.
-func failing(pod *workload.Pod) bool {
-	_, failed := forming.ExitOf(forming.Slot{Pod: pod}, time.Time{})
-	return failed
 }

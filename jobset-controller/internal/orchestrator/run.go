@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -109,7 +110,7 @@ func (x *run) readGroup(ctx context.Context) error {
 }
 
 // asked classifies an error of the store. It returns nil if the group does not exist or is unreadable, the error itself if this
-// leader was replaced, and a storeError if the store did not answer.
+// leader was replaced, and a StoreError if the store did not answer.
 func (x *run) asked(err error) error {
 	switch {
 	case err == nil, errors.Is(err, coordination.ErrNoGroup), errors.Is(err, coordination.ErrForeignValue):
@@ -136,16 +137,11 @@ func inParallel(n int, f func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// storeError means that the store did not answer.
-type storeError struct{ err error }
-
+// storeFailed returns the error of a store that did not answer, and counts it.
 func (r *Reconciler) storeFailed(err error) error {
 	r.Metrics.storeErrors.Inc()
-	return &storeError{err}
+	return fmt.Errorf("asking the store: %w", &credentials.StoreError{Err: err})
 }
-
-func (e *storeError) Error() string { return "asking the store: " + e.err.Error() }
-func (e *storeError) Unwrap() error { return e.err }
 
 // sooner returns the sooner of two times until the next reconcile; 0 means that none is needed.
 func sooner(a, b time.Duration) time.Duration {

@@ -196,23 +196,19 @@ func (p *planner) chargeExits(step *formingStep) bool {
 	if p.group.Died {
 		failures--
 	}
-	before := p.accountOf()
-	after, more := before.Fail(failures)
+	budget := p.Owner.Budget
+	epoch, charged, more := forming.Charge(p.Owner.Epoch, p.Owner.Charged, budget, p.group.Round, failures)
 	if !more {
 		return false
 	}
-	p.do(Annotate{Epoch: &after.Epoch, Charged: &after.Charged})
-	p.count(series.EarlyFailures, float64(after.Epoch.Base-before.Epoch.Base))
-	if budget := p.Owner.Budget; budget.Exceeded(after.Charged) {
+	p.do(Annotate{Epoch: &epoch, Charged: &charged})
+	p.count(series.EarlyFailures, float64(epoch.Base-p.Owner.Epoch.Base))
+	if budget.Exceeded(charged) {
 		p.event(true, EventUsedUp, fmt.Sprintf("%s, and all %d restarts are used up: the %s fails", worst.Text(), budget, p.ownerKind()))
 	} else {
-		p.event(true, EventEarly, fmt.Sprintf("%s; starting it again (restart %d of %d)", worst.Text(), after.Charged, budget))
+		p.event(true, EventEarly, fmt.Sprintf("%s; starting it again (restart %d of %d)", worst.Text(), charged, budget))
 	}
 	return true
-}
-
-func (p *planner) accountOf() forming.Account {
-	return forming.Account{Epoch: p.Owner.Epoch, Round: p.group.Round, Charged: p.Owner.Charged, Budget: p.Owner.Budget}
 }
 
 // nameMissing names the workers of a step in the condition, and once in an event.

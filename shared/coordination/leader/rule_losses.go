@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
 // releaseLost releases lost pods from their slots. If the agent was able to report the death itself, the release changes nothing.
@@ -15,7 +14,8 @@ func (p *planner) releaseLost() {
 		return
 	}
 	for _, lost := range p.Lost {
-		if lost.Gap && !p.expected(lost.Pod) {
+		finished := slices.Contains(p.wanted.Finished, lost.Pod.Slot) && !lost.Pod.Lost()
+		if lost.Gap && !finished && !p.Owner.Epoch.Stale(lost.Pod.Generation) {
 			p.releaseTo(p.heirOf(lost.Pod), p.slotOf(lost.Pod), lost.Pod.Name)
 		}
 	}
@@ -23,12 +23,6 @@ func (p *planner) releaseLost() {
 	for _, slot := range p.memory.released.in(p.group.Generation) {
 		p.released(slot, "")
 	}
-}
-
-// expected reports whether the end of a pod was expected: its Job belongs to an earlier epoch, or its worker had finished.
-func (p *planner) expected(pod *workload.Pod) bool {
-	finished := slices.Contains(p.wanted.Finished, pod.Slot) && !pod.Lost()
-	return finished || p.Owner.Epoch.Stale(pod.Generation)
 }
 
 // confirmLead ends the reconcile of a leader that was replaced, if no write of the group has done so.

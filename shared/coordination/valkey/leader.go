@@ -51,7 +51,7 @@ func (s *Store) Read(ctx context.Context, group string) (*rounds.Stored, error) 
 
 // Set implements rounds.Leader. It records finished workers in the same transaction as the state; earlier, Tidy would consider
 // their tables to be those of a past round. The index is on another node of a cluster. If the process crashes before it is updated,
-// the next call repairs it.
+// the next call repairs it. A crash before the line is added to the history loses only that account.
 func (s *Store) Set(ctx context.Context, group, before string, state rounds.State, c rounds.Config, finished []rounds.FinishedSlot, line *rounds.Line) (bool, error) {
 	keys := rounds.KeysOf(group)
 	enter := func(p redis.Pipeliner) {
@@ -70,20 +70,16 @@ func (s *Store) Set(ctx context.Context, group, before string, state rounds.Stat
 	if line == nil {
 		return true, nil
 	}
-	return true, s.addLine(ctx, group, *line)
-}
-
-// addLine adds a line to the history. A crash before it loses only that account.
-func (s *Store) addLine(ctx context.Context, group string, l rounds.Line) error {
 	now, err := s.client.Time(ctx).Result()
 	if err != nil {
-		return protocolError(err)
+		return true, protocolError(err)
 	}
+	l := *line
 	l.OpenedAt = now
-	if err := s.client.HSet(ctx, rounds.KeysOf(group).History(), rounds.LinesOf(l.Round, 1)[0], l.String()).Err(); err != nil {
-		return protocolError(err)
+	if err := s.client.HSet(ctx, keys.History(), rounds.LinesOf(l.Round, 1)[0], l.String()).Err(); err != nil {
+		return true, protocolError(err)
 	}
-	return nil
+	return true, nil
 }
 
 // Release implements rounds.Leader.

@@ -64,14 +64,10 @@ func name(job *batchv1.Job, number string, reason []string) string {
 	if most := longestName - suffixLength - len(middle); len(prefix) > most {
 		prefix = prefix[:most]
 	}
-	return prefix + middle + suffix(append([]string{string(job.UID), number}, reason...))
-}
-
-func suffix(parts []string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q", parts))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", append([]string{string(job.UID), number}, reason...)))
 	text := make([]byte, suffixLength)
 	for i := range text {
 		text[i] = letters[int(sum[i])%len(letters)]
 	}
-	return string(text)
+	return prefix + middle + string(text)
 }
