@@ -70,7 +70,12 @@ func (x *run) execute(ctx context.Context, action leader.Action) (r leader.Resul
 	case leader.Release:
 		return x.release(ctx, a)
 	case leader.Annotate:
-		return r, x.annotate(ctx, x.annotations(a))
+		next, err := annotated(ctx, x.Client, x.owner, annotations(a))
+		if err == nil {
+			x.owner = next
+			_, err = x.view()
+		}
+		return r, err
 	case leader.SetConditions:
 		r.Err = writeConditions(ctx, x.Client, x.owner, a, x.Clock.Now())
 	case leader.DeletePod:
@@ -227,7 +232,7 @@ func (x *run) endPods(ctx context.Context, why string) leader.Result {
 }
 
 // annotations returns the values of annotations. An empty value removes the annotation.
-func (x *run) annotations(a leader.Annotate) map[string]string {
+func annotations(a leader.Annotate) map[string]string {
 	values := map[string]string{}
 	if a.Epoch != nil {
 		values[epoch.Annotation] = a.Epoch.Format()
@@ -250,17 +255,6 @@ func (x *run) annotations(a leader.Annotate) map[string]string {
 		values[v1alpha2.LedByKey] = *a.LedBy
 	}
 	return values
-}
-
-// annotate updates annotations of the owner, and continues with the updated owner.
-func (x *run) annotate(ctx context.Context, values map[string]string) error {
-	next, err := annotated(ctx, x.Client, x.owner, values)
-	if err != nil {
-		return err
-	}
-	x.owner = next
-	_, err = x.view()
-	return err
 }
 
 // report emits events, and increases counters.

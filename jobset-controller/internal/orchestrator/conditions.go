@@ -77,29 +77,25 @@ func applyConditions(ctx context.Context, c client.Client, js client.Object, con
 	return c.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner(FieldManager), client.ForceOwnership)
 }
 
-// conditionsFor returns the conditions that are set.
-func conditionsFor(js *v1alpha2.JobSet, set leader.SetConditions, now time.Time) []metav1.Condition {
-	var list []metav1.Condition
-	if set.InSync != nil {
-		list = append(list, conditionFor(js, ConditionInSync, set.InSync, now))
-	}
-	if set.Recovering != nil {
-		list = append(list, conditionFor(js, ConditionRecovering, set.Recovering, now))
+// conditionsFor returns the conditions that are set. They keep the time of the last transition if the status is unchanged.
+func conditionsFor(js *v1alpha2.JobSet, set leader.SetConditions, now time.Time) (list []metav1.Condition) {
+	for _, kind := range []string{ConditionInSync, ConditionRecovering} {
+		c := set.InSync
+		if kind == ConditionRecovering {
+			c = set.Recovering
+		}
+		if c == nil {
+			continue
+		}
+		next := metav1.Condition{
+			Type: kind, Status: metav1.ConditionFalse, Reason: c.Reason, Message: c.Message, ObservedGeneration: c.Version, LastTransitionTime: metav1.NewTime(now),
+		}
+		if c.True {
+			next.Status = metav1.ConditionTrue
+		}
+		all := slices.Clone(js.Status.Conditions)
+		meta.SetStatusCondition(&all, next)
+		list = append(list, *meta.FindStatusCondition(all, kind))
 	}
 	return list
-}
-
-// conditionFor returns a condition. It keeps the time of the last transition if the status is unchanged.
-func conditionFor(js *v1alpha2.JobSet, kind string, c *leader.Condition, now time.Time) metav1.Condition {
-	status := metav1.ConditionFalse
-	if c.True {
-		status = metav1.ConditionTrue
-	}
-	next := metav1.Condition{
-		Type: kind, Status: status, Reason: c.Reason, Message: c.Message, ObservedGeneration: c.Version, LastTransitionTime: metav1.NewTime(now),
-	}
-	if old := meta.FindStatusCondition(js.Status.Conditions, kind); old != nil && old.Status == status {
-		next.LastTransitionTime = old.LastTransitionTime
-	}
-	return next
 }

@@ -187,7 +187,10 @@ func (x *run) readNode(ctx context.Context, name string) (leader.Node, error) {
 func (x *run) livePods(ctx context.Context, slot leader.SlotNeed) ([]*workload.Pod, error) {
 	options := []client.ListOption{client.InNamespace(x.owner.GetNamespace()), podLabels(x.cached(slot.Job.Name), slot.Index)}
 	if version := newestOf(slot.Since); version != "" {
-		options = append([]client.ListOption{since(version)}, options...)
+		// A list from the API server's own cache, at the given version or a newer one. A list from etcd may make it examine all pods of
+		// the namespace, which takes seconds if there are thousands.
+		raw := &metav1.ListOptions{ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}
+		options = append([]client.ListOption{&client.ListOptions{Raw: raw}}, options...)
 	}
 	var list corev1.PodList
 	if err := x.Live.List(ctx, &list, options...); err != nil {
@@ -213,12 +216,6 @@ func (x *run) plain(job *batchv1.Job, current bool) workload.Job {
 func (x *run) cached(name string) *batchv1.Job {
 	i := slices.IndexFunc(x.jobs, func(job batchv1.Job) bool { return job.Name == name })
 	return &x.jobs[i]
-}
-
-// since makes a list read from the API server's own cache, at the given version or a newer one. A list from etcd may make it
-// examine all pods of the namespace, which takes seconds if there are thousands.
-func since(version string) client.ListOption {
-	return &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}}
 }
 
 // newestOf returns the newest of the versions. It keeps an earlier one if they cannot be compared.

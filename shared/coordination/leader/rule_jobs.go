@@ -3,22 +3,17 @@ package leader
 // deleteStaleJobs deletes the Jobs of earlier epochs after a recreation. It is level-based: if a leader dies during a recreation,
 // the next one continues. The UID protects a later Job of the same name.
 func (p *planner) deleteStaleJobs() {
-	if p.alone() {
-		p.deleteStalePods()
+	if p.alone() { // such an owner creates its pods itself
+		for _, pod := range p.Pods {
+			if pod.Lives() && p.Owner.Epoch.Stale(pod.Generation) {
+				p.do(DeletePod{Pod: pod, Slot: pod.Slot, Why: "is of an earlier epoch", For: ForEpoch})
+			}
+		}
 		return
 	}
 	for i := range p.Jobs {
 		if job := &p.Jobs[i]; !job.Deleting && p.Owner.Epoch.Stale(job.Generation) {
 			p.do(DeleteJob{Job: job, For: ForEpoch})
-		}
-	}
-}
-
-// deleteStalePods does the same for the pods of an owner that creates its pods itself.
-func (p *planner) deleteStalePods() {
-	for _, pod := range p.Pods {
-		if pod.Lives() && p.Owner.Epoch.Stale(pod.Generation) {
-			p.do(DeletePod{Pod: pod, Slot: pod.Slot, Why: "is of an earlier epoch", For: ForEpoch})
 		}
 	}
 }

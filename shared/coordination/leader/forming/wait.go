@@ -78,7 +78,11 @@ func containers(s Slot, now time.Time) Wait {
 	runs := !running.IsZero() && now.Sub(running) >= joinsWithin
 	switch {
 	case runs && !(exited && exit.Dead):
-		return Wait{Store, fmt.Sprintf("pod %s runs, but has not reached %s", s.Pod.Name, s.storeText())}
+		store := "the store"
+		if s.Job.Store != "" {
+			store += " at " + s.Job.Store
+		}
+		return Wait{Store, fmt.Sprintf("pod %s runs, but has not reached %s", s.Pod.Name, store)}
 	case exited:
 		return Wait{Exits, fmt.Sprintf("container %s of pod %s exited with code %d%s", exit.Container, s.Pod.Name, exit.Code, inParentheses(exit.Message))}
 	}
@@ -122,11 +126,4 @@ func (s Slot) runningSince() time.Time {
 		last = latest(last, c.Since)
 	}
 	return last
-}
-
-func (s Slot) storeText() string {
-	if s.Job == nil || s.Job.Store == "" {
-		return "the store"
-	}
-	return "the store at " + s.Job.Store
 }

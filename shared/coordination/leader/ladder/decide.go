@@ -38,17 +38,12 @@ func (r Round) late(s Slot, state state, why string) Action {
 		return Action{}
 	case state == starting && r.made(s.Pod.Created):
 		return Action{}
-	case r.small(s.Job):
+	case s.Job.Pods <= SmallJob && s.Job.Pods < r.Size: // most of the group stays
 		return Action{Job, why}
 	case !r.made(s.Pod.Created) && state != starting:
 		return Action{Pod, why}
 	}
 	return Action{}
-}
-
-// small reports whether recreating the Job keeps most of the group.
-func (r Round) small(job *workload.Job) bool {
-	return job.Pods <= SmallJob && job.Pods < r.Size
 }
 
 // few reports whether a minority is missing. If most of the group is missing, single slots are not the cause, and recreating one
