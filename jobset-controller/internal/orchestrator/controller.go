@@ -13,8 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
@@ -46,9 +48,9 @@ func (r *Reconciler) Register(mgr ctrl.Manager, wakeups source.Source, workers i
 	if !r.Kind.Jobs {
 		return b.For(r.Kind.New(), builder.OnlyMetadata, builder.WithPredicates(r.Kind.Changed)).Complete(r)
 	}
-	if !r.Kind.Alone {
-		b.Watches(&batchv1.Job{}, handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha2.JobSet{},
-			handler.OnlyControllerOwner()), builder.WithPredicates(jobComesOrGoes()))
+	if !r.Kind.Alone { // of Jobs, only the creation and deletion matter, after a recreation
+		b.Watches(&batchv1.Job{}, handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha2.JobSet{}, handler.OnlyControllerOwner()),
+			builder.WithPredicates(predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}))
 	}
 	return b.For(r.Kind.New(), builder.WithPredicates(r.Kind.Changed)).Watches(&corev1.Pod{}, r.podHandler()).Complete(r)
 }

@@ -231,8 +231,3 @@ func statusOf(owner client.Object) any {
 	}
 	return nil
 }
-
-// jobComesOrGoes selects the creation and deletion of Jobs, which matter after a recreation.
-func jobComesOrGoes() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
-}

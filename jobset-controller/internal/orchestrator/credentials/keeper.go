@@ -151,9 +151,12 @@ func (k *Keeper) renew(ctx context.Context, owner client.Object, record *Record,
 // writeSecret creates or overwrites the Secret without reading it. An existing Secret of that name belongs to a deleted owner of
 // the same name.
 func (k *Keeper) writeSecret(ctx context.Context, owner client.Object, password string) error {
-	ca, err := k.ca()
-	if err != nil {
-		return err
+	var ca []byte
+	var err error
+	if k.CA != nil {
+		if ca, err = k.CA(); err != nil {
+			return err
+		}
 	}
 	err = k.Client.Create(ctx, secret(owner, password, ca))
 	if apierrors.IsAlreadyExists(err) {
@@ -164,13 +167,6 @@ func (k *Keeper) writeSecret(ctx context.Context, owner client.Object, password 
 	}
 	k.update(owner.GetUID(), func(u *user) { u.looked = k.Clock.Now() })
 	return nil
-}
-
-func (k *Keeper) ca() ([]byte, error) {
-	if k.CA == nil {
-		return nil, nil
-	}
-	return k.CA()
 }
 
 // lookEvery is how often the keeper checks that a Secret exists. Without the Secret no new pod starts.

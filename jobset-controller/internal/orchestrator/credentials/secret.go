@@ -30,7 +30,7 @@ func secret(owner client.Object, password string, ca []byte) *corev1.Secret {
 	kind := owners.KindOf(owner)
 	s := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: owner.GetNamespace(), Name: secretName(owner), Labels: labels(owner),
+			Namespace: owner.GetNamespace(), Name: secretName(owner),
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: owner.GetName(), UID: owner.GetUID(),
 			}},
@@ -39,6 +39,9 @@ func secret(owner client.Object, password string, ca []byte) *corev1.Secret {
 		Data: map[string][]byte{
 			supervise.SecretUsername: []byte(coordination.UserOf(string(owner.GetUID()))), supervise.SecretPassword: []byte(password),
 		},
+	}
+	if kind == owners.JobSet {
+		s.Labels = map[string]string{v1alpha2.JobSetNameKey: owner.GetName()}
 	}
 	if len(ca) > 0 {
 		s.Data[supervise.SecretCA] = ca
@@ -57,11 +60,4 @@ func secretName(owner client.Object) string {
 		return inplace.PodStoreSecret(owner.GetName())
 	}
 	return inplace.StoreSecret(owner.GetName())
-}
-
-func labels(owner client.Object) map[string]string {
-	if owners.KindOf(owner) != owners.JobSet {
-		return nil
-	}
-	return map[string]string{v1alpha2.JobSetNameKey: owner.GetName()}
 }
