@@ -6,7 +6,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
@@ -23,7 +22,7 @@ import (
 // and of other installations.
 func Beside(installation string) Kind {
 	return led(installation, Kind{
-		Controller: JobSets.Controller, GVK: owners.JobSet, DropsCopies: true, Changed: ownerChanged,
+		Controller: JobSets.Controller, GVK: owners.JobSet, DropsCopies: true,
 		New: func() client.Object { return &v1alpha2.JobSet{} },
 	})
 }
@@ -33,8 +32,8 @@ func Beside(installation string) Kind {
 func Alone(installation string) Kind {
 	return led(installation, Kind{
 		Controller: "jobs", GVK: owners.Job, Pods: inplace.JobKind, Alone: true, DropsCopies: true,
-		Changed: predicate.And(predicate.NewPredicateFuncs(isAlone), ownerChanged),
-		New:     func() client.Object { return &batchv1.Job{} },
+		Concerns: isAlone,
+		New:      func() client.Object { return &batchv1.Job{} },
 	})
 }
 

@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -45,14 +46,39 @@ import (
 func (r *Reconciler) Register(mgr ctrl.Manager, wakeups source.Source, workers int) error {
 	b := ctrl.NewControllerManagedBy(mgr).Named(r.Kind.Controller).WatchesRawSource(wakeups).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
+	changed := builder.WithPredicates(ownerChanged)
+	if r.Kind.Concerns != nil {
+		changed = builder.WithPredicates(predicate.NewPredicateFuncs(r.Kind.Concerns), ownerChanged)
+	}
 	if !r.Kind.Jobs {
-		return b.For(r.Kind.New(), builder.OnlyMetadata, builder.WithPredicates(r.Kind.Changed)).Complete(r)
+		return b.For(r.Kind.New(), builder.OnlyMetadata, changed).Complete(r)
 	}
 	if !r.Kind.Alone { // of Jobs, only the creation and deletion matter, after a recreation
 		b.Watches(&batchv1.Job{}, handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha2.JobSet{}, handler.OnlyControllerOwner()),
 			builder.WithPredicates(predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}))
 	}
-	return b.For(r.Kind.New(), builder.WithPredicates(r.Kind.Changed)).Watches(&corev1.Pod{}, r.podHandler()).Complete(r)
+	return b.For(r.Kind.New(), changed).Watches(&corev1.Pod{}, r.podHandler()).Complete(r)
+}
+
+// ownerChanged selects the changes that a group depends on: spec, annotations, deletion, and the status according to statusOf.
+var ownerChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	before, after := e.ObjectOld, e.ObjectNew
+	return before.GetGeneration() != after.GetGeneration() ||
+		before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
+		!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
+		statusOf(before) != statusOf(after)
+}}
+
+// statusOf returns what a group depends on in the status of its owner. Counters are not part of it, except for recreations by the
+// owner's controller.
+func statusOf(owner client.Object) any {
+	switch o := owner.(type) {
+	case *v1alpha2.JobSet:
+		return [2]any{o.Status.TerminalState, o.Status.Restarts}
+	case *batchv1.Job:
+		return isJobOver(o)
+	}
+	return nil
 }
 
 // Reconcile leads the group of an owner.

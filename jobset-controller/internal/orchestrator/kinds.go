@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -12,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
@@ -42,7 +39,8 @@ type Kind struct {
 	Pods string
 	// DropsCopies: no other program removes annotations that were written for another owner.
 	DropsCopies bool
-	Changed     predicate.Predicate
+	// Concerns reports whether an object may have a group, or once had one; nil if all may.
+	Concerns func(client.Object) bool
 	// Asks reports whether an owner asks for in-place restarts, so that its pods wait for the Secret of their agents.
 	Asks func(owner client.Object) bool
 	// View returns what the owner wants. known reports whether the store may hold anything about the owner. An unreadable owner is
@@ -52,7 +50,7 @@ type Kind struct {
 
 // JobSets is the kind of JobSets that our own controller serves.
 var JobSets = Kind{
-	Controller: "orchestrator", GVK: owners.JobSet, Jobs: true, Changed: ownerChanged,
+	Controller: "orchestrator", GVK: owners.JobSet, Jobs: true,
 	New: func() client.Object { return &v1alpha2.JobSet{} },
 	Asks: func(owner client.Object) bool {
 		js := owner.(*v1alpha2.JobSet)
@@ -64,7 +62,7 @@ var JobSets = Kind{
 // ElasticJobs is the kind of ElasticJobs, whose roster lists the members of the group. The report lists the workers that do not
 // return in place, and the operator replaces their pods.
 var ElasticJobs = Kind{
-	Controller: "rosters", GVK: owners.ElasticJob, Changed: predicate.AnnotationChangedPredicate{},
+	Controller: "rosters", GVK: owners.ElasticJob,
 	New: func() client.Object { return owners.MakeElasticJob() },
 	Asks: func(owner client.Object) bool {
 		return policy.ReadInPlace(owner.GetAnnotations()).Enabled && owner.GetDeletionTimestamp().IsZero()
@@ -209,25 +207,4 @@ func conditionOf(js *v1alpha2.JobSet, kind string) *leader.Condition {
 		return nil
 	}
 	return &leader.Condition{True: c.Status == metav1.ConditionTrue, Reason: c.Reason, Message: c.Message, Version: c.ObservedGeneration}
-}
-
-// ownerChanged selects the changes that a group depends on: spec, annotations, deletion, and the status according to statusOf.
-var ownerChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-	before, after := e.ObjectOld, e.ObjectNew
-	return before.GetGeneration() != after.GetGeneration() ||
-		before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
-		!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
-		statusOf(before) != statusOf(after)
-}}
-
-// statusOf returns what a group depends on in the status of its owner. Counters are not part of it, except for recreations by the
-// owner's controller.
-func statusOf(owner client.Object) any {
-	switch o := owner.(type) {
-	case *v1alpha2.JobSet:
-		return [2]any{o.Status.TerminalState, o.Status.Restarts}
-	case *batchv1.Job:
-		return isJobOver(o)
-	}
-	return nil
 }

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
@@ -26,8 +25,8 @@ import (
 func Pods(installation string) Kind {
 	return led(installation, Kind{
 		Controller: "pods", GVK: owners.Pod, Pods: inplace.PodKind, Alone: true,
-		Changed: predicate.And(predicate.NewPredicateFuncs(isLeader), ownerChanged),
-		New:     func() client.Object { return &corev1.Pod{} },
+		Concerns: isLeader,
+		New:      func() client.Object { return &corev1.Pod{} },
 	})
 }
 
