@@ -38,7 +38,7 @@ type Worker struct {
 	Ready       bool
 }
 
-// Pods lists the pods of a JobSet, of an Indexed Job without a JobSet, or of a group that pods declare, given the name of the pod of index 0.
+// Pods lists the pods of a JobSet, of an Indexed Job without a JobSet, or of a group that pods declare, given the name of the pod with index 0.
 func (env *Environment) Pods(ctx context.Context, namespace, name string) ([]corev1.Pod, error) {
 	var list corev1.PodList
 	for _, label := range []string{v1alpha2.JobSetNameKey, batchv1.JobNameLabel, v1alpha2.PodGroupKey} {

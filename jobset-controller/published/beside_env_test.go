@@ -128,7 +128,7 @@ func startStore(t *testing.T) (address string) {
 	return address
 }
 
-// awaitWebhook waits until the API server calls the webhook, which prepares a Job of a JobSet that asks for in-place restarts.
+// awaitWebhook waits until the API server calls the webhook, which prepares a Job of a JobSet that requests in-place restarts.
 func (g *guest) awaitWebhook() {
 	g.Helper()
 	probe := MakeJobSet("probe").Workers(1).Suspend(true).Change(commanded).Annotation(v1alpha2.InPlaceTimeoutKey, "60s")

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// member returns a pod that declares its membership in a group of two, as an operator creates it. The pod of index 0 asks for
+// member returns a pod that declares its membership in a group of two, as an operator creates it. The pod with index 0 asks for
 // in-place restarts.
 func member(index int, change ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
@@ -51,7 +51,7 @@ func (g *guest) createMember(pod *corev1.Pod) *corev1.Pod {
 	return made
 }
 
-// leader returns the pod of index 0, nil if there is none.
+// leader returns the pod with index 0, nil if there is none.
 func (g *guest) leader() *corev1.Pod { return g.podNamed("train-0") }
 
 func (g *guest) podNamed(name string) *corev1.Pod {
@@ -198,7 +198,7 @@ func TestGroupOfPodsThatTheWebhookMissedInPartRunsWithoutAgents(t *testing.T) {
 	g.start()
 	g.eventually(func() string { // the pod with an agent waits for the other in vain
 		if pod := g.leader(); pod != nil && pod.UID == first.UID {
-			return "the pod of index 0 is still there"
+			return "the pod with index 0 is still there"
 		}
 		return ""
 	})
@@ -214,7 +214,7 @@ func TestGroupOfPodsWhoseFirstTheWebhookMissedRunsWithoutAgents(t *testing.T) {
 	if pod := g.createMember(member(1)); len(pod.Spec.InitContainers) > 0 {
 		t.Error("the other has an agent")
 	}
-	g.refused(first, "the pod of index 0 was created without agents")
+	g.refused(first, "the pod with index 0 was created without agents")
 }
 
 func TestGroupOfPodsThatTheWebhookMissedAsAWholeIsReported(t *testing.T) {
@@ -223,11 +223,11 @@ func TestGroupOfPodsThatTheWebhookMissedAsAWholeIsReported(t *testing.T) {
 	first := g.createMember(member(0))
 	g.createMember(member(1))
 	g.start()
-	g.refused(first, "the pod of index 0 was created without agents")
+	g.refused(first, "the pod with index 0 was created without agents")
 	g.awaitEvent("train-0", "InPlacePodsWithoutAgents")
 }
 
-// refused waits until the condition of a pod of index 0 gives the reason why its group is not led.
+// refused waits until the condition of a pod with index 0 gives the reason why its group is not led.
 func (g *guest) refused(leader *corev1.Pod, why string) {
 	g.Helper()
 	if len(leader.Spec.InitContainers) > 0 {
@@ -266,7 +266,7 @@ func TestPodThatContradictsItsGroupKeepsAllAgentsOut(t *testing.T) {
 		change func(*corev1.Pod)
 		why    string
 	}{
-		"another size":       {annotated(v1alpha2.PodGroupSizeKey, "3"), "3 pods here, and 2 on pod train-0"},
+		"another size":       {annotated(v1alpha2.PodGroupSizeKey, "3"), "group size is 3 here, but 2 on pod train-0"},
 		"an index too large": {func(pod *corev1.Pod) { pod.Labels[v1alpha2.PodGroupIndexKey] = "2" }, `"2" is not an index from 0 to 1`},
 		"another owner":      {func(pod *corev1.Pod) { pod.OwnerReferences[0].UID = "2" }, "two owners claim the group"},
 		"no command":         {func(pod *corev1.Pod) { pod.Spec.Containers[0].Command = nil }, "spec.containers[0].command"},
@@ -280,7 +280,7 @@ func TestPodThatContradictsItsGroupKeepsAllAgentsOut(t *testing.T) {
 			}
 			g.eventually(func() string {
 				if pod := g.leader(); pod != nil && pod.UID == first.UID {
-					return "the pod of index 0 is still there"
+					return "the pod with index 0 is still there"
 				}
 				return ""
 			})

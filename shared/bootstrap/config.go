@@ -128,7 +128,7 @@ func decode(content []byte, kind schema.GroupVersionKind, into any) error {
 		return err
 	}
 	if meta.GroupVersionKind() != kind {
-		return fmt.Errorf("it is of %q %q, want apiVersion: %s, kind: %s", meta.APIVersion, meta.Kind, kind.GroupVersion(), kind.Kind)
+		return fmt.Errorf("got apiVersion %q, kind %q; want apiVersion %s, kind %s", meta.APIVersion, meta.Kind, kind.GroupVersion(), kind.Kind)
 	}
 	unknown, err := kjson.UnmarshalStrict(document, into)
 	if err != nil {

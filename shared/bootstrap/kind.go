@@ -46,8 +46,8 @@ func awaitKind(ctx context.Context, mapper meta.RESTMapper, kind schema.GroupVer
 
 func notServed(kind schema.GroupVersionKind, patience time.Duration, err error) error {
 	if meta.IsNoMatchError(err) {
-		return fmt.Errorf("the cluster does not know the kind %s of %s, nor did within %s: install the custom resource definition first",
+		return fmt.Errorf("the API server did not serve kind %s of %s within %s: install its CustomResourceDefinition first",
 			kind.Kind, kind.GroupVersion(), patience)
 	}
-	return fmt.Errorf("looking for the kind %s of %s: %w", kind.Kind, kind.GroupVersion(), err)
+	return fmt.Errorf("discovering kind %s of %s: %w", kind.Kind, kind.GroupVersion(), err)
 }

@@ -204,7 +204,7 @@ func TestAllErrorsAreReported(t *testing.T) {
 
 func TestFileOfAnotherKind(t *testing.T) {
 	err := ReadConfig(write(t, "apiVersion: config.test/v1\nkind: Other\n"), testKind, &testConfig{})
-	if err == nil || !strings.Contains(err.Error(), `it is of "config.test/v1" "Other", want apiVersion: test.holdfast.dev/v1, kind: Configuration`) {
+	if err == nil || !strings.Contains(err.Error(), `got apiVersion "config.test/v1", kind "Other"; want apiVersion test.holdfast.dev/v1, kind Configuration`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-// Package coordination defines what all parts of the group protocol of in-place restarts (seed 000) share: how N agents agree,
+// Package coordination defines what all parts of the group protocol of in-place restarts (JobSet KEP-876) share: how N agents agree,
 // through a store, on how often their group has restarted, and which workers must restart now.
 //
 // # The idea

@@ -6,7 +6,7 @@ import (
 )
 
 // Stage is a set of slots: Jobs child Jobs of Pods pods each. Slot names are Prefix-JOB-POD, with both indexes from 0. The manifest
-// of seed 000 builds them from the names of the JobSet and the replicatedJob and from the two indexes.
+// of JobSet KEP-876 builds them from the names of the JobSet and the replicatedJob and from the two indexes.
 type Stage struct {
 	Prefix  string
 	Jobs    int64

@@ -44,7 +44,7 @@ const (
 	KindPod      = "pod"      // its pod was lost, and the leader released its slot
 	KindRecovery = "recovery" // the store has lost its data
 	KindFinished = "finished" // a finished worker cannot run again
-	KindGap      = "gap"      // the guard of seed 000: more than one round apart
+	KindGap      = "gap"      // the guard of JobSet KEP-876: more than one round behind
 	KindTimeout  = "timeout"  // the round timed out
 	KindUnkilled = "unkilled" // the worker survived its kill
 	KindStops    = "stops"    // more orders to stop than an agent follows

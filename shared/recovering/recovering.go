@@ -6,7 +6,7 @@
 //	lower level   -                 Until: in progress      -
 //	higher level  takes over        Until, then acts        Place of its own; or the deadline passes
 //
-// A program that is not installed sets nothing, and an invalid annotation blocks nobody. It is pure.
+// A program that is not installed sets nothing, and an invalid annotation does not block any program. It is pure.
 package recovering
 
 import (

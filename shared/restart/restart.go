@@ -13,7 +13,7 @@ type Budget int32
 func (b Budget) Allows(charged int32) bool { return charged < b.max() }
 
 // Exceeded reports whether the count exceeds the budget, so that the workload has failed. A count equal to the budget is the last allowed
-// restart (seed 000: "exceeds").
+// restart (KEP-876: "exceeds").
 func (b Budget) Exceeded(charged int32) bool { return charged > b.max() }
 
 // Most returns the highest count that a workload can reach: the budget plus one, for the failure that exceeds it.

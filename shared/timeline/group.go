@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// Group has the fields of the owner of a group that are used: a JobSet, an Indexed Job without a JobSet, or the pod of index 0.
+// Group has the fields of the owner of a group that are used: a JobSet, an Indexed Job without a JobSet, or the pod with index 0.
 type Group struct {
 	MaxRestarts int32
 	// Charged is the number of counted restarts, in place and by recreation.

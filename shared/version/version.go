@@ -1,4 +1,4 @@
-// Package version returns the version of the build. The linker sets both values, see BUILD in the Makefile.
+// Package version returns the version of the build. The linker sets both values. See BUILD in the Makefile.
 package version
 
 import (

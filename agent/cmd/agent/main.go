@@ -1,4 +1,4 @@
-// Command agent is the sidecar of seed 000. It restarts the worker's container together with the rest of the group.
+// Command agent is the sidecar of JobSet KEP-876. It restarts the worker's container together with the rest of the group.
 //
 // Build it with CGO_ENABLED=0 and -tags grpcnotrace. gRPC's request tracing imports text/template, which keeps the
 // linker from removing unused methods and adds 9 MB.

@@ -67,9 +67,9 @@ func find(command []string) (p process.Spec, code int, err error) {
 	path, err := exec.LookPath(command[0])
 	switch {
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
-		return p, notFound, fmt.Errorf("looking for the worker's program: %w", err)
+		return p, notFound, fmt.Errorf("finding the worker's program: %w", err)
 	case err != nil && !errors.Is(err, exec.ErrDot):
-		return p, notExecutable, fmt.Errorf("looking for the worker's program: %w", err)
+		return p, notExecutable, fmt.Errorf("finding the worker's program: %w", err)
 	}
 	return process.Spec{Path: path, Args: command, Env: os.Environ()}, done, nil
 }

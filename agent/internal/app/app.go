@@ -1,4 +1,4 @@
-// Package app is the sidecar agent. It answers the startup probe and speaks for the worker in its pod's slot.
+// Package app is the sidecar agent. It answers the startup probe and represents the worker in its pod's slot.
 package app
 
 import (

@@ -73,9 +73,9 @@ func (s settings) store(p *problems) Store {
 	case (o.CertFile == "") != (o.KeyFile == ""):
 		p.add("--%s and --%s go together: give both or none", valkeyCert, valkeyKey)
 	case o.CertFile != "" && o.CAFile == "":
-		s.bad(p, valkeyCA, "is missing beside --"+valkeyCert)
+		s.bad(p, valkeyCA, "is required with --"+valkeyCert)
 	case o.ServerName != "" && o.CAFile == "":
-		s.bad(p, valkeyCA, "is missing beside --"+valkeyServer)
+		s.bad(p, valkeyCA, "is required with --"+valkeyServer)
 	}
 	return o
 }

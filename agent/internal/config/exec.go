@@ -77,10 +77,10 @@ func (s settings) checkExec(p *problems) Exec {
 		s.bad(p, progressFrom, fmt.Sprintf("is %q", c.ProgressFrom))
 	}
 	if c.Progress.Timeout > 0 && c.ProgressFrom != FromOutput && s[startupDir].value == "" {
-		s.bad(p, startupDir, "is missing beside --"+progressTimeout+": the worker's file or socket is there")
+		s.bad(p, startupDir, "is required with --"+progressTimeout+": it contains the worker's progress file or socket")
 	}
 	if c.CheckpointGrace > 0 && s[startupDir].value == "" {
-		s.bad(p, startupDir, "is missing beside --"+checkpointGrace+": the worker's file is there")
+		s.bad(p, startupDir, "is required with --"+checkpointGrace+": it contains the worker's checkpoint file")
 	}
 	return c
 }

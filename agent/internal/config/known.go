@@ -2,7 +2,7 @@ package config
 
 import "slices"
 
-// known returns all settings. Eight are those of seed 000, with the environment variables of its manifest.
+// known returns all settings. Eight of them, with their environment variables, come from the manifest of JobSet KEP-876.
 func known() []*setting {
 	return slices.Concat(identitySettings(), storeSettings(), runtimeSettings(), workerSettings(), roundSettings(), progressSettings())
 }

@@ -25,7 +25,7 @@ holdfast-exec install DIR: copies itself there.`,
 		startupDir, logLevel, podName, nodeName, progressTimeout, progressStart, progressFrom, roundVariables,
 	},
 	// A worker that restarts cannot save anything that its group still agrees on, unless it says that it is writing a
-	// checkpoint. The start-up volume is optional.
+	// checkpoint. The startup volume is optional.
 	initial: map[string]string{gracePeriod: "0s", startupDir: ""},
 }
 

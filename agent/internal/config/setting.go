@@ -36,7 +36,7 @@ func (s *setting) fromEnv(getenv func(string) string) string {
 	return strings.Join(values, "-")
 }
 
-// parse reads the arguments. It records an invalid one and reads on.
+// parse reads the arguments. It records invalid arguments and continues.
 func (s settings) parse(args []string, title string, p *problems) error {
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)

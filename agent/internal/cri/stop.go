@@ -26,7 +26,7 @@ func (c *Client) Stop(ctx context.Context, s worker.Stop) error {
 	return nil
 }
 
-// Remove deletes the records of exited containers. Records that no longer exist are no error. The kubelet then starts a
+// Remove deletes the records of exited containers. Missing records are not an error. The kubelet then starts a
 // new container whatever the exit code was, because it takes a missing record for a container that was never started.
 func (c *Client) Remove(ctx context.Context, ids []string) error {
 	var failed []error

@@ -1,4 +1,4 @@
-// Package loop speaks for a worker in its group. It passes events to the core and performs the actions that the core
+// Package loop represents a worker in its group. It passes events to the core and performs the actions that the core
 // decides on, with the driver that reaches the worker.
 package loop
 
@@ -44,7 +44,7 @@ type loop struct {
 	refused    refusal // accessed only by the goroutine that has set removing
 }
 
-// Run speaks for the worker until it is released or ctx is done, and then returns nil. It returns an error if it can no
+// Run represents the worker until the worker is released or ctx is done, and then returns nil. It returns an error if it can no
 // longer reach its worker. The worker is left alone in either case.
 func Run(ctx context.Context, c Config, p Parts, s *worker.State) error {
 	l := &loop{

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// Config says which worker the agent speaks for.
+// Config says which worker the agent represents.
 type Config struct {
 	Group           string // UID of the JobSet
 	Slot            string

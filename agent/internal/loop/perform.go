@@ -132,7 +132,7 @@ func (l *loop) save(m worker.Memory) {
 		return
 	}
 	if l.unsaved == nil {
-		l.Log.Error("the start-up file cannot be written: trying again", "error", err)
+		l.Log.Error("writing the startup file failed, retrying", "error", err)
 	}
 	l.unsaved = &m
 }

@@ -42,8 +42,7 @@ func Start(s Spec) (*Child, error) {
 	return watch(pid, nil), nil
 }
 
-// fork starts the leader. The kernel kills the leader if this process dies, so that no worker runs on without its
-// supervisor. Strictly, the kernel does so when the thread that forked exits. Threads of a Go program exit only if a
+// fork starts the leader. The kernel kills the leader if this process dies, so that no worker outlives its supervisor. Strictly, the kernel does so when the thread that forked exits. Threads of a Go program exit only if a
 // goroutine is locked to one.
 //
 // more are file descriptors of the leader, from 3 on.
@@ -83,7 +82,7 @@ func (c *Child) wait() {
 // PID returns the PID of the leader, which is also the ID of its process group and session.
 func (c *Child) PID() int { return c.pid }
 
-// Exited returns a channel that is closed when the leader has exited. Other processes of the tree may live on.
+// Exited returns a channel that is closed when the leader has exited. Other processes of the tree may still be running.
 func (c *Child) Exited() <-chan struct{} { return c.exited }
 
 // Exit waits until the leader has exited, and returns how.

@@ -18,7 +18,7 @@ const (
 )
 
 // ErrUnkilled means that processes survived SIGKILL.
-var ErrUnkilled = errors.New("processes survived their kill")
+var ErrUnkilled = errors.New("processes survived SIGKILL")
 
 // End ends the tree and returns when none of its processes is alive. It sends the signal to the leader's group, waits
 // up to grace for the tree to exit, and then sends SIGKILL to each process. Without a grace period it only sends

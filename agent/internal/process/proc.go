@@ -28,12 +28,12 @@ func (s stat) alive() bool { return (s.state != zombie && s.state != 'X') || s.t
 func processes() (map[int]stat, error) {
 	proc, err := os.Open("/proc")
 	if err != nil {
-		return nil, fmt.Errorf("looking for processes: %w", err)
+		return nil, fmt.Errorf("listing processes: %w", err)
 	}
 	defer proc.Close()
 	names, err := proc.Readdirnames(0)
 	if err != nil {
-		return nil, fmt.Errorf("looking for processes: %w", err)
+		return nil, fmt.Errorf("listing processes: %w", err)
 	}
 	all := make(map[int]stat, len(names))
 	for _, name := range names {
@@ -45,11 +45,11 @@ func processes() (map[int]stat, error) {
 		case err == nil:
 			all[pid] = s
 		case !vanished(err):
-			return nil, fmt.Errorf("looking at process %d: %w", pid, err)
+			return nil, fmt.Errorf("reading process %d: %w", pid, err)
 		}
 	}
 	if len(all) == 0 {
-		return nil, errors.New("looking for processes: /proc shows none, not even this one")
+		return nil, errors.New("listing processes: /proc is empty")
 	}
 	return all, nil
 }

@@ -1,6 +1,6 @@
 // Package ready answers the kubelet's startup probe.
 //
-// The kubelet probes once per period, which is 10 s in the manifest of seed 000, so every negative answer costs a whole
+// The kubelet probes once per period, which is 10 s in the manifest of JobSet KEP-876, so every negative answer costs a whole
 // period. The agent therefore listens as early as possible, and holds each probe for up to Patience until it is ready.
 package ready
 
@@ -31,7 +31,7 @@ func (g *Gate) Wait(reason string) {
 	g.reason = reason
 }
 
-// Open opens the gate for good.
+// Open opens the gate permanently.
 func (g *Gate) Open() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package startup keeps two files on the start-up volume, which lives as long as the pod: the agent's memory across its
+// Package startup keeps two files on the startup volume, which lives as long as the pod: the agent's memory across its
 // own restarts, and the round for the worker to read.
 package startup
 
@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// Version is the version of the start-up file.
+	// Version is the version of the startup file.
 	Version = 2
 	// FileName is the file with the agent's memory.
 	FileName = "agent.json"
 )
 
-// file is the start-up file. Its absence means a new pod.
+// file is the startup file. Its absence means a new pod.
 type file struct {
 	Version int    `json:"version"`
 	PodUID  string `json:"podUID"`
@@ -67,7 +67,7 @@ func (f file) check(podUID string) error {
 	return nil
 }
 
-// Load reads the start-up file in dir. If the file is missing, the pod is new and there is no error. With an error Load
+// Load reads the startup file in dir. If the file is missing, the pod is new and there is no error. With an error Load
 // also returns the memory of a new pod.
 func Load(dir, podUID string) (worker.Memory, error) {
 	data, err := os.ReadFile(filepath.Join(dir, FileName))
@@ -80,7 +80,7 @@ func Load(dir, podUID string) (worker.Memory, error) {
 	return Decode(podUID, data)
 }
 
-// Save writes the start-up file.
+// Save writes the startup file.
 func Save(dir, podUID string, m worker.Memory) error {
 	return write(dir, FileName, Encode(podUID, m))
 }

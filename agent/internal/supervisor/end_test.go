@@ -138,7 +138,7 @@ func TestANewPodTakesTheSlot(t *testing.T) {
 	g.recorder.Await(2, "started", "1")
 }
 
-// volume gives a pod a start-up volume.
+// volume gives a pod a startup volume.
 func (p *pod) volume() string {
 	p.config.StartupDir = p.group.t.TempDir()
 	return p.config.StartupDir

@@ -21,10 +21,10 @@ import (
 // killReserve is the part of the pod's grace period that is reserved for the kill and the report.
 const killReserve = 2 * time.Second
 
-// checkpointName is the file on the start-up volume that exists while the worker writes a checkpoint.
+// checkpointName is the file on the startup volume that exists while the worker writes a checkpoint.
 const checkpointName = "checkpoint"
 
-// Files on the start-up volume with which a worker reports progress.
+// Files on the startup volume with which a worker reports progress.
 const (
 	progressFile   = "progress"
 	progressSocket = "progress.sock"
@@ -154,7 +154,7 @@ func (r *run) load() {
 	}
 }
 
-// runLoop speaks for the worker until it is released or ctx is done.
+// runLoop represents the worker until the worker is released or ctx is done.
 func (r *run) runLoop(ctx context.Context) error {
 	state := worker.New(worker.Config{
 		Slot: rounds.Slot{Name: r.config.WorkerID, Pod: r.config.PodUID}, Generation: r.config.PodEpoch, Grace: r.config.GracePeriod + r.config.CheckpointGrace,

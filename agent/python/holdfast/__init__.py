@@ -44,7 +44,7 @@ def progress() -> None:
     """Reports that the training is making progress. Call it after every step: it takes microseconds.
 
     If a worker does not call it for --progress-timeout, it counts as hung and its group restarts. Raises OSError if the file
-    that the supervisor watches cannot be written. It is no error if the supervisor does not read its socket.
+    that the supervisor watches cannot be written. It does not raise if the supervisor is not reading its socket.
     """
     if path := os.environ.get("HOLDFAST_PROGRESS_FILE"):
         with open(path, "ab"):

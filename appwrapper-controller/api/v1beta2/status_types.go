@@ -13,7 +13,7 @@ type AppWrapperStatus struct {
 	// resettingCount is how often the workload was reset. Evacuations of nodes are not counted here, see evacuations.
 	// +optional
 	Retries int32 `json:"resettingCount,omitempty"`
-	// conditions of the workload, see AppWrapperCondition. Other programs may add types of their own.
+	// conditions of the workload. See AppWrapperCondition. Other programs may add types of their own.
 	// +optional
 	// +patchMergeKey=type
 	// +patchStrategy=merge
@@ -163,7 +163,7 @@ const (
 	ComponentSucceeded AppWrapperCondition = "Succeeded"
 )
 
-// Reasons of conditions. Phases are reasons too.
+// Condition reasons. Phases are also used as reasons.
 const (
 	// ReasonCreateFailed means that the components could not be created within AdmissionGracePeriod.
 	ReasonCreateFailed = "CreateFailed"

@@ -120,7 +120,7 @@ func TestRunFailsWithoutTheCRD(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.Registry, o.KindPatience = prometheus.NewRegistry(), time.Second
-	if err := o.Run(t.Context(), cluster); err == nil || !strings.Contains(err.Error(), "install the custom resource definition first") {
+	if err := o.Run(t.Context(), cluster); err == nil || !strings.Contains(err.Error(), "install its CustomResourceDefinition first") {
 		t.Errorf("got %v", err)
 	}
 }

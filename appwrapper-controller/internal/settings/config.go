@@ -172,7 +172,7 @@ type FaultTolerance struct {
 	ObjectTTL Duration `json:"objectTTL,omitempty"`
 }
 
-// DefaultFaultTolerance returns the defaults of the seed document.
+// DefaultFaultTolerance returns the defaults of the AppWrapper design document.
 func DefaultFaultTolerance() FaultTolerance {
 	return FaultTolerance{
 		AdmissionGracePeriod:        Duration(time.Minute),

@@ -94,7 +94,7 @@ func (a *access) check(ctx context.Context, user authenticationv1.UserInfo, name
 		return field.Invalid(path, kind.String(), "the cluster does not serve this kind")
 	}
 	if err != nil {
-		return field.InternalError(path, fmt.Errorf("looking for the resource of %s: %w", kind, err))
+		return field.InternalError(path, fmt.Errorf("finding the resource for %s: %w", kind, err))
 	}
 	if mapping.Scope.Name() != meta.RESTScopeNameNamespace { // a permission in the namespace does not cover it
 		return field.Invalid(path, kind.String(), "cluster-scoped objects cannot be wrapped")

@@ -49,7 +49,7 @@ func (appWrappers) ValidateDelete(context.Context, *v1beta2.AppWrapper) (admissi
 	return nil, nil
 }
 
-// annotations warns of invalid annotations. Their defaults apply, so they are no reason to reject the workload.
+// annotations warns of invalid annotations. Their defaults apply, so the workload is not rejected because of them.
 func (w appWrappers) annotations(aw *v1beta2.AppWrapper) admission.Warnings {
 	var warnings admission.Warnings
 	_, problems := settings.Read(aw.Annotations, w.operator)
@@ -116,7 +116,7 @@ func (v *createValidator) object(ctx context.Context, path *field.Path, object *
 	}
 	for i, owner := range object.GetOwnerReferences() {
 		if owner.Controller != nil && *owner.Controller {
-			v.refuse(field.Forbidden(path.Child("metadata", "ownerReferences").Index(i), "the AppWrapper is the controller of what it wraps"))
+			v.refuse(field.Forbidden(path.Child("metadata", "ownerReferences").Index(i), "components must not have a controller: the AppWrapper becomes their controller"))
 		}
 	}
 	v.timeToLive(path, object)

@@ -14,7 +14,7 @@ holdfast-inplace
 {{- fail "leaderElection.enabled: false is not possible, the store knows the leader by its Lease" }}
 {{- end }}
 {{- if and (not $v.valkey.enabled) (not $v.valkey.address) }}
-{{- fail "valkey.enabled: set it, or valkey.address to a store that is there" }}
+{{- fail "valkey.enabled: set it, or set valkey.address to an existing store" }}
 {{- end }}
 {{- include "holdfast.validateStore" . }}
 {{- include "holdfast.validateWebhook" . }}

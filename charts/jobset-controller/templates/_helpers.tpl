@@ -3,7 +3,7 @@
 {{- $v := .Values }}
 {{- include "holdfast.validate" . }}
 {{- if and $v.orchestrator.enabled (not $v.valkey.enabled) (not $v.valkey.address) }}
-{{- fail "orchestrator.enabled: the orchestrator needs a store; set valkey.enabled, or valkey.address to one that is there" }}
+{{- fail "orchestrator.enabled: the orchestrator needs a store; set valkey.enabled, or set valkey.address to an existing store" }}
 {{- end }}
 {{- include "holdfast.validateStore" . }}
 {{- if and (ne (include "holdfast.emptySecrets" .) "[]") (not $v.orchestrator.enabled) }}

@@ -116,7 +116,7 @@ readinessProbe:
 - --webhooks
 - --webhook-port={{ .port }}
 {{- if ne $.Values.certificates.mode "internal" }}
-- --webhook-cert-dir={{ include "holdfast.certificateFolder" $ }} # somebody else keeps it
+- --webhook-cert-dir={{ include "holdfast.certificateFolder" $ }} # another program maintains it
 {{- end }}
 {{- end }}
 {{- end }}

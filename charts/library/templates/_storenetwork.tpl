@@ -1,7 +1,7 @@
 {{- define "holdfast.storeNetworkPolicy" -}}
 {{- if .Values.valkey.enabled }}
 ---
-# Ingress to the store, from the orchestrators and from pods of JobSets in all namespaces, and of ElasticJobs if they are led.
+# Ingress to the store, from the orchestrators and from pods of JobSets in all namespaces, and of ElasticJobs if orchestrator.elasticJobs is set.
 apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
 metadata:

@@ -80,7 +80,7 @@ func jobSet(o *unstructured.Unstructured) *timeline.Group {
 	return g
 }
 
-// declared returns the group of an Indexed Job without a JobSet, or of a pod of index 0; nil if there is none.
+// declared returns the group of an Indexed Job without a JobSet, or of a pod with index 0, or nil if there is none.
 func declared(o *unstructured.Unstructured) *timeline.Group {
 	_, asks := o.GetAnnotations()[inPlaceTimeout]
 	leads := o.GetKind() == podKind.Kind && o.GetLabels()[groupNameLabel] == o.GetName()

@@ -17,7 +17,7 @@ const (
 
 	appWrapperLabel = "workload.codeflare.dev/appwrapper"
 	jobSetLabel     = "jobset.sigs.k8s.io/jobset-name"
-	groupNameLabel  = "holdfast.dev/group-name" // the pod of index 0, on all pods of a group that pods declare
+	groupNameLabel  = "holdfast.dev/group-name" // the pod with index 0, on all pods of a group that pods declare
 	lwsNameLabel    = "leaderworkerset.sigs.k8s.io/name"
 	queueLabel      = "kueue.x-k8s.io/queue-name"
 )

@@ -45,7 +45,7 @@ var (
 const page = 500
 
 // Workload finds a workload by NAME or KIND/NAME of any of its objects, and reads all of it. If several kinds have an object of that name,
-// the one nearest to the root is used. Pods of index 0, which have the state of the groups that pods declare, are objects of the workload.
+// the one nearest to the root is used. Pods with index 0, which have the state of the groups that pods declare, are objects of the workload.
 // Errors: ErrNotFound, ErrForbidden, and those of the API server.
 func (r Reader) Workload(ctx context.Context, namespace, name string) (*Workload, error) {
 	object, err := r.find(ctx, namespace, name)
@@ -112,7 +112,7 @@ func (r Reader) find(ctx context.Context, namespace, name string) (*unstructured
 	return nil, notFound(namespace, wanted, bare, none, refused)
 }
 
-// firstPod returns the pod of index 0 of the group to which a pod belongs; nil if there is none, or none that may be read.
+// firstPod returns the pod with index 0 of the group to which a pod belongs; nil if there is none, or none that may be read.
 func (r Reader) firstPod(ctx context.Context, namespace, name string) (*unstructured.Unstructured, error) {
 	pod, err := r.Client.Resource(podsResource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err == nil && pod.GetLabels()[groupNameLabel] != name {
@@ -232,7 +232,7 @@ func (r Reader) list(ctx context.Context, gvr schema.GroupVersionResource, names
 	}
 }
 
-// pods adds the pods of the workload: by the label of the root's kind, otherwise by owner. Pods of index 0 become objects of the workload.
+// pods adds the pods of the workload: by the label of the root's kind, otherwise by owner. Pods with index 0 become objects of the workload.
 func (r Reader) pods(ctx context.Context, w *Workload) error {
 	root := w.Root()
 	var options metav1.ListOptions

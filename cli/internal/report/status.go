@@ -146,7 +146,7 @@ func counters(t timeline.Workload) []Counter {
 	return list
 }
 
-// restartsOf returns the name of the counter of a group. Groups that pods declare are told apart by their pods of index 0, of which a LeaderWorkerSet has several.
+// restartsOf returns the name of the counter of a group. Groups that pods declare are told apart by their pods with index 0, of which a LeaderWorkerSet has several.
 func restartsOf(t timeline.Workload, o timeline.Object) string {
 	if o.Kind == "Pod" && t.Objects[0].Name != o.Name {
 		return "restarts of " + o.Name

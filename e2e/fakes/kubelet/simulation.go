@@ -144,7 +144,7 @@ func (f *Nodes) Exit(pod types.NamespacedName, container string, code int32) err
 	return f.touch(pod, func(l *Life) error { return l.Exit(time.Now(), container, code) })
 }
 
-// RemoveRecord removes the runtime's record of a container's last exit, see Life.RemoveRecord. It returns ErrNotRunning
+// RemoveRecord removes the runtime's record of a container's last exit. See Life.RemoveRecord. It returns ErrNotRunning
 // if there is no such pod.
 func (f *Nodes) RemoveRecord(pod types.NamespacedName, container string) error {
 	return f.touch(pod, func(l *Life) error { l.RemoveRecord(time.Now(), container); return nil })

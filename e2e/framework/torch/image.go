@@ -34,7 +34,7 @@ type Node interface {
 }
 
 // LoadImage loads an image for workers into a node. The image does not contain torch, which is 650 MB. Pods mount it
-// from the host, see Volumes.
+// from the host. See Volumes.
 func LoadImage(ctx context.Context, node Node) error {
 	return load(ctx, node, func(dir string) (image.Image, error) {
 		train := filepath.Join(dir, "train.py")

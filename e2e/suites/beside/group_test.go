@@ -259,7 +259,7 @@ func (g *group) replaceOrchestrator(w framework.Worker) {
 	g.awaitWebhook() // without it a pod that is created next has no agent
 }
 
-// timeOut deletes a pod whose replacement cannot be scheduled, until the timeout of the restart has deleted the pod of index 0, and
+// timeOut deletes a pod whose replacement cannot be scheduled, until the timeout of the restart has deleted the pod with index 0, and
 // waits until the owner has recreated all pods.
 func (g *group) timeOut() {
 	g.Helper()
@@ -269,7 +269,7 @@ func (g *group) timeOut() {
 	g.Cleanup(g.uncordon)
 	_, err := g.DeletePod(g.ctx, workers[g.slot(1)])
 	g.must(err)
-	g.must(framework.Until(g.ctx, "the pod of index 0 is deleted", func(ctx context.Context) error {
+	g.must(framework.Until(g.ctx, "the pod with index 0 is deleted", func(ctx context.Context) error {
 		is, err := g.inPlace(ctx)
 		if err == nil && is.uid == leader {
 			err = fmt.Errorf("it is there: %+v", is)

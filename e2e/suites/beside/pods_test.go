@@ -83,12 +83,12 @@ func TestPodsOfAnyOwnerTimeout(t *testing.T) {
 	g.timeOut()
 }
 
-// The group ends with the pod of index 0: its owner recreates all pods.
+// The group ends with the pod with index 0: its owner recreates all pods.
 func TestPodsOfAnyOwnerFirstPod(t *testing.T) {
 	g := startPods(t, "any-first", asking("20"))
 	workers := g.running()
 	at, err := g.DeletePod(g.ctx, workers[g.slot(0)])
 	g.must(err)
-	g.recreated("a deleted pod of index 0", workers, at)
+	g.recreated("a deleted pod with index 0", workers, at)
 	g.awaitCharged(0)
 }

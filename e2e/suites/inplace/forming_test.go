@@ -28,7 +28,7 @@ func TestAJobSetThatCannotStartFails(t *testing.T) {
 		change  func(*corev1.PodSpec)
 		says    string
 	}{
-		"the supervisor does not find the command":    {"one-annotation.yaml", func(pod *corev1.PodSpec) { command(&pod.Containers[0]) }, "exited with code 127 (looking for the worker's program"},
+		"the supervisor does not find the command":    {"one-annotation.yaml", func(pod *corev1.PodSpec) { command(&pod.Containers[0]) }, "exited with code 127 (finding the worker's program"},
 		"the supervisor refuses a setting":            {"one-annotation.yaml", func(pod *corev1.PodSpec) { setting("MAX_STOPS_PER_MINUTE")(&pod.Containers[0]) }, "exited with code 2 (cannot start"},
 		"beside a sidecar the command does not exist": {"in-place-restart.yaml", func(pod *corev1.PodSpec) { command(&pod.Containers[0]) }, "exited with code 128"},
 		"the sidecar refuses a setting":               {"in-place-restart.yaml", func(pod *corev1.PodSpec) { setting("LOG_LEVEL")(&pod.InitContainers[0]) }, "exited with code 2 (cannot start"},

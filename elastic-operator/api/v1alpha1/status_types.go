@@ -145,7 +145,7 @@ const (
 	JobInPlaceInSync JobConditionType = "InPlaceInSync"
 )
 
-// Reasons of conditions and events.
+// Reasons for conditions and events.
 const (
 	ReasonCreated          = "ElasticJobCreated"
 	ReasonRunning          = "ElasticJobRunning"

@@ -82,10 +82,10 @@ const (
 	StuckPodTimeoutKey = "holdfast.dev/stuck-pod-timeout"
 )
 
-// Keys by which pods of any owner declare a group. The pod of index 0 leads it: its annotations are the settings of the group, and
+// Keys by which pods of any owner declare a group. The pod with index 0 leads it: its annotations are the settings of the group, and
 // the group ends with it.
 const (
-	// PodGroupKey is a label with the name of the pod of index 0, on all pods of the group.
+	// PodGroupKey is a label with the name of the pod with index 0, on all pods of the group.
 	PodGroupKey = "holdfast.dev/group-name"
 	// PodGroupSizeKey is an annotation with the number of pods, the same on all of them.
 	PodGroupSizeKey = "holdfast.dev/group-size"
@@ -114,7 +114,7 @@ const (
 	// JobSet. Its value names the installation that leads the group: "<namespace>/<Lease of the orchestrator>". Other installations
 	// ignore the group.
 	LedByKey = "holdfast.dev/led-by"
-	// MaxRestartsKey is the number of restarts of a group whose owner has no field for it. Users set it on the pod of index 0, or on a
+	// MaxRestartsKey is the number of restarts of a group whose owner has no field for it. Users set it on the pod with index 0, or on a
 	// JobSet of the published controller without a failure policy. On a Job that has its own group, the webhook for Jobs records the
 	// author's spec.backoffLimit in it and then raises backoffLimit, because the Job controller counts restarted containers towards it.
 	MaxRestartsKey = "holdfast.dev/max-restarts"

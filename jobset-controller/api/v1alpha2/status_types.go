@@ -6,7 +6,7 @@ import (
 
 // JobSetStatus is the observed state of a JobSet.
 type JobSetStatus struct {
-	// conditions of the JobSet, see JobSetConditionType. Other programs may add types of their own.
+	// conditions of the JobSet. See JobSetConditionType. Other programs may add types of their own.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -49,7 +49,7 @@ type RuleRestarts struct {
 	Restarts int32 `json:"restarts"`
 }
 
-// ReplicatedJobStatus counts the Jobs of the current attempt of one replicatedJob. A Job may be ready, active and suspended at once.
+// ReplicatedJobStatus counts the Jobs of the current attempt of one replicatedJob. A Job can be ready, active and suspended at the same time.
 type ReplicatedJobStatus struct {
 	// name of the replicatedJob.
 	Name string `json:"name"`
@@ -85,7 +85,7 @@ type JobSetConditionType string
 const (
 	// JobSetCompleted is True when the success policy is fulfilled.
 	JobSetCompleted JobSetConditionType = "Completed"
-	// JobSetFailed is True when the JobSet has failed for good.
+	// JobSetFailed is True when the JobSet has failed permanently.
 	JobSetFailed JobSetConditionType = "Failed"
 	// JobSetSuspended is True while the JobSet is suspended, and False after it was resumed.
 	JobSetSuspended JobSetConditionType = "Suspended"
@@ -106,7 +106,7 @@ const (
 	JobSetStartupPolicyCompleted JobSetConditionType = "StartupPolicyCompleted"
 )
 
-// Reasons of conditions.
+// Condition reasons.
 const (
 	// AllJobsCompletedReason is why a JobSet is Completed.
 	AllJobsCompletedReason = "AllJobsCompleted"
@@ -116,48 +116,48 @@ const (
 	ReachedMaxRestartsReason = "ReachedMaxRestarts"
 	// FailJobSetActionReason is why a JobSet is Failed when a failure policy rule says so.
 	FailJobSetActionReason = "FailJobSetFailurePolicyAction"
-	// SuspendedJobsReason is why Suspended is True.
+	// SuspendedJobsReason is the reason for Suspended=True.
 	SuspendedJobsReason = "SuspendedJobs"
-	// ResumeJobsReason is why Suspended is False.
+	// ResumeJobsReason is the reason for Suspended=False.
 	ResumeJobsReason = "ResumeJobs"
-	// DefaultFailurePolicyReason is why RestartingJobSet is True when no rule matched.
+	// DefaultFailurePolicyReason is the reason for RestartingJobSet=True when no rule matched.
 	DefaultFailurePolicyReason = "DefaultFailurePolicy"
-	// FailurePolicyReasonPrefix, followed by the rule's name, is why RestartingJobSet is True when a rule matched.
+	// FailurePolicyReasonPrefix, followed by the rule's name, is the reason for RestartingJobSet=True when a rule matched.
 	FailurePolicyReasonPrefix = "FailurePolicy_"
-	// JobsReadyReason is why RestartingJobSet is False when all Jobs are ready again.
+	// JobsReadyReason is the reason for RestartingJobSet=False when all Jobs are ready again.
 	JobsReadyReason = "JobsReady"
-	// JobSetFailedReason is why RestartingJobSet is False when the JobSet has failed.
+	// JobSetFailedReason is the reason for RestartingJobSet=False when the JobSet has failed.
 	JobSetFailedReason = "JobSetFailed"
-	// JobSetCompletedReason is why RestartingJobSet is False when the JobSet is complete.
+	// JobSetCompletedReason is the reason for RestartingJobSet=False when the JobSet is complete.
 	JobSetCompletedReason = "JobSetCompleted"
-	// JobSetSuspendedReason is why RestartingJobSet is False when the JobSet was suspended.
+	// JobSetSuspendedReason is the reason for RestartingJobSet=False when the JobSet was suspended.
 	JobSetSuspendedReason = "JobSetSuspended"
-	// InOrderStartupPolicyInProgressReason is why StartupPolicyInProgress is True.
+	// InOrderStartupPolicyInProgressReason is the reason for StartupPolicyInProgress=True.
 	InOrderStartupPolicyInProgressReason = "InOrderStartupPolicyInProgress"
-	// InOrderStartupPolicyCompletedReason is why StartupPolicyCompleted is True.
+	// InOrderStartupPolicyCompletedReason is the reason for StartupPolicyCompleted=True.
 	InOrderStartupPolicyCompletedReason = "InOrderStartupPolicyCompleted"
-	// AcceptedReason is why Accepted is True again.
+	// AcceptedReason is the reason for Accepted=True again.
 	AcceptedReason = "SpecAccepted"
-	// InvalidSpecReason is why Accepted is False when a field has a value that admission refuses today.
+	// InvalidSpecReason is the reason for Accepted=False when a field has a value that admission refuses today.
 	InvalidSpecReason = "InvalidSpec"
-	// FeatureDisabledReason is why Accepted is False when a field needs a feature gate that is off.
+	// FeatureDisabledReason is the reason for Accepted=False when a field needs a feature gate that is off.
 	FeatureDisabledReason = "FeatureDisabled"
-	// JobsRefusedReason is why Accepted is False when the API server refuses the Jobs as they are written.
+	// JobsRefusedReason is the reason for Accepted=False when the API server refuses the Jobs as they are written.
 	JobsRefusedReason = "JobsRefused"
-	// AllJobsReadyReason is why Running is True.
+	// AllJobsReadyReason is the reason for Running=True.
 	AllJobsReadyReason = "AllJobsReady"
-	// WaitingForJobsReason is why Running is False while Jobs are created and their pods become ready.
+	// WaitingForJobsReason is the reason for Running=False while Jobs are created and their pods become ready.
 	WaitingForJobsReason = "WaitingForJobs"
-	// WaitingForStageReason is why Running is False while replicatedJobs wait for earlier ones.
+	// WaitingForStageReason is the reason for Running=False while replicatedJobs wait for earlier ones.
 	WaitingForStageReason = "WaitingForStage"
-	// WaitingForVolumeClaimsReason is why Running is False while volume claims do not exist.
+	// WaitingForVolumeClaimsReason is the reason for Running=False while volume claims do not exist.
 	WaitingForVolumeClaimsReason = "WaitingForVolumeClaims"
-	// WaitingForDeletionReason is why Running is False while Jobs of an earlier attempt are not gone.
+	// WaitingForDeletionReason is the reason for Running=False while Jobs of an earlier attempt are not gone.
 	WaitingForDeletionReason = "WaitingForDeletion"
-	// RestartingReason is why Running is False after a failure.
+	// RestartingReason is the reason for Running=False after a failure.
 	RestartingReason = "Restarting"
-	// NotAcceptedReason is why Running is False when nothing is started, see JobSetAccepted.
+	// NotAcceptedReason is the reason for Running=False when nothing is started. See JobSetAccepted.
 	NotAcceptedReason = "NotAccepted"
-	// InPlaceAttemptReason is why RestartingInPlace is True.
+	// InPlaceAttemptReason is the reason for RestartingInPlace=True.
 	InPlaceAttemptReason = "InPlaceRestartAttempt"
 )

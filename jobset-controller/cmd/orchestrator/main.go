@@ -1,4 +1,4 @@
-// Command orchestrator leads in-place restarts (seed 000). It runs in the pod of the JobSet manager, or in its own deployment.
+// Command orchestrator manages in-place restarts (JobSet KEP-876). It runs in the pod of the JobSet manager, or in its own deployment.
 package main
 
 import (

@@ -38,7 +38,7 @@ func (o *Options) features() policy.Features {
 	}
 }
 
-// podsOfAgents returns the cache that restartStrategy InPlaceRestart needs, nil if the feature is off.
+// podsOfAgents returns the cache that restartStrategy InPlaceRestart needs, or nil if the feature is off.
 func (o *Options) podsOfAgents(ctx context.Context, mgr ctrl.Manager) (cache.Cache, error) {
 	if !o.Enabled(gateInPlaceRestart) {
 		return nil, nil

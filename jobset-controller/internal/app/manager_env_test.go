@@ -40,7 +40,7 @@ func TestRunWithoutTheCRD(t *testing.T) {
 	o := parse(t, "--metrics-bind-address=0", "--health-probe-bind-address=0")
 	o.KindPatience = time.Second
 	err := o.Run(t.Context(), cluster)
-	if err == nil || !strings.Contains(err.Error(), "install the custom resource definition first") {
+	if err == nil || !strings.Contains(err.Error(), "install its CustomResourceDefinition first") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -21,7 +21,7 @@ const (
 	storeEnv   = "VALKEY_ADDRESS"
 )
 
-// HasAgent recognizes an agent: a sidecar with the flag or environment variable of seed 000, or the supervisor in the command of a
+// HasAgent recognizes an agent: a sidecar with the flag or environment variable of JobSet KEP-876, or the supervisor in the command of a
 // container, possibly behind a shell or an init program.
 func HasAgent(pod *corev1.PodSpec) bool {
 	return slices.ContainsFunc(pod.InitContainers, isSidecarAgent) || slices.ContainsFunc(pod.Containers, isSupervised)
@@ -46,7 +46,7 @@ func hasWord(c corev1.Container, is func(string) bool) bool {
 	return slices.ContainsFunc(c.Command, is) || slices.ContainsFunc(c.Args, is)
 }
 
-// WorkerContainer returns the name of the container that the agent of the pod restarts, "" if there are several candidates and none
+// WorkerContainer returns the name of the container that the agent of the pod restarts, or "" if there are several candidates and none
 // is named.
 func WorkerContainer(pod *corev1.PodSpec) string {
 	for _, c := range pod.InitContainers {
@@ -67,7 +67,7 @@ func onlyContainer(pod *corev1.PodSpec) string {
 	return ""
 }
 
-// StoreAddress returns the store address of an agent in the pod, "" if the pod does not contain it.
+// StoreAddress returns the store address of an agent in the pod, or "" if the pod does not contain it.
 func StoreAddress(pod *corev1.PodSpec) string {
 	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
 		if address := setting(c, storeFlag, storeEnv); address != "" {
@@ -77,7 +77,7 @@ func StoreAddress(pod *corev1.PodSpec) string {
 	return ""
 }
 
-// setting returns the value of a flag or of a variable, "" if it has no literal value.
+// setting returns the value of a flag or of a variable, or "" if it has no literal value.
 func setting(c corev1.Container, flag, env string) (value string) {
 	for _, v := range c.Env {
 		if v.Name == env {

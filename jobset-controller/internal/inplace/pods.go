@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// PodKind is the kind of a group that its pods declare. Its owner is the pod of index 0, so the group ends with that pod.
+// PodKind is the kind of a group that its pods declare. Its owner is the pod with index 0, so the group ends with that pod.
 const PodKind = "Pod"
 
 // IsPods reports whether a JobSet is a group of pods; see OfPods.
@@ -22,7 +22,7 @@ func IsPods(js *v1alpha2.JobSet) bool { return js.Kind == PodKind }
 
 // Member is what a pod declares about its group.
 type Member struct {
-	Leader      string // name of the pod of index 0
+	Leader      string // name of the pod with index 0
 	Index, Size int
 }
 
@@ -49,7 +49,7 @@ func MemberOf(pod *corev1.Pod) (m Member, declared bool, err error) {
 		return m, true, fmt.Errorf("label %s: %q is not an index from 0 to %d", v1alpha2.PodGroupIndexKey, index, m.Size-1)
 	}
 	if (m.Index == 0) != m.Leads(pod) {
-		return m, true, fmt.Errorf("label %s: the pod of index 0 is %s", v1alpha2.PodGroupKey, m.Leader)
+		return m, true, fmt.Errorf("label %s: the pod with index 0 is %s", v1alpha2.PodGroupKey, m.Leader)
 	}
 	return m, true, nil
 }
@@ -60,10 +60,10 @@ const (
 	lwsGroup           = "leaderworkerset.sigs.k8s.io/group-index"
 )
 
-// LeaderWorkerSetOf returns the name of the pod's LeaderWorkerSet, "" if it has none.
+// LeaderWorkerSetOf returns the name of the pod's LeaderWorkerSet, or "" if it has none.
 func LeaderWorkerSetOf(pod *corev1.Pod) string { return pod.Labels[LeaderWorkerSetKey] }
 
-// GroupLabels returns the labels that find all pods of a group that its owner has created, given the pod of index 0.
+// GroupLabels returns the labels that find all pods of a group that its owner has created, given the pod with index 0.
 func GroupLabels(leader *corev1.Pod) map[string]string {
 	if set, group := leader.Labels[LeaderWorkerSetKey], leader.Labels[lwsGroup]; set != "" && group != "" {
 		return map[string]string{LeaderWorkerSetKey: set, lwsGroup: group}
@@ -71,7 +71,7 @@ func GroupLabels(leader *corev1.Pod) map[string]string {
 	return map[string]string{v1alpha2.PodGroupKey: leader.Name}
 }
 
-// OfPods reads a group of pods as an Indexed Job, given the pod of index 0. OfJob and ChildOf read that Job.
+// OfPods reads a group of pods as an Indexed Job, given the pod with index 0. OfJob and ChildOf read that Job.
 func OfPods(leader *corev1.Pod) *batchv1.Job {
 	m, _, _ := MemberOf(leader) // without a size there is one pod; the group was refused because of an error
 	size := ptr.To(int32(max(m.Size, 1)))
@@ -90,7 +90,7 @@ func OfPods(leader *corev1.Pod) *batchv1.Job {
 	return job
 }
 
-// LeaderOf returns the UID of the pod of index 0, given a pod that the webhook for pods has prepared. All pods except that one
+// LeaderOf returns the UID of the pod with index 0, given a pod that the webhook for pods has prepared. All pods except that one
 // carry it.
 func LeaderOf(pod metav1.Object) string {
 	return cmp.Or(pod.GetAnnotations()[v1alpha2.JobSetUIDKey], string(pod.GetUID()))

@@ -30,8 +30,8 @@ func TestMemberOf(t *testing.T) {
 		"a size of 0":                    {"a-3", group("a-0", "3"), "0", Member{}, "group-size"},
 		"no index":                       {"a-3", map[string]string{v1alpha2.PodGroupKey: "a-0"}, "4", Member{}, "group-index"},
 		"an index beyond the size":       {"a-4", group("a-0", "4"), "4", Member{}, "from 0 to 3"},
-		"index 0 on another pod":         {"a-3", group("a-0", "0"), "4", Member{}, "the pod of index 0 is a-0"},
-		"another index on the first pod": {"a-0", group("a-0", "3"), "4", Member{}, "the pod of index 0 is a-0"},
+		"index 0 on another pod":         {"a-3", group("a-0", "0"), "4", Member{}, "the pod with index 0 is a-0"},
+		"another index on the first pod": {"a-0", group("a-0", "3"), "4", Member{}, "the pod with index 0 is a-0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: c.pod, Labels: c.labels, Annotations: map[string]string{v1alpha2.PodGroupSizeKey: c.size}}}

@@ -10,7 +10,7 @@ import (
 // maxSlots limits the memory of one group in the store.
 const maxSlots = 1 << 20
 
-// TooLarge returns why stages are too large for a group, "" if they are not.
+// TooLarge returns why stages are too large for a group, or "" if they are not.
 func TooLarge(stages []coordination.Stage) string {
 	var n int64
 	for _, stage := range stages {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// SlotOf returns the slot of a pod of a JobSet, "" if its annotations do not have it.
+// SlotOf returns the slot of a pod of a JobSet, or "" if its annotations do not have it.
 func SlotOf(pod *corev1.Pod) string {
 	a := pod.Annotations
 	parts := []string{
@@ -32,5 +32,5 @@ func StoreSecret(jobSet string) string { return "holdfast-store-" + jobSet }
 // JobStoreSecret does the same for a Job that has its own group.
 func JobStoreSecret(job string) string { return "holdfast-job-store-" + job }
 
-// PodStoreSecret does the same for a group that its pods declare, by the name of the pod of index 0.
+// PodStoreSecret does the same for a group that its pods declare, by the name of the pod with index 0.
 func PodStoreSecret(leader string) string { return "holdfast-pod-store-" + leader }

@@ -27,7 +27,7 @@ func Beside(installation string) Kind {
 	})
 }
 
-// Alone is the kind of Indexed Jobs without a JobSet. They are led like the JobSets of Beside: each is read as a JobSet with one
+// Alone is the kind of Indexed Jobs without a JobSet. They are managed like the JobSets of Beside: each is read as a JobSet with one
 // Job. The mark of the webhook is the claim.
 func Alone(installation string) Kind {
 	return led(installation, Kind{
@@ -76,7 +76,7 @@ func TrimJob(obj any) (any, error) {
 	}}, nil
 }
 
-// asks reports whether a running JobSet asks for in-place restarts, even with a value that cannot be parsed.
+// asks reports whether a running JobSet requests in-place restarts, even with a value that cannot be parsed.
 func asks(js *v1alpha2.JobSet) bool {
 	_, said := js.Annotations[v1alpha2.InPlaceTimeoutKey]
 	return (said || beside.Misplaced(js) != "") && !isOver(js) && isOurs(js)
@@ -122,7 +122,7 @@ func unprepared(js *v1alpha2.JobSet) string {
 	const why = "created without agents, because the webhook was unreachable or does not apply to this namespace"
 	switch js.Kind {
 	case inplace.PodKind:
-		return "the pod of index 0 was " + why + "; recreate all pods of the group"
+		return "the pod with index 0 was " + why + "; recreate all pods of the group"
 	case inplace.JobKind:
 		return "the Job was " + why + "; create it again"
 	}

@@ -157,7 +157,7 @@ func exitOf(t *corev1.ContainerStateTerminated) *workload.Exit {
 	return &workload.Exit{Code: t.ExitCode, Message: t.Message, At: t.FinishedAt.Time}
 }
 
-// jobOfPod returns the UID of the pod's Job. In a group that pods declare, the pod of index 0 takes the place of the Job.
+// jobOfPod returns the UID of the pod's Job. In a group that pods declare, the pod with index 0 takes the place of the Job.
 func jobOfPod(pod *corev1.Pod) types.UID {
 	if pod.Labels[v1alpha2.GroupKindKey] == inplace.PodKind {
 		return types.UID(inplace.LeaderOf(pod))

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 )
 
-// Discover waits until the cluster has the definition of ElasticJobs and this program may read them. JobSets are led meanwhile: a
-// missing definition or permission does not end the program. Discover is a runnable of the leader.
+// Discover waits until the cluster has the definition of ElasticJobs and this program may read them. JobSets are managed in the meantime: a
+// missing definition or permission does not end the program. Discover runs only on the leader.
 type Discover struct {
 	Live   client.Reader
 	Owners *owners.Lister

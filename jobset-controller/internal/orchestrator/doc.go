@@ -1,4 +1,4 @@
-// Package orchestrator leads the in-place restarts of a cluster's JobSets and ElasticJobs (seed 000). It is not on the critical
+// Package orchestrator manages the in-place restarts of a cluster's JobSets and ElasticJobs (JobSet KEP-876). It is not on the critical
 // path: agents and the store restart a group without it.
 //
 //	Reconcile: observe -> leader.Decide -> read what the plan needs, or act -> again, until nothing is left to do

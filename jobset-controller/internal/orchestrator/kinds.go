@@ -32,7 +32,7 @@ type Kind struct {
 	New        func() client.Object
 	// Jobs: Jobs create the pods, and the orchestrator writes the conditions. For other kinds no pod is read or deleted.
 	Jobs bool
-	// Alone: the owner is the only Job of its group, or the pod of index 0. It is read as a JobSet (jobSetOf).
+	// Alone: the owner is the only Job of its group, or the pod with index 0. It is read as a JobSet (jobSetOf).
 	Alone bool
 	// Pods is the value of the label GroupKindKey on the pods of its groups. If it is empty, the pods have another value or no
 	// label.

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// Lease reads the leader's token from the Lease that it holds. The token grows with every change of leader, and with every new
+// Lease reads the leader's token from the Lease that it holds. The token increases with every change of leader, and with every new
 // Lease object, so the store can reject a leader that does not know that it was replaced. A process that loses its Lease exits, so
 // the token is read once.
 type Lease struct {

@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 )
 
-// Pods is the kind of groups that pods declare, regardless of the owner of the pods. The pod of index 0 owns the group and has the
+// Pods is the kind of groups that pods declare, regardless of the owner of the pods. The pod with index 0 owns the group and has the
 // counts and conditions. A full recreation deletes all pods. The pods that their owner creates next are a new group.
 func Pods(installation string) Kind {
 	return led(installation, Kind{
@@ -51,7 +51,7 @@ func (r *Reconciler) getLeader(ctx context.Context, key types.NamespacedName, po
 	orphans := left()
 	failed := inParallel(len(orphans), func(i int) error {
 		one := &orphans[i]
-		log.FromContext(ctx).Info("deleting a pod because the pod of index 0 of its group is gone", "pod", one.Name, "uid", one.UID)
+		log.FromContext(ctx).Info("deleting a pod because the pod with index 0 of its group is gone", "pod", one.Name, "uid", one.UID)
 		return client.IgnoreNotFound(r.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: one.Namespace, Name: one.Name}}, client.Preconditions{UID: &one.UID}))
 	})
 	return errors.Join(failed, err)

@@ -54,7 +54,7 @@ func (u *Unprepared) Once(ctx context.Context) error {
 			pod := &list.Items[i]
 			if !before[pod.UID] {
 				if err := u.examine(ctx, pod); err != nil {
-					log.FromContext(ctx).Error(err, "examining a pod without an agent", "pod", pod.Name, "namespace", pod.Namespace)
+					log.FromContext(ctx).Error(err, "checking a pod without an agent failed", "pod", pod.Name, "namespace", pod.Namespace)
 					continue
 				}
 			}
@@ -88,7 +88,7 @@ func (u *Unprepared) examine(ctx context.Context, metadata *metav1.PartialObject
 	return nil
 }
 
-// asks reports whether a pod is the one of index 0 of a group that asks for in-place restarts, or whose LeaderWorkerSet does.
+// asks reports whether a pod is the one of index 0 of a group that requests in-place restarts, or whose LeaderWorkerSet does.
 func (u *Unprepared) asks(ctx context.Context, pod *metav1.PartialObjectMetadata) (bool, error) {
 	if pod.Labels[v1alpha2.PodGroupKey] == pod.Name {
 		_, asks := pod.Annotations[v1alpha2.InPlaceTimeoutKey]

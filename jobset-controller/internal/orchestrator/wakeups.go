@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Wakeups turns notifications of the store into reconciles. It is a runnable of the leader. An owner that was never reconciled
+// Wakeups turns notifications of the store into reconciles. It runs only on the leader. An owner that was never reconciled
 // arrives through the watch of its kind.
 type Wakeups struct {
 	Store   rounds.Leader

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// oneAnnotation returns a JobSet that asks for in-place restarts and brings no agent.
+// oneAnnotation returns a JobSet that requests in-place restarts and brings no agent.
 func oneAnnotation() *JobSet {
 	return MakeJobSet("js").Annotation(v1alpha2.InPlaceTimeoutKey, "60s").Entry("workers", 2, func(e *v1alpha2.ReplicatedJob) {
 		e.Template.Spec.Template.Spec.Containers[0].Command = []string{"python", "train.py"}

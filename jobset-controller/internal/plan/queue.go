@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// StageQueue returns the queue in which each Job of the JobSet waits by itself from its creation, "" if there is none. A JobSet
+// StageQueue returns the queue in which each Job of the JobSet waits by itself from its creation, or "" if there is none. A JobSet
 // that waits in a queue as a whole gets its quota there, including that of later stages.
 func StageQueue(js *v1alpha2.JobSet) string {
 	if Queued(js) {

@@ -51,7 +51,7 @@ func Charged(status *v1alpha2.JobSetStatus, p InPlace, current epoch.Record) int
 	return max(Counted(status), p.Restarts, current.Base)
 }
 
-// inPlaceBudget fails a JobSet whose in-place restarts exceed what the failure policy allows (seed 000).
+// inPlaceBudget fails a JobSet whose in-place restarts exceed the limit of the failure policy (JobSet KEP-876).
 func inPlaceBudget(f Facts) Decision {
 	if !Budget(f.Spec).Exceeded(f.InPlace.Restarts) {
 		return Decision{}

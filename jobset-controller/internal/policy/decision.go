@@ -61,7 +61,7 @@ func (d Decision) Failures() []*batchv1.Job {
 type Facts struct {
 	Spec   *v1alpha2.JobSetSpec
 	Status *v1alpha2.JobSetStatus
-	// Tallies are those of the current attempt, see Tally.
+	// Tallies are those of the current attempt. See Tally.
 	Tallies []v1alpha2.ReplicatedJobStatus
 	Jobs    Jobs
 	Epoch   epoch.Record

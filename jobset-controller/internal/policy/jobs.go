@@ -18,7 +18,7 @@ type Jobs struct {
 	Previous []*batchv1.Job
 	// Active are unfinished Jobs of the current attempt, and those that failed only because they are being deleted.
 	Active []*batchv1.Job
-	// Succeeded and Failed are finished Jobs of the current attempt, and those whose failure is certain, see FailureOf.
+	// Succeeded and Failed are finished Jobs of the current attempt, and those whose failure is certain. See FailureOf.
 	Succeeded []*batchv1.Job
 	Failed    []*batchv1.Job
 	// Names are the names of all Jobs.
@@ -73,7 +73,7 @@ func number(job *batchv1.Job, label string) int32 {
 	return int32(n)
 }
 
-// FailureOf returns the condition that shows that a Job has failed, or will have failed when its pods are gone; nil if it has not.
+// FailureOf returns the condition that shows that a Job has failed, or will have failed when its pods are gone, or nil if it has not.
 // A recovery does not wait for the pods: in a large Job, ending them takes longer than everything else.
 func FailureOf(job *batchv1.Job) *batchv1.JobCondition {
 	if c := condition(job, batchv1.JobFailed); c != nil {

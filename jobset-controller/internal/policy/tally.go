@@ -10,7 +10,7 @@ import (
 )
 
 // Tally counts the Jobs of the current attempt, one status for each replicatedJob in spec order. Counters of single-Job restarts are
-// carried over from previous, see CountRestarts.
+// carried over from previous. See CountRestarts.
 func Tally(spec *v1alpha2.JobSetSpec, jobs Jobs, previous []v1alpha2.ReplicatedJobStatus) []v1alpha2.ReplicatedJobStatus {
 	t := newTallies(spec, previous)
 	t.each(jobs.Failed, func(s *v1alpha2.ReplicatedJobStatus, _ *batchv1.Job) { s.Failed++ })

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// startupRules checks the rules of seed 001: together they name every replicatedJob except the last exactly once.
+// startupRules checks startupPolicy.rules: together they must name every replicatedJob except the last exactly once.
 func (c *checked) startupRules() field.ErrorList {
 	if c.spec.StartupPolicy == nil || len(c.spec.StartupPolicy.Rules) == 0 {
 		return nil
@@ -42,7 +42,7 @@ func (c *checked) ruleTargets(path *field.Path) (field.ErrorList, map[string]boo
 		targets := path.Index(i).Child("targetReplicatedJobs")
 		names := c.spec.StartupPolicy.Rules[i].TargetReplicatedJobs
 		if len(names) == 0 {
-			errs = append(errs, field.Required(targets, "a rule names at least one replicatedJob"))
+			errs = append(errs, field.Required(targets, "a rule must name at least one replicatedJob"))
 		}
 		for j, name := range names {
 			errs = append(errs, c.ruleTarget(targets.Index(j), name, named[name])...)
@@ -59,7 +59,7 @@ func (c *checked) ruleTarget(path *field.Path, name string, again bool) field.Er
 	case again:
 		return field.ErrorList{field.Duplicate(path, name)}
 	case name == c.last().Name:
-		return field.ErrorList{field.Invalid(path, name, "is the last replicatedJob: nothing starts after it that could wait for it")}
+		return field.ErrorList{field.Invalid(path, name, "is the last replicatedJob: no later replicatedJob can wait for it")}
 	}
 	return nil
 }

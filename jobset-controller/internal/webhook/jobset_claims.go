@@ -44,7 +44,7 @@ func (v jobSets) claim(ctx context.Context, js *v1alpha2.JobSet, name string) (*
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("looking for volume claim %s: %w", name, err)
+		return nil, fmt.Errorf("getting volume claim %s: %w", name, err)
 	}
 	return &found, nil
 }

@@ -22,7 +22,7 @@ type Domains interface {
 	// LeaderIsOver reports whether the Job of this name and UID gets no more pods with index 0. It is false if the Job is not known
 	// yet.
 	LeaderIsOver(ctx context.Context, job types.NamespacedName, uid types.UID) (bool, error)
-	// Of returns the topology domain of the pods of the Job with this UID, "" if it is not decided yet.
+	// Of returns the topology domain of the pods of the Job with this UID, or "" if it is not decided yet.
 	Of(ctx context.Context, job types.UID, topology string) (string, error)
 }
 
@@ -49,11 +49,11 @@ func (w pods) Default(ctx context.Context, pod *corev1.Pod) error {
 	}
 	domain, err := w.domains.Of(ctx, job.UID, topology)
 	if err != nil {
-		return fmt.Errorf("looking for the domain of job %s: %w", job.Name, err)
+		return fmt.Errorf("finding the topology domain of job %s: %w", job.Name, err)
 	}
 	over, err := w.domains.LeaderIsOver(ctx, types.NamespacedName{Namespace: namespaceOf(ctx, pod), Name: job.Name}, job.UID)
 	if err != nil {
-		return fmt.Errorf("looking for the leader of job %s: %w", job.Name, err)
+		return fmt.Errorf("finding the leader pod of job %s: %w", job.Name, err)
 	}
 	exclusive.Prepare(pod, domain, over)
 	return nil
@@ -74,7 +74,7 @@ func (w pods) ValidateCreate(_ context.Context, pod *corev1.Pod) (admission.Warn
 		return nil, nil
 	}
 	return nil, apierrors.NewForbidden(corev1.Resource("pods"), pod.Name, fmt.Errorf(
-		"it asks for exclusive placement in %s, and something has removed what the JobSet controller did for it", exclusive.Topology(pod)))
+		"it asks for exclusive placement in %s, and another client removed the settings that the JobSet controller added for it", exclusive.Topology(pod)))
 }
 
 // ValidateUpdate is never called.

@@ -174,7 +174,7 @@ const maxSharedWith = 8
 
 // For returns the memory for pods of a template. A template that m does not know starts an empty memory, which the templates of living pods
 // share. Otherwise two templates that run side by side would keep erasing each other's memory. If m has no template yet, it takes this one.
-// living may be empty for pods that are only looked up. Do not call For for a pod that has ended, see Knows.
+// living may be empty for pods that are only looked up. Do not call For for a pod that has ended. See Knows.
 func (m Memory) For(template string, living ...string) Memory {
 	if template == "" || m.Template == template || slices.Contains(m.SharedWith, template) {
 		return m
@@ -192,7 +192,7 @@ func (m Memory) Knows(template string) bool {
 	return template == "" || m.Template == "" || m.Template == template || slices.Contains(m.SharedWith, template)
 }
 
-// others returns the templates except one, sorted and without duplicates; nil if there are none.
+// others returns the templates except one, sorted and without duplicates, or nil if there are none.
 func others(template string, all []string) []string {
 	all = slices.DeleteFunc(slices.Clone(all), func(t string) bool { return t == "" || t == template || len(t) > maxNodeName })
 	slices.Sort(all)

@@ -36,7 +36,7 @@ func (m Memory) Charge(move Move) Memory {
 	return m
 }
 
-// LastMove returns when a slot was last charged for a move that it has not returned; zero if there is none.
+// LastMove returns when a slot was last charged for a move that it has not returned, or zero if there is none.
 func (m Memory) LastMove(slot string) (last time.Time) {
 	for _, move := range m.Moves {
 		if move.Slot == slot && !move.Returned && move.At.After(last) {

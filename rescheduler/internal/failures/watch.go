@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 )
 
-// Watch notes failures from now on. It runs on every replica, because every replica admits pods.
+// Watch starts recording pod failures. It runs on every replica, because every replica admits pods.
 func (x *Index) Watch(ctx context.Context, c cache.Cache, table signals.Table, clock clock.PassiveClock) error {
 	informer, err := c.GetInformer(ctx, &corev1.Pod{}, cache.BlockUntilSynced(false))
 	if err != nil {

@@ -132,7 +132,7 @@ func (r *Resolver) read(ctx context.Context, kind schema.GroupVersionKind, key c
 	return o, nil
 }
 
-// informer returns the informer of a kind; nil if the kind may not be listed. An informer without permission would retry forever.
+// informer returns the informer of a kind, or nil if the kind may not be listed. An informer without permission would retry forever.
 func (r *Resolver) informer(ctx context.Context, kind schema.GroupVersionKind) (cache.Informer, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 )
 
-// Decide decides what to do about the pod. The caller must check the budgets before it moves the pod, see Budgets.
+// Decide decides what to do about the pod. The caller must check the budgets before it moves the pod. See Budgets.
 func Decide(f Facts) Decision {
 	if f.Match.Since.After(f.Now) { // the clock of the node is ahead
 		f.Match.Since = f.Now

@@ -208,7 +208,7 @@ func (r Row) device(pod *corev1.Pod) (Match, bool) {
 	return Match{}, false
 }
 
-// repeat matches a member of a group that was restarted in place again and again. Its group continues, and its next pod avoids the node.
+// repeat matches a member of a group that was repeatedly restarted in place. Its group continues, and its next pod avoids the node.
 func (r Row) repeat(pod *corev1.Pod) (Match, bool) {
 	if !InPlace(pod) || !bound(pod) {
 		return Match{}, false

@@ -11,7 +11,7 @@ type rule struct {
 // forJobs are the rules for an owner whose pods Jobs create, in the order in which they are tried.
 var forJobs = []rule{
 	{"claim", (*planner).claim},                // one installation leads the owner
-	{"missed", (*planner).leaveMissed},         // not all Jobs have agents, so the group is not led
+	{"missed", (*planner).leaveMissed},         // not all Jobs have agents, so the group is not managed
 	{"unwanted", (*planner).dropUnwanted},      // the owner wants no group: drop it
 	{"follow", (*planner).follow},              // a controller that opens no epochs has emptied the group
 	{"losses", (*planner).releaseLost},         // lost pods are released from their slots

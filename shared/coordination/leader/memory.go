@@ -49,7 +49,7 @@ type restartMemory struct {
 	late  string    // the end of the condition's message: the workers that were missing when the store was asked; empty before
 }
 
-// clock returns the deadline of the restart in progress, nil if there is none. It uses only the clock of this process. It is paused
+// clock returns the deadline of the restart in progress, or nil if there is none. It uses only the clock of this process. It is paused
 // while only data is missing.
 func (m *Memory) clock(g *group.Summary, timeout time.Duration, now time.Time) *deadline {
 	if g == nil {
@@ -67,8 +67,7 @@ func (m *Memory) clock(g *group.Summary, timeout time.Duration, now time.Time) *
 	return &deadline{Start: m.restart.since, Period: timeout}
 }
 
-// onlyCollects reports whether the store has lost the group, and no worker is known to wait for those that have not joined again. A
-// late agent is no reason to stop running workers.
+// onlyCollects reports whether the store has lost the group, and no worker is known to wait for those that have not joined again. A late agent must not cause running workers to be stopped.
 func onlyCollects(g *group.Summary) bool {
 	return g.Record.Cause.Kind == coordination.KindRecovery && !g.Died && (g.Runs || g.Joined == 0)
 }

@@ -32,7 +32,7 @@ func (p *planner) charge() {
 }
 
 // spentRestarts returns the number for the annotation: every round of this epoch and, in Terminal, the failure that had no restart
-// left, which takes the count above the budget (seed 000: "exceeds"). A closed group charges nothing. The store opens no round
+// left, which takes the count above the budget (KEP-876: "exceeds"). A closed group charges nothing. The store opens no round
 // beyond the budget, so a round that a member has forged counts only as the failure that exceeds the budget.
 func (p *planner) spentRestarts() int32 {
 	if p.group.Phase == coordination.Closed {

@@ -71,7 +71,7 @@ func (p *planner) inSync() Condition {
 	return c
 }
 
-// recoveringCondition returns the condition that corresponds to the annotation, on either of our levels; nil if there is none.
+// recoveringCondition returns the condition that corresponds to the annotation, on either of our levels, or nil if there is none.
 func (p *planner) recoveringCondition(inSync Condition) *Condition {
 	if p.clock != nil {
 		return &Condition{True: true, Reason: inSync.Reason, Message: inSync.Message, Version: p.Owner.Version}

@@ -15,7 +15,7 @@ const (
 )
 
 // deleteFenced deletes pods that were released from their slots and are the only pods of these slots. The store rejects their
-// reports, so the group would wait for them in vain.
+// reports, so the group would wait for them forever.
 func (p *planner) deleteFenced() {
 	if !p.waitsForSlots() {
 		p.memory.fencesChecked = time.Time{}

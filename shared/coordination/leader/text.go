@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 )
 
-// Reasons of events on owners.
+// Reasons for events on owners.
 const (
 	EventRestarting  = "InPlaceRestart"           // a worker failed and the group restarts in place
 	EventRestarted   = "InPlaceRestarted"         // all workers are in sync again
@@ -29,7 +29,7 @@ const (
 )
 
 // Fenced is why a running pod that can never join is deleted.
-const Fenced = "has lost its slot for good"
+const Fenced = "has permanently lost its slot"
 
 // What a repair recreates, as values of a label.
 const (
@@ -38,7 +38,7 @@ const (
 	ScopeGroup = "group"
 )
 
-// Reasons of the condition InPlaceInSync.
+// Reasons for the condition InPlaceInSync.
 const (
 	ReasonForming     = "WaitingForWorkers"
 	ReasonRunning     = "InSync"
@@ -47,7 +47,7 @@ const (
 	ReasonRecreating  = "FailingOver"
 	ReasonSuspended   = "Suspended"
 	ReasonCompleted   = "Completed"
-	ReasonRefused     = "NotPossible"      // the owner asks for in-place restarts and cannot have them
+	ReasonRefused     = "NotPossible"      // the owner requests in-place restarts and cannot have them
 	ReasonUnreachable = "StoreUnreachable" // the store has been unreachable since the owner was created, or since its workers began to join
 )
 
@@ -143,7 +143,7 @@ func workerText(c coordination.Cause) string {
 	return text
 }
 
-// exitText returns what is known about an exit beyond its code.
+// exitText returns the details of an exit other than its code.
 func exitText(c coordination.Cause) string {
 	var known []string
 	if c.Signal > 0 {

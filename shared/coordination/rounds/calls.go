@@ -68,7 +68,7 @@ func Down(incarnation string, unit int, d Death) Call {
 	return Call{FunctionDown, []any{incarnation, unit, d.Name, d.Pod, d.ID, d.Round, bit(d.Ran) + bit(d.Ran && d.Saw), bit(d.Leaves), d.Cause}}
 }
 
-// Lost reports that the store was set back to before a round.
+// Lost reports that the store was rolled back to a state before a round.
 func Lost(incarnation string, unit int, s Slot, round int64, entered int) Call {
 	return Call{FunctionLost, []any{incarnation, unit, s.Name, s.Pod, round, entered}}
 }
@@ -157,7 +157,7 @@ var errorReplies = map[string]error{
 	"HFARGUMENT": coordination.ErrArgument, "HFFOREIGN": coordination.ErrForeignValue,
 }
 
-// Error returns the protocol's error for an error reply, nil if the reply is not from the functions.
+// Error returns the protocol's error for an error reply, or nil if the reply is not from the functions.
 func Error(reply string) error {
 	code, _, _ := strings.Cut(strings.TrimPrefix(reply, "ERR "), " ")
 	if strings.HasPrefix(reply, "WRONGTYPE") {

@@ -43,8 +43,7 @@ func (k Keys) ofRound(kind string, l Level, unit int) string {
 	return k.base + kind + l.Incarnation + "." + strconv.FormatInt(l.Round, 10) + "." + strconv.Itoa(unit)
 }
 
-// IsOver reports whether a key is a table of an earlier round than that of the level, or of another generation or incarnation. A
-// store that was set back has tables of later rounds, and its members return to them.
+// IsOver reports whether a key is a table of an earlier round than that of the level, or of another generation or incarnation. A store that was rolled back has tables of later rounds, and its members return to them.
 func (k Keys) IsOver(key string, l Level) bool {
 	kind, of, isTable := strings.Cut(strings.TrimPrefix(key, k.base), ":")
 	if !isTable {

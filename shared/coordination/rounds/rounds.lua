@@ -280,7 +280,7 @@ local function down(base, a)
   return save(s)
 end
 
--- lost: inc unit slot pod round entered. The store was set back to before a round that the caller knows.
+-- lost: inc unit slot pod round entered. The store was rolled back to a state before a round that the caller knows.
 local function lost(base, a)
   local s = member(base, a)
   if not s or number(a[5], 0) <= s.round or number(a[5], 0) > s.limit then return '-' end

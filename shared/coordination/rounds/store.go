@@ -58,7 +58,7 @@ func ParseStored(state string, config map[string]string) (*Stored, error) {
 
 // Leader is how the leader uses a store.
 type Leader interface {
-	// Read returns a group, nil if the store has none. It returns coordination.ErrForeignValue if the data is unreadable.
+	// Read returns a group, or nil if the store has none. It returns coordination.ErrForeignValue if the data is unreadable.
 	Read(ctx context.Context, group string) (*Stored, error)
 	// Set writes a group after it has recorded finished workers. It returns false if the stored state is no longer the one before,
 	// which is empty if there is no group. A line that is not nil is added to the history, with the store's time as its OpenedAt.

@@ -52,5 +52,5 @@ func (t *truth) checkBeside(c *instance) {
 }
 
 // nobodyKnows reports whether the store may have lost the round's last join and the pod its file. Nothing shows then that an
-// instance of the pod has run in the round. This is a known gap, see TestKnownGaps.
+// instance of the pod has run in the round. This is a known gap. See TestKnownGaps.
 func (t *truth) nobodyKnows(p *pod) bool { return p.forgot && t.losses > 0 }

@@ -122,7 +122,7 @@ func (t *truth) checkRound(uid string, did step, before, after *view) {
 		t.fail("S6", "round %d was opened while %d of %d had joined round %d", after.Round, before.Joined, before.Size, before.Round)
 	}
 	if did.why == repair {
-		return // a known gap: the worker may join between the read and the release, see TestKnownGaps
+		return // a known gap: the worker may join between the read and the release. See TestKnownGaps
 	}
 	t.checkCause(uid, did, before, after)
 }

@@ -60,7 +60,7 @@ const (
 	JobRecreated   Kind = "job is recreated"   // another program deletes a Job
 	AgentCrashes   Kind = "agent crashes"      //
 	AgentFuse      Kind = "agent fuse"         // crashes after Count more actions
-	AgentForgets   Kind = "agent forgets"      // crashes and loses the start-up file
+	AgentForgets   Kind = "agent forgets"      // crashes and loses the startup file
 	AgentPauses    Kind = "agent pauses"       //
 	RequestsLost   Kind = "requests lost"      // the next Count calls of an agent
 	RepliesLost    Kind = "replies lost"       // the next Count answers to an agent

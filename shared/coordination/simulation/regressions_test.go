@@ -458,7 +458,7 @@ func TestKnownGaps(t *testing.T) {
 	}
 }
 
-// forgets makes the agent of a pod crash and lose its start-up file, and the clock of its node jump.
+// forgets makes the agent of a pod crash and lose its startup file, and the clock of its node jump.
 func (s *scene) forgets(p *pod, jump time.Duration) {
 	p.node.skew += jump
 	p.forgets()

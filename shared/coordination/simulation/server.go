@@ -55,7 +55,7 @@ func (st *store) close() {
 	}
 }
 
-// view returns the stored group, nil if there is none that is readable.
+// view returns the stored group, or nil if there is none that is readable.
 func (s *server) view(uid string) *view {
 	if now := s.functions.Writes(); s.viewed != now {
 		s.viewed = now

@@ -190,7 +190,7 @@ func (s *siege) leaderUsers() map[string][]string {
 	return users
 }
 
-// A member can do anything with the keys and channels that it may write, see docs/security.md.
+// A member can do anything with the keys and channels that it may write. See docs/security.md.
 func TestAllowedActionsOfAMemberStayInItsGroup(t *testing.T) {
 	mine, level := rounds.KeysOf(uid), aState().Level
 	level.Round, level.Seq = 99, 99

@@ -24,7 +24,7 @@ func (f TLSFiles) Check() error {
 	case (f.Cert == "") != (f.Key == ""):
 		return errors.New("a TLS certificate and its key go together: give both or none")
 	case f.CA == "" && cmp.Or(f.Cert, f.ServerName) != "":
-		return errors.New("TLS needs the certificates that the store's is checked against")
+		return errors.New("TLS requires a CA to verify the store's certificate")
 	}
 	return nil
 }

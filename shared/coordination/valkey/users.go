@@ -42,7 +42,7 @@ func checkUser(group string, hashes []string) error {
 	}
 	for _, hash := range hashes {
 		if !passwordHash.MatchString(hash) {
-			return fmt.Errorf("user of group %s: %.80q is no SHA-256", group, hash)
+			return fmt.Errorf("user of group %s: %.80q is not a SHA-256 hash", group, hash)
 		}
 	}
 	return nil
@@ -94,7 +94,7 @@ func parseUser(line string) (group string, hashes []string, ours bool) {
 	return group, hashes, ours
 }
 
-// DropUser removes the user of a group. The server closes its connections. It is no error if there is no user.
+// DropUser removes the user of a group. The server closes its connections. It is not an error if the user does not exist.
 func (s *Store) DropUser(ctx context.Context, group string) error {
 	return inUsers(s.client.Do(ctx, "ACL", "DELUSER", coordination.UserOf(group)).Err())
 }

@@ -48,7 +48,7 @@ const (
 // Remove deletes the records of exited instances, so that a new one is started regardless of their exit codes.
 type Remove struct{ IDs []string }
 
-// Save writes the start-up file.
+// Save writes the startup file.
 type Save struct{ Memory }
 
 // TellRound tells the worker the round of an instance that starts now.

@@ -21,7 +21,7 @@ type Process struct {
 	Progress   uint64 // grows with each sign of progress; only with a barrier
 }
 
-// Observed is a complete list of the instances, in any order. A failed listing is no event.
+// Observed is a complete list of the instances, in any order. A failed listing does not produce an event.
 type Observed struct{ Processes []Process }
 
 // Placed is what the leader has written about the pod. It precedes every level that was read.

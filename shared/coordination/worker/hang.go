@@ -31,7 +31,7 @@ type signs struct {
 	found  time.Time // when it was found to hang; zero if it was not
 }
 
-// note records the result of a check. Time without checks does not count as silence: a frozen node is no hang.
+// note records the result of a check. Time without checks does not count as silence: a frozen node is not a hang.
 func (g *signs) note(count uint64, every time.Duration, now time.Time) {
 	if gap := now.Sub(g.looked); !g.looked.IsZero() && gap > 2*every {
 		g.at = g.at.Add(gap - every)

@@ -79,7 +79,7 @@ func (s *State) add(id string, born int64) *instance {
 	return i
 }
 
-// remember copies what is known about the newest instance into the memory.
+// remember copies the state of the newest instance to s.memory.
 func (s *State) remember(i *instance) {
 	if s.memory.Instance.ID == i.ID {
 		s.memory.Instance = i.Known

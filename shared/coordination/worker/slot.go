@@ -108,8 +108,7 @@ func (s *State) refused(i *instance) {
 	}
 }
 
-// unsure reports whether the pod was given its slot and the join of a waiting instance is not confirmed on this connection. The store may have gone
-// back, so that another pod holds the slot.
+// unsure reports whether the pod was given its slot and the join of a waiting instance is not confirmed on this connection. The store may have been rolled back, so that another pod holds the slot.
 func (s *State) unsure(i *instance) bool {
 	return s.memory.Slot != "" && !i.Ran && i.joined != s.here()
 }

@@ -29,7 +29,7 @@ func (s *State) behind() int64 {
 	return rounds
 }
 
-// orderStop stops the living instance if it is one round behind. If it is further behind, the guard of seed 000 applies: no worker
+// orderStop stops the living instance if it is one round behind. If it is further behind, the guard of JobSet KEP-876 applies: no worker
 // is stopped, and the agent asks for the recreation of the group.
 func (s *State) orderStop() {
 	i := s.current()

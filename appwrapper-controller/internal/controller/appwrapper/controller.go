@@ -63,7 +63,7 @@ type Options struct {
 	Client client.Client
 	// Live reads from the API server, for decisions that must not rest on a stale cache.
 	Live client.Reader
-	// Wrapped is the cache of wrapped objects, see WrappedCacheOptions.
+	// Wrapped is the cache of wrapped objects. See WrappedCacheOptions.
 	Wrapped cache.Cache
 	// Discovery is asked whether a kind is still served.
 	Discovery discovery.ServerResourcesInterface

@@ -164,7 +164,7 @@ func recoveringState(status *v1beta2.AppWrapperStatus, p settings.Parameters) *r
 	}
 }
 
-// failedAttempt returns the attempt from which the workload is recovering; nil if it is not recovering.
+// failedAttempt returns the attempt from which the workload is recovering, or nil if it is not recovering.
 func failedAttempt(status *v1beta2.AppWrapperStatus) *v1beta2.Attempt {
 	n := len(status.Attempts)
 	switch status.Phase {

@@ -14,7 +14,7 @@ func TestFiftyRestartsInARow(t *testing.T) {
 		for round := range int64(restarts) {
 			g.kill(g.nth(int(round) % g.size))
 			g.awaitSync(1, round+1)
-			g.before = g.awaitReady()
+			g.before = g.awaitRestarted(first, int(round)+1)
 			g.awaitCharged(round + 1)
 		}
 		g.before = first

@@ -143,7 +143,7 @@ func TestThirtyRestartsOfTheSameWorkerWithoutBackOff(t *testing.T) {
 	for round := range int64(restarts) {
 		g.kill(g.nth(0))
 		g.awaitSync(1, round+1)
-		g.before = g.awaitReady()
+		g.before = g.awaitRestarted(first, int(round)+1)
 	}
 	g.Logf("%d restarts in %s", restarts, time.Since(begun).Round(time.Millisecond))
 	g.before = first

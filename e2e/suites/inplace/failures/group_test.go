@@ -41,8 +41,8 @@ type group struct {
 func start(t *testing.T, d driver, w workload) *group {
 	t.Helper()
 	g := &group{T: t, Environment: shared, driver: d, ctx: t.Context()}
+	t.Cleanup(g.cleanUp) // also if the group does not start: its pods would be in the way of the next test's
 	g.create(w)
-	t.Cleanup(g.cleanUp)
 	return g
 }
 
@@ -81,6 +81,9 @@ func (g *group) manifest(w workload) *v1alpha2.JobSet {
 	js, err := g.Load("e2e-"+strings.TrimRight(name[:min(len(name), 58)], "-"), g.File("examples", "in-place-restart.yaml"))
 	g.must(err)
 	js.Name = cmp.Or(w.Name, "js")
+	if w.Name != "" {
+		delete(js.Annotations, v1alpha2.ExclusiveKey) // two JobSets share the node
+	}
 	js.Annotations[v1alpha2.InPlaceTimeoutKey] = "2m" // for a busy machine
 	js.Annotations[v1alpha2.MaxRestartDelayKey] = "0s"
 	js.Spec.FailurePolicy.MaxRestarts = cmp.Or(w.MaxRestarts, js.Spec.FailurePolicy.MaxRestarts)
@@ -92,6 +95,9 @@ func (g *group) manifest(w workload) *v1alpha2.JobSet {
 }
 
 func (g *group) cleanUp() {
+	if g.js == nil {
+		return
+	}
 	ctx := context.Background() // the test's context is done
 	if g.Failed() {
 		g.dump(ctx)
@@ -143,6 +149,23 @@ func (g *group) awaitReady() map[string]instance {
 		}
 		if len(is) != g.size {
 			return fmt.Errorf("there are %d of %d", len(is), g.size)
+		}
+		return nil
+	}))
+	return is
+}
+
+// awaitRestarted returns once every worker is ready and has started as many times since `first`. A worker that is killed before
+// it reports its start would not be counted.
+func (g *group) awaitRestarted(first map[string]instance, times int) map[string]instance {
+	g.Helper()
+	var is map[string]instance
+	g.must(framework.Until(g.ctx, "all workers have restarted", func(context.Context) error {
+		is = g.awaitReady()
+		for id, i := range is {
+			if lives := i.Lives - first[id].Lives; lives < times {
+				return fmt.Errorf("worker %s has restarted %d of %d times", id, lives, times)
+			}
 		}
 		return nil
 	}))

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
-// Reasons of events about pods and services, as in the published controller, and actions.
+// Reasons and actions of events about pods and services. The reasons are those of the upstream controller.
 const (
 	reasonCreatedPod          = "SuccessfulCreatePod"
 	reasonDeletedPod          = "SuccessfulDeletePod"

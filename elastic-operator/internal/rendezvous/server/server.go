@@ -4,7 +4,7 @@
 //	connection -> dialect by its first bytes -> session.go -> keys.go, under one lock -> flat
 //
 // After each write of a rendezvous state, monitor.go parses it for the status, and reopens the rendezvous if it was closed (package
-// healing). Nothing is stored on disk, see docs/adr/20261122-keep-rendezvous-state-in-memory.md.
+// healing). Nothing is stored on disk. See docs/adr/20261122-keep-rendezvous-state-in-memory.md.
 package server
 
 import (

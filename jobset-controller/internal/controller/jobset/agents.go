@@ -7,14 +7,14 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 )
 
-// Reasons of events about added agents.
+// Event reasons for added agents.
 const (
 	inPlaceRefused       = "InPlaceNotPossible"   // the JobSet cannot have agents
 	inPlaceNotConfigured = "InPlaceNotConfigured" // the manager does not know what to add
 	inPlaceDoubtful      = "InPlaceDoubtful"      // a setting impedes in-place restarts
 )
 
-// agents are the agents of a JobSet that asks for in-place restarts.
+// agents are the agents of a JobSet that requests in-place restarts.
 type agents struct {
 	assessment inject.Assessment
 	plan       inject.Plan

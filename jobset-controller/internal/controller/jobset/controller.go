@@ -54,9 +54,9 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Features are the enabled features.
 	Features policy.Features
-	// Pods is the cache of the pods of JobSets, see NewPods. It is nil without the feature InPlaceRestart.
+	// Pods is the cache of the pods of JobSets. See NewPods. It is nil without the feature InPlaceRestart.
 	Pods cache.Cache
-	// Agents are added to JobSets that ask for in-place restarts and bring no agents.
+	// Agents are added to JobSets that request in-place restarts and bring no agents.
 	Agents inject.Settings
 	// Places reports whether a webhook places pods exclusively.
 	Places bool

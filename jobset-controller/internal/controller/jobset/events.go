@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
-// Reasons of events without a condition.
+// Event reasons that no condition uses.
 const (
 	jobCreationFailed             = "JobCreationFailed"
 	jobUpdateFailed               = "JobUpdateFailed"

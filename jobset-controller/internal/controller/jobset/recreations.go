@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-// recreation returns what is known about the recreation in progress. It is a cache: a manager that starts during a recreation knows
+// recreation returns the cached state of the recreation in progress. It is a cache: a manager that starts during a recreation knows
 // from the condition when the restart was decided. It does not know which worker failed, because its pod is deleted by then, nor
 // when the last old Job was gone.
 func (r *Reconciler) recreation(s *scope) (one policy.Recreation, known bool) {

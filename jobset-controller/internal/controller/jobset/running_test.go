@@ -83,7 +83,7 @@ func TestAccepted(t *testing.T) {
 			"Invalid value: \"(\": is not a regular expression (RE2): error parsing regexp: missing closing ): `(`; the rest is carried out"},
 		"a sequence that is not told": {js: MakeJobSet("a").Workers(1).Entry("b", 1).WaitFor(v1alpha2.WaitForReady, "workers", "b"),
 			want: "False/InvalidSpec: spec.startupPolicy.rules[0].targetReplicatedJobs[1]: Invalid value: \"b\": is the last replicatedJob: " +
-				"nothing starts after it that could wait for it; nothing is started"},
+				"no later replicatedJob can wait for it; nothing is started"},
 		"the API server refuses the Jobs": {js: MakeJobSet("a").Workers(1), refused: "no", want: "False/JobsRefused: no"},
 	} {
 		t.Run(name, func(t *testing.T) {

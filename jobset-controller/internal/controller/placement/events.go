@@ -33,7 +33,7 @@ func (r *Reconciler) report(s *scope) {
 		r.reportOnce(s, corev1.EventTypeWarning, leaderUnschedulable, fmt.Sprintf(
 			"the pods wait for a domain of %s, because their leader %s has no node: %s", s.topology, s.leader.Name, s.leader.Status.Conditions[0].Message))
 	case s.lacksLeader():
-		r.reportOnce(s, corev1.EventTypeWarning, leaderReplaced, fmt.Sprintf("the pod of index 0 has finished; pod %s is the new leader, "+
+		r.reportOnce(s, corev1.EventTypeWarning, leaderReplaced, fmt.Sprintf("the pod with index 0 has finished; pod %s is the new leader, "+
 			"and its %s may not be exclusive", s.leaderless.Name, s.topology))
 	case len(s.moves.Evict) > 0:
 		r.reportOnce(s, corev1.EventTypeNormal, followersEvicted, fmt.Sprintf(

@@ -68,7 +68,7 @@ func (d Domains) LeaderIsOver(ctx context.Context, job types.NamespacedName, uid
 	return exclusive.LeaderIsOver(&found), nil
 }
 
-// Of returns the topology domain of the pods of a Job, "" if none of them has a node yet.
+// Of returns the topology domain of the pods of a Job, or "" if none of them has a node yet.
 func (d Domains) Of(ctx context.Context, job types.UID, topology string) (string, error) {
 	for _, few := range []string{leading, placed} { // a leader with a node is the anchor, regardless of the other pods
 		pods, err := d.find(ctx, string(job)+few)
@@ -99,7 +99,7 @@ func (d Domains) find(ctx context.Context, entry string) ([]*corev1.Pod, error) 
 	return pods, nil
 }
 
-// ofNode returns the domain of a node, "" if the node was deleted or lacks the label.
+// ofNode returns the domain of a node, or "" if the node was deleted or lacks the label.
 func (d Domains) ofNode(ctx context.Context, name, topology string) (string, error) {
 	node := &metav1.PartialObjectMetadata{}
 	node.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))

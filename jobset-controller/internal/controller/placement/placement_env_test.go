@@ -159,7 +159,7 @@ func TestFollowerWithoutALeaderLeads(t *testing.T) {
 	w.node("n1", "r1")
 	w.status(func(s *batchv1.JobStatus) { s.CompletedIndexes, s.StartTime = "0", ptr.To(metav1.Now()) })
 	first, second := w.pod("f1", "1", held), w.pod("f2", "2", held)
-	w.AwaitEvent("LeaderReplaced/Placing: the pod of index 0 has finished; pod f1 is the new leader, " +
+	w.AwaitEvent("LeaderReplaced/Placing: the pod with index 0 has finished; pod f1 is the new leader, " +
 		"and its " + rack + " may not be exclusive")
 	w.awaitWhere(first, " [example.com/other]")
 	time.Sleep(4 * debounceHeld)

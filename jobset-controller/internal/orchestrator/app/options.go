@@ -177,7 +177,7 @@ func (o *Options) validate() []error {
 		errs = append(errs, fmt.Errorf("--webhooks adds agents to Jobs: set --%s and --%s", supervise.FlagStoreAddress, supervise.FlagExecImage))
 	}
 	if !o.Leader.Elect {
-		errs = append(errs, errors.New("--leader-elect (leaderElection.leaderElect): false is not possible, the store knows the leader by its Lease"))
+		errs = append(errs, errors.New("--leader-elect (leaderElection.leaderElect): must be true, because the store identifies the leader by its Lease"))
 	}
 	return errs
 }

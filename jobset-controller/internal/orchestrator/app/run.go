@@ -139,7 +139,7 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 }
 
 // caches limits the cache to JobSets and their Jobs and pods, and keeps only what is read of pods. With webhooks it contains all
-// Jobs, because a Job without a JobSet asks for in-place restarts by an annotation, and the pods that the webhooks have prepared.
+// Jobs, because a Job without a JobSet requests in-place restarts by an annotation, and the pods that the webhooks have prepared.
 func (o *Options) caches() cache.Options {
 	jobs := cache.ByObject{Label: having(v1alpha2.JobSetNameKey)}
 	pods := cache.ByObject{Label: having(v1alpha2.JobSetNameKey), Transform: orchestrator.TrimPod}

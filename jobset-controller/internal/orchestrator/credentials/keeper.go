@@ -58,7 +58,7 @@ func (k *Keeper) user(uid types.UID) user {
 	return k.known[uid]
 }
 
-// update changes what is known about a user.
+// update modifies the cached state of a user.
 func (k *Keeper) update(uid types.UID, change func(*user)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -70,7 +70,7 @@ func (k *Keeper) update(uid types.UID, change func(*user)) {
 	k.known[uid] = u
 }
 
-// forget removes what is known about a user.
+// forget removes the cached state of a user.
 func (k *Keeper) forget(uid types.UID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -17,7 +17,7 @@ const (
 // maxHashes is how many passwords are valid at a time: those that a pod's file may still contain.
 const maxHashes = 3
 
-// Record is what is known about the credentials of a JobSet's agents.
+// Record is the persisted state of the credentials of a JobSet's agents.
 type Record struct {
 	// Hashes are the SHA-256 hashes of the valid passwords, in hexadecimal, the newest first.
 	Hashes []string `json:"hashes"`
@@ -115,7 +115,7 @@ func (r *Record) with(newest, request string, now time.Time) Record {
 	return next
 }
 
-// held returns the hash of the password last known to be in the Secret, "" if there is none. In a pending record without Held it is
+// held returns the hash of the password last known to be in the Secret, or "" if there is none. In a pending record without Held it is
 // the oldest.
 func (r *Record) held() string {
 	valid := r.Valid()

@@ -118,7 +118,7 @@ func (k *Keeper) revoke(ctx context.Context, owner client.Object, bytes int64) e
 	}
 	log.FromContext(ctx).Info("revoked a user of the store", "owner", client.ObjectKeyFromObject(owner), "bytes", bytes)
 	k.Recorder.Eventf(owner, nil, corev1.EventTypeWarning, eventRevoked, "Revoking",
-		"its agents wrote too much into the store and have no access any more: %s; no worker was stopped. A new value of annotation %s gives them access again",
+		"its agents wrote too much into the store and no longer have access: %s; no worker was stopped. A new value of annotation %s gives them access again",
 		why, RotateAnnotation)
 	return nil
 }

@@ -28,7 +28,7 @@ var ElasticJob = schema.GroupVersionKind{Group: "elastic.pytorch.org", Version: 
 var (
 	JobSet = v1alpha2.GroupVersion.WithKind("JobSet")
 	Job    = batchv1.SchemeGroupVersion.WithKind("Job")
-	Pod    = corev1.SchemeGroupVersion.WithKind("Pod") // the pod of index 0 of a group that pods declare
+	Pod    = corev1.SchemeGroupVersion.WithKind("Pod") // the pod with index 0 of a group that pods declare
 )
 
 // IsJobSet reports whether the reference is to a JobSet.
@@ -49,7 +49,7 @@ const (
 )
 
 // ErrUnknown accompanies an incomplete list. Callers must not conclude anything from what the list lacks.
-var ErrUnknown = errors.New("whether there are ElasticJobs is not known yet")
+var ErrUnknown = errors.New("it is not yet known whether the cluster serves ElasticJobs")
 
 // Expect makes the Lister list ElasticJobs once it is known whether the cluster has their definition.
 func (l *Lister) Expect() { l.elastic.Store(unknown) }

@@ -20,7 +20,7 @@ import (
 
 // +kubebuilder:webhook:path=/mutate--v1-pod,mutating=true,failurePolicy=ignore,sideEffects=None,groups="",resources=pods,verbs=create,versions=v1,name=mpod.holdfast.dev,admissionReviewVersions=v1,serviceName=holdfast-inplace-webhook-service
 
-// Counts and conditions of a group that pods declare are kept on the pod of index 0.
+// Counts and conditions of a group that pods declare are kept on the pod with index 0.
 // +kubebuilder:rbac:groups="",resources=pods,verbs=patch
 // +kubebuilder:rbac:groups="",resources=pods/status,verbs=patch
 // +kubebuilder:rbac:groups="",resources=pods/finalizers,verbs=update
@@ -58,7 +58,7 @@ func (w *Pods) Default(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// lead prepares the pod of index 0, unless pods of the group without agents wait for it.
+// lead prepares the pod with index 0, unless pods of the group without agents wait for it.
 func (w *Pods) lead(ctx context.Context, pod *corev1.Pod, set *unstructured.Unstructured) (bool, error) {
 	if !beside.AsksOfPods(pod) {
 		return false, nil
@@ -83,7 +83,7 @@ func (w *Pods) lead(ctx context.Context, pod *corev1.Pod, set *unstructured.Unst
 	return beside.Lead(pod, against, w.Agents, w.Installation), nil
 }
 
-// setOf reads the LeaderWorkerSet of a pod, nil if it has none. If the read fails, the pod is created without an agent.
+// setOf reads the LeaderWorkerSet of a pod, or nil if it has none. If the read fails, the pod is created without an agent.
 func (w *Pods) setOf(ctx context.Context, pod *corev1.Pod) *unstructured.Unstructured {
 	name := inplace.LeaderWorkerSetOf(pod)
 	if name == "" {
@@ -99,7 +99,7 @@ func (w *Pods) setOf(ctx context.Context, pod *corev1.Pod) *unstructured.Unstruc
 	return set
 }
 
-// follow prepares another pod, which needs the UID of the pod of index 0.
+// follow prepares another pod, which needs the UID of the pod with index 0.
 func (w *Pods) follow(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	leader := &corev1.Pod{}
 	name := types.NamespacedName{Namespace: namespaceOf(ctx, pod), Name: pod.Labels[v1alpha2.PodGroupKey]}
@@ -108,7 +108,7 @@ func (w *Pods) follow(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	case apierrors.IsNotFound(err):
 		return false, fmt.Errorf("label %s: create pod %s first", v1alpha2.PodGroupKey, name.Name)
 	case err != nil:
-		return false, fmt.Errorf("reading the pod of index 0: %w", err)
+		return false, fmt.Errorf("reading the pod with index 0: %w", err)
 	case !leader.DeletionTimestamp.IsZero() && beside.AsksOfPods(leader):
 		return false, fmt.Errorf("label %s: pod %s is being deleted, wait for the next one", v1alpha2.PodGroupKey, name.Name)
 	}

@@ -6,7 +6,7 @@
 //	Epoch     the generation of a Job that is being created
 //	Prepare   adds to a Job of a JobSet what our own controller adds when it builds one (package inject)
 //	Alone     does the same for an Indexed Job without a JobSet
-//	Lead      does the same for the pod of index 0 of a group that pods declare; Follow for the others
+//	Lead      does the same for the pod with index 0 of a group that pods declare; Follow for the others
 package beside
 
 import (
@@ -29,7 +29,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-// Refusal returns why a JobSet that asks for in-place restarts cannot have them, or "" if it can. The published controller rejects
+// Refusal returns why a JobSet that requests in-place restarts cannot have them, or "" if it can. The published controller rejects
 // none of these JobSets.
 func Refusal(js *v1alpha2.JobSet) string {
 	if misplaced := Misplaced(js); misplaced != "" {
@@ -157,7 +157,7 @@ func Prepare(js *v1alpha2.JobSet, current []*batchv1.Job, job *batchv1.Job, s in
 	return true
 }
 
-// Alone adds agents to an Indexed Job without a JobSet, and marks it as led by the installation. It reports whether it prepared the
+// Alone adds agents to an Indexed Job without a JobSet, and marks it as managed by the installation. It reports whether it prepared the
 // Job, which needs a name. If the Job is a copy, the annotations that programs wrote on the original are dropped.
 func Alone(job *batchv1.Job, s inject.Settings, installation string) bool {
 	provenance.DropOfJob(job.Annotations)
@@ -184,7 +184,7 @@ func Alone(job *batchv1.Job, s inject.Settings, installation string) bool {
 	return true
 }
 
-// mayLead reports whether a JobSet asks for in-place restarts and no other installation has claimed it.
+// mayLead reports whether a JobSet requests in-place restarts and no other installation has claimed it.
 func mayLead(js *v1alpha2.JobSet, installation string) bool {
 	by := js.Annotations[v1alpha2.LedByKey]
 	return policy.ReadInPlace(js.Annotations).Enabled && (by == "" || by == installation)

@@ -20,7 +20,7 @@ const me = "ns/holdfast-inplace"
 
 var settings = inject.Settings{Store: supervise.Store{Address: "valkey:6379"}, ExecImage: "exec:1"}
 
-// asking returns a JobSet of two Jobs that asks for in-place restarts.
+// asking returns a JobSet of two Jobs that requests in-place restarts.
 func asking() *JobSet {
 	return MakeJobSet("js").Workers(2).MaxRestarts(3).Annotation(v1alpha2.InPlaceTimeoutKey, "60s").Change(func(js *v1alpha2.JobSet) {
 		js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Containers[0].Command = []string{"train"}

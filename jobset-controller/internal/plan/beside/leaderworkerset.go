@@ -24,13 +24,13 @@ const (
 	WorkerIndexKey = "leaderworkerset.sigs.k8s.io/worker-index"
 )
 
-// settingsOfSets are the annotations that the pod of index 0 inherits from its LeaderWorkerSet.
+// settingsOfSets are the annotations that the pod with index 0 inherits from its LeaderWorkerSet.
 var settingsOfSets = append([]string{
 	v1alpha2.MaxRestartsKey, v1alpha2.FormingTimeoutKey, v1alpha2.MaxRestartDelayKey, v1alpha2.NodeLostAfterKey,
 }, inherited...)
 
-// Declare makes a pod of a LeaderWorkerSet that asks for in-place restarts declare its group, as pods of any owner can. Each
-// replica is a group, and the leader pod has index 0. It reports whether the LeaderWorkerSet asks for in-place restarts.
+// Declare makes a pod of a LeaderWorkerSet that requests in-place restarts declare its group, as pods of any owner can. Each
+// replica is a group, and the leader pod has index 0. It reports whether the LeaderWorkerSet requests in-place restarts.
 func Declare(pod *corev1.Pod, set *unstructured.Unstructured) bool {
 	asks := set.GetAnnotations()
 	if !AsksOfSet(set) {
@@ -53,7 +53,7 @@ func Declare(pod *corev1.Pod, set *unstructured.Unstructured) bool {
 	return true
 }
 
-// AsksOfSet reports whether a LeaderWorkerSet asks for in-place restarts of its replicas, be it in a way that cannot be read.
+// AsksOfSet reports whether a LeaderWorkerSet requests in-place restarts of its replicas, even with a value that cannot be parsed.
 func AsksOfSet(set *unstructured.Unstructured) bool {
 	_, said := set.GetAnnotations()[v1alpha2.InPlaceTimeoutKey]
 	return said

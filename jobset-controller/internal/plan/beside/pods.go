@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
 )
 
-// Lead adds an agent to the pod of index 0 of a group that pods declare, if the pod asks for in-place restarts. against is a reason
+// Lead adds an agent to the pod with index 0 of a group that pods declare, if the pod requests in-place restarts. against is a reason
 // to refuse that the pod does not show, or "". The pod needs a name. Lead reports whether the pod has an agent; if not, an
 // annotation of the pod gives the reason.
 func Lead(pod *corev1.Pod, against string, s inject.Settings, installation string) bool {
@@ -37,7 +37,7 @@ func Lead(pod *corev1.Pod, against string, s inject.Settings, installation strin
 	return add(pod, nil, s, installation)
 }
 
-// Follow does the same for another pod of the group, given the pod of index 0. If that pod does not ask for in-place restarts, or
+// Follow does the same for another pod of the group, given the pod with index 0. If that pod does not request in-place restarts, or
 // was refused, Follow does not change the pod.
 func Follow(pod, leader *corev1.Pod, s inject.Settings, installation string) bool {
 	dropWritten(pod)
@@ -58,12 +58,12 @@ func Follow(pod, leader *corev1.Pod, s inject.Settings, installation string) boo
 	case err != nil:
 		return refuse(pod, err.Error())
 	case !prepared:
-		return refuse(pod, "the pod of index 0 has no agent")
+		return refuse(pod, "the pod with index 0 has no agent")
 	}
 	return add(pod, leader.Annotations, s, installation)
 }
 
-// AsksOfPods reports whether the pod of index 0 asks for in-place restarts of its group, even with a value that cannot be parsed.
+// AsksOfPods reports whether the pod with index 0 requests in-place restarts of its group, even with a value that cannot be parsed.
 func AsksOfPods(leader *corev1.Pod) bool {
 	_, asks := leader.Annotations[v1alpha2.InPlaceTimeoutKey]
 	return asks
@@ -85,14 +85,14 @@ func Lives(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp.IsZero() && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
 }
 
-// conflict returns an error if the pod describes its group differently from the pod of index 0.
+// conflict returns an error if the pod describes its group differently from the pod with index 0.
 func conflict(pod *corev1.Pod, m inplace.Member, leader *corev1.Pod) error {
 	first, _, err := inplace.MemberOf(leader)
 	if err != nil {
 		return fmt.Errorf("pod %s: %w", leader.Name, err)
 	}
 	if m.Size != first.Size {
-		return fmt.Errorf("annotation %s: the group has %d pods here, and %d on pod %s", v1alpha2.PodGroupSizeKey, m.Size, first.Size, leader.Name)
+		return fmt.Errorf("annotation %s: the group size is %d here, but %d on pod %s", v1alpha2.PodGroupSizeKey, m.Size, first.Size, leader.Name)
 	}
 	return claims(pod, leader)
 }
@@ -142,7 +142,7 @@ func refusedPods(js *v1alpha2.JobSet) string {
 	return problem
 }
 
-// inherited are the annotations that a pod takes from the pod of index 0 if it has none of its own.
+// inherited are the annotations that a pod takes from the pod with index 0 if it has none of its own.
 var inherited = []string{
 	v1alpha2.InPlaceTimeoutKey, v1alpha2.InPlaceDriverKey, v1alpha2.InPlaceContainerKey,
 	v1alpha2.ProgressTimeoutKey, v1alpha2.ProgressStartTimeoutKey, v1alpha2.ProgressFromKey,

@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Anchor returns the pod whose node decides the domain of its Job, nil if no pod has a node. That is the leader or, while the
+// Anchor returns the pod whose node decides the domain of its Job, or nil if no pod has a node. That is the leader or, while the
 // leader is lost or has no node, any other running pod, because the affinity of the next leader attracts it there. Of two leaders
 // it is the older one, which the Job controller keeps. Pods that have ended do not count: the scheduler considers their domain
 // free.
@@ -31,12 +31,12 @@ func lives(p *corev1.Pod) bool {
 	return p.DeletionTimestamp.IsZero() && p.Status.Phase != corev1.PodFailed && p.Status.Phase != corev1.PodSucceeded
 }
 
-// Leader returns the living leader, nil if there is none.
+// Leader returns the living leader, or nil if there is none.
 func Leader(pods []*corev1.Pod) *corev1.Pod {
 	return first(pods, func(p *corev1.Pod) bool { return Leads(p) })
 }
 
-// Waiting returns the first follower by name that waits for its domain, nil if there is none.
+// Waiting returns the first follower by name that waits for its domain, or nil if there is none.
 func Waiting(pods []*corev1.Pod) *corev1.Pod { return first(pods, Held) }
 
 // first returns the living pod with the lowest name that satisfies is.
@@ -58,7 +58,7 @@ type Moves struct {
 	Evict []*corev1.Pod
 }
 
-// Plan compares the followers with the domain of their Anchor. domainOf returns the domain of a node, "" if it is unknown; a pod on
+// Plan compares the followers with the domain of their Anchor. domainOf returns the domain of a node, or "" if it is unknown; a pod on
 // such a node stays. Followers are evicted only if the leader is alive, because only its domain is certain.
 func Plan(pods []*corev1.Pod, domain string, domainOf func(node string) string) Moves {
 	var m Moves

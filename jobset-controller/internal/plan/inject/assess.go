@@ -19,7 +19,7 @@ type Entry struct {
 	Progress Progress
 }
 
-// Assessment is what a JobSet that asks for in-place restarts gets, or why it gets nothing.
+// Assessment is what a JobSet that requests in-place restarts gets, or why it gets nothing.
 type Assessment struct {
 	// Kind is the kind of an owner that is read as a JobSet: Job or Pod; see inplace.OfJob.
 	Kind string

@@ -16,7 +16,7 @@ const (
 	readyPort = 28080
 )
 
-// addSidecar adds the sidecar of seed 000. The worker reads its restart count from round.env on the start-up volume.
+// addSidecar adds the sidecar of JobSet KEP-876. The worker reads its restart count from round.env on the startup volume.
 func (s Settings) addSidecar(pod *corev1.PodSpec, worker int, who []corev1.EnvVar) {
 	c := &pod.Containers[worker]
 	pod.InitContainers = append(pod.InitContainers, s.sidecar(c.Name, who))

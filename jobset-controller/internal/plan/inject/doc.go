@@ -1,4 +1,4 @@
-// Package inject plans what is added to the Jobs of a JobSet that asks for in-place restarts by one annotation and brings no agent.
+// Package inject plans what is added to the Jobs of a JobSet that requests in-place restarts by one annotation and brings no agent.
 // It is pure.
 //
 //	Assess    decides, from the JobSet alone, what each replicatedJob gets, and reports problems and warnings
@@ -10,5 +10,5 @@
 //	init container   holdfast-exec install /holdfast
 //	worker           /holdfast/holdfast-exec flags -- original command and arguments
 //
-// The cri driver adds the sidecar of seed 000. Both get their identity from the downward API.
+// The cri driver adds the sidecar of JobSet KEP-876. Both get their identity from the downward API.
 package inject

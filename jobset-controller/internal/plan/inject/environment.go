@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// Variables that agents read, with the names in the manifest of seed 000.
+// Variables that agents read, with the names in the manifest of JobSet KEP-876.
 const (
 	envJobSetUID = "JOBSET_UID"
 	envContainer = "WORKER_CONTAINER_NAME"
@@ -37,10 +37,10 @@ func identity(kind string, job *batchv1.Job) []corev1.EnvVar {
 	switch {
 	case kind == inplace.JobKind: // its UID is not known before it is created; its pods have it in a label
 		list[0] = supervise.FromField(envJobSetUID, "metadata.labels['"+batchv1.ControllerUidLabel+"']")
-	case kind == inplace.PodKind && job.Annotations[v1alpha2.JobSetUIDKey] == "": // the pod of index 0 is the owner
+	case kind == inplace.PodKind && job.Annotations[v1alpha2.JobSetUIDKey] == "": // the pod with index 0 is the owner
 		list[0] = supervise.FromField(envJobSetUID, "metadata.uid")
 	}
-	if kind == inplace.PodKind { // the annotation is on the pod of index 0 only, and belongs to the group
+	if kind == inplace.PodKind { // the annotation is on the pod with index 0 only, and belongs to the group
 		list = slices.DeleteFunc(list, func(v corev1.EnvVar) bool { return v.Name == envPodEpoch })
 	}
 	return list

@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 )
 
-// Config is the section of the configuration file about agents for pods of workloads that ask for in-place restarts and have none. Flags
+// Config is the section of the configuration file about agents for pods of workloads that request in-place restarts and have none. Flags
 // override it.
 type Config struct {
 	supervise.Config

@@ -32,7 +32,7 @@ var guarded = Settings{
 	ExecImage: complete.ExecImage, AgentImage: complete.AgentImage,
 }
 
-// plain returns a JobSet that asks for in-place restarts and sets nothing else.
+// plain returns a JobSet that requests in-place restarts and sets nothing else.
 func plain(changes ...func(*v1alpha2.ReplicatedJob)) *JobSet {
 	command := func(e *v1alpha2.ReplicatedJob) {
 		c := &e.Template.Spec.Template.Spec.Containers[0]

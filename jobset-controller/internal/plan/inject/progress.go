@@ -70,15 +70,15 @@ func (t *template) silence(key string, errs *field.ErrorList) time.Duration {
 	return d
 }
 
-// cannotShowProgress refuses annotations that would have no effect, because somebody relies on them.
+// cannotShowProgress refuses annotations that would have no effect, because users would rely on them.
 func (t *template) cannotShowProgress() field.ErrorList {
 	for _, key := range asksForProgress {
 		_, path, found := t.annotation(key)
 		switch {
 		case found && t.Driver == CRI:
-			return field.ErrorList{field.Forbidden(path, "only the exec driver sees whether a worker makes progress")}
+			return field.ErrorList{field.Forbidden(path, "progress detection requires the exec driver")}
 		case found && key != v1alpha2.ProgressTimeoutKey && !t.has(v1alpha2.ProgressTimeoutKey):
-			return field.ErrorList{field.Forbidden(path, "it has no meaning without "+v1alpha2.ProgressTimeoutKey)}
+			return field.ErrorList{field.Forbidden(path, "it has no effect without "+v1alpha2.ProgressTimeoutKey)}
 		}
 	}
 	return nil

@@ -23,7 +23,7 @@ func commandIsKnown(t *template) *field.Error {
 	if t.Driver != Exec || len(t.worker().Command) > 0 {
 		return nil
 	}
-	return field.Required(t.workerPath().Child("command"), "the exec driver starts the worker and cannot see the image's entry point")
+	return field.Required(t.workerPath().Child("command"), "required with the exec driver, which cannot read the image's entry point")
 }
 
 // noPodFailurePolicy refuses policies, whose rules would respond to a worker that was stopped on an order.
@@ -38,7 +38,7 @@ func noBackoffLimitPerIndex(t *template) *field.Error {
 	if t.job().BackoffLimitPerIndex == nil {
 		return nil
 	}
-	return field.Forbidden(t.jobPath().Child("backoffLimitPerIndex"), "workers that were stopped on an order would count towards it")
+	return field.Forbidden(t.jobPath().Child("backoffLimitPerIndex"), "workers stopped for a restart would count towards it")
 }
 
 // isIndexed requires an Indexed Job: the completion index is the worker's slot in the group.

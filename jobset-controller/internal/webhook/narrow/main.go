@@ -98,7 +98,7 @@ const (
 	besidePods    = "mpod.holdfast.dev"
 )
 
-// groups matches Jobs of JobSets, and Jobs that ask for in-place restarts themselves.
+// groups matches Jobs of JobSets, and Jobs that request in-place restarts themselves.
 func groups() []admissionv1.MatchCondition {
 	return []admissionv1.MatchCondition{{Name: "may-have-a-group", Expression: fmt.Sprintf(
 		"has(object.metadata.labels) && '%s' in object.metadata.labels || has(object.metadata.annotations) && '%s' in object.metadata.annotations",

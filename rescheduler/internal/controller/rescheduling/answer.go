@@ -122,7 +122,7 @@ func (r *Reconciler) due(ctx context.Context, s *scope) (found bool, err error) 
 	return found, err
 }
 
-// mayNotWrite handles a workload whose annotations this program may not write. Without a memory the pod would be moved forever.
+// mayNotWrite handles a workload whose annotations this program is not allowed to write. Without recorded moves, the pod would be moved without limit.
 func (r *Reconciler) mayNotWrite(ctx context.Context, s *scope, m signals.Match) (ctrl.Result, error) {
 	r.announce(ctx, s, m, &policy.Decision{
 		Reason: policy.NotMovable, Warning: true,

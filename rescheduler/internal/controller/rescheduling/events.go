@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
-// Reasons of events in addition to those of package policy.
+// Event reasons in addition to those of package policy.
 const (
 	reasonInvalid = "InvalidAnnotation"
 	reasonBlocked = "BlockedByDisruptionBudget"

@@ -28,7 +28,7 @@ type failedPods struct {
 	pods map[client.ObjectKey]*corev1.Pod
 }
 
-// note adds a pod that has failed on a node. A failure after a deletion is no evidence, and failures of a bare pod are not recorded after
+// note adds a pod that has failed on a node. A failure after the deletion is not evidence against the node, and failures of a bare pod are not recorded after
 // its end.
 func (f *failedPods) note(pod *corev1.Pod) {
 	if pod.Status.Phase != corev1.PodFailed || pod.Spec.NodeName == "" || !pod.DeletionTimestamp.IsZero() || owners.ControllerUID(pod) == "" {
@@ -59,7 +59,7 @@ func (f *failedPods) drop(pod *corev1.Pod) {
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// watchPods enqueues every changed pod, and notes those that have failed.
+// watchPods enqueues every changed pod, and records pods that have failed.
 func (r *Reconciler) watchPods() handler.EventHandler {
 	enqueue := func(pod client.Object, q queue) {
 		if pod, ok := pod.(*corev1.Pod); ok {

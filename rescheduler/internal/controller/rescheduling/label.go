@@ -39,7 +39,7 @@ func (r *Reconciler) setLabel(ctx context.Context, name, value string) error {
 		delete(after.Labels, NamespaceLabel)
 	}
 	if err := r.Client.Patch(ctx, after, client.MergeFrom(namespace), fieldOwner); err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("labelling namespace %s: %w", name, err)
+		return fmt.Errorf("labeling namespace %s: %w", name, err)
 	}
 	return nil
 }

@@ -229,7 +229,7 @@ func recoveringUntil(s *scope) time.Time {
 	return recovering.Until(recovering.LevelMove, s.now, all...)
 }
 
-// nodeFacts adds what is known about the pod's node, and whether another node fits. Nodes that the workload avoids do not count, except for
+// nodeFacts adds the facts about the pod's node, and whether another node fits. Nodes that the workload avoids do not count, except for
 // a failed pod, which leaves its node in any case.
 func (r *Reconciler) nodeFacts(ctx context.Context, s *scope, f *policy.Facts) error {
 	all, err := r.Nodes.List(ctx)

@@ -1,4 +1,4 @@
-// Package plugin is the scheduler plugin PodRescheduling of seed 004: a pod is not scheduled to nodes that its annotation names. It fails
+// Package plugin implements the PodRescheduling scheduler plugin: a pod is not scheduled to nodes that its annotation names. It fails
 // open: an invalid annotation is ignored, and exclusions are dropped if nothing else keeps the pod from being scheduled.
 package plugin
 

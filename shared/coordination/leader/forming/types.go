@@ -18,7 +18,7 @@ type Slot struct {
 	Failed int32         // how many earlier pods of the Job have failed
 }
 
-// worker returns the name of the container that joins, "" if it is unknown.
+// worker returns the name of the container that joins, or "" if it is unknown.
 func (s Slot) worker() string {
 	if s.Job == nil {
 		return ""

@@ -112,7 +112,7 @@ func isStuck(reason string) bool {
 	return reason != "" && reason != "ContainerCreating" && reason != "PodInitializing"
 }
 
-// runningSince returns when the last required container was started, zero if one of them does not run.
+// runningSince returns when the last required container was started, or zero if one of them does not run.
 func (s Slot) runningSince() time.Time {
 	var last time.Time
 	for i := range s.Pod.Containers {

@@ -9,7 +9,7 @@ import (
 
 const (
 	// podShare and jobShare are the shares of inplace-timeout after which a missing slot's pod and Job are recreated. The first
-	// share is long enough for an ordinary restart. With the timeout of seed 000, 60 s, the time between the two is enough for the
+	// share is long enough for an ordinary restart. With the KEP-876 timeout of 60 s, the time between the two is enough for the
 	// Job controller's back-off of ten seconds and the start of the new pod.
 	podShare = 1.0 / 3
 	jobShare = 2.0 / 3

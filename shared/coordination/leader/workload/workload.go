@@ -49,7 +49,7 @@ func (s Indexes) Has(index int) bool {
 	return false
 }
 
-// Refusal returns why no other program may create a pod of a Job at an index, "" if it may. A pod in a suspended or finished Job
+// Refusal returns why no other program may create a pod of a Job at an index, or "" if it may. A pod in a suspended or finished Job
 // would be deleted again at best.
 func (j *Job) Refusal(index int) string {
 	switch {
