@@ -99,7 +99,7 @@ var moot = leader.Result{Moot: true}
 // release releases a pod from its slot.
 func (x *run) release(ctx context.Context, a leader.Release) (leader.Result, error) {
 	level := x.o.Stored.State.Level
-	if err := x.Store.Release(ctx, string(x.owner.GetUID()), x.o.Token, level, a.Unit, a.Slot, a.For, a.Heir); err != nil {
+	if err := x.Store.Release(ctx, string(x.owner.GetUID()), x.o.Token, level, a.Unit, a.Slot, a.Cause(), a.Heir); err != nil {
 		return moot, x.asked(err)
 	}
 	log.FromContext(ctx).Info("released a pod from its slot", "slot", a.Name, "pod", a.PodName, "uid", a.Pod, "heir", a.Heir.Pod)

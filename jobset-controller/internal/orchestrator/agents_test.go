@@ -200,7 +200,7 @@ func (g *rig) ask(slot, kind string) {
 func (g *rig) release(transitions int64, s rounds.Slot) {
 	g.Helper()
 	level, unit, _ := g.at(s, 1)
-	g.must(g.store.Release(g.ctx, uid, coordination.Token{LeaseCreated: 1, Transitions: transitions}, level, unit, s, s.Name, rounds.Slot{}))
+	g.must(g.store.Release(g.ctx, uid, coordination.Token{LeaseCreated: 1, Transitions: transitions}, level, unit, s, rounds.LostPod(s.Name, coordination.Place{}), rounds.Slot{}))
 }
 
 // takeOver writes the group as another leader.

@@ -122,7 +122,7 @@ func TestCallsOnForgedRecords(t *testing.T) {
 		calls := []rounds.Call{
 			rounds.Join(inc, 0, 0, 0, m), rounds.Join(inc, 0, 1, 2, m), rounds.Lost(inc, 0, slot, 2, 1), rounds.Finish(inc, 0, slot, "a", false),
 			rounds.Down(inc, 0, rounds.Death{Slot: slot, ID: "a", Ran: true, Cause: "exit"}), rounds.Ask(inc, 0, slot, "gap"),
-			rounds.Release(wanted().Token, inc, 0, slot, "w-0", rounds.Slot{}),
+			rounds.Release(wanted().Token, inc, 0, slot, "w-0 pod", rounds.Slot{}),
 		}
 		for range 8 {
 			forge(r, server)

@@ -3,6 +3,7 @@ package leader
 import (
 	"time"
 
+	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/forming"
@@ -78,8 +79,17 @@ type Release struct {
 	Unit        int
 	rounds.Slot // without a pod, the slot is only given
 	PodName     string
+	Node        string      // the pod's; empty if it is unknown
 	For         string      // the slot whose failure is the reason, usually the pod's own
 	Heir        rounds.Slot // the pod that gets the slot if no other pod holds it then, and the name of its own slot; zero if there is none
+}
+
+// Cause returns what the history of the group says about a release.
+func (a Release) Cause() string {
+	if a.For != a.Name {
+		return rounds.LostPod(a.For, coordination.Place{})
+	}
+	return rounds.LostPod(a.For, coordination.Place{PodName: a.PodName, Node: a.Node})
 }
 
 // AnnotatePod writes the slot that a pod was given on the pod, in case the store loses its data.

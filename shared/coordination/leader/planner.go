@@ -202,8 +202,23 @@ func (p *planner) releasedFor(failed string, slot rounds.Slot, name string) bool
 	if !found || p.group.Units[unit].Left || p.group.IsFenced(slot.Pod) {
 		return true
 	}
-	p.do(Release{Unit: unit, Slot: slot, PodName: name, For: failed})
+	p.do(Release{Unit: unit, Slot: slot, PodName: name, Node: p.nodeOfPod(slot.Pod), For: failed})
 	return false
+}
+
+// nodeOfPod returns the node of a pod that exists or was just lost, or "" if it is unknown.
+func (p *planner) nodeOfPod(uid string) string {
+	for _, lost := range p.Lost {
+		if lost.Pod.UID == uid {
+			return lost.Pod.Node
+		}
+	}
+	for _, pod := range p.Pods {
+		if pod.UID == uid {
+			return pod.Node
+		}
+	}
+	return ""
 }
 
 // remove reads pods live, releases them from their slots and deletes them, atOnce at a time. It releases a pod first, so that a

@@ -83,11 +83,11 @@ func Ask(incarnation string, unit int, s Slot, cause string) Call {
 	return Call{FunctionAsk, []any{incarnation, unit, s.Name, s.Pod, cause}}
 }
 
-// Release fences a pod and answers the death of its instance. failed is the slot whose failure caused this, usually the pod's own.
+// Release fences a pod and answers the death of its instance. cause is what the history says of that, see LostPod.
 // heir is the pod that gets the slot, with the name of its own slot; zero if there is none. If s names no pod, the slot is
 // only given.
-func Release(t coordination.Token, incarnation string, unit int, s Slot, failed string, heir Slot) Call {
-	args := []any{incarnation, unit, s.Name, s.Pod, formatToken(t), failed + " " + coordination.KindPod}
+func Release(t coordination.Token, incarnation string, unit int, s Slot, cause string, heir Slot) Call {
+	args := []any{incarnation, unit, s.Name, s.Pod, formatToken(t), cause}
 	if heir != (Slot{}) {
 		args = append(args, heir.Pod, heir.Name)
 	}

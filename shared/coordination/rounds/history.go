@@ -67,6 +67,11 @@ func FormatFailure(f coordination.Failure) string {
 	return fmt.Sprintf("%s %d %d %s %s %s %d %d", word(f.Kind), f.ExitCode, f.Signal, word(f.Reason), word(f.PodName), word(f.Node), f.FailedAt, f.DetectedAt)
 }
 
+// LostPod returns the cause of a release: the slot that has lost its pod, and where that pod was, if it is known.
+func LostPod(slot string, was coordination.Place) string {
+	return slot + " " + FormatFailure(coordination.Failure{Cause: coordination.Cause{Kind: coordination.KindPod, Place: was}})
+}
+
 // Failure parses the cause of a line. Members may have forged it: unreadable parts are left empty, and no time is later than that
 // of the line.
 func (l Line) Failure() coordination.Failure {

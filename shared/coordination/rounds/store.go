@@ -63,10 +63,9 @@ type Leader interface {
 	// Set writes a group after it has recorded finished workers. It returns false if the stored state is no longer the one before,
 	// which is empty if there is no group. A line that is not nil is added to the history, with the store's time as its OpenedAt.
 	Set(ctx context.Context, group, before string, s State, c Config, finished []FinishedSlot, line *Line) (bool, error)
-	// Release fences a pod and answers the death of its instance. failed is the slot whose failure caused this, usually the pod's
-	// own. heir is a pod without a slot, which gets this one if no other pod holds it then, and the name of its own slot; zero
-	// if there is none. If s names no pod, the slot is only given.
-	Release(ctx context.Context, group string, t coordination.Token, l Level, unit int, s Slot, failed string, heir Slot) error
+	// Release fences a pod and answers the death of its instance. cause is what the history says of that, see LostPod. heir is a pod
+	// without a slot, which gets this one if no other pod holds it then, and the name of its own slot; zero if there is none. If s names no pod, the slot is only given.
+	Release(ctx context.Context, group string, t coordination.Token, l Level, unit int, s Slot, cause string, heir Slot) error
 	// Look returns what a table of the group has for each of the slots; see Keys. A slot without a value is left out.
 	Look(ctx context.Context, group, table string, slots []string) (map[string]string, error)
 	// History returns the lines of the last rounds, in no particular order.

@@ -280,7 +280,7 @@ func (o *orchestrator) execute(r *reconciliation, action leader.Action, done fun
 	case leader.Release:
 		o.note(o.name, "releases %s%s", a.Pod, toHeir(a))
 		o.ask(r, func(v *server) (*rounds.Stored, error) {
-			return v.release(uid, o.token, a.Slot, a.For, whyReleased(r.plan.Rule, a), a.Heir)
+			return v.release(uid, o.token, a.Slot, a.Cause(), whyReleased(r.plan.Rule, a), a.Heir)
 		}, ok)
 	case leader.Annotate:
 		o.annotate(r, a, done)

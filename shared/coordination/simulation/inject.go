@@ -258,7 +258,7 @@ func (p *pod) stick() {
 func (p *pod) fence() {
 	s, uid := p.store.first, p.job.owner
 	if v := s.view(uid); s.up && v != nil && v.holders[p.workedSlot().Name] == p.uid && p.leader() != nil {
-		_, _ = s.release(uid, v.stored.Config.Token, p.workedSlot(), p.workedSlot().Name, repair, rounds.Slot{})
+		_, _ = s.release(uid, v.stored.Config.Token, p.workedSlot(), rounds.LostPod(p.workedSlot().Name, coordination.Place{}), repair, rounds.Slot{})
 	}
 }
 

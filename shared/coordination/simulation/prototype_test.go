@@ -138,7 +138,7 @@ func TestPrototypeDefects(t *testing.T) {
 			s.worker(0).fail() // the new leader reports that to the store, and presents its token
 			s.settles(2 * time.Minute)
 			v := s.group()
-			_, err := s.store.first.release(s.api.current.uid, old.token, rounds.Slot{Name: s.slots[0], Pod: v.holders[s.slots[0]]}, s.slots[0], lostPod, rounds.Slot{})
+			_, err := s.store.first.release(s.api.current.uid, old.token, rounds.Slot{Name: s.slots[0], Pod: v.holders[s.slots[0]]}, rounds.LostPod(s.slots[0], coordination.Place{}), lostPod, rounds.Slot{})
 			if !errors.Is(err, coordination.ErrStaleLeader) {
 				s.lose("the old leader is answered %v", err)
 			}

@@ -445,7 +445,7 @@ func TestKnownGaps(t *testing.T) {
 			s.worker(0).die(1)
 			s.settles(time.Minute)
 			o, p := s.leader(), s.worker(0)
-			if _, err := s.store.first.release("uid1", o.token, p.asSlot(), p.slot, repair, rounds.Slot{}); err != nil {
+			if _, err := s.store.first.release("uid1", o.token, p.asSlot(), rounds.LostPod(p.slot, coordination.Place{}), repair, rounds.Slot{}); err != nil {
 				t.Fatal(err)
 			}
 			if s.phase() != coordination.Restarting {

@@ -111,7 +111,7 @@ func (s *server) call(p *pod, c rounds.Call) (reply, error) {
 }
 
 // release releases a pod from its slot, and returns the group after that.
-func (s *server) release(uid string, t coordination.Token, slot rounds.Slot, failed, why string, heir rounds.Slot) (*rounds.Stored, error) {
+func (s *server) release(uid string, t coordination.Token, slot rounds.Slot, cause, why string, heir rounds.Slot) (*rounds.Stored, error) {
 	before := s.view(uid)
 	if before == nil {
 		return s.group(uid)
@@ -121,7 +121,7 @@ func (s *server) release(uid string, t coordination.Token, slot rounds.Slot, fai
 		return s.group(uid)
 	}
 	s.writes++
-	err := s.functions.Release(uid, t, before.Level, unit, slot, failed, heir)
+	err := s.functions.Release(uid, t, before.Level, unit, slot, cause, heir)
 	s.checked(uid, step{why: why, slot: slot, heir: heir, token: t, err: err}, before)
 	if err != nil && !errors.Is(err, coordination.ErrForeignValue) { // for a holder that a member has forged; the group may be readable
 		return nil, err

@@ -85,7 +85,7 @@ func TestForbiddenActionsOfAMember(t *testing.T) {
 		"a forged request":                         fcall(theirs.State(), rounds.Ask("A", 0, slotOf(0), "gap")),
 		"a report with a prefix of its own":        fcall("x:s", forged),
 		"a decision of the leader's for one's own": fcall(mine.State(), rounds.Set("", aState(), aConfig(1))),
-		"a fence in one's own":                     fcall(mine.State(), rounds.Release(token, "A", 0, slotOf(0), "w-0", rounds.Slot{})),
+		"a fence in one's own":                     fcall(mine.State(), rounds.Release(token, "A", 0, slotOf(0), "w-0 pod", rounds.Slot{})),
 		"a read-only call":                         {"FCALL_RO", rounds.FunctionVersion, 0},
 		"a larger budget":                          {"HSET", mine.Config(), "limit", 99},
 		"a fence lifted":                           {"HDEL", mine.Config(), "x:pod-0"},

@@ -43,7 +43,7 @@ func TestJoinOfManyMembers(t *testing.T) {
 					t.Errorf("replies %s, %v; want %s", got, err, want)
 				}
 			}
-			if _, err := call(rounds.Release(token, "A", 0, slotOf(3), "js-w-0-3", rounds.Slot{})); err != nil {
+			if _, err := call(rounds.Release(token, "A", 0, slotOf(3), "js-w-0-3 pod", rounds.Slot{})); err != nil {
 				t.Fatal(err)
 			}
 			other := memberOf(0)

@@ -48,7 +48,7 @@ func someCall(r *rand.Rand, before string) rounds.Call {
 			heir = rounds.Slot{Name: pick("w-spares-0", "w-0-0", slot.Name), Pod: pick("p0", "p1", "p2", "s0")}
 			slot.Pod = pick("", slot.Pod)
 		}
-		return rounds.Release(token, inc, unit, slot, "w-0", heir)
+		return rounds.Release(token, inc, unit, slot, "w-0 pod", heir)
 	case 4:
 		if r.IntN(3) == 0 {
 			before = ""

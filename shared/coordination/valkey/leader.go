@@ -83,8 +83,8 @@ func (s *Store) Set(ctx context.Context, group, before string, state rounds.Stat
 }
 
 // Release implements rounds.Leader.
-func (s *Store) Release(ctx context.Context, group string, t coordination.Token, l rounds.Level, unit int, slot rounds.Slot, failed string, heir rounds.Slot) error {
-	_, err := s.lead(ctx, group, rounds.Release(t, l.Incarnation, unit, slot, failed, heir), nil)
+func (s *Store) Release(ctx context.Context, group string, t coordination.Token, l rounds.Level, unit int, slot rounds.Slot, cause string, heir rounds.Slot) error {
+	_, err := s.lead(ctx, group, rounds.Release(t, l.Incarnation, unit, slot, cause, heir), nil)
 	return err
 }
 

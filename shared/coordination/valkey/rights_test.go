@@ -89,7 +89,7 @@ func useLeader(t *testing.T, server *server, leader, member *Store) {
 	_, err := leader.Set(ctx, uid, stateOf(t, leader, uid), state, config, finished, &rounds.Line{Generation: 2, Slot: "-", Cause: "recreated"})
 	check(t, "writing", err)
 	mustCall(t, member, rounds.Join("B", 0, 0, 1, memberOf(0)))
-	check(t, "releasing", leader.Release(ctx, uid, token, state.Level, 0, slotOf(0), "w-0", rounds.Slot{}))
+	check(t, "releasing", leader.Release(ctx, uid, token, state.Level, 0, slotOf(0), "w-0 pod", rounds.Slot{}))
 	stored, err := leader.Read(ctx, uid)
 	check(t, "reading", err)
 	if stored == nil || stored.State.Round != 1 || stored.State.Generation != 2 {

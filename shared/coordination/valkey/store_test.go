@@ -109,7 +109,7 @@ func TestGroupOnARealServer(t *testing.T) {
 	if err != nil || len(lines) != 1 || lines[0].Slot != "js-w-0-0" || lines[0].Cause != "exit 1" || lines[0].Round != 1 || lines[0].StartedBefore.IsZero() {
 		t.Errorf("history: %+v, %v", lines, err)
 	}
-	c.ok(c.Release(t.Context(), uid, c.want.Token, c.level(), 0, slotOf(1), "w-0", rounds.Slot{}))
+	c.ok(c.Release(t.Context(), uid, c.want.Token, c.level(), 0, slotOf(1), "w-0 pod", rounds.Slot{}))
 	if l = c.level(); l.Round != 2 {
 		t.Errorf("a pod that cannot run any more: %s", l)
 	}
@@ -177,7 +177,7 @@ func TestEarlierLeaderIsRejected(t *testing.T) {
 	if _, err := c.Set(t.Context(), uid, stored.State.String(), stored.State, stored.Config, nil, nil); !errors.Is(err, coordination.ErrStaleLeader) {
 		t.Errorf("a write: %v", err)
 	}
-	if err := c.Release(t.Context(), uid, coordination.Token{LeaseCreated: 1, Transitions: 1}, stored.State.Level, 0, slotOf(0), "w-0", rounds.Slot{}); !errors.Is(err, coordination.ErrStaleLeader) {
+	if err := c.Release(t.Context(), uid, coordination.Token{LeaseCreated: 1, Transitions: 1}, stored.State.Level, 0, slotOf(0), "w-0 pod", rounds.Slot{}); !errors.Is(err, coordination.ErrStaleLeader) {
 		t.Errorf("a release: %v", err)
 	}
 	stored.Config.Token.Transitions = 2

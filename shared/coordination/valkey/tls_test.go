@@ -112,8 +112,8 @@ func TestInvalidTLSFiles(t *testing.T) {
 		want  string
 	}{
 		"a certificate without its key": {TLSFiles{CA: none, Cert: "c"}, "go together"},
-		"a certificate without a CA":    {TLSFiles{Cert: "c", Key: "k"}, "checked against"},
-		"a server name without a CA":    {TLSFiles{ServerName: "s"}, "checked against"},
+		"a certificate without a CA":    {TLSFiles{Cert: "c", Key: "k"}, "TLS requires a CA"},
+		"a server name without a CA":    {TLSFiles{ServerName: "s"}, "TLS requires a CA"},
 		"a CA that is not there":        {TLSFiles{CA: none + "2"}, "no such file"},
 		"a CA that is no certificate":   {TLSFiles{CA: none}, "no certificate"},
 	} {

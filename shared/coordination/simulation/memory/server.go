@@ -185,8 +185,8 @@ func (s *Server) Set(group, before string, state rounds.State, c rounds.Config, 
 }
 
 // Release fences a pod, and gives its slot to another one.
-func (s *Server) Release(group string, t coordination.Token, l rounds.Level, unit int, slot rounds.Slot, failed string, heir rounds.Slot) error {
-	_, err := s.call(group, rounds.Release(t, l.Incarnation, unit, slot, failed, heir))
+func (s *Server) Release(group string, t coordination.Token, l rounds.Level, unit int, slot rounds.Slot, cause string, heir rounds.Slot) error {
+	_, err := s.call(group, rounds.Release(t, l.Incarnation, unit, slot, cause, heir))
 	return err
 }
 

@@ -92,9 +92,9 @@ func (s *Store) Set(
 
 // Release implements rounds.Leader.
 func (s *Store) Release(
-	ctx context.Context, group string, t coordination.Token, l rounds.Level, unit int, slot rounds.Slot, failed string, heir rounds.Slot,
+	ctx context.Context, group string, t coordination.Token, l rounds.Level, unit int, slot rounds.Slot, cause string, heir rounds.Slot,
 ) error {
-	return s.locked(ctx, func(v *Server) error { return v.Release(group, t, l, unit, slot, failed, heir) })
+	return s.locked(ctx, func(v *Server) error { return v.Release(group, t, l, unit, slot, cause, heir) })
 }
 
 // Look implements rounds.Leader.
