@@ -41,7 +41,7 @@ var installed = map[string]entry{
 		refused: map[string]string{
 			`webhook: {enabled: false}`:                "webhook.enabled: false is not possible",
 			`leaderElection: {enabled: false}`:         "leaderElection.enabled: false is not possible",
-			`valkey: {enabled: false}`:                 "valkey.enabled: set it, or valkey.address",
+			`valkey: {enabled: false}`:                 "valkey.enabled: set it, or set valkey.address",
 			`valkey: {address: "a:1"}`:                 "valkey.address: leave it empty",
 			`injection: {exitWithoutStoreAfter: soon}`: "/injection/exitWithoutStoreAfter",
 			`injection: {existingSecret: s}`:           "with valkey.auth.enabled each JobSet has a user",

@@ -40,7 +40,7 @@ func TestTheStartUpFileIsWrittenOnceTheVolumeHasSpace(t *testing.T) {
 	n.config.StartupDir = filepath.Join(dir, "later")
 	n.runtime.Start("a")
 	n.start()
-	eventually(t, "the error to be logged", func() bool { return n.log.count("the start-up file cannot be written") == 1 })
+	eventually(t, "the error to be logged", func() bool { return n.log.count("writing the startup file failed, retrying") == 1 })
 	if err := os.Mkdir(n.config.StartupDir, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func TestInvalidSettings(t *testing.T) {
 		"a password file that is not there":   {args: []string{"--valkey-password-file=/nonexistent/p"}, want: []string{"--valkey-password-file", "no such file", "Secret"}},
 		"a CA that is not there":              {args: []string{"--valkey-tls-ca-file=/nonexistent/ca"}, want: []string{"--valkey-tls-ca-file", "no such file"}},
 		"a certificate without its key":       {args: []string{"--valkey-tls-cert-file=/dev/null", "--valkey-tls-ca-file=/dev/null"}, want: []string{"--valkey-tls-cert-file and --valkey-tls-key-file go together"}},
-		"a certificate without a CA":          {args: []string{"--valkey-tls-cert-file=/dev/null", "--valkey-tls-key-file=/dev/null"}, want: []string{"--valkey-tls-ca-file", "is missing beside"}},
+		"a certificate without a CA":          {args: []string{"--valkey-tls-cert-file=/dev/null", "--valkey-tls-key-file=/dev/null"}, want: []string{"--valkey-tls-ca-file", "is required with"}},
 		"a port of zero":                      {args: []string{"--ready-port=0"}, want: []string{"--ready-port", "startupProbe"}},
 		"a port that is no number":            {args: []string{"--ready-port=http"}, want: []string{"--ready-port", `"http"`}},
 		"a startup folder that is not there":  {args: []string{"--startup-dir=/nonexistent"}, want: []string{"--startup-dir", "no such file", "emptyDir"}},

@@ -20,7 +20,7 @@ func models() []results.Model {
 		{What: "process gone until the runtime says that the container exited", Value: t.Told.String(), Source: node + ", StopContainer and its event, less the process's end"},
 		{What: "the runtime's event of a start until the sidecar has it", Value: t.Event.String(), Source: node},
 		{What: "removal of a container's record", Value: t.Removed.String(), Source: node},
-		{What: "pod bound until its containers run", Value: rules.StartDelay.String(), Source: "real node, 0.84 s from creation to ready with an image that is there"},
+		{What: "pod bound until its containers run", Value: rules.StartDelay.String(), Source: "real node, 0.84 s from creation to ready with an image that is already on the node"},
 		{What: "kubelet looks for exited containers", Value: "every " + rules.Tick.String(), Source: "the kubelet's constant; an exit is found after an even share of it"},
 		{What: "kubelet's decision until the container runs again", Value: rules.RestartDelay.String(), Source: node + ": 0.32-1.24 s from the stop until it runs"},
 		{What: "deleted pod until its containers have ended", Value: stopDelay.String(), Source: node + ", a worker that ends at once"},

@@ -127,7 +127,7 @@ func TestProblems(t *testing.T) {
 		"a first progress without a next one": {
 			plain(on(v1alpha2.ProgressStartTimeoutKey, "1m")), at + `metadata.annotations[holdfast.dev/progress-start-timeout]: Forbidden`},
 		"progress beside a sidecar": {
-			plain(cri, on(v1alpha2.ProgressTimeoutKey, "1m")), at + `metadata.annotations[holdfast.dev/progress-timeout]: Forbidden: only the exec driver`},
+			plain(cri, on(v1alpha2.ProgressTimeoutKey, "1m")), at + `metadata.annotations[holdfast.dev/progress-timeout]: Forbidden: progress detection requires the exec driver`},
 		"progress without a driver": {
 			plain(on(v1alpha2.InPlaceDriverKey, "none"), on(v1alpha2.ProgressTimeoutKey, "1m")), ""},
 	}
