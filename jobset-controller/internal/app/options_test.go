@@ -90,7 +90,7 @@ func TestInvalidFileIsOneClearError(t *testing.T) {
 	for name, tc := range map[string]struct{ from, to, want string }{
 		"an unknown field":    {"clientConnection", "clientConection", `unknown field "clientConection"`},
 		"an unknown gate":     {"InPlaceRestart", "InPlaceRestarts", "unrecognized feature gate: InPlaceRestarts"},
-		"another version":     {"v1alpha1", "v1beta1", "want apiVersion: config.jobset.x-k8s.io/v1alpha1, kind: Configuration"},
+		"another version":     {"v1alpha1", "v1beta1", "want apiVersion config.jobset.x-k8s.io/v1alpha1, kind Configuration"},
 		"a value that is low": {"qps: 500", "qps: 0", "clientConnection.qps"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -115,7 +115,7 @@ func CauseText(c coordination.Cause) string {
 	case coordination.KindReplaced:
 		return workerText(c) + " was restarted"
 	case coordination.KindPod:
-		return fmt.Sprintf("the pod of %s was lost or replaced", workerText(c))
+		return fmt.Sprintf("the pod of worker %s was lost or replaced%s", c.Slot, placeText(c.Place))
 	case coordination.KindFinished:
 		return fmt.Sprintf("worker %s failed after others had finished", c.Slot)
 	case coordination.KindGap:
@@ -133,14 +133,18 @@ func CauseText(c coordination.Cause) string {
 
 // workerText names a worker and, if known, its pod and node.
 func workerText(c coordination.Cause) string {
-	text := "worker " + c.Slot
+	return "worker " + c.Slot + placeText(c.Place)
+}
+
+// placeText returns the pod and the node in parentheses, or "" if the node is unknown.
+func placeText(p coordination.Place) string {
 	switch {
-	case c.PodName != "" && c.Node != "":
-		text += fmt.Sprintf(" (pod %s on node %s)", c.PodName, c.Node)
-	case c.Node != "":
-		text += fmt.Sprintf(" (on node %s)", c.Node)
+	case p.Node == "":
+		return ""
+	case p.PodName == "":
+		return fmt.Sprintf(" (on node %s)", p.Node)
 	}
-	return text
+	return fmt.Sprintf(" (pod %s on node %s)", p.PodName, p.Node)
 }
 
 // exitText returns the details of an exit other than its code.
