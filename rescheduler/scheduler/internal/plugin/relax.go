@@ -81,7 +81,7 @@ const (
 	nothingElseCanFit relaxReason = "NothingElseCanFit"
 )
 
-// decide drops the exclusions if only they keep the pod from being scheduled (second note of seed 004). It returns why, and the node on
+// decide drops the exclusions if only they keep the pod from being scheduled. It returns why, and the node on
 // which the decision rests. The reason is empty if the pod would not fit without its exclusions either.
 func decide(excluded []candidate, othersByPreemption bool) (why relaxReason, node string) {
 	fits := func(f fit) int {
