@@ -20,6 +20,10 @@ import (
 	"unicode"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -105,6 +109,35 @@ func log(options *zap.Options) {
 	logger := zap.New(zap.UseFlagOptions(options))
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger)
+}
+
+// Manage runs a manager until ctx is done. add adds its controllers once the API server serves the kinds. If it does not serve them in time,
+// Manage fails.
+func Manage(
+	ctx context.Context, cluster *rest.Config, o *Options, s Setup, add func(context.Context, ctrl.Manager) error, kinds ...schema.GroupVersionKind,
+) error {
+	mgr, err := New(cluster, o, s)
+	if err != nil {
+		return err
+	}
+	for _, kind := range kinds {
+		if err := mgr.AwaitKind(ctx, kind); err != nil {
+			return err
+		}
+	}
+	if err := add(ctx, mgr); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// NewScheme returns a scheme with the kinds of client-go and those that add adds.
+func NewScheme(add ...func(*runtime.Scheme) error) *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, each := range append(add, clientgoscheme.AddToScheme) {
+		utilruntime.Must(each(scheme))
+	}
+	return scheme
 }
 
 func start(ctx context.Context, p Program) error {

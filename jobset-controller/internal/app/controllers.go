@@ -17,7 +17,7 @@ import (
 //go:generate go run ../webhook/narrow ../../../charts/jobset-controller/files/webhook/manifests.yaml
 
 // addControllers adds everything that runs in the manager.
-func addControllers(ctx context.Context, mgr ctrl.Manager, o *Options) error {
+func (o *Options) addControllers(ctx context.Context, mgr ctrl.Manager) error {
 	if err := jobset.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("adding indexes: %w", err)
 	}
@@ -57,7 +57,7 @@ func addPlacement(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 }
 
 // addWebhooks adds all webhooks that the manager serves.
-func addWebhooks(mgr ctrl.Manager, o *Options) error {
+func (o *Options) addWebhooks(mgr ctrl.Manager) error {
 	if err := webhook.RegisterJobSet(mgr, mgr.GetAPIReader(), o.Agents, o.features()); err != nil {
 		return fmt.Errorf("adding the JobSet webhook: %w", err)
 	}

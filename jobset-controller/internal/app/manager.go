@@ -5,10 +5,7 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/controller/jobset"
@@ -26,26 +23,11 @@ import (
 
 // Run manages JobSets until ctx ends. It returns an error if the cluster lacks the definition of JobSets.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
-	mgr, err := bootstrap.New(cluster, &o.Options, bootstrap.Setup{
+	return bootstrap.Manage(ctx, cluster, &o.Options, bootstrap.Setup{
 		Program: "jobset", Scheme: NewScheme(), Cache: jobset.CacheOptions(),
-		Webhooks: func(mgr ctrl.Manager) error { return addWebhooks(mgr, o) },
-	})
-	if err != nil {
-		return err
-	}
-	if err := mgr.AwaitKind(ctx, v1alpha2.GroupVersion.WithKind("JobSet")); err != nil {
-		return err
-	}
-	if err := addControllers(ctx, mgr, o); err != nil {
-		return err
-	}
-	return mgr.Start(ctx)
+		Webhooks: o.addWebhooks,
+	}, o.addControllers, v1alpha2.GroupVersion.WithKind("JobSet"))
 }
 
 // NewScheme returns a scheme with the kinds that the manager reads and writes.
-func NewScheme() *runtime.Scheme {
-	scheme := runtime.NewScheme()
-	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
-	utilruntime.Must(v1alpha2.AddToScheme(scheme))
-	return scheme
-}
+func NewScheme() *runtime.Scheme { return bootstrap.NewScheme(v1alpha2.AddToScheme) }

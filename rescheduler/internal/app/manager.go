@@ -2,16 +2,23 @@ package app
 
 import (
 	"context"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/holdfast-project/holdfast/rescheduler/internal/controller/rescheduling"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/failures"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/nodes"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/webhook"
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
 )
+
+//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=manager-role,fileName=manager.yaml paths=. paths=../controller/... paths=../webhook/... output:rbac:dir=../../../charts/rescheduler/files/rbac
+//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen webhook paths=../webhook/... output:webhook:dir=../../../charts/rescheduler/files/webhook
 
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
@@ -24,22 +31,78 @@ import (
 // Run runs the manager until ctx is done.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	parts := &parts{}
-	mgr, err := bootstrap.New(cluster, &o.Options, bootstrap.Setup{
+	return bootstrap.Manage(ctx, cluster, &o.Options, bootstrap.Setup{
 		Program: "rescheduler", Scheme: NewScheme(), Cache: rescheduling.CacheOptions(o.Rescheduling.Namespaces...),
 		Webhooks: func(mgr ctrl.Manager) error { return parts.addWebhooks(mgr, o) },
-	})
-	if err != nil {
-		return err
-	}
-	if err := parts.add(ctx, mgr, o); err != nil {
-		return err
-	}
-	return mgr.Start(ctx)
+	}, func(ctx context.Context, mgr ctrl.Manager) error { return parts.add(ctx, mgr, o) })
 }
 
 // NewScheme returns the kinds that are read as typed objects. Owners may be of any kind.
-func NewScheme() *runtime.Scheme {
-	scheme := runtime.NewScheme()
-	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
-	return scheme
+func NewScheme() *runtime.Scheme { return bootstrap.NewScheme() }
+
+// parts are shared by the controllers and the webhook.
+type parts struct {
+	owners *owners.Resolver
+	failed *failures.Index
+	nodes  *nodes.Lister
+	count  func(string)
+}
+
+// add adds everything that runs in the manager.
+func (p *parts) add(ctx context.Context, mgr ctrl.Manager, o *Options) error {
+	if err := rescheduling.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+		return fmt.Errorf("adding indexes: %w", err)
+	}
+	ledger := owners.NewLedger()
+	p.owners = owners.NewResolver(mgr.GetCache(), mgr.GetAPIReader(), clock.RealClock{}, ledger)
+	p.nodes = nodes.NewLister(mgr.GetClient(), clock.RealClock{})
+	p.failed = &failures.Index{}
+	if err := p.failed.Watch(ctx, mgr.GetCache(), o.Rescheduling.Table(), clock.RealClock{}); err != nil {
+		return err
+	}
+	var err error
+	if p.count, err = webhook.Counter(o.Registry); err != nil {
+		return err
+	}
+	pods := rescheduling.New(rescheduling.Options{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: p.nodes, Owners: p.owners, Ledger: ledger,
+		Recorder: mgr.GetEventRecorder(rescheduling.Name), Metrics: rescheduling.NewMetrics(o.Registry, o.Rescheduling),
+		Clock: clock.RealClock{}, Config: o.Rescheduling,
+	})
+	p.owners.Notify(pods.Wake)
+	if err := pods.Register(mgr, o.Workers); err != nil {
+		return fmt.Errorf("adding the %s controller: %w", rescheduling.Name, err)
+	}
+	if err := mgr.Add(pods); err != nil {
+		return fmt.Errorf("adding the sweep of namespaces: %w", err)
+	}
+	if !o.Rescheduling.Blame.Taint || o.Rescheduling.DryRun {
+		return nil
+	}
+	taints := &rescheduling.TaintExpiry{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}}
+	if err := taints.Register(mgr); err != nil {
+		return fmt.Errorf("adding the controller of expired taints: %w", err)
+	}
+	return nil
+}
+
+// addWebhooks registers the webhooks of the manager.
+func (p *parts) addWebhooks(mgr ctrl.Manager, o *Options) error {
+	webhook.Register(mgr, &webhook.Handler{
+		Nodes: p.nodes, Owners: p.owners, Failed: p.failed, Clock: clock.RealClock{}, Config: o.Rescheduling, Count: p.count,
+		Leads: leads(mgr),
+	})
+	return nil
+}
+
+// leads reports whether this process is the leader. A process that loses the Lease exits.
+func leads(mgr ctrl.Manager) func() bool {
+	return func() bool {
+		select {
+		case <-mgr.Elected():
+			return true
+		default:
+			return false
+		}
+	}
 }

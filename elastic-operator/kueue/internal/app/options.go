@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 
+	"github.com/holdfast-project/holdfast/elastic-operator/kueue/internal/integration"
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
 )
 
@@ -20,13 +21,7 @@ const (
 type Options struct {
 	bootstrap.Options
 
-	// WaitForPodsReady makes the integration report to Kueue when enough pods are ready. If Kueue waits for that report and does not get
-	// it, it evicts every job.
-	WaitForPodsReady bool
-	// ManageWithoutQueue also suspends jobs without a queue until Kueue admits them.
-	ManageWithoutQueue bool
-	// Namespaces selects the namespaces in which jobs without a queue are managed.
-	Namespaces labels.Selector
+	Integration integration.Options
 
 	namespaces string
 	gates      string
@@ -34,7 +29,7 @@ type Options struct {
 
 // NewOptions returns Kueue's defaults.
 func NewOptions() *Options {
-	o := &Options{Options: bootstrap.Defaults(), WaitForPodsReady: true, namespaces: managedNamespaces}
+	o := &Options{Options: bootstrap.Defaults(), Integration: integration.Options{WaitForPodsReady: true}, namespaces: managedNamespaces}
 	o.Leader.Name = leaseName
 	return o
 }
@@ -42,8 +37,8 @@ func NewOptions() *Options {
 // Flags registers the flags.
 func (o *Options) Flags(set *pflag.FlagSet) {
 	o.Options.Flags(set)
-	set.BoolVar(&o.WaitForPodsReady, "wait-for-pods-ready", o.WaitForPodsReady, "report to Kueue when minReplicas workers are ready; set it like waitForPodsReady.enable of Kueue")
-	set.BoolVar(&o.ManageWithoutQueue, "manage-jobs-without-queue-name", o.ManageWithoutQueue, "manage jobs without a queue name; set it like manageJobsWithoutQueueName of Kueue")
+	set.BoolVar(&o.Integration.WaitForPodsReady, "wait-for-pods-ready", o.Integration.WaitForPodsReady, "report to Kueue when minReplicas workers are ready; set it like waitForPodsReady.enable of Kueue")
+	set.BoolVar(&o.Integration.ManageWithoutQueue, "manage-jobs-without-queue-name", o.Integration.ManageWithoutQueue, "manage jobs without a queue name; set it like manageJobsWithoutQueueName of Kueue")
 	set.StringVar(&o.namespaces, "managed-jobs-namespace-selector", o.namespaces, "namespaces in which jobs without a queue name are managed; set it like managedJobsNamespaceSelector of Kueue")
 	set.StringVar(&o.gates, "kueue-feature-gates", o.gates, "Kueue's feature gates; set them like those of Kueue's manager")
 }
@@ -58,7 +53,7 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 	if err != nil {
 		errs = append(errs, fmt.Errorf("--managed-jobs-namespace-selector: %w", err))
 	}
-	o.Namespaces = selector
+	o.Integration.Namespaces = selector
 	if err := utilfeature.DefaultMutableFeatureGate.Set(o.gates); err != nil {
 		errs = append(errs, fmt.Errorf("--kueue-feature-gates: %w", err))
 	}

@@ -23,11 +23,11 @@ func complete(t *testing.T, args ...string) (*Options, error) {
 func TestDefaultsAreThoseOfKueue(t *testing.T) {
 	before := features.Enabled(features.PartialAdmission)
 	o, err := complete(t)
-	if err != nil || !o.WaitForPodsReady || o.ManageWithoutQueue || o.Leader.Name != "elastic-kueue.holdfast.dev" {
+	if err != nil || !o.Integration.WaitForPodsReady || o.Integration.ManageWithoutQueue || o.Leader.Name != "elastic-kueue.holdfast.dev" {
 		t.Errorf("%+v (%v)", o, err)
 	}
 	for namespace, managed := range map[string]bool{"kube-system": false, "kueue-system": false, "team-a": true} {
-		if got := o.Namespaces.Matches(labels.Set{"kubernetes.io/metadata.name": namespace}); got != managed {
+		if got := o.Integration.Namespaces.Matches(labels.Set{"kubernetes.io/metadata.name": namespace}); got != managed {
 			t.Errorf("jobs without a queue in %s are managed: %t", namespace, got)
 		}
 	}

@@ -62,7 +62,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	if err := Register(ctx, mgr, Options{WaitForPodsReady: true, Namespaces: labels.Everything()}); err != nil {
+	if err := (Options{WaitForPodsReady: true, Namespaces: labels.Everything()}).Register(ctx, mgr); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)

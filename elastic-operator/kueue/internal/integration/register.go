@@ -27,17 +27,21 @@ const managerName = "elastic-kueue"
 
 // Options configures the controller. The options must match the configuration of Kueue's manager.
 type Options struct {
-	WaitForPodsReady   bool
+	// WaitForPodsReady makes the integration report to Kueue when enough pods are ready. If Kueue waits for that report and does not get
+	// it, it evicts every job.
+	WaitForPodsReady bool
+	// ManageWithoutQueue also suspends jobs without a queue until Kueue admits them.
 	ManageWithoutQueue bool
-	Namespaces         labels.Selector
+	// Namespaces selects the namespaces in which jobs without a queue are managed.
+	Namespaces labels.Selector
 }
 
 // Register adds the controller to a manager. Kueue's framework names it elasticjob.
-func Register(ctx context.Context, mgr ctrl.Manager, o Options) error {
+func (o Options) Register(ctx context.Context, mgr ctrl.Manager) error {
 	if err := jobframework.SetupWorkloadOwnerIndex(ctx, mgr.GetFieldIndexer(), GVK); err != nil {
 		return fmt.Errorf("adding the index of workloads by their owner: %w", err)
 	}
-	reconciler, err := jobframework.NewGenericReconcilerFactory(NewJob)(ctx, mgr.GetClient(), mgr.GetFieldIndexer(), mgr.GetEventRecorder(managerName), frameworkOptions(mgr, o)...)
+	reconciler, err := jobframework.NewGenericReconcilerFactory(NewJob)(ctx, mgr.GetClient(), mgr.GetFieldIndexer(), mgr.GetEventRecorder(managerName), o.framework(mgr)...)
 	if err != nil {
 		return fmt.Errorf("creating the controller: %w", err)
 	}
@@ -47,9 +51,9 @@ func Register(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return nil
 }
 
-// frameworkOptions returns the options of Kueue's framework. It needs a scheduler cache, which may be empty: without one, the program
+// framework returns the options of Kueue's framework. It needs a scheduler cache, which may be empty: without one, the program
 // panics when the pods of a job become ready.
-func frameworkOptions(mgr ctrl.Manager, o Options) []jobframework.Option {
+func (o Options) framework(mgr ctrl.Manager) []jobframework.Option {
 	options := []jobframework.Option{
 		jobframework.WithManageJobsWithoutQueueName(o.ManageWithoutQueue),
 		jobframework.WithManagedJobsNamespaceSelector(o.Namespaces),
