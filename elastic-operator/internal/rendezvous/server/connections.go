@@ -2,6 +2,8 @@ package server
 
 import (
 	"bufio"
+	"bytes"
+	"io"
 	"net"
 	"sync"
 	"time"
@@ -62,7 +64,7 @@ func (s *Server) serve(conn net.Conn) {
 		s.drop(conn)
 		return
 	}
-	buffered := bufio.NewReaderSize(&prefixed{Conn: conn, prefix: first}, 4<<10)
+	buffered := bufio.NewReaderSize(io.MultiReader(bytes.NewReader(first), conn), 4<<10)
 	dialect, err := detect(conn, buffered, s.config.Timeout)
 	switch {
 	case err != nil:
@@ -98,19 +100,4 @@ func detect(conn net.Conn, r *bufio.Reader, timeout time.Duration) (tcpstore.Dia
 		return tcpstore.Unknown, err
 	}
 	return tcpstore.Sniff(first), conn.SetReadDeadline(time.Time{})
-}
-
-// prefixed is a connection that returns its first bytes again.
-type prefixed struct {
-	net.Conn
-	prefix []byte
-}
-
-func (p *prefixed) Read(b []byte) (int, error) {
-	if len(p.prefix) > 0 {
-		n := copy(b, p.prefix)
-		p.prefix = p.prefix[n:]
-		return n, nil
-	}
-	return p.Conn.Read(b)
 }
