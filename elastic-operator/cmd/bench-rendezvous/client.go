@@ -8,6 +8,7 @@ import (
 	"net"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/tcpstore"
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/testing/tcpclient"
 )
 
 // client is a TCPStore client. It sends the same messages as torch's client. It is not safe for concurrent use.
@@ -26,7 +27,7 @@ func dial(address string, d tcpstore.Dialect) (*client, error) {
 	}
 	c := &client{conn: conn, reader: bufio.NewReaderSize(conn, 4<<10), dialect: d}
 	if d == tcpstore.Validated {
-		if _, err := conn.Write(tcpstore.Greeting()); err != nil {
+		if _, err := conn.Write(tcpclient.Greeting()); err != nil {
 			return nil, err
 		}
 	}
@@ -37,7 +38,7 @@ func dial(address string, d tcpstore.Dialect) (*client, error) {
 func (c *client) close() error { return c.conn.Close() }
 
 func (c *client) send(q tcpstore.Request) (err error) {
-	if c.buffer, err = tcpstore.Append(c.buffer[:0], c.dialect, q); err != nil {
+	if c.buffer, err = tcpclient.Append(c.buffer[:0], c.dialect, q); err != nil {
 		return err
 	}
 	_, err = c.conn.Write(c.buffer)

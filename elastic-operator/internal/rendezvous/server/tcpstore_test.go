@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/tcpstore"
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/testing/tcpclient"
 )
 
 const key = "/torch.rendezvous.uid.0/k"
@@ -178,7 +179,7 @@ func TestSlowClientIsDisconnected(t *testing.T) {
 	c.set(key, string(bytes.Repeat([]byte("x"), 1<<20)))
 	go func() { // its write ends when the server has had enough
 		for {
-			b, _ := tcpstore.Append(nil, c.dialect, tcpstore.Request{Op: tcpstore.OpGet, Keys: []string{key}})
+			b, _ := tcpclient.Append(nil, c.dialect, tcpstore.Request{Op: tcpstore.OpGet, Keys: []string{key}})
 			if _, err := c.conn.Write(b); err != nil {
 				return
 			}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/tcpstore"
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/testing/tcpclient"
 )
 
 // patience of tests: far more than anything takes, and what a test that has failed waits for.
@@ -64,7 +65,7 @@ func (w *world) client(d tcpstore.Dialect) *client {
 	_ = conn.SetDeadline(time.Now().Add(patience))
 	c := &client{w.TB, conn, bufio.NewReader(conn), d}
 	if d == tcpstore.Validated {
-		c.raw(tcpstore.Greeting())
+		c.raw(tcpclient.Greeting())
 	}
 	return c
 }
@@ -78,7 +79,7 @@ func (c *client) raw(b []byte) {
 
 func (c *client) send(q tcpstore.Request) {
 	c.Helper()
-	b, err := tcpstore.Append(nil, c.dialect, q)
+	b, err := tcpclient.Append(nil, c.dialect, q)
 	if err != nil {
 		c.Fatal(err)
 	}

@@ -21,8 +21,8 @@ func Dialects() []Dialect { return []Dialect{Classic, Validated} }
 // SniffLength is the number of bytes that is always enough for Sniff.
 const SniffLength = 5
 
-// magic follows the byte 0 in the greeting of torch 2.3 and later.
-const magic = 0x3C85F7CE
+// Magic follows the byte 0 in the greeting of torch 2.3 and later.
+const Magic = 0x3C85F7CE
 
 // Sniff returns the dialect of a connection by its first bytes. At least one byte is required.
 //
@@ -35,7 +35,7 @@ func Sniff(first []byte) Dialect {
 		return Unknown
 	case len(first) < SniffLength:
 		return Undecided
-	case binary.LittleEndian.Uint32(first[1:]) == magic:
+	case binary.LittleEndian.Uint32(first[1:]) == Magic:
 		return Validated
 	default:
 		return Classic

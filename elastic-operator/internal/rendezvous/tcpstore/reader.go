@@ -58,7 +58,7 @@ func (r *Reader) Next() (Request, error) {
 	if _, err := io.ReadFull(r.source, number[:]); err != nil {
 		return Request{}, err
 	}
-	op := r.dialect.op(number[0])
+	op := r.dialect.Op(number[0])
 	q := Request{Op: op}
 	if err := r.arguments(&q); err != nil {
 		if errors.Is(err, io.EOF) {
@@ -124,7 +124,7 @@ func each(q *Request, items ...func(*Request) error) error {
 
 func (r *Reader) greeting() error {
 	n, err := r.uint32()
-	if err == nil && n != magic {
+	if err == nil && n != Magic {
 		return ErrBadMagic
 	}
 	return err

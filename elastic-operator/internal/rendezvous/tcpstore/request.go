@@ -48,7 +48,8 @@ var (
 	}
 )
 
-func (d Dialect) op(number byte) Op {
+// Op returns the operation with a number; OpNone if there is none.
+func (d Dialect) Op(number byte) Op {
 	ops := classicOps
 	if d == Validated {
 		ops = validatedOps
