@@ -99,22 +99,20 @@ func causeText(c history.Cause) string {
 
 // ends returns how the work ended, from its conditions.
 func ends(o Object, failed string, finished ...string) []Entry {
-	if c, is := o.condition(failed); is {
-		return []Entry{{At: c.Since, Object: o.String(), What: Failed, Cause: conditionText(c)}}
+	if c := o.True(failed); c != nil {
+		return []Entry{{At: c.Since, Object: o.String(), What: Failed, Cause: joined(c.Reason, c.Message)}}
 	}
-	for _, kind := range finished {
-		if c, is := o.condition(kind); is {
-			return []Entry{{At: c.Since, Object: o.String(), What: Finished}}
-		}
+	if c := o.True(finished...); c != nil {
+		return []Entry{{At: c.Since, Object: o.String(), What: Finished}}
 	}
 	return nil
 }
 
-func conditionText(c Condition) string {
-	if c.Message == "" || c.Reason == "" {
-		return c.Reason + c.Message
+func joined(reason, message string) string {
+	if message == "" || reason == "" {
+		return reason + message
 	}
-	return c.Reason + ": " + c.Message
+	return reason + ": " + message
 }
 
 // ofRecovering returns a recovery in progress that is in no history yet.
@@ -129,7 +127,7 @@ func ofRecovering(o Object, known []Entry, now time.Time) []Entry {
 		}
 	}
 	e := Entry{At: now, Level: state.Level, Object: o.String(), What: byLevel[state.Level], Cause: state.Reason, Ongoing: true, Limit: -1}
-	if c, is := o.condition(recovering.Condition); is {
+	if c := o.True(recovering.Condition); c != nil {
 		e.At, e.Took = c.Since, max(0, now.Sub(c.Since))
 	}
 	if e.What == "" {
@@ -143,21 +141,22 @@ var byLevel = map[int]What{
 	recovering.LevelRecreate: Recreation, recovering.LevelReset: Reset,
 }
 
-// ElasticJob has the fields of an ElasticJob that are used.
+// ElasticJob has the fields of the status of an ElasticJob that are used, and its backoffLimit.
 type ElasticJob struct {
-	BackoffLimit int32 // -1: no limit
+	BackoffLimit int32 `json:"-"` // -1: no limit
 	// Message describes workers that are not running; empty if all are.
-	Message string
-	Workers []ElasticWorker
+	Message string          `json:"message"`
+	Workers []ElasticWorker `json:"workers"`
 }
 
 // ElasticWorker is the history of one worker. Only the time of its last replacement is known.
 type ElasticWorker struct {
-	Index                 int32
-	Failures, Disruptions int32
-	LastReason            string
-	LastTime              time.Time
-	Abandoned             bool
+	Index       int32     `json:"index"`
+	Failures    int32     `json:"failures"`
+	Disruptions int32     `json:"disruptions"`
+	LastReason  string    `json:"lastReason"`
+	LastTime    time.Time `json:"lastTime"`
+	Abandoned   bool      `json:"-"`
 }
 
 // workerAbandoned is the result for a worker that is no longer replaced. The others continue as long as they are enough.
@@ -184,20 +183,23 @@ func ofElasticJob(o Object) []Entry {
 // elasticWorker returns the name of the worker in a pod of an ElasticJob.
 func elasticWorker(job, pod string) string { return strings.TrimPrefix(pod, job+"-") }
 
-// AppWrapper has the fields of an AppWrapper that are used.
+// AppWrapper has the fields of the status of an AppWrapper that are used, and its retryLimit.
 type AppWrapper struct {
-	Phase      string
-	Resets     int32 // counted ones
-	RetryLimit int32 // -1: unknown
-	Attempts   []Attempt
+	Phase      string    `json:"phase"`
+	Resets     int32     `json:"resettingCount"` // counted ones
+	RetryLimit int32     `json:"-"`              // -1: unknown
+	Attempts   []Attempt `json:"attempts"`
 }
 
 // Attempt is one try to run the workload. Times that are not set are zero.
 type Attempt struct {
-	Start, Ready, End time.Time
-	Reason, Message   string
-	Nodes             []string
-	Evacuation        bool
+	Start      time.Time `json:"startTime"`
+	Ready      time.Time `json:"readyTime"`
+	End        time.Time `json:"endTime"`
+	Reason     string    `json:"reason"`
+	Message    string    `json:"message"`
+	Nodes      []string  `json:"nodes"`
+	Evacuation bool      `json:"evacuation"`
 }
 
 // ofAppWrapper combines the end of an attempt and the start of the next one into one recovery.
@@ -213,7 +215,7 @@ func ofAppWrapper(o Object, now time.Time) []Entry {
 		if a.End.IsZero() {
 			continue
 		}
-		e := Entry{At: a.End, Object: o.String(), Cause: attemptText(a), Node: strings.Join(a.Nodes, ",")}
+		e := Entry{At: a.End, Object: o.String(), Cause: joined(a.Reason, a.Message), Node: strings.Join(a.Nodes, ",")}
 		last := i == len(aw.Attempts)-1
 		switch {
 		case a.Reason == "Succeeded":
@@ -258,11 +260,4 @@ func (aw AppWrapper) until(next int, end, now time.Time) (took time.Duration, on
 		return a.End.Sub(end), false
 	}
 	return now.Sub(end), true
-}
-
-func attemptText(a Attempt) string {
-	if a.Message == "" || a.Reason == "" {
-		return a.Reason + a.Message
-	}
-	return a.Reason + ": " + a.Message
 }

@@ -89,19 +89,35 @@ func (o Object) String() string { return o.Kind + " " + o.Name }
 
 // Condition is a condition of an object.
 type Condition struct {
-	Type            string
-	True            bool
-	Reason, Message string
-	Since           time.Time
+	Type    string    `json:"type"`
+	Status  string    `json:"status"`
+	Reason  string    `json:"reason"`
+	Message string    `json:"message"`
+	Since   time.Time `json:"lastTransitionTime"`
 }
 
-func (o Object) condition(kind string) (Condition, bool) {
-	i := slices.IndexFunc(o.Conditions, func(c Condition) bool { return c.Type == kind && c.True })
-	if i < 0 {
-		return Condition{}, false
+// Condition returns the condition of a type; nil if there is none.
+func (o Object) Condition(kind string) *Condition {
+	for i := range o.Conditions {
+		if o.Conditions[i].Type == kind {
+			return &o.Conditions[i]
+		}
 	}
-	return o.Conditions[i], true
+	return nil
 }
+
+// True returns the first condition that is true, of these types; nil if there is none.
+func (o Object) True(kinds ...string) *Condition {
+	for _, kind := range kinds {
+		if c := o.Condition(kind); c != nil && c.True() {
+			return c
+		}
+	}
+	return nil
+}
+
+// True reports whether the condition is true.
+func (c Condition) True() bool { return c.Status == "True" }
 
 func ofObject(o Object, now time.Time) []Entry {
 	var list []Entry

@@ -59,7 +59,7 @@ func ladderStory() Workload {
 		}),
 	)
 	js.Group.MaxRestarts = 4
-	js.Conditions = []Condition{{Type: "Failed", True: true, Reason: "ReachedMaxRestarts", Message: "jobset failed due to reaching max number of restarts", Since: after(6 * time.Minute)}}
+	js.Conditions = []Condition{{Type: "Failed", Status: "True", Reason: "ReachedMaxRestarts", Message: "jobset failed due to reaching max number of restarts", Since: after(6 * time.Minute)}}
 	aw := Object{
 		Kind: "AppWrapper", Name: "train", Created: start,
 		Annotations: map[string]string{
@@ -92,7 +92,7 @@ func elasticStory() Workload {
 				{Index: 1, Failures: 2, LastReason: "exited with code 1", LastTime: after(5 * time.Minute)},
 				{Index: 2, Failures: 4, LastReason: "exited with code 7", LastTime: after(6 * time.Minute), Abandoned: true},
 			}},
-			Conditions: []Condition{{Type: "Succeeded", True: true, Since: after(time.Hour)}, {Type: "Failed", Since: after(time.Hour)}},
+			Conditions: []Condition{{Type: "Succeeded", Status: "True", Since: after(time.Hour)}, {Type: "Failed", Since: after(time.Hour)}},
 		}},
 		Events: []Event{
 			{after(4 * time.Minute), "ElasticJob", "cifar", "ExitedWithCode", "Pod: cifar-worker-1 exited with code 1", 1}, // the text of earlier versions
@@ -133,7 +133,7 @@ func ongoingStory() Workload {
 	js := jobSet(1)
 	js.Group.Sidecar = true
 	js.Annotations[recovering.Annotation] = recovering.State{Level: recovering.LevelGroup, Reason: "worker w-0-1 exited with code 1", Deadline: after(20 * time.Minute)}.Format()
-	js.Conditions = []Condition{{Type: recovering.Condition, True: true, Since: after(11*time.Minute + 55*time.Second)}}
+	js.Conditions = []Condition{{Type: recovering.Condition, Status: "True", Since: after(11*time.Minute + 55*time.Second)}}
 	return Workload{Objects: []Object{js}}
 }
 

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -43,17 +42,11 @@ func decode(o *unstructured.Unstructured) timeline.Object {
 func conditions(o *unstructured.Unstructured) []timeline.Condition {
 	var s struct {
 		Status struct {
-			Conditions []metav1.Condition `json:"conditions"`
+			Conditions []timeline.Condition `json:"conditions"`
 		} `json:"status"`
 	}
 	into(o, &s)
-	var list []timeline.Condition
-	for _, c := range s.Status.Conditions {
-		list = append(list, timeline.Condition{
-			Type: c.Type, True: c.Status == metav1.ConditionTrue, Reason: c.Reason, Message: c.Message, Since: c.LastTransitionTime.Time,
-		})
-	}
-	return list
+	return s.Status.Conditions
 }
 
 func into(o *unstructured.Unstructured, target any) {
@@ -107,31 +100,14 @@ func inPlaceGroup(o *unstructured.Unstructured, limit int32) *timeline.Group {
 
 func appWrapper(o *unstructured.Unstructured) *timeline.AppWrapper {
 	var s struct {
-		Status struct {
-			Phase    string `json:"phase"`
-			Resets   int32  `json:"resettingCount"`
-			Attempts []struct {
-				StartTime  metav1.Time  `json:"startTime"`
-				ReadyTime  *metav1.Time `json:"readyTime"`
-				EndTime    *metav1.Time `json:"endTime"`
-				Reason     string       `json:"reason"`
-				Message    string       `json:"message"`
-				Nodes      []string     `json:"nodes"`
-				Evacuation bool         `json:"evacuation"`
-			} `json:"attempts"`
-		} `json:"status"`
+		Status timeline.AppWrapper `json:"status"`
 	}
 	into(o, &s)
-	aw := &timeline.AppWrapper{Phase: s.Status.Phase, Resets: s.Status.Resets, RetryLimit: -1}
+	s.Status.RetryLimit = -1
 	if n, err := strconv.ParseInt(o.GetAnnotations()[retryLimit], 10, 32); err == nil {
-		aw.RetryLimit = int32(n)
+		s.Status.RetryLimit = int32(n)
 	}
-	for _, a := range s.Status.Attempts {
-		aw.Attempts = append(aw.Attempts, timeline.Attempt{
-			Start: a.StartTime.Time, Ready: at(a.ReadyTime), End: at(a.EndTime), Reason: a.Reason, Message: a.Message, Nodes: a.Nodes, Evacuation: a.Evacuation,
-		})
-	}
-	return aw
+	return &s.Status
 }
 
 func elasticJob(o *unstructured.Unstructured) *timeline.ElasticJob {
@@ -143,39 +119,17 @@ func elasticJob(o *unstructured.Unstructured) *timeline.ElasticJob {
 			} `json:"runPolicy"`
 		} `json:"spec"`
 		Status struct {
-			Message       string `json:"message"`
-			FailedIndexes string `json:"failedIndexes"`
-			Workers       []struct {
-				Index       int32             `json:"index"`
-				Failures    int32             `json:"failures"`
-				Disruptions int32             `json:"disruptions"`
-				LastReason  string            `json:"lastReason"`
-				LastTime    *metav1.MicroTime `json:"lastTime"`
-			} `json:"workers"`
+			timeline.ElasticJob `json:",inline"`
+			FailedIndexes       string `json:"failedIndexes"`
 		} `json:"status"`
 	}
 	into(o, &s)
-	job := &timeline.ElasticJob{BackoffLimit: 3, Message: s.Status.Message} // default of the kind
-	if limit := cmp.Or(s.Spec.BackoffLimit, s.Spec.RunPolicy.BackoffLimit); limit != nil {
-		job.BackoffLimit = *limit
-	}
-	for _, w := range s.Status.Workers {
-		e := timeline.ElasticWorker{
-			Index: w.Index, Failures: w.Failures, Disruptions: w.Disruptions, LastReason: w.LastReason, Abandoned: contains(w.Index, s.Status.FailedIndexes),
-		}
-		if w.LastTime != nil {
-			e.LastTime = w.LastTime.Time
-		}
-		job.Workers = append(job.Workers, e)
+	job := &s.Status.ElasticJob
+	job.BackoffLimit = *cmp.Or(s.Spec.BackoffLimit, s.Spec.RunPolicy.BackoffLimit, new(int32(3))) // 3 is the default of the kind
+	for i := range job.Workers {
+		job.Workers[i].Abandoned = contains(job.Workers[i].Index, s.Status.FailedIndexes)
 	}
 	return job
-}
-
-func at(t *metav1.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.Time
 }
 
 func decodeEvent(e *corev1.Event) timeline.Event {

@@ -293,9 +293,8 @@ func withKind(o *unstructured.Unstructured, k kind) *unstructured.Unstructured {
 
 // finishedJob reports whether the object is a Job that has ended. Pods of earlier runs of a CronJob do not belong to the current run.
 func finishedJob(o *unstructured.Unstructured) bool {
-	return o.GetKind() == jobs.Kind && slices.ContainsFunc(conditions(o), func(c timeline.Condition) bool {
-		return c.True && (c.Type == string(batchv1.JobComplete) || c.Type == string(batchv1.JobFailed))
-	})
+	done := timeline.Object{Conditions: conditions(o)}.True(string(batchv1.JobComplete), string(batchv1.JobFailed))
+	return o.GetKind() == jobs.Kind && done != nil
 }
 
 func (r Reader) events(ctx context.Context, refused *Forbidden, namespace, kind, name string) ([]corev1.Event, error) {

@@ -17,13 +17,13 @@ import (
 // count as missing.
 func state(s Status, t timeline.Workload, missing int) (State, string) {
 	root := t.Objects[0]
-	if c, is := isTrue(root, "Failed"); is || phase(root) == "Failed" {
+	if c := root.True("Failed"); c != nil || phase(root) == "Failed" {
 		return Failed, failure(root, c)
 	}
-	if _, is := isTrue(root, "Completed", "Complete", "Succeeded"); is || phase(root) == "Succeeded" {
+	if root.True("Completed", "Complete", "Succeeded") != nil || phase(root) == "Succeeded" {
 		return Finished, ""
 	}
-	if _, is := isTrue(root, "Suspended"); is || phase(root) == "Suspended" || phase(root) == "Suspending" {
+	if root.True("Suspended") != nil || phase(root) == "Suspended" || phase(root) == "Suspending" {
 		why := "a user to resume it"
 		if s.Quota == notHeld {
 			why = "quota"
@@ -33,7 +33,7 @@ func state(s Status, t timeline.Workload, missing int) (State, string) {
 	if s.Recovery != nil {
 		return Recovering, fmt.Sprintf("recovery level %d, until %s at the latest: %s", s.Recovery.Level, s.Recovery.Deadline.UTC().Format(time.RFC3339), s.Recovery.Reason)
 	}
-	if c, is := notInSync(t); is {
+	if c := notInSync(t); c != nil {
 		return Waiting, c.Reason + ": " + c.Message
 	}
 	elastic := false
@@ -42,7 +42,7 @@ func state(s Status, t timeline.Workload, missing int) (State, string) {
 			continue
 		}
 		elastic = true
-		if _, enough := isTrue(o, "Running", "Succeeded"); !enough {
+		if o.True("Running", "Succeeded") == nil {
 			return Waiting, cmp.Or(o.ElasticJob.Message, podsToCome)
 		}
 	}
@@ -59,18 +59,19 @@ func state(s Status, t timeline.Workload, missing int) (State, string) {
 }
 
 // notInSync returns the condition of a group whose workers are not all at the same restart count.
-func notInSync(t timeline.Workload) (timeline.Condition, bool) {
+func notInSync(t timeline.Workload) *timeline.Condition {
 	for _, o := range t.Objects {
-		if c, found := find(o, "InPlaceInSync"); found && !c.True && c.Reason != "Completed" && c.Reason != "NotPossible" {
-			return c, true
+		c := o.Condition("InPlaceInSync")
+		if c != nil && !c.True() && c.Reason != "Completed" && c.Reason != "NotPossible" {
+			return c
 		}
 	}
-	return timeline.Condition{}, false
+	return nil
 }
 
 // outOfSync returns the message of such a group during a recovery. Otherwise WaitsFor has it.
 func outOfSync(s Status, t timeline.Workload) string {
-	if c, is := notInSync(t); is && s.State == Recovering {
+	if c := notInSync(t); c != nil && s.State == Recovering {
 		return c.Message
 	}
 	return ""
@@ -88,7 +89,7 @@ func elasticText(s Status, t timeline.Workload) string {
 		if o.ElasticJob == nil || o.ElasticJob.Message == "" || o.ElasticJob.Message == s.WaitsFor {
 			continue
 		}
-		if _, done := isTrue(o, "Succeeded"); !done {
+		if o.True("Succeeded") == nil {
 			parts = append(parts, o.ElasticJob.Message)
 		}
 	}
@@ -102,33 +103,13 @@ func phase(o timeline.Object) string {
 	return o.AppWrapper.Phase
 }
 
-// failure returns why an object failed. An AppWrapper reports it in the condition Unhealthy.
-func failure(o timeline.Object, c timeline.Condition) string {
-	if u, found := find(o, "Unhealthy"); found && c.Type == "" {
-		c = u
-	}
+// failure returns why an object failed, by its condition Failed. An AppWrapper, which has none, reports it in the condition Unhealthy.
+func failure(o timeline.Object, failed *timeline.Condition) string {
+	c := cmp.Or(failed, o.Condition("Unhealthy"), &timeline.Condition{})
 	if c.Message == "" {
 		return c.Reason
 	}
 	return c.Reason + ": " + c.Message
-}
-
-func find(o timeline.Object, kind string) (timeline.Condition, bool) {
-	for _, c := range o.Conditions {
-		if c.Type == kind {
-			return c, true
-		}
-	}
-	return timeline.Condition{}, false
-}
-
-func isTrue(o timeline.Object, kinds ...string) (timeline.Condition, bool) {
-	for _, kind := range kinds {
-		if c, found := find(o, kind); found && c.True {
-			return c, true
-		}
-	}
-	return timeline.Condition{}, false
 }
 
 const (
@@ -145,13 +126,13 @@ func quota(w *read.Workload, t timeline.Workload) string {
 		return noQueue
 	}
 	if t.Objects[0].AppWrapper != nil {
-		if _, is := isTrue(t.Objects[0], "QuotaReserved"); is {
+		if t.Objects[0].True("QuotaReserved") != nil {
 			return held
 		}
 		return notHeld
 	}
 	suspended, _, _ := unstructured.NestedBool(root.Object, "spec", "suspend")
-	if _, idle := isTrue(t.Objects[0], "Suspended", "Completed", "Complete", "Succeeded", "Failed"); suspended || idle {
+	if suspended || t.Objects[0].True("Suspended", "Completed", "Complete", "Succeeded", "Failed") != nil {
 		return notHeld
 	}
 	return held
