@@ -10,17 +10,19 @@ import (
 	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
-// Reasons and actions of events about pods and services. The reasons are those of the upstream controller.
+// reasons of events about objects of a kind, which are those of the upstream controller.
+type reasons struct {
+	kind, noun                                   string
+	created, deleted, failedCreate, failedDelete string
+}
+
+var (
+	ofPods     = reasons{"Pod", "pod", "SuccessfulCreatePod", "SuccessfulDeletePod", "FailedCreatePod", "FailedDeletePod"}
+	ofServices = reasons{"Service", "service", "SuccessfulCreateService", "SuccessfulDeleteService", "FailedCreateService", "FailedDeleteService"}
+)
+
 const (
-	reasonCreatedPod          = "SuccessfulCreatePod"
-	reasonDeletedPod          = "SuccessfulDeletePod"
-	reasonCreatedService      = "SuccessfulCreateService"
-	reasonDeletedService      = "SuccessfulDeleteService"
-	reasonFailedCreatePod     = "FailedCreatePod"
-	reasonFailedDeletePod     = "FailedDeletePod"
-	reasonFailedCreateService = "FailedCreateService"
-	reasonFailedDeleteService = "FailedDeleteService"
-	reasonRestartPolicy       = "SettedPodTemplateRestartPolicy"
+	reasonRestartPolicy = "SettedPodTemplateRestartPolicy"
 
 	actionCreate = "Create"
 	actionDelete = "Delete"

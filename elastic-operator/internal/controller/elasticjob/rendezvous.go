@@ -46,12 +46,13 @@ func (r *Reconciler) ensureRendezvous(ctx context.Context, s *scope, d *policy.D
 	}
 	var errs []error
 	if s.serverService == nil {
-		errs = append(errs, r.createService(ctx, s.job, plan.RendezvousService(s.job)))
+		_, err := r.create(ctx, s.job, plan.RendezvousService(s.job), ofServices)
+		errs = append(errs, err)
 	}
 	wanted := plan.RendezvousPod(s.job, r.RendezvousImage, r.Agents.PullSecrets, d.Memory.Resumes)
 	switch {
 	case s.server == nil:
-		_, err := r.createPod(ctx, s.job, wanted)
+		_, err := r.create(ctx, s.job, wanted, ofPods)
 		errs = append(errs, err)
 	case terminated(s.server) && s.server.DeletionTimestamp == nil && s.serverAge() < restartPause:
 		s.requestAfter = soonest(s.requestAfter, restartPause-s.serverAge())

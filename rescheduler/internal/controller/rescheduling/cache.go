@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,7 +32,7 @@ func CacheOptions(namespaces ...string) cache.Options {
 	pods := podcache.Strip(stripPod)
 	return cache.Options{
 		DefaultNamespaces: only,
-		DefaultTransform:  stripMetadata,
+		DefaultTransform:  cache.TransformStripManagedFields(),
 		NewInformer:       pods.NewInformer,
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}:  {Transform: pods.Transform},
@@ -55,13 +54,6 @@ func indexByOwner(o client.Object) []string {
 }
 
 func byOwner(uid types.UID) client.ListOption { return client.MatchingFields{ownerIndex: string(uid)} }
-
-func stripMetadata(o any) (any, error) {
-	if object, ok := o.(metav1.Object); ok {
-		object.SetManagedFields(nil)
-	}
-	return o, nil
-}
 
 // kept are the prefixes of pod annotations that are read.
 var kept = []string{

@@ -2,6 +2,7 @@ package elasticjob
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -54,28 +55,22 @@ func (r *Reconciler) deletePods(ctx context.Context, s *scope, d *policy.Decisio
 
 // deletePod deletes the pod with this UID.
 func (r *Reconciler) deletePod(ctx context.Context, job *v1alpha1.ElasticJob, pod *corev1.Pod, force bool) error {
-	options := &client.DeleteOptions{Preconditions: &metav1.Preconditions{UID: ptr.To(pod.UID)}}
+	var options []client.DeleteOption
 	if force {
-		options.GracePeriodSeconds = ptr.To(int64(0))
+		options = append(options, client.GracePeriodSeconds(0))
 	}
-	err := r.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}, options)
-	switch {
-	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
-		return nil // the pod no longer exists, or another pod has its name
-	case err != nil:
-		r.warn(job, reasonFailedDeletePod, actionDelete, fmt.Sprintf("Error deleting pod %s: %v", pod.Name, err))
-		return fmt.Errorf("deleting pod %s: %w", pod.Name, err)
+	err := r.delete(ctx, job, pod, ofPods, options...)
+	if err == nil {
+		r.expectations.podDeleted(job.UID, pod.UID)
 	}
-	r.expectations.podDeleted(job.UID, pod.UID)
-	r.normal(job, pod, reasonDeletedPod, actionDelete, "Deleted pod: "+pod.Name)
-	return nil
+	return err
 }
 
 func (r *Reconciler) createPods(ctx context.Context, s *scope, d *policy.Decision) error {
 	return inParallel(ctx, d.Create, func(ctx context.Context, index int) error {
 		pod := plan.WorkerPod(s.job, index, d.Memory.Resumes)
 		r.Agents.Supervise(s.job, pod, index, d.Memory.Resumes)
-		uid, err := r.createPod(ctx, s.job, pod)
+		uid, err := r.create(ctx, s.job, pod, ofPods)
 		if err == nil && uid != "" {
 			r.expectations.podCreated(s.job.UID, index, uid)
 		}
@@ -83,34 +78,81 @@ func (r *Reconciler) createPods(ctx context.Context, s *scope, d *policy.Decisio
 	})
 }
 
-// createPod creates a pod and returns its UID. If the job already has a pod of this name, it returns that pod's UID.
-func (r *Reconciler) createPod(ctx context.Context, job *v1alpha1.ElasticJob, pod *corev1.Pod) (types.UID, error) {
-	name := pod.Name
-	err := r.Client.Create(ctx, pod)
+// ensureServices creates a service for each worker that is desired or has a pod, and deletes the others.
+func (r *Reconciler) ensureServices(ctx context.Context, s *scope, d *policy.Decision) error {
+	if d.KeepServices {
+		return nil
+	}
+	var missing []int
+	for _, index := range d.Services {
+		if s.services[index] == nil && d.Memory.Ended == "" {
+			missing = append(missing, index)
+		}
+	}
+	var surplus []*corev1.Service
+	for index, service := range s.services {
+		if !d.Services.Has(index) && service.UID != "" && service.DeletionTimestamp == nil {
+			surplus = append(surplus, service)
+		}
+	}
+	return errors.Join(
+		inParallel(ctx, missing, func(ctx context.Context, index int) error {
+			_, err := r.create(ctx, s.job, plan.WorkerService(s.job, index), ofServices)
+			if err == nil {
+				r.expectations.serviceCreated(s.job.UID, index)
+			}
+			return err
+		}),
+		inParallel(ctx, surplus, func(ctx context.Context, service *corev1.Service) error {
+			return r.delete(ctx, s.job, service, ofServices)
+		}),
+	)
+}
+
+// create creates an object and returns its UID. If the job already has an object of this name, it returns that object's UID.
+func (r *Reconciler) create(ctx context.Context, job *v1alpha1.ElasticJob, o client.Object, k reasons) (types.UID, error) {
+	name := o.GetName()
+	err := r.Client.Create(ctx, o)
 	switch {
 	case err == nil:
-		r.normal(job, pod, reasonCreatedPod, actionCreate, "Created pod: "+name)
-		r.Metrics.created.Inc()
-		return pod.UID, nil
+		r.normal(job, o, k.created, actionCreate, "Created "+k.noun+": "+name)
+		if k == ofPods {
+			r.Metrics.created.Inc()
+		}
+		return o.GetUID(), nil
 	case apierrors.IsAlreadyExists(err):
-		return r.checkOwner(ctx, job, "Pod", name, reasonFailedCreatePod)
+		return r.checkOwner(ctx, job, k, name)
 	}
-	r.warn(job, reasonFailedCreatePod, actionCreate, fmt.Sprintf("Error creating pod %s: %v", name, err))
-	return "", fmt.Errorf("creating pod %s: %w", name, err)
+	r.warn(job, k.failedCreate, actionCreate, fmt.Sprintf("Error creating %s %s: %v", k.noun, name, err))
+	return "", fmt.Errorf("creating %s %s: %w", k.noun, name, err)
+}
+
+// delete deletes the object with this UID.
+func (r *Reconciler) delete(ctx context.Context, job *v1alpha1.ElasticJob, o client.Object, k reasons, options ...client.DeleteOption) error {
+	err := r.Client.Delete(ctx, o, append(options, client.Preconditions{UID: ptr.To(o.GetUID())})...)
+	switch {
+	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
+		return nil // the object no longer exists, or another one has its name
+	case err != nil:
+		r.warn(job, k.failedDelete, actionDelete, fmt.Sprintf("Error deleting %s %s: %v", k.noun, o.GetName(), err))
+		return fmt.Errorf("deleting %s %s: %w", k.noun, o.GetName(), err)
+	}
+	r.normal(job, o, k.deleted, actionDelete, "Deleted "+k.noun+": "+o.GetName())
+	return nil
 }
 
 // checkOwner returns the UID of an existing object with the name of one to create. It is an error if the job does not control the object.
-func (r *Reconciler) checkOwner(ctx context.Context, job *v1alpha1.ElasticJob, kind, name, reason string) (types.UID, error) {
+func (r *Reconciler) checkOwner(ctx context.Context, job *v1alpha1.ElasticJob, k reasons, name string) (types.UID, error) {
 	existing := &metav1.PartialObjectMetadata{}
-	existing.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
+	existing.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(k.kind))
 	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: name}, existing); err != nil {
 		return "", client.IgnoreNotFound(err)
 	}
 	if owner(existing) == job.UID {
 		return existing.UID, nil
 	}
-	err := fmt.Errorf("%s %s already exists and is not controlled by this ElasticJob", kind, name)
-	r.warn(job, reason, actionCreate, err.Error())
+	err := fmt.Errorf("%s %s already exists and is not controlled by this ElasticJob", k.kind, name)
+	r.warn(job, k.failedCreate, actionCreate, err.Error())
 	return "", err
 }
 
