@@ -4,8 +4,11 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/holdfast-project/holdfast/shared/history"
 )
 
 // These mark the agents of groups that restart in place: the supervisor in a worker's command, or the flag or variable of the sidecar.
@@ -42,4 +45,51 @@ func Marks(c corev1.Container) corev1.Container {
 		}
 	}
 	return slim
+}
+
+// ofLate limits the age of restarts that count against a node. A worker that fails once a day says nothing about its node.
+const ofLate = time.Hour
+
+// Accounted returns the match of a pod in a group that restarts processes within their containers, which the kubelet does not see. The
+// owner of the group keeps an account in history.Annotation. Only restarts that this pod caused on its present node count.
+func (t Table) Accounted(pod *corev1.Pod, owner, account string, now time.Time) (Match, bool) {
+	i := slices.IndexFunc(t, func(r Row) bool { return r.Where == Repeat && r.Trigger != Off })
+	if i < 0 || !InPlace(pod) || !bound(pod) || pod.Status.Phase == corev1.PodSucceeded {
+		return Match{}, false
+	}
+	list, _ := history.Parse(account) // invalid entries are dropped
+	count := int32(0)
+	var last history.Entry
+	for _, e := range list {
+		if e.Kind == history.InPlace && podOf(owner, e) == pod.Name && e.Node == pod.Spec.NodeName && now.Sub(e.FailedAt) < ofLate {
+			count++
+			last = e
+		}
+	}
+	if count == 0 || count < t[i].Restarts {
+		return Match{}, false
+	}
+	return Match{Row: t[i], Reason: last.Cause.String(), Since: last.FailedAt, Down: true}, true
+}
+
+// Named returns the pods that an account newly names as the cause of a restart.
+func Named(owner, before, after string) []string {
+	old, _ := history.Parse(before)
+	now, _ := history.Parse(after)
+	var names []string
+	for _, e := range now {
+		known := slices.ContainsFunc(old, func(o history.Entry) bool { return o.Attempt == e.Attempt })
+		if name := podOf(owner, e); !known && name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// podOf returns the pod of an entry: the name of the owner, then the name of the worker. It is empty if no pod caused the restart.
+func podOf(owner string, e history.Entry) string {
+	if e.Worker == "" || e.Pod == "" {
+		return ""
+	}
+	return owner + "-" + e.Worker + "-" + e.Pod
 }

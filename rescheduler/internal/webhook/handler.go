@@ -8,11 +8,15 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"gomodules.xyz/jsonpatch/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 	panics "sigs.k8s.io/controller-runtime/pkg/webhook/admission/metrics"
@@ -23,6 +27,8 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/placement"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/meter"
+	"github.com/holdfast-project/holdfast/shared/series"
 )
 
 // budget limits the time that an admission may take, because the pod waits for it.
@@ -160,4 +166,69 @@ func most(all *nodes.List) int { return max(fewest, len(all.All)/mostShare) }
 func takes(all *nodes.List, pod *corev1.Pod, without []string) bool {
 	fits := placement.Fitting(pod)
 	return slices.ContainsFunc(all.All, func(node corev1.Node) bool { return !slices.Contains(without, node.Name) && fits(&node) })
+}
+
+// patch returns operations that add the annotation, and node affinity if the pod's scheduler does not read the annotation. It keeps the
+// nodes that the pod's own annotation names, within the limits. It changes nothing else.
+func (h *Handler) patch(ctx context.Context, pod *corev1.Pod, hosts []string) []jsonpatch.Operation {
+	value := memory.FormatHosts(memory.MergeHosts(hosts, memory.Hosts(pod.Annotations)))
+	operations := []jsonpatch.Operation{annotate(pod, value)}
+	all, err := h.Nodes.List(ctx)
+	if err != nil || !takes(all, pod, hosts) {
+		return operations // with affinity the pod would not run at all; the plugin can drop exclusions
+	}
+	if h.Config.Enforcement.Mode(pod.Spec.SchedulerName) == settings.Required {
+		return append(operations, require(pod, hosts))
+	}
+	return operations
+}
+
+func annotate(pod *corev1.Pod, value string) jsonpatch.Operation {
+	if pod.Annotations == nil {
+		return jsonpatch.NewOperation("add", "/metadata/annotations", map[string]string{memory.HostsAnnotation: value})
+	}
+	return jsonpatch.NewOperation("add", "/metadata/annotations/"+escape(memory.HostsAnnotation), value)
+}
+
+// escape escapes a key for a JSON pointer.
+func escape(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
+
+const affinityPath = "/spec/affinity"
+
+// require returns the operation that adds the smallest missing part of the affinity.
+func require(pod *corev1.Pod, hosts []string) jsonpatch.Operation {
+	a := pod.Spec.Affinity
+	switch {
+	case a == nil:
+		return jsonpatch.NewOperation("add", affinityPath, corev1.Affinity{NodeAffinity: required(nil, hosts)})
+	case a.NodeAffinity == nil:
+		return jsonpatch.NewOperation("add", affinityPath+"/nodeAffinity", required(nil, hosts))
+	}
+	selector := placement.Avoid(a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution, hosts)
+	return jsonpatch.NewOperation("add", affinityPath+"/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution", selector)
+}
+
+func required(selector *corev1.NodeSelector, hosts []string) *corev1.NodeAffinity {
+	return &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: placement.Avoid(selector, hosts)}
+}
+
+// Path is the URL path of the webhook.
+const Path = "/mutate-v1-pod"
+
+// +kubebuilder:webhook:path=/mutate-v1-pod,mutating=true,failurePolicy=ignore,sideEffects=None,groups="",resources=pods,verbs=create,versions=v1,name=pods.rescheduler.holdfast.dev,admissionReviewVersions=v1,serviceName=rescheduler-webhook-service,timeoutSeconds=2,reinvocationPolicy=IfNeeded
+// +kubebuilder:webhookconfiguration:mutating=true,name=rescheduler-mutating-webhook-configuration
+
+// Register adds the handler to the manager's webhook server.
+func Register(mgr ctrl.Manager, h *Handler) {
+	mgr.GetWebhookServer().Register(Path, &admission.Webhook{Handler: h})
+}
+
+// Counter returns a function that counts the results of a handler. Each counter starts at 0.
+func Counter(registerer prometheus.Registerer) (func(result string), error) {
+	answers := meter.CounterVec(series.Admissions)
+	if err := registerer.Register(answers); err != nil {
+		return nil, fmt.Errorf("registering metrics: %w", err)
+	}
+	meter.Zero(answers, []string{Unchanged}, []string{Excluded}, []string{Unknown})
+	return func(result string) { answers.WithLabelValues(result).Inc() }, nil
 }
