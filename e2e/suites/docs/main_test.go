@@ -40,7 +40,7 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 		return end, err
 	}
 	end = func(context.Context) error { return errors.Join(os.RemoveAll(programs), env.Close()) }
-	for name, source := range map[string]string{"kubectl": "./cmd/kubectl", "helm": "helm.sh/helm/v4/cmd/helm"} {
+	for name, source := range map[string]string{"kubectl": "./internal/testing/kubectl", "helm": "helm.sh/helm/v4/cmd/helm"} {
 		build := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", filepath.Join(programs, name), source)
 		build.Dir = env.File("charts")
 		if out, err := build.CombinedOutput(); err != nil {
