@@ -40,6 +40,23 @@ func (env *Environment) Account(ctx context.Context, manifest, account string) (
 	return file, env.writeAccount(ctx, account, file)
 }
 
+// Allow gives an account of a program more rights, as the program's chart does for a setting that is off by default.
+func (env *Environment) Allow(ctx context.Context, account, name string, rules ...rbacv1.PolicyRule) error {
+	meta := metav1.ObjectMeta{Name: name}
+	role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: meta,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: SystemNamespace, Name: account}},
+	}
+	for _, object := range []client.Object{role, binding} {
+		if err := env.Client.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("giving rights to %s: %w", account, err)
+		}
+	}
+	return nil
+}
+
 // Administrator creates an account with all rights, and returns a kubeconfig of it. The audit log includes its
 // requests, unlike those of the cluster's own administrator.
 func (env *Environment) Administrator(ctx context.Context, account string) (string, error) {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -83,5 +84,9 @@ func offerGPUs(ctx context.Context, n int64) error {
 }
 
 func startRescheduler(ctx context.Context) error {
+	taints := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"patch"}} // for blame.taint
+	if err := shared.Allow(ctx, "rescheduler", "rescheduler-taints", taints); err != nil {
+		return err
+	}
 	return shared.StartRescheduler(ctx, shared.File("e2e", "suites", "ladder", "rescheduler.yaml"))
 }

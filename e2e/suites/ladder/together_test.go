@@ -131,7 +131,9 @@ func (r *run) watchPods() (end func() seen) {
 			}
 		}
 	}()
-	return func() seen { cancel(); <-done; return pods }
+	end = func() seen { cancel(); <-done; return pods }
+	r.Cleanup(func() { end() }) // a test that has ended must not log
+	return end
 }
 
 // wantOneMove checks that each slot had one pod before and one after, and possibly one in between for the lost pod.
