@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// protocolError converts an error reply to the protocol's error. Any other error means that the store is unreachable.
+// protocolError converts an error reply to the protocol's error. Any other error means that the store is unreachable. It returns nil
+// for nil.
 func protocolError(err error) error {
 	var reply redis.Error
 	if errors.As(err, &reply) {

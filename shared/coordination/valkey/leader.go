@@ -76,10 +76,7 @@ func (s *Store) Set(ctx context.Context, group, before string, state rounds.Stat
 	}
 	l := *line
 	l.OpenedAt = now
-	if err := s.client.HSet(ctx, keys.History(), rounds.LinesOf(l.Round, 1)[0], l.String()).Err(); err != nil {
-		return true, protocolError(err)
-	}
-	return true, nil
+	return true, protocolError(s.client.HSet(ctx, keys.History(), rounds.LinesOf(l.Round, 1)[0], l.String()).Err())
 }
 
 // Release implements rounds.Leader.
@@ -108,17 +105,11 @@ func (s *Store) lead(ctx context.Context, group string, c rounds.Call, before fu
 		}
 		reply, err = call()
 	}
-	if err != nil {
-		return nil, protocolError(err)
-	}
-	return reply, nil
+	return reply, protocolError(err)
 }
 
-// keysPerPage is how many keys are requested at once.
-const keysPerPage = 1000
-
-// fieldsPerPage is how many fields are requested at once.
-const fieldsPerPage = 500
+// keysPerPage and fieldsPerPage are how many keys and fields are requested at once.
+const keysPerPage, fieldsPerPage = 1000, 500
 
 // Look implements rounds.Leader. Members have written the values, so neither the store nor the leader reads large ones.
 func (s *Store) Look(ctx context.Context, group, key string, fields []string) (map[string]string, error) {
@@ -165,20 +156,14 @@ func (s *Store) Drop(ctx context.Context, group string) error {
 	if err := keys.Err(); err != nil {
 		return unreachable(err)
 	}
-	if err := s.client.SRem(ctx, rounds.IndexKey, group).Err(); err != nil {
-		return unreachable(err)
-	}
-	return nil
+	return unreachable(s.client.SRem(ctx, rounds.IndexKey, group).Err())
 }
 
 // Groups implements rounds.Leader.
 func (s *Store) Groups(ctx context.Context) ([]string, error) {
 	groups, err := s.client.SMembers(ctx, rounds.IndexKey).Result()
-	if err != nil {
-		return nil, protocolError(err)
-	}
 	slices.Sort(groups)
-	return groups, nil
+	return groups, protocolError(err)
 }
 
 // WatchAll implements rounds.Leader. The leader loads its functions on each connection, so that a server that comes back with other

@@ -31,8 +31,9 @@ func New(o Options) (*Store, error) {
 // Close closes the connections for calls. A Watch ends with its context.
 func (s *Store) Close() error { return s.client.Close() }
 
+// unreachable returns the error of a store that did not answer, nil for nil.
 func unreachable(err error) error {
-	if errors.Is(err, context.Canceled) {
+	if err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
 	return fmt.Errorf("the store is unreachable: %w", err)

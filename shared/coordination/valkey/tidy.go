@@ -52,7 +52,7 @@ func (s *Store) tidy(ctx context.Context, keys []string, usage map[string]int64)
 		}
 		return nil
 	})
-	if known := protocolError(err); err != nil && !errors.Is(err, redis.Nil) && !errors.Is(known, coordination.ErrForeignValue) {
+	if known := protocolError(err); known != nil && !errors.Is(err, redis.Nil) && !errors.Is(known, coordination.ErrForeignValue) {
 		return known
 	}
 	var over []string
@@ -68,8 +68,5 @@ func (s *Store) tidy(ctx context.Context, keys []string, usage map[string]int64)
 	if len(over) == 0 {
 		return nil
 	}
-	if err := s.client.Unlink(ctx, over...).Err(); err != nil {
-		return unreachable(err)
-	}
-	return nil
+	return unreachable(s.client.Unlink(ctx, over...).Err())
 }

@@ -1,8 +1,6 @@
 package worker
 
-import (
-	"time"
-)
+import "time"
 
 // Progress determines when a running worker counts as hanging.
 type Progress struct {
