@@ -23,7 +23,7 @@ type Wanted struct {
 	Round    int64         // restarts charged in the generation
 	Entered  int64         // number of steps whose Jobs exist
 	Fenced   []string      // UIDs of pods that were released from their slots
-	Given    []rounds.Slot // slots that were given to pods of other slots, and those pods
+	Given    []rounds.Seat // slots that were given to pods of other slots, and those pods
 	Finished []string      // slots whose workers have finished
 }
 
@@ -156,14 +156,14 @@ func (p planner) fences() []string {
 }
 
 // given returns the slots that are stored as given to pods. For a group that the store has lost, it returns those that the leader knows of.
-func (p planner) given() []rounds.Slot {
+func (p planner) given() []rounds.Seat {
 	switch {
 	case p.sameGeneration():
 		return p.stored.Config.Given
 	case p.stored != nil:
 		return nil
 	}
-	return slices.SortedFunc(slices.Values(p.want.Given), func(a, b rounds.Slot) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.SortedFunc(slices.Values(p.want.Given), func(a, b rounds.Seat) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 func (p planner) finishedSlots() []rounds.FinishedSlot {

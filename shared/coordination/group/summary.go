@@ -23,7 +23,7 @@ type Summary struct {
 	Stages     []coordination.Stage
 	Units      []Unit
 	Fenced     []string            // UIDs of pods
-	Given      []rounds.Slot       // slots that were given to pods, by name
+	Given      []rounds.Seat       // slots that were given to pods, by name
 	Record     coordination.Record // of the restart in progress or, if there is none, of the last one
 }
 

@@ -170,7 +170,7 @@ type givenSlots struct {
 }
 
 // note adds the slots that the store has.
-func (g *givenSlots) note(generation int64, given []rounds.Slot) {
+func (g *givenSlots) note(generation int64, given []rounds.Seat) {
 	if g.generation != generation || g.slots == nil {
 		*g = givenSlots{generation, map[string]string{}}
 	}

@@ -70,13 +70,13 @@ func (p *planner) knownSlot(pod *workload.Pod) string {
 }
 
 // claimed returns the slots that pods were given, for a group that the store has lost.
-func (p *planner) claimed() []rounds.Slot {
-	var list []rounds.Slot
+func (p *planner) claimed() []rounds.Seat {
+	var list []rounds.Seat
 	taken := map[string]bool{}
 	for _, pod := range p.Pods {
 		if slot := p.knownSlot(pod); slot != "" && !taken[slot] {
 			taken[slot] = true
-			list = append(list, rounds.Slot{Name: slot, Pod: pod.UID})
+			list = append(list, rounds.Seat{Slot: rounds.Slot{Name: slot, Pod: pod.UID}, Home: pod.Slot})
 		}
 	}
 	return list

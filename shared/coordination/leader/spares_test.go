@@ -50,7 +50,7 @@ func gone(index int, holder string) func(*scene) {
 // gave is what the store holds of a slot that was given.
 func gave(index int, pod string) func(*scene) {
 	return func(s *scene) {
-		s.Stored.Config.Given = append(s.Stored.Config.Given, rounds.Slot{Name: fmt.Sprint("js-w-0-", index), Pod: pod})
+		s.Stored.Config.Given = append(s.Stored.Config.Given, rounds.Seat{Slot: rounds.Slot{Name: fmt.Sprint("js-w-0-", index), Pod: pod}})
 	}
 }
 
@@ -187,7 +187,7 @@ func TestSlotsAreGivenToSpares(t *testing.T) {
 		},
 		"and again if it has the pod before": {
 			withSpares(all(working, func(s *scene) {
-				s.Stored.Config.Given, s.Reads.Holders = []rounds.Slot{{Name: "js-w-0-3", Pod: "gone"}}, map[string]string{"js-w-0-3": "gone"}
+				s.Stored.Config.Given, s.Reads.Holders = []rounds.Seat{{Slot: rounds.Slot{Name: "js-w-0-3", Pod: "gone"}}}, map[string]string{"js-w-0-3": "gone"}
 			})), "release gone of js-w-0-3 for spare0",
 		},
 		"if another pod has taken the slot meanwhile, the spare is fenced": {
@@ -198,7 +198,7 @@ func TestSlotsAreGivenToSpares(t *testing.T) {
 		},
 		"and deleted": {
 			withSpares(all(working, replaced, func(s *scene) {
-				s.Stored.Config.Given = []rounds.Slot{{Name: "js-w-0-3", Pod: "next3"}}
+				s.Stored.Config.Given = []rounds.Seat{{Slot: rounds.Slot{Name: "js-w-0-3", Pod: "next3"}}}
 				s.Stored.Config.Fenced = []string{"spare0"}
 				s.Reads.Pods = map[string]*workload.Pod{"s0": s.Pods[slices.IndexFunc(s.Pods, func(p *workload.Pod) bool { return p.UID == "spare0" })]}
 			}, one("next3", func(p *workload.Pod) { p.Given = "js-w-0-3" }))), "delete spare0 for fence",
@@ -236,7 +236,7 @@ func TestALostGroupKeepsWhatWasGiven(t *testing.T) {
 	if len(p.Actions) != 1 {
 		t.Fatalf("%+v", p)
 	}
-	if got := fmt.Sprint(p.Actions[0].(WriteGroup).Config.Given); got != "[{js-w-0-3 spare0}]" {
+	if got := fmt.Sprint(p.Actions[0].(WriteGroup).Config.Given); got != "[{{js-w-0-3 spare0} js-w-spares-0}]" {
 		t.Errorf("given: %s", got)
 	}
 }

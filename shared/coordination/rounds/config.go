@@ -23,7 +23,13 @@ type Config struct {
 	Stages      []Bounds
 	Fenced      []string // UIDs of pods
 	// Given are the slots that the leader has given to pods, and those pods, ordered by slot. No other pod can join in them.
-	Given []Slot
+	Given []Seat
+}
+
+// Seat is a slot that was given to a pod. Home is the pod's own slot, or its name as a spare. That is the host name of the pod.
+type Seat struct {
+	Slot
+	Home string
 }
 
 // Unit is a set of stages that start together and leave together.
@@ -62,6 +68,7 @@ const held = coordination.Release("held")
 const (
 	givenTo   = "o:" // by slot: the pod that it was given to
 	givenSlot = "p:" // by pod: the slot that it was given
+	givenHome = "h:" // by slot: the own slot of the pod that it was given to
 )
 
 // fields returns the fields of the hash except the token.
@@ -79,7 +86,7 @@ func (c Config) fields() []any {
 		f = append(f, "x:"+pod, 1)
 	}
 	for _, s := range c.Given {
-		f = append(f, givenTo+s.Name, s.Pod, givenSlot+s.Pod, s.Name)
+		f = append(f, givenTo+s.Name, s.Pod, givenSlot+s.Pod, s.Name, givenHome+s.Name, s.Home)
 	}
 	return f
 }
@@ -107,7 +114,7 @@ func ParseConfig(hash map[string]string) (Config, error) {
 		} else if pod, ok := strings.CutPrefix(field, "x:"); ok {
 			c.Fenced = append(c.Fenced, pod)
 		} else if slot, ok := strings.CutPrefix(field, givenTo); ok {
-			c.Given = append(c.Given, Slot{slot, hash[field]})
+			c.Given = append(c.Given, Seat{Slot{slot, hash[field]}, hash[givenHome+slot]})
 		}
 	}
 	return c, p.err
@@ -185,6 +192,15 @@ func PlaceOf(own Slot, values []string) (Place, error) {
 	}
 	p := parser{hash: map[string]string{"limit": limit}}
 	return Place{Bounds: b, Limit: p.count("limit"), Given: given, Spare: spare || (to != "" && to != own.Pod)}, p.err
+}
+
+// HomeFields are the fields of the hash that say where the workers of slots run: the own slot of the pod that each was given to.
+func HomeFields(slots []string) []string {
+	fields := make([]string, len(slots))
+	for i, slot := range slots {
+		fields[i] = givenHome + slot
+	}
+	return fields
 }
 
 // StageOf returns the prefix of a slot's stage: the slot's name without -JOB-POD.

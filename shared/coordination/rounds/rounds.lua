@@ -6,7 +6,8 @@
 -- g          hash, written by the leader, read by members: token, inc (incarnation of the stored data), gen (generation of
 --            the group), limit (highest round of the budget), delay (longest pause, ms), units (how many); n<u>: slots of
 --            unit u; e<u>: units up to the end of its step; u:<prefix>: unit, Jobs, pods, step and release of a stage;
---            x:<pod>: fenced; o:<slot>: the pod that it was given to; p:<pod>: the slot that it was given
+--            x:<pod>: fenced; o:<slot>: the pod that it was given to; p:<pod>: the slot that it was given; h:<slot>: the own slot
+--            of that pod, which is its host name
 -- s          string: the level that agents read and receive, a bar, and what only the functions use:
 --            2 inc gen seq phase round started entered left pause|full early startedAt finished marks
 -- w:<gen>    hash: slot -> the pod that holds it; !<slot> -> its last instance that was reported dead
@@ -350,7 +351,7 @@ local function release(base, a)
   local free = (holder or heir) == heir and (not owner or owner == pod or owner == heir) and not g[4] and (g[5] or slot) == slot
   if heir ~= '' and free and s.inc == a[1] and s.phase == 'A' and (a[8] == slot or read(holders, a[8]) ~= heir) then
     if owner and owner ~= heir then redis.call('HDEL', base .. 'g', 'p:' .. owner) end
-    redis.call('HSET', base .. 'g', 'o:' .. slot, heir, 'p:' .. heir, slot)
+    redis.call('HSET', base .. 'g', 'o:' .. slot, heir, 'p:' .. heir, slot, 'h:' .. slot, a[8])
     redis.call('HSET', holders, slot, heir)
     s.publish = true
   end

@@ -34,16 +34,20 @@ func joinIn(slot int, pod string) Call {
 	return Join("i1", 0, 1, 1, Member{Slot: Slot{fmt.Sprint("w-", slot), pod}, ID: pod + ".1", Attempt: 1, Past: Past{Kind: PastNew}})
 }
 
-// state is who holds a slot, whom it was given to, and which slot that pod was given.
+// state is who holds a slot, whom it was given to, which slot that pod was given, and the pod's host name.
 func (s store) state(slot int) string {
 	g := s.Hash(KeysOf("g").Config())
 	name := fmt.Sprint("w-", slot)
 	given := g["o:"+name]
-	return fmt.Sprintf("held by %s, given to %s, which has %s", s.Hash(KeysOf("g").Holders(1))[name], given, g["p:"+given])
+	text := fmt.Sprintf("held by %s, given to %s, which has %s", s.Hash(KeysOf("g").Holders(1))[name], given, g["p:"+given])
+	if home := g["h:"+name]; home != "" {
+		text += " at " + home
+	}
+	return text
 }
 
 func TestASlotIsGiven(t *testing.T) {
-	const given = "held by s, given to s, which has w-0"
+	const given = "held by s, given to s, which has w-0 at w-spares-0"
 	for name, c := range map[string]struct {
 		calls []Call
 		want  string // of slot 0
@@ -58,12 +62,12 @@ func TestASlotIsGiven(t *testing.T) {
 		"not while it was given to a pod that is not released": {
 			[]Call{release(0, "a", "s", "w-spares-0"), release(0, "", "r", "w-spares-1")}, given,
 		},
-		"to the next pod when the first is lost": {[]Call{release(0, "a", "s", "w-spares-0"), release(0, "s", "r", "w-0")}, "held by r, given to r, which has w-0"},
-		"and stays with a lost pod until then":   {[]Call{release(0, "a", "s", "w-spares-0"), release(0, "s", "", ""), joinIn(0, "r")}, "held by , given to s, which has w-0"},
+		"to the next pod when the first is lost": {[]Call{release(0, "a", "s", "w-spares-0"), release(0, "s", "r", "w-0")}, "held by r, given to r, which has w-0 at w-0"},
+		"and stays with a lost pod until then":   {[]Call{release(0, "a", "s", "w-spares-0"), release(0, "s", "", ""), joinIn(0, "r")}, "held by , given to s, which has w-0 at w-spares-0"},
 		"so that no other pod joins":             {[]Call{release(0, "a", "s", "w-spares-0"), joinIn(0, "r")}, given},
 		"though the pod has given it up": {[]Call{
 			release(0, "a", "s", "w-spares-0"), Down("i1", 0, Death{Slot: Slot{"w-0", "s"}, ID: "s.1", Round: 1, Leaves: true, Cause: "exit 1"}), joinIn(0, "r"),
-		}, "held by , given to s, which has w-0"},
+		}, "held by , given to s, which has w-0 at w-spares-0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := running(t)
@@ -107,7 +111,7 @@ func TestASpareCompletesTheRound(t *testing.T) {
 func TestTheLeaderWritesWhatWasGiven(t *testing.T) {
 	want := Config{
 		Token: coordination.Token{LeaseCreated: 1}, Incarnation: "i1", Generation: 1, Units: []Unit{{Slots: 3, End: 1}},
-		Given: []Slot{{"w-0", "s"}, {"w-2", "r"}},
+		Given: []Seat{{Slot{"w-0", "s"}, "w-spares-0"}, {Slot{"w-2", "r"}, "w-spares-1"}},
 	}
 	s := newStore(t, 3)
 	s.call(Set(s.stored(), Fresh(Level{Incarnation: "i1", Generation: 1, Phase: Active, Left: NoUnits}, 1), want))
@@ -115,7 +119,7 @@ func TestTheLeaderWritesWhatWasGiven(t *testing.T) {
 	if err != nil || fmt.Sprint(got.Given) != fmt.Sprint(want.Given) {
 		t.Errorf("read %v, %v", got.Given, err)
 	}
-	if s.state(2) != "held by , given to r, which has w-2" {
+	if s.state(2) != "held by , given to r, which has w-2 at w-spares-1" {
 		t.Error(s.state(2))
 	}
 }

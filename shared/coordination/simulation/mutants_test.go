@@ -231,7 +231,7 @@ func heirs(p leader.Plan, change func(leader.Release) leader.Release) leader.Pla
 // withoutHeirs gives slots to no second spare.
 func withoutHeirs(o *leader.Observation, p leader.Plan) leader.Plan {
 	return heirs(p, func(a leader.Release) leader.Release {
-		if slices.ContainsFunc(o.Stored.Config.Given, func(s rounds.Slot) bool { return s.Name == a.Name }) {
+		if slices.ContainsFunc(o.Stored.Config.Given, func(s rounds.Seat) bool { return s.Name == a.Name }) {
 			a.Heir = rounds.Slot{}
 		}
 		return a

@@ -77,6 +77,22 @@ func (s *Store) Place(ctx context.Context, group string, own rounds.Slot) (round
 	return rounds.PlaceOf(own, texts)
 }
 
+// Hosts returns the host names of the workers in the given slots, by slot. It leaves out slots that were given to no pod: their workers run
+// in pods with the name of the slot.
+func (s *Store) Hosts(ctx context.Context, group string, slots []string) (map[string]string, error) {
+	values, err := s.client.HMGet(ctx, rounds.KeysOf(group).Config(), rounds.HomeFields(slots)...).Result()
+	if err != nil {
+		return nil, protocolError(err)
+	}
+	hosts := map[string]string{}
+	for i, v := range values {
+		if host, _ := v.(string); host != "" {
+			hosts[slots[i]] = host
+		}
+	}
+	return hosts, nil
+}
+
 // Level implements rounds.Members.
 func (s *Store) Level(ctx context.Context, group string) (rounds.Level, error) {
 	text, err := s.client.GetRange(ctx, rounds.KeysOf(group).State(), 0, rounds.MaxText).Result()
