@@ -97,7 +97,7 @@ func supervise(c config.Exec, program process.Spec) (code int, err error) {
 		start = templates.Start
 	}
 	return supervisor.Run(c, supervisor.Parts{
-		Program: program, Start: start, Store: groups, Signals: signals, Log: log,
+		Program: program, Start: start, Store: groups, Hosts: groups.Hosts, Signals: signals, Log: log,
 	})
 }
 

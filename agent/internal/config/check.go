@@ -102,7 +102,8 @@ func (s settings) text(p *problems, name string) string {
 
 // slotName matches slot names as the manifest builds them: the names of the JobSet and the replicatedJob, which neither
 // begin nor end with a dash, and two indexes.
-var slotName = regexp.MustCompile(`^[^-].*-.*[^-]-(0|[1-9][0-9]*)-(0|[1-9][0-9]*)$`)
+// The name of a spare has "spares" as its Job index.
+var slotName = regexp.MustCompile(`^[^-].*-.*[^-]-(0|[1-9][0-9]*|spares)-(0|[1-9][0-9]*)$`)
 
 func (s settings) slot(p *problems) string {
 	v := s.text(p, workerID)

@@ -42,6 +42,9 @@ const (
 	progressStart   = "progress-start-timeout"
 	progressFrom    = "progress-from"
 	roundVariables  = "round-variables"
+	podSlot         = "pod-slot"
+	firstGlobal     = "first-job-global-index"
+	firstGroup      = "first-job-group-index"
 )
 
 // Config holds the settings of the agent.

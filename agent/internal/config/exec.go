@@ -32,9 +32,14 @@ type Exec struct {
 	StartupDir     string // empty: none
 	Progress       worker.Progress
 	RoundVariables []string
-	ProgressFrom   string // FromFile, FromSocket or FromOutput
-	LogLevel       slog.Level
-	Command        []string // the worker's; the program comes first
+	// Waits: another pod was given the slot when this pod was created.
+	Waits bool
+	// AnySlot: the worker can run in any slot of its stage, whose first Job has these indexes.
+	AnySlot                 bool
+	FirstGlobal, FirstGroup int64
+	ProgressFrom            string // FromFile, FromSocket or FromOutput
+	LogLevel                slog.Level
+	Command                 []string // the worker's; the program comes first
 }
 
 // ParseExec reads the supervisor's settings the way Parse reads the agent's. The worker's command follows the first
@@ -72,6 +77,10 @@ func (s settings) checkExec(p *problems) Exec {
 		LogLevel:        s.level(p),
 	}
 	c.RoundVariables = s.variables(p, roundVariables)
+	c.Waits = s[podSlot].value == waits
+	if c.AnySlot = s[firstGlobal].value != ""; c.AnySlot {
+		c.FirstGlobal, c.FirstGroup = s.index(p, firstGlobal), s.index(p, firstGroup)
+	}
 	c.Progress, c.ProgressFrom = s.progress(p), s.text(p, progressFrom)
 	if !slices.Contains([]string{FromFile, FromSocket, FromOutput}, c.ProgressFrom) {
 		s.bad(p, progressFrom, fmt.Sprintf("is %q", c.ProgressFrom))
@@ -119,6 +128,18 @@ func (s settings) optionalFolder(p *problems, name string) string {
 		return ""
 	}
 	return s.folder(p, name)
+}
+
+// waits is the slot of a pod that waits until it is given one.
+const waits = "-"
+
+func (s settings) index(p *problems, name string) int64 {
+	v := s.text(p, name)
+	n, err := strconv.ParseInt(v, 10, 32)
+	if v != "" && (err != nil || n < 0) {
+		s.bad(p, name, fmt.Sprintf("is %q, not a number from 0 on", v))
+	}
+	return n
 }
 
 func (s settings) count(p *problems, name string) int {

@@ -4,7 +4,7 @@ import "slices"
 
 // known returns all settings. Eight of them, with their environment variables, come from the manifest of JobSet KEP-876.
 func known() []*setting {
-	return slices.Concat(identitySettings(), storeSettings(), runtimeSettings(), workerSettings(), roundSettings(), progressSettings())
+	return slices.Concat(identitySettings(), storeSettings(), runtimeSettings(), workerSettings(), roundSettings(), progressSettings(), spareSettings())
 }
 
 // identitySettings identify the worker.
@@ -131,6 +131,26 @@ func roundSettings() []*setting {
 			flag: roundVariables, env: "ROUND_VARIABLES",
 			usage: "environment variables of the worker, separated by commas, to whose values each start appends -<generation>-<restart count>, such as the name of a rendezvous",
 			fix:   "give names of variables, such as PET_RDZV_ID",
+		},
+	}
+}
+
+// spareSettings let a pod work in another slot than its own.
+func spareSettings() []*setting {
+	return []*setting{
+		{
+			flag: podSlot, env: "HOLDFAST_POD_SLOT",
+			usage: "slot that the pod was given, or a dash if it waits until it is given one; empty if it works in its own",
+			fix:   "set HOLDFAST_POD_SLOT from metadata.annotations['holdfast.dev/slot']",
+		},
+		{
+			flag: firstGlobal, env: "HOLDFAST_FIRST_JOB_GLOBAL_INDEX",
+			usage: "job-global-index of the first Job of the replicatedJob; if set, the worker can run in any slot of the replicatedJob",
+			fix:   "give the number of Jobs of the replicatedJobs before this one",
+		},
+		{
+			flag: firstGroup, env: "HOLDFAST_FIRST_JOB_GROUP_INDEX", usage: "job-group-index of the first Job of the replicatedJob",
+			fix: "give the number of Jobs of the replicatedJobs of the same group before this one",
 		},
 	}
 }

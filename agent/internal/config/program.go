@@ -23,6 +23,7 @@ holdfast-exec install DIR: copies itself there.`,
 		jobSetUID, workerID, podUID, podEpoch, gracePeriod, checkpointGrace, podGrace, maxStops, aloneLimit,
 		valkeyAddress, valkeyUsername, valkeyPassword, valkeyCA, valkeyCert, valkeyKey, valkeyServer,
 		startupDir, logLevel, podName, nodeName, progressTimeout, progressStart, progressFrom, roundVariables,
+		podSlot, firstGlobal, firstGroup,
 	},
 	// A worker that restarts cannot save anything that its group still agrees on, unless it says that it is writing a
 	// checkpoint. The startup volume is optional.

@@ -130,8 +130,8 @@ func (b *barrier) note(what string) {
 	b.saw = append(b.saw, what+" "+string(content))
 }
 
-func (b *barrier) Prepare()                   { b.note("prepare") }
-func (b *barrier) Start(string, int64, int64) { b.note("start") }
+func (b *barrier) Prepare()                           { b.note("prepare") }
+func (b *barrier) Start(string, int64, int64, string) { b.note("start") }
 
 func TestTheStartUpFileIsWrittenBeforeTheStart(t *testing.T) {
 	b := &barrier{dir: t.TempDir()}

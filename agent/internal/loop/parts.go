@@ -42,8 +42,8 @@ type Watcher interface {
 type Barrier interface {
 	// Prepare puts the next instance at the barrier.
 	Prepare()
-	// Start lets one instance run in a round.
-	Start(id string, generation, round int64)
+	// Start lets one instance run in a round, as the worker of a slot.
+	Start(id string, generation, round int64, slot string)
 }
 
 // Gate learns whether the worker can be reached.

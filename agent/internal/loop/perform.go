@@ -40,7 +40,7 @@ func (l *loop) perform(a worker.Action) {
 	case worker.Prepare:
 		l.Barrier.Prepare()
 	case worker.Start:
-		l.Barrier.Start(a.ID, a.Generation, a.Round)
+		l.Barrier.Start(a.ID, a.Generation, a.Round, a.Slot)
 	case worker.Release:
 		l.released = true
 	case worker.Log:

@@ -12,9 +12,8 @@ import (
 // CheckpointVariable names the file that a worker creates while it writes a checkpoint.
 const CheckpointVariable = "HOLDFAST_CHECKPOINT_FILE"
 
-// program returns the worker's program with the environment of a round.
-func (s *Supervisor) program(r round) process.Spec {
-	p := s.options.Program
+// inRound returns a program with the environment of a round.
+func (s *Supervisor) inRound(p process.Spec, r round) process.Spec {
 	added := strings.Fields(string(startup.Env(s.options.Group, r.generation, r.number)))
 	if s.options.CheckpointFile != "" {
 		added = append(added, CheckpointVariable+"="+s.options.CheckpointFile)

@@ -143,7 +143,7 @@ func (p *pod) start() {
 	go func() {
 		code, err := Run(p.config, Parts{
 			Program: program,
-			Start:   run, Store: store, Signals: signals, Output: [2]io.Writer{p.output, p.output},
+			Start:   run, Store: store, Hosts: noneMoved, Signals: signals, Output: [2]io.Writer{p.output, p.output},
 			MemoryKills: func() (uint64, bool) { return p.killed.Load(), true },
 			Log:         journal.New(p.log, p.config.LogLevel).With("pod", p.config.PodUID),
 		})
@@ -165,6 +165,9 @@ func (p *pod) start() {
 		}
 	})
 }
+
+// noneMoved is the answer that all workers run in pods with the names of their slots.
+func noneMoved(context.Context, string, []string) (map[string]string, error) { return nil, nil }
 
 // exit waits for the supervisor to end, and returns its exit code.
 func (p *pod) exit() int {

@@ -32,9 +32,10 @@ type instance struct {
 	progress  uint64    // progress reports of this instance
 }
 
-// round identifies a round in which an instance runs.
+// round identifies a round and a slot in which an instance runs.
 type round struct {
 	generation, number int64
+	slot               string
 	at                 time.Time // time of the release
 }
 

@@ -26,9 +26,8 @@ func (s *Supervisor) live(i *instance) {
 	select {
 	case r := <-i.start:
 		s.run(i, r)
-	case e := <-i.end: // at the barrier, where nothing runs
-		s.died(i, process.Exit{Code: process.CodeOf(e.signal), At: time.Now()})
-		e.done <- nil
+	case e := <-i.end: // at the barrier
+		s.endIdle(i, e)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,11 +35,22 @@ func (s *Supervisor) live(i *instance) {
 	s.begin()
 }
 
+// endIdle ends an instance whose program was not started.
+func (s *Supervisor) endIdle(i *instance, e ending) {
+	s.died(i, process.Exit{Code: process.CodeOf(e.signal), At: time.Now()})
+	e.done <- nil
+}
+
 func (s *Supervisor) run(i *instance, r round) {
+	program, order := s.placed(i, r)
+	if order != nil {
+		s.endIdle(i, *order)
+		return
+	}
 	s.clearCheckpoint()
 	s.beginProgress(i)
 	i.kills, _ = s.options.MemoryKills()
-	child, err := s.options.Start(s.program(r))
+	child, err := s.options.Start(s.inRound(program, r))
 	if err != nil {
 		s.options.Log.Error("the worker cannot be started", "instance", i.id, "error", err)
 		s.died(i, process.Exit{Code: startCode(err), At: time.Now()})

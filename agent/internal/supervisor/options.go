@@ -22,6 +22,8 @@ type Options struct {
 	// they name differs in each round.
 	RoundVariables []string
 
+	Slots *Slots // nil: the worker runs in the pod's own slot only
+
 	After int64 // Unix microseconds; when the last instance of an earlier supervisor of this pod was born
 
 	// MemoryKills returns how many processes of this container the kernel has killed because memory ran out. The

@@ -123,7 +123,7 @@ func TestAProgramThatCannotBeStartedCountsAsADeath(t *testing.T) {
 	s := New(Options{Start: nobody, Log: quiet()})
 	s.Prepare()
 	id := observe(s)[0].ID
-	s.Start(id, 1, 0)
+	s.Start(id, 1, 0, "")
 	eventually(t, "dead", func() bool { w := observe(s)[0]; return !w.Running && w.ExitCode == notFound })
 }
 

@@ -39,7 +39,9 @@ type Parts struct {
 	Output  [2]io.Writer     // for the worker's output, if it is read; nil: this process's output
 	// MemoryKills is as in Options.
 	MemoryKills func() (n uint64, ok bool)
-	Log         *slog.Logger
+	// Hosts is as in Slots, for a group.
+	Hosts func(ctx context.Context, group string, slots []string) (map[string]string, error)
+	Log   *slog.Logger
 }
 
 // Run supervises the worker. It returns 0 when the group releases the worker. When a signal ends the pod, it returns
@@ -103,6 +105,11 @@ func newRun(c config.Exec, p Parts) (*run, error) {
 		RoundVariables: c.RoundVariables,
 		GracePeriod:    c.GracePeriod, CheckpointGrace: c.CheckpointGrace, MemoryKills: p.MemoryKills,
 	}
+	if c.AnySlot {
+		o.Slots = &Slots{FirstGlobal: c.FirstGlobal, FirstGroup: c.FirstGroup, Hosts: func(ctx context.Context, slots []string) (map[string]string, error) {
+			return p.Hosts(ctx, c.JobSetUID, slots)
+		}}
+	}
 	if c.StartupDir != "" {
 		r.load()
 		o.After = r.memory.Instance.Born
@@ -157,7 +164,7 @@ func (r *run) load() {
 // runLoop represents the worker until the worker is released or ctx is done.
 func (r *run) runLoop(ctx context.Context) error {
 	state := worker.New(worker.Config{
-		Slot: rounds.Slot{Name: r.config.WorkerID, Pod: r.config.PodUID}, Generation: r.config.PodEpoch, Grace: r.config.GracePeriod + r.config.CheckpointGrace,
+		Slot: rounds.Slot{Name: r.config.WorkerID, Pod: r.config.PodUID}, Waits: r.config.Waits, Generation: r.config.PodEpoch, Grace: r.config.GracePeriod + r.config.CheckpointGrace,
 		Barrier: true, MaxStops: r.config.MaxStops, Random: rand.Float64, PodName: r.config.Place.PodName, Node: r.config.Place.Node, Progress: r.config.Progress,
 	}, r.memory)
 	settings := loop.Config{Group: r.config.JobSetUID, Slot: r.config.WorkerID, Pod: r.config.PodUID, StartupDir: r.config.StartupDir, Leaving: r.leaving}

@@ -102,9 +102,9 @@ func (s *Supervisor) Observe(context.Context) (worker.Observed, error) {
 	return o, nil
 }
 
-// Start implements loop.Barrier. It runs the program of an instance in the given round. It does nothing for an instance
-// that is running, is ordered to end, or no longer exists.
-func (s *Supervisor) Start(id string, generation, number int64) {
+// Start implements loop.Barrier. It runs the program of an instance in the given round and slot. It does nothing for an
+// instance that is running, is ordered to end, or no longer exists.
+func (s *Supervisor) Start(id string, generation, number int64, slot string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := s.find(id)
@@ -112,7 +112,7 @@ func (s *Supervisor) Start(id string, generation, number int64) {
 		return
 	}
 	i.released = true
-	i.start <- round{generation, number, time.Now()}
+	i.start <- round{generation, number, slot, time.Now()}
 }
 
 // Stop implements loop.Driver. It uses the supervisor's own grace period, or none if the stop is urgent.

@@ -53,10 +53,10 @@ func TestNothingRunsBeforeItsStart(t *testing.T) {
 	}
 	s.Prepare()
 	first := observe(s)[0]
-	s.Start("another", 1, 0)
+	s.Start("another", 1, 0, "")
 	w.ExpectNone(50 * time.Millisecond)
-	s.Start(first.ID, 1, 0)
-	s.Start(first.ID, 1, 0)
+	s.Start(first.ID, 1, 0, "")
+	s.Start(first.ID, 1, 0, "")
 	w.Await(1, "started", "0")
 	w.ExpectNone(50 * time.Millisecond)
 }
@@ -70,9 +70,9 @@ func TestAStartAfterTheStopIsIgnored(t *testing.T) {
 	if got := observe(s)[0]; got.Running || got.ExitCode != 143 {
 		t.Errorf("an instance that was stopped at the barrier is %+v", got)
 	}
-	s.Start(first.ID, 1, 0)
+	s.Start(first.ID, 1, 0, "")
 	s.Prepare()
-	s.Start(first.ID, 1, 0)
+	s.Start(first.ID, 1, 0, "")
 	w.ExpectNone(50 * time.Millisecond)
 }
 
@@ -98,7 +98,7 @@ func TestTheNextInstanceWaitsUntilNothingIsLeftOfThePrevious(t *testing.T) {
 	w := workers.NewRecorder(t)
 	s := direct(t, w, "trains")
 	s.Prepare()
-	s.Start(observe(s)[0].ID, 1, 0)
+	s.Start(observe(s)[0].ID, 1, 0, "")
 	w.Await(1, "started", "0")
 	first := s.newest()
 	s.mu.Lock()
@@ -131,7 +131,7 @@ func TestAFailureIsReportedBeforeItsTreeIsGone(t *testing.T) {
 			})
 			s.Prepare()
 			first := s.newest()
-			s.Start(first.id, 1, 0)
+			s.Start(first.id, 1, 0, "")
 			kill(t, w.Await(1, "started", "0")["slot"], end.signal)
 			<-ending
 			if got := observe(s)[0]; got.Running == end.dead {
@@ -163,7 +163,7 @@ func TestATreeThatSurvivesItsKillHasNoSuccessor(t *testing.T) {
 		}
 	})
 	s.Prepare()
-	s.Start(observe(s)[0].ID, 1, 0)
+	s.Start(observe(s)[0].ID, 1, 0, "")
 	kill(t, w.Await(1, "started", "0")["slot"], syscall.SIGKILL)
 	eventually(t, "the death to be observed", func() bool { return !observe(s)[0].Running })
 	s.Prepare()
@@ -181,7 +181,7 @@ func TestRepeatingPrepareHasNoEffect(t *testing.T) {
 	s := direct(t, w, "trains")
 	s.Prepare()
 	s.Prepare()
-	s.Start(observe(s)[0].ID, 1, 0)
+	s.Start(observe(s)[0].ID, 1, 0, "")
 	kill(t, w.Await(1, "started", "0")["slot"], syscall.SIGUSR1)
 	<-s.newest().gone
 	if got := observe(s); len(got) != 1 || got[0].Running {
@@ -197,7 +197,7 @@ func TestACancelledStopIsNoStop(t *testing.T) {
 	w := workers.NewRecorder(t)
 	s := direct(t, w, "ignores TERM", func(o *Options) { o.GracePeriod = 100 * time.Millisecond })
 	s.Prepare()
-	s.Start(observe(s)[0].ID, 1, 0)
+	s.Start(observe(s)[0].ID, 1, 0, "")
 	w.Await(1, "started", "0")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -220,7 +220,7 @@ func TestASignalDuringTheStartIsNotLost(t *testing.T) {
 	s.Signal(syscall.SIGHUP) // there is no instance
 	s.Prepare()
 	s.Signal(syscall.SIGHUP) // it is at the barrier
-	s.Start(observe(s)[0].ID, 1, 0)
+	s.Start(observe(s)[0].ID, 1, 0, "")
 	<-up
 	w.Await(1, "started", "0")
 	s.Signal(syscall.SIGHUP)
@@ -233,7 +233,7 @@ func TestAWorkerThatIsOrderedToEndHasNotCompleted(t *testing.T) {
 	w := workers.NewRecorder(t)
 	s := direct(t, w, "exits 0 on TERM")
 	s.Prepare()
-	s.Start(observe(s)[0].ID, 1, 0)
+	s.Start(observe(s)[0].ID, 1, 0, "")
 	w.Await(1, "started", "0")
 	if err := s.Leave(t.Context(), syscall.SIGTERM, time.Minute); err != nil {
 		t.Fatal(err)
@@ -253,7 +253,7 @@ func TestAStopWaitsForACheckpoint(t *testing.T) {
 		o.CheckpointFile, o.CheckpointGrace, o.GracePeriod = w.Dir+"/checkpoint", time.Minute, 10*time.Second
 	})
 	s.Prepare()
-	s.Start(observe(s)[0].ID, 1, 0)
+	s.Start(observe(s)[0].ID, 1, 0, "")
 	w.Await(1, "started", "0")
 	mustStop(t, s, observe(s)[0].ID)
 	w.Await(1, "saved", "0")
@@ -265,7 +265,7 @@ func TestDeletingThePodEndsTheWaitForACheckpoint(t *testing.T) {
 	w := workers.NewRecorder(t)
 	s := direct(t, w, "never saves", func(o *Options) { o.CheckpointFile, o.CheckpointGrace = w.Dir+"/checkpoint", time.Hour })
 	s.Prepare()
-	s.Start(observe(s)[0].ID, 1, 0)
+	s.Start(observe(s)[0].ID, 1, 0, "")
 	w.Await(1, "started", "0")
 	first := s.newest()
 	ordered := make(chan error, 1)
@@ -296,7 +296,7 @@ func TestTheWaitForACheckpointIsLimited(t *testing.T) {
 		}
 	})
 	s.Prepare()
-	s.Start(observe(s)[0].ID, 1, 0)
+	s.Start(observe(s)[0].ID, 1, 0, "")
 	w.Await(1, "started", "0")
 	mustStop(t, s, observe(s)[0].ID)
 	if _, err := os.Stat(file); err != nil {
@@ -304,7 +304,7 @@ func TestTheWaitForACheckpointIsLimited(t *testing.T) {
 	}
 	s.Prepare()
 	eventually(t, "the next one waits", func() bool { return len(observe(s)) == 2 && observe(s)[1].Running })
-	s.Start(observe(s)[1].ID, 1, 1)
+	s.Start(observe(s)[1].ID, 1, 1, "")
 	eventually(t, "the file of the killed worker is removed", func() bool { _, err := os.Stat(file); return os.IsNotExist(err) })
 }
 
@@ -320,12 +320,12 @@ func TestRoundVariablesHaveTheRound(t *testing.T) {
 	s := New(Options{
 		Group: "uid", Program: process.Spec{Env: []string{"PET_RDZV_ID=run", "PET_RDZV_BACKEND=c10d"}}, RoundVariables: []string{"PET_RDZV_ID", "ABSENT"},
 	})
-	got := strings.Join(s.program(round{generation: 2, number: 5}).Env, " ")
+	got := strings.Join(s.inRound(s.options.Program, round{generation: 2, number: 5}).Env, " ")
 	want := "PET_RDZV_BACKEND=c10d HOLDFAST_RESTART_EPOCH=2 HOLDFAST_RESTART_ROUND=5 HOLDFAST_RENDEZVOUS_ID=uid-2-5 PET_RDZV_ID=run-2-5"
 	if got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if again := strings.Join(s.program(round{generation: 2, number: 6}).Env, " "); !strings.HasSuffix(again, " PET_RDZV_ID=run-2-6") {
+	if again := strings.Join(s.inRound(s.options.Program, round{generation: 2, number: 6}).Env, " "); !strings.HasSuffix(again, " PET_RDZV_ID=run-2-6") {
 		t.Errorf("the next one: %s", again)
 	}
 }

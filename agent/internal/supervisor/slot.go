@@ -1,0 +1,128 @@
+package supervisor
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/holdfast-project/holdfast/agent/internal/process"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// Slots is what a supervisor needs to run a worker in any slot of its stage.
+type Slots struct {
+	// FirstGlobal and FirstGroup are how many Jobs precede the first Job of the stage, in the JobSet and in the group of replicatedJobs.
+	FirstGlobal, FirstGroup int64
+	// Hosts returns the host names of the pods that work in the given slots. It leaves out slots whose pods have the name of the slot.
+	Hosts func(ctx context.Context, slots []string) (map[string]string, error)
+}
+
+const (
+	hostsTimeout = 3 * time.Second
+	hostsRetry   = 200 * time.Millisecond
+)
+
+// hostVariable is the host name of the pod itself, which does not change.
+const hostVariable = "HOSTNAME"
+
+// slotName matches host names of slots, and other texts that the store does not know.
+var slotName = regexp.MustCompile(`[a-z0-9][a-z0-9-]*-[0-9]+-[0-9]+`)
+
+// label matches a part of a DNS name.
+var label = regexp.MustCompile(`[a-z0-9-]+`)
+
+// placed returns the program as the worker of a slot: with the indexes of the slot, and with the host names of the pods that work in the slots
+// that it names. If the instance is ordered to end before these are known, placed returns that order.
+func (s *Supervisor) placed(i *instance, r round) (process.Spec, *ending) {
+	p := s.options.Program
+	if s.options.Slots == nil {
+		return p, nil
+	}
+	if position, ok := coordination.PositionOf(r.slot, s.options.Slots.FirstGlobal, s.options.Slots.FirstGroup); ok {
+		p = mapped(p, position.Fill)
+	}
+	slots := slotsIn(p)
+	if len(slots) == 0 {
+		return p, nil
+	}
+	hosts, order := s.hosts(i, slots)
+	if len(hosts) > 0 {
+		p = mapped(p, func(text string) string {
+			return label.ReplaceAllStringFunc(text, func(name string) string {
+				if host, moved := hosts[name]; moved {
+					return host
+				}
+				return name
+			})
+		})
+	}
+	return p, order
+}
+
+// hosts asks the store until it answers or the instance is ordered to end.
+func (s *Supervisor) hosts(i *instance, slots []string) (map[string]string, *ending) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	answer := make(chan map[string]string, 1)
+	go func() { answer <- s.askHosts(ctx, slots) }()
+	select {
+	case hosts := <-answer:
+		return hosts, nil
+	case e := <-i.end:
+		return nil, &e
+	}
+}
+
+func (s *Supervisor) askHosts(ctx context.Context, slots []string) map[string]string {
+	for failures := 0; ; failures++ {
+		one, cancel := context.WithTimeout(ctx, hostsTimeout)
+		hosts, err := s.options.Slots.Hosts(one, slots)
+		cancel()
+		if err == nil || ctx.Err() != nil {
+			return hosts
+		}
+		if failures == 0 {
+			s.options.Log.Warn("reading where the workers run failed, retrying before the worker starts", "error", err)
+		}
+		select {
+		case <-time.After(hostsRetry):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// slotsIn returns the names in the program's environment and arguments that may be slots.
+func slotsIn(p process.Spec) []string {
+	var slots []string
+	known := map[string]bool{}
+	mapped(p, func(text string) string {
+		for _, name := range label.FindAllString(text, -1) {
+			if slotName.FindString(name) == name && !known[name] {
+				known[name] = true
+				slots = append(slots, name)
+			}
+		}
+		return text
+	})
+	return slots
+}
+
+// mapped returns the program with changed arguments and values of variables.
+func mapped(p process.Spec, change func(string) string) process.Spec {
+	args, env := make([]string, len(p.Args)), make([]string, len(p.Env))
+	for i, arg := range p.Args {
+		args[i] = arg
+		if i > 0 { // the program itself was found before
+			args[i] = change(arg)
+		}
+	}
+	for i, variable := range p.Env {
+		name, value, _ := strings.Cut(variable, "=")
+		if env[i] = variable; name != hostVariable {
+			env[i] = name + "=" + change(value)
+		}
+	}
+	p.Args, p.Env = args, env
+	return p
+}
