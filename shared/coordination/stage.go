@@ -40,15 +40,15 @@ func (s Stage) Has(slot string) bool {
 	return found && both && isIndex(job, s.Jobs) && isIndex(pod, s.Pods)
 }
 
-// spares replaces the index of the Job in the names of spares.
-const spares = "spares"
+// Spares replaces the index of the Job in the names of spares.
+const Spares = "spares"
 
 // Spare returns the name of the n-th spare of a stage. It is the name of no slot.
-func (s Stage) Spare(n int64) string { return s.Prefix + "-" + spares + "-" + strconv.FormatInt(n, 10) }
+func (s Stage) Spare(n int64) string { return s.Prefix + "-" + Spares + "-" + strconv.FormatInt(n, 10) }
 
 // HasSpare reports whether a name is that of a spare of the stage.
 func (s Stage) HasSpare(name string) bool {
-	index, found := strings.CutPrefix(name, s.Prefix+"-"+spares+"-")
+	index, found := strings.CutPrefix(name, s.Prefix+"-"+Spares+"-")
 	return found && isIndex(index, MaxCount)
 }
 

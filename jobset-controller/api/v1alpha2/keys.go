@@ -56,6 +56,10 @@ const (
 	// default; a supervisor in the worker's container), "cri" (a sidecar that uses the node's container runtime) or "none". It is
 	// set on the JobSet or on the Job template of a replicatedJob, which wins.
 	InPlaceDriverKey = "holdfast.dev/inplace-driver"
+	// SparesKey is the number of spares of each replicatedJob: pods that wait, on nodes of their own, to take the slot of a lost pod at
+	// once. It requires in-place restarts with the exec driver. It is set on the JobSet or on the Job template of a replicatedJob, which
+	// wins.
+	SparesKey = "holdfast.dev/spares"
 	// StageQueueKey names a LocalQueue of Kueue in which each Job of the JobSet waits by itself once it may start, so that the
 	// quota of a later stage is not held while an earlier one runs. Without it, and with the label QueueNameLabel on the JobSet,
 	// the JobSet waits as a whole for the quota of all stages.
@@ -123,6 +127,11 @@ const (
 	GroupKindKey = "holdfast.dev/group-kind"
 	// RefusedKey is written by the webhook for pods on a pod of such a group that gets no agent. Its value is the reason.
 	RefusedKey = "holdfast.dev/refused"
+	// SlotKey is written on pods by the orchestrator. Its value is the slot that a spare was given, or "-" on a pod that waits because
+	// its own slot was given to another pod.
+	SlotKey = "holdfast.dev/slot"
+	// SlotWaits is that value.
+	SlotWaits = "-"
 	// InPlaceInjectionKey is written on Jobs: "true" if agents are added to the Jobs of the attempt, "false" if they could not be
 	// added. It is absent if the JobSet asks for no agents. The decision for the first Job of an attempt holds for all of them.
 	InPlaceInjectionKey = "holdfast.dev/inplace-injection"

@@ -41,16 +41,21 @@ func (b *Builder) CountingSingleRestarts(on bool) *Builder {
 
 // Job builds the Job with the given index of the replicatedJob spec.replicatedJobs[rjobIndex].
 func (b *Builder) Job(rjobIndex, index int) *batchv1.Job {
+	return b.build(rjobIndex, JobName(b.jobSet.Name, b.jobSet.Spec.ReplicatedJobs[rjobIndex].Name, index), b.identity(rjobIndex, index))
+}
+
+// build builds a Job with the given name and identity.
+func (b *Builder) build(rjobIndex int, name string, identity map[string]string) *batchv1.Job {
 	js, rjob := b.jobSet, &b.jobSet.Spec.ReplicatedJobs[rjobIndex]
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            JobName(js.Name, rjob.Name, index),
+			Name:            name,
 			Namespace:       js.Namespace,
 			OwnerReferences: []metav1.OwnerReference{ownedBy(js)},
 		},
 		Spec: *rjob.Template.Spec.DeepCopy(),
 	}
-	b.decorate(job, rjob, b.identity(rjobIndex, index))
+	b.decorate(job, rjob, identity)
 	job.Spec.Suspend = ptr.To(ptr.Deref(js.Spec.Suspend, false))
 	enqueue(job, js)
 	Defaults(&job.Spec)
@@ -59,7 +64,8 @@ func (b *Builder) Job(rjobIndex, index int) *batchv1.Job {
 	}
 	addClaims(js, &job.Spec.Template.Spec)
 	pinToReservedNodes(job)
-	b.agents.Into(rjobIndex, job)
+	first := b.layout.starts[rjobIndex]
+	b.agents.Into(rjobIndex, job, inject.First{Global: first.global, Group: first.group})
 	return job
 }
 

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
@@ -21,6 +22,8 @@ type Jobs struct {
 	// Succeeded and Failed are finished Jobs of the current attempt, and those whose failure is certain. See FailureOf.
 	Succeeded []*batchv1.Job
 	Failed    []*batchv1.Job
+	// Spares are Jobs of the current attempt with spares, in any state. They count for nothing.
+	Spares []*batchv1.Job
 	// Names are the names of all Jobs.
 	Names map[string]bool
 }
@@ -32,7 +35,7 @@ func SortJobs(jobs []batchv1.Job, status *v1alpha2.JobSetStatus, current epoch.R
 	for i := range jobs {
 		job := &jobs[i]
 		sorted.Names[job.Name] = true
-		sorted.add(job, isPrevious(job, status.Restarts, current) || single.outdated(job))
+		sorted.add(job, isPrevious(job, status.Restarts, current) || !IsSpares(job) && single.outdated(job))
 	}
 	return sorted
 }
@@ -46,10 +49,15 @@ func CurrentJobs(js *v1alpha2.JobSet, jobs []batchv1.Job, current epoch.Record) 
 	})
 }
 
+// IsSpares reports whether the pods of a Job are spares.
+func IsSpares(job *batchv1.Job) bool { return job.Labels[v1alpha2.JobIndexKey] == coordination.Spares }
+
 func (j *Jobs) add(job *batchv1.Job, previous bool) {
 	switch {
 	case previous:
 		j.Previous = append(j.Previous, job)
+	case IsSpares(job):
+		j.Spares = append(j.Spares, job)
 	case FailureOf(job) != nil && !failedByDeletion(job):
 		j.Failed = append(j.Failed, job)
 	case condition(job, batchv1.JobComplete) != nil:

@@ -12,6 +12,7 @@ const (
 	inPlaceRefused       = "InPlaceNotPossible"   // the JobSet cannot have agents
 	inPlaceNotConfigured = "InPlaceNotConfigured" // the manager does not know what to add
 	inPlaceDoubtful      = "InPlaceDoubtful"      // a setting impedes in-place restarts
+	sparesLater          = "SparesLater"          // running workers were created without spares
 )
 
 // agents are the agents of a JobSet that requests in-place restarts.
@@ -43,6 +44,11 @@ func (s *scope) builder() *plan.Builder {
 func (r *Reconciler) reportAgents(s *scope) {
 	for _, warning := range s.agents.assessment.Warnings {
 		r.report.warnOnce(s.jobSet, inPlaceDoubtful, warning, warning)
+	}
+	for i := range s.jobSet.Spec.ReplicatedJobs {
+		if rjob := s.jobSet.Spec.ReplicatedJobs[i].Name; s.agents.plan.Spares(i) > 0 && !s.hasSpares(rjob) {
+			r.report.warnOnce(s.jobSet, sparesLater, rjob, "the workers of replicatedJob "+rjob+" run without spares; it gets some when its Jobs are recreated")
+		}
 	}
 	if s.agents.lacks != "" {
 		r.report.warnOnce(s.jobSet, inPlaceNotConfigured, s.agents.lacks, s.agents.lacks+"; the jobs run without in-place restarts")

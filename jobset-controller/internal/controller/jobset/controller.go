@@ -158,10 +158,10 @@ func (r *Reconciler) steps(s *scope) []step {
 	case s.suspended() && s.queuesStages():
 		return []step{r.deletePrevious, r.releaseStuckPods, r.ensureService, r.suspendJobs}
 	case s.suspended():
-		return []step{r.deletePrevious, r.releaseStuckPods, r.ensureService, r.createJobs, r.resizeJobs, r.suspendJobs}
+		return []step{r.deletePrevious, r.releaseStuckPods, r.ensureService, r.createJobs, r.resizeJobs, r.resizeSpares, r.suspendJobs}
 	default:
 		return []step{
-			r.deletePrevious, r.releaseStuckPods, r.ensureService, r.createJobs, r.resizeJobs, r.finishEmptying, r.resumeJobs,
+			r.deletePrevious, r.releaseStuckPods, r.ensureService, r.createJobs, r.resizeJobs, r.resizeSpares, r.finishEmptying, r.resumeJobs,
 			r.accountRecreation,
 		}
 	}

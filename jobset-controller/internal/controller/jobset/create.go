@@ -115,6 +115,9 @@ func (r *Reconciler) missingJobs(s *scope) (missing []*batchv1.Job, again ctrl.R
 			}
 			missing = append(missing, builder.Job(i, index))
 		}
+		if spares := s.missingSpares(builder, i); spares != nil && wait == 0 {
+			missing = append(missing, spares)
+		}
 	}
 	return missing, again
 }

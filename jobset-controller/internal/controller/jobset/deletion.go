@@ -23,9 +23,10 @@ func (r *Reconciler) deletePrevious(ctx context.Context, s *scope) (ctrl.Result,
 
 // deleteRemaining deletes the running Jobs of a finished JobSet. It keeps finished Jobs for their logs.
 func (r *Reconciler) deleteRemaining(ctx context.Context, s *scope) (ctrl.Result, error) {
-	running := slices.DeleteFunc(slices.Concat(s.jobs.Previous, s.jobs.Active), policy.Finished)
+	spares, later := s.leftSpares(r.clock.Now())
+	running := slices.DeleteFunc(slices.Concat(s.jobs.Previous, s.jobs.Active, spares), policy.Finished)
 	_, again, err := r.updateJobs(s, "jobs that still run are not deleted yet", func() error { return r.deleteJobs(ctx, s, running) })
-	return again, err
+	return soonest(again, later), err
 }
 
 // deleteJobs deletes in the foreground: the Job exists until its pods are gone. Its successor, which has the same name and gives

@@ -60,7 +60,7 @@ func (s *scope) jobsToResume() []resumption {
 			}
 		}
 	}
-	return pairs
+	return append(pairs, s.sparesToResume(builder, byName)...)
 }
 
 // templateIsMutable follows the API server's rule: no pods are left, and the Job was never started or is reported as suspended.

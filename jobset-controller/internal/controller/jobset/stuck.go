@@ -64,7 +64,7 @@ func (r *Reconciler) releaseStuckPods(ctx context.Context, s *scope) (ctrl.Resul
 // terminating returns the Jobs that may have terminating pods, by UID.
 func (s *scope) terminating() map[types.UID]bool {
 	owners := map[types.UID]bool{}
-	for _, job := range slices.Concat(s.jobs.Previous, s.jobs.Active, s.jobs.Failed) {
+	for _, job := range slices.Concat(s.jobs.Previous, s.jobs.Active, s.jobs.Failed, s.jobs.Spares) {
 		if !job.DeletionTimestamp.IsZero() || ptr.Deref(job.Status.Terminating, 0) > 0 || failing(job) {
 			owners[job.UID] = true
 		}

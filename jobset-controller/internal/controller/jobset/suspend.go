@@ -3,6 +3,7 @@ package jobset
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -76,10 +77,10 @@ func (r *Reconciler) finishEmptying(ctx context.Context, s *scope) (ctrl.Result,
 	return again, err
 }
 
-// activeJobs returns the active Jobs that are suspended, or those that are not.
+// activeJobs returns the active Jobs, and those with spares, that are suspended, or those that are not.
 func (s *scope) activeJobs(suspended bool) []*batchv1.Job {
 	var jobs []*batchv1.Job
-	for _, job := range s.jobs.Active {
+	for _, job := range slices.Concat(s.jobs.Active, s.unfinishedSpares()) {
 		if ptr.Deref(job.Spec.Suspend, false) == suspended && job.DeletionTimestamp.IsZero() {
 			jobs = append(jobs, job)
 		}

@@ -54,6 +54,9 @@ func Refusal(js *v1alpha2.JobSet) string {
 		return "spec.manualSelector: agents find their group by the labels that the API server adds without it; remove it"
 	}
 	a := inject.Assess(js)
+	if len(a.Problems) == 0 && slices.ContainsFunc(a.Entries, func(e inject.Entry) bool { return e.Spares > 0 }) {
+		return fmt.Sprintf("annotation %s: only Holdfast's own JobSet controller creates spares; remove it", v1alpha2.SparesKey)
+	}
 	if len(a.Problems) > 0 {
 		return "no agent can be added to the pods: " + a.Problems[0].Error()
 	}
@@ -150,7 +153,7 @@ func Prepare(js *v1alpha2.JobSet, current []*batchv1.Job, job *batchv1.Job, s in
 	number := epoch.FormatNumber(Epoch(js).Epoch)
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, epoch.Annotation, number)
 	metav1.SetMetaDataAnnotation(&job.Spec.Template.ObjectMeta, epoch.Annotation, number)
-	inject.For(a, nil, s).Into(rjob, job)
+	inject.For(a, nil, s).Into(rjob, job, inject.First{})
 	if a.Entries[rjob].Driver != inject.None {
 		endInTime(job, &js.Spec.ReplicatedJobs[rjob].Template.Spec, Budget(js).Most())
 	}
@@ -177,7 +180,7 @@ func Alone(job *batchv1.Job, s inject.Settings, installation string) bool {
 	for key, value := range inplace.PodIdentity(job.Name) {
 		metav1.SetMetaDataAnnotation(&job.Spec.Template.ObjectMeta, key, value)
 	}
-	inject.For(a, nil, s).Into(0, job)
+	inject.For(a, nil, s).Into(0, job, inject.First{})
 	if a.Entries[0].Driver != inject.None {
 		endInTime(job, template, restarts.Most())
 	}

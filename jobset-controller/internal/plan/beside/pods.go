@@ -155,7 +155,7 @@ func add(pod *corev1.Pod, leader map[string]string, s inject.Settings, installat
 		return refuse(pod, why)
 	}
 	job, policy := inplace.OfPods(pod), pod.Spec.RestartPolicy
-	inject.For(a, nil, s).Into(0, job)
+	inject.For(a, nil, s).Into(0, job, inject.First{})
 	pod.Spec = job.Spec.Template.Spec
 	pod.Spec.RestartPolicy = policy
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, v1alpha2.LedByKey, installation)

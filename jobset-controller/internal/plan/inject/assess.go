@@ -17,6 +17,8 @@ type Entry struct {
 	Container int
 	// Progress is what the worker must report.
 	Progress Progress
+	// Spares is how many pods wait to take the slot of a lost one.
+	Spares int
 }
 
 // Assessment is what a JobSet that requests in-place restarts gets, or why it gets nothing.
@@ -38,6 +40,11 @@ func Assess(js *v1alpha2.JobSet) Assessment {
 	byHand := slices.ContainsFunc(js.Spec.ReplicatedJobs, bringsAgent)
 	for i := range js.Spec.ReplicatedJobs {
 		t := templateOf(js, i)
+		for _, err := range []*field.Error{t.findSpares(), t.slotIsFree()} {
+			if err != nil {
+				a.refuse(err)
+			}
+		}
 		if bringsAgent(*t.rjob) {
 			t.Driver = None
 			a.Warnings = append(a.Warnings, warningsByHand(t)...)
@@ -48,6 +55,7 @@ func Assess(js *v1alpha2.JobSet) Assessment {
 		}
 		a.Entries[i] = t.Entry
 	}
+	a.checkSpares(js)
 	return a
 }
 

@@ -52,7 +52,7 @@ func fromAnnotation(name, key string) corev1.EnvVar {
 
 // reserved are the variables of the exec driver, which shares its container with the worker. The rules reject a worker that sets
 // one of them to another value.
-var reserved = append(identity("", nil), supervise.Reserved()...)
+var reserved = slices.Concat(identity("", nil), supervise.Reserved(), ownIdentity(First{}))
 
 // sameSource reports whether a variable of the user has the same source as ours. Each of the annotations is a label as well.
 func sameSource(have, ours corev1.EnvVar) bool {

@@ -70,25 +70,35 @@ func rich(e *v1alpha2.ReplicatedJob) {
 func build(js *JobSet, rjob int, s Settings, current ...*batchv1.Job) *batchv1.Job {
 	job := &batchv1.Job{Spec: *js.Spec.ReplicatedJobs[rjob].Template.Spec.DeepCopy()}
 	job.Annotations, job.Labels = map[string]string{}, map[string]string{v1alpha2.JobSetNameKey: js.Name}
-	For(Assess(js.Obj()), current, s).Into(rjob, job)
+	For(Assess(js.Obj()), current, s).Into(rjob, job, First{Global: 3, Group: 1})
 	return job
 }
 
 func TestGoldens(t *testing.T) {
-	worker := on(v1alpha2.InPlaceContainerKey, "worker")
+	named := on(v1alpha2.InPlaceContainerKey, "worker")
 	for name, c := range map[string]struct {
 		js       *JobSet
 		settings Settings
 	}{
 		"exec":      {plain(), Settings{Store: supervise.Store{Address: complete.Store.Address}, ExecImage: complete.ExecImage}},
-		"exec-rich": {plain(rich, worker), complete},
+		"exec-rich": {plain(rich, named), complete},
 		"exec-progress": {
 			plain(on(v1alpha2.ProgressTimeoutKey, "2m")).Annotation(v1alpha2.ProgressStartTimeoutKey, "10m").Annotation(v1alpha2.ProgressFromKey, "socket"),
 			Settings{Store: supervise.Store{Address: complete.Store.Address}, ExecImage: complete.ExecImage}},
-		"cri":       {plain(on(v1alpha2.InPlaceDriverKey, "cri")), Settings{Store: supervise.Store{Address: complete.Store.Address}, AgentImage: complete.AgentImage}},
+		"cri": {plain(on(v1alpha2.InPlaceDriverKey, "cri")), Settings{Store: supervise.Store{Address: complete.Store.Address}, AgentImage: complete.AgentImage}},
+		"exec-spares": {
+			plain(worker(func(c *corev1.Container) {
+				c.Env = []corev1.EnvVar{
+					supervise.FromField("NODE_RANK", "metadata.labels['batch.kubernetes.io/job-completion-index']"),
+					supervise.FromField("GLOBAL", "metadata.labels['jobset.sigs.k8s.io/job-global-index']"),
+					supervise.FromField("GROUP", "metadata.annotations['jobset.sigs.k8s.io/job-group-index']"),
+					supervise.FromField("JOB_INDEX", "metadata.labels['jobset.sigs.k8s.io/job-index']"),
+					{Name: "MASTER_ADDR", Value: "js-workers-0-0.js"},
+				}
+			})).Annotation(v1alpha2.SparesKey, "2"), Settings{Store: supervise.Store{Address: complete.Store.Address}, ExecImage: complete.ExecImage}},
 		"exec-user": {plain(), guarded},
 		"cri-user":  {plain(on(v1alpha2.InPlaceDriverKey, "cri")), guarded},
-		"cri-rich":  {plain(rich, worker, on(v1alpha2.InPlaceDriverKey, "cri")), complete},
+		"cri-rich":  {plain(rich, named, on(v1alpha2.InPlaceDriverKey, "cri")), complete},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := c.js.DeepCopy()

@@ -2,6 +2,7 @@ package inject
 
 import (
 	"math"
+	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -39,6 +40,14 @@ func For(a Assessment, current []*batchv1.Job, s Settings) Plan {
 	return Plan{settings: s, kind: a.Kind, entries: a.Entries, mark: injected}
 }
 
+// Spares returns how many spares a replicatedJob gets.
+func (p Plan) Spares(rjob int) int {
+	if p.mark != injected {
+		return 0
+	}
+	return p.entries[rjob].Spares
+}
+
 // Began reports whether an attempt has Jobs, and whether agents are added to them.
 func Began(current []*batchv1.Job) (injects, began bool) {
 	for _, job := range current {
@@ -49,9 +58,9 @@ func Began(current []*batchv1.Job) (injects, began bool) {
 	return false, len(current) > 0
 }
 
-// Into adds the agent to a Job that is being built from the replicatedJob with the given index. The Job must not share memory with
-// its template.
-func (p Plan) Into(rjob int, job *batchv1.Job) {
+// Into adds the agent to a Job that is being built from the replicatedJob with the given index, whose first Job has the given place. The
+// Job must not share memory with its template.
+func (p Plan) Into(rjob int, job *batchv1.Job, first First) {
 	if p.mark == "" {
 		return
 	}
@@ -61,13 +70,17 @@ func (p Plan) Into(rjob int, job *batchv1.Job) {
 	}
 	settings, who := p.settings.of(job, p.kind), identity(p.kind, job)
 	pod := &job.Spec.Template.Spec
-	switch e := p.entries[rjob]; e.Driver {
+	e := p.entries[rjob]
+	switch e.Driver {
 	case Exec:
-		settings.addSupervisor(pod, e, who)
+		settings.addSupervisor(pod, e, who, first)
 	case CRI:
 		settings.addSidecar(pod, e.Container, who)
 	default:
 		return
+	}
+	if e.Spares > 0 {
+		job.Annotations[v1alpha2.SparesKey] = strconv.Itoa(e.Spares)
 	}
 	supervise.AddPullSecrets(pod, settings.PullSecrets)
 	outliveRestarts(&job.Spec)

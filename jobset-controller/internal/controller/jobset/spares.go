@@ -1,0 +1,132 @@
+package jobset
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/parallel"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+)
+
+// sparesLast is how long spares may take to end by themselves once the JobSet has completed, so that the logs of those that were
+// given a slot stay.
+const sparesLast = 10 * time.Second
+
+// missingSpares builds the Job with the spares of a replicatedJob if it is missing. Workers that were created before the JobSet had
+// spares cannot find a worker that runs in one, so the Job is created together with the next workers.
+func (s *scope) missingSpares(builder *plan.Builder, i int) *batchv1.Job {
+	rjob := s.jobSet.Spec.ReplicatedJobs[i].Name
+	if s.agents.plan.Spares(i) == 0 || s.jobs.Names[plan.SparesName(s.jobSet.Name, rjob)] || !s.hasSpares(rjob) {
+		return nil
+	}
+	return builder.Spares(i)
+}
+
+// hasSpares reports whether all existing Jobs of a replicatedJob were created for workers with spares.
+func (s *scope) hasSpares(rjob string) bool {
+	return !slices.ContainsFunc(slices.Concat(s.jobs.Active, s.jobs.Succeeded, s.jobs.Failed), func(job *batchv1.Job) bool {
+		return job.Labels[v1alpha2.ReplicatedJobNameKey] == rjob && job.Annotations[v1alpha2.SparesKey] == ""
+	})
+}
+
+// unfinishedSpares returns the Jobs with spares that have not finished.
+func (s *scope) unfinishedSpares() []*batchv1.Job {
+	return slices.DeleteFunc(slices.Clone(s.jobs.Spares), policy.Finished)
+}
+
+// sparesToResume returns the suspended Jobs with spares that may start.
+func (s *scope) sparesToResume(builder *plan.Builder, suspended map[string]*batchv1.Job) []resumption {
+	var pairs []resumption
+	for i := range s.jobSet.Spec.ReplicatedJobs {
+		job := suspended[plan.SparesName(s.jobSet.Name, s.jobSet.Spec.ReplicatedJobs[i].Name)]
+		if job == nil || !s.gates[i] {
+			continue
+		}
+		if desired := builder.Spares(i); desired != nil {
+			pairs = append(pairs, resumption{current: job, desired: desired})
+		}
+	}
+	return pairs
+}
+
+// resizeSpares sets the number of spares to the value of the annotation, which may change at any time. An invalid value changes nothing.
+func (r *Reconciler) resizeSpares(ctx context.Context, s *scope) (ctrl.Result, error) {
+	if len(s.agents.assessment.Problems) > 0 || s.agents.lacks != "" {
+		return ctrl.Result{}, nil
+	}
+	_, again, err := r.updateJobs(s, "not all replicatedJobs have their number of spares yet", func() error {
+		return parallel.Do(ctx, s.unfinishedSpares(), func(ctx context.Context, job *batchv1.Job) error { return r.resizeSparesOf(ctx, s, job) })
+	})
+	return again, err
+}
+
+func (r *Reconciler) resizeSparesOf(ctx context.Context, s *scope, job *batchv1.Job) error {
+	i := slices.IndexFunc(s.jobSet.Spec.ReplicatedJobs, func(rjob v1alpha2.ReplicatedJob) bool { return rjob.Name == job.Labels[v1alpha2.ReplicatedJobNameKey] })
+	have, want := int(ptr.Deref(job.Spec.Completions, 0)), 0
+	if i >= 0 {
+		want = s.agents.plan.Spares(i)
+	}
+	if !job.DeletionTimestamp.IsZero() || want == have {
+		return nil
+	}
+	if want < have {
+		used, err := r.usedSpares(ctx, job)
+		if err != nil {
+			return err
+		}
+		want = min(max(want, used), have)
+	}
+	switch want {
+	case have:
+		return nil
+	case 0:
+		return r.deleteJobs(ctx, s, []*batchv1.Job{job})
+	}
+	changed := job.DeepCopy()
+	changed.Spec.Parallelism, changed.Spec.Completions = ptr.To(int32(want)), ptr.To(int32(want))
+	return r.patchJob(ctx, s.jobSet, job, changed)
+}
+
+// usedSpares returns how many of a Job's pods must stay, from index 0 on, so that no pod that was given a slot is deleted. A pod that is
+// given one at this moment may be deleted, which is the loss of a worker like any other.
+func (r *Reconciler) usedSpares(ctx context.Context, job *batchv1.Job) (int, error) {
+	var pods corev1.PodList
+	if err := r.live.List(ctx, &pods, client.InNamespace(job.Namespace), client.MatchingLabels{batchv1.JobNameLabel: job.Name}); err != nil {
+		return 0, fmt.Errorf("listing the spares of job %s: %w", job.Name, err)
+	}
+	used := 0
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		index, err := strconv.Atoi(pod.Annotations[batchv1.JobCompletionIndexAnnotation])
+		over := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+		if slot := pod.Annotations[v1alpha2.SlotKey]; err == nil && !over && slot != "" && slot != v1alpha2.SlotWaits {
+			used = max(used, index+1)
+		}
+	}
+	return used, nil
+}
+
+// leftSpares returns the Jobs with spares of a finished JobSet that must be deleted, and when to look for more.
+func (s *scope) leftSpares(now time.Time) ([]*batchv1.Job, ctrl.Result) {
+	left := s.unfinishedSpares()
+	completed := meta.FindStatusCondition(s.jobSet.Status.Conditions, string(v1alpha2.JobSetCompleted))
+	if len(left) == 0 || completed == nil || !s.has(v1alpha2.JobSetCompleted) {
+		return left, ctrl.Result{}
+	}
+	if wait := sparesLast - now.Sub(completed.LastTransitionTime.Time); wait > 0 {
+		return nil, ctrl.Result{RequeueAfter: wait}
+	}
+	return left, ctrl.Result{}
+}

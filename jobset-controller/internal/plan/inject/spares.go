@@ -1,0 +1,133 @@
+package inject
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+)
+
+// maxSpares limits the spares of a replicatedJob. More of them are probably a typing error.
+const maxSpares = 100
+
+// findSpares reads how many spares the template gets.
+func (t *template) findSpares() *field.Error {
+	value, path, found := t.annotation(v1alpha2.SparesKey)
+	if !found {
+		return nil
+	}
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 0 || n > maxSpares {
+		return field.Invalid(path, value, fmt.Sprintf("it must be a number from 0 to %d", maxSpares))
+	}
+	t.Spares = n
+	return nil
+}
+
+// slotIsFree refuses an annotation that only the orchestrator writes.
+func (t *template) slotIsFree() *field.Error {
+	if _, found := t.job().Template.Annotations[v1alpha2.SlotKey]; !found {
+		return nil
+	}
+	path := t.path.Child("spec", "template", "metadata", "annotations").Key(v1alpha2.SlotKey)
+	return field.Forbidden(path, "the orchestrator writes it on the pods that it gives slots to")
+}
+
+// checkSpares refuses spares that could not take over, or that their quota does not count. An annotation on the JobSet has no effect on
+// replicatedJobs without agents.
+func (a *Assessment) checkSpares(js *v1alpha2.JobSet) {
+	for i := range a.Entries {
+		if e := &a.Entries[i]; e.Spares > 0 {
+			t := templateOf(js, i)
+			_, path, _ := t.annotation(v1alpha2.SparesKey)
+			if _, own := t.rjob.Template.Annotations[v1alpha2.SparesKey]; e.Driver == None && !own && !bringsAgent(*t.rjob) {
+				e.Spares = 0
+			} else if why := a.noSpares(t, e); why != "" {
+				a.refuse(field.Forbidden(path, why))
+			}
+		}
+	}
+}
+
+// noSpares returns why a template cannot have spares, or "".
+func (a *Assessment) noSpares(t *template, e *Entry) string {
+	js := t.jobSet
+	owner := metav1.GetControllerOf(js)
+	_, staged := js.Annotations[v1alpha2.StageQueueKey]
+	switch {
+	case inplace.IsAlone(js):
+		return "only JobSets can have spares"
+	case slices.ContainsFunc(js.Spec.ReplicatedJobs, bringsAgent):
+		return "spares need agents that the manager adds; remove those of the templates"
+	case slices.ContainsFunc(a.Entries, func(e Entry) bool { return e.Driver == CRI }):
+		return "spares wait at the barrier of the exec driver, which the cri driver does not have"
+	case e.Driver != Exec:
+		return "spares need the exec driver"
+	case staged, js.Labels[v1alpha2.QueueNameLabel] != "":
+		return "Kueue does not count spares; remove the JobSet from its queue, or the annotation"
+	case owner != nil:
+		return fmt.Sprintf("the quota of the %s that owns the JobSet does not count spares", owner.Kind)
+	case t.has(v1alpha2.ExclusiveKey):
+		return "a spare has no place in a topology domain that belongs to one Job; remove " + v1alpha2.ExclusiveKey
+	}
+	return ""
+}
+
+// First is how many Jobs precede the first Job of a replicatedJob, in the JobSet and in its group.
+type First struct{ Global, Group int64 }
+
+// Variables of a pod that may work in any slot of its replicatedJob.
+const (
+	envOwnJob      = "HOLDFAST_JOB_INDEX"
+	envOwnIndex    = "HOLDFAST_COMPLETION_INDEX"
+	envPodSlot     = "HOLDFAST_POD_SLOT"
+	envFirstGlobal = "HOLDFAST_FIRST_JOB_GLOBAL_INDEX"
+	envFirstGroup  = "HOLDFAST_FIRST_JOB_GROUP_INDEX"
+)
+
+// flagOwnID identifies the pod by its own indexes, because the usual variables have those of the slot.
+const flagOwnID = "--worker-id=$(JOBSET_NAME)-$(REPLICATED_JOB_NAME)-$(" + envOwnJob + ")-$(" + envOwnIndex + ")"
+
+// ownIdentity returns the variables of the pod's own place.
+func ownIdentity(first First) []corev1.EnvVar {
+	return []corev1.EnvVar{
+		fromAnnotation(envOwnJob, v1alpha2.JobIndexKey),
+		fromAnnotation(envOwnIndex, batchv1.JobCompletionIndexAnnotation),
+		fromAnnotation(envPodSlot, v1alpha2.SlotKey),
+		{Name: envFirstGlobal, Value: strconv.FormatInt(first.Global, 10)},
+		{Name: envFirstGroup, Value: strconv.FormatInt(first.Group, 10)},
+	}
+}
+
+// placeholders are the labels and annotations of a pod that depend on the slot, and what the supervisor replaces by their values.
+var placeholders = map[string]string{
+	v1alpha2.JobIndexKey:                 coordination.PlaceholderJob,
+	batchv1.JobCompletionIndexAnnotation: coordination.PlaceholderPod,
+	v1alpha2.JobGlobalIndexKey:           coordination.PlaceholderGlobal,
+	v1alpha2.JobGroupIndexKey:            coordination.PlaceholderGroup,
+}
+
+// takeAnySlot gives placeholders to the variables of the worker that have an index of the pod as their source. The kubelet expands references
+// to these variables, in other variables, in the command and in the arguments, to the same placeholders.
+func takeAnySlot(worker *corev1.Container) {
+	for i := range worker.Env {
+		v := &worker.Env[i]
+		if v.ValueFrom == nil || v.ValueFrom.FieldRef == nil || v.Name == envOwnJob || v.Name == envOwnIndex {
+			continue
+		}
+		for key, placeholder := range placeholders {
+			if path := v.ValueFrom.FieldRef.FieldPath; path == "metadata.annotations['"+key+"']" || path == "metadata.labels['"+key+"']" {
+				*v = corev1.EnvVar{Name: v.Name, Value: placeholder}
+				break
+			}
+		}
+	}
+}
