@@ -58,8 +58,9 @@ var (
 		"Pods that the leader created for workers that had lost their pod.").of(Orchestrator)
 	Rounds = counter("holdfast_inplace_rounds_total",
 		"In-place restarts that ended, by outcome: in_sync, overtaken (another failure came first) or abandoned (a recreation follows).", "outcome").of(Orchestrator)
-	Timeouts = counter("holdfast_inplace_timeouts_total", "In-place restarts that did not end within inplace-timeout.").of(Orchestrator)
-	Leading  = gauge("holdfast_orchestrator_leader", "1 while this process is the leader.").of(Orchestrator)
+	SparesUsed = counter("holdfast_inplace_spares_used_total", "Slots of lost pods that spares have taken.").of(Orchestrator)
+	Timeouts   = counter("holdfast_inplace_timeouts_total", "In-place restarts that did not end within inplace-timeout.").of(Orchestrator)
+	Leading    = gauge("holdfast_orchestrator_leader", "1 while this process is the leader.").of(Orchestrator)
 	// RunningWorkerSeconds and LostWorkerSeconds give the goodput: running / (running + lost).
 	RunningWorkerSeconds = counter("holdfast_running_worker_seconds_total",
 		"Worker-seconds in which groups led by this process were in sync.").of(Orchestrator)
@@ -72,7 +73,7 @@ var (
 		"waits_for").of(Orchestrator)
 
 	groups = []Metric{
-		FencingRejections, Escalations, Evictions, ForcedDeletions, Groups, Replacements, Rounds, Timeouts, Leading,
+		FencingRejections, Escalations, Evictions, ForcedDeletions, Groups, Replacements, Rounds, SparesUsed, Timeouts, Leading,
 		RunningWorkerSeconds, StoreErrors, OutOfSync, EarlyFailures, FormingTimeouts, WaitingToJoin,
 	}
 )

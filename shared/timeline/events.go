@@ -28,6 +28,7 @@ type meaning struct {
 var meanings = map[string]meaning{
 	"InPlaceRestart":           {recovering.LevelProcess, InPlace},
 	"InPlaceFailOver":          {recovering.LevelRecreate, Recreation},
+	"InPlaceSpareUsed":         {recovering.LevelProcess, Repair},
 	"InPlacePodReplaced":       {recovering.LevelProcess, Repair},
 	"InPlacePodRecreated":      {recovering.LevelProcess, Repair},
 	"InPlaceJobRecreated":      {recovering.LevelProcess, Repair},

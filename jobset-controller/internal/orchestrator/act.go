@@ -86,6 +86,8 @@ func (x *run) execute(ctx context.Context, action leader.Action) (r leader.Resul
 		return x.moveJob(ctx, a), nil
 	case leader.FailOwner:
 		return x.failOwner(ctx, a), nil
+	case leader.AnnotatePod:
+		return x.annotatePod(ctx, a), nil
 	case leader.CreatePod:
 		return x.createPod(ctx, a), nil
 	default:
@@ -145,6 +147,9 @@ func (x *run) delete(ctx context.Context, obj client.Object, purpose string, opt
 func (x *run) createPod(ctx context.Context, a leader.CreatePod) leader.Result {
 	reason := append([]string{strconv.FormatInt(a.Round.Generation, 10), strconv.FormatInt(a.Round.Round, 10)}, a.Lost...)
 	pod := replacement.Pod(x.live[a.Job.Name], a.Index, reason...)
+	if a.Waits {
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, v1alpha2.SlotKey, v1alpha2.SlotWaits)
+	}
 	err := x.Client.Create(ctx, pod, client.FieldOwner(FieldManager))
 	switch {
 	case apierrors.IsAlreadyExists(err):
@@ -229,6 +234,20 @@ func (x *run) endPods(ctx context.Context, why string) leader.Result {
 		return x.deletePod(ctx, leader.DeletePod{Pod: pod, Slot: pod.Slot, Why: why, For: leader.ForEpoch}).Err
 	})
 	return leader.Result{Err: err}
+}
+
+// annotatePod writes the slot that a pod was given on this very pod. If the pod is gone, the slot is given to another one.
+func (x *run) annotatePod(ctx context.Context, a leader.AnnotatePod) leader.Result {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: x.owner.GetNamespace(), Name: a.Pod.Name}}
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{%q:%q}}}`, a.Pod.UID, v1alpha2.SlotKey, a.Slot))
+	switch err := x.Client.Patch(ctx, pod, patch, client.FieldOwner(FieldManager)); {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return moot
+	case err != nil:
+		return leader.Result{Err: fmt.Errorf("writing on pod %s that it was given slot %s: %w", a.Pod.Name, a.Slot, err)}
+	}
+	log.FromContext(ctx).Info("wrote on a spare that it was given a slot", "slot", a.Slot, "pod", a.Pod.Name, "uid", a.Pod.UID)
+	return leader.Result{}
 }
 
 // annotations returns the values of annotations. An empty value removes the annotation.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
@@ -25,7 +26,7 @@ func jobOf(owner string, job *batchv1.Job, current bool) workload.Job {
 		Name: job.Name, UID: string(job.UID), Stage: owner + "-" + job.Labels[v1alpha2.ReplicatedJobNameKey],
 		Generation: epoch.OfJob(job.Annotations), Current: current, Deleting: !job.DeletionTimestamp.IsZero(),
 		Over: isJobOver(job), LedBy: job.Annotations[v1alpha2.LedByKey], Suspended: ptr.Deref(spec.Suspend, false), Created: job.CreationTimestamp.Time, Pods: int64(ptr.Deref(spec.Parallelism, 1)),
-		Failures: job.Status.Failed, Sidecar: inplace.HasSidecar(pod), Findable: spec.Template.Labels[podsKey(job)] != "",
+		Failures: job.Status.Failed, Spares: policy.IsSpares(job), Sidecar: inplace.HasSidecar(pod), Findable: spec.Template.Labels[podsKey(job)] != "",
 		Worker: inplace.WorkerContainer(pod), Store: inplace.StoreAddress(pod),
 		NoPods: noPods(job), MadePods: madePods(job), Indexes: int(ptr.Deref(spec.Completions, 0)),
 		Completed: indexes(job.Status.CompletedIndexes), Failed: indexes(ptr.Deref(job.Status.FailedIndexes, "")),
@@ -111,6 +112,11 @@ func podOf(pod *corev1.Pod) *workload.Pod {
 		Node: pod.Spec.NodeName, Version: pod.ResourceVersion, Created: pod.CreationTimestamp.Time,
 		Phase: workload.Phase(pod.Status.Phase), Reason: pod.Status.Reason, Scheduling: schedulingOf(pod),
 		Init: containersOf(pod.Status.InitContainerStatuses), Containers: containersOf(pod.Status.ContainerStatuses),
+	}
+	if slot := pod.Annotations[v1alpha2.SlotKey]; slot == v1alpha2.SlotWaits {
+		p.Waits = true
+	} else {
+		p.Given = slot
 	}
 	if at := pod.DeletionTimestamp; !at.IsZero() {
 		grace := pod.DeletionGracePeriodSeconds

@@ -22,7 +22,7 @@ type Metrics struct {
 // planned are the counters that plans increase.
 var planned = []series.Metric{
 	series.Restarts, series.LostWorkerSeconds, series.Evictions, series.Escalations, series.Rounds, series.Timeouts, series.EarlyFailures,
-	series.FormingTimeouts, series.Replacements, series.ForcedDeletions,
+	series.FormingTimeouts, series.Replacements, series.SparesUsed, series.ForcedDeletions,
 }
 
 var buckets = []float64{0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 1.5, 2, 3, 5, 10, 30, 60, 120, 300, 1200}

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/forming"
@@ -25,7 +27,7 @@ import (
 // podAnnotations are the annotations that the orchestrator reads.
 var podAnnotations = []string{
 	v1alpha2.JobSetNameKey, v1alpha2.JobSetUIDKey, v1alpha2.ReplicatedJobNameKey, v1alpha2.JobIndexKey,
-	batchv1.JobCompletionIndexAnnotation, epoch.Annotation, v1alpha2.LedByKey, v1alpha2.RefusedKey,
+	batchv1.JobCompletionIndexAnnotation, epoch.Annotation, v1alpha2.LedByKey, v1alpha2.RefusedKey, v1alpha2.SlotKey,
 }
 
 // TrimPod keeps what the orchestrator reads of a pod, so that the cache stays small with many pods. It keeps all of a pod that is
@@ -131,6 +133,7 @@ func (r *Reconciler) sawPod(obj client.Object, gone bool, q workqueue.TypedRateL
 	switch {
 	case lost || needed || plain.Deleting:
 	case pod.Annotations[v1alpha2.RefusedKey] != "": // the condition of its group gives this reason
+	case state != nil && state.restarting.Load() && plain.Phase == workload.Running && isSpare(plain): // it may be given a slot
 	case state != nil && state.forms.Load():
 		if _, failed := forming.ExitOf(forming.Slot{Pod: plain}, time.Time{}); !failed {
 			return
@@ -143,4 +146,9 @@ func (r *Reconciler) sawPod(obj client.Object, gone bool, q workqueue.TypedRateL
 		r.Groups.note(ownerKey{r.Kind.Controller, key}, uid, leader.Loss{Pod: plain, Gap: lost})
 	}
 	q.AddAfter(reconcile.Request{NamespacedName: key}, debounce)
+}
+
+// isSpare reports whether a pod is created to wait for a slot.
+func isSpare(pod *workload.Pod) bool {
+	return pod.Waits || strings.Contains(pod.Slot, "-"+coordination.Spares+"-")
 }

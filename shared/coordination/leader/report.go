@@ -2,10 +2,12 @@ package leader
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
@@ -14,6 +16,7 @@ func Report(o *Observation, m *Memory, now time.Time) (events []Event, counts []
 	r := &reporter{planner: newPlanner(o, m, now), byPurpose: map[Purpose][]DeletePod{}}
 	r.sort()
 	r.repaired()
+	r.taken()
 	r.replaced()
 	r.forced()
 	return r.plan.Events, r.plan.Counts
@@ -95,6 +98,33 @@ func (r *reporter) left() time.Duration {
 		return 0
 	}
 	return r.clock.Remaining(r.now).Round(time.Second)
+}
+
+// taken reports the slots that spares have taken, according to the store.
+func (r *reporter) taken() {
+	if r.group == nil {
+		return
+	}
+	var first rounds.Seat
+	n := 0
+	for _, d := range r.Done {
+		if a, is := d.Action.(Release); !is || !d.OK() || a.Heir == (rounds.Slot{}) || a.Heir.Name == a.Name {
+			continue
+		} else if seat := (rounds.Seat{Slot: rounds.Slot{Name: a.Name, Pod: a.Heir.Pod}, Home: a.Heir.Name}); slices.Contains(r.group.Given, seat) {
+			if n++; n == 1 {
+				first = seat
+			}
+		}
+	}
+	if n == 0 {
+		return
+	}
+	r.count(series.SparesUsed, float64(n))
+	lost, taken := "worker "+first.Name+" lost its pod", "takes its slot"
+	if n > 1 {
+		lost, taken = fmt.Sprintf("worker %s and %d more lost their pods", first.Name, n-1), "and other spares take their slots"
+	}
+	r.event(false, EventSpare, fmt.Sprintf("%s; spare %s %s; the next pod of the slot becomes a spare", lost, first.Home, taken))
 }
 
 func (r *reporter) replaced() {

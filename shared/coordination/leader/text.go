@@ -21,6 +21,7 @@ const (
 	EventWaiting     = "InPlaceWaitingForWorkers" // workers have not joined for the first time
 	EventEarly       = "InPlaceWorkerFailed"      // a worker failed before it had joined
 	EventForeign     = "ForeignStoreValue"        // the store contained something unreadable
+	EventSpare       = "InPlaceSpareUsed"         // a spare has taken the slot of a lost pod
 	EventReplaced    = "InPlacePodReplaced"       // a worker has lost its pod, and the leader has created a new one
 	EventNotReplaced = "InPlacePodNotReplaced"    // a worker has lost its pod, and the API server rejects a new one
 	EventForced      = "InPlacePodForced"         // a pod was force-deleted, because its node is gone
