@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
@@ -105,11 +106,12 @@ const (
 )
 
 // Workers returns the pods that do the work. All rigid pods are required; for elastic ones the ElasticJob decides whether they are enough.
-// The rendezvous server, workers that are no longer replaced, and failed pods that have been replaced are excluded.
+// The rendezvous server, spares, workers that are no longer replaced, and failed pods that have been replaced are excluded.
 func (w *Workload) Workers() (rigid, elastic []corev1.Pod) {
 	for i := range w.Pods {
 		pod := &w.Pods[i]
 		switch job := w.elasticJobOf(pod); {
+		case isSpare(pod):
 		case job == nil:
 			rigid = append(rigid, *pod)
 		case wanted(pod, job):
@@ -117,6 +119,24 @@ func (w *Workload) Workers() (rigid, elastic []corev1.Pod) {
 		}
 	}
 	return withoutReplaced(rigid), elastic
+}
+
+// Spares returns the pods that wait to take the slot of a lost one.
+func (w *Workload) Spares() []corev1.Pod {
+	return withoutReplaced(slices.DeleteFunc(slices.Clone(w.Pods), func(pod corev1.Pod) bool { return !isSpare(&pod) }))
+}
+
+// Annotations of pods of JobSets.
+const (
+	jobIndexKey = "jobset.sigs.k8s.io/job-index"
+	slotKey     = "holdfast.dev/slot"
+	waits       = "-"
+)
+
+// isSpare reports whether a pod has no slot. A spare that was given one is a worker, and the next pod of that slot is a spare.
+func isSpare(pod *corev1.Pod) bool {
+	slot := pod.Annotations[slotKey]
+	return slot == waits || slot == "" && pod.Annotations[jobIndexKey] == coordination.Spares
 }
 
 // elasticJobOf returns the ElasticJob that controls the pod, or nil. UIDs must match.

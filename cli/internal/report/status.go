@@ -43,6 +43,9 @@ type Status struct {
 	Ready   int    `json:"ready"`
 	// NotReady names pods that are not ready, each with the reason.
 	NotReady []string `json:"notReady,omitempty"`
+	// Spares are the pods that wait to take the slot of a lost one, and SparesReady those of them that are ready.
+	Spares      int `json:"spares,omitempty"`
+	SparesReady int `json:"sparesReady,omitempty"`
 	// PodsHidden is why Workers, Ready and NotReady are unknown; empty if they are known.
 	PodsHidden string `json:"podsHidden,omitempty"`
 	// OutOfSync is the orchestrator's message about a group that is restarting in place. It names workers if the restart takes long. Pods
@@ -106,6 +109,7 @@ func Of(w *read.Workload, now time.Time) Status {
 	rigid, elastic := w.Workers()
 	s.Workers, s.Ready, s.NotReady = workers(slices.Concat(rigid, elastic))
 	needed, ready, _ := workers(rigid)
+	s.Spares, s.SparesReady, _ = workers(w.Spares())
 	if right := w.Hidden(); right != "" {
 		s.PodsHidden = "no permission to " + right
 	}

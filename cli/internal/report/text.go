@@ -40,6 +40,9 @@ func (s Status) Text(out io.Writer, wide bool, p Palette) {
 	} else {
 		line("Workers", fmt.Sprintf("%d of %d ready", s.Ready, s.Workers))
 	}
+	if s.Spares > 0 {
+		line("Spares", fmt.Sprintf("%d of %d ready", s.SparesReady, s.Spares))
+	}
 	line("Elastic", s.Elastic)
 	line("Out of sync", s.OutOfSync)
 	line("Quota", s.Quota)
