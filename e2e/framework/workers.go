@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
 // workerContainer is the name of the worker's container in the examples. In pods without such a container, the first one is used.
@@ -52,7 +53,7 @@ func (env *Environment) Pods(ctx context.Context, namespace, name string) ([]cor
 	return list.Items, nil
 }
 
-// Workers returns the workers of a JobSet by ID. It leaves out pods that are being deleted.
+// Workers returns the workers of a JobSet by ID, which is that of their slot. It leaves out spares and pods that are being deleted.
 func (env *Environment) Workers(ctx context.Context, namespace, jobSet string) (map[string]Worker, error) {
 	pods, err := env.Pods(ctx, namespace, jobSet)
 	if err != nil {
@@ -60,12 +61,18 @@ func (env *Environment) Workers(ctx context.Context, namespace, jobSet string) (
 	}
 	workers := map[string]Worker{}
 	for i := range pods {
-		if pods[i].DeletionTimestamp.IsZero() {
+		if pods[i].DeletionTimestamp.IsZero() && !IsSpare(&pods[i]) {
 			w := workerOf(&pods[i])
 			workers[w.ID] = w
 		}
 	}
 	return workers, nil
+}
+
+// IsSpare reports whether a pod waits to be given a slot.
+func IsSpare(pod *corev1.Pod) bool {
+	slot := pod.Annotations[v1alpha2.SlotKey]
+	return slot == v1alpha2.SlotWaits || slot == "" && pod.Annotations[v1alpha2.JobIndexKey] == coordination.Spares
 }
 
 func workerOf(pod *corev1.Pod) Worker {
@@ -74,6 +81,9 @@ func workerOf(pod *corev1.Pod) Worker {
 		ID: a[v1alpha2.JobSetNameKey] + "-" + a[v1alpha2.ReplicatedJobNameKey] + "-" + a[v1alpha2.JobIndexKey] + "-" +
 			a[batchv1.JobCompletionIndexAnnotation],
 		Namespace: pod.Namespace, Pod: pod.Name, PodUID: string(pod.UID), Container: pod.Spec.Containers[0].Name,
+	}
+	if slot := a[v1alpha2.SlotKey]; slot != "" && slot != v1alpha2.SlotWaits {
+		w.ID = slot
 	}
 	if slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == workerContainer }) {
 		w.Container = workerContainer

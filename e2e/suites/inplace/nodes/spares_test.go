@@ -1,0 +1,216 @@
+//go:build e2e && e2e_all
+
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/e2e/framework"
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
+)
+
+const (
+	workers = 8
+	// target is how long after the evidence that a pod has ended all workers run again.
+	target = 500 * time.Millisecond
+)
+
+// withSpare returns a group of eight workers on the first node, and a spare on the second.
+func withSpare(t *testing.T) *group {
+	t.Helper()
+	g := &group{T: t, Environment: shared, ctx: t.Context()}
+	const namespace = "e2e-spares"
+	g.must(g.Namespace(g.ctx, namespace))
+	js, err := g.Load(namespace, g.File("examples", "one-annotation.yaml"))
+	g.must(err)
+	js.Name = "js"
+	js.Annotations[v1alpha2.InPlaceTimeoutKey], js.Annotations[v1alpha2.SparesKey], js.Annotations[v1alpha2.MaxRestartDelayKey] = "5m", "1", "0s"
+	js.Annotations[v1alpha2.NodeLostAfterKey] = "10s"
+	pod := &js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec
+	pod.TerminationGracePeriodSeconds = ptr.To[int64](1)
+	index := &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels['" + batchv1.JobCompletionIndexAnnotation + "']"}}
+	pod.Containers[0].Env = append(pod.Containers[0].Env,
+		corev1.EnvVar{Name: "NODE_RANK", ValueFrom: index}, corev1.EnvVar{Name: "MASTER_ADDR", Value: "js-workers-0-0.js"})
+	g.must(g.Remove(g.ctx, namespace, js.Name))
+	g.cordon(true)
+	g.js = js
+	t.Cleanup(g.cleanUp)
+	t.Cleanup(func() { g.cordon(false) })
+	g.must(g.Client.Create(g.ctx, js))
+	g.awaitAll(0)
+	g.cordon(false)
+	g.awaitSpares("js-workers-spares-0")
+	return g
+}
+
+// cordon closes the second node to new pods, or opens it.
+func (g *group) cordon(closed bool) {
+	g.Helper()
+	node := &corev1.Node{}
+	ctx := context.WithoutCancel(g.ctx)
+	g.must(g.Client.Get(ctx, client.ObjectKey{Name: g.doomedNode()}, node))
+	patch := client.MergeFrom(node.DeepCopy())
+	node.Spec.Unschedulable = closed
+	g.must(g.Client.Patch(ctx, node, patch))
+}
+
+// awaitAll returns the workers once all of them run at the round.
+func (g *group) awaitAll(round int64) map[string]framework.Worker {
+	g.Helper()
+	_, err := g.AwaitPhase(g.ctx, g.js, coordination.Running, 1, round)
+	g.must(err)
+	all, err := g.AwaitWorkers(g.ctx, g.js.Namespace, g.js.Name, workers)
+	g.must(err)
+	return all
+}
+
+// awaitSpares returns once exactly these pods wait, and run. They are given by their host names.
+func (g *group) awaitSpares(hosts ...string) {
+	g.Helper()
+	g.must(framework.Until(g.ctx, fmt.Sprintf("%q wait", hosts), func(ctx context.Context) error {
+		pods, err := g.Pods(ctx, g.js.Namespace, g.js.Name)
+		if err != nil {
+			return err
+		}
+		var waiting []string
+		for i := range pods {
+			if p := &pods[i]; framework.IsSpare(p) && p.DeletionTimestamp.IsZero() {
+				waiting = append(waiting, p.Spec.Hostname)
+				if s := p.Status.ContainerStatuses; len(s) == 0 || s[0].State.Running == nil {
+					return fmt.Errorf("%s does not run", p.Name)
+				}
+			}
+		}
+		if fmt.Sprint(waiting) != fmt.Sprint(hosts) {
+			return fmt.Errorf("%q do", waiting)
+		}
+		return nil
+	}))
+}
+
+// end deletes a worker's pod, and returns when the API server first showed that it had ended.
+func (g *group) end(w framework.Worker) (deleted, ended time.Time) {
+	g.Helper()
+	deleted, err := g.DeletePod(g.ctx, w)
+	g.must(err)
+	g.must(framework.UntilEvery(g.ctx, "pod "+w.Pod+" has ended", 5*time.Millisecond, framework.Patience, func(ctx context.Context) error {
+		var pod corev1.Pod
+		err := g.Client.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: w.Pod}, &pod)
+		if ended = time.Now(); apierrors.IsNotFound(err) || err == nil && (string(pod.UID) != w.PodUID || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded) {
+			return nil
+		}
+		return errors.Join(err, errors.New("it has not"))
+	}))
+	return deleted, ended
+}
+
+// expectIdentity checks the environment of the workers in their slots, given the host name of worker 0.
+func (g *group) expectIdentity(all map[string]framework.Worker, master string) {
+	g.Helper()
+	for id, w := range all {
+		_, index := workload.JobOf(id)
+		for name, want := range map[string]string{
+			"NODE_RANK": fmt.Sprint(index), "JOB_COMPLETION_INDEX": fmt.Sprint(index), "JOB_INDEX": "0", "MASTER_ADDR": master + ".js",
+		} {
+			got, err := g.Variable(g.ctx, w, name)
+			g.must(err)
+			if got != want {
+				g.Errorf("worker %s in %s has %s=%q, want %q", id, w.Pod, name, got, want)
+			}
+		}
+	}
+}
+
+func TestASpareTakesTheSlotOfALostPod(t *testing.T) {
+	g := withSpare(t)
+	const first = "js-workers-0-0"
+	all := g.awaitAll(0)
+	g.expectIdentity(all, first)
+
+	for round, master := range []string{"js-workers-spares-0", first} { // the second time, the new pod of the slot takes it back
+		deleted, ended := g.end(all[first])
+		last, err := g.StartsAfter(g.ctx, g.js.Namespace, g.js.Name, workers, deleted)
+		g.must(err)
+		took := last.Sub(ended)
+		t.Logf("worker 0 goes to %s: its pod ended %s after its deletion, and all %d workers ran %s later", master,
+			ended.Sub(deleted).Round(time.Millisecond), workers, took.Round(time.Millisecond))
+		if took > target {
+			t.Errorf("%s after the evidence, want %s at most", took, target)
+		}
+		all = g.awaitAll(int64(round + 1))
+		g.expectIdentity(all, master)
+		next := map[string]string{"js-workers-spares-0": first, first: "js-workers-spares-0"}[master]
+		g.awaitSpares(next)
+	}
+	if len(g.events("InPlaceSpareUsed")) == 0 {
+		t.Error("no event reports the spare")
+	}
+
+	// A killed worker restarts in place, wherever it runs.
+	_, err := g.Signal(g.ctx, all["js-workers-0-3"], unix.SIGKILL)
+	g.must(err)
+	all = g.awaitAll(3)
+	g.expectIdentity(all, first)
+	for _, w := range all {
+		_, err := g.Signal(g.ctx, w, unix.SIGUSR2)
+		g.must(err)
+	}
+	g.must(framework.Until(g.ctx, "the JobSet has completed, and so have the spares", func(ctx context.Context) error {
+		js, err := g.JobSet(ctx, g.js.Namespace, g.js.Name)
+		if err != nil {
+			return err
+		}
+		var spares batchv1.Job
+		if err := g.Client.Get(ctx, client.ObjectKey{Namespace: g.js.Namespace, Name: "js-workers-spares"}, &spares); err != nil {
+			return err
+		}
+		if js.Status.TerminalState != string(v1alpha2.JobSetCompleted) || spares.Status.Succeeded != 1 {
+			return fmt.Errorf("the JobSet is %q, %d spares have succeeded", js.Status.TerminalState, spares.Status.Succeeded)
+		}
+		return nil
+	}))
+}
+
+// The spare has taken a slot, and its node loses power. The new pod of the slot takes it back.
+func TestTheNodeOfASpareLosesPower(t *testing.T) {
+	g := withSpare(t)
+	const first = "js-workers-0-0"
+	all := g.awaitAll(0)
+	g.end(all[first])
+	all = g.awaitAll(1)
+	g.awaitSpares(first)
+
+	off := time.Now()
+	g.must(g.Cluster.KillNode(g.ctx, doomed))
+	lost := all[first]
+	var evidence time.Time
+	g.must(framework.UntilEvery(g.ctx, "the lost pod is gone", 5*time.Millisecond, framework.Patience, func(ctx context.Context) error {
+		var pod corev1.Pod
+		err := g.Client.Get(ctx, client.ObjectKey{Namespace: lost.Namespace, Name: lost.Pod}, &pod)
+		if evidence = time.Now(); apierrors.IsNotFound(err) || err == nil && (string(pod.UID) != lost.PodUID || pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0) {
+			return nil
+		}
+		return errors.Join(err, errors.New("it is not"))
+	}))
+	last, err := g.StartsAfter(g.ctx, g.js.Namespace, g.js.Name, workers, off)
+	g.must(err)
+	t.Logf("the leader deleted the pod %s after the loss of the node, and all %d workers ran %s later",
+		evidence.Sub(off).Round(time.Millisecond), workers, last.Sub(evidence).Round(time.Millisecond))
+	if took := last.Sub(evidence); took > target {
+		t.Errorf("%s after the evidence, want %s at most", took, target)
+	}
+	g.expectIdentity(g.awaitAll(2), first)
+}
