@@ -154,12 +154,14 @@ func TestJobSet(t *testing.T) {
 			second.Name, second.DependsOn = "b", []v1alpha2.DependsOn{{Name: "a", Status: v1alpha2.DependencyReady}}
 			js.Spec.ReplicatedJobs = append(js.Spec.ReplicatedJobs, second)
 		}), all, `spec.failurePolicy.restartStrategy: Forbidden: InPlaceRestart cannot be combined with dependsOn (spec.replicatedJobs[1].dependsOn): its agents wait for all pods of the JobSet, so the first stage would never be ready`},
-		"in place with a back-off":      {inPlace(job(func(s *batchv1.JobSpec) { s.BackoffLimit = ptr.To[int32](6) })), all, `spec.replicatedJobs[0].template.spec.backoffLimit: Invalid value: 6: replicatedJob a: must be set to 2147483647 (MaxInt32) when in-place restart is enabled`},
-		"in place with overlap":         {inPlace(job(func(s *batchv1.JobSpec) { s.PodReplacementPolicy = nil })), all, `spec.replicatedJobs[0].template.spec.podReplacementPolicy: Invalid value: "": replicatedJob a: must be set to Failed when in-place restart is enabled`},
-		"in place with a queue of pods": {inPlace(job(func(s *batchv1.JobSpec) { s.Completions = ptr.To[int32](5) })), all, `spec.replicatedJobs[0].template.spec.completions: Invalid value: 5: replicatedJob a: completions and parallelism must be set and equal to each other when in-place restart is enabled`},
-		"a bad time-out":                {js().Annotation(v1alpha2.InPlaceTimeoutKey, "60"), all, `metadata.annotations[alpha.jobset.sigs.k8s.io/inplace-timeout]: Invalid value: "60": "60" is not a duration such as "60s" or "1m30s"`},
-		"a bad time-out for stuck pods": {js().Annotation(v1alpha2.StuckPodTimeoutKey, "60"), all, `metadata.annotations[holdfast.dev/stuck-pod-timeout]: Invalid value: "60": "60" is not a duration such as "60s" or "1m30s"`},
-		"a count that a program wrote":  {js().Annotation(v1alpha2.InPlaceRestartsKey, "many"), all, ""},
+		"in place with a back-off":         {inPlace(job(func(s *batchv1.JobSpec) { s.BackoffLimit = ptr.To[int32](6) })), all, `spec.replicatedJobs[0].template.spec.backoffLimit: Invalid value: 6: replicatedJob a: must be set to 2147483647 (MaxInt32) when in-place restart is enabled`},
+		"in place with overlap":            {inPlace(job(func(s *batchv1.JobSpec) { s.PodReplacementPolicy = nil })), all, `spec.replicatedJobs[0].template.spec.podReplacementPolicy: Invalid value: "": replicatedJob a: must be set to Failed when in-place restart is enabled`},
+		"in place with a queue of pods":    {inPlace(job(func(s *batchv1.JobSpec) { s.Completions = ptr.To[int32](5) })), all, `spec.replicatedJobs[0].template.spec.completions: Invalid value: 5: replicatedJob a: completions and parallelism must be set and equal to each other when in-place restart is enabled`},
+		"a bad time-out":                   {js().Annotation(v1alpha2.InPlaceTimeoutKey, "60"), all, `metadata.annotations[alpha.jobset.sigs.k8s.io/inplace-timeout]: Invalid value: "60": "60" is not a duration such as "60s" or "1m30s"`},
+		"spares without in-place restarts": {js().Annotation(v1alpha2.SparesKey, "1"), all, `metadata.annotations[holdfast.dev/spares]: Forbidden: spares need in-place restarts; set the annotation alpha.jobset.sigs.k8s.io/inplace-timeout of the JobSet`},
+		"spares with them":                 {js().Annotation(v1alpha2.SparesKey, "1").Annotation(v1alpha2.InPlaceTimeoutKey, "60s"), all, ""},
+		"a bad time-out for stuck pods":    {js().Annotation(v1alpha2.StuckPodTimeoutKey, "60"), all, `metadata.annotations[holdfast.dev/stuck-pod-timeout]: Invalid value: "60": "60" is not a duration such as "60s" or "1m30s"`},
+		"a count that a program wrote":     {js().Annotation(v1alpha2.InPlaceRestartsKey, "many"), all, ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -80,6 +80,25 @@ func (c *checked) annotations() field.ErrorList {
 	if _, problem := policy.StuckPodTimeout(c.jobSet.Annotations); problem != nil {
 		errs = append(errs, field.Invalid(path.Key(problem.Annotation), problem.Value, withoutName(*problem)))
 	}
+	return append(errs, c.spares()...)
+}
+
+// spares rejects spares without in-place restarts, because somebody relies on them.
+func (c *checked) spares() field.ErrorList {
+	if _, found := c.jobSet.Annotations[v1alpha2.InPlaceTimeoutKey]; found {
+		return nil
+	}
+	const why = "spares need in-place restarts; set the annotation " + v1alpha2.InPlaceTimeoutKey + " of the JobSet"
+	var errs field.ErrorList
+	refuse := func(annotations map[string]string, path *field.Path) {
+		if _, found := annotations[v1alpha2.SparesKey]; found {
+			errs = append(errs, field.Forbidden(path.Child("metadata", "annotations").Key(v1alpha2.SparesKey), why))
+		}
+	}
+	refuse(c.jobSet.Annotations, nil)
+	for i := range c.spec.ReplicatedJobs {
+		refuse(c.spec.ReplicatedJobs[i].Template.Annotations, c.path.Child("replicatedJobs").Index(i).Child("template"))
+	}
 	return errs
 }
 

@@ -109,6 +109,7 @@ func withDefaults(rjob *v1alpha2.ReplicatedJob) *v1alpha2.ReplicatedJob {
 		filled.GroupName = plan.DefaultGroup
 	}
 	plan.Defaults(&filled.Template.Spec)
+	delete(filled.Template.Annotations, v1alpha2.SparesKey) // their number may change at any time
 	return filled
 }
 

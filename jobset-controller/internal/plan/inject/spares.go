@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
@@ -17,6 +19,13 @@ import (
 
 // maxSpares limits the spares of a replicatedJob. More of them are probably a typing error.
 const maxSpares = 100
+
+const (
+	// generated stands for what the API server adds to generateName.
+	generated = "xxxxx"
+	// longestSpare is what the name of a spare's pod adds to those of the JobSet and the replicatedJob.
+	longestSpare = "-" + coordination.Spares + "-99-xxxxx"
+)
 
 // findSpares reads how many spares the template gets.
 func (t *template) findSpares() *field.Error {
@@ -75,6 +84,10 @@ func (a *Assessment) noSpares(t *template, e *Entry) string {
 		return "Kueue does not count spares; remove the JobSet from its queue, or the annotation"
 	case owner != nil:
 		return fmt.Sprintf("the quota of the %s that owns the JobSet does not count spares", owner.Kind)
+	case js.Spec.SuccessPolicy != nil && js.Spec.SuccessPolicy.Operator == v1alpha2.OperatorAny:
+		return "a worker that finishes in a spare completes no Job, as the success policy Any requires; use All"
+	case len(cmp.Or(js.Name, js.GenerateName+generated)+"-"+t.rjob.Name+longestSpare) > validation.DNS1035LabelMaxLength:
+		return "the names of JobSet and replicatedJob are too long for the names of spares"
 	case t.has(v1alpha2.ExclusiveKey):
 		return "a spare has no place in a topology domain that belongs to one Job; remove " + v1alpha2.ExclusiveKey
 	}
