@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -170,6 +171,58 @@ func (env *Environment) DeletePod(ctx context.Context, w Worker, options ...clie
 		return at, fmt.Errorf("deleting the pod of worker %s: %w", w.ID, err)
 	}
 	return at, nil
+}
+
+// AwaitPodEnd returns when the API server first showed that nothing of a worker's pod runs any more.
+func (env *Environment) AwaitPodEnd(ctx context.Context, w Worker) (ended time.Time, err error) {
+	err = UntilEvery(ctx, "pod "+w.Pod+" has ended", 5*time.Millisecond, Patience, func(ctx context.Context) error {
+		var pod corev1.Pod
+		err := env.Client.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: w.Pod}, &pod)
+		ended = time.Now()
+		over := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded || ptr.Deref(pod.DeletionGracePeriodSeconds, 1) == 0
+		switch {
+		case apierrors.IsNotFound(err), err == nil && (over || string(pod.UID) != w.PodUID):
+			return nil
+		case err == nil:
+			err = errors.New("it has not")
+		}
+		return err
+	})
+	return ended, err
+}
+
+// Cordon closes a node to new pods, or opens it. Nodes are counted from 1.
+func (env *Environment) Cordon(ctx context.Context, number int, closed bool) error {
+	node := &corev1.Node{}
+	if err := env.Client.Get(ctx, client.ObjectKey{Name: env.Cluster.NodeNames()[number-1]}, node); err != nil {
+		return fmt.Errorf("getting a node: %w", err)
+	}
+	patch := client.MergeFrom(node.DeepCopy())
+	node.Spec.Unschedulable = closed
+	return env.Client.Patch(ctx, node, patch)
+}
+
+// AwaitSpares returns once exactly these pods of a JobSet wait to be given a slot, and run. They are given by their host names, sorted.
+func (env *Environment) AwaitSpares(ctx context.Context, js *v1alpha2.JobSet, hosts ...string) error {
+	return Until(ctx, fmt.Sprintf("%q wait", hosts), func(ctx context.Context) error {
+		pods, err := env.Pods(ctx, js.Namespace, js.Name)
+		if err != nil {
+			return err
+		}
+		var waiting []string
+		for i := range pods {
+			if p := &pods[i]; IsSpare(p) && p.DeletionTimestamp.IsZero() {
+				waiting = append(waiting, p.Spec.Hostname)
+				if s := p.Status.ContainerStatuses; len(s) == 0 || s[0].State.Running == nil {
+					return fmt.Errorf("%s does not run", p.Name)
+				}
+			}
+		}
+		if slices.Sort(waiting); !slices.Equal(waiting, hosts) {
+			return fmt.Errorf("%q do", waiting)
+		}
+		return nil
+	})
 }
 
 // IDs returns the IDs of workers, sorted.

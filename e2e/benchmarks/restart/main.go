@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/e2e/framework"
+	"github.com/holdfast-project/holdfast/e2e/framework/recovery"
 	"github.com/holdfast-project/holdfast/e2e/testbed"
 )
 
@@ -63,12 +64,15 @@ func parse(args []string) (options, error) {
 }
 
 func bench(ctx context.Context, o options) error {
-	env, err := framework.New(ctx, testbed.Options{KubeletRestartPeriod: o.period}, os.Stderr)
+	env, err := framework.New(ctx, testbed.Options{Nodes: recovery.SpareNode, KubeletRestartPeriod: o.period}, os.Stderr)
 	if err != nil {
 		return err
 	}
 	defer env.Close()
 	if err := env.Install(ctx); err != nil {
+		return err
+	}
+	if err := env.Cordon(ctx, recovery.SpareNode, true); err != nil {
 		return err
 	}
 	rows, err := measureAll(ctx, env, o)

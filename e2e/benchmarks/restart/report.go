@@ -21,6 +21,7 @@ var (
 	phases      = []part{
 		func(p recovery.Phases) time.Duration { return p.Detected },
 		func(p recovery.Phases) time.Duration { return p.Ordered },
+		func(p recovery.Phases) time.Duration { return p.Ended },
 		func(p recovery.Phases) time.Duration { return p.InSync },
 		again,
 	}
@@ -47,7 +48,7 @@ func page(rows []row, o options) string {
 		{"Second failure", func(r row) []recovery.Phases { return r.Second }},
 		{"Deleted pod", func(r row) []recovery.Phases { return r.Lost }},
 	} {
-		fmt.Fprintf(w, "\n### %s\n\n| workers | recovery | detected | ordered | in sync | all run |\n|---:|---|---:|---:|---:|---:|\n", failure.title)
+		fmt.Fprintf(w, "\n### %s\n\n| workers | recovery | detected | ordered | pod ended | in sync | all run |\n|---:|---|---:|---:|---:|---:|---:|\n", failure.title)
 		for _, r := range rows {
 			fmt.Fprintf(w, "| %d | %s |", r.Workers, r.Answer)
 			for _, p := range phases {
@@ -61,7 +62,7 @@ func page(rows []row, o options) string {
 
 const intro = `# Restarts on a real node
 
-` + "`make bench-restart`" + ` writes this page. All pods run on one node with %d cores, and the control plane runs on the same cores. A worker is a small program without a
+` + "`make bench-restart`" + ` writes this page. All pods run on one machine with %d cores, and the control plane runs on the same cores. A spare is on a second node of that machine. A worker is a small program without a
 GPU, so the figures show the restart alone. The time runs from the kill of one worker (` + "`kill -9`" + `), or from the deletion of its pod, until the
 program of the last worker runs again. Each group fails three times: it fails first two seconds after its start, then one worker is killed again,
 and two seconds later a pod is deleted. The kubelet runs with %s. The delay of
@@ -77,6 +78,7 @@ const phasesIntro = `
 ## Phases
 
 Milliseconds from the failure. **detected**: the agent knew that the worker had exited. **ordered**: the store had published the order to restart.
+**pod ended**: the API server showed that nothing of the deleted pod ran any more, so that its slot could be given away.
 **in sync**: the last worker had joined. **all run**: the program of the last worker had started. The times come from four programs that share
 one clock, so those in the same moment can be a few milliseconds out of order.
 `

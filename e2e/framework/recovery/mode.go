@@ -14,7 +14,9 @@ type Mode struct {
 	InPlace bool
 	// SameContainers means that not even the containers are restarted.
 	SameContainers bool
-	Change         func(*v1alpha2.JobSet)
+	// Spare: a pod waits on the second node, to which no other pod is scheduled.
+	Spare  bool
+	Change func(*v1alpha2.JobSet)
 }
 
 // The modes, fastest first.
@@ -22,6 +24,10 @@ var (
 	Exec = Mode{
 		Name: "in place, exec driver", Example: "one-annotation.yaml", InPlace: true, SameContainers: true,
 		Keeps: "pods and containers; one annotation in the manifest",
+	}
+	ExecSpare = Mode{
+		Name: "in place, exec driver, one spare", Example: Exec.Example, InPlace: true, SameContainers: true, Spare: true,
+		Keeps: Exec.Keeps,
 	}
 	CRI = Mode{
 		Name: "in place, CRI driver", Example: "in-place-restart.yaml", InPlace: true,

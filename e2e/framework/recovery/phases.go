@@ -8,12 +8,16 @@ type Phases struct {
 	Detected time.Duration // the agent or the supervisor knew that the worker had exited
 	Ordered  time.Duration // the store knew, and published the restart order in the same step
 	InSync   time.Duration // the last worker had joined
+	Ended    time.Duration // the API server showed that the pod that was deleted had ended; 0 if none was
 	Again    time.Duration // the last worker's program had started again
 }
 
 // Phases returns the phases of a failure. For a recreation, all but Again are 0.
 func (f Failure) Phases() Phases {
 	p := Phases{Again: f.Outage()}
+	if !f.Ended.IsZero() {
+		p.Ended = f.Ended.Sub(f.Killed)
+	}
 	if f.Account == nil {
 		return p
 	}

@@ -31,6 +31,8 @@ type Workload struct {
 type Failure struct {
 	Worker string // ID of the worker
 	Killed time.Time
+	// Ended is when the API server first showed that the pod that was deleted had ended; zero if none was.
+	Ended time.Time
 	// Again is when the last worker's program had started again.
 	Again time.Time
 	// Account is the store's record of the restart; nil for a recreation.
@@ -54,11 +56,29 @@ func Start(ctx context.Context, env *framework.Environment, namespace string, a 
 	if a.Change != nil {
 		a.Change(js)
 	}
+	if a.Spare {
+		js.Annotations[v1alpha2.SparesKey] = "1"
+	}
 	if err := env.Client.Create(ctx, js); err != nil {
 		return nil, fmt.Errorf("creating the JobSet: %w", err)
 	}
 	t := &Workload{Mode: a, JobSet: js, Workers: workers, env: env}
-	return t, t.awaitSync(ctx)
+	if err := t.awaitSync(ctx); err != nil || !a.Spare {
+		return t, err
+	}
+	return t, t.awaitSpare(ctx)
+}
+
+// SpareNode is the node of the spare.
+const SpareNode = 2
+
+// awaitSpare opens the node of the spare until the spare runs.
+func (t *Workload) awaitSpare(ctx context.Context) error {
+	if err := t.env.Cordon(ctx, SpareNode, false); err != nil {
+		return err
+	}
+	err := t.env.AwaitSpares(ctx, t.JobSet, t.JobSet.Name+"-"+t.JobSet.Spec.ReplicatedJobs[0].Name+"-spares-0")
+	return errors.Join(err, t.env.Cordon(context.WithoutCancel(ctx), SpareNode, true))
 }
 
 // End deletes the JobSet and waits until its pods are gone.
@@ -92,20 +112,28 @@ func (t *Workload) LosePod(ctx context.Context) (Failure, error) {
 // lost marks a failure whose worker gets another pod in every mode.
 const lost = "lost"
 
-func (t *Workload) strike(ctx context.Context, pod string, strike func(framework.Worker) (time.Time, error)) (Failure, error) {
+func (t *Workload) strike(ctx context.Context, pod string, strike func(framework.Worker) (time.Time, error)) (f Failure, err error) {
 	t.failures++
 	ids := framework.IDs(t.before)
-	f := Failure{Worker: ids[(t.failures*3)%len(ids)]}
+	f = Failure{Worker: ids[(t.failures*3)%len(ids)]}
 	t.moved = ""
 	if pod == lost {
 		t.moved = f.Worker
 	}
-	err := framework.Until(ctx, "there is somebody to strike", func(ctx context.Context) (err error) { // a group is in sync before its workers run
+	err = framework.Until(ctx, "there is somebody to strike", func(ctx context.Context) (err error) { // a group is in sync before its workers run
 		f.Killed, err = strike(t.before[f.Worker])
 		return err
 	})
 	if err != nil {
 		return f, err
+	}
+	if pod == lost {
+		ended, was := make(chan time.Time, 1), t.before[f.Worker]
+		go func() {
+			at, _ := t.env.AwaitPodEnd(ctx, was) // without it, the phase is not shown
+			ended <- at
+		}()
+		defer func() { f.Ended = <-ended }()
 	}
 	if f.Again, err = t.env.StartsAfter(ctx, t.JobSet.Namespace, t.JobSet.Name, t.Workers, f.Killed); err != nil {
 		return f, err

@@ -4,7 +4,6 @@ package nodes
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -52,19 +50,14 @@ func withSpare(t *testing.T) *group {
 	g.must(g.Client.Create(g.ctx, js))
 	g.awaitAll(0)
 	g.cordon(false)
-	g.awaitSpares("js-workers-spares-0")
+	g.must(g.AwaitSpares(g.ctx, g.js, "js-workers-spares-0"))
 	return g
 }
 
 // cordon closes the second node to new pods, or opens it.
 func (g *group) cordon(closed bool) {
 	g.Helper()
-	node := &corev1.Node{}
-	ctx := context.WithoutCancel(g.ctx)
-	g.must(g.Client.Get(ctx, client.ObjectKey{Name: g.doomedNode()}, node))
-	patch := client.MergeFrom(node.DeepCopy())
-	node.Spec.Unschedulable = closed
-	g.must(g.Client.Patch(ctx, node, patch))
+	g.must(g.Cordon(context.WithoutCancel(g.ctx), doomed, closed))
 }
 
 // awaitAll returns the workers once all of them run at the round.
@@ -77,43 +70,13 @@ func (g *group) awaitAll(round int64) map[string]framework.Worker {
 	return all
 }
 
-// awaitSpares returns once exactly these pods wait, and run. They are given by their host names.
-func (g *group) awaitSpares(hosts ...string) {
-	g.Helper()
-	g.must(framework.Until(g.ctx, fmt.Sprintf("%q wait", hosts), func(ctx context.Context) error {
-		pods, err := g.Pods(ctx, g.js.Namespace, g.js.Name)
-		if err != nil {
-			return err
-		}
-		var waiting []string
-		for i := range pods {
-			if p := &pods[i]; framework.IsSpare(p) && p.DeletionTimestamp.IsZero() {
-				waiting = append(waiting, p.Spec.Hostname)
-				if s := p.Status.ContainerStatuses; len(s) == 0 || s[0].State.Running == nil {
-					return fmt.Errorf("%s does not run", p.Name)
-				}
-			}
-		}
-		if fmt.Sprint(waiting) != fmt.Sprint(hosts) {
-			return fmt.Errorf("%q do", waiting)
-		}
-		return nil
-	}))
-}
-
 // end deletes a worker's pod, and returns when the API server first showed that it had ended.
 func (g *group) end(w framework.Worker) (deleted, ended time.Time) {
 	g.Helper()
 	deleted, err := g.DeletePod(g.ctx, w)
 	g.must(err)
-	g.must(framework.UntilEvery(g.ctx, "pod "+w.Pod+" has ended", 5*time.Millisecond, framework.Patience, func(ctx context.Context) error {
-		var pod corev1.Pod
-		err := g.Client.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: w.Pod}, &pod)
-		if ended = time.Now(); apierrors.IsNotFound(err) || err == nil && (string(pod.UID) != w.PodUID || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded) {
-			return nil
-		}
-		return errors.Join(err, errors.New("it has not"))
-	}))
+	ended, err = g.AwaitPodEnd(g.ctx, w)
+	g.must(err)
 	return deleted, ended
 }
 
@@ -153,7 +116,7 @@ func TestASpareTakesTheSlotOfALostPod(t *testing.T) {
 		all = g.awaitAll(int64(round + 1))
 		g.expectIdentity(all, master)
 		next := map[string]string{"js-workers-spares-0": first, first: "js-workers-spares-0"}[master]
-		g.awaitSpares(next)
+		g.must(g.AwaitSpares(g.ctx, g.js, next))
 	}
 	if len(g.events("InPlaceSpareUsed")) == 0 {
 		t.Error("no event reports the spare")
@@ -191,20 +154,12 @@ func TestTheNodeOfASpareLosesPower(t *testing.T) {
 	all := g.awaitAll(0)
 	g.end(all[first])
 	all = g.awaitAll(1)
-	g.awaitSpares(first)
+	g.must(g.AwaitSpares(g.ctx, g.js, first))
 
 	off := time.Now()
 	g.must(g.Cluster.KillNode(g.ctx, doomed))
-	lost := all[first]
-	var evidence time.Time
-	g.must(framework.UntilEvery(g.ctx, "the lost pod is gone", 5*time.Millisecond, framework.Patience, func(ctx context.Context) error {
-		var pod corev1.Pod
-		err := g.Client.Get(ctx, client.ObjectKey{Namespace: lost.Namespace, Name: lost.Pod}, &pod)
-		if evidence = time.Now(); apierrors.IsNotFound(err) || err == nil && (string(pod.UID) != lost.PodUID || pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0) {
-			return nil
-		}
-		return errors.Join(err, errors.New("it is not"))
-	}))
+	evidence, err := g.AwaitPodEnd(g.ctx, all[first])
+	g.must(err)
 	last, err := g.StartsAfter(g.ctx, g.js.Namespace, g.js.Name, workers, off)
 	g.must(err)
 	t.Logf("the leader deleted the pod %s after the loss of the node, and all %d workers ran %s later",
