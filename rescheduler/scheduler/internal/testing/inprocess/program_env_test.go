@@ -48,7 +48,7 @@ func TestProgramRunsWithShippedConfig(t *testing.T) {
 func (w *world) program(file string) (address string) {
 	w.Helper()
 	program, address := filepath.Join(w.TempDir(), "scheduler"), freeAddress(w)
-	build := exec.CommandContext(w.Context(), "go", "build", "-o", program, "../../cmd/scheduler")
+	build := exec.CommandContext(w.Context(), "go", "build", "-o", program, "../../../cmd/scheduler")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it ships
 	if out, err := build.CombinedOutput(); err != nil {
 		w.Fatalf("building: %v\n%s", err, out)
@@ -97,7 +97,7 @@ func (w *world) kubeconfig(user string) string {
 // withKubeconfig returns a configuration for a program outside of the cluster.
 func (w *world) withKubeconfig(file, kubeconfig string) string {
 	w.Helper()
-	content, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "charts", "rescheduler", "files", "scheduler", file))
+	content, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "charts", "rescheduler", "files", "scheduler", file))
 	w.ok(err)
 	copied := filepath.Join(w.TempDir(), file)
 	w.ok(os.WriteFile(copied, append(content, fmt.Sprintf("clientConnection: {kubeconfig: %s}\n", kubeconfig)...), 0o600))

@@ -22,7 +22,7 @@ func bySecond(pod *corev1.Pod) { pod.Spec.SchedulerName = "holdfast-scheduler" }
 // apply creates the objects of a configuration file, and deletes them when the test ends.
 func (w *world) apply(file string) {
 	w.Helper()
-	content, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "charts", "rescheduler", "files", "scheduler", file))
+	content, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "charts", "rescheduler", "files", "scheduler", file))
 	w.ok(err)
 	cluster, err := client.New(apiServer, client.Options{})
 	w.ok(err)

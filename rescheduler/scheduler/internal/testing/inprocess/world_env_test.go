@@ -181,7 +181,7 @@ func (w *world) schedulerFrom(config *rest.Config, file string) *scheduler.Sched
 // changed returns the file with other arguments.
 func (w *world) changed(file string, args []string) string {
 	w.Helper()
-	content, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "charts", "rescheduler", "files", "scheduler", file))
+	content, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "charts", "rescheduler", "files", "scheduler", file))
 	w.ok(err)
 	text := string(content)
 	for _, arg := range args {
