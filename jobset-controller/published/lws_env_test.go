@@ -116,9 +116,7 @@ func TestReplicasOfALeaderWorkerSetRestartSeparately(t *testing.T) {
 	g.runReplica(0, other)
 	g.runReplica(1, pods)
 	g.dieAt(replicaSlot(1, 1), pods[1])
-	g.eventually(func() string {
-		return sandbox.Differs("restarts", "1", g.podNamed("serve-1").Annotations[v1alpha2.InPlaceRestartsKey])
-	})
+	g.awaitRestartsOf("serve-1", "1")
 	g.runReplica(1, pods)
 	g.dieAt(replicaSlot(1, 0), pods[0])
 	g.eventually(func() string { // the budget is used up: the LeaderWorkerSet controller recreates the replica

@@ -240,14 +240,3 @@ func (g *guest) awaitReplica(replica int, before []*corev1.Pod) []*corev1.Pod {
 	})
 	return pods
 }
-
-func (g *guest) awaitRestartsOf(name, want string) {
-	g.Helper()
-	g.eventually(func() string {
-		pod := g.podNamed(name)
-		if pod == nil {
-			return name + " is not there"
-		}
-		return sandbox.Differs("restarts of "+name, want, pod.Annotations[v1alpha2.InPlaceRestartsKey])
-	})
-}

@@ -86,6 +86,17 @@ func (g *guest) awaitOfPod(name, want string) (message string) {
 	return message
 }
 
+func (g *guest) awaitRestartsOf(name, want string) {
+	g.Helper()
+	g.eventually(func() string {
+		pod := g.podNamed(name)
+		if pod == nil {
+			return name + " is not there"
+		}
+		return sandbox.Differs("restarts of "+name, want, pod.Annotations[v1alpha2.InPlaceRestartsKey])
+	})
+}
+
 func (g *guest) awaitNoPods() {
 	g.Helper()
 	g.eventually(func() string {
@@ -124,9 +135,7 @@ func TestGroupOfPodsRestartsInPlaceUntilItsBudgetIsUsedUp(t *testing.T) {
 		}
 	}
 	g.dieAt(memberSlots[1], pods[1])
-	g.eventually(func() string {
-		return sandbox.Differs("restarts", "1", g.leader().Annotations[v1alpha2.InPlaceRestartsKey])
-	})
+	g.awaitRestartsOf("train-0", "1")
 	g.joinMembers(pods)
 	g.dieAt(memberSlots[1], pods[1])
 	g.awaitNoPods() // their owner recovers the group
@@ -172,9 +181,7 @@ func TestLostPodReturnsToItsGroup(t *testing.T) {
 	g := newGuest(t)
 	pods := g.runMembers()
 	g.ok(g.core.CoreV1().Pods(g.namespace).Delete(t.Context(), "train-1", metav1.DeleteOptions{}))
-	g.eventually(func() string {
-		return sandbox.Differs("restarts", "1", g.leader().Annotations[v1alpha2.InPlaceRestartsKey])
-	})
+	g.awaitRestartsOf("train-0", "1")
 	pods[1] = g.createMember(member(1))
 	g.joinMembers(pods)
 	if g.leader().UID != pods[0].UID {
@@ -227,6 +234,50 @@ func TestGroupOfPodsThatTheWebhookMissedAsAWholeIsReported(t *testing.T) {
 	g.awaitEvent("train-0", "InPlacePodsWithoutAgents")
 }
 
+// A pod that is recreated without an agent is deleted again until its group is complete.
+func TestReplacementThatTheWebhookMissedIsDeleted(t *testing.T) {
+	g := newGuest(t)
+	pods := g.runMembers()
+	g.stop()
+	g.ok(g.core.CoreV1().Pods(g.namespace).Delete(t.Context(), "train-1", metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}))
+	g.createMember(member(1))
+	g.start()
+	g.eventually(func() string {
+		if g.podNamed("train-1") != nil {
+			return "the pod without an agent is there"
+		}
+		return ""
+	})
+	g.awaitEvent("train-0", "InPlacePodsWithoutAgents")
+	if leader := g.leader(); leader == nil || leader.UID != pods[0].UID {
+		t.Fatal("the group was recreated")
+	}
+	pods[1] = g.createMember(member(1))
+	g.awaitRestartsOf("train-0", "1") // for the lost pod
+	g.joinMembers(pods)
+	g.awaitRestartsOf("train-0", "1")
+}
+
+// If the pod with index 0 is recreated without an agent, the others are deleted, and the next group runs without agents.
+func TestFirstPodThatIsRecreatedWithoutAnAgentEndsItsGroup(t *testing.T) {
+	g := newGuest(t)
+	pods := g.runMembers()
+	g.stop()
+	g.ok(g.core.CoreV1().Pods(g.namespace).Delete(t.Context(), "train-0", metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}))
+	first := g.createMember(member(0))
+	g.start()
+	g.eventually(func() string {
+		if pod := g.podNamed("train-1"); pod != nil && pod.UID == pods[1].UID {
+			return "the other pod of the group that has ended is there"
+		}
+		return ""
+	})
+	if pod := g.createMember(member(1)); len(pod.Spec.InitContainers) > 0 {
+		t.Error("the other has an agent")
+	}
+	g.refused(first, "the pod with index 0 was created without agents")
+}
+
 // refused waits until the condition of a pod with index 0 gives the reason why its group is not led.
 func (g *guest) refused(leader *corev1.Pod, why string) {
 	g.Helper()
@@ -246,6 +297,7 @@ func TestGroupOfPodsThatCannotRestartInPlaceIsReported(t *testing.T) {
 		"a bad annotation":    {annotated(v1alpha2.InPlaceTimeoutKey, "soon"), `"soon"`},
 		"a bad budget":        {annotated(v1alpha2.MaxRestartsKey, "many"), `"many"`},
 		"no size":             {func(pod *corev1.Pod) { delete(pod.Annotations, v1alpha2.PodGroupSizeKey) }, v1alpha2.PodGroupSizeKey},
+		"no pods":             {annotated(v1alpha2.PodGroupSizeKey, "0"), `"0" is not a number of pods`},
 		"too large":           {annotated(v1alpha2.PodGroupSizeKey, "1048577"), "1048576"},
 		"a sidecar":           {annotated(v1alpha2.InPlaceDriverKey, "cri"), `supported values: "exec"`},
 		"no command":          {func(pod *corev1.Pod) { pod.Spec.Containers[0].Command = nil }, "spec.containers[0].command"},

@@ -39,7 +39,7 @@ func Alone(installation string) Kind {
 
 // led completes a kind of groups that an installation leads although other controllers create their pods.
 func led(installation string, kind Kind) Kind {
-	kind.Jobs = true
+	kind.Jobs, kind.Installation = true, installation
 	kind.Asks = func(owner client.Object) bool {
 		js := jobSetOf(owner)
 		return js.Annotations[v1alpha2.LedByKey] == installation && asks(js)

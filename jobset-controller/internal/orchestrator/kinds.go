@@ -37,6 +37,8 @@ type Kind struct {
 	// Pods is the value of the label GroupKindKey on the pods of its groups. If it is empty, the pods have another value or no
 	// label.
 	Pods string
+	// Installation leads the groups of owners that other controllers serve. It is empty for our own controllers.
+	Installation string
 	// DropsCopies: no other program removes annotations that were written for another owner.
 	DropsCopies bool
 	// Concerns reports whether an object may have a group, or once had one; nil if all may.

@@ -40,7 +40,7 @@ func (r *Reconciler) getLeader(ctx context.Context, key types.NamespacedName, po
 	left := func() []corev1.Pod {
 		return slices.DeleteFunc(slices.Clone(list.Items), func(member corev1.Pod) bool {
 			leads := err == nil && pod.DeletionTimestamp.IsZero() && inplace.LeaderOf(&member) == string(pod.UID)
-			return leads || isLeader(&member) || member.Annotations[v1alpha2.LedByKey] == "" || !beside.Lives(&member)
+			return leads || isLeader(&member) || member.Annotations[v1alpha2.LedByKey] != r.Kind.Installation || !beside.Lives(&member)
 		})
 	}
 	if apierrors.IsNotFound(err) && len(list.Items) > 0 || len(left()) > 0 {

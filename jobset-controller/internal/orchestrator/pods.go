@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
@@ -110,7 +111,10 @@ const debounce = 100 * time.Millisecond
 func (r *Reconciler) podHandler() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { r.sawPod(e.Object, false, q) },
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
+			r.sawPod(e.Object, false, q)
+			r.sawMember(e.Object, q)
+		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { r.sawPod(e.ObjectNew, false, q) },
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { r.sawPod(e.Object, true, q) },
 	}
@@ -151,4 +155,15 @@ func (r *Reconciler) sawPod(obj client.Object, gone bool, q workqueue.TypedRateL
 // isSpare reports whether a pod is created to wait for a slot.
 func isSpare(pod *workload.Pod) bool {
 	return pod.Waits || strings.Contains(pod.Slot, "-"+coordination.Spares+"-")
+}
+
+// sawMember enqueues the group of a pod if this process does not know the group: while no orchestrator was running, its pod with index 0
+// may have been deleted.
+func (r *Reconciler) sawMember(pod client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	uid, kind := ownerOfPod(pod)
+	if kind != inplace.PodKind || kind != r.Kind.Pods || pod.GetAnnotations()[v1alpha2.LedByKey] != r.Kind.Installation || r.Groups.get(uid) != nil {
+		return
+	}
+	key := types.NamespacedName{Namespace: pod.GetNamespace(), Name: pod.GetAnnotations()[v1alpha2.JobSetNameKey]}
+	q.AddAfter(reconcile.Request{NamespacedName: key}, debounce)
 }

@@ -37,12 +37,13 @@ func (p *planner) leaveMissed() {
 	case len(missed) == 0:
 		p.memory.missedChecked = time.Time{}
 	case p.hasRun():
-		if p.due(&p.memory.missedChecked, MissedEvery) {
-			p.deleteMissed(missed)
+		if p.due(&p.memory.missedChecked, MissedEvery) && p.deleteMissed(missed) {
+			p.event(true, EventMissed, missedText(missed, len(led))+"; recreating them, because the group waits for their workers")
 		}
 		p.resyncIn(MissedEvery)
 	default:
-		p.refused, p.wanted = missedText(missed, len(led)), nil
+		p.refused = missedText(missed, len(led)) + "; the whole group runs without in-place restarts until all its Jobs are recreated"
+		p.wanted = nil
 		if p.deleteMissed(led) {
 			p.event(true, EventMissed, p.refused+"; recreating the Jobs without agents")
 		}
@@ -58,15 +59,12 @@ func (p *planner) leaveMissedPods() {
 	switch {
 	case p.hasRun():
 		if len(s.Missed) > 0 && p.due(&p.memory.missedChecked, MissedEvery) {
-			for _, one := range s.Missed {
-				p.do(DeletePod{Pod: one.Pod, Why: one.Why, For: ForMissed})
-			}
+			p.deleteMissedPods()
 		}
 	case s.Conflict != "":
 		p.refused, p.wanted = s.Conflict, nil
 	case len(s.Missed) > 0:
-		first := s.Missed[0]
-		p.refused, p.wanted = fmt.Sprintf("%d pods of the group have no agents; pod %s: %s", len(s.Missed), first.Pod.Name, first.Why), nil
+		p.refused, p.wanted = missedPodsText(s.Missed), nil
 		deleted := false
 		for _, pod := range p.Pods {
 			if pod.Lives() {
@@ -77,6 +75,21 @@ func (p *planner) leaveMissedPods() {
 			p.event(true, EventMissedPods, p.refused+"; deleting the pods with agents, so that their owner recreates them without agents")
 		}
 	}
+}
+
+// deleteMissedPods deletes the pods without agents in a group that has run.
+func (p *planner) deleteMissedPods() {
+	deleted := false
+	for _, one := range p.Owner.Served.Missed {
+		deleted = p.do(DeletePod{Pod: one.Pod, Why: one.Why, For: ForMissed}) || deleted
+	}
+	if deleted {
+		p.event(true, EventMissedPods, missedPodsText(p.Owner.Served.Missed)+"; deleting them, because the group waits for their workers")
+	}
+}
+
+func missedPodsText(missed []Missed) string {
+	return fmt.Sprintf("%d pods of the group have no agents; pod %s: %s", len(missed), missed[0].Pod.Name, missed[0].Why)
 }
 
 // hasRun reports whether workers of the group have run in this epoch.
@@ -96,6 +109,6 @@ func missedText(missed []*workload.Job, led int) string {
 	for i, job := range missed {
 		names[i] = job.Name
 	}
-	return fmt.Sprintf("%d of %d Jobs were created without agents (%s), because the webhook was unreachable or does not apply to them; "+
-		"the whole group runs without in-place restarts until all its Jobs are recreated", len(missed), len(missed)+led, some(names, maxNamed))
+	return fmt.Sprintf("%d of %d Jobs were created without agents (%s), because the webhook was unreachable or does not apply to them",
+		len(missed), len(missed)+led, some(names, maxNamed))
 }

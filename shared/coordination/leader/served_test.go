@@ -173,20 +173,21 @@ func TestOwnerThatCreatesItsPods(t *testing.T) {
 	}
 }
 
+func missedPod(s *scene) {
+	s.Owner.Served.Pods, s.Pods = true, s.Pods[:2]
+	s.Owner.Served.Missed = []Missed{{Pod: &workload.Pod{Name: "missed"}, Why: "created without an agent"}}
+}
+
 // A group that pods declare is never partly led: before it has run, the pods with agents are deleted; afterwards, those without.
 func TestPodsWithoutAgents(t *testing.T) {
-	missed := func(s *scene) {
-		s.Owner.Served.Pods, s.Pods = true, s.Pods[:2]
-		s.Owner.Served.Missed = []Missed{{Pod: &workload.Pod{Name: "missed"}, Why: "created without an agent"}}
-	}
 	for name, c := range map[string]struct {
 		in   *scene
 		want string
 	}{
-		"in a group that forms": {alone(func(s *scene) { missed(s); joining(s) }), "delete pod p0 for missed, delete pod p1 for missed"},
-		"in a group that runs":  {alone(missed), "delete pod missed for missed"},
+		"in a group that forms": {alone(func(s *scene) { missedPod(s); joining(s) }), "delete pod p0 for missed, delete pod p1 for missed"},
+		"in a group that runs":  {alone(missedPod), "delete pod missed for missed"},
 		"in a group with two pods of one index": {
-			alone(func(s *scene) { missed(s); joining(s); s.Owner.Served.Conflict = "two pods" }), "drop",
+			alone(func(s *scene) { missedPod(s); joining(s); s.Owner.Served.Conflict = "two pods" }), "drop",
 		},
 		"a conflict in a group that runs": {
 			alone(func(s *scene) { s.Owner.Served.Pods, s.Owner.Served.Conflict = true, "two pods" }), "say InSync",
@@ -268,10 +269,40 @@ func TestRulesForServedOwnersIgnoreOthers(t *testing.T) {
 	}
 }
 
-func TestEventNamesTheJobsWithoutAgents(t *testing.T) {
-	s := served(func(s *scene) { joining(s); unprepared(s) })
-	p := s.decide()
-	if i := slices.IndexFunc(p.Events, func(e Event) bool { return e.Reason == EventMissed }); i < 0 || !strings.Contains(p.Events[i].Note, "1 of 2 Jobs were created without agents (js-v-0)") {
-		t.Errorf("the events are %+v", p.Events)
+// Before the group has run and afterwards, an event says what has no agent and what happens to it.
+func TestEventNamesWhatHasNoAgents(t *testing.T) {
+	for name, c := range map[string]struct {
+		in     *scene
+		reason string
+		notes  []string
+	}{
+		"Jobs of a group that forms": {
+			served(func(s *scene) { joining(s); unprepared(s) }), EventMissed,
+			[]string{"1 of 2 Jobs were created without agents (js-v-0)", "the whole group runs without"},
+		},
+		"Jobs of a group that runs": {
+			served(unprepared), EventMissed,
+			[]string{"1 of 2 Jobs were created without agents (js-v-0)", "recreating them, because the group waits"},
+		},
+		"pods of a group that forms": {
+			alone(func(s *scene) { missedPod(s); joining(s) }), EventMissedPods,
+			[]string{"pod missed: created without an agent", "deleting the pods with agents"},
+		},
+		"pods of a group that runs": {
+			alone(missedPod), EventMissedPods, []string{"pod missed: created without an agent", "deleting them, because the group waits"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := c.in.decide()
+			i := slices.IndexFunc(p.Events, func(e Event) bool { return e.Reason == c.reason })
+			if i < 0 {
+				t.Fatalf("the events are %+v", p.Events)
+			}
+			for _, note := range c.notes {
+				if !strings.Contains(p.Events[i].Note, note) {
+					t.Errorf("it says %q, not %q", p.Events[i].Note, note)
+				}
+			}
+		})
 	}
 }

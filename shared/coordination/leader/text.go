@@ -25,8 +25,8 @@ const (
 	EventReplaced    = "InPlacePodReplaced"       // a worker has lost its pod, and the leader has created a new one
 	EventNotReplaced = "InPlacePodNotReplaced"    // a worker has lost its pod, and the API server rejects a new one
 	EventForced      = "InPlacePodForced"         // a pod was force-deleted, because its node is gone
-	EventMissed      = "InPlaceJobsWithoutAgents" // not all Jobs have agents: the whole group runs without
-	EventMissedPods  = "InPlacePodsWithoutAgents" // not all pods of a group that declares them have agents: the whole group runs without
+	EventMissed      = "InPlaceJobsWithoutAgents" // not all Jobs have agents: the whole group runs without, or those that were recreated without are deleted
+	EventMissedPods  = "InPlacePodsWithoutAgents" // the same for the pods of a group that declares them
 )
 
 // Fenced is why a running pod that can never join is deleted.
