@@ -167,6 +167,9 @@ func TestIndexedJobRestartsInPlaceUntilItsBudgetIsUsedUp(t *testing.T) {
 	if job.Annotations[v1alpha2.LedByKey] != guestName || job.Annotations[v1alpha2.MaxRestartsKey] != "2" || *job.Spec.BackoffLimit < 6 {
 		t.Errorf("the Job has %v and the backoffLimit %d", job.Annotations, *job.Spec.BackoffLimit)
 	}
+	if got := *job.Spec.PodReplacementPolicy; got != batchv1.Failed {
+		t.Errorf("pods are replaced when they are %s", got)
+	}
 	if len(template.Spec.InitContainers) != 1 || template.Spec.RestartPolicy != corev1.RestartPolicyOnFailure {
 		t.Errorf("the pods have no supervisor: %+v", template.Spec)
 	}

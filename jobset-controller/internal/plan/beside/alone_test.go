@@ -22,7 +22,7 @@ func lone(change func(*batchv1.Job)) *batchv1.Job {
 		ObjectMeta: metav1.ObjectMeta{Name: "train", Annotations: map[string]string{v1alpha2.InPlaceTimeoutKey: "60s"}},
 		Spec: batchv1.JobSpec{
 			Parallelism: ptr.To[int32](4), Completions: ptr.To[int32](4), CompletionMode: ptr.To(batchv1.IndexedCompletion), BackoffLimit: ptr.To[int32](3),
-			ManualSelector: ptr.To(false),
+			ManualSelector: ptr.To(false), PodReplacementPolicy: ptr.To(batchv1.TerminatingOrFailed),
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 				RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "worker", Image: "train:1", Command: []string{"train"}}},
 			}},
@@ -43,6 +43,9 @@ func TestIndexedJobIsPrepared(t *testing.T) {
 	}
 	if got := job.Annotations[v1alpha2.MaxRestartsKey]; got != "3" || *job.Spec.BackoffLimit != 16 {
 		t.Errorf("%s restarts, and a backoffLimit of %d; want those of the author, and one for each worker and failure", got, *job.Spec.BackoffLimit)
+	}
+	if got := *job.Spec.PodReplacementPolicy; got != batchv1.Failed {
+		t.Errorf("pods are replaced when they are %s", got)
 	}
 	template := job.Spec.Template
 	if template.Labels[v1alpha2.GroupKindKey] != "Job" || template.Spec.RestartPolicy != corev1.RestartPolicyOnFailure {

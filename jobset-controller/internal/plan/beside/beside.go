@@ -173,6 +173,7 @@ func Alone(job *batchv1.Job, s inject.Settings, installation string) bool {
 		return false
 	}
 	template := job.Spec.DeepCopy()
+	template.PodReplacementPolicy = nil // the API server has set the default
 	js.Spec.ReplicatedJobs[0].Template.Spec = *template
 	mark(job, installation, "Job")
 	restarts := policy.Budget(&js.Spec)
