@@ -44,6 +44,9 @@ var installed = map[string]entry{
 			`valkey: {enabled: false}`:                 "valkey.enabled: set it, or set valkey.address",
 			`valkey: {address: "a:1"}`:                 "valkey.address: leave it empty",
 			`injection: {exitWithoutStoreAfter: soon}`: "/injection/exitWithoutStoreAfter",
+			`injection: {exitWithoutStoreAfter: 59s}`:  "injection.exitWithoutStoreAfter: set 60s or longer",
+			`injection: {exitWithoutStoreAfter: 0.9m}`: "injection.exitWithoutStoreAfter: set 60s or longer",
+			`injection: {exitWithoutStoreAfter: 0s}`:   "injection.exitWithoutStoreAfter: set 60s or longer",
 			`injection: {existingSecret: s}`:           "with valkey.auth.enabled each JobSet has a user",
 		},
 		settings: map[string]string{

@@ -16,6 +16,9 @@ holdfast-inplace
 {{- if and (not $v.valkey.enabled) (not $v.valkey.address) }}
 {{- fail "valkey.enabled: set it, or set valkey.address to an existing store" }}
 {{- end }}
+{{- if lt (toDate "2006-01-02Z07:00" "1970-01-01Z" | dateModify $v.injection.exitWithoutStoreAfter | unixEpoch | int) 60 }}
+{{- fail "injection.exitWithoutStoreAfter: set 60s or longer, a supervisor that waits for its peers may not read the store for 30s" }}
+{{- end }}
 {{- include "holdfast.validateStore" . }}
 {{- include "holdfast.validateWebhook" . }}
 {{- end }}

@@ -87,8 +87,6 @@ func values() helm.Values {
 	return helm.Values{
 		"image": images["orchestrator"].(helm.Values)["image"], "resources": small, "nodeSelector": node, "valkey": valkey,
 		"leaderElection": helm.Values{"leaseDuration": "5s"},
-		"injection": helm.Values{
-			"execImage": helm.Image(framework.ExecImage), "agentImage": helm.Image(framework.AgentImage), "exitWithoutStoreAfter": "10s",
-		},
+		"injection":      helm.Values{"execImage": helm.Image(framework.ExecImage), "agentImage": helm.Image(framework.AgentImage)},
 	}
 }
