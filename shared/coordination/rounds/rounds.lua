@@ -57,8 +57,7 @@ local function level(s)
     VERSION, s.inc, s.gen, s.seq, s.phase, s.round, s.started, s.entered, s.left, s.pause)
 end
 
--- save writes a changed state and returns the level. It first publishes a change that members must receive: if the server refuses
--- to publish, nothing is written.
+-- save writes a changed state and returns the level. It publishes first: if the server refuses that, nothing is written.
 local function save(s)
   if not s.publish and not s.changed then return string.match(s.raw, '^[^|]+') end
   s.seq = s.seq + 1 -- on every change, so that `set` cannot undo one
@@ -69,7 +68,7 @@ local function save(s)
   return text
 end
 
-local function tableOf(s, kind, u) return s.base .. kind .. s.inc .. '.' .. string.format('%d.%d', s.round, u) end
+local function tableOf(s, kind, u, round) return s.base .. kind .. s.inc .. '.' .. string.format('%d.%d', round or s.round, u) end
 local function wakeLeader(base) redis.call('PUBLISH', base .. 'l', '') end
 local function has(s, u, mark) return (string.byte(s.marks, u + 1) - 48) % (2 * mark) >= mark end
 
@@ -252,8 +251,7 @@ local function join(base, a)
   return n == 10 and replies[1] or replies
 end
 
--- member begins a rare call of a member: inc unit slot pod. It returns nil if the call belongs to another incarnation, or if the
--- group accepts no reports.
+-- member begins a rare call: inc unit slot pod. It returns nil for another incarnation, or if the group accepts no reports.
 local function member(base, a)
   local g = redis.call('HMGET', base .. 'g', 'inc', 'n' .. number(a[2], 0), 'x:' .. a[4])
   if not g[1] then fail('HFNOGROUP') end
@@ -270,9 +268,12 @@ local function down(base, a)
   local holders = base .. 'w:' .. s.gen
   local holder = read(holders, a[3])
   if holder == a[4] and a[8] == '1' then redis.call('HDEL', holders, a[3]) end
-  if number(a[6], 0) ~= s.round then return '-' end -- a death in another round needs no answer
+  local key, cause = tableOf(s, 'j:', u, number(a[6], 0)), string.sub(a[3] .. ' ' .. a[9], 1, MAX_TEXT)
+  local id = joined(key, a[3])
+  local elsewhere = tonumber(a[6]) ~= s.round -- no answer is needed, but the round may come back after a loss of data
+  if elsewhere and id == a[5] then redis.call('HDEL', key, a[3]) end
+  if elsewhere then return '-' end
   redis.call('HSET', holders, '!' .. a[3], a[5])
-  local id, cause = joined(tableOf(s, 'j:', u), a[3]), string.sub(a[3] .. ' ' .. a[9], 1, MAX_TEXT)
   if holder and holder ~= a[4] then
     if a[7] ~= '0' and u >= s.started then dirty(s, u, cause) end -- the store has lost which pod held the slot
   elseif id == a[5] or (not id and a[7] ~= '0') then
@@ -318,8 +319,7 @@ local function lead(base, token)
   if created < c or (created == c and transitions < t) then fail('HFSTALELEADER') end
 end
 
--- unfinish revokes that a worker has finished, because its pod was ended. If no other worker has finished, a failure needs no new
--- Jobs.
+-- unfinish revokes that a worker has finished, because its pod was ended. If no other has, a failure needs no new Jobs.
 local function unfinish(s, u, slot)
   if s.finished == '0' or redis.call('HDEL', tableOf(s, 'f:', u), slot) == 0 then return end
   for other = 0, s.units - 1 do if redis.call('HLEN', tableOf(s, 'f:', other)) > 0 then return end end
@@ -384,8 +384,7 @@ local function look(base, a)
   return values
 end
 
--- register registers a function with checks of the number and the lengths of its arguments. The prefix of the group's keys is taken
--- from the key of the state.
+-- register registers a function that checks its arguments. The prefix of the group's keys is taken from the key of the state.
 local function register(name, arity, body, flag)
   redis.register_function({ function_name = 'hf' .. VERSION .. '_' .. name, flags = { flag }, callback = function(keys, a)
     if #keys ~= 1 or string.sub(keys[1], -2) ~= ':s' or #a < arity then return redis.error_reply('HFARGUMENT') end

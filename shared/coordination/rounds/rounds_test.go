@@ -113,6 +113,24 @@ func TestJoinAfterTheReportOfADeath(t *testing.T) {
 	}
 }
 
+// The store is set back to the round before, so that the death in the next one needs no answer. When that round comes back, the
+// join of the dead instance must not be in it.
+func TestDeathInARoundThatTheStoreHasLost(t *testing.T) {
+	s := newStore(t, 2)
+	s.call(join(0, "a", 0, Past{Kind: PastNew}))
+	s.call(join(1, "b", 0, Past{Kind: PastNew}))
+	in1 := func(slot int, pod string) Call {
+		return Join("i1", 0, 1, 1, Member{Slot: Slot{fmt.Sprint("w-", slot), pod}, ID: pod + ".2", Attempt: 2, Past: Past{Kind: PastRan}})
+	}
+	s.call(in1(0, "a"))
+	s.call(Down("i1", 0, Death{Slot: Slot{"w-0", "a"}, ID: "a.2", Round: 1, Leaves: true, Cause: "exit"}))
+	s.call(Lost("i1", 0, Slot{"w-1", "b"}, 1, 1))
+	s.call(in1(1, "b"))
+	if l := s.level(); l.Round != 1 || l.Running() {
+		t.Errorf("the round runs with a dead instance: %s", l)
+	}
+}
+
 // A member can write any time. The difference of two such times would overflow a time.Duration.
 func TestTimesAreLimited(t *testing.T) {
 	far := fmt.Sprint(MaxCount)

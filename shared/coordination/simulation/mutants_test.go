@@ -303,7 +303,7 @@ var (
 	dirtyForgets      = lua("  mark(s, u, DIED)\nend", "end")
 	diesCounted       = lua("  redis.call('HDEL', tableOf(s, 'j:', u), slot)\n", "")
 
-	downLate       = lua("  if number(a[6], 0) ~= s.round then return '-' end", "")
+	downLate       = lua("  if elsewhere then return '-' end", "")
 	lostIgnored    = lua("  begin(s, tonumber(a[5]))\n", "")
 	finishForgets  = lua("  redis.call('HSET', tableOf(s, 'f:', u), a[3], a[5])\n", "")
 	leadAnyone     = lua("then fail('HFSTALELEADER') end", "then return end")
