@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -175,6 +177,14 @@ func Healthy(address string) func(context.Context) error {
 // awaitKind waits until the API server serves a kind.
 func (env *Environment) awaitKind(ctx context.Context, kind schema.GroupVersionKind) error {
 	return Until(ctx, "the API server serves "+kind.Kind+"s", func(ctx context.Context) error {
+		// The client would remember a group that is served while its kinds are not, so discovery is asked first.
+		served, err := env.Kube.Discovery().ServerResourcesForGroupVersion(kind.GroupVersion().String())
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Kind == kind.Kind }) {
+			return fmt.Errorf("%s has no %s", kind.GroupVersion(), kind.Kind)
+		}
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		return env.Client.List(ctx, list, client.Limit(1))
