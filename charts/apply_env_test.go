@@ -14,13 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	"k8s.io/kubectl/pkg/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
-// A real API server accepts every object of the plain manifests as kubectl sends them, in their order, twice. Field validation is strict,
-// because an unknown field would otherwise be dropped silently.
+// A real API server accepts every object of the plain manifests in their order, twice, each with the annotation in which `kubectl apply`
+// keeps it. Field validation is strict, because an unknown field would otherwise be dropped silently.
 func TestAPIServerAcceptsPlainManifests(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(manifests(t), "*.yaml"))
 	if err != nil || len(files) < 5 {
@@ -30,6 +31,9 @@ func TestAPIServerAcceptsPlainManifests(t *testing.T) {
 	for _, round := range []string{"first", "second"} {
 		for _, file := range files {
 			for _, object := range parse(t, file, string(mustRead(t, file))) {
+				if err := util.CreateApplyAnnotation(object, unstructured.UnstructuredJSONScheme); err != nil {
+					t.Fatal(err)
+				}
 				if err := apply(t, k8s, object); err != nil {
 					t.Fatalf("%s time, %s: %s %s: %v", round, filepath.Base(file), object.GetKind(), object.GetName(), err)
 				}

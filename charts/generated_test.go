@@ -115,6 +115,68 @@ func TestCRDsAreGenerated(t *testing.T) {
 	}
 }
 
+// `kubectl apply` keeps each object as JSON in an annotation of it, and an object has at most 256 KiB of annotations.
+func TestCRDsFitIntoAnnotation(t *testing.T) {
+	for chart, file := range definitions {
+		crd := parse(t, file, string(mustRead(t, file)))[0]
+		raw, err := crd.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if limit := 200 << 10; len(raw) > limit { // the rest is for labels, and for fields to come
+			t.Errorf("%s: the definition has %d bytes, more than %d", chart, len(raw), limit)
+		}
+	}
+}
+
+// The definitions describe all fields that are not of a pod's spec.
+func TestCRDsDescribeOurFields(t *testing.T) {
+	for chart, file := range definitions {
+		crd := parse(t, file, string(mustRead(t, file)))[0]
+		versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
+		if err != nil || len(versions) == 0 {
+			t.Fatalf("%s has no versions (%v)", chart, err)
+		}
+		for _, version := range versions {
+			schema, _, err := unstructured.NestedMap(version.(map[string]any), "schema", "openAPIV3Schema")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if described := checkDescriptions(t, chart, schema); described < 30 {
+				t.Errorf("%s: only %d fields are described", chart, described)
+			}
+		}
+	}
+}
+
+// checkDescriptions returns how many fields of a schema have a description. The fields of metadata have none.
+func checkDescriptions(t *testing.T, path string, schema map[string]any) int {
+	t.Helper()
+	described := 0
+	for _, key := range []string{"items", "additionalProperties"} {
+		if below, ok := schema[key].(map[string]any); ok {
+			described += checkDescriptions(t, path+"[]", below)
+		}
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	if _, isPodSpec := properties["containers"]; isPodSpec {
+		return described
+	}
+	for name, property := range properties {
+		if name == "metadata" {
+			continue
+		}
+		property := property.(map[string]any)
+		if description, _ := property["description"].(string); description == "" {
+			t.Errorf("%s.%s has no description", path, name)
+		} else {
+			described++
+		}
+		described += checkDescriptions(t, path+"."+name, property)
+	}
+	return described
+}
+
 // The published controller panics at JobSets without the defaults of a webhook, so it must not be possible to create one during a migration
 // back.
 func TestUninstallKeepsCRDAndWebhooks(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package plain renders a chart into manifests for `kubectl apply --server-side`, for users without Helm.
+// Package plain renders a chart into manifests for `kubectl apply`, for users without Helm.
 package plain
 
 import (
@@ -216,7 +216,7 @@ func (m manifest) content(charts, registry, tag string) ([]byte, error) {
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
 		return slices.Contains(m.without, o.GetKind()) || slices.ContainsFunc(defaults, func(d *unstructured.Unstructured) bool { return isSame(d, o) })
 	})
-	return YAML(head+"\n  kubectl apply --server-side -f "+m.file+".yaml\n\n"+m.comment, objects)
+	return YAML(head+"\n  kubectl apply -f "+m.file+".yaml\n\n"+m.comment, objects)
 }
 
 func isSame(a, b *unstructured.Unstructured) bool {

@@ -50,16 +50,16 @@ var tours = map[string]tour{
 		}, replace: map[string]string{
 			"valkey.enabled=true": copiedStore, "examples/quick-start.yaml": "/tmp/holdfast-docs-quick-start.yaml",
 		}, rules: map[string]rule{
-			"make demo":                               {skip: "it brings up a cluster of its own"},
-			"make images":                             {skip: "it needs a registry; make release-test pushes to one and pulls"},
-			"kubectl apply -f examples/quick-start":   {then: restarted("0")},
-			"kubectl exec":                            {then: restarted("1")},
-			"kubectl logs":                            {says: []string{"round 0", "round 1"}},
-			"kubectl holdfast timeline":               {says: []string{"restart in place"}},
-			"kubectl holdfast status quick-start":     {says: []string{"Training"}, endless: true}, // the page also runs it with --watch
-			"kubectl delete --wait":                   {then: restarted("2")},
-			"kubectl delete jobset":                   {},
-			"kubectl apply --server-side -f config/j": {},
+			"make demo":                             {skip: "it brings up a cluster of its own"},
+			"make images":                           {skip: "it needs a registry; make release-test pushes to one and pulls"},
+			"kubectl apply -f examples/quick-start": {then: restarted("0")},
+			"kubectl exec":                          {then: restarted("1")},
+			"kubectl logs":                          {says: []string{"round 0", "round 1"}},
+			"kubectl holdfast timeline":             {says: []string{"restart in place"}},
+			"kubectl holdfast status quick-start":   {says: []string{"Training"}, endless: true}, // the page also runs it with --watch
+			"kubectl delete --wait":                 {then: restarted("2")},
+			"kubectl delete jobset":                 {},
+			"kubectl apply -f config/jobset":        {},
 		}}},
 		after: []string{
 			"kubectl delete -f config/jobset-controller.yaml --ignore-not-found --timeout=120s", "rm -f /tmp/holdfast-docs-quick-start.yaml",
@@ -156,7 +156,7 @@ var tours = map[string]tour{
 			{page: "docs/rescheduler-scheduler.md", before: []string{
 				"helm uninstall rescheduler --namespace holdfast-system --wait", "kubectl run trainer-0 --image=localhost/pause:1",
 			}, rules: map[string]rule{
-				"kubectl apply --server-side": {
+				"kubectl apply": {
 					first: []string{"helm uninstall rescheduler --namespace holdfast-system --wait"},
 					then:  []string{"kubectl delete -f config/rescheduler.yaml -f config/rescheduler-scheduler.yaml --ignore-not-found --timeout=120s"},
 				},
