@@ -1,3 +1,3 @@
 // Package group has the leader's rules for the stored group: what to write next, given what is stored and what the owner asks for.
-// The rules are pure. The orchestrator and the simulation write what Next returns, each in one compare-and-set.
+// The rules are pure (next.go). The orchestrator and the simulation write what Next returns, each in one compare-and-set (act.go).
 package group

@@ -8,7 +8,16 @@ type rule struct {
 	plan func(*planner)
 }
 
-// forJobs are the rules for an owner whose pods Jobs create, in the order in which they are tried.
+// forJobs are the rules for an owner whose pods Jobs create, in the order in which they are tried. A rule is in rule_NAME.go, except
+// for these:
+//
+//	rule_charge.go       recreation
+//	rule_group.go        unwanted, generation, timeout
+//	rule_jobs.go         stale Jobs, late Jobs
+//	rule_losses.go       leadership
+//	rule_nodes.go        dead nodes
+//	rule_replacement.go  twins
+//	rule_spares.go       given
 var forJobs = []rule{
 	{"claim", (*planner).claim},                // one installation leads the owner
 	{"missed", (*planner).leaveMissed},         // not all Jobs have agents, so the group is not managed
@@ -38,7 +47,7 @@ var forJobs = []rule{
 	{"conditions", (*planner).setConditions},   // the phase of the group
 }
 
-// forRosters are the rules for an owner that lists the members of the group in a roster.
+// forRosters are the rules for an owner that lists the members of the group in a roster (rule_roster.go).
 var forRosters = []rule{
 	{"unwanted", (*planner).dropUnwanted},
 	{"members", (*planner).followRoster},
