@@ -29,7 +29,7 @@ const workerContainer = "worker"
 
 // Worker is one worker of a JobSet as the API server shows it.
 type Worker struct {
-	ID          string // the worker ID of seed 000: jobset-replicatedjob-job-index
+	ID          string // jobset-replicatedjob-job-index
 	Namespace   string
 	JobUID      string
 	Pod         string

@@ -47,7 +47,7 @@ func at(t *testing.T, o *unstructured.Unstructured, path ...string) string {
 	return string(text)
 }
 
-// printed is the affinity in the seed document.
+// printed is the affinity that keeps the pods of an AppWrapper away from unhealthy nodes.
 const printed = `nodeAffinity:
   requiredDuringSchedulingIgnoredDuringExecution:
     nodeSelectorTerms:
@@ -59,7 +59,7 @@ const printed = `nodeAffinity:
         - EVICT
 `
 
-func TestAffinityMatchesTheSeed(t *testing.T) {
+func TestAffinityExcludesUnhealthyNodes(t *testing.T) {
 	o := build(t, MakeAppWrapper("a").GPUJob("j"), Options{Placement: autopilot})
 	if diff := cmp.Diff(printed, at(t, o, "spec", "template", "spec", "affinity")); diff != "" {
 		t.Error(diff)

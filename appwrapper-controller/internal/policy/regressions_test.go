@@ -77,7 +77,7 @@ func condition(d *Decision, kind v1beta2.AppWrapperCondition) string {
 	return ""
 }
 
-// The six failure conditions of the seed document, and which of them have FailureGracePeriod.
+// The six failure conditions, and which of them have FailureGracePeriod.
 func TestUnhealthyConditions(t *testing.T) {
 	early := func(f *Facts) { f.Ready, f.Clocks.AttemptStart = false, f.Now.Add(-30*time.Second) }
 	for name, tc := range map[string]struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
-// running checks the failure conditions of the seed document, those without FailureGracePeriod first. A component that has completed is not
+// running checks the failure conditions, those without FailureGracePeriod first. A component that has completed is not
 // missing, because its TTL may have passed.
 func running(f *Facts) *Decision {
 	if f.Suspend {

@@ -33,7 +33,7 @@ const (
 
 func inPlace(way string) bool { return way == results.CRI || way == results.Exec }
 
-// jobSet returns the JobSet of seed 000 with the given numbers of Jobs and workers. If it is exclusive, each Job has
+// jobSet returns a JobSet of one replicatedJob with the given numbers of Jobs and workers. If it is exclusive, each Job has
 // its own node pool.
 func jobSet(name, way string, jobs, pods int, exclusive bool) *v1alpha2.JobSet {
 	spec := batchv1.JobSpec{

@@ -38,7 +38,7 @@ const (
 type Worker struct {
 	JobSet string // its name
 	Group  string // its UID
-	Slot   string // the worker ID of seed 000
+	Slot   string // jobset-replicatedjob-job-index
 	Driver Driver
 
 	container string

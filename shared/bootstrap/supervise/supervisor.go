@@ -115,7 +115,7 @@ func WithEnvironment(have, add []corev1.EnvVar) []corev1.EnvVar {
 	return have
 }
 
-// Environment variables of agents: the store, with the names of seed 000, and the startup folder.
+// Environment variables of agents: the store and the startup folder.
 const (
 	EnvStoreAddress  = "VALKEY_ADDRESS"
 	EnvStoreUsername = "VALKEY_USERNAME"

@@ -31,7 +31,7 @@ func worker(change func(*corev1.Container)) func(*rjob) {
 	return pod(func(p *corev1.PodSpec) { change(&p.Containers[0]) })
 }
 
-// byHand adds the sidecar of seed 000 with the settings that it needs.
+// byHand adds a sidecar by hand, with the settings that it needs.
 func byHand(e *rjob) {
 	e.Template.Spec.BackoffLimit = ptr.To[int32](math.MaxInt32)
 	e.Template.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "agent", Args: []string{"--worker-jobset-uid=$(JOBSET_UID)"}}}
