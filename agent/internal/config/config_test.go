@@ -35,7 +35,7 @@ func TestTheEnvironmentSuffices(t *testing.T) {
 	}
 }
 
-func TestTheArgumentsOfTheSeedSuffice(t *testing.T) {
+func TestTheArgumentsOfTheManifestSuffice(t *testing.T) {
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "password")
 	if err := os.WriteFile(secret, []byte("x"), 0o600); err != nil {

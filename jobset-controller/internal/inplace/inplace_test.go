@@ -18,11 +18,11 @@ func TestHasAgent(t *testing.T) {
 		pod  corev1.PodSpec
 		want bool
 	}{
-		"the seed's sidecar, by its flag": {
+		"a sidecar, by its flag": {
 			pod:  corev1.PodSpec{InitContainers: []corev1.Container{{Args: []string{"--worker-jobset-uid=$(JOBSET_UID)"}}}},
 			want: true,
 		},
-		"the seed's sidecar, by its environment": {
+		"a sidecar, by its environment": {
 			pod:  corev1.PodSpec{InitContainers: []corev1.Container{{Env: []corev1.EnvVar{{Name: "JOBSET_UID"}}}}},
 			want: true,
 		},
