@@ -26,7 +26,7 @@ type Memory struct {
 	Started time.Time
 	// BelowMin is when the number of workers that can still run dropped below the minimum, or zero.
 	BelowMin  time.Time
-	GivenBack *GivenBack
+	Reduction *Reduction
 	Resumes   int32
 	// InPlaceFailures is the number of failures that were handled in place. InPlaceCounted is the time of the last one that was counted, in
 	// Unix milliseconds.
@@ -50,8 +50,8 @@ type History struct {
 	LastTime              time.Time
 }
 
-// GivenBack is a temporary reduction to Replicas workers, although Wanted are desired.
-type GivenBack struct {
+// Reduction is a temporary reduction to Replicas workers, although Wanted are desired: status.givenBack.
+type Reduction struct {
 	Replicas, Wanted int
 	Since            time.Time
 }
@@ -75,7 +75,7 @@ func ReadMemory(status *v1alpha1.ElasticJobStatus) (Memory, error) {
 	}
 	m.BelowMin = fromMicro(status.BelowMinSince)
 	if g := status.GivenBack; g != nil {
-		m.GivenBack = &GivenBack{Replicas: int(g.Replicas), Wanted: int(g.Wanted), Since: g.Since.Time}
+		m.Reduction = &Reduction{Replicas: int(g.Replicas), Wanted: int(g.Wanted), Since: g.Since.Time}
 	}
 	if p := status.InPlace; p != nil {
 		m.InPlaceFailures = p.Failures
@@ -125,7 +125,7 @@ func (m *Memory) Write(status *v1alpha1.ElasticJobStatus) {
 	}
 	status.BelowMinSince = toMicro(m.BelowMin)
 	status.StartTime, status.CompletionTime, status.GivenBack = toTime(m.Started), toTime(m.EndedAt), nil
-	if g := m.GivenBack; g != nil {
+	if g := m.Reduction; g != nil {
 		status.GivenBack = &v1alpha1.GivenBack{Replicas: int32(g.Replicas), Wanted: int32(g.Wanted), Since: *toMicro(g.Since)}
 	}
 }
@@ -136,8 +136,8 @@ func (m Memory) clone() Memory {
 	workers := make(map[int]History, len(m.Workers))
 	maps.Copy(workers, m.Workers)
 	m.Workers = workers
-	if m.GivenBack != nil {
-		m.GivenBack = new(*m.GivenBack)
+	if m.Reduction != nil {
+		m.Reduction = new(*m.Reduction)
 	}
 	return m
 }

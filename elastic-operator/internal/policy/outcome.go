@@ -17,7 +17,7 @@ func (d *decider) outcome() {
 		d.m.Overdue = true
 		d.finish(v1alpha1.JobFailed, Event{Warning: true, Reason: v1alpha1.ReasonDeadlineExceeded, Note: overdue(d.Name)})
 	case total-abandoned < d.Settings.Min, completed+abandoned == total:
-		d.settle(total - abandoned)
+		d.failBelowMin(total - abandoned)
 	default:
 		d.m.BelowMin = time.Time{}
 	}
@@ -48,8 +48,8 @@ func (d *decider) overdue() bool {
 	return true
 }
 
-// settle fails the job if too few workers can run for settleSeconds. In this time further failures with the same cause are counted.
-func (d *decider) settle(possible int) {
+// failBelowMin fails the job if too few workers can run for settleSeconds. In this time further failures with the same cause are counted.
+func (d *decider) failBelowMin(possible int) {
 	if d.m.BelowMin.IsZero() {
 		d.m.BelowMin = d.Now.Truncate(time.Microsecond)
 		if d.Settings.Settle > 0 {

@@ -11,11 +11,11 @@ import (
 
 // resize changes the set of desired indexes to the desired size. Remaining indexes keep their pods.
 func (d *decider) resize() {
-	if g := d.m.GivenBack; g != nil && (g.Wanted != d.Settings.Wanted || !d.Now.Before(g.Since.Add(d.Settings.SurplusRetry))) {
-		d.m.GivenBack = nil
+	if g := d.m.Reduction; g != nil && (g.Wanted != d.Settings.Wanted || !d.Now.Before(g.Since.Add(d.Settings.SurplusRetry))) {
+		d.m.Reduction = nil
 	}
 	size := d.Settings.Wanted
-	if g := d.m.GivenBack; g != nil {
+	if g := d.m.Reduction; g != nil {
 		size = min(size, max(d.Settings.Min, g.Replicas))
 		d.requeueAt(g.Since.Add(d.Settings.SurplusRetry))
 	}
@@ -127,7 +127,7 @@ func (d *decider) dropUnschedulable(size int) (removed []int) {
 	smaller := max(d.Settings.Min+d.countAbandoned(), size-len(unschedulable))
 	if smaller < size {
 		removed = d.removalOrder(unschedulable)[:size-smaller]
-		d.m.GivenBack = &GivenBack{Replicas: smaller, Wanted: d.Settings.Wanted, Since: d.Now.Truncate(time.Microsecond)}
+		d.m.Reduction = &Reduction{Replicas: smaller, Wanted: d.Settings.Wanted, Since: d.Now.Truncate(time.Microsecond)}
 		d.requeueAt(d.Now.Add(d.Settings.SurplusRetry))
 		d.event(Event{
 			Warning: true, Reason: EventGivenBack, Action: actionScale,
