@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 )
 
-// Purpose names the budgets that a move draws on.
-type Purpose struct {
+// BudgetKeys names the budgets that a move draws on.
+type BudgetKeys struct {
 	Workload, Node, Namespace string
 }
 
@@ -31,7 +31,7 @@ func NewBudgets(limits settings.Limits, breaker settings.Breaker) *Budgets {
 
 // Take draws on all budgets or on none. If one is empty, refund is nil, and Take returns which one, and when it has capacity again. Call
 // refund for a move that was not made.
-func (b *Budgets) Take(p Purpose, now time.Time) (refund func(), why string, after time.Duration) {
+func (b *Budgets) Take(p BudgetKeys, now time.Time) (refund func(), why string, after time.Duration) {
 	if left := b.Open(now); left > 0 {
 		return nil, fmt.Sprintf("the circuit breaker is open: more than %d pods were moved within %s", b.breaker.Moves, time.Duration(b.breaker.Window)), left
 	}
@@ -66,7 +66,7 @@ type draw struct {
 	rate      settings.Rate
 }
 
-func (b *Budgets) draws(p Purpose) []draw {
+func (b *Budgets) draws(p BudgetKeys) []draw {
 	return []draw{
 		{"w/" + p.Workload, "of the workload", b.limits.Workload},
 		{"n/" + p.Node, "of node " + p.Node, b.limits.Node},

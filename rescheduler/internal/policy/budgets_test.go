@@ -19,36 +19,36 @@ func breaker(moves int, window, pause time.Duration) settings.Breaker {
 
 func hourly() settings.Rate { return settings.Rate{Burst: 1, Every: settings.Duration(time.Hour)} }
 
-var purpose = Purpose{Workload: "w", Node: "a", Namespace: "s"}
+var budgetKeys = BudgetKeys{Workload: "w", Node: "a", Namespace: "s"}
 
 func TestEachBudgetLimitsMoves(t *testing.T) {
 	for name, c := range map[string]struct {
 		limits settings.Limits
-		other  Purpose // draws on another budget
+		other  BudgetKeys // draws on another budget
 		want   string
 	}{
-		"of a workload":  {settings.Limits{Workload: second(2)}, Purpose{"x", "a", "s"}, "of the workload"},
-		"of a node":      {settings.Limits{Node: second(2)}, Purpose{"w", "x", "s"}, "of node a"},
-		"of a namespace": {settings.Limits{Namespace: second(2)}, Purpose{"w", "a", "x"}, "of namespace s"},
-		"of the cluster": {settings.Limits{Cluster: second(2)}, Purpose{}, "of the cluster"},
+		"of a workload":  {settings.Limits{Workload: second(2)}, BudgetKeys{"x", "a", "s"}, "of the workload"},
+		"of a node":      {settings.Limits{Node: second(2)}, BudgetKeys{"w", "x", "s"}, "of node a"},
+		"of a namespace": {settings.Limits{Namespace: second(2)}, BudgetKeys{"w", "a", "x"}, "of namespace s"},
+		"of the cluster": {settings.Limits{Cluster: second(2)}, BudgetKeys{}, "of the cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := NewBudgets(c.limits, settings.Breaker{})
 			for range 2 {
-				if refund, why, _ := b.Take(purpose, noon); refund == nil {
+				if refund, why, _ := b.Take(budgetKeys, noon); refund == nil {
 					t.Fatal(why)
 				}
 			}
-			refund, why, after := b.Take(purpose, noon)
+			refund, why, after := b.Take(budgetKeys, noon)
 			if refund != nil || !strings.Contains(why, c.want) || after != time.Second {
 				t.Errorf("got %t, %q, %s", refund != nil, why, after)
 			}
-			if c.other != (Purpose{}) {
+			if c.other != (BudgetKeys{}) {
 				if refund, why, _ := b.Take(c.other, noon); refund == nil {
 					t.Errorf("another move is refused, too: %s", why)
 				}
 			}
-			if refund, why, _ := b.Take(purpose, noon.Add(after)); refund == nil {
+			if refund, why, _ := b.Take(budgetKeys, noon.Add(after)); refund == nil {
 				t.Errorf("not granted at the announced time: %s", why)
 			}
 		})
@@ -57,19 +57,19 @@ func TestEachBudgetLimitsMoves(t *testing.T) {
 
 func TestRefusedMoveUsesNoBudget(t *testing.T) {
 	b := NewBudgets(settings.Limits{Workload: second(1), Cluster: second(2)}, settings.Breaker{})
-	b.Take(purpose, noon)
-	b.Take(purpose, noon) // refused
-	if refund, why, _ := b.Take(Purpose{Workload: "x"}, noon); refund == nil {
+	b.Take(budgetKeys, noon)
+	b.Take(budgetKeys, noon) // refused
+	if refund, why, _ := b.Take(BudgetKeys{Workload: "x"}, noon); refund == nil {
 		t.Error(why)
 	}
 }
 
 func TestBudgetFillsUpToBurst(t *testing.T) {
 	b := NewBudgets(settings.Limits{Node: second(3)}, settings.Breaker{})
-	b.Take(purpose, noon)
+	b.Take(budgetKeys, noon)
 	granted := 0
 	for range 10 {
-		if refund, _, _ := b.Take(purpose, noon.Add(time.Hour)); refund != nil {
+		if refund, _, _ := b.Take(budgetKeys, noon.Add(time.Hour)); refund != nil {
 			granted++
 		}
 	}
@@ -81,15 +81,15 @@ func TestBudgetFillsUpToBurst(t *testing.T) {
 func TestBreaker(t *testing.T) {
 	b := NewBudgets(settings.Limits{}, breaker(3, time.Minute, 10*time.Minute))
 	for i := range 4 {
-		if refund, why, _ := b.Take(Purpose{Workload: fmt.Sprint(i)}, noon); refund == nil {
+		if refund, why, _ := b.Take(BudgetKeys{Workload: fmt.Sprint(i)}, noon); refund == nil {
 			t.Fatal(why)
 		}
 	}
-	refund, why, after := b.Take(Purpose{Workload: "x"}, noon.Add(time.Minute))
+	refund, why, after := b.Take(BudgetKeys{Workload: "x"}, noon.Add(time.Minute))
 	if refund != nil || !strings.Contains(why, "circuit breaker is open") || after != 9*time.Minute {
 		t.Errorf("got %t, %q, %s", refund != nil, why, after)
 	}
-	if refund, why, _ := b.Take(Purpose{}, noon.Add(10*time.Minute)); refund == nil {
+	if refund, why, _ := b.Take(BudgetKeys{}, noon.Add(10*time.Minute)); refund == nil {
 		t.Errorf("still open: %s", why)
 	}
 }
@@ -97,7 +97,7 @@ func TestBreaker(t *testing.T) {
 func TestSlowMovesKeepBreakerClosed(t *testing.T) {
 	b := NewBudgets(settings.Limits{}, breaker(3, time.Minute, time.Minute))
 	for i := range 50 {
-		if refund, why, _ := b.Take(purpose, noon.Add(time.Duration(i)*20*time.Second)); refund == nil {
+		if refund, why, _ := b.Take(budgetKeys, noon.Add(time.Duration(i)*20*time.Second)); refund == nil {
 			t.Fatalf("move %d: %s", i, why)
 		}
 	}
@@ -106,7 +106,7 @@ func TestSlowMovesKeepBreakerClosed(t *testing.T) {
 func TestZeroMeansNoLimit(t *testing.T) {
 	b := NewBudgets(settings.Limits{}, settings.Breaker{})
 	for range 1000 {
-		if refund, why, _ := b.Take(purpose, noon); refund == nil {
+		if refund, why, _ := b.Take(budgetKeys, noon); refund == nil {
 			t.Fatal(why)
 		}
 	}
@@ -115,7 +115,7 @@ func TestZeroMeansNoLimit(t *testing.T) {
 func TestOldBudgetsAreForgotten(t *testing.T) {
 	b := NewBudgets(settings.Limits{Workload: second(1)}, settings.Breaker{})
 	for i := range 2 * maxLimiters {
-		b.Take(Purpose{Workload: fmt.Sprint(i)}, noon.Add(time.Duration(i)*time.Minute))
+		b.Take(BudgetKeys{Workload: fmt.Sprint(i)}, noon.Add(time.Duration(i)*time.Minute))
 	}
 	if len(b.limiters) > maxLimiters+1 {
 		t.Errorf("%d limiters", len(b.limiters))
@@ -126,7 +126,7 @@ func TestOldBudgetsAreForgotten(t *testing.T) {
 func TestBlockedMoveIsReturnedToBudget(t *testing.T) {
 	limits := settings.Limits{Workload: hourly(), Node: hourly(), Namespace: hourly(), Cluster: hourly()}
 	b := NewBudgets(limits, breaker(2, time.Hour, time.Hour))
-	p := Purpose{Workload: "w", Node: "n", Namespace: "s"}
+	p := BudgetKeys{Workload: "w", Node: "n", Namespace: "s"}
 	for i := range 10 {
 		refund, why, _ := b.Take(p, noon)
 		if refund == nil {

@@ -3,7 +3,7 @@
 //
 //	pod event ─ observe ─ unbound ──── fill:    add exclusions that are newer than its admission
 //	                    │            └ relax:   replace node affinity that leaves it no node
-//	                    ├ abnormal ─── answer:  decide, record on the root owner, evict
+//	                    ├ abnormal ─── decide, record on the root owner, evict
 //	                    └ well ─────── restore: return moves, drop what has expired
 package rescheduling
 
@@ -72,14 +72,14 @@ type Reconciler struct {
 	// unfilled are the UIDs of workloads with pods that still lack the latest exclusions.
 	unfilled *lru.Cache
 	// censuses are the cached censuses, by the workload's UID.
-	censuses *lru.Cache
-	family   *family
-	failed   failedPods
-	woken    chan event.GenericEvent
+	censuses  *lru.Cache
+	ownership *ownership
+	failed    failedPods
+	woken     chan event.GenericEvent
 
 	roomsMu sync.Mutex
 	// rooms are the free resources of nodes to which pending pods may return.
-	rooms map[string]room
+	rooms map[string]freeResources
 
 	mu         sync.Mutex
 	budgets    *policy.Budgets
@@ -92,8 +92,8 @@ type Reconciler struct {
 func New(o Options) *Reconciler {
 	r := &Reconciler{
 		Options: o, report: newReporter(o.Recorder), table: o.Config.Table(), observed: newObservationTimes(),
-		censuses: lru.New(noted), unfilled: lru.New(noted), family: newFamily(),
-		failed: failedPods{pods: map[client.ObjectKey]*corev1.Pod{}}, woken: make(chan event.GenericEvent, 64), rooms: map[string]room{},
+		censuses: lru.New(noted), unfilled: lru.New(noted), ownership: newOwnership(),
+		failed: failedPods{pods: map[client.ObjectKey]*corev1.Pod{}}, woken: make(chan event.GenericEvent, 64), rooms: map[string]freeResources{},
 		budgets: policy.NewBudgets(o.Config.Limits, o.Config.Breaker), complaints: policy.NewComplaints(o.Config.Blame), tainting: map[string]time.Time{},
 	}
 	o.Metrics.follow(r.breakerOpen, r.taintedNodes)
@@ -145,7 +145,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, pod *corev1.Pod) (ctrl.Resul
 	case pod.Spec.NodeName == "":
 		return r.unbound(ctx, s)
 	case len(s.matches) > 0:
-		return r.answer(ctx, s)
+		return r.decideAndAct(ctx, s)
 	default:
 		return r.restore(ctx, s)
 	}

@@ -39,7 +39,7 @@ func TestBudgetsUseCurrentTime(t *testing.T) {
 	for _, began := range []time.Duration{10 * time.Second, 0, 10 * time.Second} {
 		s := w.of(pods.Make("p", noon).On("a").Obj(), owner)
 		s.now = noon.Add(began)
-		if refund, _, _ := w.take(s.purpose("a")); refund != nil {
+		if refund, _, _ := w.take(s.budgetKeys("a")); refund != nil {
 			granted++
 		}
 	}

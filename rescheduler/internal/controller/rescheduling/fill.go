@@ -53,7 +53,7 @@ func (r *Reconciler) fillFamily(ctx context.Context, s *scope) error {
 
 // kin visits the pods of the workload, of all its controllers.
 func (r *Reconciler) kin(ctx context.Context, s *scope, visit func(*corev1.Pod) error) error {
-	for _, direct := range r.family.of(s.subject.UID) {
+	for _, direct := range r.ownership.of(s.subject.UID) {
 		var pods corev1.PodList
 		if err := r.Client.List(ctx, &pods, client.InNamespace(s.pod.Namespace), byOwner(direct), client.UnsafeDisableDeepCopy); err != nil {
 			return fmt.Errorf("listing pods of the workload: %w", err)

@@ -99,7 +99,7 @@ func TestGaugeShowsThatBreakerCloses(t *testing.T) {
 	w := newWorld(t, config, interceptor.Funcs{})
 	of := workload("w")
 	for range 2 {
-		w.take(w.of(pods.Make("p", noon).On("a").Change(owned(of)).Obj(), of).purpose("a"))
+		w.take(w.of(pods.Make("p", noon).On("a").Change(owned(of)).Obj(), of).budgetKeys("a"))
 	}
 	if open, _, _ := gathered(t, w.Metrics.open); open != 1 {
 		t.Fatalf("after two moves with a limit of one, the gauge is %v", open)

@@ -48,7 +48,7 @@ func (r *Reconciler) observe(ctx context.Context, pod *corev1.Pod) (*scope, erro
 		return nil, err
 	}
 	for _, owner := range s.chain {
-		r.family.add(owner.UID, s.chain.Direct().UID)
+		r.ownership.add(owner.UID, s.chain.Direct().UID)
 	}
 	orphan := s.bare() && metav1.GetControllerOf(pod) != nil
 	if orphan || !r.manages(s) {

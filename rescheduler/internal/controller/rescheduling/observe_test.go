@@ -95,7 +95,7 @@ func TestPodsOfOneReplicatedJobAreSiblings(t *testing.T) {
 	root := workload("set")
 	s.chain, s.subject = append(s.chain, root), root
 	for _, direct := range []types.UID{first.UID, second.UID, other.UID} {
-		w.family.add(root.UID, direct)
+		w.ownership.add(root.UID, direct)
 	}
 	c, err := w.census(t.Context(), s)
 	w.ok(err)

@@ -60,7 +60,7 @@ func TestNewTemplateOfOneDeploymentStartsEmpty(t *testing.T) {
 			w := newWorld(t, settings.Default(), interceptor.Funcs{}, pod, young)
 			s := w.of(young, c.chain.Root())
 			s.chain = c.chain
-			w.family.add(c.chain.Root().UID, set.UID)
+			w.ownership.add(c.chain.Root().UID, set.UID)
 			s.memory = memory.Memory{Times: 2, Template: "v1"}
 			_, err := w.ofTemplate(t.Context(), s)
 			w.ok(err)

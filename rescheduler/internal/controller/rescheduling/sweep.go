@@ -65,7 +65,7 @@ func (r *Reconciler) sweep(ctx context.Context, namespace string) error {
 
 // pruneFamily asks the index for one pod of each controller. A list of all pods would copy the cache.
 func (r *Reconciler) pruneFamily(ctx context.Context) (err error) {
-	r.family.prune(func(direct types.UID) bool {
+	r.ownership.prune(func(direct types.UID) bool {
 		var pods corev1.PodList
 		if err == nil {
 			err = r.Client.List(ctx, &pods, byOwner(direct), client.Limit(1), client.UnsafeDisableDeepCopy)

@@ -132,7 +132,7 @@ func (r *Reconciler) replace(ctx context.Context, s *scope, host string, request
 		r.announce(ctx, s, signals.Match{}, d)
 		return ctrl.Result{}, nil
 	}
-	refund, why, after := r.take(s.purpose(host))
+	refund, why, after := r.take(s.budgetKeys(host))
 	if refund == nil {
 		r.announce(ctx, s, signals.Match{}, &policy.Decision{Reason: policy.LimitReached, Warning: true, Message: "no other node fits the pod: " + why})
 		return ctrl.Result{RequeueAfter: after}, nil

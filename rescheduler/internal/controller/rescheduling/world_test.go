@@ -72,7 +72,7 @@ func (w *world) ok(err error) {
 // of returns the scope of a workload's pod, with an empty memory.
 func (w *world) of(pod *corev1.Pod, workload *metav1.PartialObjectMetadata) *scope {
 	s := &scope{pod: pod, chain: owners.Chain{workload}, subject: workload, retries: 3, annotated: true, now: noon}
-	w.family.add(workload.UID, workload.UID)
+	w.ownership.add(workload.UID, workload.UID)
 	s.read()
 	return s
 }

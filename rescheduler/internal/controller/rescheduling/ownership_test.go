@@ -15,7 +15,7 @@ import (
 
 // A CronJob has a Job every minute.
 func TestOwnersWithoutPodsAreForgotten(t *testing.T) {
-	f := newFamily()
+	f := newOwnership()
 	f.add("root", "lives")
 	f.add("root", "gone")
 	f.add("root of nothing", "gone")
@@ -26,7 +26,7 @@ func TestOwnersWithoutPodsAreForgotten(t *testing.T) {
 }
 
 func TestPodWaitsForOneOwner(t *testing.T) {
-	f := newFamily()
+	f := newOwnership()
 	s := &scope{pod: pods.Make("p", noon).Obj()}
 	s.chain = append(s.chain, workload("direct"), workload("root"))
 	f.wait(s)
@@ -39,7 +39,7 @@ func TestPodWaitsForOneOwner(t *testing.T) {
 }
 
 func TestPodsWaitingForDeletedOwnerAreForgotten(t *testing.T) {
-	f := newFamily()
+	f := newOwnership()
 	s := &scope{pod: pods.Make("p", noon).Obj()}
 	s.chain = append(s.chain, workload("direct"), workload("root"))
 	for _, o := range s.chain {
@@ -61,7 +61,7 @@ func TestPodsAreReconciledWhenOwnerAllowsMoves(t *testing.T) {
 	owner, other := workload("w"), workload("x")
 	w := newWorld(t, settings.Default(), interceptor.Funcs{},
 		pods.Make("p", noon).Change(owned(owner)).Obj(), pods.Make("theirs", noon).Change(owned(other)).Obj())
-	w.family.add("uid-root", owner.UID)
+	w.ownership.add("uid-root", owner.UID)
 	before, after := workload("root"), workload("root")
 	after.Annotations = map[string]string{"theirs": "changed"}
 	w.Wake(before, after)
@@ -87,7 +87,7 @@ func TestPodBlamedByOwnerIsReconciled(t *testing.T) {
 	if len(w.woken) != 0 {
 		t.Error("a standby enqueued a pod")
 	}
-	w.family.add(after.UID, "uid-job")
+	w.ownership.add(after.UID, "uid-job")
 	w.Wake(before, after)
 	if len(w.woken) != 1 {
 		t.Fatalf("%d pods were enqueued", len(w.woken))
@@ -100,10 +100,10 @@ func TestPodBlamedByOwnerIsReconciled(t *testing.T) {
 func TestSweepForgetsControllersWithoutPods(t *testing.T) {
 	lives := workload("lives")
 	w := newWorld(t, settings.Default(), interceptor.Funcs{}, stored(lives), pods.Make("p", noon).Change(owned(lives)).Obj())
-	w.family.add(lives.UID, lives.UID)
-	w.family.add("uid-gone", "uid-gone")
+	w.ownership.add(lives.UID, lives.UID)
+	w.ownership.add("uid-gone", "uid-gone")
 	w.ok(w.Sweep(t.Context()))
-	if len(w.family.of(lives.UID)) != 1 || len(w.family.of("uid-gone")) != 0 {
-		t.Errorf("children: %v", w.family.children)
+	if len(w.ownership.of(lives.UID)) != 1 || len(w.ownership.of("uid-gone")) != 0 {
+		t.Errorf("children: %v", w.ownership.children)
 	}
 }

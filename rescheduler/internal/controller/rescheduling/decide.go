@@ -17,9 +17,9 @@ import (
 // conflicted is the delay before a write with a stale copy is retried. The cache is up to date by then.
 const conflicted = 100 * time.Millisecond
 
-// answer decides about an abnormal pod and carries out the decision. Decisions about one workload are made one at a time, each on what the
-// previous one wrote.
-func (r *Reconciler) answer(ctx context.Context, s *scope) (ctrl.Result, error) {
+// decideAndAct decides about an abnormal pod and carries out the decision. Decisions about one workload are made one at a time, each on
+// what the previous one wrote.
+func (r *Reconciler) decideAndAct(ctx context.Context, s *scope) (ctrl.Result, error) {
 	unlock, locked := r.lock(s)
 	if !locked {
 		return ctrl.Result{RequeueAfter: contended}, nil
@@ -87,14 +87,14 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d 
 		return ctrl.Result{}, err
 	}
 	if d.Reason == policy.Recovering {
-		r.family.wait(s)
+		r.ownership.wait(s)
 		r.observed.markRecovering(s.pod.UID)
 	}
 	if !d.Moves() {
 		r.announce(ctx, s, m, d)
 		return ctrl.Result{RequeueAfter: d.After}, nil
 	}
-	refund, why, after := r.take(s.purpose(s.pod.Spec.NodeName))
+	refund, why, after := r.take(s.budgetKeys(s.pod.Spec.NodeName))
 	if refund == nil {
 		r.announce(ctx, s, m, &policy.Decision{Reason: policy.LimitReached, Warning: true, Message: fmt.Sprintf("%s on node %s: %s", m.Reason, s.pod.Spec.NodeName, why)})
 		return ctrl.Result{RequeueAfter: after}, nil
@@ -164,7 +164,7 @@ func (r *Reconciler) move(ctx context.Context, s *scope, m signals.Match, d *pol
 }
 
 // take draws on the budgets. Call refund for a move that was not made; it is nil if a budget is empty.
-func (r *Reconciler) take(p policy.Purpose) (refund func(), why string, after time.Duration) {
+func (r *Reconciler) take(p policy.BudgetKeys) (refund func(), why string, after time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	drawn, why, after := r.budgets.Take(p, r.Clock.Now()) // not s.now, because other workers may have drawn on them since
@@ -185,7 +185,7 @@ func (r *Reconciler) breakerOpen() bool {
 	return r.budgets.Open(r.Clock.Now()) > 0
 }
 
-// purpose returns the budgets that a move away from the node draws on.
-func (s *scope) purpose(node string) policy.Purpose {
-	return policy.Purpose{Workload: string(s.subject.UID), Node: node, Namespace: s.pod.Namespace}
+// budgetKeys returns the budgets that a move away from the node draws on.
+func (s *scope) budgetKeys(node string) policy.BudgetKeys {
+	return policy.BudgetKeys{Workload: string(s.subject.UID), Node: node, Namespace: s.pod.Namespace}
 }

@@ -17,8 +17,8 @@ import (
 // roomFor is how long a measurement of a node's free resources is used. Replacements that return there in the meantime are subtracted.
 const roomFor = time.Minute
 
-// room is what a node has free for pending pods.
-type room struct {
+// freeResources is what a node has free for pending pods.
+type freeResources struct {
 	free corev1.ResourceList
 	at   time.Time
 }
@@ -62,14 +62,14 @@ func requestsOf(pod *corev1.Pod) corev1.ResourceList {
 func (r *Reconciler) hasRoom(ctx context.Context, host string, requests corev1.ResourceList, now time.Time) (bool, error) {
 	r.roomsMu.Lock()
 	defer r.roomsMu.Unlock()
-	maps.DeleteFunc(r.rooms, func(_ string, known room) bool { return now.Sub(known.at) >= roomFor })
+	maps.DeleteFunc(r.rooms, func(_ string, known freeResources) bool { return now.Sub(known.at) >= roomFor })
 	known, found := r.rooms[host]
 	if !found {
 		free, err := r.freeOn(ctx, host)
 		if err != nil {
 			return false, err
 		}
-		known = room{free: free, at: now}
+		known = freeResources{free: free, at: now}
 		r.rooms[host] = known
 	}
 	for name, quantity := range requests {

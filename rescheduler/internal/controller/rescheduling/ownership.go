@@ -17,45 +17,45 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-// family maps owners to the controllers of their pods: a JobSet to its Jobs, a Deployment to its ReplicaSets. It includes all workloads
+// ownership maps owners to the controllers of their pods: a JobSet to its Jobs, a Deployment to its ReplicaSets. It includes all workloads
 // whose pods were observed, because a workload may ask for moves later.
-type family struct {
+type ownership struct {
 	mu       sync.Mutex
 	children map[types.UID]map[types.UID]bool
 	// waiting are the pods that wait for their owner to recover, by owner.
 	waiting map[types.UID]map[client.ObjectKey][]types.UID // and all the owners of each pod
 }
 
-func newFamily() *family {
-	return &family{children: map[types.UID]map[types.UID]bool{}, waiting: map[types.UID]map[client.ObjectKey][]types.UID{}}
+func newOwnership() *ownership {
+	return &ownership{children: map[types.UID]map[types.UID]bool{}, waiting: map[types.UID]map[client.ObjectKey][]types.UID{}}
 }
 
 // wait records that a pod must be reconciled when one of its owners changes.
-func (f *family) wait(s *scope) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (i *ownership) wait(s *scope) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	all := make([]types.UID, 0, len(s.chain))
 	for _, o := range s.chain {
 		all = append(all, o.UID)
 	}
 	for _, uid := range all {
-		if f.waiting[uid] == nil {
-			f.waiting[uid] = map[client.ObjectKey][]types.UID{}
+		if i.waiting[uid] == nil {
+			i.waiting[uid] = map[client.ObjectKey][]types.UID{}
 		}
-		f.waiting[uid][client.ObjectKeyFromObject(s.pod)] = all
+		i.waiting[uid][client.ObjectKeyFromObject(s.pod)] = all
 	}
 }
 
 // wake returns the pods that wait for the owner, and removes them.
-func (f *family) wake(owner types.UID) []client.ObjectKey {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	pods := slices.Collect(maps.Keys(f.waiting[owner]))
-	for pod, all := range f.waiting[owner] {
+func (i *ownership) wake(owner types.UID) []client.ObjectKey {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	pods := slices.Collect(maps.Keys(i.waiting[owner]))
+	for pod, all := range i.waiting[owner] {
 		for _, uid := range all {
-			delete(f.waiting[uid], pod)
-			if len(f.waiting[uid]) == 0 {
-				delete(f.waiting, uid)
+			delete(i.waiting[uid], pod)
+			if len(i.waiting[uid]) == 0 {
+				delete(i.waiting, uid)
 			}
 		}
 	}
@@ -63,35 +63,35 @@ func (f *family) wake(owner types.UID) []client.ObjectKey {
 }
 
 // add adds a controller to an owner.
-func (f *family) add(owner, direct types.UID) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.children[owner] == nil {
-		f.children[owner] = map[types.UID]bool{}
+func (i *ownership) add(owner, direct types.UID) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.children[owner] == nil {
+		i.children[owner] = map[types.UID]bool{}
 	}
-	f.children[owner][direct] = true
+	i.children[owner][direct] = true
 }
 
 // of returns the controllers of the owner's pods that were observed.
-func (f *family) of(owner types.UID) []types.UID {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Collect(maps.Keys(f.children[owner]))
+func (i *ownership) of(owner types.UID) []types.UID {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.Collect(maps.Keys(i.children[owner]))
 }
 
 // prune removes controllers without pods. The next pod of a controller adds it again.
-func (f *family) prune(hasPods func(direct types.UID) bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for owner, children := range f.children {
+func (i *ownership) prune(hasPods func(direct types.UID) bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for owner, children := range i.children {
 		maps.DeleteFunc(children, func(direct types.UID, _ bool) bool { return !hasPods(direct) })
 		if len(children) == 0 {
-			delete(f.children, owner)
+			delete(i.children, owner)
 		}
 	}
-	for owner := range f.waiting { // owners that were deleted before they recovered
-		if f.children[owner] == nil {
-			delete(f.waiting, owner)
+	for owner := range i.waiting { // owners that were deleted before they recovered
+		if i.children[owner] == nil {
+			delete(i.waiting, owner)
 		}
 	}
 }
@@ -100,10 +100,10 @@ func (f *family) prune(hasPods func(direct types.UID) bool) {
 // and all of them if it now allows a different number of moves. These pods may have no events of their own. A standby observes no pods, so
 // it wakes none.
 func (r *Reconciler) Wake(before, after metav1.Object) {
-	if len(r.family.of(after.GetUID())) == 0 {
+	if len(r.ownership.of(after.GetUID())) == 0 {
 		return
 	}
-	pods := r.family.wake(after.GetUID())
+	pods := r.ownership.wake(after.GetUID())
 	for _, name := range signals.Named(after.GetName(), before.GetAnnotations()[history.Annotation], after.GetAnnotations()[history.Annotation]) {
 		pods = append(pods, client.ObjectKey{Namespace: after.GetNamespace(), Name: name})
 	}
@@ -115,7 +115,7 @@ func (r *Reconciler) Wake(before, after metav1.Object) {
 
 func (r *Reconciler) podsOf(owner metav1.Object) []client.ObjectKey {
 	var keys []client.ObjectKey
-	for _, direct := range r.family.of(owner.GetUID()) {
+	for _, direct := range r.ownership.of(owner.GetUID()) {
 		var pods corev1.PodList
 		if err := r.Client.List(context.Background(), &pods, client.InNamespace(owner.GetNamespace()), byOwner(direct), client.UnsafeDisableDeepCopy); err != nil {
 			log.Log.Error(err, "Listing the pods of a changed owner failed", "owner", owner.GetName())
