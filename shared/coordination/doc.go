@@ -23,5 +23,6 @@
 //
 // Package rounds runs inside the store: a death opens the next round, and the last join of a round starts the workers. Package
 // group has the leader's rules, and package worker is the core of the agent; both are pure. Package valkey is the client of a
-// server. Package memory runs the same functions inside the process, for tests and the simulation.
+// server. Package relay lets members of large groups share connections to it. Package memory runs the same functions inside the
+// process, for tests and the simulation.
 package coordination

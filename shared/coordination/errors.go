@@ -17,6 +17,9 @@ var (
 	ErrArgument = errors.New("argument out of range")
 	// ErrForeignValue: the store contains a value that this protocol did not write. Nothing was changed.
 	ErrForeignValue = errors.New("foreign value in the store")
+	// ErrSwitched: from now on the agent reaches the store through its relay, or no longer does. What it has not read again may have
+	// been missed.
+	ErrSwitched = errors.New("the connection to the store has changed")
 )
 
 // FieldMessage is the Field of a foreign value that was published. Its Key is the channel.

@@ -43,13 +43,19 @@ func (k Keys) ofRound(kind string, l Level, unit int) string {
 	return k.base + kind + l.Incarnation + "." + strconv.FormatInt(l.Round, 10) + "." + strconv.Itoa(unit)
 }
 
+// relays is how the keys of relays begin.
+const relays = "r:"
+
+// Relay is the key of a string: what members must know about the relay in a slot.
+func (k Keys) Relay(slot string) string { return k.base + relays + slot }
+
 // IsOver reports whether a key is a table of an earlier round than that of the level, or of another generation or incarnation. A store that was rolled back has tables of later rounds, and its members return to them.
 func (k Keys) IsOver(key string, l Level) bool {
 	kind, of, isTable := strings.Cut(strings.TrimPrefix(key, k.base), ":")
-	if !isTable {
+	switch {
+	case !isTable || kind+":" == relays:
 		return false
-	}
-	if kind == "w" {
+	case kind == "w":
 		return of != strconv.FormatInt(l.Generation, 10)
 	}
 	incarnation, rest, _ := strings.Cut(of, ".")
@@ -101,7 +107,7 @@ func MemberRules(group string) []string {
 		rules = append(rules, "+"+command)
 	}
 	rules = append(rules, "resetkeys", "%R~"+k.Config())
-	for _, writable := range []string{k.State(), k.base + "w:*", k.base + "j:*", k.base + "f:*", k.FirstDeath(), k.History()} {
+	for _, writable := range []string{k.State(), k.base + "w:*", k.base + "j:*", k.base + "f:*", k.Relay("*"), k.FirstDeath(), k.History()} {
 		rules = append(rules, "~"+writable)
 	}
 	return append(rules, "resetchannels", "&"+k.Channel(), "&"+k.WakeUps())

@@ -14,7 +14,7 @@
 -- j:<inc>.<round>.<u>   hash: slot -> "id attempt ran" of the instance that has joined the round
 -- f:<inc>.<round>.<u>   hash: slot -> id of a worker that has finished
 -- d          string: the first death of this round that may have left peers hanging
--- h          hash: a line for each of the last 100 rounds
+-- h          hash: a line for each of the last 100 rounds. r:<slot>: the relay in a slot, which only members use
 -- c, l       channels: the level; a wake-up of the leader
 -- Units are sets of stages, numbered in start order. Units below `started` run in this round. Units below `entered` have run in
 -- some round of this generation. A restart is in progress while started < entered. The first `full` units have fully joined.

@@ -15,28 +15,35 @@ var (
 	_ rounds.Leader  = (*Store)(nil)
 )
 
-// Call implements rounds.Members. It reads the level in the same pipeline.
+// Call implements rounds.Members.
 func (s *Store) Call(ctx context.Context, group string, c rounds.Call) (string, rounds.Level, error) {
-	var reply *redis.Cmd
-	var level *redis.StringCmd
-	state := rounds.KeysOf(group).State()
-	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		reply = p.FCall(ctx, c.Function, []string{state}, c.Arguments...)
-		level = p.GetRange(ctx, state, 0, rounds.MaxText)
-		return nil
-	})
+	reply, now, err := s.call(ctx, group, c)
 	if err != nil {
-		return "", rounds.Level{}, s.memberError(ctx, err)
+		return "", rounds.Level{}, err
 	}
 	text, err := reply.Text()
 	if err != nil {
 		return "", rounds.Level{}, foreign(group, err)
 	}
-	now, err := rounds.ParseLevel(level.Val())
-	if err != nil {
-		return "", rounds.Level{}, foreign(group, err)
-	}
 	return text, now, nil
+}
+
+// call calls a function, and reads the level in the same pipeline.
+func (s *Store) call(ctx context.Context, group string, c rounds.Call) (reply *redis.Cmd, now rounds.Level, err error) {
+	var level *redis.StringCmd
+	state := rounds.KeysOf(group).State()
+	_, err = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		reply = p.FCall(ctx, c.Function, []string{state}, c.Arguments...)
+		level = p.GetRange(ctx, state, 0, rounds.MaxText)
+		return nil
+	})
+	if err != nil {
+		return nil, rounds.Level{}, s.memberError(ctx, err)
+	}
+	if now, err = rounds.ParseLevel(level.Val()); err != nil {
+		return nil, rounds.Level{}, foreign(group, err)
+	}
+	return reply, now, nil
 }
 
 // memberError treats a missing function as an empty store, which the leader has not filled yet, unless the store serves another
@@ -66,7 +73,11 @@ func foreign(group string, err error) error {
 
 // Place implements rounds.Members.
 func (s *Store) Place(ctx context.Context, group string, own rounds.Slot) (rounds.Place, error) {
-	values, err := s.client.HMGet(ctx, rounds.KeysOf(group).Config(), rounds.PlaceFields(own)...).Result()
+	return placeOf(own, s.client.HMGet(ctx, rounds.KeysOf(group).Config(), rounds.PlaceFields(own)...))
+}
+
+func placeOf(own rounds.Slot, reply *redis.SliceCmd) (rounds.Place, error) {
+	values, err := reply.Result()
 	if err != nil {
 		return rounds.Place{}, protocolError(err)
 	}

@@ -88,6 +88,8 @@ func (s *State) explain(err error) (kind, message string, v Severity) {
 		return "unknown slot", "the group has no slot " + s.config.Slot.Name + ", check --worker-id: " + s.meanwhile(), Error
 	case errors.Is(err, coordination.ErrForeignValue):
 		return foreignKind(err), "ignored a foreign value in the store: " + s.meanwhile(), Error
+	case errors.Is(err, coordination.ErrSwitched):
+		return "switched", "reaching the store in another way", Info
 	default:
 		return "unreachable", "the store is unreachable: " + s.meanwhile() + ", reports are queued", Warning
 	}

@@ -1,0 +1,264 @@
+package tcp
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/relay"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
+
+// client is a member's connection to its relay.
+type client struct {
+	conn   net.Conn
+	told   chan message // what the relay passes on; closed at the end
+	done   chan struct{}
+	ends   sync.Once
+	change chan struct{} // buffer of one: the link must be checked
+
+	mu      sync.Mutex
+	link    *relay.Link
+	number  int64
+	waiting map[string]pending // by number
+}
+
+type pending struct {
+	answer chan message
+	since  time.Time
+}
+
+// errLeft means that the relay gives no answer, so that the store has to.
+var errLeft = errors.New("the relay does not answer")
+
+// connect connects to a relay and checks who it is.
+func connect(ctx context.Context, r relay.Record) (*client, error) {
+	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
+	defer cancel()
+	dialer := tls.Dialer{Config: clientTLS(r.Fingerprint)}
+	conn, err := dialer.DialContext(ctx, "tcp", r.Address)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the relay: %w", err)
+	}
+	keepAlive(conn)
+	c := &client{
+		conn: conn, told: make(chan message, backlog), done: make(chan struct{}), change: make(chan struct{}, 1),
+		link: relay.NewLink(time.Now()), waiting: map[string]pending{},
+	}
+	if err := c.send(message{kindHello, r.Token}); err != nil {
+		c.end()
+		return nil, err
+	}
+	go c.receive()
+	go c.keep()
+	return c, nil
+}
+
+func (c *client) send(m message) error {
+	line, err := m.line()
+	if err != nil {
+		return err
+	}
+	_ = c.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+	if _, err = c.conn.Write([]byte(line)); err != nil {
+		c.end()
+	}
+	return err
+}
+
+// end closes the connection. What waits for an answer fails.
+func (c *client) end() {
+	c.ends.Do(func() {
+		close(c.done)
+		c.conn.Close()
+	})
+}
+
+// ended reports whether the connection has ended.
+func (c *client) ended() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (c *client) receive() {
+	defer close(c.told)
+	defer c.end()
+	for lines := newReader(c.conn); ; {
+		m, err := lines.next()
+		if err != nil {
+			return
+		}
+		c.note(m)
+		if m.kind() == kindAnswer || m.kind() == kindPong {
+			continue
+		}
+		select {
+		case c.told <- m:
+		default:
+			return // this member does not keep up
+		}
+	}
+}
+
+// note updates what is known about the relay, and delivers an answer.
+func (c *client) note(m message) {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.link.Heard(now)
+	switch m.kind() {
+	case kindAnswer:
+		if w, found := c.waiting[m.field(1)]; found {
+			delete(c.waiting, m.field(1))
+			c.link.Answered(w.since)
+			w.answer <- m
+		}
+	case kindRead, kindPublished:
+		level, _ := rounds.ParseLevel(m.field(1))
+		c.link.Told(now, level.Restarting(), m.kind() == kindRead)
+		if level.Restarting() {
+			c.recheck()
+		}
+	case kindOutage:
+		c.link.StoreLost(now, rand.Float64())
+		c.recheck()
+	}
+}
+
+// recheck makes keep check the link earlier than planned.
+func (c *client) recheck() {
+	select {
+	case c.change <- struct{}{}:
+	default:
+	}
+}
+
+// secondThought is how long a member waits before it leaves, because a process that was short of CPU may not have read the answer.
+const secondThought = 50 * time.Millisecond
+
+// keep sends pings and leaves a relay that does not answer.
+func (c *client) keep() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for leaving := false; ; {
+		select {
+		case <-c.done:
+			return
+		case <-c.change:
+		case <-timer.C:
+		}
+		c.mu.Lock()
+		verdict, next := c.link.Check(time.Now())
+		c.mu.Unlock()
+		wait := time.Until(next)
+		switch {
+		case verdict == relay.Leave && leaving:
+			c.end()
+			return
+		case verdict == relay.Leave:
+			wait = secondThought
+		case verdict == relay.Ping:
+			_ = c.send(message{kindPing})
+		}
+		leaving = verdict == relay.Leave
+		timer.Reset(max(0, wait))
+	}
+}
+
+// request sends a request and returns the answer. An error means that there is none.
+func (c *client) request(ctx context.Context, build func(number string) message) (message, error) {
+	w := pending{make(chan message, 1), time.Now()}
+	c.mu.Lock()
+	c.number++
+	number := strconv.FormatInt(c.number, 10)
+	c.waiting[number] = w
+	c.link.Requested(w.since)
+	c.mu.Unlock()
+	c.recheck()
+	if err := c.send(build(number)); err != nil {
+		c.forget(number, w)
+		return nil, errLeft
+	}
+	select {
+	case m := <-w.answer:
+		return m, nil
+	case <-c.done:
+		return nil, errLeft
+	case <-ctx.Done():
+		c.forget(number, w)
+		return nil, ctx.Err()
+	}
+}
+
+func (c *client) forget(number string, w pending) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.waiting, number)
+	c.link.Answered(w.since)
+}
+
+// ask sends a request and returns the fields of the answer that follow the error. A relay whose answer is unreadable is left, and one
+// that has no answer from the store soon.
+func (c *client) ask(ctx context.Context, build func(number string) message, parse func(message) error) error {
+	m, err := c.request(ctx, build)
+	if err != nil {
+		return err
+	}
+	if err := parseError(m.field(2)); err != nil {
+		if answerErrors[m.field(2)] == nil {
+			c.mu.Lock()
+			c.link.StoreLost(time.Now(), rand.Float64())
+			c.mu.Unlock()
+			c.recheck()
+		}
+		return err
+	}
+	if err := parse(m[2:]); err != nil {
+		c.end()
+		return errLeft
+	}
+	return nil
+}
+
+func (c *client) join(ctx context.Context, call rounds.Call) (reply string, now rounds.Level, err error) {
+	err = c.ask(ctx, func(number string) message { return joinMessage(number, call) }, func(m message) (err error) {
+		reply, now, err = parseJoin(m)
+		return err
+	})
+	return reply, now, err
+}
+
+// parseJoin parses the answer to a join: error, reply, level.
+func parseJoin(m message) (reply string, now rounds.Level, err error) {
+	if err := parseError(m.field(0)); err != nil {
+		return "", now, err
+	}
+	now, err = rounds.ParseLevel(m.field(2))
+	return m.field(1), now, err
+}
+
+func (c *client) level(ctx context.Context) (level rounds.Level, err error) {
+	err = c.ask(ctx, func(number string) message { return message{kindLevel, number} }, func(m message) (err error) {
+		level, err = rounds.ParseLevel(m.field(1))
+		return err
+	})
+	return level, err
+}
+
+func (c *client) place(ctx context.Context, own rounds.Slot) (p rounds.Place, err error) {
+	err = c.ask(ctx, func(number string) message { return message{kindPlace, number, own.Name, own.Pod} }, func(m message) error {
+		return json.Unmarshal([]byte(m.field(1)), &p)
+	})
+	return p, err
+}

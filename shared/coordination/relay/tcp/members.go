@@ -1,0 +1,229 @@
+package tcp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/relay"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
+
+// Options configure Members. All but Own are required.
+type Options struct {
+	Plan    relay.Plan
+	Own     rounds.Slot           // slot for which the pod was created, and the pod
+	Address string                // host:port of the store
+	Open    func() (Store, error) // prepares connections to the store. They are closed while a relay is used
+	Log     *slog.Logger
+}
+
+// Members is how one member uses a store, with relays. It is safe for concurrent use.
+type Members struct {
+	options Options
+
+	mu     sync.Mutex
+	store  Store     // nil while it is closed
+	used   time.Time // when it was last used
+	works  string    // slot that the pod works in; "" if unknown or none
+	relay  string    // slot of its relay; "" if it has none
+	client *client   // nil while it uses the store
+	server *server   // nil unless it relays
+}
+
+var _ rounds.Members = (*Members)(nil)
+
+// New checks that the store can be opened. It does not connect.
+func New(o Options) (*Members, error) {
+	store, err := o.Open()
+	if err != nil {
+		return nil, err
+	}
+	return &Members{options: o, store: store, used: time.Now()}, nil
+}
+
+// Close closes the connections for calls. A Watch ends with its context.
+func (m *Members) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.store == nil {
+		return nil
+	}
+	return m.store.Close()
+}
+
+// direct returns the store, and opens it if it is closed.
+func (m *Members) direct() (Store, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.used = time.Now()
+	if m.store != nil {
+		return m.store, nil
+	}
+	var err error
+	m.store, err = m.options.Open()
+	return m.store, err
+}
+
+// idleStore is how long the connection for calls stays open while the relay is used. It is longer than any call.
+const idleStore = 4 * time.Second
+
+// closeIdle closes the connection to the store if it was not used for a while.
+func (m *Members) closeIdle() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.store != nil && time.Since(m.used) > idleStore {
+		_ = m.store.Close()
+		m.store = nil
+	}
+}
+
+func (m *Members) connected() *client {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.client
+}
+
+func (m *Members) serving() *server {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.server
+}
+
+// Call implements rounds.Members. Only joins are relayed.
+func (m *Members) Call(ctx context.Context, group string, c rounds.Call) (string, rounds.Level, error) {
+	if relay.Joins(c) {
+		if client := m.connected(); client != nil {
+			reply, now, err := client.join(ctx, c)
+			if !errors.Is(err, errLeft) {
+				return reply, now, err
+			}
+		}
+		if s := m.serving(); s != nil {
+			return s.join(ctx, c)
+		}
+	}
+	store, err := m.direct()
+	if err != nil {
+		return "", rounds.Level{}, err
+	}
+	return store.Call(ctx, group, c)
+}
+
+// Level implements rounds.Members.
+func (m *Members) Level(ctx context.Context, group string) (rounds.Level, error) {
+	if client := m.connected(); client != nil {
+		level, err := client.level(ctx)
+		if !errors.Is(err, errLeft) {
+			return level, err
+		}
+	}
+	store, err := m.direct()
+	if err != nil {
+		return rounds.Level{}, err
+	}
+	return store.Level(ctx, group)
+}
+
+// Place implements rounds.Members.
+func (m *Members) Place(ctx context.Context, group string, own rounds.Slot) (p rounds.Place, err error) {
+	client := m.connected()
+	if client != nil {
+		p, err = client.place(ctx, own)
+	}
+	if client == nil || errors.Is(err, errLeft) {
+		store, openErr := m.direct()
+		if openErr != nil {
+			return p, openErr
+		}
+		p, err = store.Place(ctx, group, own)
+	}
+	if err == nil {
+		m.note(own, p)
+	}
+	return p, err
+}
+
+// Hosts returns the host names of the workers in the given slots. It asks the store.
+func (m *Members) Hosts(ctx context.Context, group string, slots []string) (map[string]string, error) {
+	store, err := m.direct()
+	if err != nil {
+		return nil, err
+	}
+	return store.Hosts(ctx, group, slots)
+}
+
+// note finds out which relay is this member's, from what the leader has written about its pod.
+func (m *Members) note(own rounds.Slot, p rounds.Place) {
+	works := p.Given
+	if !p.Spare {
+		works = cmp.Or(p.Given, own.Name)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.works, m.relay = works, m.options.Plan.Of(p.Stage, works)
+}
+
+// role returns the slot of the relay, and whether it is this member itself.
+func (m *Members) role() (slot string, relays bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.relay, m.relay != "" && m.relay == m.works
+}
+
+// seek connects to the relay. It returns nil if there is none to be reached.
+func (m *Members) seek(ctx context.Context, group string) *client {
+	slot, relays := m.role()
+	if slot == "" || relays {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	store, err := m.direct()
+	if err != nil {
+		return nil
+	}
+	text, err := store.Announced(ctx, group, slot)
+	if err != nil || text == "" {
+		return nil
+	}
+	record, err := relay.ParseRecord(text)
+	if err != nil {
+		m.options.Log.Warn("ignored the record of a relay", "relay", slot, "error", err)
+		return nil
+	}
+	c, err := connect(ctx, record)
+	if err != nil {
+		m.options.Log.Info("relay unreachable, using the store", "relay", slot, "error", err)
+		return nil
+	}
+	m.options.Log.Info("using a relay", "relay", slot, "address", record.Address)
+	return c
+}
+
+// host returns the address of this machine from which it reaches the store. Nothing is sent.
+func (m *Members) host() (string, error) {
+	conn, err := net.Dial("udp", m.options.Address)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	host, _, err := net.SplitHostPort(conn.LocalAddr().String())
+	return host, err
+}
+
+// back is when to look for a relay again. A pod that has just started may be earlier than its relay.
+func back(first bool) time.Duration {
+	wait := relay.Back(rand.Float64())
+	if first {
+		wait /= firstBack
+	}
+	return wait
+}
+
+const firstBack = 6

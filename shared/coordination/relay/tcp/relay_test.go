@@ -1,0 +1,206 @@
+package tcp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/relay"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
+
+// relayed starts a group whose members 1 to 3 use the relay of slot 0.
+func relayed(t *testing.T) (*backend, []*member) {
+	t.Helper()
+	b := newBackend(t, 4)
+	all := []*member{b.member(t, 0)}
+	eventually(t, "the relay is announced", func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return b.records["js-w-0-0"] != ""
+	})
+	all[0].await("the relay has read the level", func(o rounds.Observation) bool { return o.Read })
+	for n := 1; n < 4; n++ {
+		all = append(all, b.member(t, n))
+	}
+	for _, m := range all[1:] {
+		m.await("a level through the relay", func(o rounds.Observation) bool { return o.Read && o.Err == nil })
+		if m.connected() == nil || m.watches() != 0 {
+			t.Fatalf("member %d does not use the relay, and watches the store %d times", m.n, m.watches())
+		}
+	}
+	return b, all
+}
+
+func joinAll(members []*member, round int64) {
+	var joining sync.WaitGroup
+	for _, m := range members {
+		joining.Go(func() { m.join(round) })
+	}
+	joining.Wait()
+}
+
+func TestRestartsThroughARelay(t *testing.T) {
+	b, all := relayed(t)
+	joinAll(all, 0)
+	for round := range int64(3) {
+		for _, m := range all {
+			m.awaitRound(round)
+		}
+		all[1+round%3].dies(round)
+		for _, m := range all {
+			m.await("the order", func(o rounds.Observation) bool { return o.Level.Round == round+1 })
+		}
+		joinAll(all, round+1)
+	}
+	var deaths int64
+	for _, m := range all {
+		m.awaitRound(3)
+		deaths += m.calls()
+	}
+	if deaths != 3 {
+		t.Errorf("%d calls went to the store itself, want the three deaths", deaths)
+	}
+	joins := 0
+	for _, n := range b.batches {
+		joins += n
+	}
+	if joins != 16 {
+		t.Errorf("the relay has joined %d members in %v, want 16", joins, b.batches)
+	}
+}
+
+// A relay that ends costs its members nothing but the way: they use the store, and join there.
+func TestARelayThatEnds(t *testing.T) {
+	_, all := relayed(t)
+	joinAll(all, 0)
+	all[0].end()
+	for _, m := range all[1:] {
+		m.await("the switch", func(o rounds.Observation) bool { return errors.Is(o.Err, coordination.ErrSwitched) })
+		eventually(t, "it watches the store", func() bool { return m.watches() == 1 })
+	}
+	all[1].dies(0)
+	for _, m := range all[1:] {
+		m.await("the order", func(o rounds.Observation) bool { return o.Level.Round == 1 })
+		m.join(1)
+	}
+}
+
+// A join that a relay does not answer goes to the store within the time of a call.
+func TestARelayThatHangs(t *testing.T) {
+	_, all := relayed(t)
+	s := all[0].serving()
+	s.up.mu.Lock()
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), callTimeout)
+	defer cancel()
+	c := rounds.Join("A", 0, 0, 0, rounds.Member{Slot: all[1].own, ID: "i", Past: rounds.Past{Kind: rounds.PastNew}})
+	reply, _, err := all[1].Call(ctx, group, c)
+	s.up.mu.Unlock()
+	if err != nil || reply != string(rounds.AnswerJoined) || time.Since(began) < relay.RequestLimit/2 {
+		t.Errorf("%q, %v after %s", reply, err, time.Since(began))
+	}
+}
+
+func TestABrokenJoinFailsOnlyItsOwnMember(t *testing.T) {
+	b, all := relayed(t)
+	b.broken = all[2].own.Name
+	s := all[0].serving()
+	s.up.mu.Lock()
+	for n := 1; n < 4; n++ { // all in one call
+		go all[n].join(0)
+	}
+	time.Sleep(100 * time.Millisecond)
+	s.up.mu.Unlock()
+	all[0].join(0)
+	for _, m := range all {
+		m.awaitRound(0)
+	}
+}
+
+// While the store is unreachable, members stay with their relay for some seconds, because it is likely to be the first that
+// reaches the store again.
+func TestAnOutageOfTheStore(t *testing.T) {
+	b, all := relayed(t)
+	joinAll(all, 0)
+	b.SetReachable(false)
+	for _, m := range all[1:] {
+		m.await("the outage", func(o rounds.Observation) bool { return o.Err != nil && !errors.Is(o.Err, coordination.ErrSwitched) })
+	}
+	b.SetReachable(true)
+	all[0].dies(0)
+	joinAll(all, 1)
+	for _, m := range all[1:] {
+		m.awaitRound(1)
+		if m.watches() != 0 {
+			t.Errorf("member %d has left the relay", m.n)
+		}
+	}
+}
+
+func TestAPodThatIsGivenTheSlotOfARelayRelays(t *testing.T) {
+	b := newBackend(t, 4)
+	m := b.member(t, 1)
+	m.note(m.own, rounds.Place{Bounds: rounds.Bounds{Stage: coordination.Stage{Prefix: "js-w", Jobs: 1, Pods: 4}}, Given: "js-w-0-0"})
+	if slot, relays := m.role(); slot != "js-w-0-0" || !relays {
+		t.Errorf("relay %q, itself %t", slot, relays)
+	}
+	m.note(m.own, rounds.Place{Bounds: rounds.Bounds{Stage: coordination.Stage{Prefix: "js-w", Jobs: 1, Pods: 4}}, Spare: true})
+	if slot, relays := m.role(); slot != "" || relays {
+		t.Errorf("relay of a pod without a slot %q, itself %t", slot, relays)
+	}
+}
+
+func TestWhoMayUseARelay(t *testing.T) {
+	b, all := relayed(t)
+	record, err := relay.ParseRecord(b.records["js-w-0-0"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := record
+	wrong.Token = "another"
+	c, err := connect(t.Context(), wrong)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, err := c.level(t.Context()); !errors.Is(err, errLeft) {
+		t.Errorf("a client without the token reads %s, %v", l, err)
+	}
+	wrong = record
+	wrong.Fingerprint = string(bytes.Repeat([]byte("0"), 64))
+	if _, err := connect(t.Context(), wrong); !errors.Is(err, errCertificate) {
+		t.Errorf("a relay with another certificate: %v", err)
+	}
+	s := all[0].serving()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.members); n < 3 {
+		t.Errorf("the relay has %d members", n)
+	}
+}
+
+func TestARelayRejectsBrokenRequests(t *testing.T) {
+	_, all := relayed(t)
+	c := all[1].connected()
+	for name, m := range map[string]message{
+		"a join without arguments":  {kindJoin},
+		"a join with too few":       {kindJoin, "7", "A", "0"},
+		"the join of two members":   append(joinMessage("8", rounds.Join("A", 0, 0, 0, rounds.Member{}, rounds.Member{})), ""),
+		"a place without a slot":    {kindPlace, "9"},
+		"a message of another kind": {"other"},
+	} {
+		if err := c.send(m); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if l, err := c.level(t.Context()); err != nil || l.Round != 0 {
+		t.Errorf("after them: %s, %v", l, err)
+	}
+	if err := c.send(message{kindLevel, "with a\ttab"}); !errors.Is(err, errField) {
+		t.Errorf("a field with a tab: %v", err)
+	}
+}

@@ -1,0 +1,257 @@
+package tcp
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/relay"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
+
+const (
+	helloTimeout = 5 * time.Second // from the connection to the token
+	writeTimeout = 2 * time.Second // a member that does not read for so long is dropped
+	backlog      = 64              // messages that wait for a member
+	maxMembers   = 2 * 128         // connections of a relay; a member that reconnects may have two for a while
+	acceptPause  = time.Second     // after an error, such as too many open files
+)
+
+// server is a relay.
+type server struct {
+	up       *upstream
+	slot     string
+	record   relay.Record
+	listener net.Listener
+	working  sync.WaitGroup
+
+	mu      sync.Mutex
+	members map[*peer]bool // whether the member has shown the token
+	outage  message        // what new members are told: why the store cannot be reached; nil if it can
+	ended   bool
+}
+
+// peer is a connected member.
+type peer struct {
+	conn net.Conn
+	out  chan message
+	ends sync.Once
+	done chan struct{}
+}
+
+// listen starts a relay on a host of this machine.
+func listen(store Store, group, slot, host string) (*server, error) {
+	certificate, fingerprint, err := newCertificate()
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		return nil, fmt.Errorf("listening for the members of a relay: %w", err)
+	}
+	return &server{
+		outage: message{kindOutage, errorText(errStarting)}, up: newUpstream(store, group), slot: slot, listener: tls.NewListener(l, serverTLS(certificate)), members: map[*peer]bool{},
+		record: relay.Record{Address: l.Addr().String(), Fingerprint: fingerprint, Token: rand.Text()},
+	}, nil
+}
+
+// run serves until ctx is done.
+func (s *server) run(ctx context.Context) {
+	s.working.Go(func() { s.up.run(ctx) })
+	s.working.Go(func() { s.announce(ctx) })
+	s.working.Go(s.accept)
+	<-ctx.Done()
+	s.listener.Close()
+	s.mu.Lock()
+	s.ended = true
+	for p := range s.members {
+		p.end()
+	}
+	s.mu.Unlock()
+	s.working.Wait()
+}
+
+var errStarting = errors.New("the relay has not observed the group yet")
+
+func (s *server) announce(ctx context.Context) {
+	tick := time.NewTicker(relay.RecordEvery)
+	defer tick.Stop()
+	for {
+		calling, cancel := context.WithTimeout(ctx, callTimeout)
+		_ = s.up.store.Announce(calling, s.up.group, s.slot, s.record.String(), relay.RecordLife) // members without it use the store
+		cancel()
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (s *server) accept() {
+	for {
+		conn, err := s.listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			time.Sleep(acceptPause)
+			continue
+		}
+		p := &peer{conn: conn, out: make(chan message, backlog), done: make(chan struct{})}
+		if !s.add(p) {
+			conn.Close()
+			continue
+		}
+		s.working.Go(func() { s.serve(p) })
+	}
+}
+
+func (s *server) add(p *peer) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended || len(s.members) >= maxMembers {
+		return false
+	}
+	s.members[p] = false
+	return true
+}
+
+// serve handles one member until its connection ends.
+func (s *server) serve(p *peer) {
+	defer func() {
+		p.end()
+		s.mu.Lock()
+		delete(s.members, p)
+		s.mu.Unlock()
+	}()
+	keepAlive(p.conn)
+	_ = p.conn.SetDeadline(time.Now().Add(helloTimeout))
+	lines := newReader(p.conn)
+	hello, err := lines.next()
+	if err != nil || hello.kind() != kindHello || subtle.ConstantTimeCompare([]byte(hello.field(1)), []byte(s.record.Token)) != 1 {
+		return
+	}
+	_ = p.conn.SetDeadline(time.Time{})
+	s.working.Go(p.write)
+	s.welcome(p)
+	for {
+		m, err := lines.next()
+		if err != nil {
+			return
+		}
+		if m.kind() == kindPing {
+			p.send(message{kindPong})
+			continue
+		}
+		s.up.request(m, func(answer message) { p.send(append(message{kindAnswer, m.field(1)}, answer...)) })
+	}
+}
+
+// welcome makes a member receive from now on what is published.
+func (s *server) welcome(p *peer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.members[p] = true
+	if s.outage != nil {
+		p.send(s.outage)
+	}
+}
+
+// join joins this member itself, together with others.
+func (s *server) join(ctx context.Context, c rounds.Call) (string, rounds.Level, error) {
+	answered := make(chan message, 1)
+	s.up.request(joinMessage("", c), func(m message) { answered <- m })
+	select {
+	case m := <-answered:
+		return parseJoin(m)
+	case <-ctx.Done():
+		return "", rounds.Level{}, ctx.Err()
+	}
+}
+
+// forward passes an observation of the store on to all members.
+func (s *server) forward(o rounds.Observation) {
+	m := message{kindPublished, o.Level.String()}
+	switch {
+	case o.Err == nil && o.Read:
+		m[0] = kindRead
+	case o.Read && errors.Is(o.Err, coordination.ErrNoGroup):
+		m = message{kindRead, ""}
+	case errors.Is(o.Err, coordination.ErrForeignValue):
+		return // each member reads the level itself at times
+	case o.Err != nil:
+		m = message{kindOutage, errorText(o.Err)}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.outage = nil
+	if m.kind() == kindOutage {
+		s.outage = m
+	}
+	for p, welcome := range s.members {
+		if welcome {
+			p.send(m)
+		}
+	}
+}
+
+// send never blocks. A member that does not read is dropped, and uses the store.
+func (p *peer) send(m message) {
+	select {
+	case p.out <- m:
+	default:
+		p.end()
+	}
+}
+
+// write sends what is waiting, several messages at a time.
+func (p *peer) write() {
+	defer p.end()
+	out := bufio.NewWriterSize(p.conn, 1024)
+	for {
+		select {
+		case <-p.done:
+			return
+		case m := <-p.out:
+			line, err := m.line()
+			if err != nil {
+				return
+			}
+			_ = p.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+			if _, err := out.WriteString(line); err != nil {
+				return
+			}
+			if len(p.out) == 0 && out.Flush() != nil {
+				return
+			}
+		}
+	}
+}
+
+func (p *peer) end() {
+	p.ends.Do(func() {
+		close(p.done)
+		p.conn.Close()
+	})
+}
+
+// alive makes the kernel detect within some seconds that the other end is gone.
+var alive = net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second, Interval: time.Second, Count: 3}
+
+func keepAlive(conn net.Conn) {
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn()
+	}
+	if c, ok := conn.(*net.TCPConn); ok {
+		_ = c.SetKeepAliveConfig(alive) // if this fails, pings detect the loss later
+	}
+}

@@ -1,0 +1,214 @@
+package tcp
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
+
+// watch is one Watch: it alternates between the store and a relay.
+type watch struct {
+	*Members
+	group string
+	on    func(rounds.Observation)
+
+	stop    context.CancelFunc // of the server; nil while there is none
+	serving sync.WaitGroup
+}
+
+// Watch implements rounds.Members.
+func (m *Members) Watch(ctx context.Context, group string, on func(rounds.Observation)) {
+	w := &watch{Members: m, group: group, on: on}
+	defer w.endServer()
+	var found *client
+	if m.options.Plan.From > 0 {
+		w.look(ctx)
+		found = m.seek(ctx, group)
+	}
+	for first := true; ctx.Err() == nil; first = false {
+		if found != nil {
+			w.follow(ctx, found)
+			found = nil
+		} else {
+			found = w.watchStore(ctx, first)
+		}
+		if ctx.Err() == nil {
+			on(rounds.Observation{Err: coordination.ErrSwitched})
+		}
+	}
+	if found != nil {
+		found.end()
+	}
+}
+
+// look reads which relay is this member's.
+func (w *watch) look(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	_, _ = w.Place(ctx, w.group, w.options.Own) // it is read again with each level
+}
+
+// serve starts or ends the relay according to the slot that the pod works in.
+func (w *watch) serve(ctx context.Context) {
+	slot, relays := w.role()
+	running := w.Members.serving()
+	switch {
+	case running != nil && (!relays || running.slot != slot):
+		w.endServer()
+	case running == nil && relays:
+		if err := w.startServer(context.WithoutCancel(ctx), slot); err != nil {
+			w.options.Log.Warn("this member cannot relay, others use the store", "error", err)
+		}
+	}
+}
+
+func (w *watch) startServer(ctx context.Context, slot string) error {
+	host, err := w.host()
+	if err != nil {
+		return err
+	}
+	store, err := w.options.Open()
+	if err != nil {
+		return err
+	}
+	s, err := listen(store, w.group, slot, host)
+	if err != nil {
+		return errors.Join(err, store.Close())
+	}
+	ctx, w.stop = context.WithCancel(ctx)
+	w.mu.Lock()
+	w.server = s
+	w.mu.Unlock()
+	w.options.Log.Info("relaying for other members", "address", s.record.Address)
+	w.serving.Go(func() {
+		s.run(ctx)
+		_ = store.Close()
+	})
+	return nil
+}
+
+func (w *watch) endServer() {
+	w.mu.Lock()
+	w.server = nil
+	w.mu.Unlock()
+	if w.stop != nil {
+		w.stop()
+		w.serving.Wait()
+		w.stop = nil
+	}
+}
+
+// watchStore watches the store until it has connected to a relay, which it returns. first: the Watch has just begun.
+func (w *watch) watchStore(ctx context.Context, first bool) (found *client) {
+	store, err := w.direct()
+	if err != nil {
+		w.on(rounds.Observation{Err: err})
+		sleep(ctx, time.Second)
+		return nil
+	}
+	w.serve(ctx)
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	var seeking sync.WaitGroup
+	seeking.Go(func() {
+		defer stop()
+		found = w.seekLater(watching, first)
+	})
+	store.Watch(watching, w.group, func(o rounds.Observation) {
+		if s := w.Members.serving(); s != nil {
+			s.forward(o)
+		}
+		w.on(o)
+	})
+	seeking.Wait()
+	return found
+}
+
+// seekLater looks for a relay at intervals, until it has found one or ctx is done.
+func (w *watch) seekLater(ctx context.Context, first bool) *client {
+	for ctx.Err() == nil {
+		sleep(ctx, back(first))
+		if w.options.Plan.From <= 0 || ctx.Err() != nil {
+			continue
+		}
+		w.serve(ctx)
+		if c := w.seek(ctx, w.group); c != nil {
+			return c
+		}
+		first = false
+	}
+	return nil
+}
+
+// follow observes the group through a relay until the connection ends.
+func (w *watch) follow(ctx context.Context, c *client) {
+	w.use(c)
+	defer w.use(nil)
+	defer c.end()
+	idle := time.NewTicker(idleStore)
+	defer idle.Stop()
+	last, following := w.read(ctx, c)
+	for following {
+		select {
+		case <-ctx.Done():
+			return
+		case <-idle.C:
+			w.closeIdle()
+			if _, relays := w.role(); relays {
+				return // it was given the slot of a relay
+			}
+		case m, open := <-c.told:
+			switch {
+			case !open:
+				w.options.Log.Info("the relay does not answer, using the store")
+				return
+			case m.kind() == kindOutage:
+				w.on(rounds.Observation{Err: parseError(m.field(1))})
+			case m.kind() == kindRead && (m.field(1) != last || last == ""):
+				last, following = w.read(ctx, c) // a message may have overtaken what the relay has read
+			default:
+				last = m.field(1)
+				level, err := rounds.ParseLevel(last)
+				if err != nil {
+					return
+				}
+				w.on(rounds.Observation{Level: level, Read: m.kind() == kindRead})
+			}
+		}
+	}
+}
+
+// read reads the level through the relay. It returns false if the relay does not answer.
+func (w *watch) read(ctx context.Context, c *client) (last string, answered bool) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	level, err := c.level(ctx)
+	switch {
+	case errors.Is(err, errLeft) || ctx.Err() != nil:
+		return "", false
+	case err == nil:
+		last = level.String()
+	}
+	read := err == nil || errors.Is(err, coordination.ErrNoGroup) || errors.Is(err, coordination.ErrForeignValue)
+	w.on(rounds.Observation{Level: level, Read: read, Err: err})
+	return last, true
+}
+
+func (m *Members) use(c *client) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.client = c
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}

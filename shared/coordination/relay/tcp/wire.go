@@ -1,0 +1,116 @@
+package tcp
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
+
+// Kinds of messages. The requests of a member have a number, which the answer repeats.
+const (
+	kindHello = "hello" // token
+	kindPing  = "ping"
+	kindJoin  = "join"  // number, arguments of the call
+	kindLevel = "level" // number
+	kindPlace = "place" // number, slot, pod
+
+	kindPong      = "pong"
+	kindAnswer    = "answer"    // number, error, then: reply, level; or level; or the place in JSON
+	kindPublished = "published" // level
+	kindRead      = "read"      // level, which the relay has read; "" if there is no group
+	kindOutage    = "outage"    // why the relay cannot reach the store
+)
+
+// maxLine limits a message.
+const maxLine = 16 << 10
+
+// message is one line.
+type message []string
+
+func (m message) kind() string { return m[0] }
+
+// field returns a field, "" if there is none.
+func (m message) field(n int) string {
+	if n >= len(m) {
+		return ""
+	}
+	return m[n]
+}
+
+var errField = errors.New("a field of a message to a relay has a tab or a line break")
+
+// line returns the message as it is sent.
+func (m message) line() (string, error) {
+	for _, field := range m {
+		if strings.ContainsAny(field, "\t\n") {
+			return "", errField
+		}
+	}
+	return strings.Join(m, "\t") + "\n", nil
+}
+
+// reader reads messages.
+type reader struct{ *bufio.Scanner }
+
+func newReader(from interface{ Read([]byte) (int, error) }) reader {
+	s := bufio.NewScanner(from)
+	s.Buffer(make([]byte, 0, 512), maxLine)
+	return reader{s}
+}
+
+func (r reader) next() (message, error) {
+	if !r.Scan() {
+		return nil, errors.Join(r.Err(), errEnded)
+	}
+	return strings.Split(r.Text(), "\t"), nil
+}
+
+var errEnded = errors.New("the connection to the relay has ended")
+
+// answerErrors are the errors that an answer passes on. Any other one means that the relay could not reach the store.
+var answerErrors = map[string]error{
+	"no group": coordination.ErrNoGroup, "unknown slot": coordination.ErrUnknownSlot, "argument": coordination.ErrArgument,
+	"foreign": coordination.ErrForeignValue,
+}
+
+const noError = ""
+
+func errorText(err error) string {
+	if err == nil {
+		return noError
+	}
+	for text, known := range answerErrors {
+		if errors.Is(err, known) {
+			return text
+		}
+	}
+	return strings.NewReplacer("\t", " ", "\n", " ").Replace("unreachable: " + err.Error())
+}
+
+func parseError(text string) error {
+	if known := answerErrors[text]; known != nil || text == noError {
+		return known
+	}
+	return fmt.Errorf("the relay answers: %.200s", text)
+}
+
+// joinMessage returns the request for a join.
+func joinMessage(number string, c rounds.Call) message {
+	m := message{kindJoin, number}
+	for _, a := range c.Arguments {
+		m = append(m, fmt.Sprint(a))
+	}
+	return m
+}
+
+func joinOf(m message) rounds.Call {
+	c := rounds.Call{Function: rounds.FunctionJoin}
+	for _, field := range m[min(2, len(m)):] {
+		c.Arguments = append(c.Arguments, field)
+	}
+	return c
+}
