@@ -19,6 +19,7 @@ type agent struct {
 	state    *worker.State
 	tick     time.Duration // when the planned Tick is due; 0 if none is planned
 	removing bool
+	relaying relaying
 }
 
 const (
@@ -48,7 +49,13 @@ func (a *agent) start() {
 		Slot: p.asSlot(), Waits: p.waits, Generation: p.epoch, Node: p.node.name, Grace: p.shape.Grace, RemoveStopped: p.shape.RemoveStopped,
 		Random: p.random.Float64, Barrier: p.driver() == Exec, Progress: p.shape.Progress,
 	}, p.volume.memory)
-	a.sub = subscribe(a.link, p.job.owner, p.asSlot(), func(e worker.Event) { a.take(e) })
+	a.sub = subscribe(a.link, p.job.owner, p.asSlot(), func(e worker.Event) {
+		a.forward(e)
+		a.take(e)
+	})
+	if a.shape.Relays > 0 {
+		a.seek(time.Second)
+	}
 	a.look()
 	if p.driver() == CRI {
 		a.poll()
@@ -61,6 +68,7 @@ func (a *agent) isFenced() bool { return a.state != nil && a.state.Fenced() }
 // startAgain is what the kubelet does after a crash.
 func (a *agent) startAgain() {
 	a.sub.close()
+	a.drop()
 	if a.pod.driver() == Exec {
 		a.pod.containerDied()
 		return
@@ -74,6 +82,7 @@ func (a *agent) quit() {
 		a.up = false
 		a.run++
 		a.sub.close()
+		a.drop()
 	}
 }
 
@@ -196,14 +205,18 @@ func (a *agent) call(c rounds.Call) {
 	if i := a.truth.instances[fmt.Sprint(c.Arguments[min(6, len(c.Arguments)-1)])]; i != nil && c.Function == rounds.FunctionJoin {
 		i.asked, i.slot = true, fmt.Sprint(c.Arguments[4])
 	}
-	request(a.link, func(s *server) (reply, error) { return s.call(a.pod, c) }, func(r reply, err error) {
+	answer := func(r reply, err error) {
 		if err != nil {
 			a.say("is answered: %v", err)
 		} else {
 			a.say("is answered: %s", answerText{c, r})
 		}
 		a.take(worker.Answered{Reply: r.text, Now: r.now, Err: err})
-	})
+	}
+	direct := func() { request(a.link, func(s *server) (reply, error) { return s.call(a.pod, c) }, answer) }
+	if !a.join(c, answer, direct) {
+		direct()
+	}
 }
 
 func (a *agent) say(format string, args ...any) {

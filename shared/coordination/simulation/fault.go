@@ -88,6 +88,11 @@ const (
 	Recreated      Kind = "recreated"          // the JobSet is deleted, and another one with its name is created
 	PolicyRestart  Kind = "policy restart"     // a Job fails for another reason
 
+	RelayDies  Kind = "relay dies"   // the agent that relays
+	RelayIdle  Kind = "relay idle"   // it answers pings, and does nothing else
+	RelayLate  Kind = "relay behind" // it does everything late
+	RelayHangs Kind = "relay hangs"  // it answers nothing for a while
+
 	Forged Kind = "forged records" // a member writes Count values that its store permissions allow
 
 	// Permanent faults.

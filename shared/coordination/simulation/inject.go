@@ -24,6 +24,9 @@ func (w *world) inject(f Fault) {
 	}
 	do, ok := podFaults[f.Kind]
 	if !ok {
+		do, ok = relayFaults[f.Kind]
+	}
+	if !ok {
 		panic("unknown fault " + string(f.Kind))
 	}
 	if p := w.target(f.Target); p != nil {

@@ -16,6 +16,10 @@ type Mutant struct {
 	Observe func(*leader.Observation)
 	Plan    func(*leader.Observation, leader.Plan) leader.Plan
 
+	Batch   func(rounds.Call) rounds.Call // a relay's call for several members
+	Replies func([]reply)                 // the replies to it
+	Loyal   bool                          // a member never leaves its relay
+
 	BlindWrites  bool // the leader writes annotations without the compare-and-set
 	DeleteFirst  bool // a full recreation deletes the Jobs before it writes the epoch
 	AnyOwner     bool // a full recreation deletes Jobs by their epoch, of any JobSet

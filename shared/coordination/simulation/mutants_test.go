@@ -52,6 +52,8 @@ var mutants = map[string]struct {
 	"leader: spares that are fenced stay":                               {"L1", Mutant{Plan: without(byRule("spares"))}, spareLosses},
 	"leader: a new pod joins in a slot that was given away":             {"S17", Mutant{Plan: neverWaits}, spareStorm},
 	"leader: two slots are given to one spare":                          {"S17", Mutant{Plan: givesTwice, Library: giveTwice.Library}, spareLosses},
+	"relay: its members never leave it":                                 {"L1 L2", Mutant{Loyal: true}, relayLosses},
+	"relay: it confirms joins that the store has refused":               {"S14 S13 S5 L1 S17", Mutant{Replies: confirmsAll}, relayedSpares},
 	"agent: an order is carried out twice":                              {"S4", Mutant{Actions: stopTwice}, nil},
 	"agent: a peer's worker is stopped":                                 {"S3", Mutant{Actions: stopAnother}, nil},
 	"agent: every broadcast is an order":                                {"S3", Mutant{Event: everyBroadcastOrders}, nil},

@@ -148,8 +148,8 @@ func (s *server) write(uid string, w group.Write) (*rounds.Stored, error) {
 	return s.group(uid)
 }
 
-// checked checks the step of a call.
-func (s *server) checked(uid string, did step, before *view) {
+// checked checks the step of a call. others are further members that take part in it.
+func (s *server) checked(uid string, did step, before *view, others ...step) {
 	after := s.view(uid)
 	switch {
 	case after == nil:
@@ -163,6 +163,10 @@ func (s *server) checked(uid string, did step, before *view) {
 		return
 	case after.Level != before.Level:
 		s.note(s.name, "%s", after.text())
+	}
+	for _, other := range others {
+		s.truth.heard(other, before)
+		s.truth.checkHolder(uid, other, before, after)
 	}
 	s.truth.called(s, uid, did, before, after)
 }

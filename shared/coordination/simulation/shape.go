@@ -19,6 +19,7 @@ type Shape struct {
 	// RemoveStopped is the agents' setting of that name.
 	RemoveStopped bool
 	Progress      worker.Progress // required from workers with a supervisor
+	Relays        int64           // members that share a relay; 0: there are no relays
 	Faults        []Chance
 	Most          int           // maximum number of faults in a history, which has at least one
 	Horizon       time.Duration // the last fault happens before it

@@ -20,6 +20,9 @@ func Shapes() []Shape {
 		withSpares("everything", workers(Exec, 1, 3), 1, everything(), 6), withSpares("two", workers(Exec, 1, 2), 2, everything(), 5),
 		withSpares("jobs", workers(Exec, 2, 2), 1, everything(), 5), withSpares("steps", steps(Exec), 1, everything(), 5),
 		withSpares("losses", workers(Exec, 1, 3), 2, lossKinds(), 8), sparesIn(storms(Exec), 1), sparesIn(repairs(Exec), 1),
+		relayed(shape("everything", workers(Exec, 1, 3), everything(), 5), relayKinds()), relayed(shape("two jobs", workers(CRI, 2, 2), everything(), 4), relayKinds()),
+		relayed(storms(Exec), relayKinds()), relayed(neutral(Exec), chances(6, RelayIdle, RelayLate, RelayHangs)), relayed(repairs(Exec), relayKinds()),
+		relayed(withSpares("losses", workers(Exec, 1, 3), 1, lossKinds(), 6), relayKinds()),
 		sparesIn(resized(Exec), 1), sparesIn(endless(Exec), 1), sparesIn(forged(Exec), 1), sparesIn(neutral(Exec), 1),
 	}
 }
@@ -49,6 +52,18 @@ func shape(name string, entries []Entry, faults []Chance, most int) Shape {
 // withSpares is a shape of its name whose entries have so many spares each.
 func withSpares(name string, entries []Entry, n int64, faults []Chance, most int) Shape {
 	return sparesIn(shape(name, entries, faults, most), n)
+}
+
+// relayed is a shape in which the first worker of each four relays for the others.
+func relayed(s Shape, faults []Chance) Shape {
+	s.Name += " with relays"
+	s.Relays, s.Faults = 4, append(slices.Clone(s.Faults), faults...)
+	return s
+}
+
+// relayKinds: relays die, lie idle and fall behind while workers die.
+func relayKinds() []Chance {
+	return append(chances(8, RelayDies, RelayIdle, RelayLate, RelayHangs), chances(12, WorkerDies)...)
 }
 
 func sparesIn(s Shape, n int64) Shape {

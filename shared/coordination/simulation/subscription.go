@@ -14,6 +14,7 @@ import (
 // whenever the connection is lost. As in the Valkey store, messages that arrive during a read wait for its end.
 type subscription struct {
 	link    *link
+	via     *via        // connection to a relay; nil: to the store
 	uid     string      // "" for all groups
 	own     rounds.Slot // slot whose configuration is read, and the pod; zero for all groups
 	on      func(worker.Event)
@@ -45,6 +46,9 @@ func (s *subscription) close() {
 	}
 	s.closed, s.open = true, false
 	s.session++
+	if s.via != nil {
+		s.via.end()
+	}
 	st := s.link.store
 	st.subscribers = slices.DeleteFunc(st.subscribers, func(other *subscription) bool { return other == s })
 }
@@ -103,8 +107,10 @@ func (s *subscription) read(session int) {
 		return
 	}
 	s.fetch(session, func(err error) bool {
-		if isTransport(err) {
+		if isTransport(err) && s.via == nil {
 			s.lost(session, err)
+		} else if isTransport(err) {
+			s.via.told(session, rounds.Observation{Err: err})
 		}
 		return !isTransport(err)
 	}, func() { s.isRead(session) })
@@ -118,7 +124,7 @@ func (s *subscription) readNow() {
 // fetch reads the level, and then what the leader has written about the slot. It stops if the level cannot be read and the error is
 // not passed on.
 func (s *subscription) fetch(session int, passOn func(error) bool, done func()) {
-	request(s.link, func(v *server) (rounds.Level, error) { return v.level(s.uid) }, func(l rounds.Level, err error) {
+	fetchVia(s, func(v *server) (rounds.Level, error) { return v.level(s.uid) }, func(l rounds.Level, err error) {
 		switch {
 		case s.closed:
 			return
@@ -129,7 +135,7 @@ func (s *subscription) fetch(session int, passOn func(error) bool, done func()) 
 			}
 			return
 		}
-		request(s.link, func(v *server) (rounds.Place, error) { return v.place(s.uid, s.own) }, func(p rounds.Place, err error) {
+		fetchVia(s, func(v *server) (rounds.Place, error) { return v.place(s.uid, s.own) }, func(p rounds.Place, err error) {
 			switch {
 			case s.closed:
 				return
@@ -161,6 +167,9 @@ func (s *subscription) isRead(session int) {
 			return
 		}
 		s.observe(o)
+	}
+	if s.via != nil { // the relay reads at intervals
+		return
 	}
 	s.link.owner.later(s.link.random.between(resyncMost/2, resyncMost), func() {
 		if s.session == session {

@@ -80,11 +80,13 @@ type step struct {
 	call  rounds.Call // call of an agent
 	pod   *pod        // nil if it is a call of the leader
 	reply string
-	why   string      // for the leader: the reason of a write, or of a release
-	slot  rounds.Slot // the slot that is released
-	heir  rounds.Slot // and the pod that gets it
-	token coordination.Token
-	err   error
+	// others is how many other members joined in the same call.
+	others int
+	why    string      // for the leader: the reason of a write, or of a release
+	slot   rounds.Slot // the slot that is released
+	heir   rounds.Slot // and the pod that gets it
+	token  coordination.Token
+	err    error
 }
 
 // calledFor is the slot that an agent's call is about.
