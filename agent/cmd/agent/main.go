@@ -54,12 +54,12 @@ func start(ctx context.Context, c config.Config) error {
 		return err
 	}
 	defer driver.Close()
-	groups, err := store.Open(c.Store, "holdfast-agent")
+	log := journal.New(os.Stderr, c.LogLevel).With("slot", c.WorkerID, "pod", c.PodUID)
+	groups, err := store.Members(c.Store, c.Identity, "holdfast-agent", log)
 	if err != nil {
 		return err
 	}
 	defer groups.Close()
-	log := journal.New(os.Stderr, c.LogLevel).With("slot", c.WorkerID, "pod", c.PodUID)
 	return app.Run(ctx, c, app.Parts{Driver: driver, Watcher: driver, Store: groups, Log: log})
 }
 

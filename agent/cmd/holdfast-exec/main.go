@@ -80,14 +80,14 @@ func supervise(c config.Exec, program process.Spec) (code int, err error) {
 	if err != nil {
 		return failed, err
 	}
-	groups, err := store.Open(c.Store, "holdfast-exec")
+	output := journal.Detach(os.Stderr)
+	defer output.Flush(lastLines)
+	log := journal.New(output, c.LogLevel).With("slot", c.WorkerID, "pod", c.PodUID)
+	groups, err := store.Members(c.Store, c.Identity, "holdfast-exec", log)
 	if err != nil {
 		return failed, err
 	}
 	defer groups.Close()
-	output := journal.Detach(os.Stderr)
-	defer output.Flush(lastLines)
-	log := journal.New(output, c.LogLevel).With("slot", c.WorkerID, "pod", c.PodUID)
 	start := reaper.Start
 	if modules := os.Getenv(preloadVariable); modules != "" {
 		templates, err := process.NewTemplates(reaper, program, modules, log)

@@ -67,7 +67,7 @@ func (s settings) store(p *problems) Store {
 	o := Store{
 		Address: s.address(p), Username: s[valkeyUsername].value, PasswordFile: s.file(p, valkeyPassword),
 		CAFile: s.file(p, valkeyCA), CertFile: s.file(p, valkeyCert), KeyFile: s.file(p, valkeyKey),
-		ServerName: s[valkeyServer].value,
+		ServerName: s[valkeyServer].value, RelayFrom: s.size(p, relayFrom),
 	}
 	switch {
 	case (o.CertFile == "") != (o.KeyFile == ""):
@@ -78,6 +78,16 @@ func (s settings) store(p *problems) Store {
 		s.bad(p, valkeyCA, "is required with --"+valkeyServer)
 	}
 	return o
+}
+
+// size returns a number of workers, 0 for none.
+func (s settings) size(p *problems, name string) int64 {
+	v := s.text(p, name)
+	n, err := strconv.ParseInt(v, 10, 32)
+	if v != "" && (err != nil || n < 0) {
+		s.bad(p, name, fmt.Sprintf("is %q, not a number from 0 on", v))
+	}
+	return n
 }
 
 // bad records what is wrong with a setting, where it is set, and how to fix it.

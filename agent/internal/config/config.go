@@ -28,6 +28,7 @@ const (
 	valkeyCert      = "valkey-tls-cert-file"
 	valkeyKey       = "valkey-tls-key-file"
 	valkeyServer    = "valkey-tls-server-name"
+	relayFrom       = "relay-from"
 	checkpointGrace = "checkpoint-grace-period"
 	podGrace        = "pod-termination-grace-period"
 	maxStops        = "max-stops-per-minute"
@@ -75,6 +76,7 @@ type Store struct {
 	Address, Username, PasswordFile string
 	CAFile, CertFile, KeyFile       string
 	ServerName                      string // expected in the store's certificate; empty: the host of the address
+	RelayFrom                       int64  // workers of a replicatedJob from which on some relay for others; 0: never
 }
 
 // Help is the help text. Parse returns it as an error for -h.

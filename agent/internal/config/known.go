@@ -62,6 +62,11 @@ func storeSettings() []*setting {
 			flag: valkeyServer, env: "VALKEY_TLS_SERVER_NAME", usage: "server name in the store's certificate; defaults to the host of the address",
 			fix: "give a name that is in the certificate",
 		},
+		{
+			flag: relayFrom, env: "RELAY_FROM", initial: "0",
+			usage: "number of workers of a replicatedJob from which on every hundredth agent passes on the store's messages to the others; the same for all; 0 disables this",
+			fix:   "give a number such as 2000, or 0",
+		},
 	}
 }
 

@@ -11,7 +11,7 @@ var agent = program{
 	title: "The Holdfast agent: a sidecar that restarts its worker together with the group.",
 	flags: []string{
 		jobSetUID, workerID, podUID, podEpoch, containerName, gracePeriod, criSocket, pollingInterval,
-		valkeyAddress, valkeyUsername, valkeyPassword, valkeyCA, valkeyCert, valkeyKey, valkeyServer,
+		valkeyAddress, valkeyUsername, valkeyPassword, valkeyCA, valkeyCert, valkeyKey, valkeyServer, relayFrom,
 		readyPort, startupDir, removeStopped, logLevel, podName, nodeName,
 	},
 }
@@ -21,7 +21,7 @@ var supervisor = program{
 holdfast-exec install DIR: copies itself there.`,
 	flags: []string{
 		jobSetUID, workerID, podUID, podEpoch, gracePeriod, checkpointGrace, podGrace, maxStops, aloneLimit,
-		valkeyAddress, valkeyUsername, valkeyPassword, valkeyCA, valkeyCert, valkeyKey, valkeyServer,
+		valkeyAddress, valkeyUsername, valkeyPassword, valkeyCA, valkeyCert, valkeyKey, valkeyServer, relayFrom,
 		startupDir, logLevel, podName, nodeName, progressTimeout, progressStart, progressFrom, roundVariables,
 		podSlot, firstGlobal, firstGroup,
 	},
