@@ -288,6 +288,13 @@ bench-restart: ## Measure restarts on the real node (root), first and second, ev
 	$(TESTBED) down
 	go run ./e2e/benchmarks/coordination
 
+# Sizes of bench-coordination; r: with relays, s: the store is restarted, too.
+CROWDS ?= 5000s,5000rs,10000s,10000rs,20000r,100000r
+
+.PHONY: bench-coordination
+bench-coordination: ## Large groups of played members in several processes, with and without relays: restarts, and a restart of the store
+	go run ./e2e/benchmarks/coordination -crowds $(CROWDS)
+
 .PHONY: bench-train
 bench-train: ## From the failure of one rank to the next step of a PyTorch 2.6 training on the real node (root), seven answers; writes docs/benchmarks/train.md
 	./hack/install-debian.sh

@@ -18,14 +18,43 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	sizes := flag.String("members", "1000,5000,10000", "sizes of the group")
+	crowds := flag.String("crowds", "", "instead: sizes of a group whose members are in several processes, a size with r has relays, one with s a restart of the store, such as 5000s,5000rs,100000r")
+	asChild := flag.Bool("child", false, "used by this program itself: runs a part of such a group")
 	driver := flag.String("driver", "exec", "what the members are: exec, supervisors with a barrier, or cri, sidecars")
 	rounds := flag.Int("rounds", 10, "restarts to measure, after one that is not")
 	results := flag.String("results", "e2e/results", "folder for the JSON")
 	flag.Parse()
-	if err := run(ctx, *sizes, *driver, *rounds, *results); err != nil {
+	var err error
+	switch {
+	case *asChild:
+		err = serveParent(ctx, os.Stdin, os.Stdout)
+	case *crowds != "":
+		err = runCrowds(ctx, *crowds, *rounds, *results)
+	default:
+		err = run(ctx, *sizes, *driver, *rounds, *results)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench-coordination:", err)
 		os.Exit(1)
 	}
+}
+
+func runCrowds(ctx context.Context, crowds string, rounds int, results string) error {
+	var all []crowdResult
+	for _, text := range strings.Split(crowds, ",") {
+		size, err := strconv.Atoi(strings.TrimRight(text, "rs"))
+		if err != nil || size < 2 {
+			return fmt.Errorf("--crowds %q: want sizes of 2 and more, with r or s behind, separated by commas", crowds)
+		}
+		r, err := measureCrowd(ctx, size, strings.Contains(text, "r"), rounds, strings.Contains(text, "s"))
+		if err != nil {
+			return fmt.Errorf("%s members: %w", text, err)
+		}
+		fmt.Fprintf(os.Stderr, "%s members: all know that all have joined after %v\n", text, r.Median.Start.Last)
+		all = append(all, r)
+	}
+	printCrowds(os.Stdout, all)
+	return save(results, "coordination-crowds.json", all)
 }
 
 func run(ctx context.Context, sizes, driver string, rounds int, results string) error {
@@ -46,5 +75,5 @@ func run(ctx context.Context, sizes, driver string, rounds int, results string) 
 		all = append(all, r)
 	}
 	printTable(os.Stdout, all)
-	return save(results, all)
+	return save(results, "coordination.json", all)
 }

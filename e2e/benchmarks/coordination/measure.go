@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"syscall"
 	"time"
 
 	"github.com/holdfast-project/holdfast/e2e/fakes/members"
@@ -78,8 +77,7 @@ func (r *result) restarts(ctx context.Context, f *members.Group, server *members
 // share returns how many members share a connection. It is 1, as for real agents, unless the limit of open files is too
 // low: the server and this process each need two files for a member.
 func share(size int) int {
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || 2*uint64(size)+spareFiles < limit.Max {
+	if 2*uint64(size)+spareFiles < fileLimit() {
 		return 1
 	}
 	return 100

@@ -39,7 +39,7 @@ func shared(n int) string {
 	return fmt.Sprintf(" (%d members share one for calls)", n)
 }
 
-func save(dir string, all []result) error {
+func save[T any](dir, name string, all []T) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("saving the results: %w", err)
 	}
@@ -47,5 +47,5 @@ func save(dir string, all []result) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, "coordination.json"), append(content, '\n'), 0o644)
+	return os.WriteFile(filepath.Join(dir, name), append(content, '\n'), 0o644)
 }

@@ -1,9 +1,12 @@
 package members
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -11,6 +14,9 @@ import (
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
+	"github.com/holdfast-project/holdfast/shared/coordination/relay"
+	"github.com/holdfast-project/holdfast/shared/coordination/relay/tcp"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
@@ -21,7 +27,14 @@ type Options struct {
 	Members int
 	Share   int  // members per connection for calls; 1: each has its own, as agents do
 	Barrier bool // the members are supervisors, whose workers wait for each other; otherwise sidecars
+
+	// For members with relays, which have connections of their own, and for a part of a group:
+	Relays relay.Plan // no relays if zero
+	First  int        // index of the first member in this process
+	Total  int        // of the whole group; 0: all are in this process
 }
+
+func (o Options) total() int { return cmp.Or(o.Total, o.Members) }
 
 // Connections returns how many connections the store must accept.
 func (o Options) Connections() int { return o.Members + o.stores() }
@@ -31,9 +44,11 @@ func (o Options) stores() int { return (o.Members + o.Share - 1) / o.Share }
 // Group is one running group. Its methods must not be called concurrently.
 type Group struct {
 	id      string
+	first   int // index of the first member in this process
 	members []*member
-	leader  *valkey.Store
-	stores  []*valkey.Store
+	leader  *valkey.Store // nil if it is another process
+	stores  []io.Closer
+	ctx     context.Context
 	stop    context.CancelFunc
 	running sync.WaitGroup
 
@@ -43,55 +58,107 @@ type Group struct {
 
 // Start opens the group. It returns once every member knows that the group runs, with the time that this took.
 func Start(ctx context.Context, server valkey.Options, o Options) (*Group, time.Duration, error) {
-	ctx, stop := context.WithCancel(ctx)
-	g := &Group{id: "6f1c63a2-5b0e-4a55-9d2b-0c9a4f2f7b11", stop: stop}
-	if err := g.open(ctx, server, o); err != nil {
-		g.Stop()
+	leader, err := Open(ctx, server, o)
+	if err != nil {
 		return nil, 0, err
 	}
-	for i := range o.Members {
-		g.members = append(g.members, g.newMember(i, g.stores[i/o.Share], o.Barrier))
+	g, err := Join(ctx, server, o)
+	if err != nil {
+		return nil, 0, errors.Join(err, leader.Close())
 	}
-	g.expect(0)
+	g.leader = leader
 	began := time.Now()
-	for _, m := range g.members {
-		g.running.Go(func() { m.run(ctx) })
-	}
-	if err := g.await(ctx); err != nil {
+	g.Run(0, o.Members)
+	if err := g.Await(ctx); err != nil {
 		g.Stop()
 		return nil, 0, fmt.Errorf("forming a group of %d: %w", o.Members, err)
 	}
 	return g, time.Since(began), nil
 }
 
-func (g *Group) open(ctx context.Context, server valkey.Options, o Options) (err error) {
-	for range o.stores() {
-		client := server
-		client.Timeout = patience
-		s, err := valkey.New(client)
-		if err != nil {
-			return err
-		}
-		g.stores = append(g.stores, s)
+const id = "6f1c63a2-5b0e-4a55-9d2b-0c9a4f2f7b11"
+
+// Open opens the group, and returns the store of its leader.
+func Open(ctx context.Context, server valkey.Options, o Options) (*valkey.Store, error) {
+	leader, err := valkey.New(server)
+	if err != nil {
+		return nil, err
 	}
-	if g.leader, err = valkey.New(server); err != nil {
-		return err
-	}
-	_, err = group.Open(ctx, g.leader, g.id, group.Wanted{
+	_, err = group.Open(ctx, leader, id, group.Wanted{
 		Token: coordination.Token{LeaseCreated: 1, Transitions: 1}, Generation: 1, Limit: math.MaxInt32, Barrier: o.Barrier,
-		Stages: []coordination.Stage{{Prefix: prefix, Jobs: 1, Pods: int64(o.Members)}},
+		Stages: []coordination.Stage{{Prefix: prefix, Jobs: 1, Pods: int64(o.total())}},
 	})
-	return err
+	if err != nil {
+		return nil, errors.Join(err, leader.Close())
+	}
+	return leader, nil
+}
+
+// Join makes the members of this process. They do nothing until Run.
+func Join(ctx context.Context, server valkey.Options, o Options) (*Group, error) {
+	ctx, stop := context.WithCancel(ctx)
+	g := &Group{id: id, ctx: ctx, stop: stop, first: o.First}
+	client := server
+	client.Timeout = patience
+	for i := range o.Members {
+		store, err := g.store(i, client, server.Address, o)
+		if err != nil {
+			g.Stop()
+			return nil, err
+		}
+		g.members = append(g.members, g.newMember(o.First+i, store, o.Barrier))
+	}
+	g.Expect(0)
+	return g, nil
+}
+
+// store returns the connection of a member.
+func (g *Group) store(i int, client valkey.Options, address string, o Options) (rounds.Members, error) {
+	if o.Relays.From > 0 {
+		s, err := tcp.New(tcp.Options{
+			Plan: o.Relays, Own: slotOf(o.First + i), Address: address, Log: slog.New(slog.DiscardHandler),
+			Open: func() (tcp.Store, error) { return valkey.New(client) },
+		})
+		g.stores = append(g.stores, s)
+		return s, err
+	}
+	if i%o.Share != 0 {
+		return g.members[i-1].store, nil
+	}
+	s, err := valkey.New(client)
+	g.stores = append(g.stores, s)
+	return s, err
+}
+
+// AwaitRelays returns once all relays of a group have announced themselves.
+func AwaitRelays(ctx context.Context, leader *valkey.Store, o Options) error {
+	for i := 0; i < o.total(); i += int(o.Relays.Per) {
+		for text := ""; text == ""; time.Sleep(time.Millisecond) {
+			var err error
+			if text, err = leader.Announced(ctx, id, slotOf(i).Name); err != nil {
+				return fmt.Errorf("waiting for relays: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// Run runs the members from one index of this process up to, not including, another one.
+func (g *Group) Run(from, to int) {
+	for _, m := range g.members[from:to] {
+		g.running.Go(func() { m.run(g.ctx) })
+	}
 }
 
 // Stop ends all members.
 func (g *Group) Stop() {
 	g.stop()
 	g.running.Wait()
-	for _, s := range append(g.stores, g.leader) {
-		if s != nil {
-			_ = s.Close()
-		}
+	for _, s := range g.stores {
+		_ = s.Close()
+	}
+	if g.leader != nil {
+		_ = g.leader.Close()
 	}
 }
 
@@ -103,37 +170,59 @@ var errLate = errors.New("not every member knows that the round runs")
 // Restart kills one member's worker. It returns once every member knows that the next round runs.
 func (g *Group) Restart(ctx context.Context) (Round, error) {
 	victim := g.members[int(g.round.Load())%len(g.members)]
-	g.expect(g.round.Load() + 1)
+	g.Expect(g.round.Load() + 1)
 	died := time.Now()
 	victim.kills <- 1
-	if err := g.await(ctx); err != nil {
+	if err := g.Await(ctx); err != nil {
 		return Round{}, err
 	}
-	return g.account(died), nil
+	return Account(died, g.Times()), nil
 }
 
-func (g *Group) account(died time.Time) Round {
-	var all []times
+// Kill kills the worker of a member of this process.
+func (g *Group) Kill(index int) { g.members[index-g.first].kills <- 1 }
+
+// Reads returns how many members of this process have read the level since then.
+func (g *Group) Reads(since time.Time) (n int) {
+	for _, m := range g.members {
+		m.mu.Lock()
+		if m.reads.After(since) {
+			n++
+		}
+		m.mu.Unlock()
+	}
+	return n
+}
+
+// Times returns the times of the members of this process.
+func (g *Group) Times() []Times {
+	var all []Times
 	for _, m := range g.members {
 		m.mu.Lock()
 		all = append(all, m.times)
 		m.mu.Unlock()
 	}
+	return all
+}
+
+// Account returns the times of a round since a worker died.
+func Account(died time.Time, all []Times) Round {
 	return Round{
-		Order: spread(died, all, func(t times) time.Time { return t.ordered }),
-		Join:  spread(died, all, func(t times) time.Time { return t.joined }),
-		Start: spread(died, all, func(t times) time.Time { return t.started }),
+		Order: spread(died, all, func(t Times) time.Time { return t.Ordered }),
+		Join:  spread(died, all, func(t Times) time.Time { return t.Joined }),
+		Start: spread(died, all, func(t Times) time.Time { return t.Started }),
 	}
 }
 
-// expect makes the members record the times of a round.
-func (g *Group) expect(round int64) {
+// Expect makes the members record the times of a round.
+func (g *Group) Expect(round int64) {
 	g.started = &sync.WaitGroup{}
 	g.started.Add(len(g.members))
 	g.round.Store(round)
 }
 
-func (g *Group) await(ctx context.Context) error {
+// Await returns once every member of this process knows that the expected round runs.
+func (g *Group) Await(ctx context.Context) error {
 	all := make(chan struct{})
 	go func() { g.started.Wait(); close(all) }()
 	select {
@@ -142,6 +231,24 @@ func (g *Group) await(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-time.After(patience):
-		return errLate
+		return g.late()
 	}
+}
+
+// late says what is missing.
+func (g *Group) late() error {
+	var joined, started int
+	missing := ""
+	for i, t := range g.Times() {
+		if !t.Joined.IsZero() {
+			joined++
+		}
+		if !t.Started.IsZero() {
+			started++
+		}
+		if !t.complete() && missing == "" {
+			missing = g.members[i].slot.Name
+		}
+	}
+	return fmt.Errorf("%w: of %d, %d have joined and %d know, %s is missing", errLate, len(g.members), joined, started, missing)
 }

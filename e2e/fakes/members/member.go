@@ -2,13 +2,14 @@ package members
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
@@ -18,39 +19,45 @@ const callTimeout = 3 * time.Second
 
 // member is the agent's core with its own goroutine, and a simulated worker program.
 type member struct {
-	group     *Group
-	slot      rounds.Slot
-	barrier   bool
-	store     rounds.Members
-	state     *worker.State
-	events    chan worker.Event
-	lives     int64
-	now       worker.Process // the running instance, or the one that died last
-	due       []worker.Event
-	kills     chan int64 // exit codes of requested deaths
-	beside    sync.WaitGroup
-	readAgain atomic.Pointer[context.CancelFunc] // cancels the Watch; the next one starts with a read
+	group   *Group
+	slot    rounds.Slot
+	barrier bool
+	store   rounds.Members
+	state   *worker.State
+	events  chan worker.Event
+	lives   int64
+	now     worker.Process // the running instance, or the one that died last
+	due     []worker.Event
+	kills   chan int64 // exit codes of requested deaths
+	beside  sync.WaitGroup
 
 	mu    sync.Mutex
-	times times
+	times Times
+	reads time.Time // when it has read the level last
 }
 
 func (g *Group) newMember(index int, store rounds.Members, barrier bool) *member {
-	slot := rounds.Slot{Name: fmt.Sprintf("%s-0-%d", prefix, index), Pod: fmt.Sprintf("0d9fa3a5-6c7a-4a3c-9f0e-%012d", index)}
+	slot := slotOf(index)
 	config := worker.Config{
 		Slot: slot, Barrier: barrier, Random: rand.Float64,
 		MaxStops: math.MaxInt, // the benchmark restarts the group many times in a row
 	}
 	return &member{
-		group: g, times: times{round: -1}, slot: slot, barrier: barrier, store: store, state: worker.New(config, worker.Fresh()),
+		group: g, times: Times{round: -1}, slot: slot, barrier: barrier, store: store, state: worker.New(config, worker.Fresh()),
 		events: make(chan worker.Event, 16), kills: make(chan int64, 1),
 	}
+}
+
+func slotOf(index int) rounds.Slot {
+	return rounds.Slot{Name: fmt.Sprintf("%s-0-%d", prefix, index), Pod: fmt.Sprintf("0d9fa3a5-6c7a-4a3c-9f0e-%012d", index)}
 }
 
 // run is the agent's loop. One goroutine uses the core; calls run in other goroutines.
 func (m *member) run(ctx context.Context) {
 	defer m.beside.Wait()
-	m.beside.Go(func() { m.watch(ctx) })
+	m.beside.Go(func() {
+		m.store.Watch(ctx, m.group.id, func(o rounds.Observation) { m.observe(ctx, o) })
+	})
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	if m.barrier {
@@ -76,15 +83,19 @@ func (m *member) run(ctx context.Context) {
 	}
 }
 
-// watch follows the level. To read it, a member starts a new Watch.
-func (m *member) watch(ctx context.Context) {
+// read reads the level until the store has answered.
+func (m *member) read(ctx context.Context) {
 	for ctx.Err() == nil {
-		watching, end := context.WithCancel(ctx)
-		m.readAgain.Store(&end)
-		m.store.Watch(watching, m.group.id, func(o rounds.Observation) { m.observe(ctx, o) })
-		end()
+		level, err := m.store.Level(ctx, m.group.id)
+		if err == nil || errors.Is(err, coordination.ErrNoGroup) {
+			m.observe(ctx, rounds.Observation{Level: level, Read: true, Err: err})
+			return
+		}
+		time.Sleep(readRetry)
 	}
 }
+
+const readRetry = time.Second
 
 // observe posts an observation. Before a level that was read, it posts the place of the slot.
 func (m *member) observe(ctx context.Context, o rounds.Observation) {
@@ -122,7 +133,7 @@ func (m *member) perform(ctx context.Context, a worker.Action) {
 	case worker.Call:
 		m.call(ctx, a.Call)
 	case worker.Read:
-		(*m.readAgain.Load())()
+		m.beside.Go(func() { m.read(ctx) })
 	case worker.Stop:
 		m.noteOrder()
 		m.end(exitTerminated)

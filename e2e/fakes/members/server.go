@@ -22,6 +22,7 @@ type Server struct {
 	Options valkey.Options // of its clients
 
 	process *exec.Cmd
+	args    []string
 	dir     string
 	admin   *redis.Client
 }
@@ -31,15 +32,20 @@ const startTimeout = 10 * time.Second
 
 // StartServer starts a server without persistence that accepts the given number of connections.
 func StartServer(ctx context.Context, connections int) (*Server, error) {
-	return start(ctx, connections, false)
+	return start(ctx, connections, false, "--appendonly", "no")
 }
 
 // StartSecureServer starts a server that requires TLS and a password.
 func StartSecureServer(ctx context.Context, connections int) (*Server, error) {
-	return start(ctx, connections, true)
+	return start(ctx, connections, true, "--appendonly", "no")
 }
 
-func start(ctx context.Context, connections int, secure bool) (*Server, error) {
+// StartDurableServer starts a secure server that writes an append-only file, as the chart's store does.
+func StartDurableServer(ctx context.Context, connections int) (*Server, error) {
+	return start(ctx, connections, true, "--appendonly", "yes", "--appendfsync", "everysec")
+}
+
+func start(ctx context.Context, connections int, secure bool, persistence ...string) (*Server, error) {
 	address, err := freeAddress()
 	if err != nil {
 		return nil, err
@@ -66,16 +72,26 @@ func start(ctx context.Context, connections int, secure bool) (*Server, error) {
 		admin.Password = password
 	}
 	s.admin = redis.NewClient(admin)
-	s.process = exec.Command("redis-server", append(listen, "--bind", "127.0.0.1", "--dir", dir, "--save", "",
-		"--appendonly", "no", "--tcp-backlog", "4096", "--maxclients", strconv.Itoa(connections+spareConnections))...)
+	s.args = append(append(listen, persistence...), "--bind", "127.0.0.1", "--dir", dir, "--save", "",
+		"--tcp-backlog", "4096", "--maxclients", strconv.Itoa(connections+spareConnections))
+	return s, s.run(ctx)
+}
+
+// run starts the process.
+func (s *Server) run(ctx context.Context) error {
+	s.process = exec.Command("redis-server", s.args...)
 	s.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := s.process.Start(); err != nil {
-		return nil, fmt.Errorf("starting redis-server (hack/install-debian.sh installs it): %w", err)
+		return fmt.Errorf("starting redis-server (hack/install-debian.sh installs it): %w", err)
 	}
-	if err := s.awaitAnswer(ctx); err != nil {
-		return nil, err
-	}
-	return s, nil
+	return s.awaitAnswer(ctx)
+}
+
+// Restart ends the process and starts it again. It returns when the server answers.
+func (s *Server) Restart(ctx context.Context) error {
+	_ = s.process.Process.Signal(syscall.SIGTERM)
+	_ = s.process.Wait()
+	return s.run(ctx)
 }
 
 // spareConnections are for the leader and the administrator.

@@ -9,10 +9,10 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// times records when one member reached each step of a round.
-type times struct {
+// Times records when one member reached each step of a round.
+type Times struct {
 	round                    int64
-	ordered, joined, started time.Time
+	Ordered, Joined, Started time.Time
 }
 
 // note records times from the events of a member. It tells the group once the member has joined the round and knows
@@ -25,11 +25,14 @@ func (m *member) note(e worker.Event) {
 	switch e := e.(type) {
 	case worker.Answered:
 		if isJoin(e) && e.Now.Round == t.round {
-			stamp(&t.joined)
+			stamp(&t.Joined)
 		}
 		t.see(e.Now)
 	case worker.Updated:
 		t.see(e.Level)
+		if e.Read && e.Err == nil {
+			m.reads = time.Now()
+		}
 	}
 	if !complete && t.complete() {
 		m.group.started.Done()
@@ -45,24 +48,24 @@ func isJoin(e worker.Answered) bool {
 func (m *member) noteOrder() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	stamp(&m.current().ordered)
+	stamp(&m.current().Ordered)
 }
 
 // current returns the times of the round that the group waits for.
-func (m *member) current() *times {
+func (m *member) current() *Times {
 	if round := m.group.round.Load(); m.times.round != round {
-		m.times = times{round: round}
+		m.times = Times{round: round}
 	}
 	return &m.times
 }
 
-func (t *times) see(l rounds.Level) {
+func (t *Times) see(l rounds.Level) {
 	if l.Running() && l.Round == t.round {
-		stamp(&t.started)
+		stamp(&t.Started)
 	}
 }
 
-func (t *times) complete() bool { return !t.joined.IsZero() && !t.started.IsZero() }
+func (t *Times) complete() bool { return !t.Joined.IsZero() && !t.Started.IsZero() }
 
 func stamp(t *time.Time) {
 	if t.IsZero() {
@@ -82,7 +85,7 @@ type Round struct {
 	Start Spread // it knows that all have joined
 }
 
-func spread(from time.Time, members []times, of func(times) time.Time) Spread {
+func spread(from time.Time, members []Times, of func(Times) time.Time) Spread {
 	var all []time.Duration
 	for _, t := range members {
 		if at := of(t); !at.IsZero() {

@@ -1,10 +1,14 @@
 package members
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"os"
 	"path/filepath"
 
 	"github.com/holdfast-project/holdfast/e2e/testbed/pki"
+	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
@@ -32,4 +36,13 @@ func (s *Server) credentials() error {
 	}
 	s.Options.TLS = valkey.TLSFiles{CA: store.Certificate(authority)}
 	return nil
+}
+
+// CA is the path of the certificate with which clients check that of the server.
+func (s *Server) CA() string { return s.certificates().Certificate(authority) }
+
+// AllowMembers creates the store user of the group, as the orchestrator does. The server forgets it when it restarts.
+func AllowMembers(ctx context.Context, leader *valkey.Store) (username string, err error) {
+	sum := sha256.Sum256([]byte(password))
+	return coordination.UserOf(id), leader.SetUsers(ctx, map[string][]string{id: {hex.EncodeToString(sum[:])}})
 }

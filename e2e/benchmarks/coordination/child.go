@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/holdfast-project/holdfast/e2e/fakes/members"
+	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
+	"github.com/holdfast-project/holdfast/shared/cputime"
+)
+
+// part is what a child process needs to know: its members, and how they reach the store.
+type part struct {
+	Address, Username, PasswordFile, CA string
+	Options                             members.Options
+}
+
+// command is what the parent asks of a child.
+type command struct {
+	Do       string
+	From, To int       // run: indexes in the child; kill: index in the group
+	Round    int64     // expect
+	Since    time.Time // reads
+}
+
+// report is the child's answer.
+type report struct {
+	Error string          `json:",omitempty"`
+	Times []members.Times `json:",omitempty"`
+	Reads int
+	CPU   float64 // seconds so far
+	Heap  int64
+}
+
+// serveParent runs a part of a group, and does what the parent asks until its input ends.
+func serveParent(ctx context.Context, in io.Reader, out io.Writer) error {
+	lines := json.NewDecoder(bufio.NewReader(in))
+	var p part
+	if err := lines.Decode(&p); err != nil {
+		return err
+	}
+	g, err := members.Join(ctx, valkey.Options{Address: p.Address, Username: p.Username, PasswordFile: p.PasswordFile, TLS: valkey.TLSFiles{CA: p.CA}}, p.Options)
+	if err != nil {
+		return err
+	}
+	for answers := json.NewEncoder(out); ; {
+		var c command
+		if err := lines.Decode(&c); err != nil {
+			return nil // the parent has ended; so do the connections of this process
+		}
+		if err := answers.Encode(obey(ctx, g, c)); err != nil {
+			return err
+		}
+	}
+}
+
+func obey(ctx context.Context, g *members.Group, c command) (r report) {
+	switch c.Do {
+	case "run":
+		g.Run(c.From, c.To)
+	case "expect":
+		g.Expect(c.Round)
+	case "kill":
+		g.Kill(c.From)
+	case "await":
+		if err := g.Await(ctx); err != nil {
+			r.Error = err.Error()
+		}
+	case "times":
+		r.Times = g.Times()
+	case "reads":
+		r.Reads = g.Reads(c.Since)
+	case "cpu":
+		r.CPU = cputime.Used().Seconds()
+	case "heap":
+		r.Heap = heap()
+	default:
+		r.Error = fmt.Sprintf("unknown command %q", c.Do)
+	}
+	return r
+}
