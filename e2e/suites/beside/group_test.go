@@ -27,7 +27,7 @@ import (
 
 const size = 8
 
-// group is a group of workers: those of a JobSet of the published controller, unless owner is another kind.
+// group is a group of workers: those of a JobSet, unless owner is another kind.
 type group struct {
 	*testing.T
 	*framework.Environment
@@ -35,21 +35,27 @@ type group struct {
 	owner schema.GroupVersionKind // of the object that has the counts and conditions
 	name  string                  // of that object
 	size  int
+	// system is the namespace of the release that leads the group.
+	system string
 	// shown lists the kinds that kubectl get prints after a failure.
 	shown string
 }
 
 func newGroup(t *testing.T, owner schema.GroupVersionKind, name string, size int) *group {
 	t.Helper()
-	return &group{T: t, Environment: shared, ctx: t.Context(), owner: owner, name: name, size: size, shown: "jobset,job,pod"}
+	return &group{T: t, Environment: shared, ctx: t.Context(), owner: owner, name: name, size: size, system: namespace, shown: "jobset,job,pod"}
 }
+
+// leadsJobSets is the namespace of the release that leads JobSets.
+var leadsJobSets = namespace
 
 var jobSet = v1alpha2.GroupVersion.WithKind("JobSet")
 
 // start creates the example with one annotation, and returns its workers once they are in sync.
 func start(t *testing.T, change func(*v1alpha2.JobSet)) (*group, map[string]framework.Worker) {
 	t.Helper()
-	g := newGroup(t, jobSet, strings.ToLower(t.Name())[:min(len(t.Name()), 40)], size)
+	g := newGroup(t, jobSet, strings.ReplaceAll(strings.ToLower(t.Name()), "/", "-")[:min(len(t.Name()), 40)], size)
+	g.system = leadsJobSets
 	js, err := g.Load(jobs, g.File("examples", "one-annotation.yaml"))
 	g.must(err)
 	js.Name = g.name
@@ -112,7 +118,7 @@ func (g *group) explain() {
 	}
 	for _, args := range [][]string{
 		{"-n", jobs, "get", g.shown, "-o", "wide"}, {"-n", jobs, "get", g.shown, "-o", "yaml"}, {"-n", jobs, "get", "events"},
-		{"-n", namespace, "logs", "deployment/holdfast-inplace", "--tail=60"},
+		{"-n", g.system, "logs", "--selector", "app.kubernetes.io/component=manager", "--all-containers", "--prefix", "--tail=60"},
 	} {
 		out, _ := exec.Command("kubectl", append([]string{"--kubeconfig", g.Cluster.KubeconfigPath()}, args...)...).CombinedOutput()
 		g.Logf("kubectl %s\n%s", strings.Join(args, " "), out)
@@ -324,7 +330,7 @@ func first(workers map[string]framework.Worker) framework.Worker {
 func (g *group) orchestrator() *corev1.Pod {
 	g.Helper()
 	var pods corev1.PodList
-	g.must(g.Client.List(g.ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/component": "manager"}))
+	g.must(g.Client.List(g.ctx, &pods, client.InNamespace(g.system), client.MatchingLabels{"app.kubernetes.io/component": "manager"}))
 	for i := range pods.Items {
 		if pods.Items[i].DeletionTimestamp.IsZero() {
 			return &pods.Items[i]

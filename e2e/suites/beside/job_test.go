@@ -19,19 +19,21 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// A Job without a JobSet survives a killed process and a deleted pod, and fails on the third failure.
+// A Job without a JobSet restarts in place after a process is killed, even without an orchestrator, and after a pod is deleted. It fails
+// on the fourth failure.
 func TestIndexedJob(t *testing.T) {
-	g := newGroup(t, batchv1.SchemeGroupVersion.WithKind("Job"), "indexed", size)
-	workers := g.startJob(2)
+	g, workers := startJob(t, "indexed", 3, "10m")
 	g.kill(first(workers))
 	g.awaitCharged(1)
+	g.replaceOrchestrator(first(workers))
+	g.awaitCharged(2)
 	g.samePods(workers)
 	lost := first(workers)
 	g.lose(lost)
-	g.awaitCharged(2)
+	g.awaitCharged(3)
 	g.samePods(workers, lost.ID)
 	g.untilEvent("InPlaceRestart")
-	g.timeline("restart in place", "1 of 2", "2 of 2")
+	g.timeline("restart in place", "1 of 3", "2 of 3", "3 of 3")
 	last, err := g.AwaitWorkers(g.ctx, jobs, g.name, size)
 	g.must(err)
 	_, err = g.Signal(g.ctx, first(last), unix.SIGKILL)
@@ -46,15 +48,21 @@ func TestIndexedJob(t *testing.T) {
 	})
 }
 
+// A pod that cannot be scheduled keeps the group from restarting in time, so the Job controller recreates all pods.
+func TestIndexedJobTimeout(t *testing.T) {
+	g, workers := startJob(t, "indexed-timeout", 20, "6s")
+	g.timeOutJobs(workers)
+}
+
 // job returns an Indexed Job with the workers of the example.
-func (g *group) job(backoffLimit int32) *batchv1.Job {
+func (g *group) job(backoffLimit int32, timeout string) *batchv1.Job {
 	g.Helper()
 	js, err := g.Load(jobs, g.File("examples", "one-annotation.yaml"))
 	g.must(err)
 	pods := js.Spec.ReplicatedJobs[0].Template.Spec.Template
 	pods.Spec.TerminationGracePeriodSeconds = ptr.To[int64](1)
 	return &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Namespace: jobs, Name: g.name, Annotations: map[string]string{v1alpha2.InPlaceTimeoutKey: "10m"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: jobs, Name: g.name, Annotations: map[string]string{v1alpha2.InPlaceTimeoutKey: timeout}},
 		Spec: batchv1.JobSpec{
 			CompletionMode: ptr.To(batchv1.IndexedCompletion), Completions: ptr.To[int32](size), Parallelism: ptr.To[int32](size),
 			BackoffLimit: ptr.To(backoffLimit), Template: pods,
@@ -67,7 +75,7 @@ func (g *group) job(backoffLimit int32) *batchv1.Job {
 func (g *group) awaitWebhook() {
 	g.Helper()
 	g.must(framework.Until(g.ctx, "the webhook prepares Jobs", func(ctx context.Context) error {
-		job := g.job(1)
+		job := g.job(1, "10m")
 		err := g.Client.Create(ctx, job, client.DryRunAll)
 		if err == nil && job.Annotations[v1alpha2.LedByKey] == "" {
 			err = fmt.Errorf("a Job was created without agents")
@@ -77,17 +85,20 @@ func (g *group) awaitWebhook() {
 }
 
 // startJob creates an Indexed Job with the workers of the example, and returns them once they are in sync.
-func (g *group) startJob(backoffLimit int32) map[string]framework.Worker {
-	g.Helper()
-	job := g.job(backoffLimit)
+func startJob(t *testing.T, name string, backoffLimit int32, timeout string) (*group, map[string]framework.Worker) {
+	t.Helper()
+	g := newGroup(t, batchv1.SchemeGroupVersion.WithKind("Job"), name, size)
+	g.awaitWebhook()
+	job := g.job(backoffLimit, timeout)
 	g.must(g.Client.Create(g.ctx, job))
 	g.Cleanup(func() {
 		g.tell()
 		if err := g.Client.Delete(context.Background(), job, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
 			g.Error(err)
 		}
+		g.untilGone(job)
 	})
-	return g.running()
+	return g, g.running()
 }
 
 func (g *group) awaitJob(what string, check func(*batchv1.Job) error) {

@@ -26,6 +26,8 @@ func TestProcess(t *testing.T) {
 	g.kill(first(workers))
 	g.awaitCharged(2)
 	g.samePods(workers)
+	g.untilEvent("InPlaceRestart")
+	g.timeline("restart in place", "1 of 20", "2 of 20")
 }
 
 func TestPod(t *testing.T) {
@@ -57,10 +59,10 @@ func TestBudget(t *testing.T) {
 	g.untilNoPods()
 }
 
-// untilNoPods waits until the published controller has deleted the Jobs.
+// untilNoPods waits until the controller has deleted the Jobs.
 func (g *group) untilNoPods() {
 	g.Helper()
-	g.must(framework.Until(g.ctx, "the published controller has deleted the Jobs", func(ctx context.Context) error {
+	g.must(framework.Until(g.ctx, "the controller has deleted the Jobs", func(ctx context.Context) error {
 		pods, err := g.Pods(ctx, jobs, g.name)
 		if err == nil && len(pods) > 0 {
 			err = fmt.Errorf("%d pods are there", len(pods))
@@ -75,9 +77,16 @@ func TestTimeout(t *testing.T) {
 		js.Annotations[v1alpha2.InPlaceTimeoutKey] = "6s"
 		js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.TerminationGracePeriodSeconds = ptr.To[int64](1)
 	})
+	g.timeOutJobs(workers)
+}
+
+// timeOutJobs deletes a pod whose replacement cannot be scheduled, until the timeout of the restart has led to a recreation, and waits
+// until all workers are in new pods.
+func (g *group) timeOutJobs(workers map[string]framework.Worker, how ...client.DeleteOption) {
+	g.Helper()
 	g.cordon(true)
-	t.Cleanup(g.uncordon)
-	_, err := g.DeletePod(g.ctx, first(workers))
+	g.Cleanup(g.uncordon)
+	_, err := g.DeletePod(g.ctx, first(workers), how...)
 	g.must(err)
 	g.awaitCharged(2) // the restart, and the recreation after it
 	g.cordon(false)
@@ -101,41 +110,4 @@ func (g *group) cordon(on bool) {
 func (g *group) uncordon() {
 	g.ctx = context.Background()
 	g.cordon(false)
-}
-
-// After the removal of the chart, workers keep running. A worker that fails then exits within the documented time. When
-// the chart is installed again, it leads the group again.
-func TestRemoval(t *testing.T) {
-	g, workers := start(t, nil)
-	g.must(release().Uninstall())
-	time.Sleep(15 * time.Second)
-	g.samePods(workers)
-	failed := first(workers)
-	at, err := g.Signal(g.ctx, failed, unix.SIGKILL)
-	g.must(err)
-	g.must(framework.Until(g.ctx, "its container has restarted", func(ctx context.Context) error {
-		now, err := g.Workers(ctx, jobs, g.name)
-		if err == nil && now[failed.ID].Restarts == 0 {
-			err = fmt.Errorf("it has not")
-		}
-		return err
-	}))
-	took := time.Since(at)
-	t.Logf("MEASURED a worker that fails after the removal exits after %.1f s, with a limit of 60 s", took.Seconds())
-	if took > 90*time.Second {
-		t.Error("that is too long")
-	}
-	g.must(release().Install(g.ctx, values()))
-	g.must(framework.Until(g.ctx, "all run again", func(ctx context.Context) error {
-		now, err := g.Workers(ctx, jobs, g.name)
-		for _, w := range now {
-			if err == nil && !w.Ready {
-				err = fmt.Errorf("%s is not ready", w.ID)
-			}
-		}
-		return err
-	}))
-	g.awaitSync("InSync")
-	_, err = g.StartsAfter(g.ctx, jobs, g.name, size, at)
-	g.must(err)
 }

@@ -9,6 +9,7 @@ package beside
 import (
 	"context"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -38,19 +39,24 @@ func begin(ctx context.Context, progress io.Writer) (func(context.Context) error
 		return nil, err
 	}
 	shared = l
-	if err := startPublished(ctx, l); err != nil {
-		return nil, err
-	}
-	if err := l.StartTrainer(ctx); err != nil {
-		return nil, err
-	}
-	if err := l.StartLeaderWorkerSets(ctx); err != nil {
+	if err := startManagers(ctx, l); err != nil {
 		return nil, err
 	}
 	if err := l.Namespace(ctx, jobs); err != nil {
 		return nil, err
 	}
 	return func(context.Context) error { return l.Close() }, release().Install(ctx, values())
+}
+
+// startManagers runs the managers of the other projects on this host, with their webhooks.
+func startManagers(ctx context.Context, l *framework.Environment) error {
+	if err := startPublished(ctx, l); err != nil {
+		return err
+	}
+	if err := l.StartTrainer(ctx); err != nil {
+		return err
+	}
+	return l.StartLeaderWorkerSets(ctx)
 }
 
 // startPublished applies the published CRD of JobSets, and runs the published manager on this host.
@@ -77,16 +83,25 @@ func release() helm.Release {
 
 // values returns values that fit a machine with two cores.
 func values() helm.Values {
-	images := helm.ImageValues()
-	small := helm.Values{"requests": helm.Values{"cpu": "10m", "memory": "32Mi"}, "limits": helm.Values{"memory": "512Mi"}}
-	node := helm.Values{framework.NodePool: "pool-1"} // where the images are
-	valkey := images["valkey"].(helm.Values)
-	for key, value := range (helm.Values{"resources": small, "nodeSelector": node, "agents": 100}) {
-		valkey[key] = value
-	}
 	return helm.Values{
-		"image": images["orchestrator"].(helm.Values)["image"], "resources": small, "nodeSelector": node, "valkey": valkey,
-		"leaderElection": helm.Values{"leaseDuration": "5s"},
-		"injection":      helm.Values{"execImage": helm.Image(framework.ExecImage), "agentImage": helm.Image(framework.AgentImage)},
+		"image": helm.ImageValues()["orchestrator"].(helm.Values)["image"], "resources": small(), "nodeSelector": pool(), "valkey": store(),
+		"leaderElection": helm.Values{"leaseDuration": "5s"}, "injection": agents(),
 	}
+}
+
+func small() helm.Values {
+	return helm.Values{"requests": helm.Values{"cpu": "10m", "memory": "32Mi"}, "limits": helm.Values{"memory": "512Mi"}}
+}
+
+// pool selects the node that has the images.
+func pool() helm.Values { return helm.Values{framework.NodePool: "pool-1"} }
+
+func store() helm.Values {
+	valkey := helm.ImageValues()["valkey"].(helm.Values)
+	maps.Copy(valkey, helm.Values{"resources": small(), "nodeSelector": pool(), "agents": 100})
+	return valkey
+}
+
+func agents() helm.Values {
+	return helm.Values{"execImage": helm.Image(framework.ExecImage), "agentImage": helm.Image(framework.AgentImage)}
 }

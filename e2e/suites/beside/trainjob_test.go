@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -134,14 +133,7 @@ func startRuntime(t *testing.T, name string, annotations map[string]string, maxR
 func TestTrainJobTimeout(t *testing.T) {
 	runtime := startRuntime(t, "timeout", map[string]string{v1alpha2.InPlaceTimeoutKey: "6s"}, 20)
 	g := startTrainJob(t, trainJob("train-timeout", runtime, nil))
-	workers := g.running()
-	g.cordon(true)
-	t.Cleanup(g.uncordon)
-	_, err := g.DeletePod(g.ctx, first(workers), client.GracePeriodSeconds(1))
-	g.must(err)
-	g.awaitCharged(2) // the restart, and the recreation after it
-	g.cordon(false)
-	g.recreated(afterTimeout, workers, time.Now())
+	g.timeOutJobs(g.running(), client.GracePeriodSeconds(1))
 }
 
 // The annotation has no effect on a pod template, and a condition of the JobSet says so.
