@@ -25,13 +25,19 @@ import (
 const sparesLast = 10 * time.Second
 
 // missingSpares builds the Job with the spares of a replicatedJob if it is missing. Workers that were created before the JobSet had
-// spares cannot find a worker that runs in one, so the Job is created together with the next workers.
+// spares cannot find a worker that runs in one, so the Job is created with the next workers, once these have their nodes.
 func (s *scope) missingSpares(builder *plan.Builder, i int) *batchv1.Job {
 	rjob := s.jobSet.Spec.ReplicatedJobs[i].Name
-	if s.agents.plan.Spares(i) == 0 || s.jobs.Names[plan.SparesName(s.jobSet.Name, rjob)] || !s.hasSpares(rjob) {
+	if s.agents.plan.Spares(i) == 0 || !s.workersReady(i) || s.jobs.Names[plan.SparesName(s.jobSet.Name, rjob)] || !s.hasSpares(rjob) {
 		return nil
 	}
 	return builder.Spares(i)
+}
+
+// workersReady reports whether all Jobs of a replicatedJob are ready or have succeeded. A spare that was scheduled before would keep the workers
+// off its node, and they may have no other.
+func (s *scope) workersReady(i int) bool {
+	return s.tallies[i].Ready+s.tallies[i].Succeeded >= s.jobSet.Spec.ReplicatedJobs[i].Replicas
 }
 
 // hasSpares reports whether all existing Jobs of a replicatedJob were created for workers with spares.
@@ -51,7 +57,7 @@ func (s *scope) sparesToResume(builder *plan.Builder, suspended map[string]*batc
 	var pairs []resumption
 	for i := range s.jobSet.Spec.ReplicatedJobs {
 		job := suspended[plan.SparesName(s.jobSet.Name, s.jobSet.Spec.ReplicatedJobs[i].Name)]
-		if job == nil || !s.gates[i] {
+		if job == nil || !s.workersReady(i) {
 			continue
 		}
 		if desired := builder.Spares(i); desired != nil {
