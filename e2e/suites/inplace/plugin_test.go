@@ -37,5 +37,5 @@ func TestThePluginShowsARestart(t *testing.T) {
 	says([]string{"Training", "restarts 1 of 20", "4 of 4 ready", cause}, "status", "js")
 	says([]string{"restart in place", "1 of 20", "workers-0-1 on node-1", cause}, "timeline", "js")
 	says([]string{"js", "JobSet"}, "top")
-	says([]string{"JobSet js", "1 orchestrator"}, "why", victim.Pod, "-o", "wide")
+	says([]string{"JobSet js", "Running"}, "why", victim.Pod)
 }
