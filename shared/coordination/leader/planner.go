@@ -213,12 +213,20 @@ func (p *planner) nodeOfPod(uid string) string {
 			return lost.Pod.Node
 		}
 	}
-	for _, pod := range p.Pods {
-		if pod.UID == uid {
-			return pod.Node
-		}
+	if pod := p.podOf(uid); pod != nil {
+		return pod.Node
 	}
 	return ""
+}
+
+// podOf returns the pod in the cache that has a UID, or nil.
+func (p *planner) podOf(uid string) *workload.Pod {
+	for _, pod := range p.Pods {
+		if pod.UID == uid {
+			return pod
+		}
+	}
+	return nil
 }
 
 // remove reads pods live, releases them from their slots and deletes them, atOnce at a time. It releases a pod first, so that a

@@ -96,12 +96,8 @@ func (p *planner) knowsHolders(slots ...string) bool {
 
 // isThere reports whether a pod may still run, according to the cache.
 func (p *planner) isThere(uid string) bool {
-	for _, pod := range p.Pods {
-		if pod.UID == uid {
-			return pod.MayRun()
-		}
-	}
-	return false
+	pod := p.podOf(uid)
+	return pod != nil && pod.MayRun()
 }
 
 // hasFinished reports whether the pod that holds a slot has finished, according to the API server. It is not lost.

@@ -351,11 +351,11 @@ func (p *planner) giveSlots() {
 // store has lost that the pod was given this one, and the leader gives it again.
 func (p *planner) giveToHolder(slot string) bool {
 	holder := p.Reads.Holders[slot]
-	i := slices.IndexFunc(p.Pods, func(pod *workload.Pod) bool { return pod.UID == holder && pod.MayRun() })
-	if i < 0 {
+	pod := p.podOf(holder)
+	if pod == nil || !pod.MayRun() {
 		return false
 	}
-	if pod := p.Pods[i]; p.worksIn(pod) == "" && pod.Lives() {
+	if p.worksIn(pod) == "" && pod.Lives() {
 		p.take(pod)
 		p.give(slot, "", rounds.Slot{Name: pod.Slot, Pod: pod.UID})
 	}

@@ -146,7 +146,7 @@ func TestBarrier(t *testing.T) {
 		"success that the store has lost is reported again": {
 			[]moment{cast("i1/1.0 A 1/1 #3"), observed("a@10=0"), reply("x", "i1/1.0 A 1/1 #3"), read("i1/1.0 A 1/1 #3")}, "start a 1.0, finish a held=1, finish a held=1",
 		},
-		"a store that has lost the join of a finished worker is told of the join first": {
+		"a store that has lost the join of a finished worker receives the join first": {
 			[]moment{
 				cast("i1/1.0 A 1/1 #3"), observed("a@10=0"), reply("x", "i1/1.0 A 1/1 #4"), read("i1/1.0 A 0/1 #2"), reply("J", "i1/1.0 A 1/1 #3"), reply("x", "i1/1.0 A 1/1 #4"),
 			},
