@@ -43,16 +43,23 @@ type place struct {
 	Node string
 }
 
-// start returns a JobSet in sync with workers on both nodes.
-func start(t *testing.T, change func(*v1alpha2.JobSet)) *group {
+// load returns a group and the JobSet that it will have, which is not created yet.
+func load(t *testing.T, namespace string) (*group, *v1alpha2.JobSet) {
 	t.Helper()
 	g := &group{T: t, Environment: shared, ctx: t.Context()}
-	const namespace = "e2e-nodes"
 	g.must(g.Namespace(g.ctx, namespace))
 	js, err := g.Load(namespace, g.File("examples", "one-annotation.yaml"))
 	g.must(err)
 	js.Name = "js"
 	js.Annotations[v1alpha2.InPlaceTimeoutKey] = "5m"
+	return g, js
+}
+
+// start returns a JobSet in sync with workers on both nodes.
+func start(t *testing.T, change func(*v1alpha2.JobSet)) *group {
+	t.Helper()
+	const namespace = "e2e-nodes"
+	g, js := load(t, namespace)
 	spec := &js.Spec.ReplicatedJobs[0].Template.Spec
 	spec.Parallelism, spec.Completions = ptr.To[int32](size), ptr.To[int32](size)
 	pod := &spec.Template.Spec

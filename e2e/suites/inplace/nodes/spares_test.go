@@ -29,13 +29,9 @@ const (
 // withSpare returns a group of eight workers on the first node, and a spare on the second.
 func withSpare(t *testing.T) *group {
 	t.Helper()
-	g := &group{T: t, Environment: shared, ctx: t.Context()}
 	const namespace = "e2e-spares"
-	g.must(g.Namespace(g.ctx, namespace))
-	js, err := g.Load(namespace, g.File("examples", "one-annotation.yaml"))
-	g.must(err)
-	js.Name = "js"
-	js.Annotations[v1alpha2.InPlaceTimeoutKey], js.Annotations[v1alpha2.SparesKey], js.Annotations[v1alpha2.MaxRestartDelayKey] = "5m", "1", "0s"
+	g, js := load(t, namespace)
+	js.Annotations[v1alpha2.SparesKey], js.Annotations[v1alpha2.MaxRestartDelayKey] = "1", "0s"
 	js.Annotations[v1alpha2.NodeLostAfterKey] = "10s"
 	pod := &js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec
 	pod.TerminationGracePeriodSeconds = ptr.To[int64](1)
