@@ -73,7 +73,7 @@ func announce() error {
 		say("starting a Kubernetes %s cluster of one node; with the three JobSets this takes about 80 s", binaries.DefaultKubernetes)
 		return nil
 	}
-	say("building %d of the %d programs of a Kubernetes %s cluster: up to 10 minutes on two idle cores, once", missing, len(all),
+	say("building %d of the %d programs of a Kubernetes %s cluster: about 8 minutes on two cores, once", missing, len(all),
 		binaries.DefaultKubernetes)
 	return nil
 }
