@@ -76,6 +76,7 @@ func (g *group) awaitWebhook() {
 	g.Helper()
 	g.must(framework.Until(g.ctx, "the webhook prepares Jobs", func(ctx context.Context) error {
 		job := g.job(1, "10m")
+		job.Name += "-probe" // the group's own Job may exist
 		err := g.Client.Create(ctx, job, client.DryRunAll)
 		if err == nil && job.Annotations[v1alpha2.LedByKey] == "" {
 			err = fmt.Errorf("a Job was created without agents")
