@@ -17,6 +17,7 @@ type rule struct {
 //	rule_losses.go       leadership
 //	rule_nodes.go        dead nodes
 //	rule_replacement.go  twins
+//	rule_served.go       claim, follow, budget
 //	rule_spares.go       given
 var forJobs = []rule{
 	{"claim", (*planner).claim},                // one installation leads the owner

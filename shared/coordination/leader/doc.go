@@ -11,6 +11,17 @@
 // requests a read, whose result is in the next observation. An action is tried once in a reconcile, and its result is in the next
 // observation, too.
 //
+// Calls between the files go down. The rules call each other only where one of them includes another:
+//
+//	decide.go                                the list of rules
+//	rule_*.go                                one concern each
+//	heirs.go                                 which spare gets a slot
+//	release.go, slots.go                     releasing and deleting pods; what to read about slots
+//	planner.go, seats.go                     one plan; which pod works in which slot
+//	observation.go, plan.go, memory.go, text.go
+//
+// Packages:
+//
 //	forming     workers that have not joined for the first time: what they wait for, and when that times out
 //	ladder      what is tried for a slot that does not join, before all Jobs are recreated
 //	accounting  the cause of a restart, and how long its phases took

@@ -160,9 +160,6 @@ func (o *Observation) recoveryLevel() int {
 	return recovering.LevelProcess
 }
 
-// tried reports whether an action was tried in this reconcile.
-func (o *Observation) tried(a Action) bool { return o.keys[a.key()] }
-
 // podIndex finds pods by their slots.
 type podIndex struct {
 	bySlot map[string][]*workload.Pod

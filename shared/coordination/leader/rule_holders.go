@@ -84,22 +84,6 @@ func (p *planner) newcomers() []*workload.Pod {
 	return list
 }
 
-// knowsHolders reports whether the store was asked who holds the slots; if not, it is.
-func (p *planner) knowsHolders(slots ...string) bool {
-	for _, slot := range slots {
-		if _, known := p.Reads.Holders[slot]; !known {
-			p.plan.Need.Holders = append(p.plan.Need.Holders, slot)
-		}
-	}
-	return len(p.plan.Need.Holders) == 0
-}
-
-// isThere reports whether a pod may still run, according to the cache.
-func (p *planner) isThere(uid string) bool {
-	pod := p.podOf(uid)
-	return pod != nil && pod.MayRun()
-}
-
 // hasFinished reports whether the pod that holds a slot has finished, according to the API server. It is not lost.
 func (p *planner) hasFinished(slot, holder string) bool {
 	return slices.ContainsFunc(p.Reads.Slots[slot].Pods, func(pod *workload.Pod) bool {

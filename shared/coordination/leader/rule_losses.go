@@ -16,7 +16,8 @@ func (p *planner) releaseLost() {
 	for _, lost := range p.Lost {
 		finished := slices.Contains(p.wanted.Finished, lost.Pod.Slot) && !lost.Pod.Lost()
 		if lost.Gap && !finished && !p.Owner.Epoch.Stale(lost.Pod.Generation) {
-			p.releaseTo(p.heirOf(lost.Pod), p.slotOf(lost.Pod), lost.Pod.Name)
+			slot := p.slotOf(lost.Pod)
+			p.releasedFor(slot.Name, slot, lost.Pod.Name, p.heirOf(lost.Pod))
 		}
 	}
 	p.memory.given.note(p.group.Generation, p.group.Given)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/ladder"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 const (
@@ -118,7 +119,7 @@ func (p *planner) deleteJobs(victims []victim) {
 		fenced := true
 		for index := range int(max(v.job.Pods, int64(v.job.Indexes))) {
 			if pod := p.newest(v.job.Slot(index)); pod != nil {
-				fenced = p.releasedFor(v.slot, p.slotOf(pod), pod.Name) && fenced
+				fenced = p.releasedFor(v.slot, p.slotOf(pod), pod.Name, rounds.Slot{}) && fenced
 			}
 		}
 		if fenced {

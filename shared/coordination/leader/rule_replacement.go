@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
@@ -15,14 +14,6 @@ const vacantEvery = time.Second
 // createWithin is how long after the slot's pods were read a pod is created. It is shorter than the time in which another leader can
 // take over, so that a leader that was paused creates no pod beside one of its successor. No store rejects the creation of a pod.
 const createWithin = 5 * time.Second
-
-// place is a slot of the group, its Job and its pods.
-type place struct {
-	slot  string
-	job   *workload.Job
-	index int
-	pods  []*workload.Pod
-}
 
 // replaceLost creates pods for slots that have lost theirs, so that the group does not wait for the back-off of a Job. It is
 // level-based: it depends on what exists, not on what was observed to go, so a new leader continues where the previous one has
@@ -63,34 +54,6 @@ func (p *planner) replaceLost() {
 	}
 }
 
-// replaces reports whether the group needs all of its workers now. A group that forms for the first time is excluded: no timeout
-// would end a series of pods that fail as soon as they start, but the back-off of the Job controller does.
-func (p *planner) replaces() bool {
-	return p.current() && (p.group.Phase == coordination.Running || p.group.Phase == coordination.Restarting)
-}
-
-// places returns the slots of entered steps. It skips stages that are not counted, have not formed or have left, and Jobs whose
-// pods could not be found again.
-func (p *planner) places() []place {
-	var places []place
-	for i := range p.Jobs {
-		job := &p.Jobs[i]
-		if !job.Current || !job.Findable || job.Spares {
-			continue
-		}
-		for _, stage := range p.group.Stages {
-			if stage.Prefix != job.Stage || !p.group.HasEntered(stage) {
-				continue
-			}
-			for index := range int(stage.Pods) {
-				slot := job.Slot(index)
-				places = append(places, place{slot, job, index, p.index().bySlot[slot]})
-			}
-		}
-	}
-	return places
-}
-
 // dueForPod reports whether to create a slot's pod now. If the worker has finished and its pod was cleaned up, there is no need to
 // ask the API server or to check again.
 func (p *planner) dueForPod(at place) bool {
@@ -109,28 +72,6 @@ func (p *planner) dueForPod(at place) bool {
 }
 
 func (p *planner) round() Round { return Round{p.group.Generation, p.group.Round} }
-
-// readPlaces requests the Jobs, to check that they still need the pods, and the slots' pods. The list of pods must include only
-// what is known here already: any list may miss a pod that the Job controller has just created, which giveWay handles.
-func (p *planner) readPlaces(places []place) {
-	jobs := map[string]bool{}
-	for _, at := range places {
-		need := SlotNeed{Slot: at.slot, Job: at.job, Index: at.index}
-		for _, pod := range at.pods {
-			need.Since = append(need.Since, pod.Version)
-		}
-		for _, lost := range p.Lost {
-			if lost.Pod.Slot == at.slot {
-				need.Since = append(need.Since, lost.Pod.Version)
-			}
-		}
-		p.plan.Need.Slots = append(p.plan.Need.Slots, need)
-		if !jobs[at.job.Name] {
-			jobs[at.job.Name] = true
-			p.plan.Need.Jobs = append(p.plan.Need.Jobs, at.job)
-		}
-	}
-}
 
 // isVacant reports whether a slot needs a pod, according to the API server: the cache may not show yet what the Job controller or
 // another leader has done.

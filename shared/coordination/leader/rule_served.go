@@ -6,6 +6,14 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
+// claim writes on the owner which installation leads it, before anything else happens. If two installations claim it at the same
+// time, the write of one of them is a conflict.
+func (p *planner) claim() {
+	if s := p.Owner.Served; s != nil && s.Claim {
+		p.do(Annotate{LedBy: &s.Installation})
+	}
+}
+
 // follow opens the next epoch after a controller without epochs has emptied the group, by a recreation or by suspending it: pods
 // that end because of that have not failed.
 func (p *planner) follow() {
@@ -23,4 +31,13 @@ func (p *planner) follow() {
 			p.do(Annotate{Epoch: p.dated(next)})
 		}
 	}
+}
+
+// endSpent fails an owner whose controller does not count in-place restarts.
+func (p *planner) endSpent() {
+	o := &p.Owner
+	if o.Served == nil || p.wanted == nil || !o.Budget.Exceeded(o.Charged) {
+		return
+	}
+	p.do(FailOwner{Message: fmt.Sprintf("%d restarts, in place and by recreation, exceed maxRestarts of %d", o.Charged, o.Budget)})
 }

@@ -1,0 +1,74 @@
+package leader
+
+import (
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
+
+// released reports whether the store rejects a pod's reports. If it does not, the pod is released from its slot; what follows is
+// left to the next plan.
+func (p *planner) released(slot rounds.Slot, name string) bool {
+	return p.releasedFor(slot.Name, slot, name, rounds.Slot{})
+}
+
+// releasedFor does the same because of the failed slot, which the store then records. It gives the slot to the heir, if there is one.
+func (p *planner) releasedFor(failed string, slot rounds.Slot, name string, heir rounds.Slot) bool {
+	unit, found := p.group.UnitOf(slot.Name)
+	if !found || p.group.Units[unit].Left || p.group.IsFenced(slot.Pod) {
+		return true
+	}
+	p.do(Release{Unit: unit, Slot: slot, PodName: name, Node: p.nodeOfPod(slot.Pod), For: failed, Heir: heir})
+	return false
+}
+
+// nodeOfPod returns the node of a pod that exists or was just lost, or "" if it is unknown.
+func (p *planner) nodeOfPod(uid string) string {
+	for _, lost := range p.Lost {
+		if lost.Pod.UID == uid {
+			return lost.Pod.Node
+		}
+	}
+	if pod := p.podOf(uid); pod != nil {
+		return pod.Node
+	}
+	return ""
+}
+
+// remove reads pods live, releases them from their slots and deletes them, atOnce at a time. It releases a pod first, so that a
+// worker that exits with code 0 when it is stopped does not count as finished. still decides about the live pod.
+func (p *planner) remove(victims []victim, purpose Purpose, still func(victim, *workload.Pod) bool) {
+	var read, unread []victim
+	for _, v := range victims {
+		switch {
+		case p.tried(DeletePod{Pod: v.pod}):
+		case !p.isRead(v):
+			unread = append(unread, v)
+		case p.stands(v, still):
+			read = append(read, v)
+		}
+	}
+	if len(read) == 0 {
+		if len(unread) > 0 && !p.spent() {
+			for _, v := range unread[:min(len(unread), atOnce)] {
+				p.plan.Need.Pods = append(p.plan.Need.Pods, v.pod)
+			}
+		}
+		return
+	}
+	for _, v := range read {
+		if p.released(p.slotOf(v.pod), v.pod.Name) {
+			p.do(DeletePod{Pod: p.Reads.Pods[v.pod.Name], Slot: v.slot, Why: v.why, For: purpose})
+		}
+	}
+}
+
+func (p *planner) isRead(v victim) bool {
+	_, read := p.Reads.Pods[v.pod.Name]
+	return read
+}
+
+// stands reports whether the live pod is the same as the one in the decision, and still qualifies.
+func (p *planner) stands(v victim, still func(victim, *workload.Pod) bool) bool {
+	live := p.Reads.Pods[v.pod.Name]
+	return live != nil && live.UID == v.pod.UID && live.Job == v.pod.Job && still(v, live)
+}

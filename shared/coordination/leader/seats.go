@@ -1,0 +1,132 @@
+package leader
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
+
+// seats says which pods work in slots other than their own.
+//
+//	pod of a slot, nothing given     works in its own slot
+//	pod whose slot was given away    is a spare
+//	pod of the Job of spares         is a spare
+//	spare that was given a slot      works in that slot
+type seats struct {
+	given map[string]string        // UID of the pod that a slot was given to, by slot, as the store has it
+	slot  map[string]string        // slot that a pod was given, by UID, even if the store has lost that
+	by    map[string]*workload.Pod // pod that a slot was given to, by slot, even if the store has lost that; nil if the pod is gone
+	// astray are pods that were given a slot and have lost it, but whose workers may still run. The key is the slot.
+	astray map[string][]*workload.Pod
+}
+
+// seating returns the seats. It computes them on the first call.
+func (p *planner) seating() *seats {
+	if p.seats != nil {
+		return p.seats
+	}
+	s := &seats{given: map[string]string{}, slot: map[string]string{}, by: map[string]*workload.Pod{}, astray: map[string][]*workload.Pod{}}
+	p.seats = s
+	if p.group == nil {
+		return s
+	}
+	for _, one := range p.group.Given {
+		s.given[one.Name], s.slot[one.Pod] = one.Pod, one.Name
+	}
+	var claims []*workload.Pod
+	for _, pod := range p.Pods {
+		if slot := s.slot[pod.UID]; slot != "" {
+			s.by[slot] = pod
+		} else if p.knownSlot(pod) != "" {
+			claims = append(claims, pod)
+		}
+	}
+	for _, pod := range claims {
+		if slot := p.knownSlot(pod); p.group.IsFenced(pod.UID) || s.by[slot] != nil && s.by[slot].MayRun() {
+			s.astray[slot] = append(s.astray[slot], pod)
+		} else {
+			s.slot[pod.UID], s.by[slot] = slot, pod
+		}
+	}
+	return s
+}
+
+// knownSlot returns the slot that a pod was given, as its annotation says or as this process has seen in the store. It returns "" for a pod that no
+// longer runs.
+func (p *planner) knownSlot(pod *workload.Pod) string {
+	if !pod.MayRun() || pod.Generation != p.Owner.Epoch.Epoch {
+		return ""
+	}
+	return cmp.Or(pod.Given, p.memory.given.in(int64(p.Owner.Epoch.Epoch))[pod.UID])
+}
+
+// claimed returns the slots that pods were given, for a group that the store has lost.
+func (p *planner) claimed() []rounds.Seat {
+	var list []rounds.Seat
+	taken := map[string]bool{}
+	for _, pod := range p.Pods {
+		if slot := p.knownSlot(pod); slot != "" && !taken[slot] {
+			taken[slot] = true
+			list = append(list, rounds.Seat{Slot: rounds.Slot{Name: slot, Pod: pod.UID}, Home: pod.Slot})
+		}
+	}
+	return list
+}
+
+// worksIn returns the slot that a pod works in, or "" if it is a spare.
+func (p *planner) worksIn(pod *workload.Pod) string {
+	s := p.seating()
+	switch slot := s.slot[pod.UID]; {
+	case slot != "":
+		return slot
+	case pod.Waits || p.isGiven(pod.Slot) || p.isSpare(pod):
+		return ""
+	}
+	return pod.Slot
+}
+
+// isGiven reports whether a slot was given to a pod.
+func (p *planner) isGiven(slot string) bool {
+	return p.seating().given[slot] != "" || p.seating().by[slot] != nil
+}
+
+// isSpare reports whether a pod belongs to a Job of spares.
+func (p *planner) isSpare(pod *workload.Pod) bool {
+	return strings.Contains(pod.Slot, "-spares-") && slices.ContainsFunc(p.group.Stages, func(s coordination.Stage) bool { return s.HasSpare(pod.Slot) })
+}
+
+// slotOf returns the slot from which a pod is released.
+func (p *planner) slotOf(pod *workload.Pod) rounds.Slot {
+	return rounds.Slot{Name: cmp.Or(p.seating().slot[pod.UID], pod.Given, pod.Slot), Pod: pod.UID}
+}
+
+// workersOf returns the pods that work in a slot.
+func (p *planner) workersOf(slot string) []*workload.Pod {
+	s := p.seating()
+	switch {
+	case s.by[slot] != nil:
+		return []*workload.Pod{s.by[slot]}
+	case s.given[slot] != "":
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(p.index().bySlot[slot]), func(pod *workload.Pod) bool { return p.worksIn(pod) != slot })
+}
+
+// runningIn returns the pods that work in a slot, and those that have lost it and may still run in it.
+func (p *planner) runningIn(slot string) []*workload.Pod {
+	return slices.Concat(p.workersOf(slot), p.seating().astray[slot])
+}
+
+// jobOf returns the Job of a pod, or nil.
+func (p *planner) jobOf(pod *workload.Pod) *workload.Job {
+	for i := range p.Jobs {
+		if p.Jobs[i].UID == pod.Job {
+			return &p.Jobs[i]
+		}
+	}
+	return nil
+}
