@@ -94,6 +94,14 @@ func (s *State) newest() *instance {
 	return nil
 }
 
+// held returns the finished worker that may be needed again, or nil.
+func (s *State) held() *instance {
+	if n := len(s.instances); n > 0 && s.instances[n-1].finished {
+		return s.instances[n-1]
+	}
+	return nil
+}
+
 // current returns the newest instance if the last observation showed it running, or nil.
 func (s *State) current() *instance {
 	if i := s.newest(); i != nil && i.present {

@@ -1,11 +1,6 @@
 package worker
 
-import (
-	"cmp"
-	"slices"
-
-	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
-)
+import "github.com/holdfast-project/holdfast/shared/coordination/rounds"
 
 // A pod works in the slot for which it was created, or in a slot that the leader has given it because another pod was lost. A spare has no slot until
 // then, nor has a pod whose own slot was given to another pod. It waits, and reads its place again whenever the level changes.
@@ -26,52 +21,6 @@ func (s *State) slot() rounds.Slot {
 	return slot
 }
 
-// apply stores what the leader has written about the pod. A pod that has run a worker in one slot works in no other, because peers may have met it
-// there.
-func (p Placed) apply(s *State) {
-	before := s.slot().Name
-	s.placed = &p
-	switch works := cmp.Or(s.memory.Slot, s.config.Slot.Name); {
-	case p.Given == "" && p.Spare && s.memory.Slot == "" && s.hasRun():
-		s.ousted = true
-	case p.Given == "" || p.Given == s.memory.Slot:
-	case p.Given != works && s.hasRun():
-		s.fence("it works in slot " + works + " and was given " + p.Given)
-	default:
-		s.log(Info, "this pod was given a slot", "slot", p.Given)
-		if p.Given != before {
-			s.takeBack()
-		}
-		s.memory.Slot = p.Given
-	}
-}
-
-// becomeSpare starts afresh in a pod whose own slot was given to another pod, once its worker has ended.
-func (s *State) becomeSpare() {
-	i := s.current()
-	if !s.ousted || s.leaving || i != nil && i.Ran {
-		return
-	}
-	s.log(Warning, "its slot was given to another pod: the worker has ended, and this pod waits as a spare", "slot", s.config.Slot.Name)
-	for _, i := range slices.Clone(s.instances) {
-		if i.Ran {
-			s.forget(i)
-		}
-	}
-	s.ousted, s.memory.Ran, s.memory.DiedIn, s.memory.Finished = false, false, NoRound, ""
-}
-
-// askForSlot reads what the leader has written about a pod without a slot, because the level has changed.
-func (s *State) askForSlot() {
-	switch {
-	case s.fenced || s.placed == nil || s.slot().Name != "":
-	case s.reading:
-		s.readOn = true
-	default:
-		s.read()
-	}
-}
-
 // hasRun reports whether a worker has run in this pod.
 func (s *State) hasRun() bool {
 	if s.memory.Ran {
@@ -83,32 +32,4 @@ func (s *State) hasRun() bool {
 		}
 	}
 	return false
-}
-
-// takeBack forgets the joins of instances that wait, because they were in another slot.
-func (s *State) takeBack() {
-	for _, i := range s.instances {
-		if !i.Ran && i.Round != NoRound {
-			i.Round, i.joined = NoRound, place{}
-			s.remember(i)
-		}
-	}
-}
-
-// refused takes back an earlier join, because another pod holds the slot: the join was in data that a failover has lost. If nothing has run in the pod,
-// the slot that it was given is taken back, too.
-func (s *State) refused(i *instance) {
-	if !i.Ran && i.Round != NoRound {
-		i.Round = NoRound
-		s.remember(i)
-	}
-	if s.memory.Slot != "" && !s.hasRun() {
-		s.memory.Slot = ""
-		s.read()
-	}
-}
-
-// unsure reports whether the pod was given its slot and the join of a waiting instance is not confirmed on this connection. The store may have been rolled back, so that another pod holds the slot.
-func (s *State) unsure(i *instance) bool {
-	return s.memory.Slot != "" && !i.Ran && i.joined != s.here()
 }

@@ -44,14 +44,6 @@ func (s *State) prepare() {
 	s.do(Prepare{})
 }
 
-// held returns the finished worker that may be needed again, or nil.
-func (s *State) held() *instance {
-	if n := len(s.instances); n > 0 && s.instances[n-1].finished {
-		return s.instances[n-1]
-	}
-	return nil
-}
-
 // runAgain drops a held worker when the group is in a later round: a new instance takes its place.
 func (s *State) runAgain() {
 	i := s.held()

@@ -97,41 +97,6 @@ func New(c Config, m Memory) *State {
 	return s
 }
 
-// Step processes one event and returns the actions.
-func (s *State) Step(now time.Time, e Event) []Action {
-	s.now, s.next, s.out = now, time.Time{}, nil
-	if !s.fenced {
-		e.apply(s)
-	}
-	if !s.fenced {
-		s.decide()
-	}
-	return s.out
-}
-
-func (s *State) decide() {
-	s.becomeSpare()
-	s.noteStarted()
-	s.tellRound()
-	s.orderStop()
-	s.runAgain()
-	s.start()
-	s.save()
-	s.endHung()
-	s.prepare()
-	s.release()
-	s.callNext()
-}
-
-// NextTick returns when a Tick is due, and false if only an event can change anything.
-func (s *State) NextTick() (time.Time, bool) { return s.next, !s.next.IsZero() }
-
-// Settled reports whether nothing is left to report.
-func (s *State) Settled() bool { return s.fenced || (s.call == nil && s.nextCall() == nil) }
-
-// Fenced reports whether the pod must no longer act.
-func (s *State) Fenced() bool { return s.fenced }
-
 func (s *State) do(a Action) { s.out = append(s.out, a) }
 
 func (s *State) log(v Severity, message string, fields ...any) { s.do(Log{v, message, fields}) }

@@ -1,0 +1,61 @@
+package worker
+
+import (
+	"errors"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
+
+func (u Updated) apply(s *State) {
+	if u.Read {
+		s.reading = false
+	}
+	if u.Read && s.readOn {
+		s.readOn = false
+		s.read()
+	}
+	if u.Err != nil {
+		s.watchFailed(u.Err)
+		return
+	}
+	s.noTrouble(viaWatch)
+	s.retry.clear()
+	switch known := s.level.Incarnation == u.Level.Incarnation; {
+	case u.Read:
+		s.adopt(u.Level)
+		s.confirm()
+	case s.level.Phase == "" || !known:
+		s.read() // a message of another incarnation is a reason to read
+	case u.Level.Seq > s.level.Seq:
+		s.adopt(u.Level)
+		s.askForSlot()
+	}
+}
+
+// confirm repeats after each read what the store may have lost: a join in a round that waits for joins, a finished worker, or a
+// request for recreation.
+func (s *State) confirm() {
+	if s.level.Phase != rounds.Active {
+		return
+	}
+	clear(s.asked)
+	for _, i := range s.instances {
+		if !s.unitStarted() || i.Round != s.level.Round || i.finished {
+			i.joined, i.reported = place{}, false
+		}
+	}
+}
+
+func (s *State) watchFailed(err error) {
+	if errors.Is(err, coordination.ErrNoGroup) {
+		s.waitForGroup()
+	}
+	for _, i := range s.instances { // joins are confirmed once per connection
+		i.joined = place{}
+	}
+	s.trouble(viaWatch, err)
+	if errors.Is(err, coordination.ErrForeignValue) {
+		s.countForeign()
+	}
+}
