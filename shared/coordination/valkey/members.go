@@ -46,31 +46,6 @@ func (s *Store) call(ctx context.Context, group string, c rounds.Call) (reply *r
 	return reply, now, nil
 }
 
-// memberError treats a missing function as an empty store, which the leader has not filled yet, unless the store serves another
-// version of the protocol.
-func (s *Store) memberError(ctx context.Context, err error) error {
-	if !isMissingFunction(err) && !isNotPermitted(err) {
-		return protocolError(err)
-	}
-	if other := s.noGroup(ctx); isMissingFunction(err) || other != coordination.ErrNoGroup {
-		return other
-	}
-	return protocolError(err)
-}
-
-// noGroup returns why the store has no state of a group: it serves another version of the protocol, or it has no such group.
-func (s *Store) noGroup(ctx context.Context) error {
-	served, err := s.client.FCall(ctx, rounds.FunctionVersion, nil).Text()
-	if err != nil || served == rounds.Version {
-		return coordination.ErrNoGroup
-	}
-	return &coordination.VersionError{Store: served}
-}
-
-func foreign(group string, err error) error {
-	return &coordination.ForeignValueError{Key: rounds.KeysOf(group).State(), Value: err.Error()}
-}
-
 // Place implements rounds.Members.
 func (s *Store) Place(ctx context.Context, group string, own rounds.Slot) (rounds.Place, error) {
 	return placeOf(own, s.client.HMGet(ctx, rounds.KeysOf(group).Config(), rounds.PlaceFields(own)...))
