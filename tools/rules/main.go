@@ -1,5 +1,5 @@
-// Command rules checks what golangci-lint cannot: what packages depend on through others, that each metric is used, and the versions in
-// go.mod files. It prints all violations and exits with 1 if there are any.
+// Command rules checks what golangci-lint cannot: what packages depend on through others, that calls between files go down, that each
+// metric is used, and the versions in go.mod files. It prints all violations and exits with 1 if there are any.
 package main
 
 import (
@@ -14,7 +14,7 @@ func main() {
 		root = os.Args[1]
 	}
 	var breaches []string
-	for _, check := range []func(root string) ([]string, error){checkImports, checkMetrics, checkVersions} {
+	for _, check := range []func(root string) ([]string, error){checkImports, checkLayers, checkMetrics, checkVersions} {
 		found, err := check(root)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "rules:", err)
