@@ -329,13 +329,19 @@ func first(workers map[string]framework.Worker) framework.Worker {
 // orchestrator returns the orchestrator's pod that is not being deleted.
 func (g *group) orchestrator() *corev1.Pod {
 	g.Helper()
+	return g.component("manager")
+}
+
+// component returns the pod of a component of the chart that is not being deleted.
+func (g *group) component(name string) *corev1.Pod {
+	g.Helper()
 	var pods corev1.PodList
-	g.must(g.Client.List(g.ctx, &pods, client.InNamespace(g.system), client.MatchingLabels{"app.kubernetes.io/component": "manager"}))
+	g.must(g.Client.List(g.ctx, &pods, client.InNamespace(g.system), client.MatchingLabels{"app.kubernetes.io/component": name}))
 	for i := range pods.Items {
 		if pods.Items[i].DeletionTimestamp.IsZero() {
 			return &pods.Items[i]
 		}
 	}
-	g.Fatal("there is no orchestrator")
+	g.Fatalf("there is no pod of the component %s", name)
 	return nil
 }

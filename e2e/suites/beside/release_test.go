@@ -32,7 +32,7 @@ func TestUpgrade(t *testing.T) {
 	maps.Copy(next["injection"].(helm.Values), helm.Values{"execImage": helm.Image(image), "exitWithoutStoreAfter": "90s"})
 
 	lost := others[other.slot(2)]
-	g.upgrade(next, func() {
+	g.upgrade(next, g.orchestrator(), func() {
 		g.kill(first(workers))
 		other.lose(lost)
 	})
@@ -49,7 +49,7 @@ func TestUpgrade(t *testing.T) {
 
 	// The store is replaced too, and loses its data.
 	next["valkey"].(helm.Values)["podAnnotations"] = helm.Values{"upgraded": "yes"}
-	g.upgrade(next, func() { g.kill(first(workers)) })
+	g.upgrade(next, g.component("valkey"), func() { g.kill(first(workers)) })
 	g.awaitCharged(3)
 	g.awaitSync("InSync")
 	other.kill(others[other.slot(0)])
@@ -59,12 +59,12 @@ func TestUpgrade(t *testing.T) {
 	g.must(release().Upgrade(g.ctx, values()))
 }
 
-// upgrade upgrades the release, and calls during as soon as the orchestrator that led before is being deleted.
-func (g *group) upgrade(values helm.Values, during func()) {
+// upgrade upgrades the release, and calls during as soon as the pod before is being deleted.
+func (g *group) upgrade(values helm.Values, before *corev1.Pod, during func()) {
 	g.Helper()
-	before, done := g.orchestrator(), make(chan error, 1)
+	done := make(chan error, 1)
 	go func() { done <- release().Upgrade(g.ctx, values) }()
-	g.must(framework.Until(g.ctx, "the orchestrator is being replaced", func(ctx context.Context) error {
+	g.must(framework.Until(g.ctx, before.Name+" is being replaced", func(ctx context.Context) error {
 		err := g.Client.Get(ctx, client.ObjectKeyFromObject(before), before)
 		if err == nil && before.DeletionTimestamp.IsZero() {
 			err = fmt.Errorf("%s is not being deleted", before.Name)
