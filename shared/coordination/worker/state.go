@@ -21,16 +21,15 @@ type Config struct {
 	// Barrier: the driver starts instances on request, and holds finished ones.
 	Barrier  bool
 	Progress Progress
-	MaxStops int // maximum number of orders followed within a minute; default 5, with a barrier 60
+	MaxStops int // maximum number of orders followed within a minute; default 60
 	Random   func() float64
 }
 
 const (
-	// Config.MaxStops and guardPeriod limit what any store can do to a worker. With a barrier, a restart takes so little time that
-	// many may be legitimate.
-	defaultMaxStops            = 5
-	defaultMaxStopsWithBarrier = 60
-	guardPeriod                = time.Minute
+	// Config.MaxStops and guardPeriod limit what any store can do to a worker. A restart may take less than a second, so many in a
+	// minute may be legitimate.
+	defaultMaxStops = 60
+	guardPeriod     = time.Minute
 )
 
 func (c Config) withDefaults() Config {
@@ -39,9 +38,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxStops == 0 {
 		c.MaxStops = defaultMaxStops
-		if c.Barrier {
-			c.MaxStops = defaultMaxStopsWithBarrier
-		}
 	}
 	return c
 }
