@@ -6,19 +6,24 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// script writes a line with its PID, its restart count, and whether it was forked from a process that has imported
-// decimal. If it is watched, it reports progress once. It ignores SIGTERM.
+// script writes a line with its PID, its restart count, whether it was forked from a process that has imported decimal, its arguments, and
+// the variables that a test gives it. If it is watched, it reports progress once. It ignores SIGTERM.
 const script = `
 import os, signal, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 with open(os.environ["LINES"], "a") as f:
-    f.write(f"{os.getpid()} {os.environ['HOLDFAST_RESTART_ROUND']} {'decimal' in sys.modules}\n")
+    f.write(f"{os.getpid()} {os.environ['HOLDFAST_RESTART_ROUND']} {'decimal' in sys.modules}"
+            f" {' '.join(sys.argv[1:])} {os.environ.get('RANK')} {os.environ.get('MASTER_ADDR')}\n")
 import holdfast
 holdfast.progress()
 time.sleep(600)
@@ -47,26 +52,34 @@ func (g *group) warm(i int, lines string) settings {
 // awaitLine waits for the line of a restart count, and returns the PID in it.
 func awaitLine(t *testing.T, lines string, round int) (pid int) {
 	t.Helper()
+	pid, _ = awaitStart(t, lines, round)
+	return pid
+}
+
+// awaitStart waits for the line of a restart count, and returns the PID in it, and the arguments and variables.
+func awaitStart(t *testing.T, lines string, round int) (pid int, identity string) {
+	t.Helper()
 	for range 2000 {
 		f, err := os.Open(lines)
 		if err == nil {
 			for s := bufio.NewScanner(f); s.Scan(); {
-				var got int
-				var warm string
-				if n, _ := fmt.Sscan(s.Text(), &pid, &got, &warm); n == 3 && got == round {
-					f.Close()
-					if warm != "True" {
-						t.Errorf("the worker of restart %d was started cold", round)
-					}
-					return pid
+				fields := strings.SplitN(s.Text(), " ", 4)
+				if len(fields) < 4 || fields[1] != strconv.Itoa(round) {
+					continue
 				}
+				f.Close()
+				if fields[2] != "True" {
+					t.Errorf("the worker of restart %d was started cold", round)
+				}
+				pid, _ = strconv.Atoi(fields[0])
+				return pid, fields[3]
 			}
 			f.Close()
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Fatalf("restart %d has no line", round)
-	return 0
+	return 0, ""
 }
 
 // TestAWarmGroupRestarts kills one of two workers that were started warm. Both restart, again warm.
@@ -105,6 +118,70 @@ func TestAWarmWorkerHangs(t *testing.T) {
 	if log := c.logText(); !strings.Contains(log, "worker hung") {
 		t.Errorf("the log does not say why:\n%s", log)
 	}
+}
+
+// TestAWarmSpareHasTheIdentityOfItsSlot gives the slot of a lost pod to a spare, whose template has started before. Template and worker
+// differ in their arguments and variables, also after the worker was killed.
+func TestAWarmSpareHasTheIdentityOfItsSlot(t *testing.T) {
+	g := newGroup(t, 2)
+	var all []*container
+	var files []string
+	for i := range 3 {
+		files = append(files, filepath.Join(g.recorder.Dir, fmt.Sprint("lines", i)))
+		s := g.warm(i, files[i])
+		s.args = append(s.args, "--rank="+coordination.PlaceholderPod)
+		s.env = append(s.env, "RANK="+coordination.PlaceholderPod, "MASTER_ADDR=js-w-0-0.js",
+			"HOLDFAST_FIRST_JOB_GLOBAL_INDEX=0", "HOLDFAST_FIRST_JOB_GROUP_INDEX=0")
+		if i == 2 {
+			s.env = append(s.env, "JOB_INDEX="+coordination.Spares, "JOB_COMPLETION_INDEX=0")
+		}
+		all = append(all, launch(t, s))
+	}
+	expect := func(pod, round int, want string) (pid int) {
+		t.Helper()
+		pid, got := awaitStart(t, files[pod], round)
+		if got != want {
+			t.Errorf("the worker of pod %d in round %d has %q, want %q", pod, round, got, want)
+		}
+		return pid
+	}
+	expect(0, 0, "--rank=0 0 js-w-0-0.js")
+	expect(1, 0, "--rank=1 1 js-w-0-0.js")
+	all[2].awaitLog("template of warm starts ready")
+
+	all[0].signal(syscall.SIGKILL)
+	all[0].exit()
+	g.giveSlot(rounds.Slot{Name: "js-w-0-0", Pod: "pod0"}, rounds.Slot{Name: "js-w-spares-0", Pod: "pod2"})
+	worker := expect(2, 1, "--rank=0 0 js-w-spares-0.js")
+	expect(1, 1, "--rank=1 1 js-w-spares-0.js")
+	if err := syscall.Kill(worker, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	expect(2, 2, "--rank=0 0 js-w-spares-0.js")
+}
+
+// giveSlot does what the leader does when a pod is lost.
+func (g *group) giveSlot(lost, heir rounds.Slot) {
+	g.t.Helper()
+	stored, err := g.store.Read(g.t.Context(), "uid")
+	if err == nil {
+		err = g.store.Release(g.t.Context(), "uid", stored.Config.Token, stored.State.Level, 0, lost, lost.Name, heir)
+	}
+	if err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// awaitLog waits until the program has logged a text.
+func (c *container) awaitLog(text string) {
+	c.t.Helper()
+	for range 2000 {
+		if strings.Contains(c.logText(), text) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	c.t.Fatalf("the log does not say %q", text)
 }
 
 // TestAWarmStartNeedsPython checks that a command that cannot be forked from a template is rejected.
