@@ -83,7 +83,10 @@ func (env *Environment) StartServingManager(ctx context.Context) error {
 	}
 	err = env.StartManaged(ctx, Managed{
 		Name: Manager, Binary: managerBinary, Manifest: jobSetManifest, Account: jobSetAccount, Health: managerHealth,
-		Arguments: []string{noMetrics, "--webhooks", fmt.Sprintf("--webhook-port=%d", webhookPort), "--webhook-cert-dir=" + certificates},
+		Arguments: []string{
+			noMetrics, "--webhooks", fmt.Sprintf("--webhook-port=%d", webhookPort), "--webhook-cert-dir=" + certificates,
+			"--inplace-store-address=" + env.Cluster.RedisAddress(), "--inplace-exec-image=" + ExecImage,
+		},
 	})
 	if err != nil {
 		return err

@@ -6,9 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -118,6 +121,70 @@ func TestAnOrderedStartUnderKueue(t *testing.T) {
 	makeQueue(t, ns, flavor{"order", nil, "2"})
 	create(t, ns, "train", inOrder, entry("driver", 1, 1), entry("w", 2, 1))
 	await(t, "all are ready", ready(ns, "train", "train-driver-0", "train-w-0", "train-w-1"))
+}
+
+// withSpare requests restarts in place and a spare.
+func withSpare(js *v1alpha2.JobSet) {
+	js.Annotations = map[string]string{v1alpha2.InPlaceTimeoutKey: "1m", v1alpha2.SparesKey: "1"}
+	js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.RestartPolicy = ""
+}
+
+// The quota suffices for the workers, and not for the spare. Kueue counts the spare as a workload of its own.
+func TestASpareWaitsForItsOwnQuota(t *testing.T) {
+	ns := namespace(t, "kueue-spares")
+	q := makeQueue(t, ns, flavor{"spares", nil, "1"})
+	create(t, ns, "train", func(js *v1alpha2.JobSet) {
+		withSpare(js)
+		js.Annotations[v1alpha2.StageQueueKey] = queue
+	}, entry("w", 1, 2))
+	await(t, "the spare waits for quota", func(ctx context.Context) error {
+		w, err := workload(ctx, ns, "Job", "train-w-spares")
+		if err == nil && condition(w, "QuotaReserved") != "False" {
+			err = fmt.Errorf("QuotaReserved is %q", condition(w, "QuotaReserved"))
+		}
+		return err
+	})
+	all, err := jobs(t.Context(), ns, "train")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if workers, spares := all["train-w-0"], all["train-w-spares"]; *workers.Spec.Suspend || !*spares.Spec.Suspend || spares.Status.Active > 0 {
+		t.Errorf("the workers' Job is suspended: %t, that of the spare: %t with %d pods", *workers.Spec.Suspend, *spares.Spec.Suspend, spares.Status.Active)
+	}
+	q.setQuota(t, "spares", "1500m")
+	await(t, "the spare runs", ready(ns, "train", "train-w-0", "train-w-spares"))
+	w, err := workload(t.Context(), ns, "Job", "train-w-spares")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := admittedPods(w); got != 1 {
+		t.Errorf("quota for %d spares, want 1", got)
+	}
+}
+
+// Kueue counts only the pods of spec.replicatedJobs of a JobSet that it queues as a whole, which the default LocalQueue does with each JobSet.
+func TestSparesOfAQueuedJobSetAreRefused(t *testing.T) {
+	ns := namespace(t, "kueue-refused")
+	makeQueue(t, ns, flavor{"refused", nil, "1"})
+	unlabeled := kueueObject("LocalQueue", ns, "default", map[string]any{"clusterQueue": ns})
+	if err := shared.Client.Create(t.Context(), unlabeled); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { removeObject(t, unlabeled) })
+	for name, change := range map[string]func(*v1alpha2.JobSet){
+		"in a queue":               func(js *v1alpha2.JobSet) { queued(js); withSpare(js) },
+		"in the queue \"default\"": withSpare,
+	} {
+		js := &v1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Name: "train", Namespace: ns}, Spec: v1alpha2.JobSetSpec{ReplicatedJobs: []v1alpha2.ReplicatedJob{entry("w", 1, 2)}}}
+		change(js)
+		await(t, "the JobSet "+name+" is refused", func(ctx context.Context) error {
+			err := shared.Client.Create(ctx, js.DeepCopy(), client.DryRunAll)
+			if apierrors.IsInvalid(err) && strings.Contains(err.Error(), "metadata.annotations["+v1alpha2.SparesKey+"]: Forbidden: Kueue") {
+				return nil
+			}
+			return fmt.Errorf("the answer is %w", err)
+		})
+	}
 }
 
 // selectors fails unless the pods of the Jobs have exactly these labels as their node selector.

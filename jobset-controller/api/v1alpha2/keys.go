@@ -58,7 +58,7 @@ const (
 	InPlaceDriverKey = "holdfast.dev/inplace-driver"
 	// SparesKey is the number of spares of each replicatedJob: pods that wait, on nodes of their own, to take the slot of a lost pod at
 	// once. It requires in-place restarts with the exec driver. It is set on the JobSet or on the Job template of a replicatedJob, which
-	// wins.
+	// wins. Kueue counts spares only with StageQueueKey.
 	SparesKey = "holdfast.dev/spares"
 	// StageQueueKey names a LocalQueue of Kueue in which each Job of the JobSet waits by itself once it may start, so that the
 	// quota of a later stage is not held while an earlier one runs. Without it, and with the label QueueNameLabel on the JobSet,
@@ -155,6 +155,8 @@ const (
 	QueueNameLabel = "kueue.x-k8s.io/queue-name"
 	// PriorityClassLabel names the WorkloadPriorityClass of a waiting object.
 	PriorityClassLabel = "kueue.x-k8s.io/priority-class"
+	// PodSetLabel is on the pod templates of an object that Kueue has admitted.
+	PodSetLabel = "kueue.x-k8s.io/podset"
 )
 
 // MultiKueueOriginLabel is on the copies of objects that MultiKueue creates in other clusters.

@@ -6,19 +6,17 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
 // StageQueue returns the queue in which each Job of the JobSet waits by itself from its creation, or "" if there is none. A JobSet
 // that waits in a queue as a whole gets its quota there, including that of later stages.
 func StageQueue(js *v1alpha2.JobSet) string {
-	if Queued(js) {
+	if policy.Queued(js) {
 		return ""
 	}
 	return js.Annotations[v1alpha2.StageQueueKey]
 }
-
-// Queued reports whether Kueue queues the JobSet as a whole.
-func Queued(js *v1alpha2.JobSet) bool { return js.Labels[v1alpha2.QueueNameLabel] != "" }
 
 // enqueue assigns a new Job to its queue. The Job is created suspended, and the queue's manager resumes it.
 func enqueue(job *batchv1.Job, js *v1alpha2.JobSet) {

@@ -47,6 +47,10 @@ func (s *scope) hasSpares(rjob string) bool {
 	})
 }
 
+// waitsByItself reports whether Kueue decides when a Job runs, as for a JobSet with a queue for its stages. That annotation may have been
+// removed since.
+func waitsByItself(job *batchv1.Job) bool { return job.Labels[v1alpha2.QueueNameLabel] != "" }
+
 // unfinishedSpares returns the Jobs with spares that have not finished.
 func (s *scope) unfinishedSpares() []*batchv1.Job {
 	return slices.DeleteFunc(slices.Clone(s.jobs.Spares), policy.Finished)
@@ -57,7 +61,7 @@ func (s *scope) sparesToResume(builder *plan.Builder, suspended map[string]*batc
 	var pairs []resumption
 	for i := range s.jobSet.Spec.ReplicatedJobs {
 		job := suspended[plan.SparesName(s.jobSet.Name, s.jobSet.Spec.ReplicatedJobs[i].Name)]
-		if job == nil || !s.workersReady(i) {
+		if job == nil || waitsByItself(job) || !s.workersReady(i) {
 			continue
 		}
 		if desired := builder.Spares(i); desired != nil {
@@ -68,7 +72,11 @@ func (s *scope) sparesToResume(builder *plan.Builder, suspended map[string]*batc
 }
 
 // resizeSpares sets the number of spares to the value of the annotation, which may change at any time. An invalid value changes nothing.
+// A JobSet that Kueue queues as a whole keeps no spares, because Kueue does not count them.
 func (r *Reconciler) resizeSpares(ctx context.Context, s *scope) (ctrl.Result, error) {
+	if policy.Queued(s.jobSet) {
+		return ctrl.Result{}, r.deleteJobs(ctx, s, s.unfinishedSpares())
+	}
 	if len(s.agents.assessment.Problems) > 0 || s.agents.lacks != "" {
 		return ctrl.Result{}, nil
 	}
@@ -87,12 +95,12 @@ func (r *Reconciler) resizeSparesOf(ctx context.Context, s *scope, job *batchv1.
 	if !job.DeletionTimestamp.IsZero() || want == have {
 		return nil
 	}
-	if want < have {
+	if queued := waitsByItself(job); want < have || queued {
 		used, err := r.usedSpares(ctx, job)
 		if err != nil {
 			return err
 		}
-		want = min(max(want, used), have)
+		want = possibleSpares(want, used, have, queued)
 	}
 	switch want {
 	case have:
@@ -103,6 +111,18 @@ func (r *Reconciler) resizeSparesOf(ctx context.Context, s *scope, job *batchv1.
 	changed := job.DeepCopy()
 	changed.Spec.Parallelism, changed.Spec.Completions = ptr.To(int32(want)), ptr.To(int32(want))
 	return r.patchJob(ctx, s.jobSet, job, changed)
+}
+
+// possibleSpares returns the number of spares nearest to the wanted one that costs no worker its pod. 0 deletes their Job. Kueue stops a
+// Job in its queue whose size changes, so such a Job is replaced, and its successor requests the new quota.
+func possibleSpares(want, used, have int, queued bool) int {
+	switch {
+	case !queued:
+		return min(max(want, used), have)
+	case used > 0:
+		return have
+	}
+	return 0
 }
 
 // usedSpares returns how many of a Job's pods must stay, from index 0 on, so that no pod that was given a slot is deleted. A pod that is

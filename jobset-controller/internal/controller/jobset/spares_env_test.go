@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
@@ -26,6 +27,17 @@ func (w *world) awaitSpares(want int32) {
 	w.Eventually(func() string {
 		return sandbox.Differs("spares", fmt.Sprint(want), fmt.Sprint(*w.job("a-w-spares").Spec.Completions))
 	})
+}
+
+// spareInSlot creates the pod of a Job of spares with the given index, which has been given a slot.
+func (w *world) spareInSlot(job *batchv1.Job, index, slot string) *corev1.Pod {
+	w.Helper()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: w.Namespace, Name: job.Name + "-" + index + "-x", Labels: map[string]string{batchv1.JobNameLabel: job.Name},
+		Annotations: map[string]string{batchv1.JobCompletionIndexAnnotation: index, v1alpha2.SlotKey: slot},
+	}, Spec: *job.Spec.Template.Spec.DeepCopy()}
+	w.OK(w.Create(w.Context(), pod))
+	return pod
 }
 
 // The Job of spares ends last, and no count includes it.
@@ -85,11 +97,7 @@ func TestTheNumberOfSparesChanges(t *testing.T) {
 	w.annotate("a", v1alpha2.SparesKey, "4")
 	w.awaitSpares(4)
 	job := w.job("a-w-spares")
-	used := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: w.Namespace, Name: "a-w-spares-1-x", Labels: map[string]string{batchv1.JobNameLabel: job.Name},
-		Annotations: map[string]string{batchv1.JobCompletionIndexAnnotation: "1", v1alpha2.SlotKey: "a-w-0-0"},
-	}, Spec: *job.Spec.Template.Spec.DeepCopy()}
-	w.OK(w.Create(w.Context(), used))
+	used := w.spareInSlot(job, "1", "a-w-0-0")
 	w.annotate("a", v1alpha2.SparesKey, "0")
 	w.awaitSpares(2)
 	w.OK(w.Delete(w.Context(), used, client.GracePeriodSeconds(0)))
@@ -117,4 +125,64 @@ func TestSparesOfARunningJobSetWaitForItsRecreation(t *testing.T) {
 	w.awaitJobs("a-w-0@1")
 	w.ready("a-w-0")
 	w.awaitJobs("a-w-0@1", "a-w-spares@1")
+}
+
+// With a queue for the stages, Kueue admits the Job of spares by itself. It would stop the Job if its size changed.
+func TestSparesWaitInTheStageQueue(t *testing.T) {
+	w := newWorldThatAdds(t, agentsToAdd)
+	w.create(withSpares("1").Annotation(v1alpha2.StageQueueKey, "night"))
+	w.awaitJobs("a-w-0@0")
+	w.admit("a-w-0")
+	w.ready("a-w-0")
+	w.awaitJobs("a-w-0@0", "a-w-spares@0")
+	job := w.job("a-w-spares")
+	if job.Labels[v1alpha2.QueueNameLabel] != "night" {
+		t.Errorf("labels %v", job.Labels)
+	}
+	w.Always(func() string { return sandbox.Differs("suspended jobs", "a-w-spares", w.suspendedJobs()) })
+	w.admit("a-w-spares")
+	used := w.spareInSlot(job, "0", "a-w-0-0")
+	w.annotate("a", v1alpha2.SparesKey, "2")
+	w.Always(func() string {
+		return sandbox.Differs("spares", "1", fmt.Sprint(*w.job("a-w-spares").Spec.Completions))
+	})
+	w.OK(w.Delete(w.Context(), used, client.GracePeriodSeconds(0)))
+	w.annotate("a", v1alpha2.SparesKey, "3")
+	w.awaitJobs("a-w-0@0", "a-w-spares@0-")
+	w.collect("a-w-spares")
+	w.awaitJobs("a-w-0@0", "a-w-spares@0")
+	w.awaitSpares(3)
+	w.awaitSuspendedJobs("a-w-spares")
+	w.change("a", func(js *v1alpha2.JobSet) { delete(js.Annotations, v1alpha2.StageQueueKey) })
+	w.Always(func() string { return sandbox.Differs("suspended jobs", "a-w-spares", w.suspendedJobs()) })
+	w.annotate("a", v1alpha2.StageQueueKey, "night")
+	w.suspend("a", true)
+	w.awaitJobs("a-w-0@0-", "a-w-spares@0-")
+}
+
+// Without the webhook, a JobSet with spares can get into a queue as a whole. Kueue counts no spares there.
+func TestSparesEndWhenTheirJobSetIsQueued(t *testing.T) {
+	for name, queue := range map[string]func(*v1alpha2.JobSet){
+		"with the label of a queue": func(js *v1alpha2.JobSet) { js.Labels = map[string]string{v1alpha2.QueueNameLabel: "q"} },
+		"admitted without one": func(js *v1alpha2.JobSet) {
+			js.Spec.Suspend = ptr.To(true)
+			js.Spec.ReplicatedJobs[0].Template.Spec.Template.Labels = map[string]string{v1alpha2.PodSetLabel: "w"}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorldThatAdds(t, agentsToAdd)
+			w.create(withSpares("1"))
+			w.awaitJobs("a-w-0@0")
+			w.ready("a-w-0")
+			w.awaitJobs("a-w-0@0", "a-w-spares@0")
+			w.spareInSlot(w.job("a-w-spares"), "0", "a-w-0-0")
+			w.change("a", queue)
+			w.awaitJobs("a-w-0@0", "a-w-spares@0-")
+			w.collect("a-w-spares")
+			w.Always(func() string { return sandbox.Differs("jobs", "a-w-0@0", w.jobNames()) })
+			if len(w.eventsWith(inPlaceRefused)) == 0 {
+				t.Error("no event says why")
+			}
+		})
+	}
 }

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
@@ -79,7 +78,7 @@ func (s *scope) reportedTallies() []v1alpha2.ReplicatedJobStatus {
 	if s.suspended() || s.finished() {
 		return s.tallies
 	}
-	return policy.Reported(&s.jobSet.Spec, s.tallies, s.gates, plan.Queued(s.jobSet))
+	return policy.Reported(&s.jobSet.Spec, s.tallies, s.gates, policy.Queued(s.jobSet))
 }
 
 // ordered returns the counts in their existing order, because the published controller sorts them differently.

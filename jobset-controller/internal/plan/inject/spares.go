@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
@@ -70,7 +71,6 @@ func (a *Assessment) checkSpares(js *v1alpha2.JobSet) {
 func (a *Assessment) noSpares(t *template, e *Entry) string {
 	js := t.jobSet
 	owner := metav1.GetControllerOf(js)
-	_, staged := js.Annotations[v1alpha2.StageQueueKey]
 	switch {
 	case inplace.IsAlone(js):
 		return "only JobSets can have spares"
@@ -80,8 +80,10 @@ func (a *Assessment) noSpares(t *template, e *Entry) string {
 		return "spares wait at the barrier of the exec driver, which the cri driver does not have"
 	case e.Driver != Exec:
 		return "spares need the exec driver"
-	case staged, js.Labels[v1alpha2.QueueNameLabel] != "":
-		return "Kueue does not count spares; remove the JobSet from its queue, or the annotation"
+	case policy.Queued(js):
+		return "Kueue does not count spares of a JobSet that it queues as a whole; queue its Jobs instead, with " + v1alpha2.StageQueueKey
+	case t.rjob.Template.Labels[v1alpha2.QueueNameLabel] != "":
+		return "Kueue and the manager would both resume the Job of spares; queue the Jobs with " + v1alpha2.StageQueueKey
 	case owner != nil:
 		return fmt.Sprintf("the quota of the %s that owns the JobSet does not count spares", owner.Kind)
 	case js.Spec.SuccessPolicy != nil && js.Spec.SuccessPolicy.Operator == v1alpha2.OperatorAny:

@@ -20,8 +20,10 @@ func TestSpares(t *testing.T) {
 	spares := func(js *JobSet, n string) *JobSet { return js.Annotation(v1alpha2.SparesKey, n) }
 	owned := spares(plain(), "1")
 	owned.OwnerReferences = []metav1.OwnerReference{{Kind: "TrainJob", Controller: ptr.To(true)}}
-	queued := spares(plain(), "1")
+	queued := spares(plain(), "1").Annotation(v1alpha2.StageQueueKey, "q") // which has no effect then
 	queued.Labels = map[string]string{v1alpha2.QueueNameLabel: "q"}
+	admitted := func(e *rjob) { e.Template.Spec.Template.Labels = map[string]string{v1alpha2.PodSetLabel: "w"} }
+	jobQueued := func(e *rjob) { e.Template.Labels = map[string]string{v1alpha2.QueueNameLabel: "q"} }
 	const (
 		onJobSet   = "metadata.annotations[holdfast.dev/spares]: "
 		onTemplate = "spec.replicatedJobs[0].template.metadata.annotations[holdfast.dev/spares]: "
@@ -46,7 +48,9 @@ func TestSpares(t *testing.T) {
 		"for the JobSet, one without agent": {spares(plain(none).Entry("other", 1, none), "1"), 0, ""},
 		"with an agent by hand":             {spares(plain(byHand), "1"), 0, onJobSet + "Forbidden: spares need agents that the manager adds"},
 		"in a queue":                        {queued, 0, onJobSet + "Forbidden: Kueue does not count spares"},
-		"with queues for the stages":        {spares(plain(), "1").Annotation(v1alpha2.StageQueueKey, "q"), 0, onJobSet + "Forbidden: Kueue does not count spares"},
+		"admitted without a queue":          {spares(plain(admitted), "1"), 0, onJobSet + "Forbidden: Kueue does not count spares"},
+		"with a queue on the Job template":  {spares(plain(jobQueued), "1"), 0, onJobSet + "Forbidden: Kueue and the manager would both"},
+		"with queues for the stages":        {spares(plain(), "1").Annotation(v1alpha2.StageQueueKey, "q"), 1, ""},
 		"of another owner":                  {owned, 0, onJobSet + "Forbidden: the quota of the TrainJob"},
 		"with exclusive placement":          {spares(plain(on(v1alpha2.ExclusiveKey, "rack")), "1"), 0, onJobSet + "Forbidden: a spare has no place"},
 		"with success policy Any":           {spares(plain().Success(v1alpha2.OperatorAny), "1"), 0, onJobSet + "Forbidden: a worker that finishes in a spare"},
