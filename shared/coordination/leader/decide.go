@@ -11,7 +11,6 @@ type rule struct {
 // forJobs are the rules for an owner whose pods Jobs create, in the order in which they are tried. A rule is in rule_NAME.go, except
 // for these:
 //
-//	rule_charge.go       recreation
 //	rule_group.go        unwanted, generation, timeout
 //	rule_jobs.go         stale Jobs, late Jobs
 //	rule_losses.go       leadership

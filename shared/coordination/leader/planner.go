@@ -1,12 +1,15 @@
 package leader
 
 import (
+	"fmt"
 	"time"
 
+	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/restart"
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
@@ -94,6 +97,29 @@ func (p *planner) dated(next epoch.Record) *epoch.Record {
 		}
 	}
 	return &next
+}
+
+// spentRestarts returns the number for the annotation: every round of this epoch and, in Terminal, the failure that had no restart
+// left, which takes the count above the budget (KEP-876: "exceeds"). A closed group charges nothing. The store opens no round
+// beyond the budget, so a round that a member has forged counts only as the failure that exceeds the budget.
+func (p *planner) spentRestarts() int32 {
+	if p.group.Phase == coordination.Closed {
+		return p.Owner.Charged
+	}
+	charged := restart.Charged(p.Owner.Epoch.Base, p.group.Round)
+	if p.group.Phase == coordination.Terminal {
+		charged = restart.Charged(charged, 1)
+	}
+	return min(charged, p.Owner.Budget.Most())
+}
+
+// reportUsedUp reports how the group ends and, if its owner fails, what else is known about that.
+func (p *planner) reportUsedUp(cause, known string) {
+	end := fmt.Sprintf("the %s fails%s", p.ownerKind(), known)
+	if p.Owner.Served != nil && p.Owner.Served.Pods {
+		end = "deleting all pods, so that their owner recovers the group"
+	}
+	p.event(true, EventUsedUp, fmt.Sprintf("%s, and all %d restarts are used up: %s", cause, p.Owner.Budget, end))
 }
 
 func (p *planner) event(warning bool, reason, note string) {

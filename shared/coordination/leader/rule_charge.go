@@ -1,13 +1,6 @@
 package leader
 
-import (
-	"fmt"
-
-	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/recovering"
-	"github.com/holdfast-project/holdfast/shared/restart"
-	"github.com/holdfast-project/holdfast/shared/series"
-)
+import "fmt"
 
 // charge raises the annotation inplace-restarts to the number of restarts. Because of the compare-and-set on the owner, a restart
 // counts once, and never after the owner was suspended, finished or moved to another epoch, which would be a conflict.
@@ -29,82 +22,4 @@ func (p *planner) charge() {
 	default:
 		p.event(true, EventRestarting, fmt.Sprintf("%s; restarting all %d workers in place (restart %d of %d)", cause, p.group.Size, charged, o.Budget))
 	}
-}
-
-// spentRestarts returns the number for the annotation: every round of this epoch and, in Terminal, the failure that had no restart
-// left, which takes the count above the budget (KEP-876: "exceeds"). A closed group charges nothing. The store opens no round
-// beyond the budget, so a round that a member has forged counts only as the failure that exceeds the budget.
-func (p *planner) spentRestarts() int32 {
-	if p.group.Phase == coordination.Closed {
-		return p.Owner.Charged
-	}
-	charged := restart.Charged(p.Owner.Epoch.Base, p.group.Round)
-	if p.group.Phase == coordination.Terminal {
-		charged = restart.Charged(charged, 1)
-	}
-	return min(charged, p.Owner.Budget.Most())
-}
-
-// recreate recreates a group that cannot restart in place.
-func (p *planner) recreate() {
-	if p.wanted == nil || p.group == nil || p.group.Phase != coordination.Recreating || p.Owner.Budget.Exceeded(p.Owner.Charged) {
-		return
-	}
-	text, known := p.recreationText()
-	if !known {
-		return
-	}
-	if _, usedUp := p.failOver(p.group.Record.Cause.Kind, text); usedUp {
-		p.reportUsedUp(text, "; no worker was stopped")
-	}
-}
-
-// failOver charges a recreation and opens the next epoch in one compare-and-set. After that, Jobs of earlier epochs are stale, and
-// any leader may delete them. Without budget, the charge alone fails the owner. failOver reports whether there is something to
-// write, and whether that uses up the budget.
-func (p *planner) failOver(kind, text string) (writes, usedUp bool) {
-	o, g := &p.Owner, p.group
-	spent := max(o.Charged, p.spentRestarts())
-	charged := restart.Charged(spent, 1)
-	switch {
-	case o.Budget.Exceeded(o.Charged):
-		return false, false
-	case !o.Budget.Allows(spent):
-		p.do(p.marked(Annotate{Charged: &charged}, false))
-		return true, true
-	}
-	next, opened := o.Epoch.NextRecreate(fmt.Sprintf("%s/%d/%d", kind, g.Generation, g.Round), charged)
-	if !opened {
-		return false, false // already written
-	}
-	mark := recovering.State{Level: recovering.LevelRecreate, Reason: text, Deadline: p.now.Add(recreationTime)}
-	p.do(p.placed(Annotate{Epoch: p.dated(next), Charged: &charged}, mark))
-	p.count(series.Escalations, 1, ScopeGroup)
-	p.event(true, EventFailOver, fmt.Sprintf("%s; deleting all %s for a full recreation (generation %d, restart %d of %d)", text, p.recreated(), next.Epoch, charged, o.Budget))
-	return true, false
-}
-
-// reportUsedUp reports how the group ends and, if its owner fails, what else is known about that.
-func (p *planner) reportUsedUp(cause, known string) {
-	end := fmt.Sprintf("the %s fails%s", p.ownerKind(), known)
-	if p.Owner.Served != nil && p.Owner.Served.Pods {
-		end = "deleting all pods, so that their owner recovers the group"
-	}
-	p.event(true, EventUsedUp, fmt.Sprintf("%s, and all %d restarts are used up: %s", cause, p.Owner.Budget, end))
-}
-
-// recreationText returns why the group cannot restart in place, and names the workers that did not join in time. It returns false
-// if their names must be read first.
-func (p *planner) recreationText() (string, bool) {
-	g := p.group
-	if g.Record.Cause.Kind != coordination.KindTimeout {
-		return CauseText(g.Record.Cause) + ", which an in-place restart cannot fix", true
-	}
-	text := fmt.Sprintf("in-place restart %d timed out after %s: %d of %d workers joined",
-		g.Round, p.Owner.Timeout, g.Joined, g.Size)
-	missing, known := p.missing(p.awaited()...)
-	if len(missing) > 0 {
-		text += "; missing: " + some(missing, maxNamed)
-	}
-	return text, known
 }

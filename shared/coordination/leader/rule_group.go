@@ -31,7 +31,8 @@ func (p *planner) writeGroup() {
 	}
 }
 
-// giveUpLate ends an in-place restart that has timed out. The group will be recreated.
+// giveUpLate ends an in-place restart that has timed out. In the phase Recreating, which the store then has, recreate opens the next
+// epoch.
 func (p *planner) giveUpLate() {
 	if p.wanted != nil && p.clock != nil && p.clock.Passed(p.now) {
 		want := p.want()
