@@ -25,7 +25,7 @@ func (c *Client) Observe(ctx context.Context) (worker.Observed, error) {
 	for _, one := range list {
 		w, known, err := c.worker(ctx, one)
 		if err != nil {
-			return worker.Observed{}, fmt.Errorf("asking for the status of container %s: %w", one.Id, err)
+			return worker.Observed{}, fmt.Errorf("reading the status of container %s: %w", one.Id, err)
 		}
 		if known {
 			o.Processes = append(o.Processes, w)

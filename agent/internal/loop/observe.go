@@ -5,6 +5,10 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
 // observeRetry is the pause after a failed observation.
@@ -79,4 +83,116 @@ func (l *loop) observeWorked(failing time.Time) {
 		l.Log.Info("container runtime reachable again", "afterMs", time.Since(failing).Milliseconds())
 	}
 	l.Gate.Open()
+}
+
+// readRetry is the pause while the store is unreachable.
+const readRetry = time.Second
+
+// updated passes on what the store's Watch has observed. Before a level that was read, it posts the slot's place, which
+// the leader may have changed together with the level.
+func (l *loop) updated(o rounds.Observation) {
+	if errors.Is(o.Err, context.Canceled) {
+		return
+	}
+	if !o.Read || o.Err != nil {
+		l.postUpdate(worker.Updated{Observation: o})
+		return
+	}
+	p, err := l.place()
+	if isReply(err) {
+		l.postUpdate(placed(p, o.Level, err)...)
+		return
+	}
+	l.postUpdate(worker.Updated{Observation: rounds.Observation{Err: err}})
+	if l.sleep(readRetry) {
+		l.read() // the level may have changed by now
+	}
+}
+
+// read reads the level when the core asks for it. It reads again if the Watch has posted something in the meantime,
+// which may be newer.
+func (l *loop) read() {
+	for {
+		heard := l.heardSoFar()
+		level, err := l.level()
+		var p rounds.Place
+		if err == nil {
+			p, err = l.place()
+		}
+		if !isReply(err) {
+			l.postUpdate(worker.Updated{Observation: rounds.Observation{Err: err}})
+			if !l.sleep(readRetry) {
+				return
+			}
+			continue
+		}
+		if l.postUnless(heard, placed(p, level, err)) {
+			return
+		}
+	}
+}
+
+// placed converts the result of a read into events for the core.
+func placed(p rounds.Place, level rounds.Level, err error) []worker.Event {
+	if err != nil {
+		return []worker.Event{worker.Updated{Observation: rounds.Observation{Read: true, Err: err}}}
+	}
+	return []worker.Event{worker.Placed{Place: p}, worker.Updated{Observation: rounds.Observation{Level: level, Read: true}}}
+}
+
+func (l *loop) level() (rounds.Level, error) {
+	ctx, cancel := context.WithTimeout(l.work, callTimeout)
+	defer cancel()
+	return l.Store.Level(ctx, l.config.Group)
+}
+
+func (l *loop) place() (rounds.Place, error) {
+	ctx, cancel := context.WithTimeout(l.work, callTimeout)
+	defer cancel()
+	return l.Store.Place(ctx, l.config.Group, rounds.Slot{Name: l.config.Slot, Pod: l.config.Pod})
+}
+
+// isReply reports whether the store replied, even if the reply is an error.
+func isReply(err error) bool {
+	return err == nil || errors.Is(err, coordination.ErrNoGroup) || errors.Is(err, coordination.ErrUnknownSlot) || errors.Is(err, coordination.ErrForeignValue)
+}
+
+// postUpdate posts events that belong together.
+func (l *loop) postUpdate(events ...worker.Event) {
+	l.updates.Lock()
+	defer l.updates.Unlock()
+	l.heard++
+	for _, e := range events {
+		l.post(e)
+	}
+}
+
+// postUnless posts events unless an update has arrived since heard; then it returns false. It returns true once the
+// work has ended.
+func (l *loop) postUnless(heard int, events []worker.Event) bool {
+	l.updates.Lock()
+	defer l.updates.Unlock()
+	if l.heard != heard && l.work.Err() == nil {
+		return false
+	}
+	for _, e := range events {
+		l.post(e)
+	}
+	return true
+}
+
+func (l *loop) heardSoFar() int {
+	l.updates.Lock()
+	defer l.updates.Unlock()
+	return l.heard
+}
+
+// sleep returns false if the work has ended.
+func (l *loop) sleep(d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-l.work.Done():
+		return false
+	}
 }

@@ -1,10 +1,19 @@
 package process
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // lostCode is used when another part of the program has reaped the child, and its exit code is unknown.
@@ -108,4 +117,165 @@ func (c *Child) reap() {
 	c.reaped = true
 	reap(c.pid)
 	c.reaper.forget(c.pid)
+}
+
+const (
+	// killPatience is how long killed processes may take to die. In that time the kernel frees memory and devices. A
+	// process that hangs in a driver never dies.
+	killPatience = 25 * time.Second
+	// killAgain is the interval of scans for processes that were forked during the kill.
+	killAgain = 200 * time.Millisecond
+)
+
+// ErrUnkilled means that processes survived SIGKILL.
+var ErrUnkilled = errors.New("processes survived SIGKILL")
+
+// End ends the tree and returns when none of its processes is alive. It sends the signal to the leader's group, waits
+// up to grace for the tree to exit, and then sends SIGKILL to each process. Without a grace period it only sends
+// SIGKILL. It may be called again after an error, but not concurrently.
+func (c *Child) End(first syscall.Signal, grace time.Duration) error {
+	if grace > 0 {
+		c.Signal(first)
+		if err := c.leave(time.Now().Add(grace)); err != nil {
+			return err
+		}
+	}
+	if err := c.kill(time.Now().Add(killPatience)); err != nil {
+		return err
+	}
+	c.reap()
+	return nil
+}
+
+// leave waits until the tree has exited by itself.
+func (c *Child) leave(deadline time.Time) error {
+	for {
+		tree, err := c.members()
+		if err != nil || len(tree) == 0 || !time.Now().Before(deadline) {
+			return err
+		}
+		hold(tree).await(deadline)
+	}
+}
+
+// kill kills every process of the tree. The signal to the group is atomic. Processes that left the group are killed one
+// by one, until a scan finds none.
+func (c *Child) kill(deadline time.Time) error {
+	for {
+		c.Signal(syscall.SIGKILL)
+		c.awaitLeader(killAgain) // a scan costs more than waiting for the leader, which usually exits last
+		tree, err := c.members()
+		if err != nil {
+			return err
+		}
+		if len(tree) == 0 {
+			return nil
+		}
+		if !time.Now().Before(deadline) {
+			return fmt.Errorf("%w: %v", ErrUnkilled, slices.Sorted(maps.Keys(tree)))
+		}
+		held := hold(tree)
+		held.kill()
+		held.await(earlier(deadline, time.Now().Add(killAgain)))
+	}
+}
+
+func (c *Child) awaitLeader(most time.Duration) {
+	late := time.NewTimer(most)
+	defer late.Stop()
+	select {
+	case <-c.exited:
+	case <-late.C:
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// signalled is added to a signal's number to form an exit code, as shells do.
+const signalled = 128
+
+// Exit describes how a leader ended.
+type Exit struct {
+	Code   int            // the exit code; 128 plus the signal's number if it was killed
+	Signal syscall.Signal // that killed it; 0: none
+	At     time.Time      // when this process learned of it
+}
+
+// CodeOf returns the exit code that stands for a signal.
+func CodeOf(s syscall.Signal) int { return signalled + int(s) }
+
+// Codes in the kernel's siginfo for SIGCHLD.
+const exitedByItself = 1 // CLD_EXITED; all other codes that waitid returns here are deaths by a signal
+
+// siginfo is filled in by waitid on 64-bit Linux. The type in x/sys hides the status.
+type siginfo struct {
+	signo, errno, code, _ int32
+	pid                   int32
+	uid                   uint32
+	status                int32
+	_                     [100]byte
+}
+
+// awaitExit blocks until a child has exited, and leaves it a zombie.
+func awaitExit(pid int) (e Exit, err error) {
+	var info siginfo
+	for {
+		_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, unix.P_PID, uintptr(pid), uintptr(unsafe.Pointer(&info)),
+			unix.WEXITED|unix.WNOWAIT, 0, 0)
+		switch {
+		case errno == 0 && info.code == exitedByItself:
+			return Exit{Code: int(info.status)}, nil
+		case errno == 0:
+			killer := syscall.Signal(info.status)
+			return Exit{Code: CodeOf(killer), Signal: killer}, nil
+		case !errors.Is(errno, syscall.EINTR):
+			return Exit{}, fmt.Errorf("waiting for process %d: %w", pid, errno)
+		}
+	}
+}
+
+// reap removes a zombie. It never blocks.
+func reap(pid int) {
+	for {
+		_, err := syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
+		if !errors.Is(err, syscall.EINTR) {
+			return
+		}
+	}
+}
+
+// memoryFiles count how often the kernel has killed a process of this container because memory ran out. The first is
+// for cgroup v2, the second for v1, as container runtimes mount them.
+var memoryFiles = []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"}
+
+// OutOfMemoryKills returns that count. ok is false where the kernel does not report it.
+func OutOfMemoryKills() (n uint64, ok bool) {
+	for _, file := range memoryFiles {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		if n, ok := kills(content); ok {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// kills parses the line "oom_kill N".
+func kills(content []byte) (n uint64, ok bool) {
+	for line := range bytes.Lines(content) {
+		f := bytes.Fields(line)
+		if len(f) != 2 || string(f[0]) != "oom_kill" {
+			continue
+		}
+		n, err := strconv.ParseUint(string(f[1]), 10, 64)
+		return n, err == nil
+	}
+	return 0, false
 }

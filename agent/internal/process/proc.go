@@ -8,6 +8,9 @@ import (
 	"os"
 	"strconv"
 	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const zombie = 'Z'
@@ -105,4 +108,118 @@ func cutLast(line []byte, sep byte) (before, after []byte, found bool) {
 		return line, nil, false
 	}
 	return line[:i], line[i+1:], true
+}
+
+// members returns the living processes of the tree: those in the leader's session and its descendants. With a Reaper
+// these are all descendants of this process, because orphans have become its children.
+func (c *Child) members() (map[int]stat, error) {
+	all, err := processes()
+	if err != nil {
+		return nil, err
+	}
+	roots := map[int]bool{c.pid: true}
+	if c.reaper != nil {
+		roots[os.Getpid()] = true
+	}
+	tree := map[int]stat{}
+	for pid, s := range all {
+		ours := s.session == c.pid || descends(all, pid, roots)
+		if !ours || !s.alive() || pid == os.Getpid() || c.reaper != nil && c.reaper.isTemplate(all, pid) {
+			continue
+		}
+		tree[pid] = s
+	}
+	return tree, nil
+}
+
+// descends reports whether a process is a root or a descendant of one. The walk is bounded, because a list that was
+// read while PIDs were reused could contain a cycle.
+func descends(all map[int]stat, pid int, roots map[int]bool) bool {
+	for range len(all) {
+		if roots[pid] {
+			return true
+		}
+		s, ok := all[pid]
+		if !ok {
+			return false
+		}
+		pid = s.parent
+	}
+	return false
+}
+
+// blindPause is the polling interval on kernels without pidfds, before Linux 5.3.
+const blindPause = 5 * time.Millisecond
+
+// held refers to processes by pidfd, so that a reused PID is not mistaken for the original process.
+type held struct {
+	fds   []unix.PollFd
+	blind []int // PIDs without a pidfd
+}
+
+// hold opens the processes of a scan. It leaves out those that are gone or whose PID has been reused.
+func hold(seen map[int]stat) *held {
+	h := &held{}
+	for pid, s := range seen {
+		fd, err := unix.PidfdOpen(pid, 0)
+		switch {
+		case err == syscall.ESRCH:
+		case err != nil:
+			h.blind = append(h.blind, pid)
+		case !still(pid, s):
+			unix.Close(fd)
+		default:
+			h.fds = append(h.fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+		}
+	}
+	return h
+}
+
+func still(pid int, s stat) bool {
+	now, err := readStat(pid)
+	return err == nil && now.started == s.started
+}
+
+func (h *held) kill() {
+	for _, p := range h.fds {
+		_ = unix.PidfdSendSignal(int(p.Fd), unix.SIGKILL, nil, 0)
+	}
+	for _, pid := range h.blind {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// await returns when all are dead, or at the deadline. It closes the pidfds.
+func (h *held) await(deadline time.Time) {
+	if len(h.blind) > 0 {
+		time.Sleep(min(blindPause, time.Until(deadline)))
+		deadline = time.Now()
+	}
+	for len(h.fds) > 0 {
+		left := time.Until(deadline)
+		if left <= 0 {
+			break
+		}
+		if _, err := unix.Poll(h.fds, int(left.Milliseconds())+1); err != nil && err != unix.EINTR {
+			break
+		}
+		h.drop()
+	}
+	for _, p := range h.fds {
+		unix.Close(int(p.Fd))
+	}
+	h.fds = nil
+}
+
+// drop closes the pidfds of dead processes.
+func (h *held) drop() {
+	living := h.fds[:0]
+	for _, p := range h.fds {
+		if p.Revents == 0 {
+			living = append(living, p)
+			continue
+		}
+		unix.Close(int(p.Fd))
+	}
+	h.fds = living
 }

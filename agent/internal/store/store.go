@@ -2,7 +2,12 @@
 package store
 
 import (
+	"log/slog"
+
 	"github.com/holdfast-project/holdfast/agent/internal/config"
+	"github.com/holdfast-project/holdfast/shared/coordination/relay"
+	"github.com/holdfast-project/holdfast/shared/coordination/relay/tcp"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
@@ -12,5 +17,16 @@ func Open(c config.Store, name string) (*valkey.Store, error) {
 	return valkey.New(valkey.Options{
 		Address: c.Address, Username: c.Username, PasswordFile: c.PasswordFile, ClientName: name,
 		TLS: valkey.TLSFiles{CA: c.CAFile, Cert: c.CertFile, Key: c.KeyFile, ServerName: c.ServerName},
+	})
+}
+
+// Members prepares how an agent uses the store: directly, or in a large group through a relay.
+func Members(c config.Store, i config.Identity, name string, log *slog.Logger) (*tcp.Members, error) {
+	return tcp.New(tcp.Options{
+		Plan:    relay.Plan{From: c.RelayFrom, Per: relay.DefaultPer},
+		Own:     rounds.Slot{Name: i.WorkerID, Pod: i.PodUID},
+		Address: c.Address,
+		Open:    func() (tcp.Store, error) { return Open(c, name) },
+		Log:     log,
 	})
 }

@@ -2,10 +2,16 @@ package supervisor
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/holdfast-project/holdfast/agent/internal/process"
+	"github.com/holdfast-project/holdfast/agent/internal/startup"
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
@@ -108,4 +114,168 @@ func (i *instance) finish(ctx context.Context, e ending) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// CheckpointVariable names the file that a worker creates while it writes a checkpoint.
+const CheckpointVariable = "HOLDFAST_CHECKPOINT_FILE"
+
+// inRound returns a program with the environment of a round.
+func (s *Supervisor) inRound(p process.Spec, r round) process.Spec {
+	added := strings.Fields(string(startup.Env(s.options.Group, r.generation, r.number)))
+	if s.options.CheckpointFile != "" {
+		added = append(added, CheckpointVariable+"="+s.options.CheckpointFile)
+	}
+	if p := s.options.Progress; p != nil && p.variable() != "" {
+		added = append(added, p.variable())
+	}
+	p.Env = overlay(p.Env, append(added, s.named(p.Env, r)...))
+	return p
+}
+
+// named returns the variables of RoundVariables with the round appended to their values. It skips those that the
+// program does not have.
+func (s *Supervisor) named(env []string, r round) []string {
+	var list []string
+	for _, v := range env {
+		if slices.Contains(s.options.RoundVariables, nameOf(v)) {
+			list = append(list, fmt.Sprintf("%s-%d-%d", v, r.generation, r.number))
+		}
+	}
+	return list
+}
+
+// overlay adds variables to env, and removes those of the same names, because programs differ in which of two variables
+// of the same name they use.
+func overlay(env, added []string) []string {
+	names := map[string]bool{}
+	for _, v := range added {
+		names[nameOf(v)] = true
+	}
+	kept := slices.DeleteFunc(slices.Clone(env), func(v string) bool { return names[nameOf(v)] })
+	return append(kept, added...)
+}
+
+func nameOf(variable string) string {
+	name, _, _ := strings.Cut(variable, "=")
+	return name
+}
+
+// Exit codes for a program that cannot be started, as in a shell.
+const (
+	notExecutable = 126
+	notFound      = 127
+)
+
+// unkilledRetry is the pause before the next attempt to end a tree that survived SIGKILL.
+const unkilledRetry = 2 * time.Second
+
+// outOfMemory is the reason that container runtimes report when memory ran out.
+const outOfMemory = "OOMKilled"
+
+// live runs one instance from the barrier to its end.
+func (s *Supervisor) live(i *instance) {
+	select {
+	case r := <-i.start:
+		s.run(i, r)
+	case e := <-i.end: // at the barrier
+		s.endIdle(i, e)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(i.gone)
+	s.begin()
+}
+
+// endIdle ends an instance whose program was not started.
+func (s *Supervisor) endIdle(i *instance, e ending) {
+	s.died(i, process.Exit{Code: process.CodeOf(e.signal), At: time.Now()})
+	e.done <- nil
+}
+
+func (s *Supervisor) run(i *instance, r round) {
+	program, order := s.placed(i, r)
+	if order != nil {
+		s.endIdle(i, *order)
+		return
+	}
+	s.clearCheckpoint()
+	s.beginProgress(i)
+	i.kills, _ = s.options.MemoryKills()
+	child, err := s.options.Start(s.inRound(program, r))
+	if err != nil {
+		s.options.Log.Error("the worker cannot be started", "instance", i.id, "error", err)
+		s.died(i, process.Exit{Code: startCode(err), At: time.Now()})
+		return
+	}
+	s.options.Log.Info("worker started", "instance", i.id, "pid", child.PID(), "generation", r.generation, "round", r.number,
+		"tookUs", time.Since(r.at).Microseconds())
+	s.mu.Lock()
+	i.startedAt = time.Now()
+	i.runs(child.Signal)
+	s.mu.Unlock()
+	s.notify()
+	for !s.follow(i, child) {
+	}
+}
+
+func startCode(err error) int {
+	if errors.Is(err, fs.ErrNotExist) {
+		return notFound
+	}
+	return notExecutable
+}
+
+// follow waits until an instance ends or is ordered to, and ends it. It returns false if some of its processes are
+// left.
+func (s *Supervisor) follow(i *instance, child *process.Child) (gone bool) {
+	select {
+	case e := <-i.end:
+		waiting := []chan error{e.done}
+		if pod, ends := s.awaitCheckpoint(i, child, e); ends { // the pod's signal and grace period now apply
+			e, waiting = pod, append(waiting, pod.done)
+		}
+		err := s.options.End(child, e.signal, e.grace)
+		if err == nil {
+			s.died(i, child.Exit())
+		}
+		for _, done := range waiting {
+			done <- err
+		}
+		return err == nil
+	case <-child.Exited():
+		if child.Exit().Code != 0 { // its peers need not wait for the rest of its tree, which may take seconds if a device is slow to close
+			s.died(i, child.Exit())
+		}
+		err := s.options.End(child, syscall.SIGKILL, 0)
+		s.died(i, child.Exit())
+		if err != nil {
+			s.unkilled(i, err)
+		}
+		return err == nil
+	}
+}
+
+// unkilled handles a leader that is dead while some of its tree survives SIGKILL. The death is reported, so that the
+// group restarts. This slot holds the group at the barrier until nothing is left, or the pod is recreated.
+func (s *Supervisor) unkilled(i *instance, err error) {
+	s.options.Log.Error("worker processes survived SIGKILL, not starting a new worker until they exit", "instance", i.id, "error", err)
+	time.Sleep(unkilledRetry)
+}
+
+// died records how an instance ended. Later calls have no effect.
+func (s *Supervisor) died(i *instance, e process.Exit) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i.dead {
+		return
+	}
+	i.dead, i.exit = true, e
+	if n, ok := s.options.MemoryKills(); ok && n > i.kills && e.Signal == syscall.SIGKILL && !i.startedAt.IsZero() {
+		i.reason = outOfMemory
+	}
+	if s.leaving && e.Code == 0 {
+		i.exit.Code = process.CodeOf(syscall.SIGTERM)
+	}
+	i.signal = nil
+	s.notify()
 }

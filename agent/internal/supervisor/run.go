@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -200,3 +201,24 @@ type noGate struct{}
 
 func (noGate) Wait(string) {}
 func (noGate) Open()       {}
+
+const (
+	firstRealtime = 34 // 32 and 33 are reserved by the C library
+	lastRealtime  = 64
+)
+
+// Signals starts to receive the signals that a supervisor handles. SIGPIPE is among them, so that a log without a
+// reader does not end the supervisor. It is not ignored, because child processes would inherit that.
+func Signals() <-chan os.Signal {
+	taken := []os.Signal{
+		syscall.SIGTERM, syscall.SIGINT,
+		syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGALRM, syscall.SIGCONT,
+		syscall.SIGTSTP, syscall.SIGPIPE,
+	}
+	for n := firstRealtime; n <= lastRealtime; n++ {
+		taken = append(taken, syscall.Signal(n))
+	}
+	c := make(chan os.Signal, 16)
+	signal.Notify(c, taken...)
+	return c
+}
