@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
 
@@ -108,3 +109,256 @@ type AppWrapperPodSetInfo struct {
 	// +optional
 	SchedulingGates []corev1.PodSchedulingGate `json:"schedulingGates,omitempty"`
 }
+
+// Labels, finalizers and names on AppWrappers and wrapped objects.
+const (
+	// AppWrapperLabel holds the name of the AppWrapper, on each wrapped object and on each pod of a pod set.
+	AppWrapperLabel = "workload.codeflare.dev/appwrapper"
+	// ComponentLabel holds the index of the component, on each pod of a pod set. Pods of the published controller do not have it.
+	ComponentLabel = "holdfast.dev/appwrapper-component"
+	// UserLabel holds the name of the user who created the AppWrapper, converted to a label value.
+	UserLabel = "workload.codeflare.dev/user"
+	// UserIDLabel holds the UID of that user, converted to a label value.
+	UserIDLabel = "workload.codeflare.dev/userid"
+	// QueueLabel names the Kueue queue.
+	QueueLabel = "kueue.x-k8s.io/queue-name"
+	// Finalizer keeps an AppWrapper until everything that it created is deleted.
+	Finalizer = "workload.codeflare.dev/finalizer"
+	// ControllerName is the value of spec.managedBy for this controller.
+	ControllerName = "workload.codeflare.dev/appwrapper-controller"
+)
+
+// Annotations of AppWrappers, set by users. Durations are written as "90s" or "1h30m".
+const (
+	annotationPrefix = "workload.codeflare.dev.appwrapper/"
+
+	// AdmissionGracePeriodKey sets how long the creation of the pods may take.
+	AdmissionGracePeriodKey = annotationPrefix + "admissionGracePeriodDuration"
+	// WarmupGracePeriodKey sets how long the pods may take to start running.
+	WarmupGracePeriodKey = annotationPrefix + "warmupGracePeriodDuration"
+	// FailureGracePeriodKey sets how long the controllers of the components have to repair failed pods.
+	FailureGracePeriodKey = annotationPrefix + "failureGracePeriodDuration"
+	// RetryPausePeriodKey sets the time between the removal of the components and their next creation.
+	RetryPausePeriodKey = annotationPrefix + "retryPausePeriodDuration"
+	// RetryLimitKey sets the maximum number of resets.
+	RetryLimitKey = annotationPrefix + "retryLimit"
+	// ForcefulDeletionGracePeriodKey sets how long a removal may take before it is forced.
+	ForcefulDeletionGracePeriodKey = annotationPrefix + "forcefulDeletionGracePeriodDuration"
+	// DeletionOnFailureGracePeriodKey sets how long the components of a failed workload and its quota are kept.
+	DeletionOnFailureGracePeriodKey = annotationPrefix + "deletionOnFailureGracePeriodDuration"
+	// SuccessTTLKey sets how long the components of a succeeded workload are kept.
+	SuccessTTLKey = annotationPrefix + "successTTLDuration"
+	// TerminalExitCodesKey lists exit codes that rule out a reset, such as "3,10".
+	TerminalExitCodesKey = annotationPrefix + "terminalExitCodes"
+	// RetryableExitCodesKey lists the only exit codes that allow a reset.
+	RetryableExitCodesKey = annotationPrefix + "retryableExitCodes"
+)
+
+// Annotations of pod sets that Kueue reads for topology-aware scheduling.
+const (
+	// PodIndexLabelKey names the label with the index of a pod.
+	PodIndexLabelKey = annotationPrefix + "tas-pod-index-label"
+	// SubGroupIndexLabelKey names the label with the index of a group of pods.
+	SubGroupIndexLabelKey = annotationPrefix + "tas-sub-group-index-label"
+	// SubGroupCountKey holds the number of groups.
+	SubGroupCountKey = annotationPrefix + "tas-sub-group-count"
+)
+
+// AppWrapperStatus is the observed state of an AppWrapper.
+type AppWrapperStatus struct {
+	// phase is the phase of the workload.
+	// +optional
+	Phase AppWrapperPhase `json:"phase,omitempty"`
+	// resettingCount is how often the workload was reset. Evacuations of nodes are not counted here, see evacuations.
+	// +optional
+	Retries int32 `json:"resettingCount,omitempty"`
+	// conditions of the workload. See AppWrapperCondition. Other programs may add types of their own.
+	// +optional
+	// +patchMergeKey=type
+	// +patchStrategy=merge
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
+	// componentStatus has one entry for each component, in the same order.
+	// +optional
+	ComponentStatus []AppWrapperComponentStatus `json:"componentStatus,omitempty"`
+	// evacuations is how often the workload was moved away from bad nodes.
+	// +optional
+	Evacuations int32 `json:"evacuations,omitempty"`
+	// attempts are the last attempts to run the workload, oldest first. The last one may be in progress. At most 16 are kept.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Attempts []Attempt `json:"attempts,omitempty"`
+	// clocks are the times from which grace periods count. If one is absent, it has not started, or the transition time of
+	// the condition counts instead.
+	// +optional
+	Clocks *Clocks `json:"clocks,omitempty"`
+	// reviewed identifies the components that the user may create. Nothing else is created. Absent if the access check is off.
+	// +optional
+	Reviewed *Review `json:"reviewed,omitempty"`
+}
+
+// Review records that the user who wrote the AppWrapper may create its components.
+type Review struct {
+	// uid of the AppWrapper.
+	UID types.UID `json:"uid"`
+	// templates is a digest of the templates of all components.
+	Templates string `json:"templates"`
+}
+
+// AppWrapperComponentStatus is the observed state of one component.
+type AppWrapperComponentStatus struct {
+	// name of the object, also if its template has only a generateName. Empty until it is about to be created.
+	Name string `json:"name"`
+	// kind of the object. Empty until it is about to be created.
+	Kind string `json:"kind"`
+	// apiVersion of the object. Empty until it is about to be created.
+	APIVersion string `json:"apiVersion"`
+	// podSets are the pod sets that the spec declares, or else those known for the kind.
+	PodSets []AppWrapperPodSet `json:"podSets"`
+	// conditions of the component: ResourcesDeployed, and Succeeded once it has completed its work.
+	// +optional
+	// +patchMergeKey=type
+	// +patchStrategy=merge
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
+}
+
+// Attempt is one attempt to run the workload, from the creation of its components to their removal.
+type Attempt struct {
+	// number of the attempt, from 1.
+	Number int32 `json:"number"`
+	// startTime is when the controller began to create the components.
+	StartTime metav1.Time `json:"startTime"`
+	// readyTime is when all pods ran for the first time.
+	// +optional
+	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
+	// endTime is when the controller decided to end the attempt. Absent while it is in progress.
+	// +optional
+	EndTime *metav1.Time `json:"endTime,omitempty"`
+	// reason is why it ended: a reason of the condition Unhealthy, or Succeeded, Suspended or Terminating.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// message says more about the reason. At most 256 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Message string `json:"message,omitempty"`
+	// nodes are the nodes that caused the end of the attempt. The next attempt avoids nodes that were evacuated. At most 16.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Nodes []string `json:"nodes,omitempty"`
+	// evacuation means that the attempt ended because of bad nodes. resettingCount does not include it.
+	// +optional
+	Evacuation bool `json:"evacuation,omitempty"`
+}
+
+// Clocks are the times from which grace periods count.
+type Clocks struct {
+	// attemptStart is when the controller began to create the components. AdmissionGracePeriod and WarmupGracePeriod count from it.
+	// +optional
+	AttemptStart *metav1.MicroTime `json:"attemptStart,omitempty"`
+	// notReadySince is when pods that had been ready stopped being ready. Both periods then count from it.
+	// +optional
+	NotReadySince *metav1.MicroTime `json:"notReadySince,omitempty"`
+	// unhealthySince is when the workload became unhealthy. FailureGracePeriod counts from it.
+	// +optional
+	UnhealthySince *metav1.MicroTime `json:"unhealthySince,omitempty"`
+	// deletionStart is when the controller began to remove the components. ForcefulDeletionGracePeriod counts from it.
+	// +optional
+	DeletionStart *metav1.MicroTime `json:"deletionStart,omitempty"`
+	// deletionEnd is when all components were gone. RetryPausePeriod counts from it.
+	// +optional
+	DeletionEnd *metav1.MicroTime `json:"deletionEnd,omitempty"`
+	// finished is when the workload succeeded or failed. SuccessTTL or DeletionOnFailureGracePeriod counts from it.
+	// +optional
+	Finished *metav1.MicroTime `json:"finished,omitempty"`
+}
+
+// AppWrapperPhase is a phase of the workload's life cycle.
+type AppWrapperPhase string
+
+const (
+	// Empty is the phase before the first reconcile.
+	Empty AppWrapperPhase = ""
+	// Suspended means that nothing is deployed and no quota is held.
+	Suspended AppWrapperPhase = "Suspended"
+	// Resuming means that the components are being created.
+	Resuming AppWrapperPhase = "Resuming"
+	// Running means that the components were created and are watched.
+	Running AppWrapperPhase = "Running"
+	// Resetting means that the components are being removed, to be created again after a pause.
+	Resetting AppWrapperPhase = "Resetting"
+	// Suspending means that the components are being removed, to release the quota.
+	Suspending AppWrapperPhase = "Suspending"
+	// Succeeded means that the work is done.
+	Succeeded AppWrapperPhase = "Succeeded"
+	// Failed means that the workload has failed permanently.
+	Failed AppWrapperPhase = "Failed"
+	// Terminating means that the AppWrapper is being deleted, and its components are being removed.
+	Terminating AppWrapperPhase = "Terminating"
+)
+
+// AppWrapperCondition is a type of condition.
+type AppWrapperCondition string
+
+const (
+	// QuotaReserved is True while the workload holds its quota.
+	QuotaReserved AppWrapperCondition = "QuotaReserved"
+	// ResourcesDeployed is True from the creation of the components until the last object and pod is deleted.
+	ResourcesDeployed AppWrapperCondition = "ResourcesDeployed"
+	// PodsReady is True while all pods are running or have succeeded.
+	PodsReady AppWrapperCondition = "PodsReady"
+	// Unhealthy is True while something is wrong with the workload.
+	Unhealthy AppWrapperCondition = "Unhealthy"
+	// AccessReviewed is False while nothing is created because the webhook did not check whether the user may create the components.
+	AccessReviewed AppWrapperCondition = "AccessReviewed"
+	// DeletingResources is True while the components are being removed.
+	DeletingResources AppWrapperCondition = "DeletingResources"
+
+	// ComponentSucceeded is True on a component that has completed its work. Its object may be deleted after that.
+	ComponentSucceeded AppWrapperCondition = "Succeeded"
+)
+
+// Condition reasons. Phases are also used as reasons.
+const (
+	// ReasonCreateFailed means that the components could not be created within AdmissionGracePeriod.
+	ReasonCreateFailed = "CreateFailed"
+	// ReasonNotReviewed means that the webhook did not check the AppWrapper, or that its templates have changed since.
+	ReasonNotReviewed = "NotReviewed"
+	// ReasonMissingComponent means that someone else deleted a component.
+	ReasonMissingComponent = "MissingComponent"
+	// ReasonFailedComponent means that a component reports a failure.
+	ReasonFailedComponent = "FailedComponent"
+	// ReasonFoundFailedPods means that pods have failed.
+	ReasonFoundFailedPods = "FoundFailedPods"
+	// ReasonFoundNoFailedPods means that the workload is healthy.
+	ReasonFoundNoFailedPods = "FoundNoFailedPods"
+	// ReasonRecovering means that pods are unhealthy, and a lower recovery level is handling it.
+	ReasonRecovering = "RecoveringBelow"
+	// ReasonAutopilotNoExecute means that running pods use resources of bad nodes.
+	ReasonAutopilotNoExecute = "AutopilotNoExecute"
+	// ReasonInsufficientPodsReady means that not all pods are running.
+	ReasonInsufficientPodsReady = "InsufficientPodsReady"
+	// ReasonSufficientPodsReady means that all pods are running or have succeeded.
+	ReasonSufficientPodsReady = "SufficientPodsReady"
+	// ReasonDeletionInitiated means that the components are being removed.
+	ReasonDeletionInitiated = "DeletionInitiated"
+	// ReasonDeletionComplete means that the components were removed.
+	ReasonDeletionComplete = "DeletionComplete"
+	// ReasonDeletionPaused means that the components are kept for a while for debugging.
+	ReasonDeletionPaused = "DeletionPaused"
+
+	// ReasonComponentCreationInitiated means that a component is about to be created.
+	ReasonComponentCreationInitiated = "ComponentCreationInitiated"
+	// ReasonComponentCreatedSuccessfully means that a component was created.
+	ReasonComponentCreatedSuccessfully = "ComponentCreatedSuccessfully"
+	// ReasonComponentCreationErrored means that a component could not be created.
+	ReasonComponentCreationErrored = "ComponentCreationErrored"
+	// ReasonComponentCreationRefused means that a component was certainly not created, because the API server refused it or an earlier one.
+	ReasonComponentCreationRefused = "ComponentCreationRefused"
+	// ReasonComponentDeleted means that a component was deleted. The spelling is that of the published controller.
+	ReasonComponentDeleted = "CompononetDeleted"
+)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
@@ -14,6 +16,8 @@ import (
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/controller/appwrapper"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/review"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/webhook"
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
 )
@@ -84,4 +88,129 @@ func (o *Options) addWebhooks(mgr ctrl.Manager) error {
 		return fmt.Errorf("adding the AppWrapper webhooks: %w", err)
 	}
 	return nil
+}
+
+// Names of the published installation.
+const (
+	// leaseName is the Lease of the published controller, so that only one of the two acts if both run in the same namespace. In different
+	// namespaces they have different Leases, so stop one before you start the other.
+	leaseName         = "f134c674.codeflare.dev"
+	serviceName       = "appwrapper-webhook-service"
+	secretName        = "appwrapper-webhook-server-cert"
+	caName            = "appwrapper-ca"
+	mutatingWebhook   = "appwrapper-mutating-webhook-configuration"
+	validatingWebhook = "appwrapper-validating-webhook-configuration"
+)
+
+// Options holds the settings from the command line and the configuration file.
+type Options struct {
+	bootstrap.Options
+
+	AppWrapper settings.AppWrapper
+}
+
+// NewOptions returns the defaults of the published controller, except that webhooks are off unless --webhooks is set.
+func NewOptions() *Options {
+	o := &Options{Options: bootstrap.Defaults(), AppWrapper: settings.Default()}
+	o.Leader.Name = leaseName
+	o.Certificates.ServiceName = serviceName
+	o.Certificates.SecretName = secretName
+	o.Certificates.CAName = caName
+	o.Certificates.Validating = []string{validatingWebhook}
+	o.Certificates.Mutating = []string{mutatingWebhook}
+	return o
+}
+
+// Complete reads the configuration file and returns all invalid settings.
+func (o *Options) Complete(set *pflag.FlagSet) error {
+	file := Configuration{AppWrapper: &o.AppWrapper} // the file is read over the defaults
+	if o.ConfigFile != "" {
+		var err error
+		if o.Warnings, err = bootstrap.ReadLooseConfig(o.ConfigFile, &file); err != nil {
+			return err
+		}
+	}
+	if file.WebhooksEnabled != nil && !set.Changed("webhooks") {
+		o.Webhooks = *file.WebhooksEnabled
+	}
+	o.certificates(file.CertManagement)
+	errs := o.Options.Complete(set, file.shared())
+	if err := o.AppWrapper.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("appwrapper: %w", err))
+	}
+	return bootstrap.Join(errs)
+}
+
+func (o *Options) certificates(c certManagement) {
+	put := func(target, value *string) {
+		if value != nil {
+			*target = *value
+		}
+	}
+	put(&o.Certificates.Namespace, c.Namespace)
+	put(&o.Certificates.CAName, c.CertificateName)
+	put(&o.Certificates.Mutating[0], c.MutatingWebhookConfigName)
+	put(&o.Certificates.Validating[0], c.ValidatingWebhookConfigName)
+}
+
+// reviews returns the store of access reviews, or nil if access is not checked. If the check is on and the webhooks are off, new
+// AppWrappers are not reviewed and their components are not created.
+func (o *Options) reviews() *review.Reviews {
+	if !o.AppWrapper.UserRBACAdmissionCheck {
+		return nil
+	}
+	return review.With(o.Webhook.CertDir)
+}
+
+// Configuration is the content of the file given by --config: the settings shared by all managers, and the keys of the published operator's
+// ConfigMap. One file may have both. Unknown keys cause a warning and are ignored, because existing files may have keys of earlier
+// versions.
+type Configuration struct {
+	metav1.TypeMeta  `json:",inline"`
+	bootstrap.Config `json:",inline"`
+
+	AppWrapper        *settings.AppWrapper `json:"appwrapper,omitempty"`
+	CertManagement    certManagement       `json:"certManagement,omitempty"`
+	ControllerManager controllerManager    `json:"controllerManager,omitempty"`
+	WebhooksEnabled   *bool                `json:"webhooksEnabled,omitempty"`
+}
+
+type certManagement struct {
+	Namespace                   *string `json:"namespace,omitempty"`
+	CertificateDir              *string `json:"certificateDir,omitempty"`
+	CertificateName             *string `json:"certificateName,omitempty"`
+	CertificateOrg              *string `json:"certificateOrg,omitempty"` // ignored: the name of the CA is used
+	MutatingWebhookConfigName   *string `json:"mutatingWebhookConfigName,omitempty"`
+	ValidatingWebhookConfigName *string `json:"validatingWebhookConfigName,omitempty"`
+	WebhookServiceName          *string `json:"webhookServiceName,omitempty"`
+	WebhookSecretName           *string `json:"webhookSecretName,omitempty"`
+}
+
+type controllerManager struct {
+	Metrics        address `json:"metrics,omitempty"`
+	Health         address `json:"health,omitempty"`
+	LeaderElection *bool   `json:"leaderElection,omitempty"`
+	EnableHTTP2    *bool   `json:"enableHTTP2,omitempty"` // ignored: HTTP/2 is always off
+}
+
+type address struct {
+	BindAddress *string `json:"bindAddress,omitempty"`
+}
+
+// shared copies published keys to the settings of all managers, unless those are set too.
+func (c Configuration) shared() bootstrap.Config {
+	out := c.Config
+	fill(&out.Metrics.BindAddress, c.ControllerManager.Metrics.BindAddress)
+	fill(&out.Health.HealthProbeBindAddress, c.ControllerManager.Health.BindAddress)
+	fill(&out.LeaderElection.LeaderElect, c.ControllerManager.LeaderElection)
+	fill(&out.Webhook.CertDir, c.CertManagement.CertificateDir)
+	fill(&out.InternalCertManagement.WebhookServiceName, c.CertManagement.WebhookServiceName)
+	fill(&out.InternalCertManagement.WebhookSecretName, c.CertManagement.WebhookSecretName)
+	return out
+}
+
+func fill[T any](target **T, value *T) {
+	if *target == nil {
+		*target = value
+	}
 }

@@ -3,9 +3,14 @@ package policy
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/health"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/pods"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
+	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
 // Action is taken before the status is written. If it fails, the status is not written.
@@ -96,4 +101,161 @@ func (d *Decision) waitFor(period time.Duration) {
 	if d.After == 0 || period < d.After {
 		d.After = period
 	}
+}
+
+// Facts is everything that a decision depends on.
+type Facts struct {
+	Now time.Time
+
+	// Requested by the user.
+	Suspend, Deleted bool
+	Parameters       settings.Parameters
+	// EvacuationLimit of the operator; nil means no limit.
+	EvacuationLimit *restart.Budget
+
+	// Recorded in the status and metadata.
+	Phase     v1beta2.AppWrapperPhase
+	Finalizer bool // ours
+	// Unreviewed is why the components may not be created; empty if they may.
+	Unreviewed string
+	// Deployed is the condition ResourcesDeployed.
+	Deployed bool
+	// Ready is the condition PodsReady.
+	Ready                bool
+	Retries, Evacuations int32
+	Clocks               Clocks
+	// ReadyFor is how long all pods have been ready in this attempt; 0 if they are not.
+	ReadyFor time.Duration
+
+	// Observed in the cluster.
+	Components []Component
+	Pods       pods.Summary
+	// Remains are the objects and pods still to be removed; nil unless a removal is in progress.
+	Remains []Remains
+	// Recovering is the deadline until which a component's own controller is recovering it; zero if none is.
+	Recovering time.Time
+	// Evacuation from bad nodes that is due; nil if none is.
+	Evacuation *Evacuation
+}
+
+// Presence reports whether an object exists.
+type Presence int
+
+const (
+	// Absent means that the object does not exist, or that its kind is not served.
+	Absent Presence = iota
+	// Present means that the object exists and is not being deleted.
+	Present
+	// Terminating means that the object is being deleted.
+	Terminating
+	// Unreadable means that the controller is not allowed to read the object.
+	Unreadable
+)
+
+// Component is one wrapped object.
+type Component struct {
+	Name string // kind and name, for messages
+	// Created reports whether the component was created in this attempt.
+	Created  bool
+	Presence Presence
+	Report   health.Report
+	// Finishes reports whether objects of the kind report their own completion.
+	Finishes bool
+	// Succeeded reports whether the component completed earlier. Its object may have been deleted since.
+	Succeeded bool
+	// Pods is the sum of its pod sets.
+	Pods int32
+}
+
+// done reports whether the component has completed its work.
+func (c Component) done() bool { return c.Succeeded || c.Report.State == health.Complete }
+
+// wanted returns how many pods the component should have now.
+func (c Component) wanted() int32 {
+	switch {
+	case c.done():
+		return 0
+	case c.Report.Pods != nil:
+		return min(c.Pods, *c.Report.Pods)
+	}
+	return c.Pods
+}
+
+// Remains is an object or pod that has not been deleted yet.
+type Remains struct {
+	Name string // kind and name, for messages
+	Pod  bool
+	// Blocked is what prevents the deletion, if known: finalizers, or missing permissions of the controller.
+	Blocked string
+}
+
+// Evacuation is why a workload must leave nodes.
+type Evacuation struct {
+	Nodes   []string
+	Message string
+	// Held is why the evacuation must wait; empty if it does not.
+	Held string
+	// Retry is the time until the next try of an evacuation that must wait.
+	Retry time.Duration
+}
+
+// Clocks are the start times of grace periods; zero if a period has not started.
+type Clocks struct {
+	AttemptStart, NotReadySince, UnhealthySince, DeletionStart, DeletionEnd, Finished time.Time
+}
+
+// ReadClocks returns the clocks of a status. If the status has none, because the published controller wrote it or the published CRD drops
+// the field, they follow from the transition times of the conditions.
+func ReadClocks(status *v1beta2.AppWrapperStatus) Clocks {
+	if c := status.Clocks; c != nil {
+		return Clocks{
+			AttemptStart: at(c.AttemptStart), NotReadySince: at(c.NotReadySince), UnhealthySince: at(c.UnhealthySince),
+			DeletionStart: at(c.DeletionStart), DeletionEnd: at(c.DeletionEnd), Finished: at(c.Finished),
+		}
+	}
+	since := func(kind v1beta2.AppWrapperCondition, to metav1.ConditionStatus) time.Time {
+		c := meta.FindStatusCondition(status.Conditions, string(kind))
+		if c == nil || c.Status != to {
+			return time.Time{}
+		}
+		return c.LastTransitionTime.Time
+	}
+	clocks := Clocks{
+		AttemptStart:   since(v1beta2.ResourcesDeployed, metav1.ConditionTrue),
+		UnhealthySince: since(v1beta2.Unhealthy, metav1.ConditionTrue),
+		DeletionStart:  since(v1beta2.DeletingResources, metav1.ConditionTrue),
+		DeletionEnd:    since(v1beta2.ResourcesDeployed, metav1.ConditionFalse),
+	}
+	switch status.Phase {
+	case v1beta2.Succeeded: // the quota was released at that moment
+		clocks.Finished = since(v1beta2.QuotaReserved, metav1.ConditionFalse)
+	case v1beta2.Failed: // the failure
+		clocks.Finished = clocks.UnhealthySince
+	}
+	return clocks
+}
+
+// Write returns the clocks for the status; see ReadClocks.
+func (c Clocks) Write() *v1beta2.Clocks {
+	if c == (Clocks{}) {
+		return nil
+	}
+	return &v1beta2.Clocks{
+		AttemptStart: micro(c.AttemptStart), NotReadySince: micro(c.NotReadySince), UnhealthySince: micro(c.UnhealthySince),
+		DeletionStart: micro(c.DeletionStart), DeletionEnd: micro(c.DeletionEnd), Finished: micro(c.Finished),
+	}
+}
+
+func at(t *metav1.MicroTime) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
+}
+
+func micro(t time.Time) *metav1.MicroTime {
+	if t.IsZero() {
+		return nil
+	}
+	return &metav1.MicroTime{Time: t}
 }
