@@ -102,3 +102,89 @@ const (
 	reasonTerminated = "it was terminated externally"
 	reasonServerLost = "it lost the rendezvous server"
 )
+
+// Facts is the input of a decision.
+type Facts struct {
+	Now             time.Time
+	Namespace, Name string // of the job
+	Settings        Settings
+	// Pods contains the job's worker pods by index.
+	Pods map[int]Pod
+	// Memory contains the earlier decisions.
+	Memory Memory
+	// Reported contains the last reported counts. They remain valid after the job has finished, even if its pods are deleted.
+	Reported v1alpha1.ReplicaStatus
+	InPlace  InPlace
+	// Rendezvous is the state of the managed rendezvous. It is zero if the user runs the rendezvous.
+	Rendezvous Rendezvous
+	// Deleted means that the job is being deleted. The garbage collector deletes its pods.
+	Deleted bool
+}
+
+// Pod is the observed state of a worker pod.
+type Pod struct {
+	UID         types.UID
+	Phase       Phase
+	Ready       bool
+	Terminating bool
+	Bound       bool // to a node
+	Created     time.Time
+	Node        NodeState
+	// LostAt is when a node that is not ready will be considered lost. It is zero for other nodes.
+	LostAt time.Time
+	// Disruption describes how the pod was disrupted. It is empty if it was not.
+	Disruption string
+	// ExceededLimits means that the pod was evicted because it exceeded its own limits. It counts as a failure of the program.
+	ExceededLimits bool
+	// ExitCode is the exit code of a failed pod, or -1 if it is unknown.
+	ExitCode int32
+	// ExitReason is the reason of the failed container, such as OOMKilled.
+	ExitReason string
+	// Began and Finished are the start and end of the failed container. They are zero if no container has failed.
+	Began, Finished time.Time
+	// Supervised means that a supervisor can restart the program in place.
+	Supervised bool
+	// Restarts is the number of container restarts.
+	Restarts int32
+}
+
+// Rendezvous is the observed state of the managed rendezvous.
+type Rendezvous struct {
+	Managed bool
+	// Started is when the server started. It is zero while the server is not running.
+	Started time.Time
+	// Incomplete describes why the workers have not completed a round. It is empty if they have, or if that is unknown.
+	Incomplete string
+}
+
+// Phase is the phase of a pod.
+type Phase int
+
+// Pod phases.
+const (
+	Pending Phase = iota
+	Running
+	Succeeded
+	Failed
+)
+
+// NodeState is the state of a pod's node.
+type NodeState int
+
+// Node states.
+const (
+	// NodeOK is also the state of pods that are not bound to a node.
+	NodeOK NodeState = iota
+	// NodeDraining means that the node is cordoned or has a taint that the pod does not tolerate.
+	NodeDraining
+	// NodeLost means that the node does not exist or was not ready for too long.
+	NodeLost
+)
+
+// running reports whether the worker can train.
+func (p Pod) running() bool {
+	return p.Phase == Running && !p.Terminating && p.Node != NodeLost
+}
+
+// terminated reports whether all containers of the pod have terminated.
+func (p Pod) terminated() bool { return p.Phase == Succeeded || p.Phase == Failed }

@@ -1,20 +1,30 @@
 // Package server is the managed rendezvous server of one job. It serves torch's TCPStore on one port, and status, probes and metrics on
 // another.
 //
-//	connection -> dialect by its first bytes -> session.go -> keys.go, under one lock -> flat
+//	connection -> dialect by its first bytes -> session.go, under one lock -> flat
 //
 // After each write of a rendezvous state, monitor.go parses it for the status, and reopens the rendezvous if it was closed (package
 // healing). Nothing is stored on disk. See docs/adr/20261122-keep-rendezvous-state-in-memory.md.
 package server
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"io"
+	"log/slog"
 	"net"
+	"net/http"
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/flat"
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/healing"
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/tcpstore"
 )
 
 // Server serves the rendezvous of one job.
@@ -71,4 +81,178 @@ func (s *Server) close() {
 	s.monitor.stop()
 	s.mu.Unlock()
 	s.connections.closeAll()
+}
+
+// Config configures a server.
+type Config struct {
+	// RunID is the rendezvous ID of the job. Requests for keys of other jobs are rejected.
+	RunID   string
+	Store   flat.Usage // limits of the store
+	Value   int        // maximum size of a value in bytes
+	Healing healing.Settings
+	// Connections is the maximum number of open connections. The server closes further connections immediately.
+	Connections int
+	// Timeout is how long a client may take to send the rest of a message, or to receive a reply.
+	Timeout time.Duration
+	Log     *slog.Logger
+}
+
+// Defaults returns the defaults. RunID has none.
+func Defaults() Config {
+	return Config{
+		Store:       flat.Usage{Keys: 100_000, Bytes: 32 << 20},
+		Value:       4 << 20,
+		Healing:     healing.Settings{Grace: 5 * time.Second, Gap: 2 * time.Second},
+		Connections: 10_000,
+		Timeout:     10 * time.Second,
+		Log:         slog.New(slog.DiscardHandler),
+	}
+}
+
+// message returns the limits of one message.
+func (c Config) message() tcpstore.Limits {
+	return tcpstore.Limits{Key: 4 << 10, Value: c.Value, Keys: 16 << 10, Total: 2 * c.Value}
+}
+
+// Status is the body of /status. It describes the run that changed last. All fields are zero before the first agent has connected.
+type Status struct {
+	Round int64 `json:"round"`
+	// Restarts is how often the agents have restarted their workers: the number of completed rounds after the first one.
+	Restarts int64 `json:"restarts,omitempty"`
+	// Complete means that all participants of the round have joined. Until then they wait for each other.
+	Complete     bool      `json:"complete"`
+	Participants int       `json:"participants"`
+	Waiting      int       `json:"waiting"`
+	Closed       bool      `json:"closed"`
+	LastChange   time.Time `json:"lastChange,omitzero"`
+	// LastOpened is when the server last reopened the rendezvous after an agent had closed it.
+	LastOpened time.Time `json:"lastOpened,omitzero"`
+	// Unreadable means that the server cannot parse the state written by the agents. The agents are served anyway.
+	Unreadable bool `json:"unreadable,omitempty"`
+}
+
+// Status returns the status of the run that changed last.
+func (s *Server) Status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var latest *run
+	for _, r := range s.monitor.runs {
+		if latest == nil || r.changed.After(latest.changed) {
+			latest = r
+		}
+	}
+	if latest == nil {
+		return Status{}
+	}
+	return latest.status()
+}
+
+func (r *run) status() Status {
+	return Status{
+		Round: r.state.Round, Restarts: max(0, r.completed-1), Complete: r.state.Complete, Closed: r.state.Closed, Unreadable: r.unreadable,
+		Participants: r.state.Participants, Waiting: r.state.Waiting, LastChange: r.changed.UTC(), LastOpened: r.reopened.UTC(),
+	}
+}
+
+// Handler returns the handler of /status, /healthz and /metrics.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(s.Status())
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
+	return mux
+}
+
+// connections is a set of open connections with a maximum size.
+type connections struct {
+	mu     sync.Mutex
+	limit  int
+	open   map[net.Conn]struct{}
+	closed bool
+}
+
+func (c *connections) add(conn net.Conn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || len(c.open) >= c.limit {
+		return false
+	}
+	c.open[conn] = struct{}{}
+	return true
+}
+
+func (c *connections) remove(conn net.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.open, conn)
+}
+
+func (c *connections) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.open)
+}
+
+func (c *connections) closeAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	for conn := range c.open {
+		conn.Close()
+	}
+}
+
+// keepAlive detects clients whose node is lost, so that their connections are closed.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 4}
+
+// serve detects the dialect of a client and serves it. There is no timeout for the first byte, because torch 1.13 opens a second connection
+// for subscriptions and never uses it.
+func (s *Server) serve(conn net.Conn) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetKeepAliveConfig(keepAlive)
+	}
+	first := make([]byte, 1, tcpstore.SniffLength)
+	if _, err := conn.Read(first); err != nil {
+		s.drop(conn)
+		return
+	}
+	buffered := bufio.NewReaderSize(io.MultiReader(bytes.NewReader(first), conn), 4<<10)
+	dialect, err := detect(conn, buffered, s.config.Timeout)
+	switch {
+	case err != nil:
+		s.drop(conn)
+	case dialect == tcpstore.Unknown:
+		s.metrics.refused.WithLabelValues(refusedProtocol).Inc()
+		s.config.Log.Warn("unknown protocol, closing the connection", "client", conn.RemoteAddr().String(), "first", first)
+		s.drop(conn)
+	default:
+		s.metrics.accepted.WithLabelValues(dialect.String()).Inc()
+		s.session(conn, buffered, dialect)
+		s.drop(conn)
+	}
+}
+
+func (s *Server) drop(conn net.Conn) {
+	conn.Close()
+	s.connections.remove(conn)
+}
+
+// detect detects the dialect by the first bytes without consuming them.
+func detect(conn net.Conn, r *bufio.Reader, timeout time.Duration) (tcpstore.Dialect, error) {
+	first, err := r.Peek(1)
+	if err != nil {
+		return tcpstore.Unknown, err
+	}
+	if d := tcpstore.Sniff(first); d != tcpstore.Undecided {
+		return d, nil
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(timeout))
+	first, err = r.Peek(tcpstore.SniffLength)
+	if err != nil {
+		return tcpstore.Unknown, err
+	}
+	return tcpstore.Sniff(first), conn.SetReadDeadline(time.Time{})
 }

@@ -1,6 +1,7 @@
 package tcpstore
 
 import (
+	"encoding/binary"
 	"maps"
 	"slices"
 )
@@ -74,3 +75,87 @@ type Request struct {
 	// Nonce is the number that the reply to OpPing must repeat.
 	Nonce uint32
 }
+
+// Dialect is a version of the TCPStore protocol.
+type Dialect int
+
+// Results of Sniff.
+const (
+	// Unknown is a dialect that is not supported.
+	Unknown Dialect = iota
+	// Undecided means that SniffLength bytes are needed.
+	Undecided
+	Classic
+	Validated
+)
+
+// Dialects returns the supported dialects.
+func Dialects() []Dialect { return []Dialect{Classic, Validated} }
+
+// SniffLength is the number of bytes that is always enough for Sniff.
+const SniffLength = 5
+
+// Magic follows the byte 0 in the greeting of torch 2.3 and later.
+const Magic = 0x3C85F7CE
+
+// Sniff returns the dialect of a connection by its first bytes. At least one byte is required.
+//
+// A classic SET also begins with the byte 0. It is followed by the length of the key, which is much smaller than the magic number.
+func Sniff(first []byte) Dialect {
+	switch b := first[0]; {
+	case b > 0 && int(b) < len(classicOps):
+		return Classic
+	case b > 0:
+		return Unknown
+	case len(first) < SniffLength:
+		return Undecided
+	case binary.LittleEndian.Uint32(first[1:]) == Magic:
+		return Validated
+	default:
+		return Classic
+	}
+}
+
+func (d Dialect) String() string {
+	switch d {
+	case Classic:
+		return "classic"
+	case Validated:
+		return "validated"
+	default:
+		return "unknown"
+	}
+}
+
+// Replies of one byte.
+const (
+	replyReady    = 0 // to OpCheck if all keys exist
+	replyNotReady = 1 // to OpCheck otherwise
+	replyStopWait = 0 // to OpWait when all keys exist
+	replyCanceled = 1 // to OpCancelWait
+)
+
+// Value returns the reply to OpGet and OpCompareSet, and one item of the reply to OpMultiGet.
+func Value(v []byte) []byte {
+	return append(binary.LittleEndian.AppendUint64(make([]byte, 0, 8+len(v)), uint64(len(v))), v...)
+}
+
+// Number returns the reply to OpAdd, OpCount and OpDelete.
+func Number(n int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(n)) }
+
+// Checked returns the reply to OpCheck.
+func Checked(ready bool) []byte {
+	if ready {
+		return []byte{replyReady}
+	}
+	return []byte{replyNotReady}
+}
+
+// Ready returns the reply to OpWait. It is sent when all keys exist.
+func Ready() []byte { return []byte{replyStopWait} }
+
+// Canceled returns the reply to OpCancelWait. If the wait completed first, it follows the reply to the wait.
+func Canceled() []byte { return []byte{replyCanceled} }
+
+// Pong returns the reply to OpPing.
+func Pong(nonce uint32) []byte { return binary.LittleEndian.AppendUint32(nil, nonce) }
