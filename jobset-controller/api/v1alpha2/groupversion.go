@@ -1,3 +1,11 @@
+// Package v1alpha2 holds the JobSet API of group jobset.x-k8s.io. It is a wire superset of the published v1alpha2: every
+// object that the published kind accepts is accepted here and means the same.
+//
+// The published admission webhook fills some defaults in. This package does not rely on that: fields whose comment says "absent
+// means" may be nil in any object that a controller reads.
+//
+// +kubebuilder:object:generate=true
+// +groupName=jobset.x-k8s.io
 package v1alpha2
 
 import (
@@ -27,3 +35,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }
+
+//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen object paths=.
+//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen crd:generateEmbeddedObjectMeta=true paths=. output:crd:dir=../../../charts/jobset-controller/files/crds
+//go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod crd-ref-docs --log-level ERROR --renderer markdown --config ../../../hack/reference/config.yaml --templates-dir ../../../hack/reference/templates --source-path . --output-path ../../../docs/reference/jobset.md

@@ -5,8 +5,8 @@
 package v1alpha2
 
 import (
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -230,7 +230,7 @@ func (in *JobSetStatus) DeepCopyInto(out *JobSetStatus) {
 	*out = *in
 	if in.Conditions != nil {
 		in, out := &in.Conditions, &out.Conditions
-		*out = make([]v1.Condition, len(*in))
+		*out = make([]metav1.Condition, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
@@ -422,7 +422,7 @@ func (in *VolumeClaimPolicy) DeepCopyInto(out *VolumeClaimPolicy) {
 	*out = *in
 	if in.Templates != nil {
 		in, out := &in.Templates, &out.Templates
-		*out = make([]corev1.PersistentVolumeClaim, len(*in))
+		*out = make([]v1.PersistentVolumeClaim, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}

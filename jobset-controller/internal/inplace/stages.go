@@ -1,8 +1,12 @@
 package inplace
 
 import (
+	"cmp"
+	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
@@ -10,6 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
 )
 
 // Stages returns the slots of a JobSet's group: the replicatedJobs whose pods have an agent (carries, by replicatedJob) and that
@@ -72,4 +77,142 @@ func indexOf(job *batchv1.Job) int {
 func podsOf(job *batchv1.JobSpec) int64 {
 	parallelism := ptr.Deref(job.Parallelism, 1)
 	return int64(min(parallelism, ptr.Deref(job.Completions, parallelism)))
+}
+
+// maxSlots limits the memory of one group in the store.
+const maxSlots = 1 << 20
+
+// TooLarge returns why stages are too large for a group, or "" if they are not.
+func TooLarge(stages []coordination.Stage) string {
+	var n int64
+	for _, stage := range stages {
+		n += stage.Slots()
+	}
+	if n > maxSlots {
+		return fmt.Sprintf("%d workers are more than the %d that a group can have", n, maxSlots)
+	}
+	if err := group.Fits(stages); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// gate is what a replicatedJob waits for before its Jobs start. ReplicatedJobs with the same gate start together and form one step.
+// Those with different gates wait for each other only because of the order of the steps:
+//
+//	fewest completions first   nothing that can start waits for something that must finish
+//	then the shortest path     a step comes after everything that it depends on
+//	then the order of the spec
+//
+// ReplicatedJobs without agents open gates like all others; they are only not counted.
+type gate struct {
+	completions int    // on the longest path to it: how often a replicatedJob must have completed
+	depth       int    // on that path: how many gates it has
+	key         string // what it waits for itself
+}
+
+// gatesOf returns the gates of spec.replicatedJobs, in order.
+func gatesOf(spec *v1alpha2.JobSetSpec) []gate {
+	if policy.InOrder(spec) {
+		return gatesInOrder(spec)
+	}
+	gates := make([]gate, len(spec.ReplicatedJobs))
+	byName := make(map[string]gate, len(gates))
+	for i := range spec.ReplicatedJobs {
+		rjob := &spec.ReplicatedJobs[i]
+		gates[i] = gateOf(rjob.DependsOn, byName)
+		byName[rjob.Name] = gates[i]
+	}
+	return gates
+}
+
+// gatesInOrder returns the gates of an ordered start: each replicatedJob waits for the previous one, and so for every earlier
+// completion that a rule requires.
+func gatesInOrder(spec *v1alpha2.JobSetSpec) []gate {
+	gates := make([]gate, len(spec.ReplicatedJobs))
+	completions := 0
+	for i, wait := range policy.StartupWaits(spec) {
+		gates[i] = gate{completions: completions, depth: i}
+		if wait == v1alpha2.WaitForSucceeded {
+			completions++
+		}
+	}
+	return gates
+}
+
+// gateOf looks up dependencies among earlier replicatedJobs, because the API allows no others.
+func gateOf(dependencies []v1alpha2.DependsOn, earlier map[string]gate) gate {
+	var g gate
+	var parts []string
+	for _, d := range dependencies {
+		before := earlier[d.Name]
+		if d.Status == v1alpha2.DependencyComplete {
+			before.completions++
+		}
+		g.completions = max(g.completions, before.completions)
+		g.depth = max(g.depth, before.depth+1)
+		parts = append(parts, d.Name+"="+string(d.Status))
+	}
+	slices.Sort(parts)
+	g.key = strings.Join(parts, " ")
+	return g
+}
+
+// order numbers the steps of the stages. counted has the replicatedJob of each stage.
+func order(stages []coordination.Stage, gates []gate, counted []int) {
+	var steps []gate
+	for _, rjob := range counted {
+		if !slices.Contains(steps, gates[rjob]) {
+			steps = append(steps, gates[rjob])
+		}
+	}
+	slices.SortStableFunc(steps, func(a, b gate) int {
+		return cmp.Or(cmp.Compare(a.completions, b.completions), cmp.Compare(a.depth, b.depth))
+	})
+	for i, rjob := range counted {
+		stages[i].Step = int64(slices.Index(steps, gates[rjob]))
+	}
+}
+
+// hold sets how long the finished workers of each stage are held, so that a restart can run them again: until the success policy is
+// satisfied, or until a gate that waits for their completion.
+func hold(stages []coordination.Stage, spec *v1alpha2.JobSetSpec, counted []int) {
+	awaited := completionsAwaited(spec)
+	for i, rjob := range counted {
+		name := spec.ReplicatedJobs[rjob].Name
+		stages[i].Release = releaseOf(spec.SuccessPolicy, name, awaited[name])
+	}
+}
+
+// releaseOf returns the release of a replicatedJob. With the operator Any one successful Job completes the JobSet, so nothing may
+// hold it back. A gate that does not open would hold up everything after it.
+func releaseOf(success *v1alpha2.SuccessPolicy, rjob string, awaited bool) coordination.Release {
+	target := success == nil || len(success.TargetReplicatedJobs) == 0 || slices.Contains(success.TargetReplicatedJobs, rjob)
+	switch {
+	case target && success != nil && success.Operator == v1alpha2.OperatorAny:
+		return coordination.ReleaseFree
+	case awaited:
+		return coordination.ReleaseGate
+	case target:
+		return coordination.ReleaseNeeded
+	}
+	return coordination.ReleaseHeld
+}
+
+// completionsAwaited returns the replicatedJobs for whose completion others wait.
+func completionsAwaited(spec *v1alpha2.JobSetSpec) map[string]bool {
+	awaited := map[string]bool{}
+	for i, wait := range policy.StartupWaits(spec) {
+		if wait == v1alpha2.WaitForSucceeded {
+			awaited[spec.ReplicatedJobs[i].Name] = true
+		}
+	}
+	for i := range spec.ReplicatedJobs {
+		for _, d := range spec.ReplicatedJobs[i].DependsOn {
+			if d.Status == v1alpha2.DependencyComplete {
+				awaited[d.Name] = true
+			}
+		}
+	}
+	return awaited
 }

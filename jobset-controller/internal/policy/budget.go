@@ -2,11 +2,17 @@ package policy
 
 import (
 	"fmt"
+	"strings"
+	"time"
 
+	"golang.org/x/sys/unix"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/history"
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
@@ -73,4 +79,101 @@ func maxRestarts(spec *v1alpha2.JobSetSpec) int32 {
 		return 0
 	}
 	return spec.FailurePolicy.MaxRestarts
+}
+
+// RecreationCause is the kind of the cause of a recreation that the failure policy decided.
+const RecreationCause = "policy"
+
+// Recreation is what the controller knows about a recreation of all Jobs. Unknown times are zero: a controller that restarted
+// meanwhile knows only when it was decided.
+type Recreation struct {
+	FailedAt  time.Time // failure of the Job that caused it
+	DecidedAt time.Time
+	DownAt    time.Time // when the last old Job was gone
+	Counted   bool
+	Culprit   Culprit
+}
+
+// Culprit is the worker that made a Job fail, and how it ended. All of it may be missing, because the pods may be gone.
+type Culprit struct {
+	Worker, Pod, Node string
+	Exit              history.Cause
+}
+
+// Account returns the account of a completed recreation. It is numbered like the account of a recreated group: each recreation
+// opens an epoch. Unknown phases take no time, and the rest is the start of the new workers, so that the sum is the outage.
+func (r Recreation) Account(restarts int32, end time.Time) history.Entry {
+	e := history.Entry{
+		Attempt: history.Attempt{Epoch: int64(restarts) + 1}, Kind: history.Recreation, Counted: r.Counted,
+		Worker: r.Culprit.Worker, Pod: r.Culprit.Pod, Node: r.Culprit.Node, Cause: r.Culprit.Exit,
+	}
+	e.Cause.Kind = RecreationCause
+	at := r.DecidedAt
+	if !r.FailedAt.IsZero() && r.FailedAt.Before(at) {
+		at = r.FailedAt
+	}
+	e.FailedAt = at.UTC().Truncate(time.Millisecond)
+	at = e.FailedAt
+	until := func(phase history.Phase, moment time.Time) {
+		if moment.After(end) {
+			moment = end
+		}
+		if took := moment.Sub(at).Truncate(time.Millisecond); took > 0 {
+			e.Took[phase], at = took, at.Add(took)
+		}
+	}
+	until(history.Detect, r.DecidedAt)
+	until(history.Down, r.DownAt)
+	until(history.Start, end)
+	return e
+}
+
+// FindCulprit returns the first worker that failed, given the pods of a failed Job.
+func FindCulprit(jobSet string, pods []corev1.Pod) Culprit {
+	var first *corev1.ContainerStateTerminated
+	var of *corev1.Pod
+	for i := range pods {
+		for _, c := range pods[i].Status.ContainerStatuses {
+			for _, t := range []*corev1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
+				if t != nil && t.ExitCode != 0 && (first == nil || t.FinishedAt.Before(&first.FinishedAt)) {
+					first, of = t, &pods[i]
+				}
+			}
+		}
+	}
+	if first == nil {
+		return Culprit{}
+	}
+	return Culprit{Worker: workerOf(of), Pod: podOf(jobSet, of), Node: of.Spec.NodeName, Exit: exitOf(first)}
+}
+
+// workerOf returns replicatedJob, job index and pod index, joined by dashes.
+func workerOf(pod *corev1.Pod) string {
+	parts := []string{pod.Annotations[v1alpha2.ReplicatedJobNameKey], pod.Annotations[v1alpha2.JobIndexKey]}
+	if index := pod.Annotations[batchv1.JobCompletionIndexAnnotation]; index != "" {
+		parts = append(parts, index)
+	}
+	return strings.Join(parts, "-")
+}
+
+// podOf returns the part of a pod's name after that of its worker.
+func podOf(jobSet string, pod *corev1.Pod) string {
+	return strings.TrimPrefix(pod.Name, jobSet+"-"+workerOf(pod)+"-")
+}
+
+// ordinary are reasons that add nothing to the exit code.
+var ordinary = map[string]bool{"": true, "Error": true, "Completed": true}
+
+// signalled is what runtimes add to the number of the signal that ended a container.
+const signalled = 128
+
+func exitOf(t *corev1.ContainerStateTerminated) history.Cause {
+	c := history.Cause{ExitCode: int64(t.ExitCode)}
+	if t.ExitCode > signalled {
+		c.Signal = unix.SignalName(unix.Signal(t.ExitCode - signalled))
+	}
+	if !ordinary[t.Reason] && len(strings.Fields(t.Reason)) == 1 {
+		c.Reason = t.Reason
+	}
+	return c
 }

@@ -2,11 +2,16 @@ package policy
 
 import (
 	"fmt"
+	"math"
+	"regexp"
 	"slices"
+	"strings"
+	"unicode"
 
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
 // failure applies the failure policy to all failed Jobs at once. Outcomes for the whole JobSet have priority over restarts of
@@ -122,4 +127,161 @@ func byTimeOfFailure(failed []*batchv1.Job) []*batchv1.Job {
 		}
 		return 1
 	})
+}
+
+// chosenRule is a rule by name and action. Without a name it is the default.
+type chosenRule struct {
+	name   string
+	action v1alpha2.FailurePolicyAction
+}
+
+func (r chosenRule) reason() string {
+	if r.name == "" {
+		return v1alpha2.DefaultFailurePolicyReason
+	}
+	return v1alpha2.FailurePolicyReasonPrefix + safeName(r.name)
+}
+
+// RuleNamePattern is the API server's pattern for the reason of a condition, which contains the name of a rule.
+var RuleNamePattern = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
+
+// maxReasonName leaves room for the prefix in the 1024 bytes of a reason.
+const maxReasonName = 1000
+
+// safeName returns the name of a rule in a form that the reason of a condition may contain. Admission rejects names that differ
+// from it; they occur in JobSets that it has not validated.
+func safeName(name string) string {
+	if len(name) <= maxReasonName && RuleNamePattern.MatchString(name) {
+		return name
+	}
+	return strings.Map(func(c rune) rune {
+		if c < unicode.MaxASCII && (unicode.IsLetter(c) || unicode.IsDigit(c)) {
+			return c
+		}
+		return '_'
+	}, name[:min(len(name), maxReasonName)])
+}
+
+// single reports whether the action of the rule concerns only the failed Job.
+func (r chosenRule) single() bool {
+	return r.action == v1alpha2.RestartJob || r.action == v1alpha2.RestartJobAndIgnoreMaxRestarts
+}
+
+// ruling is the rule that applies to a failed Job.
+type ruling struct {
+	rule chosenRule
+	job  *batchv1.Job
+}
+
+// judge returns, for each failed Job, the first rule that matches it; without a match it is a restart of all Jobs. The Jobs must be
+// sorted by time of failure. The rulings are sorted by rule, and those of a rule by time. A rule with maxRestarts no longer matches
+// once it has caused that many restarts.
+func judge(f Facts, failed []*batchv1.Job) []ruling {
+	var rulings []ruling
+	rules := f.Spec.FailurePolicy.Rules
+	left := slices.Clone(failed)
+	for i := range rules {
+		m := newMatcher(&rules[i])
+		chosen := chosenRule{name: RuleName(rules, i), action: rules[i].Action}
+		budget := ruleBudget(f.Status, &rules[i], chosen.name)
+		left = slices.DeleteFunc(left, func(job *batchv1.Job) bool {
+			if budget == 0 || !m.matches(job) {
+				return false
+			}
+			if chosen.single() {
+				budget--
+			}
+			rulings = append(rulings, ruling{chosen, job})
+			return true
+		})
+	}
+	for _, job := range left {
+		rulings = append(rulings, ruling{chosenRule{action: v1alpha2.RestartJobSet}, job})
+	}
+	return rulings
+}
+
+// ruleBudget returns how many restarts a rule may still cause.
+func ruleBudget(status *v1alpha2.JobSetStatus, rule *v1alpha2.FailurePolicyRule, name string) int32 {
+	if rule.MaxRestarts == nil {
+		return math.MaxInt32
+	}
+	return restart.Budget(*rule.MaxRestarts).Left(RuleRestarts(status, name))
+}
+
+// RuleRestarts returns how many restarts a rule has caused.
+func RuleRestarts(status *v1alpha2.JobSetStatus, name string) int32 {
+	for _, r := range status.RuleRestarts {
+		if r.Name == name {
+			return r.Restarts
+		}
+	}
+	return 0
+}
+
+// CountRules returns the restarts by rule with those of a decision added. The default, which is no rule, is not counted.
+func CountRules(counts []v1alpha2.RuleRestarts, d Decision) []v1alpha2.RuleRestarts {
+	counted := slices.Clone(counts)
+	names := []string{d.Rule}
+	for _, r := range d.Restarts {
+		names = append(names, r.Rule)
+	}
+	for _, name := range names {
+		if name == "" {
+			continue
+		}
+		at := slices.IndexFunc(counted, func(r v1alpha2.RuleRestarts) bool { return r.Name == name })
+		if at < 0 {
+			at, counted = len(counted), append(counted, v1alpha2.RuleRestarts{Name: name})
+		}
+		counted[at].Restarts++
+	}
+	return counted
+}
+
+// RuleName returns the name of a rule. Without one, it is the name that the published webhook would have set.
+func RuleName(rules []v1alpha2.FailurePolicyRule, i int) string {
+	if rules[i].Name == "" {
+		return fmt.Sprintf("failurePolicyRule%d", i)
+	}
+	return rules[i].Name
+}
+
+// matcher is a rule with its patterns compiled once for all Jobs.
+type matcher struct {
+	rule     *v1alpha2.FailurePolicyRule
+	patterns []*regexp.Regexp
+}
+
+// newMatcher omits patterns that do not compile, so that they match nothing.
+func newMatcher(rule *v1alpha2.FailurePolicyRule) matcher {
+	m := matcher{rule: rule}
+	for _, text := range rule.OnJobFailureMessagePatterns {
+		if pattern, err := regexp.Compile(text); err == nil {
+			m.patterns = append(m.patterns, pattern)
+		}
+	}
+	return m
+}
+
+func (m matcher) matches(job *batchv1.Job) bool {
+	c := FailureOf(job)
+	return m.targets(job.Labels[v1alpha2.ReplicatedJobNameKey]) && m.hasReason(c.Reason) && m.hasMessage(c.Message)
+}
+
+func (m matcher) targets(rjob string) bool {
+	targets := m.rule.TargetReplicatedJobs
+	return rjob != "" && (len(targets) == 0 || slices.Contains(targets, rjob))
+}
+
+func (m matcher) hasReason(reason string) bool {
+	reasons := m.rule.OnJobFailureReasons
+	return len(reasons) == 0 || slices.Contains(reasons, reason)
+}
+
+func (m matcher) hasMessage(message string) bool {
+	if len(m.rule.OnJobFailureMessagePatterns) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(m.patterns, func(p *regexp.Regexp) bool { return p.MatchString(message) })
 }

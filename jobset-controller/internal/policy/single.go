@@ -1,10 +1,16 @@
 package policy
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
@@ -89,4 +95,124 @@ func Counted(status *v1alpha2.JobSetStatus) int32 {
 		}
 	}
 	return int32(min(sum, math.MaxInt32))
+}
+
+// Agents in the pods implement restartStrategy InPlaceRestart. They follow the JobSet's status:
+//
+//	agent starts                      writes the attempt current+1 on its pod (0 if there is no current one)
+//	all pods have the same attempt    it becomes current: the agents start their workers
+//	one has a higher attempt          that attempt minus one becomes previous: pods at or below it restart, and join
+//
+// This is the published protocol. Unlike the published controller, this one counts pods only if their Job belongs to the JobSet by
+// UID, and does not wait for pods that have succeeded or are being deleted.
+
+// UsesAttempts reports whether agents in the pods follow the attempts in the status.
+func UsesAttempts(spec *v1alpha2.JobSetSpec) bool {
+	return spec.FailurePolicy != nil && spec.FailurePolicy.RestartStrategy == v1alpha2.InPlaceRestart
+}
+
+// Attempts is what the pods of a JobSet report.
+type Attempts struct {
+	// Expected is how many pods must report the same attempt before their workers run.
+	Expected int64
+	// Said are the attempts of the pods that run or will run, and have one.
+	Said []int32
+	// Highest is the highest attempt, -1 if there is none.
+	Highest int32
+	// ContainerRestarts is the highest restart count of any container.
+	ContainerRestarts int32
+}
+
+// ReadAttempts reads the pods of current Jobs. It ignores others, regardless of their labels.
+func ReadAttempts(spec *v1alpha2.JobSetSpec, jobs Jobs, pods []corev1.Pod) Attempts {
+	a := Attempts{Highest: -1}
+	for i := range spec.ReplicatedJobs {
+		a.Expected += int64(spec.ReplicatedJobs[i].Replicas) * int64(ptr.Deref(spec.ReplicatedJobs[i].Template.Spec.Parallelism, 1))
+	}
+	current := map[types.UID]bool{}
+	for _, list := range [][]*batchv1.Job{jobs.Active, jobs.Succeeded, jobs.Failed} {
+		for _, job := range list {
+			current[job.UID] = true
+			a.Expected -= int64(job.Status.Succeeded)
+		}
+	}
+	for i := range pods {
+		if owner := metav1.GetControllerOf(&pods[i]); owner != nil && current[owner.UID] {
+			a.add(&pods[i])
+		}
+	}
+	return a
+}
+
+func (a *Attempts) add(pod *corev1.Pod) {
+	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded || !pod.DeletionTimestamp.IsZero() {
+		return
+	}
+	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range list {
+			a.ContainerRestarts = max(a.ContainerRestarts, list[i].RestartCount)
+		}
+	}
+	attempt, err := strconv.ParseInt(pod.Annotations[v1alpha2.InPlaceAttemptKey], 10, 32)
+	if err != nil || attempt < 0 {
+		return
+	}
+	a.Said = append(a.Said, int32(attempt))
+	a.Highest = max(a.Highest, int32(attempt))
+}
+
+// Agreed reports whether all expected pods report the same attempt.
+func (a Attempts) Agreed() bool {
+	if a.Expected <= 0 || int64(len(a.Said)) != a.Expected {
+		return false
+	}
+	for _, attempt := range a.Said {
+		if attempt != a.Highest {
+			return false
+		}
+	}
+	return true
+}
+
+// Next returns the new attempts of the status. Neither decreases, except that a suspended JobSet starts from nothing: pods that a
+// queue has stopped have not failed.
+func (a Attempts) Next(status *v1alpha2.JobSetStatus, suspended bool) (previous, current *int32) {
+	previous, current = status.PreviousInPlaceRestartAttempt, status.CurrentInPlaceRestartAttempt
+	switch {
+	case suspended && len(a.Said) == 0:
+		return nil, nil
+	case suspended:
+	case a.Agreed():
+		current = ptr.To(max(ptr.Deref(current, 0), a.Highest))
+	case a.Highest > 0:
+		previous = ptr.To(max(ptr.Deref(previous, 0), a.Highest-1))
+	}
+	return previous, current
+}
+
+// Restarting reports whether the pods have begun a restart that is not complete.
+func (a Attempts) Restarting() bool { return a.Highest > 0 && !a.Agreed() }
+
+// attemptsBudget fails a JobSet whose pods have restarted in place more often than the failure policy allows. Recreations that do
+// not count have also made pods join a further attempt, so these attempts are subtracted.
+func attemptsBudget(f Facts) Decision {
+	if f.Attempts == nil {
+		return Decision{}
+	}
+	budget, uncounted := Budget(f.Spec), f.Status.Restarts-f.Status.RestartsCountTowardsMax
+	switch {
+	case budget.Exceeded(f.Attempts.ContainerRestarts):
+		return exceeded(f, fmt.Sprintf("a container of its pods has restarted %d times", f.Attempts.ContainerRestarts))
+	case budget.Exceeded(f.Attempts.Highest - max(0, uncounted)):
+		return exceeded(f, fmt.Sprintf("its pods are at in-place attempt %d, with %d recreations that do not count", f.Attempts.Highest, max(0, uncounted)))
+	}
+	return Decision{}
+}
+
+func exceeded(f Facts, what string) Decision {
+	return Decision{
+		Outcome: Fail,
+		Reason:  v1alpha2.ReachedMaxRestartsReason,
+		Message: fmt.Sprintf("%s, which exceeds maxRestarts of %d", what, maxRestarts(f.Spec)),
+	}
 }

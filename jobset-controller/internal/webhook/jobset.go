@@ -1,18 +1,28 @@
+// Package webhook rejects invalid JobSets at admission, with the path of the field and the reason, and prepares the pods of
+// exclusively placed JobSets.
 package webhook
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
 
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	"sigs.k8s.io/yaml"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/validation"
 )
 
@@ -83,4 +93,186 @@ func invalid(js *v1alpha2.JobSet, errs field.ErrorList) error {
 		return nil
 	}
 	return apierrors.NewInvalid(v1alpha2.GroupVersion.WithKind("JobSet").GroupKind(), js.Name, errs)
+}
+
+// +kubebuilder:webhookconfiguration:mutating=false,name=jobset-validating-webhook-configuration
+// +kubebuilder:webhookconfiguration:mutating=true,name=jobset-mutating-webhook-configuration
+
+// claims checks existing volume claims. They may be reused if they match the template and are not expected to be deleted with this
+// JobSet. A JobSet whose name is not known yet has none.
+func (v jobSets) claims(ctx context.Context, js *v1alpha2.JobSet) (field.ErrorList, error) {
+	var errs field.ErrorList
+	if v.live == nil || js.Name == "" {
+		return nil, nil
+	}
+	for i := range js.Spec.VolumeClaimPolicies {
+		policy := &js.Spec.VolumeClaimPolicies[i]
+		path := field.NewPath("spec", "volumeClaimPolicies").Index(i)
+		for j := range policy.Templates {
+			found, err := v.claim(ctx, js, plan.ClaimName(policy.Templates[j].Name, js.Name))
+			if err != nil {
+				return nil, err
+			}
+			if found != nil {
+				errs = append(errs, existing(path, j, policy, found)...)
+			}
+		}
+	}
+	return errs, nil
+}
+
+func (v jobSets) claim(ctx context.Context, js *v1alpha2.JobSet, name string) (*corev1.PersistentVolumeClaim, error) {
+	var found corev1.PersistentVolumeClaim
+	err := v.live.Get(ctx, client.ObjectKey{Namespace: js.Namespace, Name: name}, &found)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("getting volume claim %s: %w", name, err)
+	}
+	return &found, nil
+}
+
+func existing(path *field.Path, template int, policy *v1alpha2.VolumeClaimPolicy, found *corev1.PersistentVolumeClaim) field.ErrorList {
+	var errs field.ErrorList
+	if !plan.Retains(policy) {
+		errs = append(errs, field.Invalid(path.Child("retentionPolicy", "whenDeleted"), v1alpha2.RetentionPolicyDelete,
+			fmt.Sprintf("retentionPolicy must be retain when PVC exists: %s", found.Name)))
+	}
+	// The API server and the binding of the claim have set what the template leaves open.
+	if !equality.Semantic.DeepDerivative(policy.Templates[template].Spec, found.Spec) {
+		at := path.Child("templates").Index(template).Child("spec")
+		errs = append(errs, field.Forbidden(at, fmt.Sprintf("spec does not match existing PVC %s in namespace %s", found.Name, found.Namespace)))
+	}
+	return errs
+}
+
+// +kubebuilder:webhook:path=/mutate-jobset-x-k8s-io-v1alpha2-jobset,mutating=true,failurePolicy=fail,sideEffects=None,groups=jobset.x-k8s.io,resources=jobsets,verbs=create;update,versions=v1alpha2,name=mjobset.kb.io,admissionReviewVersions=v1,serviceName=jobset-webhook-service
+
+// defaults sets the defaults of the published webhook, because its clients read them. The controller itself does not need them.
+type defaults struct{}
+
+// Default sets the defaults of a new JobSet. If its manifest is a copy of another JobSet, Default drops what programs wrote on that
+// one. In an update it restores what the client has dropped without knowing it.
+func (defaults) Default(ctx context.Context, js *v1alpha2.JobSet) error {
+	request, err := admission.RequestFromContext(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the request: %w", err)
+	}
+	if request.Operation == admissionv1.Update {
+		if err := restore(request.OldObject.Raw, js); err != nil {
+			return err
+		}
+		return note(js)
+	}
+	provenance.Drop(js.Annotations)
+	fill(&js.Spec)
+	return carry(js)
+}
+
+func fill(spec *v1alpha2.JobSetSpec) {
+	spec.Network = policy.Network(spec)
+	spec.SuccessPolicy = policy.SuccessPolicy(spec)
+	spec.StartupPolicy = policy.StartupPolicy(spec)
+	for i := range spec.ReplicatedJobs {
+		plan.Defaults(&spec.ReplicatedJobs[i].Template.Spec)
+	}
+	if spec.FailurePolicy != nil {
+		for i := range spec.FailurePolicy.Rules {
+			spec.FailurePolicy.Rules[i].Name = policy.RuleName(spec.FailurePolicy.Rules, i)
+		}
+	}
+	for i := range spec.VolumeClaimPolicies {
+		if spec.VolumeClaimPolicies[i].RetentionPolicy == nil {
+			spec.VolumeClaimPolicies[i].RetentionPolicy = &v1alpha2.VolumeRetentionPolicy{WhenDeleted: v1alpha2.RetentionPolicyDelete}
+		}
+	}
+}
+
+// restore restores what the client has dropped because its types lack it, and what programs wrote if the manifest of another JobSet
+// was applied.
+func restore(raw []byte, js *v1alpha2.JobSet) error {
+	var old v1alpha2.JobSet
+	if err := yaml.Unmarshal(raw, &old); err != nil {
+		return fmt.Errorf("reading the JobSet as it was: %w", err)
+	}
+	carriedBy(&old.Spec).giveBack(&js.Spec)
+	if provenance.Copied(js.Annotations, old.UID) {
+		provenance.Restore(js.Annotations, old.Annotations)
+	}
+	return nil
+}
+
+// carried are the parts of a spec that the published types lack. They are written to an annotation, because MultiKueue creates its
+// copies with those types, which keep all annotations.
+type carried struct {
+	StartupRules []v1alpha2.StartupPolicyRule `json:"startupRules,omitempty"`
+	// RuleMaxRestarts has maxRestarts by the name of the failure policy rule.
+	RuleMaxRestarts map[string]int32 `json:"ruleMaxRestarts,omitempty"`
+}
+
+// carry restores what a copy of MultiKueue lacks, and records what a further copy would lack.
+func carry(js *v1alpha2.JobSet) error {
+	if text, found := js.Annotations[v1alpha2.CarriedSpecKey]; found && js.Labels[v1alpha2.MultiKueueOriginLabel] != "" {
+		var c carried
+		if err := json.Unmarshal([]byte(text), &c); err != nil {
+			return fmt.Errorf("annotation %s, which a webhook writes, cannot be read: %w", v1alpha2.CarriedSpecKey, err)
+		}
+		c.giveBack(&js.Spec)
+	}
+	return note(js)
+}
+
+// giveBack sets what is absent from the spec. It is in parts of the spec that no update may change, so it cannot have been removed
+// on purpose.
+func (c carried) giveBack(spec *v1alpha2.JobSetSpec) {
+	if startup := spec.StartupPolicy; startup != nil && startup.StartupPolicyOrder == v1alpha2.InOrder && len(startup.Rules) == 0 {
+		startup.Rules = c.StartupRules
+	}
+	if spec.FailurePolicy == nil {
+		return
+	}
+	rules := spec.FailurePolicy.Rules
+	for i := range rules {
+		if most, is := c.RuleMaxRestarts[rules[i].Name]; is && rules[i].MaxRestarts == nil {
+			rules[i].MaxRestarts = &most
+		}
+	}
+}
+
+// note writes the annotation, or removes an empty one.
+func note(js *v1alpha2.JobSet) error {
+	c := carriedBy(&js.Spec)
+	if len(c.StartupRules)+len(c.RuleMaxRestarts) == 0 {
+		delete(js.Annotations, v1alpha2.CarriedSpecKey)
+		return nil
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("writing annotation %s: %w", v1alpha2.CarriedSpecKey, err)
+	}
+	if js.Annotations == nil {
+		js.Annotations = map[string]string{}
+	}
+	js.Annotations[v1alpha2.CarriedSpecKey] = string(text)
+	return nil
+}
+
+func carriedBy(spec *v1alpha2.JobSetSpec) carried {
+	var c carried
+	if spec.StartupPolicy != nil {
+		c.StartupRules = spec.StartupPolicy.Rules
+	}
+	if spec.FailurePolicy == nil {
+		return c
+	}
+	for _, rule := range spec.FailurePolicy.Rules {
+		if rule.MaxRestarts != nil {
+			if c.RuleMaxRestarts == nil {
+				c.RuleMaxRestarts = map[string]int32{}
+			}
+			c.RuleMaxRestarts[rule.Name] = *rule.MaxRestarts
+		}
+	}
+	return c
 }

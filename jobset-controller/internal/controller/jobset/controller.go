@@ -1,8 +1,20 @@
+// Package jobset reconciles JobSets.
+//
+//	observe ──> decide ──> steps ──> status ──> events, counters
+//	(reads)     (pure)     (writes)  (one patch, guarded by the observed resourceVersion)
+//
+// Everything except the status is level-triggered by what observe finds: repeating a step has no effect. The status contains what
+// cannot be derived from other objects: the number of restarts and the terminal state. It is written last, and only if the JobSet
+// has not changed since it was observed, so a decision based on a stale cache is never recorded. The consequences of a decision
+// (deleting the Jobs of earlier attempts, or the remaining ones) happen in the reconcile that sees the record.
+//
+// The only write before that is the epoch annotation, see epoch.go.
 package jobset
 
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
@@ -188,3 +201,55 @@ func soonest(a, b ctrl.Result) ctrl.Result {
 
 // staleRetry limits how long to wait for the cache to catch up. The event of the change usually arrives sooner.
 const staleRetry = 200 * time.Millisecond
+
+// Event reasons for added agents.
+const (
+	inPlaceRefused       = "InPlaceNotPossible"   // the JobSet cannot have agents
+	inPlaceNotConfigured = "InPlaceNotConfigured" // the manager does not know what to add
+	inPlaceDoubtful      = "InPlaceDoubtful"      // a setting impedes in-place restarts
+	sparesLater          = "SparesLater"          // running workers were created without spares
+)
+
+// agents are the agents of a JobSet that requests in-place restarts.
+type agents struct {
+	assessment inject.Assessment
+	plan       inject.Plan
+	lacks      string // see inject.Settings.Lacks
+}
+
+func (s *scope) planAgents(settings inject.Settings) {
+	if !s.inPlace.Enabled {
+		return
+	}
+	assessment := inject.Assess(s.jobSet)
+	current := slices.Concat(s.jobs.Active, s.jobs.Succeeded, s.jobs.Failed)
+	s.agents = agents{
+		assessment: assessment,
+		plan:       inject.For(assessment, current, settings),
+		lacks:      settings.Lacks(assessment),
+	}
+}
+
+// builder returns the builder of the Jobs of this attempt.
+func (s *scope) builder() *plan.Builder {
+	return plan.NewBuilder(s.jobSet, s.epoch).Adding(s.agents.plan).CountingSingleRestarts(s.features.RestartJob)
+}
+
+// reportAgents warns about what prevents in-place restarts. The Jobs run without them.
+func (r *Reconciler) reportAgents(s *scope) {
+	for _, warning := range s.agents.assessment.Warnings {
+		r.report.warnOnce(s.jobSet, inPlaceDoubtful, warning, warning)
+	}
+	for i := range s.jobSet.Spec.ReplicatedJobs {
+		if rjob := s.jobSet.Spec.ReplicatedJobs[i].Name; s.agents.plan.Spares(i) > 0 && !s.hasSpares(rjob) {
+			r.report.warnOnce(s.jobSet, sparesLater, rjob, "the workers of replicatedJob "+rjob+" run without spares; it gets some when its Jobs are recreated")
+		}
+	}
+	if s.agents.lacks != "" {
+		r.report.warnOnce(s.jobSet, inPlaceNotConfigured, s.agents.lacks, s.agents.lacks+"; the jobs run without in-place restarts")
+		return
+	}
+	for _, problem := range s.agents.assessment.Problems {
+		r.report.warnOnce(s.jobSet, inPlaceRefused, problem.Error(), problem.Error()+"; the jobs run without in-place restarts")
+	}
+}

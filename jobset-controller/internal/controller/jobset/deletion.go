@@ -4,13 +4,20 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/nodes"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/parallel"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
@@ -45,4 +52,124 @@ func (r *Reconciler) deleteJobs(ctx context.Context, s *scope, jobs []*batchv1.J
 		}
 		return fmt.Errorf("deleting job %s: %w", job.Name, err)
 	})
+}
+
+// expire deletes a finished JobSet after its time to live.
+func (r *Reconciler) expire(ctx context.Context, s *scope) (ctrl.Result, error) {
+	ttl := s.jobSet.Spec.TTLSecondsAfterFinished
+	if ttl == nil {
+		return ctrl.Result{}, nil
+	}
+	left := s.finishedAt().Add(time.Duration(*ttl) * time.Second).Sub(r.clock.Now())
+	if left > 0 {
+		return ctrl.Result{RequeueAfter: left}, nil
+	}
+	// The preconditions replace a live read.
+	asObserved := client.Preconditions{UID: &s.jobSet.UID, ResourceVersion: &s.jobSet.ResourceVersion}
+	err := r.client.Delete(ctx, s.jobSet, client.PropagationPolicy(metav1.DeletePropagationForeground), asObserved)
+	switch {
+	case err == nil || apierrors.IsNotFound(err):
+		return ctrl.Result{}, nil
+	case apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: staleRetry}, nil
+	}
+	return ctrl.Result{}, fmt.Errorf("deleting the expired JobSet: %w", err)
+}
+
+func (s *scope) finishedAt() time.Time {
+	for _, kind := range []v1alpha2.JobSetConditionType{v1alpha2.JobSetCompleted, v1alpha2.JobSetFailed} {
+		c := meta.FindStatusCondition(s.jobSet.Status.Conditions, string(kind))
+		if c != nil && c.Status == metav1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
+
+// stuckPodInterval is how often the node of an overdue pod is read. Nodes are not watched for this.
+const stuckPodInterval = 5 * time.Second
+
+// releaseStuckPods deletes pods that would be terminating forever because their node is dead: a deleted Job exists until its pods
+// are gone, and its successor waits for that. It lists the pods of a JobSet only if the JobSet sets a timeout and while Jobs are
+// terminating, and then only every few seconds, because each of thousands of Jobs causes an event while it is deleted.
+func (r *Reconciler) releaseStuckPods(ctx context.Context, s *scope) (ctrl.Result, error) {
+	timeout, _ := policy.StuckPodTimeout(s.jobSet.Annotations)
+	if timeout == 0 {
+		return ctrl.Result{}, nil
+	}
+	owners := s.terminating()
+	if len(owners) == 0 {
+		return ctrl.Result{}, nil
+	}
+	if wait, _ := r.notBefore.wait(s.jobSet, taskStuckPods); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	var pods corev1.PodList
+	err := r.live.List(ctx, &pods, client.InNamespace(s.jobSet.Namespace), client.MatchingLabels{v1alpha2.JobSetNameKey: s.jobSet.Name})
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("listing pods that may be stuck: %w", err)
+	}
+	next := ctrl.Result{RequeueAfter: timeout}
+	var overdue []*corev1.Pod
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		late := policy.Overdue(pod, timeout, r.clock.Now())
+		switch owner := metav1.GetControllerOf(pod); {
+		case owner == nil || !owners[owner.UID] || pod.DeletionTimestamp.IsZero():
+		case late < 0:
+			next = soonest(next, ctrl.Result{RequeueAfter: -late})
+		default:
+			next = soonest(next, ctrl.Result{RequeueAfter: stuckPodInterval})
+			overdue = append(overdue, pod)
+		}
+	}
+	r.notBefore.set(s.jobSet, taskStuckPods, min(next.RequeueAfter, stuckPodInterval))
+	return next, parallel.Do(ctx, overdue, func(ctx context.Context, pod *corev1.Pod) error { return r.releasePod(ctx, s, pod, timeout) })
+}
+
+// terminating returns the Jobs that may have terminating pods, by UID.
+func (s *scope) terminating() map[types.UID]bool {
+	owners := map[types.UID]bool{}
+	for _, job := range slices.Concat(s.jobs.Previous, s.jobs.Active, s.jobs.Failed, s.jobs.Spares) {
+		if !job.DeletionTimestamp.IsZero() || ptr.Deref(job.Status.Terminating, 0) > 0 || failing(job) {
+			owners[job.UID] = true
+		}
+	}
+	return owners
+}
+
+// failing reports whether the Job waits for its pods to end.
+func failing(job *batchv1.Job) bool {
+	c := policy.FailureOf(job)
+	return c != nil && c.Type == batchv1.JobFailureTarget
+}
+
+func (r *Reconciler) releasePod(ctx context.Context, s *scope, pod *corev1.Pod, timeout time.Duration) error {
+	evidence, err := r.evidence(ctx, pod.Spec.NodeName, timeout)
+	if err != nil || evidence == "" {
+		return err
+	}
+	err = r.client.Delete(ctx, pod, client.GracePeriodSeconds(0), exactly(pod))
+	if err := ignoreNotFound("deleting stuck pod "+pod.Name, err); err != nil {
+		return err
+	}
+	r.report.warn(s.jobSet, podReleased, fmt.Sprintf("pod %s was deleted without waiting for its containers: it should have terminated by %s, and %s",
+		pod.Name, pod.DeletionTimestamp.UTC().Format(time.RFC3339), evidence))
+	return nil
+}
+
+// evidence returns why the node of a pod is known to be dead, "" if it is not. A pod that was never bound waits for no node.
+func (r *Reconciler) evidence(ctx context.Context, node string, timeout time.Duration) (string, error) {
+	if node == "" {
+		return "", nil
+	}
+	var live corev1.Node
+	err := r.live.Get(ctx, client.ObjectKey{Name: node}, &live)
+	if client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("getting node %s: %w", node, err)
+	}
+	if err != nil {
+		return nodes.Dead(nil, timeout, r.clock.Now()), nil
+	}
+	return nodes.Dead(&live, timeout, r.clock.Now()), nil
 }

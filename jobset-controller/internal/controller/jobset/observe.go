@@ -7,6 +7,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
@@ -94,4 +97,68 @@ func (s *scope) decide() {
 		return
 	}
 	s.decision = policy.Decide(facts)
+}
+
+// scope is everything that one reconcile knows. observe fills it, and steps record their results.
+type scope struct {
+	// jobSet is the observed JobSet. Only its resourceVersion and epoch annotation are updated, when the epoch is written.
+	jobSet *v1alpha2.JobSet
+	// jobs are shared with the cache and must not be changed.
+	jobs policy.Jobs
+	// service is the Service of the JobSet, nil if the cache has none.
+	service *corev1.Service
+	// epoch is the epoch of the group.
+	epoch   epoch.Record
+	inPlace policy.InPlace
+	agents  agents
+	// attempts belong to restartStrategy InPlaceRestart. They are nil without it.
+	attempts *policy.Attempts
+	// problems with annotations are reported once each.
+	problems []policy.Problem
+	features policy.Features
+	// faults are the faults of the spec. Some of them stop everything except counting.
+	faults validation.Problems
+	// refused is why the API server rejects the Jobs, "" if it does not.
+	refused string
+	// jobsExist: all Jobs that may start exist.
+	jobsExist bool
+	tallies   []v1alpha2.ReplicatedJobStatus
+	// gates are true for the replicatedJobs that may start, in the order of the spec.
+	gates    []bool
+	decision policy.Decision
+
+	// claimsErr is why volume claims do not exist, so that Jobs must wait.
+	claimsErr error
+	// decided: live reads have confirmed the decision, and the steps before it are done.
+	decided bool
+	// settled: all Jobs are suspended or resumed as spec.suspend demands.
+	settled bool
+	// pending events are emitted after the status was written.
+	pending []notice
+}
+
+func (s *scope) suspended() bool { return ptr.Deref(s.jobSet.Spec.Suspend, false) }
+
+// decides reports whether there is a decision about the JobSet as a whole.
+func (s *scope) decides() bool { return s.decision.Outcome != policy.Continue }
+
+// finished reports whether a terminal condition is recorded. It is read back because it is the record of a decision.
+func (s *scope) finished() bool {
+	return s.has(v1alpha2.JobSetCompleted) || s.has(v1alpha2.JobSetFailed)
+}
+
+// has reports whether a condition was observed as True.
+func (s *scope) has(kind v1alpha2.JobSetConditionType) bool {
+	return meta.IsStatusConditionTrue(s.jobSet.Status.Conditions, string(kind))
+}
+
+// owns compares UIDs, because names are reused and anyone can write labels.
+func owns(js *v1alpha2.JobSet, object metav1.Object) bool {
+	return metav1.IsControlledBy(object, js)
+}
+
+// exactly restricts a deletion to this object, so that it does not affect a later one of the same name.
+func exactly(object metav1.Object) client.Preconditions {
+	uid := object.GetUID()
+	return client.Preconditions{UID: &uid}
 }

@@ -1,3 +1,15 @@
+// Package exclusive gives each Job a topology domain, such as a rack, to itself. It is pure: it changes a pod that is being
+// created, and plans what happens to the pods of a Job.
+//
+//	leader (completion index 0)   affinity to its own Job, anti-affinity to all others ──> the scheduler chooses a domain
+//	follower, domain known        node selector of that domain ──────────────────────────> the scheduler chooses a node
+//	follower, domain not known    scheduling gate ──> the leader gets a node ──> node selector, gate removed
+//	pod without an index          like a leader: there is nobody to follow
+//	index 0 will not run again    pods lead until one of them has a node, which matters when a Job is resumed
+//
+// Only leaders have affinities, because their cost in the scheduler grows with the number of pods and nodes. If a leader is placed
+// again in another domain, its followers are evicted, and their successors follow. It makes no difference who creates a pod: the
+// Job controller, or a program that replaces a lost pod.
 package exclusive
 
 import (
@@ -75,4 +87,50 @@ func release(pod *corev1.Pod, domain string) {
 // priority returns the priority of the pod, which admission has resolved by now.
 func priority(pod *corev1.Pod) string {
 	return strconv.FormatInt(int64(ptr.Deref(pod.Spec.Priority, 0)), 10)
+}
+
+// attract restricts the pod to domains that have no exclusively placed pod of another Job and, if its own Job runs anywhere, to
+// that Job's domain. Pods of another priority are ignored, so that the scheduler may preempt them.
+func attract(pod *corev1.Pod) {
+	own := pod.Labels[v1alpha2.JobKey]
+	same := term(pod, metav1.LabelSelectorRequirement{Key: v1alpha2.JobKey, Operator: metav1.LabelSelectorOpIn, Values: []string{own}})
+	others := term(pod,
+		metav1.LabelSelectorRequirement{Key: v1alpha2.JobKey, Operator: metav1.LabelSelectorOpExists},
+		metav1.LabelSelectorRequirement{Key: v1alpha2.JobKey, Operator: metav1.LabelSelectorOpNotIn, Values: []string{own}},
+		metav1.LabelSelectorRequirement{Key: v1alpha2.PriorityKey, Operator: metav1.LabelSelectorOpIn, Values: []string{priority(pod)}},
+	)
+	if pod.Spec.Affinity == nil {
+		pod.Spec.Affinity = &corev1.Affinity{}
+	}
+	a := pod.Spec.Affinity
+	if a.PodAffinity == nil {
+		a.PodAffinity = &corev1.PodAffinity{}
+	}
+	if a.PodAntiAffinity == nil {
+		a.PodAntiAffinity = &corev1.PodAntiAffinity{}
+	}
+	replace(&a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, pod, same)
+	replace(&a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, pod, others)
+}
+
+// term returns an affinity term for all namespaces, because a domain is exclusive in the whole cluster.
+func term(pod *corev1.Pod, requirements ...metav1.LabelSelectorRequirement) corev1.PodAffinityTerm {
+	return corev1.PodAffinityTerm{
+		LabelSelector:     &metav1.LabelSelector{MatchExpressions: requirements},
+		NamespaceSelector: &metav1.LabelSelector{},
+		TopologyKey:       Topology(pod),
+	}
+}
+
+// replace appends our term and removes an earlier one of ours.
+func replace(terms *[]corev1.PodAffinityTerm, pod *corev1.Pod, ours corev1.PodAffinityTerm) {
+	*terms = append(slices.DeleteFunc(*terms, concerns(pod)), ours)
+}
+
+// concerns returns a function that recognizes the terms of attract.
+func concerns(pod *corev1.Pod) func(corev1.PodAffinityTerm) bool {
+	return func(t corev1.PodAffinityTerm) bool {
+		return t.TopologyKey == Topology(pod) && t.LabelSelector != nil &&
+			slices.ContainsFunc(t.LabelSelector.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool { return r.Key == v1alpha2.JobKey })
+	}
 }

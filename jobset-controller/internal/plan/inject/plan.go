@@ -1,3 +1,16 @@
+// Package inject plans what is added to the Jobs of a JobSet that requests in-place restarts by one annotation and brings no agent.
+// It is pure.
+//
+//	Assess    decides, from the JobSet alone, what each replicatedJob gets, and reports problems and warnings
+//	For       decides whether the Jobs of this attempt get it: the decision for its first Job holds for all
+//	Into      writes it into a Job that is being built
+//
+// The exec driver puts the supervisor in front of the worker's command. An init container copies the program to a volume in memory:
+//
+//	init container   holdfast-exec install /holdfast
+//	worker           /holdfast/holdfast-exec flags -- original command and arguments
+//
+// The cri driver adds the sidecar of JobSet KEP-876. Both get their identity from the downward API.
 package inject
 
 import (
@@ -117,4 +130,20 @@ func Carriers(js *v1alpha2.JobSet, a Assessment, current []*batchv1.Job) []bool 
 		}
 	}
 	return carries
+}
+
+const (
+	socketVolume = "holdfast-cri-socket"
+
+	startupDir     = supervise.StartupDir
+	credentialsDir = supervise.CredentialsDir
+	socketPath     = "/run/containerd/containerd.sock"
+)
+
+var volumeNames = []string{supervise.StartupVolume, supervise.CredentialsVolume, socketVolume}
+
+func socket() corev1.Volume {
+	return corev1.Volume{Name: socketVolume, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{
+		Path: socketPath, Type: ptr.To(corev1.HostPathSocket),
+	}}}
 }
