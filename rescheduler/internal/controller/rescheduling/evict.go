@@ -3,6 +3,8 @@ package rescheduling
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,7 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/placement"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 )
 
 // outcome is the result of an attempt to move a pod.
@@ -88,4 +92,128 @@ func (r *Reconciler) tied(ctx context.Context, key client.ObjectKey) (bool, erro
 		return false, client.IgnoreNotFound(err)
 	}
 	return placement.TiedTo(&volume), nil
+}
+
+// SuccessorOf is the annotation of a recreated bare pod with the UID of its predecessor.
+const SuccessorOf = "holdfast.dev/successor-of"
+
+// remake recreates a bare pod under the next name and then deletes the old one, so that there is always one. The new name follows from the
+// old one, so that after a crash the successor is found and not created twice.
+func (r *Reconciler) remake(ctx context.Context, s *scope) (outcome, error) {
+	var pod corev1.Pod // the cached copy is not complete
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.pod), &pod); err != nil || pod.UID != s.pod.UID {
+		return gone, client.IgnoreNotFound(err)
+	}
+	if s.pod.Spec.NodeName == "" && pod.Spec.NodeName != "" { // it was bound in the meantime
+		return gone, nil
+	}
+	pod.Spec = placement.WithoutExclusions(&pod, memory.Hosts(pod.Annotations)).Spec // drops exclusions of an earlier move, which may have expired
+	all, err := r.Nodes.List(ctx)
+	if err != nil {
+		return gone, err
+	}
+	next := successor(&pod, s.memory.Exclusions("", s.now, all.UID), r.Config.Enforcement.Mode(pod.Spec.SchedulerName))
+	err = r.Client.Create(ctx, next, fieldOwner)
+	if apierrors.IsAlreadyExists(err) {
+		err = r.isSuccessor(ctx, next)
+	}
+	if err != nil {
+		return gone, fmt.Errorf("creating pod %s as the successor of %s: %w", next.Name, pod.Name, err)
+	}
+	err = r.Client.Delete(ctx, &pod, &client.DeleteOptions{Preconditions: exactly(&pod).Preconditions})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return gone, nil
+	}
+	if err != nil {
+		return gone, fmt.Errorf("deleting pod %s, whose successor is %s: %w", pod.Name, next.Name, err)
+	}
+	return moved, nil
+}
+
+// retire deletes a pod that already has a successor. A crash during remake may have left both.
+func (r *Reconciler) retire(ctx context.Context, s *scope) error {
+	if !r.Config.BarePods.Recreate || r.Config.DryRun {
+		return nil
+	}
+	var next corev1.Pod
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.pod.Namespace, Name: nextName(s.pod.Name)}, &next)
+	if err != nil || next.Annotations[SuccessorOf] != string(s.pod.UID) {
+		return client.IgnoreNotFound(err)
+	}
+	err = r.Client.Delete(ctx, s.pod.DeepCopy(), &client.DeleteOptions{Preconditions: exactly(s.pod).Preconditions})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("deleting pod %s, whose successor is %s: %w", s.pod.Name, next.Name, err)
+	}
+	return nil
+}
+
+func (r *Reconciler) isSuccessor(ctx context.Context, next *corev1.Pod) error {
+	var there corev1.Pod
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(next), &there); err != nil {
+		return err
+	}
+	if there.Annotations[SuccessorOf] != next.Annotations[SuccessorOf] {
+		return fmt.Errorf("another pod has the name")
+	}
+	return nil
+}
+
+// successor returns a copy of the pod without the fields that the cluster sets.
+func successor(pod *corev1.Pod, hosts []string, mode settings.Mode) *corev1.Pod {
+	next := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: nextName(pod.Name), Namespace: pod.Namespace, Labels: pod.Labels, Annotations: map[string]string{}, Finalizers: pod.Finalizers,
+			OwnerReferences: pod.OwnerReferences,
+		},
+		Spec: *pod.Spec.DeepCopy(),
+	}
+	for key, value := range pod.Annotations {
+		next.Annotations[key] = value
+	}
+	next.Annotations[SuccessorOf] = string(pod.UID)
+	next.Annotations[memory.HostsAnnotation] = memory.FormatHosts(hosts)
+	next.Spec.NodeName, next.Spec.EphemeralContainers, next.Spec.Priority = "", nil, nil
+	withoutToken(&next.Spec)
+	if mode == settings.Required && len(hosts) > 0 {
+		avoid(&next.Spec, hosts)
+	}
+	return next
+}
+
+func avoid(spec *corev1.PodSpec, hosts []string) {
+	if spec.Affinity == nil {
+		spec.Affinity = &corev1.Affinity{}
+	}
+	if spec.Affinity.NodeAffinity == nil {
+		spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
+	}
+	a := spec.Affinity.NodeAffinity
+	a.RequiredDuringSchedulingIgnoredDuringExecution = placement.Avoid(a.RequiredDuringSchedulingIgnoredDuringExecution, hosts)
+}
+
+// tokenVolume is the prefix of the volume that the API server adds to every pod. It adds a new one to the successor.
+const tokenVolume = "kube-api-access-"
+
+func withoutToken(spec *corev1.PodSpec) {
+	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v corev1.Volume) bool { return strings.HasPrefix(v.Name, tokenVolume) })
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			containers[i].VolumeMounts = slices.DeleteFunc(containers[i].VolumeMounts, func(m corev1.VolumeMount) bool {
+				return strings.HasPrefix(m.Name, tokenVolume)
+			})
+		}
+	}
+}
+
+var numbered = regexp.MustCompile(`^(.*)-r(\d{1,6})$`)
+
+// nextName returns the name of the successor: a, a-r1, a-r2.
+func nextName(name string) string {
+	base, n := name, 0
+	if parts := numbered.FindStringSubmatch(name); parts != nil {
+		base = parts[1]
+		_, _ = fmt.Sscan(parts[2], &n) // the expression matches only digits
+	}
+	suffix := fmt.Sprintf("-r%d", n+1)
+	return strings.TrimRight(base[:min(len(base), 253-len(suffix))], "-.") + suffix
 }

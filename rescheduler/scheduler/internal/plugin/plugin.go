@@ -4,10 +4,12 @@ package plugin
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -15,6 +17,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 	"github.com/holdfast-project/holdfast/shared/series"
@@ -113,3 +116,48 @@ var registerMetrics = sync.OnceFunc(func() {
 		exclusionsIgnored.WithLabelValues(string(reason))
 	}
 })
+
+// argsKind is the kind of the arguments. It may be omitted, and is checked otherwise.
+const argsKind = "PodReschedulingArgs"
+
+// exhaustion is what happens to a pod that only its exclusions keep from being scheduled.
+type exhaustion string
+
+const (
+	// relax drops the exclusions of the pod and removes its annotation.
+	relax exhaustion = "Relax"
+	// wait keeps them until another node fits or the annotation changes.
+	wait exhaustion = "Wait"
+)
+
+// args are the arguments of the plugin in the scheduler configuration.
+type args struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// OnExhaustion is Relax or Wait; Relax by default.
+	OnExhaustion exhaustion `json:"onExhaustion,omitempty"`
+}
+
+// readArgs decodes the arguments, which the scheduler passes on undecoded. Unknown fields and invalid values are errors that name the field.
+func readArgs(arguments runtime.Object) (args, error) {
+	a := args{OnExhaustion: relax}
+	switch raw := arguments.(type) {
+	case nil:
+	case *runtime.Unknown:
+		if raw == nil {
+			break
+		}
+		if err := yaml.UnmarshalStrict(raw.Raw, &a); err != nil {
+			return args{}, fmt.Errorf("reading the arguments of %s: %w", Name, err)
+		}
+	default:
+		return args{}, fmt.Errorf("the arguments of %s have the unexpected type %T", Name, arguments)
+	}
+	switch {
+	case a.Kind != "" && a.Kind != argsKind:
+		return args{}, fmt.Errorf("args.kind: %q is not %s", a.Kind, argsKind)
+	case a.OnExhaustion != relax && a.OnExhaustion != wait:
+		return args{}, fmt.Errorf("args.onExhaustion: %q is neither %s nor %s", a.OnExhaustion, relax, wait)
+	}
+	return a, nil
+}
