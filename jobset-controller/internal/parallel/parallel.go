@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -21,39 +21,17 @@ const (
 func Do[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
 	var group errgroup.Group
 	group.SetLimit(width)
-	var failures failureList
-	for _, item := range items {
+	errs := make([]error, len(items))
+	for i, item := range items {
 		group.Go(func() error {
-			failures.add(do(ctx, item))
+			errs[i] = do(ctx, item)
 			return nil
 		})
 	}
 	_ = group.Wait()
-	return failures.join()
-}
-
-type failureList struct {
-	mu     sync.Mutex
-	errs   []error
-	hidden int
-}
-
-func (f *failureList) add(err error) {
-	if err == nil {
-		return
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if hidden := len(errs) - errorsShown; hidden > 0 {
+		errs = append(errs[:errorsShown], fmt.Errorf("and %d more", hidden))
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.errs) == errorsShown {
-		f.hidden++
-		return
-	}
-	f.errs = append(f.errs, err)
-}
-
-func (f *failureList) join() error {
-	if f.hidden > 0 {
-		f.errs = append(f.errs, fmt.Errorf("and %d more", f.hidden))
-	}
-	return errors.Join(f.errs...)
+	return errors.Join(errs...)
 }
