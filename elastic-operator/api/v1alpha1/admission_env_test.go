@@ -109,7 +109,7 @@ func percent(n int32) *v1alpha1.SuccessPolicy {
 	return &v1alpha1.SuccessPolicy{Type: v1alpha1.SuccessPercent, Percent: ptr.To(n)}
 }
 
-// Each number has its bounds: the last that is taken, and the first that is not.
+// For each number, the last valid value is accepted and the first invalid one is rejected.
 func TestBoundsOfTheElasticPolicy(t *testing.T) {
 	type policy = v1alpha1.ElasticPolicy
 	const day, week = 24 * 60 * 60, 7 * 24 * 60 * 60
@@ -146,7 +146,7 @@ func TestBoundsOfTheElasticPolicy(t *testing.T) {
 	}
 }
 
-// The least, and the most, that each field may be.
+// The minimum and maximum of each field are accepted.
 func TestExtremeValuesAreAccepted(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.ElasticJob){
 		"one worker": func(j *v1alpha1.ElasticJob) {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// complete parses flags over a file, if there is one.
+// complete parses flags, and a configuration file if one is given.
 func complete(t *testing.T, file string, args ...string) (*Options, error) {
 	t.Helper()
 	o := NewOptions()

@@ -71,7 +71,7 @@ func TestSupervisedPod(t *testing.T) {
 	}
 }
 
-// The image of the supervisor may be in a registry that the author of the job does not know.
+// The supervisor's image may be in a registry that the author of the job does not know.
 func TestSupervisedPodHasThePullSecretsOfTheSupervisor(t *testing.T) {
 	of := func(names ...string) (list []corev1.LocalObjectReference) {
 		for _, name := range names {
@@ -94,7 +94,7 @@ func TestSupervisedPodHasThePullSecretsOfTheSupervisor(t *testing.T) {
 	}
 }
 
-// Who does not ask for it gets the pod of before.
+// Without the annotation, the pod has no supervisor.
 func TestPodWithoutInPlaceRestarts(t *testing.T) {
 	job := inPlace(func(j *v1alpha1.ElasticJob) { j.Annotations = nil })
 	pod, plain := WorkerPod(job, 0, 0), WorkerPod(job, 0, 0)
@@ -138,7 +138,7 @@ func TestReasonsAgainstInPlaceRestarts(t *testing.T) {
 	}
 }
 
-// Workers that nobody leads have to meet those that somebody does: none of them gets an ID of its own round then.
+// Workers without a supervisor must meet those with one at the same rendezvous, so no worker gets a rendezvous ID of its own round.
 func TestWorkersOfALargeJobShareOneRunID(t *testing.T) {
 	for most, want := range map[int32]bool{roster.MaxMembers: true, roster.MaxMembers + 1: false} {
 		job := inPlace(func(j *v1alpha1.ElasticJob) { j.Spec.MaxReplicas = &most })
@@ -151,7 +151,7 @@ func TestWorkersOfALargeJobShareOneRunID(t *testing.T) {
 	}
 }
 
-// Beyond what a group can have, a supervisor would wait at the barrier for ever.
+// A supervisor beyond the maximum size of a group would wait at the barrier forever.
 func TestWorkersBeyondTheMaximumGroupSizeAreNotSupervised(t *testing.T) {
 	for index, want := range map[int]bool{roster.MaxMembers - 1: true, roster.MaxMembers: false} {
 		pod := WorkerPod(inPlace(), index, 0)

@@ -36,8 +36,8 @@ func newWorld(minimum, wanted, maximum int, changes ...func(*Settings)) *world {
 	return w
 }
 
-// look decides once and does what was decided, as the controller would: the memory first. Deletions of pods that have ended, or without the
-// node's consent, are done at once; others leave the pod on its way out.
+// look makes one decision and carries it out as the controller would, the memory first. Pods that have ended, and those that are
+// force-deleted, are removed immediately. Other deleted pods are terminating.
 func (w *world) look() *Decision {
 	d := Decide(&w.facts)
 	w.last = d
@@ -74,7 +74,7 @@ func (w *world) look() *Decision {
 	return d
 }
 
-// play until nothing happens: pods that were asked to leave are gone, those that were created run.
+// play makes decisions until nothing changes. Terminating pods are removed, and created pods run.
 func (w *world) play() *world {
 	for range 50 {
 		d := w.look()
@@ -127,7 +127,7 @@ func (w *world) pass(d time.Duration) *world {
 	return w
 }
 
-// workers that run, such as "0,2-3".
+// workers returns the running workers, such as "0,2-3".
 func (w *world) workers() string {
 	var running []int
 	for i, pod := range w.facts.Pods {
@@ -195,7 +195,7 @@ func TestEachPodIsCountedOnce(t *testing.T) {
 	if len(first.Faults) != 1 || len(first.Delete) != 1 {
 		t.Fatalf("%d faults, %d deletions", len(first.Faults), len(first.Delete))
 	}
-	// The deletion was lost in a crash: the pod is still there.
+	// The deletion was lost in a crash, so the pod still exists.
 	w.facts.Pods[1] = Pod{UID: w.facts.Memory.Workers[1].LastPod, Phase: Failed, ExitCode: 1}
 	second := w.look()
 	if len(second.Faults) != 0 || len(second.Delete) != 1 || w.facts.Memory.Workers[1].Failures != 1 {
@@ -204,7 +204,7 @@ func TestEachPodIsCountedOnce(t *testing.T) {
 }
 
 func TestExampleOfTheSeed(t *testing.T) {
-	// Three workers of which two keep failing; at least two are needed.
+	// Two of three workers keep failing. At least two are required.
 	w := newWorld(2, 3, 5, func(s *Settings) { s.Settle = 0 }).play()
 	for range 4 {
 		w.fail(0, 1).fail(1, 1)
@@ -335,7 +335,8 @@ func TestReplacementsOfAFailingProgramAreDelayed(t *testing.T) {
 	}
 }
 
-// A kubelet turns a pod away within milliseconds, and the scheduler knows no better node: without pauses that is a storm.
+// A kubelet may reject a pod within milliseconds, and the scheduler may select the same node again. Without a delay, pods would be
+// recreated in a tight loop.
 func TestReplacementsAreDelayedAfterRejections(t *testing.T) {
 	w := newWorld(1, 2, 2).play()
 	var waits []time.Duration

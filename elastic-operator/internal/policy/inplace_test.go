@@ -14,14 +14,14 @@ import (
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
-// newGroup is a job that runs, whose workers restart in place.
+// newGroup returns a running job whose workers restart in place.
 func newGroup(minimum, wanted, maximum int, changes ...func(*Settings)) *world {
 	w := newWorld(minimum, wanted, maximum, changes...)
 	w.facts.InPlace.Timeout = time.Minute
 	return w.play().supervised().lookInPlace()
 }
 
-// supervised: all pods that are there have the supervisor.
+// supervised adds the supervisor to all existing pods.
 func (w *world) supervised() *world {
 	for i, pod := range w.facts.Pods {
 		pod.Supervised = true
@@ -30,7 +30,7 @@ func (w *world) supervised() *world {
 	return w
 }
 
-// lookInPlace decides, and writes the roster.
+// lookInPlace makes a decision and writes the roster.
 func (w *world) lookInPlace() *world {
 	w.facts.InPlace.Roster = w.look().Roster
 	return w
@@ -38,7 +38,7 @@ func (w *world) lookInPlace() *world {
 
 func (w *world) member(i int) string { return roster.Member(i, string(w.facts.Pods[i].UID)) }
 
-// told by the orchestrator.
+// told sets the report of the orchestrator.
 func (w *world) told(r roster.Report) *world {
 	r.Epoch = 1
 	if before := w.facts.InPlace.Report; before != nil {
@@ -79,7 +79,7 @@ func TestRosterContainsRunningWorkers(t *testing.T) {
 	}
 }
 
-// The first time there have to be as many as the job needs to begin.
+// The group forms only when the minimum number of workers runs.
 func TestGroupFormsWithTheMinimum(t *testing.T) {
 	w := newWorld(2, 3, 3)
 	w.facts.InPlace.Timeout = time.Minute
@@ -99,7 +99,7 @@ func TestGroupFormsWithTheMinimum(t *testing.T) {
 	}
 }
 
-// Nobody is replaced for a failure in place; it is counted once, as any other.
+// A failure that was handled in place is counted once, like any other, and no pod is replaced.
 func TestInPlaceFailure(t *testing.T) {
 	w := newGroup(1, 3, 3)
 	before := w.member(1)
@@ -125,7 +125,7 @@ func TestInPlaceFailure(t *testing.T) {
 	}
 }
 
-// One that has used up its back-off limit is not restarted any more: the others go on without it.
+// A worker that has reached its back-off limit is not restarted any more, and the others continue without it.
 func TestInPlaceFailuresExhaustTheLimit(t *testing.T) {
 	w := newGroup(1, 3, 3)
 	for round := range int64(defaultBackoffLimit) {
@@ -147,7 +147,7 @@ func TestInPlaceFailuresExhaustTheLimit(t *testing.T) {
 	}
 }
 
-// A group waits because another worker has no restart left: the one that failed may still.
+// Another worker has no restarts left, so the group waits. The worker that failed may still be restarted.
 func TestGroupWithAWorkerThatMayStillFailRestarts(t *testing.T) {
 	w := newGroup(1, 2, 2, func(s *Settings) { s.Backoff = new(restart.Budget(1)) })
 	w.failed(0, 1, 1).lookInPlace()
@@ -179,7 +179,7 @@ func TestPermanentInPlaceFailures(t *testing.T) {
 	}
 }
 
-// A pod that ends tells of its end itself, and one that is gone has nobody to count for.
+// The end of a pod is counted from its status, and failures of a pod that no longer exists are ignored.
 func TestFailuresOfTerminatedPodsAreNotCountedTwice(t *testing.T) {
 	for name, change := range map[string]func(*Pod){
 		"a pod that is being deleted": func(p *Pod) { p.Terminating = true },
@@ -194,7 +194,7 @@ func TestFailuresOfTerminatedPodsAreNotCountedTwice(t *testing.T) {
 	}
 }
 
-// Who does not come back in place is replaced, and that is a failure too, so that it has an end.
+// A worker that does not come back in place is replaced. That counts as a failure, so that it cannot go on forever.
 func TestWorkerIsReplacedAfterAFailedInPlaceRestart(t *testing.T) {
 	w := newGroup(1, 3, 3)
 	stuck := w.member(2)
@@ -254,7 +254,7 @@ func TestConditionInPlaceInSync(t *testing.T) {
 	}
 }
 
-// Without a group a worker that fails would wait for ever for the others.
+// Without a group, a failed worker would wait for the others forever.
 func TestInPlaceRestartsAreDisabledLater(t *testing.T) {
 	w := newGroup(1, 2, 2)
 	w.facts.InPlace.Timeout = 0
@@ -269,7 +269,7 @@ func TestInPlaceRestartsAreDisabledLater(t *testing.T) {
 	}
 }
 
-// A job that was resumed begins a new epoch: all pods of before are gone.
+// A resumed job starts a new epoch, because all earlier pods have been deleted.
 func TestResumedJobStartsAnEpoch(t *testing.T) {
 	w := newGroup(1, 2, 2)
 	w.suspended().lookInPlace()

@@ -53,7 +53,7 @@ func TestCompletedWorkerDoesNotRunAgain(t *testing.T) {
 	w.want(t, "", v1alpha1.StateSucceeded)
 }
 
-// The published controller missed the end when replicas was lowered below what had succeeded.
+// The published controller did not notice that the job had succeeded if replicas was lowered below the number of completed workers.
 func TestScaleBelowTheNumberOfCompletedWorkers(t *testing.T) {
 	w := newWorld(1, 4, 4).play().complete(1).complete(2).complete(3)
 	w.look()
@@ -115,7 +115,7 @@ func TestFinishedJobIsDeletedAfterItsTTL(t *testing.T) {
 	}
 }
 
-// What happens to pods after the end is no news.
+// Changes of pods after the job has finished are ignored.
 func TestFinishedJobDoesNotChange(t *testing.T) {
 	w := newWorld(1, 3, 3, func(s *Settings) { s.Success.Type = v1alpha1.SuccessAny }).play().complete(0).play()
 	w.fail(1, 1).evict(2).play()
@@ -135,7 +135,7 @@ func TestSuspendAndResume(t *testing.T) {
 	if w.last.Rendezvous || !w.facts.Memory.Started.IsZero() || w.facts.Memory.Resumes != 1 {
 		t.Errorf("rendezvous %t, started %s, resumes %d", w.last.Rendezvous, w.facts.Memory.Started, w.facts.Memory.Resumes)
 	}
-	// Resumed before the pods are gone: that is no disruption.
+	// Pods that still terminate when the job is resumed are not counted as disrupted.
 	w.pass(time.Hour).facts.Settings.Suspend = false
 	w.play().want(t, "0,1", v1alpha1.StateRunning)
 	if m := w.facts.Memory; m.Disruptions != 0 || !m.Started.Equal(w.facts.Now) {
@@ -159,7 +159,7 @@ func TestDeletedJobIsLeftToTheGarbageCollector(t *testing.T) {
 	}
 }
 
-// Its agents would wait for more workers, and hold their devices until they give up.
+// With a rendezvous, the agents would wait for more workers and keep their devices until they time out.
 func TestFailedJobDoesNotNeedTheRendezvous(t *testing.T) {
 	w := newWorld(2, 2, 2, func(s *Settings) { s.Settle, s.Restart = 0, v1alpha1.RestartNever }).play().fail(0, 1).play()
 	w.want(t, "1", v1alpha1.StateFailed)

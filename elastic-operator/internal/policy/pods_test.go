@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// rejected by its kubelet: a phase, a reason and a message are all that such a pod says.
+// rejected returns a pod that its kubelet has rejected. Its status has only a phase, a reason and a message.
 func rejected(reason, message string) corev1.PodStatus {
 	return corev1.PodStatus{Phase: corev1.PodFailed, Reason: reason, Message: message}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-// actors are what can happen to a job. Each returns what it did, for the log.
+// actors are the events that can happen to a job. Each returns a description for the log.
 var actors = []func(*world, *rand.Rand) string{
 	func(w *world, r *rand.Rand) string {
 		return w.someone(r, "fails", func(p *Pod) { p.Phase, p.Ready, p.ExitCode = Failed, false, 1 })
@@ -53,7 +53,7 @@ var actors = []func(*world, *rand.Rand) string{
 		w.facts.Settings.Suspend = !w.facts.Settings.Suspend
 		return fmt.Sprint("suspend ", w.facts.Settings.Suspend)
 	},
-	// The manager restarts after it has written and before it has acted; or its cache is behind.
+	// The manager restarts after it has written the status and before it has acted, or its cache is out of date.
 	func(w *world, _ *rand.Rand) string {
 		pods := make(map[int]Pod, len(w.facts.Pods))
 		for i, pod := range w.facts.Pods {
@@ -78,7 +78,7 @@ func (w *world) someone(r *rand.Rand, what string, change func(*Pod)) string {
 	return fmt.Sprint(i, " ", what)
 }
 
-// nodes let some pods run, and some leave.
+// nodes starts some pods and ends some terminating ones.
 func (w *world) nodes(r *rand.Rand) {
 	for _, i := range (&decider{Facts: &w.facts}).podIndexes() {
 		switch pod := w.facts.Pods[i]; {
@@ -90,7 +90,7 @@ func (w *world) nodes(r *rand.Rand) {
 	}
 }
 
-// checked looks once and holds what was decided against the invariants.
+// checked makes one decision and checks its invariants.
 func (w *world) checked(t *testing.T) {
 	before := map[int]Pod{}
 	for i, pod := range w.facts.Pods {
@@ -127,8 +127,8 @@ func (w *world) checked(t *testing.T) {
 	}
 }
 
-// Whatever happens to a job, in whatever order: it never has more workers than allowed, is never brought below its minimum by its own
-// controller, and comes to rest with as many as are wanted.
+// Events in any order never lead to more workers than allowed, the controller never deletes workers below the minimum, and the job reaches
+// the desired number of workers once faults stop.
 func TestRandomHistories(t *testing.T) {
 	seeds := 4000
 	if testing.Short() {
@@ -174,7 +174,7 @@ func history(t *testing.T, seed uint64) {
 	w.rest(t, seed)
 }
 
-// rest: no fault any more, and all that has to be waited for is waited for.
+// rest stops all faults and lets all timeouts expire.
 func (w *world) rest(t *testing.T, seed uint64) {
 	w.facts.Settings.Suspend = false
 	for i, pod := range w.facts.Pods {

@@ -78,7 +78,8 @@ func parse(t *testing.T, text string) indexes.Set {
 	return s
 }
 
-// In the published controller, indexes above the wanted number whose pods went at different times were created and deleted again.
+// The published controller kept deleting and creating workers with indexes above the wanted number if their pods disappeared at different
+// times.
 func TestRemovedIndexIsNotCreatedAgain(t *testing.T) {
 	w := newWorld(1, 5, 5).play()
 	w.facts.Settings.Wanted = 2
@@ -87,7 +88,7 @@ func TestRemovedIndexIsNotCreatedAgain(t *testing.T) {
 	if d := w.look(); len(d.Create) != 0 || len(d.Delete) != 0 {
 		t.Errorf("created %v, deleted %v", d.Create, d.Delete)
 	}
-	// A hole stays a hole: worker 1 is replaced as worker 1.
+	// Indexes are not compacted: worker 1 is replaced as worker 1.
 	w.facts.Settings.Wanted = 4
 	w.play().change(1, func(p *Pod) { p.Terminating = true }).play()
 	w.want(t, "0,1,2,3", v1alpha1.StateRunning)
@@ -170,7 +171,7 @@ func TestUnschedulableSurplusIsKeptIfTheTimeoutIsZero(t *testing.T) {
 	}
 }
 
-// Another worker waits for a node: the one that was abandoned keeps its place, its pod and its history.
+// Another worker waits for a node. The abandoned worker keeps its index, its pod and its history.
 func TestAbandonedWorkersAreNotRemovedAsSurplus(t *testing.T) {
 	w := newWorld(2, 4, 4)
 	w.look()

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
 
-// exits has a worker fail that began and finished so long after noon.
+// exits makes a worker fail that began and finished at the given times after noon.
 func (w *world) exits(i int, began, finished time.Duration) *world {
 	return w.change(i, func(p *Pod) {
 		p.Phase, p.ExitCode, p.Began, p.Finished = Failed, 1, noon.Add(began), noon.Add(finished)

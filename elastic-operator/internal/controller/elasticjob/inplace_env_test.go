@@ -25,13 +25,13 @@ func withAgents(w *world) {
 	w.agents.ExecImage, w.agents.Store, w.agents.StoreACL = "exec:1", supervise.Store{Address: "valkey.holdfast.svc:6379"}, true
 }
 
-// inPlace asks for restarts in place.
+// inPlace requests in-place restarts.
 func inPlace(j *v1alpha1.ElasticJob) {
 	metav1.SetMetaDataAnnotation(&j.ObjectMeta, v1alpha1.InPlaceTimeoutKey, "60s")
 	j.Spec.ReplicaSpecs.Worker.Template.Spec.Containers[0].Command = []string{"torchrun"}
 }
 
-// enlisted waits until the roster has the pods of these workers, and nobody else.
+// enlisted waits until the roster has exactly the pods of these workers.
 func (w *world) enlisted(job string, workers ...int) *roster.Roster {
 	w.Helper()
 	var r *roster.Roster
@@ -56,7 +56,7 @@ func (w *world) enlisted(job string, workers ...int) *roster.Roster {
 	return r
 }
 
-// report plays the orchestrator.
+// report writes a report as the orchestrator would.
 func (w *world) report(job string, r roster.Report) {
 	w.Helper()
 	r.Epoch = 1
@@ -77,7 +77,7 @@ func (w *world) says(job string, kind v1alpha1.JobConditionType, status metav1.C
 	})
 }
 
-// Workers restart in place, and no pod is replaced, until one does not come back.
+// Workers restart in place without replacing pods, until one fails to come back.
 func TestInPlaceRestarts(t *testing.T) {
 	w := newWorld(t, withAgents)
 	w.create(MakeElasticJob("a").Workers(1, 2, 3).With(inPlace).Obj())
@@ -138,7 +138,7 @@ func TestInPlaceRestarts(t *testing.T) {
 	}
 }
 
-// The group follows the job: it is scaled, suspended, resumed; and a controller that was stopped goes on.
+// The roster follows the job when it is scaled, suspended and resumed, and after a restart of the controller.
 func TestRosterIsUpdated(t *testing.T) {
 	w := newWorld(t, withAgents)
 	w.create(MakeElasticJob("a").Workers(1, 2, 3).With(inPlace).Obj())
@@ -172,7 +172,7 @@ func TestRosterIsUpdated(t *testing.T) {
 	}
 }
 
-// Who asks for what cannot be is told why, and runs as before.
+// A job for which in-place restarts are impossible runs without them, and a condition gives the reason.
 func TestInPlaceRestartsThatAreNotPossible(t *testing.T) {
 	for name, tc := range map[string]struct {
 		agents func(*world)

@@ -18,9 +18,9 @@ import (
 	. "github.com/holdfast-project/holdfast/elastic-operator/internal/testing/wrappers"
 )
 
-// What a user sees of a job: with get, with get -o wide, and with describe.
+// The output of kubectl get, kubectl get -o wide and kubectl describe for a job.
 
-// columns are the cells of a job's row as kubectl asks for it, with those of -o wide in brackets.
+// columns are the cells of a job's row as kubectl requests them. Those of -o wide are in brackets.
 func (w *world) columns(name string) map[string]string {
 	w.Helper()
 	table := &metav1.Table{}
@@ -38,7 +38,7 @@ func (w *world) columns(name string) map[string]string {
 	return cells
 }
 
-// No two numbers of the row are alike, so that none can stand in the column of another.
+// All numbers in the row differ, so that a number in the wrong column is detected.
 func TestPrinterColumns(t *testing.T) {
 	w := newWorld(t)
 	w.hold("a", 4)
@@ -88,7 +88,7 @@ func TestConditionRestarting(t *testing.T) {
 	}
 }
 
-// The published controller says so too: users who set the policy of the template wonder why it does nothing.
+// The published controller reports this too, because users who set the restart policy of the template expect it to have an effect.
 func TestIgnoredRestartPolicyIsReported(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) {
@@ -133,7 +133,7 @@ func TestPodDeletionsAreReported(t *testing.T) {
 	}
 }
 
-// times that something was said.
+// times returns how often an event was emitted.
 func (w *world) times(part string) int {
 	_, events, _ := w.sofar()
 	n := 0

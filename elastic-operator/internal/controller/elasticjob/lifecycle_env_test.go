@@ -25,7 +25,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// The manifest of the seed, and what the seed says of its pods, services and conditions.
+// The manifest of the design document, with the pods, services and conditions that the document lists.
 func TestManifestOfTheSeed(t *testing.T) {
 	w := newWorld(t)
 	w.create(example(t, "classy-vision-job"))
@@ -68,7 +68,7 @@ func TestManifestOfTheSeed(t *testing.T) {
 	w.heard("Normal SuccessfulCreatePod: Created pod: classy-vision-job-worker-0", "Normal SuccessfulCreateService: Created service: classy-vision-job-worker-1")
 }
 
-// Each example is taken as it is printed, with no field that is not known.
+// The API server accepts each example unchanged and without unknown fields.
 func TestExamplesAreAccepted(t *testing.T) {
 	w := newWorld(t)
 	files, err := filepath.Glob("../../../../examples/elastic/*.yaml")
@@ -147,7 +147,7 @@ func TestScalingThroughTheSubresource(t *testing.T) {
 	}
 }
 
-// An autoscaler has put its taint on a node; that of another node keeps out others than these workers.
+// An autoscaler has tainted one node. The taint of the other node does not concern these workers.
 func TestWorkersOnDrainingNodesAreRemovedFirst(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeElasticJob("a").Workers(1, 3, 3).With(func(j *v1alpha1.ElasticJob) {
@@ -188,7 +188,7 @@ func TestTerminatedWorkersAreReplaced(t *testing.T) {
 	w.reaches("a", v1alpha1.StateRunning, 3)
 }
 
-// Programs at other recovery levels, such as an AppWrapper around the job, leave it alone while it says so.
+// While the annotation is set, other recovery levels, such as an AppWrapper around the job, leave the job alone.
 func TestRecoveringAnnotation(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeElasticJob("a").Workers(1, 2, 2).Obj())

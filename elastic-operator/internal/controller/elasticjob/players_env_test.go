@@ -33,7 +33,7 @@ func (w *world) setReady(i int, status corev1.ConditionStatus, since time.Time) 
 	w.ok(w.Status().Patch(w.Context(), node, client.MergeFrom(before)))
 }
 
-// taint a node with these, and no others: the API server has put one on it for as long as it is not ready.
+// taint sets the taints of a node. It also removes the taint that the API server puts on a node that is not ready.
 func (w *world) taint(i int, taints ...corev1.Taint) {
 	w.Helper()
 	node := &corev1.Node{}
@@ -43,7 +43,7 @@ func (w *world) taint(i int, taints ...corev1.Taint) {
 	w.ok(w.Patch(w.Context(), node, client.MergeFrom(before)))
 }
 
-// playNodes is the scheduler and the kubelets of the namespace, until ctx ends.
+// playNodes acts as the scheduler and the kubelets of the namespace until ctx is done.
 func (w *world) playNodes(ctx context.Context) {
 	for n := 0; ctx.Err() == nil; n++ {
 		var pods corev1.PodList
@@ -74,7 +74,7 @@ func (w *world) playPod(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// pick the node whose number is that of the worker, or another that lives.
+// pick returns the node with the worker's number, or another one if that node is lost.
 func (w *world) pick(pod *corev1.Pod) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -115,7 +115,7 @@ func (w *world) worker(job string, index int) *corev1.Pod {
 	return pod
 }
 
-// end a worker, as its kubelet would.
+// end ends a worker as its kubelet would.
 func (w *world) end(job string, index int, code int32, changes ...func(*corev1.PodStatus)) types.UID {
 	w.Helper()
 	pod := w.worker(job, index)
@@ -153,7 +153,7 @@ func (w *world) get(name string) *v1alpha1.ElasticJob {
 	return job
 }
 
-// change the spec of a job.
+// change changes the spec of a job.
 func (w *world) change(name string, change func(*v1alpha1.ElasticJobSpec)) {
 	w.Helper()
 	job := w.get(name)
@@ -162,7 +162,7 @@ func (w *world) change(name string, change func(*v1alpha1.ElasticJobSpec)) {
 	w.ok(w.Patch(w.Context(), job, client.MergeFrom(before)))
 }
 
-// reaches waits for a state and for workers that run.
+// reaches waits until the job has the state and the workers run.
 func (w *world) reaches(name string, state v1alpha1.State, active int32) *v1alpha1.ElasticJob {
 	w.Helper()
 	var job *v1alpha1.ElasticJob
@@ -185,7 +185,7 @@ func condition(job *v1alpha1.ElasticJob, kind v1alpha1.JobConditionType) v1alpha
 	return v1alpha1.JobCondition{}
 }
 
-// replaced waits for another pod of a worker that runs.
+// replaced waits until another pod of the worker runs.
 func (w *world) replaced(job string, index int, old types.UID) *corev1.Pod {
 	w.Helper()
 	pod := &corev1.Pod{}

@@ -22,7 +22,7 @@ import (
 
 func timeAgo(seconds int) time.Time { return time.Now().Add(-time.Duration(seconds) * time.Second) }
 
-// The published controller counted pods by label: those of a deleted job of the same name were taken for workers of the next.
+// The published controller counted pods by label, so it mistook the pods of a deleted job for workers of a new job with the same name.
 func TestPodsOfAnEarlierJobWithTheSameNameAreIgnored(t *testing.T) {
 	w := newWorld(t)
 	earlier := MakeElasticJob("a").Namespace(w.namespace).Obj()
@@ -41,7 +41,7 @@ func TestPodsOfAnEarlierJobWithTheSameNameAreIgnored(t *testing.T) {
 	w.reaches("a", v1alpha1.StateRunning, 2)
 }
 
-// Pods of the published controller, and their job, are taken over as they are.
+// A job of the published controller and its pods are adopted unchanged.
 func TestJobOfThePublishedControllerIsAdopted(t *testing.T) {
 	w := newWorld(t)
 	w.stop()
@@ -71,7 +71,7 @@ func TestJobOfThePublishedControllerIsAdopted(t *testing.T) {
 	}
 }
 
-// A crash after a failure was written down and before its pod was deleted: it is counted once.
+// A failure is counted once if the controller crashes after it has recorded the failure and before it has deleted the pod.
 func TestCrashBetweenTheStatusAndThePod(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeElasticJob("a").Workers(1, 2, 2).Obj())
@@ -99,7 +99,7 @@ func TestCrashBetweenTheStatusAndThePod(t *testing.T) {
 	}
 }
 
-// In the published controller a label that is no number was a crash, and so was a job without replicas.
+// The published controller crashed on an index label that is not a number, and on a job without replicas.
 func TestInvalidObjectsCauseNoCrash(t *testing.T) {
 	w := newWorld(t)
 	job := w.create(MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) {
@@ -122,7 +122,7 @@ func TestInvalidObjectsCauseNoCrash(t *testing.T) {
 	w.reaches("a", v1alpha1.StateRunning, 2)
 }
 
-// Nothing to do costs nothing: a job that runs is not written again and again.
+// The status of a running job is not written repeatedly.
 func TestIdleJobCausesNoCalls(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeElasticJob("a").Workers(1, 2, 2).Obj())
@@ -139,7 +139,7 @@ func TestIdleJobCausesNoCalls(t *testing.T) {
 	})
 }
 
-// A surplus worker that finds no node is given back, and autoscalers see it.
+// A surplus worker that cannot be scheduled is removed, and the status shows that to autoscalers.
 func TestUnschedulableSurplusWorkerIsRemoved(t *testing.T) {
 	w := newWorld(t)
 	w.hold("a", 2)
@@ -196,7 +196,7 @@ func TestManagedRendezvous(t *testing.T) {
 			t.Errorf("%+v", v)
 		}
 	}
-	// It is made anew when it goes, and the workers stay.
+	// A deleted server is recreated, and the workers keep running.
 	worker := w.worker("a", 0).UID
 	w.ok(w.Delete(t.Context(), server))
 	w.eventually(func() string {
@@ -209,7 +209,7 @@ func TestManagedRendezvous(t *testing.T) {
 	if w.worker("a", 0).UID != worker {
 		t.Error("a worker was replaced")
 	}
-	// It goes when nobody needs it.
+	// The server is deleted when no worker needs it any more.
 	w.change("a", func(s *v1alpha1.ElasticJobSpec) { s.Suspend = true })
 	w.eventually(func() string {
 		if names := w.podNames(); len(names) > 0 {

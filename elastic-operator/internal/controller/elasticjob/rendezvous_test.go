@@ -24,7 +24,7 @@ func (nobody) Eventf(_, _ runtime.Object, _, _, _, _ string, _ ...any) {}
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// A node that turns the server away does so within milliseconds: it is not made again as fast.
+// A node may reject the server within milliseconds. The server is recreated after a pause.
 func TestRejectedServerIsRecreatedAfterAPause(t *testing.T) {
 	job := MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) { j.UID, j.Spec.RdzvEndpoint = "uid", "" }).Obj()
 	for age, stays := range map[time.Duration]bool{time.Second: true, restartPause: false} {

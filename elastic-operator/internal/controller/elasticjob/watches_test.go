@@ -11,7 +11,7 @@ import (
 	. "github.com/holdfast-project/holdfast/elastic-operator/internal/testing/wrappers"
 )
 
-// A job without finalizers is gone at once: nobody ever sees it on its way out.
+// A job without finalizers is deleted immediately, so the controller never observes a deletion timestamp.
 func TestStateOfADeletedJobIsDropped(t *testing.T) {
 	r := New(Options{Clock: clock.RealClock{}})
 	job := MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) { j.UID = "uid" }).Obj()

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m, &apiServer, "../../../../charts/elastic-operator/files/crds"))
 }
 
-// world is a namespace with a controller in it, which can be stopped and started again, and with a scheduler and kubelets that are played.
+// world is a namespace with a controller that can be stopped and started again. The test acts as the scheduler and the kubelets.
 type world struct {
 	*testing.T
 	client.Client
@@ -102,7 +102,7 @@ func (w *world) ok(err error) {
 	}
 }
 
-// start runs a controller that has seen nothing yet.
+// start starts a controller without any state.
 func (w *world) start() {
 	w.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -128,7 +128,7 @@ func (w *world) managerOptions() ctrl.Options {
 	}
 }
 
-// stop ends the controller, as a crash between two calls would.
+// stop stops the controller between two calls, as a crash would.
 func (w *world) stop() {
 	if w.cancel == nil {
 		return
@@ -172,7 +172,7 @@ func (w *world) heard(parts ...string) {
 	}
 }
 
-// recorder notes the calls of the controller and lets tests make them fail.
+// recorder records the controller's calls, and lets tests make them fail.
 type recorder struct {
 	client.Client
 	w *world
@@ -215,11 +215,11 @@ func (r recorder) Delete(ctx context.Context, o client.Object, options ...client
 
 const (
 	patience = 30 * time.Second
-	// quiet is how long nothing must happen for a test to believe that nothing will.
+	// quiet is how long a test waits to check that nothing happens.
 	quiet = 700 * time.Millisecond
 )
 
-// eventually waits until check has no complaint.
+// eventually waits until check returns no problem.
 func (w *world) eventually(check func() string) {
 	w.Helper()
 	deadline := time.Now().Add(patience)
@@ -236,7 +236,7 @@ func (w *world) eventually(check func() string) {
 	}
 }
 
-// always checks that there is no complaint for a while.
+// always checks for a while that check returns no problem.
 func (w *world) always(check func() string) {
 	w.Helper()
 	for deadline := time.Now().Add(quiet); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {

@@ -41,7 +41,7 @@ func TestStateIsTheKeyOfAState(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that a key belongs to the job or is refused, whatever it holds.
+// FuzzParse checks that every key either belongs to the job or is rejected.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"/torch.rendezvous.uid.1.0/x", "/torch.rendezvous.uid.1-2-3", "/torch.rendezvous.uid.1"} {
 		f.Add(seed)

@@ -92,7 +92,7 @@ func TestAttribute(t *testing.T) {
 	}
 }
 
-// Whatever the bytes are, reading ends without a panic, and True and False are where they are said to be.
+// FuzzRead checks that no input causes a panic, and that the offsets of booleans are correct.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{"\x80\x04\x88.", "}(\x8c\x01aK\x01u.", "cm\nC\n)\x81}\x8c\x01a\x89sb.", "\x8f(K\x01\x90.", "](h\x00e."} {
 		f.Add([]byte(seed))

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/tcpstore"
 )
 
-// counters are those of a page of metrics that have a label, by name: how many series each has.
+// counters returns the number of series of each labelled metric in a response of /metrics.
 func counters(page string) map[string]int {
 	found := map[string]int{}
 	for _, match := range regexp.MustCompile(`(?m)^holdfast_rendezvous_(\w+_total){`).FindAllStringSubmatch(page, -1) {

@@ -14,7 +14,7 @@ import (
 
 const stateKey = "/torch.rendezvous.uid"
 
-// written is a state as torch would write it, of four participants in round 300.
+// written returns a state as torch would write it, with four participants in round 300.
 func written(t testing.TB, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("..", "state", "testdata", name+"-4.pickle"))
@@ -75,7 +75,7 @@ func TestUnreadableStateIsServed(t *testing.T) {
 	}
 }
 
-// ends writes that the worker of a rank has ended.
+// ends writes the key of a terminated agent.
 func (w *world) ends(rank int) {
 	w.Helper()
 	c, name := w.client(tcpstore.Classic), fmt.Sprintf("%s.300/torchelastic/agent/terminal_state%d", stateKey, rank)
@@ -151,7 +151,7 @@ func TestKeysOfOldRoundsAreRemoved(t *testing.T) {
 	}
 }
 
-// Each restart in place has a run of its own: those of before must not fill up what the job may keep.
+// Each in-place restart has its own run. The keys of earlier runs must not use up the limits of the store.
 func TestRunsOfEarlierRestartsAreRemoved(t *testing.T) {
 	w := start(t, nil)
 	c := w.client(tcpstore.Classic)

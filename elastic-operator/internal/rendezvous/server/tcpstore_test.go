@@ -14,7 +14,7 @@ import (
 
 const key = "/torch.rendezvous.uid.0/k"
 
-// TestOperations expects what torch's own server answers. The end-to-end tests prove both dialects with real torch.
+// TestOperations expects the replies of torch's own server. The end-to-end tests cover both dialects with real torch.
 func TestOperations(t *testing.T) {
 	for _, d := range []tcpstore.Dialect{tcpstore.Classic, tcpstore.Validated} {
 		t.Run(d.String(), func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/testing/tcpclient"
 )
 
-// patience of tests: far more than anything takes, and what a test that has failed waits for.
+// patience limits how long a test waits. It is much longer than any operation takes.
 const patience = 20 * time.Second
 
 // world is a server on the loopback interface.
@@ -47,7 +47,7 @@ func start(t testing.TB, change func(*Config)) *world {
 	return w
 }
 
-// client speaks TCPStore.
+// client is a TCPStore client.
 type client struct {
 	testing.TB
 	conn    net.Conn
@@ -124,7 +124,7 @@ func (c *client) compareSet(key, expected, desired string) string {
 	return c.value()
 }
 
-// gone waits for the end of the connection.
+// gone waits until the connection is closed.
 func (c *client) gone() {
 	c.Helper()
 	if b, err := c.r.ReadByte(); err == nil {
@@ -134,7 +134,7 @@ func (c *client) gone() {
 	}
 }
 
-// page asks the other port.
+// page returns a response from the metrics port.
 func (w *world) page(path string) string {
 	w.Helper()
 	recorder := httptest.NewRecorder()
@@ -147,7 +147,7 @@ func (w *world) page(path string) string {
 
 func (w *world) job() Status { return w.server.Status() }
 
-// until waits for the server to have done what no client is told of.
+// until waits for an effect that no client is notified of.
 func (w *world) until(what string, holds func() bool) {
 	w.Helper()
 	for deadline := time.Now().Add(patience); !holds(); time.Sleep(time.Millisecond) {

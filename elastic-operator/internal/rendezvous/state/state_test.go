@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// file is a pickle of testdata as torch would store it.
+// file returns a pickle from testdata in the form in which torch stores it.
 func file(t testing.TB, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", name+".pickle"))
@@ -51,7 +51,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What torch 1.13.1 wrote over etcd-v2, in the middle of a new round: two agents have joined, a third waits.
+// The state that torch 1.13.1 wrote to etcd-v2 during a new round: two agents have joined, and a third is waiting.
 func TestParseOfRealTorch(t *testing.T) {
 	got, err := Parse(file(t, "torch-1.13"))
 	if diff := cmp.Diff(State{Round: 4, Participants: 2, Waiting: 1}, got); diff != "" || err != nil {
@@ -98,7 +98,7 @@ func TestParseRejects(t *testing.T) {
 	}
 }
 
-// Whatever was stored: what can be read can be opened, and is open then, with all else unchanged.
+// Every state that can be parsed can also be opened. The opened state differs only in the closed flag.
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{"running-2", "closed-4", "joining-5", "fresh-4"} {
 		b, err := os.ReadFile(filepath.Join("testdata", name+".pickle"))
@@ -125,7 +125,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestParseBoundsMemory reads messages within the server's limits that would take all of its memory, or more: the pod has 256 MiB.
+// TestParseBoundsMemory parses messages within the server's limits that a naive parser would expand beyond the 256 MiB of the pod.
 func TestParseBoundsMemory(t *testing.T) {
 	for name, c := range map[string]struct {
 		pickle []byte
@@ -153,12 +153,12 @@ func TestParseBoundsMemory(t *testing.T) {
 	}
 }
 
-// word is a text as pickle writes it.
+// word encodes a string as pickle does.
 func word(s string) string {
 	return "X" + string(binary.LittleEndian.AppendUint32(nil, uint32(len(s)))) + s
 }
 
-// sharedAddress is the pickle of a state in which many participants have the same long address, which is written once.
+// sharedAddress returns the pickle of a state in which many participants share one long address, which is encoded once.
 func sharedAddress(length, nodes int) []byte {
 	var b strings.Builder
 	b.WriteString("\x80\x02cm\nC\n)\x81}(" + word("round") + "K\x00" + word("complete") + "\x89" + word("closed") + "\x89" + word("participants") + "}(")

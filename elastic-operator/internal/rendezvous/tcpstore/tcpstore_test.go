@@ -40,7 +40,7 @@ func TestSniff(t *testing.T) {
 	}
 }
 
-// requests has each operation once.
+// requests has one request for each operation.
 func requests() map[string]tcpstore.Request {
 	return map[string]tcpstore.Request{
 		"set":         {Op: tcpstore.OpSet, Keys: []string{"/a"}, Values: [][]byte{[]byte("1")}},
@@ -100,7 +100,7 @@ func TestReaderReadsMessagesInPieces(t *testing.T) {
 	}
 }
 
-// What torch 1.13.1 sends for TCPStore.compare_set("k", "", "v").
+// The bytes that torch 1.13.1 sends for TCPStore.compare_set("k", "", "v").
 func TestClassicFramingByteByByte(t *testing.T) {
 	want := []byte{1, 2, 0, 0, 0, 0, 0, 0, 0, '/', 'k', 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 'v'}
 	got := encode(t, tcpstore.Classic, tcpstore.Request{Op: tcpstore.OpCompareSet, Keys: []string{"/k"}, Values: [][]byte{nil, []byte("v")}})
@@ -141,7 +141,7 @@ func TestReaderRejects(t *testing.T) {
 	}
 }
 
-// Whatever a client sends, reading ends, and what was read is what Append writes.
+// FuzzReader checks that reading any input ends, and that Append encodes a request to the bytes that were read.
 func FuzzReader(f *testing.F) {
 	for _, q := range requests() {
 		for _, d := range []tcpstore.Dialect{tcpstore.Classic, tcpstore.Validated} {

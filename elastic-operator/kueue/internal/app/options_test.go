@@ -36,7 +36,7 @@ func TestDefaultsAreThoseOfKueue(t *testing.T) {
 	}
 }
 
-// The gates of Kueue are the process's own: its manager's do not reach this program unless they are passed on.
+// Kueue's feature gates are those of this process. The gates of Kueue's manager have no effect here unless they are passed on.
 func TestKueueFeatureGatesAreSet(t *testing.T) {
 	t.Cleanup(func() {
 		if err := utilfeature.DefaultMutableFeatureGate.Set("PartialAdmission=true,TopologyAwareScheduling=true"); err != nil {

@@ -32,7 +32,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
-// world is an API server with the integration on it. Kueue's manager and the operator are played by the test.
+// world is an API server with the integration. The test acts as Kueue's manager and as the operator.
 type world struct {
 	*testing.T
 	client.Client
@@ -108,7 +108,7 @@ func (w *world) job() *v1alpha1.ElasticJob {
 	return job
 }
 
-// report is what the operator would write.
+// report writes a status as the operator would.
 func (w *world) report(change func(*v1alpha1.ElasticJobStatus)) {
 	w.Helper()
 	job := w.job()
@@ -133,7 +133,7 @@ func (w *world) workload() *kueue.Workload {
 	return found
 }
 
-// decide is what Kueue's manager would write.
+// decide writes a decision as Kueue's manager would.
 func (w *world) decide(change func(*kueue.Workload), conditions ...string) {
 	w.Helper()
 	workload := w.workload()
@@ -147,7 +147,7 @@ func (w *world) decide(change func(*kueue.Workload), conditions ...string) {
 	w.ok(w.Status().Patch(w.Context(), workload, client.MergeFrom(before)))
 }
 
-// offer a flavor, whose nodes are of pool spot, and a job to a queue.
+// offer creates a flavor for the nodes of pool spot, and a job in a queue.
 func (w *world) offer(change func(*v1alpha1.ElasticJob)) {
 	w.Helper()
 	w.ok(w.Create(w.Context(), &kueue.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: "spot"}, Spec: kueue.ResourceFlavorSpec{NodeLabels: map[string]string{"pool": "spot"}}}))
@@ -157,7 +157,7 @@ func (w *world) offer(change func(*v1alpha1.ElasticJob)) {
 	}).Obj()))
 }
 
-// admit three workers, on nodes of the flavor.
+// admit admits three workers on nodes of the flavor.
 func (w *world) admit() { w.Helper(); w.admitCount(3) }
 
 func (w *world) admitCount(count int32) {
@@ -180,7 +180,7 @@ func (w *world) awaitCondition(kind string, status metav1.ConditionStatus) {
 	})
 }
 
-// One job through a queue: asked for, partially admitted, ready with its minimum, evicted, admitted again, finished.
+// The life of one job in a queue: it is submitted, partially admitted, ready with its minimum, evicted, admitted again and finished.
 func TestJobInAQueue(t *testing.T) {
 	w := newWorld(t)
 	w.offer(func(*v1alpha1.ElasticJob) {})
@@ -204,7 +204,8 @@ func TestJobInAQueue(t *testing.T) {
 		return ""
 	})
 
-	// Kueue is told that it need not wait, with two of three ready. Without a cache this is where the library ends the program.
+	// With two of three workers ready, Kueue learns that it does not need to wait. Without a cache the library would end the program at
+	// this point.
 	w.report(func(s *v1alpha1.ElasticJobStatus) { s.State, s.Replicas, s.ReadyReplicas = v1alpha1.StateRunning, 3, 2 })
 	w.awaitCondition(kueue.WorkloadPodsReady, metav1.ConditionTrue)
 
@@ -224,7 +225,8 @@ func TestJobInAQueue(t *testing.T) {
 		t.Error("a change of replicas has ended the admission")
 	}
 
-	// Evicted: the same workload keeps the quota until no pod is left, and its place in the queue, and then asks for what is wanted by now.
+	// After the eviction the same workload keeps its quota until no pod is left, and its place in the queue. Then it requests the number of
+	// workers that is wanted now.
 	w.decide(nil, kueue.WorkloadEvicted)
 	w.eventually(func() string {
 		if s := w.job().Spec; !s.Suspend || s.GrantedReplicas != nil || len(s.ReplicaSpecs.Worker.Template.Spec.NodeSelector) != 0 {
@@ -254,7 +256,7 @@ func TestJobInAQueue(t *testing.T) {
 		t.Error("another workload has taken the place of the one that was evicted")
 	}
 
-	// Admitted again, without the one that had completed: it is not subtracted a second time, and the job is not stopped for it.
+	// The job is admitted again without the completed worker, which is not subtracted a second time. The job is not stopped for it.
 	w.decide(func(workload *kueue.Workload) {
 		meta.SetStatusCondition(&workload.Status.Conditions, metav1.Condition{Type: kueue.WorkloadEvicted, Status: metav1.ConditionFalse, Reason: "Test"})
 	})

@@ -23,7 +23,7 @@ import (
 
 func of(e *ElasticJob) *Job { return (*Job)(e.Obj()) }
 
-// index has the fields of a cache in a fake client.
+// index has the indexed fields of a fake client's cache.
 type index struct{ *fake.ClientBuilder }
 
 func (i index) IndexField(_ context.Context, object client.Object, field string, values client.IndexerFunc) error {
@@ -31,7 +31,7 @@ func (i index) IndexField(_ context.Context, object client.Object, field string,
 	return nil
 }
 
-// podSet of a job that has the workloads.
+// podSet returns the pod set of a job that has the workloads.
 func podSet(t *testing.T, j *Job, workloads ...client.Object) kueue.PodSet {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -56,7 +56,8 @@ func TestMinimumCountOfThePodSet(t *testing.T) {
 	}
 }
 
-// While it runs, the number is the one that was granted, whatever replicas says by now: any other would end the admission.
+// While the job runs, the pod set has the granted number of workers, even if replicas has changed. Any other number would end the
+// admission.
 func TestChangeOfReplicasDoesNotEndTheAdmission(t *testing.T) {
 	j := of(MakeElasticJob("a").Workers(2, 5, 8).With(func(e *v1alpha1.ElasticJob) { e.Spec.GrantedReplicas = ptr.To(int32(3)) }))
 	for _, replicas := range []int32{2, 5, 8} {
@@ -71,7 +72,7 @@ func TestChangeOfReplicasDoesNotEndTheAdmission(t *testing.T) {
 	}
 }
 
-// Kueue deletes a workload that says something else than the job, with the quota of pods that are still being stopped.
+// Kueue deletes a workload that differs from the job, and with it the quota of pods that are still terminating.
 func TestStoppedJobKeepsItsWorkloadUntilTheQuotaIsReleased(t *testing.T) {
 	j := of(MakeElasticJob("a").Namespace("default").Workers(2, 8, 8).With(func(e *v1alpha1.ElasticJob) { e.UID, e.Spec.Suspend = "now", true }))
 	workload := func(owner types.UID, reserved metav1.ConditionStatus) client.Object {
@@ -97,7 +98,7 @@ func TestStoppedJobKeepsItsWorkloadUntilTheQuotaIsReleased(t *testing.T) {
 	}
 }
 
-// readmitted is a job of eight, of which two have completed before it was evicted, and the workload that Kueue has admitted again.
+// readmitted returns a job of eight workers, two of which completed before it was evicted, and the workload that Kueue has admitted again.
 func readmitted(change func(*v1alpha1.ElasticJob), asked, least, count int32) (*Job, *kueue.Workload) {
 	j := of(MakeElasticJob("a").Namespace("default").Workers(2, 8, 8).With(func(e *v1alpha1.ElasticJob) {
 		e.UID, e.Spec.Suspend = "now", true
@@ -116,8 +117,8 @@ func readmitted(change func(*v1alpha1.ElasticJob), asked, least, count int32) (*
 	}
 }
 
-// Kueue subtracts completed workers when it admits a job again, and a grant is a total: to subtract them twice leaves workers out, and the
-// job succeeds without them. What Kueue compares with is what it has admitted.
+// Kueue subtracts completed workers when it admits a job again, and the grant is a total. If they were subtracted twice, the job would
+// succeed without some of its workers. Kueue compares the job with the admitted count.
 func TestCompletedWorkersAreGrantedInAdditionToAdmittedOnes(t *testing.T) {
 	for name, c := range map[string]struct {
 		change             func(*v1alpha1.ElasticJob)
@@ -149,7 +150,7 @@ func TestCompletedWorkersAreGrantedInAdditionToAdmittedOnes(t *testing.T) {
 	}
 }
 
-// A grant that is larger than the admission by more than has completed is nobody's: Kueue has to stop the job.
+// If the grant exceeds the admission by more than the number of completed workers, Kueue must stop the job.
 func TestGrantThatWasNotAdmittedIsReported(t *testing.T) {
 	j, w := readmitted(func(e *v1alpha1.ElasticJob) { e.Spec.Suspend, e.Spec.GrantedReplicas = false, ptr.To[int32](8) }, 8, 2, 3)
 	if set := podSet(t, j, w); set.Count != 8 {
@@ -157,7 +158,8 @@ func TestGrantThatWasNotAdmittedIsReported(t *testing.T) {
 	}
 }
 
-// Kueue supports workload slices for its built-in kinds only. An AppWrapper has the quota of its parts. A job with quota must release it.
+// Kueue supports workload slices only for its built-in kinds. An AppWrapper holds the quota of its components. A job that holds quota
+// itself must release it.
 func TestJobsThatKueueIgnores(t *testing.T) {
 	wrapped := func(e *v1alpha1.ElasticJob) {
 		e.OwnerReferences = []metav1.OwnerReference{{APIVersion: "workload.codeflare.dev/v1beta2", Kind: "AppWrapper", Name: "w", UID: "w", Controller: ptr.To(true)}}
@@ -220,7 +222,7 @@ func TestStartAndStop(t *testing.T) {
 	}
 }
 
-// The loss of one worker of many must not start the clock of a recovery that ends with an eviction.
+// The loss of one of many workers must not start the timeout of a recovery that ends with an eviction.
 func TestPodsReadyWithTheMinimum(t *testing.T) {
 	for name, tc := range map[string]struct {
 		ready              int32
@@ -301,7 +303,7 @@ func TestTopologyRequestHasTheWorkerIndex(t *testing.T) {
 	}
 }
 
-// The gate is that of Kueue's manager: a request that it would drop makes the workload another than the job's.
+// The feature gate is that of Kueue's manager. If the manager drops a topology request, the workload must not have it either.
 func TestNoTopologyRequestWithoutItsFeatureGate(t *testing.T) {
 	features.SetFeatureGateDuringTest(t, features.TopologyAwareScheduling, false)
 	j := of(MakeElasticJob("a"))
@@ -311,7 +313,7 @@ func TestNoTopologyRequestWithoutItsFeatureGate(t *testing.T) {
 	}
 }
 
-// What was admitted is the template. Whatever a pod has beyond that is added when it is made, and the job stays as it was.
+// Kueue admits the pod template. Other fields are added when a pod is created, and do not change the job.
 func TestTemplateOfTheWorkloadIsThatOfTheJob(t *testing.T) {
 	j := of(MakeElasticJob("a"))
 	before := podSet(t, j).Template
@@ -328,7 +330,7 @@ func TestTemplateOfTheWorkloadIsThatOfTheJob(t *testing.T) {
 	}
 }
 
-// Kueue gives up what can never start; anything else it would try again for ever.
+// Kueue stops retrying only after a permanent error. It would retry any other error forever.
 func TestConflictWithTheTemplateIsPermanent(t *testing.T) {
 	for name, info := range map[string]podset.PodSetInfo{
 		"a node selector": {NodeSelector: map[string]string{"pool": "b"}},

@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/plan"
 )
 
-// Pods have an environment and labels that the template has not: that makes the job no other than was admitted. A change of the template
-// does, which shows that this test would see it.
+// Pods have environment variables and labels that the template lacks. This does not end the admission. A change of the template does, which
+// shows that the test would detect it.
 func TestAdditionalPodFieldsDoNotEndTheAdmission(t *testing.T) {
 	w := newWorld(t)
 	w.offer(func(j *v1alpha1.ElasticJob) {
@@ -54,7 +54,7 @@ func TestAdditionalPodFieldsDoNotEndTheAdmission(t *testing.T) {
 	})
 }
 
-// A flavor for nodes of one pool, and a template that asks for another: no retry can help, and the workload says so.
+// The flavor selects one node pool, and the template another one. A retry cannot help, and the workload reports the conflict.
 func TestJobThatConflictsWithItsFlavorFailsToStart(t *testing.T) {
 	w := newWorld(t)
 	w.offer(func(j *v1alpha1.ElasticJob) {

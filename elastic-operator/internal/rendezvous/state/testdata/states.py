@@ -1,4 +1,4 @@
-"""Writes the pickles beside it, as torch's dynamic rendezvous would: classes of the same shape, no torch needed.
+"""Writes the pickles alongside it, as torch's dynamic rendezvous would: classes of the same shape, no torch needed.
 
     python3 states.py
 
