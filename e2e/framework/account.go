@@ -89,7 +89,7 @@ func (env *Environment) writeAccount(ctx context.Context, account, file string) 
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(tokenLife.Seconds()))}}
 	answer, err := env.Kube.CoreV1().ServiceAccounts(SystemNamespace).CreateToken(ctx, account, request, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("asking for a token of %s: %w", account, err)
+		return fmt.Errorf("requesting a token for %s: %w", account, err)
 	}
 	config, err := clientcmd.LoadFromFile(env.Cluster.KubeconfigPath())
 	if err != nil {

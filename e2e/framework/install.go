@@ -116,7 +116,7 @@ func (env *Environment) LoadImages(ctx context.Context) error {
 func (env *Environment) LoadProgram(ctx context.Context, name, program string) error {
 	dir, err := os.MkdirTemp("", "holdfast-images-")
 	if err != nil {
-		return fmt.Errorf("making images: %w", err)
+		return fmt.Errorf("building images: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	archive := filepath.Join(dir, "image.tar")

@@ -85,7 +85,7 @@ func (env *Environment) AwaitEntry(ctx context.Context, js *v1alpha2.JobSet, a h
 				return nil
 			}
 		}
-		return fmt.Errorf("the history has %d others", len(list))
+		return fmt.Errorf("the history has %d entries, none of them for this attempt", len(list))
 	})
 	return entry, err
 }

@@ -148,7 +148,7 @@ func (env *Environment) startNeighbor(ctx context.Context, n neighbor) (module s
 func (env *Environment) certifyTemporary(folder string) error {
 	certificates := filepath.Join(folder, "k8s-webhook-server", "serving-certs")
 	if err := os.MkdirAll(certificates, 0o700); err != nil {
-		return fmt.Errorf("making the folder for certificates: %w", err)
+		return fmt.Errorf("creating the folder for certificates: %w", err)
 	}
 	return env.certify(certificates)
 }

@@ -75,7 +75,7 @@ func (u *up) start(ctx context.Context, c component) error {
 	}
 	u.say("starting %s", c.spec.Name)
 	if err := os.MkdirAll(c.spec.Dir, 0o755); err != nil {
-		return fmt.Errorf("making the folder of %s: %w", c.spec.Name, err)
+		return fmt.Errorf("creating the folder of %s: %w", c.spec.Name, err)
 	}
 	u.started[c.spec.Name] = time.Now()
 	_, err := u.table.Start(c.spec)

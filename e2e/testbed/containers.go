@@ -47,7 +47,7 @@ func (n node) containerPID(ctx context.Context, podUID, container string) (int, 
 	}
 	status, err := runtime.ContainerStatus(ctx, containers[0].GetId(), true)
 	if err != nil {
-		return 0, fmt.Errorf("asking for container %s: %w", containers[0].GetId(), err)
+		return 0, fmt.Errorf("reading container %s: %w", containers[0].GetId(), err)
 	}
 	return parsePID(status.GetInfo()["info"])
 }

@@ -57,7 +57,7 @@ func ownerFile() string { return filepath.Join(runDir, "owner") }
 func (l Layout) create() error {
 	for _, dir := range []string{l.State(), l.pkiDir(), l.processDir(), l.state("logs"), l.state("kubeconfigs")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return fmt.Errorf("making the testbed's folders: %w", err)
+			return fmt.Errorf("creating the testbed's folders: %w", err)
 		}
 	}
 	return nil
@@ -69,7 +69,7 @@ func writeFile(path, content string) error {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("making a folder: %w", err)
+		return fmt.Errorf("creating a folder: %w", err)
 	}
 	if err := os.WriteFile(path+".new", []byte(content), 0o600); err != nil {
 		return fmt.Errorf("writing a configuration: %w", err)

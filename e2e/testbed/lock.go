@@ -15,7 +15,7 @@ import (
 // lock keeps other processes from changing the testbed. The kernel releases the lock when its holder dies.
 func lock(ctx context.Context, layout Layout, progress io.Writer) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(layout.lockFile()), 0o755); err != nil {
-		return nil, fmt.Errorf("making the cache folder: %w", err)
+		return nil, fmt.Errorf("creating the cache folder: %w", err)
 	}
 	file, err := os.OpenFile(layout.lockFile(), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

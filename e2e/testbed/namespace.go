@@ -51,7 +51,7 @@ func (u *up) mountNamespace(n node) (component, error) {
 	}
 	for _, folder := range append(folders, mountPoints()...) {
 		if err := os.MkdirAll(folder, 0o755); err != nil {
-			return component{}, fmt.Errorf("making the folders of %s: %w", n.name(), err)
+			return component{}, fmt.Errorf("creating the folders of %s: %w", n.name(), err)
 		}
 	}
 	ready := func(context.Context) error {

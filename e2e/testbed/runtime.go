@@ -21,7 +21,7 @@ func runtimeReady(ctx context.Context, n node) error {
 	defer runtime.Close(ctx)
 	status, err := runtime.Status(ctx, false)
 	if err != nil {
-		return fmt.Errorf("asking containerd for its state: %w", err)
+		return fmt.Errorf("reading the state of containerd: %w", err)
 	}
 	for _, condition := range status.GetStatus().GetConditions() {
 		// Other conditions are only warnings, for example that cgroup version 1 is old.
@@ -55,7 +55,7 @@ func (n node) hasImage(ctx context.Context, name string) (bool, error) {
 	defer service.Close(ctx)
 	status, err := service.ImageStatus(ctx, &runtimeapi.ImageSpec{Image: name}, false)
 	if err != nil {
-		return false, fmt.Errorf("asking for image %s: %w", name, err)
+		return false, fmt.Errorf("looking up image %s: %w", name, err)
 	}
 	return status.GetImage() != nil, nil
 }

@@ -62,7 +62,7 @@ func Up(ctx context.Context, options Options, progress io.Writer) (*Cluster, err
 	u := newUp(layout, options, progress)
 	begin := time.Now()
 	if err := u.run(ctx); err != nil {
-		return nil, fmt.Errorf("bringing the testbed up: %w", err)
+		return nil, fmt.Errorf("starting the testbed: %w", err)
 	}
 	u.say("the testbed is up after %.1f s", time.Since(begin).Seconds())
 	return &Cluster{layout: layout, options: options}, nil

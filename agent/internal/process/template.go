@@ -101,7 +101,7 @@ func (t *Templates) keep(one *template) {
 func (t *Templates) begin() (*template, error) {
 	ends, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("making the socket of a template: %w", err)
+		return nil, fmt.Errorf("creating the socket of a template: %w", err)
 	}
 	one := &template{socket: os.NewFile(uintptr(ends[0]), "template"), ready: make(chan struct{})}
 	one.pid, err = t.reaper.startTemplate(t.spec, uintptr(ends[1]))
@@ -114,7 +114,7 @@ func (t *Templates) begin() (*template, error) {
 	go func() {
 		defer close(one.ready)
 		if answer, err := one.read(time.Time{}); err == nil {
-			t.log.Info("template of warm starts ready", "pid", one.pid, "modules", answer)
+			t.log.Info("warm-start template ready", "pid", one.pid, "modules", answer)
 		}
 	}()
 	return one, nil
@@ -201,7 +201,7 @@ func (t *template) fork(s Spec) (pid int, err error) {
 	}
 	deadline := time.Now().Add(forkPatience)
 	if err := t.write(message, files, deadline); err != nil {
-		return 0, fmt.Errorf("asking the template: %w", err)
+		return 0, fmt.Errorf("requesting a process from the template: %w", err)
 	}
 	answer, err := t.read(deadline)
 	if err != nil {

@@ -76,10 +76,10 @@ func (p *outputProgress) through(start func(process.Spec) (*process.Child, error
 func (p *outputProgress) pipe(to io.Writer) (end int, err error) {
 	var ends [2]int
 	if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC); err != nil {
-		return 0, fmt.Errorf("making a pipe for the worker's output: %w", err)
+		return 0, fmt.Errorf("creating a pipe for the worker's output: %w", err)
 	}
 	if err := syscall.SetNonblock(ends[0], true); err != nil { // lets the Go runtime poll instead of blocking a thread
-		return 0, fmt.Errorf("making a pipe for the worker's output: %w", err)
+		return 0, fmt.Errorf("creating a pipe for the worker's output: %w", err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -23,7 +23,7 @@ func (s *storeInfo) Close() error { return s.client.Close() }
 func (s *storeInfo) read(ctx context.Context, u *results.Usage) error {
 	text, err := s.client.Info(ctx, "everything").Result()
 	if err != nil {
-		return fmt.Errorf("asking the store for what it counts: %w", err)
+		return fmt.Errorf("reading the counters of the store: %w", err)
 	}
 	u.Store = outside(commandsIn(text))
 	u.Inside = fieldIn(text, "total_commands_processed")

@@ -141,7 +141,7 @@ type Usage struct {
 func (s *Server) Usage(ctx context.Context) (Usage, error) {
 	text, err := s.admin.Info(ctx).Result()
 	if err != nil {
-		return Usage{}, fmt.Errorf("asking redis-server for its usage: %w", err)
+		return Usage{}, fmt.Errorf("reading the usage of redis-server: %w", err)
 	}
 	number := func(field string) float64 {
 		_, rest, _ := strings.Cut(text, "\r\n"+field+":")

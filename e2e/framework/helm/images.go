@@ -75,7 +75,7 @@ func LoadAppWrapperImage(ctx context.Context, node Node, bin string) error {
 func load(ctx context.Context, node Node, images ...image.Image) error {
 	dir, err := os.MkdirTemp("", "holdfast-images-")
 	if err != nil {
-		return fmt.Errorf("making images: %w", err)
+		return fmt.Errorf("building images: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	for _, img := range images {

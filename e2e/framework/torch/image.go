@@ -66,12 +66,12 @@ func LoadImages(ctx context.Context, node Node, rendezvous string) error {
 func load(ctx context.Context, node Node, make func(dir string) (image.Image, error)) error {
 	dir, err := os.MkdirTemp("", "holdfast-torch-")
 	if err != nil {
-		return fmt.Errorf("making images: %w", err)
+		return fmt.Errorf("building images: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	img, err := make(dir)
 	if err != nil {
-		return fmt.Errorf("making images: %w", err)
+		return fmt.Errorf("building images: %w", err)
 	}
 	archive := filepath.Join(dir, "image.tar")
 	if err := img.Write(archive); err != nil {

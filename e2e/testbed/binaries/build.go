@@ -21,7 +21,7 @@ func Build(ctx context.Context, dir string, components []Component, progress io.
 	for _, component := range components {
 		dir := filepath.Join(dir, component.Folder)
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return nil, fmt.Errorf("making the folder for binaries: %w", err)
+			return nil, fmt.Errorf("creating the folder for binaries: %w", err)
 		}
 		stamp, err := component.stamp(root)
 		if err != nil {

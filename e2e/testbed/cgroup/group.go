@@ -17,7 +17,7 @@ type Group string
 func (g Group) Create() error {
 	for _, mount := range Mounts() {
 		if err := g.createIn(mount); err != nil {
-			return fmt.Errorf("making cgroup %s in %s: %w", g, mount.Path, err)
+			return fmt.Errorf("creating cgroup %s in %s: %w", g, mount.Path, err)
 		}
 	}
 	return nil

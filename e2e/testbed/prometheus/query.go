@@ -30,7 +30,7 @@ func (s Server) Query(ctx context.Context, expression string) ([]Sample, error) 
 	}
 	samples, err := a.samples()
 	if err != nil {
-		return nil, fmt.Errorf("asking Prometheus for %s: %w", expression, err)
+		return nil, fmt.Errorf("querying Prometheus for %s: %w", expression, err)
 	}
 	return samples, nil
 }
@@ -40,11 +40,11 @@ func (s Server) ask(ctx context.Context, path string, values url.Values) (answer
 	var a answer
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+path+"?"+values.Encode(), nil)
 	if err != nil {
-		return a, fmt.Errorf("asking Prometheus: %w", err)
+		return a, fmt.Errorf("querying Prometheus: %w", err)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return a, fmt.Errorf("asking Prometheus: %w", err)
+		return a, fmt.Errorf("querying Prometheus: %w", err)
 	}
 	defer response.Body.Close()
 	if err := json.NewDecoder(response.Body).Decode(&a); err != nil {

@@ -33,7 +33,7 @@ func (s Server) Range(ctx context.Context, expression string, from, to time.Time
 	}
 	tracks, err := a.tracks()
 	if err != nil {
-		return nil, fmt.Errorf("asking Prometheus for %s: %w", expression, err)
+		return nil, fmt.Errorf("querying Prometheus for %s: %w", expression, err)
 	}
 	return tracks, nil
 }

@@ -32,7 +32,7 @@ func NewPods(ctx context.Context, mgr ctrl.Manager, namespaces map[string]cache.
 		ByObject:          map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: labelled(v1alpha2.JobSetNameKey), Transform: stripAgentPod}},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making the cache of pods: %w", err)
+		return nil, fmt.Errorf("creating the cache of pods: %w", err)
 	}
 	if err := pods.IndexField(ctx, &corev1.Pod{}, podIndex, jobSetUID); err != nil {
 		return nil, fmt.Errorf("indexing pods: %w", err)
