@@ -182,7 +182,7 @@ func mountedSecret(t *testing.T, all objects, folder string) string {
 	return ""
 }
 
-// An upgrade would erase or restore the contents of the Secret.
+// If the chart rendered data, each upgrade would overwrite the certificate in the Secret.
 func TestCertificateSecretHasNoData(t *testing.T) {
 	secret := as[corev1.Secret](t, mustParse(t, jobSetChart, "").find("Secret")[0])
 	if secret.Data != nil || secret.StringData != nil {

@@ -61,7 +61,7 @@ func newGuest(t *testing.T) *guest {
 	return newGuestIn(newCluster(t), "default")
 }
 
-// newGuestIn installs in a namespace of the cluster. The webhook replaces that of another installation.
+// newGuestIn installs the orchestrator in a namespace of the cluster. Its webhook replaces that of an earlier installation.
 func newGuestIn(c *cluster, system string) *guest {
 	c.Helper()
 	t := c.T

@@ -388,7 +388,7 @@ func TestWatchEndsWithTheWorkload(t *testing.T) {
 	says(t, out.String(), "Training", "Finished")
 }
 
-// lines tells when the first was written.
+// lines collects output. It closes first when the first line is written.
 type lines struct {
 	bytes.Buffer
 	first chan struct{}

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/benchmarks/scale/results"
 )
 
-// repeat kills workers of one group one after the other within the ten minutes after which a kubelet resets its
-// back-off: first another worker each time, then always the same.
+// repeat kills workers of one group one after another, within the ten minutes after which a kubelet resets its
+// back-off: in the first variant a different worker each time, in the second the same one.
 func (b *benchmark) repeat(ctx context.Context, g *group) error {
 	for _, variant := range []struct {
 		name   string

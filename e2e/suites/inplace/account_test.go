@@ -106,9 +106,9 @@ func (g *group) columns(ctx context.Context) (map[string]string, error) {
 }
 
 // The phases add up to the outage that the test measures, from the kill to the last worker's first output. The workers
-// take two seconds to stop. A twentieth of that exceeds the time that a program needs to print its first line, which no
-// agent sees. A machine that stalls at that point can extend the time arbitrarily, but hardly twice alike. So two of a
-// few failures must agree, and none would if the record left out a phase.
+// take two seconds to stop. The tolerance is a twentieth of that, because no agent observes how long a program takes to
+// print its first line. A stalled machine can make any single measurement too long. Therefore two of a few failures must
+// agree with the record. None would agree if the record left out a phase.
 func TestThePhasesAddUpToTheOutage(t *testing.T) {
 	for name, answer := range map[string]recovery.Mode{"exec": stubborn(recovery.Exec, graceOfSupervisor), "cri": stubborn(recovery.CRI, graceOfSidecar)} {
 		t.Run(name, func(t *testing.T) {

@@ -91,7 +91,7 @@ func giveRights() error {
 }
 
 // world is a namespace with the whole manager, a scheduler that binds each pod to the first node that is allowed, and kubelets. The real
-// workload controllers run beside it.
+// workload controllers run alongside it.
 type world struct {
 	*testing.T
 	client.Client

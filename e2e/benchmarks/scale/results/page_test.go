@@ -52,22 +52,22 @@ func lineOf(t *testing.T, page string, parts ...string) string {
 func TestPage(t *testing.T) {
 	page, figures := Page(some(), "scale", []Model{{"a kubelet's look", "1 s", "the kubelet's source"}})
 	for name, want := range map[string][]string{
-		"ratios are to Recreate at the same size":    {"| 5000 | in place, exec driver | 3, 1 | 0.500 (0.400-0.600) | 240 | 1.20 | - |"},
-		"and not to that of another":                 {"| 500 | in place, exec driver | 1 | 0.100 | 120 |"},
-		"the published controller is beside ours":    {"| 5000 | Recreate, published JobSet | 1 | 240 | 0.500 |"},
-		"with its version":                           {"published JobSet controller is v9.9.9 with"},
-		"and its phases":                             {"| 5000 | Recreate, published JobSet | - | - | - | 240 |"},
-		"a target that is met":                       {"group restart, exec driver, s", "<= 0.5", "| met |"},
-		"one that is missed, with its distance":      {"order reaches", "0.190", "missed: 1.90 of the target"},
-		"one that is bound below":                    {"CRI driver against Recreate", "60.0", "met"},
-		"one that was measured in a smaller group":   {"deleted pod, CRI driver, against Recreate", "| 500 | 3.00 | met |"},
-		"one that was not measured":                  {"deleted pod, exec driver, against Recreate", "not measured"},
-		"the slowest repeat, without the first":      {"repeated, kubelet period-1s", "9.00", "missed"},
-		"a controller that takes more memory":        {"memory of the manager", "300", "missed"},
-		"failures of many JobSets":                   {"| 10 x 5 | in place, CRI driver | 3 | 2.00 | 3.00 | 3.00 |"},
-		"what is played":                             {"| a kubelet's look | 1 s |"},
-		"repeats of other kubelets are named":        {"in place, CRI driver, kubelet period-1s | another worker each time | 1.50 | 9.00 | 4.00 |"},
-		"reads at rest for each second, beside N/15": {"| 5000 | in place, exec driver | 300 | 0 | 0 | 0.023 | 0.333 | 333 |"},
+		"ratios are to Recreate at the same size":       {"| 5000 | in place, exec driver | 3, 1 | 0.500 (0.400-0.600) | 240 | 1.20 | - |"},
+		"and not to that of another":                    {"| 500 | in place, exec driver | 1 | 0.100 | 120 |"},
+		"the published controller is alongside ours":    {"| 5000 | Recreate, published JobSet | 1 | 240 | 0.500 |"},
+		"with its version":                              {"published JobSet controller is v9.9.9 with"},
+		"and its phases":                                {"| 5000 | Recreate, published JobSet | - | - | - | 240 |"},
+		"a target that is met":                          {"group restart, exec driver, s", "<= 0.5", "| met |"},
+		"one that is missed, with its distance":         {"order reaches", "0.190", "missed: 1.90 of the target"},
+		"one that is bound below":                       {"CRI driver against Recreate", "60.0", "met"},
+		"one that was measured in a smaller group":      {"deleted pod, CRI driver, against Recreate", "| 500 | 3.00 | met |"},
+		"one that was not measured":                     {"deleted pod, exec driver, against Recreate", "not measured"},
+		"the slowest repeat, without the first":         {"repeated, kubelet period-1s", "9.00", "missed"},
+		"a controller that takes more memory":           {"memory of the manager", "300", "missed"},
+		"failures of many JobSets":                      {"| 10 x 5 | in place, CRI driver | 3 | 2.00 | 3.00 | 3.00 |"},
+		"what is played":                                {"| a kubelet's look | 1 s |"},
+		"repeats of other kubelets are named":           {"in place, CRI driver, kubelet period-1s | another worker each time | 1.50 | 9.00 | 4.00 |"},
+		"reads at rest for each second, alongside N/15": {"| 5000 | in place, exec driver | 300 | 0 | 0 | 0.023 | 0.333 | 333 |"},
 	} {
 		t.Run(name, func(t *testing.T) { lineOf(t, page, want...) })
 	}
@@ -111,7 +111,7 @@ func TestRunsOfAnEarlierInvocationAreNamed(t *testing.T) {
 	lineOf(t, page, "| 500 | in place, exec driver | 2 | 0.200 (0.100-0.300) |")
 }
 
-// A ratio of results from two processors would not be a ratio of the recoveries alone.
+// The ratio of results from two processors would also depend on the processors.
 func TestRowsOfTwoMachinesAreNamed(t *testing.T) {
 	list := some()
 	page, _ := Page(list, "scale", nil)

@@ -43,7 +43,7 @@ func (k *soak) counted(sign float64) error {
 	return nil
 }
 
-// of adds what one restart contributes to the counters.
+// of adds one restart to the counters.
 func (c counters) of(e history.Entry) {
 	c.add(restarted, fmt.Sprintf("counted=%q,kind=%q,reason=%q", fmt.Sprint(e.Counted), e.Kind, e.Cause.Kind), 1)
 	c.add(lostSeconds, fmt.Sprintf("cause=%q", e.Cause.Kind), e.Lost().Seconds()*size)

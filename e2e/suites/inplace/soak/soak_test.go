@@ -247,7 +247,7 @@ func (k *soak) accounted(ctx context.Context, sum framework.Summary) error {
 	return nil
 }
 
-// report logs what the time was lost to.
+// report logs the total outage and the number of restarts by cause.
 func (k *soak) report() {
 	var lost time.Duration
 	byCause := map[string]int{}

@@ -51,7 +51,7 @@ func (r *Reconciler) fillFamily(ctx context.Context, s *scope) error {
 	return errors.Join(append(problems, err)...)
 }
 
-// kin visits the pods of the workload, of all its controllers.
+// kin calls visit for each pod of the workload, whichever of its controllers owns the pod.
 func (r *Reconciler) kin(ctx context.Context, s *scope, visit func(*corev1.Pod) error) error {
 	for _, direct := range r.ownership.of(s.subject.UID) {
 		var pods corev1.PodList

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
 )
 
-// wanted lists workloads, and whether their namespace gets the label for a pod of theirs. A sweep removes a label that is no longer needed,
-// so the same holds for whether it stays.
+// wanted maps workloads to the label that their namespace gets when one of their pods is reconciled. A sweep keeps the label in the same
+// cases.
 var wanted = map[string]struct {
 	asks   bool
 	memory memory.Memory

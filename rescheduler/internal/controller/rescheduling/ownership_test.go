@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-// A CronJob has a Job every minute.
+// A CronJob may create a Job every minute.
 func TestOwnersWithoutPodsAreForgotten(t *testing.T) {
 	f := newOwnership()
 	f.add("root", "lives")

@@ -88,7 +88,7 @@ func TestRevisionKeepsMemoryOfOtherRevision(t *testing.T) {
 		"old revision in memory, new one fails":             {"v1", "v2", []*corev1.Pod{old, young}, young, false},
 		"new revision in memory, old one fails":             {"v2", "v1", []*corev1.Pod{old, young}, old, false},
 		"pod of the other revision is missing for a moment": {"v1", "v2", []*corev1.Pod{young}, young, false},
-		"old pod fails beside a new one":                    {"v1", "", []*corev1.Pod{old, young}, old, false},
+		"old pod fails alongside a new one":                 {"v1", "", []*corev1.Pod{old, young}, old, false},
 		"template newer than the memory":                    {"v1", "", []*corev1.Pod{old, young}, young, true},
 		"template that replaced those in memory":            {"v0", "v9", []*corev1.Pod{young}, young, true},
 	} {

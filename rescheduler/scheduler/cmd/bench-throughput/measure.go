@@ -100,7 +100,7 @@ func (b *bench) takeTurns(ctx context.Context, s shape) ([]*series, error) {
 	return measured, nil
 }
 
-// once schedules all pods, which are there before the scheduler starts.
+// once creates all pods, starts the scheduler, and measures until all of them are scheduled.
 func (b *bench) once(ctx context.Context, s shape, v variant) (sample, error) {
 	pods := b.pods / s.share
 	if err := b.each(ctx, pods, func(i int) error { return b.createPod(ctx, i, s, v) }); err != nil {
