@@ -205,7 +205,7 @@ e2e-all: ## What make e2e runs, and what takes long: each failure at rest and in
 	$(MAKE) test-python e2e-rendezvous e2e-torch
 
 .PHONY: e2e-beside
-e2e-beside: ## In-place restarts by the chart holdfast-inplace beside the real managers of JobSet, Kubeflow Trainer and LeaderWorkerSet (root)
+e2e-beside: ## In-place restarts by the chart holdfast-inplace alongside the real managers of JobSet, Kubeflow Trainer and LeaderWorkerSet (root)
 	./hack/install-debian.sh
 	$(MAKE) build
 	$(TESTBED) down
@@ -306,7 +306,7 @@ bench-train: ## From the failure of one rank to the next step of a PyTorch 2.6 t
 GROWTH := e2e/results/jobset-growth.txt
 
 .PHONY: bench-jobset
-bench-jobset: ## Measure our JobSet manager beside the published one with many Jobs (root), phase by phase; writes docs/benchmarks/jobset.md
+bench-jobset: ## Measure our JobSet manager alongside the published one with many Jobs (root), phase by phase; writes docs/benchmarks/jobset.md
 	./hack/install-debian.sh
 	$(MAKE) --no-print-directory build-jobset
 	mkdir -p $(dir $(GROWTH))

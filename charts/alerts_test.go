@@ -67,7 +67,7 @@ type trial struct {
 	fires, quiet load
 	also         []load            // at each of which it fires too
 	values       []string          // that the description gives at fires and at each of also
-	labels       map[string]string // of what fires, beside those of the rule
+	labels       map[string]string // of the alert, in addition to those of the rule
 }
 
 // controller has the labels that distinguish the alerts of one controller.

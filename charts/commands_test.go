@@ -183,7 +183,7 @@ func valuesOf(command *cobra.Command, chart string) (string, error) {
 // checkKubectl checks a command with kubectl's own parser. Files must be those that TestAPIServerAcceptsExamples and TestAPIServerAcceptsPlainManifests
 // send to an API server.
 func checkKubectl(t *testing.T, words []string) error {
-	if words[0] == "holdfast" { // a test beside the program looks at it: cli/internal/app
+	if words[0] == "holdfast" { // a test alongside the program looks at it: cli/internal/app
 		return nil
 	}
 	for _, word := range words {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs PyTorch 2.6 from Debian 13 into a separate root file system, beside the PyTorch 1.13 that install-debian.sh
+# Installs PyTorch 2.6 from Debian 13 into a separate root file system, alongside the PyTorch 1.13 that install-debian.sh
 # installs on the Debian 12 host. It changes nothing on the host except that directory. It does nothing if the
 # installation is complete.
 #

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the valkey-server of Debian 13 beside Debian 12: its programs and their
+# Installs the valkey-server of Debian 13 alongside Debian 12: its programs and their
 # libraries are in a folder of their own, and /usr/local/bin has a link. It does
 # nothing, and that at once, when the version is there.
 set -eu

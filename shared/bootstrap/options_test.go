@@ -128,7 +128,7 @@ func TestFlagsOverrideTheFile(t *testing.T) {
 		t.Errorf("got %+v", p.Options)
 	}
 	if renew, retry := p.Leader.renew(), p.Leader.retry(); renew != 8*time.Second*2/3 || retry != time.Second {
-		t.Errorf("the file's times survive beside the flag's duration: %s, %s", renew, retry)
+		t.Errorf("the file's times survive alongside the flag's duration: %s, %s", renew, retry)
 	}
 }
 

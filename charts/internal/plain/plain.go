@@ -160,7 +160,7 @@ type manifest struct {
 var extras = []manifest{
 	{
 		file: "jobset-controller-in-place", chart: "jobset-controller",
-		comment: `The JobSet controller with restarts in place: the orchestrator beside the manager, and a store. Its definition of JobSet is in
+		comment: `The JobSet controller with restarts in place: the orchestrator alongside the manager, and a store. Its definition of JobSet is in
 jobset-controller.yaml: apply that first. The orchestrator fills the two empty Secrets, with the store's password and its certificate.`,
 		values: map[string]any{
 			"orchestrator": map[string]any{"enabled": true},

@@ -38,7 +38,7 @@ func TestForbiddenPartsOfAWorkload(t *testing.T) {
 		"nothing":                       {nil, "train", "AppWrapper/whole", "", ""},
 		"its pods":                      {[]string{"list pods"}, "train", "AppWrapper/whole", "list pods", "list pods"},
 		"what it is part of":            {[]string{"get appwrappers"}, "train", "JobSet/train", "get appwrappers", ""},
-		"what it has beside pods":       {[]string{"list jobsets", "list events"}, "whole", "AppWrapper/whole", "list jobsets, events", ""},
+		"what it has alongside pods":    {[]string{"list jobsets", "list events"}, "whole", "AppWrapper/whole", "list jobsets, events", ""},
 		"whose the pods are":            {[]string{"list replicasets"}, "web", "Deployment/web", "list replicasets", "list replicasets"},
 		"another kind than that of it":  {[]string{"get jobsets"}, "web", "Deployment/web", "", ""},
 		"what no pod stands between of": {[]string{"list replicasets"}, "train", "AppWrapper/whole", "", ""},

@@ -87,7 +87,7 @@ func parse(args []string) (options, error) {
 	flags.DurationVar(&o.manyFor, "many-for", time.Minute, "its length, with a failure every second")
 	flags.StringVar(&o.profiles, "profiles", "", "folder for CPU profiles of our programs during each failure")
 	flags.StringVar(&o.results, "results", "docs/benchmarks/scale/results.json", "file to which results are added, below the repository's root")
-	flags.StringVar(&o.page, "page", "docs/benchmarks/scale.md", "the page; its plots are in a folder beside it")
+	flags.StringVar(&o.page, "page", "docs/benchmarks/scale.md", "the page; its plots are in a folder alongside it")
 	flags.BoolVar(&o.pageOnly, "page-only", false, "measure nothing, make the page of the results that are there")
 	_ = flags.Parse(args)
 	for name := range strings.SplitSeq(*ways, ",") {

@@ -8,7 +8,7 @@ import (
 )
 
 func kueueCommand() *cobra.Command {
-	command := &cobra.Command{Use: "kueue", Short: "Run Kueue's real manager beside the cluster"}
+	command := &cobra.Command{Use: "kueue", Short: "Run Kueue's real manager alongside the cluster"}
 	var frameworks []string
 	up := &cobra.Command{
 		Use:   "up",

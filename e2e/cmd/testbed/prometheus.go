@@ -11,7 +11,7 @@ import (
 )
 
 func prometheusCommand() *cobra.Command {
-	command := &cobra.Command{Use: "prometheus", Short: "Run Debian's Prometheus beside the cluster"}
+	command := &cobra.Command{Use: "prometheus", Short: "Run Debian's Prometheus alongside the cluster"}
 	var targets []string
 	up := &cobra.Command{
 		Use:     "up",

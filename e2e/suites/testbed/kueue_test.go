@@ -48,7 +48,7 @@ func TestKueueQueuesJobs(t *testing.T) {
 		return pending(ctx, t, ns, "second")
 	})
 	if err := suspended(t.Context(), ns, "second", true); err != nil {
-		t.Error("the second Job runs beside the first:", err)
+		t.Error("the second Job runs alongside the first:", err)
 	}
 	release()
 	for _, name := range []string{"first", "second"} {

@@ -70,8 +70,8 @@ func TestInvalidUsersAndSecrets(t *testing.T) {
 		want string
 	}{
 		"TLS without a Secret that holds the CA": {[]string{"--inplace-store-tls"}, "set --inplace-store-acl or --inplace-store-secret"},
-		"a user beside users":                    {[]string{"--inplace-store-acl", "--inplace-store-username=u"}, "omit --inplace-store-username"},
-		"a Secret beside Secrets":                {[]string{"--inplace-store-acl", "--inplace-store-secret=s"}, "omit"},
+		"a user alongside users":                 {[]string{"--inplace-store-acl", "--inplace-store-username=u"}, "omit --inplace-store-username"},
+		"a Secret alongside Secrets":             {[]string{"--inplace-store-acl", "--inplace-store-secret=s"}, "omit"},
 	} {
 		if _, err := tryParse(c.args...); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)

@@ -136,7 +136,7 @@ func TestJobSet(t *testing.T) {
 		"a claim with a bad name":    {volumes("Data"), all, `spec.volumeClaimPolicies[0].templates[0].metadata.name: Invalid value: "Data": ` + subdomain1123 + `; spec.volumeClaimPolicies[0].templates[0].metadata.name: Invalid value: "Data": replicatedJob containers don't have a matching volumeMount: Data from VolumeClaimPolicies`},
 		"two claims of one name":     {volumes("data", "data"), all, `spec.volumeClaimPolicies[0].templates[1].metadata.name: Invalid value: "data": names must be unique for VolumeClaimPolicies template`},
 		"a claim that nobody mounts": {volumes("data", "spare"), all, `spec.volumeClaimPolicies[0].templates[1].metadata.name: Invalid value: "spare": replicatedJob containers don't have a matching volumeMount: spare from VolumeClaimPolicies`},
-		"a claim beside a volume": {volumes("data").Change(func(js *v1alpha2.JobSet) {
+		"a claim alongside a volume": {volumes("data").Change(func(js *v1alpha2.JobSet) {
 			js.Spec.ReplicatedJobs[1].Template.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "data"}}
 		}), all, `spec.replicatedJobs[1].template.spec.template.spec.volumes[0].name: Invalid value: "data": volume name conflicts with VolumeClaimPolicy template name: data`},
 		"a claim with a name too long": {volumes("data").Change(func(js *v1alpha2.JobSet) {

@@ -48,12 +48,12 @@ func TestBudget(t *testing.T) {
 		want    int32
 		refused bool
 	}{
-		"of a failure policy":                        {asking(), 3, false},
-		"of a failure policy, beside the annotation": {asking().Annotation(v1alpha2.MaxRestartsKey, "many"), 3, false},
-		"of the annotation":                          {asking().Change(none).Annotation(v1alpha2.MaxRestartsKey, "20"), 20, false},
-		"of neither":                                 {asking().Change(none), 0, false},
-		"of a bad annotation":                        {asking().Change(none).Annotation(v1alpha2.MaxRestartsKey, "many"), 0, true},
-		"of a negative annotation":                   {asking().Change(none).Annotation(v1alpha2.MaxRestartsKey, "-1"), 0, true},
+		"of a failure policy":                           {asking(), 3, false},
+		"of a failure policy, alongside the annotation": {asking().Annotation(v1alpha2.MaxRestartsKey, "many"), 3, false},
+		"of the annotation":                             {asking().Change(none).Annotation(v1alpha2.MaxRestartsKey, "20"), 20, false},
+		"of neither":                                    {asking().Change(none), 0, false},
+		"of a bad annotation":                           {asking().Change(none).Annotation(v1alpha2.MaxRestartsKey, "many"), 0, true},
+		"of a negative annotation":                      {asking().Change(none).Annotation(v1alpha2.MaxRestartsKey, "-1"), 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			js := c.js.Obj()

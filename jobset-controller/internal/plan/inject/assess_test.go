@@ -57,10 +57,10 @@ func TestProblems(t *testing.T) {
 			plain(noCommand), at + "spec.template.spec.containers[0].command: Required value"},
 		"no command, of the second replicatedJob": {
 			plain().Entry("other", 1), "spec.replicatedJobs[1].template.spec.template.spec.containers[0].command: Required value"},
-		"no command is fine with the cri driver":   {plain(noCommand, cri), ""},
-		"no command is fine without a driver":      {plain(noCommand, on(v1alpha2.InPlaceDriverKey, "none")), ""},
-		"no command is fine beside agents by hand": {plain(byHand).Entry("driver", 1), ""},
-		"no command, beside agents by hand, where a driver is asked for": {
+		"no command is fine with the cri driver":      {plain(noCommand, cri), ""},
+		"no command is fine without a driver":         {plain(noCommand, on(v1alpha2.InPlaceDriverKey, "none")), ""},
+		"no command is fine alongside agents by hand": {plain(byHand).Entry("driver", 1), ""},
+		"no command, alongside agents by hand, where a driver is asked for": {
 			plain(byHand).Entry("driver", 1, on(v1alpha2.InPlaceDriverKey, "exec")), "spec.replicatedJobs[1].template.spec.template.spec.containers[0].command"},
 		"several containers": {
 			plain(two), at + "metadata.annotations[holdfast.dev/inplace-container]: Required value: the pod has 2 containers"},
@@ -126,7 +126,7 @@ func TestProblems(t *testing.T) {
 			at + `metadata.annotations[holdfast.dev/progress-from]: Invalid value: "output": the worker has a terminal`},
 		"a first progress without a next one": {
 			plain(on(v1alpha2.ProgressStartTimeoutKey, "1m")), at + `metadata.annotations[holdfast.dev/progress-start-timeout]: Forbidden`},
-		"progress beside a sidecar": {
+		"progress alongside a sidecar": {
 			plain(cri, on(v1alpha2.ProgressTimeoutKey, "1m")), at + `metadata.annotations[holdfast.dev/progress-timeout]: Forbidden: progress detection requires the exec driver`},
 		"progress without a driver": {
 			plain(on(v1alpha2.InPlaceDriverKey, "none"), on(v1alpha2.ProgressTimeoutKey, "1m")), ""},
@@ -205,7 +205,7 @@ func TestDrivers(t *testing.T) {
 		"as the JobSet says":            {plain().Annotation(v1alpha2.InPlaceDriverKey, "cri"), []Entry{{Driver: CRI}}},
 		"the template wins":             {plain(driver("none")).Annotation(v1alpha2.InPlaceDriverKey, "cri"), []Entry{{Driver: None}}},
 		"an agent by hand is left":      {plain(byHand, driver("exec")), []Entry{{Driver: None}}},
-		"and so are pods beside it":     {plain(byHand).Entry("driver", 1), []Entry{{Driver: None}, {Driver: None}}},
+		"and so are pods alongside it":  {plain(byHand).Entry("driver", 1), []Entry{{Driver: None}, {Driver: None}}},
 		"but for those that ask for it": {plain(byHand).Entry("driver", 1, driver("cri")), []Entry{{Driver: None}, {Driver: CRI}}},
 		"a worker that shows progress": {
 			plain(on(v1alpha2.ProgressTimeoutKey, "90s")).Annotation(v1alpha2.ProgressStartTimeoutKey, "10m"),
