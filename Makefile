@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-MODULES := shared shared/bootstrap shared/testing agent jobset-controller jobset-controller/published appwrapper-controller elastic-operator rescheduler rescheduler/scheduler cli charts e2e
+MODULES := shared shared/bootstrap shared/testing agent jobset-controller jobset-controller/published appwrapper-controller elastic-operator rescheduler rescheduler/scheduler cli charts e2e tools/charts
 # Modules outside of the workspace, whose libraries must not decide about the versions of all others.
 ALONE := elastic-operator/kueue appwrapper-controller/published
 BIN := $(CURDIR)/bin
@@ -38,7 +38,7 @@ build: build-jobset build-appwrapper build-elastic build-rescheduler ## Build al
 # The tests give each program the account and the roles of its chart.
 .PHONY: build-accounts
 build-accounts:
-	cd charts && go run ./cmd/manifests -output $(BIN)/manifests -registry localhost/holdfast -tag dev
+	go run ./tools/charts/manifests -output $(BIN)/manifests -registry localhost/holdfast -tag dev
 
 # By program, so that the demo does not wait for those that it does not show.
 .PHONY: build-jobset
@@ -67,7 +67,7 @@ ARCHITECTURES ?= amd64,arm64
 IMAGE_TAG ?= $(VERSION)
 # A version that has no tag is a snapshot. The g keeps SemVer from reading the commit as a number.
 RELEASE ?= $(or $(shell git describe --tags --exact-match --match 'v*' 2>/dev/null),v0.0.0-snapshot.g$(shell git rev-parse --short HEAD 2>/dev/null))
-MAKE_RELEASE = rm -rf $(BIN)/release && cd charts && go run ./cmd/release -output $(BIN)/release -architectures $(ARCHITECTURES)
+MAKE_RELEASE = rm -rf $(BIN)/release && go run ./tools/charts/release -output $(BIN)/release -architectures $(ARCHITECTURES)
 
 .PHONY: images
 images: ## Build all images for amd64 and arm64 and push them, without docker: REGISTRY=registry.example/holdfast IMAGE_TAG=v0.1.0
@@ -86,7 +86,7 @@ release: ## Make a release of the tag of this commit and push images and charts:
 
 .PHONY: release-test
 release-test: ## Make a release twice and check what is in it: programs, images, charts, SBOMs, checksums, signature
-	cd charts && go test -tags release -count=1 -timeout 60m -v -run '^TestRelease' ./cmd/release
+	go test -tags release -count=1 -timeout 60m -v -run '^TestRelease' ./tools/charts/release
 
 .PHONY: prerequisites
 prerequisites: # Debian's packages and the API server for tests; quick when all is there
@@ -272,7 +272,7 @@ demo-cluster: ## A worker dies on a real node (root) and the JobSet restarts in 
 	@$(call step,the agents,(cd agent && $(BUILD) -o $(BIN)/ ./cmd/agent ./cmd/holdfast-exec))
 	@$(call step,the JobSet controller,(cd jobset-controller && $(BUILD) -o $(BIN)/ ./cmd/manager))
 	@$(call step,the orchestrator,(cd jobset-controller && $(BUILD) -o $(BIN)/ ./cmd/orchestrator))
-	@$(call step,the accounts,(cd charts && go run ./cmd/manifests -output $(BIN)/manifests -registry localhost/holdfast -tag dev))
+	@$(call step,the accounts,(go run ./tools/charts/manifests -output $(BIN)/manifests -registry localhost/holdfast -tag dev))
 	@$(call step,the workers,(cd e2e && $(BUILD) -o $(BIN)/worker ./images/worker && $(BUILD) -o $(BIN)/step ./images/step))
 	@$(call step,the demo,(cd e2e && $(BUILD) -o $(BIN)/ ./cmd/demo))
 	@$(BIN)/demo
@@ -381,13 +381,13 @@ HELM_DOCS := GOWORK=off go tool -modfile=../tools/helm-docs/go.mod helm-docs --l
 generate: ## Write generated code, the generated files of the charts, and the reference pages again
 	for module in jobset-controller appwrapper-controller rescheduler elastic-operator; do (cd $$module && go generate ./...); done
 	cd elastic-operator/kueue && GOWORK=off go generate ./...
-	cd charts && go run ./cmd/generate
+	go run ./tools/charts/generate
 	cd charts && $(HELM_DOCS) --template-files ./README.md.gotmpl
 	cd charts && { cat values.md.head; for chart in */values.yaml; do echo; $(HELM_DOCS) --template-files ./values.md.gotmpl --dry-run --chart-to-generate $${chart%/*}; done; } > ../docs/reference/values.md
 
 .PHONY: manifests
 manifests: ## Write plain manifests for kubectl into config/: REGISTRY=registry.example/holdfast IMAGE_TAG=v0.1.0
-	cd charts && go run ./cmd/manifests -output $(CURDIR)/config -registry "$(REGISTRY)" -tag "$(IMAGE_TAG)"
+	go run ./tools/charts/manifests -output $(CURDIR)/config -registry "$(REGISTRY)" -tag "$(IMAGE_TAG)"
 
 .PHONY: lint
 lint: ## Formatting, vet, static analysis and the repository's own rules

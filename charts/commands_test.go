@@ -84,7 +84,7 @@ func TestInvalidCommandsAreDetected(t *testing.T) {
 		"kubectl apply -f config/nothing.yaml":                   "no such file",
 		"kubectl delete pod $(kubectl gett pods -o name | head)": "no command gett",
 		"export KUBECONFIG=$(go run ./e2e/cmd/nothing)":          "no such file",
-		"go run helm.sh/helm/v4/cmd/helm@v4.0.0 list":            "charts/go.mod does not have helm.sh/helm/v4 at v4.0.0",
+		"go run helm.sh/helm/v4/cmd/helm@v4.0.0 list":            "the go.mod files of the charts do not have helm.sh/helm/v4 at v4.0.0",
 		"export KUBECONFIG":                                      "not a variable and its value",
 	} {
 		words, err := docs.Words(line)
@@ -225,15 +225,16 @@ func checkKubectl(t *testing.T, words []string) error {
 	return nil
 }
 
-// checkGo accepts programs of the repository, and those of modules at the version that the charts use.
+// checkGo accepts programs of the repository, and those of modules at the version that the charts and their tools use.
 func checkGo(t *testing.T, words []string) error {
 	if len(words) < 2 || words[0] != "run" {
 		return fmt.Errorf("go %q is not go run", words)
 	}
 	if program, version, other := strings.Cut(words[1], "@"); other {
 		module, _, _ := strings.Cut(program, "/cmd/")
-		if !strings.Contains(string(mustRead(t, "go.mod")), "\t"+module+" "+version+"\n") {
-			return fmt.Errorf("charts/go.mod does not have %s at %s", module, version)
+		requires := string(mustRead(t, "go.mod")) + string(mustRead(t, filepath.Join("..", "tools", "charts", "go.mod")))
+		if !strings.Contains(requires, "\t"+module+" "+version+"\n") {
+			return fmt.Errorf("the go.mod files of the charts do not have %s at %s", module, version)
 		}
 		return nil
 	}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/holdfast-project/holdfast/charts/internal/plain"
+	"github.com/holdfast-project/holdfast/tools/charts/plain"
 )
 
 // The webhook never blocks a pod: it fails open, times out quickly, and is called only where it is needed.

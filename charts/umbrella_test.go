@@ -11,7 +11,7 @@ import (
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 	"helm.sh/helm/v4/pkg/engine"
 
-	"github.com/holdfast-project/holdfast/charts/internal/plain"
+	"github.com/holdfast-project/holdfast/tools/charts/plain"
 )
 
 // umbrella renders the umbrella chart as helm does, without the controllers that the values turn off.

@@ -1,5 +1,5 @@
 // Command release makes a release: images, SBOMs, charts, plain manifests, archives of `kubectl holdfast`, a manifest for Krew, checksums and
-// their signature. It needs no container engine and pulls nothing. It runs in the folder of the charts.
+// their signature. It needs no container engine and pulls nothing. It runs in the root of the repository.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 
-	"github.com/holdfast-project/holdfast/charts/internal/plain"
+	"github.com/holdfast-project/holdfast/tools/charts/plain"
 )
 
 const source = "https://github.com/holdfast-project/holdfast"
@@ -38,7 +38,7 @@ type release struct {
 
 func main() {
 	r := &release{}
-	flag.StringVar(&r.root, "root", "..", "folder of the repository")
+	flag.StringVar(&r.root, "root", ".", "folder of the repository")
 	flag.StringVar(&r.output, "output", "", "folder to write to; it must be empty or missing")
 	flag.StringVar(&r.registry, "registry", "", "registry of the images, with a path if there is one")
 	flag.StringVar(&r.version, "version", "", "version, which is also the tag of the images, such as v0.1.0")

@@ -21,7 +21,7 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/util"
 	helmregistry "helm.sh/helm/v4/pkg/registry"
 
-	"github.com/holdfast-project/holdfast/charts/internal/plain"
+	"github.com/holdfast-project/holdfast/tools/charts/plain"
 )
 
 // charts are the charts that users install: those with a manifest, and the umbrella chart.

@@ -20,7 +20,7 @@ var repository = regexp.MustCompile(`(?m)^ +repository: (\S+)$`)
 func TestReleaseContainsImagesOfCharts(t *testing.T) {
 	asked := map[string]bool{}
 	for _, chart := range charts {
-		values, err := os.ReadFile(filepath.Join("..", "..", chart, "values.yaml"))
+		values, err := os.ReadFile(filepath.Join("..", "..", "..", "charts", chart, "values.yaml"))
 		if err != nil {
 			t.Fatal(err)
 		}

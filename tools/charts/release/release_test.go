@@ -37,7 +37,7 @@ import (
 	helmregistry "helm.sh/helm/v4/pkg/registry"
 	"sigs.k8s.io/yaml"
 
-	"github.com/holdfast-project/holdfast/charts/internal/plain"
+	"github.com/holdfast-project/holdfast/tools/charts/plain"
 )
 
 const version = "v1.2.3-test.1"

@@ -11,7 +11,7 @@ import (
 // trimCRDs removes the descriptions of core fields from the CRDs of the charts. With them, a CRD is larger than the annotation in which
 // `kubectl apply` keeps it. `kubectl explain pod.spec` shows the same descriptions.
 func trimCRDs() error {
-	files, err := filepath.Glob("*/files/crds/*.yaml")
+	files, err := filepath.Glob("charts/*/files/crds/*.yaml")
 	if err != nil {
 		return err
 	}

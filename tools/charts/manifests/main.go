@@ -1,4 +1,4 @@
-// Command manifests writes plain manifests of the charts, for users without Helm. It runs in the folder of the charts.
+// Command manifests writes plain manifests of the charts, for users without Helm. It runs in the root of the repository.
 package main
 
 import (
@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/holdfast-project/holdfast/charts/internal/plain"
+	"github.com/holdfast-project/holdfast/tools/charts/plain"
 )
 
 func main() {
@@ -25,5 +25,5 @@ func write(output, registry, tag string) error {
 	if registry == "" || tag == "" {
 		return errors.New("the images need a registry and a tag: make manifests REGISTRY=registry.example/holdfast IMAGE_TAG=v0.1.0")
 	}
-	return plain.Write(".", output, registry, tag)
+	return plain.Write("charts", output, registry, tag)
 }
