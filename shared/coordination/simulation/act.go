@@ -226,35 +226,6 @@ func (o *orchestrator) slotPods(uid, slot string) []*workload.Pod {
 	return list
 }
 
-func (w *world) findPod(uid string) *pod {
-	for _, p := range w.pods {
-		if p.uid == uid && !p.gone {
-			return p
-		}
-	}
-	return nil
-}
-
-func (w *world) findJob(uid string) *job {
-	for _, j := range w.jobs {
-		if j.uid == uid {
-			return j
-		}
-	}
-	return nil
-}
-
-// podOf returns the newest pod of a slot in the API server, or nil.
-func (w *world) podOf(uid, slot string) *pod {
-	var newest *pod
-	for _, p := range w.pods {
-		if p.slot == slot && p.job.owner == uid && !p.gone {
-			newest = p
-		}
-	}
-	return newest
-}
-
 // act executes one action after the other, and then makes the next plan.
 func (o *orchestrator) act(r *reconciliation, actions []leader.Action) {
 	if len(actions) == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// The 26 known defects of the first prototype (seed 000), each as the scene in which it occurred, with the correct outcome.
+// The 26 known defects of the first prototype, each as the scene in which it occurred, with the correct outcome.
 func TestPrototypeDefects(t *testing.T) {
 	stories := map[string]func(*testing.T){
 		"D1 a second failure during a restart ends in no recreation": func(t *testing.T) {

@@ -288,24 +288,6 @@ func (p *page) cost() {
 	}
 }
 
-// counted formats the median of a count.
-func (r Result) counted(of func(Usage) float64) string {
-	s := r.each(func(run Run) float64 { return of(run.Usage) })
-	if s.N == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.0f", s.Median)
-}
-
-// used formats the median of an amount.
-func (r Result) used(of func(Usage) float64) string {
-	s := r.each(func(run Run) float64 { return of(run.Usage) })
-	if s.N == 0 {
-		return "-"
-	}
-	return number(s.Median)
-}
-
 func (p *page) repeats() {
 	if len(p.sizes(Repeat)) == 0 {
 		return
@@ -390,7 +372,7 @@ func (p *page) many() {
 	}
 	p.section("Many JobSets, a failure every second")
 	p.line("Every second, one worker of a running JobSet is killed. Calls are per failure; CPU is the share of a core. Some JobSets fail twice. With the CRI driver, if")
-	p.line("the kubelet has already seen an exit of the failing worker's container, that worker waits for the back-off of 10 s, and its group waits with it.\n")
+	p.line("the kubelet has already noticed an exit of the failing worker's container, that worker waits for the back-off of 10 s, and its group waits with it.\n")
 	p.table("", []string{
 		"JobSets x workers", "answer", "failures", "median, s", "99 %, s", "slowest, s", "API calls", "ours", "store calls",
 		"CPU orchestrator", "manager", "store", "MiB orchestrator", "manager",

@@ -86,3 +86,21 @@ func (r Result) Phase(name string) Statistic {
 		return math.NaN()
 	})
 }
+
+// counted formats the median of a count.
+func (r Result) counted(of func(Usage) float64) string {
+	s := r.each(func(run Run) float64 { return of(run.Usage) })
+	if s.N == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f", s.Median)
+}
+
+// used formats the median of an amount.
+func (r Result) used(of func(Usage) float64) string {
+	s := r.each(func(run Run) float64 { return of(run.Usage) })
+	if s.N == 0 {
+		return "-"
+	}
+	return number(s.Median)
+}
