@@ -87,11 +87,11 @@ func (t *Templates) keep(one *template) {
 			pause = shortestPause
 		}
 		for one = nil; one == nil; {
-			t.log.Warn("the template of warm starts ended, starting another one", "code", exit.Code, "pause", pause.String())
+			t.log.Warn("the warm-start template ended, starting another one", "code", exit.Code, "pause", pause.String())
 			time.Sleep(pause)
 			var err error
 			if one, err = t.begin(); err != nil {
-				t.log.Error("starting a template of warm starts", "error", err)
+				t.log.Error("starting a warm-start template failed", "error", err)
 			}
 		}
 	}

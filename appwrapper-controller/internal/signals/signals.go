@@ -83,7 +83,7 @@ func (s Signal) Validate() error {
 		errs = append(errs, errors.New("taint: key is required"))
 	}
 	if s.Condition != nil && (s.Condition.Type == "" || s.Condition.Status == "") {
-		errs = append(errs, errors.New("condition: type and the status that means bad are required"))
+		errs = append(errs, errors.New("condition: type and status are required"))
 	}
 	if !slices.Contains([]Effect{Avoid, SoftAvoid, Evacuate}, s.Effect) {
 		errs = append(errs, fmt.Errorf("effect: %q is none of Avoid, SoftAvoid, Evacuate", s.Effect))

@@ -62,7 +62,7 @@ func less(a, b map[string]float64) map[string]float64 {
 	return difference
 }
 
-// count reads all counters. Memory peaks are those since the last count with clear.
+// count reads all counters. If clear is set, the next memory peaks are measured from now on.
 func (b *benchmark) count(ctx context.Context, clear bool) (counters, error) {
 	c := counters{usage: results.Usage{Calls: map[string]float64{}, CPU: map[string]float64{}, MemoryMiB: map[string]float64{}}}
 	for _, read := range []func(context.Context, *results.Usage) error{b.countCalls, b.countEtcd, b.store.read, b.countProcesses} {

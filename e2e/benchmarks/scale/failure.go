@@ -165,7 +165,7 @@ func (g *group) phases(ctx context.Context, at, last time.Time, watch *agent.Sto
 func (g *group) account(ctx context.Context) (coordination.Record, error) {
 	history, err := g.env.Records(ctx, string(g.js.UID))
 	if err != nil || len(history) == 0 {
-		return coordination.Record{}, fmt.Errorf("the store has no account of the restart: %w", err)
+		return coordination.Record{}, fmt.Errorf("the store has no record of the restart: %w", err)
 	}
 	return history[len(history)-1], nil
 }

@@ -93,14 +93,14 @@ func parse(args []string) (options, error) {
 	for name := range strings.SplitSeq(*ways, ",") {
 		way, known := waysByFlag[name]
 		if !known {
-			return o, fmt.Errorf("--ways %q: there is no %q", *ways, name)
+			return o, fmt.Errorf("--ways %q: unknown way %q", *ways, name)
 		}
 		o.ways = append(o.ways, way)
 	}
 	o.scenarios = strings.Split(*scenarios, ",")
 	for _, s := range o.scenarios {
 		if !slices.Contains([]string{results.Failure, results.Pod, results.Repeat, results.Steady, results.Many}, s) {
-			return o, fmt.Errorf("--scenarios %q: there is no %q", *scenarios, s)
+			return o, fmt.Errorf("--scenarios %q: unknown scenario %q", *scenarios, s)
 		}
 	}
 	if o.workers < pools || o.workers%pools != 0 {

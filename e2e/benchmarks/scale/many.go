@@ -71,7 +71,7 @@ func (h *hits) all(ctx context.Context, b *benchmark, groups []*group) error {
 	}
 	answers.Wait()
 	if len(h.errs) > 0 {
-		return fmt.Errorf("%d failures were not answered, the first: %w", len(h.errs), h.errs[0])
+		return fmt.Errorf("the groups did not recover from %d failures, the first: %w", len(h.errs), h.errs[0])
 	}
 	return nil
 }

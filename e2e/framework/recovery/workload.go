@@ -193,7 +193,7 @@ func (t *Workload) charged(ctx context.Context) error {
 	return nil
 }
 
-var errNoAccount = errors.New("the store has no account of the restart")
+var errNoAccount = errors.New("the store has no record of the restart")
 
 func (t *Workload) account(ctx context.Context) (*coordination.Record, error) {
 	history, err := t.env.Records(ctx, string(t.JobSet.UID))

@@ -37,7 +37,7 @@ func anything(random *rand.Rand, row signals.Row, dryRun bool) Facts {
 	return f
 }
 
-// TestReasonsMatchDecisions decides about many facts. Each reason occurs, and no other.
+// TestReasonsMatchDecisions makes decisions about many combinations of facts, and checks that exactly the listed reasons occur.
 func TestReasonsMatchDecisions(t *testing.T) {
 	for _, dry := range []bool{false, true} {
 		for _, row := range signals.Default() {

@@ -80,7 +80,7 @@ func targets(size int) []target {
 			}
 			return r.each(func(run Run) float64 { return run.Usage.Store["fcall"] / run.Usage.Seconds }).Median
 		}, ""},
-		{"API calls of the manager at rest, in all", "0", 0, false, func(p *page) float64 {
+		{"total API calls of the manager at rest", "0", 0, false, func(p *page) float64 {
 			r, ok := p.find(Steady, Exec, size)
 			if !ok {
 				return math.NaN()

@@ -80,7 +80,7 @@ func (r *Reconciler) finishEmptying(ctx context.Context, s *scope) (ctrl.Result,
 	return again, err
 }
 
-// activeJobs returns the active Jobs, and those with spares, that are suspended, or those that are not.
+// activeJobs returns the active Jobs, including those with spares, that are suspended, or those that are not.
 func (s *scope) activeJobs(suspended bool) []*batchv1.Job {
 	var jobs []*batchv1.Job
 	for _, job := range slices.Concat(s.jobs.Active, s.unfinishedSpares()) {

@@ -35,9 +35,9 @@ type figure struct {
 
 var figures = []figure{
 	{"pods/s", "%.0f", func(s sample) float64 { return s.PodsPerSecond }},
-	{"algorithm, ms for a pod", "%.3f", func(s sample) float64 { return s.Algorithm }},
-	{"CPU, ms for a pod", "%.2f", func(s sample) float64 { return s.CPU }},
-	{"allocated, KiB for a pod", "%.0f", func(s sample) float64 { return s.Allocated }},
+	{"algorithm, ms per pod", "%.3f", func(s sample) float64 { return s.Algorithm }},
+	{"CPU, ms per pod", "%.2f", func(s sample) float64 { return s.CPU }},
+	{"allocated, KiB per pod", "%.0f", func(s sample) float64 { return s.Allocated }},
 }
 
 // printTables writes one table for each cluster and shape. The first variant of each is the plugin off.
