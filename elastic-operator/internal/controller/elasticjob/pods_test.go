@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// do makes the given number of calls, of which the first ones fail, and returns how many were made.
+// doSome makes the given number of calls, of which the first ones fail, and returns how many were made.
 func doSome(t *testing.T, n, failing int) (done int32, err error) {
 	t.Helper()
 	items := make([]int, n)

@@ -1,7 +1,7 @@
 // Command bench-throughput measures what PodRescheduling costs kube-scheduler: pods scheduled per second on simulated nodes, against a real
-// API server and etcd, with the plugin off, on, and with more and more pods that carry exclusions. The variants take turns in every round,
-// so that their ratios are of one run. It prints a table, writes e2e/results/rescheduler-scheduler.json and, if asked to, the page
-// docs/benchmarks/rescheduler-scheduler.md. It is no test: nothing here passes or fails by time.
+// API server and etcd, with the plugin off, on, and with an increasing share of pods that have exclusions. The variants alternate within
+// each round, so that their ratios come from one run. It prints a table, writes e2e/results/rescheduler-scheduler.json and, on request, the
+// page docs/benchmarks/rescheduler-scheduler.md. It is not a test: no measured time makes it fail.
 package main
 
 import (
@@ -45,7 +45,7 @@ func main() {
 	}
 }
 
-// silence the scheduler: it says that it could not write its last events each time it ends.
+// silence turns off the log of the scheduler, which reports at each end that it could not write its last events.
 func silence() {
 	logging := flag.NewFlagSet("logging", flag.PanicOnError)
 	klog.InitFlags(logging)

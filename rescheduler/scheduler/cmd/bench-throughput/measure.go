@@ -26,7 +26,7 @@ const (
 	patience  = 10 * time.Minute
 )
 
-// sample is one measurement. Times are for one pod.
+// sample is one measurement. Times are per pod.
 type sample struct {
 	PodsPerSecond float64 `json:"podsPerSecond"`
 	Algorithm     float64 `json:"algorithmMilliseconds"` // from taking a pod out of the queue until a node is chosen
@@ -35,7 +35,7 @@ type sample struct {
 	Batched       float64 `json:"batchedShare"`          // pods placed by the result of the pod before
 }
 
-// series is all measurements of one variant on one cluster.
+// series contains all measurements of one variant on one cluster.
 type series struct {
 	Nodes   int      `json:"nodes"`
 	Shape   string   `json:"shape"`
@@ -75,7 +75,7 @@ func (b *bench) measure(ctx context.Context) ([]*series, error) {
 	return all, nil
 }
 
-// takeTurns runs all variants in each round, each round from another one on. The first round warms up and does not count.
+// takeTurns runs all variants in each round, and starts each round with a different one. The first round is a warm-up and does not count.
 func (b *bench) takeTurns(ctx context.Context, s shape) ([]*series, error) {
 	measured := make([]*series, len(variants))
 	for i, v := range variants {
@@ -129,7 +129,7 @@ func (b *bench) once(ctx context.Context, s shape, v variant) (sample, error) {
 	return end.since(begin, elapsed, pods), b.deletePods(ctx)
 }
 
-// untilBound looks at the scheduler's own count, which costs nothing.
+// untilBound polls the scheduler's own counter, which costs nothing.
 func (b *bench) untilBound(ctx context.Context, scheduled float64) error {
 	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(context.Context) (bool, error) {
 		return readUsage().scheduled >= scheduled, nil
@@ -167,7 +167,7 @@ func (b *bench) deletePods(ctx context.Context) error {
 	return b.client.EventsV1().Events(namespace).DeleteCollection(ctx, now, metav1.ListOptions{})
 }
 
-// each calls f for 0 to n-1, some at a time, and returns one of its errors.
+// each calls f for 0 to n-1, some of them concurrently, and returns one of the errors.
 func (b *bench) each(ctx context.Context, n int, f func(i int) error) error {
 	var next atomic.Int64
 	errs := make(chan error, creators)
@@ -191,7 +191,7 @@ func (b *bench) each(ctx context.Context, n int, f func(i int) error) error {
 	return first
 }
 
-// usage is what this process has used, and its scheduler has done, so far.
+// usage is what this process has used, and what its scheduler has done, since the start.
 type usage struct {
 	cpu       time.Duration
 	allocated uint64

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// median of one figure over the rounds.
+// median returns the median of one figure over the rounds.
 func (s *series) median(figure func(sample) float64) float64 {
 	values := make([]float64, len(s.Samples))
 	for i, sample := range s.Samples {
@@ -27,7 +27,7 @@ func (s *series) median(figure func(sample) float64) float64 {
 	return 0
 }
 
-// figure is two columns of a table: a median, and its ratio to that of the plugin off.
+// figure describes two columns of a table: a median, and its ratio to the median with the plugin off.
 type figure struct {
 	title, format string
 	of            func(sample) float64
@@ -40,7 +40,7 @@ var figures = []figure{
 	{"allocated, KiB per pod", "%.0f", func(s sample) float64 { return s.Allocated }},
 }
 
-// printTables writes one table for each cluster and shape. The first variant of each is the plugin off.
+// printTables writes one table for each cluster and shape. The first variant of each is the one with the plugin off.
 func printTables(w io.Writer, measured []*series) {
 	for i, s := range measured {
 		off := measured[i-i%len(variants)]

@@ -12,7 +12,8 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/plugin"
 )
 
-// shape of the pods: small ones of which many share a node, or ones that fill a node each, which is when the scheduler batches.
+// shape is the shape of the pods: small pods of which many share a node, or pods that fill a node each. Only with the latter does the
+// scheduler batch.
 type shape struct {
 	Name   string
 	cpus   string
@@ -25,7 +26,7 @@ var shapes = []shape{
 	{Name: "one pod on a node, batched", cpus: "3", share: 2, spread: false},
 }
 
-// variant of the scheduler's configuration and of the pods.
+// variant is a variant of the scheduler's configuration and of the pods.
 type variant struct {
 	Name     string
 	on       bool
@@ -43,7 +44,7 @@ var variants = []variant{
 	{Name: "on, 100 %, the most nodes there may be", on: true, percent: 100, excluded: memory.MaxHosts},
 }
 
-// configuration of the scheduler: its defaults, the plugin if it is on, and no limit of its requests.
+// configuration returns the scheduler's default configuration, with the plugin if it is on, and without a limit of requests.
 func (v variant) configuration(s shape) (*kubeschedulerconfig.KubeSchedulerConfiguration, error) {
 	configuration, err := latest.Default()
 	if err != nil {
@@ -62,7 +63,7 @@ func (v variant) configuration(s shape) (*kubeschedulerconfig.KubeSchedulerConfi
 	return configuration, nil
 }
 
-// annotations of the i-th pod. They are the same in each round.
+// annotations returns the annotations of the i-th pod. They are the same in each round.
 func (v variant) annotations(i, nodes, excluded int) map[string]string {
 	if i%100 >= v.percent {
 		return nil
