@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/healing"
-	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/keys"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/state"
 )
 
@@ -43,7 +42,7 @@ func (r *run) cancelReopening() {
 
 // wrote handles the write of a key. The caller holds the lock.
 func (s *Server) wrote(key string) {
-	if k, ok := keys.Parse(key, s.config.RunID); ok && k.State {
+	if k, ok := state.ParseKey(key, s.config.RunID); ok && k.State {
 		s.observe(k.RunID)
 	}
 }
@@ -56,7 +55,7 @@ func (s *Server) observe(id string) {
 		s.monitor.runs[id] = r
 		s.dropOldRuns()
 	}
-	text, _ := s.store.Get(keys.State(id))
+	text, _ := s.store.Get(state.KeyOf(id))
 	now, err := state.Parse(string(text))
 	before := r.state
 	if r.unreadable = err != nil; r.unreadable {
@@ -73,7 +72,7 @@ func (s *Server) observe(id string) {
 	}
 	if now.Round > before.Round {
 		oldest := now.Round - keptRounds
-		s.dropKeys(func(k keys.Key) bool { return k.RunID == id && k.Round >= 0 && k.Round < oldest })
+		s.dropKeys(func(k state.Key) bool { return k.RunID == id && k.Round >= 0 && k.Round < oldest })
 	}
 	s.scheduleReopening(id, r)
 }
@@ -126,18 +125,18 @@ func (s *Server) reopen(id string) {
 
 // writeOpen writes the state with the closed flag cleared.
 func (s *Server) writeOpen(id string) error {
-	text, _ := s.store.Get(keys.State(id))
+	text, _ := s.store.Get(state.KeyOf(id))
 	opened, err := state.Open(string(text))
 	if err != nil {
 		return err
 	}
-	return s.store.Set(keys.State(id), []byte(opened))
+	return s.store.Set(state.KeyOf(id), []byte(opened))
 }
 
 // terminalNames returns the names of a round's keys about terminated agents.
 func (s *Server) terminalNames(id string, round int64) (names []string) {
 	for _, key := range s.store.Keys() {
-		k, ok := keys.Parse(key, s.config.RunID)
+		k, ok := state.ParseKey(key, s.config.RunID)
 		if ok && k.RunID == id && k.Round == round && healing.Terminal(k.Name) {
 			names = append(names, k.Name)
 		}
@@ -160,14 +159,14 @@ func (s *Server) dropOldRuns() {
 	for _, id := range ids[min(keptRuns, len(ids)):] {
 		s.monitor.runs[id].cancelReopening()
 		delete(s.monitor.runs, id)
-		s.dropKeys(func(k keys.Key) bool { return k.RunID == id })
+		s.dropKeys(func(k state.Key) bool { return k.RunID == id })
 	}
 }
 
 // dropKeys removes the keys for which obsolete returns true.
-func (s *Server) dropKeys(obsolete func(keys.Key) bool) {
+func (s *Server) dropKeys(obsolete func(state.Key) bool) {
 	s.store.Sweep(func(key string) bool {
-		k, ok := keys.Parse(key, s.config.RunID)
+		k, ok := state.ParseKey(key, s.config.RunID)
 		return ok && obsolete(k)
 	})
 }

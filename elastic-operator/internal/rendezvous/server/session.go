@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/flat"
-	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/keys"
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/state"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/tcpstore"
 )
 
@@ -123,7 +123,7 @@ func (c *session) await(keys []string) error {
 // permit returns an error if a key belongs to another job.
 func (s *Server) permit(q tcpstore.Request) error {
 	for _, key := range q.Keys {
-		if _, ok := keys.Parse(key, s.config.RunID); !ok {
+		if _, ok := state.ParseKey(key, s.config.RunID); !ok {
 			return fmt.Errorf("%w: %.200q", errOtherJob, key)
 		}
 	}

@@ -1,4 +1,4 @@
-// Package state parses the rendezvous state written by torch's agents, and reopens a closed rendezvous. It is pure.
+// Package state parses the keys and the state that torch's agents write to a rendezvous, and reopens a closed rendezvous. It is pure.
 //
 // The state is a base64-encoded pickle. Agents replace the whole state at each change.
 package state
@@ -7,6 +7,9 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/pickle"
 )
@@ -108,4 +111,47 @@ func size(o *pickle.Object, name string) int {
 		}
 	}
 	return 0
+}
+
+// Key is a parsed key of a rendezvous.
+type Key struct {
+	// RunID is the rendezvous ID of the agents: the ID of the job, or an ID that an in-place restart derived from it.
+	RunID string
+	// State means that the value is the state of the rendezvous.
+	State bool
+	// Round is the round that the key belongs to, or -1 for the state.
+	Round int64
+	// Name is the name of the key within the round. It is empty for the state.
+	Name string
+}
+
+const prefix = "torch.rendezvous."
+
+// KeyOf returns the key of the state of a rendezvous.
+func KeyOf(runID string) string { return "/" + prefix + runID }
+
+// restart matches the suffix that in-place restarts append to the run ID of the job: the generation and the restart count.
+var restart = regexp.MustCompile(`-[0-9]{1,16}-[0-9]{1,16}$`)
+
+// ParseKey parses the keys /torch.rendezvous.<run ID> and /torch.rendezvous.<run ID>.<round>/<name>. The leading slash, which torch's client
+// adds, is optional. It returns false for other keys, including those of other jobs.
+func ParseKey(key, runID string) (Key, bool) {
+	rest, ok := strings.CutPrefix(strings.TrimPrefix(key, "/"), prefix)
+	if !ok {
+		return Key{}, false
+	}
+	head, name, inRound := strings.Cut(rest, "/")
+	k := Key{RunID: head, State: !inRound, Round: -1, Name: name}
+	if inRound {
+		dot := strings.LastIndexByte(head, '.')
+		if dot < 0 {
+			return Key{}, false
+		}
+		round, err := strconv.ParseUint(head[dot+1:], 10, 62)
+		if err != nil {
+			return Key{}, false
+		}
+		k.RunID, k.Round = head[:dot], int64(round)
+	}
+	return k, k.RunID == runID || restart.ReplaceAllString(k.RunID, "") == runID
 }

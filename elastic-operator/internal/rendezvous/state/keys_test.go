@@ -1,8 +1,8 @@
-package keys
+package state
 
 import "testing"
 
-func TestParse(t *testing.T) {
+func TestParseKey(t *testing.T) {
 	for key, want := range map[string]*Key{
 		"/torch.rendezvous.uid.1":                              {RunID: "uid.1", State: true, Round: -1},
 		"torch.rendezvous.uid.1":                               {RunID: "uid.1", State: true, Round: -1},
@@ -27,7 +27,7 @@ func TestParse(t *testing.T) {
 		"":                                                     nil,
 	} {
 		t.Run("key "+key, func(t *testing.T) {
-			got, ok := Parse(key, "uid.1")
+			got, ok := ParseKey(key, "uid.1")
 			if ok != (want != nil) || ok && got != *want {
 				t.Errorf("got %+v, %v", got, ok)
 			}
@@ -35,19 +35,19 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestStateIsTheKeyOfAState(t *testing.T) {
-	if k, ok := Parse(State("uid.1"), "uid.1"); !ok || !k.State {
+func TestKeyOfIsTheKeyOfAState(t *testing.T) {
+	if k, ok := ParseKey(KeyOf("uid.1"), "uid.1"); !ok || !k.State {
 		t.Errorf("got %+v, %v", k, ok)
 	}
 }
 
-// FuzzParse checks that every key either belongs to the job or is rejected.
-func FuzzParse(f *testing.F) {
+// FuzzParseKey checks that every key either belongs to the job or is rejected.
+func FuzzParseKey(f *testing.F) {
 	for _, seed := range []string{"/torch.rendezvous.uid.1.0/x", "/torch.rendezvous.uid.1-2-3", "/torch.rendezvous.uid.1"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, key string) {
-		if k, ok := Parse(key, "uid.1"); ok && (k.Round < -1 || k.State != (k.Round == -1) || k.State && k.Name != "") {
+		if k, ok := ParseKey(key, "uid.1"); ok && (k.Round < -1 || k.State != (k.Round == -1) || k.State && k.Name != "") {
 			t.Errorf("%+v", k)
 		}
 	})
