@@ -37,7 +37,7 @@ func lock(ctx context.Context, layout Layout, progress io.Writer) (unlock func()
 		select {
 		case <-ctx.Done():
 			file.Close()
-			return nil, fmt.Errorf("another process changes the testbed: %w", ctx.Err())
+			return nil, fmt.Errorf("another process is changing the testbed: %w", ctx.Err())
 		case <-time.After(pollInterval):
 		}
 	}

@@ -43,7 +43,7 @@ func (c *Cluster) StartProgram(ctx context.Context, p Program) error {
 	})
 }
 
-// StopProgram stops the program. It is no error if the program is not running. Afterwards the status does not show it.
+// StopProgram stops the program. It is not an error if the program is not running. Afterwards the status does not show it.
 func (c *Cluster) StopProgram(ctx context.Context, name string) error {
 	return c.exclusively(func() error { return c.up().stopComponent(ctx, name, programGrace) })
 }

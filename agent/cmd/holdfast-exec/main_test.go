@@ -25,12 +25,12 @@ func TestInvalidCommandsAndSettingsFailAtStart(t *testing.T) {
 		code int
 		says string
 	}{
-		"no settings":               {nil, 2, "JOBSET_UID"},
-		"no command":                {valid[:4], 2, "nothing to run"},
-		"a program that is missing": {append(slices.Clone(valid), "no-such-program"), 127, "no-such-program"},
-		"a path that is missing":    {append(slices.Clone(valid), "/nonexistent"), 127, "/nonexistent"},
-		"a file that is no program": {append(slices.Clone(valid), plain), 126, plain},
-		"nowhere to install":        {[]string{"install", "/nonexistent"}, 1, "/nonexistent"},
+		"no settings":                  {nil, 2, "JOBSET_UID"},
+		"no command":                   {valid[:4], 2, "nothing to run"},
+		"a program that is missing":    {append(slices.Clone(valid), "no-such-program"), 127, "no-such-program"},
+		"a path that is missing":       {append(slices.Clone(valid), "/nonexistent"), 127, "/nonexistent"},
+		"a file that is not a program": {append(slices.Clone(valid), plain), 126, plain},
+		"nowhere to install":           {[]string{"install", "/nonexistent"}, 1, "/nonexistent"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -76,9 +76,9 @@ func TestInvalidSettings(t *testing.T) {
 		"a container name that is empty":      {args: []string{"--worker-container-name="}, want: []string{"--worker-container-name", "spec.containers"}},
 		"a grace period without a unit":       {args: []string{"--worker-termination-grace-period=10"}, want: []string{"--worker-termination-grace-period", `"10" is not a duration`}},
 		"a negative grace period":             {args: []string{"--worker-termination-grace-period=-1s"}, want: []string{"--worker-termination-grace-period", "below the minimum"}},
-		"a socket that is no path":            {args: []string{"--cri-socket-path=tcp://1.2.3.4"}, want: []string{"--cri-socket-path", "CRI_SOCKET_PATH", "unix://"}},
+		"a socket that is not a path":         {args: []string{"--cri-socket-path=tcp://1.2.3.4"}, want: []string{"--cri-socket-path", "CRI_SOCKET_PATH", "unix://"}},
 		"a polling interval of nothing":       {args: []string{"--cri-polling-interval=0s"}, want: []string{"--cri-polling-interval", "10ms"}},
-		"an epoch that is no number":          {args: []string{"--worker-pod-epoch=next"}, want: []string{"--worker-pod-epoch", `"next"`, "holdfast.dev/epoch"}},
+		"an epoch that is not a number":       {args: []string{"--worker-pod-epoch=next"}, want: []string{"--worker-pod-epoch", `"next"`, "holdfast.dev/epoch"}},
 		"an epoch before the first":           {env: map[string]string{"HOLDFAST_POD_EPOCH": "0"}, want: []string{"--worker-pod-epoch", "from 1 on"}},
 		"no store":                            {env: map[string]string{"VALKEY_ADDRESS": ""}, want: []string{"--valkey-address", "VALKEY_ADDRESS", "is missing"}},
 		"a store without a port":              {args: []string{"--valkey-address=valkey"}, want: []string{"--valkey-address", "not host:port"}},
@@ -88,11 +88,11 @@ func TestInvalidSettings(t *testing.T) {
 		"a certificate without its key":       {args: []string{"--valkey-tls-cert-file=/dev/null", "--valkey-tls-ca-file=/dev/null"}, want: []string{"--valkey-tls-cert-file and --valkey-tls-key-file go together"}},
 		"a certificate without a CA":          {args: []string{"--valkey-tls-cert-file=/dev/null", "--valkey-tls-key-file=/dev/null"}, want: []string{"--valkey-tls-ca-file", "is required with"}},
 		"a port of zero":                      {args: []string{"--ready-port=0"}, want: []string{"--ready-port", "startupProbe"}},
-		"a port that is no number":            {args: []string{"--ready-port=http"}, want: []string{"--ready-port", `"http"`}},
+		"a port that is not a number":         {args: []string{"--ready-port=http"}, want: []string{"--ready-port", `"http"`}},
 		"a startup folder that is not there":  {args: []string{"--startup-dir=/nonexistent"}, want: []string{"--startup-dir", "no such file", "emptyDir"}},
 		"a log level that is none":            {args: []string{"--log-level=loud"}, want: []string{"--log-level", `"loud"`, "debug"}},
 		"a flag that is none":                 {args: []string{"--worker-pod-uuid=x"}, want: []string{"worker-pod-uuid"}},
-		"an argument that is no flag":         {args: []string{"serve", "--log-level=info"}, want: []string{`"serve"`}},
+		"an argument that is not a flag":      {args: []string{"serve", "--log-level=info"}, want: []string{`"serve"`}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -24,7 +24,7 @@ func TestOutOfMemoryKills(t *testing.T) {
 		"an old kernel":                   {[]string{"", "oom_kill_disable 0\nunder_oom 0\n"}, 0, false},
 		"no cgroups":                      {[]string{"", ""}, 0, false},
 		"version 2 without the word":      {[]string{"low 0\n", version1}, 5, true},
-		"what is no number":               {[]string{"oom_kill many\n", ""}, 0, false},
+		"what is not a number":            {[]string{"oom_kill many\n", ""}, 0, false},
 		"a line with more words than two": {[]string{"oom_kill 1 2\n", ""}, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -37,7 +37,7 @@ func TestTheOutputOfAWorkerIsCopiedToTheSupervisors(t *testing.T) {
 		t.Errorf("standard error has %q", errs.String())
 	}
 	if p.count() == 0 {
-		t.Error("what it wrote is no sign")
+		t.Error("what it wrote is not a sign")
 	}
 }
 

@@ -44,7 +44,7 @@ func TestSignatureCannotBeForged(t *testing.T) {
 		"another namespace":         {func(aw *v1beta2.AppWrapper) { aw.Namespace = "other" }, false},
 		"copied to a later one":     {func(aw *v1beta2.AppWrapper) { aw.CreationTimestamp = metav1.NewTime(noon.Add(time.Hour)) }, false},
 		"with another time":         {func(aw *v1beta2.AppWrapper) { aw.Annotations[Annotation] = "1" + aw.Annotations[Annotation] }, false},
-		"what is no stamp":          {func(aw *v1beta2.AppWrapper) { aw.Annotations[Annotation] = "true" }, false},
+		"what is not a stamp":       {func(aw *v1beta2.AppWrapper) { aw.Annotations[Annotation] = "true" }, false},
 		"clocks that are not equal": {func(aw *v1beta2.AppWrapper) { aw.CreationTimestamp = metav1.NewTime(noon.Add(-time.Minute)) }, true},
 	} {
 		aw := MakeAppWrapper("a").Component(`{apiVersion: v1, kind: Pod}`).Obj()

@@ -47,7 +47,7 @@ func TestThePictureIsValidXMLAndDeterministic(t *testing.T) {
 		}
 	}
 	if strings.Contains(got, "NaN") || strings.Contains(got, "Inf") {
-		t.Error("it draws what is no number")
+		t.Error("it draws what is not a number")
 	}
 }
 

@@ -32,7 +32,7 @@ type response struct {
 func review(w http.ResponseWriter, r *http.Request) {
 	var a admission
 	if err := json.NewDecoder(r.Body).Decode(&a); err != nil || a.Request == nil {
-		http.Error(w, "this is no AdmissionReview", http.StatusBadRequest)
+		http.Error(w, "this is not an AdmissionReview", http.StatusBadRequest)
 		return
 	}
 	a.Response = a.Request.review()

@@ -21,7 +21,7 @@ func (c Component) stamp(root string) (string, error) {
 		for _, file := range files {
 			raw, err := os.ReadFile(file)
 			if err != nil {
-				return "", fmt.Errorf("reading what %s is built from: %w", c.Name, err)
+				return "", fmt.Errorf("reading an input of %s: %w", c.Name, err)
 			}
 			fmt.Fprintln(hash, filepath.Base(file), len(raw))
 			hash.Write(raw)

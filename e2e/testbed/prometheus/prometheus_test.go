@@ -61,7 +61,7 @@ func TestQuery(t *testing.T) {
 		"a range":         {answer: `{"status":"success","data":{"resultType":"matrix","result":[]}}`, err: "matrix"},
 		"a refusal":       {answer: `{"status":"error","error":"parse error at 1"}`, err: "parse error at 1"},
 		"no JSON":         {answer: `gone`, err: "reading"},
-		"a point of one":  {answer: `{"status":"success","data":{"resultType":"scalar","result":[1]}}`, err: "no point"},
+		"a point of one":  {answer: `{"status":"success","data":{"resultType":"scalar","result":[1]}}`, err: "not a sample"},
 		"a value of text": {answer: `{"status":"success","data":{"resultType":"scalar","result":[1,"x"]}}`, err: "invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ type Server struct {
 	URL string
 }
 
-// Query evaluates an expression now. The result must be a vector or a scalar. An empty result is no error.
+// Query evaluates an expression now. The result must be a vector or a scalar. An empty result is not an error.
 func (s Server) Query(ctx context.Context, expression string) ([]Sample, error) {
 	a, err := s.ask(ctx, "/api/v1/query", url.Values{"query": {expression}})
 	if err != nil {
@@ -106,7 +106,7 @@ func (p *point) UnmarshalJSON(raw []byte) error {
 	}
 	text, ok := pair[1].(string)
 	if !ok {
-		return fmt.Errorf("%s is no point", raw)
+		return fmt.Errorf("%s is not a sample", raw)
 	}
 	value, err := strconv.ParseFloat(text, 64)
 	*p = point(value)

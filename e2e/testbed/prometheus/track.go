@@ -22,7 +22,7 @@ type Point struct {
 	Value float64
 }
 
-// Range evaluates an expression at every step of a range, including both ends. An empty result is no error.
+// Range evaluates an expression at every step of a range, including both ends. An empty result is not an error.
 func (s Server) Range(ctx context.Context, expression string, from, to time.Time, step time.Duration) ([]Track, error) {
 	seconds := func(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
 	a, err := s.ask(ctx, "/api/v1/query_range", url.Values{
@@ -59,7 +59,7 @@ func (a answer) tracks() ([]Track, error) {
 			}
 			moment, ok := at[0].(float64)
 			if !ok {
-				return nil, fmt.Errorf("%s is no point", raw)
+				return nil, fmt.Errorf("%s is not a sample", raw)
 			}
 			track.Points = append(track.Points, Point{time.Unix(int64(moment), 0).UTC(), float64(value)})
 		}

@@ -41,10 +41,10 @@ func TestHasAgent(t *testing.T) {
 		"a program that is named like it": {
 			pod: corev1.PodSpec{Containers: []corev1.Container{{Command: []string{"/bin/not-holdfast-exec", "holdfast-executor"}}}},
 		},
-		"the installer of the supervisor is no agent": {
+		"the installer of the supervisor is not an agent": {
 			pod: corev1.PodSpec{InitContainers: []corev1.Container{{Command: []string{"/holdfast-exec", "install", "/holdfast"}}}},
 		},
-		"a worker that is told the UID is no agent": {
+		"a worker that is told the UID is not an agent": {
 			pod: corev1.PodSpec{Containers: []corev1.Container{{Env: []corev1.EnvVar{{Name: "JOBSET_UID"}}}}},
 		},
 		"a plain pod": {pod: corev1.PodSpec{Containers: []corev1.Container{{Command: []string{"python"}}}}},

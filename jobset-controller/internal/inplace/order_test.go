@@ -120,7 +120,7 @@ func TestReleases(t *testing.T) {
 		"any, without targets":                {pair().Success(v1alpha2.OperatorAny), "a:free b:free"},
 		"any of one":                          {pair().Success(v1alpha2.OperatorAny, "a"), "a:free b:"},
 		"a gate waits for a completion":       {gated(), "a:gate b:needed"},
-		"also of one that is no target":       {gated().Success(v1alpha2.OperatorAll, "b"), "a:gate b:needed"},
+		"also of one that is not a target":    {gated().Success(v1alpha2.OperatorAll, "b"), "a:gate b:needed"},
 		"a rule waits for a completion":       {pair().WaitFor(v1alpha2.WaitForSucceeded, "a"), "a:gate b:needed"},
 		"a rule that waits for Ready":         {pair().WaitFor(v1alpha2.WaitForReady, "a"), "a:needed b:needed"},
 		"one that may complete alone is free": {gated().Success(v1alpha2.OperatorAny, "a"), "a:free b:"},

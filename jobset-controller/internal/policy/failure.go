@@ -219,7 +219,7 @@ func RuleRestarts(status *v1alpha2.JobSetStatus, name string) int32 {
 	return 0
 }
 
-// CountRules returns the restarts by rule with those of a decision added. The default, which is no rule, is not counted.
+// CountRules returns the restarts by rule with those of a decision added. The default, which is not a rule, is not counted.
 func CountRules(counts []v1alpha2.RuleRestarts, d Decision) []v1alpha2.RuleRestarts {
 	counted := slices.Clone(counts)
 	names := []string{d.Rule}

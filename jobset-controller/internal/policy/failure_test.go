@@ -86,7 +86,7 @@ func TestFailure(t *testing.T) {
 		"a failure policy without restarts fails at once": {
 			jobSet: MakeJobSet("js").Entry("w", 2).MaxRestarts(0), jobs: []*Job{failed}, want: exhausted,
 		},
-		"a failed Job of an earlier attempt is no news": {
+		"a failed Job of an earlier attempt is ignored": {
 			jobSet: MakeJobSet("js").Entry("w", 2).MaxRestarts(3).Restarts(1, 1), jobs: []*Job{failed},
 		},
 		"failure goes before success": {
@@ -231,7 +231,7 @@ func TestInPlaceBudget(t *testing.T) {
 			jobSet: MakeJobSet("js").Workers(1).Annotation(restartsKey, "1"), want: exceeded,
 			message: "annotation alpha.jobset.sigs.k8s.io/inplace-restarts is 1, which exceeds maxRestarts of 0",
 		},
-		"without a failure policy 0 is no failure": {
+		"without a failure policy 0 is not a failure": {
 			jobSet: MakeJobSet("js").Workers(1).Annotation(restartsKey, "0"),
 		},
 		"a value that is no count is ignored": {

@@ -31,7 +31,7 @@ func TestSortJobs(t *testing.T) {
 		"a Job of the current attempt is active":                {job: MakeJob("a", "w").Attempt(2), restarts: 2, want: "active"},
 		"a Job of an attempt we have not heard of is active":    {job: MakeJob("a", "w").Attempt(3), restarts: 2, want: "active"},
 		"a Job without an attempt is of the first":              {job: MakeJob("a", "w").Label(v1alpha2.RestartsKey, ""), restarts: 1, want: "previous"},
-		"an attempt that is no number is the first":             {job: MakeJob("a", "w").Label(v1alpha2.RestartsKey, "x"), want: "active"},
+		"an attempt that is not a number is the first":          {job: MakeJob("a", "w").Label(v1alpha2.RestartsKey, "x"), want: "active"},
 		"a Job of an epoch before the fail-over is previous":    {job: MakeJob("a", "w").Epoch(2), epoch: failOver, want: "previous"},
 		"a Job of the epoch of the fail-over is active":         {job: MakeJob("a", "w").Epoch(3), epoch: failOver, want: "active"},
 		"a Job without an epoch is older than a fail-over":      {job: MakeJob("a", "w"), epoch: failOver, want: "previous"},

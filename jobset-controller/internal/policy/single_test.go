@@ -108,8 +108,8 @@ func TestCountRules(t *testing.T) {
 		decision Decision
 		want     []v1alpha2.RuleRestarts
 	}{
-		"the default is no rule": {Decision{Outcome: Restart}, before},
-		"a restart of all":       {Decision{Outcome: Restart, Rule: "a"}, []v1alpha2.RuleRestarts{{Name: "a", Restarts: 4}}},
+		"the default is not a rule": {Decision{Outcome: Restart}, before},
+		"a restart of all":          {Decision{Outcome: Restart, Rule: "a"}, []v1alpha2.RuleRestarts{{Name: "a", Restarts: 4}}},
 		"restarts of single Jobs": {Decision{Outcome: RestartJobs, Restarts: []JobRestart{{Rule: "b"}, {Rule: "b"}}},
 			[]v1alpha2.RuleRestarts{{Name: "a", Restarts: 3}, {Name: "b", Restarts: 2}}},
 	} {

@@ -19,14 +19,14 @@ func TestSuccess(t *testing.T) {
 		jobs   []*Job
 		want   Outcome
 	}{
-		"without a policy all Jobs must succeed":        {jobs: []*Job{a0, a1, b0}, want: Complete},
-		"without a policy one missing Job holds up":     {jobs: []*Job{a0, b0}},
-		"All asks for all Jobs of the targets":          {change: func(w *JobSet) *JobSet { return w.Success(v1alpha2.OperatorAll, "a") }, jobs: []*Job{a0, a1}, want: Complete},
-		"All is not content with another replicatedJob": {change: func(w *JobSet) *JobSet { return w.Success(v1alpha2.OperatorAll, "a") }, jobs: []*Job{a0, b0}},
-		"Any is content with one Job":                   {change: func(w *JobSet) *JobSet { return w.Success(v1alpha2.OperatorAny) }, jobs: []*Job{b0}, want: Complete},
-		"Any asks for a Job of the targets":             {change: func(w *JobSet) *JobSet { return w.Success(v1alpha2.OperatorAny, "a") }, jobs: []*Job{b0}},
-		"nothing is complete before it has begun":       {},
-		"no Job asked for and none done is no success":  {change: func(w *JobSet) *JobSet { return w.Entry("none", 0).Success(v1alpha2.OperatorAll, "none") }, jobs: []*Job{a0}},
+		"without a policy all Jobs must succeed":          {jobs: []*Job{a0, a1, b0}, want: Complete},
+		"without a policy one missing Job holds up":       {jobs: []*Job{a0, b0}},
+		"All asks for all Jobs of the targets":            {change: func(w *JobSet) *JobSet { return w.Success(v1alpha2.OperatorAll, "a") }, jobs: []*Job{a0, a1}, want: Complete},
+		"All is not content with another replicatedJob":   {change: func(w *JobSet) *JobSet { return w.Success(v1alpha2.OperatorAll, "a") }, jobs: []*Job{a0, b0}},
+		"Any is content with one Job":                     {change: func(w *JobSet) *JobSet { return w.Success(v1alpha2.OperatorAny) }, jobs: []*Job{b0}, want: Complete},
+		"Any asks for a Job of the targets":               {change: func(w *JobSet) *JobSet { return w.Success(v1alpha2.OperatorAny, "a") }, jobs: []*Job{b0}},
+		"nothing is complete before it has begun":         {},
+		"no Job asked for and none done is not a success": {change: func(w *JobSet) *JobSet { return w.Entry("none", 0).Success(v1alpha2.OperatorAll, "none") }, jobs: []*Job{a0}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -24,7 +24,7 @@ func TestCopied(t *testing.T) {
 		t.Error("what was written for the JobSet itself is a copy")
 	}
 	if !Copied(stamped, "another") {
-		t.Error("what was written for another JobSet is no copy")
+		t.Error("what was written for another JobSet is not a copy")
 	}
 	if Copied(map[string]string{storeUser: "x"}, js.UID) {
 		t.Error("what is older than stamps is a copy")

@@ -19,12 +19,12 @@ func TestParseHosts(t *testing.T) {
 		value string
 		want  []string
 	}{
-		"names come back sorted and once":           {`["b","a","b"]`, []string{"a", "b"}},
-		"an empty list is an empty list":            {`[]`, []string{}},
-		"null is an empty list":                     {`null`, []string{}},
-		"what cannot be a node's name is left out":  {`["","a","` + strings.Repeat("x", 254) + `"]`, []string{"a"}},
-		"more than the bound are cut to the bound":  {text(many), many[:MaxHosts]},
-		"white space around the array is no matter": {" [ \"a\" ] ", []string{"a"}},
+		"names come back sorted and once":          {`["b","a","b"]`, []string{"a", "b"}},
+		"an empty list is an empty list":           {`[]`, []string{}},
+		"null is an empty list":                    {`null`, []string{}},
+		"what cannot be a node's name is left out": {`["","a","` + strings.Repeat("x", 254) + `"]`, []string{"a"}},
+		"more than the bound are cut to the bound": {text(many), many[:MaxHosts]},
+		"white space around the array is ignored":  {" [ \"a\" ] ", []string{"a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := ParseHosts(c.value)

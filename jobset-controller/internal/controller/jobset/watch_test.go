@@ -42,7 +42,7 @@ func TestJobEventsAreDebouncedUnlessTheJobFails(t *testing.T) {
 		"one of a thousand completes":     {1000, in(batchv1.JobComplete), 120 * time.Millisecond},
 		"one of a thousand fails":         {1000, in(batchv1.JobFailed), 0},
 		"one of a thousand is to fail":    {1000, in(batchv1.JobFailureTarget), 0},
-		"a label that is no number":       {1000, func(j *batchv1.Job) { j.Labels[v1alpha2.GlobalReplicasKey] = "many" }, 20 * time.Millisecond},
+		"a label that is not a number":    {1000, func(j *batchv1.Job) { j.Labels[v1alpha2.GlobalReplicasKey] = "many" }, 20 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := plan.NewBuilder(MakeJobSet("a").Workers(c.jobs).Obj(), epoch.First()).Job(0, 0)
