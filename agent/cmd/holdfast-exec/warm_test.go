@@ -82,7 +82,7 @@ func awaitStart(t *testing.T, lines string, round int) (pid int, identity string
 	return 0, ""
 }
 
-// TestAWarmGroupRestarts kills one of two workers that were started warm. Both restart, again warm.
+// TestAWarmGroupRestarts kills one of two workers that were started warm. Both restart with a warm start again.
 func TestAWarmGroupRestarts(t *testing.T) {
 	g := newGroup(t, 2)
 	var files []string

@@ -42,7 +42,7 @@ func (b *benchmark) report() error {
 	return nil
 }
 
-// keepOthers adds what an earlier run has measured of other shapes.
+// keepOthers adds the results of an earlier run for other shapes.
 func (b *benchmark) keepOthers(file string) error {
 	raw, err := os.ReadFile(file)
 	if !b.options.add || errors.Is(err, fs.ErrNotExist) {

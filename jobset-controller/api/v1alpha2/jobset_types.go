@@ -21,7 +21,7 @@ import (
 // +kubebuilder:printcolumn:name="In-Place",type=string,JSONPath=`.metadata.annotations.alpha\.jobset\.sigs\.k8s\.io/inplace-restarts`,description="Restarts that were charged to the budget, in place and by recreation"
 // +kubebuilder:printcolumn:name="Training",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="InPlaceInSync")].status`,description="True while all workers run in sync; only with in-place restarts"
 // +kubebuilder:printcolumn:name="State",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="InPlaceInSync")].reason`,description="What the workers do, or wait for"
-// +kubebuilder:printcolumn:name="Waiting-For",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="InPlaceInSync")].message`,description="The same at length"
+// +kubebuilder:printcolumn:name="Waiting-For",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="InPlaceInSync")].message`,description="What the workers do, or wait for, in detail"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
 type JobSet struct {
 	metav1.TypeMeta   `json:",inline"`
