@@ -17,7 +17,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/replacement"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/replacement"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"

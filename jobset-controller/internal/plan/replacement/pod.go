@@ -10,7 +10,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
 // indexVariable is the variable that the Job controller sets in each container of a pod.
@@ -33,7 +32,9 @@ func Pod(job *batchv1.Job, index int, reason ...string) *corev1.Pod {
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, batchv1.JobCompletionIndexAnnotation, number)
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, batchv1.JobCompletionIndexAnnotation, number)
 	pod.Spec.Hostname = job.Name + "-" + number
-	controllerutil.AddFinalizer(pod, batchv1.JobTrackingFinalizer) // by which the Job controller sees the end of every pod, even if its life is short
+	if !slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer) { // by which the Job controller sees the end of every pod, even if its life is short
+		pod.Finalizers = append(pod.Finalizers, batchv1.JobTrackingFinalizer)
+	}
 	tellIndex(pod.Spec.InitContainers)
 	tellIndex(pod.Spec.Containers)
 	return pod
