@@ -17,10 +17,12 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/parallel"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/replacement"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 	"github.com/holdfast-project/holdfast/shared/history"
 	"github.com/holdfast-project/holdfast/shared/recovering"
 	"github.com/holdfast-project/holdfast/shared/roster"
@@ -29,20 +31,23 @@ import (
 // act executes the actions of a plan in parallel, and records what they change. An error of the store, or of a write to the owner,
 // ends the reconcile; other errors do not.
 func (x *run) act(ctx context.Context, actions []leader.Action) error {
-	results := make([]leader.Result, len(actions))
-	fatal := inParallel(len(actions), func(i int) (err error) {
-		if results[i], err = x.execute(ctx, actions[i]); err != nil {
-			results[i] = moot
+	tried := make([]*leader.Done, len(actions))
+	for i, a := range actions {
+		tried[i] = &leader.Done{Action: a}
+	}
+	fatal := parallel.Do(ctx, tried, func(ctx context.Context, d *leader.Done) (err error) {
+		if d.Result, err = x.execute(ctx, d.Action); err != nil {
+			d.Result = moot
 		}
 		return err
 	})
 	store := false
-	for i, a := range actions {
-		x.o.Record(&x.state.memory, a, results[i])
-		if results[i].Err != nil {
-			x.errs = append(x.errs, results[i].Err)
+	for _, d := range tried {
+		x.o.Record(&x.state.memory, d.Action, d.Result)
+		if d.Err != nil {
+			x.errs = append(x.errs, d.Err)
 		}
-		switch a.(type) {
+		switch d.Action.(type) {
 		case leader.WriteGroup, leader.DropGroup, leader.Release:
 			store = true
 		}
@@ -77,7 +82,7 @@ func (x *run) execute(ctx context.Context, action leader.Action) (r leader.Resul
 		}
 		return r, err
 	case leader.SetConditions:
-		r.Err = writeConditions(ctx, x.Client, x.owner, a, x.Clock.Now())
+		return leader.Result{Err: writeConditions(ctx, x.Client, x.owner, a, x.Clock.Now())}, nil
 	case leader.DeletePod:
 		return x.deletePod(ctx, a), nil
 	case leader.DeleteJob:
@@ -93,12 +98,10 @@ func (x *run) execute(ctx context.Context, action leader.Action) (r leader.Resul
 	default:
 		return r, fmt.Errorf("unknown action %T", action)
 	}
-	return r, nil
 }
 
 var moot = leader.Result{Moot: true}
 
-// release releases a pod from its slot.
 func (x *run) release(ctx context.Context, a leader.Release) (leader.Result, error) {
 	level := x.o.Stored.State.Level
 	if err := x.Store.Release(ctx, string(x.owner.GetUID()), x.o.Token, level, a.Unit, a.Slot, a.Cause(), a.Heir); err != nil {
@@ -180,7 +183,6 @@ func (x *run) moveJob(ctx context.Context, a leader.MoveJob) leader.Result {
 	return leader.Result{}
 }
 
-// failOwner fails the owner by a condition.
 func (x *run) failOwner(ctx context.Context, a leader.FailOwner) leader.Result {
 	if _, is := x.owner.(*corev1.Pod); is {
 		return x.endPods(ctx, a.Message)
@@ -226,8 +228,7 @@ func fail(owner client.Object, message string, now time.Time) bool {
 
 // endPods deletes all pods of a group, so that their owner recovers it. Such a group cannot be marked as failed.
 func (x *run) endPods(ctx context.Context, why string) leader.Result {
-	err := inParallel(len(x.o.Pods), func(i int) error {
-		pod := x.o.Pods[i]
+	err := parallel.Do(ctx, x.o.Pods, func(ctx context.Context, pod *workload.Pod) error {
 		if !pod.Lives() {
 			return nil
 		}
@@ -276,7 +277,6 @@ func annotations(a leader.Annotate) map[string]string {
 	return values
 }
 
-// report emits events, and increases counters.
 func (x *run) report(events []leader.Event, counts []leader.Count) {
 	for _, e := range events {
 		kind := corev1.EventTypeNormal

@@ -22,7 +22,7 @@ import (
 // and of other installations.
 func Beside(installation string) Kind {
 	return led(installation, Kind{
-		Controller: JobSets.Controller, GVK: owners.JobSet, DropsCopies: true,
+		Controller: JobSets.Controller, GVK: owners.JobSet,
 		New: func() client.Object { return &v1alpha2.JobSet{} },
 	})
 }
@@ -31,7 +31,7 @@ func Beside(installation string) Kind {
 // Job. The mark of the webhook is the claim.
 func Alone(installation string) Kind {
 	return led(installation, Kind{
-		Controller: "jobs", GVK: owners.Job, Pods: inplace.JobKind, Alone: true, DropsCopies: true,
+		Controller: "jobs", GVK: owners.Job, Pods: inplace.JobKind, Alone: true,
 		Concerns: isAlone,
 		New:      func() client.Object { return &batchv1.Job{} },
 	})
@@ -110,7 +110,7 @@ func viewServed(js *v1alpha2.JobSet, jobs []*batchv1.Job, installation string) (
 	}
 	view.Refused = beside.Refusal(js)
 	if view.Refused == "" && len(jobs) > 0 && !prepared {
-		view.Refused = unprepared(js)
+		view.Refused = unprepared(js.Kind)
 	}
 	if view.Refused == "" {
 		view.Wanted, view.Undecided, view.Refused = wantedOf(js, inPlace, jobs)
@@ -118,9 +118,9 @@ func viewServed(js *v1alpha2.JobSet, jobs []*batchv1.Job, installation string) (
 	return view, true
 }
 
-func unprepared(js *v1alpha2.JobSet) string {
+func unprepared(kind string) string {
 	const why = "created without agents, because the webhook was unreachable or does not apply to this namespace"
-	switch js.Kind {
+	switch kind {
 	case inplace.PodKind:
 		return "the pod with index 0 was " + why + "; recreate all pods of the group"
 	case inplace.JobKind:

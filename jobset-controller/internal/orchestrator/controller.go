@@ -1,14 +1,25 @@
+// Package orchestrator manages the in-place restarts of a cluster's JobSets and ElasticJobs (JobSet KEP-876). It is not on the critical
+// path: agents and the store restart a group without it.
+//
+//	Reconcile: observe -> leader.Decide -> read what the plan needs, or act -> again, until nothing is left to do
+//
+// Package leader decides what to do and why. This package observes (observe.go, kinds.go, reads.go) and acts (act.go, write.go).
+// Actions are safe to repeat, and what must be counted once is a compare-and-set on the owner itself.
 package orchestrator
 
 import (
 	"context"
 	"errors"
 	"maps"
+	"sync/atomic"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -26,6 +37,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
 //go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=orchestrator-role,fileName=orchestrator.yaml paths=. output:rbac:dir=../../../charts/jobset-controller/files/rbac
@@ -40,6 +52,23 @@ import (
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=create;update
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=system,verbs=get;create;update
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Reconciler leads the groups of one kind of owners.
+type Reconciler struct {
+	Kind     Kind
+	Client   client.Client
+	Live     client.Reader // reads from the API server instead of the cache
+	Store    rounds.Leader
+	Tokens   Tokens
+	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
+	Users    Credentials // nil if agents have no users of their own
+	Groups   *Groups
+	Metrics  *Metrics
+
+	outage   atomic.Bool        // one outage of the store is logged once, however many groups notice it
+	examined map[types.UID]bool // by NoteUnprepared
+}
 
 // Register adds the reconciler to the manager, which may be running already. wakeups delivers the owners whose group has changed in
 // the store.
@@ -95,13 +124,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	owner.GetObjectKind().SetGroupVersionKind(r.Kind.GVK)
-	if r.Kind.Jobs && provenance.Copied(owner.GetAnnotations(), owner.GetUID()) { // without DropsCopies the manager removes them
-		if r.Kind.DropsCopies {
-			return ctrl.Result{}, r.dropCopies(ctx, owner)
-		}
-		return ctrl.Result{RequeueAfter: retryStore}, nil
+	var again time.Duration
+	if r.Kind.Jobs && provenance.Copied(owner.GetAnnotations(), owner.GetUID()) {
+		err = r.dropCopies(ctx, owner)
+	} else {
+		again, err = r.reconcile(ctx, owner, key)
 	}
-	again, err := r.lead(ctx, owner, key)
 	switch {
 	case errors.Is(err, coordination.ErrStaleLeader):
 		r.Metrics.fencingRejections.Inc()
@@ -127,18 +155,7 @@ func (r *Reconciler) dropCopies(ctx context.Context, owner client.Object) error 
 	} else {
 		provenance.Drop(annotations)
 	}
-	changed.SetAnnotations(annotations)
-	return client.IgnoreNotFound(patch(ctx, r.Client, owner, changed))
-}
-
-// lead creates the credentials first, because pods wait for their Secret, and then reconciles the group.
-func (r *Reconciler) lead(ctx context.Context, owner client.Object, key ownerKey) (time.Duration, error) {
-	owner, retry, err := r.keepUser(ctx, owner)
-	if err != nil {
-		return 0, err
-	}
-	again, err := r.reconcile(ctx, owner, key)
-	return sooner(again, retry), err
+	return patch(ctx, r.Client, owner, changed)
 }
 
 // nameUnreachable writes into the condition of an owner whose group has never formed that the store is unreachable. It writes

@@ -19,7 +19,6 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
-// jobOf converts a Job to plain types.
 func jobOf(owner string, job *batchv1.Job, current bool) workload.Job {
 	spec, pod := &job.Spec, &job.Spec.Template.Spec
 	j := workload.Job{
@@ -105,7 +104,6 @@ func indexes(text string) workload.Indexes {
 	return set
 }
 
-// podOf converts a pod to plain types.
 func podOf(pod *corev1.Pod) *workload.Pod {
 	p := &workload.Pod{
 		Name: pod.Name, UID: string(pod.UID), Slot: inplace.SlotOf(pod), Job: string(jobOfPod(pod)), Generation: epoch.OfJob(pod.Annotations),

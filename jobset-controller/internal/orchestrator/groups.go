@@ -18,7 +18,6 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// ownerKey identifies an owner.
 type ownerKey struct {
 	kind string
 	types.NamespacedName

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
@@ -41,7 +42,11 @@ func TestFinishedSlots(t *testing.T) {
 			js := jobSet()
 			js.Annotations[epoch.Annotation] = `{"epoch":2,"base":0,"recreate":2}`
 			js.Status.Restarts = 1
-			if got := finishedSlots("js", policy.CurrentJobs(js, []batchv1.Job{job}, epochOf(js)), nil); !slices.Equal(got, tc.want) {
+			var got []string
+			for _, current := range policy.CurrentJobs(js, []batchv1.Job{job}, epochOf(js)) {
+				got = append(got, inplace.FinishedSlots("js", current)...)
+			}
+			if !slices.Equal(got, tc.want) {
 				t.Errorf("%v, want %v", got, tc.want)
 			}
 		})

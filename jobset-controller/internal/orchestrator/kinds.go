@@ -17,7 +17,6 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
-	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
@@ -39,8 +38,6 @@ type Kind struct {
 	Pods string
 	// Installation leads the groups of owners that other controllers serve. It is empty for our own controllers.
 	Installation string
-	// DropsCopies: no other program removes annotations that were written for another owner.
-	DropsCopies bool
 	// Concerns reports whether an object may have a group, or once had one; nil if all may.
 	Concerns func(client.Object) bool
 	// Asks reports whether an owner asks for in-place restarts, so that its pods wait for the Secret of their agents.
@@ -53,11 +50,8 @@ type Kind struct {
 // JobSets is the kind of JobSets that our own controller serves.
 var JobSets = Kind{
 	Controller: "orchestrator", GVK: owners.JobSet, Jobs: true,
-	New: func() client.Object { return &v1alpha2.JobSet{} },
-	Asks: func(owner client.Object) bool {
-		js := owner.(*v1alpha2.JobSet)
-		return policy.ReadInPlace(js.Annotations).Enabled && !isOver(js) && isOurs(js) && !isClaimed(js)
-	},
+	New:  func() client.Object { return &v1alpha2.JobSet{} },
+	Asks: func(owner client.Object) bool { return asksUs(owner.(*v1alpha2.JobSet)) },
 	View: viewJobSet,
 }
 
@@ -94,33 +88,41 @@ func viewJobSet(owner client.Object, jobs []*batchv1.Job) (leader.Owner, bool, e
 	js := owner.(*v1alpha2.JobSet)
 	inPlace := policy.ReadInPlace(js.Annotations)
 	view := ownerOf(js, inPlace, epochOf(js))
-	if isClaimed(js) {
-		return view, false, nil
-	}
-	if inPlace.Enabled && !isOver(js) && isOurs(js) {
+	if asksUs(js) {
 		view.Wanted, view.Undecided, view.Refused = wantedOf(js, inPlace, jobs)
 	}
-	return view, isKnown(view), nil
+	return view, isKnown(view) && js.Annotations[v1alpha2.LedByKey] == "", nil
+}
+
+// asksUs reports whether a running JobSet of our own controller requests in-place restarts, and no installation leads it.
+func asksUs(js *v1alpha2.JobSet) bool {
+	return policy.ReadInPlace(js.Annotations).Enabled && !isOver(js) && isOurs(js) && js.Annotations[v1alpha2.LedByKey] == ""
 }
 
 // jobSetOf returns an owner whose pods Jobs create, read as a JobSet; nil for other owners.
 func jobSetOf(owner client.Object) *v1alpha2.JobSet {
+	if js, is := owner.(*v1alpha2.JobSet); is {
+		return js
+	}
+	if job := onlyJob(owner); job != nil {
+		return inplace.OfJob(job)
+	}
+	return nil
+}
+
+// onlyJob returns the only Job of an owner of a kind with Alone; nil for other owners.
+func onlyJob(owner client.Object) *batchv1.Job {
 	switch o := owner.(type) {
-	case *v1alpha2.JobSet:
-		return o
 	case *batchv1.Job:
-		return inplace.OfJob(o)
+		return o
 	case *corev1.Pod:
-		return inplace.OfJob(inplace.OfPods(o))
+		return inplace.OfPods(o)
 	}
 	return nil
 }
 
 // isKnown reports whether the store may hold anything about a JobSet.
 func isKnown(view leader.Owner) bool { return view.Wanted != nil || view.Counted || view.InSync != nil }
-
-// isClaimed reports whether an installation leads the JobSet of another controller.
-func isClaimed(js *v1alpha2.JobSet) bool { return js.Annotations[v1alpha2.LedByKey] != "" }
 
 // ownerOf returns what the JobSet itself says.
 func ownerOf(js *v1alpha2.JobSet, inPlace policy.InPlace, current epoch.Record) leader.Owner {
@@ -170,7 +172,10 @@ func wantedOf(js *v1alpha2.JobSet, inPlace policy.InPlace, jobs []*batchv1.Job) 
 	if len(w.Stages) == 0 {
 		return nil, false, whyNone(agents)
 	}
-	w.Finished = finishedSlots(js.Name, jobs, w.Stages)
+	for _, job := range jobs {
+		w.Finished = append(w.Finished, inplace.FinishedSlots(js.Name, job)...)
+		w.Finished = append(w.Finished, inplace.SlotsBeyond(js.Name, job, w.Stages)...) // of complete Jobs that will never have a worker
+	}
 	return w, false, ""
 }
 
@@ -183,17 +188,6 @@ func whyNone(agents inject.Assessment) string {
 		return "the Jobs were created without agents; they get some when they are recreated, if the manager is set up to add any"
 	}
 	return "no pod of this JobSet has an agent"
-}
-
-// finishedSlots lists the slots of the workers that have finished, by the completed indexes of the Jobs, and the slots of complete
-// Jobs that will never have a worker.
-func finishedSlots(jobSet string, jobs []*batchv1.Job, stages []coordination.Stage) []string {
-	var slots []string
-	for _, job := range jobs {
-		slots = append(slots, inplace.FinishedSlots(jobSet, job)...)
-		slots = append(slots, inplace.SlotsBeyond(jobSet, job, stages)...)
-	}
-	return slots
 }
 
 const (

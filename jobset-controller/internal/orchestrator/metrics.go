@@ -19,7 +19,6 @@ type Metrics struct {
 	leading           prometheus.Gauge
 }
 
-// planned are the counters that plans increase.
 var planned = []series.Metric{
 	series.Restarts, series.LostWorkerSeconds, series.Evictions, series.Escalations, series.Rounds, series.Timeouts, series.EarlyFailures,
 	series.FormingTimeouts, series.Replacements, series.SparesUsed, series.ForcedDeletions,
@@ -56,7 +55,6 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return m
 }
 
-// count records what a plan counts.
 func (m *Metrics) count(counts []leader.Count) {
 	for _, c := range counts {
 		if c.Metric.Name == series.RestartDuration.Name {

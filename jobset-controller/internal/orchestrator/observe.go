@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -13,6 +14,11 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/credentials"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/beside"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
@@ -49,13 +55,47 @@ func (x *run) observe(ctx context.Context) (led bool, err error) {
 	return true, nil
 }
 
+// view converts the owner for the plan. known reports whether the store may hold anything about it.
+func (x *run) view() (known bool, err error) {
+	var current []*batchv1.Job
+	if js := jobSetOf(x.owner); js != nil {
+		current = policy.CurrentJobs(js, x.jobs, epochOf(js))
+	}
+	if x.o.Owner, known, err = x.Kind.View(x.owner, current); err != nil {
+		return false, err
+	}
+	if x.o.Owner.Served != nil {
+		x.o.Owner.Served.Missed, x.o.Owner.Served.Conflict = x.state.missed, x.conflict
+	}
+	isCurrent := make(map[*batchv1.Job]bool, len(current))
+	for _, job := range current {
+		isCurrent[job] = true
+	}
+	x.o.Jobs = make([]workload.Job, len(x.jobs))
+	for i := range x.jobs {
+		x.o.Jobs[i] = jobOf(x.owner.GetName(), &x.jobs[i], isCurrent[&x.jobs[i]])
+	}
+	x.datePods()
+	return known, nil
+}
+
+// datePods sets the generation of the pods of a Job without a JobSet. The pods do not carry it, because their template is the same
+// in each generation.
+func (x *run) datePods() {
+	if !x.Kind.Alone {
+		return
+	}
+	for _, pod := range x.o.Pods {
+		pod.Generation = x.o.Owner.Epoch.OfPod(pod.Created)
+	}
+	for _, lost := range x.o.Lost {
+		lost.Pod.Generation = x.o.Owner.Epoch.OfPod(lost.Pod.Created)
+	}
+}
+
 func (x *run) listJobs(ctx context.Context) error {
-	switch owner := x.owner.(type) {
-	case *batchv1.Job:
-		x.jobs = []batchv1.Job{inplace.ChildOf(owner)}
-		return nil
-	case *corev1.Pod:
-		x.jobs = []batchv1.Job{inplace.ChildOf(inplace.OfPods(owner))}
+	if job := onlyJob(x.owner); job != nil {
+		x.jobs = []batchv1.Job{inplace.ChildOf(job)}
 		return nil
 	}
 	var list batchv1.JobList
@@ -67,7 +107,11 @@ func (x *run) listJobs(ctx context.Context) error {
 	return nil
 }
 
-// listPods lists the pods in the cache. A reconcile calls it once.
+func (x *run) cached(name string) *batchv1.Job {
+	i := slices.IndexFunc(x.jobs, func(job batchv1.Job) bool { return job.Name == name })
+	return &x.jobs[i]
+}
+
 func (x *run) listPods(ctx context.Context) error {
 	if !x.Kind.Jobs {
 		return nil
@@ -85,4 +129,76 @@ func (x *run) listPods(ctx context.Context) error {
 	}
 	x.datePods()
 	return nil
+}
+
+// observeMissed finds pods of a group that have no agent or share an index. The cache has only those that the webhook has seen.
+func (x *run) observeMissed(ctx context.Context) error {
+	owner, is := x.owner.(*corev1.Pod)
+	if !is || x.o.Owner.Served == nil {
+		return nil
+	}
+	m, _, _ := inplace.MemberOf(owner)
+	names := map[string]string{}
+	x.conflict = ""
+	for _, pod := range x.o.Pods {
+		if other, taken := names[pod.Slot]; taken && pod.Lives() {
+			x.conflict = fmt.Sprintf("pods %s and %s have the same index", other, pod.Name)
+		}
+		if pod.Lives() {
+			names[pod.Slot] = pod.Name
+		}
+	}
+	if len(names) == m.Size {
+		x.state.missed = nil
+	} else if now := x.Clock.Now(); now.Sub(x.state.missedListed) >= leader.MissedEvery {
+		if err := x.listMissed(ctx); err != nil {
+			return err
+		}
+		x.state.missedListed = now
+	}
+	x.o.Owner.Served.Missed, x.o.Owner.Served.Conflict = x.state.missed, x.conflict
+	return nil
+}
+
+func (x *run) listMissed(ctx context.Context) error {
+	var list corev1.PodList
+	if err := x.Live.List(ctx, &list, client.InNamespace(x.owner.GetNamespace()), client.MatchingLabels(inplace.GroupLabels(x.owner.(*corev1.Pod)))); err != nil {
+		return fmt.Errorf("listing the pods of the group: %w", err)
+	}
+	x.state.missed = nil
+	for i := range list.Items {
+		pod := &list.Items[i]
+		why := beside.WithoutAgent(pod, x.o.Owner.Served.Installation)
+		if why != "" && beside.Lives(pod) && pod.UID != x.owner.GetUID() {
+			x.state.missed = append(x.state.missed, leader.Missed{Pod: podOf(pod), Why: why})
+		}
+	}
+	return nil
+}
+
+func (x *run) readGroup(ctx context.Context) error {
+	stored, err := x.Store.Read(ctx, string(x.owner.GetUID()))
+	x.o.Stored, x.o.Foreign = stored, nil
+	if errors.Is(err, coordination.ErrForeignValue) {
+		x.o.Stored, x.o.Foreign, err = nil, err, nil
+	}
+	return x.asked(err)
+}
+
+// asked classifies an error of the store. It returns nil if the group does not exist or is unreadable, the error itself if this
+// leader was replaced, and a StoreError if the store did not answer.
+func (x *run) asked(err error) error {
+	switch {
+	case err == nil, errors.Is(err, coordination.ErrNoGroup), errors.Is(err, coordination.ErrForeignValue):
+		x.outage.Store(false)
+		return nil
+	case errors.Is(err, coordination.ErrStaleLeader), errors.Is(err, coordination.ErrArgument):
+		return err
+	}
+	return x.storeFailed(err)
+}
+
+func (r *Reconciler) storeFailed(err error) error {
+	r.Metrics.storeErrors.Inc()
+	return fmt.Errorf("asking the store: %w", &credentials.StoreError{Err: err})
 }

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -16,6 +18,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/parallel"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/beside"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 )
@@ -48,56 +51,82 @@ func (r *Reconciler) getLeader(ctx context.Context, key types.NamespacedName, po
 			return err
 		}
 	}
-	orphans := left()
-	failed := inParallel(len(orphans), func(i int) error {
-		one := &orphans[i]
+	failed := parallel.Do(ctx, left(), func(ctx context.Context, one corev1.Pod) error {
 		log.FromContext(ctx).Info("deleting a pod because the pod with index 0 of its group is gone", "pod", one.Name, "uid", one.UID)
 		return client.IgnoreNotFound(r.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: one.Namespace, Name: one.Name}}, client.Preconditions{UID: &one.UID}))
 	})
 	return errors.Join(failed, err)
 }
 
-// observeMissed finds pods of a group that have no agent or share an index. The cache has only those that the webhook has seen.
-func (x *run) observeMissed(ctx context.Context) error {
-	owner, is := x.owner.(*corev1.Pod)
-	if !is || x.o.Owner.Served == nil {
-		return nil
-	}
-	m, _, _ := inplace.MemberOf(owner)
-	names := map[string]string{}
-	x.conflict = ""
-	for _, pod := range x.o.Pods {
-		if other, taken := names[pod.Slot]; taken && pod.Lives() {
-			x.conflict = fmt.Sprintf("pods %s and %s have the same index", other, pod.Name)
-		}
-		if pod.Lives() {
-			names[pod.Slot] = pod.Name
-		}
-	}
-	if len(names) == m.Size {
-		x.state.missed = nil
-	} else if now := x.Clock.Now(); now.Sub(x.state.missedListed) >= leader.MissedEvery {
-		if err := x.listMissed(ctx); err != nil {
+// NoteUnprepared says on pods of index 0 that their groups run without in-place restarts because the webhook has seen none of their
+// pods. The cache has none of these pods: it selects by a label that the webhook sets. Each pod is examined once: whether it asks is
+// decided before it is created.
+func (r *Reconciler) NoteUnprepared(ctx context.Context) error {
+	before := r.examined
+	r.examined = map[types.UID]bool{}
+	for _, selector := range []string{
+		fmt.Sprintf("%s,!%s", v1alpha2.PodGroupKey, v1alpha2.GroupKindKey),
+		fmt.Sprintf("%s,%s=0,!%s", inplace.LeaderWorkerSetKey, beside.WorkerIndexKey, v1alpha2.GroupKindKey),
+	} {
+		selected, err := labels.Parse(selector)
+		if err != nil {
 			return err
 		}
-		x.state.missedListed = now
-	}
-	_, err := x.view()
-	return err
-}
-
-func (x *run) listMissed(ctx context.Context) error {
-	var list corev1.PodList
-	if err := x.Live.List(ctx, &list, client.InNamespace(x.owner.GetNamespace()), client.MatchingLabels(inplace.GroupLabels(x.owner.(*corev1.Pod)))); err != nil {
-		return fmt.Errorf("listing the pods of the group: %w", err)
-	}
-	x.state.missed = nil
-	for i := range list.Items {
-		pod := &list.Items[i]
-		why := beside.WithoutAgent(pod, x.o.Owner.Served.Installation)
-		if why != "" && beside.Lives(pod) && pod.UID != x.owner.GetUID() {
-			x.state.missed = append(x.state.missed, leader.Missed{Pod: podOf(pod), Why: why})
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
+		fromCache := &metav1.ListOptions{ResourceVersion: "0"}
+		if err := r.Live.List(ctx, list, client.MatchingLabelsSelector{Selector: selected}, &client.ListOptions{Raw: fromCache}); err != nil {
+			r.examined = before
+			return fmt.Errorf("listing pods without agents: %w", err)
+		}
+		for i := range list.Items {
+			pod := &list.Items[i]
+			if !before[pod.UID] {
+				if err := r.examine(ctx, pod); err != nil {
+					log.FromContext(ctx).Error(err, "checking a pod without an agent failed", "pod", pod.Name, "namespace", pod.Namespace)
+					continue
+				}
+			}
+			r.examined[pod.UID] = true
 		}
 	}
 	return nil
+}
+
+func (r *Reconciler) examine(ctx context.Context, metadata *metav1.PartialObjectMetadata) error {
+	asks, err := r.asks(ctx, metadata)
+	if err != nil || !asks {
+		return err
+	}
+	pod := &corev1.Pod{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(metadata), pod); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if pod.UID != metadata.UID || !beside.Lives(pod) || pod.Labels[v1alpha2.GroupKindKey] != "" {
+		return nil
+	}
+	why := unprepared(inplace.PodKind)
+	if said := conditionOf(jobSetOf(pod), ConditionInSync); said != nil && said.Message == why {
+		return nil
+	}
+	set := leader.SetConditions{InSync: &leader.Condition{Reason: leader.ReasonRefused, Message: why}}
+	if err := writeConditions(ctx, r.Client, pod, set, r.Clock.Now()); err != nil {
+		return err
+	}
+	r.Recorder.Eventf(pod, nil, corev1.EventTypeWarning, leader.EventMissedPods, "Restarting", "%s", why)
+	return nil
+}
+
+// asks reports whether a pod is the one of index 0 of a group that requests in-place restarts, or whose LeaderWorkerSet does.
+func (r *Reconciler) asks(ctx context.Context, pod *metav1.PartialObjectMetadata) (bool, error) {
+	if leader, declared := pod.Labels[v1alpha2.PodGroupKey]; declared {
+		_, asks := pod.Annotations[v1alpha2.InPlaceTimeoutKey]
+		return asks && leader == pod.Name, nil
+	}
+	set := &unstructured.Unstructured{}
+	set.SetGroupVersionKind(beside.LeaderWorkerSet)
+	if err := r.Live.Get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[inplace.LeaderWorkerSetKey]}, set); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	return beside.AsksOfSet(set), nil
 }

@@ -25,7 +25,6 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
-// podAnnotations are the annotations that the orchestrator reads.
 var podAnnotations = []string{
 	v1alpha2.JobSetNameKey, v1alpha2.JobSetUIDKey, v1alpha2.ReplicatedJobNameKey, v1alpha2.JobIndexKey,
 	batchv1.JobCompletionIndexAnnotation, epoch.Annotation, v1alpha2.LedByKey, v1alpha2.RefusedKey, v1alpha2.SlotKey,
@@ -53,10 +52,13 @@ func TrimPod(obj any) (any, error) {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
-			DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds, Annotations: annotations, OwnerReferences: controllerOnly(pod),
+			DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds, Annotations: annotations,
 		},
 		Spec:   corev1.PodSpec{NodeName: pod.Spec.NodeName},
 		Status: corev1.PodStatus{Phase: pod.Status.Phase, Reason: pod.Status.Reason},
+	}
+	if uid := controllerOf(pod); uid != "" {
+		trimmed.OwnerReferences = []metav1.OwnerReference{{UID: uid, Controller: isTrue}}
 	}
 	if kind := pod.Labels[v1alpha2.GroupKindKey]; kind != "" {
 		trimmed.Labels = map[string]string{v1alpha2.GroupKindKey: kind}
@@ -67,27 +69,18 @@ func TrimPod(obj any) (any, error) {
 		}
 	}
 	for _, c := range pod.Status.ContainerStatuses {
-		trimmed.Status.ContainerStatuses = append(trimmed.Status.ContainerStatuses, corev1.ContainerStatus{
-			Name: c.Name, State: c.State, LastTerminationState: c.LastTerminationState, RestartCount: c.RestartCount,
-		})
+		trimmed.Status.ContainerStatuses = append(trimmed.Status.ContainerStatuses, trimContainer(c))
 	}
 	for _, c := range pod.Status.InitContainerStatuses {
 		if runsOrFails(c) {
-			trimmed.Status.InitContainerStatuses = append(trimmed.Status.InitContainerStatuses, corev1.ContainerStatus{
-				Name: c.Name, State: c.State, LastTerminationState: c.LastTerminationState, RestartCount: c.RestartCount,
-			})
+			trimmed.Status.InitContainerStatuses = append(trimmed.Status.InitContainerStatuses, trimContainer(c))
 		}
 	}
 	return trimmed, nil
 }
 
-// controllerOnly returns the owner reference of the pod's controller, with the fields that the orchestrator reads.
-func controllerOnly(pod *corev1.Pod) []metav1.OwnerReference {
-	uid := controllerOf(pod)
-	if uid == "" {
-		return nil
-	}
-	return []metav1.OwnerReference{{UID: uid, Controller: isTrue}}
+func trimContainer(c corev1.ContainerStatus) corev1.ContainerStatus {
+	return corev1.ContainerStatus{Name: c.Name, State: c.State, LastTerminationState: c.LastTerminationState, RestartCount: c.RestartCount}
 }
 
 var isTrue = ptr.To(true) // shared by all pods

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/nodes"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/parallel"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
@@ -25,7 +25,6 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// read reads what a plan needs.
 func (x *run) read(ctx context.Context, need leader.Need) error {
 	lost, err := x.askStore(ctx, need)
 	if err != nil {
@@ -84,52 +83,46 @@ func (x *run) askStore(ctx context.Context, need leader.Need) (lost bool, err er
 // answer each call. What cannot be read is not acted on in this reconcile.
 func (x *run) readObjects(ctx context.Context, need leader.Need) {
 	var mu sync.Mutex
-	var reads []func() error
-	keep := func(store func()) {
-		mu.Lock()
-		defer mu.Unlock()
-		store()
-	}
+	var reads []func() (keep func(), err error)
 	r := &x.o.Reads
 	for _, name := range need.Nodes {
-		reads = append(reads, func() error {
+		reads = append(reads, func() (func(), error) {
 			node, err := x.readNode(ctx, name)
-			keep(func() { set(&r.Nodes, name, node) })
-			return err
+			return func() { set(&r.Nodes, name, node) }, err
 		})
 	}
 	for _, pod := range need.Pods {
-		reads = append(reads, func() error {
+		reads = append(reads, func() (func(), error) {
 			live := &corev1.Pod{}
 			found, err := x.get(ctx, pod.Name, live)
-			keep(func() { set(&r.Pods, pod.Name, ifFound(found, podOf(live))) })
-			return err
+			return func() { set(&r.Pods, pod.Name, ifFound(found, podOf(live))) }, err
 		})
 	}
 	for _, job := range need.Jobs {
-		reads = append(reads, func() error {
+		reads = append(reads, func() (func(), error) {
 			live, found, err := x.readJob(ctx, job.Name)
 			plain := x.plain(live, job.Current)
-			keep(func() { set(&r.Jobs, job.Name, ifFound(found, &plain)); x.live[job.Name] = live })
-			return err
+			return func() { set(&r.Jobs, job.Name, ifFound(found, &plain)); x.live[job.Name] = live }, err
 		})
 	}
 	for _, slot := range need.Slots {
-		reads = append(reads, func() error {
-			read := leader.SlotRead{At: x.Clock.Now()}
+		into := &r.Slots
+		if slot.Twin {
+			into = &r.Twins
+		}
+		reads = append(reads, func() (func(), error) {
+			at := x.Clock.Now()
 			pods, err := x.livePods(ctx, slot)
-			read.Pods, read.Failed = pods, err != nil
-			keep(func() {
-				if slot.Twin {
-					set(&r.Twins, slot.Slot, read)
-				} else {
-					set(&r.Slots, slot.Slot, read)
-				}
-			})
-			return err
+			return func() { set(into, slot.Slot, leader.SlotRead{At: at, Pods: pods, Failed: err != nil}) }, err
 		})
 	}
-	if err := inParallel(len(reads), func(i int) error { return reads[i]() }); err != nil {
+	if err := parallel.Do(ctx, reads, func(_ context.Context, read func() (func(), error)) error {
+		keep, err := read()
+		mu.Lock()
+		defer mu.Unlock()
+		keep()
+		return err
+	}); err != nil {
 		x.errs = append(x.errs, err)
 	}
 }
@@ -156,15 +149,12 @@ func (x *run) get(ctx context.Context, name string, into client.Object) (found b
 
 // readJob reads a Job of the owner, or the pod that takes its place, live.
 func (x *run) readJob(ctx context.Context, name string) (job *batchv1.Job, found bool, err error) {
-	if _, is := x.owner.(*corev1.Pod); is {
-		pod := &corev1.Pod{}
-		found, err = x.get(ctx, x.owner.GetName(), pod)
-		return inplace.OfPods(pod), found, err
+	if x.Kind.Alone {
+		live := x.Kind.New()
+		found, err = x.get(ctx, x.owner.GetName(), live)
+		return onlyJob(live), found, err
 	}
 	job = &batchv1.Job{}
-	if x.Kind.Alone {
-		name = x.owner.GetName()
-	}
 	found, err = x.get(ctx, name, job)
 	return job, found, err
 }
@@ -203,19 +193,12 @@ func (x *run) livePods(ctx context.Context, slot leader.SlotNeed) ([]*workload.P
 	return pods, nil
 }
 
-// plain converts a Job of the owner to plain types.
 func (x *run) plain(job *batchv1.Job, current bool) workload.Job {
 	if x.Kind.Alone {
 		child := inplace.ChildOf(job)
 		job = &child
 	}
 	return jobOf(x.owner.GetName(), job, current)
-}
-
-// cached returns a Job of the owner from the cache.
-func (x *run) cached(name string) *batchv1.Job {
-	i := slices.IndexFunc(x.jobs, func(job batchv1.Job) bool { return job.Name == name })
-	return &x.jobs[i]
 }
 
 // newestOf returns the newest of the versions. It keeps an earlier one if they cannot be compared.

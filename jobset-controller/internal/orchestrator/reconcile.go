@@ -4,16 +4,40 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/credentials"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 )
 
+// run is one reconcile.
+type run struct {
+	*Reconciler
+	owner    client.Object
+	jobs     []batchv1.Job
+	state    *groupState
+	o        leader.Observation
+	began    map[string]time.Time // when a rule first planned its calls
+	live     map[string]*batchv1.Job
+	errs     []error // those that do not end the reconcile
+	conflict string  // of a group that pods declare
+}
+
+// Credentials manages the store user of a group, given its owner; see credentials.Keeper.
+type Credentials interface {
+	Keep(ctx context.Context, owner client.Object, save credentials.Save) error
+}
+
 const (
+	resyncEvery = 20 * time.Second
+	retryStore  = time.Second
 	// maxPlans limits the plans of a reconcile that never settles.
 	maxPlans = 1000
 	// turnFor is how long one rule may start calls in one reconcile. An API server that is busy with the restart of a whole group
@@ -21,12 +45,17 @@ const (
 	turnFor = time.Second
 )
 
-// reconcile observes, plans and acts until the group is in the desired state.
+// reconcile observes, plans and acts until the group is in the desired state. Before that it creates the credentials, because pods
+// wait for their Secret.
 func (r *Reconciler) reconcile(ctx context.Context, owner client.Object, key ownerKey) (time.Duration, error) {
+	owner, retry, err := r.keepUser(ctx, owner)
+	if err != nil {
+		return 0, err
+	}
 	x := &run{Reconciler: r, owner: owner, began: map[string]time.Time{}, live: map[string]*batchv1.Job{}}
 	x.state = r.Groups.of(key, owner.GetUID())
 	if led, err := x.observe(ctx); err != nil || !led {
-		return 0, err
+		return retry, err
 	}
 	plan, err := x.follow(ctx)
 	x.report(leader.Report(&x.o, &x.state.memory, r.Clock.Now()))
@@ -34,7 +63,34 @@ func (r *Reconciler) reconcile(ctx context.Context, owner client.Object, key own
 		r.Groups.putBack(x.state, x.o.Lost)
 		return 0, err
 	}
-	return x.settle(key, plan), nil
+	return sooner(x.settle(key, plan), retry), nil
+}
+
+// retryUser is how soon creating the user of a group is retried.
+const retryUser = 5 * time.Second
+
+// keepUser creates or renews the credentials of an owner that asks for in-place restarts. It returns the updated owner, and when to
+// reconcile again, or 0 without an error.
+//
+// If a quota or a webhook refuses the Secret, the group is still led: new pods wait for the Secret, and running workers are restarted
+// and replaced. keepUser logs such an error. It does not return it, because the queue would back off longer and longer, and a restart
+// has a deadline. It returns the errors that end the reconcile: the store is unreachable, or the owner has changed.
+func (r *Reconciler) keepUser(ctx context.Context, owner client.Object) (client.Object, time.Duration, error) {
+	if r.Users == nil || !r.Kind.Asks(owner) {
+		return owner, 0, nil
+	}
+	err := r.Users.Keep(ctx, owner, func(record credentials.Record) (err error) {
+		owner, err = annotated(ctx, r.Client, owner, map[string]string{credentials.Annotation: record.Format()})
+		return err
+	})
+	switch {
+	case errors.As(err, new(*credentials.StoreError)):
+		return owner, 0, r.storeFailed(err)
+	case err == nil, apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return owner, 0, err
+	}
+	log.FromContext(ctx).Error(err, "creating store credentials failed, continuing without rotation")
+	return owner, retryUser, nil
 }
 
 // follow makes plans and executes them, until a plan has nothing to do.
@@ -87,3 +143,13 @@ func (x *run) settle(key ownerKey, plan leader.Plan) time.Duration {
 	}
 	return sooner(jitter(resyncEvery), plan.Resync)
 }
+
+// sooner returns the sooner of two times until the next reconcile; 0 means that none is needed.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }

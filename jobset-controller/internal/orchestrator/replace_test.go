@@ -459,9 +459,12 @@ func TestPodThatTheAPIServerRejectsIsLeftToTheJob(t *testing.T) {
 	g.wantEvents("the pod of worker js-w-0-2 was lost", "the API server rejected a replacement")
 }
 
-// Each chunk of calls takes long, and no pod is created. The rest of the reconcile does not wait for all of them.
+// inPlan is how many slots or nodes a plan of package leader is about.
+const inPlan = 16
+
+// The calls of each plan take long, and no pod is created. The rest of the reconcile does not wait for all of them.
 func TestRejectedReplacementsDoNotBlockTheLeader(t *testing.T) {
-	const lost = callsAtATime + 4
+	const lost = inPlan + 4
 	g := podsInSync(t, lost)
 	for index := range lost {
 		g.lose(index)
@@ -469,13 +472,13 @@ func TestRejectedReplacementsDoNotBlockTheLeader(t *testing.T) {
 	var tried atomic.Int32
 	g.r.Client = g.through(interceptor.Funcs{
 		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
-			if tried.Add(1)%callsAtATime == 0 {
+			if tried.Add(1)%inPlan == 0 {
 				g.clock.SetTime(g.clock.Now().Add(turnFor))
 			}
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", context.Canceled)
 		},
 	})
-	if again := g.reconcile(); tried.Load() != callsAtATime || again > time.Millisecond {
+	if again := g.reconcile(); tried.Load() != inPlan || again > time.Millisecond {
 		t.Errorf("%d were tried, and the next reconcile is in %s", tried.Load(), again)
 	}
 }
@@ -684,7 +687,7 @@ func TestPodIsNotForceDeleted(t *testing.T) {
 // All pods of a terminating Job end at the same time, most of them on healthy nodes.
 func TestNodesAreReadInChunks(t *testing.T) {
 	g := failedOver(t)
-	for index := range 2 * callsAtATime {
+	for index := range 2 * inPlan {
 		g.makePod(0, index+10, func(p *corev1.Pod) { ofJob(p); p.Spec.NodeName = fmt.Sprint("n", index+10) })
 		g.must(g.c.Delete(g.ctx, g.pod(0, index+10)))
 	}
@@ -693,7 +696,7 @@ func TestNodesAreReadInChunks(t *testing.T) {
 	g.r.Live = interceptor.NewClient(live, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 			if _, ok := obj.(*corev1.Node); ok {
-				if read.Add(1) == callsAtATime {
+				if read.Add(1) == inPlan {
 					g.clock.SetTime(g.clock.Now().Add(turnFor))
 				}
 			}
@@ -701,7 +704,7 @@ func TestNodesAreReadInChunks(t *testing.T) {
 		},
 	})
 	g.pass(5 * time.Second)
-	if next := g.reconcile(); read.Load() != callsAtATime || next < time.Second {
+	if next := g.reconcile(); read.Load() != inPlan || next < time.Second {
 		t.Errorf("%d nodes were read in a reconcile, the next one is in %s", read.Load(), next)
 	}
 }

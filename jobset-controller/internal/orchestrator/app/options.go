@@ -26,16 +26,9 @@ const (
 	flagElasticJobs   = "elasticjobs"
 )
 
-// Names of the objects of an installation alongside the published controller. A cluster has one such installation, except for the
-// objects in its namespace.
-const (
-	serviceName = "holdfast-inplace-webhook-service"
-	secretName  = "holdfast-inplace-webhook-server-cert"
-	caName      = "holdfast-inplace-ca"
-	webhookName = "holdfast-inplace"
-	// installationName is the Lease.
-	installationName = "holdfast-inplace"
-)
+// besideName names the webhook configuration and the Lease of an installation alongside the published controller. A cluster has one
+// such installation.
+const besideName = "holdfast-inplace"
 
 var configKind = schema.GroupVersionKind{Group: "config.holdfast.dev", Version: "v1alpha1", Kind: "OrchestratorConfiguration"}
 
@@ -46,9 +39,8 @@ type Configuration struct {
 
 	Valkey ValkeyConfig `json:"valkey,omitempty"`
 	// InPlace is what the webhook adds to Jobs, if --webhooks is set.
-	InPlace inject.Config `json:"inPlace,omitempty"`
-	// ElasticJobs corresponds to --elasticjobs.
-	ElasticJobs bool `json:"elasticJobs,omitempty"`
+	InPlace     inject.Config `json:"inPlace,omitempty"`
+	ElasticJobs bool          `json:"elasticJobs,omitempty"`
 }
 
 // ValkeyConfig configures the store. Flags override its fields.
@@ -78,11 +70,9 @@ type Options struct {
 	// serves; without webhooks, those of our controller.
 	Agents inject.Settings
 
-	// ElasticJobs: also lead the groups of ElasticJobs.
-	ElasticJobs bool
+	ElasticJobs bool // also lead the groups of ElasticJobs
 
-	// ValkeyACL: create a store user and a Secret for each JobSet.
-	ValkeyACL             bool
+	ValkeyACL             bool          // create a store user and a Secret for each owner
 	ValkeyPasswordMaxAge  time.Duration // maximum age of the agents' passwords; 0 means no limit
 	ValkeyPasswordOverlap time.Duration // how long the previous password stays valid
 }
@@ -95,10 +85,10 @@ func NewOptions() *Options {
 	o.Leader.Name = "holdfast-orchestrator"
 	o.Metrics = bootstrap.Metrics{Address: "0"}
 	o.Health.Address = ":8082"
-	o.Certificates.ServiceName = serviceName
-	o.Certificates.SecretName = secretName
-	o.Certificates.CAName = caName
-	o.Certificates.Mutating = []string{webhookName}
+	o.Certificates.ServiceName = "holdfast-inplace-webhook-service"
+	o.Certificates.SecretName = "holdfast-inplace-webhook-server-cert"
+	o.Certificates.CAName = "holdfast-inplace-ca"
+	o.Certificates.Mutating = []string{besideName}
 	return o
 }
 
@@ -148,7 +138,7 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 	leads := o.Leader.Name
 	errs := append(o.Options.Complete(set, file.Config), o.Agents.Complete(set, file.InPlace)...)
 	if o.Webhooks && o.Leader.Name == leads {
-		o.Leader.Name = installationName // another Lease than that of an orchestrator for our own controller
+		o.Leader.Name = besideName // another Lease than that of an orchestrator for our own controller
 	}
 	errs = append(errs, o.validate()...)
 	return bootstrap.Join(errs)

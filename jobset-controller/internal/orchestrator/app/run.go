@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -20,9 +19,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/credentials"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/webhook"
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
@@ -67,7 +68,6 @@ func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 // installation returns the name of this installation, which it writes on objects.
 func (o *Options) installation() string { return o.Leader.Namespace + "/" + o.Leader.Name }
 
-// addWebhooks serves the webhooks for Jobs and pods.
 func (o *Options) addWebhooks(mgr ctrl.Manager) error {
 	jobs := &webhook.Jobs{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Agents: o.Agents, Installation: o.installation()}
 	if err := ctrl.NewWebhookManagedBy(mgr, &batchv1.Job{}).WithDefaulter(jobs).Complete(); err != nil {
@@ -80,19 +80,18 @@ func (o *Options) addWebhooks(mgr ctrl.Manager) error {
 	return nil
 }
 
-// register adds everything that runs to the manager.
 func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *valkey.Store, lease *orchestrator.Lease) error {
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, orchestrator.PodsOfGroup, orchestrator.IndexByGroup); err != nil {
 		return fmt.Errorf("indexing pods: %w", err)
 	}
-	groups, known := orchestrator.NewGroups(clock.RealClock{}), &owners.Lister{Beside: o.Webhooks}
+	groups, known := orchestrator.NewGroups(clock.RealClock{}), &owners.Lister{Beside: o.Webhooks, Elastic: o.ElasticJobs}
 	o.Registry.MustRegister(groups)
 	metrics := orchestrator.NewMetrics(o.Registry)
 	wakeups := &orchestrator.Wakeups{Store: store, Groups: groups, Metrics: metrics}
 	var users orchestrator.Credentials
 	if o.ValkeyACL {
 		keeper := o.keeper(mgr, store, known)
-		users, wakeups.Connected = keeper, restoreUsers(keeper)
+		users, wakeups.Connected = keeper, keeper.Restore
 		if err := mgr.Add(bootstrap.Every(10*time.Second, "sweeping the store's users failed", keeper.Sweep)); err != nil {
 			return err
 		}
@@ -107,10 +106,7 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 	if o.Webhooks {
 		by := o.installation()
 		kinds = []orchestrator.Kind{orchestrator.Beside(by), orchestrator.Alone(by), orchestrator.Pods(by)}
-		unprepared := &orchestrator.Unprepared{
-			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("holdfast-orchestrator"), Clock: clock.RealClock{},
-		}
-		if err := mgr.Add(bootstrap.Every(30*time.Second, "looking for groups without agents", unprepared.Once)); err != nil {
+		if err := mgr.Add(bootstrap.Every(30*time.Second, "looking for groups without agents", leader(orchestrator.Pods(by)).NoteUnprepared)); err != nil {
 			return err
 		}
 	}
@@ -120,12 +116,14 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 		}
 	}
 	if o.ElasticJobs {
-		known.Expect()
 		elasticJobs, source := leader(orchestrator.ElasticJobs), wakeups.Source(orchestrator.ElasticJobs)
-		if err := mgr.Add(&orchestrator.Discover{
-			Live: mgr.GetAPIReader(), Owners: known, Every: 10 * time.Second,
-			Begin: func() error { return elasticJobs.Register(mgr, source, o.Workers) },
-		}); err != nil {
+		if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { // JobSets are managed in the meantime
+			if known.AwaitElasticJobs(ctx, mgr.GetAPIReader()) != nil {
+				return nil // ctx has ended
+			}
+			log.FromContext(ctx).Info("managing in-place restarts of ElasticJobs")
+			return elasticJobs.Register(mgr, source, o.Workers)
+		})); err != nil {
 			return err
 		}
 	}
@@ -136,6 +134,15 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 		Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), Store: store, Tokens: lease, Owners: known, Tidy: !o.ValkeyACL,
 	}
 	return mgr.Add(bootstrap.Every(30*time.Second, "sweeping the store failed", sweep.Once))
+}
+
+func (o *Options) keeper(mgr ctrl.Manager, store *valkey.Store, known *owners.Lister) *credentials.Keeper {
+	return &credentials.Keeper{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Users: store, Clock: clock.RealClock{},
+		Recorder: mgr.GetEventRecorder("holdfast-orchestrator"),
+		Owners:   known, CAFile: o.ValkeyTLS.CA,
+		Ages: credentials.Ages{Max: o.ValkeyPasswordMaxAge, Overlap: o.ValkeyPasswordOverlap},
+	}
 }
 
 // caches limits the cache to JobSets and their Jobs and pods, and keeps only what is read of pods. With webhooks it contains all
@@ -153,9 +160,9 @@ func (o *Options) caches() cache.Options {
 }
 
 func having(label string) labels.Selector {
-	requirement, err := labels.NewRequirement(label, selection.Exists, nil)
+	selector, err := labels.Parse(label)
 	utilruntime.Must(err)
-	return labels.NewSelector().Add(*requirement)
+	return selector
 }
 
 func scheme() *runtime.Scheme {

@@ -112,10 +112,11 @@ func (s storeSecret) copy(ctx context.Context, live client.Reader) error {
 		return nil
 	}
 	next := filepath.Join(filepath.Dir(s.file), ".next-"+filepath.Base(s.file))
-	if err := os.WriteFile(next, value, 0o600); err != nil {
-		return fmt.Errorf("copying a Secret of the store: %w", err)
+	err := os.WriteFile(next, value, 0o600)
+	if err == nil {
+		err = os.Rename(next, s.file)
 	}
-	if err := os.Rename(next, s.file); err != nil {
+	if err != nil {
 		return fmt.Errorf("copying a Secret of the store: %w", err)
 	}
 	return nil

@@ -1,9 +1,25 @@
+// Package credentials gives the agents of each JobSet their own user of the store: a generated password, a Secret that delivers it
+// to the pods, and an access rule for the JobSet's group and nothing else.
+//
+// The orchestrator reads no Secrets. An annotation of the JobSet keeps what it needs later, the hashes of the passwords. A hash of
+// 256 random bits reveals nothing about the password.
+//
+//	next password       annotation: hashes [new, old], pending     durable before anyone uses it
+//	                    store: both are valid
+//	                    Secret: new                                agents read the file on each connection
+//	                    annotation: no longer pending
+//	after the overlap   annotation: hashes [new]; store: only the new one
+//
+// A step that fails is retried with the same password. A leader may also die after any step. The next leader finds the annotation,
+// and either continues or, if it needs the password itself, starts over with another one. However often that happens, two passwords
+// stay valid: the one last known to be in the Secret, and the last one that the previous leader generated.
 package credentials
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -33,9 +49,8 @@ type Keeper struct {
 	Client client.Client
 	Live   client.Reader // reads from the API server instead of the cache
 	Users  Users
-	// CA returns the certificates that Secrets contain in addition to the password. It returns nil if the store does not use TLS.
-	CA   func() ([]byte, error)
-	Ages Ages
+	CAFile string // certificates that Secrets contain in addition to the password; empty if the store does not use TLS
+	Ages   Ages
 	// Owners lists the owners whose groups have users; nil means JobSets.
 	Owners   *owners.Lister
 	Recorder events.EventRecorder
@@ -58,7 +73,6 @@ func (k *Keeper) user(uid types.UID) user {
 	return k.known[uid]
 }
 
-// update modifies the cached state of a user.
 func (k *Keeper) update(uid types.UID, change func(*user)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -70,7 +84,6 @@ func (k *Keeper) update(uid types.UID, change func(*user)) {
 	k.known[uid] = u
 }
 
-// forget removes the cached state of a user.
 func (k *Keeper) forget(uid types.UID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -81,6 +94,7 @@ func (k *Keeper) forget(uid types.UID) {
 type StoreError struct{ Err error }
 
 func (e *StoreError) Error() string { return e.Err.Error() }
+
 func (e *StoreError) Unwrap() error { return e.Err }
 
 // Save writes a record to the annotation of an owner, in one compare-and-set.
@@ -153,9 +167,9 @@ func (k *Keeper) renew(ctx context.Context, owner client.Object, record *Record,
 func (k *Keeper) writeSecret(ctx context.Context, owner client.Object, password string) error {
 	var ca []byte
 	var err error
-	if k.CA != nil {
-		if ca, err = k.CA(); err != nil {
-			return err
+	if k.CAFile != "" {
+		if ca, err = os.ReadFile(k.CAFile); err != nil {
+			return fmt.Errorf("reading the store's CA for the agents: %w", err)
 		}
 	}
 	err = k.Client.Create(ctx, secret(owner, password, ca))

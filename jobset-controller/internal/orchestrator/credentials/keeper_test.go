@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -117,8 +119,11 @@ func newRig(t *testing.T) *rig {
 			return errors.Join(forbidden(obj), c.Patch(ctx, obj, p, opts...))
 		},
 	})
-	g.keeper = &Keeper{Client: blind, Live: blind, Users: g.users, Ages: ages, Recorder: g.events, Clock: g.clock,
-		CA: func() ([]byte, error) { return []byte("the CA"), nil }}
+	ca := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(ca, []byte("the CA"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g.keeper = &Keeper{Client: blind, Live: blind, Users: g.users, Ages: ages, Recorder: g.events, Clock: g.clock, CAFile: ca}
 	return g
 }
 
@@ -339,7 +344,7 @@ func (g *rig) dieBefore(nth int) {
 		}
 		return nil
 	}
-	k := &Keeper{Live: g.all, Ages: ages, Recorder: g.events, Clock: g.clock, CA: g.keeper.CA, Users: mortal{g.users, may}}
+	k := &Keeper{Live: g.all, Ages: ages, Recorder: g.events, Clock: g.clock, CAFile: g.keeper.CAFile, Users: mortal{g.users, may}}
 	k.Client = interceptor.NewClient(g.all.(client.WithWatch), interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
 			if len(opts) == 0 {
@@ -383,7 +388,7 @@ func (m mortal) SetUsers(ctx context.Context, hashes map[string][]string) error 
 // nextLeader starts another process, which does not know what the previous one has tried.
 func (g *rig) nextLeader() {
 	g.keeper = &Keeper{
-		Client: g.keeper.Client, Live: g.keeper.Live, Users: g.users, Ages: ages, Recorder: g.events, Clock: g.clock, CA: g.keeper.CA,
+		Client: g.keeper.Client, Live: g.keeper.Live, Users: g.users, Ages: ages, Recorder: g.events, Clock: g.clock, CAFile: g.keeper.CAFile,
 	}
 }
 

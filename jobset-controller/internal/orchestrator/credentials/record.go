@@ -1,6 +1,8 @@
 package credentials
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -43,13 +45,9 @@ func Of(annotations map[string]string) *Record {
 		return nil
 	}
 	var r Record
-	if err := json.Unmarshal([]byte(value), &r); err != nil || len(r.Hashes) > maxHashes {
-		return nil
-	}
-	if slices.ContainsFunc(r.Hashes, func(h string) bool { return !hash.MatchString(h) }) {
-		return nil
-	}
-	if len(r.Hashes) == 0 && r.Revoked == "" {
+	malformed := func(text string) bool { return !hash.MatchString(text) }
+	switch err := json.Unmarshal([]byte(value), &r); {
+	case err != nil, len(r.Hashes) > maxHashes, len(r.Hashes) == 0 && r.Revoked == "", slices.ContainsFunc(r.Hashes, malformed):
 		return nil
 	}
 	return &r
@@ -91,9 +89,7 @@ func Next(r *Record, request string, now time.Time, ages Ages) Step {
 		return Renew
 	case r.Revoked != "":
 		return Keep
-	case r.Pending:
-		return Renew
-	case ages.Max > 0 && now.Sub(r.Since) >= ages.Max:
+	case r.Pending, ages.Max > 0 && now.Sub(r.Since) >= ages.Max:
 		return Renew
 	case len(r.Hashes) > 1 && now.Sub(r.Since) >= ages.Overlap:
 		return Retire
@@ -135,19 +131,22 @@ func (r *Record) waitsFor(password string) bool {
 	return r != nil && r.Pending && r.Revoked == "" && r.Hashes[0] == hashOf(password)
 }
 
-// written returns the record after the newest password was written to the Secret.
+// hashOf returns the form in which the store keeps a password.
+func hashOf(password string) string {
+	sum := sha256.Sum256([]byte(password))
+	return hex.EncodeToString(sum[:])
+}
+
 func (r Record) written(now time.Time) Record {
 	r.Pending, r.Held, r.Since = false, "", now
 	return r
 }
 
-// retired returns the record with only its newest password.
 func (r Record) retired() Record {
 	r.Hashes = r.Hashes[:1]
 	return r
 }
 
-// revoked returns the record of a JobSet whose user was revoked.
 func (r Record) revoked(why string) Record {
 	return Record{Hashes: []string{}, Since: r.Since, Request: r.Request, Revoked: why}
 }

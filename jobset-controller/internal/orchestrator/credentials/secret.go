@@ -2,8 +2,6 @@ package credentials
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,12 +16,6 @@ import (
 
 // newPassword returns at least 256 random bits, in letters and digits.
 func newPassword() string { return rand.Text() + rand.Text() }
-
-// hashOf returns the form in which the store keeps a password.
-func hashOf(password string) string {
-	sum := sha256.Sum256([]byte(password))
-	return hex.EncodeToString(sum[:])
-}
 
 // secret returns the Secret that delivers a password to the pods of an owner. It is deleted with the owner.
 func secret(owner client.Object, password string, ca []byte) *corev1.Secret {

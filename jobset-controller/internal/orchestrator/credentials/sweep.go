@@ -20,6 +20,31 @@ import (
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
+// Restore sets the users of all groups in the store at once. It runs after every connection, because a restarted server has no
+// users, and agents cannot reconnect without them.
+func (k *Keeper) Restore(ctx context.Context) error {
+	k.mu.Lock()
+	for uid, u := range k.known {
+		u.applied = ""
+		k.known[uid] = u
+	}
+	k.mu.Unlock()
+	known, incomplete := k.Owners.ByUID(ctx, k.Client)
+	users := map[string][]string{}
+	for uid, owner := range known {
+		if valid := Of(owner.GetAnnotations()).Valid(); len(valid) > 0 {
+			users[uid] = valid
+		}
+	}
+	if err := k.Users.SetUsers(ctx, users); err != nil {
+		return &StoreError{err}
+	}
+	for uid, valid := range users {
+		k.update(types.UID(uid), func(u *user) { u.applied = digest(valid) })
+	}
+	return incomplete
+}
+
 // Sweep compares the store's users with the owners. It removes the users of deleted owners, restores changed users, and revokes the
 // user of a group that has outgrown its share.
 func (k *Keeper) Sweep(ctx context.Context) error {
@@ -34,7 +59,6 @@ func (k *Keeper) Sweep(ctx context.Context) error {
 	return errors.Join(k.dropUnknown(ctx, users), k.mend(ctx, users, known), k.revokeLarge(ctx, users, known))
 }
 
-// dropUnknown removes users without an owner.
 func (k *Keeper) dropUnknown(ctx context.Context, users map[string][]string) error {
 	unknown, err := k.Owners.Unknown(ctx, k.Client, k.Live, slices.Collect(maps.Keys(users)))
 	errs := []error{err}
@@ -66,7 +90,6 @@ const (
 	slotShare = 4 << 10
 )
 
-// share returns how many bytes the group of an owner may use.
 func share(owner client.Object) int64 {
 	workers := int64(roster.MaxMembers)
 	switch o := owner.(type) {

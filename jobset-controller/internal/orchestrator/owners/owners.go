@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,7 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
@@ -39,76 +42,74 @@ func IsJobSet(owner *metav1.OwnerReference) bool {
 // Lister lists the owners. The zero Lister and a nil Lister list JobSets only.
 type Lister struct {
 	Beside  bool // also list Jobs that have their own group, and pods that lead a group
-	elastic atomic.Int32
+	Elastic bool // also list ElasticJobs, once AwaitElasticJobs knows whether the cluster has their definition
+
+	served atomic.Int32 // whether the cluster serves ElasticJobs
 }
 
 const (
-	absent   = iota // ElasticJobs are not listed, or the cluster has no definition
-	unknown         // ElasticJobs are listed, and it is not known yet whether the cluster has the definition
-	readable        // they can be listed
+	unknown = iota
+	absent
+	readable
 )
 
 // ErrUnknown accompanies an incomplete list. Callers must not conclude anything from what the list lacks.
 var ErrUnknown = errors.New("it is not yet known whether the cluster serves ElasticJobs")
 
-// Expect makes the Lister list ElasticJobs once it is known whether the cluster has their definition.
-func (l *Lister) Expect() { l.elastic.Store(unknown) }
-
-// Found sets whether the cluster has the definition of ElasticJobs.
-func (l *Lister) Found(there bool) {
-	if there {
-		l.elastic.Store(readable)
-	} else {
-		l.elastic.Store(absent)
-	}
+// AwaitElasticJobs waits until the cluster has the definition of ElasticJobs and this program may read them. It polls with a live list,
+// which needs the same permission as a watch. A missing permission does not end the program.
+func (l *Lister) AwaitElasticJobs(ctx context.Context, live client.Reader) error {
+	var said string
+	return wait.PollUntilContextCancel(ctx, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+		err := live.List(ctx, elasticJobList(), client.Limit(1))
+		switch {
+		case err == nil:
+			l.served.Store(readable)
+		case meta.IsNoMatchError(err):
+			l.served.Store(absent)
+		case err.Error() != said:
+			said = err.Error()
+			log.FromContext(ctx).Error(err, "reading ElasticJobs failed, not managing their in-place restarts")
+		}
+		return err == nil, nil
+	})
 }
 
-// List reads all owners. It may return an incomplete list and an error.
-func (l *Lister) List(ctx context.Context, from client.Reader) (all []client.Object, err error) {
-	add := func(what string, list client.ObjectList, isOwner func(client.Object) bool, options ...client.ListOption) error {
+// ByUID returns all owners by UID. It may return an incomplete map and an error.
+func (l *Lister) ByUID(ctx context.Context, from client.Reader) (map[string]client.Object, error) {
+	all := map[string]client.Object{}
+	add := func(what string, list client.ObjectList, options ...client.ListOption) error {
 		if err := from.List(ctx, list, options...); err != nil {
 			return fmt.Errorf("listing %s: %w", what, err)
 		}
 		return meta.EachListItem(list, func(obj runtime.Object) error {
 			if owner := obj.(client.Object); isOwner(owner) {
-				all = append(all, owner)
+				owner.GetObjectKind().SetGroupVersionKind(KindOf(owner))
+				all[string(owner.GetUID())] = owner
 			}
 			return nil
 		})
 	}
-	if err := add("JobSets", &v1alpha2.JobSetList{}, func(client.Object) bool { return true }); err != nil || l == nil {
+	if err := add("JobSets", &v1alpha2.JobSetList{}); err != nil || l == nil {
 		return all, err
 	}
 	if l.Beside {
 		leads := client.MatchingLabels{v1alpha2.GroupKindKey: inplace.PodKind, v1alpha2.PodGroupIndexKey: "0"}
-		if err := errors.Join(add("Jobs", &batchv1.JobList{}, isLed), add("pods", &corev1.PodList{}, isLed, leads)); err != nil {
+		if err := errors.Join(add("Jobs", &batchv1.JobList{}), add("pods", &corev1.PodList{}, leads)); err != nil {
 			return nil, err
 		}
 	}
-	switch l.elastic.Load() {
-	case absent:
+	switch state := l.served.Load(); {
+	case !l.Elastic || state == absent:
 		return all, nil
-	case unknown:
+	case state == unknown:
 		return all, ErrUnknown
 	}
-	elastic, err := List(ctx, from)
+	err := add("ElasticJobs", elasticJobList())
 	if meta.IsNoMatchError(err) { // the definition was deleted, and all ElasticJobs with it
 		return all, nil
 	}
-	for i := range elastic {
-		all = append(all, &elastic[i])
-	}
 	return all, err
-}
-
-// ByUID returns all owners by UID. It may return an incomplete map and an error.
-func (l *Lister) ByUID(ctx context.Context, from client.Reader) (map[string]client.Object, error) {
-	list, err := l.List(ctx, from)
-	byUID := make(map[string]client.Object, len(list))
-	for _, owner := range list {
-		byUID[string(owner.GetUID())] = owner
-	}
-	return byUID, err
 }
 
 // Unknown returns the UIDs that no owner has. It reads live before it returns any, because the cache may be stale.
@@ -126,22 +127,19 @@ func (l *Lister) Unknown(ctx context.Context, cache, live client.Reader, uids []
 	return uids, nil
 }
 
-// isLed reports whether an installation leads the group of a Job or a pod.
-func isLed(obj client.Object) bool {
+// isOwner reports whether an object of a list has a group: a Job or a pod has one if an installation leads it.
+func isOwner(obj client.Object) bool {
+	if kind := KindOf(obj); kind == JobSet || kind == ElasticJob {
+		return true
+	}
 	return obj.GetAnnotations()[v1alpha2.LedByKey] != "" && !IsJobSet(metav1.GetControllerOfNoCopy(obj))
 }
 
-// List reads the metadata of ElasticJobs. If the cluster has no definition, meta.IsNoMatchError reports true for the error.
-func List(ctx context.Context, from client.Reader, opts ...client.ListOption) ([]metav1.PartialObjectMetadata, error) {
+// elasticJobList returns an empty list to read the metadata of ElasticJobs into.
+func elasticJobList() *metav1.PartialObjectMetadataList {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(ElasticJob.GroupVersion().WithKind(ElasticJob.Kind + "List"))
-	if err := from.List(ctx, list, opts...); err != nil {
-		return nil, fmt.Errorf("listing ElasticJobs: %w", err)
-	}
-	for i := range list.Items {
-		list.Items[i].SetGroupVersionKind(ElasticJob)
-	}
-	return list.Items, nil
+	return list
 }
 
 // MakeElasticJob returns an empty ElasticJob to read into.

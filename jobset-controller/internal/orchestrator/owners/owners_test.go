@@ -23,14 +23,14 @@ func TestLister(t *testing.T) {
 	job := MakeElasticJob()
 	job.SetNamespace("ns")
 	job.SetName("same")
-	c := fake.NewClientBuilder().WithScheme(s).WithObjects(job, &v1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "same"}}).Build()
+	job.SetUID("elastic")
+	c := fake.NewClientBuilder().WithScheme(s).WithObjects(job, &v1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "same", UID: "jobset"}}).Build()
 
-	expecting, absent, found := &Lister{}, &Lister{}, &Lister{}
-	expecting.Expect()
-	absent.Expect()
-	absent.Found(false)
-	found.Expect()
-	found.Found(true)
+	expecting, missing, found := &Lister{Elastic: true}, &Lister{Elastic: true}, &Lister{Elastic: true}
+	missing.served.Store(absent)
+	if err := found.AwaitElasticJobs(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
 	for name, tc := range map[string]struct {
 		lister *Lister
 		want   int
@@ -38,15 +38,15 @@ func TestLister(t *testing.T) {
 	}{
 		"nobody asks for ElasticJobs": {nil, 1, nil},
 		"it is not known yet":         {expecting, 1, ErrUnknown},
-		"the cluster has none":        {absent, 1, nil},
+		"the cluster has none":        {missing, 1, nil},
 		"there are some":              {found, 2, nil},
 	} {
-		got, err := tc.lister.List(t.Context(), c)
+		got, err := tc.lister.ByUID(t.Context(), c)
 		if len(got) != tc.want || !errors.Is(err, tc.err) {
 			t.Errorf("%s: %d owners (%v)", name, len(got), err)
 		}
-		if len(got) == 2 && (KindOf(got[0]) != JobSet || KindOf(got[1]) != ElasticJob) {
-			t.Errorf("%s: of kinds %s and %s", name, KindOf(got[0]), KindOf(got[1]))
+		if len(got) == 2 && (KindOf(got["jobset"]) != JobSet || KindOf(got["elastic"]) != ElasticJob) {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }

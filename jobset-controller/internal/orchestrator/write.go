@@ -16,39 +16,71 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
+	"github.com/holdfast-project/holdfast/shared/notes"
 )
+
+// FieldManager is the field manager of what the orchestrator writes: its annotations and its conditions.
+const FieldManager = "holdfast-orchestrator"
+
+// annotated updates annotations of an owner in one compare-and-set, and returns the updated owner. An empty value removes its
+// annotation.
+func annotated(ctx context.Context, c client.Client, owner client.Object, values map[string]string) (client.Object, error) {
+	next := owners.WithAnnotations(owner, values)
+	provenance.Stamp(owner, next.GetAnnotations())
+	if err := patch(ctx, c, owner, next); err != nil {
+		return owner, fmt.Errorf("annotating the %s: %w", owners.KindOf(owner).Kind, err)
+	}
+	return next, nil
+}
+
+// patch writes the changes of an object in one compare-and-set.
+func patch(ctx context.Context, c client.Client, before, next client.Object) error {
+	return c.Patch(ctx, next, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldManager))
+}
+
+func patchStatus(ctx context.Context, c client.Client, before, next client.Object) error {
+	return c.Status().Patch(ctx, next, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldManager))
+}
+
+// short limits the length of an event note or a message. Names in the store may be longer than any that we have written.
+func short(text string) string {
+	if len(text) <= notes.MaxLength {
+		return text
+	}
+	return notes.Truncate(text, notes.MaxLength-len(dots)) + dots
+}
+
+const dots = "..."
+
+var ownConditions = []string{ConditionInSync, ConditionRecovering}
 
 // writeConditions writes the conditions of an owner. It removes those that are not set. The list of conditions of a Job is a single
 // value for server-side apply, so it cannot be applied in parts; the resource version is a precondition of the write. Kubelets keep
 // the conditions of a pod that they do not know.
 func writeConditions(ctx context.Context, c client.Client, owner client.Object, set leader.SetConditions, now time.Time) (err error) {
 	list := conditionsFor(jobSetOf(owner), set, now)
-	switch o := owner.(type) {
+	next := owners.Copy(owner)
+	switch o := next.(type) {
 	case *batchv1.Job:
-		next := o.DeepCopy()
-		next.Status.Conditions = slices.DeleteFunc(next.Status.Conditions, func(c batchv1.JobCondition) bool {
-			return c.Type == ConditionInSync || c.Type == ConditionRecovering
-		})
+		o.Status.Conditions = slices.DeleteFunc(o.Status.Conditions, func(c batchv1.JobCondition) bool { return slices.Contains(ownConditions, string(c.Type)) })
 		for _, is := range list {
-			next.Status.Conditions = append(next.Status.Conditions, batchv1.JobCondition{
+			o.Status.Conditions = append(o.Status.Conditions, batchv1.JobCondition{
 				Type: batchv1.JobConditionType(is.Type), Status: corev1.ConditionStatus(is.Status), Reason: is.Reason, Message: is.Message,
 				LastTransitionTime: is.LastTransitionTime, LastProbeTime: metav1.NewTime(now),
 			})
 		}
-		err = patchStatus(ctx, c, o, next)
+		err = patchStatus(ctx, c, owner, next)
 	case *corev1.Pod:
-		next := o.DeepCopy()
-		next.Status.Conditions = slices.DeleteFunc(next.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type == ConditionInSync || c.Type == ConditionRecovering
-		})
+		o.Status.Conditions = slices.DeleteFunc(o.Status.Conditions, func(c corev1.PodCondition) bool { return slices.Contains(ownConditions, string(c.Type)) })
 		for _, is := range list {
-			next.Status.Conditions = append(next.Status.Conditions, corev1.PodCondition{
+			o.Status.Conditions = append(o.Status.Conditions, corev1.PodCondition{
 				Type: corev1.PodConditionType(is.Type), Status: corev1.ConditionStatus(is.Status), Reason: is.Reason, Message: is.Message,
 				LastTransitionTime: is.LastTransitionTime, ObservedGeneration: is.ObservedGeneration,
 			})
 		}
-		err = patchStatus(ctx, c, o, next)
+		err = patchStatus(ctx, c, owner, next)
 	default:
 		err = applyConditions(ctx, c, owner, list)
 	}
@@ -79,23 +111,19 @@ func applyConditions(ctx context.Context, c client.Client, js client.Object, con
 
 // conditionsFor returns the conditions that are set. They keep the time of the last transition if the status is unchanged.
 func conditionsFor(js *v1alpha2.JobSet, set leader.SetConditions, now time.Time) (list []metav1.Condition) {
-	for _, kind := range []string{ConditionInSync, ConditionRecovering} {
-		c := set.InSync
-		if kind == ConditionRecovering {
-			c = set.Recovering
-		}
+	for i, c := range []*leader.Condition{set.InSync, set.Recovering} {
 		if c == nil {
 			continue
 		}
 		next := metav1.Condition{
-			Type: kind, Status: metav1.ConditionFalse, Reason: c.Reason, Message: c.Message, ObservedGeneration: c.Version, LastTransitionTime: metav1.NewTime(now),
+			Type: ownConditions[i], Status: metav1.ConditionFalse, Reason: c.Reason, Message: c.Message, ObservedGeneration: c.Version, LastTransitionTime: metav1.NewTime(now),
 		}
 		if c.True {
 			next.Status = metav1.ConditionTrue
 		}
 		all := slices.Clone(js.Status.Conditions)
 		meta.SetStatusCondition(&all, next)
-		list = append(list, *meta.FindStatusCondition(all, kind))
+		list = append(list, *meta.FindStatusCondition(all, next.Type))
 	}
 	return list
 }
