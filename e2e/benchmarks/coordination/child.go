@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -49,8 +50,12 @@ func serveParent(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 	for answers := json.NewEncoder(out); ; {
 		var c command
-		if err := lines.Decode(&c); err != nil {
+		err := lines.Decode(&c)
+		switch {
+		case errors.Is(err, io.EOF):
 			return nil // the parent has ended; so do the connections of this process
+		case err != nil:
+			return fmt.Errorf("reading a command: %w", err)
 		}
 		if err := answers.Encode(obey(ctx, g, c)); err != nil {
 			return err

@@ -1,31 +1,29 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/holdfast-project/holdfast/e2e/fakes/members"
+	"github.com/holdfast-project/holdfast/e2e/framework/footprint"
 	"github.com/holdfast-project/holdfast/shared/coordination/relay"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
+	"github.com/holdfast-project/holdfast/shared/cputime"
 )
 
 const (
-	// membersOfAChild limits a child: with relays, each member has an open file on both sides.
-	membersOfAChild = 8000
+	// membersOfAChild limits a child: with relays, each member has an open file on both sides, and for some seconds after its start two more
+	// for the store. Many systems permit 20,000 files.
+	membersOfAChild = 4000
 	// startedAtOnce members start once all but startingMost have read the level, because each has a connection to the store until it
 	// uses its relay.
 	startedAtOnce = 100
 	startingMost  = 100
 	formEvery     = 10 * time.Millisecond
+	agentTimeout  = 2 * time.Second // the default of the agent's store client
 )
 
 // crowd is a group whose members are in several processes.
@@ -36,27 +34,22 @@ type crowd struct {
 	leader   *valkey.Store
 	children []*child
 	round    int64
-}
-
-// child is a process with a part of the members.
-type child struct {
-	first, size int
-	process     *exec.Cmd
-	in          io.WriteCloser
-	out         *json.Decoder
-	answers     *json.Encoder
+	leading  sync.WaitGroup
+	endLead  context.CancelFunc
 }
 
 // startCrowd starts a group. It returns once all of its members know that it runs.
-func startCrowd(ctx context.Context, size int, relays bool) (*crowd, error) {
-	c := &crowd{size: size}
-	o := members.Options{Members: size, Share: share(size), Barrier: true}
+func startCrowd(ctx context.Context, program string, size int, relays bool) (*crowd, error) {
+	leading, endLead := context.WithCancel(ctx)
+	c := &crowd{size: size, endLead: endLead}
+	o := members.Options{Members: size, Share: share(size), Barrier: true, Timeout: agentTimeout}
 	if relays {
 		c.relays = relay.Plan{From: 2, Per: relay.DefaultPer}
 	}
-	connections := int(fileLimit()) - spareFiles
+	connections := min(2*size+100, int(fileLimit())-spareFiles) // of the chart, as far as the limit permits
 	var err error
-	if c.server, err = members.StartDurableServer(ctx, connections); err != nil {
+	if c.server, err = members.StartDurableServer(ctx, program, connections); err != nil {
+		endLead()
 		return nil, err
 	}
 	if c.leader, err = members.Open(ctx, c.server.Options, o); err != nil {
@@ -66,6 +59,7 @@ func startCrowd(ctx context.Context, size int, relays bool) (*crowd, error) {
 	if err != nil {
 		return nil, errors.Join(err, c.stop())
 	}
+	c.leading.Go(func() { members.Lead(leading, c.leader) })
 	for first := 0; first < size; first += membersOfAChild {
 		p := part{Address: c.server.Address, Username: username, PasswordFile: c.server.Options.PasswordFile, CA: c.server.CA(), Options: o}
 		p.Options.First, p.Options.Members, p.Options.Total, p.Options.Relays = first, min(membersOfAChild, size-first), size, c.relays
@@ -76,45 +70,9 @@ func startCrowd(ctx context.Context, size int, relays bool) (*crowd, error) {
 		c.children = append(c.children, child)
 	}
 	if err := c.form(ctx); err != nil {
-		return nil, errors.Join(err, c.stop())
+		return nil, errors.Join(fmt.Errorf("forming the group: %w", err), c.stop())
 	}
 	return c, nil
-}
-
-func startChild(ctx context.Context, p part) (*child, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	c := &child{first: p.Options.First, size: p.Options.Members, process: exec.CommandContext(ctx, self, "-child")}
-	c.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	c.process.Stderr = os.Stderr
-	if c.in, err = c.process.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := c.process.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	c.out, c.answers = json.NewDecoder(bufio.NewReader(out)), json.NewEncoder(c.in)
-	if err := c.process.Start(); err != nil {
-		return nil, err
-	}
-	return c, c.answers.Encode(p)
-}
-
-// do sends a command and waits for the answer.
-func (c *child) do(what command) (r report, err error) {
-	if err := c.answers.Encode(what); err != nil {
-		return r, err
-	}
-	if err := c.out.Decode(&r); err != nil {
-		return r, fmt.Errorf("members %d to %d: %w", c.first, c.first+c.size-1, err)
-	}
-	if r.Error != "" {
-		return r, fmt.Errorf("members %d to %d: %s", c.first, c.first+c.size-1, r.Error)
-	}
-	return r, nil
 }
 
 // all sends a command to all children.
@@ -146,6 +104,9 @@ func (c *crowd) form(ctx context.Context) error {
 	}
 	started := 0
 	for from := 0; from < membersOfAChild; from += startedAtOnce {
+		if err := checkMemory(); err != nil {
+			return err
+		}
 		for _, child := range c.children {
 			begin, end := from, min(from+startedAtOnce, child.size)
 			if c.relays.From > 0 {
@@ -157,8 +118,9 @@ func (c *crowd) form(ctx context.Context) error {
 			if _, err := child.do(command{Do: "run", From: begin, To: end}); err != nil {
 				return err
 			}
-			if started += end - begin; c.awaitReads(started-startingMost, time.Time{}) != nil {
-				return fmt.Errorf("less than %d members have read the level", started-startingMost)
+			started += end - begin
+			if err := c.awaitReads(started-startingMost, time.Time{}, formEvery); err != nil {
+				return err
 			}
 		}
 	}
@@ -166,11 +128,11 @@ func (c *crowd) form(ctx context.Context) error {
 	return err
 }
 
-// awaitReads returns once so many members have read the level since then.
-func (c *crowd) awaitReads(members int, since time.Time) error {
-	for began, reads := time.Now(), 0; reads < members; time.Sleep(formEvery) {
+// awaitReads returns once so many members have read the level since then. It counts them at intervals.
+func (c *crowd) awaitReads(members int, since time.Time, every time.Duration) error {
+	for began, reads := time.Now(), 0; reads < members; time.Sleep(every) {
 		if time.Since(began) > stormPatience {
-			return fmt.Errorf("%d of %d members have read the level", reads, members)
+			return fmt.Errorf("%d of %d members have read the level after %v", reads, members, stormPatience)
 		}
 		reports, err := c.all(command{Do: "reads", Since: since})
 		if err != nil {
@@ -184,57 +146,81 @@ func (c *crowd) awaitReads(members int, since time.Time) error {
 	return nil
 }
 
-// restart kills the worker of one member. It returns once every member knows that the next round runs.
-func (c *crowd) restart(ctx context.Context) (members.Round, error) {
+// restart kills the worker of one member. It returns once every member knows that the next round runs, with the CPU time that this took.
+func (c *crowd) restart(ctx context.Context) (r members.Round, used parts, err error) {
 	c.round++
 	if _, err := c.all(command{Do: "expect", Round: c.round}); err != nil {
-		return members.Round{}, err
+		return r, used, err
+	}
+	before, err := c.cpu(ctx)
+	if err != nil {
+		return r, used, err
 	}
 	victim := int(c.round*7919) % c.size
 	died := time.Now().Round(0) // the wall clock, as the other processes have it
 	if _, err := c.children[victim/membersOfAChild].do(command{Do: "kill", From: victim}); err != nil {
-		return members.Round{}, err
+		return r, used, err
 	}
 	if _, err := c.all(command{Do: "await"}); err != nil {
-		return members.Round{}, err
+		return r, used, err
+	}
+	after, err := c.cpu(ctx)
+	if err != nil {
+		return r, used, err
 	}
 	reports, err := c.all(command{Do: "times"})
 	if err != nil {
-		return members.Round{}, err
+		return r, used, err
 	}
 	var all []members.Times
 	for _, r := range reports {
 		all = append(all, r.Times...)
 	}
-	return members.Account(died, all), nil
+	return members.Account(died, all), after.plus(before, -1), nil
 }
 
-// usage returns the CPU time of all members, and that of the store.
-func (c *crowd) usage(ctx context.Context) (own, store float64, err error) {
+// parts has a value for each part of a crowd, such as the CPU time that it has used so far in seconds.
+type parts struct {
+	Store   float64 `json:"store"`
+	Members float64 `json:"members"` // with the relays
+	Leader  float64 `json:"leader"`  // this process
+}
+
+func (p parts) plus(o parts, times float64) parts {
+	return parts{Store: p.Store + times*o.Store, Members: p.Members + times*o.Members, Leader: p.Leader + times*o.Leader}
+}
+
+// cpu returns the CPU time that each part has used so far.
+func (c *crowd) cpu(ctx context.Context) (p parts, err error) {
 	u, err := c.server.Usage(ctx)
 	if err != nil {
-		return 0, 0, err
+		return p, err
 	}
 	reports, err := c.all(command{Do: "cpu"})
 	for _, r := range reports {
-		own += r.CPU
+		p.Members += r.CPU
 	}
-	return own, u.CPU, err
+	p.Store, p.Leader = u.CPU, cputime.Used().Seconds()
+	return p, err
 }
 
-// heap returns the memory of all members.
-func (c *crowd) heap() (bytes int64, err error) {
+// memory returns the heap of all members, and the peak resident size of their processes, in bytes.
+func (c *crowd) memory() (heap, resident int64, err error) {
 	reports, err := c.all(command{Do: "heap"})
-	for _, r := range reports {
-		bytes += r.Heap
+	for i, r := range reports {
+		heap += r.Heap
+		mib, peakErr := footprint.Peak(c.children[i].process.Process.Pid)
+		resident, err = resident+int64(mib*(1<<20)), errors.Join(err, peakErr)
 	}
-	return bytes, err
+	return heap, resident, err
 }
 
 func (c *crowd) stop() error {
+	c.endLead()
+	c.leading.Wait()
 	var err error
 	for _, child := range c.children {
-		err = errors.Join(err, child.in.Close())
+		_ = child.in.Close()
 	}
 	for _, child := range c.children {
 		_ = child.process.Wait()
@@ -244,12 +230,4 @@ func (c *crowd) stop() error {
 	}
 	c.server.Stop()
 	return err
-}
-
-func fileLimit() uint64 {
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return 1024
-	}
-	return limit.Max
 }

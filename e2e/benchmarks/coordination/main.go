@@ -1,6 +1,10 @@
 // Command coordination measures the cost of the protocol alone: thousands of members of one group in this process, a
 // real redis-server with TLS, and worker programs that start immediately. It prints a table of medians over
 // the rounds and writes all values to e2e/results/coordination.json. It is not a test: no measured time makes it fail.
+//
+// With -crowds, the members are in several processes, with the agent's timeouts, and the store has the chart's settings. The newest result
+// of each kind is in e2e/results/coordination-crowds.json, and the tables show all of them. A group of 10,000 needs more
+// open files than many systems permit; with CAP_SYS_RESOURCE, the program raises the limit.
 package main
 
 import (
@@ -19,6 +23,7 @@ func main() {
 	defer stop()
 	sizes := flag.String("members", "1000,5000,10000", "sizes of the group")
 	crowds := flag.String("crowds", "", "instead: sizes of a group whose members are in several processes, a size with r has relays, one with s a restart of the store, such as 5000s,5000rs,100000r")
+	store := flag.String("store", "valkey-server", "program of the store with -crowds: valkey-server or redis-server")
 	asChild := flag.Bool("child", false, "used by this program itself: runs a part of such a group")
 	driver := flag.String("driver", "exec", "what the members are: exec, supervisors with a barrier, or cri, sidecars")
 	rounds := flag.Int("rounds", 10, "restarts to measure, after one that is not")
@@ -29,32 +34,40 @@ func main() {
 	case *asChild:
 		err = serveParent(ctx, os.Stdin, os.Stdout)
 	case *crowds != "":
-		err = runCrowds(ctx, *crowds, *rounds, *results)
+		err = runCrowds(ctx, *crowds, *store, *rounds, *results)
 	default:
 		err = run(ctx, *sizes, *driver, *rounds, *results)
 	}
 	if err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("interrupted (%w), which has also ended the processes of the members: %w", context.Cause(ctx), err)
+		}
 		fmt.Fprintln(os.Stderr, "bench-coordination:", err)
 		os.Exit(1)
 	}
 }
 
-func runCrowds(ctx context.Context, crowds string, rounds int, results string) error {
+func runCrowds(ctx context.Context, crowds, store string, rounds int, results string) error {
+	if err := raiseFiles(); err != nil {
+		return err
+	}
 	var all []crowdResult
 	for _, text := range strings.Split(crowds, ",") {
 		size, err := strconv.Atoi(strings.TrimRight(text, "rs"))
 		if err != nil || size < 2 {
 			return fmt.Errorf("--crowds %q: want sizes of 2 and more, with r or s behind, separated by commas", crowds)
 		}
-		r, err := measureCrowd(ctx, size, strings.Contains(text, "r"), rounds, strings.Contains(text, "s"))
+		r, err := measureCrowd(ctx, store, size, strings.Contains(text, "r"), rounds, strings.Contains(text, "s"))
 		if err != nil {
 			return fmt.Errorf("%s members: %w", text, err)
 		}
 		fmt.Fprintf(os.Stderr, "%s members: all know that all have joined after %v\n", text, r.Median.Start.Last)
-		all = append(all, r)
+		if all, err = keepCrowd(results, r); err != nil {
+			return err
+		}
 	}
 	printCrowds(os.Stdout, all)
-	return save(results, "coordination-crowds.json", all)
+	return nil
 }
 
 func run(ctx context.Context, sizes, driver string, rounds int, results string) error {

@@ -49,3 +49,10 @@ func save[T any](dir, name string, all []T) error {
 	}
 	return os.WriteFile(filepath.Join(dir, name), append(content, '\n'), 0o644)
 }
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

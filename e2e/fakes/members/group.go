@@ -25,8 +25,9 @@ const prefix = "member-w"
 // Options say the size and kind of the group.
 type Options struct {
 	Members int
-	Share   int  // members per connection for calls; 1: each has its own, as agents do
-	Barrier bool // the members are supervisors, whose workers wait for each other; otherwise sidecars
+	Share   int           // members per connection for calls; 1: each has its own, as agents do
+	Barrier bool          // the members are supervisors, whose workers wait for each other; otherwise sidecars
+	Timeout time.Duration // of a dial and an answer; 0: longer than any round of a benchmark
 
 	// For members with relays, which have connections of their own, and for a part of a group:
 	Relays relay.Plan // no relays if zero
@@ -99,7 +100,7 @@ func Join(ctx context.Context, server valkey.Options, o Options) (*Group, error)
 	ctx, stop := context.WithCancel(ctx)
 	g := &Group{id: id, ctx: ctx, stop: stop, first: o.First}
 	client := server
-	client.Timeout = patience
+	client.Timeout = cmp.Or(o.Timeout, patience)
 	for i := range o.Members {
 		store, err := g.store(i, client, server.Address, o)
 		if err != nil {

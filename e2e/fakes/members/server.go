@@ -16,36 +16,41 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
-// Server is a redis-server on a loopback port. It ends with this process.
+// Server is a store on a loopback port. It ends with this process.
 type Server struct {
 	Address string
 	Options valkey.Options // of its clients
 
+	program string
 	process *exec.Cmd
 	args    []string
 	dir     string
 	admin   *redis.Client
 }
 
-// startTimeout is how long a server may take to respond.
-const startTimeout = 10 * time.Second
+// startTimeout is how long a server may take to respond. After a Restart, thousands of members connect before its administrator does.
+const startTimeout = time.Minute
+
+// redisServer is the program of servers for which no other one is given.
+const redisServer = "redis-server"
 
 // StartServer starts a server without persistence that accepts the given number of connections.
 func StartServer(ctx context.Context, connections int) (*Server, error) {
-	return start(ctx, connections, false, "--appendonly", "no")
+	return start(ctx, redisServer, connections, false, "--appendonly", "no", "--tcp-backlog", "4096")
 }
 
 // StartSecureServer starts a server that requires TLS and a password.
 func StartSecureServer(ctx context.Context, connections int) (*Server, error) {
-	return start(ctx, connections, true, "--appendonly", "no")
+	return start(ctx, redisServer, connections, true, "--appendonly", "no", "--tcp-backlog", "4096")
 }
 
-// StartDurableServer starts a secure server that writes an append-only file, as the chart's store does.
-func StartDurableServer(ctx context.Context, connections int) (*Server, error) {
-	return start(ctx, connections, true, "--appendonly", "yes", "--appendfsync", "everysec")
+// StartDurableServer starts a secure server that writes an append-only file, with the defaults that the chart's store has. program is
+// valkey-server or redis-server.
+func StartDurableServer(ctx context.Context, program string, connections int) (*Server, error) {
+	return start(ctx, program, connections, true, "--appendonly", "yes", "--appendfsync", "everysec")
 }
 
-func start(ctx context.Context, connections int, secure bool, persistence ...string) (*Server, error) {
+func start(ctx context.Context, program string, connections int, secure bool, others ...string) (*Server, error) {
 	address, err := freeAddress()
 	if err != nil {
 		return nil, err
@@ -55,7 +60,7 @@ func start(ctx context.Context, connections int, secure bool, persistence ...str
 		return nil, err
 	}
 	_, port, _ := net.SplitHostPort(address)
-	s := &Server{Address: address, dir: dir, Options: valkey.Options{Address: address}}
+	s := &Server{Address: address, program: program, dir: dir, Options: valkey.Options{Address: address}}
 	listen, admin := []string{"--port", port}, &redis.Options{Addr: address, Protocol: 2}
 	if secure {
 		if err := s.credentials(); err != nil {
@@ -72,26 +77,26 @@ func start(ctx context.Context, connections int, secure bool, persistence ...str
 		admin.Password = password
 	}
 	s.admin = redis.NewClient(admin)
-	s.args = append(append(listen, persistence...), "--bind", "127.0.0.1", "--dir", dir, "--save", "",
-		"--tcp-backlog", "4096", "--maxclients", strconv.Itoa(connections+spareConnections))
+	s.args = append(append(listen, others...), "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--maxclients", strconv.Itoa(connections+spareConnections))
 	return s, s.run(ctx)
 }
 
 // run starts the process.
 func (s *Server) run(ctx context.Context) error {
-	s.process = exec.Command("redis-server", s.args...)
+	s.process = exec.Command(s.program, s.args...)
 	s.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := s.process.Start(); err != nil {
-		return fmt.Errorf("starting redis-server (hack/install-debian.sh installs it): %w", err)
+		return fmt.Errorf("starting %s (hack/install-debian.sh installs it): %w", s.program, err)
 	}
 	return s.awaitAnswer(ctx)
 }
 
-// Restart ends the process and starts it again. It returns when the server answers.
-func (s *Server) Restart(ctx context.Context) error {
+// Restart ends the process and starts it again. It returns when the server answers, with the time of the start.
+func (s *Server) Restart(ctx context.Context) (started time.Time, err error) {
 	_ = s.process.Process.Signal(syscall.SIGTERM)
 	_ = s.process.Wait()
-	return s.run(ctx)
+	started = time.Now()
+	return started, s.run(ctx)
 }
 
 // spareConnections are for the leader and the administrator.
@@ -113,7 +118,7 @@ func (s *Server) awaitAnswer(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			s.Stop()
-			return fmt.Errorf("redis-server at %s does not answer", s.Address)
+			return fmt.Errorf("%s at %s has not answered for %v", s.program, s.Address, startTimeout)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
@@ -128,10 +133,13 @@ func (s *Server) Stop() {
 	_ = os.RemoveAll(s.dir)
 }
 
+// PID returns the process ID of the server. It changes with a Restart.
+func (s *Server) PID() int { return s.process.Process.Pid }
+
 // Usage is what the server has used so far.
 type Usage struct {
-	Bytes       int64 // memory in use
-	Peak        int64 // peak memory
+	Bytes       int64 // memory in use, without that of the TLS library
+	Peak        int64 // peak memory, likewise
 	Connections int64
 	CPU         float64 // seconds
 	Calls       int64   // executed commands, including those inside functions
@@ -141,7 +149,7 @@ type Usage struct {
 func (s *Server) Usage(ctx context.Context) (Usage, error) {
 	text, err := s.admin.Info(ctx).Result()
 	if err != nil {
-		return Usage{}, fmt.Errorf("reading the usage of redis-server: %w", err)
+		return Usage{}, fmt.Errorf("reading the usage of %s: %w", s.program, err)
 	}
 	number := func(field string) float64 {
 		_, rest, _ := strings.Cut(text, "\r\n"+field+":")
