@@ -134,7 +134,7 @@ func Whole(text string) bool {
 // String returns the line of an entry.
 func (e Entry) String() string {
 	fields := []string{
-		fmt.Sprintf("%d.%d", e.Epoch, e.Round), e.FailedAt.UTC().Format(stamp), e.Kind, e.Cause.String(), e.where(), e.times(),
+		fmt.Sprintf("%d.%d", e.Epoch, e.Round), time.UnixMilli(within(e.FailedAt.UnixMilli(), maxTime)).UTC().Format(stamp), e.Kind, e.Cause.String(), e.where(), e.times(),
 	}
 	if e.Ended != Running {
 		fields = append(fields, string(e.Ended))
@@ -188,8 +188,9 @@ func (e Entry) times() string {
 	parts := make([]string, len(e.Took))
 	var sum int64
 	for i, d := range e.Took {
-		parts[i] = strconv.FormatInt(d.Milliseconds(), 10)
-		sum += d.Milliseconds()
+		ms := within(d.Milliseconds(), maxCount)
+		parts[i] = strconv.FormatInt(ms, 10)
+		sum += ms
 	}
 	return fmt.Sprintf("%d=%s", sum, strings.Join(parts, "+"))
 }
@@ -288,8 +289,13 @@ func (e *Entry) readTimes(s string) error {
 	return nil
 }
 
-// maxCount prevents durations from overflowing.
-const maxCount = 1 << 40
+const (
+	maxCount = 1 << 40         // prevents durations from overflowing
+	maxTime  = 253402300799999 // the last millisecond of a year of four digits
+)
+
+// within returns the number nearest to n that can be read back. Members of a group may report impossible times.
+func within(n, limit int64) int64 { return min(max(n, 0), limit) }
 
 func count(s string) (int64, error) {
 	n, err := strconv.ParseInt(s, 10, 64)

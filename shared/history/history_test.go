@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -52,6 +53,27 @@ func TestLines(t *testing.T) {
 			back, err := Parse(Format([]Entry{tc.entry}))
 			if diff := cmp.Diff([]Entry{tc.entry}, back); diff != "" || err != nil {
 				t.Errorf("it comes back as another, error %v:\n%s", err, diff)
+			}
+		})
+	}
+}
+
+// The leader adds what it does not find in the text. If it could not read back what it wrote, it would write again and again.
+func TestImpossibleValuesAreReadBack(t *testing.T) {
+	for name, change := range map[string]func(*Entry){
+		"a negative time":       func(e *Entry) { e.Took[Down] = -time.Second },
+		"an endless time":       func(e *Entry) { e.Took[Down] = math.MaxInt64 },
+		"a time before 1970":    func(e *Entry) { e.FailedAt = time.Time{} },
+		"a year of five digits": func(e *Entry) { e.FailedAt = time.UnixMilli(1 << 53) },
+		"no cause":              func(e *Entry) { e.Cause = Cause{} },
+		"separators":            func(e *Entry) { e.Cause.Kind, e.Cause.Reason, e.Worker, e.Node = " :", "\n:", "@/ ", "@" },
+		"broken characters":     func(e *Entry) { e.Cause.Kind, e.Pod = "\xff\x00", strings.Repeat("é", maxWord) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := anExit()
+			change(&e)
+			if back, err := Parse(Format([]Entry{e})); err != nil || len(back) != 1 || back[0].Attempt != e.Attempt {
+				t.Errorf("%q comes back as %+v, error %v", e, back, err)
 			}
 		})
 	}
