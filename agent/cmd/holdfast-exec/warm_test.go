@@ -147,7 +147,7 @@ func TestAWarmSpareHasTheIdentityOfItsSlot(t *testing.T) {
 	}
 	expect(0, 0, "--rank=0 0 js-w-0-0.js")
 	expect(1, 0, "--rank=1 1 js-w-0-0.js")
-	all[2].awaitLog("template of warm starts ready")
+	all[2].awaitLog("warm-start template ready")
 
 	all[0].signal(syscall.SIGKILL)
 	all[0].exit()
