@@ -34,7 +34,7 @@ const (
 type Member struct {
 	Slot
 	ID      string // of the instance
-	Attempt int64  // number of the instance within its pod
+	Attempt int64  // orders the instances of a pod
 	Ran     bool   // its program was started
 	Past    Past
 }

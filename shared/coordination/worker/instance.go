@@ -69,7 +69,7 @@ func (s *State) add(id string, born int64) *instance {
 	if s.memory.Instance.ID == id {
 		i.Known = s.memory.Instance
 	} else {
-		s.memory.Attempt++
+		s.memory.Attempt = max(s.memory.Attempt+1, born) // later than that of an agent that has lost its memory
 		i.Attempt = s.memory.Attempt
 		s.memory.Instance = i.Known
 	}

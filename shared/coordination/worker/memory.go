@@ -7,7 +7,7 @@ type Memory struct {
 	Highest    int64  `json:"highest"`    // highest round of the generation that the agent knows
 	Entered    int    `json:"entered"`    // highest number of entered units that it has seen in the incarnation EnteredIn; a resize renumbers the units
 	EnteredIn  string `json:"enteredIn"`
-	Attempt    int64  `json:"attempt"`  // of the newest instance
+	Attempt    int64  `json:"attempt"`  // of the newest instance: a later instance has a higher one
 	Ran        bool   `json:"ran"`      // an instance of this pod has run in the generation
 	DiedIn     int64  `json:"diedIn"`   // the last round in which an instance of this pod ran and died; NoRound if none
 	Instance   Known  `json:"instance"` // the newest instance

@@ -40,14 +40,14 @@ func TestSpares(t *testing.T) {
 		},
 		"it joins in the slot that it was given, and starts as its worker": {
 			spare, idle, []moment{cast("i1/1.2 A 0/1 #6"), readAt("i1/1.2 A 0/1 #6", "js-w-0-1", true), reply("J", "i1/1.2 A 1/1 #7")},
-			"read, join js-w-0-1 as a.1 in 2 ran=0 n, start a 1.2",
+			"read, join js-w-0-1 as a.10 in 2 ran=0 n, start a 1.2",
 		},
 		"it stays in its slot in the rounds that follow": {
 			spare, given, []moment{cast("i1/1.3 A 0/1 #8"), observed("a@10=143"), stopped("a", nil), observed("b@20")},
-			"stop a 10s, prepare, join js-w-0-1 as b.2 in 3 ran=0 h",
+			"stop a 10s, prepare, join js-w-0-1 as b.20 in 3 ran=0 h",
 		},
 		"though the store has lost that it was given": {
-			spare, given, []moment{readAt("i2/1.2 A 0/1 #1", "", true)}, "join js-w-0-1 as a.1 in 2 ran=1 r",
+			spare, given, []moment{readAt("i2/1.2 A 0/1 #1", "", true)}, "join js-w-0-1 as a.10 in 2 ran=1 r",
 		},
 		"its death is that of the slot": {
 			spare, given, []moment{observed("a@10=1")}, "prepare, down a in 2 ran=2 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000",
@@ -59,24 +59,24 @@ func TestSpares(t *testing.T) {
 			spare, given, []moment{without("i2/1.2 A 0/1 #1"), observed("a@10=1"), tick(time.Hour)}, "prepare",
 		},
 		"until a store that went back knows the slot again": {
-			spare, given, []moment{without("i2/1.2 A 0/1 #1"), readAt("i3/1.2 A 0/1 #1", "js-w-0-1", true)}, "join js-w-0-1 as a.1 in 2 ran=1 r",
+			spare, given, []moment{without("i2/1.2 A 0/1 #1"), readAt("i3/1.2 A 0/1 #1", "js-w-0-1", true)}, "join js-w-0-1 as a.10 in 2 ran=1 r",
 		},
 		"a pod in which nothing has run takes another slot": {
 			spare, idle, []moment{
 				cast("i1/1.2 A 0/1 #6"), readAt("i1/1.2 A 0/1 #6", "js-w-0-1", true), reply("J", "i1/1.2 A 0/1 #7"), readAt("i1/1.2 A 0/1 #7", "js-w-0-0", true),
-			}, "read, join js-w-0-1 as a.1 in 2 ran=0 n, join js-w-0-0 as a.1 in 2 ran=0 n",
+			}, "read, join js-w-0-1 as a.10 in 2 ran=0 n, join js-w-0-0 as a.10 in 2 ran=0 n",
 		},
 		"a join that is refused takes an earlier one back": {
 			spare, idle, []moment{
 				cast("i1/1.2 A 0/1 #6"), readAt("i1/1.2 A 0/1 #6", "js-w-0-1", true), reply("J", "i1/1.2 A 0/1 #7"),
 				readAt("i1/1.2 A 0/1 #5", "", true), reply("H", "i1/1.2 A 0/1 #5"), readAt("i1/1.2 A 1/1 #6", "", true), tick(time.Hour),
-			}, "read, join js-w-0-1 as a.1 in 2 ran=0 n, join js-w-0-1 as a.1 in 2 ran=0 n, read",
+			}, "read, join js-w-0-1 as a.10 in 2 ran=0 n, join js-w-0-1 as a.10 in 2 ran=0 n, read",
 		},
 		"it does not start with a join that is not confirmed on its connection": {
 			spare, idle, []moment{
 				cast("i1/1.2 A 0/1 #6"), readAt("i1/1.2 A 0/1 #6", "js-w-0-1", true), reply("J", "i1/1.2 A 0/1 #7"), disconnected(errUnavailable),
 				readAt("i1/1.2 A 1/1 #9", "js-w-0-1", true), reply("J", "i1/1.2 A 1/1 #9"),
-			}, "read, join js-w-0-1 as a.1 in 2 ran=0 n, join js-w-0-1 as a.1 in 2 ran=0 n, start a 1.2",
+			}, "read, join js-w-0-1 as a.10 in 2 ran=0 n, join js-w-0-1 as a.10 in 2 ran=0 n, start a 1.2",
 		},
 		"a pod whose own slot was given away waits": {
 			nil, nil, []moment{observed(), observed("a@10"), readAt("i1/1.2 A 0/1 #6", "", true), tick(time.Hour)}, "prepare",
@@ -86,13 +86,13 @@ func TestSpares(t *testing.T) {
 		},
 		"until it is given that": {
 			func(c *Config) { c.Waits = true }, nil, []moment{observed(), observed("a@10"), readAt("i1/1.2 A 0/1 #6", "js-w-0-0", false)},
-			"prepare, join js-w-0-0 as a.1 in 2 ran=0 n",
+			"prepare, join js-w-0-0 as a.10 in 2 ran=0 n",
 		},
 		"a pod that has run in its own slot, which is another one's now, stops its worker and waits": {
 			nil, nil, []moment{
 				observed(), observed("a@10"), readAt("i1/1.2 A 0/1 #6", "", false), reply("J", "i1/1.2 A 1/1 #7"), readAt("i1/1.2 A 1/1 #8", "", true),
 				observed("a@10=143"), stopped("a", nil), observed("b@20"), readAt("i1/1.3 A 0/1 #9", "js-w-0-1", true),
-			}, "prepare, join js-w-0-0 as a.1 in 2 ran=0 n, start a 1.2, stop a 10s, prepare, join js-w-0-1 as b.2 in 2 ran=0 n",
+			}, "prepare, join js-w-0-0 as a.10 in 2 ran=0 n, start a 1.2, stop a 10s, prepare, join js-w-0-1 as b.20 in 2 ran=0 n",
 		},
 		"a spare that never ran is released with the rest": {spare, idle, []moment{cast("i1/1.1 D 1/1 #6")}, "read, release"},
 		"and with its stage": {spare, idle, []moment{at(0, Updated{rounds.Observation{Level: left("i1/1.1 A 1/1 #6")}})}, "read, release"},
@@ -126,5 +126,5 @@ func TestTheSlotIsInTheFile(t *testing.T) {
 	file := Memory{Generation: 1, Highest: 3, Entered: 1, EnteredIn: "i1", Attempt: 7, Ran: true, DiedIn: 2, Slot: "js-w-0-1",
 		Instance: Known{ID: "a", Attempt: 7, Round: 3, Incarnation: "i1", Ran: true, Saw: true}}
 	expect(t, New(config(true, spare), file), nil, []moment{observed(), observed("b@20"), readAt("i1/1.3 A 1/1 #5", "", true), reply("-", "i1/1.4 A 0/1 #6")},
-		"prepare, down a in 3 ran=2 leaves=0: exit 137 0 - js-w-0-0-abc n1 1000000 1000000, join js-w-0-1 as b.8 in 4 ran=0 h")
+		"prepare, down a in 3 ran=2 leaves=0: exit 137 0 - js-w-0-0-abc n1 1000000 1000000, join js-w-0-1 as b.20 in 4 ran=0 h")
 }

@@ -25,18 +25,18 @@ func TestContainers(t *testing.T) {
 		},
 		"a death is reported with its cause, and the next instance joins the round it has opened": {
 			[]moment{observed("a@10=1", "b@20"), reply("-", "i1/1.2 A 0/1 #7"), reply("J", "i1/1.2 A 1/1 #8")},
-			"down a in 1 ran=2 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000, tell 1.2, join js-w-0-0 as b.2 in 2 ran=1 h",
+			"down a in 1 ran=2 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000, tell 1.2, join js-w-0-0 as b.20 in 2 ran=1 h",
 		},
 		"a running worker whose join may have been taken is in place for that round alone: the answer is lost": {
 			[]moment{cast("i1/1.2 A 0/1 #7"), observed("a@10=143", "b@20"), stopped("a", nil), fails(errUnavailable), cast("i1/1.3 A 0/1 #8")},
-			"tell 1.2, stop a 10s, join js-w-0-0 as b.2 in 2 ran=1 h, tell 1.3, stop b 10s",
+			"tell 1.2, stop a 10s, join js-w-0-0 as b.20 in 2 ran=1 h, tell 1.3, stop b 10s",
 		},
 		"and so it is if the group has moved on with the answer": {
 			[]moment{cast("i1/1.2 A 0/1 #7"), observed("a@10=143", "b@20"), stopped("a", nil), reply("J", "i1/1.3 A 0/1 #8")},
-			"tell 1.2, stop a 10s, join js-w-0-0 as b.2 in 2 ran=1 h, tell 1.3, stop b 10s",
+			"tell 1.2, stop a 10s, join js-w-0-0 as b.20 in 2 ran=1 h, tell 1.3, stop b 10s",
 		},
 		"the death that was ordered is not reported": {
-			[]moment{cast("i1/1.2 A 0/1 #7"), observed("a@10=143", "b@20"), stopped("a", nil)}, "tell 1.2, stop a 10s, join js-w-0-0 as b.2 in 2 ran=1 h",
+			[]moment{cast("i1/1.2 A 0/1 #7"), observed("a@10=143", "b@20"), stopped("a", nil)}, "tell 1.2, stop a 10s, join js-w-0-0 as b.20 in 2 ran=1 h",
 		},
 		"a worker that exits 0 on an order has its record removed, and all before it": {
 			[]moment{cast("i1/1.2 A 0/1 #7"), observed("z@5=1", "a@10=0"), observed()}, "tell 1.2, stop a 10s, remove z a",
@@ -55,11 +55,11 @@ func TestContainers(t *testing.T) {
 		"a later generation ends all that the agent does":    {[]moment{read("i2/2.0 A 0/0 #1"), observed("a@10=1"), tick(time.Hour)}, ""},
 		"an earlier generation is waited for":                {[]moment{read("i0/0.0 A 0/0 #1"), observed("a@10=1", "b@20"), tick(time.Hour)}, ""},
 		"no other phase stops anybody or takes reports":      {[]moment{cast("i1/1.2 B 0/1 #7"), cast("i1/1.2 R 0/1 #8"), cast("i1/1.2 C 0/1 #9"), observed("a@10=1")}, ""},
-		"an empty store that is filled again is joined":      {[]moment{read("i2/1.1 A 0/1 #1")}, "join js-w-0-0 as a.1 in 1 ran=1 r"},
-		"a store that has gone back is told the later round": {[]moment{read("i1/1.0 A 1/1 #3"), reply("-", "i1/1.1 A 0/1 #4")}, "lost 1 entered=1, join js-w-0-0 as a.1 in 1 ran=1 r"},
+		"an empty store that is filled again is joined":      {[]moment{read("i2/1.1 A 0/1 #1")}, "join js-w-0-0 as a.10 in 1 ran=1 r"},
+		"a store that has gone back is told the later round": {[]moment{read("i1/1.0 A 1/1 #3"), reply("-", "i1/1.1 A 0/1 #4")}, "lost 1 entered=1, join js-w-0-0 as a.10 in 1 ran=1 r"},
 		"the join is confirmed once per connection while the round waits": {
 			[]moment{read("i1/1.1 A 0/1 #5"), reply("J", "i1/1.1 A 0/1 #5"), tick(time.Minute), read("i1/1.1 A 0/1 #5")},
-			"join js-w-0-0 as a.1 in 1 ran=1 r, join js-w-0-0 as a.1 in 1 ran=1 r",
+			"join js-w-0-0 as a.10 in 1 ran=1 r, join js-w-0-0 as a.10 in 1 ran=1 r",
 		},
 		"a death that a store which has gone back did not take is reported again when the round is back": {
 			[]moment{observed("a@10=1", "b@20"), reply("-", "i1/1.0 A 1/1 #3"), read("i1/1.0 A 1/1 #3"), reply("-", "i1/1.1 A 0/1 #4"), tick(time.Second)},
@@ -102,43 +102,43 @@ func TestBarrier(t *testing.T) {
 		"it starts after the pause":    {[]moment{cast("i1/1.0 A 1/1 #3 2"), tick(time.Second), tick(time.Second)}, "start a 1.0"},
 		"it starts once":               {[]moment{cast("i1/1.0 A 1/1 #3"), cast("i1/1.0 A 1/1 #4"), read("i1/1.0 A 1/1 #4")}, "start a 1.0"},
 		"an instance that waits joins the next round as it is": {
-			[]moment{cast("i1/1.1 A 0/0 #3"), reply("J", "i1/1.1 A 0/0 #3")}, "join js-w-0-0 as a.1 in 1 ran=0 n",
+			[]moment{cast("i1/1.1 A 0/0 #3"), reply("J", "i1/1.1 A 0/0 #3")}, "join js-w-0-0 as a.10 in 1 ran=0 n",
 		},
 		"a join that a later round has overtaken does not count": {
 			[]moment{read("i1/1.0 A 0/0 #2"), reply("J", "i1/1.1 A 0/0 #3"), reply("J", "i1/1.1 A 1/1 #4")},
-			"join js-w-0-0 as a.1 in 0 ran=0 n, join js-w-0-0 as a.1 in 1 ran=0 n, start a 1.1",
+			"join js-w-0-0 as a.10 in 0 ran=0 n, join js-w-0-0 as a.10 in 1 ran=0 n, start a 1.1",
 		},
 		"an answer that is later than the message of the start undoes nothing": {
-			[]moment{cast("i1/1.1 A 0/0 #3"), cast("i1/1.1 A 1/1 #5"), reply("J", "i1/1.1 A 0/0 #4")}, "join js-w-0-0 as a.1 in 1 ran=0 n, read, start a 1.1",
+			[]moment{cast("i1/1.1 A 0/0 #3"), cast("i1/1.1 A 1/1 #5"), reply("J", "i1/1.1 A 0/0 #4")}, "join js-w-0-0 as a.10 in 1 ran=0 n, read, start a 1.1",
 		},
 		"it does not start in an incarnation that it has not joined": {
-			[]moment{read("i2/1.0 A 1/1 #1"), reply("J", "i2/1.0 A 1/1 #1")}, "join js-w-0-0 as a.1 in 0 ran=0 n, start a 1.0",
+			[]moment{read("i2/1.0 A 1/1 #1"), reply("J", "i2/1.0 A 1/1 #1")}, "join js-w-0-0 as a.10 in 0 ran=0 n, start a 1.0",
 		},
 		"a slot that another pod holds is tried again": {
 			[]moment{cast("i1/1.1 A 0/0 #3"), reply("H", "i1/1.1 A 0/0 #3"), tick(time.Second), tick(5 * time.Second)},
-			"join js-w-0-0 as a.1 in 1 ran=0 n, join js-w-0-0 as a.1 in 1 ran=0 n",
+			"join js-w-0-0 as a.10 in 1 ran=0 n, join js-w-0-0 as a.10 in 1 ran=0 n",
 		},
 		"a pod that had joined where the store no longer is does not start while another pod holds the slot": {
 			[]moment{cast("i1/1.1 A 0/1 #3"), reply("J", "i1/1.1 A 0/1 #4"), read("i1/1.1 A 0/1 #3"), reply("H", "i1/1.1 A 0/1 #3"), cast("i1/1.1 A 1/1 #4")},
-			"join js-w-0-0 as a.1 in 1 ran=0 n, join js-w-0-0 as a.1 in 1 ran=0 n",
+			"join js-w-0-0 as a.10 in 1 ran=0 n, join js-w-0-0 as a.10 in 1 ran=0 n",
 		},
 		"a pod that the leader has released is quiet": {
-			[]moment{cast("i1/1.1 A 0/0 #3"), reply("X", "i1/1.1 A 0/0 #3"), cast("i1/1.1 A 1/1 #4"), tick(time.Hour)}, "join js-w-0-0 as a.1 in 1 ran=0 n",
+			[]moment{cast("i1/1.1 A 0/0 #3"), reply("X", "i1/1.1 A 0/0 #3"), cast("i1/1.1 A 1/1 #4"), tick(time.Hour)}, "join js-w-0-0 as a.10 in 1 ran=0 n",
 		},
 		"without its file it continues after the attempt that the store knows": {
-			[]moment{cast("i1/1.1 A 0/0 #3"), reply("N4", "i1/1.1 A 0/0 #3")}, "join js-w-0-0 as a.1 in 1 ran=0 n, join js-w-0-0 as a.5 in 1 ran=0 n",
+			[]moment{cast("i1/1.1 A 0/0 #3"), reply("N40", "i1/1.1 A 0/0 #3")}, "join js-w-0-0 as a.10 in 1 ran=0 n, join js-w-0-0 as a.41 in 1 ran=0 n",
 		},
 		"a death before the start makes the next instance, which joins": {
 			[]moment{observed("a@10=1"), observed("a@10=1", "b@20"), reply("-", "i1/1.0 A 0/0 #3"), reply("J", "i1/1.0 A 0/0 #4")},
-			"prepare, down a in 0 ran=0 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000, join js-w-0-0 as b.2 in 0 ran=0 n",
+			"prepare, down a in 0 ran=0 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000, join js-w-0-0 as b.20 in 0 ran=0 n",
 		},
 		"a store that has gone back and opened a later round since has taken no join of the round before": {
 			[]moment{cast("i1/1.0 A 1/1 #8"), observed("a@10=1", "b@20"), reply("-", "i1/1.1 A 0/1 #6"), reply("J", "i1/1.1 A 0/1 #6"), read("i1/1.1 A 0/1 #6"), tick(time.Second)},
-			"start a 1.0, down a in 0 ran=2 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000, read, join js-w-0-0 as b.2 in 0 ran=0 d, join js-w-0-0 as b.2 in 1 ran=0 h",
+			"start a 1.0, down a in 0 ran=2 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000, read, join js-w-0-0 as b.20 in 0 ran=0 d, join js-w-0-0 as b.20 in 1 ran=0 h",
 		},
 		"a finished worker is held, and runs again in a later round": {
 			[]moment{cast("i1/1.0 A 1/1 #3"), observed("a@10=0"), reply("x", "i1/1.0 A 1/1 #3"), cast("i1/1.1 A 0/1 #4"), observed("b@20")},
-			"start a 1.0, finish a held=1, prepare, join js-w-0-0 as b.2 in 1 ran=0 h",
+			"start a 1.0, finish a held=1, prepare, join js-w-0-0 as b.20 in 1 ran=0 h",
 		},
 		"a finished worker is released when all has finished": {
 			[]moment{cast("i1/1.0 A 1/1 #3"), observed("a@10=0"), reply("x", "i1/1.0 A 1/1 #3"), cast("i1/1.0 D 1/1 #4"), tick(time.Hour)}, "start a 1.0, finish a held=1, release",
@@ -150,7 +150,7 @@ func TestBarrier(t *testing.T) {
 			[]moment{
 				cast("i1/1.0 A 1/1 #3"), observed("a@10=0"), reply("x", "i1/1.0 A 1/1 #4"), read("i1/1.0 A 0/1 #2"), reply("J", "i1/1.0 A 1/1 #3"), reply("x", "i1/1.0 A 1/1 #4"),
 			},
-			"start a 1.0, finish a held=1, join js-w-0-0 as a.1 in 0 ran=1 r, finish a held=1",
+			"start a 1.0, finish a held=1, join js-w-0-0 as a.10 in 0 ran=1 r, finish a held=1",
 		},
 		"exit 0 because the pod ends is no success": {
 			[]moment{cast("i1/1.0 A 1/1 #3"), at(0, Leaving{}), observed("a@10=0")}, "start a 1.0, down a in 0 ran=2 leaves=1: exit 143 0 - js-w-0-0-abc n1 1000000 1000000",
@@ -166,7 +166,7 @@ func TestBarrier(t *testing.T) {
 // What is on disk before an action takes effect lets the next agent continue.
 func TestMemoryIsSavedBeforeActions(t *testing.T) {
 	s := New(config(true), Fresh())
-	want := "save 1.0 .0 in -1, prepare, save 1.0 a.1 in -1, save 1.0 a.1 in -1, join js-w-0-0 as a.1 in 0 ran=0 n, save 1.0 a.1 in 0, save 1.0 a.1 in 0, start a 1.0, save 1.1 a.1 in 0, stop a 10s"
+	want := "save 1.0 .0 in -1, prepare, save 1.0 a.10 in -1, save 1.0 a.10 in -1, join js-w-0-0 as a.10 in 0 ran=0 n, save 1.0 a.10 in 0, save 1.0 a.10 in 0, start a 1.0, save 1.1 a.10 in 0, stop a 10s"
 	if got := play(s, true, append(waiting, cast("i1/1.0 A 1/1 #3"), cast("i1/1.1 A 0/1 #4"))...); got != want {
 		t.Errorf("does   %s\nwanted %s", got, want)
 	}
@@ -175,10 +175,10 @@ func TestMemoryIsSavedBeforeActions(t *testing.T) {
 // With a barrier, the agent and its worker die together. The next agent reports the death, and does not mistake the new instance
 // for the old one.
 func TestAgentRestart(t *testing.T) {
-	file := Memory{Generation: 1, Highest: 3, Entered: 1, Attempt: 7, Ran: true, DiedIn: 2, Instance: Known{ID: "a", Attempt: 7, Round: 3, Incarnation: "i1", Ran: true, Saw: true}}
+	file := Memory{Generation: 1, Highest: 3, Entered: 1, Attempt: 79, Ran: true, DiedIn: 2, Instance: Known{ID: "a", Attempt: 79, Round: 3, Incarnation: "i1", Ran: true, Saw: true}}
 	expect(t, New(config(true), file), nil,
 		[]moment{observed(), observed("b@20"), read("i1/1.3 A 1/1 #5"), reply("-", "i1/1.4 A 0/1 #6")},
-		"prepare, down a in 3 ran=2 leaves=0: exit 137 0 - js-w-0-0-abc n1 1000000 1000000, join js-w-0-0 as b.8 in 4 ran=0 h")
+		"prepare, down a in 3 ran=2 leaves=0: exit 137 0 - js-w-0-0-abc n1 1000000 1000000, join js-w-0-0 as b.80 in 4 ran=0 h")
 	finished := file
 	finished.Finished = "a"
 	expect(t, New(config(true), finished), nil, []moment{observed(), read("i1/1.3 A 1/1 #5"), reply("x", "i1/1.3 D 1/1 #6")}, "finish a held=1, release")
