@@ -29,6 +29,7 @@ async function open(url) {
 }
 async function look(page) {
   const frame = await open("/" + page), doc = frame.contentDocument;
+  if (!doc) { problems.push(page + ": does not open"); frame.remove(); return; }
   const article = doc.querySelector("article");
   if (!article || article.innerText.trim().length < 40) problems.push(page + ": nothing to read");
   anchors[page] = new Set([...doc.querySelectorAll("[id]")].map(e => e.id));
