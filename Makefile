@@ -344,6 +344,7 @@ bench-scale: ## SIZES workers on simulated nodes (root): failures answered in ev
 		go run ./e2e/benchmarks/scale -workers $(lastword $(SIZES)) -scenarios repeat -ways exec,cri -kubelet $$kubelet $(SCALEFLAGS); $(TESTBED) down; done
 	go run ./e2e/benchmarks/scale -workers $(lastword $(SIZES)) -scenarios failure,pod -ways cri -kubelet evented $(SCALEFLAGS); $(TESTBED) down
 	go run ./e2e/benchmarks/scale -workers 5000 -scenarios many -ways exec,cri $(SCALEFLAGS); $(TESTBED) down
+	go run ./e2e/benchmarks/scale -workers 5000 -scenarios failure,pod -ways spares $(SCALEFLAGS); $(TESTBED) down
 
 .PHONY: bench-elastic
 bench-elastic: ## One ElasticJob of 500 workers on simulated nodes (root): until all run, then 50 lost at once; CPU, memory, API calls per worker

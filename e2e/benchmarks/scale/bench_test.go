@@ -73,8 +73,12 @@ func TestJobSetsAreConfiguredForTheirWay(t *testing.T) {
 		results.Blocking: {corev1.RestartPolicyNever, true, ""},
 		results.CRI:      {"", false, "cri"},
 		results.Exec:     {"", false, "exec"},
+		results.Spares:   {"", false, "exec"},
 	} {
 		js := jobSet("train", way, 5, 10, true)
+		if got := js.Annotations[v1alpha2.SparesKey]; (got != "") != (way == results.Spares) {
+			t.Errorf("%s: %q spares", way, got)
+		}
 		template := js.Spec.ReplicatedJobs[0].Template.Spec
 		if template.Template.Spec.RestartPolicy != want.policy || (template.BackoffLimit != nil) != want.limit || js.Annotations[v1alpha2.InPlaceDriverKey] != want.driver {
 			t.Errorf("%s: policy %q, limit %v, driver %q", way, template.Template.Spec.RestartPolicy, template.BackoffLimit, js.Annotations[v1alpha2.InPlaceDriverKey])

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/holdfast-project/holdfast/e2e/benchmarks/scale/results"
@@ -98,12 +99,20 @@ func (b *benchmark) simulate(ctx context.Context) (err error) {
 	b.agents = agent.New(o)
 	began := time.Now()
 	b.simulation, err = b.env.Cluster.Simulate(ctx, kubelet.Options{
-		Name: "scale", Nodes: b.workers, Pools: pools, Heartbeat: -1, Rules: &k.rules, Observe: b.agents.Observe, Ended: b.agents.Ended,
+		Name: "scale", Nodes: b.nodes(), Pools: pools, Heartbeat: -1, Rules: &k.rules, Observe: b.agents.Observe, Ended: b.agents.Ended,
 	})
 	if err != nil {
 		return err
 	}
 	b.agents.Attach(b.simulation)
-	fmt.Fprintf(os.Stderr, "%d nodes in %.1f s\n", b.workers, time.Since(began).Seconds())
+	fmt.Fprintf(os.Stderr, "%d nodes in %.1f s\n", b.nodes(), time.Since(began).Seconds())
 	return nil
+}
+
+// nodes returns one node for each worker, and one more in each pool for spares and for the pods that replace lost ones.
+func (b *benchmark) nodes() int {
+	if slices.Contains(b.ways, results.Spares) {
+		return b.workers + pools
+	}
+	return b.workers
 }

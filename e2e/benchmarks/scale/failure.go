@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/holdfast-project/holdfast/e2e/benchmarks/scale/results"
 	"github.com/holdfast-project/holdfast/e2e/fakes/agent"
@@ -37,6 +39,9 @@ func (b *benchmark) losePods(ctx context.Context, g *group) error {
 		b.simulation.Forgive()
 		name, err := b.agents.Pod(g.js.Name, g.victim(i))
 		if err != nil {
+			return time.Time{}, err
+		}
+		if g.ended, err = g.watchEnd(ctx, name); err != nil {
 			return time.Time{}, err
 		}
 		at := time.Now()
@@ -70,14 +75,15 @@ func (b *benchmark) strike(ctx context.Context, g *group, name string, i int, st
 		return results.Run{}, err
 	}
 	profiled := b.profile(fmt.Sprintf("%s-%s-%d-%d", name, wordOf(g.way), g.size, i))
-	watch := b.agents.Watch(g.js.Name)
+	times := b.agents.Watch(g.js.Name)
 	round := g.round
+	g.ended = nil
 	decided := g.watchDecision(ctx)
 	at, err := strike(ctx, i)
 	if err != nil {
 		return results.Run{}, err
 	}
-	last, err := g.awaitAnswer(ctx, watch, round)
+	last, err := g.awaitAnswer(ctx, times, round)
 	if err != nil {
 		return results.Run{}, err
 	}
@@ -86,7 +92,7 @@ func (b *benchmark) strike(ctx context.Context, g *group, name string, i int, st
 	if err := g.awaitQuiet(ctx); err != nil {
 		return run, err
 	}
-	if run.Phases, err = g.phases(ctx, at, last, watch, decided); err != nil {
+	if run.Phases, err = g.phases(ctx, at, last, times, decided); err != nil {
 		return run, err
 	}
 	after, err := b.count(ctx, false)
@@ -131,6 +137,30 @@ func (g *group) watchDecision(ctx context.Context) func() time.Time {
 	return func() time.Time { cancel(); return <-moment }
 }
 
+// watchEnd watches a pod until the API server shows that nothing of it runs any more. The returned function returns when that was, or zero
+// if it did not happen.
+func (g *group) watchEnd(ctx context.Context, name types.NamespacedName) (func() time.Time, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	w, err := g.env.Kube.CoreV1().Pods(name.Namespace).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name.Name})
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	moment := make(chan time.Time, 1)
+	go func() {
+		defer close(moment)
+		defer w.Stop()
+		for event := range w.ResultChan() {
+			pod, ok := event.Object.(*corev1.Pod)
+			if ok && (event.Type == watch.Deleted || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded) {
+				moment <- time.Now()
+				return
+			}
+		}
+	}()
+	return func() time.Time { cancel(); return <-moment }, nil
+}
+
 // phases returns the phases of one recovery under the names on the page.
 func (g *group) phases(ctx context.Context, at, last time.Time, watch *agent.Stopwatch, decided func() time.Time) ([]results.Phase, error) {
 	var phases []results.Phase
@@ -157,6 +187,9 @@ func (g *group) phases(ctx context.Context, at, last time.Time, watch *agent.Sto
 	add(results.OrderP99, watch.Order(0.99))
 	add(results.OrderLast, watch.Order(1))
 	add(results.AllDown, watch.Down())
+	if g.ended != nil {
+		add(results.Evidence, g.ended())
+	}
 	add(results.InSync, time.UnixMilli(record.InSyncAt))
 	add(results.AllUp, last)
 	return phases, nil

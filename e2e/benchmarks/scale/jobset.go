@@ -31,7 +31,12 @@ const (
 	patience = 25 * time.Minute
 )
 
-func inPlace(way string) bool { return way == results.CRI || way == results.Exec }
+func inPlace(way string) bool {
+	return way == results.CRI || way == results.Exec || way == results.Spares
+}
+
+// spares is the number of spares of a JobSet that has some.
+const spares = 2
 
 // jobSet returns a JobSet of one replicatedJob with the given numbers of Jobs and workers. If it is exclusive, each Job has
 // its own node pool.
@@ -63,12 +68,15 @@ func jobSet(name, way string, jobs, pods int, exclusive bool) *v1alpha2.JobSet {
 	switch way {
 	case results.Blocking:
 		js.Spec.FailurePolicy.RestartStrategy = v1alpha2.BlockingRecreate
-	case results.CRI, results.Exec:
+	case results.CRI, results.Exec, results.Spares:
 		js.Annotations[v1alpha2.InPlaceTimeoutKey] = "5m"
 		js.Annotations[v1alpha2.MaxRestartDelayKey] = "0s" // the delay between repeated failures is not part of the measurement
-		js.Annotations[v1alpha2.InPlaceDriverKey] = map[string]string{results.CRI: "cri", results.Exec: "exec"}[way]
+		js.Annotations[v1alpha2.InPlaceDriverKey] = map[string]string{results.CRI: "cri", results.Exec: "exec", results.Spares: "exec"}[way]
 		template := &js.Spec.ReplicatedJobs[0].Template.Spec
 		template.BackoffLimit, template.Template.Spec.RestartPolicy = nil, ""
+	}
+	if way == results.Spares {
+		js.Annotations[v1alpha2.SparesKey] = fmt.Sprint(spares)
 	}
 	return js
 }
@@ -83,6 +91,8 @@ type group struct {
 	round int64
 	// restarts counts the deleted pods, each of which is replaced.
 	restarts int32
+	// ended returns when the deleted pod of the current failure had ended; nil if none was deleted.
+	ended func() time.Time
 }
 
 // start creates a JobSet and returns once all its workers run, and are in sync if the way restarts in place.
@@ -124,7 +134,7 @@ func (g *group) awaitUp(ctx context.Context, watch *agent.Stopwatch) (last time.
 	return last, err
 }
 
-// awaitQuiet returns once all kubelets have reported, and the JobSet's status is up to date, so that the work after one
+// awaitQuiet returns once all kubelets have reported, all spares wait, and the JobSet's status is up to date, so that the work after one
 // failure does not delay the next measurement.
 func (g *group) awaitQuiet(ctx context.Context) error {
 	jobs := g.js.Spec.ReplicatedJobs[0].Replicas
@@ -135,6 +145,9 @@ func (g *group) awaitQuiet(ctx context.Context) error {
 		now, err := g.env.JobSet(ctx, namespace, g.js.Name)
 		if err != nil {
 			return err
+		}
+		if n := g.agents.Waiting(g.js.Name); g.way == results.Spares && n != spares {
+			return fmt.Errorf("%d spares wait", n)
 		}
 		g.restarts = now.Status.Restarts
 		for _, s := range now.Status.ReplicatedJobsStatus {

@@ -21,6 +21,8 @@ const (
 	callTimeout = 3 * time.Second
 	// lookAgain is the polling interval of the sidecar.
 	lookAgain = time.Second
+	// hostsRetry is the same as the supervisor's.
+	hostsRetry = 200 * time.Millisecond
 	// farewell is how long an agent whose pod ends keeps reporting.
 	farewell = time.Second
 	// far is the time until the next tick when nothing is due.
@@ -62,7 +64,7 @@ func (c *Agents) newAgent(w Worker, pod *corev1.Pod, generation int64) *agent {
 	a.slot = rounds.Slot{Name: w.Slot, Pod: string(pod.UID)}
 	a.state = worker.New(worker.Config{
 		Slot: a.slot, Generation: generation, Barrier: a.barrier, RemoveStopped: true,
-		MaxStops: manyStops, Random: rand.Float64, PodName: pod.Name, Node: pod.Spec.NodeName,
+		MaxStops: manyStops, Random: rand.Float64, PodName: pod.Name, Node: pod.Spec.NodeName, Waits: w.waits,
 	}, worker.Fresh())
 	return a
 }
@@ -173,7 +175,7 @@ func (a *agent) perform(ctx context.Context, action worker.Action) {
 	case worker.Prepare:
 		a.live(false)
 	case worker.Start:
-		a.later(ctx, a.all.timing.Execs.Draw(), func() { a.exec(action.ID) })
+		a.begin(ctx, action)
 	case worker.Observe:
 		a.later(ctx, lookAgain, a.look)
 	case worker.Release:
@@ -207,11 +209,33 @@ func (a *agent) live(runs bool) {
 	a.look()
 }
 
-// exec starts the program of an instance that has waited at the barrier.
-func (a *agent) exec(id string) {
-	if p := a.living(); p != nil && p.ID == id {
-		a.all.began(a.worker)
+// begin starts the program of an instance that has waited at the barrier, as the worker of a slot. Where slots can be given to spares, the
+// program names the host of the first worker, so the supervisor asks for it first.
+func (a *agent) begin(ctx context.Context, start worker.Start) {
+	exec := func() {
+		a.later(ctx, a.all.timing.Execs.Draw(), func() {
+			if p := a.living(); p != nil && p.ID == start.ID {
+				a.all.works(a.slot.Pod, start.Slot)
+				a.all.began(a.worker.in(start.Slot))
+			}
+		})
 	}
+	if !a.worker.anySlot {
+		exec()
+		return
+	}
+	a.beside.Go(func() {
+		for ctx.Err() == nil {
+			asking, cancel := context.WithTimeout(ctx, callTimeout)
+			_, err := a.line.Hosts(asking, a.worker.Group, []string{a.worker.first})
+			cancel()
+			if err == nil {
+				exec()
+				return
+			}
+			time.Sleep(hostsRetry)
+		}
+	})
 }
 
 // living returns the running instance, or nil.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -38,10 +39,19 @@ const (
 type Worker struct {
 	JobSet string // its name
 	Group  string // its UID
-	Slot   string // jobset-replicatedjob-job-index
+	Slot   string // jobset-replicatedjob-job-index, of the pod
 	Driver Driver
 
 	container string
+	anySlot   bool   // the worker may run in another slot than that of its pod
+	waits     bool   // the slot of the pod was given to another pod
+	first     string // first slot of the replicatedJob
+}
+
+// in returns the worker in another slot.
+func (w Worker) in(slot string) Worker {
+	w.Slot = slot
+	return w
 }
 
 // Options say how the agents reach the store.
@@ -72,6 +82,7 @@ type Agents struct {
 // posted is a worker whose pod has started.
 type posted struct {
 	Worker
+	works string // slot in which its program runs; "" before the first start under a supervisor
 	pod   types.NamespacedName
 	since time.Time
 	agent *agent // nil without a driver
@@ -94,13 +105,17 @@ func (c *Agents) Close() {
 	c.running.Wait()
 }
 
+// anySlotVariable is set in pods whose workers can run in any slot.
+const anySlotVariable = "HOLDFAST_FIRST_JOB_GLOBAL_INDEX"
+
 // workerOf returns the worker of a pod. It returns false for a pod that does not belong to a JobSet.
 func workerOf(pod *corev1.Pod) (Worker, bool) {
 	a := pod.Annotations
+	stage := a[v1alpha2.JobSetNameKey] + "-" + a[v1alpha2.ReplicatedJobNameKey]
 	w := Worker{
 		JobSet: a[v1alpha2.JobSetNameKey], Group: a[v1alpha2.JobSetUIDKey],
-		Slot: a[v1alpha2.JobSetNameKey] + "-" + a[v1alpha2.ReplicatedJobNameKey] + "-" + a[v1alpha2.JobIndexKey] + "-" +
-			a[batchv1.JobCompletionIndexAnnotation],
+		Slot:  stage + "-" + a[v1alpha2.JobIndexKey] + "-" + a[batchv1.JobCompletionIndexAnnotation],
+		waits: a[v1alpha2.SlotKey] == v1alpha2.SlotWaits, first: stage + "-0-0",
 	}
 	if w.JobSet == "" || len(pod.Spec.Containers) == 0 {
 		return w, false
@@ -115,6 +130,7 @@ func workerOf(pod *corev1.Pod) (Worker, bool) {
 	if len(worker.Command) > 0 && path.Base(worker.Command[0]) == "holdfast-exec" {
 		w.Driver = Exec
 	}
+	w.anySlot = slices.ContainsFunc(worker.Env, func(v corev1.EnvVar) bool { return v.Name == anySlotVariable })
 	return w, true
 }
 
@@ -129,6 +145,9 @@ func (c *Agents) Observe(pod *corev1.Pod, start kubelet.Started) {
 	first := p == nil
 	if first {
 		p = &posted{Worker: w, pod: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, since: time.Now()}
+		if w.Driver != Exec {
+			p.works = w.Slot
+		}
 		c.workers[pod.UID] = p
 	}
 	c.mu.Unlock()
@@ -218,11 +237,33 @@ func (c *Agents) find(jobSet, slot string) (found *posted) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range c.workers {
-		if p.JobSet == jobSet && p.Slot == slot && (found == nil || p.since.After(found.since)) {
+		if p.JobSet == jobSet && p.works == slot && (found == nil || p.since.After(found.since)) {
 			found = p
 		}
 	}
 	return found
+}
+
+// works records the slot in which the program of a pod runs.
+func (c *Agents) works(pod, slot string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.workers[types.UID(pod)]; p != nil {
+		p.works = slot
+	}
+}
+
+// Waiting returns how many agents of a JobSet have not started a program. In a running group these are the spares.
+func (c *Agents) Waiting(jobSet string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, p := range c.workers {
+		if p.JobSet == jobSet && p.agent != nil && p.works == "" {
+			n++
+		}
+	}
+	return n
 }
 
 // Agents returns the number of agents.

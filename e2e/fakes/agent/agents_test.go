@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	groups "github.com/holdfast-project/holdfast/shared/coordination/group"
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
@@ -162,6 +163,65 @@ func testGroup(t *testing.T, driver Driver) {
 	}
 	if _, err := c.Fail("train", "train-w-0-99"); !errors.Is(err, ErrNobody) {
 		t.Errorf("killing nobody: %v", err)
+	}
+}
+
+// A spare works in the slot of a lost pod. The next pod of that slot waits, and takes the slot of the spare.
+func TestSparesTakeSlots(t *testing.T) {
+	server, err := members.StartServer(t.Context(), 4*workers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Stop()
+	leader := open(t, server.Address, Exec)
+	c := New(Options{Address: server.Address, Share: 5, Timing: Measured()})
+	defer c.Close()
+	c.Attach(&node{all: c})
+	anySlot := func(p *corev1.Pod) *corev1.Pod {
+		p.Spec.Containers[0].Env = []corev1.EnvVar{{Name: anySlotVariable, Value: "0"}}
+		return p
+	}
+	begin := c.Watch("train")
+	for i := range workers {
+		c.Observe(anySlot(pod(i, Exec)), kubelet.Started{Container: "worker"})
+	}
+	spare := anySlot(pod(workers, Exec))
+	spare.Annotations[v1alpha2.JobIndexKey], spare.Annotations[batchv1.JobCompletionIndexAnnotation] = coordination.Spares, "0"
+	c.Observe(spare, kubelet.Started{Container: "worker"})
+	await(t, leader, begin, coordination.Running, 0)
+	if n := c.Waiting("train"); n != 1 {
+		t.Fatalf("%d agents wait", n)
+	}
+
+	next := anySlot(pod(4, Exec))
+	next.UID, next.Annotations[v1alpha2.SlotKey] = "0d9fa3a5-6c7a-4a3c-9f0e-0000000000ff", v1alpha2.SlotWaits
+	for round, move := range []struct{ lost, heir, next *corev1.Pod }{{pod(4, Exec), spare, next}, {spare, next, nil}} {
+		watch := c.Watch("train")
+		c.Ended(move.lost)
+		give(t, leader, move.lost, move.heir)
+		if move.next != nil {
+			c.Observe(move.next, kubelet.Started{Container: "worker"})
+		}
+		await(t, leader, watch, coordination.Running, int64(round+1))
+		if at, err := c.Pod("train", "train-w-0-4"); err != nil || at.Name != move.heir.Name {
+			t.Errorf("round %d: the worker runs in %s, %v", round+1, at.Name, err)
+		}
+	}
+}
+
+// give gives the slot of worker 4 from one pod to another.
+func give(t *testing.T, leader *valkey.Store, lost, heir *corev1.Pod) {
+	t.Helper()
+	stored, err := leader.Read(t.Context(), group)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const slot = "train-w-0-4"
+	w, _ := workerOf(heir)
+	err = leader.Release(t.Context(), group, stored.Config.Token, stored.State.Level, 0,
+		rounds.Slot{Name: slot, Pod: string(lost.UID)}, slot, rounds.Slot{Name: w.Slot, Pod: string(heir.UID)})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

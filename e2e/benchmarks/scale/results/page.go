@@ -45,7 +45,7 @@ func byKey(a, b Result) int {
 }
 
 // ways are in the order of the tables.
-var ways = []string{Recreate, Published, Blocking, CRI, Exec}
+var ways = []string{Recreate, Published, Blocking, CRI, Exec, Spares}
 
 func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
 
@@ -62,7 +62,8 @@ func (p *page) row(cells []string) { p.line("| %s |", strings.Join(cells, " | ")
 func (p *page) introduce() {
 	p.line("# Restart of thousands of workers")
 	p.line("\n`make bench-scale` writes this page. One JobSet runs with exclusive topology in five node pools, with one worker on each node. One process is")
-	p.line("killed, or one pod is deleted. The time ends when the last worker's program runs. Four kinds of recovery are compared on the same cluster.\n")
+	p.line("killed, or one pod is deleted. The time ends when the last worker's program runs. Four kinds of recovery are compared on the same cluster.")
+	p.line("With spares, the JobSet has no exclusive topology, one node more in each pool, and two [spares](../spares.md).\n")
 	p.line("**Real:** API server, etcd, Job controller, scheduler, redis-server, our manager with its webhooks, and our orchestrator. For each worker, also the")
 	p.line("agent's core and store client run, with their own connections. From 9,000 workers on, a hundred agents share one connection for calls. **Simulated:** nodes, kubelets, the container runtime and processes, in one program, with")
 	p.line("[times measured on a real node](#what-is-simulated). Everything shares one small machine, so CPU use adds to the times. Compare ratios rather than seconds.")
@@ -208,9 +209,13 @@ func ratio(base, is Statistic) string {
 func (p *page) phases() {
 	p.section("Where the time goes")
 	p.line("Seconds from the failure, medians. In place, the store publishes the order in the same step in which it learns of the failure. \"all down\" and \"in sync\"")
-	p.line("are times at the store.")
+	p.line("are times at the store. A lost pod's slot can be given away from \"pod ended\" on.")
 	for _, scenario := range []string{Failure, Pod} {
-		p.phaseTable(scenario, []string{CRI, Exec}, []string{Detected, Ordered, OrderP50, OrderP99, OrderLast, AllDown, InSync, AllUp})
+		names := []string{Detected, Ordered, OrderP50, OrderP99, OrderLast, AllDown, InSync, AllUp}
+		if scenario == Pod {
+			names = slices.Insert(names, len(names)-2, Evidence)
+		}
+		p.phaseTable(scenario, []string{CRI, Exec, Spares}, names)
 		p.phaseTable(scenario, []string{Recreate, Published, Blocking}, []string{Decided, FirstUp, OldGone, AllUp})
 	}
 }

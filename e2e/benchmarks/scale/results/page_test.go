@@ -25,12 +25,14 @@ func some() []Result {
 	repeat.Variant, repeat.Kubelet = OthersFail, "period-1s"
 	steady := result(Steady, Exec, 5000, 300)
 	steady.Runs[0].Usage.Seconds, steady.Runs[0].Usage.CPU = 300, map[string]float64{Store: 3}
+	lost := result(Pod, Spares, 5000, 0.75)
+	lost.Runs[0].Phases = append(lost.Runs[0].Phases, Phase{Evidence, 0.25})
 	published := result(Failure, Published, 5000, 240)
 	published.Machine = published.Machine.With(JobSet, "v9.9.9")
 	return []Result{
 		published, result(Failure, Exec, 5000, 0.4, 0.6, 0.5), result(Failure, Recreate, 5000, 120), result(Failure, CRI, 5000, 2),
 		result(Pod, Exec, 5000, 1.2), result(Failure, Exec, 500, 0.1), result(Failure, Recreate, 500, 12),
-		result(Pod, Recreate, 500, 9), result(Pod, CRI, 500, 3), many, repeat, steady,
+		result(Failure, Spares, 5000, 0.5), lost, result(Pod, Recreate, 500, 9), result(Pod, CRI, 500, 3), many, repeat, steady,
 	}
 }
 
@@ -61,6 +63,9 @@ func TestPage(t *testing.T) {
 		"one that is missed, with its distance":         {"order reaches", "0.190", "missed: 1.90 of the target"},
 		"one that is bound below":                       {"CRI driver against Recreate", "60.0", "met"},
 		"one that was measured in a smaller group":      {"deleted pod, CRI driver, against Recreate", "| 500 | 3.00 | met |"},
+		"a lost pod and a killed process":               {"deleted pod with spares against a killed process", "| 1.50 | missed: 1.15"},
+		"and only the time after the evidence":          {"from the evidence that the pod has ended", "| 1.00 | met"},
+		"the evidence is a phase":                       {"| 5000 | in place, exec driver, spares | - | 0.010 | - | 0.200 | - | - | 0.250 | - | 0.750 |"},
 		"one that was not measured":                     {"deleted pod, exec driver, against Recreate", "not measured"},
 		"the slowest repeat, without the first":         {"repeated, kubelet period-1s", "9.00", "missed"},
 		"a controller that takes more memory":           {"memory of the manager", "300", "missed"},

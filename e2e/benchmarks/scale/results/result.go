@@ -31,6 +31,7 @@ const (
 	Published = "Recreate, published JobSet" // by the published manager instead of ours
 	CRI       = "in place, CRI driver"
 	Exec      = "in place, exec driver"
+	Spares    = "in place, exec driver, spares" // without exclusive placement, which spares cannot have
 )
 
 // Key says what was measured. A later result with the same key replaces the earlier one.
@@ -199,6 +200,7 @@ const (
 	OrderP99  = "order at 99 %"     // likewise
 	OrderLast = "order at all"      // likewise
 	AllDown   = "all down"          // the agent of the last worker of the old round knows that it has ended
+	Evidence  = "pod ended"         // the API server shows that nothing of a deleted pod runs, so its slot may be given away
 	InSync    = "in sync"           // the last worker has joined
 	Decided   = "restart decided"   // the JobSet's status counts the restart
 	FirstUp   = "first new pod"     // a worker of the next attempt runs

@@ -72,6 +72,12 @@ func targets(size int) []target {
 		{"exec driver against Recreate, x", ">= 200", 200, true, against(Exec), shared},
 		{"CRI driver against Recreate, x", ">= 50", 50, true, against(CRI), "as above"},
 		{"deleted pod, exec driver, against Recreate, x", ">= 1", 1, true, podAgainst(Exec, size), ""},
+		{"deleted pod with spares against a killed process, x", "<= 1.3", 1.3, false, func(p *page) float64 {
+			return p.against(size, func(run Run) float64 { return run.Seconds })
+		}, shared},
+		{"the same, from the evidence that the pod has ended, x", "<= 1.3", 1.3, false, func(p *page) float64 {
+			return p.against(size, func(run Run) float64 { return run.Seconds - moment(run, Evidence) })
+		}, shared},
 		{"deleted pod, CRI driver, against Recreate, x", ">= 1", 1, true, podAgainst(CRI, size), ""},
 		{"store reads of the agents at rest, a second", fmt.Sprintf("<= N/15 = %.0f", float64(size)/15), float64(size) / 15, false, func(p *page) float64 {
 			r, ok := p.find(Steady, Exec, size)
@@ -110,6 +116,16 @@ func podAgainst(way string, largest int) func(*page) float64 {
 		}
 		return base.Outage().Median / is.Outage().Median
 	}
+}
+
+// against returns the median of the given time after the loss of a pod with spares, divided by that of a killed process.
+func (p *page) against(size int, of func(Run) float64) float64 {
+	killed, _ := p.find(Failure, Spares, size)
+	deleted, _ := p.find(Pod, Spares, size)
+	if len(killed.Runs) == 0 || len(deleted.Runs) == 0 {
+		return math.NaN()
+	}
+	return deleted.each(of).Median / killed.Outage().Median
 }
 
 // slowest returns the longest outage in the repeats at a size, except for the first failure.
