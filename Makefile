@@ -296,7 +296,7 @@ bench-coordination: ## Large groups of played members in several processes, with
 	go run ./e2e/benchmarks/coordination -crowds $(CROWDS)
 
 .PHONY: bench-train
-bench-train: ## From the failure of one rank to the next step of a PyTorch 2.6 training on the real node (root), seven answers; writes docs/benchmarks/train.md
+bench-train: ## From the failure of one rank to the next step of a PyTorch 2.6 training on the real node (root), eight answers; writes docs/benchmarks/train.md
 	./hack/install-debian.sh
 	./hack/install-torch-2.6.sh
 	$(MAKE) --no-print-directory build-jobset

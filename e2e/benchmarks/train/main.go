@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/e2e/framework"
+	"github.com/holdfast-project/holdfast/e2e/framework/recovery"
 	"github.com/holdfast-project/holdfast/e2e/framework/torch"
 	"github.com/holdfast-project/holdfast/e2e/testbed"
 )
@@ -49,7 +50,7 @@ func bench(ctx context.Context, only string, repeats int, report string) error {
 	if err != nil {
 		return err
 	}
-	env, err := framework.New(ctx, testbed.Options{}, os.Stderr)
+	env, err := framework.New(ctx, testbed.Options{Nodes: recovery.SpareNode}, os.Stderr)
 	if err != nil {
 		return err
 	}
@@ -58,6 +59,9 @@ func bench(ctx context.Context, only string, repeats int, report string) error {
 		return err
 	}
 	if err := env.Namespace(ctx, namespace); err != nil {
+		return err
+	}
+	if err := env.Cordon(ctx, recovery.SpareNode, true); err != nil {
 		return err
 	}
 	if err := torch.LoadImage(ctx, env.Cluster); err != nil {

@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/holdfast-project/holdfast/e2e/framework"
+	"github.com/holdfast-project/holdfast/e2e/framework/recovery"
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
@@ -27,11 +29,16 @@ const (
 )
 
 // failures are in the order of the page.
-var failures = []string{"killed", "hung", "deleted"}
+var failures = []string{"killed", "hung", deleted}
 
-// phases are the phases between a failure and the next step, in order. The first two end when the failure is detected
-// and when no old process is left. The others end when the last rank reports it.
-var phases = []string{"detect", "stop", "start", "import", "rendezvous", "load", "step"}
+const (
+	deleted = "deleted"
+	podEnd  = "pod end" // a phase after this failure only
+)
+
+// phases are the phases between a failure and the next step, in order. The first three end when the failure is detected,
+// when no old process is left, and when the API server shows that a deleted pod has ended. The others end when the last rank reports it.
+var phases = []string{"detect", "stop", podEnd, "start", "import", "rendezvous", "load", "step"}
 
 // errNoStep means that the training did not continue in time.
 var errNoStep = errors.New("no step")
@@ -44,7 +51,7 @@ type training struct {
 	jobSet *v1alpha2.JobSet
 }
 
-// start creates the training and returns once each rank has completed a step.
+// start creates the training and returns once each rank has completed a step, and the spare waits.
 func start(ctx context.Context, env *framework.Environment, w way, dir string) (*training, error) {
 	js := jobSet(dir)
 	if w.change != nil {
@@ -54,8 +61,37 @@ func start(ctx context.Context, env *framework.Environment, w way, dir string) (
 		return nil, fmt.Errorf("creating the JobSet: %w", err)
 	}
 	t := &training{env: env, way: w, dir: dir, jobSet: js}
-	_, err := t.await(ctx, time.Time{}, 2*patience)
-	return t, err
+	if _, err := t.await(ctx, time.Time{}, 2*patience); err != nil || !w.spare {
+		return t, err
+	}
+	return t, t.awaitSpare(ctx)
+}
+
+// awaitSpare opens the second node until the spare runs, and returns once that has imported its modules.
+func (t *training) awaitSpare(ctx context.Context) error {
+	const host = name + "-workers-spares-0"
+	err := t.env.Cordon(ctx, recovery.SpareNode, false)
+	if err == nil {
+		err = t.env.AwaitSpares(ctx, t.jobSet, host)
+	}
+	if err := errors.Join(err, t.env.Cordon(context.WithoutCancel(ctx), recovery.SpareNode, true)); err != nil {
+		return err
+	}
+	return framework.Until(ctx, "the spare has imported its modules", func(ctx context.Context) error {
+		pods, err := t.env.Pods(ctx, namespace, name)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(pods, func(pod corev1.Pod) bool { return pod.Spec.Hostname == host })
+		if i < 0 {
+			return errors.New("it is gone")
+		}
+		log, err := t.env.Kube.CoreV1().Pods(namespace).GetLogs(pods[i].Name, &corev1.PodLogOptions{Container: "worker"}).DoRaw(ctx)
+		if err == nil && !strings.Contains(string(log), "template of warm starts ready") {
+			err = errors.New("it has not")
+		}
+		return err
+	})
 }
 
 // life is what the newest process of a rank has recorded.
@@ -146,7 +182,7 @@ func (t *training) fail(ctx context.Context, failure string) (outcome, error) {
 	gone := t.watch(old)
 	time.Sleep(rest)
 	o := outcome{Phases: map[string]time.Duration{}, Load: loadOfMachine()}
-	began, err := t.strike(ctx, victim, failure)
+	began, ended, err := t.strike(ctx, victim, failure)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -157,7 +193,7 @@ func (t *training) fail(ctx context.Context, failure string) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	ends := map[string]time.Time{"stop": began, "detect": t.detected(ctx, began)}
+	ends := map[string]time.Time{"stop": began, "detect": t.detected(ctx, began), podEnd: ended()}
 	for range old {
 		if at := <-gone; at.After(ends["stop"]) {
 			ends["stop"] = at
@@ -181,31 +217,44 @@ func (t *training) fail(ctx context.Context, failure string) (outcome, error) {
 	return o, nil
 }
 
-// strike makes a rank fail and returns the time.
-func (t *training) strike(ctx context.Context, rank int, failure string) (time.Time, error) {
-	if failure == "deleted" {
-		all, err := t.env.AwaitWorkers(ctx, namespace, name, workers)
-		if err != nil {
-			return time.Time{}, err
-		}
-		return t.env.DeletePod(ctx, all[framework.IDs(all)[rank]])
+// strike makes a rank fail and returns the time. ended returns when the API server showed that a deleted pod had ended, or zero.
+func (t *training) strike(ctx context.Context, rank int, failure string) (at time.Time, ended func() time.Time, err error) {
+	if failure == deleted {
+		return t.deletePod(ctx, rank)
 	}
 	before := time.Now()
 	order := filepath.Join(t.dir, fmt.Sprint("order-", rank))
 	if err := os.WriteFile(order+".new", []byte(failure), 0o666); err != nil {
-		return time.Time{}, err
+		return at, nil, err
 	}
 	if err := os.Rename(order+".new", order); err != nil {
-		return time.Time{}, err
+		return at, nil, err
 	}
-	var at time.Time
-	err := framework.Until(ctx, "rank has failed", func(context.Context) error {
+	err = framework.Until(ctx, "rank has failed", func(context.Context) error {
 		if _, at = t.notes(rank, before); at.IsZero() {
 			return errors.New("it goes on")
 		}
 		return nil
 	})
-	return at, err
+	return at, func() time.Time { return time.Time{} }, err
+}
+
+// deletePod deletes the pod of a rank. Other ways than ours may start the next pod before the old one has ended, so that this is no phase.
+func (t *training) deletePod(ctx context.Context, rank int) (at time.Time, ended func() time.Time, err error) {
+	all, err := t.env.AwaitWorkers(ctx, namespace, name, workers)
+	if err != nil {
+		return at, nil, err
+	}
+	worker := all[framework.IDs(all)[rank]]
+	if at, err = t.env.DeletePod(ctx, worker); err != nil || !t.way.records {
+		return at, func() time.Time { return time.Time{} }, err
+	}
+	moment := make(chan time.Time, 1)
+	go func() {
+		at, _ := t.env.AwaitPodEnd(ctx, worker) // without it, the phase is not shown
+		moment <- at
+	}()
+	return at, func() time.Time { return <-moment }, nil
 }
 
 // watch returns a channel that receives the time when each of these processes ends.

@@ -28,6 +28,7 @@ func page(all []result) string {
 	}
 	fmt.Fprint(b, targets(all)+reasons)
 	for _, failure := range failures {
+		phases := slices.DeleteFunc(slices.Clone(phases), func(phase string) bool { return phase == podEnd && failure != deleted })
 		fmt.Fprintf(b, "\n## %s\n\nSeconds of each phase, medians.\n\n| answer | %s |\n|---|%s\n", titles[failure], strings.Join(phases, " | "), strings.Repeat("---:|", len(phases)))
 		for _, r := range all {
 			fmt.Fprintf(b, "| %s |", r.Way)

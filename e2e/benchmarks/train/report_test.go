@@ -29,6 +29,9 @@ func TestPage(t *testing.T) {
 			t.Errorf("no line %q in\n%s", want, text)
 		}
 	}
+	if n := strings.Count(text, "| "+podEnd+" |"); n != 1 {
+		t.Errorf("%d tables have the end of a pod, want that of the deleted pod", n)
+	}
 	if text := page([]result{resultOf(warmStart, time.Second)}); !strings.Contains(text, "Recreate | not measured |\n") {
 		t.Error("a target was met by what was not measured")
 	}

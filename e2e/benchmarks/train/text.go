@@ -21,6 +21,8 @@ The kinds of recovery:
   pod. The ranks do not share the store of the rendezvous, because Debian's build has no libuv.
 * **Holdfast exec**, **Holdfast exec, warm start**, **Holdfast CRI**: one annotation on a JobSet that runs ` + "`python3 train.py`" + `
   ([restarts in place](../in-place-restart.md), [warm start](../python.md#warm-start)).
+* **Holdfast exec, warm start, one spare**: a [spare](../spares.md) in addition, on a second node of the same machine. It has imported the modules before
+  the failure.
 * **JobSet InPlaceRestart**: the published JobSet controller v0.12.0 and its own agent as a sidecar.
 * **Recreate**: a failed worker fails its Job, and all pods are created again.
 
@@ -36,10 +38,11 @@ const reasons = `
 * **torchrun** loses most of its time in ` + "`start`" + `, from the end of the last rank until all agents have joined again and started their ranks: 2 s after
   a killed process, 11 to 23 s after a deleted pod. How the agents spend it was not measured.
 * **A deleted pod**: in the new pod, the first worker waits until the template of the warm start has imported its modules, as a worker that
-  starts cold would. A warm start saves the imports of the other ranks, and the late imports of the new one.
+  starts cold would. A warm start saves the imports of the other ranks, and the late imports of the new one. A spare also saves those of the new one, the
+  scheduler and the start of a container. It starts when the pod has ended.
 `
 
 // remarks come last.
-const remarks = "`detect` ends when Holdfast has detected the failure; the others do not report it. `stop` ends when no process of the old run is left. " + `A phase without a
+const remarks = "`detect` ends when Holdfast has detected the failure; the others do not report it. `stop` ends when no process of the old run is left, and `pod end` when the API server shows that nothing of a deleted pod runs. " + `A phase without a
 value ("-") is part of the next. Each phase ends when the last rank has completed it. Answers without a row, and fields with "-" in the first table, have not been measured yet.
 `

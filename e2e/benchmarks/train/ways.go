@@ -32,7 +32,9 @@ type way struct {
 	published bool
 	// records says whether the store has a record of each restart.
 	records bool
-	change  func(*v1alpha2.JobSet)
+	// spare: a pod waits on the second node, with its modules imported.
+	spare  bool
+	change func(*v1alpha2.JobSet)
 }
 
 // Ways that the page compares.
@@ -40,6 +42,7 @@ const (
 	torchrunDefault = "torchrun, monitor interval 0.1 s (default)"
 	torchrunBest    = "torchrun, monitor interval 0.01 s"
 	warmStart       = "Holdfast exec, warm start"
+	warmSpare       = "Holdfast exec, warm start, one spare"
 	recreate        = "Recreate"
 )
 
@@ -48,15 +51,16 @@ var ways = []way{
 	{name: torchrunDefault, change: torchrun("0.1")},
 	{name: torchrunBest, change: torchrun("0.01")},
 	{name: "Holdfast exec", records: true, change: supervised},
-	{name: warmStart, records: true, change: func(js *v1alpha2.JobSet) {
-		supervised(js)
-		set(worker(js), "HOLDFAST_PRELOAD", "torch,torch.distributed,torch._dynamo,torch.nn.parallel")
-	}},
+	{name: warmStart, records: true, change: warm},
 	{name: "Holdfast CRI", records: true, change: func(js *v1alpha2.JobSet) {
 		js.Annotations = map[string]string{v1alpha2.InPlaceTimeoutKey: "120s", v1alpha2.InPlaceDriverKey: "cri"}
 	}},
 	{name: "JobSet InPlaceRestart", published: true, change: publishedInPlace},
 	{name: recreate, change: recreated},
+	{name: warmSpare, records: true, spare: true, change: func(js *v1alpha2.JobSet) {
+		warm(js)
+		js.Annotations[v1alpha2.SparesKey] = "1"
+	}},
 }
 
 // jobSet returns the training, without a way to recover yet.
@@ -103,6 +107,11 @@ func torchrun(interval string) func(*v1alpha2.JobSet) {
 
 func supervised(js *v1alpha2.JobSet) {
 	js.Annotations = map[string]string{v1alpha2.InPlaceTimeoutKey: "120s", v1alpha2.ProgressTimeoutKey: fmt.Sprintf("%ds", hangTimeout), v1alpha2.ProgressStartTimeoutKey: "5m"}
+}
+
+func warm(js *v1alpha2.JobSet) {
+	supervised(js)
+	set(worker(js), "HOLDFAST_PRELOAD", "torch,torch.distributed,torch._dynamo,torch.nn.parallel")
 }
 
 func recreated(js *v1alpha2.JobSet) {
