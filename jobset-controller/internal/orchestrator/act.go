@@ -152,6 +152,7 @@ func (x *run) createPod(ctx context.Context, a leader.CreatePod) leader.Result {
 	pod := replacement.Pod(x.live[a.Job.Name], a.Index, reason...)
 	if a.Waits {
 		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, v1alpha2.SlotKey, v1alpha2.SlotWaits)
+		replacement.PreferOtherNodes(pod)
 	}
 	err := x.Client.Create(ctx, pod, client.FieldOwner(FieldManager))
 	switch {

@@ -55,6 +55,9 @@ func TestASpareTakesTheSlotOfALostPod(t *testing.T) {
 	if len(made) != 1 || made[0].Annotations[v1alpha2.SlotKey] != v1alpha2.SlotWaits {
 		t.Fatalf("the new pod of the slot does not wait: %+v", made)
 	}
+	if affinity := made[0].Spec.Affinity; affinity == nil || len(affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution) != 1 {
+		t.Errorf("the new pod prefers no other nodes: %+v", affinity)
+	}
 	g.wantEvents("the pod of worker js-w-0-2 was lost", "worker js-w-0-2 lost its pod; spare js-w-spares-0 takes its slot", madeAnew)
 	for _, slot := range []string{"js-w-0-0", "js-w-0-1", "js-w-0-3"} {
 		g.joinSlot(slot, 1, 2)

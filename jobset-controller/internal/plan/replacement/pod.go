@@ -10,6 +10,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
 // indexVariable is the variable that the Job controller sets in each container of a pod.
@@ -38,6 +40,25 @@ func Pod(job *batchv1.Job, index int, reason ...string) *corev1.Pod {
 	tellIndex(pod.Spec.InitContainers)
 	tellIndex(pod.Spec.Containers)
 	return pod
+}
+
+// PreferOtherNodes makes a pod that will wait as a spare prefer nodes without pods of its JobSet, because the loss of a node must not take a
+// worker and its spare. Unlike a requirement, it lets the pod run if there is no such node, so that the pod can take its slot back.
+func PreferOtherNodes(pod *corev1.Pod) {
+	if pod.Spec.Affinity == nil {
+		pod.Spec.Affinity = &corev1.Affinity{}
+	}
+	if pod.Spec.Affinity.PodAntiAffinity == nil {
+		pod.Spec.Affinity.PodAntiAffinity = &corev1.PodAntiAffinity{}
+	}
+	anti := pod.Spec.Affinity.PodAntiAffinity
+	anti.PreferredDuringSchedulingIgnoredDuringExecution = append(anti.PreferredDuringSchedulingIgnoredDuringExecution, corev1.WeightedPodAffinityTerm{
+		Weight: 100, // the highest
+		PodAffinityTerm: corev1.PodAffinityTerm{
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha2.JobSetUIDKey: pod.Labels[v1alpha2.JobSetUIDKey]}},
+			TopologyKey:   corev1.LabelHostname,
+		},
+	})
 }
 
 func tellIndex(containers []corev1.Container) {

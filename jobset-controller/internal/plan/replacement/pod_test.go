@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
 func job(change ...func(*batchv1.Job)) *batchv1.Job {
@@ -63,6 +65,28 @@ func TestPodEqualsThatOfTheJobController(t *testing.T) {
 	}
 	if diff := cmp.Diff(job(), j); diff != "" {
 		t.Errorf("the Job of the cache was changed:\n%s", diff)
+	}
+}
+
+func TestASparePrefersOtherNodes(t *testing.T) {
+	own := &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 1}}}}
+	for name, affinity := range map[string]*corev1.Affinity{"no affinity": nil, "its own affinity": own} {
+		t.Run(name, func(t *testing.T) {
+			j := job(func(j *batchv1.Job) {
+				j.Spec.Template.Labels[v1alpha2.JobSetUIDKey] = "js-uid"
+				j.Spec.Template.Spec.Affinity = affinity.DeepCopy()
+			})
+			pod := Pod(j, 2)
+			PreferOtherNodes(pod)
+			terms := pod.Spec.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution
+			last := terms[len(terms)-1]
+			if last.Weight != 100 || last.PodAffinityTerm.TopologyKey != corev1.LabelHostname || last.PodAffinityTerm.LabelSelector.MatchLabels[v1alpha2.JobSetUIDKey] != "js-uid" {
+				t.Errorf("%+v", last)
+			}
+			if diff := cmp.Diff(affinity, j.Spec.Template.Spec.Affinity); diff != "" {
+				t.Errorf("the Job was changed:\n%s", diff)
+			}
+		})
 	}
 }
 
