@@ -48,10 +48,17 @@ func TestJobSetThatCannotHaveAnAgentIsRejected(t *testing.T) {
 
 func TestUpdateThatMakesAnAgentImpossibleIsRejected(t *testing.T) {
 	plain, asking := MakeJobSet("a").Workers(1), MakeJobSet("a").Workers(1).Annotation(timeout, "60s")
+	spares := func() *JobSet { return runnable().Annotation(timeout, "60s").Annotation(v1alpha2.SparesKey, "1") }
+	queued := func(js *v1alpha2.JobSet) { js.Labels = map[string]string{v1alpha2.QueueNameLabel: "q"} }
+	admitted := func(js *v1alpha2.JobSet) {
+		js.Spec.ReplicatedJobs[0].Template.Spec.Template.Labels = map[string]string{v1alpha2.PodSetLabel: "workers"}
+	}
 	for name, tc := range map[string]struct {
 		old, new *JobSet
 		want     string
 	}{
+		"a JobSet with spares gets a queue":   {spares(), spares().Change(queued), "metadata.annotations[holdfast.dev/spares]: Forbidden: Kueue"},
+		"Kueue admits it without a queue":     {spares().Suspend(true), spares().Change(admitted), "metadata.annotations[holdfast.dev/spares]: Forbidden: Kueue"},
 		"the annotation is added":             {plain, asking, command},
 		"it was there":                        {asking, MakeJobSet("a").Workers(1).Annotation(timeout, "90s").Suspend(true), ""},
 		"it is removed":                       {asking, plain, ""},
