@@ -31,6 +31,9 @@ type instance struct {
 	known   bool // the store has recorded its death
 }
 
+// unheard is the run of an agent that was not told of a join.
+const unheard = -1
+
 // rendezvous identifies the round in which a worker meets its peers.
 type rendezvous struct{ generation, round int64 }
 

@@ -83,7 +83,9 @@ func request[T any](l *link, serve func(*server) (T, error), answer func(T, erro
 		if take(&l.duplicate) {
 			l.in(l.random.between(time.Millisecond, time.Second), func() {
 				if s.up && s == l.server() {
+					s.repeats = true
 					_, _ = serve(s)
+					s.repeats = false
 				}
 			})
 		}

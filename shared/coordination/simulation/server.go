@@ -30,6 +30,7 @@ type server struct {
 	functions *memory.Server
 	views     map[string]*view // cached views by JobSet UID, as of write number viewed
 	viewed    uint64
+	repeats   bool // it executes a request once more
 }
 
 func newServer(st *store, name string) *server {
@@ -106,7 +107,7 @@ func (s *server) call(p *pod, c rounds.Call) (reply, error) {
 	before := s.view(uid)
 	s.writes++
 	text, now, err := s.functions.Call(uid, c)
-	s.checked(uid, step{call: c, pod: p, reply: text, err: err}, before)
+	s.checked(uid, step{call: c, pod: p, reply: text, repeated: s.repeats, err: err}, before)
 	return reply{text, now}, err
 }
 

@@ -80,6 +80,8 @@ type step struct {
 	call  rounds.Call // call of an agent
 	pod   *pod        // nil if it is a call of the leader
 	reply string
+	// repeated: it is executed once more, and nobody hears the answer.
+	repeated bool
 	// others is how many other members joined in the same call.
 	others int
 	why    string      // for the leader: the reason of a write, or of a release
@@ -119,7 +121,11 @@ func (t *truth) heard(did step, before *view) {
 			if c.assigned && c.lifted && c.given.generation == now.generation && c.given.round < now.round && t.losses == 0 && c.joinedBy == did.pod.agent.run {
 				t.fail("S5", "%s runs in round %d and joins round %d", c.id, c.given.round, now.round)
 			}
-			c.assigned, c.given, c.joinedBy, c.saved = true, now, did.pod.agent.run, false
+			run := did.pod.agent.run
+			if did.repeated && (!c.assigned || c.given != now) {
+				run = unheard
+			}
+			c.assigned, c.given, c.joinedBy, c.saved = true, now, run, false
 		}
 	case rounds.FunctionDown:
 		if c := t.instances[a[4].(string)]; c != nil && t.store.second == nil && did.reply != string(rounds.AnswerOver) {

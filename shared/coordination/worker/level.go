@@ -35,9 +35,10 @@ func (s *State) adopt(l rounds.Level) {
 
 // adoptAnswer adopts the level of an answer. If the level belongs to another incarnation, it is read, together with what the leader
 // has written in it. The same happens if the level is older than a message that came before the answer, which a store that was set
-// back may send.
+// back may send. Until it is read, a call would get the same answer.
 func (s *State) adoptAnswer(now rounds.Level) {
 	if now.Incarnation != s.level.Incarnation || now.Seq < s.level.Seq {
+		s.retry.at = s.now.Add(s.jitter(lastRetry))
 		s.read()
 		return
 	}

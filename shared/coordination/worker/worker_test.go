@@ -118,6 +118,14 @@ func TestBarrier(t *testing.T) {
 			[]moment{cast("i1/1.1 A 0/0 #3"), reply("H", "i1/1.1 A 0/0 #3"), tick(time.Second), tick(5 * time.Second)},
 			"join js-w-0-0 as a.10 in 1 ran=0 n, join js-w-0-0 as a.10 in 1 ran=0 n",
 		},
+		"a pod whose slot a later incarnation lacks does not repeat its calls at once": {
+			[]moment{cast("i1/1.1 A 0/0 #3"), reply("-", "i2/1.1 A 0/0 #4"), disconnected(coordination.ErrUnknownSlot), tick(time.Second)},
+			"join js-w-0-0 as a.10 in 1 ran=0 n, read",
+		},
+		"it joins a later incarnation as soon as that is read": {
+			[]moment{cast("i1/1.1 A 0/0 #3"), reply("-", "i2/1.1 A 0/0 #4"), read("i2/1.1 A 0/0 #4")},
+			"join js-w-0-0 as a.10 in 1 ran=0 n, read, join js-w-0-0 as a.10 in 1 ran=0 n",
+		},
 		"a pod that had joined where the store no longer is does not start while another pod holds the slot": {
 			[]moment{cast("i1/1.1 A 0/1 #3"), reply("J", "i1/1.1 A 0/1 #4"), read("i1/1.1 A 0/1 #3"), reply("H", "i1/1.1 A 0/1 #3"), cast("i1/1.1 A 1/1 #4")},
 			"join js-w-0-0 as a.10 in 1 ran=0 n, join js-w-0-0 as a.10 in 1 ran=0 n",
@@ -133,8 +141,8 @@ func TestBarrier(t *testing.T) {
 			"prepare, down a in 0 ran=0 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000, join js-w-0-0 as b.20 in 0 ran=0 n",
 		},
 		"a store that has gone back and opened a later round since has taken no join of the round before": {
-			[]moment{cast("i1/1.0 A 1/1 #8"), observed("a@10=1", "b@20"), reply("-", "i1/1.1 A 0/1 #6"), reply("J", "i1/1.1 A 0/1 #6"), read("i1/1.1 A 0/1 #6"), tick(time.Second)},
-			"start a 1.0, down a in 0 ran=2 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000, read, join js-w-0-0 as b.20 in 0 ran=0 d, join js-w-0-0 as b.20 in 1 ran=0 h",
+			[]moment{observed("a@10=1", "b@20"), reply("-", "i1/1.0 A 0/0 #3"), cast("i1/1.0 A 1/1 #8"), reply("J", "i1/1.1 A 0/1 #6"), read("i1/1.1 A 0/1 #6"), tick(time.Second)},
+			"down a in 0 ran=0 leaves=0: exit 1 0 - js-w-0-0-abc n1 1000000 1000000, join js-w-0-0 as b.20 in 0 ran=0 n, read, join js-w-0-0 as b.20 in 1 ran=0 n",
 		},
 		"a finished worker is held, and runs again in a later round": {
 			[]moment{cast("i1/1.0 A 1/1 #3"), observed("a@10=0"), reply("x", "i1/1.0 A 1/1 #3"), cast("i1/1.1 A 0/1 #4"), observed("b@20")},
@@ -183,6 +191,13 @@ func TestAgentRestart(t *testing.T) {
 	finished.Finished = "a"
 	expect(t, New(config(true), finished), nil, []moment{observed(), read("i1/1.3 A 1/1 #5"), reply("x", "i1/1.3 D 1/1 #6")}, "finish a held=1, release")
 	expect(t, New(config(false), file), nil, []moment{observed("a@10"), read("i1/1.4 A 0/1 #6")}, "tell 1.4, stop a 10s")
+}
+
+// The other workers of the round may have met a worker that runs while another pod holds its slot.
+func TestAWorkerWhoseSlotIsHeldRestartsWithTheNextRound(t *testing.T) {
+	expect(t, New(config(false), Fresh()), nil,
+		[]moment{observed("a@10"), read("i1/1.1 A 0/1 #5"), reply("H", "i1/1.1 A 0/1 #5"), cast("i1/1.2 A 0/1 #6")},
+		"tell 1.1, join js-w-0-0 as a.10 in 1 ran=1 n, tell 1.2, stop a 10s")
 }
 
 // No store can make an agent stop a worker more often than the guard allows.
