@@ -33,8 +33,10 @@ type report struct {
 	Error string          `json:",omitempty"`
 	Times []members.Times `json:",omitempty"`
 	Reads int
-	CPU   float64 // seconds so far
-	Heap  int64
+	// Switches is how often the members have changed between a relay and the store.
+	Switches int
+	CPU      float64 // seconds so far
+	Heap     int64
 }
 
 // serveParent runs a part of a group, and does what the parent asks until its input ends.
@@ -79,6 +81,8 @@ func obey(ctx context.Context, g *members.Group, c command) (r report) {
 		r.Times = g.Times()
 	case "reads":
 		r.Reads = g.Reads(c.Since)
+	case "switches":
+		r.Switches = g.Switches()
 	case "cpu":
 		r.CPU = cputime.Used().Seconds()
 	case "heap":

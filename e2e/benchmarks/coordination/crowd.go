@@ -204,6 +204,15 @@ func (c *crowd) cpu(ctx context.Context) (p parts, err error) {
 	return p, err
 }
 
+// switches returns how often the members have changed between a relay and the store.
+func (c *crowd) switches() (n int, err error) {
+	reports, err := c.all(command{Do: "switches"})
+	for _, r := range reports {
+		n += r.Switches
+	}
+	return n, err
+}
+
 // memory returns the heap of all members, and the peak resident size of their processes, in bytes.
 func (c *crowd) memory() (heap, resident int64, err error) {
 	reports, err := c.all(command{Do: "heap"})

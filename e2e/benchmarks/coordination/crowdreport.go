@@ -41,13 +41,13 @@ func compareKinds(a, b crowdResult) int {
 
 func printCrowds(w io.Writer, all []crowdResult) {
 	fmt.Fprintf(w, "\nTLS, a store user, an append-only file. Milliseconds from the death of one worker until the last member; medians, (minimum-maximum)\n\n")
-	fmt.Fprintln(w, "| store | members | relays | knows that all have joined | order, 99 % | order | joined | CPU of a member and restart, us: store | agents | leader | rounds | commit | load before |")
-	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+	fmt.Fprintln(w, "| store | members | relays | knows that all have joined | order, 99 % | order | joined | CPU of a member and restart, us: store | agents | leader | changes between relay and store | rounds | commit | load before |")
+	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 	for _, r := range all {
 		n := float64(r.Members) / 1e6
-		fmt.Fprintf(w, "| %s | %d | %s | %s | %d | %d | %d | %.1f | %.1f | %.2f | %d | %s | %.1f |\n", r.Store, r.Members, yes(r.Relays), startSpan(r),
+		fmt.Fprintf(w, "| %s | %d | %s | %s | %d | %d | %d | %.1f | %.1f | %.2f | %d | %d | %s | %.1f |\n", r.Store, r.Members, yes(r.Relays), startSpan(r),
 			r.Median.Order.P99.Milliseconds(), r.Median.Order.Last.Milliseconds(), r.Median.Join.Last.Milliseconds(),
-			r.CPU.Store/n, r.CPU.Members/n, r.CPU.Leader/n, len(r.Rounds), r.Commit, r.Load)
+			r.CPU.Store/n, r.CPU.Members/n, r.CPU.Leader/n, r.Switches, len(r.Rounds), r.Commit, r.Load)
 	}
 	printMemory(w, all)
 	printStorms(w, all)

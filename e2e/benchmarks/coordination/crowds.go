@@ -22,6 +22,7 @@ type crowdResult struct {
 	Rounds   []members.Round `json:"roundsNanoseconds"`
 	Median   members.Round   `json:"medianNanoseconds"`
 	CPU      parts           `json:"cpuSeconds"` // of one restart, from the death until all know that the round runs; mean
+	Switches int             `json:"switches"`   // between a relay and the store, during these restarts
 	Server   members.Usage   `json:"server"`
 	Resident int64           `json:"serverResidentBytes"`  // at its peak
 	Heap     int64           `json:"membersHeapBytes"`     // of all members, with their connections
@@ -54,14 +55,9 @@ func measureCrowd(ctx context.Context, program string, size int, relays bool, ro
 		return r, fmt.Errorf("the first restart: %w", err)
 	}
 	time.Sleep(idle) // connections to the store that are no longer needed are closed
-	for i := range rounds {
-		round, used, err := c.restart(ctx)
-		if err != nil {
-			return r, fmt.Errorf("restart %d: %w", i+2, err)
-		}
-		r.Rounds, r.CPU = append(r.Rounds, round), r.CPU.plus(used, 1/float64(rounds))
+	if err := r.restarts(ctx, c, rounds); err != nil {
+		return r, err
 	}
-	r.Median = members.Median(r.Rounds)
 	if r.Server, r.Resident, err = c.store(ctx); err != nil {
 		return r, err
 	}
@@ -74,6 +70,24 @@ func measureCrowd(ctx context.Context, program string, size int, relays bool, ro
 		}
 	}
 	return r, nil
+}
+
+func (r *crowdResult) restarts(ctx context.Context, c *crowd, rounds int) error {
+	before, err := c.switches()
+	if err != nil {
+		return err
+	}
+	for i := range rounds {
+		round, used, err := c.restart(ctx)
+		if err != nil {
+			return fmt.Errorf("restart %d: %w", i+2, err)
+		}
+		r.Rounds, r.CPU = append(r.Rounds, round), r.CPU.plus(used, 1/float64(rounds))
+	}
+	r.Median = members.Median(r.Rounds)
+	after, err := c.switches()
+	r.Switches = after - before
+	return err
 }
 
 // store returns what the store has used, and the peak resident size of its process in bytes.

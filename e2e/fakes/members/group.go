@@ -195,6 +195,16 @@ func (g *Group) Reads(since time.Time) (n int) {
 	return n
 }
 
+// Switches returns how often the members of this process have changed between a relay and the store.
+func (g *Group) Switches() (n int) {
+	for _, m := range g.members {
+		m.mu.Lock()
+		n += m.switches
+		m.mu.Unlock()
+	}
+	return n
+}
+
 // Times returns the times of the members of this process.
 func (g *Group) Times() []Times {
 	var all []Times
@@ -251,5 +261,6 @@ func (g *Group) late() error {
 			missing = g.members[i].slot.Name
 		}
 	}
-	return fmt.Errorf("%w: of %d, %d have joined and %d know, %s is missing", errLate, len(g.members), joined, started, missing)
+	return fmt.Errorf("%w: of %d, %d have joined and %d know, %s is missing; they changed %d times between a relay and the store",
+		errLate, len(g.members), joined, started, missing, g.Switches())
 }

@@ -31,9 +31,10 @@ type member struct {
 	kills   chan int64 // exit codes of requested deaths
 	beside  sync.WaitGroup
 
-	mu    sync.Mutex
-	times Times
-	reads time.Time // when it has read the level last
+	mu       sync.Mutex
+	times    Times
+	reads    time.Time // when it has read the level last
+	switches int       // between a relay and the store
 }
 
 func (g *Group) newMember(index int, store rounds.Members, barrier bool) *member {

@@ -1,10 +1,12 @@
 package members
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
@@ -32,6 +34,9 @@ func (m *member) note(e worker.Event) {
 		t.see(e.Level)
 		if e.Read && e.Err == nil {
 			m.reads = time.Now()
+		}
+		if errors.Is(e.Err, coordination.ErrSwitched) {
+			m.switches++
 		}
 	}
 	if !complete && t.complete() {
