@@ -64,7 +64,11 @@ func (p *planner) dueForPod(at place) bool {
 		p.resyncIn(vacantEvery)
 		return false
 	}
-	wait := p.memory.created.in(p.round())[at.slot].due().Sub(p.Began)
+	made := p.memory.created.in(p.round())[at.slot]
+	if made.created > 0 && p.remakes() {
+		return false
+	}
+	wait := made.due().Sub(p.Began)
 	if wait > 0 {
 		p.resyncIn(wait)
 	}

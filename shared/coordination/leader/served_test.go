@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
@@ -168,6 +169,38 @@ func TestOwnerThatCreatesItsPods(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := deeds(c.in.decide()); got != c.want {
 				t.Errorf("\n got %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// The back-off of the Job controller is 10 min after eight pods were deleted.
+func TestAJobIsFilledOnceAfterAFullRecreation(t *testing.T) {
+	for name, c := range map[string]struct {
+		recreate int32
+		want     int
+	}{"after a full recreation": {2, 8}, "when it forms for the first time, or after a suspension": {0, 0}} {
+		t.Run(name, func(t *testing.T) {
+			s := alone(func(s *scene) {
+				s.Owner.Epoch.Recreate, s.Owner.FormingTimeout, s.Pods, s.Jobs[0].Created = c.recreate, time.Hour, nil, now
+				s.Stored.State.Level, s.Stored.Joined = level("A 0 0/0"), []int64{0}
+				s.Reads.Missing, s.Reads.MissingLevel = map[int][]string{0: nil}, s.Stored.State.Level
+				for index := range 8 {
+					s.Reads.Missing[0] = append(s.Reads.Missing[0], fmt.Sprint("js-w-0-", index))
+				}
+			})
+			s.answer(s.decide())
+			for again, want := range []int{c.want, 0} {
+				created := 0
+				for _, action := range s.decide().Actions {
+					if a, is := action.(CreatePod); is {
+						created++
+						s.memory.created.note(a.Round, a.Slot, now)
+					}
+				}
+				if created != want {
+					t.Errorf("plan %d creates %d pods, not %d", again, created, want)
+				}
 			}
 		})
 	}

@@ -18,7 +18,13 @@ type place struct {
 // replaces reports whether the group needs all of its workers now. A group that forms for the first time is excluded: no timeout
 // would end a series of pods that fail as soon as they start, but the back-off of the Job controller does.
 func (p *planner) replaces() bool {
-	return p.current() && (p.group.Phase == coordination.Running || p.group.Phase == coordination.Restarting)
+	return p.current() && (p.group.Phase == coordination.Running || p.group.Phase == coordination.Restarting || p.remakes())
+}
+
+// remakes reports whether the pods of a Job that is a group by itself are missing after a full recreation. The Job controller would
+// create them after a back-off that the deletion of many pods has raised to 10 min. A pod that ends after that is left to the Job.
+func (p *planner) remakes() bool {
+	return p.alone() && p.group.Phase == coordination.Forming && p.Owner.Epoch.Recreate == p.Owner.Epoch.Epoch
 }
 
 // places returns the slots of entered steps. It skips stages that are not counted, have not formed or have left, and Jobs whose
@@ -31,7 +37,7 @@ func (p *planner) places() []place {
 			continue
 		}
 		for _, stage := range p.group.Stages {
-			if stage.Prefix != job.Stage || !p.group.HasEntered(stage) {
+			if stage.Prefix != job.Stage || !p.group.HasEntered(stage) && !p.remakes() {
 				continue
 			}
 			for index := range int(stage.Pods) {
