@@ -33,7 +33,7 @@ func (s settings) check(p *problems) Config {
 }
 
 func (s settings) identity(p *problems) Identity {
-	return Identity{JobSetUID: s.text(p, jobSetUID), WorkerID: s.slot(p), PodUID: s.text(p, podUID), PodEpoch: s.epoch(p), Place: s.place(p)}
+	return Identity{JobSetUID: s.text(p, jobSetUID), WorkerID: s.slot(p), PodUID: s.text(p, podUID), PodEpoch: s.number(p, podEpoch, s[podEpoch].value, 1), Place: s.place(p)}
 }
 
 // place returns the pod's and the node's name. Both are optional but must be valid.
@@ -50,15 +50,11 @@ func (s settings) name(p *problems, name string) string {
 	return v
 }
 
-// epoch is optional: only pods created by the JobSet controller of Holdfast have one.
-func (s settings) epoch(p *problems) int64 {
-	v := s[podEpoch].value
-	if v == "" {
-		return 0
-	}
+// number parses the value of a setting, a whole number of least or more, or 0 if there is no value.
+func (s settings) number(p *problems, name, v string, least int64) int64 {
 	n, err := strconv.ParseInt(v, 10, 32)
-	if err != nil || n < 1 {
-		s.bad(p, podEpoch, fmt.Sprintf("is %q, not a number from 1 on", v))
+	if v != "" && (err != nil || n < least) {
+		s.bad(p, name, fmt.Sprintf("is %q, not a number from %d on", v, least))
 	}
 	return n
 }
@@ -67,7 +63,7 @@ func (s settings) store(p *problems) Store {
 	o := Store{
 		Address: s.address(p), Username: s[valkeyUsername].value, PasswordFile: s.file(p, valkeyPassword),
 		CAFile: s.file(p, valkeyCA), CertFile: s.file(p, valkeyCert), KeyFile: s.file(p, valkeyKey),
-		ServerName: s[valkeyServer].value, RelayFrom: s.size(p, relayFrom),
+		ServerName: s[valkeyServer].value, RelayFrom: s.number(p, relayFrom, s.text(p, relayFrom), 0),
 	}
 	switch {
 	case (o.CertFile == "") != (o.KeyFile == ""):
@@ -78,16 +74,6 @@ func (s settings) store(p *problems) Store {
 		s.bad(p, valkeyCA, "is required with --"+valkeyServer)
 	}
 	return o
-}
-
-// size returns a number of workers, 0 for none.
-func (s settings) size(p *problems, name string) int64 {
-	v := s.text(p, name)
-	n, err := strconv.ParseInt(v, 10, 32)
-	if v != "" && (err != nil || n < 0) {
-		s.bad(p, name, fmt.Sprintf("is %q, not a number from 0 on", v))
-	}
-	return n
 }
 
 // bad records what is wrong with a setting, where it is set, and how to fix it.

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -176,7 +175,7 @@ func (s settings) checkExec(p *problems) Exec {
 		GracePeriod:     s.duration(p, gracePeriod, 0, 0),
 		CheckpointGrace: s.duration(p, checkpointGrace, 0, 0),
 		PodGrace:        s.duration(p, podGrace, 30*time.Second, 0),
-		MaxStops:        s.count(p, maxStops),
+		MaxStops:        int(s.number(p, maxStops, s.text(p, maxStops), 1)),
 		AloneLimit:      s.period(p, aloneLimit),
 		StartupDir:      s.optionalFolder(p, startupDir),
 		LogLevel:        s.level(p),
@@ -184,7 +183,7 @@ func (s settings) checkExec(p *problems) Exec {
 	c.RoundVariables = s.variables(p, roundVariables)
 	c.Waits = s[podSlot].value == waits
 	if c.AnySlot = s[firstGlobal].value != ""; c.AnySlot {
-		c.FirstGlobal, c.FirstGroup = s.index(p, firstGlobal), s.index(p, firstGroup)
+		c.FirstGlobal, c.FirstGroup = s.number(p, firstGlobal, s.text(p, firstGlobal), 0), s.number(p, firstGroup, s.text(p, firstGroup), 0)
 	}
 	c.Progress, c.ProgressFrom = s.progress(p), s.text(p, progressFrom)
 	if !slices.Contains([]string{FromFile, FromSocket, FromOutput}, c.ProgressFrom) {
@@ -237,21 +236,3 @@ func (s settings) optionalFolder(p *problems, name string) string {
 
 // waits is the slot of a pod that waits until it is given one.
 const waits = "-"
-
-func (s settings) index(p *problems, name string) int64 {
-	v := s.text(p, name)
-	n, err := strconv.ParseInt(v, 10, 32)
-	if v != "" && (err != nil || n < 0) {
-		s.bad(p, name, fmt.Sprintf("is %q, not a number from 0 on", v))
-	}
-	return n
-}
-
-func (s settings) count(p *problems, name string) int {
-	v := s.text(p, name)
-	n, err := strconv.Atoi(v)
-	if v != "" && (err != nil || n < 1) {
-		s.bad(p, name, fmt.Sprintf("is %q, not a number from 1 on", v))
-	}
-	return n
-}
