@@ -77,16 +77,17 @@ type ClientConfig struct {
 	Burst *int     `json:"burst,omitempty"`
 }
 
-// ReadConfig reads the file into a struct that embeds metav1.TypeMeta and Config. An unknown field or another kind is an error.
+// ReadConfig is ReadStrictConfig for a file of a kind. into embeds metav1.TypeMeta and Config. Another kind is an error.
 func ReadConfig(path string, kind schema.GroupVersionKind, into any) error {
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return fmt.Errorf("--config: %w", err)
+	var meta metav1.TypeMeta
+	if _, err := ReadLooseConfig(path, &meta); err != nil {
+		return err
 	}
-	if err := decode(content, kind, into); err != nil {
-		return fmt.Errorf("--config %s: %w", path, err)
+	if meta.GroupVersionKind() != kind {
+		return fmt.Errorf("--config %s: got apiVersion %q, kind %q; want apiVersion %s, kind %s",
+			path, meta.APIVersion, meta.Kind, kind.GroupVersion(), kind.Kind)
 	}
-	return nil
+	return ReadStrictConfig(path, into)
 }
 
 // ReadLooseConfig reads a file without a kind, as published programs have, into a struct that embeds Config. Unknown keys are returned and
@@ -116,25 +117,6 @@ func ReadStrictConfig(path string, into any) error {
 		err = fmt.Errorf("--config %s: %w", path, Join(unknown))
 	}
 	return err
-}
-
-func decode(content []byte, kind schema.GroupVersionKind, into any) error {
-	document, err := yaml.YAMLToJSONStrict(content)
-	if err != nil {
-		return oneLine(err)
-	}
-	var meta metav1.TypeMeta
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(document, &meta); err != nil {
-		return err
-	}
-	if meta.GroupVersionKind() != kind {
-		return fmt.Errorf("got apiVersion %q, kind %q; want apiVersion %s, kind %s", meta.APIVersion, meta.Kind, kind.GroupVersion(), kind.Kind)
-	}
-	unknown, err := kjson.UnmarshalStrict(document, into)
-	if err != nil {
-		return err
-	}
-	return Join(unknown)
 }
 
 func oneLine(err error) error { return errors.New(strings.Join(strings.Fields(err.Error()), " ")) }
