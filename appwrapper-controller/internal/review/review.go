@@ -21,6 +21,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/podset"
 )
@@ -51,10 +53,7 @@ func (r *Reviews) Stamp(aw *v1beta2.AppWrapper, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if aw.Annotations == nil {
-		aw.Annotations = map[string]string{}
-	}
-	aw.Annotations[Annotation] = at + "." + mac
+	metav1.SetMetaDataAnnotation(&aw.ObjectMeta, Annotation, at+"."+mac)
 	return nil
 }
 

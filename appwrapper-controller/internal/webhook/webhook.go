@@ -254,14 +254,11 @@ func (w appWrappers) Default(ctx context.Context, aw *v1beta2.AppWrapper) error 
 	if err != nil {
 		return err
 	}
-	if aw.Labels == nil {
-		aw.Labels = map[string]string{}
-	}
 	if _, queued := aw.Labels[v1beta2.QueueLabel]; !queued && w.queue != "" {
-		aw.Labels[v1beta2.QueueLabel] = w.queue
+		metav1.SetMetaDataLabel(&aw.ObjectMeta, v1beta2.QueueLabel, w.queue)
 	}
-	aw.Labels[v1beta2.UserLabel] = labelValue(request.UserInfo.Username)
-	aw.Labels[v1beta2.UserIDLabel] = labelValue(request.UserInfo.UID)
+	metav1.SetMetaDataLabel(&aw.ObjectMeta, v1beta2.UserLabel, labelValue(request.UserInfo.Username))
+	metav1.SetMetaDataLabel(&aw.ObjectMeta, v1beta2.UserIDLabel, labelValue(request.UserInfo.UID))
 	declare(aw)
 	delete(aw.Annotations, review.Annotation)
 	if w.access == nil || !w.mayCreate(ctx, request.UserInfo, aw) {

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -251,10 +252,7 @@ func note(js *v1alpha2.JobSet) error {
 	if err != nil {
 		return fmt.Errorf("writing annotation %s: %w", v1alpha2.CarriedSpecKey, err)
 	}
-	if js.Annotations == nil {
-		js.Annotations = map[string]string{}
-	}
-	js.Annotations[v1alpha2.CarriedSpecKey] = string(text)
+	metav1.SetMetaDataAnnotation(&js.ObjectMeta, v1alpha2.CarriedSpecKey, string(text))
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -39,10 +40,7 @@ func (r *Reconciler) openEpoch(ctx context.Context, s *scope, cause string, base
 // annotate returns false if the JobSet has changed since it was observed, or was deleted.
 func (r *Reconciler) annotate(ctx context.Context, s *scope, key, value string) (bool, error) {
 	changed := s.jobSet.DeepCopy()
-	if changed.Annotations == nil {
-		changed.Annotations = map[string]string{}
-	}
-	changed.Annotations[key] = value
+	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, key, value)
 	provenance.Stamp(changed, changed.Annotations)
 	err := r.client.Patch(ctx, changed, client.MergeFromWithOptions(s.jobSet, client.MergeFromWithOptimisticLock{}))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -107,10 +108,7 @@ func (r *Reconciler) addTaint(ctx context.Context, cached *corev1.Node, now time
 	}
 	after := node.DeepCopy()
 	after.Spec.Taints = append(after.Spec.Taints, corev1.Taint{Key: TaintKey, Effect: corev1.TaintEffectNoSchedule})
-	if after.Annotations == nil {
-		after.Annotations = map[string]string{}
-	}
-	after.Annotations[TaintUntil] = now.Add(time.Duration(r.Config.Blame.TTL)).UTC().Format(time.RFC3339)
+	metav1.SetMetaDataAnnotation(&after.ObjectMeta, TaintUntil, now.Add(time.Duration(r.Config.Blame.TTL)).UTC().Format(time.RFC3339))
 	if err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(&node, client.MergeFromWithOptimisticLock{}), fieldOwner); err != nil {
 		return false, fmt.Errorf("tainting node %s: %w", node.Name, err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
@@ -111,10 +112,7 @@ func liftedByPlugin(pod *corev1.Pod, have []string) bool {
 func (r *Reconciler) annotate(ctx context.Context, pod *corev1.Pod, hosts string) error {
 	before := metadataOf(pod)
 	after := before.DeepCopy()
-	if after.Annotations == nil {
-		after.Annotations = map[string]string{}
-	}
-	after.Annotations[memory.HostsAnnotation] = hosts
+	metav1.SetMetaDataAnnotation(&after.ObjectMeta, memory.HostsAnnotation, hosts)
 	if hosts == "" {
 		delete(after.Annotations, memory.HostsAnnotation)
 	}

@@ -118,10 +118,7 @@ func (r *Reconciler) setLabel(ctx context.Context, name, value string) error {
 	}
 	after := namespace.DeepCopy()
 	after.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	if after.Labels == nil {
-		after.Labels = map[string]string{}
-	}
-	after.Labels[NamespaceLabel] = value
+	metav1.SetMetaDataLabel(&after.ObjectMeta, NamespaceLabel, value)
 	if value == "" {
 		delete(after.Labels, NamespaceLabel)
 	}
