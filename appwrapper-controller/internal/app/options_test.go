@@ -129,7 +129,7 @@ func TestInvalidConfig(t *testing.T) {
 	for name, tc := range map[string]struct{ file, want string }{
 		"a duration that is none":    {`appwrapper: {faultTolerance: {resetPause: soon}}`, `"soon" is not a duration`},
 		"periods that do not fit":    {`appwrapper: {faultTolerance: {admissionGracePeriod: 1h}}`, "appwrapper: faultTolerance.admissionGracePeriod: 1h0m0s exceeds"},
-		"a signal without an effect": {`appwrapper: {nodeHealth: {signals: [{name: a, taint: {key: b}}]}}`, `nodeHealth.signals[0]: effect: ""`},
+		"a signal without an effect": {`appwrapper: {nodeHealth: {signals: [{name: a, taint: {key: b}}]}}`, `nodeHealth.signals[0]: effect: must be Avoid, SoftAvoid or Evacuate, not ""`},
 		"no YAML":                    {`a: b: c`, "--config"},
 	} {
 		t.Run(name, func(t *testing.T) {

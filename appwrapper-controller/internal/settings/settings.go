@@ -75,7 +75,7 @@ func (a AppWrapper) Validate() error {
 	for _, resource := range slices.Sorted(maps.Keys(a.Autopilot.ResourceTaints)) {
 		for i, taint := range a.Autopilot.ResourceTaints[resource] {
 			if _, known := effects[taint.Effect]; !known {
-				errs = append(errs, fmt.Errorf("autopilot.resourceTaints[%s][%d].effect: %q is none of NoSchedule, NoExecute, PreferNoSchedule", resource, i, taint.Effect))
+				errs = append(errs, fmt.Errorf("autopilot.resourceTaints[%s][%d].effect: must be NoSchedule, NoExecute or PreferNoSchedule, not %q", resource, i, taint.Effect))
 			}
 		}
 	}

@@ -90,7 +90,7 @@ func TestFaultToleranceValidate(t *testing.T) {
 		"admission after warmup":     {func(a *AppWrapper) { a.FaultTolerance.AdmissionGracePeriod = Duration(time.Hour) }, "admissionGracePeriod: 1h0m0s exceeds warmupGracePeriod"},
 		"no time to live":            {func(a *AppWrapper) { a.FaultTolerance.SuccessTTL = 0 }, "successTTLCeiling: 0s is not positive"},
 		"a negative period":          {func(a *AppWrapper) { a.FaultTolerance.FailureGracePeriod = -1 }, "failureGracePeriod: -1ns is negative"},
-		"an effect that is none":     {func(a *AppWrapper) { a.Autopilot.ResourceTaints["x"] = []corev1.Taint{{Key: "a", Effect: "No"}} }, `resourceTaints[x][0].effect: "No"`},
+		"an unknown effect":          {func(a *AppWrapper) { a.Autopilot.ResourceTaints["x"] = []corev1.Taint{{Key: "a", Effect: "No"}} }, `resourceTaints[x][0].effect: must be NoSchedule, NoExecute or PreferNoSchedule, not "No"`},
 		"a signal of two sources": {func(a *AppWrapper) {
 			a.NodeHealth.Signals = signals.Table{{Effect: signals.Avoid, Taint: &signals.Taint{Key: "a"}, PodResourceHealth: true}}
 		}, "nodeHealth.signals[0]: 2 of label"},

@@ -86,7 +86,7 @@ func (s Signal) Validate() error {
 		errs = append(errs, errors.New("condition: type and status are required"))
 	}
 	if !slices.Contains([]Effect{Avoid, SoftAvoid, Evacuate}, s.Effect) {
-		errs = append(errs, fmt.Errorf("effect: %q is none of Avoid, SoftAvoid, Evacuate", s.Effect))
+		errs = append(errs, fmt.Errorf("effect: must be Avoid, SoftAvoid or Evacuate, not %q", s.Effect))
 	}
 	switch {
 	case s.HoldDown.Duration < 0:

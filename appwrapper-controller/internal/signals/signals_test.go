@@ -169,12 +169,12 @@ func TestUnhealthyDevices(t *testing.T) {
 
 func TestInvalidSignals(t *testing.T) {
 	for want, s := range map[string]Signal{
-		"0 of label":                 {Effect: Avoid},
-		"2 of label":                 {Effect: Avoid, Taint: &Taint{Key: "a"}, PodResourceHealth: true},
-		"label: key and values":      {Effect: Avoid, Label: &Label{Key: "a"}},
-		"taint: key":                 {Effect: Avoid, Taint: &Taint{}},
-		"condition: type":            {Effect: Avoid, Condition: &Condition{Type: "a"}},
-		`effect: "Maybe" is none of`: {Effect: "Maybe", Taint: &Taint{Key: "a"}},
+		"0 of label":            {Effect: Avoid},
+		"2 of label":            {Effect: Avoid, Taint: &Taint{Key: "a"}, PodResourceHealth: true},
+		"label: key and values": {Effect: Avoid, Label: &Label{Key: "a"}},
+		"taint: key":            {Effect: Avoid, Taint: &Taint{}},
+		"condition: type":       {Effect: Avoid, Condition: &Condition{Type: "a"}},
+		`effect: must be Avoid, SoftAvoid or Evacuate, not "Maybe"`: {Effect: "Maybe", Taint: &Taint{Key: "a"}},
 		"holdDown: must not":         {Effect: Avoid, Taint: &Taint{Key: "a"}, HoldDown: metav1.Duration{Duration: -1}},
 		"holdDown: may be set for a": {Effect: Avoid, Taint: &Taint{Key: "a"}, HoldDown: metav1.Duration{Duration: 1}},
 	} {

@@ -183,7 +183,7 @@ func (r Rescheduling) Validate() error {
 		"enforcement.otherwise: %q is neither Plugin nor Required", r.Enforcement.Otherwise)
 	p.limits(r.Limits)
 	b := r.Breaker
-	p.when(b.Moves < 0 || b.Moves > 0 && (b.Window <= 0 || b.Pause <= 0), "breaker: moves, window and pause have to be above 0; moves 0 turns it off")
+	p.when(b.Moves < 0 || b.Moves > 0 && (b.Window <= 0 || b.Pause <= 0), "breaker: moves, window and pause must be greater than 0; moves 0 turns it off")
 	p.blame(r.Blame)
 	p.signals(r.Signals)
 	slices.SortFunc(p, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
@@ -200,7 +200,7 @@ func (p *problems) when(wrong bool, format string, args ...any) {
 
 func (p *problems) limits(l Limits) {
 	for name, rate := range map[string]Rate{"workload": l.Workload, "node": l.Node, "namespace": l.Namespace, "cluster": l.Cluster} {
-		p.when(rate.Burst < 0 || rate.Burst > 0 && rate.Every <= 0, "limits.%s: burst %d and every %s have to be above 0; burst 0 is no limit",
+		p.when(rate.Burst < 0 || rate.Burst > 0 && rate.Every <= 0, "limits.%s: burst %d and every %s must be greater than 0; burst 0 means no limit",
 			name, rate.Burst, time.Duration(rate.Every))
 	}
 }
@@ -210,8 +210,8 @@ func (p *problems) blame(b Blame) {
 		return
 	}
 	p.when(b.Threshold < 1, "blame.threshold: %d is below 1", b.Threshold)
-	p.when(b.Window <= 0, "blame.window: %s is not above 0", time.Duration(b.Window))
-	p.when(b.TTL <= 0, "blame.ttl: %s is not above 0", time.Duration(b.TTL))
+	p.when(b.Window <= 0, "blame.window: must be greater than 0, not %s", time.Duration(b.Window))
+	p.when(b.TTL <= 0, "blame.ttl: must be greater than 0, not %s", time.Duration(b.TTL))
 	p.when(b.MinPods < 1, "blame.minPods: %d is below 1", b.MinPods)
 	p.when(b.MinWorkloads < 2, "blame.minWorkloads: %d is below 2: one workload alone never taints a node", b.MinWorkloads)
 	p.when(b.MaxNodes < 1, "blame.maxNodes: %d is below 1", b.MaxNodes)
@@ -232,15 +232,15 @@ func (p *problems) signals(changes map[string]Signal) {
 		}
 		p.signal(name, changes[name])
 		changed := changes[name].apply(rows[name])
-		p.when(changed.Action != signals.Never && changed.TTL <= 0, "signals.%s.ttl: it is not above 0, so that the pod would come back to its node", name)
+		p.when(changed.Action != signals.Never && changed.TTL <= 0, "signals.%s.ttl: must be greater than 0, otherwise the pod would return to its node", name)
 	}
 }
 
 func (p *problems) signal(name string, s Signal) {
 	p.when(s.Trigger != nil && !slices.Contains([]signals.Trigger{signals.Always, signals.Annotated, signals.Off}, *s.Trigger),
-		"signals.%s.trigger: it is none of Always, Annotated, Off", name)
+		"signals.%s.trigger: must be Always, Annotated or Off", name)
 	p.when(s.Action != nil && !slices.Contains([]signals.Action{signals.Move, signals.Record, signals.Never}, *s.Action),
-		"signals.%s.action: it is none of Move, Record, Never", name)
+		"signals.%s.action: must be Move, Record or Never", name)
 	p.when(s.Restarts != nil && *s.Restarts < 0, "signals.%s.restarts: %d is below 0", name, ptr.Deref(s.Restarts, 0))
 }
 
