@@ -487,3 +487,23 @@ func TestRecreationIsChargedOnce(t *testing.T) {
 		})
 	}
 }
+
+// A store that is set back may say that an earlier pod holds a slot, which no agent notices while the round is the same.
+func TestHoldersAreReadAgainAfterTheStoreWasSetBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*scene)
+		want   int
+	}{
+		"it was not":                          {func(s *scene) { s.memory.seq = s.Stored.State.Level.Seq }, 0},
+		"its number is lower":                 {func(s *scene) { s.memory.seq = s.Stored.State.Level.Seq + 1 }, 8},
+		"its state is from before the leader": {func(s *scene) { s.Token.Transitions++ }, 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := settled(c.change)
+			p := newPlanner(&s.Observation, &s.memory, now)
+			if p.freeSlots(); len(p.plan.Need.Holders) != c.want {
+				t.Errorf("the holders of %d slots are read, not of %d", len(p.plan.Need.Holders), c.want)
+			}
+		})
+	}
+}

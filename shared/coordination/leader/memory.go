@@ -19,7 +19,7 @@ import (
 //   - released: if the store has also lost its data, the slots of these pods are released again when a new pod asks for one
 //   - given: if the store loses its data before the annotation of a pod was written, only the pod's agent knows its slot
 //   - repairs: none outlives its reconcile
-//   - holdersKnown, holding: the store is asked once about the slots of all pods
+//   - holdersKnown, holding, seq: the store is asked once about the slots of all pods
 //   - holdersChecked, fencesChecked, nodesChecked, missedChecked: an expensive check is done early
 //   - accounted: the history is read once more; an annotation of the owner has the restarts that were counted
 type Memory struct {
@@ -34,6 +34,7 @@ type Memory struct {
 
 	holdersKnown                                               time.Time       // pods created earlier hold their slots
 	holding                                                    map[string]bool // pods created later that hold their slots
+	seq                                                        int64           // of the group when they were known
 	holdersChecked, fencesChecked, nodesChecked, missedChecked time.Time
 }
 

@@ -41,6 +41,7 @@ func newPlanner(o *Observation, m *Memory, now time.Time) *planner {
 	if o.Stored != nil {
 		g := group.Summarize(o.Stored)
 		p.group = &g
+		m.recheckHolders(o)
 	}
 	if o.Owner.Undecided {
 		p.wanted = p.wantedUndecided()
