@@ -205,3 +205,11 @@ type victim struct {
 	job  *workload.Job
 	why  string
 }
+
+// recheckHolders forgets which pods hold their slots if the store was set back: it may have the earlier holders again.
+func (m *Memory) recheckHolders(o *Observation) {
+	if o.Stored.State.Level.Seq < m.seq || o.Stored.Config.Token != o.Token {
+		m.holdersKnown, m.holding = time.Time{}, nil
+	}
+	m.seq = o.Stored.State.Level.Seq
+}

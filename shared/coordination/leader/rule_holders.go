@@ -62,14 +62,6 @@ func (p *planner) freeSlots() {
 	}
 }
 
-// recheckHolders forgets which pods hold their slots if the store was set back: it may have the earlier holders again.
-func (m *Memory) recheckHolders(o *Observation) {
-	if o.Stored.State.Level.Seq < m.seq || o.Stored.Config.Token != o.Token {
-		m.holdersKnown, m.holding = time.Time{}, nil
-	}
-	m.seq = o.Stored.State.Level.Seq
-}
-
 // newcomers returns the living pods that may not have joined yet.
 func (p *planner) newcomers() []*workload.Pod {
 	var list []*workload.Pod
