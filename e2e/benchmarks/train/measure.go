@@ -87,7 +87,7 @@ func (t *training) awaitSpare(ctx context.Context) error {
 			return errors.New("it is gone")
 		}
 		log, err := t.env.Kube.CoreV1().Pods(namespace).GetLogs(pods[i].Name, &corev1.PodLogOptions{Container: "worker"}).DoRaw(ctx)
-		if err == nil && !strings.Contains(string(log), "template of warm starts ready") {
+		if err == nil && !strings.Contains(string(log), "warm-start template ready") {
 			err = errors.New("it has not")
 		}
 		return err
