@@ -48,9 +48,9 @@ const (
 	// pods of missing workers are replaced once, then all Jobs are recreated. The clock is paused while the JobSet or a Job is
 	// suspended, or a pod is unscheduled.
 	FormingTimeoutKey = "holdfast.dev/forming-timeout"
-	// MaxRestartDelayKey limits how long the workers of a JobSet that restarts in place wait before they start, when restarts
-	// follow within a minute after the workers began to run: from the third on they wait 1 s, 2 s, 4 s and so on, such as "5m". The
-	// default is 32 seconds, and with "0s" workers never wait. It only affects the driver "exec".
+	// MaxRestartDelayKey limits how long the workers of a JobSet that restarts in place wait before they start. They wait when
+	// restarts follow within a minute after the workers began to run: 1 s from the third on, then 2 s, 4 s and so on. It is a
+	// duration such as "5m". The default is 32 seconds, and with "0s" workers never wait. It only affects the driver "exec".
 	MaxRestartDelayKey = "holdfast.dev/max-restart-delay"
 	// InPlaceDriverKey is the driver of the workers of a JobSet that enables in-place restarts and brings no agent: "exec" (the
 	// default; a supervisor in the worker's container), "cri" (a sidecar that uses the node's container runtime) or "none". It is
