@@ -32,8 +32,8 @@ func (p *page) agents() {
 	p.line("\nAssumptions:\n")
 	for _, assumption := range []string{
 		"the cost of an agent does not depend on the size of the group: broadcasts and joins are linear in the number of agents, as the sizes above show or refute",
-		"groups can be dealt out to stores; one group of more agents than a store can take needs relays, each of which subscribes once and reports for as many agents" +
-			" as one of the stores here has. Relays are not built; a relay's own time, about one hop, is not in the table",
+		"groups can be dealt out to stores; one group of more agents than a store can take needs relays, each of which subscribes once and reports for many agents." +
+			" Relays are off by default, and were off here; see docs/benchmarks/coordination.md",
 		"each store has its own core. In the measurement it shared the machine's cores, so the table has its CPU time but not its waiting time",
 		"connections are two for each agent, without TLS. With TLS, add a handshake of 0.3 to 1 ms for each after a restart of the store",
 		"the time from the first to the last agent that gets the order is part of the busy time",
