@@ -193,13 +193,6 @@ func TestAgentRestart(t *testing.T) {
 	expect(t, New(config(false), file), nil, []moment{observed("a@10"), read("i1/1.4 A 0/1 #6")}, "tell 1.4, stop a 10s")
 }
 
-// The other workers of the round may have met a worker that runs while another pod holds its slot.
-func TestAWorkerWhoseSlotIsHeldRestartsWithTheNextRound(t *testing.T) {
-	expect(t, New(config(false), Fresh()), nil,
-		[]moment{observed("a@10"), read("i1/1.1 A 0/1 #5"), reply("H", "i1/1.1 A 0/1 #5"), cast("i1/1.2 A 0/1 #6")},
-		"tell 1.1, join js-w-0-0 as a.10 in 1 ran=1 n, tell 1.2, stop a 10s")
-}
-
 // No store can make an agent stop a worker more often than the guard allows.
 func TestGuard(t *testing.T) {
 	const allowed = 5
