@@ -157,7 +157,7 @@ type held struct {
 	blind []int // PIDs without a pidfd
 }
 
-// hold opens the processes of a scan. It leaves out those that are gone or whose PID has been reused.
+// hold opens the processes of a scan. It skips processes that have exited, and PIDs that belong to another process now.
 func hold(seen map[int]stat) *held {
 	h := &held{}
 	for pid, s := range seen {

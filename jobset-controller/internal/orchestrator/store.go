@@ -114,7 +114,7 @@ type Sweep struct {
 	Store  rounds.Leader
 	Tokens Tokens
 	Owners *owners.Lister // nil if there are only JobSets
-	Tidy   bool           // no other program removes the remains of late reports
+	Tidy   bool           // this program also removes what late reports have left in the store
 }
 
 // Once sweeps once. Another process may lead by now, which has the token.

@@ -27,8 +27,8 @@ func (p *planner) remakes() bool {
 	return p.alone() && p.group.Phase == coordination.Forming && p.Owner.Epoch.Recreate == p.Owner.Epoch.Epoch
 }
 
-// places returns the slots of entered steps. It skips stages that are not counted, have not formed or have left, and Jobs whose
-// pods could not be found again.
+// places returns the slots of entered steps, or of all steps if the pods of a recreated Job are missing. It skips stages that are
+// not counted, have not formed or have left, and Jobs whose pods could not be found again.
 func (p *planner) places() []place {
 	var places []place
 	for i := range p.Jobs {
