@@ -34,11 +34,11 @@ func Down(ctx context.Context, purge bool, progress io.Writer) error {
 		return err
 	}
 	defer unlock()
-	if err := checkOwner(layout); err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, downTimeout)
 	defer cancel()
+	if err := checkOwner(ctx, layout, progress); err != nil {
+		return err
+	}
 	begin := time.Now()
 	if err := layout.tearDown(ctx, purge, progress); err != nil {
 		return fmt.Errorf("taking the testbed down: %w", err)

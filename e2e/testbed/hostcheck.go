@@ -1,10 +1,13 @@
 package testbed
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/holdfast-project/holdfast/e2e/testbed/host"
@@ -34,8 +37,9 @@ func checkHost() error {
 	return nil
 }
 
-// checkOwner returns an error if a testbed of another folder is up.
-func checkOwner(layout Layout) error {
+// checkOwner returns an error if a testbed of another folder is up. If only its records are left, because its processes were
+// killed, it takes that testbed down.
+func checkOwner(ctx context.Context, layout Layout, progress io.Writer) error {
 	raw, err := os.ReadFile(ownerFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -50,7 +54,12 @@ func checkOwner(layout Layout) error {
 	if _, err := os.Stat(owner); err != nil {
 		return nil // its folder is gone, so nothing else can clean up
 	}
-	return fmt.Errorf("another testbed is up on this host, kept in %s", owner)
+	other := Layout{cache: filepath.Dir(owner)}
+	if len(other.processes()) > 0 {
+		return fmt.Errorf("another testbed is up on this host, kept in %s", owner)
+	}
+	fmt.Fprintf(progress, "removing what an ended testbed left in %s\n", owner)
+	return other.tearDown(ctx, false, progress)
 }
 
 func claim(layout Layout) error {

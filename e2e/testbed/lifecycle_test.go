@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -72,6 +73,23 @@ func TestLifecycle(t *testing.T) {
 		spoil(t, "etcd")
 		down(t)
 	})
+	t.Run("of another folder's testbed, only what has ended is removed", func(t *testing.T) {
+		up(t, testbed.Options{})
+		components, first, elsewhere := inspect(t).Components, cacheDir(t), t.TempDir()
+		t.Setenv("XDG_CACHE_HOME", elsewhere)
+		if err := testbed.Down(t.Context(), false, t.Output()); err == nil {
+			t.Fatal("a running testbed of another folder was taken down")
+		}
+		t.Setenv("XDG_CACHE_HOME", first)
+		for _, component := range components {
+			kill(t, component.Name)
+		}
+		t.Setenv("XDG_CACHE_HOME", elsewhere)
+		down(t)
+		if _, err := os.Stat(filepath.Join(first, "holdfast", "testbed")); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the records of the ended testbed are still there: %v", err)
+		}
+	})
 }
 
 func up(t *testing.T, options testbed.Options) *testbed.Cluster {
@@ -98,6 +116,15 @@ func inspect(t *testing.T) testbed.Status {
 		t.Fatal(err)
 	}
 	return status
+}
+
+func cacheDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // running returns the PIDs of the running components.

@@ -53,7 +53,7 @@ func Up(ctx context.Context, options Options, progress io.Writer) (*Cluster, err
 		return nil, err
 	}
 	defer unlock()
-	if err := checkOwner(layout); err != nil {
+	if err := checkOwner(ctx, layout, progress); err != nil {
 		return nil, err
 	}
 	if err := checkVersion(layout, options); err != nil {
