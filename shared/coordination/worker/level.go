@@ -4,7 +4,7 @@ import "github.com/holdfast-project/holdfast/shared/coordination/rounds"
 
 func (s *State) read() {
 	if !s.reading {
-		s.reading = true
+		s.reading, s.readAt = true, s.level.Seq
 		s.do(Read{})
 	}
 }

@@ -35,6 +35,13 @@ func read(text string) moment {
 	return at(0, Placed{rounds.Place{Bounds: rounds.Bounds{Stage: coordination.Stage{Prefix: "js-w", Jobs: 1, Pods: 1}}, Limit: 9}}, Updated{rounds.Observation{Level: level(text), Read: true}})
 }
 
+// reconnected returns the read that follows a lost connection. Only such a read may return an older level than a message or an answer before it.
+func reconnected(text string) moment {
+	m := read(text)
+	m.events = append([]Event{Updated{rounds.Observation{Err: errUnavailable}}}, m.events...)
+	return m
+}
+
 // observed returns an Observed of processes given as "a@10" (running, born at 10) or "a@10=1" (exited with code 1).
 func observed(processes ...string) moment {
 	var o Observed

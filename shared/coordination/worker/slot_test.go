@@ -69,7 +69,7 @@ func TestSpares(t *testing.T) {
 		"a join that is refused takes an earlier one back": {
 			spare, idle, []moment{
 				cast("i1/1.2 A 0/1 #6"), readAt("i1/1.2 A 0/1 #6", "js-w-0-1", true), reply("J", "i1/1.2 A 0/1 #7"),
-				readAt("i1/1.2 A 0/1 #5", "", true), reply("H", "i1/1.2 A 0/1 #5"), readAt("i1/1.2 A 1/1 #6", "", true), tick(time.Hour),
+				disconnected(errUnavailable), readAt("i1/1.2 A 0/1 #5", "", true), reply("H", "i1/1.2 A 0/1 #5"), readAt("i1/1.2 A 1/1 #6", "", true), tick(time.Hour),
 			}, "read, join js-w-0-1 as a.10 in 2 ran=0 n, join js-w-0-1 as a.10 in 2 ran=0 n, read",
 		},
 		"it does not start with a join that is not confirmed on its connection": {

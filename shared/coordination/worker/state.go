@@ -55,6 +55,7 @@ type State struct {
 	level   rounds.Level // the newest known level; without a phase if there is none yet
 	placed  *Placed      // nil until the leader's decision was read
 	reading bool         // a Read is in progress
+	readAt  int64        // Seq of the level when the Read began
 	readOn  bool         // another Read has to follow
 	call    *call        // in flight
 	retry   retry

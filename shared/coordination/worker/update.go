@@ -22,6 +22,8 @@ func (u Updated) apply(s *State) {
 	s.noTrouble(viaWatch)
 	s.retry.clear()
 	switch known := s.level.Incarnation == u.Level.Incarnation; {
+	case u.Read && known && u.Level.Seq < s.level.Seq && s.level.Seq > s.readAt:
+		s.read() // it may be older than what came while it was in progress
 	case u.Read:
 		s.adopt(u.Level)
 		s.confirm()
@@ -51,6 +53,7 @@ func (s *State) watchFailed(err error) {
 	if errors.Is(err, coordination.ErrNoGroup) {
 		s.waitForGroup()
 	}
+	s.readAt = s.level.Seq          // the next read is on another connection
 	for _, i := range s.instances { // joins are confirmed once per connection
 		i.joined = place{}
 	}

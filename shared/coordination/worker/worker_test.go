@@ -45,7 +45,7 @@ func TestContainers(t *testing.T) {
 			[]moment{cast("i1/1.3 A 0/1 #8"), reply("x", "i1/1.3 R 0/1 #9"), cast("i1/1.3 A 0/1 #10"), tick(time.Hour)}, "tell 1.3, ask gap",
 		},
 		"a request that the store has lost is repeated after the next read": {
-			[]moment{cast("i1/1.3 A 0/1 #8"), reply("x", "i1/1.3 R 0/1 #9"), read("i1/1.3 A 0/1 #8")}, "tell 1.3, ask gap, ask gap",
+			[]moment{cast("i1/1.3 A 0/1 #8"), reply("x", "i1/1.3 R 0/1 #9"), reconnected("i1/1.3 A 0/1 #8")}, "tell 1.3, ask gap, ask gap",
 		},
 		"an older message is ignored":                        {[]moment{cast("i1/1.2 A 0/1 #5")}, ""},
 		"a message of another incarnation is read":           {[]moment{cast("i2/1.2 A 0/1 #1"), cast("i2/1.2 A 0/1 #2")}, "read"},
@@ -56,9 +56,15 @@ func TestContainers(t *testing.T) {
 		"an earlier generation is waited for":                {[]moment{read("i0/0.0 A 0/0 #1"), observed("a@10=1", "b@20"), tick(time.Hour)}, ""},
 		"no other phase stops anybody or takes reports":      {[]moment{cast("i1/1.2 B 0/1 #7"), cast("i1/1.2 R 0/1 #8"), cast("i1/1.2 C 0/1 #9"), observed("a@10=1")}, ""},
 		"an empty store that is filled again is joined":      {[]moment{read("i2/1.1 A 0/1 #1")}, "join js-w-0-0 as a.10 in 1 ran=1 r"},
-		"a store that has gone back is told the later round": {[]moment{read("i1/1.0 A 1/1 #3"), reply("-", "i1/1.1 A 0/1 #4")}, "lost 1 entered=1, join js-w-0-0 as a.10 in 1 ran=1 r"},
+		"a store that has gone back is told the later round": {[]moment{reconnected("i1/1.0 A 1/1 #3"), reply("-", "i1/1.1 A 0/1 #4")}, "lost 1 entered=1, join js-w-0-0 as a.10 in 1 ran=1 r"},
+		"a read that returns less than came meanwhile is repeated": {
+			[]moment{disconnected(errUnavailable), cast("i1/1.2 A 0/1 #7"), read("i1/1.1 A 1/1 #6"), read("i1/1.2 A 0/1 #7")}, "tell 1.2, stop a 10s, read",
+		},
+		"and a level that is still older then is that of a store which has gone back": {
+			[]moment{disconnected(errUnavailable), cast("i1/1.2 A 0/1 #7"), read("i1/1.1 A 0/1 #5"), read("i1/1.1 A 0/1 #5")}, "tell 1.2, stop a 10s, read, tell 1.1, lost 2 entered=1",
+		},
 		"the join is confirmed once per connection while the round waits": {
-			[]moment{read("i1/1.1 A 0/1 #5"), reply("J", "i1/1.1 A 0/1 #5"), tick(time.Minute), read("i1/1.1 A 0/1 #5")},
+			[]moment{reconnected("i1/1.1 A 0/1 #5"), reply("J", "i1/1.1 A 0/1 #5"), tick(time.Minute), reconnected("i1/1.1 A 0/1 #5")},
 			"join js-w-0-0 as a.10 in 1 ran=1 r, join js-w-0-0 as a.10 in 1 ran=1 r",
 		},
 		"a death that a store which has gone back did not take is reported again when the round is back": {
@@ -127,7 +133,7 @@ func TestBarrier(t *testing.T) {
 			"join js-w-0-0 as a.10 in 1 ran=0 n, read, join js-w-0-0 as a.10 in 1 ran=0 n",
 		},
 		"a pod that had joined where the store no longer is does not start while another pod holds the slot": {
-			[]moment{cast("i1/1.1 A 0/1 #3"), reply("J", "i1/1.1 A 0/1 #4"), read("i1/1.1 A 0/1 #3"), reply("H", "i1/1.1 A 0/1 #3"), cast("i1/1.1 A 1/1 #4")},
+			[]moment{cast("i1/1.1 A 0/1 #3"), reply("J", "i1/1.1 A 0/1 #4"), reconnected("i1/1.1 A 0/1 #3"), reply("H", "i1/1.1 A 0/1 #3"), cast("i1/1.1 A 1/1 #4")},
 			"join js-w-0-0 as a.10 in 1 ran=0 n, join js-w-0-0 as a.10 in 1 ran=0 n",
 		},
 		"a pod that the leader has released is quiet": {
@@ -156,7 +162,7 @@ func TestBarrier(t *testing.T) {
 		},
 		"a store that has lost the join of a finished worker receives the join first": {
 			[]moment{
-				cast("i1/1.0 A 1/1 #3"), observed("a@10=0"), reply("x", "i1/1.0 A 1/1 #4"), read("i1/1.0 A 0/1 #2"), reply("J", "i1/1.0 A 1/1 #3"), reply("x", "i1/1.0 A 1/1 #4"),
+				cast("i1/1.0 A 1/1 #3"), observed("a@10=0"), reply("x", "i1/1.0 A 1/1 #4"), reconnected("i1/1.0 A 0/1 #2"), reply("J", "i1/1.0 A 1/1 #3"), reply("x", "i1/1.0 A 1/1 #4"),
 			},
 			"start a 1.0, finish a held=1, join js-w-0-0 as a.10 in 0 ran=1 r, finish a held=1",
 		},
