@@ -7,6 +7,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // supervisor is the name of the process that runs the worker's program as its child (exec driver).
@@ -48,6 +50,44 @@ func (env *Environment) Program(ctx context.Context, w Worker) (string, error) {
 		return "", err
 	}
 	return fmt.Sprintf("%d@%s", pid, fields[startField]), nil
+}
+
+// Finish makes a worker of the image "worker" succeed. It returns an error if the worker has no program, or one that does
+// not handle the signal yet: the signal would kill it.
+func (env *Environment) Finish(ctx context.Context, w Worker) error {
+	const finish = unix.SIGUSR2
+	first, err := env.Cluster.ContainerPID(ctx, w.PodUID, w.Container)
+	if err != nil {
+		return err
+	}
+	pid, err := program(first)
+	if err != nil {
+		return err
+	}
+	caught, err := handles(pid, finish)
+	if err != nil {
+		return err
+	}
+	if !caught {
+		return fmt.Errorf("worker %s does not handle %s yet", w.ID, unix.SignalName(finish))
+	}
+	_, err = kill(pid, finish, "worker "+w.ID)
+	return err
+}
+
+// handles reports whether a process has a handler for a signal.
+func handles(pid int, signal unix.Signal) (bool, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return false, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if mask, found := strings.CutPrefix(line, "SigCgt:"); found {
+			bits, err := strconv.ParseUint(strings.TrimSpace(mask), 16, 64)
+			return bits>>(signal-1)&1 == 1, err
+		}
+	}
+	return false, fmt.Errorf("process %d has no SigCgt", pid)
 }
 
 // FirstProcess returns the name of the first process of a worker's container: a supervisor, or the worker itself.

@@ -153,7 +153,7 @@ func (r *run) finish() {
 		}
 		there, err := r.Workers(ctx, r.ns, name)
 		for _, w := range there {
-			_, _ = r.Signal(ctx, w, unix.SIGUSR2) // a completed worker keeps its pod for the others
+			_ = r.Finish(ctx, w) // a completed worker has no program, and keeps its pod for the others
 		}
 		return errors.Join(fmt.Errorf("it is %s", aw.Status.Phase), err)
 	}))
