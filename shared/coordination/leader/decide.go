@@ -1,6 +1,10 @@
 package leader
 
-import "time"
+import (
+	"time"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
+)
 
 // rule is one concern. The first rule that needs a read or has an action makes the plan.
 type rule struct {
@@ -87,8 +91,12 @@ func (o *Observation) Record(m *Memory, a Action, r Result) {
 		if r.OK() && o.Stored != nil && a.Pod != "" {
 			m.released.note(o.Stored.State.Generation, a.Slot)
 		}
+	case WriteGroup:
+		if r.OK() && a.Reason == group.Opens && a.State.Round > 0 {
+			m.recoveredAt = o.Began
+		}
 	case CreatePod:
-		m.created.note(a.Round, a.Slot, o.Began)
+		m.created.note(a.Round, a.Slot, o.Began, r.OK())
 	}
 }
 

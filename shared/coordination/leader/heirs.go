@@ -21,14 +21,16 @@ func (p *planner) gives() bool {
 
 // collects reports whether the store has lost the group, and agents may need more time to join again. A group without spares does not wait for that.
 func (p *planner) collects() bool {
-	if p.clock == nil || p.group.Record.Cause.Kind != coordination.KindRecovery || len(p.spares()) == 0 {
+	lost := p.memory.recoveredAt // the round of the recovery may be over
+	if p.clock != nil && p.group.Record.Cause.Kind == coordination.KindRecovery && p.clock.Start.After(lost) {
+		lost = p.clock.Start
+	}
+	wait := collectFor - p.now.Sub(lost)
+	if wait <= 0 || len(p.spares()) == 0 {
 		return false
 	}
-	wait := collectFor - p.now.Sub(p.clock.Start)
-	if wait > 0 {
-		p.resyncIn(wait)
-	}
-	return wait > 0
+	p.resyncIn(wait)
+	return true
 }
 
 // spares returns the pods that wait for a slot, oldest first. It computes them on the first call.

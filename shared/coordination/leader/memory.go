@@ -16,8 +16,10 @@ import (
 //   - restart: the clock of a restart starts again, so that a timeout is late and never early. The late workers of the restart are read again, and a pod or Job may be deleted once more for it.
 //   - formation: one event is repeated, and the pods of a step may be deleted once more
 //   - created: one pod too many is tried for a slot
-//   - released: if the store has also lost its data, the slots of these pods are released again when a new pod asks for one
+//   - released: if the store has also lost its data, the slots of these pods are released again when a new pod asks for one. A worker that exited with code
+//     0 because its pod was deleted is taken for finished
 //   - given: if the store loses its data before the annotation of a pod was written, only the pod's agent knows its slot
+//   - recoveredAt: if the round of the recovery is over, a slot may be given while its worker has not joined again
 //   - repairs: none outlives its reconcile
 //   - holdersKnown, holding, seq: the store is asked once about the slots of all pods
 //   - holdersChecked, fencesChecked, nodesChecked, missedChecked: an expensive check is done early
@@ -25,10 +27,11 @@ import (
 type Memory struct {
 	restart *restartMemory // nil if none is in progress
 	formation
-	created  roundPods
-	released releasedPods
-	given    givenSlots
-	repairs  repairs
+	created     roundPods
+	released    releasedPods
+	given       givenSlots
+	repairs     repairs
+	recoveredAt time.Time // when this process restored the group, because the store had lost it
 
 	accounted rounds.Level // when the history was last read; without a phase if it was not
 
@@ -114,10 +117,10 @@ func (p *roundPods) in(round Round) map[string]replacements {
 	return p.slots
 }
 
-// note counts a pod that is being created.
-func (p *roundPods) note(round Round, slot string, now time.Time) {
+// note counts an attempt to create a pod.
+func (p *roundPods) note(round Round, slot string, now time.Time, ok bool) {
 	slots := p.in(round)
-	slots[slot] = replacements{slots[slot].created + 1, now}
+	slots[slot] = replacements{slots[slot].created + 1, now, ok}
 }
 
 // replacements counts the new pods that a slot got from the leader in one round. Most rounds need none or one. If a pod ends before
@@ -126,6 +129,7 @@ func (p *roundPods) note(round Round, slot string, now time.Time) {
 type replacements struct {
 	created int
 	last    time.Time
+	ok      bool // the last attempt succeeded
 }
 
 const (
@@ -140,6 +144,9 @@ func (r replacements) due() time.Time {
 	}
 	return r.last.Add(min(firstPause<<min(r.created-1, 10), maxPause))
 }
+
+// arrives reports whether a pod was created so recently that the cache may not have it yet.
+func (r replacements) arrives(now time.Time) bool { return r.ok && r.due().After(now) }
 
 // releasedPods are the pods that this process has released in a generation, in order, with their slots.
 type releasedPods struct {

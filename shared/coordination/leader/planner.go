@@ -2,6 +2,7 @@ package leader
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
@@ -71,6 +72,29 @@ func (p *planner) do(a Action) bool {
 
 // tried reports whether an action was tried in this reconcile.
 func (p *planner) tried(a Action) bool { return p.keys[a.key()] }
+
+func (p *planner) round() Round { return Round{p.group.Generation, p.group.Round} }
+
+// finishedSlots returns the slots that are finished for their Jobs.
+func (p *planner) finishedSlots() []string {
+	if p.wanted == nil {
+		return nil
+	}
+	return p.wanted.Finished
+}
+
+// onlyEnded reports whether a slot is finished for its Job although its worker is not: the worker exited with code 0 because its pod was deleted. Its pod
+// was released from the slot, and the slot has had no other pod since.
+func (p *planner) onlyEnded(slot string) bool {
+	released := p.memory.released.in(int64(p.Owner.Epoch.Epoch))
+	return slices.ContainsFunc(released, func(r rounds.Slot) bool {
+		if r.Name != slot {
+			return false
+		}
+		pod := p.newest(slot)
+		return pod == nil || pod.UID == r.Pod
+	})
+}
 
 // alone reports whether the owner is the only Job of its group.
 func (p *planner) alone() bool { return p.Owner.Served != nil && p.Owner.Served.Alone }

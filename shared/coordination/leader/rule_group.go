@@ -1,6 +1,8 @@
 package leader
 
 import (
+	"slices"
+
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 )
@@ -48,6 +50,7 @@ func (p *planner) want() group.Wanted {
 	for _, slot := range p.memory.released.in(int64(o.Epoch.Epoch)) {
 		want.Fenced = append(want.Fenced, slot.Pod)
 	}
+	want.Finished = slices.DeleteFunc(slices.Clone(p.finishedSlots()), p.onlyEnded)
 	want.Given = p.claimed()
 	if !want.Barrier {
 		want.MaxPause = 0 // nothing waits before it starts

@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/ladder"
@@ -14,14 +15,14 @@ const (
 )
 
 // repair tries cheaper repairs for the slots that delay a restart than recreating the group (package ladder). It reads their names
-// from the store only if there is a reason: a share of the time is over, or a pod was seen to end. If a Job is deleted, its pods
+// from the store only if there is a reason: a share of the time is over, a pod was seen to end, or a Job has counted a lost pod as a success. If a Job is deleted, its pods
 // are not deleted separately.
 func (p *planner) repair() {
 	if p.clock == nil {
 		return
 	}
 	if m := &p.memory.repairs; !m.began.Equal(p.Began) {
-		if len(p.Lost) == 0 && !p.ladder().Repairs() {
+		if len(p.Lost) == 0 && !p.ladder().Repairs() && !slices.ContainsFunc(p.finishedSlots(), p.onlyEnded) {
 			return
 		}
 		missing, known := p.missing(p.awaited()...)
@@ -54,6 +55,9 @@ func (p *planner) climb(missing []string) repairs {
 	jobs := map[string]bool{}
 	var pods []victim
 	for _, slot := range missing {
+		if p.memory.created.in(p.round())[slot].arrives(p.Began) {
+			continue
+		}
 		s := p.ladderSlot(slot)
 		switch action := ladder.Decide(round, s); {
 		case action.Scope == ladder.Pod, action.Scope == ladder.Job && p.seating().given[slot] != "":

@@ -75,8 +75,6 @@ func (p *planner) dueForPod(at place) bool {
 	return wait <= 0
 }
 
-func (p *planner) round() Round { return Round{p.group.Generation, p.group.Round} }
-
 // isVacant reports whether a slot needs a pod, according to the API server: the cache may not show yet what the Job controller or
 // another leader has done.
 func (p *planner) isVacant(at place) bool {

@@ -195,7 +195,7 @@ func TestAJobIsFilledOnceAfterAFullRecreation(t *testing.T) {
 				for _, action := range s.decide().Actions {
 					if a, is := action.(CreatePod); is {
 						created++
-						s.memory.created.note(a.Round, a.Slot, now)
+						s.memory.created.note(a.Round, a.Slot, now, true)
 					}
 				}
 				if created != want {
