@@ -80,6 +80,7 @@ func (o *orchestrator) plan(r *reconciliation) {
 		o.read(r, plan.Need)
 	default:
 		o.report(plan.Events)
+		o.reportDone(r)
 		next := o.random.between(resyncEvery/2, resyncEvery*3/2)
 		if plan.Resync > 0 {
 			next = min(next, plan.Resync)
@@ -92,14 +93,26 @@ func (o *orchestrator) plan(r *reconciliation) {
 func (o *orchestrator) report(events []leader.Event) {
 	for _, e := range events {
 		o.note(o.name, "event %s: %s", e.Reason, e.Note)
-		if e.Reason == leader.EventUsedUp {
-			o.verdict = e.Note
+		switch e.Reason {
+		case leader.EventRestarting:
+			o.repairs = nil
+		case leader.EventPod, leader.EventJob:
+			o.repairs = append(o.repairs, e.Note)
+		case leader.EventUsedUp:
+			o.verdict = append(o.repairs, e.Note)
 		}
 	}
 }
 
+// reportDone emits the events of what a reconcile has changed.
+func (o *orchestrator) reportDone(r *reconciliation) {
+	events, _ := leader.Report(&r.o, o.memory, moment(o.now))
+	o.report(events)
+}
+
 // fail ends a reconcile early.
 func (o *orchestrator) fail(r *reconciliation, retry time.Duration) {
+	o.reportDone(r)
 	o.losses = append(o.losses, r.o.Lost...)
 	o.finish(retry)
 }

@@ -180,6 +180,19 @@ func TestRegressions(t *testing.T) {
 			}
 			s.wants(1, 10, 10, s.truth.orders)
 		},
+		// Seed 63778609: the Job was deleted in the reconcile that had created the new pod, because the cache did not show it yet.
+		"a pod that is lost late in a restart is replaced, and its Job stays": func(t *testing.T) {
+			s := enter(t, execScene())
+			lost := s.worker(1)
+			lost.node.cut = true
+			s.worker(0).die(1)
+			s.passes(s.shape.Timeout - 8*time.Second)
+			lost.forceDelete()
+			s.settles(8 * time.Second)
+			if s.worker(1).job != lost.job {
+				s.lose("the Job was recreated")
+			}
+		},
 		// Both have read the loss live before either creates the pod.
 		"two leaders that see the same loss make one pod": func(t *testing.T) {
 			s := enter(t, plain())

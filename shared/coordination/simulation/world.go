@@ -34,7 +34,8 @@ type world struct {
 	serial        int
 
 	culprits culprits // by slot: the permanent fault
-	verdict  string   // the event with the reason why the JobSet fails
+	repairs  []string // the events of the round's repairs
+	verdict  []string // the events that say why the JobSet fails: the repairs of its last round, and its end
 
 	truth  *truth
 	breach *Breach
