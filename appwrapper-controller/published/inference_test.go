@@ -19,7 +19,7 @@ const (
 	typed = `{metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: b, resources: {requests: {cpu: 1}}}], initContainers: [{name: i, image: b}]}}`
 )
 
-// templates has valid and invalid templates of all kinds that the published library infers.
+// templates holds valid and invalid templates of all kinds that the upstream library supports.
 var templates = map[string]string{
 	"a Pod":                           `{apiVersion: v1, kind: Pod, spec: {containers: [{name: a, image: b}]}}`,
 	"a Pod without a spec":            `{apiVersion: v1, kind: Pod}`,
@@ -70,7 +70,7 @@ var templates = map[string]string{
 	"a Job with pod-level requests": `{apiVersion: batch/v1, kind: Job, spec: {template: {spec: {resources: {requests: {cpu: 1}}, containers: [{name: a, image: b}]}}}}`,
 }
 
-// inferred is the result of a library for a template. Kueue uses that of the published library.
+// inferred is what a library infers from a template. Kueue uses the upstream library.
 type inferred struct {
 	Sets   []v1beta2.AppWrapperPodSet
 	Refuse bool
@@ -84,7 +84,7 @@ func TestPodSetsMatchThePublishedLibrary(t *testing.T) {
 		}
 		want, wantErr := utils.InferPodSets(object.DeepCopy())
 		got, err := podset.Infer(object)
-		for _, set := range got { // the webhook rejects them after the inference
+		for _, set := range got { // the webhook rejects these after the inference
 			if _, unknown, _ := podset.Template(object.Object, set.Path); unknown != nil {
 				err = unknown
 			}

@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 // cluster is a namespace in which the test stands in for the Job controller, the kubelet and the garbage collector.
 type cluster struct{ *sandbox.Sandbox }
 
-// runTheirs runs the published controller, with a pause that no test waits for.
+// runTheirs runs the upstream controller, with a retry pause that is longer than any test.
 func runTheirs(t *testing.T) (stop func()) {
 	t.Helper()
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
@@ -76,8 +76,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// Our controller continues from each state in which the published one has left a workload. It changes neither the Jobs
-// nor the pods of running workloads.
+// Our controller continues from each state in which the upstream controller has left a workload. It changes neither
+// the Jobs nor the pods of running workloads.
 func TestWorkloadsOfThePublishedControllerAreTakenOver(t *testing.T) {
 	c := &cluster{sandbox.New(t, config, sandbox.Scheme(v1beta2.AddToScheme), "takeover-")}
 	stop := runTheirs(t)
@@ -132,8 +132,8 @@ func TestWorkloadsOfThePublishedControllerAreTakenOver(t *testing.T) {
 	c.awaitPhase("starting", v1beta2.Resetting)
 }
 
-// A failed workload stays failed. What the published controller has kept for its logs is kept until its time is over.
-// Then the quota is released.
+// A failed workload stays failed. The objects that the upstream controller has kept for their logs are kept until
+// their period ends. Then the quota is released.
 func TestFailedWorkloadsOfThePublishedControllerAreTakenOver(t *testing.T) {
 	c := &cluster{sandbox.New(t, config, sandbox.Scheme(v1beta2.AddToScheme), "takeover-failed-")}
 	stop := runTheirs(t)
@@ -182,7 +182,8 @@ func TestFailedWorkloadsOfThePublishedControllerAreTakenOver(t *testing.T) {
 	c.awaitCondition("kept", "QuotaReserved=False/Failed")
 }
 
-// wake makes the published controller reconcile. It does not watch Jobs, and would resync only after a minute.
+// wake triggers a reconcile by the upstream controller, which does not watch Jobs and would resync only after a
+// minute.
 func (c *cluster) wake(name string) {
 	c.Helper()
 	c.change(name, func(aw *v1beta2.AppWrapper) {

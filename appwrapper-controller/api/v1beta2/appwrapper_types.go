@@ -8,7 +8,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// AppWrapper runs the objects it wraps as one workload: they get quota, start, fail, are reset, suspended and removed together.
+// AppWrapper runs the objects it wraps as one workload: they receive quota, start and fail together, and are reset, suspended and removed
+// together.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -19,10 +20,10 @@ import (
 // +kubebuilder:printcolumn:name="Resources Deployed",type=string,JSONPath=`.status.conditions[?(@.type=="ResourcesDeployed")].status`
 // +kubebuilder:printcolumn:name="Unhealthy",type=string,JSONPath=`.status.conditions[?(@.type=="Unhealthy")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
-// +kubebuilder:printcolumn:name="Ready",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="PodsReady")].status`,description="Whether all pods run or have succeeded"
-// +kubebuilder:printcolumn:name="Resets",type=integer,priority=1,JSONPath=".status.resettingCount",description="How often the workload was reset, node evacuations not counted"
+// +kubebuilder:printcolumn:name="Ready",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="PodsReady")].status`,description="Whether all pods are running or have succeeded"
+// +kubebuilder:printcolumn:name="Resets",type=integer,priority=1,JSONPath=".status.resettingCount",description="How often the workload was reset, not counting node evacuations"
 // +kubebuilder:printcolumn:name="Evacuations",type=integer,priority=1,JSONPath=".status.evacuations",description="How often the workload was moved away from bad nodes"
-// +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Unhealthy")].reason`,description="What was last found wrong, or right"
+// +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Unhealthy")].reason`,description="Reason for the current value of the Unhealthy condition"
 type AppWrapper struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -49,12 +50,12 @@ type AppWrapperList struct {
 type AppWrapperSpec struct {
 	// components are the wrapped objects, created in this order. Their number, templates and pod sets are immutable.
 	Components []AppWrapperComponent `json:"components"`
-	// suspend removes everything that was created and releases the quota, at any time before the workload has finished. Kueue
+	// suspend removes everything that was created and releases the quota. It can be set at any time before the workload has finished. Kueue
 	// sets it. Absent means false.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 	// managedBy names the controller that reconciles the object. Absent means this one, whose name is
-	// workload.codeflare.dev/appwrapper-controller. It ignores the objects of others. Immutable.
+	// workload.codeflare.dev/appwrapper-controller. This controller ignores objects managed by others. Immutable.
 	// +optional
 	ManagedBy *string `json:"managedBy,omitempty"`
 }
@@ -67,7 +68,7 @@ type AppWrapperComponent struct {
 	// podSets describe the pods that the object creates. They are optional for kinds whose pod sets are known.
 	// +optional
 	DeclaredPodSets []AppWrapperPodSet `json:"podSets,omitempty"`
-	// podSetInfos are what Kueue adds to the pods of each set, in the order of the sets. Kueue writes and clears them.
+	// podSetInfos holds what Kueue adds to the pods of each set, in the order of the sets. Kueue writes and clears them.
 	// +optional
 	PodSetInfos []AppWrapperPodSetInfo `json:"podSetInfos,omitempty"`
 	// template is the object. Immutable.
@@ -81,14 +82,14 @@ type AppWrapperPodSet struct {
 	// replicas is the number of pods. Absent means 1.
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
-	// path leads to the pod template within the component, such as template.spec.workers[0].template.
+	// path is the path of the pod template within the component, such as template.spec.workers[0].template.
 	Path string `json:"path"`
-	// annotations request a topology from Kueue.
+	// annotations specify the topology to request from Kueue.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// Count is the number of pods of the set.
+// Count returns the number of pods in the set.
 func (s AppWrapperPodSet) Count() int32 { return ptr.Deref(s.Replicas, 1) }
 
 // AppWrapperPodSetInfo is what Kueue adds to the pods of a set. It must not contradict the template.
@@ -114,7 +115,7 @@ type AppWrapperPodSetInfo struct {
 const (
 	// AppWrapperLabel holds the name of the AppWrapper, on each wrapped object and on each pod of a pod set.
 	AppWrapperLabel = "workload.codeflare.dev/appwrapper"
-	// ComponentLabel holds the index of the component, on each pod of a pod set. Pods of the published controller do not have it.
+	// ComponentLabel holds the index of the component, on each pod of a pod set. Pods created by the upstream controller do not have it.
 	ComponentLabel = "holdfast.dev/appwrapper-component"
 	// UserLabel holds the name of the user who created the AppWrapper, converted to a label value.
 	UserLabel = "workload.codeflare.dev/user"
@@ -156,9 +157,9 @@ const (
 
 // Annotations of pod sets that Kueue reads for topology-aware scheduling.
 const (
-	// PodIndexLabelKey names the label with the index of a pod.
+	// PodIndexLabelKey names the label that holds the index of a pod.
 	PodIndexLabelKey = annotationPrefix + "tas-pod-index-label"
-	// SubGroupIndexLabelKey names the label with the index of a group of pods.
+	// SubGroupIndexLabelKey names the label that holds the index of a group of pods.
 	SubGroupIndexLabelKey = annotationPrefix + "tas-sub-group-index-label"
 	// SubGroupCountKey holds the number of groups.
 	SubGroupCountKey = annotationPrefix + "tas-sub-group-count"
@@ -169,7 +170,7 @@ type AppWrapperStatus struct {
 	// phase is the phase of the workload.
 	// +optional
 	Phase AppWrapperPhase `json:"phase,omitempty"`
-	// resettingCount is how often the workload was reset. Evacuations of nodes are not counted here, see evacuations.
+	// resettingCount is how often the workload was reset. Evacuations from bad nodes are counted separately, see evacuations.
 	// +optional
 	Retries int32 `json:"resettingCount,omitempty"`
 	// conditions of the workload. See AppWrapperCondition. Other programs may add types of their own.
@@ -185,13 +186,13 @@ type AppWrapperStatus struct {
 	// evacuations is how often the workload was moved away from bad nodes.
 	// +optional
 	Evacuations int32 `json:"evacuations,omitempty"`
-	// attempts are the last attempts to run the workload, oldest first. The last one may be in progress. At most 16 are kept.
+	// attempts lists the most recent attempts to run the workload, oldest first. The last one may be in progress. At most 16 are kept.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Attempts []Attempt `json:"attempts,omitempty"`
-	// clocks are the times from which grace periods count. If one is absent, it has not started, or the transition time of
-	// the condition counts instead.
+	// clocks are the start times of grace periods. If a time is absent, the grace period either has not started or counts from the
+	// transition time of the corresponding condition.
 	// +optional
 	Clocks *Clocks `json:"clocks,omitempty"`
 	// reviewed identifies the components that the user may create. Nothing else is created. Absent if the access check is off.
@@ -209,7 +210,7 @@ type Review struct {
 
 // AppWrapperComponentStatus is the observed state of one component.
 type AppWrapperComponentStatus struct {
-	// name of the object, also if its template has only a generateName. Empty until it is about to be created.
+	// name of the object, even if its template has only a generateName. Empty until it is about to be created.
 	Name string `json:"name"`
 	// kind of the object. Empty until it is about to be created.
 	Kind string `json:"kind"`
@@ -232,7 +233,7 @@ type Attempt struct {
 	Number int32 `json:"number"`
 	// startTime is when the controller began to create the components.
 	StartTime metav1.Time `json:"startTime"`
-	// readyTime is when all pods ran for the first time.
+	// readyTime is when all pods were first running.
 	// +optional
 	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
 	// endTime is when the controller decided to end the attempt. Absent while it is in progress.
@@ -241,21 +242,21 @@ type Attempt struct {
 	// reason is why it ended: a reason of the condition Unhealthy, or Succeeded, Suspended or Terminating.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// message says more about the reason. At most 256 characters.
+	// message gives details about the reason. At most 256 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Message string `json:"message,omitempty"`
-	// nodes are the nodes that caused the end of the attempt. The next attempt avoids nodes that were evacuated. At most 16.
+	// nodes are the nodes that caused the attempt to end. The next attempt avoids nodes that were evacuated. At most 16.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Nodes []string `json:"nodes,omitempty"`
-	// evacuation means that the attempt ended because of bad nodes. resettingCount does not include it.
+	// evacuation means that the attempt ended because of bad nodes. Such attempts are not included in resettingCount.
 	// +optional
 	Evacuation bool `json:"evacuation,omitempty"`
 }
 
-// Clocks are the times from which grace periods count.
+// Clocks holds the start times of grace periods.
 type Clocks struct {
 	// attemptStart is when the controller began to create the components. AdmissionGracePeriod and WarmupGracePeriod count from it.
 	// +optional
@@ -313,12 +314,12 @@ const (
 	PodsReady AppWrapperCondition = "PodsReady"
 	// Unhealthy is True while something is wrong with the workload.
 	Unhealthy AppWrapperCondition = "Unhealthy"
-	// AccessReviewed is False while nothing is created because the webhook did not check whether the user may create the components.
+	// AccessReviewed is False while the components are not created because the webhook did not check whether the user may create them.
 	AccessReviewed AppWrapperCondition = "AccessReviewed"
 	// DeletingResources is True while the components are being removed.
 	DeletingResources AppWrapperCondition = "DeletingResources"
 
-	// ComponentSucceeded is True on a component that has completed its work. Its object may be deleted after that.
+	// ComponentSucceeded is True on a component that has completed its work. Its object may be deleted afterwards.
 	ComponentSucceeded AppWrapperCondition = "Succeeded"
 )
 
@@ -326,7 +327,7 @@ const (
 const (
 	// ReasonCreateFailed means that the components could not be created within AdmissionGracePeriod.
 	ReasonCreateFailed = "CreateFailed"
-	// ReasonNotReviewed means that the webhook did not check the AppWrapper, or that its templates have changed since.
+	// ReasonNotReviewed means that the webhook did not check the AppWrapper, or that its templates have changed since the check.
 	ReasonNotReviewed = "NotReviewed"
 	// ReasonMissingComponent means that someone else deleted a component.
 	ReasonMissingComponent = "MissingComponent"
@@ -338,7 +339,7 @@ const (
 	ReasonFoundNoFailedPods = "FoundNoFailedPods"
 	// ReasonRecovering means that pods are unhealthy, and a lower recovery level is handling it.
 	ReasonRecovering = "RecoveringBelow"
-	// ReasonAutopilotNoExecute means that running pods use resources of bad nodes.
+	// ReasonAutopilotNoExecute means that running pods use resources on bad nodes.
 	ReasonAutopilotNoExecute = "AutopilotNoExecute"
 	// ReasonInsufficientPodsReady means that not all pods are running.
 	ReasonInsufficientPodsReady = "InsufficientPodsReady"
@@ -357,8 +358,9 @@ const (
 	ReasonComponentCreatedSuccessfully = "ComponentCreatedSuccessfully"
 	// ReasonComponentCreationErrored means that a component could not be created.
 	ReasonComponentCreationErrored = "ComponentCreationErrored"
-	// ReasonComponentCreationRefused means that a component was certainly not created, because the API server refused it or an earlier one.
+	// ReasonComponentCreationRefused means that a component definitely does not exist, because the API server rejected it or an earlier
+	// one.
 	ReasonComponentCreationRefused = "ComponentCreationRefused"
-	// ReasonComponentDeleted means that a component was deleted. The spelling is that of the published controller.
+	// ReasonComponentDeleted means that a component was deleted. The spelling is that of the upstream controller.
 	ReasonComponentDeleted = "CompononetDeleted"
 )

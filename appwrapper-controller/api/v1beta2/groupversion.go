@@ -1,6 +1,6 @@
-// Package v1beta2 is the AppWrapper API of group workload.codeflare.dev, a superset of the published v1beta2. Everything that the published
-// kind accepts is accepted and has the same meaning. All additional fields are optional and in the status. If another program wrote the
-// object and they are missing, the controller relies on the conditions.
+// Package v1beta2 is the AppWrapper API of group workload.codeflare.dev, a superset of the upstream v1beta2. Everything that the upstream
+// kind accepts is accepted and has the same meaning. All additional fields are optional and part of the status. If another program wrote
+// the object and they are missing, the controller relies on the conditions.
 //
 // +kubebuilder:object:generate=true
 // +groupName=workload.codeflare.dev

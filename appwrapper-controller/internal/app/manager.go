@@ -46,7 +46,7 @@ func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 // need not be registered.
 func NewScheme() *runtime.Scheme { return bootstrap.NewScheme(v1beta2.AddToScheme) }
 
-// addControllers adds everything that runs in the manager.
+// addControllers adds the controllers, indexes and collectors that the manager runs.
 func (o *Options) addControllers(ctx context.Context, mgr ctrl.Manager) error {
 	if err := appwrapper.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("adding indexes: %w", err)
@@ -90,10 +90,10 @@ func (o *Options) addWebhooks(mgr ctrl.Manager) error {
 	return nil
 }
 
-// Names of the published installation.
+// Names used by the upstream installation.
 const (
-	// leaseName is the Lease of the published controller, so that only one of the two acts if both run in the same namespace. In different
-	// namespaces they have different Leases, so stop one before you start the other.
+	// leaseName is the Lease of the upstream controller, so that only one of the two acts if both run in the same namespace. In different
+	// namespaces they have different Leases, so stop one before starting the other.
 	leaseName         = "f134c674.codeflare.dev"
 	serviceName       = "appwrapper-webhook-service"
 	secretName        = "appwrapper-webhook-server-cert"
@@ -109,7 +109,7 @@ type Options struct {
 	AppWrapper settings.AppWrapper
 }
 
-// NewOptions returns the defaults of the published controller, except that webhooks are off unless --webhooks is set.
+// NewOptions returns the defaults of the upstream controller, except that webhooks are off unless --webhooks is set.
 func NewOptions() *Options {
 	o := &Options{Options: bootstrap.Defaults(), AppWrapper: settings.Default()}
 	o.Leader.Name = leaseName
@@ -123,7 +123,7 @@ func NewOptions() *Options {
 
 // Complete reads the configuration file and returns all invalid settings.
 func (o *Options) Complete(set *pflag.FlagSet) error {
-	file := Configuration{AppWrapper: &o.AppWrapper} // the file is read over the defaults
+	file := Configuration{AppWrapper: &o.AppWrapper} // the file overrides the defaults
 	if o.ConfigFile != "" {
 		var err error
 		if o.Warnings, err = bootstrap.ReadLooseConfig(o.ConfigFile, &file); err != nil {
@@ -162,8 +162,8 @@ func (o *Options) reviews() *review.Reviews {
 	return review.With(o.Webhook.CertDir)
 }
 
-// Configuration is the content of the file given by --config: the settings shared by all managers, and the keys of the published operator's
-// ConfigMap. One file may have both. Unknown keys cause a warning and are ignored, because existing files may have keys of earlier
+// Configuration is the content of the file given by --config: the settings shared by all managers, and the keys of the upstream operator's
+// ConfigMap. One file may contain both. Unknown keys cause a warning and are ignored, because existing files may contain keys from earlier
 // versions.
 type Configuration struct {
 	metav1.TypeMeta  `json:",inline"`
@@ -197,7 +197,7 @@ type address struct {
 	BindAddress *string `json:"bindAddress,omitempty"`
 }
 
-// shared copies published keys to the settings of all managers, unless those are set too.
+// shared copies upstream keys to the shared manager settings, unless the latter are set explicitly.
 func (c Configuration) shared() bootstrap.Config {
 	out := c.Config
 	fill(&out.Metrics.BindAddress, c.ControllerManager.Metrics.BindAddress)

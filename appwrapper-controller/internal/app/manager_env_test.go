@@ -24,8 +24,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// The whole manager with its webhooks and their certificates. An invalid AppWrapper is rejected, a valid one gets its
-// labels and its Job.
+// Run the whole manager with its webhooks and their certificates. An invalid AppWrapper is rejected. A valid one gets
+// its labels and its Job.
 func TestManagerServesWebhooksAndRunsAJob(t *testing.T) {
 	cluster, k8s := startCluster(t)
 	t.Setenv("POD_NAMESPACE", "default")
@@ -78,7 +78,7 @@ func TestManagerServesWebhooksAndRunsAJob(t *testing.T) {
 	}
 }
 
-// jobOfManyKeys has fields that the API server may store in another form.
+// jobOfManyKeys has fields that the API server may store in a different form.
 const jobOfManyKeys = `{kind: Job, spec: {template: {metadata: {creationTimestamp: null}, spec: {restartPolicy: Never, containers: [
   {name: a, image: b, resources: {limits: {cpu: 1}}}]}}, parallelism: 1}, metadata: {name: j, creationTimestamp: null, labels: {z: x, a: b}}, apiVersion: batch/v1}`
 

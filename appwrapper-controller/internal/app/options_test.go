@@ -33,7 +33,7 @@ func complete(t *testing.T, file string, args ...string) (*Options, error) {
 	return o, o.Complete(set)
 }
 
-// published is a file from the published operator's ConfigMap, with keys of earlier versions.
+// published is a file from the upstream operator's ConfigMap, with keys from earlier versions.
 const published = `
 appwrapper:
   autopilot:

@@ -1,4 +1,5 @@
-// Package health interprets the status of wrapped objects. Kinds that it does not know are judged by their pods. It is pure.
+// Package health interprets the status of wrapped objects. The state of an object of an unknown kind is determined by its pods. The
+// package performs no I/O.
 package health
 
 import (
@@ -14,9 +15,9 @@ import (
 type State int
 
 const (
-	// Unknown means that the pods decide.
+	// Unknown means that the pods determine the state.
 	Unknown State = iota
-	// Active means that the work continues, whatever the state of its pods.
+	// Active means that the work continues, regardless of the state of its pods.
 	Active
 	// Complete means that the work has completed.
 	Complete
@@ -27,17 +28,18 @@ const (
 // Report is the state of an object according to its status.
 type Report struct {
 	State State
-	// Message is the reason of a failure.
+	// Message is the reason for a failure.
 	Message string
 	// Restarting is true while the object's own controller replaces its pods. Failed pods do not count during that time.
 	Restarting bool
-	// EnoughPods is true while the object's own controller reports that its running pods are enough. Failed pods are kept for their logs.
+	// EnoughPods is true while the object's own controller reports that enough pods are running. Failed pods are then kept only for their
+	// logs.
 	EnoughPods bool
-	// Pods is the number of pods wanted now if it is less than the pod sets have; nil otherwise.
+	// Pods is the number of pods that the object currently needs, if lower than the count in its pod sets; nil otherwise.
 	Pods *int32
-	// Active is the number of pods that should be active now, besides those that have succeeded; nil if unknown.
+	// Active is the number of pods that should be active now, in addition to those that have succeeded; nil if unknown.
 	Active *int32
-	// Succeeded is the number of succeeded pods, some of which may have been deleted; 0 if unknown.
+	// Succeeded is the number of pods that have succeeded, including deleted ones; 0 if unknown.
 	Succeeded int32
 	// ChildJobs are the started Jobs of a JobSet, whose status determines Active and Succeeded; nil for other kinds.
 	ChildJobs []ChildJobs
@@ -66,7 +68,7 @@ var byKind = map[schema.GroupKind]adapter{
 // Pod is read as a typed object, because pods are cached anyway.
 var Pod = schema.GroupKind{Kind: "Pod"}
 
-// Known reports whether the status of the kind is interpreted. For other kinds the metadata is enough.
+// Known reports whether the status of the kind is interpreted. For other kinds only the metadata is needed.
 func Known(kind schema.GroupKind) bool { return kind == Pod || byKind[kind] != nil }
 
 // ReportsCompletion reports whether objects of the kind report their own completion. Other kinds are complete when all of their pods have
@@ -80,7 +82,7 @@ func ReportsCompletion(kind schema.GroupKind) bool {
 	return Known(kind)
 }
 
-// Of interprets the status of an object. Fields of an unexpected type count as absent.
+// Of interprets the status of an object. Fields of an unexpected type are treated as absent.
 func Of(o runtime.Object) Report {
 	switch o := o.(type) {
 	case *corev1.Pod:
@@ -93,7 +95,7 @@ func Of(o runtime.Object) Report {
 	return Report{}
 }
 
-// object is read leniently: a field that is missing or has another type is empty.
+// object is an unstructured object. A field that is missing or has the wrong type reads as empty.
 type object map[string]any
 
 func (o object) text(path ...string) string {
@@ -139,7 +141,7 @@ func (o object) condition(kind string) (isTrue bool, message string) {
 	return false, ""
 }
 
-// terminal returns a report from the two conditions that end the work.
+// terminal returns a report based on the two conditions that end the work.
 func (o object) terminal(complete, failed string) Report {
 	if isTrue, message := o.condition(failed); isTrue {
 		return Report{State: Failed, Message: message}
@@ -161,8 +163,8 @@ func deployment(o object) Report { return Report{Pods: count(o.number(1, "spec",
 // statefulSet reads replicas from the spec, because a StatefulSet may be scaled.
 func statefulSet(o object) Report { return Report{Pods: count(o.number(1, "spec", "replicas"))} }
 
-// job handles Jobs, which run fewer pods at a time near their end and keep failed pods. A Job with more completions than parallelism runs
-// its pods in waves, and its status has the number of pods that remain.
+// job handles Jobs, which run fewer pods near their end and keep failed pods. A Job with more completions than parallelism runs its pods
+// in waves, and its status determines how many remain.
 func job(o object) Report {
 	r := o.terminal("Complete", "Failed")
 	r.Succeeded = *count(o.number(0, "status", "succeeded"))
@@ -171,7 +173,7 @@ func job(o object) Report {
 	if completions < 0 {
 		return r
 	}
-	// Succeeded pods count as ready, so they count as wanted too.
+	// Succeeded pods count as ready, so the needed number must include them.
 	r.Pods = count(min(parallelism, completions))
 	r.Active = count(min(parallelism, completions-int64(r.Succeeded)))
 	return r
@@ -185,7 +187,7 @@ func pod(p *corev1.Pod) Report {
 	return Report{State: Active}
 }
 
-// elasticJob needs only minReplicas workers. A worker that is no longer replaced leaves a failed pod for its logs.
+// elasticJob needs only minReplicas workers. A worker that is no longer replaced leaves its failed pod behind for the logs.
 func elasticJob(o object) Report {
 	r := o.terminal("Succeeded", "Failed")
 	r.Restarting, _ = o.condition("Restarting")
@@ -216,7 +218,7 @@ func pyTorchJob(o object) Report {
 	return r
 }
 
-// rayCluster ignores the state "failed", which is temporary. An autoscaler may want fewer workers than the groups have.
+// rayCluster ignores the state "failed", which is temporary. An autoscaler may request fewer workers than the groups specify.
 func rayCluster(o object) Report {
 	if wanted := o.number(-1, "status", "desiredWorkerReplicas"); wanted >= 0 {
 		const head = 1
@@ -225,7 +227,7 @@ func rayCluster(o object) Report {
 	return Report{}
 }
 
-// rayJob ignores the pods: depending on its spec, they keep running after the job has finished or are deleted at once.
+// rayJob ignores the pods. Depending on its spec, they keep running after the job has finished or are deleted immediately.
 func rayJob(o object) Report {
 	message := cmp.Or(o.text("status", "message"), o.text("status", "reason"), o.text("status", "jobStatus"))
 	switch o.text("status", "jobDeploymentStatus") {
@@ -259,8 +261,8 @@ func jobSet(o object) Report {
 	return r
 }
 
-// startedJobs returns the Jobs of the stages that have started, and whether later stages wait because of startupPolicy or dependsOn. A
-// waiting stage has no pods.
+// startedJobs returns the Jobs of the stages that have started, and whether later stages are waiting because of startupPolicy or
+// dependsOn. A waiting stage has no pods.
 func startedJobs(o object) (jobs []ChildJobs, waits bool) {
 	begun, succeeded := map[string]bool{}, map[string]int64{}
 	for _, s := range o.list("status", "replicatedJobsStatus") {
@@ -288,7 +290,7 @@ type ChildJobs struct {
 	ReplicatedJob string
 	// Count is the number of Jobs, and Unfinished the number of those that have not completed.
 	Count, Unfinished int64
-	// Parallelism and Completions are those of each Job.
+	// Parallelism and Completions are the settings of each Job.
 	Parallelism, Completions int64
 }
 

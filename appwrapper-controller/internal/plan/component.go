@@ -1,4 +1,4 @@
-// Package plan builds the objects of an AppWrapper. It is pure.
+// Package plan builds the objects of an AppWrapper. It performs no I/O.
 package plan
 
 import (
@@ -22,20 +22,20 @@ import (
 
 // Placement determines which nodes pods avoid.
 type Placement interface {
-	// For returns what pods with these requests avoid.
+	// For returns what pods with these requests must avoid.
 	For(requests map[corev1.ResourceName]bool) Avoidance
 }
 
 // Options applies to all components.
 type Options struct {
-	// SchedulerName is set on pods without one. Empty leaves the choice to the cluster.
+	// SchedulerName is set on pods that do not specify one. If empty, they use the cluster's default scheduler.
 	SchedulerName string
 	// Placement of the pods; nil means no restriction.
 	Placement Placement
 }
 
 // Component builds the object of a component. It adds the labels by which pods are found, the settings from Kueue and the affinities that
-// avoid bad nodes, and makes the AppWrapper its controller. An error is permanent: the template conflicts with what must be added.
+// avoid bad nodes, and makes the AppWrapper its controller. An error is permanent: the template conflicts with an addition.
 func Component(aw *v1beta2.AppWrapper, index int, attempt int32, o Options) (*unstructured.Unstructured, error) {
 	component := &aw.Spec.Components[index]
 	object, err := podset.Decode(component)
@@ -71,7 +71,7 @@ func Component(aw *v1beta2.AppWrapper, index int, attempt int32, o Options) (*un
 	return object, nil
 }
 
-// generatedName returns the same name each time within an attempt, so that a crash never leads to two objects of one component.
+// generatedName returns the same name for every call within an attempt, so that a crash never leads to two objects for one component.
 func generatedName(aw *v1beta2.AppWrapper, prefix string, index int, attempt int32) string {
 	if prefix == "" {
 		prefix = aw.Name + "-"
@@ -122,7 +122,7 @@ func inject(object map[string]any, path, name string, index int, info v1beta2.Ap
 	return place(spec, o.Placement.For(pods.Requests(parsed)))
 }
 
-// child returns a nested map, and creates it if it is missing or null.
+// child returns a nested map, creating it if it is missing or null.
 func child(of map[string]any, key string) map[string]any {
 	m, ok := of[key].(map[string]any)
 	if !ok {
@@ -132,7 +132,7 @@ func child(of map[string]any, key string) map[string]any {
 	return m
 }
 
-// merge adds strings to a map of strings. It fails if a key has another value.
+// merge adds the given entries to a map of strings. It fails if a key already has a different value.
 func merge(into map[string]any, key string, add map[string]string) error {
 	if len(add) == 0 {
 		return nil
@@ -187,21 +187,21 @@ func gate(spec map[string]any, add []corev1.PodSchedulingGate) {
 	}
 }
 
-// Avoidance is what a pod must or should avoid.
+// Avoidance describes which nodes a pod must or should avoid.
 type Avoidance struct {
-	// Labels are node labels, key to values, that the pod must avoid; SoftLabels those that it should avoid.
+	// Labels maps the keys of node labels to the values that the pod must avoid; SoftLabels to those that it should avoid.
 	Labels, SoftLabels map[string][]string
 	// Nodes are the names of nodes that the pod must avoid; SoftNodes those that it should avoid.
 	Nodes, SoftNodes []string
-	// Weight is the weight of the soft rules.
+	// Weight is the weight of the preferences for SoftLabels and SoftNodes.
 	Weight int32
 }
 
 // maxNodes limits how many nodes a pod avoids by name.
 const maxNodes = 100
 
-// place adds the avoidance to the affinity of a pod. Required rules are added to every term, because a node needs to match only one of them.
-// Soft rules become a separate preference.
+// place adds the node exclusions to a pod's affinity. Required rules are added to every term, because a node needs to match only one of
+// them. The soft rules become a separate preference.
 func place(spec map[string]any, a Avoidance) error {
 	labels, nodes := exclude(a.Labels), excludeNodes(a.Nodes)
 	if len(labels)+len(nodes) > 0 {

@@ -15,7 +15,7 @@ import (
 
 type avoid Avoidance
 
-// For returns the avoidance only for pods that request a GPU.
+// For returns the avoidance for pods that request a GPU, and none for others.
 func (a avoid) For(requests map[corev1.ResourceName]bool) Avoidance {
 	if requests["nvidia.com/gpu"] {
 		return Avoidance(a)
@@ -206,7 +206,7 @@ func TestObjectLabels(t *testing.T) {
 	}
 }
 
-// B-11: a generated name is the same each time within an attempt, and different in the next.
+// B-11: a generated name stays the same within an attempt and changes in the next.
 func TestB11GeneratedNames(t *testing.T) {
 	aw := MakeAppWrapper("a").Component(`{apiVersion: v1, kind: Pod, metadata: {generateName: p-}, spec: {}}`)
 	names := map[string]bool{}

@@ -1,4 +1,4 @@
-// Package pods counts the pods of a workload. It is pure.
+// Package pods counts the pods of a workload. It performs no I/O.
 package pods
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 )
 
-// Count is the number of pods in each state, of a workload or a component. A pod that is being deleted counts as terminating only, because
+// Count is the number of pods of a workload or component in each state. A pod that is being deleted counts only as terminating, because
 // someone has already acted on it.
 type Count struct {
 	Pending, Running, Succeeded int32
@@ -37,8 +37,8 @@ type Summary struct {
 	ByComponent map[int]Count
 	// Failed pods that have not been replaced, oldest first.
 	Failed []*corev1.Pod
-	// Progress is the last time at which a pod succeeded, or the creation of the oldest pending pod if that is later: that pod was created
-	// after another one succeeded, which may have been deleted. Zero if there is neither.
+	// Progress is the last time at which a pod succeeded, or the creation time of the oldest pending pod if that is later: that pod was
+	// created after another one succeeded, which may have been deleted since. Zero if there is neither.
 	Progress time.Time
 }
 
@@ -144,7 +144,7 @@ func ExitCodes(pod *corev1.Pod) []int32 {
 	return codes
 }
 
-// slot is the place that a pod and its replacements fill. Pods without an index share one slot per owner.
+// slot is the position that a pod and its replacements fill. Pods without an index share one slot per owner.
 type slot struct {
 	owner types.UID
 	index string
@@ -183,9 +183,9 @@ func Ended(pod *corev1.Pod) time.Time {
 	return at
 }
 
-// unreplaced returns the failed pods without a replacement. A replacement is a newer pod of the same owner, and of the same index if there
-// is one, that is running or has succeeded. Without an index each replacement stands for one failed pod; with an index, for all earlier
-// ones. Owners such as Jobs keep failed pods for their logs, and are healthy once they are replaced.
+// unreplaced returns the failed pods without a replacement. A replacement is a newer pod that has the same owner and, if present, the same
+// index, and is running or has succeeded. Without an index each replacement accounts for one failed pod; with an index, for all earlier
+// ones. Owners such as Jobs keep failed pods for their logs, and are healthy once those pods are replaced.
 func unreplaced(failed, alive []*corev1.Pod) []*corev1.Pod {
 	if len(failed) == 0 {
 		return nil
@@ -217,8 +217,8 @@ func unreplaced(failed, alive []*corev1.Pod) []*corev1.Pod {
 	})
 }
 
-// newer reports whether other may be the replacement of failed. Creation times have whole seconds, so both may have the same. A replacement
-// is not created before the pod failed.
+// newer reports whether other may be the replacement of failed. Creation times are rounded to whole seconds, so they may be equal. A
+// replacement is never created before the pod failed.
 func newer(other, failed *corev1.Pod) bool {
 	if !other.CreationTimestamp.Time.Equal(failed.CreationTimestamp.Time) {
 		return other.CreationTimestamp.After(failed.CreationTimestamp.Time)

@@ -90,7 +90,7 @@ func TestComponentOfPod(t *testing.T) {
 	}
 }
 
-// B-23: requests of init containers and sidecars count too.
+// B-23: requests of init containers and sidecars are included.
 func TestB23Requests(t *testing.T) {
 	one := corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}
 	none := corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("0")}
@@ -118,7 +118,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// The pods of the last wave may have been deleted. The pods that replaced them still show when it ended.
+// The pods of the last wave may have been deleted. The pods that replaced them still indicate when it ended.
 func TestProgressOfJobWaves(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pods []*corev1.Pod

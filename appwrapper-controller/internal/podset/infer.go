@@ -17,11 +17,11 @@ const (
 	trainingReplicaType = "training.kubeflow.org/replica-index"
 )
 
-// inference finds the pod sets of one kind.
+// inference determines the pod sets of objects of one kind.
 type inference func(object map[string]any) ([]v1beta2.AppWrapperPodSet, error)
 
-// published lists the kinds of the published library, which Kueue uses. Do not add kinds: Kueue would not infer their pod sets. See
-// Declare.
+// published lists the kinds supported by the upstream library, which Kueue uses. Do not add kinds: Kueue would not infer their pod sets.
+// See Declare.
 var published = map[schema.GroupVersionKind]inference{
 	{Version: "v1", Kind: "Pod"}:                                    single("template", ""),
 	{Group: "apps", Version: "v1", Kind: "Deployment"}:              single("template.spec.template", "template.spec.replicas"),
@@ -55,7 +55,7 @@ func infer(kinds map[schema.GroupVersionKind]inference, object *unstructured.Uns
 	return sets, nil
 }
 
-// single returns the inference for a kind with one optional template.
+// single returns the inference for a kind with a single, optional template.
 func single(path, replicas string) inference {
 	return func(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
 		return optional(nil, object, path, replicas, nil)
@@ -104,7 +104,7 @@ func pyTorchJob(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
 	return sets, nil
 }
 
-// ray returns the head, which is required, and then the worker groups.
+// ray returns the pod set of the head, which is required, followed by those of the worker groups.
 func ray(at string) inference {
 	return func(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
 		sets := []v1beta2.AppWrapperPodSet{{Replicas: new(int32(1)), Path: at + "headGroupSpec.template"}}
@@ -177,7 +177,7 @@ func list(object map[string]any, path string) []any {
 	return found
 }
 
-// declared lists the kinds that we know and Kueue does not.
+// declared lists the kinds that we support and Kueue does not.
 var declared = map[schema.GroupVersionKind]inference{
 	{Group: "kubeflow.org", Version: "v2beta1", Kind: "MPIJob"}:                 mpiJob,
 	{Group: "kubeflow.org", Version: "v1", Kind: "MPIJob"}:                      mpiJob,
@@ -185,8 +185,8 @@ var declared = map[schema.GroupVersionKind]inference{
 	{Group: "elastic.pytorch.org", Version: "v1alpha1", Kind: "ElasticJob"}:     elasticJob,
 }
 
-// Declare returns the pod sets to write into the spec if Kueue does not know the kind, since Kueue reads declared pod sets. It returns none
-// for all other kinds.
+// Declare returns the pod sets to write into the spec if Kueue does not support the kind, because Kueue reads declared pod sets. For all
+// other kinds it returns none.
 func Declare(object *unstructured.Unstructured) ([]v1beta2.AppWrapperPodSet, error) {
 	return infer(declared, object)
 }
@@ -210,8 +210,8 @@ func roles(object map[string]any, at string, names ...string) ([]v1beta2.AppWrap
 	return sets, nil
 }
 
-// leaderWorkerSet returns the leaders and the other workers. Each group has `size` pods, one of which is the leader. The leader has its own
-// template or that of the workers.
+// leaderWorkerSet returns the pod sets of the leaders and of the other workers. Each group has `size` pods, one of which is the leader. The
+// leader uses its own template or that of the workers.
 func leaderWorkerSet(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
 	const at = "template.spec.leaderWorkerTemplate."
 	groups := number(object, "template.spec.replicas", 1)

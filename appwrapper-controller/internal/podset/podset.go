@@ -1,5 +1,5 @@
 // Package podset finds the pods that a wrapped object will create: the paths of their templates and their counts. Kueue independently
-// computes the same from the same object, so paths, counts and order are a contract. It is pure.
+// computes the same values from the same object, so paths, counts and order are a contract. The package performs no I/O.
 package podset
 
 import (
@@ -21,8 +21,8 @@ func Decode(component *v1beta2.AppWrapperComponent) (*unstructured.Unstructured,
 	return object, nil
 }
 
-// Of returns the pod sets of a component for the status: those declared, otherwise those inferred. The result is never nil, because the CRD
-// does not allow null.
+// Of returns the pod sets of a component for the status: the declared ones if present, otherwise the inferred ones. The result is never
+// nil, because the CRD does not allow null.
 func Of(component *v1beta2.AppWrapperComponent) ([]v1beta2.AppWrapperPodSet, error) {
 	if len(component.DeclaredPodSets) > 0 {
 		return component.DeclaredPodSets, nil
@@ -34,8 +34,8 @@ func Of(component *v1beta2.AppWrapperComponent) ([]v1beta2.AppWrapperPodSet, err
 	return Infer(object)
 }
 
-// Template returns the pod spec at the path. unknown names fields that this program does not know: typos, or fields of a newer Kubernetes.
-// err is set if there is no pod template at the path.
+// Template returns the pod spec at the path. unknown lists fields that this program does not recognize: typos, or fields from a newer
+// Kubernetes version. err is set if there is no pod template at the path.
 func Template(object map[string]any, path string) (spec *corev1.PodSpec, unknown error, err error) {
 	template, err := Map(object, path)
 	if err != nil {
@@ -56,8 +56,8 @@ func Template(object map[string]any, path string) (spec *corev1.PodSpec, unknown
 	return spec, unknown, nil
 }
 
-// Check compares declared pod sets with inferred ones. Paths must be unique and, if there are inferred sets, paths and counts must match.
-// The order is free.
+// Check compares declared pod sets with inferred ones. Paths must be unique. If there are inferred sets, paths and counts must match in any
+// order.
 func Check(declared, inferred []v1beta2.AppWrapperPodSet) error {
 	if len(declared) == 0 {
 		return nil

@@ -25,7 +25,7 @@ func object(t testing.TB, text string) *unstructured.Unstructured {
 	return o
 }
 
-// sets formats pod sets in one line: path*count, with their annotations.
+// sets formats pod sets on one line: path*count, with their annotations.
 func sets(list []v1beta2.AppWrapperPodSet) string {
 	var texts []string
 	for _, s := range list {
@@ -181,7 +181,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// B-21: a field of a newer Kubernetes is distinguished from a template that cannot be read.
+// B-21: a field from a newer Kubernetes version is distinguished from a template that cannot be read.
 func TestB21UnknownFields(t *testing.T) {
 	o := object(t, `{apiVersion: v1, kind: Pod, spec: {newerThanThis: true, containers: [{name: a, image: b}]}}`)
 	got, unknown, err := Template(o.Object, "template")
@@ -193,7 +193,7 @@ func TestB21UnknownFields(t *testing.T) {
 	}
 }
 
-// FuzzLookup checks that no path causes a panic, and that a found value is found again.
+// FuzzLookup checks that no path causes a panic, and that a value that was found is found again.
 func FuzzLookup(f *testing.F) {
 	for _, path := range []string{"template", "template.spec.a.b[1].c", "template[", "template..", "template.spec.a.b[0][0]", "template.[0]"} {
 		f.Add(path)

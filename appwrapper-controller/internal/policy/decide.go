@@ -11,8 +11,8 @@
 //	                       +------------------- Resetting <---------------------+                        |
 //	                                                                                cannot be created ---+
 //
-// Deletion leads from any phase to Terminating. Every arrow is one write of the status onto the observed version. The actions of a phase
-// follow after the phase was written, and are repeated until the cluster shows their result.
+// Deletion leads from any phase to Terminating. Every arrow is one status write that requires the observed version. The actions of a
+// phase are carried out after the phase was written, and are repeated until the cluster shows their result.
 package policy
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 )
 
-// byPhase has the decision function of each phase.
+// byPhase maps each phase to its decision function.
 var byPhase = map[v1beta2.AppWrapperPhase]func(*Facts) *Decision{
 	v1beta2.Empty:       empty,
 	v1beta2.Suspended:   suspended,
@@ -72,7 +72,7 @@ func empty(f *Facts) *Decision {
 	return d
 }
 
-// refuse creates nothing, because the webhook did not review the AppWrapper.
+// refuse creates no components, because the webhook did not review the AppWrapper.
 func (f *Facts) refuse() *Decision {
 	const allow = "to allow it, create it again where the webhook checks it, or set userRBACAdmissionCheck to false"
 	d := f.decision()
@@ -107,7 +107,7 @@ func (d *Decision) begin(f *Facts, message string) {
 	d.set(v1beta2.Unhealthy, false, reason, message)
 }
 
-// suspend removes what has been, or may have been, created.
+// suspend removes everything that was, or may have been, created.
 func suspend(f *Facts) *Decision {
 	d := f.decision()
 	d.Next = v1beta2.Suspending
@@ -130,7 +130,7 @@ func suspending(f *Facts) *Decision {
 	})
 }
 
-// resetting removes the components, pauses, and starts the next attempt. The quota is kept.
+// resetting removes the components, waits for the retry pause, and starts the next attempt. The quota is kept.
 func resetting(f *Facts) *Decision {
 	if f.Suspend {
 		return suspend(f)
@@ -173,7 +173,7 @@ func failed(f *Facts) *Decision {
 	})
 }
 
-// deleteAfterTTL deletes a finished AppWrapper some time after the last of its components, if ObjectTTL is set.
+// deleteAfterTTL deletes a finished AppWrapper once ObjectTTL, if set, has passed since the last of its components was deleted.
 func (f *Facts) deleteAfterTTL() *Decision {
 	d := f.decision()
 	if f.Parameters.ObjectTTL == 0 {
@@ -229,9 +229,9 @@ func terminating(f *Facts) *Decision {
 type Outcome struct {
 	// Err is why a component could not be created; empty if all were created.
 	Err string
-	// Fatal errors are permanent.
+	// Fatal means that the error is permanent.
 	Fatal bool
-	// Refused means that the API server refused the request and created nothing.
+	// Refused means that the API server rejected the request and created nothing.
 	Refused bool
 	// Retry is the back-off before the next try.
 	Retry time.Duration
@@ -249,7 +249,7 @@ func resuming(f *Facts) *Decision {
 	return d
 }
 
-// AfterCreate decides what follows the outcome of Create.
+// AfterCreate returns the decision that follows the outcome of Create.
 func AfterCreate(f *Facts, o Outcome) *Decision {
 	d := f.decision()
 	switch deadline := f.Clocks.AttemptStart.Add(f.Parameters.AdmissionGracePeriod); {

@@ -31,7 +31,7 @@ const (
 	ForceComponents
 	// Release removes the finalizer.
 	Release
-	// DeleteObject deletes the AppWrapper itself, which has finished and has nothing deployed.
+	// DeleteObject deletes the AppWrapper itself, once it has finished and has nothing deployed.
 	DeleteObject
 )
 
@@ -39,11 +39,11 @@ const (
 type Decision struct {
 	Do   Action
 	Next v1beta2.AppWrapperPhase
-	// Conditions to write. Others stay as they are.
+	// Conditions to write. All others are left unchanged.
 	Conditions           []Condition
 	Clocks               Clocks
 	Retries, Evacuations int32
-	// Begins reports whether an attempt starts.
+	// Begins reports whether a new attempt starts.
 	Begins bool
 	// Ends is the end of the attempt; nil if it continues.
 	Ends *End
@@ -53,7 +53,7 @@ type Decision struct {
 	After time.Duration
 	// Events to send after the status was written.
 	Events []Event
-	// Confirm means that the decision is final and may rest on a stale cache. Decide again with live reads.
+	// Confirm means that the decision is final and may be based on a stale cache. Decide again with live reads.
 	Confirm bool
 }
 
@@ -77,7 +77,7 @@ type Event struct {
 	Reason, Action, Note string
 }
 
-// decision returns a decision that does and changes nothing.
+// decision returns a decision that takes no action and changes nothing.
 func (f *Facts) decision() *Decision {
 	return &Decision{Next: f.Phase, Clocks: f.Clocks, Retries: f.Retries, Evacuations: f.Evacuations}
 }
@@ -94,7 +94,7 @@ func (d *Decision) event(warning bool, reason, action, note string) {
 	d.Events = append(d.Events, Event{warning, reason, action, note})
 }
 
-// wait requests a reconcile at a time, or earlier if requested before.
+// wait requests a reconcile at the given time, unless an earlier one is already requested.
 func (d *Decision) wait(until, now time.Time) { d.waitFor(max(time.Millisecond, until.Sub(now))) }
 
 func (d *Decision) waitFor(period time.Duration) {
@@ -103,19 +103,19 @@ func (d *Decision) waitFor(period time.Duration) {
 	}
 }
 
-// Facts is everything that a decision depends on.
+// Facts holds everything that a decision depends on.
 type Facts struct {
 	Now time.Time
 
 	// Requested by the user.
 	Suspend, Deleted bool
 	Parameters       settings.Parameters
-	// EvacuationLimit of the operator; nil means no limit.
+	// EvacuationLimit is set by the operator; nil means no limit.
 	EvacuationLimit *restart.Budget
 
 	// Recorded in the status and metadata.
 	Phase     v1beta2.AppWrapperPhase
-	Finalizer bool // ours
+	Finalizer bool // whether our finalizer is set
 	// Unreviewed is why the components may not be created; empty if they may.
 	Unreviewed string
 	// Deployed is the condition ResourcesDeployed.
@@ -161,7 +161,7 @@ type Component struct {
 	Report   health.Report
 	// Finishes reports whether objects of the kind report their own completion.
 	Finishes bool
-	// Succeeded reports whether the component completed earlier. Its object may have been deleted since.
+	// Succeeded reports whether the component has completed. Its object may have been deleted since.
 	Succeeded bool
 	// Pods is the sum of its pod sets.
 	Pods int32
@@ -189,13 +189,13 @@ type Remains struct {
 	Blocked string
 }
 
-// Evacuation is why a workload must leave nodes.
+// Evacuation says why a workload must leave nodes.
 type Evacuation struct {
 	Nodes   []string
 	Message string
 	// Held is why the evacuation must wait; empty if it does not.
 	Held string
-	// Retry is the time until the next try of an evacuation that must wait.
+	// Retry is the time until a waiting evacuation is retried.
 	Retry time.Duration
 }
 
@@ -204,8 +204,8 @@ type Clocks struct {
 	AttemptStart, NotReadySince, UnhealthySince, DeletionStart, DeletionEnd, Finished time.Time
 }
 
-// ReadClocks returns the clocks of a status. If the status has none, because the published controller wrote it or the published CRD drops
-// the field, they follow from the transition times of the conditions.
+// ReadClocks returns the clocks from a status. If the status has none, because the upstream controller wrote it or the upstream CRD drops
+// the field, the clocks are derived from the transition times of the conditions.
 func ReadClocks(status *v1beta2.AppWrapperStatus) Clocks {
 	if c := status.Clocks; c != nil {
 		return Clocks{

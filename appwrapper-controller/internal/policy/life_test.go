@@ -23,9 +23,9 @@ var lives = flag.Int("lives", 2000, "how many lives TestRandomLifeCyclesEnd play
 
 // part is a wrapped object with one pod in the simulated cluster.
 type part struct {
-	there, terminating, blocked bool // blocked: a finalizer keeps it
+	there, terminating, blocked bool // blocked: a finalizer prevents the deletion
 	state                       health.State
-	pod                         corev1.PodPhase // empty: none
+	pod                         corev1.PodPhase // empty if there is no pod
 	podBlocked                  bool
 	created, succeeded          bool // according to the status
 }
@@ -40,8 +40,8 @@ type life struct {
 	broken     bool // components cannot be created
 	fatal      bool // permanently
 	evacuate   bool
-	lost       bool // the node of the pods is lost, so that they must be deleted by force
-	gone       bool // the AppWrapper itself
+	lost       bool // the pods' node is lost, so they must be deleted by force
+	gone       bool // the AppWrapper itself is gone
 	log        []string
 	resets     []string
 }
@@ -169,7 +169,7 @@ func (l *life) remains() []string {
 	return left
 }
 
-// write writes the decision, and checks the invariants of that moment.
+// write writes the decision and checks the invariants at that moment.
 func (l *life) write(t *testing.T, f *Facts, d *Decision) {
 	if d.Do == Release {
 		if left := l.remains(); len(left) > 0 && f.Phase != v1beta2.Succeeded {
@@ -213,7 +213,8 @@ func (l *life) write(t *testing.T, f *Facts, d *Decision) {
 	l.facts.Phase, l.facts.Clocks, l.facts.Retries, l.facts.Evacuations = d.Next, d.Clocks, d.Retries, d.Evacuations
 }
 
-// happen simulates an event outside the controller. Only the first ones still happen when the test lets the life end.
+// happen simulates an event outside the controller. While the test lets the life end, only the ordinary events still
+// happen.
 func (l *life) happen(kind int) {
 	p := &l.parts[l.random.IntN(len(l.parts))]
 	running := p.there && !p.terminating
@@ -325,7 +326,7 @@ func TestRandomLifeCyclesEnd(t *testing.T) {
 }
 
 // end returns the name of the final state, or "" if the life has not ended. A finished workload has released its quota
-// and, in time, everything else.
+// and, eventually, everything else.
 func (l *life) end() string {
 	switch {
 	case l.facts.Deleted:

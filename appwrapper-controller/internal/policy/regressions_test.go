@@ -21,7 +21,7 @@ import (
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// facts returns the facts of a workload of one Job with two running pods, an hour after its start.
+// facts returns the facts about a workload that has one Job with two running pods and started an hour ago.
 func facts(changes ...func(*Facts)) *Facts {
 	p, _ := settings.Read(nil, settings.DefaultFaultTolerance())
 	f := &Facts{
@@ -56,7 +56,7 @@ func states(state health.State) func(*Facts) {
 	return func(f *Facts) { f.Components[0].Report.State = state }
 }
 
-// elastic makes one pod enough for the component, and sets whether it reports that it continues.
+// elastic makes one pod sufficient for the component, and sets whether it reports that it continues.
 func elastic(goesOn bool) func(*Facts) {
 	return func(f *Facts) {
 		f.Components[0].Report.Pods, f.Components[0].Report.EnoughPods = ptr.To[int32](1), goesOn
@@ -77,7 +77,7 @@ func condition(d *Decision, kind v1beta2.AppWrapperCondition) string {
 	return ""
 }
 
-// The six failure conditions, and which of them have FailureGracePeriod.
+// Each of the six failure conditions, and whether FailureGracePeriod applies to it.
 func TestUnhealthyConditions(t *testing.T) {
 	early := func(f *Facts) { f.Ready, f.Clocks.AttemptStart = false, f.Now.Add(-30*time.Second) }
 	for name, tc := range map[string]struct {
@@ -163,7 +163,7 @@ func TestElasticJobBelowMaximumIsHealthy(t *testing.T) {
 	}
 }
 
-// B-1: between two waves of a Job, as many pods have succeeded as should run, and none runs.
+// B-1: between two waves of a Job, as many pods have succeeded as should be running, and none is running.
 func TestB1JobBetweenWavesHasNotSucceeded(t *testing.T) {
 	if d := Decide(facts(have("Succeeded", "Succeeded"))); d.Next != v1beta2.Running {
 		t.Errorf("it is %s", d.Next)
@@ -173,7 +173,7 @@ func TestB1JobBetweenWavesHasNotSucceeded(t *testing.T) {
 	}
 }
 
-// B-3: the grace periods have not expired for a pod that is lost an hour after the start.
+// B-3: the grace periods start again for a pod that is lost an hour after the start.
 func TestB3GracePeriodsRestartAfterReadiness(t *testing.T) {
 	d := Decide(facts(have("Running")))
 	if d.Next != v1beta2.Running || !d.Clocks.NotReadySince.Equal(now) || condition(d, v1beta2.Unhealthy) != "False/FoundNoFailedPods" {
@@ -275,7 +275,7 @@ func TestB14NewAttemptResetsClocks(t *testing.T) {
 	if d.Next != v1beta2.Resuming || d.Clocks != (Clocks{AttemptStart: f.Now}) || condition(d, v1beta2.Unhealthy) != "False/Resuming" {
 		t.Errorf("%s, %+v, %s", d.Next, d.Clocks, condition(d, v1beta2.Unhealthy))
 	}
-	// Creation that keeps failing has the full grace period again.
+	// If creation keeps failing, the full grace period applies again.
 	again := facts(func(f *Facts) { f.Phase, f.Clocks = v1beta2.Resuming, d.Clocks })
 	if d := AfterCreate(again, Outcome{Err: "not now"}); d.Next != v1beta2.Resuming {
 		t.Errorf("%s", d.Next)
@@ -289,8 +289,8 @@ func TestB14NewAttemptResetsClocks(t *testing.T) {
 	}
 }
 
-// Pods have their full grace periods if components are created an hour after they were announced, because the
-// controller was down.
+// If the components are created an hour after they were announced, because the controller was down, the pods
+// still have their full grace periods.
 func TestPodGracePeriodsStartAtCreation(t *testing.T) {
 	f := facts(have(), func(f *Facts) {
 		f.Phase, f.Ready, f.Clocks = v1beta2.Resuming, false, Clocks{AttemptStart: now.Add(-time.Hour)}
@@ -305,7 +305,7 @@ func TestPodGracePeriodsStartAtCreation(t *testing.T) {
 	}
 }
 
-// B-15: pods and objects may be removed after the work is completed.
+// B-15: pods and objects may be removed after the work has completed.
 func TestB15SucceededComponentMayBeDeleted(t *testing.T) {
 	f := facts(have(), func(f *Facts) {
 		f.Components = append(f.Components, f.Components[0])
@@ -336,7 +336,7 @@ func TestB26ObjectTTL(t *testing.T) {
 	}
 }
 
-// B-27: resets of long ago can be configured not to count.
+// B-27: resets that happened long ago can be configured not to count.
 func TestB27RetryDecay(t *testing.T) {
 	f := facts(states(health.Failed), func(f *Facts) { f.Retries, f.ReadyFor = 3, 24*time.Hour })
 	if d := Decide(f); d.Next != v1beta2.Failed {
@@ -348,7 +348,7 @@ func TestB27RetryDecay(t *testing.T) {
 	}
 }
 
-// Kinds that do not report completion have succeeded when their pods have.
+// Kinds that do not report completion have succeeded once their pods have.
 func TestSuccessByPods(t *testing.T) {
 	byPods := func(f *Facts) { f.Components[0].Finishes, f.Components[0].Report = false, health.Report{} }
 	unlabelled := func(f *Facts) {
@@ -374,7 +374,7 @@ func TestSuccessByPods(t *testing.T) {
 	}
 }
 
-// Objects that the published controller left in any phase continue from there.
+// Whatever phase the upstream controller left an object in, our controller continues from there.
 func TestClocksFromConditions(t *testing.T) {
 	then := metav1.NewTime(now.Add(-time.Hour))
 	cond := func(kind v1beta2.AppWrapperCondition, status metav1.ConditionStatus) metav1.Condition {
@@ -409,7 +409,7 @@ func TestTerminalExitCodeOfFailedComponent(t *testing.T) {
 	}
 }
 
-// A Job with a short TTL is deleted soon after it has ended.
+// A Job with a short TTL is deleted soon after it ends.
 func TestFinishedComponentIsNotMissing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		state    health.State
@@ -430,7 +430,8 @@ func TestFinishedComponentIsNotMissing(t *testing.T) {
 	}
 }
 
-// The author of the annotation, or of the template that has it, can delay a reset by at most GracePeriodMaximum.
+// The author of the annotation, or of the template that contains it, can delay a reset by at most
+// GracePeriodMaximum.
 func TestRecoveryDeadlineIsClipped(t *testing.T) {
 	recovers := func(ago time.Duration) *Facts {
 		return facts(have("Failed", "Running"), func(f *Facts) {
@@ -446,7 +447,7 @@ func TestRecoveryDeadlineIsClipped(t *testing.T) {
 	}
 }
 
-// A Job with more completions than parallelism runs in waves, and the pods of each wave must run.
+// A Job with more completions than parallelism runs in waves, and the pods of each wave must be running.
 func TestPodsOfEachJobWaveMustRun(t *testing.T) {
 	waves := func(progress time.Duration, phases ...corev1.PodPhase) *Facts {
 		return facts(have(phases...), func(f *Facts) {
@@ -470,7 +471,7 @@ func TestPodsOfEachJobWaveMustRun(t *testing.T) {
 	}
 }
 
-// A cluster with many succeeded pods deletes some. The Job's status still counts them.
+// A cluster with many succeeded pods deletes some of them. The Job status still counts them.
 func TestSucceededPodsMayBeDeleted(t *testing.T) {
 	job := func(parallelism, completions, succeeded int64, ago time.Duration, phases ...corev1.PodPhase) *Facts {
 		return facts(have(phases...), func(f *Facts) {
@@ -510,7 +511,7 @@ func TestSucceededPodsMayBeDeleted(t *testing.T) {
 	}
 }
 
-// Pods that become ready one by one change nothing in the status until the last one.
+// Pods that become ready one by one do not change the status until the last one is ready.
 func TestReadyPodsChangeNoMessage(t *testing.T) {
 	wrote := func(ready int) []Condition {
 		phases := []corev1.PodPhase{"Pending", "Pending", "Pending", "Pending"}

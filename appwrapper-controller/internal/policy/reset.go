@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-// Resets lists all ends of an attempt that may lead to a reset, without messages.
+// Resets lists all ways an attempt can end that may lead to a reset, without messages.
 var Resets = []End{
 	{Reason: v1beta2.ReasonCreateFailed},
 	{Reason: v1beta2.ReasonFailedComponent},
@@ -20,7 +20,8 @@ var Resets = []End{
 	{Reason: v1beta2.ReasonAutopilotNoExecute, Evacuation: true},
 }
 
-// resetOrFail resets the workload if its budget allows. The retry count starts again after an attempt that was ready for RetryDecay.
+// resetOrFail resets the workload if its budget allows, and fails it otherwise. The retry count restarts at zero after an attempt that was
+// ready for RetryDecay.
 func (f *Facts) resetOrFail(reason, message string, counted bool) *Decision {
 	if decay := f.Parameters.RetryDecay; decay > 0 && f.ReadyFor >= decay {
 		decayed := *f
@@ -78,7 +79,7 @@ func (f *Facts) end(reason, message string) *Decision {
 	d := f.decision()
 	d.Confirm = true
 	d.Ends = &End{Reason: reason, Message: message}
-	d.Clocks.DeletionStart, d.Clocks.DeletionEnd = time.Time{}, time.Time{} // of a removal before
+	d.Clocks.DeletionStart, d.Clocks.DeletionEnd = time.Time{}, time.Time{} // left from an earlier removal
 	d.set(v1beta2.Unhealthy, true, reason, message)
 	d.set(v1beta2.PodsReady, false, string(v1beta2.Resetting), message)
 	if d.Clocks.UnhealthySince.IsZero() {
@@ -88,16 +89,16 @@ func (f *Facts) end(reason, message string) *Decision {
 }
 
 const (
-	// removalPoll is for kinds that cannot be watched.
+	// removalPoll is the poll interval for kinds that cannot be watched.
 	removalPoll = 15 * time.Second
 	// forcePoll is how often a forced deletion is repeated.
 	forcePoll = 5 * time.Second
-	// maxNamed limits how many remaining objects a message names.
+	// maxNamed limits how many remaining objects a message lists.
 	maxNamed = 4
 )
 
-// remove deletes all components and pods, at first normally and after ForcefulDeletionGracePeriod by force: pods first, then objects. gone
-// sets the status once nothing remains.
+// remove deletes all components and pods. Once ForcefulDeletionGracePeriod has passed, it forces the deletion, of pods first and then of
+// objects. gone sets the status once nothing remains.
 func (f *Facts) remove(gone func(*Decision)) *Decision {
 	d := f.decision()
 	if d.Clocks.DeletionStart.IsZero() {
@@ -130,7 +131,7 @@ func (f *Facts) remove(gone func(*Decision)) *Decision {
 	return d
 }
 
-// Explain adds the errors of deletions to the condition DeletingResources.
+// Explain adds deletion errors to the condition DeletingResources.
 func (d *Decision) Explain(remains []Remains) {
 	for i := range d.Conditions {
 		if c := &d.Conditions[i]; c.Type == v1beta2.DeletingResources {
@@ -139,7 +140,8 @@ func (d *Decision) Explain(remains []Remains) {
 	}
 }
 
-// describeRemains names the first few remaining objects and what blocks them, those with a known cause first, then by name.
+// describeRemains lists the first few remaining objects and what blocks their deletion. Objects with a known cause come first, then the
+// order is by name.
 func describeRemains(remains []Remains) string {
 	sorted := slices.SortedStableFunc(slices.Values(remains), func(a, b Remains) int {
 		switch {

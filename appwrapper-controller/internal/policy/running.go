@@ -82,7 +82,7 @@ func allSucceeded(c pods.Count, wanted int32) bool {
 	return c.Succeeded >= wanted && c.Pending == 0 && c.Running == 0 && c.Failed == 0 && c.Terminating == 0
 }
 
-// succeed releases the quota at once. The components are kept until SuccessTTL has passed.
+// succeed releases the quota immediately. The components are kept until SuccessTTL has passed.
 func (f *Facts) succeed() *Decision {
 	d := f.decision()
 	message := fmt.Sprintf("%v pods succeeded and no running, pending, or failed pods", f.Pods.All.Succeeded)
@@ -109,8 +109,8 @@ func (f *Facts) terminal() bool {
 	return false
 }
 
-// decideByPods checks the three conditions about pods. Controllers of components have FailureGracePeriod to repair pods. The messages have
-// no counts, because otherwise each pod that becomes ready would cause a write of the status.
+// decideByPods checks the three failure conditions that depend on pods. The controllers of the components have FailureGracePeriod to repair
+// pods. The messages contain no counts, because otherwise every pod that becomes ready would cause a status write.
 func (f *Facts) decideByPods() *Decision {
 	d := f.decision()
 	t := f.tally()
@@ -144,7 +144,7 @@ func (f *Facts) decideByPods() *Decision {
 	return d
 }
 
-// findPodProblem returns what is wrong with the pods, if anything, and otherwise requests a reconcile for when a grace period ends.
+// findPodProblem returns what is wrong with the pods, if anything. Otherwise it requests a reconcile for when a grace period ends.
 func (f *Facts) findPodProblem(d *Decision, t tally) (reason, message string) {
 	if list := f.failedPods(); len(list) > 0 && !f.restarting() {
 		return v1beta2.ReasonFoundFailedPods, "Found failed pods" + first(list)
@@ -173,7 +173,7 @@ func (f *Facts) findPodProblem(d *Decision, t tally) (reason, message string) {
 	return "", ""
 }
 
-// notReadySince returns when the pods were requested or stopped being ready.
+// notReadySince returns when the pods were requested, or when they stopped being ready.
 func (f *Facts) notReadySince(d *Decision) time.Time {
 	if d.Clocks.NotReadySince.After(d.Clocks.AttemptStart) {
 		return d.Clocks.NotReadySince
@@ -181,7 +181,7 @@ func (f *Facts) notReadySince(d *Decision) time.Time {
 	return d.Clocks.AttemptStart
 }
 
-// recoveringUntil returns how long to wait for a component's own recovery: until its deadline, but at most GracePeriodMaximum.
+// recoveringUntil returns until when to wait for a component's own recovery: its deadline, but at most GracePeriodMaximum.
 func (f *Facts) recoveringUntil(d *Decision) time.Time {
 	if limit := f.notReadySince(d).Add(f.Parameters.GracePeriodMaximum); f.Recovering.After(limit) {
 		return limit
@@ -197,7 +197,7 @@ func (f *Facts) failedPods() []*corev1.Pod {
 	})
 }
 
-// restarting reports whether a component is replacing its own pods. WarmupGracePeriod bounds how long that may take.
+// restarting reports whether a component is replacing its own pods. WarmupGracePeriod limits how long that may take.
 func (f *Facts) restarting() bool {
 	return slices.ContainsFunc(f.Components, func(c Component) bool { return c.Report.Restarting && !c.done() })
 }
@@ -214,12 +214,12 @@ func first(list []*corev1.Pod) string {
 type tally struct {
 	// exist, ready and wanted include succeeded pods.
 	exist, ready, wanted int32
-	// active is the number of running pods, out of the wantedActive that their components must still run.
+	// active is the number of running pods, of the wantedActive pods that their components still have to run.
 	active, wantedActive int32
 }
 
-// tally counts pods. Pods of one component do not stand in for those of another if the component of each pod is known. Succeeded pods count
-// even after they were deleted, which a cluster with many pods does.
+// tally counts pods. If the component of each pod is known, extra pods of one component do not make up for missing pods of another.
+// Succeeded pods count even if they have been deleted, which happens in clusters with many pods.
 func (f *Facts) tally() tally {
 	var t tally
 	var succeeded int32
@@ -244,7 +244,7 @@ func (f *Facts) tally() tally {
 	return t
 }
 
-// setReady sets PodsReady. A workload that stops being ready gets new grace periods.
+// setReady sets PodsReady. When a workload stops being ready, its grace periods start again.
 func (f *Facts) setReady(d *Decision, t tally) {
 	if t.ready >= t.wanted {
 		d.BecameReady = !f.Ready

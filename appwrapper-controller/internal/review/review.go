@@ -1,12 +1,13 @@
-// Package review proves to the controller that the webhook checked an AppWrapper: the user who created it may create its components.
+// Package review lets the webhook prove to the controller that it checked an AppWrapper, that is, that the user who created the AppWrapper
+// may create its components.
 //
 //	webhook, on creation                 signs the templates if the user may create all of them
 //	controller, on the first reconcile   verifies the signature, and writes the UID and a digest of the templates to the status
 //	controller, before creating          compares both with the status
 //
 // Users cannot forge a signature: its key is derived from the key of the webhook certificate, which all replicas of the manager share. A
-// copied signature is valid only for the same templates in the same namespace, and only for a short time. The status can be written only by
-// those with permission for appwrappers/status.
+// copied signature is valid only for the same templates in the same namespace, and only for a short time. Writing the status requires
+// permission for appwrappers/status.
 package review
 
 import (
@@ -30,7 +31,7 @@ import (
 // Annotation holds the signature: its time and the MAC.
 const Annotation = "holdfast.dev/access-reviewed"
 
-// fresh is the maximum difference between the times of creation and signature, in either direction because of clock skew.
+// fresh is the maximum difference between the creation time and the signature time. It applies in both directions because of clock skew.
 const fresh = 5 * time.Minute
 
 var (
@@ -41,7 +42,7 @@ var (
 // Reviews signs and verifies AppWrappers.
 type Reviews struct{ keyFile string }
 
-// With uses the private key in the folder of the webhook certificate.
+// With uses the private key in the directory of the webhook certificate.
 func With(certificates string) *Reviews {
 	return &Reviews{filepath.Join(certificates, "tls.key")}
 }

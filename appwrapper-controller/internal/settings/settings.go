@@ -1,5 +1,5 @@
-// Package settings has what operators and users may set: the parameters of the retry loop, with defaults, annotations and limits, and the
-// operator's configuration. It is pure.
+// Package settings defines what operators and users can configure: the parameters of the retry loop, with defaults, annotations and
+// limits, and the operator's configuration. It performs no I/O.
 package settings
 
 import (
@@ -21,8 +21,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-// AppWrapper is the section of the configuration file about AppWrappers. It has the keys of the published configuration, and adds
-// nodeHealth, retryDecay and objectTTL.
+// AppWrapper is the configuration file section for AppWrappers. It has the keys of the upstream configuration, plus nodeHealth,
+// retryDecay and objectTTL.
 type AppWrapper struct {
 	Autopilot              Autopilot      `json:"autopilot,omitempty"`
 	UserRBACAdmissionCheck bool           `json:"userRBACAdmissionCheck,omitempty"`
@@ -40,13 +40,13 @@ type Autopilot struct {
 	PreferNoScheduleWeight *int32                    `json:"preferNoScheduleWeight,omitempty"`
 }
 
-// NodeHealth has settings beyond those of Autopilot.
+// NodeHealth has settings in addition to those of Autopilot.
 type NodeHealth struct {
 	// Signals of bad nodes, in addition to autopilot.resourceTaints.
 	Signals signals.Table `json:"signals,omitempty"`
-	// MaxSimultaneousEvacuations limits how many workloads leave bad nodes at the same time. 0 means no limit.
+	// MaxSimultaneousEvacuations limits how many workloads can leave bad nodes at the same time. 0 means no limit.
 	MaxSimultaneousEvacuations int `json:"maxSimultaneousEvacuations,omitempty"`
-	// EvacuationLimit is how often a workload is evacuated before it fails. Without it, only RetryLimit applies.
+	// EvacuationLimit is how often a workload is evacuated before it fails. If unset, only RetryLimit applies.
 	EvacuationLimit *int32 `json:"evacuationLimit,omitempty"`
 	// EvacuatedNodeTTL is how long later attempts of a workload avoid a node from which it was evacuated.
 	EvacuatedNodeTTL Duration `json:"evacuatedNodeTTL,omitempty"`
@@ -107,7 +107,7 @@ func Default() AppWrapper {
 	}
 }
 
-// effects maps the effects of taints to those of signals.
+// effects maps taint effects to signal effects.
 var effects = map[corev1.TaintEffect]signals.Effect{
 	corev1.TaintEffectNoSchedule:       signals.Avoid,
 	corev1.TaintEffectPreferNoSchedule: signals.SoftAvoid,
@@ -130,7 +130,7 @@ func (a AppWrapper) Table() signals.Table {
 	return append(table, a.NodeHealth.Signals...)
 }
 
-// Duration is written as "5m". A number of nanoseconds, the only format of the published controller, is accepted too.
+// Duration is written as "5m". A number of nanoseconds, the only format that the upstream controller supports, is also accepted.
 type Duration time.Duration
 
 // UnmarshalJSON accepts both formats.
@@ -155,10 +155,10 @@ func (d *Duration) UnmarshalJSON(raw []byte) error {
 // MarshalJSON writes a string such as "5m0s".
 func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }
 
-// noMinimum accepts negative values, which count as zero; see reader.period.
+// noMinimum allows negative values, which are treated as zero; see reader.period.
 const noMinimum = time.Duration(math.MinInt64)
 
-// FaultTolerance has the operator's defaults of the retry loop, with the keys of the published configuration.
+// FaultTolerance holds the operator's defaults for the retry loop, with the keys of the upstream configuration.
 type FaultTolerance struct {
 	AdmissionGracePeriod        Duration `json:"admissionGracePeriod,omitempty"`
 	WarmupGracePeriod           Duration `json:"warmupGracePeriod,omitempty"`
@@ -170,7 +170,7 @@ type FaultTolerance struct {
 	GracePeriodMaximum Duration `json:"gracePeriodCeiling,omitempty"`
 	// SuccessTTL is both the default and the upper limit.
 	SuccessTTL Duration `json:"successTTLCeiling,omitempty"`
-	// RetryDecay is how long all pods must have been running before earlier resets no longer count. 0 means never.
+	// RetryDecay is how long all pods must be running before earlier resets no longer count. 0 means never.
 	RetryDecay Duration `json:"retryDecay,omitempty"`
 	// ObjectTTL is how long to keep a finished AppWrapper with nothing deployed. 0 means forever.
 	ObjectTTL Duration `json:"objectTTL,omitempty"`
@@ -271,7 +271,7 @@ type reader struct {
 	problems    []Problem
 }
 
-// period reads a grace period and clips it to the range from 0 to GracePeriodMaximum.
+// period reads a grace period and limits it to the range from 0 to GracePeriodMaximum.
 func (r *reader) period(key string, operator Duration) time.Duration {
 	rule := grace.Rule{Name: key, Default: time.Duration(operator), Minimum: noMinimum, Maximum: r.maximum}
 	return max(0, r.parse(rule))

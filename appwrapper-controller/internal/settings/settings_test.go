@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/signals"
 )
 
-// The defaults are those of docs/appwrapper.md.
+// The defaults match docs/appwrapper.md.
 func TestDefaultFaultTolerance(t *testing.T) {
 	got, problems := Read(nil, DefaultFaultTolerance())
 	want := Parameters{
@@ -107,7 +107,7 @@ func TestFaultToleranceValidate(t *testing.T) {
 	}
 }
 
-// By default, two values of Autopilot's label are signals. Each is a row of the table of signals.
+// By default, two values of Autopilot's label are signals. Each of them is one row of the signal table.
 func TestDefaultSignals(t *testing.T) {
 	want := signals.Table{
 		{Name: "autopilot.ibm.com/gpuhealth=ERR", Label: &signals.Label{Key: autopilotLabel, Values: []string{"ERR"}}, Resources: []corev1.ResourceName{gpu}, Effect: signals.Avoid},

@@ -1,6 +1,6 @@
-// Package signals decides which nodes are bad, and for which pods. One table holds all signals: labels, taints and conditions of nodes, and
-// the device health that the kubelet reports for a pod. It is pure and keeps no state, so a restart of the controller does not change the
-// result.
+// Package signals decides which nodes are bad, and for which pods. One table holds all signals: node labels, node taints, node conditions,
+// and the device health that the kubelet reports for a pod. It performs no I/O and keeps no state, so a restart of the controller does not
+// change the result.
 package signals
 
 import (
@@ -31,8 +31,8 @@ type Signal struct {
 	Label     *Label     `json:"label,omitempty"`
 	Taint     *Taint     `json:"taint,omitempty"`
 	Condition *Condition `json:"condition,omitempty"`
-	// PodResourceHealth matches pods with an unhealthy device in their status. It affects only the pod itself and keeps no other pods off
-	// the node.
+	// PodResourceHealth matches pods whose status reports an unhealthy device. It affects only the pod itself and does not keep other pods
+	// off the node.
 	PodResourceHealth bool `json:"podResourceHealth,omitempty"`
 
 	// Resources restricts the signal to pods that request one of them. Empty means all pods.
@@ -42,20 +42,20 @@ type Signal struct {
 	HoldDown metav1.Duration `json:"holdDown,omitzero"`
 }
 
-// Label matches nodes with one of the values.
+// Label matches nodes on which the label has one of the values.
 type Label struct {
 	Key    string   `json:"key"`
 	Values []string `json:"values"`
 }
 
-// Taint matches taints of a node. An empty value or effect matches any.
+// Taint matches node taints. An empty value or effect matches any.
 type Taint struct {
 	Key    string             `json:"key"`
 	Value  string             `json:"value,omitempty"`
 	Effect corev1.TaintEffect `json:"effect,omitempty"`
 }
 
-// Condition matches a node condition. Status is the one that means bad: True for some agents, False for others.
+// Condition matches a node condition. Status is the status that means bad: True for some agents, False for others.
 type Condition struct {
 	Type   corev1.NodeConditionType `json:"type"`
 	Status corev1.ConditionStatus   `json:"status"`
@@ -101,7 +101,7 @@ func (t *Taint) matches(taint corev1.Taint) bool {
 	return taint.Key == t.Key && (t.Value == "" || taint.Value == t.Value) && (t.Effect == "" || taint.Effect == t.Effect)
 }
 
-// Concerns reports whether the signal applies to pods with these requests.
+// Concerns reports whether the signal applies to pods with the given requests.
 func (s Signal) Concerns(requests map[corev1.ResourceName]bool) bool {
 	return len(s.Resources) == 0 || slices.ContainsFunc(s.Resources, func(r corev1.ResourceName) bool { return requests[r] })
 }
@@ -118,7 +118,7 @@ func (t Table) WithoutEvacuation() Table {
 	return out
 }
 
-// Unhealthy returns the signal that the device health of a pod triggers, or nil. Devices of resource claims trigger only signals without
+// Unhealthy returns the signal triggered by the device health of a pod, or nil. Devices from resource claims trigger only signals without
 // resources.
 func (t Table) Unhealthy(status *corev1.PodStatus) *Signal {
 	for i := range t {
@@ -151,7 +151,7 @@ func (s *Signal) holdsUnhealthy(resources []corev1.ResourceStatus) bool {
 	return false
 }
 
-// since returns when the node started to show the signal. Labels and taints have no start time and count at once.
+// since returns when the node started to show the signal. Labels and taints have no start time and take effect immediately.
 func (s Signal) since(node *corev1.Node) (at time.Time, shows bool) {
 	switch {
 	case s.Label != nil:
@@ -169,7 +169,7 @@ func (s Signal) since(node *corev1.Node) (at time.Time, shows bool) {
 	return time.Time{}, false
 }
 
-// bad reports whether the signal counts against the node. If not, next is the end of its hold-down, or zero if there is none.
+// bad reports whether the signal marks the node as bad. If not, next is the end of its hold-down, or zero if there is none.
 func (s Signal) bad(node *corev1.Node, now time.Time) (bad bool, next time.Time) {
 	since, shows := s.since(node)
 	if !shows {
@@ -181,7 +181,7 @@ func (s Signal) bad(node *corev1.Node, now time.Time) (bad bool, next time.Time)
 	return true, time.Time{}
 }
 
-// Bad returns the signal for which pods with these requests must leave the node, or nil. In that case next is the end of the earliest
+// Bad returns the signal that requires pods with these requests to leave the node, or nil. If it is nil, next is the end of the earliest
 // hold-down, or zero if there is none.
 func (t Table) Bad(node *corev1.Node, requests map[corev1.ResourceName]bool, now time.Time) (found *Signal, next time.Time) {
 	for i := range t {
@@ -200,8 +200,8 @@ func (t Table) Bad(node *corev1.Node, requests map[corev1.ResourceName]bool, now
 	return nil, next
 }
 
-// Avoids reports whether pods with these requests must avoid the node by name, or should if soft is set. Labels are excluded, because pod
-// affinities refer to them directly.
+// Avoids reports whether pods with these requests must avoid the node by name, or should avoid it if soft is set. Labels are excluded,
+// because pod affinities refer to them directly.
 func (t Table) Avoids(node *corev1.Node, requests map[corev1.ResourceName]bool, soft bool, now time.Time) bool {
 	return slices.ContainsFunc(t, func(s Signal) bool {
 		if s.Label != nil || (s.Effect == SoftAvoid) != soft || !s.Concerns(requests) {

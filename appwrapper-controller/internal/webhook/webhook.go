@@ -1,4 +1,4 @@
-// Package webhook sets defaults on AppWrappers and rejects invalid ones, with field path and reason.
+// Package webhook sets defaults on AppWrappers and rejects invalid ones with the field path and the reason.
 package webhook
 
 import (
@@ -32,7 +32,7 @@ import (
 
 // Limits of the number of pod sets in a workload.
 const (
-	// maxPodSets is the limit of Kueue since 0.19; earlier versions have oldMaxPodSets.
+	// maxPodSets is Kueue's limit since 0.19. The limit in earlier versions is oldMaxPodSets.
 	maxPodSets    = 18
 	oldMaxPodSets = 8
 )
@@ -59,7 +59,7 @@ func (appWrappers) ValidateDelete(context.Context, *v1beta2.AppWrapper) (admissi
 	return nil, nil
 }
 
-// annotations warns of invalid annotations. Their defaults apply, so the workload is not rejected because of them.
+// annotations warns of invalid annotations. The defaults apply instead, so the workload is not rejected because of them.
 func (w appWrappers) annotations(aw *v1beta2.AppWrapper) admission.Warnings {
 	var warnings admission.Warnings
 	_, problems := settings.Read(aw.Annotations, w.operator)
@@ -155,8 +155,8 @@ func (v *createValidator) declaredPodSets(path *field.Path, c *v1beta2.AppWrappe
 	v.unknownFields(path, object, c.DeclaredPodSets)
 }
 
-// unknownFields rejects pod specs with unknown fields: typos, or fields of a newer Kubernetes. Kueue would ignore such a pod set, and the
-// workload would never start.
+// unknownFields rejects pod specs with unknown fields: typos, or fields from a newer Kubernetes version. Kueue would ignore such a pod
+// set, and the workload would never start.
 func (v *createValidator) unknownFields(path *field.Path, object *unstructured.Unstructured, sets []v1beta2.AppWrapperPodSet) {
 	for _, set := range sets {
 		if _, unknown, err := podset.Template(object.Object, set.Path); err == nil && unknown != nil {
@@ -165,10 +165,10 @@ func (v *createValidator) unknownFields(path *field.Path, object *unstructured.U
 	}
 }
 
-// minTTL is how long a finished object must exist for its end to be observed: longer than a change of the leader takes.
+// minTTL is how long a finished object must exist for the controller to observe how it ended. It is longer than a leader change takes.
 const minTTL = time.Minute
 
-// timeToLive warns of an object that may be deleted before its end is observed.
+// timeToLive warns of an object that may be deleted before the controller observes how it ended.
 func (v *createValidator) timeToLive(path *field.Path, object *unstructured.Unstructured) {
 	for _, parent := range []string{"spec", "spec.runPolicy"} {
 		fields := strings.Split(parent+".ttlSecondsAfterFinished", ".")
@@ -262,7 +262,7 @@ func (w appWrappers) Default(ctx context.Context, aw *v1beta2.AppWrapper) error 
 	declare(aw)
 	delete(aw.Annotations, review.Annotation)
 	if w.access == nil || !w.mayCreate(ctx, request.UserInfo, aw) {
-		return nil // the validation reports what is not allowed
+		return nil // the validation reports the components that are not allowed
 	}
 	return w.reviews.Stamp(aw, time.Now())
 }
@@ -303,8 +303,8 @@ func labelValue(name string) string {
 	return strings.Trim(notInLabels.ReplaceAllString(name[:min(len(name), longest)], "_"), "-_.")
 }
 
-// access checks whether users may create the components. The controller may create them, and must not let users bypass their own
-// permissions.
+// access checks whether users may create the components. The controller itself has that permission, and must not let users bypass their
+// own.
 type access struct {
 	reviews authorization.SubjectAccessReviewInterface
 	mapper  meta.RESTMapper
@@ -319,7 +319,7 @@ func (a *access) check(ctx context.Context, user authenticationv1.UserInfo, name
 	if err != nil {
 		return field.InternalError(path, fmt.Errorf("finding the resource for %s: %w", kind, err))
 	}
-	if mapping.Scope.Name() != meta.RESTScopeNameNamespace { // a permission in the namespace does not cover it
+	if mapping.Scope.Name() != meta.RESTScopeNameNamespace { // a permission in the namespace does not cover a cluster-scoped object
 		return field.Invalid(path, kind.String(), "cluster-scoped objects cannot be wrapped")
 	}
 	wanted := &authorizationv1.ResourceAttributes{
@@ -352,7 +352,7 @@ func extra(user authenticationv1.UserInfo) map[string]authorizationv1.ExtraValue
 // +kubebuilder:webhook:path=/validate-workload-codeflare-dev-v1beta2-appwrapper,mutating=false,failurePolicy=fail,sideEffects=None,groups=workload.codeflare.dev,resources=appwrappers,verbs=create;update,versions=v1beta2,name=vappwrapper.kb.io,admissionReviewVersions=v1,serviceName=appwrapper-webhook-service
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
-// Register registers both webhooks. reviews signs AppWrappers whose access was checked; nil turns the check off.
+// Register registers both webhooks. reviews signs AppWrappers that passed the access check; nil turns the check off.
 func Register(mgr ctrl.Manager, config settings.AppWrapper, reviews *review.Reviews) error {
 	w := appWrappers{queue: config.DefaultQueueName, operator: config.FaultTolerance}
 	if reviews != nil {
@@ -367,9 +367,9 @@ func Register(mgr ctrl.Manager, config settings.AppWrapper, reviews *review.Revi
 
 // appWrappers defaults and validates AppWrappers.
 type appWrappers struct {
-	queue    string // default queue; may be empty
+	queue    string // default queue, may be empty
 	operator settings.FaultTolerance
-	access   *access // nil: access is not checked
+	access   *access // nil if access is not checked
 	reviews  *review.Reviews
 }
 

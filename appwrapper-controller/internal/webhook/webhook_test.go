@@ -62,7 +62,7 @@ func TestInvalidAppWrappersAreRejected(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		aw   *AppWrapper
-		want string // empty: accepted
+		want string // empty if accepted
 	}{
 		"a Job":                    {MakeAppWrapper("a").Job("j", 1), ""},
 		"a Job and a Service":      {MakeAppWrapper("a").Service("s").Job("j", 1), ""},
@@ -211,13 +211,13 @@ func TestClusterScopedObjectsAreRejected(t *testing.T) {
 	m := meta.NewDefaultRESTMapper(nil)
 	kind := schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}
 	m.Add(kind, meta.RESTScopeRoot)
-	a := &access{mapper: m} // no review is requested
+	a := &access{mapper: m} // no access review is requested
 	if err := a.check(t.Context(), authenticationv1.UserInfo{Username: "u"}, "ns", kind, field.NewPath("spec")); err == nil {
 		t.Error("it is let through")
 	}
 }
 
-// The signature says that the user may create all components. A signature that the user has written is replaced.
+// The signature states that the user may create all components. A signature written by the user is replaced.
 func TestOnlyAllowedAppWrappersAreSigned(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "tls.key"), []byte("key"), 0o600); err != nil {

@@ -36,7 +36,7 @@ const (
 	nodeIndex = "holdfast.node"
 )
 
-// CacheOptions limits the cache to the pods of AppWrappers, the Jobs of JobSets, and the fields of these and of nodes that the controller
+// CacheOptions limits the cache to the pods of AppWrappers, the Jobs of JobSets, and nodes, each with only the fields that the controller
 // reads. Jobs are watched only once there is an AppWrapper with a JobSet.
 func CacheOptions() cache.Options {
 	kept := podcache.Strip(stripPod)
@@ -176,8 +176,8 @@ func stripNode(o any) (any, error) {
 	return node, nil
 }
 
-// appWrapperChanged reports whether an update of an AppWrapper affects decisions. Changes of condition messages and of component statuses
-// do not: the controller writes both itself, and its own writes must not cause another reconcile.
+// appWrapperChanged reports whether an update of an AppWrapper affects decisions. Changes to condition messages and component statuses do
+// not: the controller writes both itself, and its own writes must not trigger another reconcile.
 func appWrapperChanged(e event.UpdateEvent) bool {
 	before, isOne := e.ObjectOld.(*v1beta2.AppWrapper)
 	after, isOneToo := e.ObjectNew.(*v1beta2.AppWrapper)
@@ -189,7 +189,7 @@ func appWrapperChanged(e event.UpdateEvent) bool {
 	return !equality.Semantic.DeepEqual(relevantStatus(&before.Status), relevantStatus(&after.Status))
 }
 
-// relevantStatus returns the part of a status that affects decisions.
+// relevantStatus returns the part of the status that affects decisions.
 func relevantStatus(status *v1beta2.AppWrapperStatus) *v1beta2.AppWrapperStatus {
 	status = status.DeepCopy()
 	status.ComponentStatus = nil

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/health"
 )
 
-// Templates are the largest part of a wrapped object, and its report does not depend on them.
+// Templates are the largest part of a wrapped object, and its health report does not depend on them.
 func TestStripWrappedDropsPodSpecs(t *testing.T) {
 	const pods = "{metadata: {labels: {a: b}}, spec: {restartPolicy: Never, containers: [{name: worker, image: i}]}}"
 	const kept = "{metadata: {labels: {a: b}}}"

@@ -47,7 +47,7 @@ func (w *world) childOf(js *unstructured.Unstructured, succeeded int32) {
 }
 
 // inWaves creates a workload whose JobSet has completed its first wave: the pods of the wave have succeeded, and no pod
-// runs.
+// is running.
 func (w *world) inWaves(succeeded int32) {
 	w.Helper()
 	w.create(MakeAppWrapper("a").Component(jobSetInWaves).Annotation(v1beta2.WarmupGracePeriodKey, "1s").Annotation(v1beta2.AdmissionGracePeriodKey, "1s"))
@@ -59,7 +59,7 @@ func (w *world) inWaves(succeeded int32) {
 	w.awaitCondition("a", "PodsReady=True/SufficientPodsReady")
 }
 
-// The status of a JobSet counts a Job as ready when the pods of one wave have succeeded.
+// The JobSet status reports a Job as ready when the pods of one wave have succeeded.
 func TestPodsOfEachJobSetWaveMustRun(t *testing.T) {
 	w := newWorld(t)
 	w.inWaves(2)
@@ -68,7 +68,7 @@ func TestPodsOfEachJobSetWaveMustRun(t *testing.T) {
 	w.awaitPhase("a", v1beta2.Resetting)
 }
 
-// Succeeded pods may be deleted before their Job completes. The status of the Job counts them. The controller is
+// Succeeded pods may be deleted before their Job completes. The Job status still counts them. The controller is
 // restarted, so that it cannot have observed the pods.
 func TestDeletedSucceededPodsCount(t *testing.T) {
 	w := newWorld(t)
@@ -76,7 +76,7 @@ func TestDeletedSucceededPodsCount(t *testing.T) {
 	w.Stop()
 	w.OK(w.DeleteAllOf(w.Context(), &corev1.Pod{}, client.InNamespace(w.Namespace), client.GracePeriodSeconds(0)))
 	w.start()
-	for until := time.Now().Add(2 * time.Second); time.Now().Before(until); { // longer than all grace periods together
+	for until := time.Now().Add(2 * time.Second); time.Now().Before(until); { // longer than the sum of all grace periods
 		w.Always(func() string {
 			aw := w.get("a")
 			conditions := []string{sandbox.ConditionOf(aw.Status.Conditions, "PodsReady"), sandbox.ConditionOf(aw.Status.Conditions, "Unhealthy")}

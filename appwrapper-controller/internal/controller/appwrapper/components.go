@@ -21,7 +21,7 @@ import (
 )
 
 // create creates the missing components in order. It first records their names in the status, so that a crash never leaves an unknown
-// object. The outcome goes to the policy; an error means that there is no outcome.
+// object. The outcome is passed to the policy; an error means that there is no outcome.
 func (r *Reconciler) create(ctx context.Context, s *scope) (policy.Outcome, error) {
 	objects, outcome, err := r.build(ctx, s)
 	if err != nil || outcome.Err != "" {
@@ -51,8 +51,8 @@ func (r *Reconciler) create(ctx context.Context, s *scope) (policy.Outcome, erro
 	return policy.Outcome{}, nil
 }
 
-// markNotCreated records that the API server refused a component and that later ones were not attempted. A removal then need not read them,
-// which the controller may not be allowed to do.
+// markNotCreated records that the API server rejected a component and that later ones were not attempted. The removal then does not need to
+// read them, which the controller may not have permission to do.
 func (s *scope) markNotCreated(fresh []bool, from int, why string) {
 	for i := from; i < len(fresh); i++ {
 		if fresh[i] {
@@ -82,7 +82,7 @@ func (r *Reconciler) build(ctx context.Context, s *scope) ([]*unstructured.Unstr
 	return objects, policy.Outcome{}, nil
 }
 
-// announced reports whether the name of the component was recorded in this attempt, possibly by the published controller.
+// announced reports whether the name of the component was recorded in this attempt, possibly by the upstream controller.
 func (s *scope) announced(i int) bool {
 	c := meta.FindStatusCondition(s.status.ComponentStatus[i].Conditions, string(v1beta2.ResourcesDeployed))
 	return c != nil && (c.Status != metav1.ConditionFalse || c.Reason == v1beta2.ReasonComponentCreationErrored)
@@ -106,8 +106,8 @@ func (r *Reconciler) announce(ctx context.Context, s *scope, objects []*unstruct
 	return r.patchStatus(ctx, s.aw, s.status)
 }
 
-// adoptUnnamed finds an object that the published controller created with a generated name but did not record. Such an object is found by
-// its owner.
+// adoptUnnamed finds an object that the upstream controller created with a generated name but did not record. Such an object is found by
+// its owner reference.
 func (r *Reconciler) adoptUnnamed(ctx context.Context, s *scope, i int, object *unstructured.Unstructured) error {
 	template, err := podset.Decode(&s.aw.Spec.Components[i])
 	if err != nil || template.GetName() != "" || !s.announced(i) {
@@ -142,8 +142,8 @@ func (r *Reconciler) createOne(ctx context.Context, aw *v1beta2.AppWrapper, obje
 	return policy.Outcome{Err: fmt.Sprintf("creating %s: %v", ref, err), Fatal: fatal, Refused: apierrors.IsForbidden(err)}
 }
 
-// takeOver adopts an existing object if this AppWrapper controls it. It waits for an object that is being deleted, whether it belongs to
-// this AppWrapper or to an earlier one of the same name.
+// takeOver adopts an existing object if it is controlled by this AppWrapper. If the object is being deleted, takeOver waits, whether it
+// belongs to this AppWrapper or to an earlier one of the same name.
 func (r *Reconciler) takeOver(ctx context.Context, aw *v1beta2.AppWrapper, ref reference) policy.Outcome {
 	object := ref.metadata()
 	if err := r.Live.Get(ctx, ref.NamespacedName, object); err != nil {
@@ -173,13 +173,13 @@ func (s *scope) reference(i int) reference {
 	}
 }
 
-// withUID restricts a deletion to this object, not a later one of the same name.
+// withUID restricts a deletion to this object, so that a later one of the same name is not deleted.
 func withUID(object metav1.Object) client.Preconditions {
 	return client.Preconditions{UID: new(object.GetUID())}
 }
 
 // deleteComponents deletes the remaining objects in the background. If forced, it also skips their grace period. A failed deletion does not
-// stop the others.
+// prevent the others.
 func (r *Reconciler) deleteComponents(ctx context.Context, s *scope, force bool) error {
 	var errs []error
 	for i, c := range s.components {
@@ -208,7 +208,7 @@ func (r *Reconciler) deleteComponent(ctx context.Context, s *scope, i int, force
 		err = r.kinds.classify(ctx, c.ref.GroupVersionKind, err)
 	}
 	switch {
-	case err == nil, apierrors.IsConflict(err): // also if the object was replaced
+	case err == nil, apierrors.IsConflict(err): // even if the object was replaced
 		return nil
 	case errors.Is(err, errKindGone), apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		setComponent(&s.status.ComponentStatus[i], v1beta2.ResourcesDeployed, false, v1beta2.ReasonComponentDeleted, "")
@@ -233,7 +233,7 @@ func (s *scope) refused(name, why string) {
 	}
 }
 
-// wasForced reports whether the pod was already deleted without a grace period. Only finalizers keep such a pod.
+// wasForced reports whether the pod was already deleted without a grace period. Only finalizers can keep such a pod.
 func wasForced(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0
 }

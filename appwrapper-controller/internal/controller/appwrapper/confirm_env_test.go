@@ -39,7 +39,7 @@ func (b *blind) Get(ctx context.Context, key client.ObjectKey, o client.Object, 
 	return b.Cache.Get(ctx, key, o, options...)
 }
 
-// B-2: an object that is missing in the cache is read live before the workload fails because of it.
+// B-2: an object that is missing from the cache is read live before the workload fails because of it.
 func TestB2AbsenceIsConfirmedLive(t *testing.T) {
 	w := newWorld(t)
 	job := w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
@@ -47,7 +47,7 @@ func TestB2AbsenceIsConfirmedLive(t *testing.T) {
 	observedComponent := &blind{}
 	w.wrap = func(c cache.Cache) cache.Cache { observedComponent.Cache = c; return observedComponent }
 	w.start()
-	// Until the cache has synced, the controller reads live. An event makes it read again.
+	// Until the cache has synced, the controller reads live. An event triggers another read.
 	w.Eventually(func() string {
 		if observedComponent.looks.Load() > 0 {
 			return ""
@@ -62,8 +62,8 @@ func TestB2AbsenceIsConfirmedLive(t *testing.T) {
 	w.awaitCondition("a", "Unhealthy=True/MissingComponent")
 }
 
-// B-10: a component that the controller may not read does not count as gone. The workload does not fail, and keeps its
-// quota.
+// B-10: a component that the controller is not allowed to read does not count as gone. The workload does not fail, and
+// keeps its quota.
 func TestB10UnreadableComponentIsNotMissing(t *testing.T) {
 	w := newWorld(t)
 	w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
@@ -91,8 +91,8 @@ func TestB10UnreadableComponentIsNotMissing(t *testing.T) {
 	})
 }
 
-// B-12: the response to a creation is lost, in the first attempt or in a later one. Suspension still
-// removes the object.
+// B-12: the response to a creation is lost, in the first attempt or in a later one. Suspending still removes the
+// object.
 func TestB12LostCreateResponse(t *testing.T) {
 	for name, attempts := range map[string]int{"the first": 1, "the second": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -120,8 +120,8 @@ func TestB12LostCreateResponse(t *testing.T) {
 	}
 }
 
-// B-12: the response to the first creation is lost, and later ones fail with another error, which is written to the
-// status before the suspension. Suspension still removes the object.
+// B-12: the response to the first creation is lost, and later ones fail with a different error, which is written to
+// the status before the suspension. Suspending still removes the object.
 func TestB12LostCreateResponseAfterAnnouncement(t *testing.T) {
 	timeout := errors.New("time-out")
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "jobs"}, "j", errors.New("not you"))
@@ -160,7 +160,8 @@ func TestB12LostCreateResponseAfterAnnouncement(t *testing.T) {
 	}
 }
 
-// B-13: an object of the same workload that is being deleted is waited for, and not adopted as the new one.
+// B-13: an object of the same workload that is being deleted is not adopted as the new one. The controller waits until
+// it is gone.
 func TestB13TerminatingObjectIsNotAdopted(t *testing.T) {
 	w := newWorld(t)
 	const hold = "test.holdfast.dev/hold"

@@ -61,17 +61,17 @@ const Name = "appwrapper"
 type Options struct {
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
-	// Live reads from the API server, for decisions that must not rest on a stale cache.
+	// Live reads from the API server, for decisions that must not be based on a stale cache.
 	Live client.Reader
 	// Wrapped is the cache of wrapped objects. See WrappedCacheOptions.
 	Wrapped cache.Cache
-	// Discovery is asked whether a kind is still served.
+	// Discovery reports whether a kind is still served.
 	Discovery discovery.ServerResourcesInterface
 	// Reviews verifies that the webhook checked an AppWrapper. If nil, components are created without a check.
 	Reviews *review.Reviews
 	// Recorder sends events.
 	Recorder events.EventRecorder
-	// Metrics are the counters of the reconciler.
+	// Metrics holds the counters of the reconciler.
 	Metrics *Metrics
 	// Clock is used for grace periods.
 	Clock clock.PassiveClock
@@ -86,7 +86,7 @@ type Reconciler struct {
 	kinds       *kinds
 	signals     signals.Table
 	evacuations *evacuations
-	// retries delays repeated creations after a failure, until the admission grace period of the attempt ends.
+	// retries delays creation retries after a failure, until the admission grace period of the attempt ends.
 	retries workqueue.TypedRateLimiter[types.UID]
 	report  *reporter
 }
@@ -120,15 +120,15 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 }
 
 const (
-	// firstRetry and lastRetry bound the back-off after the creation of a component failed.
+	// firstRetry and lastRetry are the bounds of the back-off after creating a component failed.
 	firstRetry, lastRetry = 100 * time.Millisecond, 10 * time.Second
-	// staleRetry is how long to wait for a stale cache. Usually a watch event arrives earlier.
+	// staleRetry is how long to wait for a stale cache to catch up. Usually a watch event arrives earlier.
 	staleRetry = 200 * time.Millisecond
-	// safetyPoll is the resync period, for changes without a watch event.
+	// safetyPoll is the resync period, for changes that cause no watch event.
 	safetyPoll = 5 * time.Minute
 )
 
-// Reconcile observes one AppWrapper, decides what to do and does it.
+// Reconcile observes one AppWrapper, decides what to do and carries out the decision.
 func (r *Reconciler) Reconcile(ctx context.Context, aw *v1beta2.AppWrapper) (ctrl.Result, error) {
 	if managedElsewhere(aw) {
 		return ctrl.Result{}, nil
@@ -154,7 +154,7 @@ func managedElsewhere(aw *v1beta2.AppWrapper) bool {
 	return ptr.Deref(aw.Spec.ManagedBy, v1beta2.ControllerName) != v1beta2.ControllerName
 }
 
-// apply carries out a decision and then writes the status. If the action fails, the status is not written, except for removals.
+// apply carries out a decision and then writes the status. If the action fails, the status is written only for removals.
 func (r *Reconciler) apply(ctx context.Context, s *scope, d *policy.Decision) (ctrl.Result, error) {
 	if d.Do != policy.Nothing {
 		if current, err := r.isCurrent(ctx, s.aw); err != nil || !current {
@@ -183,7 +183,7 @@ func (r *Reconciler) apply(ctx context.Context, s *scope, d *policy.Decision) (c
 }
 
 // isRemoval reports whether the decision removes objects. The status of a removal is written even if a deletion failed: its grace periods
-// go on, and the message says what blocks it. Failed deletions are tried again in the next reconcile.
+// continue, and the message says what blocks it. Failed deletions are retried in the next reconcile.
 func isRemoval(d *policy.Decision) bool {
 	return d != nil && slices.Contains([]policy.Action{policy.Delete, policy.ForcePods, policy.ForceComponents}, d.Do)
 }
@@ -206,7 +206,7 @@ func finished(phase v1beta2.AppWrapperPhase) bool {
 	return phase == v1beta2.Succeeded || phase == v1beta2.Failed || phase == v1beta2.Suspended
 }
 
-// act carries out the action. Only the outcome of a creation changes the decision.
+// act carries out the action of the decision. Only the outcome of a creation changes the decision.
 func (r *Reconciler) act(ctx context.Context, s *scope, d *policy.Decision) (*policy.Decision, error) {
 	switch d.Do {
 	case policy.AddFinalizer:
@@ -248,13 +248,13 @@ type scope struct {
 	components []observedComponent
 	// pods are shared with the cache and must not be changed.
 	pods []*corev1.Pod
-	// problems with annotations, each of which is reported once.
+	// problems are invalid annotations, each of which is reported once.
 	problems []settings.Problem
 	// status is the next status. observe and the actions update the status of the components in it.
 	status *v1beta2.AppWrapperStatus
 	// deletionRefused reports whether the API server refused to delete some of the remaining objects.
 	deletionRefused bool
-	// requeueIn is the time until the hold-down of a node signal ends; 0 if there is none.
+	// requeueIn is the time until the hold-down of a node signal ends, or 0 if there is none.
 	requeueIn time.Duration
 }
 
@@ -268,8 +268,8 @@ type observedComponent struct {
 	report health.Report
 }
 
-// isCurrent reports whether the AppWrapper is unchanged on the API server. Otherwise a decision based on an old version, such as a removal,
-// could affect a newer state.
+// isCurrent reports whether the AppWrapper is unchanged on the API server. If it has changed, a decision based on the old version, such as
+// a removal, could affect a newer state.
 func (r *Reconciler) isCurrent(ctx context.Context, aw *v1beta2.AppWrapper) (bool, error) {
 	live := &metav1.PartialObjectMetadata{}
 	live.SetGroupVersionKind(v1beta2.GroupVersion.WithKind(v1beta2.Kind))

@@ -61,7 +61,7 @@ func TestJobDeletedBeforeItsEndIsObserved(t *testing.T) {
 				}
 				return nil
 			})
-			w.sweep() // the pod is gone, so the controller writes that it is no longer ready
+			w.sweep() // the pod is gone, so the controller reports it as no longer ready
 			<-busy
 			w.finishJob(job, end)
 			w.expire(job)
@@ -78,7 +78,7 @@ func TestJobDeletedBeforeItsEndIsObserved(t *testing.T) {
 	}
 }
 
-// The end of a Job in one attempt does not affect the next attempt's Job, which has the same name.
+// How a Job ended in one attempt does not affect the Job of the next attempt, which has the same name.
 func TestFinishedObjectCountsForItsAttemptOnly(t *testing.T) {
 	w := newWorld(t)
 	job := w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")

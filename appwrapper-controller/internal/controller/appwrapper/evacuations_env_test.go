@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// Each restarted controller observes that one workload is being evacuated. It evacuates no other one before that
-// workload runs elsewhere.
+// Each restarted controller observes that one workload is being evacuated. It does not evacuate another one
+// until that workload is running elsewhere.
 func TestTheEvacuationLimitSurvivesRestarts(t *testing.T) {
 	w := newWorld(t, func(c *settings.AppWrapper) { c.NodeHealth.MaxSimultaneousEvacuations = 1 })
 	node := w.node("bad", nil)

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxRememberedEvents limits the memory of sent events. Forgotten events may be sent again.
+	// maxRememberedEvents limits how many sent events are remembered. Forgotten events may be sent again.
 	maxRememberedEvents = 4096
 
 	reasonInvalidAnnotation = "InvalidAnnotation"
@@ -29,7 +29,7 @@ func newReporter(recorder events.EventRecorder) *reporter {
 	return &reporter{recorder: recorder, sent: lru.New(maxRememberedEvents)}
 }
 
-// send sends an event, unless the last event of the same reason in the same attempt had the same note.
+// send sends an event, unless the last event with the same reason in the same attempt had the same note.
 func (r *reporter) send(aw *v1beta2.AppWrapper, e policy.Event) {
 	type key struct {
 		uid    types.UID

@@ -45,7 +45,7 @@ func (w *world) jobSet() *unstructured.Unstructured {
 	return js
 }
 
-// workers creates the pods of one recreation of the JobSet's Job.
+// workers creates the running pods of the JobSet's Job. epoch counts the recreations of the Job.
 func (w *world) workers(epoch int) {
 	w.Helper()
 	labels, _, _ := unstructured.NestedStringMap(w.replicatedJob(), "template", "spec", "template", "metadata", "labels")
@@ -77,8 +77,8 @@ func (w *world) worker(i, epoch int) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("js-w-0-%d-%d", i, epoch), Namespace: w.Namespace}}
 }
 
-// says sets the annotation with which the JobSet's own programs announce that they are recovering it; level 0 removes
-// it.
+// says sets the annotation by which the JobSet's own controllers announce that they are recovering it. Level 0
+// removes it.
 func (w *world) says(level int) {
 	w.Helper()
 	js := w.jobSet()
@@ -101,7 +101,7 @@ func (w *world) jobSetFails() {
 	w.OK(w.Status().Update(w.Context(), js))
 }
 
-// awaitNewJobSet waits for a new JobSet, and for the mark of the reset on the AppWrapper.
+// awaitNewJobSet waits for a new JobSet, and for the annotation on the AppWrapper that announces the reset.
 func (w *world) awaitNewJobSet(old types.UID) {
 	w.Helper()
 	w.Eventually(func() string {
@@ -204,8 +204,8 @@ func TestFailedJobSetIsResetUntilRetryLimit(t *testing.T) {
 	w.awaitMark(0)
 }
 
-// awaitMark waits for the annotation with which the AppWrapper announces its reset, without a condition; 0 means no
-// annotation.
+// awaitMark waits until the AppWrapper's annotation announces a reset at the given level, without a condition. Level
+// 0 means that there is no annotation.
 func (w *world) awaitMark(level int) {
 	w.Helper()
 	w.Eventually(func() string {

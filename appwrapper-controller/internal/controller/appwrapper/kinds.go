@@ -27,7 +27,7 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/health"
 )
 
-// errKindGone means that the API server does not serve the kind, so none of its objects exists.
+// errKindGone means that the API server does not serve the kind, so it has no objects.
 var errKindGone = errors.New("the kind is not served")
 
 // reference identifies a wrapped object.
@@ -40,7 +40,7 @@ func (r reference) String() string { return r.Kind + " " + r.Name }
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// kinds reads wrapped objects and watches their kinds, starting with the first object of each kind. If the controller is not allowed to
+// kinds reads wrapped objects. It starts to watch a kind when the first object of that kind is read. If the controller is not allowed to
 // watch a kind, its objects are read live. Pods come from the cache of all pods.
 type kinds struct {
 	cache           cache.Cache
@@ -90,7 +90,7 @@ func (ref reference) metadata() *metav1.PartialObjectMetadata {
 	return o
 }
 
-// get reads an object live, or from the cache if the cache has synced. It returns errKindGone or an error of client.Get.
+// get reads an object live, or from the cache if the cache has synced. It returns errKindGone or an error from client.Get.
 func (k *kinds) get(ctx context.Context, ref reference, live bool) (client.Object, error) {
 	o := ref.object()
 	from, err := k.reader(ctx, ref, live)
@@ -125,7 +125,7 @@ func (k *kinds) reader(ctx context.Context, ref reference, live bool) (client.Re
 }
 
 // informer returns the informer of the kind and starts it on first use. It does not wait for the informer to sync, which never happens if
-// the controller may not list the kind.
+// the controller is not allowed to list the kind.
 func (k *kinds) informer(ctx context.Context, ref reference) (cache.Informer, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -195,7 +195,7 @@ func isGenericNotFound(status metav1.Status) bool {
 	})
 }
 
-// forget stops the watch of a kind that is no longer served, so that it is started again if the kind comes back.
+// forget stops the watch of a kind that is no longer served, so that it is started again if the kind returns.
 func (k *kinds) forget(ctx context.Context, kind schema.GroupVersionKind) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -219,16 +219,17 @@ func owningAppWrapper(object metav1.Object) *metav1.OwnerReference {
 	return owner
 }
 
-// owns reports whether the AppWrapper controls the object, by UID: names are reused, and labels can be set by anyone.
+// owns reports whether the AppWrapper controls the object. It compares UIDs, because names are reused and anyone can set labels.
 func owns(aw *v1beta2.AppWrapper, object metav1.Object) bool {
 	return metav1.IsControlledBy(object, aw)
 }
 
-// finishedObjects remembers how wrapped objects finished. An object with a short TTL is deleted soon after it finishes, and a component
-// that disappears unfinished is a failure. This memory is lost when the controller restarts, so admission warns of short TTLs.
+// finishedObjects records how wrapped objects finished. An object with a short TTL is deleted soon after it finishes, and a component
+// that disappears before it has finished is a failure. The records are lost when the controller restarts, so admission warns of short
+// TTLs.
 type finishedObjects struct{ byObject *lru.Cache }
 
-// maxFinishedObjects limits the memory. Entries are needed only between a deletion and the next reconcile.
+// maxFinishedObjects limits the number of records. A record is needed only between a deletion and the next reconcile.
 const maxFinishedObjects = 4096
 
 func newFinishedObjects() *finishedObjects { return &finishedObjects{lru.New(maxFinishedObjects)} }
@@ -239,20 +240,20 @@ type owned struct {
 	reference
 }
 
-// finishedObject is the final report of an object and the time of the object's creation.
+// finishedObject is the final report of an object and the object's creation time.
 type finishedObject struct {
 	created time.Time
 	report  health.Report
 }
 
-// record remembers the report of an object that has finished.
+// record stores the report of an object that has finished.
 func (e *finishedObjects) record(owner types.UID, ref reference, object client.Object, report health.Report) {
 	if report.Ended() {
 		e.byObject.Add(owned{owner, ref}, finishedObject{object.GetCreationTimestamp().Time, report})
 	}
 }
 
-// recordDeleted remembers the last report of a deleted object.
+// recordDeleted stores the last report of a deleted object.
 func (e *finishedObjects) recordDeleted(object *unstructured.Unstructured) {
 	if owner := owningAppWrapper(object); owner != nil {
 		e.record(owner.UID, referenceTo(object), object, health.Of(object))

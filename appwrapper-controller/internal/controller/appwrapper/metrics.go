@@ -17,13 +17,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// Metrics are the counters of the controller. No label names an object.
+// Metrics holds the counters of the controller. No label names an object.
 type Metrics struct {
 	phases *prometheus.CounterVec
 	resets *prometheus.CounterVec
 	graces *prometheus.CounterVec
 
-	namespaces sync.Map // whose series exist
+	namespaces sync.Map // namespaces whose series exist
 }
 
 // Outcomes of a failure grace period.
@@ -52,8 +52,8 @@ var countedPhases = []v1beta2.AppWrapperPhase{
 	v1beta2.Suspended, v1beta2.Resuming, v1beta2.Running, v1beta2.Resetting, v1beta2.Suspending, v1beta2.Succeeded, v1beta2.Failed,
 }
 
-// initNamespace creates the series of the AppWrapper's namespace with value 0. Prometheus may miss the first transition of the first
-// AppWrapper in a namespace, which follows at once.
+// initNamespace creates the series of the AppWrapper's namespace with value 0. Otherwise Prometheus could miss the first transition
+// of the first AppWrapper in a namespace, which follows immediately.
 func (m *Metrics) initNamespace(aw *v1beta2.AppWrapper) {
 	if _, seen := m.namespaces.LoadOrStore(aw.Namespace, nil); seen {
 		return
@@ -91,7 +91,8 @@ type quotaCollector struct {
 	desc   *prometheus.Desc
 }
 
-// NewQuotaCollector returns a collector of the pods of AppWrappers that hold quota while not all of their pods run.
+// NewQuotaCollector returns a collector that counts the pods of AppWrappers that hold quota while some of their pods are not
+// running.
 func NewQuotaCollector(reader client.Reader) prometheus.Collector {
 	return quotaCollector{reader, meter.Desc(series.QuotaHeld)}
 }

@@ -97,8 +97,8 @@ func (r *Reconciler) observeNodes(ctx context.Context, s *scope) error {
 	return err
 }
 
-// badSignal returns the signal that requires the pod to leave its node, or nil. If the hold-down of a signal has not ended, it schedules
-// another reconcile.
+// badSignal returns the signal that requires the pod to leave its node, or nil. If the hold-down of a signal has not ended, badSignal
+// schedules another reconcile.
 func (r *Reconciler) badSignal(ctx context.Context, s *scope, pod *corev1.Pod) (*signals.Signal, error) {
 	if signal := r.signals.Unhealthy(&pod.Status); signal != nil {
 		return signal, nil
@@ -146,7 +146,7 @@ type placement struct {
 	weight int32
 	now    time.Time
 	nodes  []corev1.Node // of the cluster; empty if no anti-affinity is injected
-	left   []string      // from which the workload was evacuated
+	left   []string      // nodes that the workload was evacuated from
 	inject bool
 }
 
@@ -169,8 +169,8 @@ func (r *Reconciler) placement(ctx context.Context, s *scope) (plan.Placement, e
 	return p, nil
 }
 
-// For returns the nodes that pods with these requests must or should avoid: those of the signal table, and those that the workload was
-// evacuated from if the table applies to the requests.
+// For returns the nodes that pods with these requests must or should avoid: those identified by the signal table, and those that the
+// workload was evacuated from, provided that the table applies to the requests.
 func (p placement) For(requests map[corev1.ResourceName]bool) plan.Avoidance {
 	a := plan.Avoidance{Weight: p.weight}
 	concerned := false
@@ -214,17 +214,17 @@ func first(list []string, n int) []string {
 	return append(slices.Clone(list[:n]), "...")
 }
 
-// evacuationPoll is how often a waiting evacuation is tried again.
+// evacuationPoll is the retry interval of a waiting evacuation.
 const evacuationPoll = 5 * time.Second
 
-// evacuations limits how many workloads are evacuated at the same time, so that wrong labels on all nodes do not reset all workloads at
-// once. The count is derived from the statuses, so the limit holds across restarts.
+// evacuations limits how many workloads are evacuated at the same time, so that incorrect labels on all nodes do not reset all workloads
+// at once. The count is derived from the statuses, so the limit also holds after a restart.
 type evacuations struct {
 	reader client.Reader
 	limit  int // 0: no limit
 
 	mu sync.Mutex
-	// admitted maps admitted workloads that the cache does not show as evacuated yet to the number of evacuations that it will show.
+	// admitted maps workloads whose evacuation was admitted, but is not visible in the cache yet, to their evacuation count once it is.
 	admitted map[types.UID]int32
 }
 
@@ -250,7 +250,7 @@ func (e *evacuations) admit(ctx context.Context, aw *v1beta2.AppWrapper) (waitRe
 	return "", nil
 }
 
-// others counts the other workloads that are evacuated or about to be.
+// others counts the other workloads that are being or about to be evacuated.
 func (e *evacuations) others(ctx context.Context, uid types.UID) (count int, err error) {
 	var list v1beta2.AppWrapperList
 	if err := e.reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -281,7 +281,7 @@ func (e *evacuations) cancel(uid types.UID) {
 	delete(e.admitted, uid)
 }
 
-// underEvacuation reports whether the workload has left bad nodes and its pods do not run elsewhere yet.
+// underEvacuation reports whether the workload has left bad nodes and its pods are not running elsewhere yet.
 func underEvacuation(aw *v1beta2.AppWrapper) bool {
 	attempts := aw.Status.Attempts
 	switch aw.Status.Phase {

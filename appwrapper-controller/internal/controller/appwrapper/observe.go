@@ -25,10 +25,10 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-// resetLevel is the recovery level at which a whole workload is reset. All other levels go first.
+// resetLevel is the recovery level at which a whole workload is reset. All other levels take precedence.
 const resetLevel = recovering.LevelReset
 
-// observe does all reads of a reconcile, live if the decision must not rest on a stale cache.
+// observe performs all reads of a reconcile, live if the decision must not be based on a stale cache.
 func (r *Reconciler) observe(ctx context.Context, aw *v1beta2.AppWrapper, live bool) (*scope, error) {
 	s := &scope{aw: aw, status: aw.Status.DeepCopy()}
 	initComponents(s.status, aw)
@@ -45,7 +45,7 @@ func (r *Reconciler) observe(ctx context.Context, aw *v1beta2.AppWrapper, live b
 	return s, nil
 }
 
-// readSpecAndStatus fills the facts from the spec and the status.
+// readSpecAndStatus derives the facts that come from the spec and the status.
 func (s *scope) readSpecAndStatus(now time.Time, config settings.AppWrapper) {
 	aw := s.aw
 	f := &s.facts
@@ -63,12 +63,12 @@ func (s *scope) readSpecAndStatus(now time.Time, config settings.AppWrapper) {
 }
 
 // readReview decides whether the components may be created. An AppWrapper that has a phase but no review was started by an earlier build or
-// by the published controller. Its current templates count as reviewed.
+// by the upstream controller. Its current templates count as reviewed.
 func (s *scope) readReview(reviews *review.Reviews) {
 	known := s.aw.Status.Reviewed
 	creates := s.facts.Phase == v1beta2.Empty || s.facts.Phase == v1beta2.Suspended || s.facts.Phase == v1beta2.Resuming
 	if known != nil && !creates {
-		return // computing the digest decodes all templates
+		return // computing the digest requires decoding all templates
 	}
 	now := v1beta2.Review{UID: s.aw.UID, Templates: review.Digest(s.aw)}
 	switch {
@@ -84,7 +84,7 @@ func (s *scope) readReview(reviews *review.Reviews) {
 	s.status.Reviewed = &now
 }
 
-// readyFor returns how long the attempt has been ready, until now or until its pods stopped being ready.
+// readyFor returns how long the attempt has been ready, or was ready before its pods stopped being ready.
 func readyFor(aw *v1beta2.AppWrapper, ready bool, notReadySince, now time.Time) time.Duration {
 	n := len(aw.Status.Attempts)
 	if n == 0 || aw.Status.Attempts[n-1].ReadyTime == nil {
@@ -120,7 +120,7 @@ func (r *Reconciler) observeRunning(ctx context.Context, s *scope, live bool) er
 	return r.observeNodes(ctx, s)
 }
 
-// find reads the object of a component. An object with another controller does not count.
+// find reads the object of a component. It ignores an object that has a different controller.
 func (r *Reconciler) find(ctx context.Context, s *scope, i int, live bool) (observedComponent, client.Object, error) {
 	c := observedComponent{ref: s.reference(i)}
 	if c.ref.Name == "" {
@@ -146,7 +146,7 @@ func (r *Reconciler) find(ctx context.Context, s *scope, i int, live bool) (obse
 	return c, object, nil
 }
 
-// component returns the facts of a component for the policy.
+// component returns what the policy needs to know about a component.
 func (s *scope) component(i int, c observedComponent, object client.Object) policy.Component {
 	cs := &s.status.ComponentStatus[i]
 	fact := policy.Component{
@@ -201,8 +201,9 @@ func childJob(labels map[string]string) health.ChildJob {
 	return health.ChildJob{ReplicatedJob: labels[jobSetReplicatedJob], Index: labels[jobSetJobIndex]}
 }
 
-// observeChildJobs counts the succeeded pods of JobSets and the pods that should be active. The status of a JobSet is not enough, because a
-// Job counts as ready when the pods of one wave have succeeded. Pods are not enough, because succeeded pods may have been deleted.
+// observeChildJobs counts the succeeded pods of JobSets and the pods that should be active. The status of a JobSet is not sufficient,
+// because it reports a Job as ready when the pods of one wave have succeeded. The pods are not sufficient either, because succeeded ones
+// may have been deleted.
 func (r *Reconciler) observeChildJobs(ctx context.Context, s *scope, live bool) error {
 	var jobs client.Reader = r.Client
 	if live {
@@ -226,8 +227,8 @@ func (r *Reconciler) observeChildJobs(ctx context.Context, s *scope, live bool) 
 	return nil
 }
 
-// succeededPods counts the succeeded pods of each Job of a JobSet: the larger of the Job's status and the existing pods, because the status
-// is updated later.
+// succeededPods returns the number of succeeded pods of each Job of a JobSet. It uses the larger of the Job's status and the count of
+// existing pods, because the status is updated with a delay.
 func succeededPods(ctx context.Context, from client.Reader, jobSet observedComponent, pods []*corev1.Pod) (map[health.ChildJob]int32, error) {
 	succeeded := map[health.ChildJob]int32{}
 	for _, pod := range pods {
@@ -248,7 +249,7 @@ func succeededPods(ctx context.Context, from client.Reader, jobSet observedCompo
 	return succeeded, nil
 }
 
-// observeRemains finds what has not been deleted yet. Only live reads can show that nothing remains.
+// observeRemains finds the objects that have not been deleted yet. Only live reads can show that nothing remains.
 func (r *Reconciler) observeRemains(ctx context.Context, s *scope) error {
 	for _, live := range []bool{false, true} {
 		s.components, s.facts.Remains = nil, nil
@@ -297,8 +298,8 @@ func (r *Reconciler) findRemains(ctx context.Context, s *scope, live bool) error
 	return nil
 }
 
-// isGone reports whether the component was removed in this removal, refused, or never announced. A creation that failed for another reason
-// may still have created an object.
+// isGone reports whether the component was deleted in this removal, rejected by the API server, or never announced. A creation that failed
+// for any other reason may still have created an object.
 func (s *scope) isGone(i int) bool {
 	cs := &s.status.ComponentStatus[i]
 	c := meta.FindStatusCondition(cs.Conditions, string(v1beta2.ResourcesDeployed))

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 )
 
-// Resets are no longer counted after the attempt has been ready for some time. That time ends when the attempt stops
+// Earlier resets stop counting after the attempt has been ready for some time. That time ends when the attempt stops
 // being ready.
 func TestReadyFor(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

@@ -13,7 +13,8 @@ import (
 	. "github.com/holdfast-project/holdfast/appwrapper-controller/internal/testing/wrappers"
 )
 
-// One cache has all pods of workloads, stripped. A wrapped Pod must not start a second cache with all of them in full.
+// A single cache holds the pods of all workloads, stripped. A wrapped Pod must not start a second cache that holds all
+// of them in full.
 func TestWrappedPodUsesThePodCache(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeAppWrapper("a").Pod("p"))
@@ -30,7 +31,8 @@ func TestWrappedPodUsesThePodCache(t *testing.T) {
 	w.awaitPhase("a", v1beta2.Succeeded)
 }
 
-// Sixty pods become ready one by one. The status is written when the attempt starts and when the last pod runs.
+// Sixty pods become ready one by one. The status is written when the attempt starts and when the last pod starts
+// running.
 func TestReadyPodCausesNoStatusWrite(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeAppWrapper("a").Job("j", 60))

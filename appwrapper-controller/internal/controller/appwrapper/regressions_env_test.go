@@ -32,7 +32,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// B-2: a controller that has just started does not take objects for deleted that its caches do not show yet.
+// B-2: a controller that has just started does not treat objects as deleted because its caches do not contain them
+// yet.
 func TestB2CacheMissIsConfirmed(t *testing.T) {
 	w := newWorld(t)
 	for i := range 6 {
@@ -56,7 +57,7 @@ func TestB2CacheMissIsConfirmed(t *testing.T) {
 	})
 }
 
-// B-2: an object of the previous attempt that the cache still shows does not count in this one.
+// B-2: an object of the previous attempt that is still in the cache does not count in this one.
 func TestB2FailureIsCountedOnce(t *testing.T) {
 	w := newWorld(t)
 	job := w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
@@ -88,7 +89,8 @@ func TestB7FailedListIsNotEmpty(t *testing.T) {
 	w.awaitPhase("a", v1beta2.Suspended)
 }
 
-// B-10: an object that may not be deleted is reported, and the quota is kept. A kind that is gone has no objects.
+// B-10: if an object cannot be deleted for lack of permission, this is reported and the quota is kept. A kind that
+// is no longer served has no objects.
 func TestB10ForbiddenDeletion(t *testing.T) {
 	w := newWorld(t)
 	w.running(MakeAppWrapper("a").Job("j", 1).Annotation(v1beta2.ForcefulDeletionGracePeriodKey, "0s"), "j", "p")
@@ -115,7 +117,7 @@ func TestB10ForbiddenDeletion(t *testing.T) {
 	w.awaitPhase("a", v1beta2.Suspended)
 }
 
-// object returns the object of a manifest in the namespace.
+// object returns the object from a manifest, in the test's namespace.
 func (w *world) object(manifest string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	w.OK(yaml.Unmarshal([]byte(manifest), &o.Object))
@@ -167,7 +169,7 @@ func TestB10RemovedKind(t *testing.T) {
 	w.awaitCondition("a", "QuotaReserved=False/Failed")
 }
 
-// The pods decide the state of an object of an unknown kind.
+// The state of an object of an unknown kind is determined by its pods.
 func TestUnknownKind(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeAppWrapper("a").Component(strings.ReplaceAll(gadget("g"), "Gadget", "Widget"), v1beta2.AppWrapperPodSet{Path: "template.spec.template"}))
@@ -181,7 +183,7 @@ func TestUnknownKind(t *testing.T) {
 	w.awaitPhase("a", v1beta2.Succeeded)
 }
 
-// B-11, B-12: a crash between the creation and the write of the status leaves one object, which is found again.
+// B-11, B-12: a crash between the creation and the status write leaves one object, which is found again.
 func TestB11CrashAfterCreate(t *testing.T) {
 	w := newWorld(t)
 	var created atomic.Bool
@@ -213,7 +215,7 @@ func TestB11CrashAfterCreate(t *testing.T) {
 	}
 }
 
-// B-12: a lost response is not a failed creation. The created object is removed with the others.
+// B-12: a lost response is not a failed creation. The created object is removed like the others.
 func TestB12CreateWithoutResponse(t *testing.T) {
 	w := newWorld(t)
 	lost := make(chan struct{}, 100)
@@ -235,7 +237,8 @@ func TestB12CreateWithoutResponse(t *testing.T) {
 	}
 }
 
-// B-13: an object of the same name with another controller is not adopted. One that is being deleted is waited for.
+// B-13: an object of the same name with another controller is not adopted. If such an object is being deleted, the
+// controller waits until it is gone.
 func TestB13ForeignObjects(t *testing.T) {
 	w := newWorld(t)
 	foreign := func(name string, owners ...metav1.OwnerReference) *batchv1.Job {
@@ -310,7 +313,8 @@ func (w *world) onNode(job *batchv1.Job, name, node string) {
 
 const autopilot = "autopilot.ibm.com/gpuhealth"
 
-// A node is marked as bad. The workload leaves it without being charged, and its next pods avoid the node by name.
+// A node is marked as bad. The workload leaves it without using up its retry budget, and its next pods avoid the
+// node by name.
 func TestEvacuation(t *testing.T) {
 	w := newWorld(t)
 	node := w.node("bad", map[string]string{autopilot: "PASS"})
@@ -334,7 +338,7 @@ func TestEvacuation(t *testing.T) {
 	}
 }
 
-// B-9: wrong labels on all nodes do not reset all workloads at the same time.
+// B-9: incorrect labels on all nodes do not reset all workloads at the same time.
 func TestB9EvacuationsAreLimited(t *testing.T) {
 	w := newWorld(t, func(c *settings.AppWrapper) { c.NodeHealth.MaxSimultaneousEvacuations = 1 })
 	node := w.node("bad", nil)
@@ -358,7 +362,7 @@ func TestB9EvacuationsAreLimited(t *testing.T) {
 	})
 }
 
-// B-17: Kueue would place a pod with a topology request on the same node again.
+// B-17: Kueue would place a pod that has a topology request on the same node again.
 func TestB17TopologyPlacementIsLeftToKueue(t *testing.T) {
 	w := newWorld(t)
 	node := w.node("bad", map[string]string{autopilot: "EVICT"})
@@ -386,7 +390,7 @@ func TestB23NodesMarkedEarlier(t *testing.T) {
 	w.Eventually(func() string { return sandbox.Differs("evacuations", "1", fmt.Sprint(w.get("a").Status.Evacuations)) })
 }
 
-// B-18: the cache has only the pods of AppWrappers, and only the fields that are read.
+// B-18: the cache contains only the pods of AppWrappers, and only the fields that are read.
 func TestB18CacheSelectors(t *testing.T) {
 	for object, by := range CacheOptions().ByObject {
 		if _, isPod := object.(*corev1.Pod); isPod && (by.Label == nil || by.Label.Empty()) {
@@ -401,7 +405,7 @@ func TestB18CacheSelectors(t *testing.T) {
 	}
 }
 
-// B-22: neither a status that does not match the components nor an invalid template makes the controller fail.
+// B-22: the controller handles a status that does not match the components, and an invalid template.
 func TestB22StatusWithWrongComponentCount(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeAppWrapper("a").Job("j", 1).Phase(v1beta2.Suspended).Change(func(aw *v1beta2.AppWrapper) {
@@ -412,7 +416,7 @@ func TestB22StatusWithWrongComponentCount(t *testing.T) {
 	w.awaitPhase("b", v1beta2.Failed)
 }
 
-// B-24: the role allows the API to which events are written. The older events API is not needed.
+// B-24: the role permits the events API that the controller uses. The older events API is not needed.
 func TestB24RoleAllowsEvents(t *testing.T) {
 	role, err := os.ReadFile("../../../../charts/appwrapper-controller/files/rbac/manager.yaml")
 	if err != nil {
@@ -464,7 +468,7 @@ func TestWaitsForRecoveringAnnotation(t *testing.T) {
 	w.awaitPhase("a", v1beta2.Resetting)
 }
 
-// Objects that the published controller left in any phase continue from there.
+// Whatever phase the upstream controller left an object in, our controller continues from there.
 func TestTakeOver(t *testing.T) {
 	w := newWorld(t)
 	ago := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
@@ -526,7 +530,7 @@ func TestTakeOver(t *testing.T) {
 	w.awaitPhase("running", v1beta2.Succeeded)
 }
 
-// An event says once what happened and what comes next.
+// An event states once what happened and what happens next.
 func TestEventsAreSentOnce(t *testing.T) {
 	w := newWorld(t)
 	job := w.running(MakeAppWrapper("a").Job("j", 1).Annotation(v1beta2.WarmupGracePeriodKey, "five"), "j", "p")
@@ -543,8 +547,8 @@ func TestEventsAreSentOnce(t *testing.T) {
 	}
 }
 
-// If the controller lacks the permission to create a kind, it retries until the admission grace period ends, and not
-// for each event. The removal does not wait for objects that were never created.
+// If the controller lacks the permission to create a kind, it retries with back-off, not on each event, until the
+// admission grace period ends. The removal does not wait for objects that were never created.
 func TestForbiddenCreationFails(t *testing.T) {
 	w := newWorld(t)
 	var created atomic.Int32

@@ -49,7 +49,8 @@ func (w *world) hasNoJobs() {
 	})
 }
 
-// If the webhook is off or excludes the namespace, the controller does not create what the user may not create.
+// If the webhook is off or excludes the namespace, the controller does not create objects that the user is not
+// allowed to create.
 func TestUnreviewedIsNotCreated(t *testing.T) {
 	for name, annotation := range map[string]string{"without a stamp": "", "with a stamp of the user's own": "1767355200.0123abcd"} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +105,8 @@ func TestChangedTemplateIsNotCreated(t *testing.T) {
 	w.awaitCondition("b", "Unhealthy=True/CreateFailed")
 }
 
-// A workload that an earlier build or the published controller has started keeps running, resets and resumes.
+// A workload started by an earlier build or by the upstream controller keeps running and can be reset and
+// resumed.
 func TestRunningWorkloadNeedsNoReview(t *testing.T) {
 	w := newWorld(t)
 	job := w.running(MakeAppWrapper("running").Job("j", 1), "j", "p")

@@ -47,7 +47,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, aw *v1beta2.AppWrapper, st
 	return nil
 }
 
-// record fills the next status from the decision. Only component statuses are set elsewhere.
+// record fills the next status from the decision. Only the component statuses are set elsewhere.
 func (s *scope) record(d *policy.Decision) {
 	status := s.status
 	status.Phase, status.Retries, status.Evacuations = d.Next, d.Retries, d.Evacuations
@@ -60,7 +60,7 @@ func (s *scope) record(d *policy.Decision) {
 			Type: string(c.Type), Status: c.Status, Reason: c.Reason, Message: c.Message, ObservedGeneration: s.aw.Generation,
 		})
 	}
-	if d.Begins { // nothing is deployed, whatever an earlier controller recorded
+	if d.Begins { // nothing is deployed, regardless of what an earlier controller recorded
 		for i := range status.ComponentStatus {
 			cs := &status.ComponentStatus[i]
 			meta.RemoveStatusCondition(&cs.Conditions, string(v1beta2.ComponentSucceeded))
@@ -73,7 +73,7 @@ func (s *scope) record(d *policy.Decision) {
 	meta.RemoveStatusCondition(&status.Conditions, recovering.Condition) // set by earlier builds
 }
 
-// initComponents creates the component statuses. If their number does not match the spec, they are replaced.
+// initComponents creates the component statuses. If the status has a different number of them than the spec, they are replaced.
 func initComponents(status *v1beta2.AppWrapperStatus, aw *v1beta2.AppWrapper) {
 	if len(status.ComponentStatus) == len(aw.Spec.Components) {
 		return
@@ -121,7 +121,7 @@ func (s *scope) recordAttempt(d *policy.Decision) {
 		}
 		s.status.Attempts = append(s.status.Attempts, v1beta2.Attempt{Number: number, StartTime: now})
 	}
-	if len(s.status.Attempts) == 0 && (d.BecameReady || d.Ends != nil) { // started by the published controller
+	if len(s.status.Attempts) == 0 && (d.BecameReady || d.Ends != nil) { // started by the upstream controller
 		s.status.Attempts = []v1beta2.Attempt{{Number: attemptNumber(&s.aw.Status), StartTime: metav1.NewTime(s.facts.Clocks.AttemptStart)}}
 	}
 	if extra := len(s.status.Attempts) - maxAttempts; extra > 0 {
@@ -140,7 +140,7 @@ func (s *scope) recordAttempt(d *policy.Decision) {
 	}
 }
 
-// leftNodes returns the nodes that the workload was evacuated from within the given time.
+// leftNodes returns the nodes that the workload was evacuated from within the given duration.
 func leftNodes(status *v1beta2.AppWrapperStatus, within time.Duration, now time.Time) []string {
 	var nodes []string
 	for _, a := range status.Attempts {
@@ -151,8 +151,8 @@ func leftNodes(status *v1beta2.AppWrapperStatus, within time.Duration, now time.
 	return nodes
 }
 
-// recoveringState returns the recovery that the AppWrapper announces while it is being reset, from the decision until all pods run again;
-// nil otherwise. It depends only on the status, so every replica computes the same.
+// recoveringState returns the recovery that the AppWrapper announces while it is being reset, from the decision until all pods are
+// running again, and nil otherwise. It depends only on the status, so every replica computes the same result.
 func recoveringState(status *v1beta2.AppWrapperStatus, p settings.Parameters) *recovering.State {
 	last := failedAttempt(status)
 	if last == nil || last.EndTime == nil || last.Reason == string(v1beta2.Suspended) {

@@ -28,19 +28,19 @@ func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m, &apiServer, "../../../../charts/appwrapper-controller/files/crds", "testdata/crds", "../../../../charts/jobset-controller/files/crds"))
 }
 
-// world is a namespace with an AppWrapper controller in it.
+// world is a namespace in which an AppWrapper controller runs.
 type world struct {
 	*sandbox.Sandbox
 	config     settings.AppWrapper
 	metrics    *prometheus.Registry
 	reconciler *Reconciler
-	// reviews verify AppWrappers; nil turns the check off.
+	// reviews verifies AppWrappers; nil turns the check off.
 	reviews *review.Reviews
 	// wrap replaces the cache of wrapped objects; nil keeps it.
 	wrap func(cache.Cache) cache.Cache
 }
 
-// newWorld starts a controller in its own namespace. Periods that take minutes in production take tenths of a second.
+// newWorld starts a controller in its own namespace. Periods of minutes are shortened to tenths of a second.
 func newWorld(t *testing.T, changes ...func(*settings.AppWrapper)) *world {
 	t.Helper()
 	t.Parallel()

@@ -60,7 +60,7 @@ func (w *AppWrapper) Component(object string, sets ...v1beta2.AppWrapperPodSet) 
 	return w
 }
 
-// Job adds a Job with the given parallelism and as many completions.
+// Job adds a Job with the given number of pods as both parallelism and completions.
 func (w *AppWrapper) Job(name string, pods int) *AppWrapper {
 	return w.Component(fmt.Sprintf(`
 apiVersion: batch/v1
@@ -90,7 +90,7 @@ func (w *AppWrapper) Service(name string) *AppWrapper {
 
 const podSpec = `{restartPolicy: Never, containers: [{name: worker, image: worker-image}]}`
 
-// Phase sets the phase, as an earlier controller left it.
+// Phase sets the phase, as if left by an earlier controller.
 func (w *AppWrapper) Phase(phase v1beta2.AppWrapperPhase) *AppWrapper {
 	w.Status.Phase = phase
 	return w
