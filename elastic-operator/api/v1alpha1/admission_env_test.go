@@ -115,7 +115,7 @@ func TestBoundsOfTheElasticPolicy(t *testing.T) {
 	const day, week = 24 * 60 * 60, 7 * 24 * 60 * 60
 	for field, tc := range map[string]struct {
 		set         func(*policy, *int32)
-		least, most int32 // most 0: without bound
+		least, most int32 // most is 0 if there is no upper bound
 	}{
 		"settleSeconds":         {func(p *policy, n *int32) { p.SettleSeconds = n }, 0, day},
 		"disruptionLimit":       {func(p *policy, n *int32) { p.DisruptionLimit = n }, 0, 0},

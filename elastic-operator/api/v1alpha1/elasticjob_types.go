@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ElasticJob is a distributed training job that continues while enough workers are left, and includes new workers when they start.
+// ElasticJob is a distributed training job that continues while enough workers are left, and includes new workers once they start.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -21,7 +21,7 @@ import (
 // +kubebuilder:printcolumn:name="Disruptions",type=integer,JSONPath=".status.disruptions",description="Workers that were evicted, preempted or lost"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
 // +kubebuilder:printcolumn:name="Round",type=integer,priority=1,JSONPath=".status.rendezvous.round",description="Round of the managed rendezvous"
-// +kubebuilder:printcolumn:name="Waiting-For",type=string,priority=1,JSONPath=".status.message",description="What the job waits for, or why it ended"
+// +kubebuilder:printcolumn:name="Waiting-For",type=string,priority=1,JSONPath=".status.message",description="What the job is waiting for, or why it ended"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 50 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must begin with a letter, contain only lowercase letters, digits and dashes, end with a letter or digit, and have at most 50 characters: the names of the workers' services are derived from it"
 type ElasticJob struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -44,7 +44,7 @@ type ElasticJobList struct {
 	Items []ElasticJob `json:"items"`
 }
 
-// Labels of pods and services. The keys are those of the published controller, without a prefix.
+// Labels of pods and services. The keys are those of the upstream controller, without a prefix.
 const (
 	// GroupNameLabel marks the pods and services of all ElasticJobs. Its value is GroupName.
 	GroupNameLabel = "group-name"
@@ -64,11 +64,12 @@ const (
 
 const (
 	// InjectArgumentsKey is an annotation of ElasticJobs. The value "true" prepends launcher arguments such as --rdzv_backend to the
-	// arguments of each worker's first container. Images with a launcher that does not read PET_ variables need it.
+	// arguments of each worker's first container. It is needed for images with a launcher that does not read PET_ variables.
 	InjectArgumentsKey = "elastic.holdfast.dev/inject-launcher-arguments"
-	// InPlaceTimeoutKey is an annotation of ElasticJobs that enables in-place restarts. Its value is a duration such as "60s", the timeout
-	// of one restart. When a worker's program fails and the set of workers does not change, the processes of all workers are restarted
-	// inside their containers and no pod is replaced. A worker that is not back within the timeout is replaced. JobSets use the same key.
+	// InPlaceTimeoutKey is an annotation of ElasticJobs that enables in-place restarts. Its value is the timeout of one restart, as a
+	// duration such as "60s". When a worker's program fails and the set of workers does not change, the processes of all workers are
+	// restarted inside their containers and no pod is replaced. A worker that has not rejoined within the timeout is replaced. JobSets use
+	// the same key.
 	InPlaceTimeoutKey = "alpha.jobset.sigs.k8s.io/inplace-timeout"
 	// InPlaceContainerKey is an annotation that names the container to restart. It is required if the pods have several containers.
 	// JobSets use the same key.
@@ -79,9 +80,9 @@ const (
 	ControllerName = "elastic.pytorch.org/elastic-job-controller"
 )
 
-// ElasticJobSpec is the desired state of an ElasticJob. The fields of the run policy are documented at the top level. The published
-// controller wrote them to RunPolicy, and related controllers use runPolicy. All three are read. A field that is set in several of them
-// must have the same value.
+// ElasticJobSpec is the desired state of an ElasticJob. The fields of the run policy are documented at the top level. The upstream controller
+// wrote them to RunPolicy, and related controllers use runPolicy. All three are read. A field that is set in more than one of them must have
+// the same value in each.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",message="minReplicas must not be larger than maxReplicas"
 // +kubebuilder:validation:XValidation:rule="!has(self.minReplicas) || !has(self.replicaSpecs.Worker.replicas) || self.replicaSpecs.Worker.replicas >= self.minReplicas",message="replicaSpecs.Worker.replicas must not be smaller than minReplicas"
@@ -94,8 +95,8 @@ const (
 // +kubebuilder:validation:XValidation:rule="[self.?activeDeadlineSeconds, self.?runPolicy.?activeDeadlineSeconds, self.?RunPolicy.?activeDeadlineSeconds].filter(x, x.hasValue()).all(x, [self.?activeDeadlineSeconds, self.?runPolicy.?activeDeadlineSeconds, self.?RunPolicy.?activeDeadlineSeconds].filter(y, y.hasValue()).all(y, x == y))",message="activeDeadlineSeconds is set more than once (at the top level, in runPolicy or in RunPolicy) and differs: set it at the top level only"
 // +kubebuilder:validation:XValidation:rule="[self.?backoffLimit, self.?runPolicy.?backoffLimit, self.?RunPolicy.?backoffLimit].filter(x, x.hasValue()).all(x, [self.?backoffLimit, self.?runPolicy.?backoffLimit, self.?RunPolicy.?backoffLimit].filter(y, y.hasValue()).all(y, x == y))",message="backoffLimit is set more than once (at the top level, in runPolicy or in RunPolicy) and differs: set it at the top level only"
 type ElasticJobSpec struct {
-	// rdzvEndpoint is the host:port of a rendezvous that you run, such as etcd. If it is empty, the operator runs a rendezvous server for
-	// the job.
+	// rdzvEndpoint is the host:port of a rendezvous that you run, such as etcd. If it is empty, the operator runs a rendezvous server for the
+	// job.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	RdzvEndpoint string `json:"rdzvEndpoint,omitempty"`
@@ -104,8 +105,8 @@ type ElasticJobSpec struct {
 	// +optional
 	// +kubebuilder:validation:Enum=etcd;etcd-v2;c10d
 	RdzvBackend RendezvousBackend `json:"rdzvBackend,omitempty"`
-	// minReplicas is the smallest number of workers with which the training continues. The job fails if fewer workers can be active. It is
-	// at least 1 and defaults to replicas.
+	// minReplicas is the smallest number of workers that training can continue with. The job fails if fewer workers can be active. It is at
+	// least 1 and defaults to replicas.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MinReplicas *int32 `json:"minReplicas,omitempty"`
@@ -117,10 +118,10 @@ type ElasticJobSpec struct {
 	ReplicaSpecs ReplicaSpecs `json:"replicaSpecs"`
 
 	RunPolicy `json:",inline"`
-	// RunPolicy contains the run policy as the published controller wrote it. Use the fields at the top level instead.
+	// RunPolicy contains the run policy in the place where the upstream controller expects it. Use the fields at the top level instead.
 	// +optional
 	LegacyRunPolicy *RunPolicy `json:"RunPolicy,omitempty"`
-	// runPolicy contains the run policy as related controllers accept it. Use the fields at the top level instead.
+	// runPolicy contains the run policy in the place where related controllers expect it. Use the fields at the top level instead.
 	// +optional
 	NestedRunPolicy *RunPolicy `json:"runPolicy,omitempty"`
 
@@ -133,9 +134,9 @@ type ElasticJobSpec struct {
 	// suspend stops all workers while it is true. They start again when it becomes false. Kueue sets it for jobs in a queue.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
-	// grantedReplicas is the number of workers that Kueue has admitted, at least minReplicas. The operator runs no more than that. The
-	// Kueue integration sets it, and removes it when the admission ends. A job with a queue label but without grantedReplicas is suspended,
-	// so no pod starts before the job is admitted.
+	// grantedReplicas is the number of workers that Kueue has admitted, at least minReplicas. The operator runs no more than that. The Kueue
+	// integration sets it, and removes it when the admission ends. A job with a queue label but without grantedReplicas is suspended, so no
+	// pod starts before the job is admitted.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	GrantedReplicas *int32 `json:"grantedReplicas,omitempty"`
@@ -156,7 +157,7 @@ const (
 	BackendC10d   RendezvousBackend = "c10d"
 )
 
-// ReplicaSpecs contains the spec of each replica type. In the published API it is a map in which only the key Worker has an effect.
+// ReplicaSpecs contains the spec of each replica type. In the upstream API it is a map in which only the key Worker has an effect.
 type ReplicaSpecs struct {
 	// Worker describes the workers.
 	Worker ReplicaSpec `json:"Worker"`
@@ -170,12 +171,12 @@ type ReplicaSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	Replicas *int32 `json:"replicas,omitempty"`
 	// restartPolicy defines what happens when a worker's program fails. With ExitCode (default), the pod is replaced unless the exit code is
-	// one of permanentExitCodes. With Never, the worker is not replaced. With OnFailure and Always, the kubelet restarts the container in
-	// the pod. Workers that are evicted, preempted or lost are always replaced.
+	// one of permanentExitCodes. With Never, the worker is not replaced. With OnFailure and Always, the kubelet restarts the container in the
+	// pod. Workers that are evicted, preempted or lost are always replaced.
 	// +optional
 	// +kubebuilder:validation:Enum=Always;OnFailure;Never;ExitCode
 	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"`
-	// permanentExitCodes are the exit codes after which a worker is not replaced, with restartPolicy ExitCode. The default is empty, because
+	// permanentExitCodes are the exit codes after which a worker is not replaced if restartPolicy is ExitCode. The default is empty, because
 	// torchrun exits with 1 after every failure.
 	// +optional
 	// +listType=set
@@ -188,7 +189,7 @@ type ReplicaSpec struct {
 	Template PodTemplate `json:"template"`
 }
 
-// PodTemplate is a pod template that may have an apiVersion and a kind, as in the examples of the published controller.
+// PodTemplate is a pod template that may have an apiVersion and a kind, as in the examples of the upstream controller.
 type PodTemplate struct {
 	metav1.TypeMeta        `json:",inline"`
 	corev1.PodTemplateSpec `json:",inline"`
@@ -218,7 +219,7 @@ const (
 	CleanAll CleanPodPolicy = "All"
 	// CleanRunning deletes pods that have not terminated.
 	CleanRunning CleanPodPolicy = "Running"
-	// CleanNone deletes no pod.
+	// CleanNone deletes no pods.
 	CleanNone CleanPodPolicy = "None"
 )
 
@@ -245,12 +246,12 @@ type RunPolicy struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	BackoffLimit *int32 `json:"backoffLimit,omitempty"`
-	// schedulingPolicy has no effect, as in the published controller. Use Kueue to admit all workers together.
+	// schedulingPolicy has no effect, as in the upstream controller. Use Kueue to admit all workers together.
 	// +optional
 	SchedulingPolicy *SchedulingPolicy `json:"schedulingPolicy,omitempty"`
 }
 
-// SchedulingPolicy has no effect. It exists for compatibility with the published controller.
+// SchedulingPolicy has no effect. It exists for compatibility with the upstream controller.
 type SchedulingPolicy struct {
 	// minAvailable has no effect.
 	// +optional
@@ -277,7 +278,7 @@ type SuccessPolicyType string
 
 // Success policy types.
 const (
-	// SuccessAll requires that all workers succeed that were not abandoned, and at least minReplicas of them.
+	// SuccessAll requires that all workers that were not abandoned succeed, and at least minReplicas of them.
 	SuccessAll SuccessPolicyType = "All"
 	// SuccessAny requires that one worker succeeds.
 	SuccessAny SuccessPolicyType = "Any"
@@ -287,7 +288,7 @@ const (
 
 // ElasticPolicy sets how long the operator waits before it acts, and how many disruptions it tolerates.
 type ElasticPolicy struct {
-	// settleSeconds is how long the job waits before it fails because fewer than minReplicas workers are left. In this time all failures
+	// settleSeconds is how long the job waits before it fails because fewer than minReplicas workers are left. During this time, all failures
 	// with the same cause are counted, and replicas or backoffLimit can be raised. The default is 30.
 	// +optional
 	// +kubebuilder:validation:Minimum=0

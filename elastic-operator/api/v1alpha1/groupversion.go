@@ -1,4 +1,4 @@
-// Package v1alpha1 is the ElasticJob API of group elastic.pytorch.org, a superset of the published v1alpha1. Everything that the published
+// Package v1alpha1 is the ElasticJob API of group elastic.pytorch.org, a superset of the upstream v1alpha1. Everything that the upstream
 // kind accepts is accepted and has the same meaning. All additional fields are optional.
 //
 // +kubebuilder:object:generate=true

@@ -58,7 +58,7 @@ type ElasticJobStatus struct {
 	// +listType=map
 	// +listMapKey=index
 	Workers []WorkerHistory `json:"workers,omitempty"`
-	// restarts is how often the programs of workers have failed. Restarts of containers within a pod are added when the pod terminates.
+	// restarts is how often worker programs have failed. Restarts of containers within a pod are added when the pod terminates.
 	// +optional
 	Restarts int32 `json:"restarts,omitempty"`
 	// disruptions is how often workers were evicted, preempted or lost.
@@ -100,7 +100,7 @@ const (
 	StateFailed State = "Failed"
 )
 
-// JobCondition is a condition of a job. Unlike metav1.Condition it has a lastUpdateTime, as in the published API.
+// JobCondition is a condition of a job. Unlike metav1.Condition it has a lastUpdateTime, as in the upstream API.
 type JobCondition struct {
 	// type is the type of the condition.
 	Type JobConditionType `json:"type"`
@@ -199,7 +199,7 @@ type WorkerHistory struct {
 	// permanent is true if the last failure was permanent, so the worker is not replaced.
 	// +optional
 	Permanent bool `json:"permanent,omitempty"`
-	// lastPod is the UID of the pod whose end was counted last. It makes sure that each pod is counted once.
+	// lastPod is the UID of the pod whose termination was counted last. It ensures that each pod is counted once.
 	// +optional
 	LastPod types.UID `json:"lastPod,omitempty"`
 	// lastReason is how the worker last failed or was disrupted.
@@ -216,7 +216,7 @@ type InPlaceStatus struct {
 	// the workers.
 	// +optional
 	Failures int32 `json:"failures,omitempty"`
-	// counted is the time of the last failure that was counted. It makes sure that each failure is counted once.
+	// counted is the time of the last failure that was counted. It ensures that each failure is counted once.
 	// +optional
 	Counted *metav1.MicroTime `json:"counted,omitempty"`
 }
@@ -241,14 +241,14 @@ type RendezvousStatus struct {
 	// participants is the number of agents in the current round.
 	// +optional
 	Participants int32 `json:"participants,omitempty"`
-	// waiting is the number of agents that wait for the next round.
+	// waiting is the number of agents waiting for the next round.
 	// +optional
 	Waiting int32 `json:"waiting,omitempty"`
 	// complete is true if all participants of the round have joined. Until then they wait for each other.
 	// +optional
 	Complete bool `json:"complete,omitempty"`
-	// restarts is how often the agents have restarted their processes since the server started: the number of completed rounds after the
-	// first one.
+	// restarts is how often the agents have restarted their processes since the server started. This is the number of completed rounds after
+	// the first one.
 	// +optional
 	Restarts int64 `json:"restarts,omitempty"`
 	// closed is true if an agent has closed the rendezvous.

@@ -34,7 +34,7 @@ type result struct {
 	Name     string
 	Agents   int
 	Total    time.Duration
-	P50, P99 time.Duration // of the time that one agent waits
+	P50, P99 time.Duration // of the time that an agent waits
 	Requests int
 	CPU      time.Duration // of the server
 	RSS      int64         // of the server, at the end, in bytes

@@ -43,7 +43,7 @@ func measure(binary string, agents int) (results []result, err error) {
 	return b.results, nil
 }
 
-// measure runs the step concurrently for the first agents.
+// measure runs the step concurrently for the given number of agents.
 func (b *bench) measure(name string, agents int, do func(i int) error) error {
 	before, err := b.server.cpu()
 	if err != nil {
@@ -89,8 +89,8 @@ func (b *bench) connect(i int) (err error) {
 	return err
 }
 
-// joining is the number of agents that join concurrently. Each success makes all others retry with a larger state, so with any server the
-// work grows with the cube of the number.
+// joining is the number of agents that join concurrently. Whenever one succeeds, all others retry with a larger state, so for any server
+// the work grows with the cube of the number.
 const joining = 100
 
 // join joins as a torch agent does: it reads the state, adds itself, and retries if another agent was faster. As with torch, the state
@@ -121,12 +121,12 @@ func (b *bench) publish(i int) error {
 	return b.clients[i].wait(key)
 }
 
-// reading is the number of agents that read the values of all agents one by one. With torch 1.13 all agents do.
+// reading is the number of agents that each read the values of all agents, one by one. In torch 1.13 every agent does this.
 const reading = 100
 
 func (b *bench) readAll(i int) error {
 	for other := range b.clients {
-		b.requests.Add(2) // a wait, then the value
+		b.requests.Add(2) // a wait, followed by reading the value
 		if _, err := b.clients[i].get(fmt.Sprintf("%svalue/%d", round, other)); err != nil {
 			return err
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The pickle of torch's state (protocol 2), before and after the participants.
+// The pickle of torch's state (protocol 2), split at the participants.
 const (
 	head = "\x80\x02ctorch\n_RendezvousState\n)\x81}(X\x05\x00\x00\x00roundK\x00X\x08\x00\x00\x00complete\x89X\x06\x00\x00\x00closed\x89X\x0c\x00\x00\x00participants}("
 	tail = "uub."
@@ -18,14 +18,15 @@ func joined(state []byte, agent int) []byte {
 	if len(state) > 0 {
 		raw, err := base64.StdEncoding.DecodeString(string(state))
 		if err != nil {
-			panic(err) // the server has changed the value
+			panic(err) // the server has modified the value
 		}
 		pickle = string(raw)
 	}
 	return []byte(base64.StdEncoding.EncodeToString([]byte(strings.TrimSuffix(pickle, tail) + participant(agent) + tail)))
 }
 
-// participant returns an agent without a rank. It is about as long as torch's entry for an agent with its last heartbeat.
+// participant returns the entry of an agent without a rank. It is about as long as torch's entry for an agent with its
+// last heartbeat.
 func participant(agent int) string {
 	name := fmt.Sprintf("worker-%05d.a-job-of-many.default.svc", agent)
 	return "ctorch\n_NodeDesc\n)\x81}(X\x04\x00\x00\x00addr" + text(name) + "X\x03\x00\x00\x00pidK\x07X\x08\x00\x00\x00local_idK\x00ubK\x00"

@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 )
 
-// leaseName differs from that of the published controller, whose leader election uses a ConfigMap and no longer works.
+// leaseName differs from that of the upstream controller, whose leader election uses a ConfigMap and no longer works.
 const leaseName = "elastic-operator.holdfast.dev"
 
 // Options holds the settings from the command line and the configuration file.
@@ -50,7 +50,7 @@ func NewOptions() *Options {
 
 const flagRendezvousImage = "rendezvous-image"
 
-// kind is the kind of the workloads, in flags and errors.
+// kind is the kind of the workloads, for flags and errors.
 const kind = "ElasticJob"
 
 // Flags registers the flags.
@@ -93,7 +93,7 @@ func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 // NewScheme returns a scheme with the kinds that the manager reads and writes.
 func NewScheme() *runtime.Scheme { return bootstrap.NewScheme(v1alpha1.AddToScheme) }
 
-// addControllers adds everything that runs in the manager.
+// addControllers adds the controllers and indexes that the manager runs.
 func (o *Options) addControllers(ctx context.Context, mgr ctrl.Manager) error {
 	if err := elasticjob.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("adding indexes: %w", err)

@@ -1,4 +1,4 @@
-// Package indexes provides sets of worker indexes and their text form, such as "0-3,7". It is pure.
+// Package indexes provides sets of worker indexes and their text form, such as "0-3,7". It performs no I/O.
 package indexes
 
 import (
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Max limits the size of a parsed set, so that corrupt text cannot exhaust the memory. It is larger than any job.
+// Max limits the size of a parsed set, so that corrupt text cannot exhaust memory. No job has that many workers.
 const Max = 100_000
 
 // Set contains indexes in ascending order without duplicates. nil is the empty set.

@@ -23,7 +23,7 @@ import (
 type Agents struct {
 	// ExecImage is the image of the supervisor.
 	ExecImage string
-	// Store is the store as pods reach it.
+	// Store is the address of the store, as used by pods.
 	Store supervise.Store
 	// StoreACL means that each job has its own store user and Secret, created by the orchestrator, instead of those in Store.
 	StoreACL bool
@@ -35,8 +35,8 @@ type Agents struct {
 const (
 	envPodUID   = "HOLDFAST_POD_UID"
 	envNodeName = "HOLDFAST_NODE_NAME"
-	// envRunID is torchrun's rendezvous ID. After an in-place restart launchers need a new ID: otherwise they find the data of the previous
-	// round and wait until its heartbeats expire.
+	// envRunID is torchrun's rendezvous ID. After an in-place restart, launchers need a new ID. Otherwise they find the data of the
+	// previous round and wait until its heartbeats expire.
 	envRunID = "PET_RDZV_ID"
 )
 

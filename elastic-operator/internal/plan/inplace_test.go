@@ -71,7 +71,7 @@ func TestSupervisedPod(t *testing.T) {
 	}
 }
 
-// The supervisor's image may be in a registry that the author of the job does not know.
+// The supervisor's image may be in a registry for which the author of the job has no credentials.
 func TestSupervisedPodHasThePullSecretsOfTheSupervisor(t *testing.T) {
 	of := func(names ...string) (list []corev1.LocalObjectReference) {
 		for _, name := range names {
@@ -114,7 +114,7 @@ func TestReasonsAgainstInPlaceRestarts(t *testing.T) {
 	two := spec(func(s *corev1.PodSpec) { s.Containers = append(s.Containers, corev1.Container{Name: "logs"}) })
 	for name, tc := range map[string]struct {
 		changes []func(*v1alpha1.ElasticJob)
-		want    string // empty: nothing does
+		want    string // empty if nothing prevents in-place restarts
 	}{
 		"nothing":                     {nil, ""},
 		"no duration":                 {[]func(*v1alpha1.ElasticJob){annotation(v1alpha1.InPlaceTimeoutKey, "soon")}, `"soon" is not a duration`},
@@ -138,7 +138,8 @@ func TestReasonsAgainstInPlaceRestarts(t *testing.T) {
 	}
 }
 
-// Workers without a supervisor must meet those with one at the same rendezvous, so no worker gets a rendezvous ID of its own round.
+// Workers with and without a supervisor must meet at the same rendezvous, so no worker gets a rendezvous ID that changes with each
+// restart.
 func TestWorkersOfALargeJobShareOneRunID(t *testing.T) {
 	for most, want := range map[int32]bool{roster.MaxMembers: true, roster.MaxMembers + 1: false} {
 		job := inPlace(func(j *v1alpha1.ElasticJob) { j.Spec.MaxReplicas = &most })
@@ -151,7 +152,7 @@ func TestWorkersOfALargeJobShareOneRunID(t *testing.T) {
 	}
 }
 
-// A supervisor beyond the maximum size of a group would wait at the barrier forever.
+// The supervisor of a worker beyond the maximum group size would wait at the barrier forever.
 func TestWorkersBeyondTheMaximumGroupSizeAreNotSupervised(t *testing.T) {
 	for index, want := range map[int]bool{roster.MaxMembers - 1: true, roster.MaxMembers: false} {
 		pod := WorkerPod(inPlace(), index, 0)

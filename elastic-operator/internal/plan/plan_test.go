@@ -77,7 +77,7 @@ func TestTemplateTakesPrecedence(t *testing.T) {
 	}
 }
 
-// The published controller prepended the arguments to those of every container, including sidecars.
+// The upstream controller prepended the arguments to those of every container, including sidecars.
 func TestArgumentsOfTheFirstContainerOnRequest(t *testing.T) {
 	make := func(annotation string) *corev1.Pod {
 		return WorkerPod(MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) {
@@ -151,7 +151,8 @@ func TestNamesFitDNS(t *testing.T) {
 	}
 }
 
-// If all nodes are tainted and images come from a private registry, the server runs wherever its workers run. It needs no GPU.
+// If all nodes are tainted and images come from a private registry, the server can run wherever its workers can. It needs no
+// GPU.
 func TestServerHasTheTolerationsOfTheWorkers(t *testing.T) {
 	job := MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) {
 		spec := &j.Spec.ReplicaSpecs.Worker.Template.Spec

@@ -42,7 +42,7 @@ func Backend(job *v1alpha1.ElasticJob) v1alpha1.RendezvousBackend {
 }
 
 // RunID returns the rendezvous ID of the workers. It is based on the UID because job names may be reused. It changes when the job is resumed,
-// because a rendezvous that was closed by leaving workers stays closed.
+// because a rendezvous that was closed by departing workers stays closed.
 func RunID(job *v1alpha1.ElasticJob, resumes int32) string {
 	if resumes == 0 {
 		return string(job.UID)
@@ -64,9 +64,9 @@ func StatusURL(job *v1alpha1.ElasticJob, address string) string {
 	return fmt.Sprintf("http://%s:%d/status", address, RendezvousMetricsPort)
 }
 
-// RendezvousPod returns the server pod of a job. A restart of the server restarts all workers, so the pod has no liveness probe, and
+// RendezvousPod returns the server pod of a job. A restart of the server restarts all workers, so the pod has no liveness probe, and its
 // annotations ask autoscalers not to evict it. It has the tolerations and the priority of the workers, so that it can run on their nodes and
-// is not preempted before them. Its image is pulled with the workers' pull Secrets and with pullSecrets.
+// is not preempted before them. Its image is pulled with pullSecrets and the workers' pull Secrets.
 func RendezvousPod(job *v1alpha1.ElasticJob, image string, pullSecrets []string, resumes int32) *corev1.Pod {
 	probe := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{
 		HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromInt32(RendezvousMetricsPort)},

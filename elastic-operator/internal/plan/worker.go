@@ -1,4 +1,5 @@
-// Package plan builds the objects of an ElasticJob: the pods and services of its workers and of the managed rendezvous server. It is pure.
+// Package plan builds the objects of an ElasticJob: the pods and services of its workers and of the managed rendezvous server. It performs
+// no I/O.
 package plan
 
 import (
@@ -86,7 +87,7 @@ func Selector(job string) string {
 	return labels.Set(all).String()
 }
 
-// IndexOf returns the worker index of a pod or service. It returns false if the label and the name do not match each other, whatever the
+// IndexOf returns the worker index of a pod or service. It returns false if the label and the name do not match each other. It ignores the
 // owner of the object.
 func IndexOf(o metav1.Object, job string) (int, bool) {
 	if o.GetLabels()[v1alpha1.ReplicaTypeLabel] != v1alpha1.ReplicaTypeWorker {
@@ -104,8 +105,8 @@ func owner(job *v1alpha1.ElasticJob) []metav1.OwnerReference {
 }
 
 const (
-	// maxRestarts limits how often torchrun restarts its processes. torchrun's default is 0, but each worker that leaves causes one restart
-	// on every other worker. A program that fails at its start exhausts the limit within minutes.
+	// maxRestarts limits how often torchrun restarts its processes. torchrun's default is 0, but each departing worker causes one restart on
+	// every other worker. A program that fails on startup exhausts the limit within minutes.
 	maxRestarts = 10
 	// lastCall is how long, in seconds, a round waits for more workers after the minimum has joined. Every loss of a worker costs this time.
 	lastCall = "10"
@@ -131,7 +132,7 @@ func environment(job *v1alpha1.ElasticJob, index int, runID string, container *c
 		{Name: "PET_MAX_RESTARTS", Value: strconv.Itoa(maxRestarts)},
 		// torch assigns ranks in the order of the addresses. With a stable name a replaced worker keeps its rank.
 		{Name: "PET_LOCAL_ADDR", Value: WorkerName(job.Name, index)},
-		// By default torch 2.4 and later keep the trainers' store in rank 0 of the first round, and lose it with that worker.
+		// By default, torch 2.4 and later keep the trainers' store on rank 0 of the first round, and lose it with that worker.
 		{Name: "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", Value: "1"},
 		{Name: "PYTHONUNBUFFERED", Value: "1"},
 	}

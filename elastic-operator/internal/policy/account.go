@@ -13,11 +13,11 @@ type fault struct {
 	cause     Cause
 	reason    string
 	permanent bool
-	// stuck means that the pod still runs but must be replaced, because its in-place restart failed.
+	// stuck means that the pod is still running but must be replaced, because its in-place restart failed.
 	stuck bool
 }
 
-// account records completed workers, and counts each pod that failed or is terminating for an external reason once.
+// account records completed workers. It also counts each pod that failed, or that is terminating for an external reason, exactly once.
 func (d *decider) account() {
 	d.countInPlace()
 	d.refund()
@@ -56,7 +56,7 @@ func (d *decider) findFault(i int, pod Pod) *fault {
 		return &fault{cause: CauseProgram, reason: d.inPlaceFailure(i, pod), stuck: true}
 	case pod.Phase == Failed && !pod.ExceededLimits && d.lostServer(pod):
 		return &fault{cause: CauseDisruption, reason: reasonServerLost}
-	case pod.Phase == Failed && kubeletRestarts && !pod.ExceededLimits: // the kubelet would have restarted a failed container
+	case pod.Phase == Failed && kubeletRestarts && !pod.ExceededLimits: // otherwise the kubelet would have restarted the failed container
 		return &fault{cause: CauseDisruption, reason: reasonTerminated}
 	case pod.Phase == Failed:
 		return &fault{cause: CauseProgram, reason: exitReason(pod), permanent: d.permanent(pod)}
@@ -83,10 +83,10 @@ func exitReason(pod Pod) string {
 	return fmt.Sprintf("%s %d", exitedWith, pod.ExitCode)
 }
 
-// exitedWith is the prefix of the reason of a worker whose program failed.
+// exitedWith is the prefix of the recorded reason for a worker whose program failed.
 const exitedWith = "exited with code"
 
-// countFault counts a fault. It also counts container restarts as failures of the program, because they are unknown once the pod is gone.
+// countFault counts a fault. It also counts container restarts as failures of the program, because that number is lost with the pod.
 func (d *decider) countFault(i int, pod Pod, f fault) {
 	h := d.m.Workers[i]
 	failures := pod.Restarts

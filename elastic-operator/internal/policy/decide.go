@@ -1,5 +1,5 @@
 // Package policy decides what to do about an ElasticJob: which workers it should have, which workers have failed and are replaced or
-// abandoned, and when the job has succeeded or failed. It is pure: the input is Facts, the output is a Decision.
+// abandoned, and when the job has succeeded or failed. It performs no I/O: the input is Facts, the output is a Decision.
 //
 // Each step of a decision has its own file:
 //
@@ -8,11 +8,11 @@
 //	                 fault once)    indexes)        failure,     delete     counts)
 //	                                                deadline)    pods)
 //
-// The memory is part of the job's status. It is written before pods are changed, so an interrupted reconcile can be repeated: no fault is
-// counted twice, and a worker that was scaled down does not return.
+// Memory is the part of the job's status in which the decisions are recorded. It is written before pods are changed, so an interrupted
+// reconcile can be repeated: no fault is counted twice, and a worker that was scaled down does not return.
 //
-// Randomized tests check these invariants: there are never more workers than maxReplicas; no decided deletion reduces the running workers
-// below minReplicas; without new faults the job reaches the desired number of workers.
+// Randomized tests check these invariants: there are never more workers than maxReplicas; deletions by the policy never reduce the
+// running workers below minReplicas; without new faults the job reaches the desired number of workers.
 package policy
 
 import (
@@ -77,7 +77,7 @@ func (d *decider) start() {
 func (d *decider) suspend() {
 	if !d.m.Suspended {
 		d.event(Event{Reason: v1alpha1.ReasonSuspended, Action: actionSuspend, Note: "ElasticJob " + d.Name + " is suspended."})
-		if !d.m.Started.IsZero() { // the next run needs another rendezvous, because leaving workers close this one
+		if !d.m.Started.IsZero() { // the next run needs a new rendezvous, because departing workers close this one
 			d.m.Resumes++
 		}
 	}
@@ -140,7 +140,7 @@ func (d *decider) podIndexes() []int {
 
 func (d *decider) event(e Event) { d.out.Events = append(d.out.Events, e) }
 
-// requeueAt schedules a reconcile at a time. The earliest time wins.
+// requeueAt schedules a reconcile at the given time, unless an earlier one is scheduled.
 func (d *decider) requeueAt(at time.Time) {
 	after := max(at.Sub(d.Now), time.Millisecond)
 	if d.out.After == 0 || after < d.out.After {

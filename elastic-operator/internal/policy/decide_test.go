@@ -36,8 +36,8 @@ func newWorld(minimum, wanted, maximum int, changes ...func(*Settings)) *world {
 	return w
 }
 
-// look makes one decision and carries it out as the controller would, the memory first. Pods that have ended, and those that are
-// force-deleted, are removed immediately. Other deleted pods are terminating.
+// look makes one decision and carries it out as the controller would, starting with the memory. Pods that have terminated, and
+// those that are force-deleted, are removed immediately. Other deleted pods are terminating.
 func (w *world) look() *Decision {
 	d := Decide(&w.facts)
 	w.last = d
@@ -74,7 +74,7 @@ func (w *world) look() *Decision {
 	return d
 }
 
-// play makes decisions until nothing changes. Terminating pods are removed, and created pods run.
+// play makes decisions until nothing changes. Terminating pods are removed, and created pods start running.
 func (w *world) play() *world {
 	for range 50 {
 		d := w.look()

@@ -12,7 +12,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
-// Decision is what to do about a job. The caller first writes the status (Memory, Conditions and counts), then acts on the rest.
+// Decision is what to do about a job. The caller first writes the status (Memory, Conditions and counts), then carries out the
+// rest.
 type Decision struct {
 	Memory     Memory
 	Conditions []Condition
@@ -110,7 +111,7 @@ type Facts struct {
 	Settings        Settings
 	// Pods contains the job's worker pods by index.
 	Pods map[int]Pod
-	// Memory contains the earlier decisions.
+	// Memory contains the recorded decisions.
 	Memory Memory
 	// Reported contains the last reported counts. They remain valid after the job has finished, even if its pods are deleted.
 	Reported v1alpha1.ReplicaStatus
@@ -130,7 +131,7 @@ type Pod struct {
 	Bound       bool // to a node
 	Created     time.Time
 	Node        NodeState
-	// LostAt is when a node that is not ready will be considered lost. It is zero for other nodes.
+	// LostAt is when a node that is not ready will be considered lost. It is zero for all other nodes.
 	LostAt time.Time
 	// Disruption describes how the pod was disrupted. It is empty if it was not.
 	Disruption string
@@ -153,7 +154,8 @@ type Rendezvous struct {
 	Managed bool
 	// Started is when the server started. It is zero while the server is not running.
 	Started time.Time
-	// Incomplete describes why the workers have not completed a round. It is empty if they have, or if that is unknown.
+	// Incomplete describes why the workers have not completed a round. It is empty if they have completed one, or if this is
+	// unknown.
 	Incomplete string
 }
 
@@ -173,7 +175,7 @@ type NodeState int
 
 // Node states.
 const (
-	// NodeOK is also the state of pods that are not bound to a node.
+	// NodeOK is also used for pods that are not bound to a node.
 	NodeOK NodeState = iota
 	// NodeDraining means that the node is cordoned or has a taint that the pod does not tolerate.
 	NodeDraining

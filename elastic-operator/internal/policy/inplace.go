@@ -28,14 +28,14 @@ type InPlace struct {
 }
 
 const (
-	// disabledTimeout is the timeout for workers with a supervisor after in-place restarts were disabled for the job. Without a group, a
-	// failed worker would wait forever.
+	// disabledTimeout is the timeout for workers that still have a supervisor after in-place restarts were disabled for the job. Without a
+	// group, a failed worker would wait forever.
 	disabledTimeout = 5 * time.Minute
 	// unlimitedRestarts is the restart limit of a group without a backoffLimit.
 	unlimitedRestarts = 1000
 )
 
-// countInPlace counts each failure that was handled by an in-place restart once. The end of a failed or terminating pod is counted by
+// countInPlace counts each failure that was handled by an in-place restart once. Pods that have failed or are terminating are counted by
 // account.
 func (d *decider) countInPlace() {
 	if d.InPlace.Report == nil {
@@ -103,7 +103,7 @@ func (d *decider) inPlaceFailure(i int, pod Pod) string {
 }
 
 // updateRoster lists the workers that restart in place together: all running workers that are desired. The group forms once minReplicas
-// workers run; after that the roster follows every change.
+// workers are running. After that, the roster follows every change.
 func (d *decider) updateRoster() {
 	if d.Deleted || d.m.Ended != "" || d.m.Suspended {
 		return
@@ -142,9 +142,9 @@ func (d *decider) deletes(uid types.UID) bool {
 	return slices.ContainsFunc(d.out.Delete, func(deletion Deletion) bool { return deletion.UID == uid })
 }
 
-// limit returns the restart count up to which the group may restart without another decision: no worker can exceed its backoffLimit before.
-// The limit rises while workers have failures left. It never decreases, because a restart may be in progress. If the group has reached the
-// limit and the worker that failed last is still a member, the group gets one more restart.
+// limit returns the restart count up to which the group may restart without another decision. It is chosen so that no worker can exceed its
+// backoffLimit before that. The limit rises while workers have failures left. It never decreases, because a restart may be in progress. If
+// the group has reached the limit and the worker that failed last is still a member, the group gets one more restart.
 func (d *decider) limit(r *roster.Roster) int64 {
 	var round, limit int64
 	exhausted := false
@@ -167,7 +167,7 @@ func (d *decider) lastFailedIsMember(r *roster.Roster) bool {
 	return len(failures) > 0 && slices.Contains(r.Members, failures[len(failures)-1].Member)
 }
 
-// failuresLeft returns how often any worker may fail before it is abandoned: the minimum over all workers.
+// failuresLeft returns how many more failures any worker may have before it is abandoned: the minimum over all workers.
 func (d *decider) failuresLeft() int64 {
 	least := int64(unlimitedRestarts)
 	if d.Settings.Restart == v1alpha1.RestartNever {

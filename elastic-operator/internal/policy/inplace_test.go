@@ -79,7 +79,7 @@ func TestRosterContainsRunningWorkers(t *testing.T) {
 	}
 }
 
-// The group forms only when the minimum number of workers runs.
+// The group forms only when the minimum number of workers is running.
 func TestGroupFormsWithTheMinimum(t *testing.T) {
 	w := newWorld(2, 3, 3)
 	w.facts.InPlace.Timeout = time.Minute
@@ -99,7 +99,7 @@ func TestGroupFormsWithTheMinimum(t *testing.T) {
 	}
 }
 
-// A failure that was handled in place is counted once, like any other, and no pod is replaced.
+// A failure that was handled in place is counted once, like any other failure, and no pod is replaced.
 func TestInPlaceFailure(t *testing.T) {
 	w := newGroup(1, 3, 3)
 	before := w.member(1)
@@ -125,7 +125,7 @@ func TestInPlaceFailure(t *testing.T) {
 	}
 }
 
-// A worker that has reached its back-off limit is not restarted any more, and the others continue without it.
+// A worker that has reached its back-off limit is no longer restarted, and the others continue without it.
 func TestInPlaceFailuresExhaustTheLimit(t *testing.T) {
 	w := newGroup(1, 3, 3)
 	for round := range int64(defaultBackoffLimit) {
@@ -179,7 +179,7 @@ func TestPermanentInPlaceFailures(t *testing.T) {
 	}
 }
 
-// The end of a pod is counted from its status, and failures of a pod that no longer exists are ignored.
+// The termination of a pod is counted from its status, and failures of a pod that no longer exists are ignored.
 func TestFailuresOfTerminatedPodsAreNotCountedTwice(t *testing.T) {
 	for name, change := range map[string]func(*Pod){
 		"a pod that is being deleted": func(p *Pod) { p.Terminating = true },
@@ -194,7 +194,8 @@ func TestFailuresOfTerminatedPodsAreNotCountedTwice(t *testing.T) {
 	}
 }
 
-// A worker that does not come back in place is replaced. That counts as a failure, so that it cannot go on forever.
+// A worker whose in-place restart fails is replaced. This counts as a failure, so that it cannot be repeated
+// forever.
 func TestWorkerIsReplacedAfterAFailedInPlaceRestart(t *testing.T) {
 	w := newGroup(1, 3, 3)
 	stuck := w.member(2)

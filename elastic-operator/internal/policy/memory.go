@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/indexes"
 )
 
-// Memory contains the earlier decisions that are kept in the status.
+// Memory contains the recorded decisions, which are stored in the status.
 type Memory struct {
 	// Indexes contains the desired workers.
 	Indexes indexes.Set
@@ -50,7 +50,7 @@ type History struct {
 	LastTime              time.Time
 }
 
-// Reduction is a temporary reduction to Replicas workers, although Wanted are desired: status.givenBack.
+// Reduction is a temporary reduction to Replicas workers, although Wanted are desired. It is stored in status.givenBack.
 type Reduction struct {
 	Replicas, Wanted int
 	Since            time.Time
@@ -100,7 +100,7 @@ func (m *Memory) readConditions(status *v1alpha1.ElasticJobStatus) {
 			m.Suspended = true
 		case v1alpha1.JobSucceeded, v1alpha1.JobFailed:
 			m.Ended, m.EndedAt, m.Overdue = c.Type, c.LastTransitionTime.Time, c.Reason == v1alpha1.ReasonDeadlineExceeded
-			if status.CompletionTime != nil { // the published controller does not set it for failed jobs
+			if status.CompletionTime != nil { // the upstream controller does not set it for failed jobs
 				m.EndedAt = status.CompletionTime.Time
 			}
 		}

@@ -48,7 +48,8 @@ func (d *decider) overdue() bool {
 	return true
 }
 
-// failBelowMin fails the job if too few workers can run for settleSeconds. In this time further failures with the same cause are counted.
+// failBelowMin fails the job if too few workers can run for settleSeconds. During this time, further failures with the same cause are
+// counted.
 func (d *decider) failBelowMin(possible int) {
 	if d.m.BelowMin.IsZero() {
 		d.m.BelowMin = d.Now.Truncate(time.Microsecond)

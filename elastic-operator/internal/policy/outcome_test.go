@@ -47,13 +47,13 @@ func TestSuccess(t *testing.T) {
 func TestCompletedWorkerDoesNotRunAgain(t *testing.T) {
 	w := newWorld(1, 3, 3).play().complete(1)
 	w.look()
-	delete(w.facts.Pods, 1) // collected as garbage
+	delete(w.facts.Pods, 1) // garbage-collected
 	w.play().want(t, "0,2", v1alpha1.StateRunning)
 	w.complete(0).complete(2).look()
 	w.want(t, "", v1alpha1.StateSucceeded)
 }
 
-// The published controller did not notice that the job had succeeded if replicas was lowered below the number of completed workers.
+// The upstream controller did not notice that the job had succeeded if replicas was lowered below the number of completed workers.
 func TestScaleBelowTheNumberOfCompletedWorkers(t *testing.T) {
 	w := newWorld(1, 4, 4).play().complete(1).complete(2).complete(3)
 	w.look()
@@ -135,7 +135,7 @@ func TestSuspendAndResume(t *testing.T) {
 	if w.last.Rendezvous || !w.facts.Memory.Started.IsZero() || w.facts.Memory.Resumes != 1 {
 		t.Errorf("rendezvous %t, started %s, resumes %d", w.last.Rendezvous, w.facts.Memory.Started, w.facts.Memory.Resumes)
 	}
-	// Pods that still terminate when the job is resumed are not counted as disrupted.
+	// Pods that are still terminating when the job is resumed are not counted as disrupted.
 	w.pass(time.Hour).facts.Settings.Suspend = false
 	w.play().want(t, "0,1", v1alpha1.StateRunning)
 	if m := w.facts.Memory; m.Disruptions != 0 || !m.Started.Equal(w.facts.Now) {
@@ -159,7 +159,7 @@ func TestDeletedJobIsLeftToTheGarbageCollector(t *testing.T) {
 	}
 }
 
-// With a rendezvous, the agents would wait for more workers and keep their devices until they time out.
+// With a rendezvous, the agents would wait for more workers, holding their devices until they time out.
 func TestFailedJobDoesNotNeedTheRendezvous(t *testing.T) {
 	w := newWorld(2, 2, 2, func(s *Settings) { s.Settle, s.Restart = 0, v1alpha1.RestartNever }).play().fail(0, 1).play()
 	w.want(t, "1", v1alpha1.StateFailed)

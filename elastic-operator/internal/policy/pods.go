@@ -21,7 +21,7 @@ var disruptions = map[string]string{
 	"NodeLost":     "its node is lost",
 }
 
-// reasonRejected describes pods that their kubelet has rejected. Kubelets use many status reasons for this, but such pods never have a
+// reasonRejected describes pods that were rejected by their kubelet. Kubelets use many status reasons for this, but such pods never have a
 // container.
 const reasonRejected = "its node rejected it"
 
@@ -67,7 +67,7 @@ func phase(phase corev1.PodPhase) Phase {
 	return Pending
 }
 
-// disruption describes how the pod was disrupted, or returns an empty string. Newer components set the condition DisruptionTarget; kubelets
+// disruption describes how the pod was disrupted, or returns an empty string. Newer components set the condition DisruptionTarget. Kubelets
 // that reject or shut down pods set a status reason.
 func disruption(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
@@ -156,7 +156,7 @@ func draining(node *corev1.Node, pod *corev1.Pod) bool {
 }
 
 // toleratesForever ignores tolerations with tolerationSeconds, such as those that all pods have for nodes that are not ready: a pod with
-// such a toleration is evicted soon.
+// such a toleration will be evicted soon.
 func toleratesForever(pod *corev1.Pod, taint *corev1.Taint) bool {
 	return slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
 		return t.TolerationSeconds == nil && t.ToleratesTaint(logr.Discard(), taint, true)

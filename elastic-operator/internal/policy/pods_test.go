@@ -9,7 +9,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// rejected returns a pod that its kubelet has rejected. Its status has only a phase, a reason and a message.
+// rejected returns the status of a pod that was rejected by its kubelet. It has only a phase, a reason and a
+// message.
 func rejected(reason, message string) corev1.PodStatus {
 	return corev1.PodStatus{Phase: corev1.PodFailed, Reason: reason, Message: message}
 }

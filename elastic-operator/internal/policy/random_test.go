@@ -53,7 +53,7 @@ var actors = []func(*world, *rand.Rand) string{
 		w.facts.Settings.Suspend = !w.facts.Settings.Suspend
 		return fmt.Sprint("suspend ", w.facts.Settings.Suspend)
 	},
-	// The manager restarts after it has written the status and before it has acted, or its cache is out of date.
+	// The manager restarts after writing the status and before acting on it, or its cache is out of date.
 	func(w *world, _ *rand.Rand) string {
 		pods := make(map[int]Pod, len(w.facts.Pods))
 		for i, pod := range w.facts.Pods {
@@ -78,7 +78,7 @@ func (w *world) someone(r *rand.Rand, what string, change func(*Pod)) string {
 	return fmt.Sprint(i, " ", what)
 }
 
-// nodes starts some pods and ends some terminating ones.
+// nodes starts some pods, and removes some terminating ones.
 func (w *world) nodes(r *rand.Rand) {
 	for _, i := range (&decider{Facts: &w.facts}).podIndexes() {
 		switch pod := w.facts.Pods[i]; {
@@ -127,7 +127,7 @@ func (w *world) checked(t *testing.T) {
 	}
 }
 
-// Events in any order never lead to more workers than allowed, the controller never deletes workers below the minimum, and the job reaches
+// Events in any order never lead to more workers than allowed. The controller never deletes workers below the minimum, and the job reaches
 // the desired number of workers once faults stop.
 func TestRandomHistories(t *testing.T) {
 	seeds := 4000

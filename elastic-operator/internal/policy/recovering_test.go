@@ -27,7 +27,7 @@ func TestReplacementIsAnnounced(t *testing.T) {
 	}
 }
 
-// A replacement that cannot be scheduled for long no longer counts as a recovery in progress.
+// A replacement that stays unschedulable for a long time no longer counts as a recovery in progress.
 func TestRecoveryTimesOut(t *testing.T) {
 	w := newWorld(1, 2, 2).play().fail(0, 1)
 	w.look()

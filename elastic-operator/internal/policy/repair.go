@@ -31,8 +31,8 @@ func (d *decider) repair() {
 	d.out.Services = indexes.Of(append(d.podIndexes(), d.m.Indexes...)...)
 }
 
-// repairPod deletes the pod of a worker that must be replaced, or that is abandoned and still running. The failed pod of an abandoned
-// worker is kept for its logs.
+// repairPod deletes the pod of a worker that must be replaced, or of an abandoned worker that is still running. The failed pod of an
+// abandoned worker is kept for its logs.
 func (d *decider) repairPod(i int, pod Pod) {
 	if !pod.LostAt.IsZero() && pod.Node != NodeLost {
 		d.requeueAt(pod.LostAt)
@@ -78,7 +78,7 @@ const (
 	// refundWindow is how long before the start of the new server a worker may have failed because of a server loss that had not been
 	// observed yet.
 	refundWindow = 30 * time.Second
-	// reportLag is how long after its start the kubelet may report a server. Start times are in whole seconds.
+	// reportLag is how long the kubelet may take to report that a server has started. Start times are rounded to whole seconds.
 	reportLag = 5 * time.Second
 )
 

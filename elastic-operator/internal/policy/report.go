@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// These messages are exactly those of the published controller.
+// These messages are identical to those of the upstream controller.
 func created(name string) string { return "job " + name + " is created." }
 func running(name string) string { return "ElasticJob " + name + " is running." }
 func restarting(name string, n int) string {
@@ -171,7 +171,7 @@ func (d *decider) setActiveConditions(c workerCounts) {
 	d.reportInSync()
 }
 
-// waitingFor describes what the job is waiting for. It is empty if all workers run.
+// waitingFor describes what the job is waiting for. It is empty if all workers are running.
 func (d *decider) waitingFor(c workerCounts) string {
 	var parts []string
 	for _, part := range []struct {
@@ -198,7 +198,7 @@ func (d *decider) waitingFor(c workerCounts) string {
 }
 
 // recoveryTimeout is how long after the last fault other recovery levels leave the job alone. If a worker has not been replaced by then,
-// for example because no node has room for it, they may act.
+// for example because no node has capacity for it, they may act.
 const recoveryTimeout = 5 * time.Minute
 
 // reportRecovery announces that workers are being replaced or restarted, so that no other recovery level handles the same fault.

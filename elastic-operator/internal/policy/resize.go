@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/indexes"
 )
 
-// resize changes the set of desired indexes to the desired size. Remaining indexes keep their pods.
+// resize grows or shrinks the set of desired indexes to the desired size. Remaining indexes keep their pods.
 func (d *decider) resize() {
 	if g := d.m.Reduction; g != nil && (g.Wanted != d.Settings.Wanted || !d.Now.Before(g.Since.Add(d.Settings.SurplusRetry))) {
 		d.m.Reduction = nil
@@ -42,7 +42,8 @@ func (d *decider) resizeTo(size int) {
 	d.m.Completed = d.m.Completed.Intersect(d.m.Indexes)
 }
 
-// removalOrder returns the workers in the order in which they are removed. Of equal workers, the one with the highest index is first.
+// removalOrder returns the workers in the order in which they are removed. Among workers of equal value, the one with the highest index is
+// removed first.
 func (d *decider) removalOrder(set []int) []int {
 	order := slices.Clone(set)
 	slices.SortStableFunc(order, func(a, b int) int {
@@ -52,8 +53,8 @@ func (d *decider) removalOrder(set []int) []int {
 }
 
 // value returns how valuable a worker is when workers must be removed. From low to high: abandoned, not running, not ready, on a draining
-// node, running. Worker 0 may host the store and is the most valuable running worker. Completed workers use no resources and count for the
-// success policy, so they are removed last.
+// node, running. Worker 0 may host the store and is the most valuable running worker. Completed workers use no resources and count towards
+// the success policy, so they are removed last.
 func (d *decider) value(i int) int {
 	pod, found := d.Pods[i]
 	switch {
@@ -73,8 +74,8 @@ func (d *decider) value(i int) int {
 	return 4
 }
 
-// candidates returns n indexes to add. Indexes with a pod, for example from the published controller, come first in order of their value.
-// Then come the lowest free indexes, including those whose previous pod is still terminating, so that repeated scaling reuses the same names.
+// candidates returns n indexes to add. Indexes with a pod, for example from the upstream controller, come first in order of their value. Then
+// come the lowest free indexes, including those whose previous pod is still terminating, so that repeated scaling reuses the same names.
 func (d *decider) candidates(n int) []int {
 	if n <= 0 {
 		return nil
@@ -96,7 +97,7 @@ func (d *decider) candidates(n int) []int {
 	return found
 }
 
-// ignoreTermination prevents that a pod which is terminating because its index was removed is counted as disrupted.
+// ignoreTermination prevents a pod from being counted as disrupted when it is terminating because its index was removed.
 func (d *decider) ignoreTermination(i int) {
 	if pod, found := d.Pods[i]; found && pod.Terminating {
 		h := d.m.Workers[i]

@@ -78,13 +78,13 @@ func parse(t *testing.T, text string) indexes.Set {
 	return s
 }
 
-// The published controller kept deleting and creating workers with indexes above the wanted number if their pods disappeared at different
+// The upstream controller kept deleting and creating workers with indexes above the desired number if their pods disappeared at different
 // times.
 func TestRemovedIndexIsNotCreatedAgain(t *testing.T) {
 	w := newWorld(1, 5, 5).play()
 	w.facts.Settings.Wanted = 2
 	w.look()
-	delete(w.facts.Pods, 3) // 2 and 4 take longer
+	delete(w.facts.Pods, 3) // 2 and 4 take longer to terminate
 	if d := w.look(); len(d.Create) != 0 || len(d.Delete) != 0 {
 		t.Errorf("created %v, deleted %v", d.Create, d.Delete)
 	}
@@ -97,10 +97,10 @@ func TestRemovedIndexIsNotCreatedAgain(t *testing.T) {
 func TestRevertedScaleDownIsNotADisruption(t *testing.T) {
 	w := newWorld(1, 3, 3).play()
 	w.facts.Settings.Wanted = 2
-	w.look() // 2 is on its way out
+	w.look() // 2 is terminating
 	w.facts.Settings.Wanted = 3
 	w.look()
-	w.look() // and still is
+	w.look() // 2 is still terminating
 	w.play()
 	if m := w.facts.Memory; m.Disruptions != 0 || len(m.Indexes) != 3 {
 		t.Errorf("disruptions %d, indexes %s", m.Disruptions, m.Indexes)
@@ -171,7 +171,7 @@ func TestUnschedulableSurplusIsKeptIfTheTimeoutIsZero(t *testing.T) {
 	}
 }
 
-// Another worker waits for a node. The abandoned worker keeps its index, its pod and its history.
+// Another worker is waiting for a node. The abandoned worker keeps its index, its pod and its history.
 func TestAbandonedWorkersAreNotRemovedAsSurplus(t *testing.T) {
 	w := newWorld(2, 4, 4)
 	w.look()

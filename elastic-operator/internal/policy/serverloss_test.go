@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
 
-// exits makes a worker fail that began and finished at the given times after noon.
+// exits makes a worker fail. began and finished are its start and end times, relative to noon.
 func (w *world) exits(i int, began, finished time.Duration) *world {
 	return w.change(i, func(p *Pod) {
 		p.Phase, p.ExitCode, p.Began, p.Finished = Failed, 1, noon.Add(began), noon.Add(finished)
@@ -17,7 +17,7 @@ func (w *world) exits(i int, began, finished time.Duration) *world {
 func TestServerLossIsADisruption(t *testing.T) {
 	for name, tc := range map[string]struct {
 		managed               bool
-		server                time.Duration // after noon; negative: it does not run
+		server                time.Duration // start time relative to noon, negative if it is not running
 		began, finished       time.Duration
 		failures, disruptions int32
 	}{

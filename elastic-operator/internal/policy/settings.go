@@ -20,7 +20,7 @@ const (
 // Settings contains the settings of a job with all defaults applied.
 type Settings struct {
 	Min, Max int
-	// Wanted is the desired number of workers, between Min and Max, and at most the number that Kueue has admitted.
+	// Wanted is the desired number of workers, between Min and Max and at most the number that Kueue has admitted.
 	Wanted    int
 	Restart   v1alpha1.RestartPolicy
 	Permanent []int32 // exit codes
@@ -37,7 +37,7 @@ type Settings struct {
 	SurplusPending time.Duration // 0 means never
 	SurplusRetry   time.Duration
 	Suspend        bool
-	// Queue is the queue in which the job waits for admission. It is empty if the job has no queue or is admitted.
+	// Queue is the queue in which the job is waiting for admission. It is empty if the job has no queue or has been admitted.
 	Queue string
 }
 

@@ -40,7 +40,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// The published controller reads the run policy from a key of its own, but its documentation shows the fields at the top level.
+// The upstream controller reads the run policy from a separate key, but its documentation shows the fields at the top level.
 func TestRunPolicyIsReadFromAllFields(t *testing.T) {
 	run := v1alpha1.RunPolicy{
 		CleanPodPolicy: ptr.To(v1alpha1.CleanAll), TTLSecondsAfterFinished: ptr.To(int32(1)), ActiveDeadlineSeconds: ptr.To(int64(2)), BackoffLimit: ptr.To(int32(7)),

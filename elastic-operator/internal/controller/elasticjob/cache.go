@@ -28,7 +28,7 @@ const (
 	nodeIndex = "holdfast.node"
 )
 
-// CacheOptions limits the cache to the pods and services of ElasticJobs, and all objects to the fields that the controller reads.
+// CacheOptions limits the cache to the pods and services of ElasticJobs, and each object to the fields that the controller reads.
 func CacheOptions() cache.Options {
 	ofElasticJobs := labels.SelectorFromSet(labels.Set{v1alpha1.GroupNameLabel: v1alpha1.GroupName})
 	return cache.Options{
@@ -80,7 +80,7 @@ func stripPod(o any) (any, error) {
 		ContainerStatuses:     stripStatuses(full.Status.ContainerStatuses, isServer),
 		InitContainerStatuses: stripStatuses(full.Status.InitContainerStatuses, isServer),
 	}
-	if full.Status.Phase == corev1.PodFailed { // it shows why a pod was evicted
+	if full.Status.Phase == corev1.PodFailed { // the status shows why a pod was evicted
 		pod.Status.Message = full.Status.Message
 	}
 	for _, c := range full.Status.Conditions {
@@ -100,7 +100,8 @@ func stripMeta(m *metav1.ObjectMeta) *metav1.ObjectMeta {
 	return &kept
 }
 
-// stripStatuses keeps how containers terminated and how often they restarted, and for the rendezvous server also when it started.
+// stripStatuses keeps how containers terminated and how often they restarted. For the rendezvous server it also keeps when the
+// container started.
 func stripStatuses(statuses []corev1.ContainerStatus, isServer bool) []corev1.ContainerStatus {
 	var kept []corev1.ContainerStatus
 	for _, s := range statuses {
@@ -141,12 +142,12 @@ func stripNode(o any) (any, error) {
 	return node, nil
 }
 
-// debounce delays the reconcile after a pod event, so that pods that start or fail at the same time need only one reconcile.
+// debounce delays the reconcile after a pod event, so that pods that start or fail at the same time require only one reconcile.
 const debounce = 50 * time.Millisecond
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// podEvents enqueues the job of a pod when a field changes that the policy reads.
+// podEvents enqueues the job of a pod when a field that the policy reads changes.
 func podEvents() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueue(q, e.Object) },
@@ -190,7 +191,8 @@ func (r *Reconciler) jobEvents() handler.TypedEventHandler[*v1alpha1.ElasticJob,
 	}
 }
 
-// nodeEvents enqueues the jobs with pods on a node that was created or deleted, or whose fields that the policy reads have changed.
+// nodeEvents enqueues the jobs that have pods on a node when the node is created or deleted, or when a field that the policy reads
+// changes.
 func (r *Reconciler) nodeEvents() handler.TypedEventHandler[*corev1.Node, reconcile.Request] {
 	return handler.TypedFuncs[*corev1.Node, reconcile.Request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*corev1.Node], q queue) {
@@ -211,7 +213,7 @@ func (r *Reconciler) nodeEvents() handler.TypedEventHandler[*corev1.Node, reconc
 func (r *Reconciler) enqueueNode(ctx context.Context, q queue, node *corev1.Node) {
 	var pods corev1.PodList
 	if err := r.Client.List(ctx, &pods, client.MatchingFields{nodeIndex: node.Name}, client.UnsafeDisableDeepCopy); err != nil {
-		log.FromContext(ctx).Error(err, "Listing the pods of a node failed, their jobs are not reconciled", "node", node.Name)
+		log.FromContext(ctx).Error(err, "Failed to list the pods of a node, not reconciling their jobs", "node", node.Name)
 		return
 	}
 	for i := range pods.Items {

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/policy"
 )
 
-// The cache keeps only some fields of a pod, and must keep those that the policy reads.
+// The cache keeps only some fields of a pod, and must keep all fields that the policy reads.
 func TestCacheKeepsTheFieldsThatThePolicyReads(t *testing.T) {
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	node := &corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}
@@ -39,7 +39,7 @@ func TestCacheKeepsTheFieldsThatThePolicyReads(t *testing.T) {
 	}
 }
 
-// The policy needs the start time of the server to find the workers that lost it.
+// The policy needs the start time of the server to find the workers that lost their connection to it.
 func TestCacheKeepsTheStartOfTheServer(t *testing.T) {
 	start := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	server := &corev1.Pod{

@@ -31,13 +31,13 @@ import (
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Name is the name of the controller in logs, metrics and events, as in the published controller. The Kueue framework has another controller
-// for the kind, which it calls elasticjob.
+// Name is the name of the controller in logs, metrics and events. It is the same as in the upstream controller. The Kueue framework runs
+// another controller for the kind, named elasticjob.
 const Name = "elastic-job-controller"
 
 // Options configures a Reconciler.
 type Options struct {
-	// Client reads from the cache and writes.
+	// Client reads from the cache and writes to the API server.
 	Client client.Client
 	// Live reads from the API server, for decisions that must not depend on a stale cache.
 	Live     client.Reader
@@ -58,7 +58,7 @@ type Reconciler struct {
 	Options
 
 	expectations *expectations
-	requests     *intervals // for the status of rendezvous servers
+	requests     *intervals // limits status requests to rendezvous servers
 }
 
 // New returns a Reconciler.
@@ -80,14 +80,14 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 }
 
 // maxRetryDelay is the longest delay after an error. It is short because deadlines of the job are not scheduled after an error, for example
-// while the API server rejects a pod.
+// while the API server is rejecting a pod.
 const maxRetryDelay = 15 * time.Second
 
 func rateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, maxRetryDelay)
 }
 
-// staleRetry is the retry delay when the cache is stale. The watch event usually arrives earlier.
+// staleRetry is the retry delay when the cache is stale. Usually the watch event arrives earlier.
 const staleRetry = 200 * time.Millisecond
 
 // Reconcile observes a job, decides what to do, writes the decision to its status, and carries it out.
@@ -148,7 +148,7 @@ func (r *Reconciler) act(ctx context.Context, s *scope, d *policy.Decision) erro
 	)
 }
 
-// soonest returns the shorter delay. 0 means no delay.
+// soonest returns the shorter of two delays. 0 means no delay.
 func soonest(a, b time.Duration) time.Duration {
 	if a == 0 || (b != 0 && b < a) {
 		return b
@@ -156,7 +156,7 @@ func soonest(a, b time.Duration) time.Duration {
 	return a
 }
 
-// retry requeues after a conflict, and ignores that the job was deleted.
+// retry requeues after a conflict, and ignores the error if the job was deleted.
 func retry(err error) (ctrl.Result, error) {
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: staleRetry}, nil

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
-// reasons of events about objects of a kind, which are those of the upstream controller.
+// reasons holds the reasons of events about objects of one kind. They are those of the upstream controller.
 type reasons struct {
 	kind, noun                                   string
 	created, deleted, failedCreate, failedDelete string
@@ -29,7 +29,8 @@ const (
 	actionRead   = "ReadTemplate"
 )
 
-// normal emits an event about a related object. Without the related object, events about different objects would be merged into a series.
+// normal emits an event about a job and a related object. Without the related object, events about different objects would be merged into
+// a series.
 func (r *Reconciler) normal(job *v1alpha1.ElasticJob, related runtime.Object, reason, action, note string) {
 	r.Recorder.Eventf(job, related, corev1.EventTypeNormal, reason, action, "%s", notes.Truncate(note, notes.MaxLength))
 }
@@ -38,8 +39,8 @@ func (r *Reconciler) warn(job *v1alpha1.ElasticJob, reason, action, note string)
 	r.Recorder.Eventf(job, nil, corev1.EventTypeWarning, reason, action, "%s", notes.Truncate(note, notes.MaxLength))
 }
 
-// report emits events and counts metrics after the status was written. The status was written to the observed version of the job, so
-// nothing is reported twice.
+// report emits events and counts metrics after the status was written. The write required the observed version of the job, so nothing is
+// reported twice.
 func (r *Reconciler) report(s *scope, d *policy.Decision) {
 	if s.facts.Memory.Started.IsZero() && s.job.Spec.ReplicaSpecs.Worker.Template.Spec.RestartPolicy != "" && !d.Memory.Started.IsZero() {
 		r.warn(s.job, reasonRestartPolicy, actionRead, "The restartPolicy of the pod template is ignored: set replicaSpecs.Worker.restartPolicy")

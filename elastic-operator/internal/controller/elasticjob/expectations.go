@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/policy"
 )
 
-// expectationTimeout is how long an expectation lasts without confirmation by the cache. A wrong expectation is harmless, because names and
-// UIDs prevent duplicates. It only causes additional API calls.
+// expectationTimeout is how long an expectation lasts without confirmation from the cache. An incorrect expectation is harmless, because
+// names and UIDs prevent duplicates. It only causes additional API calls.
 const expectationTimeout = 30 * time.Second
 
 // expectations records API calls whose results may not be in the cache yet.
@@ -120,7 +120,7 @@ func (j *jobExpectations) applyDeletions(s *scope, now time.Time) {
 	}
 }
 
-// intervals limits how often something is done for each job.
+// intervals limits how often an operation is performed for each job.
 type intervals struct {
 	mu    sync.Mutex
 	clock clock.PassiveClock
@@ -131,7 +131,8 @@ func newIntervals(c clock.PassiveClock) *intervals {
 	return &intervals{clock: c, last: map[types.UID]time.Time{}}
 }
 
-// due returns how long to wait until the interval since the last time has passed. If it returns 0, now becomes the last time.
+// due returns how long to wait until the interval has passed since the last operation. If it returns 0, the time of the last operation is
+// set to now.
 func (i *intervals) due(job types.UID, every time.Duration) time.Duration {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -143,7 +144,7 @@ func (i *intervals) due(job types.UID, every time.Duration) time.Duration {
 	return 0
 }
 
-// postpone delays the next time by a duration in addition to the interval.
+// postpone delays the next operation by a duration in addition to the interval.
 func (i *intervals) postpone(job types.UID, by time.Duration) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -31,7 +31,7 @@ func inPlace(j *v1alpha1.ElasticJob) {
 	j.Spec.ReplicaSpecs.Worker.Template.Spec.Containers[0].Command = []string{"torchrun"}
 }
 
-// enlisted waits until the roster has exactly the pods of these workers.
+// enlisted waits until the roster contains exactly the pods of these workers.
 func (w *world) enlisted(job string, workers ...int) *roster.Roster {
 	w.Helper()
 	var r *roster.Roster
@@ -172,7 +172,7 @@ func TestRosterIsUpdated(t *testing.T) {
 	}
 }
 
-// A job for which in-place restarts are impossible runs without them, and a condition gives the reason.
+// If in-place restarts are impossible for a job, it runs without them, and a condition gives the reason.
 func TestInPlaceRestartsThatAreNotPossible(t *testing.T) {
 	for name, tc := range map[string]struct {
 		agents func(*world)

@@ -20,7 +20,7 @@ import (
 
 // The output of kubectl get, kubectl get -o wide and kubectl describe for a job.
 
-// columns are the cells of a job's row as kubectl requests them. Those of -o wide are in brackets.
+// columns returns the cells of a job's row as kubectl requests them. The names of columns shown only by -o wide are in brackets.
 func (w *world) columns(name string) map[string]string {
 	w.Helper()
 	table := &metav1.Table{}
@@ -88,7 +88,7 @@ func TestConditionRestarting(t *testing.T) {
 	}
 }
 
-// The published controller reports this too, because users who set the restart policy of the template expect it to have an effect.
+// The upstream controller reports this too, because users who set the restart policy in the template expect it to have an effect.
 func TestIgnoredRestartPolicyIsReported(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) {

@@ -147,14 +147,14 @@ func TestScalingThroughTheSubresource(t *testing.T) {
 	}
 }
 
-// An autoscaler has tainted one node. The taint of the other node does not concern these workers.
+// An autoscaler has tainted one node. The taint on the other node does not affect these workers.
 func TestWorkersOnDrainingNodesAreRemovedFirst(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeElasticJob("a").Workers(1, 3, 3).With(func(j *v1alpha1.ElasticJob) {
 		j.Spec.ReplicaSpecs.Worker.Template.Spec.Tolerations = []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}}
 	}).Obj())
 	w.reaches("a", v1alpha1.StateRunning, 3)
-	w.stop() // so that the next has seen the taints
+	w.stop() // so that the next controller has seen the taints
 	w.taint(0)
 	w.taint(1, corev1.Taint{Key: "ToBeDeletedByClusterAutoscaler", Effect: corev1.TaintEffectNoSchedule})
 	w.taint(2, corev1.Taint{Key: "gpu", Effect: corev1.TaintEffectNoSchedule})

@@ -31,7 +31,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return m
 }
 
-// count counts the decision. The caller has written it to the status.
+// count updates the metrics for a decision that was written to the status.
 func (m *Metrics) count(s *scope, d *policy.Decision) {
 	for _, cause := range d.Faults {
 		m.ended.WithLabelValues(string(cause)).Inc()

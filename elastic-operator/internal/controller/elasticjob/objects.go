@@ -22,8 +22,8 @@ import (
 // maxParallel limits the concurrent API calls for one job.
 const maxParallel = 16
 
-// inParallel calls do for each item and returns the first error. It continues after errors, so one item that always fails does not block
-// the others. After maxParallel errors it stops, because the API server is probably unavailable.
+// inParallel calls do for each item and returns the first error. It continues after errors, so that one item that always fails does not
+// block the others. After maxParallel errors it stops, because the API server is probably unavailable.
 func inParallel[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
 	var group errgroup.Group
 	var failed atomic.Int32
@@ -78,7 +78,7 @@ func (r *Reconciler) createPods(ctx context.Context, s *scope, d *policy.Decisio
 	})
 }
 
-// ensureServices creates a service for each worker that is desired or has a pod, and deletes the others.
+// ensureServices creates a service for each worker that is desired or has a pod, and deletes all other services.
 func (r *Reconciler) ensureServices(ctx context.Context, s *scope, d *policy.Decision) error {
 	if d.KeepServices {
 		return nil
@@ -109,7 +109,7 @@ func (r *Reconciler) ensureServices(ctx context.Context, s *scope, d *policy.Dec
 	)
 }
 
-// create creates an object and returns its UID. If the job already has an object of this name, it returns that object's UID.
+// create creates an object and returns its UID. If the job already has an object with this name, create returns the UID of that object.
 func (r *Reconciler) create(ctx context.Context, job *v1alpha1.ElasticJob, o client.Object, k reasons) (types.UID, error) {
 	name := o.GetName()
 	err := r.Client.Create(ctx, o)

@@ -22,7 +22,7 @@ import (
 type scope struct {
 	job   *v1alpha1.ElasticJob
 	facts policy.Facts
-	// pods and services contain those of the workers by index.
+	// pods and services hold the objects of the workers by index.
 	pods     map[int]*corev1.Pod
 	services map[int]*corev1.Service
 	// server is the pod of the managed rendezvous server, and serverLost means that its node is lost.
@@ -31,11 +31,11 @@ type scope struct {
 	serverService *corev1.Service
 	// rendezvous is the next status.rendezvous.
 	rendezvous *v1alpha1.RendezvousStatus
-	// requestAfter is when to request the status of the server again. 0 means never.
+	// requestAfter is the delay until the status of the server is requested again. 0 means never.
 	requestAfter time.Duration
 }
 
-// observe does all reads of a reconcile except for the status of the rendezvous server.
+// observe performs all reads of a reconcile except for the status of the rendezvous server.
 func (r *Reconciler) observe(ctx context.Context, job *v1alpha1.ElasticJob) (*scope, error) {
 	memory, err := policy.ReadMemory(&job.Status)
 	if err != nil {
@@ -59,7 +59,7 @@ func (r *Reconciler) observe(ctx context.Context, job *v1alpha1.ElasticJob) (*sc
 	return s, nil
 }
 
-// observeInPlace reads the in-place restart settings of the job and the report of its group. An invalid roster is written again.
+// observeInPlace reads the in-place restart settings of the job and the report of its group. An invalid roster is replaced.
 func (r *Reconciler) observeInPlace(ctx context.Context, job *v1alpha1.ElasticJob) policy.InPlace {
 	var p policy.InPlace
 	var err error

@@ -33,7 +33,7 @@ func (w *world) setReady(i int, status corev1.ConditionStatus, since time.Time) 
 	w.ok(w.Status().Patch(w.Context(), node, client.MergeFrom(before)))
 }
 
-// taint sets the taints of a node. It also removes the taint that the API server puts on a node that is not ready.
+// taint sets the taints of a node. It also removes the taint that the API server adds to nodes that are not ready.
 func (w *world) taint(i int, taints ...corev1.Taint) {
 	w.Helper()
 	node := &corev1.Node{}
@@ -74,7 +74,7 @@ func (w *world) playPod(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// pick returns the node with the worker's number, or another one if that node is lost.
+// pick returns the node with the worker's number, or another node if that one is lost.
 func (w *world) pick(pod *corev1.Pod) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -115,7 +115,7 @@ func (w *world) worker(job string, index int) *corev1.Pod {
 	return pod
 }
 
-// end ends a worker as its kubelet would.
+// end terminates a worker as its kubelet would.
 func (w *world) end(job string, index int, code int32, changes ...func(*corev1.PodStatus)) types.UID {
 	w.Helper()
 	pod := w.worker(job, index)
@@ -162,7 +162,7 @@ func (w *world) change(name string, change func(*v1alpha1.ElasticJobSpec)) {
 	w.ok(w.Patch(w.Context(), job, client.MergeFrom(before)))
 }
 
-// reaches waits until the job has the state and the workers run.
+// reaches waits until the job has the given state and number of running workers.
 func (w *world) reaches(name string, state v1alpha1.State, active int32) *v1alpha1.ElasticJob {
 	w.Helper()
 	var job *v1alpha1.ElasticJob
@@ -185,7 +185,7 @@ func condition(job *v1alpha1.ElasticJob, kind v1alpha1.JobConditionType) v1alpha
 	return v1alpha1.JobCondition{}
 }
 
-// replaced waits until another pod of the worker runs.
+// replaced waits until another pod of the worker is running.
 func (w *world) replaced(job string, index int, old types.UID) *corev1.Pod {
 	w.Helper()
 	pod := &corev1.Pod{}

@@ -22,14 +22,14 @@ import (
 
 func timeAgo(seconds int) time.Time { return time.Now().Add(-time.Duration(seconds) * time.Second) }
 
-// The published controller counted pods by label, so it mistook the pods of a deleted job for workers of a new job with the same name.
+// The upstream controller counted pods by label, so it mistook the pods of a deleted job for workers of a new job with the same name.
 func TestPodsOfAnEarlierJobWithTheSameNameAreIgnored(t *testing.T) {
 	w := newWorld(t)
 	earlier := MakeElasticJob("a").Namespace(w.namespace).Obj()
 	earlier.UID = "00000000-0000-0000-0000-000000000000"
 	old := plan.WorkerPod(earlier, 1, 0)
 	old.Spec.NodeName = w.node(1)
-	w.kill(1) // it goes when we say so
+	w.kill(1) // the pod is removed only when the test says so
 	w.ok(w.Create(t.Context(), old))
 	w.create(MakeElasticJob("a").Workers(1, 2, 2).Obj())
 	w.reaches("a", v1alpha1.StateRunning, 1)
@@ -41,7 +41,7 @@ func TestPodsOfAnEarlierJobWithTheSameNameAreIgnored(t *testing.T) {
 	w.reaches("a", v1alpha1.StateRunning, 2)
 }
 
-// A job of the published controller and its pods are adopted unchanged.
+// A job of the upstream controller and its pods are adopted unchanged.
 func TestJobOfThePublishedControllerIsAdopted(t *testing.T) {
 	w := newWorld(t)
 	w.stop()
@@ -71,7 +71,7 @@ func TestJobOfThePublishedControllerIsAdopted(t *testing.T) {
 	}
 }
 
-// A failure is counted once if the controller crashes after it has recorded the failure and before it has deleted the pod.
+// A failure is counted once if the controller crashes after recording the failure and before deleting the pod.
 func TestCrashBetweenTheStatusAndThePod(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeElasticJob("a").Workers(1, 2, 2).Obj())
@@ -99,7 +99,7 @@ func TestCrashBetweenTheStatusAndThePod(t *testing.T) {
 	}
 }
 
-// The published controller crashed on an index label that is not a number, and on a job without replicas.
+// The upstream controller crashed on an index label that is not a number, and on a job without replicas.
 func TestInvalidObjectsCauseNoCrash(t *testing.T) {
 	w := newWorld(t)
 	job := w.create(MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) {
@@ -144,7 +144,7 @@ func TestUnschedulableSurplusWorkerIsRemoved(t *testing.T) {
 	w := newWorld(t)
 	w.hold("a", 2)
 	w.create(MakeElasticJob("a").Workers(1, 3, 3).Obj())
-	w.reaches("a", v1alpha1.StateRunning, 2) // before anybody is impatient with those who are only slow
+	w.reaches("a", v1alpha1.StateRunning, 2) // wait for both, so that workers that are only slow are not removed
 	w.change("a", func(s *v1alpha1.ElasticJobSpec) {
 		s.ElasticPolicy = &v1alpha1.ElasticPolicy{SurplusPendingSeconds: ptr.To(int32(1)), SurplusRetrySeconds: ptr.To(int32(3600))}
 	})
@@ -209,7 +209,7 @@ func TestManagedRendezvous(t *testing.T) {
 	if w.worker("a", 0).UID != worker {
 		t.Error("a worker was replaced")
 	}
-	// The server is deleted when no worker needs it any more.
+	// The server is deleted when no worker needs it anymore.
 	w.change("a", func(s *v1alpha1.ElasticJobSpec) { s.Suspend = true })
 	w.eventually(func() string {
 		if names := w.podNames(); len(names) > 0 {

@@ -21,15 +21,16 @@ import (
 )
 
 const (
-	// statusInterval is how often the status of a server is requested while the workers train, and incompleteInterval while they wait for
-	// each other.
+	// statusInterval is how often the status of a server is requested while the workers are training, and incompleteInterval how often
+	// while they are waiting for each other.
 	statusInterval     = 10 * time.Second
 	incompleteInterval = 2 * time.Second
 	// unreachablePause is added after a timeout, because each request blocks a worker of the controller until it times out.
 	unreachablePause = time.Minute
 	requestTimeout   = 500 * time.Millisecond
 	maxResponse      = 1 << 20 // bytes
-	// restartPause is the minimum time between two creations of a server pod. A node may reject pods within milliseconds, many times.
+	// restartPause is the minimum time between two creations of a server pod. Without it, a node that rejects pods within milliseconds
+	// would cause many creations.
 	restartPause = 5 * time.Second
 )
 
@@ -76,13 +77,13 @@ func terminated(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
-// serves reports whether the server serves the run. Only the run ID is compared: a server with another image or other flags keeps running,
-// because replacing it would restart all workers.
+// serves reports whether the server serves the run. It compares only the run ID: a server with a different image or different flags keeps
+// running, because replacing it would restart all workers.
 func serves(server *corev1.Pod, runID string) bool {
 	return slices.ContainsFunc(server.Spec.Containers[0].Args, func(arg string) bool { return strings.HasSuffix(arg, "="+runID) })
 }
 
-// observeRendezvous observes the managed rendezvous server. The last response remains in the status until the next one.
+// observeRendezvous observes the managed rendezvous server. The status keeps the last response until the next one arrives.
 func (r *Reconciler) observeRendezvous(ctx context.Context, s *scope) {
 	if !plan.Managed(s.job) || s.facts.Deleted {
 		return

@@ -42,7 +42,8 @@ func TestRejectedServerIsRecreatedAfterAPause(t *testing.T) {
 	}
 }
 
-// A server of an earlier release has other flags. It is replaced when the run changes, not when the operator is upgraded.
+// A server of an earlier release has different flags. It is replaced when the run changes, not when the operator is
+// upgraded.
 func TestServesComparesOnlyTheRun(t *testing.T) {
 	for arg, want := range map[string]bool{"--run-id=uid": true, "--jobs=ns/a=uid": true, "--run-id=uid-1": false, "--run-id=": false} {
 		server := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Args: []string{"--listen=:29400", arg}}}}}

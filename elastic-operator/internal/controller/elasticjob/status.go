@@ -54,8 +54,8 @@ func statusOf(s *scope, d *policy.Decision) *v1alpha1.ElasticJobStatus {
 	return status
 }
 
-// setCondition updates or adds a condition, and its times if it has changed. A condition that was never True is not added as False unless
-// Always is set.
+// setCondition adds or updates a condition. The times are updated only if the condition has changed. A condition that was never True is not
+// added as False unless Always is set.
 func setCondition(list []v1alpha1.JobCondition, c policy.Condition, now time.Time) []v1alpha1.JobCondition {
 	at := metav1.NewTime(now.Truncate(time.Second))
 	for i := range list {
@@ -80,7 +80,7 @@ func setCondition(list []v1alpha1.JobCondition, c policy.Condition, now time.Tim
 }
 
 // minRemaining is the remaining time of an announced recovery below which its deadline is extended. Workers often fail one after the other,
-// and not every failure is worth a write.
+// and writing a new deadline after every failure would cause unnecessary writes.
 const minRemaining = 2 * time.Minute
 
 // annotate updates two annotations of the job before its pods are changed: the announced recovery, and the roster of the workers that
@@ -123,7 +123,7 @@ func annotateRecovery(annotations map[string]string, d *policy.Decision, now tim
 	}
 }
 
-// isAnnounced reports whether a recovery of this level is announced for long enough.
+// isAnnounced reports whether a recovery at this level is announced for long enough.
 func isAnnounced(annotations map[string]string, now time.Time) bool {
 	state, found := recovering.Of(annotations)
 	return found && state.Level == recovering.LevelElastic && state.Live(now.Add(minRemaining))

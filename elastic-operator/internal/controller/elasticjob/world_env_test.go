@@ -53,8 +53,8 @@ type world struct {
 	fault  func(call string, object client.Object) error
 	events []string
 	errors []string
-	held   map[string]bool // pods that find no node
-	dead   map[string]bool // nodes whose kubelet does nothing
+	held   map[string]bool // pods that cannot be scheduled
+	dead   map[string]bool // nodes whose kubelet is not running
 	cancel context.CancelFunc
 	ended  chan error
 }

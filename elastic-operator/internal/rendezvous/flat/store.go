@@ -1,5 +1,5 @@
-// Package flat is the key-value store behind TCPStore. Values do not expire, and clients can wait for keys. It is pure, and not safe for
-// concurrent use.
+// Package flat is the key-value store behind TCPStore. Values do not expire, and clients can wait for keys. It performs no I/O and is not
+// safe for concurrent use.
 package flat
 
 import (
@@ -19,7 +19,7 @@ var (
 	ErrFull      = errors.New("the store is full")
 )
 
-// maxWaits limits the total number of keys that all clients wait for.
+// maxWaits limits the total number of keys that clients can wait for at the same time.
 const maxWaits = 1 << 20
 
 // overhead is the memory of a key in addition to the bytes of the key and the value: map entries and pointers.
@@ -74,8 +74,8 @@ func (s *Store) Set(key string, value []byte) error {
 
 func cost(key string, value []byte) int64 { return int64(len(key) + len(value) + overhead) }
 
-// CompareAndSet writes the desired value if the current value equals the expected one. An empty expected value also matches a missing key. It
-// returns the value afterwards. If the key does not exist afterwards, it returns the expected value, as torch's server does.
+// CompareAndSet writes the desired value if the current value equals the expected one. An empty expected value also matches a missing key.
+// CompareAndSet returns the resulting value. If the key does not exist afterwards, it returns the expected value, as torch's server does.
 func (s *Store) CompareAndSet(key string, expected, desired []byte) ([]byte, error) {
 	current, ok := s.Get(key)
 	switch {
@@ -144,17 +144,17 @@ func (s *Store) Keys() []string { return slices.Collect(maps.Keys(s.values)) }
 // Used returns the current usage.
 func (s *Store) Used() Usage { return s.used }
 
-// Waits returns the total number of keys that clients wait for.
+// Waits returns the total number of keys that clients are waiting for.
 func (s *Store) Waits() int { return s.waits }
 
-// Wait is the wait of one client for one or more keys.
+// Wait represents one client waiting for one or more keys.
 type Wait struct {
 	missing map[string]struct{}
 	ready   func()
 }
 
-// Wait calls ready once every key has existed: before it returns, or during the write of the last missing key. ready must not call the
-// store. A key that was deleted again counts as existing.
+// Wait calls ready once all keys have been written: before it returns, or during the write of the last missing key. A key that was deleted
+// after it was written still counts. ready must not call the store.
 func (s *Store) Wait(keys []string, ready func()) (*Wait, error) {
 	w := &Wait{missing: map[string]struct{}{}, ready: ready}
 	for _, key := range keys {

@@ -1,7 +1,7 @@
-// Package healing decides when to reopen a rendezvous that an agent has closed. It is pure.
+// Package healing decides when to reopen a rendezvous that was closed by an agent. It performs no I/O.
 //
 // In torch a closed rendezvous stays closed. An agent closes it when it leaves (torch 2.3 to 2.7) or has exhausted its restarts (all
-// versions). All other agents, including replacements, then fail at the next rendezvous. This is wrong while the job should continue, so the
+// versions). All other agents, including replacements, then fail at the next rendezvous. This is wrong if the job should continue, so the
 // server reopens the rendezvous. However, agents also close it when the training is complete. In this case it must stay closed long enough
 // for waiting agents to learn that there will be no further round.
 package healing
@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// Agents write keys with the prefix terminal when their workers have terminated: one key per rank up to torch 2.5, and later a counter and
-// the key last, which the last agent writes.
+// Agents write keys with the prefix terminal when their workers have terminated. Up to torch 2.5 there is one key per rank. Later versions
+// use a counter, and the last agent writes the key named by last.
 const (
 	terminal = "torchelastic/agent/terminal_state"
 	last     = terminal + "/last_member"
 )
 
-// Terminal reports whether a key of a round is about terminated agents.
+// Terminal reports whether a key of a round indicates terminated agents.
 func Terminal(name string) bool { return strings.HasPrefix(name, terminal) }
 
-// Ended counts the terminated agents in the keys of a round. all reports whether the last agent of the round has terminated.
+// Ended counts the terminated agents based on the keys of a round. all reports whether the last agent of the round has terminated.
 func Ended(names []string) (n int, all bool) {
 	for _, name := range names {
 		if name == last {
@@ -38,8 +38,8 @@ func Ended(names []string) (n int, all bool) {
 
 // Settings configures when a rendezvous is reopened.
 type Settings struct {
-	// Grace is how long a rendezvous stays closed after all its agents have terminated, so that waiting agents learn of it. It is short,
-	// because all agents may have failed.
+	// Grace is how long a rendezvous stays closed after all its agents have terminated, so that waiting agents learn about it. It is short,
+	// because the agents may all have failed.
 	Grace time.Duration
 	// Gap is the minimum time between two reopenings of the same rendezvous.
 	Gap time.Duration

@@ -92,7 +92,7 @@ func TestAttribute(t *testing.T) {
 	}
 }
 
-// FuzzRead checks that no input causes a panic, and that the offsets of booleans are correct.
+// FuzzRead checks that no input causes a panic, and that the recorded offsets of booleans are correct.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{"\x80\x04\x88.", "}(\x8c\x01aK\x01u.", "cm\nC\n)\x81}\x8c\x01a\x89sb.", "\x8f(K\x01\x90.", "](h\x00e."} {
 		f.Add([]byte(seed))

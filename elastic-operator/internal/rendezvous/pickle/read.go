@@ -1,5 +1,5 @@
 // Package pickle reads Python pickles (protocols 2 to 5) as data. It never executes code: calls are returned as the name and the arguments.
-// It is pure.
+// It performs no I/O.
 package pickle
 
 import (
@@ -12,8 +12,8 @@ import (
 // ErrMalformed is returned for input that is not a pickle or uses unsupported opcodes.
 var ErrMalformed = errors.New("malformed or unsupported pickle")
 
-// maxOperations limits the memory for a pickle, because an operation of one byte may allocate 50 bytes. The state of 10,000 agents has about
-// 310,000 operations.
+// maxOperations limits the memory used for a pickle, because a one-byte operation may allocate 50 bytes. The state of 10,000 agents has
+// about 310,000 operations.
 const maxOperations = 1 << 19
 
 // mark is the value that the opcode MARK pushes onto the stack.

@@ -20,7 +20,7 @@ type run struct {
 	reopening  *time.Timer // nil while the rendezvous is open
 }
 
-// monitor observes the rendezvous of a job, by run ID. The lock of the server protects it.
+// monitor observes the rendezvous of a job, by run ID. It is protected by the lock of the server.
 type monitor struct {
 	runs    map[string]*run
 	stopped bool
@@ -98,7 +98,8 @@ func (s *Server) decide(id string, r *run) (time.Time, healing.Reason) {
 	}, s.config.Healing)
 }
 
-// reopen reopens a rendezvous that is still closed. If it must stay closed for longer by now, reopen restarts the timer.
+// reopen reopens a rendezvous that is still closed. If the time to reopen it has moved further into the future, reopen restarts the
+// timer.
 func (s *Server) reopen(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +134,7 @@ func (s *Server) writeOpen(id string) error {
 	return s.store.Set(state.KeyOf(id), []byte(opened))
 }
 
-// terminalNames returns the names of a round's keys about terminated agents.
+// terminalNames returns the names of a round's keys that indicate terminated agents.
 func (s *Server) terminalNames(id string, round int64) (names []string) {
 	for _, key := range s.store.Keys() {
 		k, ok := state.ParseKey(key, s.config.RunID)
@@ -151,7 +152,7 @@ const keptRounds = 2
 // write terminal keys.
 const keptRuns = 3
 
-// dropOldRuns removes all runs and their keys, except those that changed last.
+// dropOldRuns removes all runs and their keys, except for the most recently changed ones.
 func (s *Server) dropOldRuns() {
 	ids := slices.SortedFunc(maps.Keys(s.monitor.runs), func(a, b string) int {
 		return s.monitor.runs[b].changed.Compare(s.monitor.runs[a].changed)

@@ -32,7 +32,7 @@ type Server struct {
 	config  Config
 	metrics *metrics
 
-	// mu protects the store and the monitor. No I/O is done while it is held.
+	// mu protects the store and the monitor. No I/O is performed while it is held.
 	mu      sync.Mutex
 	store   *flat.Store
 	monitor monitor
@@ -114,10 +114,10 @@ func (c Config) message() tcpstore.Limits {
 	return tcpstore.Limits{Key: 4 << 10, Value: c.Value, Keys: 16 << 10, Total: 2 * c.Value}
 }
 
-// Status is the body of /status. It describes the run that changed last. All fields are zero before the first agent has connected.
+// Status is the body of /status. It describes the run that changed last. All fields are zero until the first agent has connected.
 type Status struct {
 	Round int64 `json:"round"`
-	// Restarts is how often the agents have restarted their workers: the number of completed rounds after the first one.
+	// Restarts is how often the agents have restarted their workers. This is the number of completed rounds after the first one.
 	Restarts int64 `json:"restarts,omitempty"`
 	// Complete means that all participants of the round have joined. Until then they wait for each other.
 	Complete     bool      `json:"complete"`
@@ -127,7 +127,7 @@ type Status struct {
 	LastChange   time.Time `json:"lastChange,omitzero"`
 	// LastOpened is when the server last reopened the rendezvous after an agent had closed it.
 	LastOpened time.Time `json:"lastOpened,omitzero"`
-	// Unreadable means that the server cannot parse the state written by the agents. The agents are served anyway.
+	// Unreadable means that the server cannot parse the state written by the agents. The agents can use the server nevertheless.
 	Unreadable bool `json:"unreadable,omitempty"`
 }
 
@@ -240,7 +240,7 @@ func (s *Server) drop(conn net.Conn) {
 	s.connections.remove(conn)
 }
 
-// detect detects the dialect by the first bytes without consuming them.
+// detect detects the dialect from the first bytes without consuming them.
 func detect(conn net.Conn, r *bufio.Reader, timeout time.Duration) (tcpstore.Dialect, error) {
 	first, err := r.Peek(1)
 	if err != nil {

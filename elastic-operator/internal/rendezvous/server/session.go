@@ -58,7 +58,7 @@ func next(conn net.Conn, r *bufio.Reader, messages *tcpstore.Reader, timeout tim
 	return q, errors.Join(err, conn.SetReadDeadline(time.Time{}))
 }
 
-// ended counts and logs why a session was ended by the server.
+// ended counts and logs why the server ended a session.
 func (s *Server) ended(conn net.Conn, err error) {
 	reason := refusedMessage
 	switch {
@@ -87,8 +87,8 @@ func (c *session) end() {
 	c.out.close()
 }
 
-// answer executes a request and queues the reply. It holds the lock for both, so that replies are in the order of the store's operations,
-// including the replies to a wait and to its cancellation.
+// answer executes a request and queues the reply. It holds the lock while doing both, so that replies are in the order of the store's
+// operations, including the replies to a wait and to its cancellation.
 func (c *session) answer(q tcpstore.Request) error {
 	s := c.server
 	s.mu.Lock()
@@ -144,7 +144,7 @@ type outbox struct {
 	failed  bool
 }
 
-// put queues a reply. It returns errSlow if the client has not read too many of its replies.
+// put queues a reply. It returns errSlow if the client is too far behind in reading its replies.
 func (o *outbox) put(reply []byte) error {
 	if len(reply) == 0 {
 		return nil
@@ -217,7 +217,7 @@ func (s *Server) change(q tcpstore.Request) (reply []byte, err error) {
 		var value []byte
 		value, err = s.store.CompareAndSet(key, q.Values[0], q.Values[1])
 		reply = tcpstore.Value(value)
-		changed = bytes.Equal(value, q.Values[1]) // most attempts fail when many agents join, so parsing the state each time is too expensive
+		changed = bytes.Equal(value, q.Values[1]) // when many agents join, most attempts fail, and parsing the state each time would be too expensive
 	case tcpstore.OpAdd:
 		var sum int64
 		sum, err = s.store.Add(key, q.Number)

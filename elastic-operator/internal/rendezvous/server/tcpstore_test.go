@@ -120,7 +120,7 @@ func TestConnectionsMayBeIdle(t *testing.T) {
 	silent := w.client(tcpstore.Classic)
 	idle := w.client(tcpstore.Classic)
 	idle.set(key, "1")
-	w.client(tcpstore.Classic).get(key) // the server has served others meanwhile
+	w.client(tcpstore.Classic).get(key) // the server has served another client in the meantime
 	time.Sleep(20 * time.Millisecond)   // far longer than a message may take
 	silent.set(key, "2")
 	if got := idle.get(key); got == "" {
@@ -177,7 +177,7 @@ func TestSlowClientIsDisconnected(t *testing.T) {
 	w := start(t, func(c *Config) { c.Timeout = 100 * time.Millisecond })
 	c := w.client(tcpstore.Classic)
 	c.set(key, string(bytes.Repeat([]byte("x"), 1<<20)))
-	go func() { // its write ends when the server has had enough
+	go func() { // its write ends when the server closes the connection
 		for {
 			b, _ := tcpclient.Append(nil, c.dialect, tcpstore.Request{Op: tcpstore.OpGet, Keys: []string{key}})
 			if _, err := c.conn.Write(b); err != nil {

@@ -147,7 +147,7 @@ func (w *world) page(path string) string {
 
 func (w *world) job() Status { return w.server.Status() }
 
-// until waits for an effect that no client is notified of.
+// until waits for an effect that causes no notification.
 func (w *world) until(what string, holds func() bool) {
 	w.Helper()
 	for deadline := time.Now().Add(patience); !holds(); time.Sleep(time.Millisecond) {

@@ -1,4 +1,5 @@
-// Package state parses the keys and the state that torch's agents write to a rendezvous, and reopens a closed rendezvous. It is pure.
+// Package state parses the keys and the state that torch's agents write to a rendezvous, and reopens a closed rendezvous. It performs no
+// I/O.
 //
 // The state is a base64-encoded pickle. Agents replace the whole state at each change.
 package state
@@ -14,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/rendezvous/pickle"
 )
 
-// ErrUnreadable is returned for a state that cannot be parsed. Future versions of torch may write another format.
+// ErrUnreadable is returned for a state that cannot be parsed. Future versions of torch may use a different format.
 var ErrUnreadable = errors.New("the state of the rendezvous cannot be parsed")
 
 // Sentinel is the value that the c10d backend writes before the first state.
@@ -29,7 +30,7 @@ type State struct {
 	Waiting      int // agents, for the next round
 }
 
-// Parse parses a state. Sentinel and the empty string are an open rendezvous without participants.
+// Parse parses a state. Sentinel and the empty string represent an open rendezvous without participants.
 func Parse(text string) (State, error) {
 	_, o, err := decode(text)
 	if err != nil || o == nil {
@@ -95,7 +96,7 @@ func flag(o *pickle.Object, name string) (pickle.Bool, bool) {
 	return b, ok
 }
 
-// size returns the number of items of an attribute that is a set. Before pickle protocol 4 a set is a call with a list.
+// size returns the number of items of an attribute that is a set. Before pickle protocol 4, a set is encoded as a call with a list.
 func size(o *pickle.Object, name string) int {
 	v, _ := o.Attribute(name)
 	switch v := v.(type) {
@@ -115,7 +116,7 @@ func size(o *pickle.Object, name string) int {
 
 // Key is a parsed key of a rendezvous.
 type Key struct {
-	// RunID is the rendezvous ID of the agents: the ID of the job, or an ID that an in-place restart derived from it.
+	// RunID is the rendezvous ID of the agents: the ID of the job, or an ID that was derived from it for an in-place restart.
 	RunID string
 	// State means that the value is the state of the rendezvous.
 	State bool

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// file returns a pickle from testdata in the form in which torch stores it.
+// file returns a pickle from testdata, encoded as torch stores it.
 func file(t testing.TB, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", name+".pickle"))
@@ -51,7 +51,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// The state that torch 1.13.1 wrote to etcd-v2 during a new round: two agents have joined, and a third is waiting.
+// The state that torch 1.13.1 wrote to etcd-v2 during a new round: two agents have joined, and a third one is waiting.
 func TestParseOfRealTorch(t *testing.T) {
 	got, err := Parse(file(t, "torch-1.13"))
 	if diff := cmp.Diff(State{Round: 4, Participants: 2, Waiting: 1}, got); diff != "" || err != nil {
@@ -129,7 +129,7 @@ func FuzzParse(f *testing.F) {
 func TestParseBoundsMemory(t *testing.T) {
 	for name, c := range map[string]struct {
 		pickle []byte
-		nodes  int // -1: it is refused
+		nodes  int // -1 if it is rejected
 	}{
 		"nodes that share an address":      {sharedAddress(1<<20, 10_000), 10_000},
 		"classes that share a long module": {[]byte("\x80\x02" + word(strings.Repeat("a", 1<<20)) + "q\x01(" + strings.Repeat("h\x01h\x01\x93", 1000) + "t."), -1},

@@ -1,5 +1,5 @@
-// Package tcpstore encodes and decodes the messages of torch's TCPStore, the store behind the c10d rendezvous. It does no I/O except on the
-// given reader.
+// Package tcpstore encodes and decodes the messages of torch's TCPStore, the store behind the c10d rendezvous. It performs no I/O except on
+// the given reader.
 //
 // A message is an operation (one byte) and its arguments. Numbers are little-endian. A string or value is its length (8 bytes) and its
 // bytes. A list is its length (8 bytes) and its items. Messages have no delimiter, so a malformed message ends the connection.

@@ -49,7 +49,7 @@ var (
 	}
 )
 
-// Op returns the operation with a number; OpNone if there is none.
+// Op returns the operation with the given number, or OpNone if there is none.
 func (d Dialect) Op(number byte) Op {
 	ops := classicOps
 	if d == Validated {
@@ -92,13 +92,13 @@ const (
 // Dialects returns the supported dialects.
 func Dialects() []Dialect { return []Dialect{Classic, Validated} }
 
-// SniffLength is the number of bytes that is always enough for Sniff.
+// SniffLength is the number of bytes that Sniff needs at most.
 const SniffLength = 5
 
 // Magic follows the byte 0 in the greeting of torch 2.3 and later.
 const Magic = 0x3C85F7CE
 
-// Sniff returns the dialect of a connection by its first bytes. At least one byte is required.
+// Sniff determines the dialect of a connection from its first bytes. At least one byte is required.
 //
 // A classic SET also begins with the byte 0. It is followed by the length of the key, which is much smaller than the magic number.
 func Sniff(first []byte) Dialect {
@@ -127,7 +127,7 @@ func (d Dialect) String() string {
 	}
 }
 
-// Replies of one byte.
+// One-byte replies.
 const (
 	replyReady    = 0 // to OpCheck if all keys exist
 	replyNotReady = 1 // to OpCheck otherwise
@@ -154,7 +154,7 @@ func Checked(ready bool) []byte {
 // Ready returns the reply to OpWait. It is sent when all keys exist.
 func Ready() []byte { return []byte{replyStopWait} }
 
-// Canceled returns the reply to OpCancelWait. If the wait completed first, it follows the reply to the wait.
+// Canceled returns the reply to OpCancelWait. If the wait completed first, the client receives it after the reply to the wait.
 func Canceled() []byte { return []byte{replyCanceled} }
 
 // Pong returns the reply to OpPing.

@@ -40,7 +40,7 @@ func TestSniff(t *testing.T) {
 	}
 }
 
-// requests has one request for each operation.
+// requests returns one request for each operation.
 func requests() map[string]tcpstore.Request {
 	return map[string]tcpstore.Request{
 		"set":         {Op: tcpstore.OpSet, Keys: []string{"/a"}, Values: [][]byte{[]byte("1")}},
@@ -141,7 +141,8 @@ func TestReaderRejects(t *testing.T) {
 	}
 }
 
-// FuzzReader checks that reading any input ends, and that Append encodes a request to the bytes that were read.
+// FuzzReader checks that reading terminates for any input, and that Append encodes a request to the bytes that
+// were read.
 func FuzzReader(f *testing.F) {
 	for _, q := range requests() {
 		for _, d := range []tcpstore.Dialect{tcpstore.Classic, tcpstore.Validated} {

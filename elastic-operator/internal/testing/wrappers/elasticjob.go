@@ -12,7 +12,7 @@ import (
 // ElasticJob builds an ElasticJob.
 type ElasticJob struct{ job v1alpha1.ElasticJob }
 
-// MakeElasticJob starts with two workers, a minReplicas of 1 and an external rendezvous.
+// MakeElasticJob returns a job with two workers, a minReplicas of 1 and an external rendezvous.
 func MakeElasticJob(name string) *ElasticJob {
 	return &ElasticJob{v1alpha1.ElasticJob{
 		ObjectMeta: metav1.ObjectMeta{Name: name},

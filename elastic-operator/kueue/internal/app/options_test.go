@@ -36,7 +36,8 @@ func TestDefaultsAreThoseOfKueue(t *testing.T) {
 	}
 }
 
-// Kueue's feature gates are those of this process. The gates of Kueue's manager have no effect here unless they are passed on.
+// Kueue reads its feature gates from the process. The gates set for Kueue's manager have no effect here unless they are passed
+// on.
 func TestKueueFeatureGatesAreSet(t *testing.T) {
 	t.Cleanup(func() {
 		if err := utilfeature.DefaultMutableFeatureGate.Set("PartialAdmission=true,TopologyAwareScheduling=true"); err != nil {

@@ -147,7 +147,7 @@ func (w *world) decide(change func(*kueue.Workload), conditions ...string) {
 	w.ok(w.Status().Patch(w.Context(), workload, client.MergeFrom(before)))
 }
 
-// offer creates a flavor for the nodes of pool spot, and a job in a queue.
+// offer creates a flavor for the nodes of the pool spot, and a job in a queue.
 func (w *world) offer(change func(*v1alpha1.ElasticJob)) {
 	w.Helper()
 	w.ok(w.Create(w.Context(), &kueue.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: "spot"}, Spec: kueue.ResourceFlavorSpec{NodeLabels: map[string]string{"pool": "spot"}}}))
@@ -204,8 +204,8 @@ func TestJobInAQueue(t *testing.T) {
 		return ""
 	})
 
-	// With two of three workers ready, Kueue learns that it does not need to wait. Without a cache the library would end the program at
-	// this point.
+	// With two of three workers ready, Kueue learns that it does not need to wait. Without a cache, Kueue's library would terminate the
+	// program at this point.
 	w.report(func(s *v1alpha1.ElasticJobStatus) { s.State, s.Replicas, s.ReadyReplicas = v1alpha1.StateRunning, 3, 2 })
 	w.awaitCondition(kueue.WorkloadPodsReady, metav1.ConditionTrue)
 
@@ -225,8 +225,8 @@ func TestJobInAQueue(t *testing.T) {
 		t.Error("a change of replicas has ended the admission")
 	}
 
-	// After the eviction the same workload keeps its quota until no pod is left, and its place in the queue. Then it requests the number of
-	// workers that is wanted now.
+	// After the eviction the same workload keeps its quota until no pods are left, and keeps its place in the queue. Then it requests the
+	// number of workers that is desired now.
 	w.decide(nil, kueue.WorkloadEvicted)
 	w.eventually(func() string {
 		if s := w.job().Spec; !s.Suspend || s.GrantedReplicas != nil || len(s.ReplicaSpecs.Worker.Template.Spec.NodeSelector) != 0 {
@@ -256,7 +256,7 @@ func TestJobInAQueue(t *testing.T) {
 		t.Error("another workload has taken the place of the one that was evicted")
 	}
 
-	// The job is admitted again without the completed worker, which is not subtracted a second time. The job is not stopped for it.
+	// The job is admitted again without the completed worker, which is not subtracted a second time. The job keeps running.
 	w.decide(func(workload *kueue.Workload) {
 		meta.SetStatusCondition(&workload.Status.Conditions, metav1.Condition{Type: kueue.WorkloadEvicted, Status: metav1.ConditionFalse, Reason: "Test"})
 	})

@@ -1,9 +1,9 @@
-// Package integration makes ElasticJobs a job kind of Kueue. The program is optional and in a separate module, because Kueue's library is
-// large, changes with every minor version, and pins the versions of other libraries.
+// Package integration integrates ElasticJobs with Kueue as a job kind. The program is optional and in a separate module, because Kueue's
+// library is large, changes with every minor version, and pins the versions of other libraries.
 //
 // The integration and the operator communicate only through the ElasticJob API. The integration suspends and resumes jobs, sets
 // spec.grantedReplicas to the number of admitted workers, and reports to Kueue when workers are ready and when the job has finished. The
-// operator does not start pods of a job with a queue label before spec.grantedReplicas is set. Therefore the two programs may start in any
+// operator does not start pods of a job with a queue label until spec.grantedReplicas is set. Therefore the two programs may start in any
 // order, and no webhook is needed.
 package integration
 
@@ -37,11 +37,11 @@ var GVK = v1alpha1.GroupVersion.WithKind(v1alpha1.Kind)
 // PodSet is the name of a job's only pod set.
 const PodSet = kueue.PodSetReference(v1alpha1.ReplicaTypeWorker)
 
-// slicesAnnotation enables workload slices. Kueue supports them for its built-in kinds only: it would reject the workload of an ElasticJob,
-// or never remove the scheduling gates of the pods.
+// slicesAnnotation enables workload slices, which Kueue supports only for its built-in kinds: it would reject the workload of an
+// ElasticJob, or never remove the scheduling gates of the pods.
 const slicesAnnotation = "kueue.x-k8s.io/elastic-job"
 
-// appWrapperGroup is the API group of AppWrappers. Kueue's library does not have it.
+// appWrapperGroup is the API group of AppWrappers. Kueue's library does not define it.
 const appWrapperGroup = "workload.codeflare.dev"
 
 // Job adapts an ElasticJob to Kueue's job interfaces.
@@ -72,9 +72,9 @@ func (j *Job) IsSuspended() bool { return j.Spec.Suspend }
 // Suspend suspends the job and removes grantedReplicas, which the next admission sets again.
 func (j *Job) Suspend() { j.Spec.Suspend, j.Spec.GrantedReplicas = true, nil }
 
-// Skip reports whether Kueue must ignore the job: it asks for workload slices, or it is part of an AppWrapper and has no queue, since the
-// AppWrapper has the quota of all its parts. A job that has quota or is being deleted is never ignored, because its quota would never be
-// released.
+// Skip reports whether Kueue must ignore the job. This is the case if the job requests workload slices, or if it is part of an AppWrapper
+// and has no queue, because the AppWrapper holds the quota for all its components. A job that has quota or is being deleted is never
+// ignored, because its quota would never be released.
 func (j *Job) Skip(context.Context) bool {
 	if j.Spec.GrantedReplicas != nil || !j.DeletionTimestamp.IsZero() {
 		delete(j.Annotations, slicesAnnotation) // in this copy only, so that the framework does not resize a slice
@@ -95,10 +95,10 @@ func (j *Job) wrapped() bool {
 
 // PodSets returns one pod set with the desired number of workers. Kueue may admit fewer, but not fewer than minReplicas.
 //
-// While the job runs, the count is that of the admission, because Kueue evicts a job whose pod set differs from the admitted one. A change
-// of replicas therefore applies to the next admission, and a reduction also immediately to the pods. While a suspended job still has quota,
-// the count is the requested one, because Kueue deletes a workload whose pod set differs from the job's, together with the quota of pods
-// that are still running and its position in the queue.
+// While the job is running, the count is that of the admission, because Kueue evicts a job whose pod set differs from the admitted one. A
+// change of replicas therefore takes effect at the next admission. A reduction also applies to the pods immediately. While a suspended job
+// still has quota, the count is the requested one, because Kueue deletes a workload whose pod set differs from the job's. The quota of pods
+// that are still running and the position in the queue would be lost with it.
 func (j *Job) PodSets(ctx context.Context, c client.Client) ([]kueue.PodSet, error) {
 	spec := j.job().Spec.DeepCopy()
 	granted := spec.GrantedReplicas
@@ -140,7 +140,8 @@ func (j *Job) count(w *kueue.Workload, granted *int32, desired int32) int32 {
 	return w.Spec.PodSets[0].Count // Kueue compares with the requested count
 }
 
-// includesCompleted reports whether granted exceeds the admitted count by workers that had completed before the admission and got no quota.
+// includesCompleted reports whether granted is the admitted count plus the workers that had completed before the admission, for which no
+// quota was reserved.
 func (j *Job) includesCompleted(w *kueue.Workload, granted int32) bool {
 	count := admittedCount(w)
 	if count == nil {
@@ -173,8 +174,8 @@ func (j *Job) workloadWithQuota(ctx context.Context, c client.Client) (*kueue.Wo
 	return nil, nil
 }
 
-// RunWithPodSetsInfo starts the job with the admitted number of workers and with the admitted scheduling constraints. Workers that
-// completed before an eviction are added to grantedReplicas, which is a total: Kueue has subtracted them.
+// RunWithPodSetsInfo starts the job with the admitted number of workers and the admitted scheduling constraints. grantedReplicas is a
+// total, so workers that completed before an eviction are added to it: Kueue has subtracted them.
 func (j *Job) RunWithPodSetsInfo(ctx context.Context, _ client.Client, infos []podset.PodSetInfo) error {
 	if len(infos) != 1 {
 		return podset.BadPodSetsInfoLenError(1, len(infos))
@@ -205,7 +206,8 @@ func (j *Job) Finished(context.Context) (message string, success, finished bool)
 	return "", true, false
 }
 
-// IsActive reports whether pods of the job may be running. If the operator has not observed the latest spec of a running job, they may.
+// IsActive reports whether pods of the job may be running. This is also the case if the operator has not observed the latest spec of a
+// running job.
 func (j *Job) IsActive() bool {
 	outdated := j.Status.ObservedGeneration != j.Generation && j.Status.State != "" && j.Status.State != v1alpha1.StateSuspended
 	return j.Status.Replicas > 0 || outdated
@@ -226,7 +228,8 @@ func (j *Job) ReclaimablePods(context.Context, client.Client) ([]kueue.Reclaimab
 	return nil, nil
 }
 
-// completed returns the completed workers that are still desired. The quota of workers that were scaled down is not reclaimed again.
+// completed returns the completed workers that are still desired. The quota of workers that were removed by scaling down is not reclaimed
+// again.
 func (j *Job) completed() indexes.Set {
 	completed, _ := indexes.Parse(j.Status.CompletedIndexes)
 	wanted, _ := indexes.Parse(j.Status.Indexes)
@@ -263,8 +266,8 @@ const managerName = "elastic-kueue"
 
 // Options configures the controller. The options must match the configuration of Kueue's manager.
 type Options struct {
-	// WaitForPodsReady makes the integration report to Kueue when enough pods are ready. If Kueue waits for that report and does not get
-	// it, it evicts every job.
+	// WaitForPodsReady makes the integration report to Kueue when enough pods are ready. If Kueue waits for that report and does not
+	// receive it, Kueue evicts every job.
 	WaitForPodsReady bool
 	// ManageWithoutQueue also suspends jobs without a queue until Kueue admits them.
 	ManageWithoutQueue bool
@@ -287,7 +290,7 @@ func (o Options) Register(ctx context.Context, mgr ctrl.Manager) error {
 	return nil
 }
 
-// framework returns the options of Kueue's framework. It needs a scheduler cache, which may be empty: without one, the program
+// framework returns the options for Kueue's framework. They must include a scheduler cache, which may be empty. Without one, the program
 // panics when the pods of a job become ready.
 func (o Options) framework(mgr ctrl.Manager) []jobframework.Option {
 	options := []jobframework.Option{

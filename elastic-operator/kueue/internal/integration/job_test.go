@@ -23,7 +23,7 @@ import (
 
 func of(e *ElasticJob) *Job { return (*Job)(e.Obj()) }
 
-// index has the indexed fields of a fake client's cache.
+// index provides the indexed fields for the cache of a fake client.
 type index struct{ *fake.ClientBuilder }
 
 func (i index) IndexField(_ context.Context, object client.Object, field string, values client.IndexerFunc) error {
@@ -56,7 +56,7 @@ func TestMinimumCountOfThePodSet(t *testing.T) {
 	}
 }
 
-// While the job runs, the pod set has the granted number of workers, even if replicas has changed. Any other number would end the
+// While the job is running, the pod set has the granted number of workers, even if replicas has changed. Any other number would end the
 // admission.
 func TestChangeOfReplicasDoesNotEndTheAdmission(t *testing.T) {
 	j := of(MakeElasticJob("a").Workers(2, 5, 8).With(func(e *v1alpha1.ElasticJob) { e.Spec.GrantedReplicas = ptr.To(int32(3)) }))
@@ -142,7 +142,7 @@ func TestCompletedWorkersAreGrantedInAdditionToAdmittedOnes(t *testing.T) {
 			if set := podSet(t, j, w); set.Count != c.compared {
 				t.Errorf("the pod set has %d, Kueue expects %d", set.Count, c.compared)
 			}
-			j.Status.Indexes, j.Status.CompletedIndexes = "0-7", "0-3" // more complete, and give quota back
+			j.Status.Indexes, j.Status.CompletedIndexes = "0-7", "0-3" // two more complete, and their quota is released
 			if set := podSet(t, j, w); set.Count != c.compared {
 				t.Errorf("the pod set has %d after others have completed, Kueue expects %d", set.Count, c.compared)
 			}
@@ -222,7 +222,7 @@ func TestStartAndStop(t *testing.T) {
 	}
 }
 
-// The loss of one of many workers must not start the timeout of a recovery that ends with an eviction.
+// The loss of one of many workers must not start a recovery timeout that ends with an eviction.
 func TestPodsReadyWithTheMinimum(t *testing.T) {
 	for name, tc := range map[string]struct {
 		ready              int32
@@ -303,7 +303,7 @@ func TestTopologyRequestHasTheWorkerIndex(t *testing.T) {
 	}
 }
 
-// The feature gate is that of Kueue's manager. If the manager drops a topology request, the workload must not have it either.
+// The feature gate is that of Kueue's manager. If the manager drops a topology request, the workload must not contain it.
 func TestNoTopologyRequestWithoutItsFeatureGate(t *testing.T) {
 	features.SetFeatureGateDuringTest(t, features.TopologyAwareScheduling, false)
 	j := of(MakeElasticJob("a"))

@@ -17,7 +17,7 @@ import (
 )
 
 // Pods have environment variables and labels that the template lacks. This does not end the admission. A change of the template does, which
-// shows that the test would detect it.
+// proves that the test would detect such a problem.
 func TestAdditionalPodFieldsDoNotEndTheAdmission(t *testing.T) {
 	w := newWorld(t)
 	w.offer(func(j *v1alpha1.ElasticJob) {
