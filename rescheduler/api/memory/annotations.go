@@ -16,19 +16,19 @@ const (
 	HostsAnnotation    = "sigs.k8s.io/scheduledHosts"
 	PodAnnotation      = "sigs.k8s.io/pod" // the document defines the type, but not the name
 
-	// Annotation holds what the annotations of the document have no place for: a record with reasons and times.
+	// Annotation holds what does not fit into the annotations of the document: a record with reasons and times.
 	Annotation = "holdfast.dev/rescheduling"
 )
 
-// FilterMessage is the scheduler plugin's message about an excluded node. It appears in the condition PodScheduled of a pod that fits
-// nowhere, from which the controller knows that exclusions are involved.
+// FilterMessage is the scheduler plugin's message about an excluded node. The scheduler includes it in the condition PodScheduled of a pod
+// that fits nowhere. From it, the controller learns that exclusions are involved.
 const FilterMessage = "node(s) on which the pod's workload has failed"
 
-// MaxRetries is the maximum of RetriesAnnotation. Larger values count as MaxRetries.
+// MaxRetries is the maximum of RetriesAnnotation. Larger values are treated as MaxRetries.
 const MaxRetries = 10000
 
-// Retries returns how many moves the annotations of a workload allow. asked reports whether the annotation is set; a workload without it is
-// left alone. It fails if the value is not a number or is negative; asked is false then.
+// Retries returns how many moves the annotations of a workload allow. asked reports whether the annotation is set. Pods of a workload
+// without it are not moved. If the value is not a number or is negative, Retries returns an error, and asked is false.
 func Retries(annotations map[string]string) (retries int, asked bool, err error) {
 	value, found := annotations[RetriesAnnotation]
 	if !found {
@@ -41,8 +41,9 @@ func Retries(annotations map[string]string) (retries int, asked bool, err error)
 	return min(retries, MaxRetries), true, nil
 }
 
-// Next returns the count after one more move, and whether that exceeds the retries. If so, the pod is not moved, the count stays, and all
-// exclusions are lifted. So a workload has at most `retries` moves. The design document moves before it compares, which allows one more.
+// Next returns the number of moves after one more, and whether that exceeds the retries. If it does, the pod is not moved, the number does
+// not change, and all exclusions are lifted. A workload therefore has at most `retries` moves. The design document moves the pod before it
+// compares, which allows one more.
 func Next(times, retries int) (next int, exhausted bool) {
 	next = max(0, times) + 1
 	return next, next > retries
@@ -50,7 +51,7 @@ func Next(times, retries int) (next int, exhausted bool) {
 
 // WorkloadInfo is the value of WorkloadAnnotation, for workloads of all kinds (DeployInfo in the design document).
 type WorkloadInfo struct {
-	// CurrentReschedulingTimes is the number of moves.
+	// CurrentReschedulingTimes is the number of moves so far.
 	CurrentReschedulingTimes int `json:"currentReschedulingTimes"`
 	// DeployScheduledHosts are the nodes that replacements must avoid.
 	DeployScheduledHosts []string `json:"deployScheduledHosts"`
@@ -62,8 +63,8 @@ type PodInfo struct {
 	PodScheduledHosts        []string `json:"podScheduledHosts"`
 }
 
-// ParseWorkloadInfo parses the value of WorkloadAnnotation. Missing fields and null are zero, and a negative count is 0. Lists and errors
-// are as in ParseHosts.
+// ParseWorkloadInfo parses the value of WorkloadAnnotation. Missing fields and null are zero, and a negative count is treated as 0. Lists
+// of nodes and errors are handled as in ParseHosts.
 func ParseWorkloadInfo(value string) (WorkloadInfo, error) {
 	info, err := parseInfo[WorkloadInfo](WorkloadAnnotation, value)
 	return info.within(), err
@@ -76,7 +77,7 @@ func (i WorkloadInfo) within() WorkloadInfo {
 	return WorkloadInfo{max(0, i.CurrentReschedulingTimes), notNil(normal(i.DeployScheduledHosts))}
 }
 
-// ParsePodInfo parses the value of PodAnnotation, as ParseWorkloadInfo does for workloads.
+// ParsePodInfo parses the value of PodAnnotation in the same way as ParseWorkloadInfo.
 func ParsePodInfo(value string) (PodInfo, error) {
 	info, err := parseInfo[PodInfo](PodAnnotation, value)
 	return info.within(), err
@@ -111,9 +112,9 @@ const (
 // ErrTooLarge means that a value exceeds its limit.
 var ErrTooLarge = errors.New("the value is too large")
 
-// ParseHosts parses the value of HostsAnnotation, a JSON array of node names; null is an empty list. It returns the first MaxHosts names,
-// sorted and without duplicates, and drops what is not a valid node name. It fails if the value is not such an array, or with ErrTooLarge.
-// Callers then treat the annotation as absent.
+// ParseHosts parses the value of HostsAnnotation, a JSON array of node names; null is an empty list. It drops invalid node names and
+// returns the first MaxHosts names, sorted and without duplicates. It fails if the value is not such an array, or with ErrTooLarge. Callers
+// then treat the annotation as absent.
 func ParseHosts(value string) ([]string, error) {
 	if len(value) > MaxHostsBytes {
 		return nil, fmt.Errorf("%s: %w: %d bytes, at most %d", HostsAnnotation, ErrTooLarge, len(value), MaxHostsBytes)
@@ -138,10 +139,10 @@ func Hosts(annotations map[string]string) []string {
 	return hosts
 }
 
-// FormatHosts returns the value of HostsAnnotation, within its limits.
+// FormatHosts returns the value of HostsAnnotation, limited to MaxHosts and MaxHostsBytes.
 func FormatHosts(hosts []string) string { return text(notNil(normal(hosts))) }
 
-// MergeHosts returns the union of two lists, within the limits. If there are too many names, those of the first list take precedence.
+// MergeHosts returns the union of two lists, limited in the same way. If there are too many names, those of the first list take precedence.
 func MergeHosts(first, second []string) []string {
 	merged := normal(first)
 	for _, host := range normal(second) {
@@ -174,7 +175,7 @@ func notNil(hosts []string) []string {
 	return hosts
 }
 
-// text encodes a value of our own, which never fails.
+// text encodes one of our own values, for which encoding never fails.
 func text(value any) string {
 	content, err := json.Marshal(value)
 	if err != nil {

@@ -11,27 +11,27 @@ const (
 	MaxEntries = 64
 	maxPods    = 8  // maximum number of pods in an entry
 	maxText    = 80 // maximum length of a reason in bytes
-	// maxDoubling limits how often the TTL of a node doubles when the workload keeps failing there.
+	// maxDoubling limits how often the TTL of a node is doubled when the workload keeps failing there.
 	maxDoubling = 4
-	// sameWave is how long after the last failure a new pod still belongs to the same wave: it was on its way to the node before the
-	// failure was recorded.
+	// sameWave is how long after the last failure a new pod still belongs to the same wave of failures: it was already being scheduled to
+	// the node before the failure was recorded.
 	sameWave = 10 * time.Second
 )
 
 // Entry records that pods of the workload have failed on a node.
 type Entry struct {
 	Node    string `json:"node"`
-	NodeUID string `json:"nodeUID,omitempty"` // tells a recreated node of the same name from the old one
+	NodeUID string `json:"nodeUID,omitempty"` // distinguishes a recreated node from an earlier one with the same name
 	Class   string `json:"class"`             // row of the signal catalogue
 	Reason  string `json:"reason,omitempty"`  // as reported by the pod
-	// Slot is the identity of the pod (ordinal name, completion index) if the failure concerns only this pod. If it is empty, the failure
-	// concerns all pods.
+	// Slot is the identity of the pod (ordinal name, completion index) if the failure affects only this pod. If it is empty, the failure
+	// affects all pods.
 	Slot    string    `json:"slot,omitempty"`
-	Count   int       `json:"count"` // failures after the first wave
+	Count   int       `json:"count"` // number of failures, counting each wave once
 	First   time.Time `json:"first"`
 	Last    time.Time `json:"last"`
 	Expires time.Time `json:"expires"`
-	Pods    []string  `json:"pods,omitempty"` // UIDs of the charged pods, the latest last
+	Pods    []string  `json:"pods,omitempty"` // UIDs of the pods that caused the counted failures, the latest last
 }
 
 // Live reports whether the node is still excluded at `now`.
@@ -46,18 +46,18 @@ type Failure struct {
 	TTL                                time.Duration // how long the node is excluded after the first failure
 }
 
-// Lesson is the effect of a failure on a Memory.
+// Lesson is how a failure changes a Memory.
 type Lesson int
 
 const (
 	Stale   Lesson = iota // the failure is too old to exclude the node
 	Known                 // the failure is already recorded
-	Covered               // the node was excluded when, or shortly after, the pod was created; not charged
-	New                   // the node was not excluded, or it failed again; charged as one move
+	Covered               // the node was excluded when, or shortly after, the pod was created; not counted
+	New                   // the node was not excluded, or it failed again; counted as one move
 )
 
-// Learn returns m with the failure added, and does not modify m. Each time a node fails again, it is excluded twice as long, up to 16
-// times.
+// Learn returns m with the failure added. It does not modify m. Each time the workload fails on the node again, the node is excluded twice
+// as long as before, up to 16 times the TTL.
 func (m Memory) Learn(f Failure, now time.Time) (Memory, Lesson) {
 	i := slices.IndexFunc(m.Entries, func(e Entry) bool { return e.is(f) })
 	switch {
@@ -79,29 +79,30 @@ func (m Memory) Learn(f Failure, now time.Time) (Memory, Lesson) {
 	return m.replaced(i, again), New
 }
 
-// Renew excludes the node for a whole period again if the entry of a known failure has expired. The pod was held up for that long, and its
-// replacement would otherwise return to the node. Nothing more is charged.
+// Renew excludes the node for another full period if the entry of a known failure has expired. This happens if the move of the pod was
+// delayed for that long. Without the exclusion, the replacement could return to the node. No further move is counted.
 func (m Memory) Renew(f Failure, now time.Time) (Memory, Lesson) {
 	i := slices.IndexFunc(m.Entries, func(e Entry) bool { return e.is(f) })
 	if i < 0 || f.TTL <= 0 || m.Entries[i].Live(now) {
 		return m, Known
 	}
 	e := m.Entries[i]
-	e.Expires = now.UTC().Truncate(time.Second).Add(f.TTL) // Last stays, because there was no new failure
+	e.Expires = now.UTC().Truncate(time.Second).Add(f.TTL) // Last does not change, because there was no new failure
 	return m.replaced(i, e), Covered
 }
 
-// is reports whether the failure belongs to the entry.
+// is reports whether the entry records failures of this kind on this node.
 func (e Entry) is(f Failure) bool {
 	return e.Node == f.Node && e.NodeUID == f.NodeUID && e.Class == f.Class && e.Slot == f.Slot
 }
 
-// covers reports whether the node was excluded when the pod failed, and the pod was created before that or shortly after.
+// covers reports whether the node was excluded when the pod failed, and the pod was created before the exclusion or shortly after.
 func (e Entry) covers(f Failure) bool {
 	return f.Created.Before(e.Last.Add(sameWave)) && e.Live(f.At)
 }
 
-// lesson returns the effect of a failure that has no entry. A failure of another class on an excluded node is not a second move.
+// lesson returns the effect of a failure that has no entry yet. A failure of another class on a node that is already excluded does not
+// count as another move.
 func (m Memory) lesson(f Failure) Lesson {
 	for _, e := range m.Entries {
 		same := e.Node == f.Node && e.NodeUID == f.NodeUID && (e.Slot == "" || e.Slot == f.Slot)
@@ -141,7 +142,7 @@ func (m Memory) replaced(i int, e Entry) Memory {
 	return m
 }
 
-// bounded sorts the entries and drops those that expire first if there are too many.
+// bounded sorts the entries. If there are too many, it drops those that expire first.
 func (m Memory) bounded() Memory {
 	m.Entries = slices.Clone(m.Entries)
 	if excess := len(m.Entries) - MaxEntries; excess > 0 {

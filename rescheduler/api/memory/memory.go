@@ -1,14 +1,14 @@
-// Package memory reads and writes the annotations with which the controller, the webhook and the scheduler plugin share which nodes a
-// workload has failed on. It does no I/O.
+// Package memory reads and writes the failure history of a workload: the annotations in which the controller records the nodes that its
+// pods have failed on, for the webhook and the scheduler plugin. It performs no I/O.
 //
 //	schedulingRetries            workload   the user     maximum number of moves; without it, pods are not moved
 //	sigs.k8s.io/deploy           workload   controller   WorkloadInfo: moves so far, nodes to avoid
-//	holdfast.dev/rescheduling    workload   controller   the same with reasons, node UIDs and times: Memory
+//	holdfast.dev/rescheduling    workload   controller   Memory: the same with reasons, node UIDs and times
 //	sigs.k8s.io/pod              bare pod   controller   PodInfo: as sigs.k8s.io/deploy, on a pod without an owner
 //	sigs.k8s.io/scheduledHosts   pod        webhook      Hosts: nodes that this pod avoids
 //
-// All users who may write an object can write its annotations, so they are not trusted: values are limited, and invalid ones count as
-// absent. The memory is only advice. Without it, Kubernetes behaves as usual.
+// Anyone with permission to write an object can write its annotations, so they are not trusted: values are limited, and invalid ones are
+// treated as absent. The history is only a hint. Without it, Kubernetes behaves as usual.
 //
 // Source: the design document of pod rescheduling (error pods rescheduling), sections "Design details" and "Notes".
 package memory
@@ -20,23 +20,23 @@ import (
 	"time"
 )
 
-// Memory is what WorkloadAnnotation and Annotation together record about a workload.
+// Memory is the failure history of a workload, as recorded in WorkloadAnnotation and Annotation.
 type Memory struct {
-	Times   int // charged moves
+	Times   int // counted moves
 	Entries []Entry
-	// Template identifies the pod template of the recorded failures. SharedWith lists other templates that share the memory, because
+	// Template identifies the pod template of the recorded failures. SharedWith lists other templates that share this history, because
 	// their pods were running when it was started.
 	Template   string
 	SharedWith []string
-	// Moves are the charged moves, oldest first. They are the history of each slot.
+	// Moves are the counted moves, oldest first. They form the history of each slot.
 	Moves []Move
-	// Exhausted means that all moves are used up. Entries stay, but their nodes are not excluded.
+	// Exhausted means that all moves are used up. Entries are kept, but their nodes are no longer excluded.
 	Exhausted bool
-	// RelaxedUntil is when exclusions apply again. They were lifted because a replacement found no other node.
+	// RelaxedUntil is when exclusions apply again after they were lifted because a replacement could not be scheduled to any other node.
 	RelaxedUntil time.Time
 }
 
-// record is the value of Annotation. The count is only in WorkloadAnnotation.
+// record is the value of Annotation. The count is stored only in WorkloadAnnotation.
 type record struct {
 	Version      int       `json:"version"`
 	Template     string    `json:"template,omitempty"`
@@ -49,14 +49,14 @@ type record struct {
 
 const version = 1
 
-// unknownClass is the class of nodes that another program wrote into WorkloadAnnotation, without a reason or an expiry time.
+// unknownClass is the class of nodes written to WorkloadAnnotation by another program, without a reason or an expiry time.
 const unknownClass = "Unknown"
 
 // farAway is the expiry time of entries that never expire.
 var farAway = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Read returns the memory in the annotations of a workload, without what is invalid. The nodes of WorkloadAnnotation count only
-// without a record in Annotation. They were written by another program then, and never expire.
+// Read returns the history from the annotations of a workload and drops invalid parts. The nodes in WorkloadAnnotation are used only if
+// Annotation holds no record. In that case they were written by another program, and never expire.
 func Read(annotations map[string]string) Memory {
 	var m Memory
 	info, err := ParseWorkloadInfo(cmp.Or(annotations[WorkloadAnnotation], "null"))
@@ -99,7 +99,7 @@ func writable(t time.Time) bool {
 	return year >= 1 && year <= 9999
 }
 
-// Annotations returns the annotations that hold the memory at `now`. Write both of them together.
+// Annotations returns the annotations that hold the history at `now`. Always write both of them together.
 func (m Memory) Annotations(now time.Time) map[string]string {
 	m = m.bounded()
 	r := record{
@@ -115,18 +115,18 @@ func (m Memory) Annotations(now time.Time) map[string]string {
 	}
 }
 
-// Info returns the memory in the form of the design document: the union of all nodes.
+// Info returns the history in the format of the design document: the union of all nodes.
 func (m Memory) Info(now time.Time) WorkloadInfo {
 	return WorkloadInfo{m.Times, m.nodes(MaxHosts, now, func(Entry) bool { return true })}
 }
 
-// Exclusions returns the nodes that the pod of a slot must avoid at `now`: at most MaxHosts, those that expire last first. current returns
-// the UID of a node that exists. If it is nil, all nodes are taken to exist unchanged.
+// Exclusions returns the nodes that the pod of a slot must avoid at `now`: at most MaxHosts, preferring those that expire last. current
+// returns the UID of a node and whether it exists. If current is nil, all nodes are assumed to exist unchanged.
 func (m Memory) Exclusions(slot string, now time.Time, current func(node string) (uid string, exists bool)) []string {
 	return m.Longest(MaxHosts, slot, now, current)
 }
 
-// Longest is Exclusions with a limit of its own.
+// Longest is like Exclusions, but returns at most the given number of nodes.
 func (m Memory) Longest(most int, slot string, now time.Time, current func(node string) (uid string, exists bool)) []string {
 	return m.nodes(most, now, func(e Entry) bool {
 		if e.Slot != "" && e.Slot != slot {
@@ -156,8 +156,8 @@ func (m Memory) nodes(most int, now time.Time, counts func(Entry) bool) []string
 	return nodes
 }
 
-// Forget drops expired entries. Each one is kept for as long again as it excluded its node, so that a repeated failure is recognized. The
-// count of moves does not change.
+// Forget drops expired entries. After it expires, an entry is kept for as long as it had excluded its node, so that a repeated failure is
+// recognized. The number of moves does not change.
 func (m Memory) Forget(now time.Time) Memory {
 	m.Moves = slices.DeleteFunc(slices.Clone(m.Moves), func(move Move) bool { return move.Returned && now.Sub(move.At) >= historyKept })
 	m.Entries = slices.DeleteFunc(slices.Clone(m.Entries), func(e Entry) bool {
@@ -169,12 +169,13 @@ func (m Memory) Forget(now time.Time) Memory {
 	return m
 }
 
-// maxSharedWith limits the number of templates that share a memory.
+// maxSharedWith limits the number of templates that share a history.
 const maxSharedWith = 8
 
-// For returns the memory for pods of a template. A template that m does not know starts an empty memory, which the templates of living pods
-// share. Otherwise two templates that run side by side would keep erasing each other's memory. If m has no template yet, it takes this one.
-// living may be empty for pods that are only looked up. Do not call For for a pod that has ended. See Knows.
+// For returns the history for pods of a template. If m does not know the template, the result is an empty history that is shared with the
+// templates of the living pods. Otherwise two templates in use at the same time would keep erasing each other's history. If m has no
+// template yet, it is assigned this one. living may be empty if the history is only read. Do not call For for a pod that has ended. See
+// Knows.
 func (m Memory) For(template string, living ...string) Memory {
 	if template == "" || m.Template == template || slices.Contains(m.SharedWith, template) {
 		return m
@@ -186,8 +187,8 @@ func (m Memory) For(template string, living ...string) Memory {
 	return Memory{Template: template, SharedWith: others(template, living)}
 }
 
-// Knows reports whether failures of the template belong to this memory. A pod that has ended must not start a new one if the memory does
-// not know its template and no living pod has it.
+// Knows reports whether failures of the template belong to this history. A pod that has ended must not start a new history if m does not
+// know its template and no living pod uses it.
 func (m Memory) Knows(template string) bool {
 	return template == "" || m.Template == "" || m.Template == template || slices.Contains(m.SharedWith, template)
 }
@@ -202,14 +203,14 @@ func others(template string, all []string) []string {
 	return all[:min(len(all), maxSharedWith)]
 }
 
-// Exhaust lets pods return to all nodes once the count would exceed the retries, as the notes of the design document ask. It keeps the
+// Exhaust lifts all exclusions once the number of moves would exceed the retries, as the notes of the design document require. It keeps the
 // entries.
 func (m Memory) Exhaust() Memory {
 	m.Exhausted = true
 	return m
 }
 
-// Empty reports whether there is nothing to remember.
+// Empty reports whether nothing is recorded.
 func (m Memory) Empty() bool {
 	return m.Times == 0 && len(m.Entries) == 0 && len(m.Moves) == 0 && !m.Exhausted
 }
@@ -217,11 +218,11 @@ func (m Memory) Empty() bool {
 const (
 	// MaxMoves limits the history. A move that is dropped from it still counts and is never returned.
 	MaxMoves = 64
-	// historyKept is how long a returned move stays in the history of its slot.
+	// historyKept is how long a move that no longer counts is kept in the history of its slot.
 	historyKept = 7 * 24 * time.Hour
 )
 
-// Move is one move that the workload was charged for.
+// Move is one counted move of the workload.
 type Move struct {
 	Slot  string    `json:"slot,omitempty"` // identity of the pod that failed; empty if it has none
 	Node  string    `json:"node"`
@@ -231,12 +232,12 @@ type Move struct {
 	Returned bool `json:"returned,omitempty"`
 }
 
-// valid reports whether a parsed move is within the limits of those that are written.
+// valid reports whether a parsed move is within the limits that apply to written ones.
 func (m Move) valid() bool {
 	return max(len(m.Node), len(m.Slot), len(m.Class)) <= maxText+maxNodeName && !m.At.IsZero() && writable(m.At)
 }
 
-// Charge returns m with one more move.
+// Charge returns m with one more counted move.
 func (m Memory) Charge(move Move) Memory {
 	move.At = move.At.UTC().Truncate(time.Second)
 	m.Times++
@@ -245,7 +246,7 @@ func (m Memory) Charge(move Move) Memory {
 	return m
 }
 
-// LastMove returns when a slot was last charged for a move that it has not returned, or zero if there is none.
+// LastMove returns the time of the last move of a slot that still counts, or zero if there is none.
 func (m Memory) LastMove(slot string) (last time.Time) {
 	for _, move := range m.Moves {
 		if move.Slot == slot && !move.Returned && move.At.After(last) {
@@ -255,7 +256,7 @@ func (m Memory) LastMove(slot string) (last time.Time) {
 	return last
 }
 
-// Return returns the moves of one slot, which has been healthy for long enough. It does not affect other slots.
+// Return stops counting the moves of one slot, which has been healthy for long enough. It does not affect other slots.
 func (m Memory) Return(slot string) Memory {
 	m.Moves = slices.Clone(m.Moves)
 	for i := range m.Moves {
@@ -268,7 +269,7 @@ func (m Memory) Return(slot string) Memory {
 	return m
 }
 
-// FailedOn returns the nodes that a slot was moved from for failures of one class, whether the moves were given back or not.
+// FailedOn returns the nodes that a slot was moved away from because of failures of one class, whether or not the moves still count.
 func (m Memory) FailedOn(slot, class string) map[string]bool {
 	nodes := map[string]bool{}
 	for _, move := range m.Moves {

@@ -13,7 +13,7 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 const ttl = 15 * time.Minute
 
-// failure returns a failure on node a at noon, of a pod that was created a minute before.
+// failure returns a failure on node a at noon, of a pod that was created one minute earlier.
 func failure(pod string, change ...func(*Failure)) Failure {
 	f := Failure{
 		Node: "a", NodeUID: "uid-a", Class: "Rejected", Reason: "UnexpectedAdmissionError", Pod: pod,
@@ -60,7 +60,7 @@ func TestKnownFailureChangesNothing(t *testing.T) {
 	learn(t, m, noon.Add(time.Minute), Known, failure("1"))
 }
 
-// When a bad node rejects 500 pods of one workload at once, that is one fault.
+// When a bad node rejects 500 pods of one workload at once, this counts as one fault.
 func TestSimultaneousFailuresAreOneMove(t *testing.T) {
 	m := learn(t, Memory{}, noon, New, failure("0"))
 	for i := range 499 {
@@ -71,7 +71,7 @@ func TestSimultaneousFailuresAreOneMove(t *testing.T) {
 	}
 }
 
-// Replicas are as old as their workload. That one of them failed on a node once does not mean that the node is still excluded.
+// Replicas are as old as their workload. If one of them failed on a node once, the node is not necessarily still excluded.
 func TestFailureAfterExclusionExpiredIsCounted(t *testing.T) {
 	old := func(f *Failure) { f.Created = noon.Add(-time.Hour) }
 	m := learn(t, Memory{}, noon, New, failure("1", old))
@@ -244,7 +244,7 @@ func TestOnlyMovesOfHealthySlotAreReturned(t *testing.T) {
 	}
 }
 
-// A node is usable again when its entry expires. The move away from it stays charged.
+// A node can be used again once its entry expires. The move away from it still counts.
 func TestExpiredEntryStaysCharged(t *testing.T) {
 	m := learn(t, Memory{}, noon, New, failure("1")).Charge(Move{Node: "a", Class: "c", At: noon})
 	later := noon.Add(365 * 24 * time.Hour)
@@ -281,7 +281,7 @@ func TestConcurrentTemplatesShareMemory(t *testing.T) {
 	living := []string{"v2", "v1", "", "v2"}
 	m := learn(t, Memory{}.For("v1", living...), noon, New, failure("1"))
 	m.Times = 1
-	for range 3 { // as it is written and read in between
+	for range 3 { // as it is written and read between moves
 		for _, template := range []string{"v2", "v1"} {
 			m = Read(m.Annotations(noon)).For(template, living...)
 			if m.Times != 1 || len(m.Entries) != 1 || m.Template != "v1" || len(m.SharedWith) != 1 {

@@ -41,10 +41,10 @@ func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	}, func(ctx context.Context, mgr ctrl.Manager) error { return parts.add(ctx, mgr, o) })
 }
 
-// NewScheme returns the kinds that are read as typed objects. Owners may be of any kind.
+// NewScheme returns a scheme with the kinds that are read as typed objects. Owners may be of any kind.
 func NewScheme() *runtime.Scheme { return bootstrap.NewScheme() }
 
-// parts are shared by the controllers and the webhook.
+// parts holds what the controllers and the webhook share.
 type parts struct {
 	owners *owners.Resolver
 	failed *failures.Index
@@ -52,7 +52,7 @@ type parts struct {
 	count  func(string)
 }
 
-// add adds everything that runs in the manager.
+// add adds the controllers and the webhook to the manager.
 func (p *parts) add(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 	if err := rescheduling.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("adding indexes: %w", err)
@@ -111,7 +111,7 @@ func leads(mgr ctrl.Manager) func() bool {
 	}
 }
 
-// Names in the cluster.
+// Names of objects in the cluster.
 const (
 	leaseName       = "rescheduler.holdfast.dev"
 	serviceName     = "rescheduler-webhook-service"
@@ -120,7 +120,8 @@ const (
 	mutatingWebhook = "rescheduler-mutating-webhook-configuration"
 )
 
-// Configuration is the content of --config: the settings that all managers share, and the key rescheduling.
+// Configuration is the content of the file given by --config: the settings shared by all managers, and the key
+// rescheduling.
 type Configuration struct {
 	metav1.TypeMeta  `json:",inline"`
 	bootstrap.Config `json:",inline"`
@@ -128,7 +129,7 @@ type Configuration struct {
 	Rescheduling *settings.Rescheduling `json:"rescheduling,omitempty"`
 }
 
-// Options are set by the command line and the configuration file.
+// Options holds the settings from the command line and the configuration file.
 type Options struct {
 	bootstrap.Options
 
@@ -148,7 +149,7 @@ func NewOptions() *Options {
 
 // Complete reads the configuration file and returns all errors in it.
 func (o *Options) Complete(set *pflag.FlagSet) error {
-	file := Configuration{Rescheduling: &o.Rescheduling} // the file is read over the defaults
+	file := Configuration{Rescheduling: &o.Rescheduling} // the file overrides the defaults
 	if err := bootstrap.ReadStrictConfig(o.ConfigFile, &file); err != nil {
 		return err
 	}

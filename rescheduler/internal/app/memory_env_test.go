@@ -22,8 +22,8 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 )
 
-// BenchmarkMemory reports the peak resident memory of this process while the manager fills its caches, with the garbage collector's limit
-// of a container. Run it with -benchtime 1x.
+// BenchmarkMemory reports the peak resident memory of this process while the manager fills its caches. The limit of the garbage collector
+// is the same as in the container. Run it with -benchtime 1x.
 func BenchmarkMemory(b *testing.B) {
 	for _, c := range []struct{ pods, limitMiB int }{{10_000, 256}, {50_000, 512}} {
 		b.Run(fmt.Sprint("pods=", c.pods), func(b *testing.B) {
@@ -42,7 +42,7 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// createPods creates pods of workloads that ask for moves, a hundred for each.
+// createPods creates pods of workloads that request moves, a hundred pods per workload.
 func createPods(ctx context.Context, c client.Client, namespace string, n int) error {
 	if err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 		return err
@@ -108,7 +108,7 @@ func peakMiB(b *testing.B, namespace string, limitMiB int) float64 {
 	b.Helper()
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(int64(limitMiB) << 20))
 	debug.FreeOSMemory()
-	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil { // the peak begins anew
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil { // resets the peak
 		b.Fatal(err)
 	}
 	o := NewOptions()

@@ -24,7 +24,7 @@ func (w *world) goOn(part func(context.Context)) {
 		defer close(ended)
 		for ctx.Err() == nil {
 			part(ctx)
-			time.Sleep(2 * time.Millisecond) // a part that is played by looking
+			time.Sleep(2 * time.Millisecond) // the interval at which a simulated component polls
 		}
 	}()
 	w.Cleanup(func() { cancel(); <-ended })

@@ -17,13 +17,13 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 )
 
-// A controller may replace a failed pod before its node is recorded. Here the real controllers do, and the scheduler binds at once, to the
-// bad node if it may.
+// A controller may replace a failed pod before its node is recorded. In this test the real controllers do so, and the scheduler binds the
+// replacement immediately, to the bad node if that is allowed.
 func TestReplacementAvoidsNode(t *testing.T) {
 	for name, c := range map[string]struct {
 		workload func(w *world) client.Object
 		root     client.Object
-		due      []string // schedules of a CronJob: each makes another Job, at once
+		due      []string // schedules of a CronJob: each of them creates another Job immediately
 	}{
 		"ReplicaSet": {func(w *world) client.Object {
 			return &appsv1.ReplicaSet{ObjectMeta: w.meta("w"), Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](1), Selector: selector, Template: w.template()}}
@@ -70,8 +70,8 @@ func TestReplacementAvoidsNode(t *testing.T) {
 	}
 }
 
-// isDue gives the CronJob a schedule of once a year. Its last run was two years ago, so a Job is overdue and the controller creates it at
-// once. The controller reconciles when the status changes, and not when the schedule does.
+// isDue gives the CronJob a schedule of once a year. Its last run was two years ago, so a Job is overdue and the controller creates it
+// immediately. The controller reconciles when the status changes, but not when the schedule does.
 func (w *world) isDue(schedule string) {
 	w.Helper()
 	job := &batchv1.CronJob{}
@@ -100,7 +100,7 @@ func (w *world) replacementIsAnnotated() {
 	}
 }
 
-// The same holds without affinity, for a scheduler with the plugin.
+// The same applies to a scheduler with the plugin, without node affinity.
 func TestReplacementAvoidsNodeWithPlugin(t *testing.T) {
 	w := newWorld(t, func(r *settings.Rescheduling) { r.Enforcement.SchedulerNames = []string{corev1.DefaultSchedulerName} })
 	w.plugin = true

@@ -36,7 +36,7 @@ func (w *world) deployment(replicas int32, change ...func(*appsv1.Deployment)) *
 	return d
 }
 
-// another creates a second workload that asks for moves, to show that the controller has finished with the first.
+// another creates a second workload that requests moves. Once that is handled, the controller has also finished with the first.
 func (w *world) another(name string) {
 	w.Helper()
 	labels := map[string]string{"app": name}
@@ -53,7 +53,7 @@ func (w *world) memoryOf(o client.Object) memory.Memory {
 	return memory.Read(o.GetAnnotations())
 }
 
-// said waits for an event about an object of the kind.
+// said waits for an event about an object of the given kind.
 func (w *world) said(reason, kind, part string) {
 	w.Helper()
 	w.eventually("no event "+reason+" of the "+kind+" with "+part, func() bool {
@@ -98,7 +98,7 @@ func TestWorkloadWithoutAnnotationIsNotMoved(t *testing.T) {
 	}
 }
 
-// A pod of a DaemonSet belongs to its node. It stays, and so does its successor, although the DaemonSet asks for moves.
+// A pod of a DaemonSet belongs to its node. It is not moved, and neither is its successor, although the DaemonSet requests moves.
 func TestDaemonSetPodsAreNotMoved(t *testing.T) {
 	w := newWorld(t)
 	w.onBad(outOfMemory)
@@ -108,7 +108,7 @@ func TestDaemonSetPodsAreNotMoved(t *testing.T) {
 		Selector: &metav1.LabelSelector{MatchLabels: template.Labels}, Template: template,
 	}}
 	w.ok(w.Create(t.Context(), set))
-	for i, name := range []string{"d-1", "d-2"} { // no controller of DaemonSets runs here
+	for i, name := range []string{"d-1", "d-2"} { // the DaemonSet controller is not running here
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace, Labels: template.Labels}, Spec: template.Spec}
 		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
 		w.ok(w.Create(t.Context(), pod))
@@ -135,7 +135,7 @@ func (w *world) onNode(prefix, node string) (names []string) {
 	return names
 }
 
-// Pods of a workload that hangs have no more events when a user asks for moves.
+// Pods of a hanging workload cause no more events when a user requests moves.
 func TestAnnotationCanBeAddedToHangingWorkload(t *testing.T) {
 	w := newWorld(t)
 	w.onBad(outOfMemory)
@@ -148,7 +148,7 @@ func TestAnnotationCanBeAddedToHangingWorkload(t *testing.T) {
 	w.eventually("nor is the other", w.runningOnGood(2))
 }
 
-// As the notes of the design document say, exclusions are lifted once the moves are used up, and the pod stays.
+// As the notes of the design document say, exclusions are lifted once the moves are used up, and the pod is not moved.
 func TestExclusionsAreLiftedWhenMovesAreUsedUp(t *testing.T) {
 	w := newWorld(t)
 	w.kubelet = func(*corev1.Pod) *corev1.PodStatus { return outOfMemory() }
@@ -186,7 +186,7 @@ func TestPodDisruptionBudgetIsRespected(t *testing.T) {
 	w.eventually("not moved when the budget lets it", w.runningOnGood(1))
 }
 
-// An event says that the moves are used up, and the next pod stays where it is.
+// An event reports that the moves are used up, and the next pod is not moved.
 func TestMovesAreLimited(t *testing.T) {
 	one := settings.Rate{Burst: 1, Every: settings.Duration(time.Hour)}
 	for name, c := range map[string]struct {
@@ -217,7 +217,7 @@ func TestMovesAreLimited(t *testing.T) {
 	}
 }
 
-// When one member of a group fails, the others often do too. One fault is one move.
+// When one member of a group fails, the others often fail too. One fault costs one move.
 func TestGroupIsMovedOnce(t *testing.T) {
 	w := newWorld(t)
 	w.onBad(outOfMemory)
@@ -230,13 +230,13 @@ func TestGroupIsMovedOnce(t *testing.T) {
 	if m := w.memoryOf(d); m.Times != 1 || len(m.Entries) != 1 || m.Entries[0].Count != 1 || len(m.Entries[0].Pods) != 1 {
 		t.Errorf("the memory is %+v", m)
 	}
-	if moves := w.events("Rescheduled"); len(moves) != 2 { // of the pod and of the Deployment
+	if moves := w.events("Rescheduled"); len(moves) != 2 { // one for the pod and one for the Deployment
 		t.Errorf("events about moves: %v", moves)
 	}
 }
 
-// Kueue has chosen the node of such a pod, so an exclusion would leave it without one. When pods of another workload fail there too, the
-// node is tainted, and Kueue reacts to the taint.
+// Kueue has chosen the node of such a pod, so with an exclusion the pod could not be scheduled. When pods of another workload also fail
+// on the node, it is tainted, and Kueue reacts to the taint.
 func TestNodeOfPodPlacedByKueueIsTainted(t *testing.T) {
 	w := newWorld(t, func(r *settings.Rescheduling) {
 		r.Blame.Taint, r.Blame.MaxShare, r.Blame.MinPods, r.Blame.Threshold = true, 50, 2, 6
@@ -270,7 +270,7 @@ func (w *world) isTainted(name string) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == rescheduling.TaintKey })
 }
 
-// gadget is an object of a kind that only this test defines. It has two moves.
+// gadget returns an object of a kind that only this test defines. It allows two moves.
 func (w *world) gadget(name string) *unstructured.Unstructured {
 	w.Helper()
 	gadget := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Gadget"}}
@@ -281,7 +281,7 @@ func (w *world) gadget(name string) *unstructured.Unstructured {
 	return gadget
 }
 
-// The root owner holds the memory even if it is of an unknown kind.
+// The root owner holds the failure history even if it is of an unknown kind.
 func TestRootOwnerOfUnknownKind(t *testing.T) {
 	w := newWorld(t)
 	w.onBad(outOfMemory)
@@ -304,7 +304,7 @@ func TestPodRecoveringInPlaceIsNotMovedUntilDeadline(t *testing.T) {
 	w.onBad(outOfMemory)
 	state := recovering.State{Level: recovering.LevelGroup, Reason: "in place", Deadline: time.Now().Add(time.Hour)}
 	d := w.deployment(1, func(d *appsv1.Deployment) { d.Annotations[recovering.Annotation] = state.Format() })
-	// another workload shows that the controller has had enough time for the pods of this namespace
+	// Once another workload is handled, the controller has had enough time for the pods of this namespace.
 	w.another("free")
 	w.eventually("the other one is not moved", w.runningOnGood(1))
 	if m := w.memoryOf(d); !m.Empty() {
@@ -395,7 +395,8 @@ func TestTaintOfBlamedNodeExpires(t *testing.T) {
 	w.eventually("the taint stays", func() bool { return !tainted() })
 }
 
-// The supervisor gives up on a node on which its slot keeps failing. The pod stays, and the next pod of the slot goes elsewhere.
+// The supervisor gives up on a node on which its slot keeps failing. The pod is not moved, and the next pod of the slot is scheduled to
+// another node.
 func TestHandedOverSlotAvoidsNode(t *testing.T) {
 	w := newWorld(t)
 	set := &appsv1.StatefulSet{ObjectMeta: w.meta("w"), Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](1), Selector: selector, Template: w.template()}}
@@ -414,7 +415,8 @@ func TestHandedOverSlotAvoidsNode(t *testing.T) {
 	w.eventually("its next pod does not run on the good node", w.runningOnGood(1))
 }
 
-// The supervisor restarts the processes of its worker, which the kubelet does not see. The group's owner names the worker that failed.
+// The supervisor restarts the processes of its worker, which the kubelet does not notice. The group's owner names the worker that
+// failed.
 func TestSlotThatKeepsFailingInPlaceIsRecorded(t *testing.T) {
 	w := newWorld(t)
 	gadget := w.gadget("set")

@@ -64,7 +64,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// giveRights grants the permissions of the generated role, and those on owners of a kind that only this test defines.
+// giveRights grants the permissions of the generated role, and permissions for owners of a kind that only this test defines.
 func giveRights() error {
 	c, err := client.New(cluster.Config, client.Options{Scheme: NewScheme()})
 	if err != nil {
@@ -80,7 +80,8 @@ func giveRights() error {
 		return err
 	}
 	gadgets := rbacv1.PolicyRule{APIGroups: []string{"example.com"}, Resources: []string{"gadgets"}, Verbs: []string{"get", "list", "watch", "patch"}}
-	// as rbac.ownerKinds of the chart may add it, so that pods of DaemonSets are not left alone for lack of permission
+	// A permission that the chart's rbac.ownerKinds can grant. With it, the tests show that pods of DaemonSets are not ignored
+	// merely for lack of permission.
 	daemons := rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"daemonsets"}, Verbs: []string{"get", "list", "watch", "patch"}}
 	role.Rules = append(role.Rules, gadgets, daemons)
 	binding := &rbacv1.ClusterRoleBinding{
@@ -90,18 +91,18 @@ func giveRights() error {
 	return errors.Join(c.Create(context.Background(), &role), c.Create(context.Background(), binding))
 }
 
-// world is a namespace with the whole manager, a scheduler that binds each pod to the first node that is allowed, and kubelets. The real
+// world is a namespace with the whole manager, a scheduler that binds each pod to the first allowed node, and kubelets. The real
 // workload controllers run alongside it.
 type world struct {
 	*testing.T
 	client.Client
 	namespace string
-	bad, good string // nodes, in the order of the scheduler's liking
+	bad, good string // nodes, in the order of the scheduler's preference
 	plugin    bool   // the scheduler reads the annotation of pods
 	dryRun    bool   // the manager writes nothing
 
 	mu sync.Mutex
-	// kubelet returns the status of a bound pod. Without one the pod runs.
+	// kubelet returns the status of a bound pod. If it is nil or returns nil, the pod runs.
 	kubelet func(pod *corev1.Pod) *corev1.PodStatus
 	bound   map[string][]string // names of pods by node, in order
 	done    map[string]bool
@@ -135,14 +136,14 @@ func (w *world) ok(err error) {
 	}
 }
 
-// node creates a node for the pods of this world only.
+// node creates a node that only the pods of this world can use.
 func (w *world) node(name string) string {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-" + name, Labels: map[string]string{"world": w.namespace}}}
 	w.ok(w.Create(w.Context(), node))
 	node.Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("110")}
 	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	w.ok(w.Status().Update(w.Context(), node))
-	// the API server taints new nodes, and no controller runs here that would remove the taint
+	// The API server taints new nodes, and no controller that would remove the taint is running here.
 	w.ok(w.Get(w.Context(), client.ObjectKeyFromObject(node), node))
 	node.Spec.Taints = nil
 	w.ok(w.Update(w.Context(), node))
@@ -201,12 +202,12 @@ func (w *world) install(url string, ca []byte) {
 	w.Cleanup(func() { _ = w.Delete(context.Background(), &configuration) })
 }
 
-// rejects is a kubelet that rejects pods.
+// rejects returns the status of a pod that its kubelet has rejected.
 func rejects(reason string) *corev1.PodStatus {
 	return &corev1.PodStatus{Phase: corev1.PodFailed, Reason: reason, Message: "Pod was rejected: no"}
 }
 
-// outOfMemory returns a pod whose container is OOM-killed again and again.
+// outOfMemory returns the status of a pod whose container is OOM-killed repeatedly.
 func outOfMemory() *corev1.PodStatus {
 	return &corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{
 		Name: "c", RestartCount: 3, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},

@@ -1,5 +1,6 @@
-// Package failures remembers for a short while which pods have failed on which nodes, by owner. A failed pod may be replaced before the
-// controller has recorded its node, and a StatefulSet has deleted the pod by then. The webhook looks here when it admits the replacement.
+// Package failures remembers for a short time which pods have failed on which nodes, by owner. A failed pod may be replaced before the
+// controller has recorded its node, and a StatefulSet has already deleted the failed pod by then. The webhook uses this index when it
+// admits the replacement.
 package failures
 
 import (
@@ -21,7 +22,7 @@ import (
 
 // Limits of the index.
 const (
-	keep     = 2 * time.Minute // the owner's memory has the failure by then
+	keep     = 2 * time.Minute // by then, the owner's failure history contains the failure
 	perOwner = 32
 	most     = 4096
 )
@@ -39,7 +40,7 @@ type Index struct {
 	byOwner map[types.UID][]Failure
 }
 
-// Note adds the failure of a pod of the owner. An empty slot means that the failure concerns all pods of the owner.
+// Note adds the failure of a pod of the owner. An empty slot means that the failure affects all pods of the owner.
 func (x *Index) Note(owner types.UID, f Failure) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -65,7 +66,7 @@ func (x *Index) sweep(now time.Time) {
 	}
 }
 
-// Nodes returns the nodes on which pods of the owner have failed recently: all pods, or the pods of this slot.
+// Nodes returns the nodes on which pods of the owner have recently failed with an effect on all pods or on the given slot.
 func (x *Index) Nodes(owner types.UID, slot string, now time.Time) []string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -103,7 +104,7 @@ func (x *Index) Watch(ctx context.Context, c cache.Cache, table signals.Table, c
 	return nil
 }
 
-// notePod notes a recent failure. Older ones are in the memory of the owner, or have expired.
+// notePod notes a recent failure. Older failures are in the failure history of the owner, or have expired.
 func (x *Index) notePod(pod *corev1.Pod, table signals.Table, clock clock.PassiveClock) {
 	now, owner := clock.Now(), owners.ControllerUID(pod)
 	if owner == "" || pod.Status.Phase != corev1.PodFailed || pod.Spec.NodeName == "" {

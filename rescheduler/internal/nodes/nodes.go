@@ -1,5 +1,5 @@
-// Package nodes lists the nodes of the cluster. A list is kept for a second, because every decision about a pod needs one and a list of
-// 5,000 nodes takes megabytes.
+// Package nodes lists the nodes of the cluster. A list is cached for a second, because every decision about a pod needs one and a list
+// of 5,000 nodes takes megabytes.
 package nodes
 
 import (
@@ -25,12 +25,12 @@ type Lister struct {
 	last *List
 }
 
-// NewLister returns a lister without a list.
+// NewLister returns a lister that has not read any list yet.
 func NewLister(cache client.Reader, clock clock.PassiveClock) *Lister {
 	return &Lister{cache: cache, clock: clock}
 }
 
-// List holds the nodes at one time. It is read-only.
+// List is a read-only list of the nodes at one point in time.
 type List struct {
 	All []corev1.Node
 
@@ -38,7 +38,7 @@ type List struct {
 	byName map[string]*corev1.Node
 }
 
-// List returns the nodes, at most KeptFor old.
+// List returns the nodes. The list is at most KeptFor old.
 func (l *Lister) List(ctx context.Context) (*List, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -33,7 +33,7 @@ func TestNodesAreListedOncePerSecond(t *testing.T) {
 	for _, step := range []struct {
 		at    time.Duration
 		lists int
-	}{{0, 1}, {0, 1}, {KeptFor - 1, 1}, {KeptFor, 2}, {KeptFor + 1, 2}, {0, 3}} { // at last the clock was set back
+	}{{0, 1}, {0, 1}, {KeptFor - 1, 1}, {KeptFor, 2}, {KeptFor + 1, 2}, {0, 3}} { // finally, the clock is set back
 		clock.SetTime(noon.Add(step.at))
 		list, err := lister.List(t.Context())
 		if err != nil || len(list.All) != 2 {

@@ -1,5 +1,5 @@
 // Package owners finds the owners of a pod. It follows controller references up to the root, through objects of any kind, and reads only
-// their metadata. It compares UIDs, because another object may have taken the name of an owner.
+// their metadata. It compares UIDs, because the name of an owner may have been reused.
 package owners
 
 import (
@@ -25,7 +25,7 @@ func (c Chain) Direct() *metav1.PartialObjectMetadata {
 	return c[0]
 }
 
-// Root returns the last owner, which holds the memory, or nil.
+// Root returns the last owner, which holds the failure history, or nil.
 func (c Chain) Root() *metav1.PartialObjectMetadata {
 	if len(c) == 0 {
 		return nil
@@ -33,8 +33,8 @@ func (c Chain) Root() *metav1.PartialObjectMetadata {
 	return c[len(c)-1]
 }
 
-// WithOwnAnnotations returns the owners whose annotations count. A Deployment copies its annotations to its ReplicaSets and does not remove
-// them there.
+// WithOwnAnnotations returns the owners whose annotations apply. ReplicaSets are excluded, because a Deployment copies its annotations to
+// its ReplicaSets and does not remove them there.
 func (c Chain) WithOwnAnnotations() Chain {
 	var own Chain
 	for i, o := range c {
@@ -45,8 +45,8 @@ func (c Chain) WithOwnAnnotations() Chain {
 	return own
 }
 
-// Retries returns the retries of the owner nearest to the pod that sets them. An invalid value counts as absent; its error is returned
-// together with the value of another owner.
+// Retries returns the number of retries set by the owner nearest to the pod. An invalid value is treated as absent. In this case, the error
+// is returned together with the value of another owner.
 func (c Chain) Retries() (retries int, asked bool, problem error) {
 	for _, o := range c.WithOwnAnnotations() {
 		n, asked, err := memory.Retries(o.GetAnnotations())
@@ -60,7 +60,7 @@ func (c Chain) Retries() (retries int, asked bool, problem error) {
 	return 0, false, problem
 }
 
-// ControllerUID returns the UID of the controller; empty if there is none.
+// ControllerUID returns the UID of the controller, or "" if there is none.
 func ControllerUID(o metav1.Object) types.UID {
 	if ref := metav1.GetControllerOf(o); ref != nil {
 		return ref.UID
@@ -81,8 +81,8 @@ func keepsName(ref *metav1.OwnerReference) bool {
 	return ref.Kind == "StatefulSet" || slices.Contains(named, group)
 }
 
-// Slot returns the identity that a pod shares with its replacement: its name, if a StatefulSet, an ElasticJob or a Kubeflow job owns it, or
-// the Job and completion index of an Indexed Job. It is empty if there is none.
+// Slot returns the identity that a pod shares with its replacement: its name if it is owned by a StatefulSet, an ElasticJob or a Kubeflow
+// job, or the Job and the completion index for an Indexed Job. Otherwise it is empty.
 func Slot(pod *corev1.Pod) string {
 	ref := metav1.GetControllerOf(pod)
 	if ref == nil {
@@ -105,8 +105,8 @@ func Slot(pod *corev1.Pod) string {
 	return name + "/" + index
 }
 
-// OneTemplate reports whether the root of the chain has a single template that the pod identifies: a Deployment above ReplicaSets, or the
-// pod's own controller.
+// OneTemplate reports whether the root of the chain has a single template, which the pod identifies. This is so if the root is a Deployment
+// that owns ReplicaSets, or the pod's own controller.
 func (c Chain) OneTemplate(pod *corev1.Pod) bool {
 	if pod.Labels[templateHash] != "" {
 		return len(c) == 1 || len(c) == 2
@@ -119,7 +119,8 @@ const (
 	revisionHash = "controller-revision-hash"
 )
 
-// Template identifies the template of a pod, if its controller states it. It is empty if the template is immutable or unknown.
+// Template identifies the template of a pod, if its controller provides this information. It is empty if the template is immutable or
+// unknown.
 func Template(pod *corev1.Pod) string {
 	if hash := pod.Labels[templateHash]; hash != "" {
 		return hash
@@ -127,12 +128,12 @@ func Template(pod *corev1.Pod) string {
 	return pod.Labels[revisionHash]
 }
 
-// parts are labels that name a pod's part of a workload. Each part has a template of its own.
+// parts lists labels that name the part of the workload to which a pod belongs. Each part has its own template.
 var parts = []string{
 	"jobset.sigs.k8s.io/replicatedjob-name", "training.kubeflow.org/replica-type", "ray.io/group", "leaderworkerset.sigs.k8s.io/template-revision-hash",
 }
 
-// Alike returns a key that pods of one workload share if they have the same template, as far as their labels show.
+// Alike returns a key that is the same for pods of one workload with the same template, as far as their labels show this.
 func Alike(pod *corev1.Pod) string {
 	mark := Template(pod)
 	for _, key := range parts {

@@ -91,8 +91,8 @@ func TestLedgerIsAheadOfCache(t *testing.T) {
 	}
 }
 
-// A failing workload must not block the controller's workers. TryLock returns at once if the workload is locked, and the pod is woken when
-// the lock is released.
+// A failing workload must not block the controller's workers. TryLock returns immediately if the workload is locked, and the pod is woken
+// when the lock is released.
 func TestLedgerLocksWorkload(t *testing.T) {
 	l, pod := NewLedger(), types.NamespacedName{Namespace: "default", Name: "p"}
 	unlock, locked := l.TryLock("u", types.NamespacedName{})

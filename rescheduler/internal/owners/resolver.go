@@ -22,14 +22,14 @@ import (
 )
 
 const (
-	// deepest limits the number of owners in a chain.
+	// deepest is the maximum number of owners in a chain.
 	deepest = 8
-	// closedFor is the delay before a kind is read again that this program may not read.
+	// closedFor is the delay before retrying to read a kind that this program is not allowed to read.
 	closedFor = time.Minute
 )
 
-// Resolver follows owner references. It watches the metadata of a kind from the first object of that kind on. Until the cache has synced,
-// and if it may read but not watch the kind, it reads live.
+// Resolver follows owner references. It starts to watch the metadata of a kind when it reads the first object of that kind. Until the cache
+// has synced, or if it is allowed to read but not to watch the kind, it reads live.
 type Resolver struct {
 	cache  cache.Cache
 	live   client.Reader
@@ -40,8 +40,8 @@ type Resolver struct {
 
 	mu        sync.Mutex
 	informers map[schema.GroupVersionKind]cache.Informer
-	closed    map[schema.GroupVersionKind]time.Time // kinds that may not be read
-	unlisted  map[schema.GroupVersionKind]time.Time // kinds that may not be listed, so that each read is live
+	closed    map[schema.GroupVersionKind]time.Time // kinds that it is not allowed to read
+	unlisted  map[schema.GroupVersionKind]time.Time // kinds that it is not allowed to list, so that each read is live
 }
 
 // NewResolver returns a resolver that reads from a cache, and live until the cache has synced. Newer objects in the ledger take precedence.
@@ -66,8 +66,8 @@ func (r *Resolver) Live(ctx context.Context, owner *metav1.PartialObjectMetadata
 	return fresh, nil
 }
 
-// Of returns the owners of an object. The chain ends before an owner that was deleted, whose kind the cluster does not serve, or that may
-// not be read. The last owner that could be read is the root.
+// Of returns the owners of an object. The chain ends before an owner that was deleted, whose kind is not served by the cluster, or that
+// this program is not allowed to read. The last owner that could be read is the root.
 func (r *Resolver) Of(ctx context.Context, o metav1.Object) (Chain, error) {
 	var chain Chain
 	for range deepest {
@@ -88,7 +88,7 @@ func (r *Resolver) Of(ctx context.Context, o metav1.Object) (Chain, error) {
 	return chain, nil
 }
 
-// get returns nil for an owner that cannot be read.
+// get returns an owner, or nil if it cannot be read.
 func (r *Resolver) get(ctx context.Context, namespace string, ref *metav1.OwnerReference) (*metav1.PartialObjectMetadata, error) {
 	group, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
@@ -111,7 +111,7 @@ func (r *Resolver) get(ctx context.Context, namespace string, ref *metav1.OwnerR
 	return nil, err
 }
 
-// read reads from the cache, and live if the cache has not synced or does not have the object that the pod names as its owner.
+// read reads from the cache. It reads live if the cache has not synced or does not contain the object that the pod names as its owner.
 func (r *Resolver) read(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey, uid string) (*metav1.PartialObjectMetadata, error) {
 	o := metadataOf(kind)
 	informer, err := r.informer(ctx, kind)
@@ -136,7 +136,7 @@ func (r *Resolver) read(ctx context.Context, kind schema.GroupVersionKind, key c
 	return o, nil
 }
 
-// informer returns the informer of a kind, or nil if the kind may not be listed. An informer without permission would retry forever.
+// informer returns the informer of a kind, or nil if listing the kind is not allowed. Without permission, an informer would retry forever.
 func (r *Resolver) informer(ctx context.Context, kind schema.GroupVersionKind) (cache.Informer, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -176,7 +176,7 @@ func (r *Resolver) start(ctx context.Context, kind schema.GroupVersionKind) (cac
 	return informer, nil
 }
 
-// mayNotList reports whether listing the kind is forbidden. It lists one object.
+// mayNotList reports whether listing the kind is forbidden. To find out, it lists one object.
 func (r *Resolver) mayNotList(ctx context.Context, kind schema.GroupVersionKind) (bool, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
@@ -214,14 +214,14 @@ func (r *Resolver) close(kind schema.GroupVersionKind) {
 	r.closed[kind] = r.clock.Now()
 }
 
-// remembered limits the number of objects in a Ledger. Others are read from the cache.
+// remembered is the maximum number of objects in a Ledger. All others are read from the cache.
 const remembered = 4096
 
-// maxWaiting limits the number of pods that an unlock wakes. Others must be requeued.
+// maxWaiting is the maximum number of pods that are woken when a lock is released. Others must be requeued.
 const maxWaiting = 16
 
-// Ledger holds what this process has written until the caches show it, so that the next decision about a workload and the next admission
-// use it. It also serializes the decisions about one workload.
+// Ledger holds the writes of this process until they are in the caches, so that they are used by the next decision about a workload and the
+// next admission. It also serializes the decisions about one workload.
 type Ledger struct {
 	mu      sync.Mutex
 	written *lru.Cache
@@ -236,7 +236,7 @@ func NewLedger() *Ledger {
 // Wrote records an object as the API server returned it.
 func (l *Ledger) Wrote(o *metav1.PartialObjectMetadata) { l.written.Add(o.UID, o.DeepCopy()) }
 
-// Latest returns the newer of the object and what was written.
+// Latest returns the object or the last written version, whichever is newer.
 func (l *Ledger) Latest(o *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
 	known, found := l.written.Get(o.UID)
 	if !found {
@@ -250,7 +250,7 @@ func (l *Ledger) Latest(o *metav1.PartialObjectMetadata) *metav1.PartialObjectMe
 }
 
 // TryLock locks a workload for a decision about one of its pods. It never blocks, because all workloads share the workers. If another
-// decision is in progress, it records the pod and reports false. Unlock returns the pods that were recorded since.
+// decision is in progress, TryLock records the pod and returns false. unlock returns the pods that were recorded in the meantime.
 func (l *Ledger) TryLock(uid types.UID, pod types.NamespacedName) (unlock func() []types.NamespacedName, locked bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// server is a fake API server with a cache, for objects of one kind.
+// server is a fake API server and a cache for objects of one kind.
 type server struct {
 	cache.Cache
 	mayList bool
@@ -51,7 +51,8 @@ type unsynced struct{ cache.Informer }
 
 func (unsynced) HasSynced() bool { return false }
 
-// An informer without permission to list would retry forever and fill the log. Such owners are read one by one.
+// An informer without permission to list would retry forever and fill the log. Such owners are read one by one
+// instead.
 func TestForbiddenKindHasNoInformer(t *testing.T) {
 	s, clock := &server{}, testclock.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	r := NewResolver(s, s, clock, NewLedger())

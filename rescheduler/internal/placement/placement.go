@@ -1,5 +1,5 @@
-// Package placement determines where a pod could run according to its own constraints and the taints of nodes, and what ties it to one
-// node. The scheduler checks resources. The package does no I/O.
+// Package placement determines on which nodes a pod could run according to its own constraints and the taints of nodes, and what ties it to
+// one node. Resources are left to the scheduler. The package performs no I/O.
 package placement
 
 import (
@@ -11,11 +11,11 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Fits reports whether the pod could run on the node: the node is ready and schedulable, the pod tolerates its taints, and selectors and
-// required affinity match.
+// Fits reports whether the pod could run on the node: the node is ready and schedulable, the pod tolerates its taints, and the pod's node
+// selector and required affinity match.
 func Fits(pod *corev1.Pod, node *corev1.Node) bool { return Fitting(pod)(node) }
 
-// Fitting returns Fits of one pod for many nodes. It parses the pod once.
+// Fitting returns a function equivalent to Fits for a single pod. The pod is parsed only once for many nodes.
 func Fitting(pod *corev1.Pod) func(node *corev1.Node) bool {
 	required := nodeaffinity.GetRequiredNodeAffinity(pod)
 	return func(node *corev1.Node) bool {
@@ -54,8 +54,8 @@ var topologies = []string{
 }
 
 const (
-	// topologyGate keeps a pod from being scheduled until Kueue has chosen its node, and admittedAs marks the pods that it has admitted. If
-	// a queue places all pods by topology, pods without a request have both too.
+	// topologyGate keeps a pod from being scheduled until Kueue has chosen its node, and admittedAs marks the pods that Kueue has admitted.
+	// If a queue places all pods by topology, pods without a topology request also have both.
 	topologyGate = "kueue.x-k8s.io/topology"
 	admittedAs   = "kueue.x-k8s.io/workload"
 )
@@ -69,7 +69,8 @@ func Placed(pod *corev1.Pod) bool {
 		slices.ContainsFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == topologyGate })
 }
 
-// Pinned returns what in its own spec ties a pod to one node; empty if nothing does. The node name that the scheduler set does not count.
+// Pinned returns the part of the pod's own spec that ties it to one node, or "" if nothing does. The node name set by the scheduler is
+// ignored.
 func Pinned(pod *corev1.Pod) string {
 	if _, found := pod.Spec.NodeSelector[corev1.LabelHostname]; found {
 		return "its node selector names one host"
@@ -93,7 +94,7 @@ func open(term corev1.NodeSelectorTerm) bool {
 		!slices.ContainsFunc(term.MatchFields, func(r corev1.NodeSelectorRequirement) bool { return one(r, "metadata.name") })
 }
 
-// TiedTo reports whether a volume can be used on one host only.
+// TiedTo reports whether a volume can be used only on one host.
 func TiedTo(volume *corev1.PersistentVolume) bool {
 	if volume.Spec.HostPath != nil {
 		return true
@@ -107,8 +108,8 @@ func TiedTo(volume *corev1.PersistentVolume) bool {
 // nodeName is the only field that node affinity can match.
 const nodeName = "metadata.name"
 
-// Avoid returns the required node affinity, which may be nil, with the nodes excluded. Terms are alternatives, so each of them excludes all
-// nodes.
+// Avoid returns the required node affinity, which may be nil, with the nodes excluded. The terms are alternatives, so all nodes are
+// excluded in each of them.
 func Avoid(required *corev1.NodeSelector, nodes []string) *corev1.NodeSelector {
 	selector := &corev1.NodeSelector{}
 	if required != nil {
@@ -120,14 +121,14 @@ func Avoid(required *corev1.NodeSelector, nodes []string) *corev1.NodeSelector {
 	for i := range selector.NodeSelectorTerms {
 		term := &selector.NodeSelectorTerms[i]
 		if required != nil && len(term.MatchExpressions)+len(term.MatchFields) == 0 {
-			continue // an empty term matches no node, and must not change
+			continue // an empty term matches no node, and must stay empty
 		}
 		term.MatchFields = append(term.MatchFields, without(nodes, term.MatchFields)...)
 	}
 	return selector
 }
 
-// without returns requirements that exclude the nodes. Each takes one value, as the API requires for fields.
+// without returns requirements that exclude the nodes. Each has a single value, as the API requires for fields.
 func without(nodes []string, there []corev1.NodeSelectorRequirement) []corev1.NodeSelectorRequirement {
 	var out []corev1.NodeSelectorRequirement
 	for _, node := range nodes {
@@ -157,7 +158,7 @@ func Avoids(pod *corev1.Pod, nodes []string) bool {
 	return false
 }
 
-// WithoutExclusions returns a copy of the pod without the exclusions, to check whether lifting them helps.
+// WithoutExclusions returns a copy of the pod without the exclusions, for checking whether lifting them helps.
 func WithoutExclusions(pod *corev1.Pod, nodes []string) *corev1.Pod {
 	free := pod.DeepCopy()
 	if !Avoids(pod, nodes) {

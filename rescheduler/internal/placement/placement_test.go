@@ -154,7 +154,7 @@ func TestTiedTo(t *testing.T) {
 	}
 }
 
-// A queue may place all pods by topology, whether they request it or not.
+// A queue may place all pods by topology, whether or not they request it.
 func TestPlaced(t *testing.T) {
 	annotated := func(key string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{key: "x"}}}

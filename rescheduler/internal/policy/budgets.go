@@ -30,8 +30,8 @@ func NewBudgets(limits settings.Limits, breaker settings.Breaker) *Budgets {
 	return &Budgets{limits: limits, breaker: breaker, limiters: map[string]*rate.Limiter{}}
 }
 
-// Take draws on all budgets or on none. If one is empty, refund is nil, and Take returns which one, and when it has capacity again. Call
-// refund for a move that was not made.
+// Take draws on all budgets or on none. If one is empty, refund is nil, and Take returns which one and when it will have capacity again.
+// Call refund if the move is not made.
 func (b *Budgets) Take(p BudgetKeys, now time.Time) (refund func(), why string, after time.Duration) {
 	if left := b.Open(now); left > 0 {
 		return nil, fmt.Sprintf("the circuit breaker is open: more than %d pods were moved within %s", b.breaker.Moves, time.Duration(b.breaker.Window)), left
@@ -83,7 +83,7 @@ func (b *Budgets) limiter(d draw) *rate.Limiter {
 	return b.limiters[d.key]
 }
 
-// maxLimiters is the number of budgets above which those that are full again are dropped.
+// maxLimiters is the number of budgets above which full ones are dropped.
 const maxLimiters = 4096
 
 // note counts the move for the breaker.
@@ -110,7 +110,7 @@ func (b *Budgets) Open(now time.Time) time.Duration {
 	return max(0, time.Duration(b.breaker.Pause)-now.Sub(b.opened))
 }
 
-// Complaints adds up the failures of pods of different workloads on each node, and decides which nodes are tainted.
+// Complaints counts the failures of pods of different workloads on each node, and decides which nodes to taint.
 type Complaints struct {
 	rules  settings.Blame
 	byNode map[string][]complaint
@@ -122,15 +122,15 @@ type complaint struct {
 	at            time.Time
 }
 
-// NewComplaints returns none.
+// NewComplaints returns an empty set of complaints.
 func NewComplaints(rules settings.Blame) *Complaints {
 	return &Complaints{rules: rules, byNode: map[string][]complaint{}}
 }
 
-// maxComplaints is the maximum number about a node.
+// maxComplaints is the maximum number of complaints about a node.
 const maxComplaints = 256
 
-// Add adds a complaint of a pod. Each pod complains once.
+// Add adds the complaint of a pod. Only one complaint per pod counts.
 func (c *Complaints) Add(node, pod, workload string, weight int, now time.Time) {
 	kept := slices.DeleteFunc(c.byNode[node], func(old complaint) bool { return old.pod == pod || now.Sub(old.at) >= time.Duration(c.rules.Window) })
 	kept = append(kept, complaint{pod, workload, weight, now})
@@ -149,7 +149,7 @@ func (c *Complaints) Suffice(node string, now time.Time) bool {
 	return weight >= c.rules.Threshold && pods >= c.rules.MinPods && len(workloads) >= c.rules.MinWorkloads
 }
 
-// MayTaint reports whether one more node may be tainted, given the number of tainted nodes and of all nodes.
+// MayTaint reports whether another node may be tainted, given the number of tainted nodes and the total number of nodes.
 func (c *Complaints) MayTaint(tainted, nodes int) bool {
 	return tainted < min(c.rules.MaxNodes, max(1, nodes*c.rules.MaxShare/100))
 }

@@ -58,7 +58,7 @@ func TestEachBudgetLimitsMoves(t *testing.T) {
 func TestRefusedMoveUsesNoBudget(t *testing.T) {
 	b := NewBudgets(settings.Limits{Workload: second(1), Cluster: second(2)}, settings.Breaker{})
 	b.Take(budgetKeys, noon)
-	b.Take(budgetKeys, noon) // refused
+	b.Take(budgetKeys, noon) // rejected
 	if refund, why, _ := b.Take(BudgetKeys{Workload: "x"}, noon); refund == nil {
 		t.Error(why)
 	}
@@ -122,7 +122,7 @@ func TestOldBudgetsAreForgotten(t *testing.T) {
 	}
 }
 
-// A move that a PodDisruptionBudget refused was not made. Attempts must not open the breaker.
+// A move that was blocked by a PodDisruptionBudget was not made. Attempts must not open the breaker.
 func TestBlockedMoveIsReturnedToBudget(t *testing.T) {
 	limits := settings.Limits{Workload: hourly(), Node: hourly(), Namespace: hourly(), Cluster: hourly()}
 	b := NewBudgets(limits, breaker(2, time.Hour, time.Hour))

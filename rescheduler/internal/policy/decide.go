@@ -1,6 +1,6 @@
 // Package policy decides what to do about an abnormal pod: nothing, wait, record the node, move the pod, or give up. It also gives the
-// reason, in the words of the events and annotations that users read. It does no I/O. The time and the state of the cluster are
-// arguments of Decide. Budgets keeps state: the caller draws on it before it moves a pod.
+// reason, as shown to users in events and annotations. It performs no I/O. The time and the state of the cluster are arguments of Decide.
+// Budgets has state: the caller draws on it before it moves a pod.
 //
 //	managed? ── never moved? ── recovering below? ── long enough? ── workload or node? ── exhausted? ── pinned? ── somewhere else? ── budget
 //	   no│          yes│               yes│              no│            workload│           yes│         yes│             no│        no│
@@ -39,7 +39,7 @@ func never(f Facts) (Decision, bool) {
 	return Decision{Act: Leave, Reason: NeverMoved, Message: message}, f.Match.Row.Action == signals.Never
 }
 
-// recovering waits while the workload recovers. It does not hold back a decision that disturbs no running pod.
+// recovering waits while the workload is recovering. It does not delay decisions that do not disturb a running pod.
 func recovering(f Facts) (Decision, bool) {
 	left := f.Workload.Recovering.Sub(f.Now)
 	if !f.disturbs() || left <= 0 {
@@ -57,7 +57,7 @@ func (f Facts) disturbs() bool { return f.Match.Row.Action == signals.Move && !f
 // Settled is how long after a recovery a pod's status may still show the failure.
 const Settled = signals.StatusAge
 
-// recovered waits after a recovery, because the kubelet reports a running container some seconds after its group does.
+// recovered waits after a recovery, because the kubelet reports a container as running some seconds later than its group does.
 func recovered(f Facts) (Decision, bool) {
 	left := Settled - f.Now.Sub(f.Workload.Recovered)
 	if f.Workload.Recovered.IsZero() || !f.disturbs() || left <= 0 {
@@ -66,7 +66,7 @@ func recovered(f Facts) (Decision, bool) {
 	return Decision{Act: Wait, Reason: TooEarly, After: left, Message: f.Workload.Name + " recovered a moment ago"}, true
 }
 
-// lasting waits until the trouble has lasted long enough, and ignores trouble that is over.
+// lasting waits until the signal has lasted long enough, and ignores signals that no longer apply.
 func lasting(f Facts) (Decision, bool) {
 	left := f.Match.Row.After - f.Now.Sub(f.Match.Since)
 	switch {
@@ -78,7 +78,7 @@ func lasting(f Facts) (Decision, bool) {
 	return Decision{}, false
 }
 
-// groupMoved waits after a move in the same group. When one member fails, the others often do too, so that one fault costs one move.
+// groupMoved waits after a move in the same group. When one member fails, the others often fail too, and one fault must cost only one move.
 func groupMoved(f Facts) (Decision, bool) {
 	if f.Pod.Group == "" || f.Match.Row.Action != signals.Move || f.Pod.Failed && f.Match.Row.Instant() {
 		return Decision{}, false
@@ -99,8 +99,8 @@ func groupMoved(f Facts) (Decision, bool) {
 	}, true
 }
 
-// ownLimit leaves a pod whose container exceeded its own memory limit, which happens on every node, unless the node itself is short of
-// memory.
+// ownLimit does not move a pod whose container exceeded its own memory limit, because that would happen on every node. If the node itself
+// is short of memory, the check does not apply.
 func ownLimit(f Facts) (Decision, bool) {
 	message := "the container exceeded its own memory limit, which would happen on any node: raise the limit or use less memory"
 	return Decision{Act: Leave, Reason: WorkloadFault, Message: message, Warning: true}, f.Match.OwnLimit && !f.Node.MemoryPressure
@@ -114,10 +114,10 @@ func workloadsFault(f Facts) (Decision, bool) {
 	return Decision{Act: Leave, Reason: WorkloadFault, Message: message, Warning: true, After: recheck}, true
 }
 
-// recheck is when to decide again about what other pods may change without an event of this pod.
+// recheck is when to decide again if the decision depends on other pods, whose changes cause no event for this pod.
 const recheck = 5 * time.Minute
 
-// learn adds the failure to the memory and determines its cost.
+// learn adds the failure to the history and determines its cost.
 func learn(f Facts) Decision {
 	known, lesson := f.Workload.Memory.Learn(f.failure(), f.Now)
 	if lesson == memory.Known && f.disturbs() {
@@ -148,7 +148,7 @@ func learn(f Facts) Decision {
 	return f.carryOut(d)
 }
 
-// exhausted lifts all exclusions, so that they cannot keep the workload from running.
+// exhausted lifts all exclusions, so that they cannot prevent the workload from running.
 func exhausted(f Facts, lift bool) Decision {
 	d := Decision{
 		Act: Leave, Reason: Exhausted, Warning: true,
@@ -225,18 +225,18 @@ func (f Facts) carryOut(d Decision) Decision {
 	return d
 }
 
-// Siblings summarize the other pods of the same template: the nodes on which some of them fail in the same way, and the nodes on which some
-// have been ready for long enough. A node may be in both.
+// Siblings summarizes the other pods with the same template: the nodes on which some of them are failing in the same way, and the nodes on
+// which some have been ready for long enough. A node may be in both sets.
 type Siblings struct {
 	Failing, Well map[string]bool
 }
 
-// severalNodes is how many other nodes with the same failure make the workload suspect.
+// severalNodes is the number of other nodes with the same failure at which the workload is suspected.
 const severalNodes = 2
 
-// suspectsWorkload reports whether the failure follows the workload and not the node. This is so if a pod with an identity has failed in
-// the same way on several nodes, however healthy its siblings are. For pods without an identity, the history of all pods counts together
-// with the siblings that fail now, unless siblings are healthy on more nodes than that.
+// suspectsWorkload reports whether the failure follows the workload and not the node. This is the case if a pod with an identity has failed
+// in the same way on several nodes, regardless of how healthy its siblings are. For pods without an identity, the history of all pods and
+// the siblings that are currently failing are combined, unless siblings are healthy on more nodes than that.
 func suspectsWorkload(f Facts) bool {
 	history := f.Workload.Memory.FailedOn(f.Pod.Slot, f.Match.Row.Name)
 	if f.Pod.Slot != "" && without(f.Node.Name, history) >= severalNodes {
@@ -252,7 +252,7 @@ func suspectsWorkload(f Facts) bool {
 	return against >= severalNodes && without(f.Node.Name, f.Siblings.Well) <= against
 }
 
-// without counts the nodes except one.
+// without returns the number of nodes other than the given one.
 func without(node string, nodes map[string]bool) int {
 	if nodes[node] {
 		return len(nodes) - 1

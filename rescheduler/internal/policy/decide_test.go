@@ -23,7 +23,8 @@ func row(name string) signals.Row {
 	return table[i]
 }
 
-// facts returns those of a pod of a Deployment with 3 retries, in a long OOM loop on node a, in a cluster with another node.
+// facts returns the facts about a pod of a Deployment with 3 retries that has been in an OOM loop on node a for a long time, in a cluster
+// with another node.
 func facts(signal string, changes ...func(*Facts)) Facts {
 	f := Facts{
 		Now:      noon,
@@ -45,7 +46,7 @@ func inGroup(f *Facts)         { f.Pod.Group = "g" }
 func usedUp(f *Facts)          { f.Workload.Memory.Exhausted = true }
 func times(n int) func(*Facts) { return func(f *Facts) { f.Workload.Memory.Times = n } }
 
-// remembered adds failures of other pods on nodes to the memory.
+// remembered adds failures of other pods on the given nodes to the history.
 func remembered(class, slot string, nodes ...string) func(*Facts) {
 	return func(f *Facts) {
 		for _, node := range nodes {
@@ -57,7 +58,7 @@ func remembered(class, slot string, nodes ...string) func(*Facts) {
 	}
 }
 
-// siblings sets the nodes on which siblings fail, and those on which they are healthy.
+// siblings sets the nodes on which siblings are failing, and those on which they are healthy.
 func siblings(failing, well []string) func(*Facts) {
 	set := func(nodes []string) map[string]bool {
 		all := map[string]bool{}
@@ -69,7 +70,7 @@ func siblings(failing, well []string) func(*Facts) {
 	return func(f *Facts) { f.Siblings = Siblings{Failing: set(failing), Well: set(well)} }
 }
 
-// moved adds moves of a slot to the memory, for an OOM loop.
+// moved adds moves of a slot to the history, with an OOM loop as the reason.
 func moved(slot string, nodes ...string) func(*Facts) {
 	return func(f *Facts) {
 		for _, node := range nodes {
@@ -174,7 +175,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// Every row that moves or records does so on its own. None depends on another one.
+// Every row that moves or records does so independently of all other rows.
 func TestEveryRowDecides(t *testing.T) {
 	for _, r := range signals.Default() {
 		f := facts(r.Name)
@@ -214,7 +215,7 @@ func TestIdentityAndWorkload(t *testing.T) {
 	}
 }
 
-// When a hundred replicas fail on one bad node, that is one fault, and one move.
+// When a hundred replicas fail on one bad node, this counts as one fault and one move.
 func TestSimultaneousFailuresAreChargedOnce(t *testing.T) {
 	m := memory.Memory{}
 	for i := range 100 {
@@ -233,7 +234,7 @@ func TestSimultaneousFailuresAreChargedOnce(t *testing.T) {
 	}
 }
 
-// The first decision is written before the pod is evicted. The next reconcile finds it, evicts the pod, and charges nothing.
+// The first decision is written before the pod is evicted. The next reconcile finds it, evicts the pod, and does not count another move.
 func TestWrittenDecisionIsNotChargedAgain(t *testing.T) {
 	first := Decide(facts("OOMKilled"))
 	second := Decide(facts("OOMKilled", func(f *Facts) { f.Workload.Memory = first.Memory }))
@@ -242,7 +243,7 @@ func TestWrittenDecisionIsNotChargedAgain(t *testing.T) {
 	}
 }
 
-// A single pod can only be compared with itself. A failure that follows it to a third node is its own fault.
+// A single pod can only be compared with itself. If the failure follows it to a third node, the pod itself is at fault.
 func TestPodThatFailsOnEveryNodeIsNotMoved(t *testing.T) {
 	m, now := memory.Memory{}, noon
 	for i, want := range []Act{Evict, Evict, Leave} {
@@ -310,8 +311,8 @@ func TestExclusionsOfOtherSlotsAreIgnored(t *testing.T) {
 	}
 }
 
-// Exclusions were lifted because there was no other node, and the pod that returned fails again, so lifting has not helped. Without an end
-// its controller would keep creating pods there.
+// Exclusions were lifted because there was no other node, and the pod that returned fails again, so lifting them has not helped. If they
+// stayed lifted, its controller would keep creating pods there.
 func TestFailureRestoresExclusions(t *testing.T) {
 	relaxed := func(f *Facts) { f.Workload.Memory.RelaxedUntil = f.Now.Add(time.Minute) }
 	d := Decide(facts("AdmissionError", failedNow, relaxed))

@@ -14,13 +14,13 @@ type Act int
 const (
 	Leave   Act = iota // do nothing until something changes
 	Wait               // decide again later
-	Record             // record the node; the pod stays, or its controller has replaced it
+	Record             // record the node; the pod is not moved, or its controller has replaced it
 	Evict              // record the node, then evict the pod
 	Exhaust            // lift all exclusions, because the workload has used up its moves
 	Remake             // create the pod's successor with the node recorded on it
 )
 
-// Reasons of decisions, in events, annotations and metrics.
+// Reasons of decisions, used in events, annotations and metrics.
 const (
 	Moved             = "Rescheduled"
 	Excluded          = "NodeExcluded"
@@ -41,16 +41,16 @@ const (
 type Decision struct {
 	Act    Act
 	Reason string
-	// Message says what happened, why, and what comes next.
+	// Message says what happened, why, and what happens next.
 	Message string
 	// Warning means that the user must act.
 	Warning bool
 	// After is when to reconcile again if nothing changes. 0 means never.
 	After time.Duration
-	// Memory is the memory of the workload after the decision. It must be written if Learned.
+	// Memory is the failure history of the workload after the decision. It must be written if Learned is set.
 	Memory  memory.Memory
 	Learned bool
-	// Charged means that the decision costs one move.
+	// Charged means that the decision counts as one move.
 	Charged bool
 	// Blame is the weight of the complaint about the node.
 	Blame int
@@ -59,7 +59,7 @@ type Decision struct {
 // Moves reports whether the decision needs a budget.
 func (d Decision) Moves() bool { return d.Act == Evict || d.Act == Remake }
 
-// Reasons returns the reasons of the decisions about a row that are published. TooEarly and TooLongAgo are not.
+// Reasons returns the reasons of the published decisions about a row. TooEarly and TooLongAgo are not published.
 func Reasons(row signals.Row, dryRun bool) []string {
 	if row.Action == signals.Never {
 		return []string{NotMovable, NeverMoved}
@@ -81,7 +81,7 @@ func Reasons(row signals.Row, dryRun bool) []string {
 	return append(reasons, Excluded)
 }
 
-// Facts are the input of a decision about one pod.
+// Facts is the input of a decision about one pod.
 type Facts struct {
 	Now      time.Time
 	Pod      Pod
@@ -89,7 +89,7 @@ type Facts struct {
 	Node     Node
 	// Match is the signal that the pod matches, with Since set.
 	Match signals.Match
-	// Siblings are the other pods of the same template.
+	// Siblings summarizes the other pods with the same template.
 	Siblings Siblings
 	Config   *settings.Rescheduling
 }
@@ -99,35 +99,36 @@ type Pod struct {
 	Name    string
 	UID     string
 	Created time.Time
-	// Failed means that the pod has ended and its controller replaces it, so it need not be evicted.
+	// Failed means that the pod has ended and its controller replaces it, so it does not have to be evicted.
 	Failed bool
 	// Bare means that no controller replaces the pod.
 	Bare bool
-	// Slot is the identity of the pod in the workload; empty if it has none.
+	// Slot is the identity of the pod within the workload, or "" if it has none.
 	Slot string
-	// Protected is why the pod is never moved, such as a mirror pod, a pod of a DaemonSet, or a critical pod. It is empty for other pods.
+	// Protected is the reason why the pod is never moved, for example because it is a mirror pod, a pod of a DaemonSet, or a critical pod.
+	// It is empty for all other pods.
 	Protected string
-	// Pinned is what ties the pod to its node, such as spec.nodeName set by its owner, a node selector, or a local volume; empty if nothing
-	// does.
+	// Pinned is what ties the pod to its node, such as spec.nodeName set by its owner, a node selector, or a local volume. It is empty if
+	// nothing does.
 	Pinned string
-	// Placed means that Kueue has chosen the node by topology. An exclusion would leave the pod without a node.
+	// Placed means that Kueue has chosen the node by topology. With an exclusion, the pod could not be scheduled.
 	Placed bool
-	// Group is the group of pods that start and fail together; empty if there is none.
+	// Group is the group of pods that start and fail together, or "" if there is none.
 	Group string
 	// Whole means that the group may only be disrupted as a whole.
 	Whole bool
 }
 
-// Workload is the owner that holds the memory.
+// Workload is the owner in which the failure history is stored.
 type Workload struct {
 	Name    string
 	Retries int
 	Memory  memory.Memory
 	// GroupMoved is when a pod of the group was last moved.
 	GroupMoved time.Time
-	// Recovering is until when a program at a lower recovery level handles the workload; zero if none does.
+	// Recovering is the time until which a lower recovery level handles the workload, or zero if none does.
 	Recovering time.Time
-	// Recovered is when the recovery that the pod waited for was observed to be over; zero if it is not.
+	// Recovered is when the recovery that the pod was waiting for was observed to be over, or zero if it is not over.
 	Recovered time.Time
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 )
 
-// anything returns many possible facts about a pod that matches a row.
+// anything returns random facts about a pod that matches a row.
 func anything(random *rand.Rand, row signals.Row, dryRun bool) Facts {
 	maybe := func() bool { return random.IntN(6) == 0 }
 	f := facts(row.Name, func(f *Facts) { f.Match.Row, f.Config.DryRun = row, dryRun })
@@ -50,7 +50,7 @@ func TestReasonsMatchDecisions(t *testing.T) {
 	}
 }
 
-// given returns the reasons of many decisions about a row, sorted. A budget may be empty.
+// given returns the sorted reasons of many decisions about a row, some with an empty budget.
 func given(row signals.Row, dryRun bool) []string {
 	random, found := rand.New(rand.NewPCG(1, 7)), map[string]bool{}
 	for range 600 {

@@ -1,4 +1,4 @@
-// Package settings defines the key rescheduling of the configuration file: its fields, defaults and limits. It does no I/O.
+// Package settings defines the key rescheduling of the configuration file: its fields, defaults and limits. It performs no I/O.
 package settings
 
 import (
@@ -20,9 +20,9 @@ import (
 type Rescheduling struct {
 	// DryRun publishes decisions without carrying them out.
 	DryRun bool `json:"dryRun,omitempty"`
-	// DefaultRetries is the number of moves of workloads without the annotation schedulingRetries. 0 leaves them alone.
+	// DefaultRetries is the number of moves for workloads without the annotation schedulingRetries. With 0, their pods are not moved.
 	DefaultRetries int `json:"defaultRetries,omitempty"`
-	// Namespaces are the namespaces whose pods are managed; empty means all.
+	// Namespaces lists the namespaces whose pods are managed; empty means all.
 	Namespaces []string `json:"namespaces,omitempty"`
 	// ExcludedNamespaces are not managed.
 	ExcludedNamespaces []string `json:"excludedNamespaces,omitempty"`
@@ -30,10 +30,10 @@ type Rescheduling struct {
 	Signals map[string]Signal `json:"signals,omitempty"`
 	// GroupSettle is how long further failures in a group count as consequences of the first.
 	GroupSettle Duration `json:"groupSettle,omitempty"`
-	// Stabilization is how long a slot that was moved must be healthy before it returns its moves.
+	// Stabilization is how long a slot that was moved must be healthy before its moves no longer count.
 	Stabilization Duration `json:"stabilization,omitempty"`
-	// RelaxAfter is how long a pod with node affinity may find no node before it is replaced by one without. An autoscaler can add a node
-	// in that time.
+	// RelaxAfter is how long a pod with node affinity may be unschedulable before it is replaced by a pod without the affinity. During
+	// this time an autoscaler can add a node.
 	RelaxAfter Duration `json:"relaxAfter,omitempty"`
 
 	Enforcement Enforcement `json:"enforcement,omitempty"`
@@ -43,7 +43,7 @@ type Rescheduling struct {
 	Blame       Blame       `json:"blame,omitempty"`
 }
 
-// Signal changes a row. Absent fields do not change.
+// Signal changes a row of the catalogue. Absent fields leave the row unchanged.
 type Signal struct {
 	Trigger   *signals.Trigger `json:"trigger,omitempty"`
 	Action    *signals.Action  `json:"action,omitempty"`
@@ -65,19 +65,19 @@ const (
 
 // Enforcement is how pods are kept off excluded nodes.
 type Enforcement struct {
-	// SchedulerNames are the schedulers with the plugin. Their pods need no affinity.
+	// SchedulerNames lists the schedulers that run the plugin. Their pods need no affinity.
 	SchedulerNames []string `json:"schedulerNames,omitempty"`
 	// Otherwise is the mode for pods of all other schedulers.
 	Otherwise Mode `json:"otherwise,omitempty"`
 }
 
-// Rate allows `burst` moves at once, and one more in each `every`.
+// Rate allows `burst` moves at once, and then one more per `every`.
 type Rate struct {
 	Burst int      `json:"burst"`
 	Every Duration `json:"every"`
 }
 
-// Limits limit the rate of moves. A burst of 0 means no limit.
+// Limits holds the limits on the rate of moves. A burst of 0 means no limit.
 type Limits struct {
 	Workload  Rate `json:"workload,omitempty"`
 	Node      Rate `json:"node,omitempty"`
@@ -85,7 +85,7 @@ type Limits struct {
 	Cluster   Rate `json:"cluster,omitempty"`
 }
 
-// Breaker stops all moves for `pause` after more than `moves` in `window`. 0 moves turns it off.
+// Breaker stops all moves for `pause` after more than `moves` moves within `window`. 0 moves disables it.
 type Breaker struct {
 	Moves  int      `json:"moves"`
 	Window Duration `json:"window"`
@@ -98,11 +98,11 @@ type BarePods struct {
 	Recreate bool `json:"recreate,omitempty"`
 }
 
-// Blame taints nodes on which too many pods fail.
+// Blame configures the taints on nodes on which too many pods fail.
 type Blame struct {
-	// Taint turns taints on. It is off by default.
+	// Taint enables taints. The default is false.
 	Taint bool `json:"taint,omitempty"`
-	// Threshold is the sum of weights within Window.
+	// Threshold is the required sum of complaint weights within Window.
 	Threshold int      `json:"threshold,omitempty"`
 	Window    Duration `json:"window,omitempty"`
 	// MinPods and MinWorkloads are the minimum numbers of pods and workloads that must have failed.
@@ -117,7 +117,7 @@ type Blame struct {
 
 func minutes(n int) Duration { return Duration(time.Duration(n) * time.Minute) }
 
-// Default returns the settings without a file.
+// Default returns the settings that apply without a file.
 func Default() Rescheduling {
 	return Rescheduling{
 		ExcludedNamespaces: []string{"kube-system", "kube-node-lease", "kube-public"},
@@ -138,7 +138,7 @@ func Default() Rescheduling {
 	}
 }
 
-// Table returns the catalogue with the changes. Call it after Validate.
+// Table returns the catalogue with the configured changes. Call it after Validate.
 func (r Rescheduling) Table() signals.Table {
 	table := signals.Default()
 	for i := range table {

@@ -1,5 +1,5 @@
-// Package signals detects abnormal states of a pod. It has a table of them, with one row for each kind of failure, and returns the rows that
-// a pod matches. Package policy decides what to do about a match. The package does no I/O.
+// Package signals detects abnormal states of a pod. Its table has one row for each kind of failure, and the package returns the rows that a
+// pod matches. Package policy decides what to do about a match. The package performs no I/O.
 //
 // Source of the reasons: the kubelet's admission handlers, its eviction and shutdown managers and its container states (Kubernetes 1.36).
 package signals
@@ -17,7 +17,7 @@ func Default() Table {
 	return append(append(append(forbidden(), rejected()...), killed()...), containers()...)
 }
 
-// forbidden has the signals that another node would not fix.
+// forbidden returns the signals that moving to another node would not fix.
 func forbidden() Table {
 	return Table{
 		{Name: "DeadlineExceeded", Where: Phase, Reasons: []string{"DeadlineExceeded"}, Trigger: Always, Action: Never},
@@ -33,7 +33,7 @@ func forbidden() Table {
 	}
 }
 
-// rejected has the reasons of pods that the kubelet rejected before they ran: phase Failed with a reason, no conditions and no container
+// rejected returns the reasons of pods that the kubelet rejected before they ran: phase Failed with a reason, no conditions and no container
 // statuses.
 func rejected() Table {
 	return Table{
@@ -53,7 +53,7 @@ func rejected() Table {
 	}
 }
 
-// killed has the reasons of pods that the node or the cluster stopped. The pod is not at fault, so nothing is charged.
+// killed returns the reasons of pods that were stopped by the node or the cluster. The pod is not at fault, so no move is counted.
 func killed() Table {
 	pressure := free(admission("NodePressure", 10*time.Minute, 0, "Evicted"))
 	pressure.Message = func(m string) bool { return !ownLimit(m) }
@@ -72,7 +72,7 @@ func killed() Table {
 	}
 }
 
-// containers has the signals of containers in bound pods.
+// containers returns the signals of containers in bound pods.
 func containers() Table {
 	return Table{
 		{
@@ -107,7 +107,7 @@ func containers() Table {
 			Trigger: Always, Action: Move, Scope: Workload, After: 3 * time.Minute, TTL: 15 * time.Minute, Charged: true, Siblings: true, Blame: 1,
 		},
 		{
-			// A volume that another node still holds is detached by force after 6 minutes. This node is not at fault.
+			// A volume that is still attached to another node is detached by force after 6 minutes. This node is not at fault.
 			Name: "SandboxNotReady", Where: Sandbox,
 			Trigger: Always, Action: Move, Scope: Workload, After: 10 * time.Minute, TTL: 15 * time.Minute, Charged: true, Siblings: true, Blame: 1,
 		},
@@ -131,8 +131,8 @@ func admission(name string, ttl time.Duration, blame int, reasons ...string) Row
 
 func free(r Row) Row { r.Action, r.Charged = Record, false; return r }
 
-// ownLimit reports whether the kubelet evicted a pod because it exceeded its own limit. If the node was short of a resource, the message
-// begins with that.
+// ownLimit reports whether the kubelet evicted a pod because it exceeded its own limit. If instead the node was short of a resource, the
+// message begins with "The node ".
 func ownLimit(message string) bool { return message != "" && !strings.HasPrefix(message, "The node ") }
 
 // Trigger selects the workloads to which a row applies.
@@ -152,7 +152,7 @@ const (
 	Move Action = "Move"
 	// Record excludes the node for replacements and leaves the pod as it is.
 	Record Action = "Record"
-	// Never forbids moving the pod while the signal lasts, whatever else is wrong, because the node is not at fault.
+	// Never forbids moving the pod while the signal lasts, regardless of other signals, because the node is not at fault.
 	Never Action = "Never"
 )
 
@@ -170,32 +170,32 @@ type Where int
 const (
 	Phase      Where = iota // status.reason of a pod in phase Failed
 	Disruption              // reason of the condition DisruptionTarget
-	Container               // reason of a container that waits or has terminated
+	Container               // reason of a waiting or terminated container
 	Loop                    // a container in a crash loop
 	Sandbox                 // the condition PodReadyToStartContainers: no sandbox, network or volumes
-	Device                  // status of a container's device
-	Handover                // the annotation of a supervisor that gives up on the node
+	Device                  // device health in a container status
+	Handover                // annotation by which a supervisor gives up on the node
 	Repeat                  // a member of a group that keeps restarting in place on the same node
 )
 
-// Row is one kind of failure. The configuration can change all fields but Name and what the row matches.
+// Row is one kind of failure. All fields can be configured except for Name and what the row matches.
 type Row struct {
 	Name    string
 	Where   Where
-	Reasons []string // any of these; a reason that ends in * is a prefix
+	Reasons []string // any of these; a trailing * matches any suffix
 	Message func(message string) bool
 	Trigger Trigger
 	Action  Action
 	Scope   Scope
 	// After is how long the signal must last.
 	After time.Duration
-	// Restarts is the minimum number of restarts of a container, for Loop and Repeat.
+	// Restarts is the minimum number of container restarts, for Loop and Repeat.
 	Restarts int32
-	// ExitCodes are the exit codes of terminated containers that count; empty means all but 0.
+	// ExitCodes lists the exit codes of terminated containers that match; empty means all except 0.
 	ExitCodes []int32
-	// TTL is how long the node is excluded after the first failure; 0 means not at all.
+	// TTL is how long the node is excluded after the first failure; 0 means that it is not excluded.
 	TTL time.Duration
-	// Charged means that the workload is charged for the move. It is false where the pod is not at fault.
+	// Charged means that a move counts against the limit of the workload. It is false if the pod is not at fault.
 	Charged bool
 	// Siblings means that pods of the same template on other nodes are evidence for or against the node.
 	Siblings bool
@@ -203,7 +203,7 @@ type Row struct {
 	Blame int
 }
 
-// Instant reports whether the row needs neither time nor other pods, so that it applies at once.
+// Instant reports whether the row depends neither on elapsed time nor on other pods, so that it applies immediately.
 func (r Row) Instant() bool {
 	return (r.Where == Phase || r.Where == Disruption) && r.After == 0 && r.Action != Never
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-// These mark the agents of groups that restart in place: the supervisor in a worker's command, or the flag or variable of the sidecar.
+// Markers of the agents of groups that restart in place: the supervisor in a worker's command, or the flag or variable of the sidecar.
 const (
 	supervisor = "holdfast-exec"
 	agentFlag  = "--worker-jobset-uid"
@@ -47,11 +47,11 @@ func Marks(c corev1.Container) corev1.Container {
 	return slim
 }
 
-// ofLate limits the age of restarts that count against a node. A worker that fails once a day says nothing about its node.
+// ofLate is the maximum age of restarts that count against a node. A worker that fails once a day says nothing about its node.
 const ofLate = time.Hour
 
-// Accounted returns the match of a pod in a group that restarts processes within their containers, which the kubelet does not see. The
-// owner of the group keeps an account in history.Annotation. Only restarts that this pod caused on its present node count.
+// Accounted returns the match of a pod in a group that restarts processes within their containers, which the kubelet does not notice.
+// The owner of the group records the restarts in history.Annotation. Only restarts that this pod caused on its current node count.
 func (t Table) Accounted(pod *corev1.Pod, owner, account string, now time.Time) (Match, bool) {
 	i := slices.IndexFunc(t, func(r Row) bool { return r.Where == Repeat && r.Trigger != Off })
 	if i < 0 || !InPlace(pod) || !bound(pod) || pod.Status.Phase == corev1.PodSucceeded {
@@ -72,7 +72,7 @@ func (t Table) Accounted(pod *corev1.Pod, owner, account string, now time.Time) 
 	return Match{Row: t[i], Reason: last.Cause.String(), Since: last.FailedAt, Down: true}, true
 }
 
-// Named returns the pods that an account newly names as the cause of a restart.
+// Named returns the pods that the restart history newly names as the cause of a restart.
 func Named(owner, before, after string) []string {
 	old, _ := history.Parse(before)
 	now, _ := history.Parse(after)
@@ -86,7 +86,8 @@ func Named(owner, before, after string) []string {
 	return names
 }
 
-// podOf returns the pod of an entry: the name of the owner, then the name of the worker. It is empty if no pod caused the restart.
+// podOf returns the name of the pod in an entry, which consists of the owner's name and the worker's name. It is empty if no pod
+// caused the restart.
 func podOf(owner string, e history.Entry) string {
 	if e.Worker == "" || e.Pod == "" {
 		return ""

@@ -13,7 +13,7 @@ import (
 
 func minutesAgo(n int) time.Time { return noon.Add(-time.Duration(n) * time.Minute) }
 
-// restarted returns the restart of a group caused by worker 0 of set s, in pod s-w-0-0-abc.
+// restarted returns the restart of a group that was caused by worker 0 of set s, in pod s-w-0-0-abc.
 func restarted(at time.Time, changes ...func(*history.Entry)) history.Entry {
 	e := history.Entry{Kind: history.InPlace, FailedAt: at, Cause: history.Cause{Kind: "exit", ExitCode: 1}, Worker: "w-0-0", Pod: "abc", Node: "a"}
 	for _, change := range changes {

@@ -9,25 +9,26 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// HandoverAnnotation marks a pod whose supervisor gives up on the node because the slot keeps failing in place. Its value is the reason.
-// The next pod of the slot avoids the node.
+// HandoverAnnotation marks a pod whose supervisor has given up on the node because the slot keeps failing in place. Its value is the
+// reason. The next pod of the slot avoids the node.
 const HandoverAnnotation = "holdfast.dev/failing-here"
 
 // Match is a row that a pod matches.
 type Match struct {
 	Row    Row
 	Reason string // as reported by the pod
-	// Since is when the trouble began. It is zero if the pod's status does not say, and the caller must remember it.
+	// Since is when the problem began. It is zero if the pod's status does not contain this time, and the caller must then keep track of
+	// it.
 	Since time.Time
-	// Down means that the trouble persists. A container in a crash loop runs between two failures; once it has run for StatusAge, it is not
-	// down.
+	// Down means that the problem persists. A container in a crash loop runs between two failures. Once it has run for StatusAge, it is no
+	// longer down.
 	Down bool
-	// OwnLimit means that the container was killed for its memory and has a memory limit. Unless the node is short of memory, it exceeded
-	// that limit.
+	// OwnLimit means that the container has a memory limit and was killed because of its memory usage. Unless the node is short of memory,
+	// it exceeded that limit.
 	OwnLimit bool
 }
 
-// Matches returns the rows that a pod matches, in the order of the table. It leaves out rows that are Off. A pod that has succeeded matches
+// Matches returns the rows that a pod matches, in the order of the table. Rows that are Off are left out. A pod that has succeeded matches
 // none.
 func (t Table) Matches(pod *corev1.Pod, now time.Time) []Match {
 	var found []Match
@@ -46,7 +47,7 @@ func (t Table) Matches(pod *corev1.Pod, now time.Time) []Match {
 	return found
 }
 
-// Instant returns the first match that needs neither time nor other pods. The webhook uses it for pods that have failed.
+// Instant returns the first match that depends neither on elapsed time nor on other pods. The webhook uses it for pods that have failed.
 func (t Table) Instant(pod *corev1.Pod, now time.Time) (Match, bool) {
 	for _, m := range t.Matches(pod, now) {
 		switch {
@@ -103,7 +104,7 @@ func (r Row) hasCode(code int32) bool {
 	return slices.Contains(r.ExitCodes, code)
 }
 
-// container matches a container that waits for a reason, or that has terminated for a reason and stays terminated.
+// container matches a container that is waiting with one of the reasons, or that has terminated with one of them and is not restarted.
 func (r Row) container(pod *corev1.Pod) (Match, bool) {
 	for _, c := range statuses(pod) {
 		if w := c.State.Waiting; w != nil && r.hasReason(w.Reason) {
@@ -116,7 +117,7 @@ func (r Row) container(pod *corev1.Pod) (Match, bool) {
 	return Match{}, false
 }
 
-// ended returns when the container ended. If the container was lost, it is the time when the pod failed. Otherwise every new process would
+// ended returns when the container ended. If the container was lost, it returns when the pod failed. Otherwise a restarted process would
 // take it for a new failure.
 func ended(pod *corev1.Pod, t *corev1.ContainerStateTerminated) time.Time {
 	if t.FinishedAt.IsZero() && pod.Status.Phase == corev1.PodFailed {
@@ -125,13 +126,14 @@ func ended(pod *corev1.Pod, t *corev1.ContainerStateTerminated) time.Time {
 	return t.FinishedAt.Time
 }
 
-// StatusAge is how long the published status of a pod may lag behind what happens on its node.
+// StatusAge is how long the reported status of a pod may lag behind its actual state on the node.
 const StatusAge = 10 * time.Second
 
 // steady is how long a container must run before the kubelet resets its back-off, which ends a crash loop.
 const steady = 10 * time.Minute
 
-// loop matches a container that failed for the reason and has not been steady since, or that failed in a pod that is not restarted.
+// loop matches a container that failed with one of the reasons and has not been steady since, or that failed in a pod that is not
+// restarted.
 func (r Row) loop(pod *corev1.Pod, now time.Time) (Match, bool) {
 	for _, c := range statuses(pod) {
 		if t := c.State.Terminated; t != nil && r.hasReason(t.Reason) && r.hasCode(t.ExitCode) {
@@ -154,14 +156,14 @@ func (r Row) loop(pod *corev1.Pod, now time.Time) (Match, bool) {
 	return Match{}, false
 }
 
-// justFailed reports whether a container that runs again failed within StatusAge. A status that shows it down may never be published: the
-// kubelet kills a container that fails its liveness probe and starts it again in the same sync, unless its back-off is longer than the
-// container ran. Restarts in place, which end healthy containers too, do not count.
+// justFailed reports whether a container that is running again has failed within StatusAge. It is needed because the kubelet may never
+// report such a container as down: if a container fails its liveness probe, the kubelet kills it and starts it again in the same sync,
+// unless its back-off is longer than the container ran. Restarts in place, which also terminate healthy containers, do not count.
 func justFailed(pod *corev1.Pod, last *corev1.ContainerStateTerminated, now time.Time) bool {
 	return !InPlace(pod) && now.Sub(last.FinishedAt.Time) < StatusAge
 }
 
-// limited reports whether a container that was killed for its memory had a limit, of its own or of its pod.
+// limited reports whether a container that was killed because of its memory usage had a limit, either its own or that of its pod.
 func limited(pod *corev1.Pod, container string, t *corev1.ContainerStateTerminated) bool {
 	if t.Reason != "OOMKilled" {
 		return false
@@ -174,7 +176,7 @@ func limited(pod *corev1.Pod, container string, t *corev1.ContainerStateTerminat
 	})
 }
 
-// since returns when the container ended if it is not restarted. Otherwise it returns zero, because the trouble began earlier.
+// since returns when the container ended if it is not restarted. Otherwise it returns zero, because the problem began earlier.
 func since(t *corev1.ContainerStateTerminated, final bool) time.Time {
 	if final {
 		return t.FinishedAt.Time
@@ -182,8 +184,8 @@ func since(t *corev1.ContainerStateTerminated, final bool) time.Time {
 	return time.Time{}
 }
 
-// sandbox matches a pod that waits for its sandbox. Volumes, devices and the network are set up before the condition turns True, and images
-// are pulled after it.
+// sandbox matches a pod that is waiting for its sandbox. Volumes, devices and the network are set up before the condition becomes True, and
+// images are pulled after that.
 func (r Row) sandbox(pod *corev1.Pod) (Match, bool) {
 	if pod.Status.Phase != corev1.PodPending || !bound(pod) {
 		return Match{}, false
@@ -221,14 +223,14 @@ func (r Row) repeat(pod *corev1.Pod) (Match, bool) {
 	return Match{}, false
 }
 
-// byItself reports whether the container failed by itself. An agent stops healthy workers to restart their group; those did not fail.
+// byItself reports whether the container failed on its own. An agent stops healthy workers to restart their group; those have not failed.
 func byItself(t *corev1.ContainerStateTerminated) bool {
 	const killed, terminated = 128 + 9, 128 + 15
 	return t.Reason == "OOMKilled" || t.ExitCode != 0 && t.ExitCode != killed && t.ExitCode != terminated
 }
 
-// FailedAt returns when a pod failed, from the first of these that is known: the end of its last container, its disruption, when it became
-// unready, its start (which is when the kubelet rejected it), or its creation.
+// FailedAt returns when a pod failed. It is the first of these times that is known: when its last container ended, when it was disrupted,
+// when it became unready, when it started (which is when the kubelet rejected it), or when it was created.
 func FailedAt(pod *corev1.Pod) time.Time {
 	var last time.Time
 	for _, c := range statuses(pod) {

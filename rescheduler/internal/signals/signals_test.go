@@ -15,7 +15,7 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func pod() *pods.Pod { return pods.Make("p", noon.Add(-time.Hour)) }
 
-// everything returns the catalogue with all rows on.
+// everything returns the catalogue with all rows enabled.
 func everything() signals.Table {
 	table := signals.Default()
 	for i := range table {
@@ -42,7 +42,7 @@ func disrupted(reason string) *pods.Pod {
 	return pod().Condition(corev1.DisruptionTarget, corev1.ConditionTrue, reason, noon)
 }
 
-// There is one case for every reason of every row. The first row that matches counts.
+// There is one case for every reason of every row. Only the first matching row is checked.
 func TestEveryReasonMatchesItsSignal(t *testing.T) {
 	covered := map[string]bool{}
 	for reason, c := range map[string]struct {
@@ -231,7 +231,7 @@ func TestDisruptionsAreNotCharged(t *testing.T) {
 	}
 }
 
-// A pod in a crash loop runs for a moment between two failures. It still matches, but this is not the time to move it.
+// A pod in a crash loop runs for a short time between two failures. It still matches, but must not be moved at that moment.
 func TestLoopMatchesWhileContainerRuns(t *testing.T) {
 	found := everything().Matches(pod().Again("OOMKilled", 137, 3, noon.Add(-time.Minute)).Obj(), noon)
 	if len(found) == 0 || found[0].Row.Name != "OOMKilled" || found[0].Down {
@@ -239,7 +239,8 @@ func TestLoopMatchesWhileContainerRuns(t *testing.T) {
 	}
 }
 
-// The kubelet kills and restarts a container that fails its liveness probe in one sync, so that its status never shows it down.
+// The kubelet kills and restarts a container that fails its liveness probe in one sync, so its status never shows that it is
+// down.
 func TestLoopIsDownAfterEachFailure(t *testing.T) {
 	for name, c := range map[string]struct {
 		pod  *pods.Pod
@@ -263,12 +264,12 @@ func TestLoopIsDownAfterEachFailure(t *testing.T) {
 	}
 }
 
-// loops returns the rows of a table about crash loops.
+// loops returns the rows of a table that match crash loops.
 func loops(table signals.Table) signals.Table {
 	return slices.DeleteFunc(table, func(r signals.Row) bool { return r.Where != signals.Loop })
 }
 
-// Such a pod remains for days, and each new process reconciles it again.
+// Such a pod remains for days, and each restarted process reconciles it again.
 func TestLostContainerHasFailureTimeOfPod(t *testing.T) {
 	lost := rejected("").Terminated("ContainerStatusUnknown", 137, time.Time{}).Condition(corev1.PodReady, corev1.ConditionFalse, "PodFailed", noon.Add(-time.Minute))
 	found := signals.Default().Matches(lost.Obj(), noon)
@@ -296,7 +297,7 @@ func TestExitCodesAreConfigurable(t *testing.T) {
 	}
 }
 
-// The webhook uses what is known of a failed pod without time and siblings.
+// For a failed pod, the webhook uses the matches that depend neither on elapsed time nor on siblings.
 func TestInstantMatches(t *testing.T) {
 	for name, c := range map[string]struct {
 		pod  *pods.Pod

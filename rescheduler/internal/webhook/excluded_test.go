@@ -21,7 +21,7 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// avoided returns an entry that excludes a node until some minutes after noon.
+// avoided returns an entry that excludes a node until the given number of minutes after noon.
 func avoided(node string, minutes int) memory.Entry {
 	return memory.Entry{Node: node, Class: "c", Last: noon, Expires: noon.Add(time.Duration(minutes) * time.Minute)}
 }
@@ -93,7 +93,7 @@ func (u unlisted) List(context.Context, client.ObjectList, ...client.ListOption)
 	return nil
 }
 
-// Nearly all pods belong to workloads without exclusions. Listing 5,000 nodes for each of them would produce megabytes of garbage.
+// Nearly all pods belong to workloads without exclusions. Listing 5,000 nodes for each of them would create megabytes of garbage.
 func TestNodesAreListedOnlyForExclusions(t *testing.T) {
 	over := memory.Memory{Entries: []memory.Entry{avoided("n1", -1)}}
 	for name, m := range map[string]memory.Memory{
@@ -129,7 +129,8 @@ func (l *liveOwner) Get(_ context.Context, key client.ObjectKey, o client.Object
 	return nil
 }
 
-// The leader writes the memory and evicts the pod at once. The other replica, whose cache is behind, may admit the replacement.
+// The leader writes the failure history and immediately evicts the pod. The other replica, whose cache is behind, may admit the
+// replacement.
 func TestStandbyReadsMemoryLive(t *testing.T) {
 	written := memory.Memory{Entries: []memory.Entry{avoided("n1", 10)}}
 	for name, c := range map[string]struct {

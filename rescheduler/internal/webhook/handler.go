@@ -1,5 +1,5 @@
 // Package webhook adds the nodes to avoid to new pods in namespaces with managed workloads. It reads from caches, except for owners that
-// are too new for them. It admits every pod, and leaves out what it cannot determine in time.
+// are too new to be cached. It admits every pod, and omits exclusions that it cannot determine in time.
 package webhook
 
 import (
@@ -31,16 +31,17 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// budget limits the time that an admission may take, because the pod waits for it.
+// budget limits how long an admission may take, because the pod is waiting for it.
 const budget = 500 * time.Millisecond
 
 // Handler handles admission requests for pods.
 type Handler struct {
 	Nodes  *nodes.Lister
 	Owners *owners.Resolver
-	// Failed are pods that failed recently and may not be in the memory yet.
+	// Failed holds pods that failed recently and may not be in the failure history yet.
 	Failed *failures.Index
-	// Leads reports whether this process is the leader. The leader writes the memories, so it knows them before the cache does.
+	// Leads reports whether this process is the leader. The leader writes the failure histories, so it knows them before they are in the
+	// cache.
 	Leads  func() bool
 	Clock  clock.PassiveClock
 	Config settings.Rescheduling
@@ -48,19 +49,19 @@ type Handler struct {
 	Count func(result string)
 }
 
-// Results, for Count.
+// Results that are passed to Count.
 const (
 	Unchanged = "unchanged"
 	Excluded  = "excluded"
 	Unknown   = "unknown" // could not be determined
 )
 
-// Handle admits every pod, even after a panic. The library would reject the request then, whatever the failurePolicy.
+// Handle admits every pod, even after a panic. Otherwise the library would reject the request, regardless of the failurePolicy.
 func (h *Handler) Handle(ctx context.Context, request admission.Request) (response admission.Response) {
 	defer func() {
 		if problem := recover(); problem != nil {
 			panics.WebhookPanics.WithLabelValues().Inc()
-			log.FromContext(ctx).Error(fmt.Errorf("panic: %v", problem), "A pod is admitted without exclusions", "namespace", request.Namespace, "stack", string(debug.Stack()))
+			log.FromContext(ctx).Error(fmt.Errorf("panic: %v", problem), "Admitting pod without exclusions", "namespace", request.Namespace, "stack", string(debug.Stack()))
 			h.Count(Unknown)
 			response = admission.Allowed("")
 		}
@@ -80,7 +81,7 @@ func (h *Handler) answer(ctx context.Context, request admission.Request) admissi
 	hosts, err := h.hosts(ctx, &pod)
 	switch {
 	case err != nil:
-		log.FromContext(ctx).V(1).Info("A pod is admitted without exclusions", "namespace", pod.Namespace, "error", err.Error())
+		log.FromContext(ctx).V(1).Info("Admitting pod without exclusions", "namespace", pod.Namespace, "error", err.Error())
 		h.Count(Unknown)
 		return admission.Allowed("")
 	case len(hosts) == 0 || h.Config.DryRun:
@@ -91,7 +92,7 @@ func (h *Handler) answer(ctx context.Context, request admission.Request) admissi
 	return admission.Patched("", h.patch(ctx, &pod, hosts)...)
 }
 
-// hosts returns the nodes that the pod must avoid; empty if there are none.
+// hosts returns the nodes that the pod must avoid, or none.
 func (h *Handler) hosts(ctx context.Context, pod *corev1.Pod) ([]string, error) {
 	if placement.Placed(pod) || pod.Spec.NodeName != "" || slices.Contains(h.Config.ExcludedNamespaces, pod.Namespace) {
 		return nil, nil
@@ -121,7 +122,7 @@ func (h *Handler) excluded(ctx context.Context, pod *corev1.Pod, chain owners.Ch
 		hosts = h.Failed.Nodes(chain.Direct().UID, slot, now)
 	}
 	if len(hosts) == 0 && len(m.Exclusions(slot, now, nil)) == 0 {
-		return nil, nil // most pods stop here, without a list of the nodes
+		return nil, nil // most pods return here, without a list of the nodes
 	}
 	all, err := h.Nodes.List(ctx)
 	if err != nil {
@@ -129,7 +130,7 @@ func (h *Handler) excluded(ctx context.Context, pod *corev1.Pod, chain owners.Ch
 	}
 	most := min(memory.MaxHosts, most(all))
 	hosts = slices.DeleteFunc(hosts, func(node string) bool { return all.Get(node) == nil })
-	hosts = hosts[max(0, len(hosts)-most):] // the latest
+	hosts = hosts[max(0, len(hosts)-most):] // keep the latest
 	for _, node := range m.Longest(most-len(hosts), slot, now, all.UID) {
 		if !slices.Contains(hosts, node) {
 			hosts = append(hosts, node)
@@ -139,14 +140,14 @@ func (h *Handler) excluded(ctx context.Context, pod *corev1.Pod, chain owners.Ch
 	return hosts, nil
 }
 
-// remembered returns the memory of the root owner. The controller evicts the pod as soon as it has written the memory, possibly in another
-// process. So a process that does not lead reads the memory from the API server, which has the write by then.
+// remembered returns the failure history of the root owner. The controller evicts the pod as soon as it has written the history, possibly
+// in another process. A process that is not the leader therefore reads the history from the API server, which has the write by then.
 func (h *Handler) remembered(ctx context.Context, chain owners.Chain) memory.Memory {
 	root := chain.Root()
 	if !h.Leads() {
 		fresh, err := h.Owners.Live(ctx, root)
 		if err != nil {
-			log.FromContext(ctx).V(1).Info("Nodes to avoid are read from the cache", "error", err.Error())
+			log.FromContext(ctx).V(1).Info("Failed to read the owner live, using the cache", "error", err.Error())
 		} else if fresh.UID == root.UID {
 			root = fresh
 		}
@@ -162,20 +163,20 @@ const (
 
 func most(all *nodes.List) int { return max(fewest, len(all.All)/mostShare) }
 
-// takes reports whether a node is left for the pod.
+// takes reports whether the pod can still run on a node that is not excluded.
 func takes(all *nodes.List, pod *corev1.Pod, without []string) bool {
 	fits := placement.Fitting(pod)
 	return slices.ContainsFunc(all.All, func(node corev1.Node) bool { return !slices.Contains(without, node.Name) && fits(&node) })
 }
 
 // patch returns operations that add the annotation, and node affinity if the pod's scheduler does not read the annotation. It keeps the
-// nodes that the pod's own annotation names, within the limits. It changes nothing else.
+// nodes in the pod's own annotation, within the limits. It changes nothing else.
 func (h *Handler) patch(ctx context.Context, pod *corev1.Pod, hosts []string) []jsonpatch.Operation {
 	value := memory.FormatHosts(memory.MergeHosts(hosts, memory.Hosts(pod.Annotations)))
 	operations := []jsonpatch.Operation{annotate(pod, value)}
 	all, err := h.Nodes.List(ctx)
 	if err != nil || !takes(all, pod, hosts) {
-		return operations // with affinity the pod would not run at all; the plugin can drop exclusions
+		return operations // with affinity the pod could not run at all, whereas the plugin can drop exclusions
 	}
 	if h.Config.Enforcement.Mode(pod.Spec.SchedulerName) == settings.Required {
 		return append(operations, require(pod, hosts))
@@ -190,7 +191,7 @@ func annotate(pod *corev1.Pod, value string) jsonpatch.Operation {
 	return jsonpatch.NewOperation("add", "/metadata/annotations/"+escape(memory.HostsAnnotation), value)
 }
 
-// escape escapes a key for a JSON pointer.
+// escape escapes a key for use in a JSON pointer.
 func escape(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
 
 const affinityPath = "/spec/affinity"

@@ -21,7 +21,7 @@ func TestPanicDoesNotRejectPod(t *testing.T) {
 		t.Fatal(err)
 	}
 	var counted []string
-	h := &Handler{Count: func(result string) { counted = append(counted, result) }} // nobody to ask for owners
+	h := &Handler{Count: func(result string) { counted = append(counted, result) }} // without a resolver for owners, it panics
 	request := admission.Request{}
 	request.Namespace, request.Object = "default", runtime.RawExtension{Raw: raw}
 	if response := h.Handle(t.Context(), request); !response.Allowed || len(response.Patches) != 0 {

@@ -130,7 +130,7 @@ func TestAffinityIsAddedToExistingAffinity(t *testing.T) {
 	}
 }
 
-// Without another node the pod would not run at all.
+// Without another node the pod could not run at all.
 func TestAffinityNeverLeavesNoNode(t *testing.T) {
 	got := apply(t, handler(settings.Required, ready("bad")), &corev1.Pod{}, "bad")
 	if got.Spec.Affinity != nil || got.Annotations[memory.HostsAnnotation] == "" {

@@ -23,11 +23,11 @@ import (
 const (
 	// TaintKey is the taint of nodes on which too many pods failed. Its effect is NoSchedule, so running pods stay.
 	TaintKey = "holdfast.dev/pods-fail-here"
-	// TaintUntil is the annotation with the time when the taint is removed, in RFC 3339.
+	// TaintUntil is the annotation with the time at which the taint is removed, in RFC 3339 format.
 	TaintUntil = "holdfast.dev/pods-fail-here-until"
 )
 
-// blame adds the failure to the complaints about the node, if taints are on.
+// blame adds the failure to the complaints about the node, if taints are enabled.
 func (r *Reconciler) blame(s *scope, m signals.Match, d *policy.Decision) {
 	if !r.Config.Blame.Taint || d.Blame == 0 {
 		return
@@ -37,7 +37,7 @@ func (r *Reconciler) blame(s *scope, m signals.Match, d *policy.Decision) {
 	r.complaints.Add(s.pod.Spec.NodeName, string(s.pod.UID), string(s.subject.UID), m.Row.Blame, s.now)
 }
 
-// taint taints the node if there are enough complaints from several workloads. The number of tainted nodes is limited.
+// taint taints the node if enough pods of several workloads have failed on it. The number of tainted nodes is limited.
 func (r *Reconciler) taint(ctx context.Context, s *scope) error {
 	if !r.Config.Blame.Taint || r.Config.DryRun {
 		return nil
@@ -62,7 +62,7 @@ func (r *Reconciler) taint(ctx context.Context, s *scope) error {
 		return nil
 	}
 	if added, err := r.addTaint(ctx, node, s.now); err != nil || !added {
-		return err // deleted, or tainted already
+		return err // deleted, or already tainted
 	}
 	r.tainting[name] = s.now
 	r.complaints.Clear(name)
@@ -87,11 +87,11 @@ func (r *Reconciler) taintedNodes() (n float64) {
 	return n
 }
 
-// cacheDelay is how long the cache may take to show a taint.
+// cacheDelay is how long it may take until a taint is visible in the cache.
 const cacheDelay = time.Minute
 
-// isTaintedBy reports whether the node is tainted, according to the cache or to recent writes that the cache does not show yet. The limit
-// counts both.
+// isTaintedBy reports whether the node is tainted, according to the cache or to recent writes that are not in the cache yet. Both count
+// towards the limit.
 func (r *Reconciler) isTaintedBy(now time.Time, node *corev1.Node) bool {
 	written, found := r.tainting[node.Name]
 	if isTainted(node) || now.Sub(written) >= cacheDelay {
@@ -102,7 +102,7 @@ func (r *Reconciler) isTaintedBy(now time.Time, node *corev1.Node) bool {
 }
 
 func (r *Reconciler) addTaint(ctx context.Context, cached *corev1.Node, now time.Time) (added bool, err error) {
-	var node corev1.Node // the cached copy is not complete
+	var node corev1.Node // the cached copy is incomplete
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(cached), &node); err != nil || isTainted(&node) {
 		return false, client.IgnoreNotFound(err)
 	}
@@ -123,7 +123,8 @@ func isOurs(t corev1.Taint) bool {
 	return t.Key == TaintKey && t.Effect == corev1.TaintEffectNoSchedule
 }
 
-// TaintExpiry removes expired taints. It runs only if taints are on. Otherwise the manager has no permission to change nodes.
+// TaintExpiry removes expired taints. It runs only if taints are enabled, because otherwise the manager has no permission to modify
+// nodes.
 type TaintExpiry struct {
 	Client client.Client
 	Live   client.Reader
@@ -140,7 +141,7 @@ func (p *TaintExpiry) Register(mgr ctrl.Manager) error {
 		Complete(reconcile.AsReconciler(mgr.GetClient(), p))
 }
 
-// Reconcile handles one node. A time that cannot be parsed counts as expired.
+// Reconcile handles one node. A time that cannot be parsed is treated as expired.
 func (p *TaintExpiry) Reconcile(ctx context.Context, node *corev1.Node) (ctrl.Result, error) {
 	until, err := time.Parse(time.RFC3339, node.Annotations[TaintUntil])
 	if left := until.Sub(p.Clock.Now()); err == nil && left > 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
 )
 
-// stale is a cache that never shows what was written.
+// stale is a cache in which writes never become visible.
 func stale(nodes ...*corev1.Node) interceptor.Funcs {
 	return interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 		all, ok := list.(*corev1.NodeList)
@@ -77,7 +77,8 @@ func TestNodeIsTaintedOnce(t *testing.T) {
 	}
 }
 
-// One workload never causes a taint, because a node on which only its pods fail may be good for all others.
+// A single workload never causes a taint, because a node on which only its pods fail may be suitable for all
+// others.
 func TestOneWorkloadNeverTaintsNode(t *testing.T) {
 	owner := workload("w")
 	owner.Annotations = map[string]string{memory.RetriesAnnotation: "9"}
@@ -112,14 +113,14 @@ func TestOneWorkloadNeverTaintsNode(t *testing.T) {
 	}
 }
 
-// accuse adds complaints about a node from pods of several workloads.
+// accuse adds complaints about a node, from pods of several workloads.
 func (w *world) accuse(node string) {
 	for i := range 3 {
 		w.complaints.Add(node, fmt.Sprint("p", i), fmt.Sprint("w", i), 3, noon)
 	}
 }
 
-// Taints expire without any event of a pod.
+// Taints expire without any pod event.
 func TestTaintedNodesAreCountedOnScrape(t *testing.T) {
 	w := newWorld(t, blaming(), interceptor.Funcs{}, ready("a"), ready("b"))
 	w.accuse("a")

@@ -19,8 +19,8 @@ import (
 // ownerIndex indexes pods by the UID of their controller.
 const ownerIndex = "holdfast.controller"
 
-// CacheOptions limits the cache to the fields of pods, nodes and owners that decisions need. With many pods, the others would use most of
-// the memory. No namespaces means all.
+// CacheOptions limits the cache to the fields of pods, nodes and owners that are needed for decisions. With many pods, the other fields
+// would use most of the memory. If no namespaces are given, all are cached.
 func CacheOptions(namespaces ...string) cache.Options {
 	var only map[string]cache.Config
 	for _, name := range namespaces {
@@ -55,13 +55,13 @@ func indexByOwner(o client.Object) []string {
 
 func byOwner(uid types.UID) client.ListOption { return client.MatchingFields{ownerIndex: string(uid)} }
 
-// kept are the prefixes of pod annotations that are read.
+// kept lists the prefixes of the pod annotations that are read.
 var kept = []string{
 	"holdfast.dev/", "sigs.k8s.io/", "kueue.x-k8s.io/", "batch.kubernetes.io/", "scheduling.k8s.io/", "kubernetes.io/config.mirror",
 	"descheduler.alpha.kubernetes.io/", memory.RetriesAnnotation,
 }
 
-// stripPod returns a copy of the pod with the fields that decisions need.
+// stripPod returns a copy of the pod with only the fields needed to make decisions.
 func stripPod(full *corev1.Pod) *corev1.Pod {
 	pod := &corev1.Pod{TypeMeta: full.TypeMeta, ObjectMeta: full.ObjectMeta}
 	pod.Annotations = some(full.Annotations)
@@ -114,7 +114,7 @@ func some(annotations map[string]string) map[string]string {
 	return out
 }
 
-// marks returns the containers with the fields by which agents are recognized.
+// marks returns the containers with only the fields by which agents are recognized.
 func marks(containers []corev1.Container) []corev1.Container {
 	out := make([]corev1.Container, 0, len(containers))
 	for _, c := range containers {

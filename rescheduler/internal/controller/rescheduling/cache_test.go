@@ -24,7 +24,7 @@ func full(name string) *corev1.Pod {
 	pod.Labels = map[string]string{"app": "training", "pod-template-hash": "5d4f8c7b9", "team": "research"}
 	pod.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": strings.Repeat("x", 2000)}
 	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet", FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`)}}
-	grace := int64(30) // as the API server gives to each
+	grace := int64(30) // the API server's default
 	pod.Spec.TerminationGracePeriodSeconds = &grace
 	c := &pod.Spec.Containers[0]
 	c.Image = "registry.example/team/worker:v1"
@@ -49,7 +49,7 @@ func TestCachedPodIsSmall(t *testing.T) {
 	kept := make([]any, 0, n)
 	before := heap()
 	for range n {
-		var pod corev1.Pod // with strings of its own, as from the network
+		var pod corev1.Pod // decoded, so that it has its own strings, as if received from the network
 		if err := json.Unmarshal(content, &pod); err != nil {
 			t.Fatal(err)
 		}

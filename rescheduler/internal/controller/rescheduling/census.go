@@ -21,10 +21,10 @@ import (
 )
 
 const (
-	// censusFor is how long a census is used, so that decisions about N pods of one workload visit N pods and not N². The state of the
-	// siblings changes within minutes.
+	// censusFor is how long a census is used, so that decisions about N pods of one workload read N pods and not N². This is acceptable
+	// because the state of the siblings changes only within minutes.
 	censusFor = time.Second
-	// wellness is how long a pod must be ready before it counts as evidence for its template.
+	// wellness is how long a pod must be ready before it is considered evidence for its template.
 	wellness = 2 * time.Minute
 )
 
@@ -43,7 +43,7 @@ func (c *census) siblings(pod *corev1.Pod, row string) policy.Siblings {
 	return c.byKind[kind{owners.Alike(pod), row}]
 }
 
-// census returns the census of the workload's pods, at most censusFor old.
+// census returns the census of the workload's pods. It is at most censusFor old.
 func (r *Reconciler) census(ctx context.Context, s *scope) (*census, error) {
 	if known, found := r.censuses.Get(s.subject.UID); found {
 		if c := known.(*census); s.now.Sub(c.taken) < censusFor && !s.now.Before(c.taken) {
@@ -117,12 +117,12 @@ func ended(pod *corev1.Pod) bool {
 }
 
 // ownership maps owners to the controllers of their pods: a JobSet to its Jobs, a Deployment to its ReplicaSets. It includes all workloads
-// whose pods were observed, because a workload may ask for moves later.
+// with observed pods, because a workload may request moves later.
 type ownership struct {
 	mu       sync.Mutex
 	children map[types.UID]map[types.UID]bool
-	// waiting are the pods that wait for their owner to recover, by owner.
-	waiting map[types.UID]map[client.ObjectKey][]types.UID // and all the owners of each pod
+	// waiting holds, by owner, the pods waiting for that owner to recover.
+	waiting map[types.UID]map[client.ObjectKey][]types.UID // each with the UIDs of all its owners
 }
 
 func newOwnership() *ownership {
@@ -145,7 +145,7 @@ func (i *ownership) wait(s *scope) {
 	}
 }
 
-// wake returns the pods that wait for the owner, and removes them.
+// wake returns the pods waiting for the owner, and removes them.
 func (i *ownership) wake(owner types.UID) []client.ObjectKey {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -171,7 +171,7 @@ func (i *ownership) add(owner, direct types.UID) {
 	i.children[owner][direct] = true
 }
 
-// of returns the controllers of the owner's pods that were observed.
+// of returns the observed controllers of the owner's pods.
 func (i *ownership) of(owner types.UID) []types.UID {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -195,9 +195,9 @@ func (i *ownership) prune(hasPods func(direct types.UID) bool) {
 	}
 }
 
-// Wake reconciles pods of an owner whose annotations have changed: those that wait for it, those that it names as the cause of a restart,
-// and all of them if it now allows a different number of moves. These pods may have no events of their own. A standby observes no pods, so
-// it wakes none.
+// Wake reconciles pods of an owner whose annotations have changed: pods waiting for the owner, pods that it names as the cause of a
+// restart, and all pods if it now allows a different number of moves. These pods may have no events of their own. A standby observes no
+// pods, so it wakes none.
 func (r *Reconciler) Wake(before, after metav1.Object) {
 	if len(r.ownership.of(after.GetUID())) == 0 {
 		return
@@ -217,7 +217,7 @@ func (r *Reconciler) podsOf(owner metav1.Object) []client.ObjectKey {
 	for _, direct := range r.ownership.of(owner.GetUID()) {
 		var pods corev1.PodList
 		if err := r.Client.List(context.Background(), &pods, client.InNamespace(owner.GetNamespace()), byOwner(direct), client.UnsafeDisableDeepCopy); err != nil {
-			log.Log.Error(err, "Listing the pods of a changed owner failed", "owner", owner.GetName())
+			log.Log.Error(err, "Failed to list the pods of a changed owner", "owner", owner.GetName())
 			return keys
 		}
 		for i := range pods.Items {

@@ -15,7 +15,8 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
 )
 
-// A thousand pods of one workload need their siblings. They are counted once, and not once for each pod.
+// A thousand pods of one workload need information about their siblings, which are counted once, not once for
+// each pod.
 func TestPodsOfWorkloadAreCountedOnce(t *testing.T) {
 	owner := workload("w")
 	owner.Annotations = map[string]string{memory.RetriesAnnotation: "3"}
@@ -38,12 +39,13 @@ func TestPodsOfWorkloadAreCountedOnce(t *testing.T) {
 		_, err := w.Reconcile(t.Context(), pod)
 		w.ok(err)
 	}
-	if lists > 2 { // a census, and the pods without a node when the first failure is written
+	if lists > 2 { // one for the census, and one for the unbound pods when the first failure is written
 		t.Errorf("the pods of the workload were listed %d times for %d decisions", lists, len(failing))
 	}
 }
 
-// A pod whose workload is locked releases its worker at once, and is reconciled again when the lock is released.
+// If the workload of a pod is locked, the reconcile returns immediately, and the pod is reconciled again when
+// the lock is released.
 func TestLockedWorkloadBlocksNoWorker(t *testing.T) {
 	owner := workload("w")
 	owner.Annotations = map[string]string{memory.RetriesAnnotation: "3"}

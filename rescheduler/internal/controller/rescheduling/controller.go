@@ -1,10 +1,10 @@
-// Package rescheduling is the controller. It observes abnormal pods, records their nodes on the root owner, and moves them by eviction.
-// Package policy decides what to do and why.
+// Package rescheduling contains the controller. It observes abnormal pods, records their nodes on the root owner, and moves the pods by
+// eviction. Package policy decides what to do and why.
 //
-//	pod event ─ observe ─ unbound ──── fill:    add exclusions that are newer than its admission
-//	                    │            └ relax:   replace node affinity that leaves it no node
+//	pod event ─ observe ─ unbound ──── fill:    add exclusions recorded after its admission
+//	                    │            └ relax:   replace it if node affinity leaves it no node
 //	                    ├ abnormal ─── decide, record on the root owner, evict
-//	                    └ well ─────── restore: return moves, drop what has expired
+//	                    └ healthy ──── restore: stop counting its moves, drop expired entries
 package rescheduling
 
 import (
@@ -45,9 +45,9 @@ type chains interface {
 	Of(ctx context.Context, pod metav1.Object) (owners.Chain, error)
 }
 
-// Options are the parts of a Reconciler.
+// Options configures a Reconciler.
 type Options struct {
-	// Client reads from the cache and writes.
+	// Client reads from the cache and writes to the API server.
 	Client client.Client
 	// Live reads from the API server.
 	Live client.Reader
@@ -55,7 +55,7 @@ type Options struct {
 	Nodes *nodes.Lister
 	// Owners finds the owners of a pod.
 	Owners chains
-	// Ledger is the ledger of Owners.
+	// Ledger is the ledger used by Owners.
 	Ledger   *owners.Ledger
 	Recorder events.EventRecorder
 	Metrics  *Metrics
@@ -70,22 +70,22 @@ type Reconciler struct {
 	report   *reporter
 	table    signals.Table
 	observed *observationTimes
-	// unfilled are the UIDs of workloads with pods that still lack the latest exclusions.
+	// unfilled holds the UIDs of workloads with pods that do not have the latest exclusions yet.
 	unfilled *lru.Cache
-	// censuses are the cached censuses, by the workload's UID.
+	// censuses holds the cached censuses, by the workload's UID.
 	censuses  *lru.Cache
 	ownership *ownership
 	failed    failedPods
 	woken     chan event.GenericEvent
 
 	roomsMu sync.Mutex
-	// rooms are the free resources of nodes to which pending pods may return.
+	// rooms holds the free resources of nodes to which pending pods may return.
 	rooms map[string]freeResources
 
 	mu         sync.Mutex
 	budgets    *policy.Budgets
 	complaints *policy.Complaints
-	// tainting has the nodes that were tainted, and when, until the cache shows it.
+	// tainting holds the nodes that were tainted, and when, until the taints are in the cache.
 	tainting map[string]time.Time
 }
 
@@ -101,7 +101,8 @@ func New(o Options) *Reconciler {
 	return r
 }
 
-// The owners of pods: those of Kubernetes, of this project, and of the usual operators. Others come by aggregation, see the chart.
+// Owners of pods: the kinds of Kubernetes, of this project, and of common operators. Permissions for other kinds are aggregated, see
+// the chart.
 //
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=pods/eviction,verbs=create
@@ -152,7 +153,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, pod *corev1.Pod) (ctrl.Resul
 	}
 }
 
-// lock locks the workload for a decision about the pod. If another decision is in progress, the pod is reconciled again after it.
+// lock locks the workload for a decision about the pod. If another decision is in progress, the pod is reconciled again afterwards.
 func (r *Reconciler) lock(s *scope) (unlock func(), locked bool) {
 	release, locked := r.Ledger.TryLock(s.subject.UID, client.ObjectKeyFromObject(s.pod))
 	if !locked {
@@ -163,7 +164,7 @@ func (r *Reconciler) lock(s *scope) (unlock func(), locked bool) {
 	return func() { r.enqueue(release()...) }, true
 }
 
-// contended is when to reconcile a pod again if the holder of the lock did not wake it.
+// contended is the delay until a pod is reconciled again if the holder of the lock did not wake it.
 const contended = 5 * time.Second
 
 func (r *Reconciler) enqueue(pods ...client.ObjectKey) {
@@ -172,7 +173,7 @@ func (r *Reconciler) enqueue(pods ...client.ObjectKey) {
 	}
 }
 
-// soonest returns the shorter of two periods. 0 means never.
+// soonest returns the shorter of two durations. 0 means never.
 func soonest(a, b time.Duration) time.Duration {
 	switch {
 	case a <= 0:
@@ -186,16 +187,16 @@ func soonest(a, b time.Duration) time.Duration {
 // goneFor is how long a failed pod is still handled after it was deleted.
 const goneFor = 2 * time.Minute
 
-// failedPods holds pods in phase Failed from the watch event that showed the failure until they are reconciled. A StatefulSet deletes a
-// failed pod within milliseconds and gives its name to the replacement. The cache may then hold only the terminating pod or the
-// replacement, and the failure would be missed. A restart of the process loses the pods that wait here.
+// failedPods holds pods in phase Failed, from the watch event that shows the failure until they are reconciled. A StatefulSet deletes a
+// failed pod within milliseconds and reuses its name for the replacement. The cache may then contain only the terminating pod or the
+// replacement, and the failure would be missed. If the process restarts, the pods held here are lost.
 type failedPods struct {
 	mu   sync.Mutex
 	pods map[client.ObjectKey]*corev1.Pod
 }
 
-// note adds a pod that has failed on a node. A failure after the deletion is not evidence against the node, and failures of a bare pod are not recorded after
-// its end.
+// note adds a pod that has failed on a node. A failure after the deletion is not evidence against the node. Failures of a bare pod are
+// not recorded after it has ended.
 func (f *failedPods) note(pod *corev1.Pod) {
 	if pod.Status.Phase != corev1.PodFailed || pod.Spec.NodeName == "" || !pod.DeletionTimestamp.IsZero() || owners.ControllerUID(pod) == "" {
 		return
@@ -207,14 +208,14 @@ func (f *failedPods) note(pod *corev1.Pod) {
 	}
 }
 
-// of returns the failed pod of that name; nil if there is none.
+// of returns the failed pod with this name, or nil if there is none.
 func (f *failedPods) of(key client.ObjectKey) *corev1.Pod {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.pods[key]
 }
 
-// drop removes a pod that was handled, unless another pod of that name has failed since.
+// drop removes a pod that was handled, unless another pod with the same name has failed since.
 func (f *failedPods) drop(pod *corev1.Pod) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -240,7 +241,7 @@ func (r *Reconciler) watchPods() handler.EventHandler {
 	}
 }
 
-// reconcile handles the failed pod of that name that is deleted or terminating, if there is one, and the pod that has the name now.
+// reconcile handles the failed pod with this name that is deleted or terminating, if there is one, and the pod that has the name now.
 func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (ctrl.Result, error) {
 	var pod corev1.Pod
 	err := r.Client.Get(ctx, request.NamespacedName, &pod)
@@ -258,13 +259,13 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 		return result, nil
 	}
 	now, err := r.Reconcile(ctx, &pod)
-	if err == nil && now.RequeueAfter == 0 && pod.Status.Phase == corev1.PodFailed { // the cache shows the failure
+	if err == nil && now.RequeueAfter == 0 && pod.Status.Phase == corev1.PodFailed { // the failure is in the cache
 		r.failed.drop(&pod)
 	}
 	return ctrl.Result{RequeueAfter: soonest(result.RequeueAfter, now.RequeueAfter)}, err
 }
 
-// reconcileGone handles a failed pod that was deleted, until nothing is left to wait for.
+// reconcileGone handles a failed pod that was deleted, until there is nothing left to wait for.
 func (r *Reconciler) reconcileGone(ctx context.Context, pod *corev1.Pod) (ctrl.Result, error) {
 	result, err := r.Reconcile(ctx, pod.DeepCopy())
 	if waits := err != nil || result.RequeueAfter > 0; waits && r.Clock.Now().Sub(signals.FailedAt(pod)) < goneFor {

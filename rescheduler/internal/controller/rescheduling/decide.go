@@ -14,11 +14,11 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 )
 
-// conflicted is the delay before a write with a stale copy is retried. The cache is up to date by then.
+// conflicted is the delay before a write based on a stale copy is retried. By then, the cache is up to date.
 const conflicted = 100 * time.Millisecond
 
-// decideAndAct decides about an abnormal pod and carries out the decision. Decisions about one workload are made one at a time, each on
-// what the previous one wrote.
+// decideAndAct decides about an abnormal pod and carries out the decision. Decisions about one workload are made one at a time, and each is
+// based on what the previous one wrote.
 func (r *Reconciler) decideAndAct(ctx context.Context, s *scope) (ctrl.Result, error) {
 	unlock, locked := r.lock(s)
 	if !locked {
@@ -39,7 +39,8 @@ func (r *Reconciler) decideAndAct(ctx context.Context, s *scope) (ctrl.Result, e
 	return r.carryOut(ctx, s, m, d)
 }
 
-// decide returns the decision for the first match that requires action now. If all matches must wait, it returns the one that is due first.
+// decide returns the decision for the first match that requires action now. If all matches must wait, it returns the decision that is due
+// first.
 func (r *Reconciler) decide(ctx context.Context, s *scope) (*policy.Decision, signals.Match, error) {
 	var waiting *policy.Decision
 	var of signals.Match
@@ -65,7 +66,7 @@ func (r *Reconciler) decide(ctx context.Context, s *scope) (*policy.Decision, si
 	return waiting, of, nil
 }
 
-// carryOut writes the memory before it evicts the pod, because the webhook reads the memory when it admits the replacement.
+// carryOut writes the failure history before it evicts the pod, because the webhook reads the history when it admits the replacement.
 func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d *policy.Decision) (ctrl.Result, error) {
 	r.blame(s, m, d)
 	if d.Act == policy.Exhaust {
@@ -102,9 +103,9 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d 
 	return r.move(ctx, s, m, d, refund)
 }
 
-// due reports whether another pod of the workload was charged for a move that waits for a disruption budget. If the workload were marked
-// exhausted now, that pod would lose a move that is already charged. The wait is limited to the time for which a node is excluded after its
-// first failure.
+// due reports whether the counted move of another pod of the workload is still blocked by a disruption budget. If the workload were marked
+// exhausted now, that pod would not be moved although its move is counted. The wait is limited to the time for which a node is excluded
+// after its first failure.
 func (r *Reconciler) due(ctx context.Context, s *scope) (found bool, err error) {
 	charged := map[string]bool{}
 	for _, e := range s.memory.Entries {
@@ -122,7 +123,8 @@ func (r *Reconciler) due(ctx context.Context, s *scope) (found bool, err error) 
 	return found, err
 }
 
-// mayNotWrite handles a workload whose annotations this program is not allowed to write. Without recorded moves, the pod would be moved without limit.
+// mayNotWrite handles a workload whose annotations this program is not allowed to write. Its pods are not moved, because moves that cannot
+// be recorded cannot be limited.
 func (r *Reconciler) mayNotWrite(ctx context.Context, s *scope, m signals.Match) (ctrl.Result, error) {
 	r.announce(ctx, s, m, &policy.Decision{
 		Reason: policy.NotMovable, Warning: true,
@@ -163,11 +165,11 @@ func (r *Reconciler) move(ctx context.Context, s *scope, m signals.Match, d *pol
 	return ctrl.Result{}, nil
 }
 
-// take draws on the budgets. Call refund for a move that was not made; it is nil if a budget is empty.
+// take draws on the budgets. It returns nil for refund if a budget is empty. Call refund if the move is not made.
 func (r *Reconciler) take(p policy.BudgetKeys) (refund func(), why string, after time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	drawn, why, after := r.budgets.Take(p, r.Clock.Now()) // not s.now, because other workers may have drawn on them since
+	drawn, why, after := r.budgets.Take(p, r.Clock.Now()) // not s.now, because other workers may have drawn on the budgets since
 	if drawn == nil {
 		return nil, why, after
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
-// Event reasons in addition to those of package policy.
+// Event reasons that are not defined in package policy.
 const (
 	reasonInvalid = "InvalidAnnotation"
 	reasonBlocked = "BlockedByDisruptionBudget"
@@ -26,11 +26,11 @@ const (
 )
 
 const (
-	// maxReported is the maximum number of reports that are remembered. A report that is dropped may be repeated.
+	// maxReported is the maximum number of reports that are remembered. A dropped report may be sent again.
 	maxReported = 8192
 )
 
-// reporter emits an event once for as long as its reason and message stay the same.
+// reporter emits an event only once while its reason and message stay the same.
 type reporter struct {
 	recorder events.EventRecorder
 	last     *lru.Cache
@@ -56,7 +56,7 @@ func (r *reporter) sendPod(s *scope, kind, reason, message string) {
 	r.recorder.Eventf(s.pod.DeepCopy(), nil, kind, reason, actionDecide, "%s", notes.Truncate(message, notes.MaxLength))
 }
 
-// sendWorkload emits an event about the workload. Callers send one for the first of many pods that fail in the same way on one node.
+// sendWorkload emits an event about the workload. If many pods fail in the same way on one node, callers send it only for the first.
 func (r *reporter) sendWorkload(s *scope, kind, reason, message string) {
 	r.recorder.Eventf(s.subject.DeepCopy(), s.pod.DeepCopy(), kind, reason, actionDecide, "%s", notes.Truncate("pod "+s.pod.Name+": "+message, notes.MaxLength))
 }
@@ -73,7 +73,8 @@ func quiet(reason string) bool {
 	return reason == policy.TooEarly || reason == policy.TooLongAgo
 }
 
-// announce publishes a decision: in the log, as events of pod and workload, in the metrics, and in an annotation of the workload.
+// announce publishes a decision in the log, as events of the pod and the workload, in the metrics, and in an annotation of the
+// workload.
 func (r *Reconciler) announce(ctx context.Context, s *scope, m signals.Match, d *policy.Decision) {
 	if quiet(d.Reason) || !r.report.changed(s.pod.UID, d.Reason, d.Message) {
 		return
@@ -95,6 +96,6 @@ func (r *Reconciler) announce(ctx context.Context, s *scope, m signals.Match, d 
 	}
 	// No program reads the annotation, so the patch needs no resource version.
 	if err := r.patch(ctx, s, want, client.MergeFrom(s.subject)); err != nil {
-		log.FromContext(ctx).V(1).Info("Writing the decision to the workload failed", "error", err.Error())
+		log.FromContext(ctx).V(1).Info("Failed to write the decision to the workload", "error", err.Error())
 	}
 }

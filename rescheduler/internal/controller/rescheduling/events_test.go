@@ -22,8 +22,8 @@ func (h heard) Eventf(o, _ runtime.Object, _, _, _, _ string, _ ...any) {
 	h[fmt.Sprintf("%T", o)]++
 }
 
-// When hundreds of pods fail in one way on one node, their workload gets one event. Otherwise its annotations would be written hundreds of
-// times, and copied to its ReplicaSet each time.
+// When hundreds of pods fail in the same way on one node, their workload gets one event. Otherwise its annotations would be written
+// hundreds of times, and copied to its ReplicaSet each time.
 func TestWorkloadGetsOneEventForManyPods(t *testing.T) {
 	events := heard{}
 	r := &Reconciler{Options: Options{Metrics: NewMetrics(prometheus.NewRegistry(), settings.Default())}, report: newReporter(events)}

@@ -27,10 +27,11 @@ const (
 	blocked outcome = "blocked" // by a PodDisruptionBudget
 	// contradicted means that several PodDisruptionBudgets select the pod, which the API server does not support.
 	contradicted outcome = "contradicted"
-	gone         outcome = "gone" // it was deleted, or another pod has its name
+	gone         outcome = "gone" // deleted, or another pod has its name
 )
 
-// blockedFor is the delay before an eviction that a budget refused is retried. The API server sends no event when the budget changes.
+// blockedFor is the delay before an eviction that was blocked by a budget is retried. The API server sends no event when the budget
+// changes.
 const blockedFor = 10 * time.Second
 
 // evict uses the Eviction API, which respects disruption budgets and records the reason on the pod.
@@ -38,7 +39,7 @@ func (r *Reconciler) evict(ctx context.Context, s *scope) (outcome, error) {
 	return r.evictBy(ctx, s.pod, exactly(s.pod))
 }
 
-// severalBudgets is part of the API server's message about a pod with several PodDisruptionBudgets. The error has no reason of its own.
+// severalBudgets is part of the API server's message about a pod with several PodDisruptionBudgets. The error has no distinct reason.
 const severalBudgets = "more than one PodDisruptionBudget"
 
 func (r *Reconciler) evictBy(ctx context.Context, pod *corev1.Pod, options *metav1.DeleteOptions) (outcome, error) {
@@ -61,7 +62,7 @@ func exactly(pod *corev1.Pod) *metav1.DeleteOptions {
 	return &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
 }
 
-// volumes returns the name of a volume that ties the pod to its node; empty if there is none.
+// volumes returns the name of a volume that ties the pod to its node, or "" if there is none.
 func (r *Reconciler) volumes(ctx context.Context, pod *corev1.Pod) (string, error) {
 	if pinned := placement.Pinned(pod); pinned != "" {
 		return pinned, nil
@@ -97,17 +98,17 @@ func (r *Reconciler) tied(ctx context.Context, key client.ObjectKey) (bool, erro
 // SuccessorOf is the annotation of a recreated bare pod with the UID of its predecessor.
 const SuccessorOf = "holdfast.dev/successor-of"
 
-// remake recreates a bare pod under the next name and then deletes the old one, so that there is always one. The new name follows from the
-// old one, so that after a crash the successor is found and not created twice.
+// remake recreates a bare pod under the next name and then deletes the old one, so that there is always one. The new name is derived from
+// the old one, so that after a crash the successor is found and not created twice.
 func (r *Reconciler) remake(ctx context.Context, s *scope) (outcome, error) {
-	var pod corev1.Pod // the cached copy is not complete
+	var pod corev1.Pod // the cached copy is incomplete
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.pod), &pod); err != nil || pod.UID != s.pod.UID {
 		return gone, client.IgnoreNotFound(err)
 	}
-	if s.pod.Spec.NodeName == "" && pod.Spec.NodeName != "" { // it was bound in the meantime
+	if s.pod.Spec.NodeName == "" && pod.Spec.NodeName != "" { // bound in the meantime
 		return gone, nil
 	}
-	pod.Spec = placement.WithoutExclusions(&pod, memory.Hosts(pod.Annotations)).Spec // drops exclusions of an earlier move, which may have expired
+	pod.Spec = placement.WithoutExclusions(&pod, memory.Hosts(pod.Annotations)).Spec // drops exclusions from an earlier move, which may have expired
 	all, err := r.Nodes.List(ctx)
 	if err != nil {
 		return gone, err
@@ -130,7 +131,7 @@ func (r *Reconciler) remake(ctx context.Context, s *scope) (outcome, error) {
 	return moved, nil
 }
 
-// retire deletes a pod that already has a successor. A crash during remake may have left both.
+// retire deletes a pod that already has a successor. Both can exist after a crash during remake.
 func (r *Reconciler) retire(ctx context.Context, s *scope) error {
 	if !r.Config.BarePods.Recreate || r.Config.DryRun {
 		return nil

@@ -29,7 +29,8 @@ func TestForbiddenEvictionUsesNoBudget(t *testing.T) {
 	}
 }
 
-// A decision that waited for others draws on the budgets at the current time. A bucket that goes back in time fills twice.
+// A decision that waited for others draws on the budgets at the current time. A bucket would be filled twice if the time went
+// backwards.
 func TestBudgetsUseCurrentTime(t *testing.T) {
 	config := settings.Default()
 	config.Limits.Workload = settings.Rate{Burst: 2, Every: settings.Duration(10 * time.Second)}
@@ -48,7 +49,7 @@ func TestBudgetsUseCurrentTime(t *testing.T) {
 	}
 }
 
-// Two nodes fail at once, and one move is left. The pod that was charged for it is moved, and only then the exclusions are lifted.
+// Two nodes fail at once, and only one move is left. The pod whose move was counted is moved before the exclusions are lifted.
 func TestChargedMoveIsMadeBeforeExclusionsAreLifted(t *testing.T) {
 	owner := workload("w")
 	first := pods.Make("first", noon).On("a").Change(owned(owner)).Obj()

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/placement"
 )
 
-// fillNews gives pods the exclusions that were just written, or those that an earlier reconcile did not finish.
+// fillNews adds the exclusions that were just written to pods, or those that an earlier reconcile failed to add.
 func (r *Reconciler) fillNews(ctx context.Context, s *scope, wrote bool) error {
 	if _, behind := r.unfilled.Get(s.subject.UID); !wrote && !behind {
 		return nil
@@ -31,7 +31,7 @@ func (r *Reconciler) fillNews(ctx context.Context, s *scope, wrote bool) error {
 	return err
 }
 
-// fillFamily gives the exclusions to all pods of the workload that were admitted before the failure was recorded and have no node yet. When
+// fillFamily adds the exclusions to all pods of the workload that were admitted before the failure was recorded and are not bound yet. When
 // the moves are used up, it removes the exclusions.
 func (r *Reconciler) fillFamily(ctx context.Context, s *scope) error {
 	if s.bare() {
@@ -42,7 +42,7 @@ func (r *Reconciler) fillFamily(ctx context.Context, s *scope) error {
 			return err
 		}
 	}
-	var problems []error // an error about one pod does not stop the others
+	var problems []error // an error about one pod does not affect the others
 	err := r.kin(ctx, s, func(pod *corev1.Pod) error {
 		if pod.Spec.NodeName == "" && pod.DeletionTimestamp.IsZero() {
 			problems = append(problems, r.fill(ctx, s, pod))
@@ -52,7 +52,7 @@ func (r *Reconciler) fillFamily(ctx context.Context, s *scope) error {
 	return errors.Join(append(problems, err)...)
 }
 
-// kin calls visit for each pod of the workload, whichever of its controllers owns the pod.
+// kin calls visit for each pod of the workload, regardless of which of its controllers owns the pod.
 func (r *Reconciler) kin(ctx context.Context, s *scope, visit func(*corev1.Pod) error) error {
 	for _, direct := range r.ownership.of(s.subject.UID) {
 		var pods corev1.PodList
@@ -68,7 +68,7 @@ func (r *Reconciler) kin(ctx context.Context, s *scope, visit func(*corev1.Pod) 
 	return nil
 }
 
-// fill annotates a pod that has no node yet. Only the plugin reads the annotation, because node affinity is immutable.
+// fill annotates a pod that is not bound yet. Only the plugin reads the annotation, because node affinity is immutable.
 func (r *Reconciler) fill(ctx context.Context, s *scope, pod *corev1.Pod) error {
 	have := memory.Hosts(pod.Annotations)
 	if r.Config.DryRun || placement.Placed(pod) || s.bare() {
@@ -108,7 +108,8 @@ func liftedByPlugin(pod *corev1.Pod, have []string) bool {
 	return len(have) == 0 && strings.Contains(message, memory.FilterMessage)
 }
 
-// annotate sets the pod's exclusions, or removes them if hosts is empty. If the pod has changed, its event reconciles it again.
+// annotate sets the pod's exclusions, or removes them if hosts is empty. If the pod has changed, the resulting event triggers another
+// reconcile.
 func (r *Reconciler) annotate(ctx context.Context, pod *corev1.Pod, hosts string) error {
 	before := metadataOf(pod)
 	after := before.DeepCopy()

@@ -21,7 +21,7 @@ func avoids(hosts string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Annotations[memory.HostsAnnotation] = hosts }
 }
 
-// As the first note of the design document says, exclusions are removed from pods too, if they have no node yet.
+// As the first note of the design document says, exclusions are also removed from pods that are not bound yet.
 func TestExclusionsOfPendingPodsAreRemovedWhenMovesAreUsedUp(t *testing.T) {
 	owner := workload("w")
 	waiting := pods.Make("waiting", noon).On("").Pending().Change(owned(owner)).Change(avoids(`["a"]`)).Obj()
@@ -56,7 +56,7 @@ func TestPendingPodsGetExclusionsLater(t *testing.T) {
 	s.memory.Entries = []memory.Entry{live, anew}
 	w.ok(w.fillFamily(t.Context(), s))
 	for name, want := range map[string]string{
-		"waiting": `["a"]`, "full": `["a"]`, // there is no room anywhere now, and may be on the bad node first
+		"waiting": `["a"]`, "full": `["a"]`, // no node has capacity now, and the bad node may be the first to have some
 		"by-plugin": "", "bound": "", "theirs": "",
 	} {
 		if pod, _ := w.pod(name); pod.Annotations[memory.HostsAnnotation] != want {
@@ -65,7 +65,7 @@ func TestPendingPodsGetExclusionsLater(t *testing.T) {
 	}
 }
 
-// The webhook reads the same memory. Exclusions that it has set stay, and those that it did not know yet are added.
+// The webhook reads the same history. Exclusions that it has set are kept, and those that it did not know yet are added.
 func TestExclusionsBelongToTemplateOfPod(t *testing.T) {
 	live := memory.Memory{Template: "v1", SharedWith: []string{"v2"}, Entries: []memory.Entry{{Node: "a", Class: "c", Last: noon, Expires: noon.Add(time.Hour)}}}
 	for name, c := range map[string]struct {
@@ -96,8 +96,8 @@ func TestExclusionsBelongToTemplateOfPod(t *testing.T) {
 	}
 }
 
-// The API server rejects one write. The other pods get their exclusions, and this pod gets them at the next attempt, although nothing new
-// is written then.
+// The API server rejects one write. The other pods get their exclusions. This pod gets them at the next attempt, even if nothing new is
+// written by then.
 func TestRejectedExclusionsAreWrittenLater(t *testing.T) {
 	owner := workload("w")
 	failing := pods.Make("failing", noon).On("a").Change(owned(owner)).Obj()

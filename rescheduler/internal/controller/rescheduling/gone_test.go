@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
 )
 
-// rejected returns a pod that the kubelet rejected, such as one with a forbidden sysctl.
+// rejected changes the pod to one rejected by its kubelet, for example because of a forbidden sysctl.
 func rejected(pod *corev1.Pod) {
 	pod.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "SysctlForbidden", StartTime: &pod.CreationTimestamp}
 }
@@ -29,13 +29,13 @@ type requests struct {
 
 func (r *requests) Add(request reconcile.Request) { r.keys = append(r.keys, request.NamespacedName) }
 
-// replacement returns a pod with the name of the failed one.
+// replacement changes the pod to its replacement, which has the same name.
 func replacement(pod *corev1.Pod) {
 	pod.UID, pod.Spec.NodeName, pod.Status = "next", "", corev1.PodStatus{}
 }
 
-// terminating returns a failed pod as the cache shows it between its deletion and its removal: for a moment, or for as long as a finalizer
-// holds it.
+// terminating changes the pod to a failed pod as it appears in the cache between its deletion and its removal: for a moment, or for as
+// long as a finalizer keeps it.
 func terminating(pod *corev1.Pod) {
 	pod.DeletionTimestamp, pod.Finalizers = &pod.CreationTimestamp, []string{"batch.kubernetes.io/job-tracking"}
 }
@@ -45,8 +45,8 @@ func TestFailureOfDeletedPodIsRecorded(t *testing.T) {
 	none := func(*corev1.Pod) {}
 	for name, c := range map[string]struct {
 		change  func(*corev1.Pod)
-		cached  func(*corev1.Pod) // what becomes of the pod in the cache before the failure is reconciled
-		refusal error             // of the first write
+		cached  func(*corev1.Pod) // what the cache shows for the pod before the failure is reconciled
+		refusal error             // error of the first write
 		times   int
 	}{
 		"replaced":    {none, replacement, nil, 1},
@@ -94,7 +94,7 @@ func TestFailureOfDeletedPodIsRecorded(t *testing.T) {
 	}
 }
 
-// The pod fails while a reconcile is in progress that has read its earlier state.
+// The pod fails while a reconcile that has read its earlier state is in progress.
 func TestFailureDuringReconcileIsKept(t *testing.T) {
 	set := workload("set")
 	set.Annotations = map[string]string{memory.RetriesAnnotation: "3"}

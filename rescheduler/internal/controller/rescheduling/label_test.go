@@ -25,7 +25,7 @@ var wanted = map[string]struct {
 	"with an exclusion":  {true, avoiding("a"), labelled},
 }
 
-// labelWorld has a pod of a workload in the namespace default with these labels.
+// labelWorld returns a world with a pod of a workload in the namespace default, which has the given labels.
 func labelWorld(t *testing.T, asks bool, m memory.Memory, labels map[string]string) (*world, *corev1.Pod) {
 	t.Helper()
 	owner := workload("w")
@@ -39,7 +39,7 @@ func labelWorld(t *testing.T, asks bool, m memory.Memory, labels map[string]stri
 	return w, pod
 }
 
-// labels returns the labels of the namespace, one of which another program set.
+// labels returns the labels of the namespace, including one that was set by another program.
 func (w *world) labels() map[string]string {
 	w.Helper()
 	var ns corev1.Namespace
@@ -85,7 +85,7 @@ func TestNamespaceWithoutPodsIsNotLabeled(t *testing.T) {
 	}
 }
 
-// A manager that now manages other namespaces leaves no label behind.
+// When the manager is reconfigured to manage other namespaces, it removes its label from the earlier ones.
 func TestUnmanagedNamespaceIsNotLabeled(t *testing.T) {
 	for namespace, stays := range map[string]bool{"other": false, "default": true} {
 		w, _ := labelWorld(t, true, avoiding("a"), map[string]string{"theirs": "kept", NamespaceLabel: labelled})

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
 )
 
-// A container fails its liveness probe every two seconds. The kubelet kills and restarts it in the same sync, so that each status shows it
-// running.
+// A container fails its liveness probe every two seconds. The kubelet kills and restarts it in the same sync, so every status reports it
+// as running.
 func TestPodKilledByLivenessProbeIsMoved(t *testing.T) {
 	owner := workload("w")
 	owner.Annotations = map[string]string{memory.RetriesAnnotation: "3"}

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// Metrics of the controller. No label names a node, pod or workload.
+// Metrics holds the metrics of the controller. No label names a node, pod or workload.
 type Metrics struct {
 	decisions    *prometheus.CounterVec
 	moves        *prometheus.CounterVec
@@ -25,7 +25,7 @@ type Metrics struct {
 	taints       prometheus.GaugeFunc
 	replacements prometheus.Histogram
 
-	// seen has the UIDs of replacements that were observed.
+	// seen holds the UIDs of the replacements that were observed.
 	seen *lru.Cache
 
 	registerer prometheus.Registerer
@@ -59,9 +59,9 @@ func (m *Metrics) follow(open func() bool, tainted func() float64) {
 	m.registerer.MustRegister(m.open, m.taints)
 }
 
-// outcomes returns the reasons and signals of all decisions that are published, fewer than 200.
+// outcomes returns the reasons and signals of all published decisions. There are fewer than 200.
 func outcomes(config settings.Rescheduling) [][]string {
-	all := [][]string{{reasonLifted, ""}} // concerns no signal of the pod
+	all := [][]string{{reasonLifted, ""}} // does not depend on a signal of the pod
 	for _, row := range config.Table() {
 		if row.Trigger == signals.Off {
 			continue
@@ -83,11 +83,11 @@ func (m *Metrics) moved(o outcome) { m.moves.WithLabelValues(string(o)).Inc() }
 func (m *Metrics) filled() { m.fills.Inc() }
 
 const (
-	// fresh limits the age of a binding that is counted. Older ones were counted by this process or its predecessor.
+	// fresh is the maximum age of a binding that is counted. Older ones were counted by this process or its predecessor.
 	fresh = time.Minute
 	// overtakes is how long before a recorded failure its replacement may have been created.
 	overtakes = time.Minute
-	// latest is how long after a failure a new pod still counts as its replacement. Later pods come from scaling or a rollout.
+	// latest is how long after a failure a new pod is considered its replacement. Later pods come from scaling or a rollout.
 	latest = 15 * time.Minute
 )
 
@@ -117,7 +117,7 @@ func failureBehind(pod *corev1.Pod, remembered memory.Memory) (last time.Time) {
 	return last
 }
 
-// boundAt returns when the pod was bound, by the API server's clock; zero if unknown.
+// boundAt returns when the pod was bound, according to the API server's clock, or zero if unknown.
 func boundAt(pod *corev1.Pod) time.Time {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {

@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// counted returns the decisions that a configuration counts from the start, as "reason signal".
+// counted returns the decisions for which a configuration creates counters at startup, as "reason signal".
 func counted(t *testing.T, config settings.Rescheduling) (all []string) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -92,7 +92,7 @@ func gathered(t *testing.T, metric prometheus.Collector) (value float64, count u
 	return m.GetGauge().GetValue(), m.GetHistogram().GetSampleCount(), m.GetHistogram().GetSampleSum()
 }
 
-// The breaker closes by itself, and the gauge shows it even if no pod is moved.
+// The breaker closes automatically, and the gauge shows this even if no pod is moved.
 func TestGaugeShowsThatBreakerCloses(t *testing.T) {
 	config := settings.Default()
 	config.Breaker.Moves = 1
@@ -115,7 +115,7 @@ func TestReplacementsAreObservedOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		made, bound, now time.Time
 		hosts            string
-		want             float64 // seconds since the failure on node a, at noon; below 0: it is not observed
+		want             float64 // seconds since the failure on node a, at noon; negative if nothing is observed
 	}{
 		"bound immediately":                                 {minutes(0.1), minutes(0.1), minutes(0.1), `["a"]`, 6},
 		"without a node for ten minutes":                    {minutes(0.1), minutes(10), minutes(10.1), `["a"]`, 600},

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
 )
 
-// cached lists nodes as the cache of controller-runtime does, without the copies that the fake client makes.
+// cached lists nodes like the cache of controller-runtime, without the copies that the fake client makes.
 type cached struct {
 	client.Client
 	nodes []runtime.Object
@@ -30,7 +30,8 @@ func (c cached) List(ctx context.Context, list client.ObjectList, options ...cli
 	return meta.SetList(list, append([]runtime.Object(nil), c.nodes...))
 }
 
-// BenchmarkNodeFacts measures what each decision about a lasting signal reads of the 5,000 nodes of a cluster.
+// BenchmarkNodeFacts measures the cost of reading the 5,000 nodes of a cluster for each decision about a
+// lasting signal.
 func BenchmarkNodeFacts(b *testing.B) {
 	for name, pod := range map[string]*corev1.Pod{
 		"another node fits":  pods.Make("p", noon).On("n1").Obj(),

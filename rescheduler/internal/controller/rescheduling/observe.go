@@ -23,14 +23,14 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// scope is the observed state around one pod.
+// scope is the observed state related to one pod.
 type scope struct {
 	pod   *corev1.Pod
 	chain owners.Chain
-	// subject holds the memory: the root owner, or the bare pod itself.
+	// subject is the object that holds the failure history: the root owner, or the bare pod itself.
 	subject *metav1.PartialObjectMetadata
 	retries int
-	// annotated means that the workload itself sets schedulingRetries.
+	// annotated means that the workload sets schedulingRetries itself.
 	annotated bool
 	matches   []signals.Match
 	memory    memory.Memory
@@ -39,7 +39,7 @@ type scope struct {
 
 func (s *scope) bare() bool { return len(s.chain) == 0 }
 
-// observe returns nil for a pod that is not managed.
+// observe returns the scope of a pod, or nil if the pod is not managed.
 func (r *Reconciler) observe(ctx context.Context, pod *corev1.Pod) (*scope, error) {
 	if protectedKind(pod) {
 		return nil, nil
@@ -64,7 +64,7 @@ func (r *Reconciler) observe(ctx context.Context, pod *corev1.Pod) (*scope, erro
 	return s, nil
 }
 
-// manages sets the retries, and reports whether the pod is managed.
+// manages sets the number of retries, and reports whether the pod is managed.
 func (r *Reconciler) manages(s *scope) bool {
 	var problem error
 	if s.retries, s.annotated, problem = s.chain.Retries(); s.bare() {
@@ -80,7 +80,7 @@ func (r *Reconciler) manages(s *scope) bool {
 	return s.annotated
 }
 
-// read reads the memory of the subject. The count of a bare pod is in another annotation.
+// read reads the failure history from the subject. For a bare pod, the count is in a different annotation.
 func (s *scope) read() {
 	s.memory = memory.Read(s.subject.Annotations)
 	if !s.bare() {
@@ -91,7 +91,7 @@ func (s *scope) read() {
 	}
 }
 
-// match returns the signals that the pod matches, and since when.
+// match returns the signals that the pod matches, and when each of them began.
 func (r *Reconciler) match(s *scope) []signals.Match {
 	matches := r.table.Matches(s.pod, s.now)
 	for _, o := range s.chain {
@@ -115,12 +115,12 @@ func (r *Reconciler) match(s *scope) []signals.Match {
 	return matches
 }
 
-// facts collects what a decision about the match needs.
+// facts collects the facts needed for a decision about the match.
 func (r *Reconciler) facts(ctx context.Context, s *scope, m signals.Match) (policy.Facts, error) {
 	f := policy.Facts{Now: s.now, Match: m, Config: &r.Config, Pod: podFacts(s), Workload: workloadFacts(s)}
 	f.Workload.Recovered = r.observed.recovered(s.pod.UID, f.Workload.Recovering, s.now)
 	f.Node.Name = s.pod.Spec.NodeName
-	if !m.Down || max(0, s.now.Sub(m.Since)) < m.Row.After { // the decision needs no other pods and nodes
+	if !m.Down || max(0, s.now.Sub(m.Since)) < m.Row.After { // the decision does not depend on other pods and nodes
 		return f, nil
 	}
 	if err := r.nodeFacts(ctx, s, &f); err != nil {
@@ -147,7 +147,7 @@ func podFacts(s *scope) policy.Pod {
 	}
 }
 
-// protectedKind reports whether the pod is never moved and belongs to no workload that could ask for moves.
+// protectedKind reports whether the pod is never moved and belongs to no workload that could request moves.
 func protectedKind(pod *corev1.Pod) bool {
 	ref := metav1.GetControllerOf(pod)
 	_, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]
@@ -173,7 +173,7 @@ var groupKeys = []string{
 	"leaderworkerset.sigs.k8s.io/group-key",
 }
 
-// groupOf returns the group of the pod; empty if there is none.
+// groupOf returns the group of the pod, or "" if there is none.
 func groupOf(s *scope) string {
 	if g := s.pod.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
 		return *g.PodGroupName
@@ -231,8 +231,8 @@ func recoveringUntil(s *scope) time.Time {
 	return recovering.Until(recovering.LevelMove, s.now, all...)
 }
 
-// nodeFacts adds the facts about the pod's node, and whether another node fits. Nodes that the workload avoids do not count, except for
-// a failed pod, which leaves its node in any case.
+// nodeFacts adds the facts about the pod's node, and whether the pod fits on another node. Nodes that the workload avoids are ignored,
+// except for a failed pod, which leaves its node in any case.
 func (r *Reconciler) nodeFacts(ctx context.Context, s *scope, f *policy.Facts) error {
 	all, err := r.Nodes.List(ctx)
 	if err != nil {
@@ -278,11 +278,11 @@ func metadataOf(pod *corev1.Pod) *metav1.PartialObjectMetadata {
 	return o
 }
 
-// noted is the maximum number of entries. An entry that is dropped starts again.
+// noted is the maximum number of entries. If an entry is dropped, its observation starts again.
 const noted = 16384
 
-// observationTimes remembers when a signal was first observed on a pod, for signals that have no time of their own. It is not kept across
-// restarts: after a restart, the grace period of a pod starts again.
+// observationTimes records when a signal was first observed on a pod, for signals that have no time of their own. The times are lost when
+// the process restarts: the grace period of each pod then starts again.
 type observationTimes struct{ first *lru.Cache }
 
 type observationKey struct {
@@ -302,16 +302,16 @@ func (d *observationTimes) since(pod types.UID, row string, now time.Time) time.
 	return now
 }
 
-// recovery is the row of pods that wait for their workload to recover. It is the name of no signal.
+// recovery is the row of pods waiting for their workload to recover. No signal has this name.
 const recovery = "\x00recovery"
 
-// markRecovering records that the pod waits for its workload to recover.
+// markRecovering records that the pod is waiting for its workload to recover.
 func (d *observationTimes) markRecovering(pod types.UID) {
 	d.first.Add(observationKey{pod, recovery}, time.Time{})
 }
 
-// recovered returns when the recovery that the pod waited for was first observed to be over. It is zero while the workload recovers, and if
-// the pod does not wait.
+// recovered returns when the end of the recovery that the pod was waiting for was first observed. It is zero while the workload is
+// recovering, and if the pod is not waiting.
 func (d *observationTimes) recovered(pod types.UID, until, now time.Time) time.Time {
 	key := observationKey{pod, recovery}
 	at, waited := d.first.Get(key)
@@ -325,7 +325,7 @@ func (d *observationTimes) recovered(pod types.UID, until, now time.Time) time.T
 	return at.(time.Time)
 }
 
-// forget removes the rows that the pod does not match any more.
+// forget removes the rows that the pod no longer matches.
 func (d *observationTimes) forget(pod types.UID, rows []string) {
 	for _, row := range rows {
 		d.first.Remove(observationKey{pod, row})

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// A pod was moved off node b, and fails on node a.
+// A pod was moved off node b and now fails on node a.
 func TestExcludedNodesDoNotCountAsOtherNodes(t *testing.T) {
 	live := memory.Entry{Node: "b", NodeUID: "uid-b", Class: "c", Last: noon, Expires: noon.Add(time.Hour)}
 	over, another, ofSlot := live, live, live
@@ -52,7 +52,7 @@ func TestExcludedNodesDoNotCountAsOtherNodes(t *testing.T) {
 	}
 }
 
-// A lower recovery level handles the failure, or a higher one replaces what this one would move.
+// A lower recovery level handles the failure, or a higher one replaces the pod that would be moved.
 func TestOtherRecoveryLevelsDelayMove(t *testing.T) {
 	deadline := noon.Add(time.Minute)
 	for name, c := range map[string]struct {
@@ -81,7 +81,7 @@ func TestOtherRecoveryLevelsDelayMove(t *testing.T) {
 	}
 }
 
-// The Jobs of a JobSet have one pod each. The pods of a replicatedJob are siblings, and those of other replicatedJobs are not.
+// The Jobs of a JobSet have one pod each. Pods of the same replicatedJob are siblings, pods of different ones are not.
 func TestPodsOfOneReplicatedJobAreSiblings(t *testing.T) {
 	first, second, other := workload("job-0"), workload("job-1"), workload("driver")
 	in := func(job string) func(*corev1.Pod) {

@@ -23,7 +23,7 @@ func TestEndOfAwaitedRecoveryIsReportedOnce(t *testing.T) {
 			t.Errorf("%s: %s, want %s", step.what, at, step.want)
 		}
 	}
-	d.markRecovering("p") // for another one
+	d.markRecovering("p") // for another recovery
 	if at := d.recovered("p", time.Time{}, later.Add(time.Hour)); !at.Equal(later.Add(time.Hour)) {
 		t.Errorf("the end of the second one was reported at %s", at)
 	}

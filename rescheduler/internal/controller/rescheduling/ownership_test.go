@@ -56,7 +56,7 @@ func TestPodsWaitingForDeletedOwnerAreForgotten(t *testing.T) {
 	}
 }
 
-// Pods that hang have no events. A user who now allows moves, or more of them, means these pods too.
+// Hanging pods have no events. If a user now allows moves, or more of them, this applies to these pods too.
 func TestPodsAreReconciledWhenOwnerAllowsMoves(t *testing.T) {
 	owner, other := workload("w"), workload("x")
 	w := newWorld(t, settings.Default(), interceptor.Funcs{},

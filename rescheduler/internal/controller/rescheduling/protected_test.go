@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
 )
 
-// ownerOf returns an owner of a kind that asks for moves.
+// ownerOf returns an owner of the given kind that requests moves.
 func ownerOf(group, kind string) *metav1.PartialObjectMetadata {
 	o := workload("o")
 	o.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind})
@@ -21,7 +21,8 @@ func ownerOf(group, kind string) *metav1.PartialObjectMetadata {
 	return o
 }
 
-// Pods that belong to their node are never moved, even if their owner asks for moves or all workloads have moves by default.
+// Pods that belong to their node are never moved, even if their owner requests moves or all workloads allow moves by
+// default.
 func TestPodsBoundToNodeAreIgnored(t *testing.T) {
 	asks := func(p *corev1.Pod) { p.Annotations[memory.RetriesAnnotation] = "3" }
 	mirrors := func(p *corev1.Pod) { p.Annotations[corev1.MirrorPodAnnotationKey] = "hash" }

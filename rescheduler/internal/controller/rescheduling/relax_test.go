@@ -23,7 +23,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
 )
 
-// waits returns a pod that needs one CPU, has found no node for an hour, and avoids node a by node affinity.
+// waits changes the pod to one that needs one CPU, has been unschedulable for an hour, and avoids node a by node affinity.
 func waits(p *corev1.Pod) {
 	p.Spec.NodeName, p.Status.Phase = "", corev1.PodPending
 	p.Annotations[memory.HostsAnnotation] = `["a"]`
@@ -44,7 +44,7 @@ func withCPUs(n int) func(*corev1.Node) {
 	}
 }
 
-// evicting implements the Eviction API, which the fake client lacks. It deletes the pod that the precondition names.
+// evicting implements the Eviction API, which the fake client lacks. It deletes the pod if its UID matches the precondition.
 func evicting(evicted *[]string) interceptor.Funcs {
 	return interceptor.Funcs{SubResourceCreate: func(ctx context.Context, c client.Client, _ string, o, sub client.Object, _ ...client.SubResourceCreateOption) error {
 		preconditions := sub.(*policyv1.Eviction).DeleteOptions.Preconditions
@@ -56,8 +56,8 @@ func evicting(evicted *[]string) interceptor.Funcs {
 	}}
 }
 
-// A Deployment was scaled up in a full cluster. Its pods are replaced one by one, as fast as the limits allow, and none without room for
-// it.
+// A Deployment was scaled up in a full cluster. Its pods are replaced one by one, as fast as the limits allow, and only if there is
+// capacity for them.
 func TestPendingPodsAreReplacedWithinLimits(t *testing.T) {
 	const waiting = 40
 	for name, c := range map[string]struct {
@@ -119,7 +119,7 @@ func TestPodWaitsForOtherNodesFirst(t *testing.T) {
 	}
 }
 
-// A Job fails when it has counted more failures than its backoffLimit. A pod that only waits must not cost it one.
+// A Job fails when it has counted more failures than its backoffLimit. Replacing a pod that is only pending must not count as a failure.
 func TestJobIsNotChargedForPendingPod(t *testing.T) {
 	rule := func(action batchv1.PodFailurePolicyAction, condition corev1.PodConditionType) batchv1.PodFailurePolicyRule {
 		return batchv1.PodFailurePolicyRule{Action: action, OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: condition, Status: corev1.ConditionTrue}}}
@@ -206,8 +206,8 @@ func TestEvictionHasUIDPrecondition(t *testing.T) {
 	}
 }
 
-// Another program has written the owner since it was read, such as a replica that still considers itself the leader. The pod must not be
-// moved on the basis of a memory that was not written.
+// Another program has modified the owner since it was read, such as a replica that still considers itself the leader. The pod must not
+// be moved based on a history that was not written.
 func TestMemoryIsWrittenOnlyToObservedVersion(t *testing.T) {
 	owner := workload("w")
 	owner.Annotations = map[string]string{memory.RetriesAnnotation: "3"}
@@ -278,7 +278,7 @@ func TestDryRunWritesNothing(t *testing.T) {
 	}
 }
 
-// A controller writes the status of its workload when a pod fails, and a StatefulSet deletes the pod next, so there is no time to retry
+// A controller updates the status of its workload when a pod fails, and a StatefulSet then deletes the pod, so there is no time to retry
 // later.
 func TestMemoryIsWrittenAfterStatusChange(t *testing.T) {
 	owner := workload("w")

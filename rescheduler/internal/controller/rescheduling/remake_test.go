@@ -19,7 +19,7 @@ func alone(pod *corev1.Pod) *scope {
 	return &scope{pod: pod, subject: metadataOf(pod), retries: 3, annotated: true, now: noon}
 }
 
-// The process ended between the two writes, and the pod is healthy by now. It must not run twice.
+// The process ended between the two writes, and the pod has since become healthy. It must not run twice.
 func TestHealthyPodWithSuccessorIsDeleted(t *testing.T) {
 	config := settings.Default()
 	config.BarePods.Recreate = true
@@ -83,7 +83,7 @@ func TestMovesOfBarePodAreCounted(t *testing.T) {
 	}
 }
 
-// Exclusions of an earlier move have expired. The pod may run on those nodes again.
+// Exclusions from an earlier move have expired. The pod may run on those nodes again.
 func TestBarePodWithoutNodeIsRecreatedWithoutExclusions(t *testing.T) {
 	config := settings.Default()
 	config.BarePods.Recreate = true

@@ -33,7 +33,7 @@ type LastDecision struct {
 	Message string `json:"message"`
 }
 
-// remember writes the memory and its reason. It reports whether it wrote anything.
+// remember writes the failure history and the reason for the decision. It reports whether anything was written.
 func (r *Reconciler) remember(ctx context.Context, s *scope, d *policy.Decision) (wrote bool, err error) {
 	if !d.Learned || r.Config.DryRun {
 		return false, nil
@@ -45,13 +45,14 @@ func (r *Reconciler) remember(ctx context.Context, s *scope, d *policy.Decision)
 	if same(s.subject.Annotations, want) {
 		return false, nil
 	}
-	if d.Reason != policy.Moved { // moves are announced when they are made
+	if d.Reason != policy.Moved { // moves are announced once they are made
 		want[DecisionAnnotation] = lastDecision(s, d)
 	}
 	return true, r.write(ctx, s, want)
 }
 
-// bareAnnotations returns the annotations of a bare pod. It has no replacement to admit, so the seed's annotation is only for people.
+// bareAnnotations returns the annotations of a bare pod. Its replacement is not admitted by the webhook, so the annotation of the design
+// document is only informational.
 func bareAnnotations(m memory.Memory, now time.Time) map[string]string {
 	info := m.Info(now)
 	return map[string]string{
@@ -77,11 +78,11 @@ func lastDecision(s *scope, d *policy.Decision) string {
 	return string(content)
 }
 
-// writes is how often a write is retried after the owner has changed.
+// writes is the maximum number of attempts to write an owner that keeps changing.
 const writes = 8
 
-// write writes annotations of the subject, unless its memory has changed since it was read, because a decision must not overwrite a newer
-// memory. If only the owner's status changed, it writes again at once: a StatefulSet deletes a failed pod within milliseconds.
+// write writes annotations of the subject, unless its failure history has changed since it was read, because a decision must not overwrite
+// a newer history. If only the owner's status changed, it retries immediately: a StatefulSet deletes a failed pod within milliseconds.
 func (r *Reconciler) write(ctx context.Context, s *scope, annotations map[string]string) (err error) {
 	for range writes {
 		err = r.patch(ctx, s, annotations, client.MergeFromWithOptions(s.subject, client.MergeFromWithOptimisticLock{}))
@@ -133,10 +134,10 @@ func again(err error) (ctrl.Result, error) {
 	return ctrl.Result{}, client.IgnoreNotFound(err)
 }
 
-// ofTemplate starts a new memory if the memory does not know the pod's template. The templates of other living pods share the new memory:
-// during a partitioned or paused rollout two run side by side, and neither may erase the memory of the other. A workload with several parts
-// has several templates, none of which is the template of the workload. It reports false for a pod that has ended if the memory does not
-// know its template and no living pod has it. Failures of an old template say nothing about the present one.
+// ofTemplate starts a new history if the current one does not know the pod's template. The templates of other living pods share the new
+// history: during a partitioned or paused rollout two templates are in use, and neither may erase the history of the other. A workload with
+// several parts has several templates, none of which is the template of the workload. ofTemplate returns false for a pod that has ended if
+// the history does not know its template and no living pod uses it. Failures with an old template say nothing about the current one.
 func (r *Reconciler) ofTemplate(ctx context.Context, s *scope) (known bool, err error) {
 	template := owners.Template(s.pod)
 	if !s.chain.OneTemplate(s.pod) || s.memory.Knows(template) && s.memory.Template != "" {
@@ -153,8 +154,8 @@ func (r *Reconciler) ofTemplate(ctx context.Context, s *scope) (known bool, err 
 	return true, nil
 }
 
-// untilReplaced returns when to reconcile a pod that has ended. Its replacement, the first living pod of its template, may not exist yet. 0
-// means that it ended too long ago.
+// untilReplaced returns when to reconcile a pod that has ended again. Its replacement, the first living pod of its template, may not exist
+// yet. 0 means that the pod ended too long ago.
 func untilReplaced(s *scope) time.Duration {
 	if s.now.Sub(signals.FailedAt(s.pod)) < replaced {
 		return replaced / 4
@@ -167,7 +168,7 @@ const replaced = 20 * time.Second
 
 func isNoKind(err error) bool { return meta.IsNoMatchError(err) }
 
-// restore handles healthy pods. A slot that has been healthy for long enough returns its moves, and expired entries are dropped.
+// restore handles healthy pods. If a slot has been healthy for long enough, its moves no longer count. Expired entries are dropped.
 func (r *Reconciler) restore(ctx context.Context, s *scope) (ctrl.Result, error) {
 	r.Metrics.bound(s)
 	if s.bare() {
@@ -194,8 +195,8 @@ func (r *Reconciler) restore(ctx context.Context, s *scope) (ctrl.Result, error)
 	return ctrl.Result{RequeueAfter: soonest(after, s.nextEnd())}, nil
 }
 
-// returned returns the memory after a healthy pod was reconciled, and when to reconcile it again. Only the slot that was moved returns its
-// moves. For pods without an identity it is unknown which one replaced which, so all of them must be healthy.
+// returned returns the history after a healthy pod was reconciled, and when to reconcile the pod again. Only the moves of the pod's own
+// slot stop counting. For pods without an identity it is unknown which one replaced which, so all of them must be healthy.
 func (r *Reconciler) returned(ctx context.Context, s *scope) (m memory.Memory, after time.Duration, err error) {
 	slot, from := owners.Slot(s.pod), readySince(s.pod)
 	last := s.memory.LastMove(slot)
@@ -221,7 +222,7 @@ func (r *Reconciler) returned(ctx context.Context, s *scope) (m memory.Memory, a
 	return s.memory.Return(slot), 0, nil
 }
 
-// nextEnd returns when the next exclusion expires; 0 if there is none.
+// nextEnd returns the time until the next exclusion expires, or 0 if there is none.
 func (s *scope) nextEnd() time.Duration {
 	var next time.Duration
 	for _, e := range s.memory.Entries {

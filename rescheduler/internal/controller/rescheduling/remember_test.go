@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
 )
 
-// The manager may read the owner but not write it. The pod stays, and an event says why.
+// The manager may read the owner but not write it. The pod is not moved, and an event says why.
 func TestReadOnlyOwnerIsReported(t *testing.T) {
 	pod := pods.Make("p", noon).Obj()
 	w := newWorld(t, settings.Default(), interceptor.Funcs{Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
@@ -38,7 +38,8 @@ func TestReadOnlyOwnerIsReported(t *testing.T) {
 	}
 }
 
-// An AppWrapper may contain several Deployments with a template each. The youngest of all pods says nothing about the others' templates.
+// An AppWrapper may contain several Deployments with different templates. The most recent of all pods says nothing about the templates of
+// the others.
 func TestNewTemplateOfOneDeploymentStartsEmpty(t *testing.T) {
 	set, deployment, wrapper := workload("rs"), workload("d"), workload("aw")
 	hashed := func(key, hash string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Labels[key] = hash } }
@@ -76,7 +77,7 @@ func revision(name, hash string) *pods.Pod {
 	return pods.Make(name, noon).Change(owned(workload("set"))).Change(func(p *corev1.Pod) { p.Labels["controller-revision-hash"] = hash })
 }
 
-// A StatefulSet with a partition runs two revisions side by side permanently.
+// A StatefulSet with a partition runs two revisions at the same time permanently.
 func TestRevisionKeepsMemoryOfOtherRevision(t *testing.T) {
 	old, young := revision("w-0", "v1").Obj(), revision("w-1", "v2").Obj()
 	for name, c := range map[string]struct {
@@ -108,7 +109,7 @@ func TestRevisionKeepsMemoryOfOtherRevision(t *testing.T) {
 	}
 }
 
-// Pods of both revisions fail in turn. The memory of one is still there when the other fails, and a pod that has ended does not count as a
+// Pods of both revisions fail in turn. The history of one is preserved when the other fails, and a pod that has ended does not count as a
 // revision.
 func TestPermanentRevisionsShareMemory(t *testing.T) {
 	old, young := revision("w-0", "v1").Obj(), revision("w-1", "v2").Obj()
@@ -126,7 +127,7 @@ func TestPermanentRevisionsShareMemory(t *testing.T) {
 	}
 }
 
-// A pod that failed under an old template may remain for days. It must not erase the charged moves of the present template.
+// A pod that failed with an old template may remain for days. It must not erase the counted moves of the current template.
 func TestPodOfOldTemplateErasesNothing(t *testing.T) {
 	leftOver, now := revision("w-9", "v1").Rejected("UnexpectedAdmissionError", "").Obj(), revision("w-0", "v2").Obj()
 	owner := workload("set")

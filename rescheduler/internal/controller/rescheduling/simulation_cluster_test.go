@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
 )
 
-// simCluster is the API server of a simulation: pods, nodes and owners in memory. It implements the part of client.Client that the
-// controller uses, without the cost of the library's fake, which would make a simulated day take minutes.
+// simCluster simulates the API server: pods, nodes and owners in memory. It implements the part of client.Client that the
+// controller uses. The fake client of controller-runtime is so slow that a simulated day would take minutes.
 type simCluster struct {
 	client.Client // panics on anything that the simulation does not implement
 
@@ -44,7 +44,7 @@ func newSimCluster(seed int64, nodes int) *simCluster {
 	return c
 }
 
-// Of implements chains: every pod of the simulation belongs to its root directly.
+// Of implements chains: in the simulation every pod is owned directly by its root.
 func (c *simCluster) Of(_ context.Context, pod metav1.Object) (owners.Chain, error) {
 	if owner := c.owners[owners.ControllerUID(pod)]; owner != nil {
 		return owners.Chain{owner.DeepCopy()}, nil
@@ -66,7 +66,7 @@ func (c *simCluster) node(name string) *corev1.Node {
 	return nil
 }
 
-// sorted returns the pods sorted by name, so that a seed always gives the same result.
+// sorted returns the pods sorted by name, so that a seed always produces the same result.
 func (c *simCluster) sorted() []*corev1.Pod {
 	var all []*corev1.Pod
 	for _, pod := range c.pods {

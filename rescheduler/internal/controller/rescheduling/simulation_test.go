@@ -25,7 +25,7 @@ const (
 	simDay   = 24 * time.Hour
 	simTick  = time.Minute
 	simSeeds = 4
-	// simSettled is when a fault of the workload itself must have been recognized. No pod is moved for it afterwards.
+	// simSettled is the time by which a fault of the workload itself must have been recognized. Its pods are not moved after that.
 	simSettled = simDay / 2
 )
 
@@ -34,11 +34,11 @@ type simFault string
 
 const (
 	simHealthy   simFault = "healthy"
-	simBroken    simFault = "one broken replica"     // slot 0 crashes at each start, on every node
-	simLeak      simFault = "all replicas leak"      // each container exceeds its own memory limit again and again
-	simLateCrash simFault = "all replicas wear out"  // each new pod runs well for a while, and then crashes in a loop
-	simUnlimited simFault = "leak without a limit"   // as simLeak, with no limit of its own
-	simRejected  simFault = "rejected on every node" // the kubelet rejects all its pods, wherever they are
+	simBroken    simFault = "one broken replica"     // slot 0 crashes on every start, on every node
+	simLeak      simFault = "all replicas leak"      // each container repeatedly exceeds its own memory limit
+	simLateCrash simFault = "all replicas wear out"  // each new pod is healthy for a while, and then crashes in a loop
+	simUnlimited simFault = "leak without a limit"   // like simLeak, but the containers have no memory limit
+	simRejected  simFault = "rejected on every node" // the kubelet rejects all its pods, on every node
 	simRuntime   simFault = "broken runtime"         // from noon on, three nodes cannot start its containers
 )
 
@@ -46,10 +46,10 @@ const (
 type simWorkload struct {
 	name     string
 	fault    simFault
-	kind     string // StatefulSet: pods have identities; ReplicaSet: they have not
+	kind     string // the pods of a StatefulSet have identities, those of a ReplicaSet do not
 	replicas int
 	retries  int
-	period   time.Duration // of leaks, and until a pod is worn out
+	period   time.Duration // of leaks, and until a pod starts to crash
 
 	owner *metav1.PartialObjectMetadata
 	made  int
@@ -61,7 +61,7 @@ type simMove struct {
 	node string
 }
 
-// simulation plays the shipped controller against a cluster for a day.
+// simulation runs the real controller against a simulated cluster for a day.
 type simulation struct {
 	*testing.T
 	*simCluster
@@ -70,7 +70,7 @@ type simulation struct {
 	clock     *testclock.FakeClock
 	workloads []*simWorkload
 	badNode   string
-	// forget makes the manager lose the memories, to test the invariants themselves.
+	// forget makes the manager lose the failure histories, to test the invariants themselves.
 	forget bool
 	// blind hides memory limits from the manager, for the same purpose.
 	blind  bool
@@ -158,7 +158,7 @@ func (s *simulation) run(length time.Duration) *simulation {
 	return s
 }
 
-// reconcile reconciles all unhealthy pods, and the healthy ones from time to time.
+// reconcile reconciles all unhealthy pods, and from time to time the healthy ones.
 func (s *simulation) reconcile() {
 	resync := s.now.Sub(noon)%(10*simTick) == 0
 	for _, pod := range s.sorted() {
@@ -175,7 +175,7 @@ func (s *simulation) reconcile() {
 	}
 }
 
-// controllerOf acts as the controller of a workload, which replaces pods that are gone or have failed, and as the scheduler.
+// controllerOf simulates both the scheduler and the controller of a workload, which replaces pods that are gone or have failed.
 func (s *simulation) controllerOf(w *simWorkload) {
 	have := map[string]bool{}
 	for _, pod := range s.sorted() {
@@ -183,7 +183,7 @@ func (s *simulation) controllerOf(w *simWorkload) {
 			continue
 		}
 		if pod.Status.Phase == corev1.PodFailed && s.now.Sub(pod.Status.StartTime.Time) >= 2*simTick {
-			delete(s.pods, pod.Name) // a StatefulSet does at once; the others have it collected
+			delete(s.pods, pod.Name) // a StatefulSet deletes it immediately, for other owners it is garbage-collected
 			continue
 		}
 		if pod.Status.Phase != corev1.PodFailed || w.kind == "StatefulSet" {
@@ -230,7 +230,7 @@ func (s *simulation) create(w *simWorkload, name string) {
 	s.pods[name] = pod
 }
 
-// fails reports whether the next run of the pod's container fails, after how long, and how.
+// fails reports whether and how the pod's container fails in its next run, and after what time.
 func (s *simulation) fails(w *simWorkload, pod *corev1.Pod) (after time.Duration, reason string, fails bool) {
 	age := s.now.Sub(pod.CreationTimestamp.Time)
 	switch {
@@ -244,7 +244,7 @@ func (s *simulation) fails(w *simWorkload, pod *corev1.Pod) (after time.Duration
 	return 0, "", false
 }
 
-// isOldest reports whether the pod is the oldest replica, which works on the bad shard of a workload that stays broken.
+// isOldest reports whether the pod is the oldest replica, which processes the bad shard of a workload that stays broken.
 func (s *simulation) isOldest(w *simWorkload, pod *corev1.Pod) bool {
 	for _, other := range s.pods {
 		if owners.ControllerUID(other) == w.owner.UID && len(other.Name) <= len(pod.Name) && other.Name < pod.Name && other.Labels["shard"] == "bad" {
@@ -330,9 +330,9 @@ func (s *simulation) violated(format string, args ...any) {
 	s.broken = append(s.broken, fmt.Sprintf(format, args...))
 }
 
-// checkMoves checks the limits of moves. Without returned moves, no workload is moved more often than it asked for. With returned moves,
-// its history stops it. No workload at fault is moved forever, none is moved faster than its limit, and faults that may be the node's lead
-// to a move.
+// checkMoves checks the limits of moves. If moves cannot stop counting within the day, no workload exceeds its retries, and a workload at
+// fault is not moved after simSettled. Otherwise its history limits a workload to two moves per replica. No workload is moved faster than
+// its limit allows, and faults that may be caused by the node lead to at least one move.
 func (s *simulation) checkMoves() {
 	limit := settings.Default().Limits.Workload
 	for _, w := range s.workloads {
@@ -360,7 +360,7 @@ func (s *simulation) checkMoves() {
 	}
 }
 
-// checkTaints checks that a node is tainted only after enough pods of enough workloads failed on it.
+// checkTaints checks that a node is tainted only after enough pods of enough workloads have failed on it.
 func (s *simulation) checkTaints() {
 	promised := settings.Default().Blame
 	for _, node := range s.nodes {
@@ -409,7 +409,7 @@ func TestSimulatedDay(t *testing.T) {
 	}
 }
 
-// The invariants can fail: each mutant violates one of them.
+// The invariants can be violated: each mutant violates one of them.
 func TestMutantsViolateInvariants(t *testing.T) {
 	unlimited := tainting()
 	unlimited.Limits, unlimited.Breaker, unlimited.Stabilization = settings.Limits{}, settings.Breaker{}, settings.Duration(simDay)

@@ -15,7 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// swept is the interval for removing unneeded labels. A label that stays too long costs one webhook call per pod.
+// swept is the interval at which unneeded labels are removed. A label that is kept too long costs one webhook call per
+// pod.
 const swept = 10 * time.Minute
 
 // Start sweeps at intervals, on the leader only.
@@ -44,14 +45,14 @@ func (r *Reconciler) Sweep(ctx context.Context) error {
 	if err := r.Client.List(ctx, namespaces, client.MatchingLabels{NamespaceLabel: labelled}); err != nil {
 		return fmt.Errorf("listing namespaces: %w", err)
 	}
-	var problems []error // an error about one namespace does not stop the others
+	var problems []error // an error about one namespace does not affect the others
 	for i := range namespaces.Items {
 		problems = append(problems, r.sweep(ctx, namespaces.Items[i].Name))
 	}
 	return errors.Join(problems...)
 }
 
-// sweep handles one namespace. Namespaces that the configuration excludes do not need the label.
+// sweep handles one namespace. Namespaces that are excluded by the configuration do not need the label.
 func (r *Reconciler) sweep(ctx context.Context, namespace string) error {
 	only := r.Config.Namespaces
 	if slices.Contains(r.Config.ExcludedNamespaces, namespace) || len(only) > 0 && !slices.Contains(only, namespace) {
@@ -64,7 +65,7 @@ func (r *Reconciler) sweep(ctx context.Context, namespace string) error {
 	return r.setLabel(ctx, namespace, "")
 }
 
-// pruneFamily asks the index for one pod of each controller. A list of all pods would copy the cache.
+// pruneFamily queries the index for one pod of each controller. Listing all pods would copy the cache.
 func (r *Reconciler) pruneFamily(ctx context.Context) (err error) {
 	r.ownership.prune(func(direct types.UID) bool {
 		var pods corev1.PodList
@@ -79,7 +80,7 @@ func (r *Reconciler) pruneFamily(ctx context.Context) (err error) {
 	return nil
 }
 
-// needed reports whether the namespace's pods must go through the webhook.
+// needed reports whether pods in the namespace must pass through the webhook.
 func (r *Reconciler) needed(ctx context.Context, namespace string) (bool, error) {
 	var pods corev1.PodList
 	if err := r.Client.List(ctx, &pods, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
@@ -97,7 +98,8 @@ func (r *Reconciler) needed(ctx context.Context, namespace string) (bool, error)
 	return false, nil
 }
 
-// NamespaceLabel selects the namespaces whose pods go through the webhook. Pods of all others are admitted without it.
+// NamespaceLabel selects the namespaces whose pods pass through the webhook. Pods of all others are admitted without
+// it.
 const (
 	NamespaceLabel = "holdfast.dev/rescheduling"
 	labelled       = "enabled"

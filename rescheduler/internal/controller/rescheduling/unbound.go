@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 )
 
-// unbound handles pods that have no node yet.
+// unbound handles pods that are not bound yet.
 func (r *Reconciler) unbound(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if s.pod.Status.Phase != corev1.PodPending && s.pod.Status.Phase != "" {
 		return ctrl.Result{}, nil
@@ -33,7 +33,7 @@ func (r *Reconciler) unbound(ctx context.Context, s *scope) (ctrl.Result, error)
 	return r.relax(ctx, s, since)
 }
 
-// unschedulable reports whether the scheduler found no node for the pod, since when, and why.
+// unschedulable reports whether the scheduler could not find a node for the pod, since when, and why.
 func unschedulable(pod *corev1.Pod) (since time.Time, message string, stuck bool) {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
@@ -44,14 +44,16 @@ func unschedulable(pod *corev1.Pod) (since time.Time, message string, stuck bool
 }
 
 const (
-	// relaxFor is how long the exclusions of a workload are lifted after one of its pods found no node.
+	// relaxFor is how long the exclusions of a workload are lifted after one of its pods could not be scheduled.
 	relaxFor = 10 * time.Minute
-	// notYet is the delay before checking again whether a pod would fit without its exclusions. Changes of nodes do not reconcile pods.
+	// notYet is the delay before checking again whether a pod would fit without its exclusions. Changes of nodes do not trigger a reconcile
+	// of pods.
 	notYet = time.Minute
 )
 
-// relax replaces a pod that finds no node because of its node affinity, which is immutable, by one without it: an unwanted node is better
-// than none. This counts as a move and is limited like one. Exclusions by annotation alone are left to the plugin.
+// relax replaces a pod that cannot be scheduled because of its node affinity, which is immutable, by a pod without the affinity: an
+// unwanted node is better than none. This counts as a move and is limited like one. If the exclusions are only in the annotation, the
+// plugin handles them.
 func (r *Reconciler) relax(ctx context.Context, s *scope, since time.Time) (ctrl.Result, error) {
 	hosts := memory.Hosts(s.pod.Annotations)
 	if !placement.Avoids(s.pod, hosts) || s.bare() && !r.Config.BarePods.Recreate { // no controller would recreate it
@@ -81,7 +83,7 @@ func (r *Reconciler) relax(ctx context.Context, s *scope, since time.Time) (ctrl
 	return r.replace(ctx, s, host, requests)
 }
 
-// mayNotRelax returns why the pod must not be replaced; empty if it may be.
+// mayNotRelax returns why the pod must not be replaced, or "" if it may be.
 func (r *Reconciler) mayNotRelax(ctx context.Context, s *scope) (why string, err error) {
 	if why := protection(s.pod); why != "" {
 		return "no other node fits the pod, and it is never moved: " + why, nil
@@ -110,8 +112,8 @@ func (r *Reconciler) jobCounts(ctx context.Context, s *scope) (bool, error) {
 	return !ignoresDisruption(job.Spec.PodFailurePolicy), nil
 }
 
-// ignoresDisruption reports whether the first rule about disrupted pods ignores them. Earlier rules about exit codes do not matter, because
-// a pod that never ran has no exit code.
+// ignoresDisruption reports whether the first rule that concerns disrupted pods ignores them. Earlier rules about exit codes do not matter,
+// because a pod that never ran has no exit code.
 func ignoresDisruption(p *batchv1.PodFailurePolicy) bool {
 	if p == nil {
 		return false
@@ -124,7 +126,7 @@ func ignoresDisruption(p *batchv1.PodFailurePolicy) bool {
 	return i >= 0 && p.Rules[i].Action == batchv1.PodFailurePolicyActionIgnore
 }
 
-// replace lifts the exclusions for a while and evicts the pod, so that its controller creates another one.
+// replace lifts the exclusions temporarily and evicts the pod, so that its controller creates another one.
 func (r *Reconciler) replace(ctx context.Context, s *scope, host string, requests corev1.ResourceList) (ctrl.Result, error) {
 	d := &policy.Decision{
 		Reason: reasonLifted, Warning: true,
@@ -165,21 +167,23 @@ func (r *Reconciler) lift(ctx context.Context, s *scope) (outcome, error) {
 	}
 	options := exactly(s.pod)
 	version := s.pod.ResourceVersion
-	options.Preconditions.ResourceVersion = &version // fails if the pod was bound in the meantime
+	options.Preconditions.ResourceVersion = &version // fails if the pod has been bound in the meantime
 	return r.evictBy(ctx, s.pod, options)
 }
 
-// roomFor is how long a measurement of a node's free resources is used. Replacements that return there in the meantime are subtracted.
+// roomFor is how long a measurement of a node's free resources is used. Replacements that return to the node in the meantime are
+// subtracted.
 const roomFor = time.Minute
 
-// freeResources is what a node has free for pending pods.
+// freeResources holds the resources of a node that are free for pending pods.
 type freeResources struct {
 	free corev1.ResourceList
 	at   time.Time
 }
 
-// findRoom returns an excluded node on which the pod would fit now, and the resources that it takes there; empty if there is none. The
-// cache has no requests, so findRoom reads the pod, the node and its pods from the API server, at most once per roomFor and node.
+// findRoom returns an excluded node on which the pod would fit now, and the resources that it would take there, or "" if there is none. The
+// cache does not contain resource requests, so findRoom reads the pod, the node and the node's pods from the API server, at most once per
+// roomFor and node.
 func (r *Reconciler) findRoom(ctx context.Context, s *scope, hosts []string) (host string, requests corev1.ResourceList, err error) {
 	free := placement.WithoutExclusions(s.pod, hosts)
 	for _, host := range hosts {
@@ -207,7 +211,7 @@ func (r *Reconciler) findRoom(ctx context.Context, s *scope, hosts []string) (ho
 	return "", nil, nil
 }
 
-// requestsOf returns the requests of a pod, and one of the resource pods, which nodes limit too.
+// requestsOf returns the resource requests of a pod, including one of the resource pods, which nodes also limit.
 func requestsOf(pod *corev1.Pod) corev1.ResourceList {
 	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
 	requests[corev1.ResourcePods] = resource.MustParse("1")

@@ -21,8 +21,8 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 )
 
-// world is a Reconciler at noon with a fake API server, for what a real one does not show: a stale cache, and work that stops in the
-// middle.
+// world is a Reconciler at noon with a fake API server. It tests what a real API server cannot reproduce: a stale cache, and
+// operations that are interrupted.
 type world struct {
 	*testing.T
 	*Reconciler
@@ -69,7 +69,7 @@ func (w *world) ok(err error) {
 	}
 }
 
-// of returns the scope of a workload's pod, with an empty memory.
+// of returns the scope of a workload's pod, with an empty failure history.
 func (w *world) of(pod *corev1.Pod, workload *metav1.PartialObjectMetadata) *scope {
 	s := &scope{pod: pod, chain: owners.Chain{workload}, subject: workload, retries: 3, annotated: true, now: noon}
 	w.ownership.add(workload.UID, workload.UID)
@@ -77,7 +77,7 @@ func (w *world) of(pod *corev1.Pod, workload *metav1.PartialObjectMetadata) *sco
 	return s
 }
 
-// workload is the owner of the pods that owned returns.
+// workload returns the owner of the pods that owned returns.
 func workload(name string) *metav1.PartialObjectMetadata {
 	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID("uid-" + name)}}
 	o.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ReplicationController"))
@@ -89,7 +89,7 @@ func stored(o *metav1.PartialObjectMetadata) client.Object {
 	return &corev1.ReplicationController{ObjectMeta: *o.ObjectMeta.DeepCopy()}
 }
 
-// remembers returns the memory of a workload from the API server.
+// remembers returns the failure history of a workload from the API server.
 func (w *world) remembers(o *metav1.PartialObjectMetadata) memory.Memory {
 	w.Helper()
 	var there corev1.ReplicationController
@@ -103,7 +103,7 @@ func owned(by *metav1.PartialObjectMetadata) func(*corev1.Pod) {
 	}
 }
 
-// avoiding returns the memory of a workload that avoids a node for an hour.
+// avoiding returns the failure history of a workload that avoids a node for an hour.
 func avoiding(node string) memory.Memory {
 	return memory.Memory{Entries: []memory.Entry{{Node: node, Class: "c", Last: noon, Expires: noon.Add(time.Hour)}}}
 }
@@ -133,7 +133,7 @@ func ready(name string, changes ...func(*corev1.Node)) *corev1.Node {
 	return node
 }
 
-// matched returns a row of the catalogue that has matched for an hour.
+// matched returns a row of the catalogue that the pod has matched for an hour.
 func matched(name string) signals.Match {
 	for _, row := range signals.Default() {
 		if row.Name == name {

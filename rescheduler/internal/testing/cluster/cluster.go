@@ -26,7 +26,7 @@ type Cluster struct {
 	folder      string
 }
 
-// Start starts a control plane with the CRDs in the folders installed.
+// Start starts a control plane and installs the CRDs in the given directories.
 func Start(crds ...string) (*Cluster, error) {
 	env, err := apiserver.Environment(crds...)
 	if err != nil {
@@ -48,7 +48,7 @@ func (c *Cluster) User(name string) (*rest.Config, error) {
 // controllers are the workload controllers and the disruption controller.
 const controllers = "deployment-controller,replicaset-controller,statefulset-controller,job-controller,cronjob-controller,disruption-controller"
 
-// RunControllers starts kube-controller-manager from the folder of `make prerequisites`.
+// RunControllers starts kube-controller-manager from the directory of `make prerequisites`.
 func (c *Cluster) RunControllers() error {
 	program, err := apiserver.Program("kube-controller-manager")
 	if err != nil {

@@ -37,7 +37,7 @@ func (p *Pod) On(node string) *Pod { p.pod.Spec.NodeName = node; return p }
 // Pending sets the phase of a bound pod to Pending.
 func (p *Pod) Pending() *Pod { p.pod.Status.Phase = corev1.PodPending; return p }
 
-// Rejected gives the pod the status of one that the kubelet rejected or evicted. Its status has only phase, reason and message.
+// Rejected sets the status of a pod that the kubelet rejected or evicted. It has only a phase, a reason and a message.
 func (p *Pod) Rejected(reason, message string) *Pod {
 	p.pod.Status.Phase, p.pod.Status.Reason, p.pod.Status.Message = corev1.PodFailed, reason, message
 	return p
@@ -51,7 +51,7 @@ func (p *Pod) Condition(kind corev1.PodConditionType, status corev1.ConditionSta
 	return p
 }
 
-// Waiting adds a container that waits for a reason, after a number of restarts.
+// Waiting adds a container that is waiting with the given reason and number of restarts.
 func (p *Pod) Waiting(reason string, restarts int32) *Pod {
 	return p.container(corev1.ContainerStatus{
 		Name: "c", RestartCount: restarts, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}},
@@ -65,7 +65,7 @@ func (p *Pod) Terminated(reason string, code int32, at time.Time) *Pod {
 	})
 }
 
-// Loops adds a container that terminated for a reason and waits for its back-off.
+// Loops adds a container that terminated with a reason and is waiting for its back-off.
 func (p *Pod) Loops(reason string, code, restarts int32, at time.Time) *Pod {
 	return p.container(corev1.ContainerStatus{
 		Name: "c", RestartCount: restarts, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
@@ -73,7 +73,7 @@ func (p *Pod) Loops(reason string, code, restarts int32, at time.Time) *Pod {
 	})
 }
 
-// Again adds a container that has been running since `at`, after it terminated for a reason.
+// Again adds a container that has been running since `at`, after an earlier run terminated with a reason.
 func (p *Pod) Again(reason string, code, restarts int32, at time.Time) *Pod {
 	return p.container(corev1.ContainerStatus{
 		Name: "c", RestartCount: restarts, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(at)}},

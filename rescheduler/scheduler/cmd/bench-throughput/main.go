@@ -1,7 +1,7 @@
 // Command bench-throughput measures what PodRescheduling costs kube-scheduler: pods scheduled per second on simulated nodes, against a real
-// API server and etcd, with the plugin off, on, and with an increasing share of pods that have exclusions. The variants alternate within
-// each round, so that their ratios come from one run. It prints a table, writes e2e/results/rescheduler-scheduler.json and, on request, the
-// page docs/benchmarks/rescheduler-scheduler.md. It is not a test: no measured time makes it fail.
+// API server and etcd, with the plugin off, on, and with an increasing share of pods that have exclusions. Each round runs all variants, so
+// that their ratios come from the same run. The command prints a table, writes e2e/results/rescheduler-scheduler.json and, on request, the
+// page docs/benchmarks/rescheduler-scheduler.md. It is not a test: it does not fail on any measured time.
 package main
 
 import (
@@ -45,7 +45,7 @@ func main() {
 	}
 }
 
-// silence turns off the log of the scheduler, which reports at each end that it could not write its last events.
+// silence turns off the scheduler's log. On every shutdown the scheduler reports that it could not write its last events.
 func silence() {
 	logging := flag.NewFlagSet("logging", flag.PanicOnError)
 	klog.InitFlags(logging)

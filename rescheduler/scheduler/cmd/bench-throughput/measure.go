@@ -31,8 +31,8 @@ type sample struct {
 	PodsPerSecond float64 `json:"podsPerSecond"`
 	Algorithm     float64 `json:"algorithmMilliseconds"` // from taking a pod out of the queue until a node is chosen
 	CPU           float64 `json:"cpuMilliseconds"`       // of the scheduler's process
-	Allocated     float64 `json:"allocatedKiB"`          // by it
-	Batched       float64 `json:"batchedShare"`          // pods placed by the result of the pod before
+	Allocated     float64 `json:"allocatedKiB"`          // by the scheduler's process
+	Batched       float64 `json:"batchedShare"`          // pods placed using the result of the previous pod
 }
 
 // series contains all measurements of one variant on one cluster.
@@ -75,7 +75,7 @@ func (b *bench) measure(ctx context.Context) ([]*series, error) {
 	return all, nil
 }
 
-// takeTurns runs all variants in each round, and starts each round with a different one. The first round is a warm-up and does not count.
+// takeTurns runs all variants in each round, and starts each round with a different one. The first round is a warm-up and is not counted.
 func (b *bench) takeTurns(ctx context.Context, s shape) ([]*series, error) {
 	measured := make([]*series, len(variants))
 	for i, v := range variants {
@@ -129,7 +129,7 @@ func (b *bench) once(ctx context.Context, s shape, v variant) (sample, error) {
 	return end.since(begin, elapsed, pods), b.deletePods(ctx)
 }
 
-// untilBound polls the scheduler's own counter, which costs nothing.
+// untilBound polls the scheduler's own counter, which adds no load.
 func (b *bench) untilBound(ctx context.Context, scheduled float64) error {
 	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(context.Context) (bool, error) {
 		return readUsage().scheduled >= scheduled, nil
@@ -191,7 +191,7 @@ func (b *bench) each(ctx context.Context, n int, f func(i int) error) error {
 	return first
 }
 
-// usage is what this process has used, and what its scheduler has done, since the start.
+// usage is what this process has used, and what its scheduler has done, since the process started.
 type usage struct {
 	cpu       time.Duration
 	allocated uint64

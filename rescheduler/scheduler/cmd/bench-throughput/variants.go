@@ -12,13 +12,13 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/plugin"
 )
 
-// shape is the shape of the pods: small pods of which many share a node, or pods that fill a node each. Only with the latter does the
-// scheduler batch.
+// shape is the shape of the pods: small pods, many of which share a node, or pods that fill a node each. The scheduler batches only
+// the latter.
 type shape struct {
 	Name   string
 	cpus   string
-	share  int  // of the pods: one in so many, which leaves nodes free
-	spread bool // over zones and hosts by default, with which the scheduler batches nothing
+	share  int  // one in so many pods has it, which leaves nodes free
+	spread bool // spread over zones and hosts by default, which prevents batching
 }
 
 var shapes = []shape{
@@ -30,9 +30,9 @@ var shapes = []shape{
 type variant struct {
 	Name     string
 	on       bool
-	percent  int  // of the pods have exclusions
-	excluded int  // nodes each of them stays away from; 0 means as the command's flag has it
-	same     bool // all have the same exclusions, as the pods of one workload do
+	percent  int  // percentage of pods with exclusions
+	excluded int  // number of nodes that each of them avoids; 0 means the value of the command's flag
+	same     bool // all have the same exclusions, like the pods of one workload
 }
 
 var variants = []variant{
@@ -44,7 +44,7 @@ var variants = []variant{
 	{Name: "on, 100 %, the most nodes there may be", on: true, percent: 100, excluded: memory.MaxHosts},
 }
 
-// configuration returns the scheduler's default configuration, with the plugin if it is on, and without a limit of requests.
+// configuration returns the scheduler's default configuration, with the plugin if it is enabled, and without a request rate limit.
 func (v variant) configuration(s shape) (*kubeschedulerconfig.KubeSchedulerConfiguration, error) {
 	configuration, err := latest.Default()
 	if err != nil {

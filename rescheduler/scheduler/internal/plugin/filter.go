@@ -24,7 +24,7 @@ const cycleKey fwk.StateKey = Name
 // Clone returns the state itself, because it is immutable.
 func (c *cycleState) Clone() fwk.StateData { return c }
 
-// cycleOf returns nil for a pod without exclusions.
+// cycleOf returns the state of a pod, or nil if the pod has no exclusions.
 func cycleOf(state fwk.CycleState) *cycleState {
 	data, err := state.Read(cycleKey)
 	if err != nil {
@@ -33,7 +33,7 @@ func cycleOf(state fwk.CycleState) *cycleState {
 	return data.(*cycleState)
 }
 
-// PreFilter skips pods without exclusions, so that the plugin costs nothing more for them, and pods whose exclusions cover all nodes.
+// PreFilter skips pods without exclusions, so that the plugin adds no further cost for them, and pods whose exclusions cover all nodes.
 func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	if _, found := pod.Annotations[memory.HostsAnnotation]; !found {
 		return nil, skip
@@ -53,7 +53,8 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev
 	return nil, nil
 }
 
-// leavesAny reports whether a node is not excluded. Usually there are more nodes than exclusions, and then it needs no look at them.
+// leavesAny reports whether at least one node is not excluded. Usually there are more nodes than exclusions, so there is no need to check
+// each node.
 func leavesAny(excluded sets.Set[string], nodes []fwk.NodeInfo) bool {
 	return len(nodes) > excluded.Len() || slices.ContainsFunc(nodes, func(node fwk.NodeInfo) bool { return !excluded.Has(node.Node().Name) })
 }
@@ -61,8 +62,8 @@ func leavesAny(excluded sets.Set[string], nodes []fwk.NodeInfo) bool {
 // PreFilterExtensions returns nil, because other pods do not affect exclusions.
 func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
-// Filter rejects excluded nodes. The scheduler tests nominated nodes and batch hints by Filter alone, regardless of PreFilter. The status
-// code prevents preemption on excluded nodes.
+// Filter rejects excluded nodes. The scheduler checks nominated nodes and batch hints with Filter alone, regardless of PreFilter. The
+// status code prevents preemption on excluded nodes.
 func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, _ *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
 	c := cycleOf(state)
 	if c == nil || !c.excluded.Has(node.Node().Name) {
@@ -86,7 +87,7 @@ func (p *Plugin) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment
 func (p *Plugin) ignore(ctx context.Context, pod *corev1.Pod, why ignored, message string) {
 	exclusionsIgnored.WithLabelValues(string(why)).Inc()
 	logger := klog.FromContext(ctx)
-	logger.V(2).Info("Exclusions of a pod are ignored", "pod", klog.KObj(pod), "reason", why)
+	logger.V(2).Info("Ignoring the pod's exclusions", "pod", klog.KObj(pod), "reason", why)
 	p.handle.EventRecorder().WithLogger(logger).Eventf(pod, nil, corev1.EventTypeWarning, "ExclusionsIgnored", "Scheduling", "%s", message)
 }
 
@@ -114,7 +115,7 @@ func (p *Plugin) afterPodUpdate(_ klog.Logger, pod *corev1.Pod, old, current any
 	return queueIf(!annotated(after).IsSuperset(annotated(before))), nil
 }
 
-// afterPodDelete retries if the deleted pod ran on an excluded node, where there is room now.
+// afterPodDelete retries if the deleted pod ran on an excluded node, which now has free capacity.
 func (p *Plugin) afterPodDelete(_ klog.Logger, pod *corev1.Pod, old, current any) (fwk.QueueingHint, error) {
 	deleted, _, err := util.As[*corev1.Pod](old, current)
 	if err != nil {
@@ -141,7 +142,7 @@ func (p *Plugin) afterNodeUpdate(_ klog.Logger, pod *corev1.Pod, old, current an
 
 func (p *Plugin) mayRelax() bool { return p.args.OnExhaustion == relax }
 
-// annotated returns the exclusions of the annotation even if they have been dropped; empty if the annotation is invalid.
+// annotated returns the exclusions in the annotation even if they have been dropped. It returns none if the annotation is invalid.
 func annotated(pod *corev1.Pod) sets.Set[string] { return sets.New(memory.Hosts(pod.Annotations)...) }
 
 func queueIf(worthIt bool) fwk.QueueingHint {

@@ -22,7 +22,7 @@ func TestHints(t *testing.T) {
 	for name, c := range map[string]struct {
 		hint         func(*Plugin) fwk.QueueingHintFn
 		old, current any
-		relax, wait  bool // whether the pod is tried again, as exclusions may be relaxed or not
+		relax, wait  bool // whether the pod is retried, depending on the plugin's argument
 	}{
 		"its annotation opens a node":        {podUpdate, pod("pod", `["a","b"]`), pod("pod", `["a"]`), true, true},
 		"its annotation is removed":          {podUpdate, pod("pod", `["a","b"]`), pod("pod"), true, true},
@@ -70,7 +70,8 @@ func TestHintForAnotherTypeIsAnError(t *testing.T) {
 	}
 }
 
-// Changes of annotations arrive as the general update, and only at plugins that registered all kinds of updates.
+// Annotation changes arrive as the general update event, and only at plugins that have registered all kinds of
+// updates.
 func TestPodUpdateIsRegistered(t *testing.T) {
 	events, err := newWorld(t, "").EventsToRegister(t.Context())
 	if err != nil {

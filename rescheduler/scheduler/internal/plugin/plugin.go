@@ -1,5 +1,5 @@
-// Package plugin implements the PodRescheduling scheduler plugin: a pod is not scheduled to nodes that its annotation names. It fails
-// open: an invalid annotation is ignored, and exclusions are dropped if nothing else keeps the pod from being scheduled.
+// Package plugin implements the PodRescheduling scheduler plugin: a pod is not scheduled to the nodes named in its annotation. It fails
+// open: an invalid annotation is ignored, and exclusions are dropped if nothing else prevents the pod from being scheduled.
 package plugin
 
 import (
@@ -27,17 +27,17 @@ import (
 const Name = "PodRescheduling"
 
 const (
-	// maxRelaxed limits how many relaxed pods are remembered, at about 100 bytes and an annotation each.
+	// maxRelaxed limits how many relaxed pods are remembered. Each takes about 100 bytes plus its annotation.
 	maxRelaxed = 10_000
 	// relaxedFor is how long a dropped annotation is ignored if it cannot be removed.
 	relaxedFor = 5 * time.Minute
 )
 
-// Plugin is the instance of one profile.
+// Plugin is the plugin instance of one scheduler profile.
 type Plugin struct {
 	args    args
 	handle  fwk.Handle
-	relaxed *cache.LRUExpireCache // values of annotations that no longer count, by the UID of their pod
+	relaxed *cache.LRUExpireCache // values of annotations that no longer apply, by pod UID
 	clearer *clearer
 }
 
@@ -49,7 +49,7 @@ var (
 	_ fwk.EnqueueExtensions = &Plugin{}
 )
 
-// New creates the plugin. Invalid arguments are an error that names the field. Background work stops with ctx.
+// New creates the plugin. For invalid arguments, it returns an error that names the field. Background work stops when ctx is done.
 func New(ctx context.Context, arguments runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 	args, err := readArgs(arguments)
 	if err != nil {
@@ -68,7 +68,7 @@ func newPlugin(args args, handle fwk.Handle, clock clock.PassiveClock) *Plugin {
 // Name returns the name of the plugin.
 func (p *Plugin) Name() string { return Name }
 
-// excluded returns the exclusions of the pod; empty if they were dropped. An invalid annotation is an error.
+// excluded returns the exclusions of the pod, or none if they were dropped. An invalid annotation is an error.
 func (p *Plugin) excluded(pod *corev1.Pod) (sets.Set[string], error) {
 	value, found := pod.Annotations[memory.HostsAnnotation]
 	if !found {
@@ -120,13 +120,13 @@ var registerMetrics = sync.OnceFunc(func() {
 // argsKind is the kind of the arguments. It may be omitted, and is checked otherwise.
 const argsKind = "PodReschedulingArgs"
 
-// exhaustion is what happens to a pod that only its exclusions keep from being scheduled.
+// exhaustion is what happens to a pod that is unschedulable only because of its exclusions.
 type exhaustion string
 
 const (
 	// relax drops the exclusions of the pod and removes its annotation.
 	relax exhaustion = "Relax"
-	// wait keeps them until another node fits or the annotation changes.
+	// wait keeps the exclusions until another node fits or the annotation changes.
 	wait exhaustion = "Wait"
 )
 
@@ -138,7 +138,7 @@ type args struct {
 	OnExhaustion exhaustion `json:"onExhaustion,omitempty"`
 }
 
-// readArgs decodes the arguments, which the scheduler passes on undecoded. Unknown fields and invalid values are errors that name the field.
+// readArgs decodes the arguments, which the scheduler passes on undecoded. Errors about unknown fields and invalid values name the field.
 func readArgs(arguments runtime.Object) (args, error) {
 	a := args{OnExhaustion: relax}
 	switch raw := arguments.(type) {

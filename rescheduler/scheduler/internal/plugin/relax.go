@@ -20,7 +20,7 @@ import (
 )
 
 // PostFilter runs when a pod fits on no node. It must run before preemption, which depends on the order of the profile's plugins. If the
-// exclusions are the cause, it drops them and prevents preemption in this cycle, and the pod is retried at once. Otherwise preemption
+// exclusions are the cause, it drops them and prevents preemption in this cycle, and the pod is retried immediately. Otherwise preemption
 // continues.
 func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
 	c := cycleOf(state)
@@ -42,7 +42,8 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *core
 	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the pod may go back to nodes on which its workload has failed")
 }
 
-// candidates returns how the pod would fit each excluded node without its exclusions, and whether preemption might make room on a node that
+// candidates returns how well the pod would fit each excluded node without its exclusions, and whether preemption might free capacity on a
+// node that is not excluded.
 // is not excluded.
 func (p *Plugin) candidates(
 	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, c *cycleState, statuses fwk.NodeToStatusReader,
@@ -80,15 +81,15 @@ const (
 type relaxReason string
 
 const (
-	// nothingElseFits means that the pod fits only on an excluded node. Returning there costs nothing, so it comes before preemption, which
-	// would cost other pods their place.
+	// nothingElseFits means that the pod fits only on an excluded node. Returning there does not affect other pods, so it takes precedence
+	// over preemption, which would.
 	nothingElseFits relaxReason = "NothingElseFits"
-	// nothingElseCanFit means that preemption could make room only on an excluded node.
+	// nothingElseCanFit means that preemption could free capacity only on an excluded node.
 	nothingElseCanFit relaxReason = "NothingElseCanFit"
 )
 
-// decide drops the exclusions if only they keep the pod from being scheduled. It returns why, and the node on
-// which the decision rests. The reason is empty if the pod would not fit without its exclusions either.
+// decide drops the exclusions if only they prevent the pod from being scheduled. It returns why, and the node on which the decision is
+// based. The reason is empty if the pod would not fit without its exclusions either.
 func decide(excluded []candidate, othersByPreemption bool) (why relaxReason, node string) {
 	fits := func(f fit) int {
 		return slices.IndexFunc(excluded, func(c candidate) bool { return c.fit == f })
@@ -111,7 +112,7 @@ func (p *Plugin) fit(ctx context.Context, state fwk.CycleState, pod *corev1.Pod,
 	}
 	switch {
 	case status.IsSuccess(), status.IsError():
-		// A failing filter is no reason for the pod to wait.
+		// If a filter fails, treat the node as fitting, so that the pod does not wait because of the error.
 		return now
 	case status.Code() == fwk.Unschedulable:
 		return byPreemption
@@ -127,14 +128,14 @@ func (p *Plugin) relax(ctx context.Context, pod *corev1.Pod, why relaxReason, no
 	p.relaxed.Add(pod.UID, value, relaxedFor)
 	podsRelaxed.WithLabelValues(string(why)).Inc()
 	logger := klog.FromContext(ctx)
-	logger.V(2).Info("Exclusions of a pod are dropped", "pod", klog.KObj(pod), "reason", why, "node", node)
+	logger.V(2).Info("Dropping the pod's exclusions", "pod", klog.KObj(pod), "reason", why, "node", node)
 	p.handle.EventRecorder().WithLogger(logger).Eventf(pod, nil, corev1.EventTypeNormal, "ExclusionsDropped", "Scheduling",
 		"%s: the pod may go back to nodes on which its workload has failed, such as %s", why, node)
 	p.handle.Activate(logger, map[string]*corev1.Pod{klog.KObj(pod).String(): pod})
 	p.clearer.remove(pod, value)
 }
 
-// attempts is the maximum number of tries to remove one annotation, about ten seconds in total. The pod does not wait for it.
+// attempts is the maximum number of attempts to remove one annotation, over about ten seconds in total. The pod does not wait for it.
 const attempts = 12
 
 // clearer removes the annotations of relaxed pods outside of the scheduling cycle.
@@ -143,7 +144,7 @@ type clearer struct {
 	queue  workqueue.TypedRateLimitingInterface[removal]
 }
 
-// removal removes this value of the annotation from this pod.
+// removal is the task of removing a given value of the annotation from a given pod.
 type removal struct {
 	pod   types.NamespacedName
 	uid   types.UID
@@ -190,14 +191,14 @@ func (c *clearer) report(ctx context.Context, r removal, err error) {
 	result := resultOf(err)
 	annotationsClear.WithLabelValues(string(result)).Inc()
 	if result == failed {
-		logger.Error(err, "Removing the annotation of a relaxed pod failed, ignoring it for now", "pod", klog.KRef(r.pod.Namespace, r.pod.Name))
+		logger.Error(err, "Failed to remove the annotation of a relaxed pod, ignoring the annotation for now", "pod", klog.KRef(r.pod.Namespace, r.pod.Name))
 	}
 	// Activate skips the back-off of the pod.
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: r.pod.Namespace, Name: r.pod.Name, UID: r.uid}}
 	c.handle.Activate(logger, map[string]*corev1.Pod{r.pod.String(): pod})
 }
 
-// patch removes the annotation. It fails without a change if the pod or its annotation is another one by now.
+// patch removes the annotation. It fails without a change if the pod or its annotation has been replaced.
 func (c *clearer) patch(ctx context.Context, r removal) error {
 	_, err := c.handle.ClientSet().CoreV1().Pods(r.pod.Namespace).Patch(ctx, r.pod.Name, types.JSONPatchType, r.patch(), metav1.PatchOptions{})
 	return err

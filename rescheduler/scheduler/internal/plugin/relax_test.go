@@ -25,7 +25,7 @@ func (w *world) fail(pod *corev1.Pod) *fwk.Status {
 	return status
 }
 
-// site is why a pod does not fit a node, apart from its exclusions.
+// site says why a pod does not fit a node, apart from its exclusions.
 type site struct{ says *fwk.Status }
 
 var (
@@ -38,7 +38,7 @@ func (w *world) is(node string, s site) { w.handle.others[node] = s.says }
 
 func TestRelax(t *testing.T) {
 	for name, c := range map[string]struct {
-		a, b    site // the node that is excluded, and the other
+		a, b    site // the excluded node, and the other one
 		relaxed bool
 	}{
 		"the excluded node has room, the other none":                     {free, full, true},

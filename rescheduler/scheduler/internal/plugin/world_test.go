@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 )
 
-// world is a plugin in a cluster of some nodes, with a record of its actions.
+// world is a plugin in a cluster of a few nodes, with a record of its actions.
 type world struct {
 	*testing.T
 	*Plugin
@@ -90,7 +90,7 @@ func (w *world) try(pod *corev1.Pod) attempt {
 	return a
 }
 
-// verdict combines the other plugins, which run first, and this one.
+// verdict combines the results of the other plugins, which run first, and of this one.
 func (w *world) verdict(a attempt, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
 	if status := w.handle.others[node.Node().Name]; !status.IsSuccess() {
 		return status
@@ -121,7 +121,7 @@ type handle struct {
 	fwk.Handle
 	snapshot  *cache.Snapshot
 	recorder  *events.FakeRecorder
-	others    map[string]*fwk.Status // what the other plugins' filters say of a node
+	others    map[string]*fwk.Status // results of the other plugins' filters, by node
 	activated []string
 }
 

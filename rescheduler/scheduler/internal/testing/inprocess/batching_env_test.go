@@ -14,7 +14,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 
-// batched returns how many pods of the profile were scheduled with the result of the previous pod so far in this process.
+// batched returns how many pods of the profile this process has scheduled using the result of the previous pod.
 func batched(t *testing.T) float64 {
 	t.Helper()
 	metrics.Register()

@@ -32,7 +32,7 @@ func TestPodsAvoidExcludedNodes(t *testing.T) {
 	w.lands("other", "bad")
 }
 
-// The scheduler tries a nominated node first, with filters alone. It ignores the result of PreFilter.
+// The scheduler tries a nominated node first, using only the filters. It ignores the result of PreFilter.
 func TestNominatedNodeRespectsExclusions(t *testing.T) {
 	w := newWorld(t)
 	w.node("bad", "32")
@@ -44,7 +44,7 @@ func TestNominatedNodeRespectsExclusions(t *testing.T) {
 	w.scheduler(inPlace)
 	w.ungate("nominated")
 	w.lands("nominated", "good")
-	// This checks that nominations count at all: otherwise the emptier of two nodes would be chosen.
+	// This checks that nominations have an effect: otherwise the emptier of two nodes would be chosen.
 	w.pod("fills", wants("30"), runsOn("bad"))
 	w.ungate("free")
 	w.lands("free", "bad")
@@ -78,7 +78,7 @@ func TestExclusionOfAllNodesIsIgnored(t *testing.T) {
 }
 
 func TestInvalidAnnotationExcludesNoNode(t *testing.T) {
-	most := 256<<10 - len(memory.HostsAnnotation) // all that an object may have
+	most := 256<<10 - len(memory.HostsAnnotation) // the maximum size for an object
 	for name, value := range map[string]string{
 		"broken JSON":                  `["bad"`,
 		"not a list":                   `{"deployScheduledHosts":["bad"]}`,
@@ -100,7 +100,8 @@ func TestInvalidAnnotationExcludesNoNode(t *testing.T) {
 	}
 }
 
-// A pod that only this plugin rejected is retried as soon as its annotation allows a node, and not after five minutes.
+// A pod that was rejected only by this plugin is retried as soon as its annotation allows a node, and not after five
+// minutes.
 func TestPodIsRetriedWhenAnnotationAllowsANode(t *testing.T) {
 	for name, value := range map[string]any{"removed": nil, "shorter": `["b"]`} {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,8 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/plugin"
 )
 
-// Start starts a scheduler and returns once its caches have synced. It runs until ctx is done; then done is closed.
+// Start starts a scheduler and returns once its caches have synced. The scheduler runs until ctx is done; then done
+// is closed.
 func Start(ctx context.Context, config *rest.Config, configuration *kubeschedulerconfig.KubeSchedulerConfiguration) (sched *scheduler.Scheduler, done <-chan struct{}, err error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

@@ -23,8 +23,8 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 )
 
-// The program runs with the files of its folder and only the permissions in them: it leads, schedules, clears an annotation and serves its
-// metrics.
+// The program runs with the files in its directory and only the permissions that they grant: it becomes the leader, schedules, removes an
+// annotation and serves its metrics.
 func TestProgramRunsWithShippedConfig(t *testing.T) {
 	w := newWorld(t)
 	w.apply("rbac.yaml")
@@ -49,7 +49,7 @@ func (w *world) program(file string) (address string) {
 	w.Helper()
 	program, address := filepath.Join(w.TempDir(), "scheduler"), freeAddress(w)
 	build := exec.CommandContext(w.Context(), "go", "build", "-o", program, "../../../cmd/scheduler")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it ships
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as in the release
 	if out, err := build.CombinedOutput(); err != nil {
 		w.Fatalf("building: %v\n%s", err, out)
 	}
@@ -94,7 +94,7 @@ func (w *world) kubeconfig(user string) string {
 	return file
 }
 
-// withKubeconfig returns a configuration for a program outside of the cluster.
+// withKubeconfig returns a configuration for a program outside the cluster.
 func (w *world) withKubeconfig(file, kubeconfig string) string {
 	w.Helper()
 	content, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "charts", "rescheduler", "files", "scheduler", file))
@@ -104,18 +104,18 @@ func (w *world) withKubeconfig(file, kubeconfig string) string {
 	return copied
 }
 
-// metrics reads the metrics as the administrator, who is allowed to.
+// metrics reads the metrics as the administrator, who has permission to read them.
 func (w *world) metrics(ctx context.Context, address string) []byte {
 	certificate, err := tls.X509KeyPair(apiServer.CertData, apiServer.KeyData)
 	w.ok(err)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
-		Certificates: []tls.Certificate{certificate}, InsecureSkipVerify: true, // it signs its certificate itself
+		Certificates: []tls.Certificate{certificate}, InsecureSkipVerify: true, // its certificate is self-signed
 	}}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/metrics", nil)
 	w.ok(err)
 	response, err := client.Do(request)
 	if err != nil {
-		return nil // it is not up yet
+		return nil // it is not ready yet
 	}
 	defer response.Body.Close()
 	body := &bytes.Buffer{}

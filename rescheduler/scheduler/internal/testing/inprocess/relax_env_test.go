@@ -37,7 +37,7 @@ func TestPodReturnsIfItFitsNowhereElse(t *testing.T) {
 	w.loses("returns", memory.HostsAnnotation)
 }
 
-// If preemption is needed in any case, it happens on a node that the pod did not fail on.
+// If preemption is needed in any case, it happens on a node on which the pod has not failed.
 func TestNoPreemptionOnExcludedNodes(t *testing.T) {
 	w := newWorld(t)
 	w.node("bad", "1")
@@ -67,7 +67,8 @@ func TestPodReturnsIfOnlyThereItCanPreempt(t *testing.T) {
 	w.loses("returns", memory.HostsAnnotation)
 }
 
-// A pod that cannot preempt waits for any node. The first one with room may be the one that it failed on.
+// A pod that cannot preempt waits for any node. The first one with capacity may be the one on which it
+// failed.
 func TestPodReturnsWhenThereIsRoom(t *testing.T) {
 	w := newWorld(t)
 	w.node("bad", "1")
@@ -99,7 +100,7 @@ func TestRBACOfTheSecondScheduler(t *testing.T) {
 	w.lands("preempts", "other")
 }
 
-// Instead of the cluster's scheduler, its user lacks only one permission, which the file grants.
+// If the cluster's own scheduler is replaced, its user lacks only one permission, which the file grants.
 func TestRBACOfTheClusterScheduler(t *testing.T) {
 	w := newWorld(t)
 	w.apply("profile-rbac.yaml")

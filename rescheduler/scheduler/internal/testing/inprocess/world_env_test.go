@@ -31,7 +31,7 @@ import (
 
 const (
 	namespace = "default"
-	patience  = 2 * time.Minute // until something that is to happen has happened; less than the five minutes after which all is retried
+	patience  = 2 * time.Minute // maximum wait for an expected event; less than the five minutes after which everything is retried
 	important = "important"     // the priority class of pods that may preempt
 )
 
@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// world is a cluster that contains only the objects of the test. Nodes are cluster-wide, so tests run one after the other.
+// world is a cluster that contains only the objects of the test. Nodes are cluster-scoped, so tests run one after the other.
 type world struct {
 	*testing.T
 	kubernetes.Interface
@@ -178,7 +178,7 @@ func (w *world) schedulerFrom(config *rest.Config, file string) *scheduler.Sched
 	return sched
 }
 
-// changed returns the file with other arguments.
+// changed returns the file with different arguments.
 func (w *world) changed(file string, args []string) string {
 	w.Helper()
 	content, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "charts", "rescheduler", "files", "scheduler", file))
@@ -199,7 +199,7 @@ func (w *world) changed(file string, args []string) string {
 	return copied
 }
 
-// until waits for a condition that `what` describes. The test fails if it does not hold in time.
+// until waits for the condition described by `what`. The test fails if it is not met in time.
 func (w *world) until(what string, condition func(context.Context) (bool, error)) {
 	w.Helper()
 	if err := wait.PollUntilContextTimeout(w.Context(), 50*time.Millisecond, patience, true, condition); err != nil {
