@@ -21,10 +21,10 @@ import (
 	"github.com/holdfast-project/holdfast/shared/version"
 )
 
-// Terminal is the output of the command, and its clock.
+// Terminal holds the output streams and the clock of the command.
 type Terminal struct {
 	Out, Err io.Writer
-	// Interactive means that Out is a terminal, so colors and updated lines may be used.
+	// Interactive means that Out is a terminal, so colors and line updates may be used.
 	Interactive bool
 	Now         func() time.Time
 	After       func(time.Duration) <-chan time.Time
@@ -35,7 +35,7 @@ func System() Terminal {
 	return Terminal{Out: os.Stdout, Err: os.Stderr, Interactive: term.IsTerminal(int(os.Stdout.Fd())), Now: time.Now, After: time.After}
 }
 
-// command has the state that all subcommands share.
+// command holds the state shared by all subcommands.
 type command struct {
 	Terminal
 	flags  *genericclioptions.ConfigFlags
@@ -69,7 +69,7 @@ func Command(t Terminal) *cobra.Command {
 	return root
 }
 
-// Request limits, as in kubectl's discovery. The default of client-go, 5 per second, is too low for workloads of thousands of pods.
+// Request limits, as in kubectl's discovery. client-go's default of 5 per second is too low for workloads with thousands of pods.
 const (
 	requestsPerSecond = 50
 	requestsAtOnce    = 300
@@ -101,7 +101,7 @@ func (c *command) reader() (read.Reader, string, error) {
 	return read.Reader{Client: client, Mapper: mapper}, namespace, err
 }
 
-// warnForbidden warns about missing permissions, so that users do not mistake hidden objects for missing ones.
+// warnForbidden warns about missing permissions, so that users do not assume that hidden objects are missing.
 func (c *command) warnForbidden(refused read.Forbidden) {
 	if len(refused) > 0 {
 		fmt.Fprintf(c.Err, "warning: no permission to %s: the output is incomplete\n", refused)

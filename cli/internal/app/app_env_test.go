@@ -212,7 +212,7 @@ func TestTopAndItsFormats(t *testing.T) {
 	says(t, text, "state: Training")
 }
 
-// moved returns the rescheduler's annotations of a workload after a pod has failed on a node.
+// moved holds the rescheduler's annotations on a workload after a pod has failed on a node.
 const moved = `{holdfast.dev/rescheduling: '{"version":1,"entries":[{"node":"node-a","class":"oom","reason":"OOMKilled","count":1,"last":"2026-11-22T12:20:00Z"}]}'}`
 
 func TestTopHasMovedWorkloads(t *testing.T) {
@@ -272,7 +272,7 @@ spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, s
 	says(t, text, "Deployment "+ns+"/web", "moves 0 of 3", "its pods to be created")
 }
 
-// One worker of three was abandoned and its pod is kept, and another has no node. One worker is enough.
+// One of three workers was abandoned and its pod is kept, and another is pending. One worker is sufficient.
 func TestElasticJobWithFewerWorkersIsTraining(t *testing.T) {
 	ns := namespace(t)
 	job := create(t, ns, fmt.Sprintf(`
@@ -335,7 +335,7 @@ func TestUserErrors(t *testing.T) {
 	}
 }
 
-// Without permissions the output says only that they are missing.
+// Without permissions the output only says that they are missing.
 func TestUserWithPermissionForJobSetsOnly(t *testing.T) {
 	ns := wrapped(t)
 	create(t, ns, `
@@ -367,7 +367,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: guest}]`, nil
 	}
 }
 
-// The line changes when the workload does, and the watch ends with the workload.
+// The line changes when the workload changes, and the watch ends when the workload ends.
 func TestWatchEndsWithTheWorkload(t *testing.T) {
 	ns := wrapped(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/docs"
 )
 
-// try parses the words of a page up to a pipe, and runs nothing.
+// try parses the words of a page up to a pipe, without running anything.
 func try(line string) error {
 	words, err := docs.Words(line)
 	if err != nil {
@@ -20,7 +20,7 @@ func try(line string) error {
 	}
 	root := Command(Terminal{Out: io.Discard, Err: io.Discard})
 	command, rest, err := root.Find(words[2:])
-	if err != nil || len(words) == 2 { // the program as such
+	if err != nil || len(words) == 2 { // only the name of the program
 		return err
 	}
 	if err := command.ParseFlags(rest); err != nil {
@@ -29,7 +29,7 @@ func try(line string) error {
 	return command.ValidateArgs(command.Flags().Args())
 }
 
-// The command accepts every command line of the pages, with its flags and the right number of names.
+// The command accepts every command line on the pages, with its flags and the correct number of names.
 func TestDocumentedCommandsAreValid(t *testing.T) {
 	pages, err := docs.Pages("../../..")
 	if err != nil {

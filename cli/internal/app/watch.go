@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/cli/internal/report"
 )
 
-// Poll intervals. A restart in place takes less than a second.
+// Poll intervals. An in-place restart takes less than a second.
 const (
 	slowPoll = time.Second
 	fastPoll = 200 * time.Millisecond
@@ -28,13 +28,14 @@ type watcher struct {
 	*command
 	reader
 	namespace, name string
-	last            string // line written; empty after other output
+	last            string // last line written; empty after other output
 	known           bool   // the workload was found
 	failing         bool   // the last poll failed
 }
 
-// watch updates one line on a terminal, and prints each change as a new line elsewhere. It ends when the workload has finished or failed,
-// or when ctx is done. Errors after the first poll are reported once and retried, because users watch during API server outages too.
+// watch updates a single line on a terminal. Otherwise it prints each change on a new line. It ends when the workload has finished or
+// failed, or when ctx is done. Errors after the first poll are reported once and retried, because users also watch during API server
+// outages.
 func (c *command) watch(ctx context.Context, r reader, namespace, name string) error {
 	w := &watcher{command: c, reader: r, namespace: namespace, name: name}
 	defer w.endLine() // later output starts on a new line
@@ -51,7 +52,7 @@ func (c *command) watch(ctx context.Context, r reader, namespace, name string) e
 	}
 }
 
-// poll reads the workload and writes its status. It reports whether the workload has ended, and otherwise when to poll again.
+// poll reads the workload and writes its status. It reports whether the workload has ended, and if not, when to poll again.
 func (w *watcher) poll(ctx context.Context) (over bool, interval time.Duration, err error) {
 	workload, err := w.Workload(ctx, w.namespace, w.name)
 	now := w.Now()
@@ -77,7 +78,7 @@ func (w *watcher) poll(ctx context.Context) (over bool, interval time.Duration, 
 	return s.State == report.Finished || s.State == report.Failed, slowPoll, nil
 }
 
-// final reports whether retrying cannot help.
+// final reports whether retrying is pointless.
 func final(err error) bool {
 	return errors.Is(err, read.ErrNotFound) || errors.Is(err, read.ErrForbidden) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
 }

@@ -18,15 +18,15 @@ import (
 	"github.com/holdfast-project/holdfast/cli/internal/read"
 )
 
-// film shows a workload in a sequence of states, with a fake clock: a pause ends at once, and advances the time.
+// film plays a sequence of workload states with a fake clock: a pause ends immediately and advances the time.
 type film struct {
 	pictures []*unstructured.Unstructured
-	err      error // after the last
+	err      error // returned after the last state
 	now      time.Time
 	pauses   []time.Duration
-	paused   func() // called in each pause
+	paused   func() // called during each pause
 	asked    []string
-	troubles map[int]error // instead of a picture, by the number of the look
+	troubles map[int]error // errors to return instead of a state, by the number of the read
 }
 
 func (f *film) Workload(_ context.Context, _, name string) (*read.Workload, error) {
@@ -47,7 +47,7 @@ func (f *film) after(d time.Duration) <-chan time.Time {
 	f.now = f.now.Add(d)
 	if f.paused != nil {
 		f.paused()
-		return nil // never: the context ends it
+		return nil // never ready: the context ends the pause
 	}
 	c := make(chan time.Time, 1)
 	c <- f.now
@@ -63,7 +63,7 @@ func (f *film) watch(ctx context.Context, interactive bool) (string, error) {
 	return out.String(), err
 }
 
-// picture returns an ElasticJob, whose state does not depend on pods.
+// picture returns an ElasticJob, because its state does not depend on pods.
 func picture(condition, mark string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "elastic.pytorch.org/v1alpha1", "kind": "ElasticJob", "metadata": map[string]any{"name": "train", "namespace": "team"},
@@ -77,7 +77,7 @@ func picture(condition, mark string) *unstructured.Unstructured {
 
 const restarts = `{"level":3,"reason":"a worker failed","deadline":"2026-11-22T13:00:31Z"}`
 
-// life is a workload that trains, recovers, trains again and ends.
+// life returns a workload that trains, recovers, trains again and ends.
 func life() *film {
 	return &film{pictures: []*unstructured.Unstructured{
 		picture("Running", ""), picture("Running", ""), picture("Running", restarts), picture("Running", restarts), picture("Running", ""), picture("Succeeded", ""),
@@ -106,7 +106,7 @@ func TestWatchUpdatesOneLineOnATerminal(t *testing.T) {
 	}
 }
 
-// Resolving a name and its root takes several requests. A JobSet may be absent for a while during a reset.
+// Resolving a name and its root takes several requests. A JobSet may be temporarily absent during a reset.
 func TestWatchFindsTheRootOnce(t *testing.T) {
 	f := life()
 	if _, err := f.watch(t.Context(), false); err != nil {
@@ -133,7 +133,7 @@ func TestWatchPrintsChangesWithoutATerminal(t *testing.T) {
 	}
 }
 
-// Later output of the shell or of an error starts on a new line.
+// Later output from the shell or about an error starts on a new line.
 func TestWatchEndsTheLine(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
 	const line = "\r\x1b[K13:00:00  ElasticJob train  0 of 0 ready  worker failures 0  Training\n"
@@ -226,7 +226,7 @@ func TestWatchEnds(t *testing.T) {
 }
 
 func TestColorsOnTerminalsOnly(t *testing.T) {
-	t.Setenv("NO_COLOR", "") // it comes back after the test
+	t.Setenv("NO_COLOR", "") // restored after the test
 	if err := os.Unsetenv("NO_COLOR"); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// cluster returns a client with all kinds and these objects of the namespace team. It ignores field selectors.
+// cluster returns a client with all kinds and the given objects in the namespace team. It ignores field
+// selectors.
 func cluster(t *testing.T, manifests ...string) (Reader, *fake.FakeDynamicClient) {
 	t.Helper()
 	mapper := meta.NewDefaultRESTMapper(nil)
@@ -33,7 +34,7 @@ func cluster(t *testing.T, manifests ...string) (Reader, *fake.FakeDynamicClient
 	return Reader{Client: k8s, Mapper: mapper}, k8s
 }
 
-// Earlier runs of a CronJob remain as objects, with their pods.
+// Earlier runs of a CronJob remain as objects together with their pods.
 func TestPodsOfCronJobAreThoseOfTheCurrentRun(t *testing.T) {
 	r, _ := cluster(t,
 		`{apiVersion: batch/v1, kind: CronJob, metadata: {name: nightly, uid: c}}`,

@@ -21,7 +21,7 @@ const (
 	retryLimit      = "workload.codeflare.dev.appwrapper/retryLimit"
 )
 
-// decode reads an object leniently: fields of an unexpected type count as missing.
+// decode reads an object leniently: fields of an unexpected type are treated as missing.
 func decode(o *unstructured.Unstructured) timeline.Object {
 	t := timeline.Object{
 		Kind: o.GetKind(), Name: o.GetName(), Annotations: o.GetAnnotations(), Created: o.GetCreationTimestamp().Time, Conditions: conditions(o),
@@ -50,7 +50,7 @@ func conditions(o *unstructured.Unstructured) []timeline.Condition {
 }
 
 func into(o *unstructured.Unstructured, target any) {
-	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, target) // fields of the expected type are set
+	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, target) // sets the fields that have the expected type
 }
 
 func jobSet(o *unstructured.Unstructured) *timeline.Group {
@@ -91,7 +91,7 @@ func declared(o *unstructured.Unstructured) *timeline.Group {
 // inPlaceGroup reads the annotations of an owner. limit is the number of restarts without an annotation.
 func inPlaceGroup(o *unstructured.Unstructured, limit int32) *timeline.Group {
 	annotations := o.GetAnnotations()
-	charged, _ := strconv.ParseInt(annotations[inPlaceRestarts], 10, 32) // missing or invalid counts as 0
+	charged, _ := strconv.ParseInt(annotations[inPlaceRestarts], 10, 32) // missing or invalid is treated as 0
 	if n, err := strconv.ParseInt(annotations[maxRestarts], 10, 32); err == nil {
 		limit = int32(n)
 	}
@@ -125,7 +125,7 @@ func elasticJob(o *unstructured.Unstructured) *timeline.ElasticJob {
 	}
 	into(o, &s)
 	job := &s.Status.ElasticJob
-	job.BackoffLimit = *cmp.Or(s.Spec.BackoffLimit, s.Spec.RunPolicy.BackoffLimit, new(int32(3))) // 3 is the default of the kind
+	job.BackoffLimit = *cmp.Or(s.Spec.BackoffLimit, s.Spec.RunPolicy.BackoffLimit, new(int32(3))) // 3 is the kind's default
 	for i := range job.Workers {
 		job.Workers[i].Abandoned = contains(job.Workers[i].Index, s.Status.FailedIndexes)
 	}

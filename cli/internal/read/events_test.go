@@ -2,8 +2,8 @@ package read
 
 import "testing"
 
-// A workload that was deleted and created again within an hour has the events of its predecessor's name. Its own objects before a reset
-// have other UIDs than its present ones.
+// If a workload was deleted and created again within an hour, events exist for an earlier workload of the same name. Objects of the
+// workload itself before a reset have different UIDs from its current ones.
 func TestEventsOfAnEarlierWorkloadOfTheSameName(t *testing.T) {
 	event := func(about, at string) string {
 		return "{apiVersion: v1, kind: Event, metadata: {name: e}, message: m, firstTimestamp: \"2026-11-22T" + at + "Z\", involvedObject: {" + about + "}}"

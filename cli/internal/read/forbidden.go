@@ -11,7 +11,7 @@ import (
 // ErrForbidden means that the user has no permission to read the object.
 var ErrForbidden = errors.New("no permission")
 
-// Forbidden lists missing permissions, such as "list pods". The objects concerned are unknown.
+// Forbidden lists missing permissions, such as "list pods". The affected objects are unknown.
 type Forbidden []string
 
 // record reports whether the error is a missing permission, and records it.
@@ -25,7 +25,7 @@ func (f *Forbidden) record(err error, verb, resource string) bool {
 	return true
 }
 
-// First returns the first missing permission with the verb; empty if there is none.
+// First returns the first missing permission with the verb, or "" if there is none.
 func (f Forbidden) First(verb string) string {
 	for _, right := range f {
 		if strings.HasPrefix(right, verb+" ") {

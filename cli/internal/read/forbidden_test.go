@@ -57,7 +57,7 @@ func TestForbiddenPartsOfAWorkload(t *testing.T) {
 	}
 }
 
-// The command reports that an object does not exist only for kinds that the user may read.
+// The command reports that an object does not exist only for kinds that the user is allowed to read.
 func TestNotFound(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rights []string
@@ -101,7 +101,7 @@ func TestForbiddenPartsOfAPod(t *testing.T) {
 	}
 }
 
-// An empty list would claim that nothing was lost.
+// An empty list would suggest that no time was lost.
 func TestAllWithMissingPermissions(t *testing.T) {
 	all := []string{"list appwrappers", "list jobsets", "list elasticjobs", "list cronjobs", "list jobs", "list deployments", "list statefulsets"}
 	for name, tc := range map[string]struct {

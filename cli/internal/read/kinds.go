@@ -23,7 +23,7 @@ const (
 
 	appWrapperLabel = "workload.codeflare.dev/appwrapper"
 	jobSetLabel     = "jobset.sigs.k8s.io/jobset-name"
-	groupNameLabel  = "holdfast.dev/group-name" // the pod with index 0, on all pods of a group that pods declare
+	groupNameLabel  = "holdfast.dev/group-name" // names the pod with index 0; set on all pods of a group declared by pods
 	lwsNameLabel    = "leaderworkerset.sigs.k8s.io/name"
 	queueLabel      = "kueue.x-k8s.io/queue-name"
 )
@@ -34,7 +34,7 @@ type kind struct {
 	resource string
 }
 
-// is reports whether a user means this kind.
+// is reports whether the user's input refers to this kind.
 func (k kind) is(wanted string) bool {
 	return strings.EqualFold(wanted, k.Kind) || strings.EqualFold(wanted, k.resource)
 }
@@ -93,9 +93,10 @@ func listing(k kind) metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: "!" + jobSetLabel}
 }
 
-// All returns the workloads of a namespace, or of all if it is empty, without pods and events: objects of our kinds, Indexed Jobs that ask for
-// in-place restarts, and other objects with rescheduler state. Groups that pods declare are left out. Kinds that may not be listed are skipped and returned. Errors: ErrForbidden if none may be listed, and those of the
-// API server.
+// All returns the workloads of a namespace, or of all namespaces if it is empty, without pods and events. It includes objects of our kinds,
+// Indexed Jobs that request in-place restarts, and other objects with rescheduler state. Groups declared by pods are not included. Kinds that
+// the user is not allowed to list are skipped, and the missing permissions are returned. All fails with ErrForbidden if none of the kinds may
+// be listed, and with errors from the API server.
 func (r Reader) All(ctx context.Context, namespace string) ([]*Workload, Forbidden, error) {
 	kinds, err := served(r.Mapper, slices.Concat(training, rescheduled))
 	if err != nil {
@@ -103,7 +104,7 @@ func (r Reader) All(ctx context.Context, namespace string) ([]*Workload, Forbidd
 	}
 	var refused Forbidden
 	f := workloads{byUID: map[types.UID]*Workload{}}
-	for _, k := range kinds { // owners come first and collect what they own
+	for _, k := range kinds { // owners come first, and owned objects are added to them
 		list, err := r.permitted(ctx, &refused, k.gvr(), namespace, listing(k))
 		if err != nil {
 			return nil, nil, err

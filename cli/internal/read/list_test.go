@@ -14,7 +14,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// Kinds that the cluster no longer serves are skipped. Other failures are errors, and a missing permission is named.
+// Kinds that the cluster no longer serves are skipped. Other failures are errors, and missing permissions are
+// reported.
 func TestListOfUnservedKind(t *testing.T) {
 	gvr := schema.GroupVersionResource{Group: "workload.codeflare.dev", Version: "v1beta2", Resource: "appwrappers"}
 	for name, c := range map[string]struct {
@@ -36,7 +37,7 @@ func TestListOfUnservedKind(t *testing.T) {
 	}
 }
 
-// The API server's cache answers the first list of a watch. The rest is read page by page, if there are pages.
+// The API server's cache serves the first list of a watch. If there are further pages, they are read one by one.
 func TestWatchReadsCachedPods(t *testing.T) {
 	for name, tc := range map[string]struct {
 		cached bool

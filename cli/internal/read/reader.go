@@ -1,5 +1,5 @@
-// Package read collects the objects, pods and events of a workload with a dynamic client. Kinds that the cluster does not serve are
-// skipped, so any of the programs may be missing.
+// Package read collects the objects, pods and events of a workload with a dynamic client. Kinds that the cluster does not serve are skipped,
+// so none of the programs needs to be installed.
 package read
 
 import (
@@ -32,7 +32,7 @@ var ErrNotFound = errors.New("not found")
 type Reader struct {
 	Client dynamic.Interface
 	Mapper meta.RESTMapper
-	// Cached reads pods from the API server's cache, for repeated reads. They may be slightly out of date.
+	// Cached makes repeated reads use the API server's cache for pods. They may be slightly out of date.
 	Cached bool
 }
 
@@ -44,9 +44,9 @@ var (
 // page limits the number of objects in one response.
 const page = 500
 
-// Workload finds a workload by NAME or KIND/NAME of any of its objects, and reads all of it. If several kinds have an object of that name,
-// the one nearest to the root is used. Pods with index 0, which have the state of the groups that pods declare, are objects of the workload.
-// Errors: ErrNotFound, ErrForbidden, and those of the API server.
+// Workload finds a workload by NAME or KIND/NAME of any of its objects, and reads it completely. If several kinds have an object of that
+// name, the one nearest to the root is used. For groups declared by pods, the pods with index 0 hold the state and are included as objects.
+// Workload fails with ErrNotFound, ErrForbidden, or an error from the API server.
 func (r Reader) Workload(ctx context.Context, namespace, name string) (*Workload, error) {
 	object, err := r.find(ctx, namespace, name)
 	if err != nil {
@@ -112,7 +112,8 @@ func (r Reader) find(ctx context.Context, namespace, name string) (*unstructured
 	return nil, notFound(namespace, wanted, bare, none, refused)
 }
 
-// firstPod returns the pod with index 0 of the group to which a pod belongs; nil if there is none, or none that may be read.
+// firstPod returns the pod with index 0 of the group to which a pod belongs. It returns nil if there is none, or if the user is not allowed
+// to read it.
 func (r Reader) firstPod(ctx context.Context, namespace, name string) (*unstructured.Unstructured, error) {
 	pod, err := r.Client.Resource(podsResource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err == nil && pod.GetLabels()[groupNameLabel] != name {
@@ -130,7 +131,7 @@ func (r Reader) firstPod(ctx context.Context, namespace, name string) (*unstruct
 	return pod, nil
 }
 
-// notFound returns an error that names the kinds without such an object, and those that may not be read.
+// notFound returns an error that lists the kinds without such an object, and those that the user is not allowed to read.
 func notFound(namespace, kind, name string, none, refused []string) error {
 	switch {
 	case len(none) == 0 && len(refused) == 0:
@@ -201,7 +202,7 @@ func (r Reader) below(ctx context.Context, w *Workload) error {
 	return nil
 }
 
-// permitted lists like list, and records missing permissions instead of returning an error.
+// permitted is like list, but records missing permissions instead of returning an error.
 func (r Reader) permitted(
 	ctx context.Context, refused *Forbidden, gvr schema.GroupVersionResource, namespace string, options metav1.ListOptions,
 ) ([]unstructured.Unstructured, error) {
@@ -217,7 +218,7 @@ func (r Reader) list(ctx context.Context, gvr schema.GroupVersionResource, names
 	options.Limit = page
 	for {
 		list, err := r.Client.Resource(gvr).Namespace(namespace).List(ctx, options)
-		// Cached discovery may be hours old, so the kind may no longer be served.
+		// Cached discovery data may be hours old, so the kind may no longer be served.
 		if apierrors.IsNotFound(err) {
 			return all, nil
 		}
@@ -228,11 +229,12 @@ func (r Reader) list(ctx context.Context, gvr schema.GroupVersionResource, names
 		if options.Continue = list.GetContinue(); options.Continue == "" {
 			return all, nil
 		}
-		options.ResourceVersion = "" // the continue token has it
+		options.ResourceVersion = "" // the continue token contains it
 	}
 }
 
-// pods adds the pods of the workload: by the label of the root's kind, otherwise by owner. Pods with index 0 become objects of the workload.
+// pods adds the pods of the workload: by the label of the root's kind if it has one, otherwise by owner. Pods with index 0 are added as
+// objects of the workload.
 func (r Reader) pods(ctx context.Context, w *Workload) error {
 	root := w.Root()
 	var options metav1.ListOptions
@@ -250,7 +252,7 @@ func (r Reader) pods(ctx context.Context, w *Workload) error {
 		byOwner = true
 	}
 	if r.Cached {
-		options.ResourceVersion = "0" // some API servers then ignore the limit
+		options.ResourceVersion = "0" // with this, some API servers ignore the limit
 	}
 	owners := map[types.UID]bool{root.GetUID(): true}
 	if k, found := intermediate[root.GetKind()]; found && byOwner {
@@ -285,7 +287,7 @@ func (r Reader) pods(ctx context.Context, w *Workload) error {
 	return nil
 }
 
-// withKind sets the kind of an item of a list, which need not have it.
+// withKind sets the kind of a list item, which may lack it.
 func withKind(o *unstructured.Unstructured, k kind) *unstructured.Unstructured {
 	o.SetGroupVersionKind(k.GroupVersionKind)
 	return o
@@ -323,7 +325,7 @@ type Pod struct {
 	Forbidden Forbidden
 }
 
-// Pod reads a pod. Errors: ErrNotFound, and those of the API server.
+// Pod reads a pod. It fails with ErrNotFound or an error from the API server.
 func (r Reader) Pod(ctx context.Context, namespace, name string) (*Pod, error) {
 	object, err := r.Client.Resource(podsResource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

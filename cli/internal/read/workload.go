@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
-// Workload is everything that was read of a workload.
+// Workload holds everything that was read about a workload.
 type Workload struct {
 	// Objects are ordered from the root down; there is at least one.
 	Objects []*unstructured.Unstructured
@@ -26,7 +26,7 @@ type Workload struct {
 	Forbidden Forbidden
 }
 
-// Hidden returns the missing permission without which the pods are unknown; empty if they are known.
+// Hidden returns the missing permission that makes the pods unknown, or "" if they are known.
 func (w *Workload) Hidden() string {
 	for _, resource := range []string{intermediate[w.Root().GetKind()].resource, podsResource.Resource} {
 		if right := "list " + resource; slices.Contains(w.Forbidden, right) {
@@ -74,7 +74,7 @@ func (w *Workload) concerns(e *corev1.Event) bool {
 	return !EventTime(e).Before(root.GetCreationTimestamp().Time)
 }
 
-// objectNames returns kind and name of all objects, including those that a reset has removed, for their events.
+// objectNames returns the kind and name of all objects, including those that a reset has removed, for finding their events.
 func (w *Workload) objectNames() [][2]string {
 	var list [][2]string
 	add := func(kind, name string) {
@@ -105,8 +105,9 @@ const (
 	replicaTypeWorker = "worker"
 )
 
-// Workers returns the pods that do the work. All rigid pods are required; for elastic ones the ElasticJob decides whether they are enough.
-// The rendezvous server, spares, workers that are no longer replaced, and failed pods that have been replaced are excluded.
+// Workers returns the pods that do the work. All rigid pods are required. For elastic pods, the ElasticJob decides whether there are
+// enough of them. The rendezvous server, spares, workers that are no longer replaced, and failed pods that have been replaced are
+// excluded.
 func (w *Workload) Workers() (rigid, elastic []corev1.Pod) {
 	for i := range w.Pods {
 		pod := &w.Pods[i]
@@ -121,19 +122,20 @@ func (w *Workload) Workers() (rigid, elastic []corev1.Pod) {
 	return withoutReplaced(rigid), elastic
 }
 
-// Spares returns the pods that wait to take the slot of a lost one.
+// Spares returns the pods waiting to take over the slot of a lost pod.
 func (w *Workload) Spares() []corev1.Pod {
 	return withoutReplaced(slices.DeleteFunc(slices.Clone(w.Pods), func(pod corev1.Pod) bool { return !isSpare(&pod) }))
 }
 
-// Annotations of pods of JobSets.
+// Annotations on pods of JobSets.
 const (
 	jobIndexKey = "jobset.sigs.k8s.io/job-index"
 	slotKey     = "holdfast.dev/slot"
 	waits       = "-"
 )
 
-// isSpare reports whether a pod has no slot. A spare that was given one is a worker, and the next pod of that slot is a spare.
+// isSpare reports whether a pod has no slot. Once a spare is assigned a slot, it is a worker, and the next pod created for that slot is a
+// spare.
 func isSpare(pod *corev1.Pod) bool {
 	slot := pod.Annotations[slotKey]
 	return slot == waits || slot == "" && pod.Annotations[jobIndexKey] == coordination.Spares
@@ -179,8 +181,8 @@ func contains(index int32, list string) bool {
 	return false
 }
 
-// withoutReplaced drops failed pods that have been replaced; controllers keep them for their logs. Each newer pod of a slot replaces at
-// most one, so that a failure without a replacement is still shown.
+// withoutReplaced drops failed pods that have been replaced, which controllers keep for their logs. Each newer pod of a slot replaces at
+// most one failed pod, so that a failure without a replacement is still shown.
 func withoutReplaced(pods []corev1.Pod) []corev1.Pod {
 	slots := map[string][]int{}
 	for i := range pods {
@@ -203,7 +205,7 @@ func withoutReplaced(pods []corev1.Pod) []corev1.Pod {
 	return list
 }
 
-// replaced pairs the failed pods of one slot with newer pods, starting with the newest, and returns the failed ones.
+// replaced pairs the failed pods of one slot with newer pods, starting with the newest, and returns the failed pods of these pairs.
 func replaced(pods []corev1.Pod, of []int) []int {
 	slices.SortStableFunc(of, func(a, b int) int { return order(&pods[a], &pods[b]) })
 	var gone []int
@@ -217,7 +219,7 @@ func replaced(pods []corev1.Pod, of []int) []int {
 	return gone
 }
 
-// order sorts by creation time, which has whole seconds; within a second, failed pods come first.
+// order sorts by creation time, which has a resolution of one second. Within a second, failed pods come first.
 func order(a, b *corev1.Pod) int {
 	rank := func(p *corev1.Pod) int {
 		if p.Status.Phase == corev1.PodFailed {
@@ -228,7 +230,7 @@ func order(a, b *corev1.Pod) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(rank(a), rank(b)))
 }
 
-// newer reports whether p can be the replacement of a failed pod. Jobs replace pods seconds later; other controllers may do so within the
+// newer reports whether p can be the replacement of a failed pod. Jobs replace pods seconds later. Other controllers may do so within the
 // same second if the node rejected the pod.
 func newer(p, failed *corev1.Pod) bool {
 	if p.CreationTimestamp.Equal(&failed.CreationTimestamp) {
@@ -239,7 +241,7 @@ func newer(p, failed *corev1.Pod) bool {
 }
 
 // slot identifies what a pod shares with its replacement: its controller and its index. All ReplicaSets of a Deployment count as one
-// controller, because a rollout leaves failed pods of old ones. Empty if nothing replaces the pod.
+// controller, because a rollout leaves failed pods of old ReplicaSets behind. slot returns "" if nothing replaces the pod.
 func slot(pod *corev1.Pod) string {
 	ref := metav1.GetControllerOf(pod)
 	if ref == nil {

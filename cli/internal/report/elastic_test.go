@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/cli/internal/read"
 )
 
-// elasticJob returns a job with 4 workers and a minimum of 2, with a status in YAML.
+// elasticJob returns a job with 4 workers and a minimum of 2. Its status is given in YAML.
 func elasticJob(status string) string {
 	return `
 apiVersion: elastic.pytorch.org/v1alpha1
@@ -21,7 +21,7 @@ spec: {minReplicas: 2, maxReplicas: 4, backoffLimit: 1}
 status: {` + status + `}`
 }
 
-// elasticPod returns a pod of that job with a replica type.
+// elasticPod returns a pod of that job with the given replica type.
 func elasticPod(name, replica, index string, phase corev1.PodPhase) corev1.Pod {
 	p := pod(name, phase == corev1.PodRunning)
 	p.Status.Phase = phase
@@ -101,7 +101,7 @@ func TestLineOfElasticJobWithFewerWorkers(t *testing.T) {
 	}
 }
 
-// The job reports whether it has enough workers, even to users who may not list them.
+// The job reports whether it has enough workers, even to users who are not allowed to list them.
 func TestElasticJobWithHiddenPods(t *testing.T) {
 	tc := elasticCases()["below-wanted"]
 	w := &read.Workload{Objects: []*unstructured.Unstructured{object(t, elasticJob(tc.status))}, Forbidden: read.Forbidden{"list pods"}}

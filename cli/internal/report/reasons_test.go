@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// notAboutMoves are reasons of the rescheduler that say nothing about whether a pod is moved.
+// notAboutMoves lists rescheduler reasons that do not say whether a pod is moved.
 var notAboutMoves = map[string]string{
 	"NotLongEnough":     "nobody is told",
 	"TooLongAgo":        "nobody is told",
@@ -19,7 +19,7 @@ var notAboutMoves = map[string]string{
 	"NodeTainted":       "about a node",
 }
 
-// reasonsIn returns the values of a file's constants whose names have a prefix.
+// reasonsIn returns the values of the constants in a file whose names satisfy is.
 func reasonsIn(t *testing.T, file string, is func(name string) bool) (reasons []string) {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "..", "rescheduler", "internal", file), nil, parser.SkipObjectResolution)

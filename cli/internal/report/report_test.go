@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write the golden files again")
 
 var now = time.Date(2026, 11, 22, 13, 0, 0, 0, time.UTC)
 
-// golden compares with a file of testdata.
+// golden compares the output with a file in testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
@@ -134,7 +134,7 @@ func TestStatus(t *testing.T) {
 		}, "status", "conditions")
 		w.Objects, w.Pods = w.Objects[:1], nil
 	}
-	late := func(js *unstructured.Unstructured, w *read.Workload) { // all pods are ready: workers wait for two of them
+	late := func(js *unstructured.Unstructured, w *read.Workload) { // all pods are ready, but workers are waiting for two of them
 		recoveringNow(js, w)
 		w.Pods = w.Pods[:2]
 		_ = unstructured.SetNestedSlice(js.Object, []any{map[string]any{
@@ -193,7 +193,7 @@ func TestLineWithHiddenPods(t *testing.T) {
 	}
 }
 
-// A user may lack permission to read the owner that asks for moves.
+// A user may lack permission to read the owner that requests moves.
 func TestVerdictWithHiddenOwner(t *testing.T) {
 	p := &read.Pod{Pod: pod("p", true), Forbidden: read.Forbidden{"get jobs", "list events"}}
 	p.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "j", UID: "j", Controller: new(true)}}
@@ -259,7 +259,7 @@ func TestWhy(t *testing.T) {
 	}, {Reason: "Pulled", Message: "the image was there"}}
 	asks := &read.Pod{Pod: pod("p", true)}
 	asks.Annotations = map[string]string{"schedulingRetries": "2"}
-	blocked := owned(t) // by default, as nobody asks
+	blocked := owned(t) // by default, because nothing requests moves
 	blocked.Events = []corev1.Event{{
 		Type: corev1.EventTypeWarning, Reason: "BlockedByDisruptionBudget", EventTime: metav1.NewMicroTime(now),
 		Message: "OOMKilled on node node-a: a PodDisruptionBudget does not allow the eviction yet",
@@ -293,7 +293,7 @@ func TestTop(t *testing.T) {
 	}
 }
 
-// The loss of a worker takes time, even if it was not measured.
+// Losing a worker takes time, even if it was not measured.
 func TestTopWithUnknownDurations(t *testing.T) {
 	lost := func(name string, workers ...string) *read.Workload {
 		o := object(t, elasticJob("workers: ["+strings.Join(workers, ", ")+"]"))

@@ -13,8 +13,8 @@ import (
 )
 
 // state summarizes the workload: first whether it has ended, then what is in progress, then what is missing. missing is the number of
-// required pods that are not ready. Elastic jobs report themselves whether they have enough workers. Pods that may not be listed do not
-// count as missing.
+// required pods that are not ready. Elastic jobs themselves report whether they have enough workers. Pods that the user is not allowed to
+// list do not count as missing.
 func state(s Status, t timeline.Workload, missing int) (State, string) {
 	root := t.Objects[0]
 	if c := root.True("Failed"); c != nil || phase(root) == "Failed" {
@@ -69,7 +69,7 @@ func notInSync(t timeline.Workload) *timeline.Condition {
 	return nil
 }
 
-// outOfSync returns the message of such a group during a recovery. Otherwise WaitsFor has it.
+// outOfSync returns the message of such a group during a recovery. At other times, WaitsFor contains it.
 func outOfSync(s Status, t timeline.Workload) string {
 	if c := notInSync(t); c != nil && s.State == Recovering {
 		return c.Message
@@ -103,7 +103,8 @@ func phase(o timeline.Object) string {
 	return o.AppWrapper.Phase
 }
 
-// failure returns why an object failed, by its condition Failed. An AppWrapper, which has none, reports it in the condition Unhealthy.
+// failure returns why an object failed, based on its condition Failed. An AppWrapper has no such condition and reports it in the
+// condition Unhealthy.
 func failure(o timeline.Object, failed *timeline.Condition) string {
 	c := cmp.Or(failed, o.Condition("Unhealthy"), &timeline.Condition{})
 	if c.Message == "" {
@@ -118,8 +119,8 @@ const (
 	noQueue = "no queue"
 )
 
-// quota returns whether the root holds its quota. An AppWrapper has a condition for it; other kinds hold it while they are not suspended.
-// An ElasticJob is suspended until its queue admits it, even if its spec does not ask for it.
+// quota returns whether the root holds its quota. An AppWrapper has a condition for it. Other kinds hold it while they are not suspended.
+// An ElasticJob in a queue is suspended until it is admitted, even if its spec does not request this.
 func quota(w *read.Workload, t timeline.Workload) string {
 	root := w.Root()
 	if !read.Queued(root) {

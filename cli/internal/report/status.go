@@ -1,4 +1,4 @@
-// Package report turns the objects that were read into answers, and writes them as a table, a wide table, JSON or YAML.
+// Package report interprets the objects that were read and writes the result as a table, a wide table, JSON or YAML.
 package report
 
 import (
@@ -14,18 +14,18 @@ import (
 	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
-// State of a workload in one word.
+// State is the state of a workload in one word.
 type State string
 
 // States.
 const (
 	Training   State = "Training"   // all workers are running, or enough of an elastic job
 	Recovering State = "Recovering" // a recovery is in progress
-	Waiting    State = "Waiting"    // for pods or quota
+	Waiting    State = "Waiting"    // waiting for pods or quota
 	Suspended  State = "Suspended"
 	Finished   State = "Finished"
 	Failed     State = "Failed"
-	Unknown    State = "Unknown" // no permission to list its pods
+	Unknown    State = "Unknown" // the user is not allowed to list its pods
 )
 
 // Status describes a workload: whether it is training, which pods are not ready, how much time it lost, and what it is waiting for.
@@ -38,18 +38,18 @@ type Status struct {
 	WaitsFor string `json:"waitsFor,omitempty"`
 	// Elastic is the message of an elastic job about workers that are not running, while others may be training.
 	Elastic string `json:"elastic,omitempty"`
-	Quota   string `json:"quota"` // held, not held, no queue
+	Quota   string `json:"quota"` // held, not held, or no queue
 	Workers int    `json:"workers"`
 	Ready   int    `json:"ready"`
 	// NotReady names pods that are not ready, each with the reason.
 	NotReady []string `json:"notReady,omitempty"`
-	// Spares are the pods that wait to take the slot of a lost one, and SparesReady those of them that are ready.
+	// Spares is the number of pods waiting to take over the slot of a lost pod. SparesReady is how many of them are ready.
 	Spares      int `json:"spares,omitempty"`
 	SparesReady int `json:"sparesReady,omitempty"`
-	// PodsHidden is why Workers, Ready and NotReady are unknown; empty if they are known.
+	// PodsHidden is why Workers, Ready and NotReady are unknown. It is empty if they are known.
 	PodsHidden string `json:"podsHidden,omitempty"`
-	// OutOfSync is the orchestrator's message about a group that is restarting in place. It names workers if the restart takes long. Pods
-	// of waiting workers may be ready.
+	// OutOfSync is the orchestrator's message about a group that is restarting in place. It names workers if the restart takes a long
+	// time. Pods of waiting workers may be ready.
 	OutOfSync string `json:"outOfSync,omitempty"`
 	// Recovery is the recovery in progress; nil if there is none.
 	Recovery *Recovery `json:"recovery,omitempty"`
@@ -59,11 +59,11 @@ type Status struct {
 	// duration.
 	LostNanoseconds time.Duration    `json:"lostNanoseconds"`
 	NotTimed        int              `json:"notTimed,omitempty"`
-	Last            []timeline.Entry `json:"last,omitempty"` // recoveries, the newest last
+	Last            []timeline.Entry `json:"last,omitempty"` // most recent recoveries, newest last
 	Objects         []string         `json:"objects"`
 }
 
-// Recovery is what a program announces about a recovery.
+// Recovery is what a program announces about a recovery in progress.
 type Recovery struct {
 	Level    int       `json:"level"`
 	Object   string    `json:"object"`
@@ -85,7 +85,7 @@ func (c Counter) String() string {
 	return fmt.Sprintf("%s %d of %d", c.Name, c.Count, c.Limit)
 }
 
-// lastShown is the number of recoveries in a status.
+// lastShown is the number of recoveries listed in a status.
 const lastShown = 3
 
 // Of returns the status of a workload at `now`.
@@ -150,7 +150,8 @@ func counters(t timeline.Workload) []Counter {
 	return list
 }
 
-// restartsOf returns the name of the counter of a group. Groups that pods declare are told apart by their pods with index 0, of which a LeaderWorkerSet has several.
+// restartsOf returns the name of the restart counter of a group. For groups declared by pods, the name contains the pod with index 0,
+// because a LeaderWorkerSet has several groups.
 func restartsOf(t timeline.Workload, o timeline.Object) string {
 	if o.Kind == "Pod" && t.Objects[0].Name != o.Name {
 		return "restarts of " + o.Name
@@ -158,7 +159,7 @@ func restartsOf(t timeline.Workload, o timeline.Object) string {
 	return "restarts"
 }
 
-// workers counts pods. Pods that are being deleted do not count.
+// workers counts pods. Pods that are being deleted are not counted.
 func workers(pods []corev1.Pod) (all, ready int, not []string) {
 	pods = slices.Clone(pods)
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })

@@ -16,10 +16,10 @@ import (
 	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
-// maxNamed limits a list of pods in a table that is not wide.
+// maxNamed limits the number of pods listed in a table that is not wide.
 const maxNamed = 5
 
-// Text writes a status as text. wide adds all pods that are not ready, and the objects.
+// Text writes a status as text. wide adds the objects and all pods that are not ready.
 func (s Status) Text(out io.Writer, wide bool, p Palette) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	line := func(name, value string) {
@@ -76,7 +76,7 @@ func (s Status) writeNotReady(out io.Writer, wide bool) {
 	}
 }
 
-// Line returns a status in one line, for --watch.
+// Line returns a status as a single line, for --watch.
 func (s Status) Line(p Palette, now time.Time) string {
 	text := fmt.Sprintf("%s  %s %s  ", now.UTC().Format("15:04:05"), s.Kind, s.Name)
 	if s.PodsHidden != "" {
@@ -191,13 +191,13 @@ type Row struct {
 	Kind            string        `json:"kind"`
 	Name            string        `json:"name"`
 	LostNanoseconds time.Duration `json:"lostNanoseconds"`
-	// NotTimed is the number of recoveries of unknown duration, which are not in LostNanoseconds.
+	// NotTimed is the number of recoveries of unknown duration, which are not included in LostNanoseconds.
 	NotTimed int `json:"notTimed,omitempty"`
 	// Levels counts recoveries by level, 1 to 6.
 	Levels [6]int `json:"levels"`
 	// Slowest is the slowest recovery; nil if there was none.
 	Slowest *timeline.Entry `json:"slowest,omitempty"`
-	Share   float64         `json:"lostShare"` // of the time since it was created, 0 to 1
+	Share   float64         `json:"lostShare"` // share of the time since the workload was created, 0 to 1
 }
 
 func (r Row) loss() timeline.Loss {

@@ -20,7 +20,7 @@ type Why struct {
 	Pod   string `json:"pod"`
 	Node  string `json:"node,omitempty"`
 	State string `json:"state"`
-	// Owners are the owners from the pod's controller up to the root.
+	// Owners lists the owners from the pod's controller up to the root.
 	Owners []string `json:"owners,omitempty"`
 	// Avoids lists nodes that the pod must not run on.
 	Avoids []string `json:"avoids,omitempty"`
@@ -43,7 +43,7 @@ const (
 	retriesAnnotation  = "schedulingRetries"
 )
 
-// WhyOf explains a pod at `now`.
+// WhyOf explains what happens to a pod, as of `now`.
 func WhyOf(p *read.Pod, now time.Time) Why {
 	w := Why{Pod: p.Name, Node: p.Spec.NodeName, State: podState(&p.Pod)}
 	for _, o := range p.Owners {
@@ -70,7 +70,7 @@ func podState(p *corev1.Pod) string {
 	return string(p.Status.Phase)
 }
 
-// notes returns the events about the pod, and the last decision on its workload.
+// notes returns the events about the pod and the last decision about its workload.
 func notes(p *read.Pod) []Note {
 	var list []Note
 	for i := range p.Events {
@@ -100,8 +100,8 @@ var moveReasons = map[string]bool{
 	"WorkloadFault": true, "ReschedulingExhausted": true,
 }
 
-// verdict returns the rescheduler's last decision. Without one it follows from annotations. It states conditions that depend on the
-// rescheduler's configuration, which is unknown here.
+// verdict returns the rescheduler's last decision. If there is none, the verdict is derived from annotations. It then mentions
+// conditions that depend on the rescheduler's configuration, which is unknown here.
 func verdict(p *read.Pod, list []Note, now time.Time) string {
 	var marks []map[string]string
 	for _, o := range p.Owners {
