@@ -23,11 +23,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// A real API server calls webhooks that fail in each way, and counts the failures as the alerts and dashboards assume: a panic as a
-// response with status 200 and code 500, an unreachable webhook as a calling error, and one with failurePolicy Ignore as skipped.
+// A real API server calls webhooks that fail in different ways. It counts the failures as the alerts and dashboards assume: a panic as a
+// response with status 200 and code 500, an unreachable webhook as a calling error, and a failure with failurePolicy Ignore as skipped.
 func TestAPIServerCountsWebhookFailures(t *testing.T) {
 	quick := rest.CopyConfig(cluster)
-	quick.QPS = -1 // as it likes
+	quick.QPS = -1 // no client-side limit
 	k8s, err := kubernetes.NewForConfig(quick)
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestAPIServerCountsWebhookFailures(t *testing.T) {
 	}
 }
 
-// failing registers a webhook for ConfigMaps with a label.
+// failing registers a webhook for ConfigMaps with the given label.
 func failing(way string, policy admissionv1.FailurePolicyType, url string, authority []byte) admissionv1.ValidatingWebhook {
 	none, second := admissionv1.SideEffectClassNone, int32(1)
 	return admissionv1.ValidatingWebhook{
@@ -87,7 +87,7 @@ func awaitCounted(t *testing.T, k8s kubernetes.Interface, way, want string) {
 	var metrics string
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
 		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: way + "-", Labels: map[string]string{"way": way}}}
-		_, _ = k8s.CoreV1().ConfigMaps("default").Create(ctx, object, metav1.CreateOptions{}) // whatever comes of it: it is counted
+		_, _ = k8s.CoreV1().ConfigMaps("default").Create(ctx, object, metav1.CreateOptions{}) // any result is fine, as long as the call is counted
 		raw, err := k8s.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 		if err == nil {
 			metrics = string(raw)

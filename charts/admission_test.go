@@ -28,8 +28,8 @@ func webhooksOf(t *testing.T, chart string) (names []string) {
 	return names
 }
 
-// The API server counts by the names of webhooks. It does not distinguish webhooks of the same name in two configurations, and some of Kueue's
-// webhooks share the names of ours, which are the published ones. An alert about other names never fires.
+// The API server counts by webhook name. It does not distinguish webhooks of the same name in two configurations, and some of Kueue's webhooks
+// share the names of ours, which are the upstream ones. An alert about other names never fires.
 func TestAlertsNameWebhooksOfTheirChart(t *testing.T) {
 	for chart := range installed {
 		names, checked := webhooksOf(t, chart), false

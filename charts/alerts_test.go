@@ -52,25 +52,25 @@ func alertsIn(t *testing.T, rule *unstructured.Unstructured) []alert {
 	return parsed.Spec.Groups[0].Rules
 }
 
-// alertsOf returns all alerts of a chart, with its defaults.
+// alertsOf returns all alerts that a chart renders with its defaults.
 func alertsOf(t *testing.T, chart string) []alert {
 	t.Helper()
 	return alertsIn(t, rulesOf(t, chart))
 }
 
-// load is the input of an alert: series in promtool's notation, one sample a minute.
+// load is the input of an alert: series in promtool's notation, with one sample per minute.
 type load map[string]string
 
-// trial has one load at which an alert fires at a minute, and one at which it does not.
+// trial has a load at which an alert fires at a given minute, and one at which it does not.
 type trial struct {
 	at           string
 	fires, quiet load
-	also         []load            // at each of which it fires too
-	values       []string          // that the description gives at fires and at each of also
+	also         []load            // further loads at which it fires
+	values       []string          // expected in the description, at fires and at each load of also
 	labels       map[string]string // of the alert, in addition to those of the rule
 }
 
-// controller has the labels that distinguish the alerts of one controller.
+// controller holds the labels that distinguish the alerts of one controller.
 type controller struct{ program, name, lease, webhook string }
 
 var controllers = map[string]controller{
@@ -81,7 +81,8 @@ var controllers = map[string]controller{
 	"rescheduler":           {"rescheduler", "rescheduler", "rescheduler.holdfast.dev", "pods.rescheduler.holdfast.dev"},
 }
 
-// trials returns the trials of the alerts that each controller has. The faults of another controller do not count.
+// trials returns the trials of the alerts that every controller has. They include failures of other controllers, which must
+// not count.
 func (c controller) trials() map[string]trial {
 	of := func(metric, label, value string) string { return metric + "{" + label + `="` + value + `"}` }
 	errors, passes := "controller_runtime_reconcile_errors_total", "controller_runtime_reconcile_total"
@@ -136,9 +137,9 @@ func (c controller) trials() map[string]trial {
 			at:     "15m",
 			fires:  load{info(c.program): "1x40", panics(c.program): "0+1x40"},
 			also: []load{
-				{rejected(c.webhook, "calling_webhook_error", "503"): "0+1x40"},  // it was not reached
-				{rejected(c.webhook, "apiserver_internal_error", "0"): "0+1x40"}, // what it answered makes no sense
-				{rejected(c.webhook, "no_error", "500"): "0+1x40"},               // it answered with a fault of its own
+				{rejected(c.webhook, "calling_webhook_error", "503"): "0+1x40"},  // it was unreachable
+				{rejected(c.webhook, "apiserver_internal_error", "0"): "0+1x40"}, // its response was invalid
+				{rejected(c.webhook, "no_error", "500"): "0+1x40"},               // it responded with an internal error
 				{of("apiserver_admission_webhook_fail_open_count", "name", c.webhook): "0+1x40"},
 			},
 			quiet: load{
@@ -150,7 +151,7 @@ func (c controller) trials() map[string]trial {
 	}
 }
 
-// trials are those of all other alerts.
+// trials holds the trials of all other alerts.
 var trials = map[string]trial{
 	"HoldfastGoodputLow": {
 		values: []string{"0.8"},
@@ -165,7 +166,7 @@ var trials = map[string]trial{
 			`holdfast_restarts_total{kind="in-place",cluster="a",namespace="b"}`:   "0+1x40",
 			`holdfast_restarts_total{kind="recreation",cluster="a",namespace="b"}`: "0+1x40",
 		},
-		quiet: load{ // no cluster and no namespace alone has too many
+		quiet: load{ // neither the whole cluster nor any single namespace has too many
 			`holdfast_restarts_total{kind="in-place",cluster="a",namespace="b"}`: "0+0.5x40",
 			`holdfast_restarts_total{kind="in-place",cluster="a",namespace="c"}`: "0+0.5x40",
 			`holdfast_restarts_total{kind="in-place",cluster="b",namespace="b"}`: "0+0.5x40",
@@ -208,9 +209,9 @@ var trials = map[string]trial{
 		at:     "5m",
 		fires:  load{`holdfast_orchestrator_leader{pod="a"}`: "0x20", `holdfast_orchestrator_leader{pod="b"}`: "0x20"},
 		also: []load{
-			{`holdfast_build_info{program="jobset"}`: "1x20"},                // none is there
+			{`holdfast_build_info{program="jobset"}`: "1x20"},                // there is none
 			{`holdfast_orchestrator_leader{pod="a"}`: "1 1 stale"},           // the last one is gone
-			{`holdfast_orchestrator_leader{pod="a"}`: "1 stale 0 stale 0x2"}, // it starts again and again
+			{`holdfast_orchestrator_leader{pod="a"}`: "1 stale 0 stale 0x2"}, // it starts repeatedly
 		},
 		quiet: load{`holdfast_orchestrator_leader{pod="a"}`: "0x20", `holdfast_orchestrator_leader{pod="b"}`: "1x20"},
 	},
@@ -281,7 +282,7 @@ var trials = map[string]trial{
 	},
 }
 
-// These are the types of promtool's rule tests.
+// The types of promtool's rule tests.
 type (
 	ruleTests struct {
 		RuleFiles []string   `json:"rule_files"`
@@ -308,7 +309,7 @@ type (
 	}
 )
 
-// promtool evaluates every alert, with a load at which it must fire and one at which it must not.
+// promtool evaluates every alert, once with a load at which it must fire and once with a load at which it must not.
 func TestAlertsFire(t *testing.T) {
 	for chart := range installed {
 		t.Run(chart, func(t *testing.T) {
@@ -352,7 +353,7 @@ func ruleTestsOf(t *testing.T, chart string, alert alert) []ruleTest {
 	return tests
 }
 
-// filledIn returns the annotations of an alert as Prometheus sends them, with the labels that its rule does not set.
+// filledIn returns the annotations of an alert as sent by Prometheus, with the labels that its rule does not set.
 func filledIn(t *testing.T, alert alert, value string, labels map[string]string) map[string]string {
 	t.Helper()
 	annotations := maps.Clone(alert.Annotations)
@@ -377,7 +378,7 @@ func filledIn(t *testing.T, alert alert, value string, labels map[string]string)
 	return annotations
 }
 
-// humanizeDuration returns a number of whole seconds as Prometheus' function of this name does.
+// humanizeDuration formats a whole number of seconds like the Prometheus function of the same name.
 func humanizeDuration(seconds int) string {
 	days, hours, minutes := seconds/86400, seconds/3600%24, seconds/60%60
 	switch {
@@ -432,7 +433,8 @@ func TestEveryTrialHasAnAlert(t *testing.T) {
 // toEdit matches a command, in a block or in a sentence, with a name in capitals.
 var toEdit = regexp.MustCompile("(?m)(?:`|^ +)(?:kubectl|helm) [^`\\n]*\\b[A-Z]{3,}\\b")
 
-// Each alert has a page with what a reader needs at night, and commands that can be copied. There are no other pages.
+// Each alert has a page with the information that an on-call engineer needs, and commands that can be copied. There are no
+// other pages.
 func TestEveryAlertHasARunbook(t *testing.T) {
 	folder := filepath.Join("..", "docs", "runbooks")
 	pages := map[string]bool{}
@@ -464,7 +466,8 @@ func TestEveryAlertHasARunbook(t *testing.T) {
 	}
 }
 
-// There are several reasons why an ElasticJob fails or abandons a worker. A reader who sees only one looks in the wrong place.
+// There are several reasons why an ElasticJob fails or abandons a worker. Readers who know only one of them may look in the
+// wrong place.
 func TestAlertsNameAllCauses(t *testing.T) {
 	definition := string(mustRead(t, filepath.Join(elasticChart, "files", "crds", "elastic.pytorch.org_elasticjobs.yaml")))
 	for name, causes := range map[string][]string{

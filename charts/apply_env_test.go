@@ -21,7 +21,7 @@ import (
 )
 
 // A real API server accepts every object of the plain manifests in their order, twice, each with the annotation in which `kubectl apply`
-// keeps it. Field validation is strict, because an unknown field would otherwise be dropped silently.
+// stores it. Field validation is strict, because an unknown field would otherwise be dropped silently.
 func TestAPIServerAcceptsPlainManifests(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(manifests(t), "*.yaml"))
 	if err != nil || len(files) < 5 {
@@ -42,7 +42,7 @@ func TestAPIServerAcceptsPlainManifests(t *testing.T) {
 	}
 }
 
-// cluster is an API server with our kinds.
+// cluster is an API server with the CRDs of the charts.
 var cluster *rest.Config
 
 func TestMain(m *testing.M) {
@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m, &cluster, crds...))
 }
 
-// strict returns a client whose writes are rejected if they have an unknown field.
+// strict returns a client whose writes are rejected if they contain an unknown field.
 func strict(t *testing.T) client.Client {
 	t.Helper()
 	k8s, err := client.New(cluster, client.Options{Scheme: runtime.NewScheme()})
@@ -72,7 +72,7 @@ func apply(t *testing.T, k8s client.Client, object *unstructured.Unstructured) e
 	return k8s.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("kubectl"))
 }
 
-// The API server accepts every example as it is written, with strict field validation. Kinds of other projects are left out.
+// The API server accepts every example as written, with strict field validation. Kinds of other projects are skipped.
 func TestAPIServerAcceptsExamples(t *testing.T) {
 	k8s := client.NewDryRunClient(strict(t))
 	files, err := filepath.Glob(filepath.Join("..", "examples", "*.yaml"))
@@ -93,7 +93,7 @@ func TestAPIServerAcceptsExamples(t *testing.T) {
 			switch {
 			case meta.IsNoMatchError(err):
 				t.Logf("%s: %s is a foreign kind", file, object.GroupVersionKind())
-			case err != nil && !apierrors.IsNotFound(err): // its namespace
+			case err != nil && !apierrors.IsNotFound(err): // its namespace is missing
 				t.Errorf("%s: %s %s: %v", file, object.GetKind(), object.GetName(), err)
 			default:
 				taken++
@@ -105,7 +105,7 @@ func TestAPIServerAcceptsExamples(t *testing.T) {
 	}
 }
 
-// The API server also accepts the objects that values turn on, if Kubernetes itself defines their kinds.
+// The API server also accepts the objects that values enable, if Kubernetes itself defines their kinds.
 func TestAPIServerAcceptsOptionalObjects(t *testing.T) {
 	k8s := strict(t)
 	namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "holdfast"}}}

@@ -20,8 +20,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/docs"
 )
 
-// checks check commands of the pages by their program, without running them. They get the words after the program. e2e/suites/docs also
-// runs the commands of users' pages.
+// checks maps each program to a function that checks a command on the pages without running it. The function receives the words after
+// the program. e2e/suites/docs also runs the commands on the pages for users.
 var checks = map[string]func(t *testing.T, words []string) error{
 	"make": checkMake, "helm": checkHelm, "kubectl": checkKubectl, "export": checkExport, "go": checkGo,
 	"hack/install-debian.sh": checkScript("hack/install-debian.sh"),
@@ -31,7 +31,7 @@ var checks = map[string]func(t *testing.T, words []string) error{
 
 func elsewhereChecked(*testing.T, []string) error { return nil }
 
-// A reader can run every command of the pages: programs, subcommands, flags, files, targets and values exist.
+// Every command on the pages can be run: its programs, subcommands, flags, files, targets and values exist.
 func TestDocumentedCommandsAreValid(t *testing.T) {
 	pages, err := docs.Pages("..")
 	if err != nil {
@@ -51,7 +51,7 @@ func TestDocumentedCommandsAreValid(t *testing.T) {
 				t.Errorf("%s: %v", at, err)
 			}
 		}
-		for _, span := range page.Spans { // parts of commands are there, too
+		for _, span := range page.Spans { // a span may also contain a command
 			if words, err := docs.Words(span); err == nil && words[0] == "make" {
 				if err := checkMake(t, words[1:]); err != nil {
 					t.Errorf("%s: %s: %v", page.Path, span, err)
@@ -97,7 +97,7 @@ func TestInvalidCommandsAreDetected(t *testing.T) {
 	}
 }
 
-// chained drops the words after && or |.
+// chained cuts the words at && or |.
 func chained(words []string) []string {
 	if i := slices.IndexFunc(words, func(w string) bool { return w == "&&" || w == "|" }); i >= 0 {
 		return words[:i]
@@ -119,7 +119,7 @@ func checkMake(t *testing.T, words []string) error {
 	return nil
 }
 
-// parseCommand finds the subcommand in the program's own command tree, and parses the flags with it.
+// parseCommand finds the subcommand in the program's own command tree and parses the flags with it.
 func parseCommand(root *cobra.Command, words []string) (*cobra.Command, []string, error) {
 	command, rest, err := root.Find(chained(words))
 	if err != nil || command == root {
@@ -131,7 +131,7 @@ func parseCommand(root *cobra.Command, words []string) (*cobra.Command, []string
 	return command, command.Flags().Args(), nil
 }
 
-// checkHelm also renders the chart with the values of the command.
+// checkHelm also renders the chart with the values from the command.
 func checkHelm(t *testing.T, words []string) error {
 	root, err := helm.NewRootCmd(io.Discard, nil, func(bool) {})
 	if err != nil {
@@ -141,7 +141,7 @@ func checkHelm(t *testing.T, words []string) error {
 	if err != nil {
 		return err
 	}
-	if slices.Contains([]string{"uninstall", "rollback", "list"}, command.Name()) { // they name no chart
+	if slices.Contains([]string{"uninstall", "rollback", "list"}, command.Name()) { // these take no chart
 		return command.ValidateArgs(args)
 	}
 	if len(args) != 2 || !strings.HasPrefix(args[1], "charts/") {
@@ -174,16 +174,16 @@ func valuesOf(command *cobra.Command, chart string) (string, error) {
 		}
 	}
 	if !command.Flags().Changed("values") && values["global"] == nil {
-		values["global"] = map[string]any{"imageRegistry": nil} // nothing that a test sets
+		values["global"] = map[string]any{"imageRegistry": nil} // do not use the tests' default registry
 	}
 	raw, err := yaml.Marshal(values)
 	return string(raw), err
 }
 
-// checkKubectl checks a command with kubectl's own parser. Files must be those that TestAPIServerAcceptsExamples and TestAPIServerAcceptsPlainManifests
-// send to an API server.
+// checkKubectl checks a command with kubectl's own parser. Files must be among those that TestAPIServerAcceptsExamples and
+// TestAPIServerAcceptsPlainManifests send to an API server.
 func checkKubectl(t *testing.T, words []string) error {
-	if words[0] == "holdfast" { // a test alongside the program looks at it: cli/internal/app
+	if words[0] == "holdfast" { // checked by a test next to the program: cli/internal/app
 		return nil
 	}
 	for _, word := range words {
@@ -225,7 +225,7 @@ func checkKubectl(t *testing.T, words []string) error {
 	return nil
 }
 
-// checkGo accepts programs of the repository, and those of modules at the version that the charts and their tools use.
+// checkGo accepts programs in the repository, and programs in modules at the version that the charts and their tools use.
 func checkGo(t *testing.T, words []string) error {
 	if len(words) < 2 || words[0] != "run" {
 		return fmt.Errorf("go %q is not go run", words)

@@ -15,7 +15,7 @@ import (
 	promql "github.com/prometheus/prometheus/promql/parser"
 )
 
-// controllersIn returns the names of all controllers that the code of a folder registers.
+// controllersIn returns the names of all controllers that are registered by the code in a directory.
 func controllersIn(t *testing.T, folder string) (names []string) {
 	t.Helper()
 	constants, fields, named := map[string]string{}, map[string][]string{}, []ast.Expr{}
@@ -81,7 +81,7 @@ func stringOf(e ast.Expr) (string, bool) {
 	return text, err == nil
 }
 
-// ofBuilder reports whether a chain of calls begins with a builder of controller-runtime.
+// ofBuilder reports whether a chain of calls begins with a controller-runtime builder.
 func ofBuilder(e ast.Expr) bool {
 	for {
 		call, ok := e.(*ast.CallExpr)
@@ -99,7 +99,7 @@ func ofBuilder(e ast.Expr) bool {
 	}
 }
 
-// patternsOf returns the regular expressions that an alert has for a label.
+// patternsOf returns the regular expressions in an alert for a label.
 func patternsOf(t *testing.T, alert alert, label string) (patterns []string) {
 	t.Helper()
 	expr, err := promql.ParseExpr(alert.Expr)
@@ -126,7 +126,7 @@ func controllersOf(t *testing.T, chart string) []string {
 	return controllersIn(t, folder)
 }
 
-// No alert fires for a controller whose name is in no rule.
+// An alert never fires for a controller whose name matches no rule.
 func TestAlertsCoverAllControllers(t *testing.T) {
 	labels := map[string]string{"HoldfastControllerErrors": "controller", "HoldfastControllerFallsBehind": "name"}
 	for chart := range installed {
@@ -150,7 +150,7 @@ func TestAlertsCoverAllControllers(t *testing.T) {
 	}
 }
 
-// checkNames checks that the pattern matches each name, and that each part of it matches one.
+// checkNames checks that the pattern matches every name, and that each of its parts matches at least one.
 func checkNames(t *testing.T, at, pattern string, names []string) {
 	t.Helper()
 	for _, name := range names {

@@ -14,7 +14,7 @@ import (
 
 var link = regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
 
-// pages returns all pages of the repository, by their path from its root.
+// pages returns all pages of the repository by their path relative to its root.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -46,7 +46,7 @@ func TestLinksAreValid(t *testing.T) {
 	}
 }
 
-// Every page is linked from another one, so that readers find it.
+// Every page is linked from another page, so that readers find it.
 func TestEveryPageIsLinked(t *testing.T) {
 	all := pages(t)
 	linked := map[string]bool{"README.md": true}
@@ -63,10 +63,11 @@ func TestEveryPageIsLinked(t *testing.T) {
 	}
 }
 
-// wrongArticle matches "a" before a vowel. Words that begin with u, and those with "one", may begin with a consonant.
+// wrongArticle matches "a" before a vowel. Words that begin with u and those with "one" are excluded, because they may
+// begin with a consonant sound.
 var wrongArticle = regexp.MustCompile(`\b[Aa] ([AEIaei]\w|[Oo][^n\W])\w*`)
 
-// Pages and values have the right articles, which are easily missed when a name such as AppWrapper replaces another one.
+// Pages and values use the right articles, which are easily missed when a name such as AppWrapper replaces another one.
 func TestArticles(t *testing.T) {
 	all := pages(t)
 	for chart := range installed {
@@ -81,7 +82,7 @@ func TestArticles(t *testing.T) {
 
 var repository = regexp.MustCompile(`(?m)^\s*repository: (?:\S*/)?(\S+)`)
 
-// Users who mirror images for a cluster without internet access read this list.
+// Users who mirror images for a cluster without internet access depend on this list.
 func TestInstallationPageListsAllImages(t *testing.T) {
 	page := string(mustRead(t, filepath.Join("..", "docs", "installation.md")))
 	for chart := range installed {
@@ -97,7 +98,7 @@ func TestInstallationPageListsAllImages(t *testing.T) {
 	}
 }
 
-// A reader of the values must not have to read templates.
+// Users must be able to understand the values without reading templates.
 func TestEveryValueIsDescribed(t *testing.T) {
 	page := string(mustRead(t, filepath.Join("..", "docs", "reference", "values.md")))
 	chart := ""
@@ -111,7 +112,7 @@ func TestEveryValueIsDescribed(t *testing.T) {
 	}
 }
 
-// Artifact Hub shows definitions, images and maintainers. Links of a README must work outside of the repository.
+// Artifact Hub shows definitions, images and maintainers. Links in a README must also work outside the repository.
 func TestChartsAreDescribedForArtifactHub(t *testing.T) {
 	for _, chart := range append(slices.Sorted(maps.Keys(installed)), "holdfast") {
 		metadata := loadChart(t, chart).Metadata
@@ -160,7 +161,7 @@ func TestChartsAreDescribedForArtifactHub(t *testing.T) {
 
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
-// The examples for Argo CD and Flux have values with which the chart renders.
+// The chart renders with the values in the examples for Argo CD and Flux.
 func TestGitOpsExamplesRender(t *testing.T) {
 	found := map[string]bool{}
 	for _, block := range yamlBlock.FindAllStringSubmatch(string(mustRead(t, filepath.Join("..", "docs", "installation.md"))), -1) {

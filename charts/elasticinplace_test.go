@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The manager has no flags for restarts in place unless they are turned on.
+// The manager has no flags for in-place restarts unless they are enabled.
 func TestElasticOperatorInPlaceFlags(t *testing.T) {
 	for values, want := range map[string][]string{
 		"": nil,
@@ -33,7 +33,8 @@ func TestElasticOperatorInPlaceFlags(t *testing.T) {
 	}
 }
 
-// The images of the operator's own programs may be in a private registry that the authors of ElasticJobs do not know.
+// The images of the operator's own programs may be in a private registry for which the authors of ElasticJobs have no
+// credentials.
 func TestElasticOperatorPullSecrets(t *testing.T) {
 	for values, want := range map[string]string{
 		"": "",
@@ -51,7 +52,8 @@ func TestElasticOperatorPullSecrets(t *testing.T) {
 	}
 }
 
-// If orchestrator.elasticJobs is set, ElasticJobs are led and their pods may reach the store.
+// If orchestrator.elasticJobs is set, the orchestrator coordinates ElasticJobs and their pods may connect to the
+// store.
 func TestOrchestratorLeadsElasticJobs(t *testing.T) {
 	guarded := settings["orchestrator and valkey"] + "\nnetworkPolicy: {enabled: true}"
 	for values, want := range map[string]bool{guarded: false, settings["everything"]: true} {

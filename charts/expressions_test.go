@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// foreign lists the series of other programs that dashboards and alerts may use, with their labels where the API server or a test shows them:
-// those of controller-runtime, which every manager serves, of the API server, and of Kueue with metrics.enableClusterQueueResources.
+// foreign lists the series of other programs that dashboards and alerts may use: those of controller-runtime, which every manager serves, of
+// the API server, and of Kueue with metrics.enableClusterQueueResources. Labels are listed where the API server or a test shows them.
 var foreign = map[string][]string{
 	"controller_runtime_reconcile_total": nil, "controller_runtime_reconcile_errors_total": nil, "controller_runtime_reconcile_time_seconds_bucket": nil,
 	"controller_runtime_webhook_requests_total": nil, "controller_runtime_webhook_latency_seconds_bucket": nil, "controller_runtime_webhook_panics_total": {},
@@ -25,14 +25,14 @@ var foreign = map[string][]string{
 	"kueue_cluster_queue_resource_reservation": nil, "kueue_cluster_queue_nominal_quota": nil,
 }
 
-// The API server also counts requests that did not reach a webhook. A webhook that was skipped because of failurePolicy Ignore has rejected
-// nothing.
+// The API server also counts requests that did not reach a webhook. A webhook that was skipped because of failurePolicy Ignore has not rejected
+// anything.
 const (
 	rejections = "apiserver_admission_webhook_rejection_count"
 	skips      = "apiserver_admission_webhook_fail_open_count"
 )
 
-// served returns the names of all series that an expression may use, with their labels where they are known.
+// served returns the names of all series that an expression may use, and their labels if known.
 func served() map[string][]string {
 	ofTargets := []string{"cluster", "namespace", "job", "instance", "le"}
 	all := map[string][]string{}
@@ -50,7 +50,8 @@ func served() map[string][]string {
 	return all
 }
 
-// expressions returns those of all dashboards and alerts, by their place. Variables of Grafana are replaced by all namespaces and one duration.
+// expressions returns the expressions of all dashboards and alerts, by where they appear. Grafana variables are replaced by all namespaces and
+// a fixed duration.
 func expressions(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -84,7 +85,7 @@ func TestExpressionsUseServedMetrics(t *testing.T) {
 	}
 }
 
-// strangers returns the series that no program serves, and labels that ours do not have.
+// strangers returns the series in an expression that no program serves, and the labels that ours do not have.
 func strangers(expr parser.Expr, known map[string][]string) []string {
 	var found []string
 	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
@@ -123,7 +124,7 @@ func TestUnknownMetricsAreDetected(t *testing.T) {
 	}
 }
 
-// The grouping labels of our metrics exist too. A typo there would merge all series into one line.
+// The grouping labels of our metrics exist too. With a typo, all series would be merged into one line.
 func TestGroupingLabelsExist(t *testing.T) {
 	known := served()
 	for at, text := range expressions(t) {
@@ -149,7 +150,7 @@ func TestGroupingLabelsExist(t *testing.T) {
 	}
 }
 
-// Alerts of two installations can be told apart.
+// Alerts from two installations can be distinguished.
 func TestAlertsKeepClusterAndNamespace(t *testing.T) {
 	for chart := range installed {
 		for _, alert := range alertsOf(t, chart) {
@@ -168,13 +169,13 @@ func TestAlertsKeepClusterAndNamespace(t *testing.T) {
 	}
 }
 
-// Every metric that a person would look for is on a dashboard.
+// Every metric that users would look for is on a dashboard.
 func TestEveryMetricIsOnADashboard(t *testing.T) {
 	var all strings.Builder
 	for _, text := range expressions(t) {
 		all.WriteString(text + "\n")
 	}
-	detail := []string{ // of the rendezvous server, for those who look into it
+	detail := []string{ // metrics of the rendezvous server for detailed debugging
 		series.RendezvousAccepted.Name, series.RendezvousBytes.Name, series.RendezvousClosed.Name, series.RendezvousKeys.Name,
 		series.RendezvousRefused.Name, series.RendezvousWaits.Name,
 	}

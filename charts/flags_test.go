@@ -15,13 +15,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/docs"
 )
 
-// program is where the program of a container is built, and its environment.
+// program describes where the program of a container is built, and in which environment.
 type program struct {
 	folder, main string
 	env          []string
 }
 
-// programs are those of each chart, by the names of their containers.
+// programs maps each chart to its programs, by container name.
 var programs = map[string]map[string]program{
 	jobSetChart: {
 		"manager":      {filepath.Join("..", "jobset-controller"), "./cmd/manager", nil},
@@ -36,7 +36,7 @@ var programs = map[string]map[string]program{
 	reschedulerChart: {"manager": {filepath.Join("..", "rescheduler"), "./cmd/manager", nil}},
 }
 
-// elsewhere are programs that users' pods run, and no chart.
+// elsewhere lists programs that run in users' pods and not in any chart.
 var elsewhere = map[string]map[string]program{
 	"agent": {
 		"agent":         {filepath.Join("..", "agent"), "./cmd/agent", nil},
@@ -45,10 +45,12 @@ var elsewhere = map[string]map[string]program{
 	elasticChart: {"rendezvous": {filepath.Join("..", "elastic-operator"), "./cmd/rendezvous", nil}},
 }
 
-// foreignContainers run programs that are not ours, or take minutes to link: the scheduler is kube-scheduler with a plugin.
+// foreignContainers lists containers whose programs are not ours, or take minutes to link: the scheduler is kube-scheduler
+// with a plugin.
 var foreignContainers = []string{"valkey", "scheduler"}
 
-// A program that gets --help after its arguments prints its help only if it knows each of them and can parse its value.
+// A program that is given --help after its arguments prints its help only if it recognizes each argument and can parse its
+// value.
 func TestProgramsTakeTheArguments(t *testing.T) {
 	built := buildAll(t)
 	eachRendering(t, func(t *testing.T, chart, _, values string) {

@@ -25,7 +25,7 @@ func rules(t *testing.T, role *unstructured.Unstructured) []rbacv1.PolicyRule {
 	return as[rbacv1.Role](t, role).Rules
 }
 
-// rights returns the single permissions of rules: group, resource, name and verb.
+// rights returns each single permission in the rules: group, resource, name and verb.
 func rights(rules []rbacv1.PolicyRule) []string {
 	all := []string{}
 	for _, rule := range rules {
@@ -47,7 +47,7 @@ func rights(rules []rbacv1.PolicyRule) []string {
 	return slices.Compact(all)
 }
 
-// checkBinding checks that the role is bound to the account of the program's pods, which the chart creates, and to no other.
+// checkBinding checks that the role is bound to the account of the program's pods, which the chart creates, and to no other account.
 func checkBinding(t *testing.T, all objects, kind, ending, program string) {
 	t.Helper()
 	binding := as[rbacv1.RoleBinding](t, all.named(t, kind+"Binding", ending))
@@ -75,7 +75,7 @@ func accountOf(t *testing.T, all objects, program string) string {
 	return ""
 }
 
-// The manager has the permissions on kinds that a user adds by values.
+// The manager has the permissions on kinds that a user adds in the values.
 func TestManagerGetsPermissionsFromValues(t *testing.T) {
 	checkBinding(t, mustParse(t, appWrapperChart, installed[appWrapperChart].settings["everything"]), "ClusterRole", "-wrapped", "manager")
 	checkBinding(t, mustParse(t, reschedulerChart, ""), "ClusterRole", "-owners", "manager")
@@ -89,7 +89,7 @@ func TestNoOrchestratorPermissionsWithoutOrchestrator(t *testing.T) {
 	}
 }
 
-// definitions are the CRDs of the charts.
+// definitions maps the charts to their CRDs.
 var definitions = map[string]string{
 	jobSetChart:     filepath.Join(jobSetChart, "files", "crds", "jobset.x-k8s.io_jobsets.yaml"),
 	appWrapperChart: filepath.Join(appWrapperChart, "files", "crds", "workload.codeflare.dev_appwrappers.yaml"),
@@ -115,7 +115,7 @@ func TestCRDsAreGenerated(t *testing.T) {
 	}
 }
 
-// `kubectl apply` keeps each object as JSON in an annotation of it, and an object has at most 256 KiB of annotations.
+// `kubectl apply` stores each object as JSON in an annotation, and the annotations of an object may have at most 256 KiB.
 func TestCRDsFitIntoAnnotation(t *testing.T) {
 	for chart, file := range definitions {
 		crd := parse(t, file, string(mustRead(t, file)))[0]
@@ -123,13 +123,13 @@ func TestCRDsFitIntoAnnotation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if limit := 200 << 10; len(raw) > limit { // the rest is for labels, and for fields to come
+		if limit := 200 << 10; len(raw) > limit { // leaves space for labels and for future fields
 			t.Errorf("%s: the definition has %d bytes, more than %d", chart, len(raw), limit)
 		}
 	}
 }
 
-// The definitions describe all fields that are not of a pod's spec.
+// The definitions describe all fields except those of pod specs.
 func TestCRDsDescribeOurFields(t *testing.T) {
 	for chart, file := range definitions {
 		crd := parse(t, file, string(mustRead(t, file)))[0]
@@ -177,8 +177,8 @@ func checkDescriptions(t *testing.T, path string, schema map[string]any) int {
 	return described
 }
 
-// The published controller panics at JobSets without the defaults of a webhook, so it must not be possible to create one during a migration
-// back.
+// The upstream controller panics on JobSets without the webhook's defaults, so it must not be possible to create one during a migration
+// back to it.
 func TestUninstallKeepsCRDAndWebhooks(t *testing.T) {
 	for values, kept := range map[string]string{``: "keep", `crds: {keep: false}`: "", `certificates: {mode: certManager}`: "keep"} {
 		for _, kind := range []string{validating, mutating} {
@@ -198,13 +198,13 @@ func TestCRDsAreOptional(t *testing.T) {
 	}
 }
 
-// role has the permissions that the markers in a program's code request, and the suffix of its name in the chart.
+// role holds the permissions that the markers in a program's code request, and the suffix of the role's name in the chart.
 type role struct {
 	file, name, ending string
-	features           string // of the values with which all of the program's features are on; empty: the rights do not depend on values
+	features           string // part of the values that enable all of the program's features; empty if the permissions do not depend on values
 }
 
-// roles are those of the programs of each chart that always run, and of those that a value turns on.
+// roles lists, for each chart, the roles of the programs that always run, and of those that a value enables.
 var roles = map[string]map[string]role{
 	jobSetChart: {
 		"":              {filepath.Join(jobSetChart, "files", "rbac", "manager.yaml"), "manager-role", "-manager", ""},
@@ -228,7 +228,7 @@ func TestRBACRulesMatchMarkers(t *testing.T) {
 			generated := parse(t, role.file, string(mustRead(t, role.file)))
 			for _, kind := range []string{"ClusterRole", "Role"} {
 				marked, granted := rights(rules(t, generated.named(t, kind, role.name))), rights(rules(t, all.named(t, kind, role.ending)))
-				if role.features != "" && !strings.Contains(values, role.features) { // the chart grants less, and nothing else
+				if role.features != "" && !strings.Contains(values, role.features) { // without it, the chart grants fewer permissions and no others
 					marked = slices.DeleteFunc(marked, func(right string) bool { return !slices.Contains(granted, right) })
 				}
 				if diff := cmp.Diff(marked, granted); diff != "" {
@@ -240,7 +240,7 @@ func TestRBACRulesMatchMarkers(t *testing.T) {
 	})
 }
 
-// Helm stores each release, chart and manifest, in one Secret of at most 1 MiB. Both contain the CRD.
+// Helm stores each release, with its chart and manifest, in one Secret of at most 1 MiB. Both contain the CRD.
 func TestReleasesFitIntoSecret(t *testing.T) {
 	for chart, entry := range installed {
 		size := releaseSize(t, chart, entry.settings["everything"])

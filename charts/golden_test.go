@@ -15,15 +15,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// made matches what the chart generates for each rendering outside of a cluster.
+// made matches values that the chart generates for each rendering outside a cluster.
 var made = regexp.MustCompile(`(?m)^(  (?:password|ca\.crt|tls\.crt|tls\.key)): \S{20,}$`)
 
 var update = flag.Bool("update", false, "write the golden files again")
 
-// goldens are the settings with a golden file. Other settings change few lines, which tests name.
+// goldens lists the settings with a golden file. Other settings change only a few lines, which are tested
+// individually.
 var goldens = []string{"default", "everything"}
 
-// A golden file has all objects except CRDs and dashboards, which have tests of their own.
+// A golden file contains all objects except CRDs and dashboards, which have their own tests.
 func TestGoldenFiles(t *testing.T) {
 	eachRendering(t, func(t *testing.T, chart, name, values string) {
 		if !slices.Contains(goldens, name) {

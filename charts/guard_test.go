@@ -15,7 +15,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// The chart's own store is closed by default: only TLS, a default user that is off, and a password of its own.
+// The chart's own store is closed by default: it has TLS only, a disabled default user, and its own password.
 func TestStoreIsClosedByDefault(t *testing.T) {
 	all := mustParse(t, jobSetChart, settings["orchestrator and valkey"])
 	for key, want := range map[string]string{
@@ -63,8 +63,8 @@ func users(args []string) map[string][]string {
 	return found
 }
 
-// The chart renders the Secrets of its store without data, so that every rendering is the same and none overwrites existing data. The
-// orchestrator fills them. It may read and update these Secrets and no others.
+// The chart renders the Secrets of its store without data, so that every rendering is identical and none overwrites existing data. The
+// orchestrator fills them. It may read and update only these Secrets.
 func TestOrchestratorFillsSecrets(t *testing.T) {
 	const own = "orchestrator: {enabled: true}\nvalkey: {enabled: true, %s}"
 	for name, tc := range map[string]struct {
@@ -107,8 +107,8 @@ func TestOrchestratorFillsSecrets(t *testing.T) {
 	}
 }
 
-// checkRightsToSecrets checks the orchestrator's role for the Secrets that it fills, and that its pod does not mount them: the pod would
-// wait for itself.
+// checkRightsToSecrets checks that the orchestrator's role covers the Secrets that it fills, and that its pod does not mount them.
+// Otherwise the pod would wait for Secrets that only it can fill.
 func checkRightsToSecrets(t *testing.T, all objects, names []string) {
 	t.Helper()
 	var granted []string
@@ -133,7 +133,7 @@ func checkRightsToSecrets(t *testing.T, all objects, names []string) {
 	}
 }
 
-// The store does not start with an empty Secret. Its pod waits for each key.
+// The store does not start with an empty Secret: its pod waits for each key.
 func TestStoreWaitsForSecrets(t *testing.T) {
 	all := mustParse(t, jobSetChart, settings["orchestrator and valkey"])
 	pod := as[appsv1.StatefulSet](t, all.find("StatefulSet")[0]).Spec.Template.Spec
@@ -220,7 +220,7 @@ func TestSidecarAdmissionPolicy(t *testing.T) {
 			t.Errorf("binding %+v", binding.Spec)
 		}
 	}
-	// These folders were tested on an API server.
+	// These directories have been tested on an API server.
 	tried, err := os.ReadFile(filepath.Join("..", "jobset-controller", "internal", "testing", "policy", "cri_env_test.go"))
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// dashboard has the fields of Grafana's JSON model that tests read.
+// dashboard holds the fields of Grafana's JSON model that tests read.
 type dashboard struct {
 	UID    string
 	Title  string
@@ -30,10 +30,10 @@ type dashboard struct {
 	}
 }
 
-// dashboardFolder has the dashboards, in the library of all charts.
+// dashboardFolder is the directory of the dashboards, in the library chart.
 var dashboardFolder = filepath.Join("library", "files", "dashboards")
 
-// dashboards returns the dashboards by their file.
+// dashboards returns the dashboards by file.
 func dashboards(t *testing.T) map[string]dashboard {
 	t.Helper()
 	files, err := os.ReadDir(dashboardFolder)
@@ -70,7 +70,7 @@ func TestChartsContainDashboards(t *testing.T) {
 	}
 }
 
-// Panels have what Grafana needs to tell them apart, and nothing that it rejects.
+// Panels have what Grafana needs to distinguish them, and nothing that it rejects.
 func TestDashboardsAreValid(t *testing.T) {
 	uids := map[string]bool{}
 	for _, board := range dashboards(t) {
@@ -95,7 +95,7 @@ func TestDashboardsAreValid(t *testing.T) {
 	}
 }
 
-// Each setting renders all alerts, except the disabled one, and the orchestrator's if it is not scraped.
+// Each setting renders all alerts, except for a disabled one, and for those of the orchestrator if it is not scraped.
 func TestAllAlertsAreRendered(t *testing.T) {
 	for chart, entry := range installed {
 		for values, disabled := range map[string]string{
@@ -103,7 +103,7 @@ func TestAllAlertsAreRendered(t *testing.T) {
 		} {
 			all := mustParse(t, chart, values)
 			without := []string{disabled}
-			if chart != inPlaceChart && !scrapesOrchestrators(t, all) { // there the orchestrator is the manager, which is scraped with its chart
+			if chart != inPlaceChart && !scrapesOrchestrators(t, all) { // the orchestrator of the excluded chart is its manager, which is always scraped
 				without = append(without, "HoldfastOrchestratorHasNoLeader")
 			}
 			want := slices.DeleteFunc(alertsOf(t, chart), func(a alert) bool { return slices.Contains(without, a.Name) })
@@ -140,7 +140,7 @@ func thresholds(t *testing.T) (names []string) {
 	return names
 }
 
-// The rules contain what a user sets in the values.
+// The rules contain what users set in the values.
 func TestAlertSettings(t *testing.T) {
 	settable := thresholds(t)
 	for chart := range installed {
@@ -165,7 +165,7 @@ func TestAlertSettings(t *testing.T) {
 	}
 }
 
-// alertsWith renders alerts with a threshold for those of the settable ones, and with other settings.
+// alertsWith renders alerts with the given threshold for all alerts that have one, and with other settings.
 func alertsWith(t *testing.T, chart string, defaults []alert, settable []string, threshold string) []alert {
 	t.Helper()
 	set, durations := []string{}, []string{}
@@ -184,7 +184,7 @@ func alertsWith(t *testing.T, chart string, defaults []alert, settable []string,
 	return alertsIn(t, mustParse(t, chart, values).named(t, "PrometheusRule", ""))
 }
 
-// scrapesOrchestrators reports whether a Service has the port of their metrics.
+// scrapesOrchestrators reports whether a Service exposes the orchestrators' metrics port.
 func scrapesOrchestrators(t *testing.T, all objects) bool {
 	t.Helper()
 	for _, object := range all.find("Service") {
@@ -197,7 +197,7 @@ func scrapesOrchestrators(t *testing.T, all objects) bool {
 	return false
 }
 
-// An alert about a missing series would never stop where nothing serves that series.
+// An alert about a missing series would never stop if nothing serves that series.
 func TestOrchestratorAlertsNeedScraping(t *testing.T) {
 	const rules, on = "metrics: {prometheusRule: {enabled: true}}", "orchestrator: {enabled: true, metrics: {enabled: true}}\nvalkey: {enabled: true}"
 	for values, want := range map[string]bool{
@@ -226,7 +226,8 @@ func TestMetricsCanBeDisabled(t *testing.T) {
 	}
 }
 
-// A policy that selects a pod opens all ports that it serves, except for probes, because the kubelet is always allowed.
+// A policy that selects a pod opens all ports that the pod serves. Ports that serve only probes are excluded, because
+// the kubelet is always allowed.
 func TestNetworkPoliciesOpenServedPorts(t *testing.T) {
 	eachRendering(t, func(t *testing.T, chart, _, values string) {
 		all := mustParse(t, chart, values+"\nnetworkPolicy: {enabled: true}\n")
@@ -250,7 +251,7 @@ func TestNetworkPoliciesOpenServedPorts(t *testing.T) {
 	})
 }
 
-// closed returns the ports, except for probes, that no rule opens.
+// closed returns the ports, except for those of probes, that no rule opens.
 func closed(pod corev1.PodSpec, rules []networkingv1.NetworkPolicyIngressRule) []string {
 	open := map[int32]bool{}
 	for _, rule := range rules {

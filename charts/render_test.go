@@ -32,7 +32,7 @@ const (
 	notes       = "NOTES.txt"
 )
 
-// settings are the values of the renderings that all tests use.
+// settings holds the values of the renderings that all tests use.
 var settings = map[string]string{
 	"default": ``,
 	"orchestrator and valkey": `
@@ -126,7 +126,7 @@ valkey:
 criPolicy: {enabled: true, namespaces: [a, b], allPods: true, validationActions: [Deny, Audit]}
 `
 
-// objects are the objects of one rendering, in the order of the templates.
+// objects holds the objects of one rendering, in the order of the templates.
 type objects []*unstructured.Unstructured
 
 func loadChart(t *testing.T, name string) *chart.Chart {
@@ -138,7 +138,7 @@ func loadChart(t *testing.T, name string) *chart.Chart {
 	return c
 }
 
-// render returns the files that a chart renders with values, by their path in the chart.
+// render returns the files that a chart renders with the given values, by their path in the chart.
 func render(t *testing.T, name, values string) (map[string]string, error) {
 	t.Helper()
 	return renderFor(t, plain.Capabilities(), name, values)
@@ -195,7 +195,7 @@ func parse(t *testing.T, file, content string) objects {
 			t.Fatalf("%s: %v", file, err)
 		}
 		obj := &unstructured.Unstructured{}
-		if err := yaml.UnmarshalStrict(raw, &obj.Object); err != nil { // a key that is there twice is an error
+		if err := yaml.UnmarshalStrict(raw, &obj.Object); err != nil { // a duplicate key is an error
 			t.Fatalf("%s: %v\n%s", file, err, raw)
 		}
 		if len(obj.Object) > 0 {
@@ -204,7 +204,7 @@ func parse(t *testing.T, file, content string) objects {
 	}
 }
 
-// manifests writes the plain manifests, as `make manifests` does, and returns their folder.
+// manifests writes the plain manifests, as `make manifests` does, and returns their directory.
 func manifests(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -225,7 +225,7 @@ func (o objects) find(kind string) objects {
 	return found
 }
 
-// named returns the object of a kind whose name has the ending.
+// named returns the object of a kind whose name has the given suffix.
 func (o objects) named(t *testing.T, kind, ending string) *unstructured.Unstructured {
 	t.Helper()
 	for _, obj := range o.find(kind) {

@@ -29,7 +29,7 @@ func TestReschedulerWebhookFailsOpen(t *testing.T) {
 	}
 }
 
-// A feature that is off has no permissions: a manager that must not taint nodes cannot.
+// A disabled feature has no permissions: a manager that is configured not to taint nodes has no permission to taint them.
 func TestReschedulerPermissionsMatchFeatures(t *testing.T) {
 	may := func(setting string) map[string]bool {
 		all, granted := mustParse(t, reschedulerChart, installed[reschedulerChart].settings[setting]), map[string]bool{}
@@ -74,7 +74,8 @@ func TestSchedulerServiceAccount(t *testing.T) {
 	}
 }
 
-// In mode profile the chart runs no scheduler. It creates the profile, and grants the permission that the cluster's own user lacks.
+// In mode profile the chart runs no scheduler. It creates the profile, and grants the permission that the user of the cluster's own
+// scheduler lacks.
 func TestSchedulerProfileMode(t *testing.T) {
 	all := mustParse(t, reschedulerChart, installed[reschedulerChart].settings["profile"])
 	for _, object := range all {
@@ -108,7 +109,7 @@ func TestSchedulerProfileMode(t *testing.T) {
 	}
 }
 
-// The plain manifest has the objects that the values add. A separate file has those of the chart's defaults.
+// The plain manifest contains the objects that the values add. The objects of the chart's defaults are in a separate file.
 func TestPlainSchedulerManifestIsComplete(t *testing.T) {
 	file := filepath.Join(manifests(t), "rescheduler-scheduler.yaml")
 	plain := parse(t, file, string(mustRead(t, file)))
@@ -153,7 +154,7 @@ affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeS
 	}
 }
 
-// A scheduler must not be newer than the API server. The rescheduler without it runs on older ones.
+// A scheduler must not be newer than the API server. Without the scheduler, the rescheduler runs on older API servers.
 func TestSchedulerRequiresKubernetesVersion(t *testing.T) {
 	const scheduler = "scheduler: {enabled: true}\n"
 	for name, c := range map[string]struct {

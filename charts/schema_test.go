@@ -78,7 +78,7 @@ func compareKeys(t *testing.T, at string, schema, definitions map[string]any, va
 		schema, _ = definitions[strings.TrimPrefix(ref, "#/definitions/")].(map[string]any)
 	}
 	if schema["additionalProperties"] != false {
-		return // an object of Kubernetes
+		return // a Kubernetes object
 	}
 	properties, _ := schema["properties"].(map[string]any)
 	for key, property := range properties {

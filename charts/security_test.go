@@ -11,13 +11,13 @@ import (
 	"k8s.io/pod-security-admission/policy"
 )
 
-// mayChange reports whether the image of a tag may change. An image without a tag is the latest.
+// mayChange reports whether the image with this tag may change. An image without a tag is the latest.
 func mayChange(image string) bool {
 	_, tag, _ := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
 	return tag == "" || tag == "latest"
 }
 
-// The orchestrator reads the password from a file, so that arguments and environment do not show it.
+// The orchestrator reads the password from a file, so that it is not exposed in arguments or the environment.
 func TestPasswordIsReadFromFile(t *testing.T) {
 	all := mustParse(t, jobSetChart, settings["external valkey"])
 	args := strings.Join(all.container(t, "orchestrator").Args, " ")
@@ -33,7 +33,7 @@ func TestPasswordIsReadFromFile(t *testing.T) {
 	}
 }
 
-// Every pod of every chart meets the restricted Pod Security Standard, as the API server's own library checks it.
+// Every pod of every chart meets the restricted Pod Security Standard, according to the API server's own library.
 func TestPodsAreRestricted(t *testing.T) {
 	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {
@@ -49,7 +49,7 @@ func TestPodsAreRestricted(t *testing.T) {
 	})
 }
 
-// Pods also meet requirements of ours beyond the standard.
+// Pods also meet our own requirements beyond the standard.
 func TestContainersAreHardened(t *testing.T) {
 	eachRendering(t, func(t *testing.T, chart, _, values string) {
 		for pod, template := range mustParse(t, chart, values).podTemplates(t) {

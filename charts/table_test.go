@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// These are the charts other than that of the JobSet controller.
+// All charts except that of the JobSet controller.
 const (
 	appWrapperChart  = "appwrapper-controller"
 	elasticChart     = "elastic-operator"
@@ -19,23 +19,24 @@ const (
 	inPlaceChart     = "holdfast-inplace"
 )
 
-// entry is what differs between charts in the tests that all of them pass.
+// entry describes what differs between charts in the tests that all of them share.
 type entry struct {
-	// settings are the values of the renderings that all tests use.
+	// settings holds the values of the renderings that all tests use.
 	settings map[string]string
-	// webhooks are the kinds of its webhook configurations; nil if it serves none.
+	// webhooks lists the kinds of the chart's webhook configurations; nil if it serves none.
 	webhooks []string
-	// own are fields of a webhook that the chart sets, and the markers do not.
+	// own lists webhook fields that are set by the chart and not by the markers.
 	own []string
-	// config is a value for the manager's file, and a line of the file with that value; empty if the chart has no such value.
+	// config is a value for the manager's configuration file, and line is a line of the file with that value. Both are empty
+	// if the chart has no such value.
 	config, line string
-	// refused are values that the chart rejects, and a part of the message.
+	// refused maps values that the chart rejects to a part of the message.
 	refused map[string]string
 }
 
-// installed are the charts except for the umbrella chart.
+// installed lists all charts except the umbrella chart.
 var installed = map[string]entry{
-	jobSetChart: {settings: settings, webhooks: []string{mutating, validating}}, // webhook_test.go and schema_test.go have more
+	jobSetChart: {settings: settings, webhooks: []string{mutating, validating}}, // more tests are in webhook_test.go and schema_test.go
 	inPlaceChart: {
 		webhooks: []string{mutating}, own: []string{"timeoutSeconds", "namespaceSelector"},
 		refused: map[string]string{
@@ -140,7 +141,7 @@ leaderElection: {enabled: false}
 	},
 }
 
-// These are the common settings of several charts.
+// Settings that several charts have in common.
 const (
 	ha = `
 replicaCount: 2
@@ -168,7 +169,7 @@ podDisruptionBudget: {enabled: true}
 // The rules of the webhooks are generated from the code. A chart adds which namespaces they skip.
 func TestWebhooksMatchMarkers(t *testing.T) {
 	for chart, entry := range installed {
-		if chart == jobSetChart { // looked at more closely in webhook_test.go
+		if chart == jobSetChart { // tested in more detail in webhook_test.go
 			continue
 		}
 		all := mustParse(t, chart, "")
@@ -195,7 +196,7 @@ func TestWebhooksMatchMarkers(t *testing.T) {
 	}
 }
 
-// hooks returns the webhooks of a configuration without the namespace of their Service and these fields.
+// hooks returns the webhooks of a configuration without the given fields and without the namespace of their Service.
 func hooks(configuration *unstructured.Unstructured, without []string) []any {
 	all, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
 	for _, hook := range all {
@@ -207,7 +208,7 @@ func hooks(configuration *unstructured.Unstructured, without []string) []any {
 	return all
 }
 
-// The manager's flag names the file that is mounted. An empty configuration has no file and no flag.
+// The manager's flag names the mounted file. An empty configuration has no file and no flag.
 func TestConfigurationIsMounted(t *testing.T) {
 	for chart, entry := range installed {
 		if entry.config == "" {

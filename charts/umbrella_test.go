@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/tools/charts/plain"
 )
 
-// umbrella renders the umbrella chart as helm does, without the controllers that the values turn off.
+// umbrella renders the umbrella chart as helm does, without the controllers that the values disable.
 func umbrella(t *testing.T, values map[string]any) objects {
 	t.Helper()
 	c := loadChart(t, "holdfast")
@@ -38,8 +38,8 @@ func umbrella(t *testing.T, values map[string]any) objects {
 	return found
 }
 
-// One registry and one release install all controllers, and no two objects have the same name. The chart holdfast-inplace is not included,
-// because it is for clusters with the published JobSet controller.
+// A single registry and release install all controllers, and no two objects have the same name. The chart holdfast-inplace is not
+// included, because it is for clusters with the upstream JobSet controller.
 func TestUmbrellaInstallsAllControllers(t *testing.T) {
 	global := map[string]any{"imageRegistry": "registry.example/a"}
 	all := umbrella(t, map[string]any{"global": global})

@@ -40,7 +40,7 @@ func setting(t *testing.T, all objects, key string) string {
 	return args[at+1]
 }
 
-// The orchestrator's address is the Service, which selects the store's pod and not the manager's.
+// The orchestrator's address is that of the Service, which selects the store's pod and not the manager's.
 func TestStoreAddress(t *testing.T) {
 	for name, want := range map[string]string{"orchestrator and valkey": "valkey.holdfast.svc:6379", "everything": "store.holdfast.svc:6400"} {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestStoreAddress(t *testing.T) {
 	}
 }
 
-// An upgrade that does not concern the store must not replace its pod, which holds the data.
+// An upgrade that does not affect the store must not replace its pod, which holds the data.
 func TestOnlyStoreValuesChangeStorePod(t *testing.T) {
 	const on = "orchestrator: {enabled: true, logLevel: debug}\nvalkey: {enabled: true, agents: %d}\n"
 	pod := func(values string) corev1.PodTemplateSpec {

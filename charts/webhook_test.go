@@ -27,13 +27,13 @@ func ofPods(w admissionv1.ValidatingWebhook) bool {
 	return slices.Contains(w.Rules[0].Resources, "pods")
 }
 
-// The rules of the webhooks are generated from the code. The chart adds the Service, and which objects they skip.
+// The rules of the webhooks are generated from the code. The chart adds the Service and which objects the webhooks skip.
 func TestJobSetWebhooksMatchMarkers(t *testing.T) {
 	for name, values := range settings {
 		for _, kind := range []string{validating, mutating} {
 			t.Run(name+", "+kind, func(t *testing.T) {
 				generated := parse(t, webhookFile, string(mustRead(t, webhookFile))).named(t, kind, "")
-				want := as[admissionv1.ValidatingWebhookConfiguration](t, generated) // the other kind has the same fields and more
+				want := as[admissionv1.ValidatingWebhookConfiguration](t, generated) // the other kind has the same fields and some more
 				got := as[admissionv1.ValidatingWebhookConfiguration](t, mustParse(t, jobSetChart, values).named(t, kind, ""))
 				if got.Name != want.Name {
 					t.Errorf("it is %s, want %s", got.Name, want.Name)
@@ -58,8 +58,8 @@ func TestJobSetWebhooksMatchMarkers(t *testing.T) {
 	}
 }
 
-// Pods with exclusive placement must pass the webhook whoever creates them. The orchestrator, which replaces lost ones, uses the account of
-// the release. The webhook must not be called for other pods.
+// Pods with exclusive placement must pass the webhook regardless of who creates them. The orchestrator, which replaces lost pods, uses the
+// account of the release. The webhook must not be called for other pods.
 func TestPodWebhookIsOnlyForExclusivePlacement(t *testing.T) {
 	const values = `webhook: {failurePolicy: Ignore, namespaceSelector: {matchLabels: {train: "yes"}}}`
 	asked := 0
@@ -103,7 +103,7 @@ serviceAccount: {name: me}
 	}
 }
 
-// The Service points to the port of the manager's flag, under the name in its certificate.
+// The Service points to the port in the manager's flag, under the name in its certificate.
 func TestWebhookServiceSelectsManager(t *testing.T) {
 	for name, values := range settings {
 		t.Run(name, func(t *testing.T) {
@@ -132,9 +132,9 @@ func TestWebhookServiceSelectsManager(t *testing.T) {
 func TestCertificates(t *testing.T) {
 	for name, c := range map[string]struct {
 		values string
-		kinds  []string // of what the chart makes for them
+		kinds  []string // of the objects that the chart creates for the certificates
 		secret string   // mounted
-		given  bool     // by somebody else
+		given  bool     // provided by someone else
 	}{
 		"created by the manager":                 {``, []string{"Secret"}, "", false},
 		"created by cert-manager":                {`certificates: {mode: certManager}`, []string{"Issuer", "Certificate"}, "jobset-webhook-server-cert", true},
@@ -161,7 +161,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// mountedSecret returns the Secret that the manager mounts, or none if it writes the folder itself.
+// mountedSecret returns the Secret that the manager mounts, or none if the manager writes the directory itself.
 func mountedSecret(t *testing.T, all objects, folder string) string {
 	t.Helper()
 	for _, template := range all.podTemplates(t) {
@@ -190,7 +190,7 @@ func TestCertificateSecretHasNoData(t *testing.T) {
 	}
 }
 
-// The chart uses the names that the manager looks for.
+// The chart uses the names that the manager expects.
 func TestManagerUsesNamesOfChart(t *testing.T) {
 	options := string(mustRead(t, filepath.Join("..", "jobset-controller", "internal", "app", "options.go")))
 	all := mustParse(t, jobSetChart, "")
@@ -207,7 +207,7 @@ func TestManagerUsesNamesOfChart(t *testing.T) {
 	}
 }
 
-// cert-manager writes the CA into the configurations that it knows. Otherwise the user or the manager does.
+// cert-manager injects the CA into annotated configurations. Without cert-manager, the user or the manager does this.
 func TestWebhookCABundle(t *testing.T) {
 	for name, c := range map[string]struct {
 		values, from string
@@ -240,7 +240,7 @@ func TestWebhookCABundle(t *testing.T) {
 
 func TestWebhooksCanBeDisabled(t *testing.T) {
 	all := mustParse(t, jobSetChart, `webhook: {enabled: false}`)
-	if n := len(all.find(validating)) + len(all.find(mutating)) + len(all.find("Service")) - 1; n != 0 { // that of metrics
+	if n := len(all.find(validating)) + len(all.find(mutating)) + len(all.find("Service")) - 1; n != 0 { // one of the Services is for metrics
 		t.Errorf("%d objects", n)
 	}
 	if args := strings.Join(all.container(t, "manager").Args, " "); strings.Contains(args, "webhook") {

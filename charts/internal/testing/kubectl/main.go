@@ -1,4 +1,4 @@
-// Command kubectl is the unmodified kubectl, for tests that run the commands of the pages on machines without kubectl.
+// Command kubectl is the unmodified kubectl, for tests that run the commands on the pages on machines without kubectl.
 package main
 
 import (
