@@ -18,7 +18,7 @@ import (
 )
 
 func init() {
-	// Requests pass through the plugins in this order. It is CoreDNS's own order, without the absent plugins.
+	// Requests pass through the plugins in this order, which is CoreDNS's own order without the missing plugins.
 	dnsserver.Directives = []string{
 		"bind", "ready", "health", "errors", "log", "loadbalance", "cache", "kubernetes", "loop",
 	}

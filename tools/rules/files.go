@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// eachGoFile calls show for every Go file below the root, with its relative path. Hidden folders are skipped.
+// eachGoFile calls show for every Go file below the root, with its relative path. Hidden directories are
+// skipped.
 func eachGoFile(root string, show func(path, content string)) error {
 	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {

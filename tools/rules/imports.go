@@ -14,10 +14,10 @@ import (
 
 const project = "github.com/holdfast-project/holdfast/"
 
-// rule forbids packages to depend on others, directly or indirectly.
+// rule forbids packages to depend on certain other packages, directly or indirectly.
 type rule struct {
 	packages []string // prefixes of import paths below the project
-	except   []string // prefixes too: packages that may import them
+	except   []string // prefixes of packages that are exempt from the rule
 	deps     []string // prefixes of import paths
 	why      string
 }
@@ -99,7 +99,7 @@ var rules = []rule{
 	},
 }
 
-// controllers may not import each other, except for api packages.
+// controllers lists the modules that may not import each other, except for api packages.
 var controllers = []string{"jobset-controller/", "appwrapper-controller/", "elastic-operator/", "rescheduler/"}
 
 type goPackage struct {
@@ -175,7 +175,8 @@ func (p goPackage) siblings(path string) []string {
 	return found
 }
 
-// hasPrefix reports whether the path has one of the prefixes. A prefix that ends in $ matches the whole path.
+// hasPrefix reports whether the path has one of the prefixes. A prefix that ends in $ must match the whole
+// path.
 func hasPrefix(path string, prefixes []string) bool {
 	for _, prefix := range prefixes {
 		if whole, isWhole := strings.CutSuffix(prefix, "$"); isWhole && path == whole {

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// layered are the packages whose files form layers, and how many: calls between their files only go down.
+// layered maps the packages whose files form layers to the number of layers: calls between their files only go down.
 var layered = map[string]int{
 	"jobset-controller/internal/orchestrator":             6,
 	"jobset-controller/internal/orchestrator/app":         6,
@@ -48,7 +48,7 @@ func checkLayers(root string) ([]string, error) {
 	return breaches, nil
 }
 
-// levelOf returns how many levels a file and what it calls form, or a circle of files.
+// levelOf returns how many levels a file and the files it calls form, or a cycle of files.
 func levelOf(file string, calls map[string]map[string]bool, above []string) (level int, circle []string) {
 	if i := slices.Index(above, file); i >= 0 {
 		return 0, append(slices.Clone(above[i:]), file)
@@ -63,7 +63,8 @@ func levelOf(file string, calls map[string]map[string]bool, above []string) (lev
 	return level + 1, nil
 }
 
-// callsBetweenFiles returns which files of a package use functions and methods of which others. Tests are not included.
+// callsBetweenFiles returns, for each file of a package, the files whose functions and methods it uses. Tests are
+// excluded.
 func callsBetweenFiles(folder string) (map[string]map[string]bool, error) {
 	names, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil {
@@ -82,7 +83,7 @@ func callsBetweenFiles(folder string) (map[string]map[string]bool, error) {
 		files = append(files, file)
 	}
 	info := types.Info{Uses: map[*ast.Ident]types.Object{}}
-	check := types.Config{Importer: empty{}, Error: func(error) {}} // types of other packages are unknown, which is an error here
+	check := types.Config{Importer: empty{}, Error: func(error) {}} // types of other packages are unknown, which causes errors that are ignored
 	this, _ := check.Check(folder, set, files, &info)
 	calls := map[string]map[string]bool{}
 	for _, file := range files {
@@ -101,7 +102,7 @@ func fileOf(set *token.FileSet, pos token.Pos) string {
 	return filepath.Base(set.Position(pos).Filename)
 }
 
-// empty imports every package as an empty one.
+// empty imports every package as an empty package.
 type empty struct{}
 
 func (empty) Import(name string) (*types.Package, error) {

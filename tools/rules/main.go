@@ -1,5 +1,5 @@
-// Command rules checks what golangci-lint cannot: what packages depend on through others, that calls between files go down, that each
-// metric is used, and the versions in go.mod files. It prints all violations and exits with 1 if there are any.
+// Command rules checks what golangci-lint cannot check: indirect dependencies between packages, that calls between files go down,
+// that each metric is used, and the versions in go.mod files. It prints all violations and exits with 1 if there are any.
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// modules returns the folders of all modules at the root and one level below, except for the pinned tools.
+// modules returns the directories of all modules at the root and one level below, except for the pinned tools.
 func modules(root string) ([]string, error) {
 	var folders []string
 	for _, pattern := range []string{"*", "[^t]*/*"} {

@@ -13,8 +13,8 @@ var (
 	usesMetric    = regexp.MustCompile(`\bseries\.([A-Z]\w+)`)
 )
 
-// checkMetrics checks that a program uses each definition in shared/series, so that dashboards and alerts name only existing series. The
-// linter forbids creating metrics elsewhere.
+// checkMetrics checks that each definition in shared/series is used by a program, so that dashboards and alerts refer only to existing
+// series. The linter forbids creating metrics elsewhere.
 func checkMetrics(root string) ([]string, error) {
 	defined, used := map[string]bool{}, map[string]bool{}
 	err := eachGoFile(root, func(path, content string) {

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// checkVersions checks that all modules of the workspace require the same version of a dependency, direct or indirect, and of Go. A module is then
-// built alone, as users do, with the versions that the tests in the workspace ran with, and nothing is compiled twice. Modules outside of the
-// workspace need other versions.
+// checkVersions checks that all modules of the workspace require the same Go version, and the same version of each direct or indirect
+// dependency. A module that is built on its own, as users do, then has the versions with which the tests in the workspace ran, and nothing is
+// compiled twice. Modules outside the workspace need different versions.
 func checkVersions(root string) ([]string, error) {
 	folders, err := workspace(root)
 	if err != nil {
@@ -42,7 +42,7 @@ func checkVersions(root string) ([]string, error) {
 	return breaches, nil
 }
 
-// workspace returns the folders of the modules in go.work.
+// workspace returns the directories of the modules in go.work.
 func workspace(root string) ([]string, error) {
 	cmd := exec.Command("go", "list", "-m", "-f", "{{.Dir}}")
 	cmd.Dir, cmd.Env, cmd.Stderr = root, append(os.Environ(), "GOWORK="), os.Stderr

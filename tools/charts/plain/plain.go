@@ -26,15 +26,16 @@ import (
 // Namespace is the namespace of all objects.
 const Namespace = "holdfast-system"
 
-// Capabilities returns those of the newest supported Kubernetes. Outside of the helm program, Helm's own default is Kubernetes 1.20.
+// Capabilities returns the capabilities of the newest supported Kubernetes version. Outside the helm program, Helm's default is
+// Kubernetes 1.20.
 func Capabilities() *common.Capabilities {
 	newest := common.DefaultCapabilities.Copy()
 	newest.KubeVersion = common.KubeVersion{Version: "v1.36.0", Major: "1", Minor: "36"}
 	return newest
 }
 
-// Objects renders a chart with the values, as a release of the chart's name, in the order in which the objects can be applied. tag is the
-// tag of our images.
+// Objects renders a chart with the given values, in the order in which the objects can be applied. The release has the name of the chart.
+// tag is the tag of our images.
 func Objects(chart, tag string, values map[string]any) ([]*unstructured.Unstructured, error) {
 	loaded, err := loader.LoadDir(chart)
 	if err != nil {
@@ -100,7 +101,8 @@ func withoutHelm(o *unstructured.Unstructured) {
 	}
 }
 
-// rank orders objects: first those that others need, and last the webhooks, which reject objects until their program runs.
+// rank orders objects. Objects that others need come first. Webhooks come last, because they reject objects until their program is
+// running.
 func rank(o *unstructured.Unstructured) int {
 	switch kind := o.GetKind(); {
 	case kind == "CustomResourceDefinition":
@@ -116,7 +118,7 @@ func rank(o *unstructured.Unstructured) int {
 	}
 }
 
-// namespace enforces restricted pods, which all of ours are.
+// namespace enforces the restricted Pod Security Standard, which all our pods meet.
 const namespace = `apiVersion: v1
 kind: Namespace
 metadata:
@@ -144,7 +146,7 @@ func YAML(comment string, objects []*unstructured.Unstructured) ([]byte, error) 
 
 const head = "Made of the chart by `make manifests`.\n"
 
-// Charts are the charts that have a manifest.
+// Charts lists the charts for which a manifest is generated.
 var Charts = []string{"appwrapper-controller", "elastic-operator", "holdfast-inplace", "jobset-controller", "rescheduler"}
 
 // manifest is a file for kubectl.
@@ -152,11 +154,11 @@ type manifest struct {
 	file, chart string
 	comment     string
 	values      map[string]any
-	without     []string // kinds of objects
+	without     []string // kinds of objects to leave out
 	added       bool     // keep only the objects that the values add to the chart's defaults
 }
 
-// extras are manifests in addition to those of the charts' defaults.
+// extras lists manifests in addition to those for the charts' defaults.
 var extras = []manifest{
 	{
 		file: "jobset-controller-in-place", chart: "jobset-controller",
@@ -177,7 +179,7 @@ rescheduler.yaml. How to have the plugin in the cluster's own scheduler: docs/re
 	},
 }
 
-// Write writes the manifests of the charts in the folder charts into a folder, for images in a registry with a tag.
+// Write renders the manifests of the charts in the directory charts into folder, for images with the given registry and tag.
 func Write(charts, folder, registry, tag string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err

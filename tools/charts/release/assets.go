@@ -19,7 +19,7 @@ import (
 	"strings"
 )
 
-// checksums is the file that the signature covers, in the format of sha256sum.
+// checksums is the signed file, in the format of sha256sum.
 const checksums = "checksums.txt"
 
 // addPlugin writes an archive with `kubectl holdfast` and the license for each architecture, and the manifest for Krew.
@@ -71,7 +71,8 @@ const krewPlatform = `    - selector: {matchLabels: {os: linux, arch: %s}}
       bin: kubectl-holdfast
 `
 
-// sum writes the checksums of all files of the release, except the image layout. images.txt has the digests of the images.
+// sum writes the checksums of all files of the release, except for the image layout. The digests of the images are in
+// images.txt.
 func (r *release) sum() error {
 	entries, err := os.ReadDir(r.output) // sorted by name
 	if err != nil {
@@ -116,7 +117,7 @@ func (r *release) sign(keyFile string) error {
 	)
 }
 
-// signingKey reads an ECDSA key in PKCS #8. Without a file it generates a key, for a snapshot.
+// signingKey reads an ECDSA key in PKCS #8 format. If no file is given, it generates a key, for a snapshot.
 func signingKey(file string) (*ecdsa.PrivateKey, error) {
 	if file == "" {
 		return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

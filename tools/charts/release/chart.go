@@ -24,7 +24,7 @@ import (
 	"github.com/holdfast-project/holdfast/tools/charts/plain"
 )
 
-// charts are the charts that users install: those with a manifest, and the umbrella chart.
+// charts lists the charts that users install: those with a manifest, and the umbrella chart.
 var charts = append([]string{"holdfast"}, plain.Charts...)
 
 // packageChart writes the archive of a chart with the version of the release and returns its path.
@@ -41,7 +41,7 @@ func (r *release) packageChart(chartName string) (string, error) {
 	return file, nil
 }
 
-// stamp sets the version of a chart and its dependencies, and the time of all files, so that packaging is reproducible.
+// stamp sets the version of a chart and its dependencies, and the timestamps of all files, so that packaging is reproducible.
 func (r *release) stamp(c *chart.Chart) {
 	c.Metadata.Version, c.Metadata.AppVersion = r.chartVersion(), r.version
 	for _, dependency := range c.Metadata.Dependencies {
@@ -61,7 +61,8 @@ func (r *release) stamp(c *chart.Chart) {
 // chartVersion returns the version in SemVer notation.
 func (r *release) chartVersion() string { return strings.TrimPrefix(r.version, "v") }
 
-// addChartImages adds the archives of charts to the image layout in Helm's format. Helm only pushes to registries, so it runs one.
+// addChartImages adds the archives of charts to the image layout in Helm's format. Helm can push only to registries, so a
+// temporary registry is started.
 func (r *release) addChartImages(oci layout.Path, archives map[string]string) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

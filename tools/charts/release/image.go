@@ -54,7 +54,7 @@ func (r *release) image(p program, arch string, content []byte) (v1.Image, error
 	return mutate.ConfigFile(image, config)
 }
 
-// index returns an index with one image for each architecture.
+// index returns an index with one image per architecture.
 func index(images map[string]v1.Image, architectures []string) v1.ImageIndex {
 	all := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, arch := range architectures {
@@ -65,7 +65,7 @@ func index(images map[string]v1.Image, architectures []string) v1.ImageIndex {
 	return all
 }
 
-// layerOf returns the same bytes for the same program and time.
+// layerOf returns a layer with the program. It has the same bytes for the same program and time.
 func layerOf(content []byte, created time.Time) (v1.Layer, error) {
 	var raw bytes.Buffer
 	w := tar.NewWriter(&raw)
@@ -88,7 +88,7 @@ func addFile(w *tar.Writer, name string, mode int64, content []byte, modified ti
 	return err
 }
 
-// referenceAnnotation names an image in a layout by its path below the registry and its tag.
+// referenceAnnotation holds the name of an image in a layout: its path below the registry, and its tag.
 const referenceAnnotation = "org.opencontainers.image.ref.name"
 
 func reference(to string) layout.Option {
@@ -108,7 +108,8 @@ func contents(oci layout.Path) (v1.ImageIndex, []v1.Descriptor, error) {
 	return index, manifest.Manifests, nil
 }
 
-// list writes the images and charts with their digests. The signed checksums cover this file, and so the images.
+// list writes the images and charts with their digests to a file. The signed checksums cover this file, and
+// therefore the images.
 func (r *release) list(oci layout.Path) error {
 	_, images, err := contents(oci)
 	if err != nil {
@@ -121,7 +122,7 @@ func (r *release) list(oci layout.Path) error {
 	return os.WriteFile(filepath.Join(r.output, "images.txt"), []byte(text.String()), 0o644)
 }
 
-// push uploads all images and charts, with the credentials of the docker configuration file.
+// push uploads all images and charts, using the credentials in the Docker configuration file.
 func (r *release) push(ctx context.Context, oci layout.Path) error {
 	index, images, err := contents(oci)
 	if err != nil {

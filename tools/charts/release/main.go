@@ -1,5 +1,5 @@
-// Command release makes a release: images, SBOMs, charts, plain manifests, archives of `kubectl holdfast`, a manifest for Krew, checksums and
-// their signature. It needs no container engine and pulls nothing. It runs in the root of the repository.
+// Command release creates a release: images, SBOMs, charts, plain manifests, archives of `kubectl holdfast`, a manifest for Krew, checksums
+// and their signature. It needs no container engine and pulls no images. It must be run in the root of the repository.
 package main
 
 import (
@@ -27,11 +27,11 @@ const source = "https://github.com/holdfast-project/holdfast"
 // release is one version of all artifacts, built from one commit.
 type release struct {
 	root, output string
-	// registry is the registry that nodes pull from, with an optional path.
+	// registry is the registry from which nodes pull, with an optional path.
 	registry string
 	// version is also the tag of the images, such as v0.1.0.
 	version, commit string
-	// created is the time of the commit, and of all files, so that a release is reproducible.
+	// created is the time of the commit, and the timestamp of all files, so that a release is reproducible.
 	created       time.Time
 	architectures []string
 }
@@ -48,7 +48,7 @@ func main() {
 	push := flag.Bool("push", false, "push images and charts to the registry, with the credentials of docker's configuration")
 	flag.Parse()
 	r.architectures = strings.Split(*architectures, ",")
-	slog.SetLogLoggerLevel(slog.LevelWarn) // Helm reports each symbolic link
+	slog.SetLogLoggerLevel(slog.LevelWarn) // otherwise Helm reports each symbolic link
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := r.run(ctx, *key, *onlyImages, *push); err != nil {
@@ -82,7 +82,7 @@ func (r *release) run(ctx context.Context, key string, onlyImages, push bool) er
 	return r.push(ctx, oci)
 }
 
-// addAssets adds everything but the images. The checksums come last, because they cover the other files.
+// addAssets adds everything except the images. The checksums come last, because they cover the other files.
 func (r *release) addAssets(ctx context.Context, oci layout.Path, key string) error {
 	if err := r.addCharts(oci); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (r *release) addAssets(ctx context.Context, oci layout.Path, key string) er
 	return r.sign(key)
 }
 
-// prepare creates the output folder and reads the commit.
+// prepare creates the output directory and reads the commit.
 func (r *release) prepare(ctx context.Context) error {
 	for _, path := range []*string{&r.root, &r.output} {
 		absolute, err := filepath.Abs(*path)
@@ -153,7 +153,7 @@ func (r *release) addImages(ctx context.Context, oci layout.Path) error {
 	return nil
 }
 
-// addCharts writes the archives of the charts and adds them to the image layout, because registries hold both.
+// addCharts writes the archives of the charts and adds them to the image layout, so that a registry can hold both images and charts.
 func (r *release) addCharts(oci layout.Path) error {
 	archives := map[string]string{}
 	for _, chart := range charts {

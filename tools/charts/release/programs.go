@@ -13,9 +13,9 @@ import (
 type program struct {
 	// name is the name of the image, or of the file in an archive.
 	name string
-	// module is the folder of the module, and main the package below it.
+	// module is the directory of the module, and main is the package within it.
 	module, main string
-	// user is the numeric user of the image. runAsNonRoot of a pod does not accept names.
+	// user is the numeric user of the image. A pod's runAsNonRoot does not accept names.
 	user string
 	// alone means that the module is not in the workspace.
 	alone bool
@@ -26,12 +26,13 @@ const (
 	nobody = "65532:65532"
 )
 
-// images are the programs that run in clusters.
+// images lists the programs that run in clusters.
 var images = []program{
 	{name: "jobset-manager", module: "jobset-controller", main: "./cmd/manager", user: nobody},
 	{name: "jobset-orchestrator", module: "jobset-controller", main: "./cmd/orchestrator", user: nobody},
 	{name: "holdfast-exec", module: "agent", main: "./cmd/holdfast-exec", user: nobody},
-	// The sidecar uses the socket of the container runtime. The documented manifest relies on the image for the user.
+	// The sidecar uses the socket of the container runtime. The documented manifest does not set the user and relies
+	// on the image.
 	{name: "agent", module: "agent", main: "./cmd/agent", user: root},
 	{name: "appwrapper-manager", module: "appwrapper-controller", main: "./cmd/manager", user: nobody},
 	{name: "elastic-manager", module: "elastic-operator", main: "./cmd/manager", user: nobody},
@@ -44,7 +45,7 @@ var images = []program{
 // plugin is the program that users run.
 var plugin = program{name: "kubectl-holdfast", module: "cli", main: "./cmd/kubectl-holdfast"}
 
-// program builds a static Linux program for an architecture, writes its SBOM and returns its content.
+// program builds a static Linux program for an architecture, writes its SBOM and returns the content of the binary.
 func (r *release) program(ctx context.Context, p program, arch string) ([]byte, error) {
 	fmt.Printf("building %s for %s\n", p.name, arch)
 	folder, err := os.MkdirTemp("", "holdfast-release-")
@@ -71,7 +72,8 @@ func (r *release) program(ctx context.Context, p program, arch string) ([]byte, 
 	return os.ReadFile(file)
 }
 
-// linkerFlags sets the version. A scheduler also needs the version of its Kubernetes, on which feature gates depend.
+// linkerFlags returns the linker flags that set the version. A scheduler also needs its Kubernetes version, on which
+// feature gates depend.
 func (r *release) linkerFlags(ctx context.Context, p program) (string, error) {
 	const stamp, component = "github.com/holdfast-project/holdfast/shared/version", "k8s.io/component-base/version"
 	flags := fmt.Sprintf("-s -w -X %s.version=%s -X %s.commit=%s", stamp, r.version, stamp, r.commit)
@@ -85,14 +87,14 @@ func (r *release) linkerFlags(ctx context.Context, p program) (string, error) {
 	return fmt.Sprintf("%s -X %s.gitVersion=%s+holdfast.%s -X %s.gitCommit=%s", flags, component, kubernetes, r.version, component, r.commit), nil
 }
 
-// sbom writes the modules of a program, from the build information in its file.
+// sbom writes an SBOM with the modules of a program, based on the build information in the binary.
 func (r *release) sbom(ctx context.Context, file, to string) error {
 	_, err := run(ctx, filepath.Join(r.root, "charts"), []string{"GOWORK=off"}, "go", "tool", "-modfile=../tools/sbom/go.mod", "cyclonedx-gomod",
 		"bin", "-json", "-std", "-noserial", "-notimestamp", "-version", r.version, "-output", filepath.Join(r.output, to), file)
 	return err
 }
 
-// run runs a command in a folder and returns its output.
+// run runs a command in a directory and returns its output.
 func run(ctx context.Context, folder string, environment []string, name string, arguments ...string) (string, error) {
 	command := exec.CommandContext(ctx, name, arguments...)
 	command.Dir = folder

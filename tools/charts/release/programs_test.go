@@ -16,7 +16,7 @@ import (
 
 var repository = regexp.MustCompile(`(?m)^ +repository: (\S+)$`)
 
-// The release has exactly the images that the charts use.
+// The release contains exactly the images that the charts use.
 func TestReleaseContainsImagesOfCharts(t *testing.T) {
 	asked := map[string]bool{}
 	for _, chart := range charts {
@@ -28,7 +28,7 @@ func TestReleaseContainsImagesOfCharts(t *testing.T) {
 			asked[found[1]] = true
 		}
 	}
-	delete(asked, "valkey") // the store's is not ours
+	delete(asked, "valkey") // the store's image is not ours
 	released := map[string]bool{}
 	for _, p := range images {
 		released[p.name] = true

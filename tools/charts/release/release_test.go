@@ -42,7 +42,7 @@ import (
 
 const version = "v1.2.3-test.1"
 
-// TestRelease makes a release twice, pushes it to a registry of its own, and checks its contents.
+// TestRelease creates a release twice, pushes it to its own registry, and checks its contents.
 func TestRelease(t *testing.T) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(server.Close)
@@ -177,7 +177,7 @@ func checkImage(t *testing.T, p program, arch string, image v1.Image) {
 	checkProgram(t, p, arch, files["program"])
 }
 
-// untar returns the contents of executable files, and an empty content for others.
+// untar returns the contents of executable files, and empty content for all other files.
 func untar(t *testing.T, from io.Reader) map[string][]byte {
 	t.Helper()
 	found := map[string][]byte{}
@@ -228,7 +228,7 @@ func checkProgram(t *testing.T, p program, arch string, content []byte) {
 	}
 }
 
-// silent are the programs that report no version.
+// silent lists the programs that do not report a version.
 var silent = []string{"agent", "holdfast-exec", "elastic-rendezvous"}
 
 func mainPackage(p program) string {
@@ -304,10 +304,10 @@ func untarTo(archive, folder string) error {
 
 var imageReference = regexp.MustCompile(`(?m)^\s*(?:- )?(?:image: |--[a-z-]+-image=)"?([^\s"]+)`)
 
-// storeImage is public and of others.
+// storeImage is a public image that is not ours.
 const storeImage = "docker.io/valkey/valkey:8.1.4"
 
-// checkReferences checks that manifests name released images, with their version, and the store's.
+// checkReferences checks that manifests reference only released images, with their version, and the store's image.
 func checkReferences(t *testing.T, in, text, host string) {
 	t.Helper()
 	found := imageReference.FindAllStringSubmatch(text, -1)
@@ -330,7 +330,7 @@ func checkManifests(t *testing.T, r *release, host string) {
 	}
 }
 
-// checkPlugin installs the plugin as Krew does: by the manifest, from the archives.
+// checkPlugin installs the plugin as Krew does: from the archives, according to the manifest.
 func checkPlugin(t *testing.T, r *release) {
 	var manifest struct {
 		Spec struct {
@@ -396,7 +396,7 @@ func checkSBOMs(t *testing.T, r *release) {
 	}
 }
 
-// checkSums checks that each file has a line, and each line a file.
+// checkSums checks that each file has a line, and that each line has a file.
 func checkSums(t *testing.T, r *release) {
 	want := map[string]string{}
 	entries, err := os.ReadDir(r.output)
@@ -418,7 +418,8 @@ func checkSums(t *testing.T, r *release) {
 	}
 }
 
-// checkSignature verifies the signature in the two ways that docs/releasing.md names, for the checksums and for changed ones.
+// checkSignature verifies the signature in the two ways that docs/releasing.md describes, both for the checksums and for
+// modified ones.
 func checkSignature(t *testing.T, r *release) {
 	dir := t.TempDir()
 	signature, err := base64.StdEncoding.DecodeString(read(t, r, checksums+".sig"))
