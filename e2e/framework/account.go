@@ -21,14 +21,15 @@ import (
 )
 
 const (
-	// SystemNamespace is the namespace of the programs in the plain manifests. Their Leases are there.
+	// SystemNamespace is the namespace of the programs in the plain manifests. It also contains their Leases.
 	SystemNamespace = "holdfast-system"
 	// tokenLife is longer than any run.
 	tokenLife = 7 * 24 * time.Hour
 )
 
-// Account gives a program on this host exactly the rights that it has in a cluster. It applies the ServiceAccount and
-// the roles of a plain manifest from `make build`, and returns a kubeconfig of that account. It may be called again.
+// Account gives a program on this host exactly the permissions that it has in a cluster. It applies the
+// ServiceAccount and the roles of a plain manifest from `make build`, and returns a kubeconfig for that account. It
+// can be called repeatedly.
 func (env *Environment) Account(ctx context.Context, manifest, account string) (string, error) {
 	file := filepath.Join(env.Cluster.Layout().State(), "accounts", account)
 	if _, err := os.Stat(file); err == nil {
@@ -40,7 +41,8 @@ func (env *Environment) Account(ctx context.Context, manifest, account string) (
 	return file, env.writeAccount(ctx, account, file)
 }
 
-// Allow gives an account of a program more rights, as the program's chart does for a setting that is off by default.
+// Allow grants an account of a program additional permissions, as the program's chart does for a setting that is off
+// by default.
 func (env *Environment) Allow(ctx context.Context, account, name string, rules ...rbacv1.PolicyRule) error {
 	meta := metav1.ObjectMeta{Name: name}
 	role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}
@@ -57,8 +59,8 @@ func (env *Environment) Allow(ctx context.Context, account, name string, rules .
 	return nil
 }
 
-// Administrator creates an account with all rights, and returns a kubeconfig of it. The audit log includes its
-// requests, unlike those of the cluster's own administrator.
+// Administrator creates an account with all permissions, and returns a kubeconfig for it. Its requests are in the
+// audit log, unlike those of the cluster's own administrator.
 func (env *Environment) Administrator(ctx context.Context, account string) (string, error) {
 	if err := env.Namespace(ctx, SystemNamespace); err != nil {
 		return "", err

@@ -59,7 +59,7 @@ func (env *Environment) applyOne(ctx context.Context, namespace string, obj *uns
 		client.FieldOwner(fieldManager), client.ForceOwnership)
 }
 
-// Load reads a JobSet from a manifest, so that a test can change it before it creates the JobSet.
+// Load reads a JobSet from a manifest, so that a test can modify it before creating it.
 func (env *Environment) Load(namespace, file string) (*v1alpha2.JobSet, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -82,7 +82,8 @@ func (env *Environment) Namespace(ctx context.Context, name string) error {
 	return env.applyOne(ctx, "", ns)
 }
 
-// Remove deletes a JobSet and returns once it and all of its pods are gone. A missing JobSet is not an error.
+// Remove deletes a JobSet and returns once the JobSet and all its pods are gone. A missing JobSet is not an
+// error.
 func (env *Environment) Remove(ctx context.Context, namespace, name string) error {
 	js := &v1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	err := env.Client.Delete(ctx, js, client.PropagationPolicy(metav1.DeletePropagationForeground))

@@ -8,7 +8,7 @@ import (
 // atATime is the maximum number of concurrent calls of Each.
 const atATime = 20
 
-// Each calls do for 0 to n-1 concurrently, and joins the errors.
+// Each calls do concurrently for 0 to n-1, and joins the errors.
 func Each(n int, do func(i int) error) error {
 	errs := make([]error, n)
 	next := make(chan int)

@@ -1,5 +1,5 @@
-// Package framework has what the demo, the benchmarks and the end-to-end suites share. On a testbed, it installs the
-// programs from `make build`, applies manifests, kills workers and waits for the effects.
+// Package framework contains what the demo, the benchmarks and the end-to-end suites share. It installs the programs
+// from `make build` on a testbed, applies manifests, kills workers and waits for the effects.
 package framework
 
 import (
@@ -22,18 +22,18 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
-// Environment is a testbed with clients for it.
+// Environment is a testbed and its clients.
 type Environment struct {
 	Cluster *testbed.Cluster
 	Client  client.WithWatch
 	Kube    kubernetes.Interface
 	Store   *valkey.Store
 	// OrchestratorLease is the lease duration of the orchestrator's leader election. An orchestrator that cannot renew
-	// its lease exits, and nothing restarts it. The duration therefore exceeds the time that a machine may stall,
-	// except where a test kills the orchestrator and waits for it.
+	// its lease exits, and nothing restarts it. The duration therefore exceeds the time for which a machine may stall,
+	// except where a test kills the orchestrator and waits for the lease to expire.
 	OrchestratorLease time.Duration
-	root              string // of the repository
-	// serving holds the folders with certificates of programs. Close removes them.
+	root              string // root of the repository
+	// serving holds the directories with certificates of programs. Close removes them.
 	serving map[string]string
 }
 
@@ -88,7 +88,7 @@ func (env *Environment) ClientFor(kinds ...func(*runtime.Scheme) error) (client.
 }
 
 // TakesScheduler reports whether the cluster can run the scheduler with the plugin. The scheduler is built for the
-// newest minor version. It must not be newer than the API server, and the chart rejects that.
+// newest minor version. It must not be newer than the API server, which the chart enforces.
 func (env *Environment) TakesScheduler() bool {
 	return env.Cluster.Options().Kubernetes == binaries.DefaultKubernetes
 }

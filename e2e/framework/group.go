@@ -23,12 +23,13 @@ func (env *Environment) JobSet(ctx context.Context, namespace, name string) (*v1
 // Summary is the summary of a group.
 type Summary = group.Summary
 
-// Summary reads the group of a JobSet by its UID. It returns coordination.ErrNoGroup if the store has no such group.
+// Summary reads the group of a JobSet, given by its UID. It returns coordination.ErrNoGroup if the store has no such
+// group.
 func (env *Environment) Summary(ctx context.Context, uid string) (Summary, error) {
 	return group.Read(ctx, env.Store, uid)
 }
 
-// Records returns the records of a JobSet's last restarts by its UID, oldest first.
+// Records returns the records of the last restarts of a JobSet, given by its UID, oldest first.
 func (env *Environment) Records(ctx context.Context, uid string) ([]coordination.Record, error) {
 	stored, err := env.Store.Read(ctx, uid)
 	if err != nil {
@@ -41,7 +42,7 @@ func (env *Environment) Records(ctx context.Context, uid string) ([]coordination
 	return group.Records(stored, lines), nil
 }
 
-// AwaitPhase waits until the group of a JobSet has the phase, generation and round, and returns it.
+// AwaitPhase waits until the group of a JobSet has the given phase, generation and round, and returns its summary.
 func (env *Environment) AwaitPhase(ctx context.Context, js *v1alpha2.JobSet, phase coordination.Phase, generation, round int64) (Summary, error) {
 	var sum Summary
 	what := fmt.Sprintf("the group of %s is %s at total restart count %d of generation %d", js.Name, phase, round, generation)
@@ -58,7 +59,7 @@ func (env *Environment) AwaitPhase(ctx context.Context, js *v1alpha2.JobSet, pha
 	return sum, err
 }
 
-// AwaitAnnotation waits until an annotation of the JobSet has the value.
+// AwaitAnnotation waits until an annotation of the JobSet has the given value.
 func (env *Environment) AwaitAnnotation(ctx context.Context, js *v1alpha2.JobSet, key, value string) error {
 	return Until(ctx, fmt.Sprintf("%s of %s is %q", key, js.Name, value), func(ctx context.Context) error {
 		now, err := env.JobSet(ctx, js.Namespace, js.Name)

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// Names of the programs that Install starts.
+// Names of the programs started by Install.
 const (
 	Manager      = "jobset-manager"
 	Orchestrator = "jobset-orchestrator"
@@ -50,7 +50,8 @@ var images = map[string]string{
 	"localhost/holdfast/step:dev": "step",
 }
 
-// Install loads the images, applies the CRD, and starts the manager and the orchestrator. It may be called again.
+// Install loads the images, applies the CRD, and starts the manager and the orchestrator. It can be called
+// repeatedly.
 func (env *Environment) Install(ctx context.Context) error {
 	if err := env.LoadImages(ctx); err != nil {
 		return err
@@ -71,7 +72,7 @@ func (env *Environment) DefineJobSets(ctx context.Context) error {
 	return env.define(ctx, v1alpha2.GroupVersion.WithKind("JobSet"), "charts", "jobset-controller", "files", "crds", "jobset.x-k8s.io_jobsets.yaml")
 }
 
-// webhookPort is the port of the webhooks of a manager that StartServingManager has started.
+// webhookPort is the webhook port of a manager started by StartServingManager.
 const webhookPort = 9844
 
 // StartServingManager starts a JobSet manager that serves its webhooks and injects no agents. Stop it with
@@ -146,7 +147,7 @@ func (env *Environment) StartOrchestrator(ctx context.Context) error {
 	return env.StartOrchestratorWith(ctx)
 }
 
-// StartOrchestratorWith is StartOrchestrator with additional flags.
+// StartOrchestratorWith is like StartOrchestrator, with additional flags.
 func (env *Environment) StartOrchestratorWith(ctx context.Context, flags ...string) error {
 	return env.StartManaged(ctx, Managed{
 		Name: Orchestrator, Binary: "orchestrator", Manifest: jobSetManifest, Account: jobSetAccount, Health: orchestratorHealth,
@@ -158,7 +159,7 @@ func (env *Environment) StartOrchestratorWith(ctx context.Context, flags ...stri
 	})
 }
 
-// Healthy returns a check of /readyz at an address.
+// Healthy returns a check that requests /readyz at an address.
 func Healthy(address string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
@@ -180,7 +181,8 @@ func Healthy(address string) func(context.Context) error {
 // awaitKind waits until the API server serves a kind.
 func (env *Environment) awaitKind(ctx context.Context, kind schema.GroupVersionKind) error {
 	return Until(ctx, "the API server serves "+kind.Kind+"s", func(ctx context.Context) error {
-		// The client would remember a group that is served while its kinds are not, so discovery is asked first.
+		// The client would remember a group that is served while its kinds are not, so discovery is checked
+		// first.
 		served, err := env.Kube.Discovery().ServerResourcesForGroupVersion(kind.GroupVersion().String())
 		if err != nil {
 			return err

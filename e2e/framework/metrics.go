@@ -13,7 +13,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-// Metric returns the sum of those series of an orchestrator metric that have all the labels, given as name="value".
+// Metric returns the sum of the series of an orchestrator metric that have all the given labels, written as
+// name="value".
 func (env *Environment) Metric(ctx context.Context, name string, labels ...string) (float64, error) {
 	all, err := env.Series(ctx, name)
 	var sum float64
@@ -25,7 +26,7 @@ func (env *Environment) Metric(ctx context.Context, name string, labels ...strin
 	return sum, err
 }
 
-// Series returns the series of an orchestrator metric by their labels as written, such as
+// Series returns the series of an orchestrator metric. The keys are the labels as written, such as
 // kind="in-place",reason="exit".
 func (env *Environment) Series(ctx context.Context, name string) (map[string]float64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+orchestratorMetrics+"/metrics", nil)
@@ -71,7 +72,7 @@ func (env *Environment) RestartHistory(ctx context.Context, js *v1alpha2.JobSet)
 	return history.Parse(now.Annotations[history.Annotation])
 }
 
-// AwaitEntry waits until the restart history has an entry for the attempt, and returns it.
+// AwaitEntry waits until the restart history has an entry for the attempt, and returns the entry.
 func (env *Environment) AwaitEntry(ctx context.Context, js *v1alpha2.JobSet, a history.Attempt) (history.Entry, error) {
 	var entry history.Entry
 	err := Until(ctx, fmt.Sprintf("restart %d.%d of %s is accounted for", a.Epoch, a.Round, js.Name), func(ctx context.Context) error {

@@ -15,22 +15,22 @@ import (
 // neighbor is the manager of another project that runs on this host alongside our programs.
 type neighbor struct {
 	program binaries.Component
-	module  string   // of the project; program pins its version
-	crds    []string // files below the module
+	module  string   // module of the project; program pins its version
+	crds    []string // files within the module
 	kinds   []schema.GroupVersionKind
-	// webhooks is a file below the module. Its configurations are installed with names that begin with prefix.
+	// webhooks is a file within the module. Its configurations are installed under names that begin with prefix.
 	webhooks, prefix string
 	port             int
 	health           string
 	narrow           func(hook map[string]any)
 	// config returns the configuration. temporary reports whether the manager has no setting for its certificates, and
-	// reads them from the folder for temporary files.
+	// instead reads them from the directory for temporary files.
 	config    func(port int, health, certificates string) string
 	temporary bool
 }
 
-// leaderWorkerSetPrefix is the prefix of the LeaderWorkerSet controller's webhook configurations. The API server calls
-// ours before them.
+// leaderWorkerSetPrefix is the prefix of the LeaderWorkerSet controller's webhook configurations. In the order of
+// names, the API server calls ours first.
 const leaderWorkerSetPrefix = "lws-"
 
 // LeaderWorkerSet is the kind of the LeaderWorkerSet controller.
@@ -65,13 +65,13 @@ internalCertManagement: {enable: false}
 	return err
 }
 
-// podsOfLeaderWorkerSets limits a webhook for pods to those of LeaderWorkerSets, as the installation does.
+// podsOfLeaderWorkerSets limits a webhook for pods to those of LeaderWorkerSets, as the upstream installation does.
 func podsOfLeaderWorkerSets(hook map[string]any) {
 	podsWith(hook, "leaderworkerset.sigs.k8s.io/name")
 }
 
 // StartTrainer applies the CRDs of Kubeflow Trainer, runs its manager with its webhooks on this host, and installs the
-// runtime torch-distributed. It builds the manager if necessary. The CRD of JobSets must have been applied.
+// runtime torch-distributed. It builds the manager if necessary. The CRD of JobSets must already be applied.
 func (env *Environment) StartTrainer(ctx context.Context) error {
 	module, err := env.startNeighbor(ctx, neighbor{
 		program: binaries.Trainer(), module: "github.com/kubeflow/trainer/v2",
@@ -96,12 +96,12 @@ certManagement: {enable: false}
 	if err != nil {
 		return err
 	}
-	return Until(ctx, "the runtime is installed", func(ctx context.Context) error { // its webhook may take a moment
+	return Until(ctx, "the runtime is installed", func(ctx context.Context) error { // its webhook may not be ready immediately
 		return env.Apply(ctx, "", filepath.Join(module, "manifests", "base", "runtimes", "torch_distributed.yaml"))
 	})
 }
 
-// startNeighbor starts a neighbor and returns the folder of the project's module.
+// startNeighbor starts a neighbor and returns the directory of the project's module.
 func (env *Environment) startNeighbor(ctx context.Context, n neighbor) (module string, err error) {
 	stamps, err := binaries.Build(ctx, env.Cluster.Layout().Bin(), []binaries.Component{n.program}, os.Stderr)
 	if err != nil {
@@ -144,7 +144,8 @@ func (env *Environment) startNeighbor(ctx context.Context, n neighbor) (module s
 	return module, env.applyWebhooks(ctx, filepath.Join(module, n.webhooks), n.prefix, n.port, n.narrow)
 }
 
-// certifyTemporary creates a certificate in controller-runtime's default place below a folder for temporary files.
+// certifyTemporary creates a certificate in the default location of controller-runtime below a directory for temporary
+// files.
 func (env *Environment) certifyTemporary(folder string) error {
 	certificates := filepath.Join(folder, "k8s-webhook-server", "serving-certs")
 	if err := os.MkdirAll(certificates, 0o700); err != nil {

@@ -16,7 +16,7 @@ const supervisor = "holdfast-exec"
 
 var errNoProgram = errors.New("its supervisor has not started it")
 
-// Variable returns a variable from the environment of a worker's program, or "".
+// Variable returns an environment variable of a worker's program, or "".
 func (env *Environment) Variable(ctx context.Context, w Worker, name string) (string, error) {
 	first, err := env.Cluster.ContainerPID(ctx, w.PodUID, w.Container)
 	if err != nil {
@@ -35,7 +35,7 @@ func (env *Environment) Variable(ctx context.Context, w Worker, name string) (st
 	return "", err
 }
 
-// Program returns a name for the process of a worker that is never reused: its PID and start time.
+// Program returns an identifier of a worker's process that is never reused: its PID and start time.
 func (env *Environment) Program(ctx context.Context, w Worker) (string, error) {
 	first, err := env.Cluster.ContainerPID(ctx, w.PodUID, w.Container)
 	if err != nil {
@@ -142,8 +142,8 @@ func parentOf(pid int) int {
 	return parent
 }
 
-// statusOf returns the fields of /proc/PID/stat after the program's name, which is in parentheses and may contain
-// anything.
+// statusOf returns the fields of /proc/PID/stat after the program's name, which is in parentheses and may contain any
+// characters.
 func statusOf(pid int) ([]string, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed"
 )
 
-// Names of the other managers. Their binaries have the same names.
+// Names of the other managers, which are also the names of their binaries.
 const (
 	AppWrappers = "appwrapper-manager"
 	ElasticJobs = "elastic-manager"
@@ -25,7 +25,7 @@ const (
 	reschedulerWebhookPort = 9846
 )
 
-// Accounts of the plain manifests. Except for the first one, the manifests have the same names.
+// Accounts in the plain manifests. Except for the first one, they are also the names of the manifests.
 const (
 	jobSetAccount      = "jobset-controller"
 	jobSetManifest     = "jobset-controller-in-place"
@@ -38,12 +38,12 @@ const (
 type Managed struct {
 	// Name is the name of the running program.
 	Name string
-	// Binary is the name of the file in bin; default Name.
+	// Binary is the name of the file in bin. The default is Name.
 	Binary string
-	// Manifest is a file in config/ with the rights that the manager has in a cluster. Account is the account that has
-	// them. Without both, the manager is an administrator.
+	// Manifest is a file in config/ with the permissions that the manager has in a cluster, and Account is the account
+	// that has them. If both are empty, the manager is an administrator.
 	Manifest, Account string
-	// Health is the address of the readiness probe; 0: none.
+	// Health is the address of the readiness probe; 0 means none.
 	Health    string
 	Arguments []string
 	// Inputs are the contents of files that the manager reads.
@@ -78,7 +78,7 @@ func (env *Environment) StartManaged(ctx context.Context, m Managed) error {
 	})
 }
 
-// noMetrics turns off a manager's metrics.
+// noMetrics disables a manager's metrics.
 const noMetrics = "--metrics-bind-address=0"
 
 // DefineAppWrappers applies the CRD and returns once AppWrappers are served.
@@ -87,8 +87,8 @@ func (env *Environment) DefineAppWrappers(ctx context.Context) error {
 		"charts", "appwrapper-controller", "files", "crds", "workload.codeflare.dev_appwrappers.yaml")
 }
 
-// WithoutWebhook is the argument of an AppWrapper manager that serves no webhook. Without it, the manager would reject
-// all AppWrappers.
+// WithoutWebhook is the argument for an AppWrapper manager that serves no webhook. Without the argument, the manager
+// would reject all AppWrappers.
 func (env *Environment) WithoutWebhook() string {
 	return "--config=" + env.File("e2e", "framework", "appwrappers.yaml")
 }
@@ -104,8 +104,8 @@ func (env *Environment) DefineElasticJobs(ctx context.Context) error {
 		"charts", "elastic-operator", "files", "crds", "elastic.pytorch.org_elasticjobs.yaml")
 }
 
-// StartElasticJobs starts the elastic operator if it is not running. arguments are added to those that it needs on this
-// host.
+// StartElasticJobs starts the elastic operator if it is not running. arguments are added to those that are required on
+// this host.
 func (env *Environment) StartElasticJobs(ctx context.Context, arguments ...string) error {
 	return env.StartManaged(ctx, Managed{
 		Name: ElasticJobs, Manifest: elasticAccount, Account: elasticAccount, Health: elasticHealth,
@@ -114,7 +114,7 @@ func (env *Environment) StartElasticJobs(ctx context.Context, arguments ...strin
 }
 
 // StartRescheduler starts the rescheduler with its webhook if it is not running. config is its configuration file.
-// arguments are added to those that it needs on this host.
+// arguments are added to those that are required on this host.
 func (env *Environment) StartRescheduler(ctx context.Context, config string, arguments ...string) error {
 	content, err := os.ReadFile(config)
 	if err != nil {

@@ -10,21 +10,21 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/binaries"
 )
 
-// PublishedManager is a published JobSet manager that runs alongside ours or replaces it.
+// PublishedManager is an upstream JobSet manager that runs alongside ours or replaces it.
 type PublishedManager struct {
 	Command  []string
 	Webhooks string // file with its webhook configurations
 }
 
-// PublishedAddresses says where the published JobSet manager serves.
+// PublishedAddresses holds the addresses at which the upstream JobSet manager serves.
 type PublishedAddresses struct {
 	WebhookPort     int
 	Metrics, Health string
-	// Kubeconfig of its account; default: the cluster's administrator.
+	// Kubeconfig is the kubeconfig of its account. The default is that of the cluster's administrator.
 	Kubeconfig string
 }
 
-// PublishedAgent builds the agent for the published controller's InPlaceRestart, unless it exists, and returns its
+// PublishedAgent builds the agent for the upstream controller's InPlaceRestart, unless it exists, and returns its
 // path.
 func (env *Environment) PublishedAgent(ctx context.Context) (string, error) {
 	agent := binaries.PublishedJobSetAgent()
@@ -32,7 +32,7 @@ func (env *Environment) PublishedAgent(ctx context.Context) (string, error) {
 	return filepath.Join(env.Cluster.Layout().Bin(), agent.Name), err
 }
 
-// PublishedManager builds the published JobSet manager, unless it exists. It configures the manager with its defaults
+// PublishedManager builds the upstream JobSet manager, unless it exists. It configures the manager with its defaults
 // and InPlaceRestart, without leader election.
 func (env *Environment) PublishedManager(ctx context.Context, at PublishedAddresses) (PublishedManager, error) {
 	if _, err := binaries.Build(ctx, env.Cluster.Layout().Bin(), []binaries.Component{binaries.PublishedJobSet()}, os.Stderr); err != nil {

@@ -16,8 +16,8 @@ import (
 
 const scraperName = "e2e-scraper"
 
-// Scraper returns a client for the metrics of programs that ask the cluster for authorization. Its account has that
-// right. It accepts any certificate, because programs on this host use self-signed ones.
+// Scraper returns a client for the metrics of programs that require authorization by the cluster. Its account has
+// the necessary permission. It accepts any certificate, because programs on this host use self-signed ones.
 func (env *Environment) Scraper(ctx context.Context) (*http.Client, error) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: scraperName, Namespace: "default"}}
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: scraperName},

@@ -12,7 +12,7 @@ import (
 )
 
 // StartsAfter waits until the program of each of n workers has started after the given time, in the same container, a
-// new one or a new pod. It returns when the last one started. The programs log their starts.
+// new container or a new pod. It returns when the last one started. The programs log their starts.
 func (env *Environment) StartsAfter(ctx context.Context, namespace, jobSet string, n int, moment time.Time) (last time.Time, err error) {
 	started := map[string]time.Time{} // by pod and worker
 	err = Until(ctx, fmt.Sprintf("%d workers of %s have started again", n, jobSet), func(ctx context.Context) error {
@@ -44,7 +44,7 @@ func (env *Environment) StartsAfter(ctx context.Context, namespace, jobSet strin
 }
 
 // startAfter returns the first start after the given time in the log of a worker's container. It returns false if there
-// is none, or the log cannot be read yet.
+// is none, or if the log cannot be read yet.
 func (env *Environment) startAfter(ctx context.Context, w Worker, moment time.Time) (time.Time, bool) {
 	since := metav1.NewTime(moment.Add(-time.Second))
 	stream, err := env.Kube.CoreV1().Pods(w.Namespace).GetLogs(w.Pod, &corev1.PodLogOptions{
@@ -62,7 +62,7 @@ func (env *Environment) startAfter(ctx context.Context, w Worker, moment time.Ti
 	return time.Time{}, false
 }
 
-// Starts returns how often a worker's program has started in its present container.
+// Starts returns how often a worker's program has started in its current container.
 func (env *Environment) Starts(ctx context.Context, w Worker) (int, error) {
 	stream, err := env.Kube.CoreV1().Pods(w.Namespace).GetLogs(w.Pod, &corev1.PodLogOptions{Container: w.Container}).Stream(ctx)
 	if err != nil {
@@ -79,13 +79,13 @@ func (env *Environment) Starts(ctx context.Context, w Worker) (int, error) {
 	return n, lines.Err()
 }
 
-// HasBegun returns an error until the program in a worker's present container has logged its start. Before that, the
+// HasBegun returns an error until the program in a worker's current container has logged its start. Before that, the
 // program does not handle signals as intended.
 func (env *Environment) HasBegun(ctx context.Context, w Worker) error {
 	return env.LogHas(ctx, w, "started ")
 }
 
-// LogHas returns an error until the present container of a worker has logged a line that begins with text.
+// LogHas returns an error until the current container of a worker has logged a line that begins with text.
 func (env *Environment) LogHas(ctx context.Context, w Worker, text string) error {
 	stream, err := env.Kube.CoreV1().Pods(w.Namespace).GetLogs(w.Pod, &corev1.PodLogOptions{Container: w.Container}).Stream(ctx)
 	if err != nil {

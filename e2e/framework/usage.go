@@ -11,12 +11,12 @@ import (
 
 // Usage is what a program has used since it started, according to its own metrics.
 type Usage struct {
-	CPU   float64 // seconds
-	RSS   float64 // bytes, now
-	Calls float64 // to the API server
+	CPU   float64 // in seconds
+	RSS   float64 // current, in bytes
+	Calls float64 // requests to the API server
 }
 
-// UsageAt reads the usage of the program that serves its metrics at this address.
+// UsageAt reads the usage of the program that serves its metrics at the given address.
 func UsageAt(ctx context.Context, address string) (Usage, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", http.NoBody)
 	if err != nil {
@@ -42,7 +42,7 @@ func UsageAt(ctx context.Context, address string) (Usage, error) {
 	return Usage{CPU: sum("process_cpu_seconds_total"), RSS: sum("process_resident_memory_bytes"), Calls: sum("rest_client_requests_total")}, nil
 }
 
-// Since returns the usage after an earlier one. RSS is the present value.
+// Since returns the usage since an earlier measurement. RSS is the current value.
 func (u Usage) Since(before Usage) Usage {
 	return Usage{CPU: u.CPU - before.CPU, RSS: u.RSS, Calls: u.Calls - before.Calls}
 }

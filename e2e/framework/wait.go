@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	// Patience is how long to wait for a state that an idle machine reaches within seconds. It limits how long a
-	// failing test runs.
+	// Patience is how long to wait for a state that is reached within seconds on an idle machine. It limits how
+	// long a failing test runs.
 	Patience = 5 * time.Minute
 	every    = 20 * time.Millisecond
 )
 
-// Until calls ask until it returns nil. After Patience, or when ctx is done, it returns the last error of ask.
+// Until calls ask until it returns nil. After Patience, or when ctx is done, it returns the last error from ask.
 func Until(ctx context.Context, what string, ask func(context.Context) error) error {
 	return UntilEvery(ctx, what, every, Patience, ask)
 }
 
-// UntilEvery is Until with its own interval and limit.
+// UntilEvery is like Until with a custom interval and limit.
 func UntilEvery(ctx context.Context, what string, interval, limit time.Duration, ask func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, interval, limit, true, func(ctx context.Context) (bool, error) {
 		err := ask(ctx)
-		if ctx.Err() == nil || last == nil { // an error caused by the limit says nothing about the state
+		if ctx.Err() == nil || last == nil { // an error caused by the time limit says nothing about the state
 			last = err
 		}
 		return err == nil, nil

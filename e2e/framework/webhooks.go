@@ -28,8 +28,8 @@ func (env *Environment) ApplyWebhooks(ctx context.Context, file string, port int
 	return env.applyWebhooks(ctx, file, configurationPrefix, port, podsOfJobSets)
 }
 
-// applyWebhooks is ApplyWebhooks with a function that narrows each webhook as an installation would. The API server calls
-// mutating webhooks in the order of the names of their configurations, which begin with prefix.
+// applyWebhooks is like ApplyWebhooks, with a function that restricts each webhook as an installation would. The API
+// server calls mutating webhooks in the order of the names of their configurations, which begin with prefix.
 func (env *Environment) applyWebhooks(ctx context.Context, file, prefix string, port int, narrow func(hook map[string]any)) error {
 	ca, err := env.Cluster.Authority()
 	if err != nil {
@@ -70,8 +70,8 @@ func direct(hook map[string]any, url string, ca []byte) {
 	hook["clientConfig"] = map[string]any{"url": url + path, "caBundle": base64.StdEncoding.EncodeToString(ca)}
 }
 
-// podsOfJobSets limits a webhook for pods to those with the JobSet label, as the published installation does, unless
-// the manifest has its own selector.
+// podsOfJobSets limits a webhook for pods to those with the JobSet label, as the upstream installation does, unless the
+// manifest has its own selector.
 func podsOfJobSets(hook map[string]any) { podsWith(hook, v1alpha2.JobSetNameKey) }
 
 // podsWith limits a webhook for pods to those with the label.
@@ -83,8 +83,8 @@ func podsWith(hook map[string]any, label string) {
 	}
 }
 
-// RemoveWebhooks removes all webhook configurations of this package, and those that a removed chart has kept. Call it
-// before the manager stops: without responses, nothing could be created or deleted.
+// RemoveWebhooks removes all webhook configurations of this package, and those kept from an uninstalled chart. Call it
+// before the manager stops. Otherwise, no objects could be created or deleted.
 func (env *Environment) RemoveWebhooks(ctx context.Context) error {
 	for _, list := range []client.ObjectList{&admissionv1.MutatingWebhookConfigurationList{}, &admissionv1.ValidatingWebhookConfigurationList{}} {
 		if err := env.Client.List(ctx, list); err != nil {
@@ -106,7 +106,7 @@ func (env *Environment) RemoveWebhooks(ctx context.Context) error {
 	return nil
 }
 
-// ServingFolder creates a folder with a certificate for a server at this host's address, as tls.crt and tls.key.
+// ServingFolder creates a directory with a certificate for a server at this host's address, as tls.crt and tls.key.
 func (env *Environment) ServingFolder() (string, error) {
 	folder, err := os.MkdirTemp("", "holdfast-serving-")
 	if err != nil {
@@ -115,8 +115,8 @@ func (env *Environment) ServingFolder() (string, error) {
 	return folder, env.certify(folder)
 }
 
-// servingFolder returns the folder of a program that may be restarted. The folder stays the same while the environment
-// is open, and so does the program's command.
+// servingFolder returns the directory for a program that may be restarted. While the environment is open, the directory
+// does not change, and therefore neither does the program's command.
 func (env *Environment) servingFolder(program string) (string, error) {
 	if folder, made := env.serving[program]; made {
 		return folder, nil

@@ -27,7 +27,7 @@ import (
 // workerContainer is the name of the worker's container in the examples. In pods without such a container, the first one is used.
 const workerContainer = "worker"
 
-// Worker is one worker of a JobSet as the API server shows it.
+// Worker is one worker of a JobSet as shown by the API server.
 type Worker struct {
 	ID          string // jobset-replicatedjob-job-index
 	Namespace   string
@@ -40,7 +40,8 @@ type Worker struct {
 	Ready       bool
 }
 
-// Pods lists the pods of a JobSet, of an Indexed Job without a JobSet, or of a group that pods declare, given the name of the pod with index 0.
+// Pods lists the pods of a JobSet, of an Indexed Job without a JobSet, or of a group declared by pods. For the latter, name is the name of the
+// pod with index 0.
 func (env *Environment) Pods(ctx context.Context, namespace, name string) ([]corev1.Pod, error) {
 	var list corev1.PodList
 	for _, label := range []string{v1alpha2.JobSetNameKey, batchv1.JobNameLabel, v1alpha2.PodGroupKey} {
@@ -54,7 +55,7 @@ func (env *Environment) Pods(ctx context.Context, namespace, name string) ([]cor
 	return list.Items, nil
 }
 
-// Workers returns the workers of a JobSet by ID, which is that of their slot. It leaves out spares and pods that are being deleted.
+// Workers returns the workers of a JobSet by ID, which is the ID of their slot. Spares and pods that are being deleted are left out.
 func (env *Environment) Workers(ctx context.Context, namespace, jobSet string) (map[string]Worker, error) {
 	pods, err := env.Pods(ctx, namespace, jobSet)
 	if err != nil {
@@ -70,7 +71,7 @@ func (env *Environment) Workers(ctx context.Context, namespace, jobSet string) (
 	return workers, nil
 }
 
-// IsSpare reports whether a pod waits to be given a slot.
+// IsSpare reports whether a pod is waiting to be assigned a slot.
 func IsSpare(pod *corev1.Pod) bool {
 	slot := pod.Annotations[v1alpha2.SlotKey]
 	return slot == v1alpha2.SlotWaits || slot == "" && pod.Annotations[v1alpha2.JobIndexKey] == coordination.Spares
@@ -122,8 +123,8 @@ func (env *Environment) AwaitWorkers(ctx context.Context, namespace, jobSet stri
 	return workers, err
 }
 
-// Signal sends a signal to a worker's process from the host, and returns the time. With a supervisor, the worker is the
-// supervisor's child. Signal waits for a worker that the supervisor is about to start.
+// Signal sends a signal to a worker's process from the host, and returns the time. With a supervisor, the worker is the supervisor's child. If
+// the supervisor is about to start the worker, Signal waits.
 func (env *Environment) Signal(ctx context.Context, w Worker, signal unix.Signal) (time.Time, error) {
 	first, err := env.Cluster.ContainerPID(ctx, w.PodUID, w.Container)
 	if err != nil {
@@ -173,7 +174,7 @@ func (env *Environment) DeletePod(ctx context.Context, w Worker, options ...clie
 	return at, nil
 }
 
-// AwaitPodEnd returns when the API server first showed that nothing of a worker's pod runs any more.
+// AwaitPodEnd returns when the API server first showed that no container of a worker's pod is running anymore.
 func (env *Environment) AwaitPodEnd(ctx context.Context, w Worker) (ended time.Time, err error) {
 	err = UntilEvery(ctx, "pod "+w.Pod+" has ended", 5*time.Millisecond, Patience, func(ctx context.Context) error {
 		var pod corev1.Pod
@@ -191,7 +192,7 @@ func (env *Environment) AwaitPodEnd(ctx context.Context, w Worker) (ended time.T
 	return ended, err
 }
 
-// Cordon closes a node to new pods, or opens it. Nodes are counted from 1.
+// Cordon makes a node unschedulable, or schedulable again. Nodes are counted from 1.
 func (env *Environment) Cordon(ctx context.Context, number int, closed bool) error {
 	node := &corev1.Node{}
 	if err := env.Client.Get(ctx, client.ObjectKey{Name: env.Cluster.NodeNames()[number-1]}, node); err != nil {
@@ -202,7 +203,8 @@ func (env *Environment) Cordon(ctx context.Context, number int, closed bool) err
 	return env.Client.Patch(ctx, node, patch)
 }
 
-// AwaitSpares returns once exactly these pods of a JobSet wait to be given a slot, and run. They are given by their host names, sorted.
+// AwaitSpares returns once the pods of a JobSet that are running and waiting to be assigned a slot are exactly those with the given host names,
+// which must be sorted.
 func (env *Environment) AwaitSpares(ctx context.Context, js *v1alpha2.JobSet, hosts ...string) error {
 	return Until(ctx, fmt.Sprintf("%q wait", hosts), func(ctx context.Context) error {
 		pods, err := env.Pods(ctx, js.Namespace, js.Name)

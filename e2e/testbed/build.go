@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/binaries"
 )
 
-// Build only builds the binaries that are missing or out of date. It builds those that the options need, or only the
-// ones named. It does not need root.
+// Build only builds the binaries that are missing or out of date. It builds those that the options require, or only
+// the named ones. It does not need root.
 func Build(ctx context.Context, options Options, only []string, progress io.Writer) error {
 	options = options.defaulted()
 	if err := options.validate(); err != nil {

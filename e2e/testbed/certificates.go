@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/pki"
 )
 
-// Names of files in the store of certificates.
+// Names of files in the certificate store.
 const (
 	authority       = "ca"
 	serviceAccounts = "sa"
@@ -16,7 +16,7 @@ const (
 	loopbackCert    = "loopback"
 )
 
-// servers are the certificates that are used as files. Their names are also file names.
+// servers lists the certificates that are used as files. Their names are also file names.
 var servers = map[string]pki.Request{
 	serverCert: {Name: "kube-apiserver", Hosts: []string{
 		hostAddress, apiService, "127.0.0.1", "localhost",
@@ -26,7 +26,7 @@ var servers = map[string]pki.Request{
 	kubeletClient: {Name: "kube-apiserver-kubelet-client", Groups: []string{"system:masters"}},
 }
 
-// users are the identities that get a kubeconfig.
+// users lists the identities that get a kubeconfig.
 var users = map[string]pki.Request{
 	controllerManager: {Name: "system:kube-controller-manager"},
 	scheduler:         {Name: "system:kube-scheduler"},
@@ -72,7 +72,7 @@ func (l Layout) ensureKubeconfigs(store pki.Store, ca *pki.Authority, nodes []no
 			return err
 		}
 	}
-	// The administrator's kubeconfig comes last, because it marks the set as complete.
+	// The administrator's kubeconfig is written last, because it marks the set as complete.
 	admin := pki.Request{Name: "kubernetes-admin", Groups: []string{"system:masters"}}
 	return writeKubeconfig(store, ca, adminCert, admin, l.Kubeconfig())
 }

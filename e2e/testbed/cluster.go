@@ -21,7 +21,7 @@ type Cluster struct {
 	options Options
 }
 
-// Attach returns the testbed that is up, with any options and in any health, or ErrNotUp.
+// Attach returns the testbed that is up, regardless of its options and health, or ErrNotUp.
 func Attach() (*Cluster, error) {
 	layout, err := NewLayout()
 	if err != nil {
@@ -37,7 +37,7 @@ func Attach() (*Cluster, error) {
 	return &Cluster{layout: layout, options: options.defaulted()}, nil
 }
 
-// RESTConfig returns a config for clients of the administrator. They are not throttled.
+// RESTConfig returns a client configuration for the administrator. Its clients are not throttled.
 func (c *Cluster) RESTConfig() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", c.layout.Kubeconfig())
 	if err != nil {
@@ -50,20 +50,21 @@ func (c *Cluster) RESTConfig() (*rest.Config, error) {
 // Options returns the options of the last Up.
 func (c *Cluster) Options() Options { return c.options }
 
-// Layout returns where logs and binaries are.
+// Layout returns the locations of logs and binaries.
 func (c *Cluster) Layout() Layout { return c.layout }
 
 // KubeconfigPath returns the path of the administrator's kubeconfig.
 func (c *Cluster) KubeconfigPath() string { return c.layout.Kubeconfig() }
 
-// CRISocket returns the path on the host of node-1's containerd socket. Pods see the same socket at
-// /run/containerd/containerd.sock of their node.
+// CRISocket returns the path of node-1's containerd socket on the host. For pods, the same socket is at
+// /run/containerd/containerd.sock on their node.
 func (c *Cluster) CRISocket() string { return node{number: 1}.socket() }
 
-// NodeCRISocket is CRISocket for any node, counted from 1.
+// NodeCRISocket is like CRISocket for any node, counted from 1.
 func (c *Cluster) NodeCRISocket(number int) string { return node{number: number}.socket() }
 
-// DevicePlugins returns the path on the host of the folder in which device plugins register with a node's kubelet.
+// DevicePlugins returns the path on the host of the directory in which device plugins register with a node's
+// kubelet.
 func (c *Cluster) DevicePlugins(number int) (string, error) {
 	n, err := c.node(number)
 	if err != nil {
@@ -84,8 +85,8 @@ func (c *Cluster) NodeNames() []string {
 // RedisAddress returns the store's address, which the host and pods can use.
 func (c *Cluster) RedisAddress() string { return redisAddress }
 
-// HostAddress returns this host's address as pods see it. Pods and the API server can reach a server that listens on
-// it.
+// HostAddress returns this host's address as seen by pods. Pods and the API server can reach a server that listens
+// on it.
 func (c *Cluster) HostAddress() string { return hostAddress }
 
 func (c *Cluster) table() process.Table { return process.Table{Dir: c.layout.processDir()} }

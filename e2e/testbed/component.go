@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/process"
 )
 
-// Names of the components that run once. Those of a node are in node.go.
+// Names of the components that run only once. Those of a node are in node.go.
 const (
 	etcd              = "etcd"
 	apiServer         = "kube-apiserver"
@@ -25,7 +25,7 @@ const (
 const (
 	// rootGroup contains everything that the testbed starts, including pods.
 	rootGroup cgroup.Group = "holdfast-testbed"
-	// systemGroup contains what does not belong to a node.
+	// systemGroup contains the processes that do not belong to a node.
 	systemGroup = rootGroup + "/system"
 )
 
@@ -33,14 +33,14 @@ const (
 	// startTimeout allows for a cold disk cache on a busy machine.
 	startTimeout = 5 * time.Minute
 	// recoverTimeout is how long a running but unhealthy component may take to recover before it is restarted. It
-	// exceeds the time that a machine stalls.
+	// exceeds the time for which a machine may stall.
 	recoverTimeout = 30 * time.Second
-	// stopTimeout is how long a component that is restarted may take to exit.
+	// stopTimeout is how long a component may take to exit before it is restarted.
 	stopTimeout  = 5 * time.Second
 	pollInterval = 50 * time.Millisecond
 )
 
-// component is a program with a check of its health.
+// component is a program with a health check.
 type component struct {
 	spec  process.Spec
 	ready func(context.Context) error
@@ -61,7 +61,7 @@ func (u *up) startAll(ctx context.Context, components ...component) error {
 	return nil
 }
 
-// start leaves a healthy program alone, no matter who started it.
+// start does not change a healthy program, regardless of who started it.
 func (u *up) start(ctx context.Context, c component) error {
 	record := u.table.Get(c.spec.Name)
 	if record.ID.Alive() {

@@ -11,7 +11,7 @@ import (
 
 const (
 	sandboxImage = "localhost/pause:1"
-	// cniPlugins is Debian's folder of CNI plugins.
+	// cniPlugins is the directory of Debian's CNI plugins.
 	cniPlugins = "/usr/lib/cni"
 )
 
@@ -92,7 +92,8 @@ func (u *up) containerd(n node) (component, error) {
 	}, nil
 }
 
-// snapshotter returns overlayfs, or native if the folder is itself on an overlay, as within containers.
+// snapshotter returns overlayfs, or native if the directory itself is on an overlay, as it is within
+// containers.
 func snapshotter(dir string) string {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(dir, &stat); err == nil && stat.Type == unix.OVERLAYFS_SUPER_MAGIC {

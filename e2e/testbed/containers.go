@@ -12,13 +12,13 @@ import (
 // ErrNotRunning means that the pod has no such running container.
 var ErrNotRunning = errors.New("container is not running")
 
-// Labels that the kubelet puts on containers.
+// Labels set by the kubelet on containers.
 const (
 	labelPodUID        = "io.kubernetes.pod.uid"
 	labelContainerName = "io.kubernetes.container.name"
 )
 
-// ContainerPID returns the PID on the host of a running container's first process.
+// ContainerPID returns the PID, on the host, of a running container's first process.
 func (c *Cluster) ContainerPID(ctx context.Context, podUID, container string) (int, error) {
 	for _, n := range c.layout.nodes(c.options.Nodes) {
 		pid, err := n.containerPID(ctx, podUID, container)

@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/process"
 )
 
-// The defaults are 20 and 50 requests per second. With those, a test of thousands of pods would measure the throttling.
+// The defaults are 20 and 50 requests per second. With those, a test with thousands of pods would measure the
+// throttling.
 const (
 	clientQPS   = 2000
 	clientBurst = 4000
@@ -34,14 +35,15 @@ func (u *up) apiServer() (component, error) {
 			"--kubelet-certificate-authority=" + pki.Certificate(authority),
 			"--kubelet-client-certificate=" + pki.Certificate(kubeletClient),
 			"--kubelet-client-key=" + pki.Key(kubeletClient),
-			// Names of nodes do not resolve here.
+			// Node names do not resolve here.
 			"--kubelet-preferred-address-types=InternalIP",
 			"--service-account-issuer=https://kubernetes.default.svc." + clusterDomain,
 			"--service-account-key-file=" + pki.PublicKey(serviceAccounts),
 			"--service-account-signing-key-file=" + pki.Key(serviceAccounts),
 			"--authorization-mode=Node,RBAC",
 			"--enable-admission-plugins=NodeRestriction",
-			// Webhooks behind a Service are called at the IP of their pod, so they work without a service proxy.
+			// Webhooks behind a Service are called at the IP address of their pod, so they work without a service
+			// proxy.
 			"--enable-aggregator-routing=true",
 			"--allow-privileged=true",
 			"--audit-policy-file=" + policy.path,
@@ -107,7 +109,7 @@ func (u *up) scheduler() (component, error) {
 // file is a configuration file. Components restart when its content changes.
 type file struct{ path, content string }
 
-// config writes a component's configuration as JSON, which is also YAML.
+// config writes a component's configuration as JSON, which is also valid YAML.
 func (u *up) config(name string, value map[string]any) (file, error) {
 	raw, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {

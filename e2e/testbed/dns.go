@@ -9,7 +9,8 @@ import (
 // dnsUser is the identity under which CoreDNS reads services.
 const dnsUser = "system:coredns"
 
-// corefile serves only the names of the cluster. The TTL is one second, so that a name follows its pod quickly.
+// corefile serves only names within the cluster. The TTL is one second, so that a name is updated quickly when
+// its pod changes.
 func corefile(kubeconfig string) string {
 	return fmt.Sprintf(`.:53 {
 	bind %s

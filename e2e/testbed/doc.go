@@ -9,8 +9,8 @@
 //
 // A node's programs run in their own mount namespace. In it, the kubelet and containerd use their usual paths
 // (/run/containerd/containerd.sock, /var/lib/kubelet, /var/log/pods), so that manifests for real nodes work unchanged.
-// On the host, the same files are in the testbed's folders. All mounts vanish with the last process of the node.
+// On the host, the same files are in the testbed's directories. All mounts disappear with the last process of the node.
 //
-// Everything is started in one cgroup. That is how Down finds what an interrupted Up has left, and why it never kills a
-// process that the testbed did not start.
+// Everything is started in a single cgroup. This is how Down finds what an interrupted Up has left, and why it never
+// kills a process that the testbed did not start.
 package testbed

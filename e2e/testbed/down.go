@@ -12,15 +12,15 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/process"
 )
 
-// downTimeout limits the wait for the kernel to release the last process.
+// downTimeout limits how long to wait for the kernel to release the last process.
 const downTimeout = 3 * time.Minute
 
-// Down ends the testbed and removes everything that it has created, except for the built binaries, which purge removes
-// too. It handles a testbed in any state, even one whose starter or processes were killed, and does nothing if there is
-// none.
+// Down stops the testbed and removes everything that it has created, except for the built binaries. With purge, it also
+// removes those. It handles a testbed in any state, even if its processes or the process that started it were killed.
+// If there is no testbed, it does nothing.
 //
 // It kills all processes immediately instead of asking them to exit. Their data is deleted anyway, and no program can
-// restart another one if all die at the same time.
+// restart another one if all are killed at the same time.
 func Down(ctx context.Context, purge bool, progress io.Writer) error {
 	if os.Geteuid() != 0 {
 		return errors.New("taking the testbed down needs root")
@@ -51,7 +51,7 @@ func (l Layout) tearDown(ctx context.Context, purge bool, progress io.Writer) er
 	if err := l.killAll(ctx); err != nil {
 		return err
 	}
-	// These steps are independent of each other. One failure must not keep the others from cleaning up.
+	// These steps are independent of each other. A failure must not prevent the others from cleaning up.
 	err := errors.Join(
 		removeBridges(ctx),
 		l.removeRules(ctx),
@@ -59,7 +59,7 @@ func (l Layout) tearDown(ctx context.Context, purge bool, progress io.Writer) er
 		l.undoChanges(progress),
 	)
 	if err != nil {
-		return err // the records stay for another attempt
+		return err // the records are kept for another attempt
 	}
 	dirs := []string{l.State(), runDir}
 	if purge {
@@ -73,8 +73,8 @@ func (l Layout) tearDown(ctx context.Context, purge bool, progress io.Writer) er
 	return nil
 }
 
-// killAll finds the processes in three ways: by their cgroup, by the records, and by what they run. The cgroup alone
-// suffices unless a process was moved.
+// killAll finds the processes in three ways: by their cgroup, by the records, and by what they run. The cgroup alone is
+// sufficient unless a process was moved.
 func (l Layout) killAll(ctx context.Context) error {
 	if err := rootGroup.Kill(ctx); err != nil {
 		return err
@@ -108,7 +108,7 @@ func (l Layout) removeRules(ctx context.Context) error {
 	return err
 }
 
-// undoChanges continues without records that it cannot read, because keeping the testbed up would not restore them.
+// undoChanges continues if it cannot read the records, because keeping the testbed up would not restore them.
 func (l Layout) undoChanges(progress io.Writer) error {
 	changes, err := host.Load(l.changesFile())
 	if errors.Is(err, os.ErrNotExist) {

@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/process"
 )
 
-// The ports differ from etcd's default ones, which a host may use.
+// The ports differ from etcd's default ports, which may be in use on the host.
 const (
 	etcdAddress = "127.0.0.1:23790"
 	etcdURL     = "http://" + etcdAddress
@@ -27,7 +27,8 @@ func (u *up) etcd() component {
 			"--initial-cluster=testbed=" + etcdPeerURL,
 			"--logger=zap",
 			"--quota-backend-bytes=4294967296",
-			// The data survives a killed process. After a lost host it is worthless.
+			// The data only has to survive the end of the process. After a crash of the host it is not
+			// needed.
 			"--unsafe-no-fsync",
 		}}),
 		ready: answersOK(plainClient, etcdURL+"/health"),

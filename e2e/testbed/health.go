@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// probeTimeout limits one request. The host may be slow.
+// probeTimeout is the timeout of one request. The host may be slow.
 const probeTimeout = 10 * time.Second
 
 // answersOK returns a check that a URL responds with 200.

@@ -13,14 +13,14 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/host"
 )
 
-// programs are the programs of the distribution that the testbed uses.
+// programs lists the programs of the distribution that the testbed uses.
 var programs = []string{
 	"/usr/bin/etcd", valkeyFolder + "/valkey-server", "/usr/sbin/runc", "/usr/sbin/nft",
 	"/usr/bin/nsenter", "/usr/bin/unshare",
 	cniPlugins + "/bridge", cniPlugins + "/host-local", cniPlugins + "/loopback",
 }
 
-// checkHost returns one error with everything that is missing.
+// checkHost returns a single error that lists everything that is missing.
 func checkHost() error {
 	if os.Geteuid() != 0 {
 		return errors.New("the testbed needs root: it makes devices, mounts and control groups")
@@ -37,8 +37,8 @@ func checkHost() error {
 	return nil
 }
 
-// checkOwner returns an error if a testbed of another folder is up. If only its records are left, because its processes were
-// killed, it takes that testbed down.
+// checkOwner returns an error if a testbed of another directory is up. If only the records of that testbed are left, because
+// its processes were killed, checkOwner takes it down.
 func checkOwner(ctx context.Context, layout Layout, progress io.Writer) error {
 	raw, err := os.ReadFile(ownerFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -52,7 +52,7 @@ func checkOwner(ctx context.Context, layout Layout, progress io.Writer) error {
 		return nil
 	}
 	if _, err := os.Stat(owner); err != nil {
-		return nil // its folder is gone, so nothing else can clean up
+		return nil // its directory is gone, so nothing else can clean up
 	}
 	other := Layout{cache: filepath.Dir(owner)}
 	if len(other.processes()) > 0 {

@@ -25,7 +25,7 @@ func (c *Cluster) LoadImage(ctx context.Context, archive string) error {
 	return nil
 }
 
-// importImage imports an archive into containerd's namespace k8s.io, which has the kubelet's images.
+// importImage imports an archive into containerd's namespace k8s.io, which contains the kubelet's images.
 func (l Layout) importImage(ctx context.Context, n node, archive string) error {
 	cmd := exec.CommandContext(ctx, l.program("ctr"),
 		"--address", n.socket(), "--namespace", "k8s.io", "images", "import", archive)

@@ -40,8 +40,8 @@ func (u *up) kubelet(n node) (component, error) {
 	}, nil
 }
 
-// kubeletConfig changes the kubelet's defaults only where this host, the missing registry or an option requires it,
-// because the tests should measure the kubelet that users have.
+// kubeletConfig changes the kubelet's defaults only where this host, the lack of a registry or an option requires
+// it, because the tests should measure the kubelet as users run it.
 func kubeletConfig(n node, options Options, resolvConf string) map[string]any {
 	store := n.layout.store()
 	config := map[string]any{
@@ -74,13 +74,13 @@ func kubeletConfig(n node, options Options, resolvConf string) map[string]any {
 		"failSwapOn":             false,
 		// A lower score would require CAP_SYS_RESOURCE.
 		"oomScoreAdj": 0,
-		// The chains would outlive the testbed, and nothing here needs them.
+		// The chains would remain after the testbed is down, and nothing here needs them.
 		"makeIPTablesUtilChains": false,
 
-		// The size of the subnet, minus the bridge and some addresses that are being released.
+		// The size of the subnet, minus the bridge and some addresses that are still being released.
 		"maxPods":             240,
 		"serializeImagePulls": false,
-		// A garbage-collected image cannot be pulled again.
+		// A garbage-collected image could not be pulled again.
 		"imageGCHighThresholdPercent": 100,
 		"evictionHard": map[string]any{
 			"memory.available":  "100Mi",

@@ -25,13 +25,13 @@ const (
 	kueueMetricsCerts = "kueue/metrics/certs"
 )
 
-// withEtc is a shell script that mounts an overlay on /etc, only for the program that it becomes. The mount is in a
-// separate namespace, and nothing is written to the host's /etc.
+// withEtc is a shell script that mounts an overlay on /etc, only for the program that replaces the shell. The mount is
+// in a separate namespace, and nothing is written to the host's /etc.
 const withEtc = `mount -t overlay holdfast -o "lowerdir=$1:/etc" /etc; shift; exec "$@"`
 
 // Kueue builds Kueue's real manager if necessary (three minutes with a cold cache), applies its CRDs and webhooks, and
-// runs it on this host. It manages the given frameworks; the default is batch Jobs and JobSets. The caller sets up
-// quotas. It may be called again.
+// runs it on this host. It manages the given frameworks; the default is batch Jobs and JobSets. The caller creates the
+// quotas. Kueue can be called repeatedly.
 func (c *Cluster) Kueue(ctx context.Context, progress io.Writer, frameworks ...string) error {
 	if len(frameworks) == 0 {
 		frameworks = kueue.Frameworks()
@@ -90,7 +90,7 @@ func (c *Cluster) startKueue(ctx context.Context, frameworks []string) error {
 		Command: []string{
 			"/usr/bin/unshare", "--mount", "--propagation", "private", "/bin/sh", "-ec", withEtc, "sh", c.kueueEtc(),
 			binary, "--config=" + path, "--kubeconfig=" + c.layout.Kubeconfig(),
-			// It would serve an aggregated API with its own certificates.
+			// Otherwise it would serve an aggregated API with its own certificates.
 			"--feature-gates=VisibilityOnDemand=false",
 		},
 		Inputs: []string{config, build},
@@ -100,7 +100,7 @@ func (c *Cluster) startKueue(ctx context.Context, frameworks []string) error {
 
 func (c *Cluster) kueueEtc() string { return c.layout.state(kueueName, "etc") }
 
-// kueueCertificates creates one certificate for webhooks and metrics, and returns its folder.
+// kueueCertificates creates a certificate for webhooks and metrics, and returns its directory.
 func (c *Cluster) kueueCertificates() (string, error) {
 	dir := c.kueueEtc() + "/" + kueueMetricsCerts
 	if _, err := os.Stat(dir + "/tls.crt"); !errors.Is(err, fs.ErrNotExist) {
@@ -110,12 +110,12 @@ func (c *Cluster) kueueCertificates() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// The certificate comes last, because it marks the pair as complete.
+	// The certificate is written last, because it marks the pair as complete.
 	return dir, errors.Join(writeFile(dir+"/tls.key", string(pair.Key)), writeFile(dir+"/tls.crt", string(pair.Certificate)))
 }
 
-// StopKueue stops the manager. It removes the webhooks first, because without responses from them the API server would
-// reject Jobs. CRDs and their objects stay.
+// StopKueue stops the manager. It removes the webhooks first, because otherwise the API server would reject Jobs. The
+// CRDs and their objects are kept.
 func (c *Cluster) StopKueue(ctx context.Context) error {
 	client, err := c.dynamic()
 	if err != nil {

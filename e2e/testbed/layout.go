@@ -9,12 +9,12 @@ import (
 // runDir holds sockets, whose paths must be short, and files that must not survive a reboot.
 const runDir = "/run/holdfast"
 
-// Layout says where the testbed keeps its files.
+// Layout determines where the testbed keeps its files.
 type Layout struct {
 	cache string
 }
 
-// NewLayout uses the user's cache folder. It respects XDG_CACHE_HOME.
+// NewLayout returns a layout in the user's cache directory. It respects XDG_CACHE_HOME.
 func NewLayout() (Layout, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -23,10 +23,10 @@ func NewLayout() (Layout, error) {
 	return Layout{cache: filepath.Join(dir, "holdfast")}, nil
 }
 
-// Bin returns the folder of the built binaries, which survives Down.
+// Bin returns the directory of the built binaries, which is kept by Down.
 func (l Layout) Bin() string { return filepath.Join(l.cache, "bin") }
 
-// State returns the folder of everything else, which Down removes.
+// State returns the directory of everything else, which is removed by Down.
 func (l Layout) State() string { return filepath.Join(l.cache, "testbed") }
 
 // Kubeconfig returns the path of the administrator's kubeconfig.
@@ -46,14 +46,14 @@ func (l Layout) processDir() string  { return l.state("processes") }
 func (l Layout) changesFile() string { return l.state("host.json") }
 func (l Layout) optionsFile() string { return l.state("options.json") }
 
-// lockFile is outside the state folder, because it must outlive it.
+// lockFile is outside the state directory, because it must outlive it.
 func (l Layout) lockFile() string { return filepath.Join(l.cache, "testbed.lock") }
 
-// ownerFile names the state folder of the testbed on this host. There can be only one testbed, because addresses and
-// devices have fixed names.
+// ownerFile returns the path of a file that names the state directory of the testbed on this host. There can be only
+// one testbed, because addresses and devices have fixed names.
 func ownerFile() string { return filepath.Join(runDir, "owner") }
 
-// create creates the folders of the state.
+// create creates the directories for the state.
 func (l Layout) create() error {
 	for _, dir := range []string{l.State(), l.pkiDir(), l.processDir(), l.state("logs"), l.state("kubeconfigs")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/process"
 )
 
-// Leftovers lists what the testbed has on this host: processes, mounts, devices, rules, control groups, folders. After
-// Down the list is empty.
+// Leftovers lists what the testbed has left on this host: processes, mounts, devices, rules, control groups,
+// directories. After Down the list is empty.
 func Leftovers(ctx context.Context) ([]string, error) {
 	layout, err := NewLayout()
 	if err != nil {
@@ -43,7 +43,7 @@ func Leftovers(ctx context.Context) ([]string, error) {
 	return left, nil
 }
 
-// DownClean is Down with a check: its error lists what is left on this host.
+// DownClean is like Down, but also checks the result: its error lists what is left on this host.
 func DownClean(ctx context.Context, progress io.Writer) error {
 	if err := Down(ctx, false, progress); err != nil {
 		return err
@@ -55,14 +55,14 @@ func DownClean(ctx context.Context, progress io.Writer) error {
 	return err
 }
 
-// ownPrograms are the names of the programs that the testbed runs. Other programs that only use one of its folders,
-// such as a user's shell or kubectl, must not be killed.
+// ownPrograms lists the names of the programs that the testbed runs. Other programs that merely use one of its
+// directories, such as a user's shell or kubectl, must not be killed.
 var ownPrograms = []string{
 	etcd, "valkey-server", apiServer, controllerManager, scheduler, kubeProxy, coreDNS, prometheusName, kueueName,
 	"kubelet", "containerd", "containerd-shim-runc-v2", "pause", "unshare", "nsenter",
 }
 
-// processes returns the members of the testbed's cgroup, and its programs that work in its folders.
+// processes returns the members of the testbed's cgroup, and its programs that are running in its directories.
 func (l Layout) processes() []process.Found {
 	members := map[int]bool{}
 	for _, pid := range rootGroup.Pids() {
@@ -71,8 +71,8 @@ func (l Layout) processes() []process.Found {
 	return process.Scan(func(f process.Found) bool { return members[f.ID.PID] || l.runsHere(f) })
 }
 
-// runsHere checks the folders that a program works in. The path of its binary is not enough: tests run their own API
-// servers from the same folder.
+// runsHere checks the directories that a program uses. The path of its binary is not sufficient: tests run their own
+// API servers from the same directory.
 func (l Layout) runsHere(f process.Found) bool {
 	program := filepath.Base(f.Exe)
 	f.Exe, f.Args = "", slices.Clone(f.Args[min(1, len(f.Args)):])

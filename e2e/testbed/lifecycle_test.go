@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed"
 )
 
-// TestLifecycle brings the testbed of this host up and down, so no testbed may be up before.
+// TestLifecycle brings the testbed of this host up and down, so no testbed may be up before the test.
 func TestLifecycle(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Fatal("the testbed needs root")
@@ -162,7 +162,7 @@ func kill(t *testing.T, names ...string) {
 	}
 }
 
-// spoil leaves a record as an interrupted writer would.
+// spoil leaves a record as if its write had been interrupted.
 func spoil(t *testing.T, component string) {
 	t.Helper()
 	layout, err := testbed.NewLayout()
@@ -174,7 +174,7 @@ func spoil(t *testing.T, component string) {
 	}
 }
 
-// runPod runs a pod with the one image that is always there, and returns once it runs.
+// runPod runs a pod with the one image that is always available, and returns once the pod is running.
 func runPod(t *testing.T, cluster *testbed.Cluster, name string) {
 	t.Helper()
 	client := clientOf(t, cluster)

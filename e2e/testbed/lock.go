@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock keeps other processes from changing the testbed. The kernel releases the lock when its holder dies.
+// lock prevents other processes from changing the testbed. The kernel releases the lock when its holder
+// exits.
 func lock(ctx context.Context, layout Layout, progress io.Writer) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(layout.lockFile()), 0o755); err != nil {
 		return nil, fmt.Errorf("creating the cache folder: %w", err)

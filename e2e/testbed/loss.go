@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// KillNode immediately kills everything that runs on a real node, including its pods, as a power loss does. The API
-// server is not told. Nodes are counted from 1. Up brings the node back.
+// KillNode immediately kills everything that is running on a real node, including its pods, like a power failure. The
+// API server is not notified. Nodes are counted from 1. Up restores the node.
 func (c *Cluster) KillNode(ctx context.Context, number int) error {
 	n, err := c.node(number)
 	if err != nil {
@@ -15,7 +15,8 @@ func (c *Cluster) KillNode(ctx context.Context, number int) error {
 	return c.exclusively(func() error { return n.group().Kill(ctx) })
 }
 
-// KillKubelet makes a real node unreachable while its pods keep running, like a network partition. Up brings it back.
+// KillKubelet makes a real node unreachable while its pods keep running, like a network partition. Up restores the
+// node.
 func (c *Cluster) KillKubelet(ctx context.Context, number int) error {
 	n, err := c.node(number)
 	if err != nil {

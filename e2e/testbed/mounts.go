@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mountsBelow returns the mounts on the host at or below the folders, latest first.
+// mountsBelow returns the mounts on the host at or below the directories, latest first.
 func mountsBelow(dirs ...string) []string {
 	raw, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -36,7 +36,7 @@ func parseMountsBelow(table string, dirs ...string) []string {
 	return points
 }
 
-// removeAll deletes a folder, but never through a mount, which could lead to files of others.
+// removeAll deletes a directory, but never through a mount, which could lead to files that belong to others.
 func removeAll(dir string) error {
 	for _, point := range mountsBelow(dir) {
 		_ = unix.Unmount(point, unix.MNT_DETACH)

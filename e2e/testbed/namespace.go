@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/process"
 )
 
-// nodePaths maps paths inside a node to folders below node.dir on the host.
+// nodePaths maps paths inside a node to directories below node.dir on the host.
 var nodePaths = []struct{ inside, below string }{
 	{"/var/lib/containerd", "containerd"},
 	{"/var/lib/kubelet", "kubelet"},
@@ -21,7 +21,8 @@ var nodePaths = []struct{ inside, below string }{
 
 const runtimeInside = "/run/containerd"
 
-// mountPoints returns the folders that must exist on the host, so that a node's folders can be mounted over them.
+// mountPoints returns the directories that must exist on the host, so that a node's directories can be mounted over
+// them.
 func mountPoints() []string {
 	points := []string{runtimeInside}
 	for _, path := range nodePaths {
@@ -30,8 +31,8 @@ func mountPoints() []string {
 	return points
 }
 
-// enter is a shell script that bind-mounts folders over others, in pairs, and becomes the pause program. Later mounts
-// on the host are visible inside, but mounts made inside are never visible on the host.
+// enter is a shell script that bind-mounts directories over others, given in pairs, and then becomes the pause program.
+// Later mounts on the host are visible inside, but mounts made inside are never visible on the host.
 const enter = `mount --make-rshared /
 pause=$1; shift
 while [ $# -gt 0 ]; do mount --bind "$1" "$2"; shift 2; done
@@ -61,13 +62,13 @@ func (u *up) mountNamespace(n node) (component, error) {
 		}
 		return nil
 	}
-	// The binary is not among the inputs, because a new one would end the node's pods.
+	// The binary is not one of the inputs, because a new binary would terminate the node's pods.
 	spec := process.Spec{Name: n.holder(), Dir: n.dir(), Log: u.layout.Log(n.holder()), Group: n.systemGroup(), Command: command}
 	return component{spec: spec, ready: ready}, nil
 }
 
-// inside returns a command that runs in the node's mount namespace. It contains the holder's PID, so that a node with a
-// new namespace gets new programs as well.
+// inside returns a command that runs in the node's mount namespace. It contains the holder's PID, so that all programs
+// of a node are restarted when its namespace is new.
 func (u *up) inside(n node, command ...string) []string {
 	target := fmt.Sprintf("--mount=/proc/%d/ns/mnt", u.table.Get(n.holder()).ID.PID)
 	return append([]string{"/usr/bin/nsenter", target}, command...)

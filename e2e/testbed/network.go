@@ -19,20 +19,20 @@ const (
 	apiServicePort = 443
 )
 
-// apiBridge returns a bridge without ports. It gives the control plane an address that pods can reach, but the outside
-// cannot.
+// apiBridge returns a bridge without ports. It gives the control plane an address that is reachable from pods, but not
+// from outside.
 func apiBridge() host.Bridge {
 	return host.Bridge{Name: bridgePrefix + "api", MAC: "0a:58:0a:57:00:01", Address: hostAddress + "/24"}
 }
 
-// apiRedirect returns a redirect with which in-cluster clients reach the API server's service without a service proxy.
+// apiRedirect returns a redirect that lets in-cluster clients reach the API server's service without a service proxy.
 func apiRedirect() host.Redirect {
 	return host.Redirect{Table: redirectTable, From: apiService, FromPort: apiServicePort, To: hostAddress, ToPort: apiPort}
 }
 
 func apiURL() string { return fmt.Sprintf("https://%s:%d", hostAddress, apiPort) }
 
-// changedSysctls are the settings that the CNI bridge plugin, the kubelet and the service proxy change.
+// changedSysctls lists the settings that the CNI bridge plugin, the kubelet and the service proxy change.
 var changedSysctls = []string{
 	"net.ipv4.ip_forward",
 	"net.bridge.bridge-nf-call-iptables",

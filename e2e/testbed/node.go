@@ -36,7 +36,7 @@ func (n node) bridge() host.Bridge {
 }
 
 // group contains the node's programs and pods. Programs and pods have separate subgroups, because on cgroup version 2 a
-// group has either members or children.
+// group can have either members or children.
 func (n node) group() cgroup.Group       { return rootGroup + "/" + cgroup.Group(n.name()) }
 func (n node) systemGroup() cgroup.Group { return n.group() + "/system" }
 func (n node) podsGroup() cgroup.Group   { return n.group() + "/pods" }
@@ -45,10 +45,10 @@ func (n node) dir(parts ...string) string {
 	return n.layout.state(append([]string{"nodes", n.name()}, parts...)...)
 }
 
-// runtimeDir is /run/containerd inside the node.
+// runtimeDir returns the directory that is mounted at /run/containerd inside the node.
 func (n node) runtimeDir() string { return filepath.Join(runDir, n.name()) }
 
-// socket returns containerd's socket on the host. Pods mount it from its path inside the node:
+// socket returns the path of containerd's socket on the host. Pods mount it from its path inside the node:
 // /run/containerd/containerd.sock.
 func (n node) socket() string { return filepath.Join(n.runtimeDir(), "containerd.sock") }
 
@@ -60,7 +60,7 @@ func (n node) kubelet() string    { return n.name() + "-kubelet" }
 // ensureNode creates the cgroups, bridge and folders that the node's programs need.
 func (u *up) ensureNode(ctx context.Context, n node) error {
 	if !u.table.Get(n.holder()).ID.Alive() {
-		// Containers that have outlived their namespace cannot be taken over.
+		// Containers that have outlived their namespace cannot be reused.
 		if err := u.clearNode(ctx, n); err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func (u *up) ensureNode(ctx context.Context, n node) error {
 	return n.bridge().Ensure(ctx)
 }
 
-// clearNode ends everything that runs on the node. Its images stay.
+// clearNode stops everything that is running on the node. Its images are kept.
 func (u *up) clearNode(ctx context.Context, n node) error {
 	if err := n.group().Kill(ctx); err != nil {
 		return err

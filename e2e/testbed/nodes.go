@@ -34,8 +34,8 @@ func (u *up) awaitNodes(ctx context.Context) error {
 	return nil
 }
 
-// takesPods returns an error until a node is Ready, its taints are removed, which happens a moment later, and its
-// status is newer than the start of its kubelet.
+// takesPods returns an error until a node is Ready, its taints have been removed, which happens shortly
+// afterwards, and its status is newer than the start of its kubelet.
 func takesPods(node *corev1.Node, since time.Time) error {
 	for _, taint := range node.Spec.Taints {
 		if taint.Key == corev1.TaintNodeNotReady || taint.Key == corev1.TaintNodeUnreachable {
@@ -58,7 +58,7 @@ func takesPods(node *corev1.Node, since time.Time) error {
 	return fmt.Errorf("%s has not told yet whether it is Ready", node.Name)
 }
 
-// dropNodes removes the nodes beyond the requested number.
+// dropNodes removes the nodes in excess of the requested number.
 func (u *up) dropNodes(ctx context.Context) error {
 	for _, device := range host.Bridges(bridgePrefix + "node-") {
 		number, err := strconv.Atoi(strings.TrimPrefix(device, bridgePrefix+"node-"))

@@ -12,13 +12,13 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/binaries"
 )
 
-// Options say how the cluster differs from the defaults. When Up is called with other options than before, it restarts
-// only the affected components.
+// Options describes how the cluster differs from the defaults. If Up is called with different options than before, it
+// restarts only the affected components.
 type Options struct {
-	// Kubernetes is the minor version of the control plane and the kubelets, such as 1.34. The default is
-	// HOLDFAST_KUBERNETES, or else the newest version.
+	// Kubernetes is the minor version of the control plane and the kubelets, such as 1.34. The default is the value of
+	// HOLDFAST_KUBERNETES, or otherwise the newest version.
 	Kubernetes string `json:"kubernetes"`
-	// Nodes is the number of real nodes, named node-1 and so on; default 1.
+	// Nodes is the number of real nodes, named node-1 and so on. The default is 1.
 	Nodes int `json:"nodes"`
 	// KubeletRestartPeriod is the maximum back-off between restarts of a container
 	// (crashLoopBackOff.maxContainerRestartPeriod). Zero keeps the kubelet's default of 5 minutes.
@@ -46,7 +46,7 @@ func (o Options) defaulted() Options {
 	return o
 }
 
-// maxNodes is the largest number of nodes for which there are addresses.
+// maxNodes is the largest number of nodes for which addresses are available.
 const maxNodes = 254
 
 func (o Options) validate() error {

@@ -2,7 +2,7 @@ package testbed
 
 import "context"
 
-// startStores starts what does not depend on other components.
+// startStores starts the components that do not depend on others.
 func (u *up) startStores(ctx context.Context) error {
 	components := []component{u.etcd(), u.redis()}
 	for _, n := range u.nodes {

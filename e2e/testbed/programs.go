@@ -14,19 +14,20 @@ import (
 // programGrace is how long a program may take to exit.
 const programGrace = 15 * time.Second
 
-// Program runs alongside the cluster on this host, such as a controller under test. Down ends it with everything else.
+// Program runs alongside the cluster on this host, such as a controller under test. Down stops it together with everything
+// else.
 type Program struct {
 	// Name is unique among programs and components.
 	Name    string
 	Command []string
-	// Inputs are contents that the program reads at its start, such as its configuration. A change requires a restart.
+	// Inputs holds the contents that the program reads on startup, such as its configuration. A change requires a restart.
 	Inputs []string
 	// Ready returns an error until the program is ready.
 	Ready func(context.Context) error
 }
 
-// StartProgram runs the program and waits until it is ready. It leaves a program alone that already runs with the same
-// command, inputs and binary.
+// StartProgram runs the program and waits until it is ready. If the program is already running with the same command,
+// inputs and binary, it is not restarted.
 func (c *Cluster) StartProgram(ctx context.Context, p Program) error {
 	binary, err := digest(p.Command[0])
 	if err != nil {
@@ -43,12 +44,13 @@ func (c *Cluster) StartProgram(ctx context.Context, p Program) error {
 	})
 }
 
-// StopProgram stops the program. It is not an error if the program is not running. Afterwards the status does not show it.
+// StopProgram stops the program. It is not an error if the program is not running. Afterwards the program is no longer
+// part of the status.
 func (c *Cluster) StopProgram(ctx context.Context, name string) error {
 	return c.exclusively(func() error { return c.up().stopComponent(ctx, name, programGrace) })
 }
 
-// KillProgram kills the program without a chance to clean up. The status shows it as dead.
+// KillProgram kills the program without giving it a chance to clean up. The status shows it as dead.
 func (c *Cluster) KillProgram(ctx context.Context, name string) error {
 	return c.table().Get(name).ID.Kill(ctx)
 }

@@ -14,10 +14,10 @@ const (
 	prometheusName    = "prometheus"
 	prometheusBinary  = "/usr/bin/prometheus"
 	prometheusAddress = hostAddress + ":9090"
-	// scrapeTimeout includes the five seconds that Prometheus takes to reload its file of targets.
+	// scrapeTimeout includes the five seconds that Prometheus takes to reload its targets file.
 	scrapeTimeout = 3 * time.Minute
-	// controlPlanePeriod is longer than for others, because the API server has many metrics and a slow machine takes
-	// more than a second to serve them.
+	// controlPlanePeriod is longer than that of other targets, because the API server has many metrics and a slow
+	// machine takes more than a second to serve them.
 	controlPlanePeriod = 5 * time.Second
 )
 
@@ -31,8 +31,8 @@ func (c *Cluster) ControlPlaneTargets() []prometheus.Target {
 	}
 }
 
-// Prometheus scrapes exactly the given targets, once a second unless they say otherwise. A call with other targets
-// changes them without a restart. It returns once each has been scraped.
+// Prometheus scrapes exactly the given targets, once per second unless they specify a period. A call with different
+// targets updates them without a restart. It returns once each target has been scraped.
 func (c *Cluster) Prometheus(ctx context.Context, targets ...prometheus.Target) (prometheus.Server, error) {
 	server := prometheus.Server{URL: "http://" + prometheusAddress}
 	if _, err := os.Stat(prometheusBinary); err != nil {
@@ -52,8 +52,8 @@ func (c *Cluster) Prometheus(ctx context.Context, targets ...prometheus.Target) 
 	return server, nil
 }
 
-// StopPrometheus stops Prometheus and removes its data. Otherwise the next one would show earlier targets as if they
-// were up.
+// StopPrometheus stops Prometheus and removes its data. Otherwise the next instance would show earlier targets as if
+// they were up.
 func (c *Cluster) StopPrometheus(ctx context.Context) error {
 	if err := c.StopProgram(ctx, prometheusName); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (c *Cluster) prometheusProgram(targets []prometheus.Target) (Program, error
 	}, nil
 }
 
-// scraped returns an error unless every target was up within the last seconds.
+// scraped returns an error unless every target was up within the last few seconds.
 func scraped(ctx context.Context, server prometheus.Server, targets []prometheus.Target) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()

@@ -37,7 +37,7 @@ func (u *up) kubeProxy() (component, error) {
 			u.kubernetes(kubeProxy), "--config=" + config.path,
 		}}),
 		ready: func(ctx context.Context) error {
-			// It reports healthy before it has written its first rules.
+			// The proxy reports that it is healthy before it has written its first rules.
 			if !host.HasTable(ctx, "ip", kubeProxy) {
 				return errors.New("the proxy has no rules yet")
 			}
@@ -46,7 +46,7 @@ func (u *up) kubeProxy() (component, error) {
 	}, nil
 }
 
-// ensureRedirect makes the API server's service reachable for pods, unless a proxy does.
+// ensureRedirect makes the API server's service reachable for pods, unless a proxy does this.
 func (u *up) ensureRedirect(ctx context.Context) error {
 	if u.options.KubeProxy {
 		return nil
@@ -73,14 +73,14 @@ func (u *up) dropRedirect(ctx context.Context) error {
 	if !u.options.KubeProxy {
 		return nil
 	}
-	// If it is 0, traffic between pods of one bridge bypasses the rules. A host without the module has no such setting
-	// and does not need it.
+	// If it is 0, traffic between pods on the same bridge bypasses the rules. A host without the module has no such
+	// setting and does not need it.
 	_ = host.SetSysctl("net.bridge.bridge-nf-call-iptables", "1")
 	return apiRedirect().Remove(ctx)
 }
 
-// hadProxy checks the record of a start, successful or not. The tables' names do not suffice, because others may use
-// them.
+// hadProxy checks whether a start of the proxy was recorded, successful or not. The names of the tables are not
+// sufficient, because others may use them too.
 func (l Layout) hadProxy() bool {
 	_, err := os.Stat(filepath.Join(l.processDir(), kubeProxy+".json"))
 	return err == nil

@@ -11,11 +11,11 @@ import (
 
 const (
 	redisPort = 6379
-	// valkeyFolder has the programs that hack/install-valkey.sh installs from Debian 13.
+	// valkeyFolder contains the programs that hack/install-valkey.sh installs from Debian 13.
 	valkeyFolder = "/opt/holdfast/debian-13/usr/bin"
 	// redisAddress is the store's address for pods and for the host.
 	redisAddress = hostAddress + ":6379"
-	// redisGrace is enough to write the log to the end.
+	// redisGrace is long enough to finish writing the log.
 	redisGrace = 10 * time.Second
 )
 
@@ -28,7 +28,7 @@ func (u *up) redis() component {
 			"--bind", hostAddress,
 			"--port", fmt.Sprint(redisPort),
 			"--protected-mode", "no",
-			// The server lowers this to what the limit of open files allows.
+			// The server lowers this to what the limit on open files allows.
 			"--maxclients", "65000",
 			"--dir", dir,
 			"--save", "",
@@ -60,7 +60,7 @@ func (r Redis) PID() int {
 	return 0
 }
 
-// Kill kills the server, as a crash does, and waits until it is gone.
+// Kill kills the server, like a crash, and waits until it is gone.
 func (r Redis) Kill(ctx context.Context) error {
 	return r.cluster.exclusively(func() error { return r.cluster.table().Get(redis).ID.Kill(ctx) })
 }
@@ -70,8 +70,8 @@ func (r Redis) Stop(ctx context.Context) error {
 	return r.cluster.exclusively(func() error { return r.cluster.up().stopComponent(ctx, redis, redisGrace) })
 }
 
-// Start runs the server again and returns once it responds, with its earlier data or, if wiped, with none. It is an
-// error to wipe a running server.
+// Start runs the server again and returns once it responds. The server has its earlier data, or none if wipe is
+// set. It is an error to wipe a running server.
 func (r Redis) Start(ctx context.Context, wipe bool) error {
 	return r.cluster.exclusively(func() error {
 		u := r.cluster.up()

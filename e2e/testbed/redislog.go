@@ -12,7 +12,7 @@ import (
 
 // CutLog makes a stopped server lose everything that it wrote after the second of `last`, like a server that was killed
 // before its writes reached the disk. It returns the number of bytes removed. It is an error if there is nothing to
-// remove, because then a test of the loss would show nothing.
+// remove, because a test of the loss would then prove nothing.
 func (r Redis) CutLog(ctx context.Context, last time.Time) (int64, error) {
 	var cut int64
 	err := r.cluster.exclusively(func() error {
@@ -47,7 +47,7 @@ func (r Redis) truncate(ctx context.Context, last time.Time) error {
 
 func (r Redis) logFolder() string { return r.cluster.layout.state(redis, "appendonlydir") }
 
-// logSize returns the size of what was written since the last rewrite.
+// logSize returns the number of bytes written since the last rewrite.
 func (r Redis) logSize() (int64, error) {
 	files, err := filepath.Glob(filepath.Join(r.logFolder(), "*.incr.aof"))
 	if err != nil || len(files) == 0 {

@@ -24,7 +24,7 @@ func runtimeReady(ctx context.Context, n node) error {
 		return fmt.Errorf("reading the state of containerd: %w", err)
 	}
 	for _, condition := range status.GetStatus().GetConditions() {
-		// Other conditions are only warnings, for example that cgroup version 1 is old.
+		// Other conditions are only warnings, for example about the age of cgroup version 1.
 		required := condition.GetType() == runtimeapi.RuntimeReady || condition.GetType() == runtimeapi.NetworkReady
 		if required && !condition.GetStatus() {
 			return fmt.Errorf("containerd: %s: %s", condition.GetType(), condition.GetMessage())

@@ -2,8 +2,8 @@ package testbed
 
 import "github.com/holdfast-project/holdfast/e2e/testbed/pki"
 
-// ServingCertificate creates a certificate for a server with the given names and addresses, such as a webhook's. The
-// API server trusts it when given Authority.
+// ServingCertificate creates a certificate for a server with the given names and addresses, such as a webhook
+// server. The API server trusts it if it is configured with Authority.
 func (c *Cluster) ServingCertificate(hosts ...string) (pki.Pair, error) {
 	ca, err := c.layout.store().Authority(authority)
 	if err != nil {
@@ -12,7 +12,7 @@ func (c *Cluster) ServingCertificate(hosts ...string) (pki.Pair, error) {
 	return ca.Issue(pki.Request{Name: hosts[0], Hosts: hosts})
 }
 
-// Authority returns the certificate of the cluster's authority in PEM format, for the caBundle of a webhook.
+// Authority returns the certificate of the cluster's authority in PEM format, for a webhook's caBundle.
 func (c *Cluster) Authority() ([]byte, error) {
 	ca, err := c.layout.store().Authority(authority)
 	if err != nil {

@@ -19,7 +19,7 @@ type Status struct {
 	// Answers reports whether the API server responds. If not, Nodes and Pods are empty.
 	Answers bool
 	Nodes   []string
-	// Simulated is the number of simulated nodes, which are not in Nodes.
+	// Simulated is the number of simulated nodes, which are not included in Nodes.
 	Simulated int
 	Pods      int
 	// Leftovers is set when the testbed is not up.
@@ -53,7 +53,7 @@ func Inspect(ctx context.Context) (Status, error) {
 	return status, nil
 }
 
-// ask adds what the API server knows, if it responds.
+// ask adds the state known to the API server, if the API server responds.
 func (c *Cluster) ask(ctx context.Context, status *Status) {
 	client, err := c.up().client()
 	if err != nil {

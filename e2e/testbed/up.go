@@ -11,14 +11,14 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/process"
 )
 
-// up is one attempt to bring the testbed to the state that the options describe.
+// up is one attempt to bring the testbed into the state described by the options.
 type up struct {
 	layout   Layout
 	options  Options
 	nodes    []node
 	table    process.Table
 	stamps   map[string]string
-	started  map[string]time.Time // when this attempt started a component
+	started  map[string]time.Time // when this attempt started each component
 	progress io.Writer
 }
 
@@ -34,8 +34,8 @@ func newUp(layout Layout, options Options, progress io.Writer) *up {
 }
 
 // Up builds missing programs, starts what is not running, and returns once the nodes are Ready and the cluster DNS
-// responds. It handles a testbed in any state: absent, complete, damaged, or with other options. It leaves healthy
-// components alone.
+// responds. It handles a testbed in any state: absent, complete, damaged, or with different options. It does not
+// restart healthy components.
 func Up(ctx context.Context, options Options, progress io.Writer) (*Cluster, error) {
 	options = options.defaulted()
 	if err := options.validate(); err != nil {
@@ -68,8 +68,8 @@ func Up(ctx context.Context, options Options, progress io.Writer) (*Cluster, err
 	return &Cluster{layout: layout, options: options}, nil
 }
 
-// checkVersion returns an error if the running testbed has another version of Kubernetes, because an API server may not
-// understand what a newer one has stored.
+// checkVersion returns an error if the running testbed has a different Kubernetes version, because an API server may
+// not understand what a newer one has stored.
 func checkVersion(layout Layout, options Options) error {
 	if !layout.isUp() {
 		return nil
@@ -110,12 +110,12 @@ func (u *up) build(ctx context.Context) error {
 	return err
 }
 
-// kubernetes returns the path of one of Kubernetes' own programs.
+// kubernetes returns the path of a Kubernetes program.
 func (u *up) kubernetes(name string) string {
 	return u.layout.program(filepath.Join(binaries.KubernetesFolder(u.options.Kubernetes), name))
 }
 
-// prepare records what is about to change on the host before anything changes.
+// prepare records what is about to be changed on the host before anything is changed.
 func (u *up) prepare(ctx context.Context) error {
 	if err := u.layout.create(); err != nil {
 		return err
@@ -158,7 +158,7 @@ func (u *up) spec(spec process.Spec) process.Spec {
 	return spec
 }
 
-// stopComponent stops a component that is no longer wanted, and forgets it.
+// stopComponent stops a component that is no longer needed, and removes its record.
 func (u *up) stopComponent(ctx context.Context, name string, grace time.Duration) error {
 	if err := u.table.Get(name).ID.Stop(ctx, grace); err != nil {
 		return fmt.Errorf("stopping %s: %w", name, err)

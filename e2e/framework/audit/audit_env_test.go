@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
-// audited starts an API server with the audit policy, and returns the file of its audit log.
+// audited starts an API server with the audit policy, and returns the path of its audit log.
 func audited(t *testing.T) (*rest.Config, string) {
 	t.Helper()
 	env, err := apiserver.Environment()
@@ -59,7 +59,7 @@ func must[T any](t *testing.T) func(value T, err error) T {
 	}
 }
 
-// clientOf returns a client that uses a service account with the given rules and has the program's name as its user
+// clientOf returns a client that uses a service account with the given rules, and the program's name as its user
 // agent.
 func clientOf(t *testing.T, config *rest.Config, program string, rules ...rbacv1.PolicyRule) kubernetes.Interface {
 	t.Helper()
@@ -77,7 +77,7 @@ func clientOf(t *testing.T, config *rest.Config, program string, rules ...rbacv1
 	return must[*kubernetes.Clientset](t)(kubernetes.NewForConfig(own))
 }
 
-// Grants are read correctly from the log of a real API server.
+// Permissions are read correctly from the log of a real API server.
 func TestARealLog(t *testing.T) {
 	config, file := audited(t)
 	rules := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}}}

@@ -10,7 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// granted returns the rights of two programs that share an account.
+// granted returns the permissions of two programs that share an account.
 func granted() []Grant {
 	all := Grants("jobset", false, []rbacv1.PolicyRule{
 		{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"create", "delete", "watch"}},
@@ -68,9 +68,9 @@ func TestCollectFindsUsedRights(t *testing.T) {
 func TestUnused(t *testing.T) {
 	more := Record{Used: []Grant{{Program: "orchestrator", Resource: "pods", Verb: "get"}}}
 	if diff := cmp.Diff([]string{
-		"jobset: delete jobs.batch", // only an administrator and an unknown program did
+		"jobset: delete jobs.batch", // only an administrator and an unknown program did this
 		"jobset: get secrets other (own namespace)",
-		"jobset: list secrets (own namespace)", // in another namespace it was refused
+		"jobset: list secrets (own namespace)", // rejected in another namespace
 		"jobset: patch jobsets.jobset.x-k8s.io",
 		"orchestrator: update leases.coordination.k8s.io (own namespace)",
 	}, words(Unused(granted(), sample(t), more))); diff != "" {
@@ -109,7 +109,7 @@ func TestALineThatIsNotAnEventIsAnError(t *testing.T) {
 	}
 }
 
-// Refusals of requests that were also allowed at some time are left out.
+// Rejections are left out if the same request was also allowed at some time.
 func TestLastingRefusals(t *testing.T) {
 	r := Record{
 		Used: []Grant{

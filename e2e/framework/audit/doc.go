@@ -1,3 +1,4 @@
-// Package audit compares the rights that programs have with those that they use. It reads RBAC rules and the API
-// server's audit log, and reports which rights no program used and which requests were refused. It does no I/O.
+// Package audit compares the permissions that programs have with those that they use. It reads RBAC rules and
+// the API server's audit log, and reports which permissions no program used and which requests were rejected. It
+// performs no I/O.
 package audit

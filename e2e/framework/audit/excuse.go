@@ -2,14 +2,14 @@ package audit
 
 import "path"
 
-// Excuse says why rights may be unused.
+// Excuse says why permissions may be unused.
 type Excuse struct {
-	// Rights is a path.Match pattern for the text that Grant.String returns. Its * does not match a slash.
+	// Rights is a path.Match pattern for the text returned by Grant.String. Its * does not match a slash.
 	Rights string
 	Why    string
 }
 
-// Excused returns the first excuse that applies to the grant.
+// Excused returns the first excuse that applies to the permission.
 func (g Grant) Excused(excuses []Excuse) (Excuse, bool) {
 	for _, e := range excuses {
 		if ok, err := path.Match(e.Rights, g.String()); ok && err == nil {
@@ -19,7 +19,8 @@ func (g Grant) Excused(excuses []Excuse) (Excuse, bool) {
 	return Excuse{}, false
 }
 
-// Idle returns the excuses that apply to no grant, because the right was removed or the pattern was always wrong.
+// Idle returns the excuses that apply to no permission, because the permission was removed or the pattern is
+// wrong.
 func Idle(excuses []Excuse, grants []Grant) []Excuse {
 	var idle []Excuse
 	for _, e := range excuses {

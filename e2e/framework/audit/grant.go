@@ -9,18 +9,18 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Grant is one right of a program: one verb on one resource.
+// Grant is one permission of a program: one verb on one resource.
 type Grant struct {
-	// Program is the program that has the right.
+	// Program is the program that has the permission.
 	Program string `json:"program"`
-	// Own limits the right to the namespace of the program's account, as a Role does.
+	// Own limits the permission to the namespace of the program's account, as a Role does.
 	Own bool `json:"own,omitempty"`
 	// Group is the API group, empty for the core group.
 	Group string `json:"group,omitempty"`
-	// Resource may have a subresource after a slash.
+	// Resource may include a subresource after a slash.
 	Resource string `json:"resource"`
 	Verb     string `json:"verb"`
-	// Name limits the right to one object; empty: all objects.
+	// Name limits the permission to one object; empty means all objects.
 	Name string `json:"name,omitempty"`
 }
 
@@ -42,8 +42,8 @@ func (g Grant) String() string {
 	return fmt.Sprintf("%s: %s %s", g.Program, g.Verb, resource)
 }
 
-// Grants returns the single rights in the rules of a program's role. own says whether it is a Role. Rules about URLs
-// are left out.
+// Grants returns the individual permissions in the rules of a program's role. own reports whether it is a Role.
+// Rules about URLs are left out.
 func Grants(program string, own bool, rules []rbacv1.PolicyRule) []Grant {
 	var all []Grant
 	for _, rule := range rules {
@@ -64,19 +64,19 @@ func Grants(program string, own bool, rules []rbacv1.PolicyRule) []Grant {
 	return all
 }
 
-// Covers reports whether this right allows the request.
+// Covers reports whether the permission allows the request.
 func (g Grant) Covers(r Request) bool {
 	return g.Program == r.Program && g.Group == r.Group && g.Resource == r.Resource && g.Verb == r.Verb &&
 		(!g.Own || r.Own) && (g.Name == "" || g.Name == r.Name)
 }
 
-// listing returns the right to list the same resource.
+// listing returns the permission to list the same resource.
 func (g Grant) listing() Grant {
 	g.Verb, g.Name = "list", ""
 	return g
 }
 
-// Sort sorts rights by their text.
+// Sort sorts permissions by their text.
 func Sort(grants []Grant) {
 	slices.SortFunc(grants, func(a, b Grant) int { return cmp.Compare(a.String(), b.String()) })
 }

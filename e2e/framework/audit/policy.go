@@ -1,8 +1,8 @@
 package audit
 
-// Policy returns an audit policy that logs requests of service accounts when they are answered, without bodies and
-// without those of the control plane. Requests without a service account, such as those of the tests' administrator,
-// are not logged.
+// Policy returns an audit policy that logs completed requests of service accounts, without bodies and without the
+// requests of the control plane. Requests without a service account, such as those of the tests' administrator, are
+// not logged.
 func Policy() map[string]any {
 	return map[string]any{
 		"apiVersion": "audit.k8s.io/v1",

@@ -8,13 +8,14 @@ import (
 
 // Record summarizes the requests of a run.
 type Record struct {
-	// Used are the rights that some request needed.
+	// Used lists the permissions that at least one request needed.
 	Used []Grant `json:"used"`
-	// Refused counts the requests of programs with rights that RBAC refused.
+	// Refused counts the requests that RBAC rejected, for programs that have any permissions.
 	Refused map[string]int `json:"refused,omitempty"`
 }
 
-// Collect compares the requests in logs with the rights. It ignores requests of programs that have none of the rights.
+// Collect compares the requests in logs with the permissions. It ignores requests of programs that have none of the
+// permissions.
 func Collect(grants []Grant, logs ...io.Reader) (Record, error) {
 	known, used, refused := programs(grants), map[Grant]bool{}, map[string]int{}
 	seen := map[Request]bool{}
@@ -46,14 +47,14 @@ func Collect(grants []Grant, logs ...io.Reader) (Record, error) {
 	return Record{all, refused}, nil
 }
 
-// Lasting returns the refusals of requests that were never allowed in the same run. An uninstallation removes the roles
-// before the programs have ended. Requests that are refused then were allowed before.
+// Lasting returns the rejections of requests that were never allowed in the same run. An uninstallation removes the
+// roles before the programs have ended. Requests that are rejected then were allowed before.
 func (r Record) Lasting() map[string]int {
 	allowed := map[string]bool{}
 	for _, g := range r.Used {
 		g.Name = ""
 		allowed[g.String()] = true
-		g.Own = true // a right in all namespaces includes the program's own
+		g.Own = true // a permission in all namespaces includes the program's own
 		allowed[g.String()] = true
 	}
 	lasting := maps.Clone(r.Refused)
@@ -74,8 +75,8 @@ func withoutName(r Request) Request {
 	return r
 }
 
-// Unused returns the rights that no record has used. A get on a resource for which a list was used is left out, because
-// it reveals nothing more than the list.
+// Unused returns the permissions that no record has used. A get permission is left out if the resource was listed,
+// because it reveals nothing more than the list.
 func Unused(grants []Grant, records ...Record) []Grant {
 	used := map[Grant]bool{}
 	for _, record := range records {

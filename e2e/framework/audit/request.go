@@ -9,15 +9,16 @@ import (
 	"strings"
 )
 
-// Request is a kind of request of a program. Requests that differ only in other respects count as the same.
+// Request is a kind of request sent by a program. Requests that differ only in other respects are treated as the
+// same.
 type Request struct {
 	// Program is the name in the user agent.
 	Program string
-	// Own says whether the request was in the namespace of the program's account.
+	// Own reports whether the request was in the namespace of the program's account.
 	Own bool
 	// Group, Resource, Verb and Name are as in a Grant.
 	Group, Resource, Verb, Name string
-	// Refused says whether RBAC refused it.
+	// Refused reports whether RBAC rejected the request.
 	Refused bool
 }
 
@@ -26,7 +27,7 @@ func (r Request) String() string {
 	return Grant{Program: r.Program, Own: r.Own, Group: r.Group, Resource: r.Resource, Verb: r.Verb, Name: r.Name}.String()
 }
 
-// event holds the fields that are read from a line of the audit log.
+// event holds the fields that are read from each line of the audit log.
 type event struct {
 	Verb string `json:"verb"`
 	User struct {
@@ -73,7 +74,7 @@ func Read(log io.Reader, show func(Request)) error {
 }
 
 // requests returns no request if the event has no resource. It returns two for a write that created the object, which
-// also needs the right to create.
+// also requires the permission to create it.
 func (e event) requests() []Request {
 	of, found := strings.CutPrefix(e.User.Username, account)
 	if !found || e.ObjectRef == nil {

@@ -1,4 +1,4 @@
-// Package dashboards reads the charts' dashboards, as far as their queries to Prometheus are concerned.
+// Package dashboards reads the Prometheus queries of the charts' dashboards.
 package dashboards
 
 import (
@@ -24,7 +24,7 @@ type Panel struct {
 	Queries []Query
 }
 
-// Query is an expression and the template of its series' names.
+// Query is an expression and the template for the names of its series.
 type Query struct{ Expr, Legend string }
 
 // Read reads a dashboard from a file.
@@ -64,7 +64,7 @@ func Read(file string) (Board, error) {
 	return board, nil
 }
 
-// Plain returns the expression with Grafana's variables replaced: all namespaces, and the given windows.
+// Plain returns the expression with Grafana's variables replaced: all namespaces, and the given time windows.
 func (q Query) Plain(rate, whole time.Duration) string {
 	return strings.NewReplacer("$namespace", ".*", "$__rate_interval", seconds(rate), "$__range", seconds(whole)).Replace(q.Expr)
 }

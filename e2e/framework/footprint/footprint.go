@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Peak returns the peak resident size since the process started, or since Forget, in MiB.
+// Peak returns the peak resident size in MiB since the process started or since the last call of Forget.
 func Peak(pid int) (float64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -22,7 +22,7 @@ func Peak(pid int) (float64, error) {
 	return 0, fmt.Errorf("process %d has no VmHWM", pid)
 }
 
-// Forget resets the peak to the present size.
+// Forget resets the peak to the current size.
 func Forget(pid int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
 }

@@ -1,4 +1,4 @@
-// Package helm installs charts in a cluster, as the helm program does.
+// Package helm installs charts in a cluster, like the helm program.
 package helm
 
 import (
@@ -21,18 +21,18 @@ type Release struct {
 	Name string
 	// Namespace is created by Install if it does not exist.
 	Namespace string
-	// Chart is the folder of the chart.
+	// Chart is the directory of the chart.
 	Chart string
 	// Kubeconfig is the path of the cluster's kubeconfig.
 	Kubeconfig string
-	// Adopt takes over existing objects, such as a CRD that was applied or left by another release.
+	// Adopt takes over existing objects, such as a CRD that was applied or was kept by another release.
 	Adopt bool
-	// Patience is how long Install, Upgrade and Uninstall wait until all objects are ready or gone; default two
+	// Patience is how long Install, Upgrade and Uninstall wait until all objects are ready or gone. The default is two
 	// minutes.
 	Patience time.Duration
 }
 
-// Install installs the chart and returns once all of its objects are ready.
+// Install installs the chart and returns once all its objects are ready.
 func (r Release) Install(ctx context.Context, values Values) error {
 	configuration, c, err := r.prepare()
 	if err != nil {
@@ -48,7 +48,7 @@ func (r Release) Install(ctx context.Context, values Values) error {
 	return nil
 }
 
-// Upgrade changes an installed release to the given values and the present chart. It returns once all objects are
+// Upgrade updates an installed release to the given values and the current chart. It returns once all objects are
 // ready.
 func (r Release) Upgrade(ctx context.Context, values Values) error {
 	configuration, c, err := r.prepare()
@@ -74,8 +74,8 @@ func (r Release) Uninstall() error {
 	uninstall := action.NewUninstall(configuration)
 	uninstall.IgnoreNotFound = true
 	uninstall.DeletionPropagation = "foreground"
-	// The default watcher stops as soon as one object is gone while it has not seen the others yet, and reports an
-	// error if they show up later. The legacy strategy polls instead.
+	// The default watcher stops as soon as one object is gone if it has not seen the others yet, and reports an error
+	// if they appear later. The legacy strategy polls instead.
 	uninstall.WaitStrategy, uninstall.Timeout = kube.LegacyStrategy, r.patience()
 	if _, err := uninstall.Run(r.Name); err != nil {
 		return fmt.Errorf("uninstalling release %s: %w", r.Name, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/image"
 )
 
-// Names of the images that LoadImages and LoadAppWrapperImage build.
+// Names of the images built by LoadImages and LoadAppWrapperImage.
 const (
 	managerImage      = "localhost/holdfast/jobset-manager"
 	orchestratorImage = "localhost/holdfast/jobset-orchestrator"
@@ -21,10 +21,10 @@ const (
 	tag               = "dev"
 )
 
-// valkeyServer is Debian 13's, as installed by hack/install-valkey.sh.
+// valkeyServer is the binary from Debian 13, as installed by hack/install-valkey.sh.
 const valkeyServer = "/opt/holdfast/debian-13/usr/bin/valkey-server"
 
-// ImageValues returns values with which the chart of the JobSet controller uses the images of LoadImages.
+// ImageValues returns values that make the chart of the JobSet controller use the images of LoadImages.
 func ImageValues() Values {
 	return Values{
 		"image":        local(managerImage),
@@ -33,11 +33,10 @@ func ImageValues() Values {
 	}
 }
 
-// AppWrapperValues returns values with which the chart of the AppWrapper controller uses the image of
-// LoadAppWrapperImage.
+// AppWrapperValues returns values that make the chart of the AppWrapper controller use the image of LoadAppWrapperImage.
 func AppWrapperValues() Values { return Values{"image": local(appWrapperImage)} }
 
-// Image returns the chart values of an image with the name registry/repository:tag.
+// Image returns the chart values for an image with the name registry/repository:tag.
 func Image(name string) Values {
 	registry, repository := path.Split(name)
 	repository, tag, _ := strings.Cut(repository, ":")
@@ -53,8 +52,8 @@ type Node interface {
 	LoadImage(ctx context.Context, archive string) error
 }
 
-// LoadImages builds images of the manager and the orchestrator from the binaries in bin, and of a store, and loads them
-// into the node.
+// LoadImages builds images of the manager and the orchestrator from the binaries in bin, and an image of a store, and loads them into the
+// node.
 func LoadImages(ctx context.Context, node Node, bin string) error {
 	store, err := storeImage(ctx, valkeyImage+":"+tag)
 	if err != nil {
@@ -105,7 +104,7 @@ func storeImage(ctx context.Context, name string) (image.Image, error) {
 	return img, err
 }
 
-// dynamic returns an image of programs of this host, with the shared libraries that they need.
+// dynamic returns an image with programs from this host and the shared libraries that they need.
 func dynamic(ctx context.Context, name string, programs map[string]string) (image.Image, error) {
 	files := map[string]string{}
 	for path, program := range programs {
@@ -119,14 +118,15 @@ func dynamic(ctx context.Context, name string, programs map[string]string) (imag
 	return image.Image{Name: name, Files: files}, nil
 }
 
-// Copies of other projects' public images in the registry of a reader. The tests do not pull them, but build stand-ins from Debian's programs.
+// Names of other projects' public images as copied to the reader's own registry. The tests do not pull them, but build stand-ins from Debian's
+// programs.
 const (
 	copiedValkey  = "registry.example/holdfast/valkey:8.1.4"
 	copiedBusybox = "registry.example/holdfast/busybox:1.37"
 )
 
-// LoadStandIns builds images of a store and of a shell with the programs that examples call, and loads them into the
-// node under the names of the copies.
+// LoadStandIns builds images of a store and of a shell with the programs that examples call. It loads them into the node under the names of
+// the copied images.
 func LoadStandIns(ctx context.Context, node Node) error {
 	store, err := storeImage(ctx, copiedValkey)
 	if err != nil {

@@ -22,7 +22,7 @@ func (r Release) Render(values Values) ([]*unstructured.Unstructured, error) {
 		return nil, fmt.Errorf("loading chart %s: %w", r.Chart, err)
 	}
 	options := common.ReleaseOptions{Name: r.Name, Namespace: r.Namespace, Revision: 1, IsInstall: true}
-	newest := common.DefaultCapabilities.Copy() // in a program that is not Helm these default to Kubernetes 1.20
+	newest := common.DefaultCapabilities.Copy() // outside the helm program, the default is Kubernetes 1.20
 	newest.KubeVersion = common.KubeVersion{Version: "v1.36.0", Major: "1", Minor: "36"}
 	all, err := util.ToRenderValues(c, values, options, newest)
 	if err != nil {

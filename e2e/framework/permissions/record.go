@@ -16,8 +16,8 @@ import (
 // folder holds the suites' records until they are compared.
 func folder(root string) string { return filepath.Join(root, "e2e", "results", "rbac") }
 
-// Keep saves the rights that our programs have used since the testbed came up as the record of a suite. It does nothing
-// without a testbed.
+// Keep saves the permissions that our programs have used since the testbed came up as the record of a suite. Without a
+// testbed it does nothing.
 func Keep(suite string) error {
 	cluster, err := testbed.Attach()
 	if err != nil {
@@ -62,7 +62,7 @@ func collect(cluster *testbed.Cluster, grants []audit.Grant) (audit.Record, erro
 	return audit.Collect(grants, logs...)
 }
 
-// Records returns the records of the suites that have run, by suite name.
+// Records returns the records of the completed suites, by suite name.
 func Records(root string) (map[string]audit.Record, error) {
 	files, err := filepath.Glob(filepath.Join(folder(root), "*.json"))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package permissions knows which rights the charts give to our programs, and saves which of them each end-to-end suite
-// has used.
+// Package permissions determines which permissions the charts grant to our programs, and saves which of them each
+// end-to-end suite has used.
 package permissions
 
 import (
@@ -19,15 +19,15 @@ import (
 // chart is one of our charts with all of its programs enabled.
 type chart struct {
 	values helm.Values
-	// programs maps each role in a release called r to the user agent of the program that holds it.
+	// programs maps each role, in a release named r, to the user agent of the program that holds it.
 	programs map[string]string
 }
 
-// namespace is the namespace of the release and of its accounts. A Role in another namespace, such as the one for the
-// scheduler's Lease, counts as a right in all namespaces.
+// namespace is the namespace of the release and its accounts. A Role in any other namespace, such as the one for the
+// scheduler's Lease, counts as a permission in all namespaces.
 const namespace = "r"
 
-// others stands for programs that are not ours.
+// others represents programs that are not ours.
 const others = ""
 
 var charts = map[string]chart{
@@ -58,8 +58,8 @@ func withRegistry(values helm.Values) helm.Values {
 	return all
 }
 
-// Granted returns the rights that the roles of all charts give to our programs. root is the repository. Roles without a
-// binding are for users and are left out.
+// Granted returns the permissions that the roles of all charts grant to our programs. root is the root of the
+// repository. Roles without a binding are for users and are left out.
 func Granted(root string) ([]audit.Grant, error) {
 	var all []audit.Grant
 	for name, c := range charts {
@@ -88,7 +88,7 @@ func (c chart) granted(objects []*unstructured.Unstructured) ([]audit.Grant, err
 		if !known {
 			return nil, fmt.Errorf("nobody knows whose %s %s is", o.GetKind(), o.GetName())
 		}
-		role := &rbacv1.Role{} // a ClusterRole has the same rules
+		role := &rbacv1.Role{} // a ClusterRole has the same rules field
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, role); err != nil {
 			return nil, err
 		}

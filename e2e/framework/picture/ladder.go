@@ -8,13 +8,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
-// levels are the recovery levels by number. 0 is the workload itself, where it starts, succeeds and fails.
+// levels names the recovery levels by number. Level 0 is the workload itself, which starts, succeeds and fails.
 var levels = [...]string{
 	"the workload", "1  processes, in place", "2  containers, in place", "3  fewer workers", "4  another node", "5  the Jobs again", "6  the whole workload again",
 }
 
-// Layout of the picture. Each answer has a column, in order of time. The columns are not to scale, because a second of
-// failures shows more than a quiet minute.
+// Layout of the picture. Each response has a column, in chronological order. The columns are not to scale, because a
+// second with failures is more informative than a quiet minute.
 const (
 	names     = 200 // width of the column with the names of the levels
 	levelStep = 34
@@ -24,7 +24,7 @@ const (
 	listTop   = ground + 52
 	ladderW   = columns*(width+gap) + gap
 	rightGap  = 24
-	longText  = 150 // runes in a line of the list
+	longText  = 150 // runes per line of the list
 )
 
 // Ladder draws what happened to a workload: which recovery level acted, when, and why. Steps within a recovery are left

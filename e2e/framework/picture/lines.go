@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Layout of the part of a panel that has the lines. The legend is below it.
+// Layout of the plot area of a panel. The legend is below it.
 const (
 	left, top     = 52, 32
 	plotW, plotH  = width - left - 14, 112
@@ -23,7 +23,7 @@ func (p Panel) drawLines(b *strings.Builder, from, to time.Time) {
 	series := p.heights()
 	highest := ceiling(series)
 	p.drawAxis(b, highest, to.Sub(from))
-	for i := len(series) - 1; i >= 0; i-- { // the first lies on top, as in the legend
+	for i := len(series) - 1; i >= 0; i-- { // draw the first series on top, as in the legend
 		for _, part := range whole(series[i].Points) {
 			drawPart(b, part, colours[i%len(colours)], p.Stack, from, to, highest)
 		}
@@ -38,7 +38,8 @@ func (p Panel) drawLines(b *strings.Builder, from, to time.Time) {
 	}
 }
 
-// busyFirst sorts series that are above zero at some time before the others, because the legend has little room.
+// busyFirst sorts series with a nonzero value at some time before the others, because the legend has limited
+// space.
 func busyFirst(series []Series) []Series {
 	sorted := slices.Clone(series)
 	slices.SortStableFunc(sorted, func(a, b Series) int {
@@ -57,7 +58,7 @@ func (s Series) busy() bool {
 	return slices.ContainsFunc(s.Points, func(p Point) bool { return drawable(p.Value) && p.Value > 0 })
 }
 
-// heights returns the series as drawn. With Stack, each is the sum of itself and those before it.
+// heights returns the series as drawn. With Stack, each is the sum of itself and the preceding ones.
 func (p Panel) heights() []Series {
 	if !p.Stack {
 		return p.Series

@@ -1,5 +1,5 @@
-// Package picture draws panels of a dashboard as one SVG. It needs neither a browser nor fonts. The same input gives
-// the same bytes.
+// Package picture draws the panels of a dashboard as a single SVG. It needs neither a browser nor fonts. The same
+// input always produces the same bytes.
 package picture
 
 import (
@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Panel is a picture with a title: a single number, or lines over time.
+// Panel is a titled picture that shows a single number or lines over time.
 type Panel struct {
 	Title  string
 	Unit   string // in Grafana's notation
 	Number bool   // show only the last value of the first series
-	Stack  bool   // draw each series on top of those before it
+	Stack  bool   // draw each series on top of the preceding ones
 	Series []Series
 }
 
@@ -40,7 +40,7 @@ const (
 
 var colours = []string{"#2f6fde", "#e0752d", "#3a9d5d", "#c9356b", "#7a52c7", "#8f8f3a", "#2aa1a8", "#9a5b3c", "#5b6770", "#b8429b"}
 
-// SVG draws the panels in order, three in a row, for the time between from and to.
+// SVG draws the panels in order, three per row, for the time between from and to.
 func SVG(title string, from, to time.Time, panels []Panel) string {
 	rows := (len(panels) + columns - 1) / columns
 	w, h := columns*(width+gap)+gap, header+rows*(height+gap)

@@ -1,5 +1,5 @@
-// Package recovery kills one worker of a JobSet on the real node and measures the time until all workers run again. It
-// does so in the same way for every recovery mode. The demo and the benchmarks use it.
+// Package recovery kills one worker of a JobSet on a real node and measures the time until all workers are running
+// again. It uses the same method for every recovery mode. The demo and the benchmarks use it.
 package recovery
 
 import (
@@ -14,12 +14,12 @@ type Mode struct {
 	InPlace bool
 	// SameContainers means that not even the containers are restarted.
 	SameContainers bool
-	// Spare: a pod waits on the second node, to which no other pod is scheduled.
+	// Spare means that a spare pod is waiting on the second node, to which no other pod is scheduled.
 	Spare  bool
 	Change func(*v1alpha2.JobSet)
 }
 
-// The modes, fastest first.
+// Recovery modes, fastest first.
 var (
 	Exec = Mode{
 		Name: "in place, exec driver", Example: "one-annotation.yaml", InPlace: true, SameContainers: true,

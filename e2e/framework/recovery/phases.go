@@ -2,13 +2,14 @@ package recovery
 
 import "time"
 
-// Phases holds the times of an in-place restart, counted from the kill. A time is 0 if the record lacks it. The times
-// come from the test, the agent, the store and the workers' output, which all share this machine's clock.
+// Phases holds the times of an in-place restart, relative to the kill. A time is 0 if the record does not contain it.
+// The times come from the test, the agent, the store and the workers' output, which all use the clock of this
+// machine.
 type Phases struct {
-	Detected time.Duration // the agent or the supervisor knew that the worker had exited
-	Ordered  time.Duration // the store knew, and published the restart order in the same step
+	Detected time.Duration // the agent or the supervisor detected that the worker had exited
+	Ordered  time.Duration // the store received this, and published the restart order in the same step
 	InSync   time.Duration // the last worker had joined
-	Ended    time.Duration // the API server showed that the pod that was deleted had ended; 0 if none was
+	Ended    time.Duration // the API server showed that the deleted pod had terminated; 0 if none was deleted
 	Again    time.Duration // the last worker's program had started again
 }
 

@@ -24,14 +24,14 @@ type Workload struct {
 	env      *framework.Environment
 	before   map[string]framework.Worker
 	failures int
-	moved    string // worker that lost its pod in the last failure, or ""
+	moved    string // worker whose pod was lost in the last failure, or ""
 }
 
-// Failure is the death of a worker and the recovery from it.
+// Failure describes the failure of a worker and the recovery from it.
 type Failure struct {
 	Worker string // ID of the worker
 	Killed time.Time
-	// Ended is when the API server first showed that the pod that was deleted had ended; zero if none was.
+	// Ended is when the API server first showed that the deleted pod had terminated; zero if no pod was deleted.
 	Ended time.Time
 	// Again is when the last worker's program had started again.
 	Again time.Time
@@ -42,7 +42,8 @@ type Failure struct {
 // Outage returns how long some worker was not running.
 func (f Failure) Outage() time.Duration { return f.Again.Sub(f.Killed) }
 
-// Start creates the example of a mode with the given number of workers, and returns once all of them run in sync.
+// Start creates the example for a mode with the given number of workers, and returns once all of them are running in
+// sync.
 func Start(ctx context.Context, env *framework.Environment, namespace string, a Mode, workers int) (*Workload, error) {
 	js, err := env.Load(namespace, env.File("examples", a.Example))
 	if err != nil {
@@ -69,10 +70,10 @@ func Start(ctx context.Context, env *framework.Environment, namespace string, a 
 	return t, t.awaitSpare(ctx)
 }
 
-// SpareNode is the node of the spare.
+// SpareNode is the node for the spare.
 const SpareNode = 2
 
-// awaitSpare opens the node of the spare until the spare runs.
+// awaitSpare makes the node for the spare schedulable until the spare is running.
 func (t *Workload) awaitSpare(ctx context.Context) error {
 	if err := t.env.Cordon(ctx, SpareNode, false); err != nil {
 		return err
@@ -86,7 +87,7 @@ func (t *Workload) End(ctx context.Context) error {
 	return t.env.Remove(context.WithoutCancel(ctx), t.JobSet.Namespace, t.JobSet.Name)
 }
 
-// awaitSync returns once the API server also shows that all workers run.
+// awaitSync returns once the API server also shows all workers as running.
 func (t *Workload) awaitSync(ctx context.Context) (err error) {
 	if t.Mode.InPlace {
 		if _, err := t.env.AwaitPhase(ctx, t.JobSet, coordination.Running, 1, int64(t.failures)); err != nil {
@@ -97,19 +98,19 @@ func (t *Workload) awaitSync(ctx context.Context) (err error) {
 	return err
 }
 
-// Fail kills the program of one worker with SIGKILL and returns once all workers run again. It is an error if the
-// recovery differs from the workload's mode.
+// Fail kills the program of one worker with SIGKILL and returns once all workers are running again. It returns an
+// error if the recovery differs from the workload's mode.
 func (t *Workload) Fail(ctx context.Context) (Failure, error) {
 	return t.strike(ctx, "", func(w framework.Worker) (time.Time, error) { return t.env.Signal(ctx, w, unix.SIGKILL) })
 }
 
-// LosePod deletes the pod of one worker and returns once all workers run again. It is an error if pods were replaced
-// that the mode does not replace.
+// LosePod deletes the pod of one worker and returns once all workers are running again. It returns an error if pods
+// were replaced that the mode does not replace.
 func (t *Workload) LosePod(ctx context.Context) (Failure, error) {
 	return t.strike(ctx, lost, func(w framework.Worker) (time.Time, error) { return t.env.DeletePod(ctx, w) })
 }
 
-// lost marks a failure whose worker gets another pod in every mode.
+// lost identifies a failure after which the worker gets a new pod in every mode.
 const lost = "lost"
 
 func (t *Workload) strike(ctx context.Context, pod string, strike func(framework.Worker) (time.Time, error)) (f Failure, err error) {
@@ -120,7 +121,7 @@ func (t *Workload) strike(ctx context.Context, pod string, strike func(framework
 	if pod == lost {
 		t.moved = f.Worker
 	}
-	err = framework.Until(ctx, "there is somebody to strike", func(ctx context.Context) (err error) { // a group is in sync before its workers run
+	err = framework.Until(ctx, "there is somebody to strike", func(ctx context.Context) (err error) { // a group is in sync before its workers are running
 		f.Killed, err = strike(t.before[f.Worker])
 		return err
 	})
@@ -130,7 +131,7 @@ func (t *Workload) strike(ctx context.Context, pod string, strike func(framework
 	if pod == lost {
 		ended, was := make(chan time.Time, 1), t.before[f.Worker]
 		go func() {
-			at, _ := t.env.AwaitPodEnd(ctx, was) // without it, the phase is not shown
+			at, _ := t.env.AwaitPodEnd(ctx, was) // on error, the phase is not shown
 			ended <- at
 		}()
 		defer func() { f.Ended = <-ended }()
@@ -148,7 +149,7 @@ func (t *Workload) strike(ctx context.Context, pod string, strike func(framework
 	return f, err
 }
 
-// awaitAnswer waits until the API server shows the recovery of the workload's mode.
+// awaitAnswer waits until the API server shows the recovery that is expected in the workload's mode.
 func (t *Workload) awaitAnswer(ctx context.Context, before map[string]framework.Worker) error {
 	return framework.Until(ctx, "the failure was answered by "+t.Mode.Name, func(ctx context.Context) error {
 		if err := t.awaitSync(ctx); err != nil {
@@ -178,7 +179,7 @@ func (t *Workload) compare(id string, was, is framework.Worker) error {
 	return nil
 }
 
-// charged checks that the failures were charged to the budget, one restart each.
+// charged checks that each failure was counted against the budget as one restart.
 func (t *Workload) charged(ctx context.Context) error {
 	if !t.Mode.InPlace {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// The programs, for use in a container.
+// Paths of the programs, for use in a container.
 var (
 	//go:embed train.py
 	Train string
@@ -23,8 +23,8 @@ var (
 	Close string
 )
 
-// Group is a set of torchrun agents on this host. It restarts agents that end, as an operator would. Each place has its
-// own address.
+// Group is a set of torchrun agents on this host. It restarts agents that exit, as an operator would. Each place has
+// its own address.
 type Group struct {
 	Version  Version
 	Endpoint string
@@ -40,13 +40,13 @@ type Group struct {
 	done  int
 }
 
-// slot is the place of one agent.
+// slot is the state of one place.
 type slot struct {
 	wanted bool
 	agent  *exec.Cmd
 }
 
-// Start starts n agents. They are gone once ctx is done and Wait has returned.
+// Start starts n agents. They have ended when ctx is done and Wait has returned.
 func (g *Group) Start(ctx context.Context, n int) error {
 	g.ctx, g.slots = ctx, map[int]*slot{}
 	for name, text := range map[string]string{"train.py": Train, "close.py": Close} {
@@ -58,10 +58,10 @@ func (g *Group) Start(ctx context.Context, n int) error {
 	return nil
 }
 
-// Wait returns once no agent is left.
+// Wait returns once all agents have ended.
 func (g *Group) Wait() { g.wait.Wait() }
 
-// Scale keeps agents at the places 1 to n. Those at higher places get SIGTERM.
+// Scale keeps agents at places 1 to n. Agents at higher places receive SIGTERM.
 func (g *Group) Scale(n int) {
 	for i := 1; i <= n; i++ {
 		g.Add(i)
@@ -76,7 +76,8 @@ func (g *Group) Scale(n int) {
 	}
 }
 
-// Add keeps an agent at a place. Addresses sort by place, and so do ranks: an agent at place 0 comes before all others.
+// Add keeps an agent at a place. The order of the addresses, and therefore of the ranks, is that of the places: an
+// agent at place 0 comes before all others.
 func (g *Group) Add(i int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -96,7 +97,7 @@ func (g *Group) Remove(i int) {
 	end(g.slots[i].agent)
 }
 
-// keep restarts the agent of a place until it succeeds or is no longer wanted.
+// keep restarts the agent at a place until it succeeds or is removed.
 func (g *Group) keep(i int, s *slot) {
 	defer g.wait.Done()
 	for g.wanted(s) {
@@ -140,7 +141,7 @@ func (g *Group) run(i int, s *slot) error {
 	return agent.Wait()
 }
 
-// command returns a torchrun command with the settings that this release needs with Python 3.11 (redirects) and in a
+// command returns a torchrun command with the settings needed for this release with Python 3.11 (redirects) and for a
 // short test (timeouts).
 func (g *Group) command(i int) *exec.Cmd {
 	args := []string{
@@ -159,10 +160,10 @@ func (g *Group) command(i int) *exec.Cmd {
 	return c
 }
 
-// Address returns the loopback address that the agent at a place advertises.
+// Address returns the loopback address advertised by the agent at a place.
 func Address(place int) string { return fmt.Sprintf("127.0.1.%d", 100+place) }
 
-// Verify fails if a step is missing from the saved model, or was applied twice.
+// Verify returns an error if a step is missing from the saved model, or was applied twice.
 func (g *Group) Verify(ctx context.Context) error { return g.Version.Verify(ctx, g.state()) }
 
 // History returns the history of the training.
@@ -170,10 +171,10 @@ func (g *Group) History() History { return HistoryOf(g.state()) }
 
 func (g *Group) state() string { return filepath.Join(g.Dir, "state") }
 
-// Finish makes the workers stop after a step.
+// Finish makes the workers stop after the current step.
 func (g *Group) Finish() error { return os.WriteFile(g.state()+".stop", nil, 0o644) }
 
-// Ends returns how often an agent has ended without success. Wanted agents were restarted.
+// Ends returns how often an agent has exited without success. Agents that were still required were restarted.
 func (g *Group) Ends() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -187,7 +188,7 @@ func (g *Group) Done() int {
 	return g.done
 }
 
-// KillAgent kills an agent with its worker, as the end of a pod does.
+// KillAgent kills an agent together with its worker, as the termination of a pod does.
 func (g *Group) KillAgent(i int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -220,7 +221,7 @@ func SignalWorkerOf(agent int, signal syscall.Signal) error {
 	return fmt.Errorf("agent %d has no worker", agent)
 }
 
-// CloseRendezvous closes the rendezvous. For torch that is permanent.
+// CloseRendezvous closes the rendezvous. In torch this is permanent.
 func (g *Group) CloseRendezvous(ctx context.Context) error {
 	out, err := g.Version.command(ctx, filepath.Join(g.Dir, "close.py"), "c10d", g.Endpoint, g.RunID).Output()
 	if err != nil || string(out) != "closed\n" {
@@ -236,7 +237,8 @@ func signal(agent *exec.Cmd, s syscall.Signal) {
 	}
 }
 
-// end kills the agent and its workers, as the end of a container does. torch 2 starts workers in their own sessions.
+// end kills the agent and its workers, as the termination of a container does. torch 2 starts workers in their own
+// sessions.
 func end(agent *exec.Cmd) {
 	if agent == nil || agent.Process == nil {
 		return

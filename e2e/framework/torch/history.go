@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Line is what rank 0 logs after a step, see train.py.
+// Line is what rank 0 logs after each step, see train.py.
 type Line struct {
 	Step, World, Restart int
 	Loss                 float64
@@ -18,7 +18,7 @@ func Parse(text string) (l Line, ok bool) {
 	return l, err == nil && n == 4
 }
 
-// History is the file to which rank 0, whichever worker that is, appends its lines.
+// History is the file to which rank 0 appends its lines, regardless of which worker has that rank.
 type History string
 
 // HistoryOf returns the history of a training with the given state file.
@@ -47,8 +47,9 @@ func (h History) Last() Line {
 	return lines[len(lines)-1]
 }
 
-// Check returns an error if there are too few steps, if steps were repeated or are missing, or if the loss has not
-// halved. One missing step at a time is allowed: rank 0 may have died between its checkpoint and its line.
+// Check returns an error if there are too few steps, if steps are repeated or missing, or if the loss has not been
+// halved. One missing step at a time is allowed, because rank 0 may have been killed between writing its
+// checkpoint and its line.
 func Check(lines []Line) error {
 	const few = 10
 	if len(lines) < 4*few {
@@ -72,8 +73,8 @@ func mean(lines []Line) (sum float64) {
 	return sum / float64(len(lines))
 }
 
-// GoesOn reports whether the lines after the given number include five consecutive steps with the given number of
-// workers.
+// GoesOn reports whether the lines after the given line number include five consecutive steps with the given
+// number of workers.
 func (h History) GoesOn(after, world int) bool {
 	n := 0
 	for _, l := range h.Lines()[after:] {

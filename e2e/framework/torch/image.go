@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/image"
 )
 
-// Images that LoadImages builds.
+// Images built by LoadImages.
 const (
 	Image           = "localhost/holdfast/torch:dev"
 	EtcdImage       = "localhost/holdfast/etcd:dev"
@@ -22,10 +22,11 @@ const (
 // etcd is Debian's etcd 3.4, the second to last release line with the v2 API.
 const etcd = "/usr/bin/etcd"
 
-// shell needs only the C library, which pods mount together with torch.
+// shell is a shell that needs only the C library, which pods mount together with torch.
 const shell = "/usr/bin/dash"
 
-// ImageVariable names an image with PyTorch on the node, which pods of examples use instead of this host's PyTorch.
+// ImageVariable is the environment variable that names an image with PyTorch on the node. If it is set, pods of
+// examples use the image instead of this host's PyTorch.
 const ImageVariable = "HOLDFAST_TORCH_IMAGE"
 
 // Node is a node that loads image archives.
@@ -33,7 +34,7 @@ type Node interface {
 	LoadImage(ctx context.Context, archive string) error
 }
 
-// LoadImage loads an image for workers into a node. The image does not contain torch, which is 650 MB. Pods mount it
+// LoadImage loads an image for workers into a node. The image does not contain torch, which has 650 MB. Pods mount it
 // from the host. See Volumes.
 func LoadImage(ctx context.Context, node Node) error {
 	return load(ctx, node, func(dir string) (image.Image, error) {
@@ -42,7 +43,7 @@ func LoadImage(ctx context.Context, node Node) error {
 	})
 }
 
-// LoadImages loads images of the built rendezvous server, of etcd and of LoadImage into a node.
+// LoadImages loads the image of LoadImage, and images of the built rendezvous server and of etcd, into a node.
 func LoadImages(ctx context.Context, node Node, rendezvous string) error {
 	if err := LoadImage(ctx, node); err != nil {
 		return err
@@ -62,7 +63,7 @@ func LoadImages(ctx context.Context, node Node, rendezvous string) error {
 	})
 }
 
-// load calls make with a temporary folder, and loads the image that it returns into a node.
+// load calls make with a temporary directory, and loads the returned image into a node.
 func load(ctx context.Context, node Node, make func(dir string) (image.Image, error)) error {
 	dir, err := os.MkdirTemp("", "holdfast-torch-")
 	if err != nil {
@@ -80,7 +81,7 @@ func load(ctx context.Context, node Node, make func(dir string) (image.Image, er
 	return node.LoadImage(ctx, archive)
 }
 
-// Command returns the command of a worker's container: torchrun, which reads everything else from its environment.
+// Command returns the command of a worker's container: torchrun, which reads all settings from its environment.
 func Command() []string {
 	return []string{
 		python, "-m", "torch.distributed.run", "--nproc_per_node=1", "--monitor_interval=1", "-r", "2", "-t", "2", "--log_dir=/tmp/logs", "/train.py",
@@ -110,8 +111,8 @@ func hostPath(name, path string) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: filepath.Clean(path)}}}
 }
 
-// Substitute replaces the image of an example's pod with the one that ImageVariable names, or with Image and this
-// version from the host.
+// Substitute replaces the image of an example's pod with the one given by ImageVariable. If that is not set, it uses
+// Image, with this version from the host.
 func (v Version) Substitute(pod *corev1.PodSpec) {
 	c := &pod.Containers[0]
 	if c.Image = os.Getenv(ImageVariable); c.Image != "" {
@@ -124,7 +125,7 @@ func (v Version) Substitute(pod *corev1.PodSpec) {
 	c.Env = append(c.Env, corev1.EnvVar{Name: "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", Value: "1"}) // the shared store needs libuv and ignores USE_LIBUV
 }
 
-// Variables returns the variables of Env.
+// Variables returns the variables of Env as API objects.
 func (v Version) Variables() (variables []corev1.EnvVar) {
 	for _, variable := range v.Env() {
 		name, value, _ := strings.Cut(variable, "=")

@@ -88,7 +88,7 @@ func TestInputsExist(t *testing.T) {
 	}
 }
 
-// The versions shown to users must be those that the modules pin.
+// The versions shown to users must match those pinned by the modules.
 func TestVersionsMatchTheModules(t *testing.T) {
 	root, err := Root()
 	if err != nil {
@@ -125,7 +125,7 @@ func TestTickPrintsTheOutcome(t *testing.T) {
 	}
 }
 
-// The binaries of two versions must not overwrite each other.
+// The binaries of different versions must not overwrite each other.
 func TestVersionsOfKubernetesHaveSeparateFolders(t *testing.T) {
 	taken := map[string]string{}
 	for _, minor := range KubernetesMinors() {

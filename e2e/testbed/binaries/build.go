@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 )
 
-// Build builds the components that are missing or out of date in dir, one after the other, because each uses all cores.
-// It returns the stamp of each component.
+// Build builds the components that are missing or out of date in dir, one after the other, because each build uses all
+// cores. It returns the stamp of each component.
 func Build(ctx context.Context, dir string, components []Component, progress io.Writer) (map[string]string, error) {
 	root, err := Root()
 	if err != nil {
@@ -42,7 +42,7 @@ func Build(ctx context.Context, dir string, components []Component, progress io.
 }
 
 func build(ctx context.Context, root, dir string, c Component, progress io.Writer) error {
-	// A running program must keep its file, so the new file gets its name only when it is complete.
+	// A running program must keep its file, so the new file is renamed only when it is complete.
 	target := filepath.Join(dir, c.Name)
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", c.Tags,
 		"-ldflags", "-s -w "+c.LDFlags, "-o", target+".new", c.Package)

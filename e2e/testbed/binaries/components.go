@@ -1,4 +1,5 @@
-// Package binaries builds the cluster's programs from Go modules and keeps them in a folder until their module changes.
+// Package binaries builds the cluster's programs from Go modules and keeps them in a directory until their module
+// changes.
 package binaries
 
 import (
@@ -11,13 +12,14 @@ import (
 // Component is one program to build.
 type Component struct {
 	Name string
-	// Folder is a subfolder of the folder of binaries. The programs of several Kubernetes versions have the same names.
+	// Folder is a subdirectory of the directory of binaries. The programs of several Kubernetes versions have the same
+	// names.
 	Folder string
-	// Module is the folder of the module that pins the version, relative to the repository root.
+	// Module is the directory of the module that pins the version, relative to the repository root.
 	Module string
-	// Package is the import path, or the folder within Module.
+	// Package is the import path, or the directory within Module.
 	Package string
-	// Inputs are patterns of files in Module on which the binary depends.
+	// Inputs lists patterns of files in Module on which the binary depends.
 	Inputs  []string
 	Tags    string
 	LDFlags string
@@ -26,7 +28,7 @@ type Component struct {
 // DefaultKubernetes is the minor version that the testbed runs by default.
 const DefaultKubernetes = "1.36"
 
-// kubernetesVersions are the releases of which the control plane and the kubelet can be built, by minor version. Each
+// kubernetesVersions maps minor versions to the releases from which the control plane and the kubelet can be built. Each
 // has its own module.
 var kubernetesVersions = map[string]string{
 	"1.33": "v1.33.13",
@@ -38,8 +40,8 @@ var kubernetesVersions = map[string]string{
 // KubernetesMinors returns the minor versions that can be built, in order.
 func KubernetesMinors() []string { return slices.Sorted(maps.Keys(kubernetesVersions)) }
 
-// KubernetesFolder returns the subfolder of the folder of binaries for a minor version. The default version is at the
-// top, where tests expect it.
+// KubernetesFolder returns the subdirectory of the directory of binaries for a minor version. The binaries of the default
+// version are at the top, where tests expect them.
 func KubernetesFolder(minor string) string {
 	if minor == DefaultKubernetes {
 		return ""
@@ -61,7 +63,7 @@ const (
 
 var pinned = []string{"go.mod", "go.sum"}
 
-// Default returns what every testbed of a minor version of Kubernetes needs, slowest build first.
+// Default returns the components that every testbed with the given Kubernetes minor version needs, slowest build first.
 func Default(minor string) []Component {
 	return []Component{
 		kubernetes(minor, "kube-apiserver"),
@@ -81,7 +83,7 @@ func KubeProxy(minor string) Component {
 	return kubernetes(minor, "kube-proxy")
 }
 
-// KueueModule is the folder of the module that pins Kueue.
+// KueueModule is the directory of the module that pins Kueue.
 const KueueModule = "tools/kueue"
 
 // Kueue returns Kueue's manager. It is built only on request, because that takes three minutes.
@@ -95,13 +97,13 @@ func Kueue() Component {
 	}
 }
 
-// JobSetModule is the folder of the module that pins the published JobSet controller.
+// JobSetModule is the directory of the module that pins the upstream JobSet controller.
 const JobSetModule = "tools/jobset"
 
-// JobSetVersion is the version of the published JobSet controller.
+// JobSetVersion is the version of the upstream JobSet controller.
 const JobSetVersion = "v0.12.0"
 
-// PublishedJobSet returns the manager of the published JobSet controller, which benchmarks and suites run alongside ours.
+// PublishedJobSet returns the manager of the upstream JobSet controller, which benchmarks and suites run alongside ours.
 func PublishedJobSet() Component {
 	return Component{
 		Name:    "published-jobset",
@@ -112,7 +114,7 @@ func PublishedJobSet() Component {
 	}
 }
 
-// PublishedJobSetAgent returns the agent of the published controller's restart strategy InPlaceRestart.
+// PublishedJobSetAgent returns the agent of the upstream controller's restart strategy InPlaceRestart.
 func PublishedJobSetAgent() Component {
 	return Component{
 		Name:    "published-jobset-agent",
@@ -122,7 +124,7 @@ func PublishedJobSetAgent() Component {
 	}
 }
 
-// LeaderWorkerSetModule is the folder of the module that pins the LeaderWorkerSet controller.
+// LeaderWorkerSetModule is the directory of the module that pins the LeaderWorkerSet controller.
 const LeaderWorkerSetModule = "tools/lws"
 
 // LeaderWorkerSetVersion is the version of the LeaderWorkerSet controller.
@@ -139,7 +141,7 @@ func LeaderWorkerSet() Component {
 	}
 }
 
-// TrainerModule is the folder of the module that pins Kubeflow Trainer.
+// TrainerModule is the directory of the module that pins Kubeflow Trainer.
 const TrainerModule = "tools/trainer"
 
 // TrainerVersion is the version of Kubeflow Trainer.
@@ -155,7 +157,7 @@ func Trainer() Component {
 	}
 }
 
-// kubernetes returns a program of Kubernetes. It sets the version, because without it the server reports one that
+// kubernetes returns a Kubernetes program. It sets the version, because otherwise the server reports a version that
 // clients cannot parse.
 func kubernetes(minor, name string) Component {
 	const version = "k8s.io/component-base/version"
@@ -170,7 +172,7 @@ func kubernetes(minor, name string) Component {
 	}
 }
 
-// containerd returns a program of containerd, without the snapshotters that need C libraries or other tools.
+// containerd returns a containerd program, without the snapshotters that need C libraries or other tools.
 func containerd(name string) Component {
 	return Component{
 		Name:    name,

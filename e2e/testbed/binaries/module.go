@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// ModuleDir returns the folder of a module's source in the module cache, at the version pinned by one of the tools'
-// modules. It downloads the module if necessary.
+// ModuleDir returns the directory of a module's source in the module cache, at the version pinned by one of the
+// tools' modules. It downloads the module if necessary.
 func ModuleDir(ctx context.Context, tool, path string) (string, error) {
 	root, err := Root()
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// tick shows that a slow task is in progress. On a terminal it rewrites one line each second; elsewhere it prints a new
-// line every ten seconds. The returned function stops it and prints the outcome.
+// tick shows that a slow task is in progress. On a terminal it updates a single line every second; elsewhere it prints
+// a new line every ten seconds. The returned function stops it and prints the outcome.
 func tick(w io.Writer, what string) func(error) {
 	every, before, after := 10*time.Second, "", "\n"
 	if isTerminal(w) {

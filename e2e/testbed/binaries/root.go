@@ -7,7 +7,7 @@ import (
 	"runtime"
 )
 
-// Root finds the repository: above the working directory, or else where this file was compiled.
+// Root finds the repository: above the working directory, or otherwise where this file was compiled.
 func Root() (string, error) {
 	var starts []string
 	if dir, err := os.Getwd(); err == nil {

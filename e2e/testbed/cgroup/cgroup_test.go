@@ -47,7 +47,7 @@ func TestAVersion1GroupInheritsItsParentsCPUs(t *testing.T) {
 func TestCreateCreatesEveryLevel(t *testing.T) {
 	root := t.TempDir()
 	group := Group("testbed/node-1/pods")
-	for range 2 { // the second time all groups exist
+	for range 2 { // the second time all groups already exist
 		if err := group.createIn(Mount{Path: root}); err != nil {
 			t.Fatal(err)
 		}

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// Group is a path that names the same group in every hierarchy.
+// Group is a path that identifies the same group in every hierarchy.
 type Group string
 
-// Create creates the group in every hierarchy. A kubelet rejects a root group that is missing in one of them.
+// Create creates the group in every hierarchy. A kubelet rejects a root group that is missing from one of them.
 func (g Group) Create() error {
 	for _, mount := range Mounts() {
 		if err := g.createIn(mount); err != nil {
@@ -41,8 +41,9 @@ func (g Group) createIn(mount Mount) error {
 	return nil
 }
 
-// enableControllers enables all controllers of a version 2 group for its children, one by one, because one refusal
-// would reject them all. If the host does not allow a controller, the kubelet reports it.
+// enableControllers enables all controllers of a version 2 group for its children. It enables them one by one,
+// because a single rejection would reject them all. If the host does not allow a controller, the kubelet reports
+// this.
 func enableControllers(dir string) {
 	raw, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
 	if err != nil {
@@ -53,7 +54,8 @@ func enableControllers(dir string) {
 	}
 }
 
-// inheritCPUSet sets what version 1 leaves empty. A group without CPUs or memory nodes cannot have processes.
+// inheritCPUSet sets values that version 1 leaves empty. A group without CPUs or memory nodes cannot contain
+// processes.
 func inheritCPUSet(parent, dir string) error {
 	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 		own, err := os.ReadFile(filepath.Join(dir, file))
@@ -62,7 +64,7 @@ func inheritCPUSet(parent, dir string) error {
 		}
 		value, err := os.ReadFile(filepath.Join(parent, file))
 		if err != nil {
-			continue // version 2: empty means inherited
+			continue // in version 2, empty means inherited
 		}
 		if err := os.WriteFile(filepath.Join(dir, file), value, 0); err != nil {
 			return err
@@ -71,7 +73,7 @@ func inheritCPUSet(parent, dir string) error {
 	return nil
 }
 
-// Dirs returns the group's folders that exist.
+// Dirs returns the existing directories of the group.
 func (g Group) Dirs() []string {
 	var dirs []string
 	for _, mount := range Mounts() {
@@ -84,7 +86,8 @@ func (g Group) Dirs() []string {
 }
 
 // Entrances returns the files through which a process joins the group by writing 0. They are in the version 2
-// hierarchy, in which all of the host's processes have a place, or else in the freezer's, which has no side effects.
+// hierarchy, of which all processes on the host are members, or otherwise in that of the freezer, which has no side
+// effects.
 func (g Group) Entrances() []string {
 	mounts := Mounts()
 	i := slices.IndexFunc(mounts, func(m Mount) bool { return m.V2 })

@@ -33,14 +33,14 @@ func pidsBelow(dir string) []int {
 	var pids []int
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
-			return nil // groups may vanish during the walk
+			return nil // groups may disappear during the walk
 		}
 		raw, err := os.ReadFile(filepath.Join(path, "cgroup.procs"))
 		if err != nil {
 			return nil
 		}
 		for _, field := range strings.Fields(string(raw)) {
-			// 0 stands for a process in another PID namespace.
+			// 0 represents a process in another PID namespace.
 			if pid, err := strconv.Atoi(field); err == nil && pid > 0 {
 				pids = append(pids, pid)
 			}
@@ -50,8 +50,8 @@ func pidsBelow(dir string) []int {
 	return pids
 }
 
-// Kill kills every process of the group in all hierarchies and waits until none is left. The kernel knows the members,
-// so neither a lost record nor a process that forks in the meantime is missed.
+// Kill kills every process of the group in all hierarchies and waits until none is left. Because the kernel knows the
+// members, no process is missed because of a lost record or a fork in the meantime.
 func (g Group) Kill(ctx context.Context) error {
 	for {
 		for _, dir := range g.Dirs() {
@@ -73,8 +73,8 @@ func (g Group) Kill(ctx context.Context) error {
 	}
 }
 
-// Remove deletes the group and its subgroups. The kernel refuses for a moment after the last process has exited, so
-// Remove retries until ctx is done.
+// Remove deletes the group and its subgroups. The kernel refuses this for a short time after the last process has
+// exited, so Remove retries until ctx is done.
 func (g Group) Remove(ctx context.Context) error {
 	for {
 		var errs []error
@@ -93,7 +93,7 @@ func (g Group) Remove(ctx context.Context) error {
 	}
 }
 
-// removeTree removes only folders. The files in them belong to the kernel.
+// removeTree removes only directories. The files in them belong to the kernel.
 func removeTree(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

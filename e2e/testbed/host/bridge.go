@@ -1,5 +1,5 @@
 // Package host changes the machine that runs the testbed, and reverts the changes: bridges, address translation, kernel
-// settings, folders.
+// settings, directories.
 package host
 
 import (
@@ -15,17 +15,17 @@ import (
 
 // Bridge is a network bridge with its own address.
 type Bridge struct {
-	// Name has at most 15 characters, which is the kernel's limit.
+	// Name has at most 15 characters, which is the limit of the kernel.
 	Name string
-	// MAC is fixed. If it changed with the ports, pods would have stale neighbor entries, which showed as stalls of a
-	// minute or more.
+	// MAC is fixed. If it changed with the ports, pods would have stale neighbor entries, which were observed to cause
+	// stalls of a minute or more.
 	MAC string
 	// Address is the bridge's own address with its prefix length.
 	Address string
 }
 
-// Ensure creates the bridge, or completes a bridge that was only partly created. A bridge works without ports, even in
-// kernels without dummy devices.
+// Ensure creates the bridge, or completes a bridge that was only partially created. A bridge works without ports, even
+// with kernels that do not support dummy devices.
 func (b Bridge) Ensure(ctx context.Context) error {
 	device, err := net.InterfaceByName(b.Name)
 	if err != nil {
@@ -55,7 +55,7 @@ func (b Bridge) hasAddress(device *net.Interface) bool {
 // Remove deletes the bridge and the pods' devices on it.
 func (b Bridge) Remove(ctx context.Context) error {
 	for _, port := range b.Ports() {
-		// A pod's device vanishes by itself with its namespace.
+		// A pod's device is removed automatically with its namespace.
 		if err := ip(ctx, "link", "delete", port); err != nil && exists(port) {
 			return err
 		}

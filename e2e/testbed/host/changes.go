@@ -11,16 +11,16 @@ import (
 )
 
 // Changes records what must be restored on this host. It is saved before the first change is made, and only once,
-// because a second run no longer finds the original state.
+// because later runs no longer find the original state.
 type Changes struct {
 	// Sysctls maps names under /proc/sys to their original values.
 	Sysctls map[string]string `json:"sysctls"`
-	// Dirs are the folders that did not exist, outermost first.
+	// Dirs lists the directories that did not exist, outermost first.
 	Dirs []string `json:"dirs"`
 }
 
-// Survey reads the kernel settings and finds the folders that would have to be created. It leaves out settings that
-// this kernel lacks.
+// Survey reads the kernel settings and finds the directories that would have to be created. It leaves out settings
+// that this kernel does not support.
 func Survey(sysctls, dirs []string) Changes {
 	changes := Changes{Sysctls: map[string]string{}}
 	for _, name := range sysctls {
@@ -34,7 +34,7 @@ func Survey(sysctls, dirs []string) Changes {
 	return changes
 }
 
-// missing returns dir and its ancestors as far as they do not exist.
+// missing returns dir and its ancestors, as far as they do not exist.
 func missing(dir string) []string {
 	var absent []string
 	for ; dir != "/" && dir != "."; dir = filepath.Dir(dir) {
@@ -71,7 +71,7 @@ func (c Changes) Save(file string) error {
 	return os.Rename(file+".new", file)
 }
 
-// Undo restores the settings and removes the created folders. It leaves folders that are used by others.
+// Undo restores the settings and removes the created directories. It leaves directories that are used by others.
 func (c Changes) Undo() error {
 	var errs []error
 	for name, value := range c.Sysctls {
@@ -83,7 +83,7 @@ func (c Changes) Undo() error {
 	return errors.Join(errs...)
 }
 
-// SetSysctl writes a kernel setting unless it has the value already.
+// SetSysctl writes a kernel setting unless it already has the value.
 func SetSysctl(name, value string) error {
 	raw, err := os.ReadFile(sysctlFile(name))
 	if err == nil && strings.TrimSpace(string(raw)) == value {

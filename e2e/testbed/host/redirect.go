@@ -6,11 +6,11 @@ import (
 	"os/exec"
 )
 
-// Redirect redirects connections from one address to another one of this host, for pods and for the host itself. It
-// replaces a service proxy if only the API server's service is needed.
+// Redirect redirects connections from one address to another address of this host, for pods and for the host
+// itself. It replaces a service proxy if only the API server's service is needed.
 type Redirect struct {
-	// Table is the name of our own table. This keeps the rules of others unchanged, and all of ours can be removed
-	// together.
+	// Table is the name of our own table. It keeps the rules of others unchanged, and allows all our rules to be
+	// removed together.
 	Table    string
 	From     string
 	FromPort int
@@ -18,7 +18,7 @@ type Redirect struct {
 	ToPort   int
 }
 
-// Ensure installs the rules. It replaces existing ones in one transaction.
+// Ensure installs the rules. It replaces existing rules in a single transaction.
 func (r Redirect) Ensure(ctx context.Context) error {
 	return run(ctx, r.rules(), "nft", "-f", "-")
 }

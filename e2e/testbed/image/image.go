@@ -14,26 +14,26 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// Image describes an image for linux/amd64. In addition to its files it has /tmp, /etc/passwd, /etc/group and
+// Image describes an image for linux/amd64. In addition to its files it contains /tmp, /etc/passwd, /etc/group and
 // /etc/nsswitch.conf.
 type Image struct {
-	// Name is the full reference with a tag, such as localhost/agent:1. The tag latest makes the kubelet pull the image
-	// unless the pod says otherwise.
+	// Name is the full reference with a tag, such as localhost/agent:1. With the tag latest, the kubelet pulls the
+	// image unless the pod specifies otherwise.
 	Name string
-	// Files maps paths in the image to files on this host. Permissions are kept. Programs must be static, unless Files
-	// has their libraries.
+	// Files maps paths in the image to files on this host. Permissions are preserved. Programs must be static, unless
+	// Files includes their libraries.
 	Files      map[string]string
 	Entrypoint []string
 	Cmd        []string
 	Env        []string
 	WorkingDir string
-	// User is a name in /etc/passwd (root, nonroot, nobody) or a numeric ID; default root. runAsNonRoot accepts only
-	// numeric IDs.
+	// User is a name in /etc/passwd (root, nonroot, nobody) or a numeric ID. The default is root. runAsNonRoot accepts
+	// only numeric IDs.
 	User   string
 	Labels map[string]string
 }
 
-// Write writes the archive. The same image always gives the same bytes.
+// Write writes the archive. The same image always produces the same bytes.
 func (i Image) Write(path string) error {
 	tag, err := name.NewTag(i.Name)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// base are the files that programs expect in every root file system.
+// base holds the files that programs expect in every root file system.
 var base = map[string]string{
 	"/etc/passwd": "root:x:0:0:root:/:/\nnonroot:x:65532:65532:nonroot:/tmp:/\nnobody:x:65534:65534:nobody:/tmp:/\n",
 	"/etc/group":  "root:x:0:\nnonroot:x:65532:\nnobody:x:65534:\n",
@@ -66,7 +66,7 @@ func (i Image) entries() (map[string]entry, error) {
 	return entries, nil
 }
 
-// pack writes the folders and then the files, in order and without timestamps.
+// pack writes the directories and then the files, in order and without timestamps.
 func pack(entries map[string]entry) ([]byte, error) {
 	var buffer bytes.Buffer
 	w := tar.NewWriter(&buffer)
@@ -96,7 +96,7 @@ func pack(entries map[string]entry) ([]byte, error) {
 	return buffer.Bytes(), nil
 }
 
-// folders returns every folder that the entries need, outermost first.
+// folders returns every directory that the entries need, outermost first.
 func folders(entries map[string]entry) []string {
 	set := map[string]bool{"/tmp": true}
 	for name := range entries {

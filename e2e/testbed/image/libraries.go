@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Libraries returns the shared libraries of a program of this host and its loader, by path, for the Files of an image.
+// Libraries returns the loader and the shared libraries of a program on this host, by path, for the Files of an image.
 // A missing library is an error.
 func Libraries(ctx context.Context, program string) (map[string]string, error) {
 	out, err := exec.CommandContext(ctx, "ldd", program).Output()
@@ -30,7 +30,7 @@ func parseLibraries(out []byte) (map[string]string, error) {
 	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
 		line := strings.TrimSpace(lines.Text())
 		name, path, found := strings.Cut(line, " => ")
-		if !found || strings.HasPrefix(name, "/") { // the loader under the name in the program, which may differ from the one that ldd used
+		if !found || strings.HasPrefix(name, "/") { // the path of the loader in the program, which may differ from the loader used by ldd
 			path = name
 		}
 		if strings.HasPrefix(path, "not found") {

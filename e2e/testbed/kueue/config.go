@@ -10,11 +10,12 @@ import (
 // Frameworks returns the frameworks that Kueue manages by default.
 func Frameworks() []string { return []string{"batch/job", "jobset.x-k8s.io/jobset"} }
 
-// Settings configure the manager.
+// Settings configures the manager.
 type Settings struct {
 	// Frameworks are built into Kueue (GROUP/KIND) or belong to other programs (KIND.VERSION.GROUP).
 	Frameworks []string
-	// WebhookHost and WebhookPort are where it serves its webhooks, with tls.crt and tls.key from CertDir.
+	// WebhookHost and WebhookPort are the address at which the manager serves its webhooks, with tls.crt and tls.key
+	// from CertDir.
 	WebhookHost string
 	WebhookPort int
 	CertDir     string
@@ -23,8 +24,8 @@ type Settings struct {
 	QPS, Burst      int
 }
 
-// Config returns the manager's configuration. It sets waitForPodsReady explicitly, because the manager here is a minor
-// version behind the library that Holdfast's programs link, and has a different default.
+// Config returns the manager's configuration. It sets waitForPodsReady explicitly, because the manager used here is a
+// minor version older than the library in Holdfast's programs, and has a different default.
 func Config(s Settings) (string, error) {
 	own, external := split(s.Frameworks)
 	// JSON is valid YAML.

@@ -1,5 +1,5 @@
 // Package kueue prepares Kueue's real manager to run on the host instead of in a pod. It reads the manifests from
-// Kueue's module and changes the webhooks to a URL, and it generates a configuration.
+// Kueue's module, changes the webhooks to use a URL, and generates a configuration.
 package kueue
 
 import (
@@ -16,14 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// Folders and files of the module sigs.k8s.io/kueue.
+// Directories and files of the module sigs.k8s.io/kueue.
 const (
 	crdDir   = "config/components/crd"
 	webhooks = "config/components/webhook/manifests.yaml"
 	group    = "kueue.x-k8s.io"
 )
 
-// Webhook says how the API server reaches the manager.
+// Webhook describes how the API server reaches the manager.
 type Webhook struct {
 	// URL is a base URL without a path, such as https://10.87.0.1:9743.
 	URL string
@@ -31,7 +31,7 @@ type Webhook struct {
 	CA []byte
 }
 
-// CRDs returns Kueue's CRDs. For those that Kueue's kustomization converts with a webhook, it sets ours.
+// CRDs returns Kueue's CRDs. If Kueue's kustomization sets a conversion webhook for a CRD, CRDs sets ours instead.
 func CRDs(module fs.FS, webhook Webhook) ([]*unstructured.Unstructured, error) {
 	converted, err := convertedKinds(module)
 	if err != nil {
@@ -59,7 +59,7 @@ func CRDs(module fs.FS, webhook Webhook) ([]*unstructured.Unstructured, error) {
 	return crds, nil
 }
 
-// convertedKinds returns the CRDs that the patches of the kustomization convert.
+// convertedKinds returns the CRDs for which the patches of the kustomization set a conversion webhook.
 func convertedKinds(module fs.FS) (map[string]bool, error) {
 	kustomizations, err := read(module, path.Join(crdDir, "kustomization.yaml"))
 	if err != nil {
@@ -99,7 +99,7 @@ func convert(crd *unstructured.Unstructured, webhook Webhook) error {
 }
 
 // WebhookConfigurations returns the webhook configurations for Kueue's own kinds and for the frameworks, such as
-// "batch/job". The others would make all pods and Deployments of the cluster depend on one manager.
+// "batch/job". With all others, all pods and Deployments of the cluster would depend on this one manager.
 func WebhookConfigurations(module fs.FS, webhook Webhook, frameworks []string) ([]*unstructured.Unstructured, error) {
 	objects, err := read(module, webhooks)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command pause keeps a pod's namespaces open. It replaces the pause image of the registry, which the testbed cannot
-// pull, and also keeps a node's mount namespace alive on the host.
+// Command pause keeps a pod's namespaces open. It replaces the pause image from the registry, which the testbed
+// cannot pull. It also keeps a node's mount namespace alive on the host.
 package main
 
 import (
@@ -19,7 +19,7 @@ func main() {
 	}
 }
 
-// reap reaps orphans. With shareProcessNamespace, this program is their init.
+// reap reaps orphans. With shareProcessNamespace, this program is their init process.
 func reap() {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)

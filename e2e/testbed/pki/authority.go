@@ -1,4 +1,4 @@
-// Package pki creates the certificates of a cluster that lives for hours.
+// Package pki creates the certificates for a cluster that exists for hours.
 package pki
 
 import (
@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// lifetime exceeds the life of any testbed. skew allows for an inaccurate clock.
+// lifetime exceeds the lifetime of any testbed. skew allows for an inaccurate clock.
 const (
 	lifetime = 365 * 24 * time.Hour
 	skew     = time.Hour
@@ -33,9 +33,9 @@ type Authority struct {
 	key         crypto.Signer
 }
 
-// Request says for whom a certificate is. It is valid for clients and servers.
+// Request describes the subject of a certificate, which is valid for clients and servers.
 type Request struct {
-	// Name and Groups are the user that Kubernetes sees.
+	// Name and Groups are the user name and groups that Kubernetes sees.
 	Name   string
 	Groups []string
 	// Hosts are the names and addresses of a server.

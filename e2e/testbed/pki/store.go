@@ -10,12 +10,12 @@ import (
 	"path/filepath"
 )
 
-// Store keeps certificates in a folder and creates missing ones.
+// Store keeps certificates in a directory and creates missing ones.
 type Store struct {
 	Dir string
 }
 
-// Authority returns the authority in NAME.crt and NAME.key.
+// Authority returns the authority stored in NAME.crt and NAME.key.
 func (s Store) Authority(name string) (*Authority, error) {
 	var made *Authority
 	pair, err := s.ensure(name, ".crt", func() (Pair, error) {
@@ -31,12 +31,12 @@ func (s Store) Authority(name string) (*Authority, error) {
 	return parseAuthority(pair)
 }
 
-// Issue returns the certificate in NAME.crt and NAME.key.
+// Issue returns the certificate stored in NAME.crt and NAME.key.
 func (s Store) Issue(name string, authority *Authority, request Request) (Pair, error) {
 	return s.ensure(name, ".crt", func() (Pair, error) { return authority.Issue(request) })
 }
 
-// KeyPair returns the keys in NAME.pub and NAME.key.
+// KeyPair returns the keys stored in NAME.pub and NAME.key.
 func (s Store) KeyPair(name string) (Pair, error) {
 	return s.ensure(name, ".pub", NewKeyPair)
 }
@@ -50,7 +50,8 @@ func (s Store) PublicKey(name string) string { return filepath.Join(s.Dir, name+
 // Key returns the path of a private key in the store.
 func (s Store) Key(name string) string { return filepath.Join(s.Dir, name+".key") }
 
-// ensure reads the pair or creates it. It writes the key first, so that a pair with a public half is complete.
+// ensure reads the pair or creates it. It writes the key first, so that a pair is complete if its public half
+// exists.
 func (s Store) ensure(name, suffix string, produce func() (Pair, error)) (Pair, error) {
 	public := filepath.Join(s.Dir, name+suffix)
 	certificate, err := os.ReadFile(public)

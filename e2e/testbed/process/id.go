@@ -1,5 +1,5 @@
-// Package process starts programs that outlive the process that starts them. It finds them again and never mistakes
-// another program for one of them.
+// Package process starts programs that outlive the process that starts them. It can find them again later and never
+// mistakes another program for one of them.
 package process
 
 import (
@@ -14,18 +14,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrGone means that the process has ended. Its PID may be in use again.
+// ErrGone means that the process has ended. Its PID may have been reused.
 var ErrGone = errors.New("process is gone")
 
-// ID identifies one process forever: the kernel may reuse the PID, but not with the same start time.
+// ID permanently identifies one process: the kernel may reuse the PID, but not with the same start time.
 type ID struct {
 	PID int `json:"pid"`
-	// Start is in clock ticks since boot, field 22 of /proc/PID/stat.
+	// Start is the start time in clock ticks since boot, field 22 of /proc/PID/stat.
 	Start uint64 `json:"start"`
 }
 
-// Lookup returns the ID of the live process that has the PID now. A zombie counts as gone, because it only waits to be
-// reaped.
+// Lookup returns the ID of the live process that currently has the PID. A zombie is treated as gone, because it is
+// only waiting to be reaped.
 func Lookup(pid int) (ID, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -57,7 +57,7 @@ func parseStat(raw []byte) (state byte, start uint64, err error) {
 	return fields[0][0], start, err
 }
 
-// Alive reports whether this very process is still running.
+// Alive reports whether the process with this ID is still running.
 func (id ID) Alive() bool {
 	if id.PID <= 0 {
 		return false
@@ -66,8 +66,8 @@ func (id ID) Alive() bool {
 	return err == nil && now == id
 }
 
-// Signal sends a signal to this very process. It compares the start time after opening the pidfd, so that a reused PID
-// is never signaled.
+// Signal sends a signal to the process with this ID. It compares the start time after opening the pidfd, so that a
+// process that reuses the PID is never signaled.
 func (id ID) Signal(signal unix.Signal) error {
 	if id.PID <= 0 {
 		return ErrGone

@@ -77,7 +77,7 @@ func TestTheZeroIDIsNotAProcess(t *testing.T) {
 	}
 }
 
-// sleeper starts a process that is reaped when it ends.
+// sleeper starts a process that is reaped when it exits.
 func sleeper(t *testing.T) ID {
 	t.Helper()
 	cmd := exec.Command("sleep", "60")

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// keepDescriptors keeps programs that are started later from inheriting open files that this process has inherited
-// itself. Otherwise a lock that the caller of this process holds, such as with flock, would stay locked for as long as
-// the programs run.
+// keepDescriptors prevents programs that are started later from inheriting open files that this process has inherited
+// itself. Otherwise a lock held by the caller of this process, for example with flock, would stay locked while the
+// programs are running.
 func keepDescriptors() error {
 	open, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

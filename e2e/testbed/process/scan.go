@@ -20,7 +20,7 @@ func (f Found) String() string {
 	return fmt.Sprintf("%d (%s)", f.ID.PID, filepath.Base(f.Exe))
 }
 
-// Scan returns the processes that match, except for the caller.
+// Scan returns the processes that match, excluding the caller.
 func Scan(match func(Found) bool) []Found {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -39,7 +39,7 @@ func Scan(match func(Found) bool) []Found {
 	return found
 }
 
-// Describe reads the details of a live process from /proc.
+// Describe reads information about a live process from /proc.
 func Describe(pid int) (Found, bool) {
 	id, err := Lookup(pid)
 	if err != nil {
@@ -57,7 +57,8 @@ func Describe(pid int) (Found, bool) {
 	}, true
 }
 
-// Uses reports whether the program, its working directory or one of its arguments is in one of the folders.
+// Uses reports whether the program, its working directory or one of its arguments is in one of the
+// directories.
 func (f Found) Uses(folders ...string) bool {
 	for _, folder := range folders {
 		for _, word := range append([]string{f.Exe, f.Dir}, f.Args...) {

@@ -12,35 +12,35 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/testbed/cgroup"
 )
 
-// Spec says how to run a program.
+// Spec describes how to run a program.
 type Spec struct {
-	// Name is unique in a testbed. The record and the log are named after it.
+	// Name is unique within a testbed. The record and the log are named after it.
 	Name string
 	// Command is the program's path and its arguments.
 	Command []string
-	// Inputs are contents that the program reads at its start: configuration files and the build stamp. A change
+	// Inputs holds the contents that the program reads on startup: configuration files and the build stamp. A change
 	// requires a restart.
 	Inputs []string
 	// Dir is the working directory.
 	Dir string
 	// Log is the file for the program's output.
 	Log string
-	// Group is the cgroup of the program and its children; default: that of the caller.
+	// Group is the cgroup of the program and its children. The default is the cgroup of the caller.
 	Group cgroup.Group
 }
 
-// Fingerprint distinguishes specs that would run differently.
+// Fingerprint returns a value that differs between specs that would run differently.
 func (s Spec) Fingerprint() string {
 	raw, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // strings always marshal
+		panic(err) // marshaling strings never fails
 	}
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:8])
 }
 
-// start runs the program in its own session, so that neither the end of the caller nor a key press in its terminal ends
-// the program.
+// start runs the program in its own session, so that the program does not end when the caller exits or a key is pressed
+// in the caller's terminal.
 func (s Spec) start() (ID, error) {
 	log, err := os.OpenFile(s.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -50,7 +50,8 @@ func (s Spec) start() (ID, error) {
 	command := append(s.entering(), s.Command...)
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.Dir, log, log
-	// The environment of the caller is left out. A proxy setting, for example, would change how the cluster behaves.
+	// The environment of the caller is not used. A proxy setting, for example, would change the behavior of the
+	// cluster.
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + s.Dir}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := keepDescriptors(); err != nil {
@@ -60,7 +61,7 @@ func (s Spec) start() (ID, error) {
 		return ID{}, fmt.Errorf("starting %s: %w", s.Name, err)
 	}
 	id, err := Lookup(cmd.Process.Pid)
-	// A caller that keeps running must reap the child.
+	// A long-running caller must reap the child.
 	go cmd.Wait()
 	if err != nil {
 		return ID{}, fmt.Errorf("%s ended at once, see %s: %w", s.Name, s.Log, err)
@@ -68,11 +69,11 @@ func (s Spec) start() (ID, error) {
 	return id, nil
 }
 
-// enter is a shell script that joins a group and becomes the program, which then has the same PID. If the group is gone
-// because of a clean-up, nothing is run.
+// enter is a shell script that joins a group and then becomes the program, which has the same PID. If the group has
+// been removed by a cleanup, nothing is run.
 const enter = `echo 0 >"$1"; shift; exec "$@"`
 
-// entering returns the prefix of the command. The program joins by itself before it can have children, so that none is
+// entering returns the prefix of the command. The program joins the group before it can have children, so that none is
 // missed. (The kernel could start it in the group, but Linux 6.18 kills the child if the group was ever emptied with
 // cgroup.kill.)
 func (s Spec) entering() []string {

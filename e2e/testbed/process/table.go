@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Record is what is stored about a program, starting before it is started.
+// Record is what is stored about a program, even before it is started.
 type Record struct {
 	Name        string `json:"name"`
 	Fingerprint string `json:"fingerprint"`
@@ -16,13 +16,13 @@ type Record struct {
 	ID ID `json:"id"`
 }
 
-// Table keeps one file per program in a folder, so that an interrupted write damages at most one record.
+// Table stores one file per program in a directory, so that an interrupted write damages at most one record.
 type Table struct {
 	Dir string
 }
 
-// Start runs the program and records it. It writes the record before and after the start. In between, the program can
-// be found by its cgroup.
+// Start runs the program and records it. It writes the record both before and after starting the program. In between,
+// the program can be found by its cgroup.
 func (t Table) Start(spec Spec) (Record, error) {
 	record := Record{Name: spec.Name, Fingerprint: spec.Fingerprint()}
 	if err := t.put(record); err != nil {
@@ -36,7 +36,8 @@ func (t Table) Start(spec Spec) (Record, error) {
 	return record, t.put(record)
 }
 
-// Get returns the record of a program. For a missing or damaged one it returns the zero record, which is not alive.
+// Get returns the record of a program. If the record is missing or damaged, it returns the zero record, which is not
+// alive.
 func (t Table) Get(name string) Record {
 	var record Record
 	raw, err := os.ReadFile(t.path(name))

@@ -37,8 +37,8 @@ func TestAStartedProgramIsFoundAgain(t *testing.T) {
 	}
 }
 
-// A process that starts the testbed under flock holds a lock through an open file. The lock must end with that process,
-// not with the testbed.
+// A process that starts the testbed under flock holds a lock through an open file. The lock must be released when that
+// process ends, not when the testbed does.
 func TestAStartedProgramInheritsNoOpenFiles(t *testing.T) {
 	dir := t.TempDir()
 	held := filepath.Join(dir, "held")

@@ -10,7 +10,7 @@ import (
 	"strconv"
 )
 
-// Sample is one series in a result.
+// Sample is one series in a query result.
 type Sample struct {
 	Labels map[string]string
 	Value  float64
@@ -53,7 +53,7 @@ func (s Server) ask(ctx context.Context, path string, values url.Values) (answer
 	return a, nil
 }
 
-// answer is a response of Prometheus' HTTP API, version 1.
+// answer is a response from Prometheus' HTTP API, version 1.
 type answer struct {
 	Status string `json:"status"`
 	Error  string `json:"error"`

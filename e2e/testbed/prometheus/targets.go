@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// Target is a group of programs that are scraped in the same way.
+// Target is a group of programs that are scraped with the same settings.
 type Target struct {
 	// Job is the value of the label job.
 	Job string
-	// Addresses have the form HOST:PORT.
+	// Addresses lists addresses in the form HOST:PORT.
 	Addresses []string
 	// Path defaults to /metrics.
 	Path string
 	// HTTPS makes Prometheus present the administrator's certificate and accept any server certificate.
 	HTTPS bool
-	// Period is the scrape interval and timeout; default one second.
+	// Period is the scrape interval and timeout. The default is one second.
 	Period time.Duration
 	// Labels are added to each series.
 	Labels map[string]string
 }
 
-// Files are the files to which a configuration refers.
+// Files lists the files that a configuration refers to.
 type Files struct {
 	Targets, ClientCertificate, ClientKey string
 }
 
-// Config returns the main configuration. It does not depend on the targets, which are in a file that Prometheus
-// watches, so that a change requires no restart and loses no data.
+// Config returns the main configuration. It does not depend on the targets, which are in a file watched by
+// Prometheus, so that a change requires no restart and loses no data.
 func Config(files Files) (string, error) {
 	// JSON is valid YAML.
 	return render(map[string]any{
@@ -44,7 +44,7 @@ func Config(files Files) (string, error) {
 	})
 }
 
-// TargetsFile returns the content of the file of targets.
+// TargetsFile returns the content of the targets file.
 func TargetsFile(targets []Target) (string, error) {
 	groups := []any{} // an empty list is valid, null is not
 	for _, t := range targets {
