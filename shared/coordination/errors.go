@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// Errors of the store. Any other error means that the store is unreachable and the call should be retried.
+// Errors returned by the store. Any other error means that the store is unreachable and the call should be retried.
 var (
-	// ErrNoGroup: the store has no such group, because it is not opened yet, has finished, or its data was lost.
+	// ErrNoGroup: the store has no such group, because it has not been opened yet, has finished, or its data was lost.
 	ErrNoGroup = errors.New("no group is open under this JobSet UID")
-	// ErrUnknownSlot: the worker ID is not a slot of the group.
+	// ErrUnknownSlot: the worker ID is not the name of a slot in the group.
 	ErrUnknownSlot = errors.New("not a slot of this group")
 	// ErrStaleLeader: another leader has a higher token.
 	ErrStaleLeader = errors.New("a newer leader has taken over")
@@ -17,12 +17,12 @@ var (
 	ErrArgument = errors.New("argument out of range")
 	// ErrForeignValue: the store contains a value that this protocol did not write. Nothing was changed.
 	ErrForeignValue = errors.New("foreign value in the store")
-	// ErrSwitched: from now on the agent reaches the store through its relay, or no longer does. What it has not read again may have
-	// been missed.
+	// ErrSwitched: the agent has switched between its relay and a direct connection to the store. It may have missed updates and
+	// must read the state again.
 	ErrSwitched = errors.New("the connection to the store has changed")
 )
 
-// FieldMessage is the Field of a foreign value that was published. Its Key is the channel.
+// FieldMessage is the Field of a foreign value that arrived as a published message. The Key is then the channel.
 const FieldMessage = "message"
 
 // ForeignValueError locates a foreign value.

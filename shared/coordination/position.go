@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// Placeholders stand in the environment and the arguments of a worker's program for what depends on the slot. They are used where a pod may
-// work in any slot of its stage. The supervisor fills them in when it starts the worker.
+// Placeholders for values that depend on the slot, in the environment and arguments of a worker's program. They are used if a pod may work
+// in any slot of its stage. The supervisor replaces them when it starts the worker.
 const (
 	PlaceholderJob    = "__holdfast_job_index__"        // index of the Job in its replicatedJob
-	PlaceholderPod    = "__holdfast_completion_index__" // completion index in the Job
+	PlaceholderPod    = "__holdfast_completion_index__" // completion index of the pod in the Job
 	PlaceholderGlobal = "__holdfast_job_global_index__" // index of the Job in the JobSet
 	PlaceholderGroup  = "__holdfast_job_group_index__"  // index of the Job in its group of replicatedJobs
 )
 
-// Position has the indexes of a slot.
+// Position holds the indexes of a slot.
 type Position struct{ Job, Pod, Global, Group int64 }
 
-// PositionOf returns the position of a slot, given how many Jobs precede the first Job of its stage in the JobSet and in the group of
-// replicatedJobs. It returns false for a name without indexes, such as that of a spare.
+// PositionOf returns the position of a slot, given how many Jobs precede the first Job of its stage in the JobSet (global) and in the
+// group of replicatedJobs (group). It returns false for a name without indexes, such as the name of a spare.
 func PositionOf(slot string, global, group int64) (Position, bool) {
 	rest, pod, _ := cutLast(slot)
 	_, job, found := cutLast(rest)

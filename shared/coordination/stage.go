@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Stage is a set of slots: Jobs child Jobs of Pods pods each. Slot names are Prefix-JOB-POD, with both indexes from 0. The manifest
-// of JobSet KEP-876 builds them from the names of the JobSet and the replicatedJob and from the two indexes.
+// Stage is a set of slots: Jobs child Jobs of Pods pods each. Slot names are Prefix-JOB-POD; both indexes start at 0. The manifest
+// in JobSet KEP-876 builds them from the names of the JobSet and the replicatedJob and the two indexes.
 type Stage struct {
 	Prefix  string
 	Jobs    int64
@@ -15,13 +15,13 @@ type Stage struct {
 	Release Release
 }
 
-// Release is how long a finished worker that waits at a barrier is held. A restart makes a held worker run again.
+// Release says how long a finished worker is held at a barrier. If the group restarts, a held worker runs again.
 type Release string
 
 const (
 	ReleaseHeld   Release = ""       // until everything needed has finished
-	ReleaseNeeded Release = "needed" // the same, and the stage is among what is needed
-	ReleaseGate   Release = "gate"   // until the whole stage has finished, because others wait for it; also needed
+	ReleaseNeeded Release = "needed" // the same, and the stage counts as needed
+	ReleaseGate   Release = "gate"   // until the whole stage has finished, because other stages wait for it; also counts as needed
 	ReleaseFree   Release = "free"   // not held
 )
 
@@ -40,13 +40,13 @@ func (s Stage) Has(slot string) bool {
 	return found && both && isIndex(job, s.Jobs) && isIndex(pod, s.Pods)
 }
 
-// Spares replaces the index of the Job in the names of spares.
+// Spares takes the place of the Job index in the names of spares.
 const Spares = "spares"
 
-// Spare returns the name of the n-th spare of a stage. It is the name of no slot.
+// Spare returns the name of the n-th spare of a stage. No slot has this name.
 func (s Stage) Spare(n int64) string { return s.Prefix + "-" + Spares + "-" + strconv.FormatInt(n, 10) }
 
-// HasSpare reports whether a name is that of a spare of the stage.
+// HasSpare reports whether the name belongs to a spare of the stage.
 func (s Stage) HasSpare(name string) bool {
 	index, found := strings.CutPrefix(name, s.Prefix+"-"+Spares+"-")
 	return found && isIndex(index, MaxCount)

@@ -2,11 +2,11 @@ package coordination
 
 import "fmt"
 
-// Version is the version of the protocol: of the store's functions, of messages and of stored data. The names of keys and functions
-// contain it. A store with another version is rejected with a VersionError.
+// Version is the protocol version. It covers the store's functions, the messages and the stored data, and is part of the names of
+// keys and functions. A store with another version is rejected with a VersionError.
 const Version = "2"
 
-// VersionError means that the store has the functions of another protocol version. Nothing was read or changed.
+// VersionError means that the functions in the store belong to another protocol version. Nothing was read or changed.
 type VersionError struct{ Store string }
 
 func (e *VersionError) Error() string {

@@ -1,8 +1,8 @@
 // Package epoch reads and writes the annotation that numbers the epochs (generations) of a group.
 //
-// A new epoch begins whenever the group is emptied on purpose: by a suspend, by a restart of the failure policy or by a full
-// recreation. A controller that empties the group first writes the next epoch and only then changes a Job, so that the others can
-// tell an intended stop from a failure. See DESIGN section 3, "Epochs".
+// A new epoch begins whenever the pods of a group are deleted on purpose: when the group is suspended, restarted by the failure
+// policy or recreated. The controller that does this writes the next epoch before it changes any Job, so that others can
+// distinguish an intended stop from a failure. See DESIGN section 3, "Epochs".
 package epoch
 
 import (
@@ -13,36 +13,36 @@ import (
 	"time"
 )
 
-// Annotation is the key of the annotation. On a JobSet its value is a Record. On a Job and its pods it is the number of the epoch
-// in which they were created or resumed.
+// Annotation is the key of the annotation. On a JobSet, its value is a Record. On a Job and its pods, it is the number of the
+// epoch in which they were created or resumed.
 const Annotation = "holdfast.dev/epoch"
 
 // Record is the value of the annotation on a JobSet.
 type Record struct {
-	// Epoch is the number of the current epoch, from 1.
+	// Epoch is the number of the current epoch, starting from 1.
 	Epoch int32 `json:"epoch"`
-	// Base is the number of restarts charged to the budget before this epoch.
+	// Base is the number of restarts that counted against the budget before this epoch.
 	Base int32 `json:"base"`
-	// Early is the part of Base that was charged in this epoch, for failures before the group had formed. The count of further
-	// failures continues from Early.
+	// Early is the part of Base that was added in this epoch, for failures before the group had formed. Further failures are
+	// counted from there.
 	Early int32 `json:"early,omitempty"`
 	// Recreate is the last epoch that began with a full recreation; 0 means none. Jobs of an earlier epoch are stale.
 	Recreate int32 `json:"recreate"`
 	// Restarts and Counted are status.restarts and status.restartsCountTowardsMax of the JobSet when the epoch was opened. They are
-	// set if the controller of the JobSet opens no epochs; see Follow.
+	// set if the JobSet's controller does not open epochs; see Follow.
 	Restarts int32 `json:"restarts,omitempty"`
 	Counted  int32 `json:"counted,omitempty"`
 	// After is the creation time of the newest pod that existed when the epoch was opened, in Unix seconds of the API server. It is
-	// set for owners whose pods do not carry their epoch: pods created later belong to this epoch.
+	// set for owners whose pods are not annotated with their epoch: pods created later belong to this epoch.
 	After int64 `json:"after,omitempty"`
-	// Cause says what opened the epoch and why. It is the idempotency key: the same cause never opens two epochs in a row.
+	// Cause says what opened the epoch and why. It serves as the idempotency key: the same cause never opens two epochs in a row.
 	Cause string `json:"cause,omitempty"`
 }
 
 // First returns the epoch of a JobSet without the annotation.
 func First() Record { return Record{Epoch: 1} }
 
-// Of returns the epoch in the annotations of a JobSet. It returns the error of Parse.
+// Of returns the epoch from the annotations of a JobSet. It returns an error if Parse does.
 func Of(annotations map[string]string) (Record, error) {
 	value, found := annotations[Annotation]
 	if !found {
@@ -51,8 +51,8 @@ func Of(annotations map[string]string) (Record, error) {
 	return Parse(value)
 }
 
-// Parse reads the value of the annotation. It ignores unknown fields, which later versions may write, and rejects impossible
-// numbers.
+// Parse reads the value of the annotation. It ignores unknown fields, which later versions may have written, and rejects numbers
+// that are out of range.
 func Parse(value string) (Record, error) {
 	var r Record
 	if err := json.Unmarshal([]byte(value), &r); err != nil {
@@ -70,8 +70,8 @@ func (r Record) Format() string {
 	return string(value)
 }
 
-// Next opens the epoch after r for a stop that keeps the Jobs, or that the controller marks on them by another number. base is the
-// number of restarts charged so far. If r was opened for the same cause, Next returns r and false.
+// Next opens the epoch after r for a stop that keeps the Jobs, or after which the controller itself numbers the new Jobs. base is
+// the number of restarts counted against the budget so far. If r was opened for the same cause, Next returns r and false.
 func (r Record) Next(cause string, base int32) (Record, bool) {
 	if r.Cause == cause || r.Epoch == math.MaxInt32 {
 		return r, false
@@ -79,9 +79,10 @@ func (r Record) Next(cause string, base int32) (Record, bool) {
 	return Record{Epoch: r.Epoch + 1, Base: base, Recreate: r.Recreate, Restarts: r.Restarts, Counted: r.Counted, Cause: cause}, true
 }
 
-// Follow opens the next epoch after a controller that opens no epochs has recreated the Jobs. restarts and counted come from its
-// status: counted is the number of restarts that count towards maxRestarts. The new ones among them are added to charged, the
-// number of restarts charged so far. Follow returns r and false if the controller has recreated nothing since r was opened.
+// Follow opens the next epoch after a controller that does not open epochs has recreated the Jobs. restarts and counted come from
+// the owner's status; counted is the number of restarts that count towards maxRestarts. Follow adds the restarts counted since r
+// was opened to charged, the number charged to the budget so far. It returns r and false if the controller has not recreated the
+// Jobs since r was opened.
 func (r Record) Follow(cause string, charged, restarts, counted int32) (Record, bool) {
 	if r.Restarts == restarts {
 		return r, false
@@ -93,7 +94,7 @@ func (r Record) Follow(cause string, charged, restarts, counted int32) (Record, 
 	return next, opened
 }
 
-// NextRecreate is Next for a full recreation: it makes the Jobs of all earlier epochs stale.
+// NextRecreate is like Next, but for a full recreation: it makes the Jobs of all earlier epochs stale.
 func (r Record) NextRecreate(cause string, base int32) (Record, bool) {
 	next, opened := r.Next(cause, base)
 	if opened {
@@ -102,8 +103,8 @@ func (r Record) NextRecreate(cause string, base int32) (Record, bool) {
 	return next, opened
 }
 
-// OfJob returns the epoch in the annotations of a Job or a pod. Absent and unreadable numbers mean the first epoch: the controller
-// that created such a Job has no epochs.
+// OfJob returns the epoch from the annotations of a Job or a pod. A missing or unreadable number means the first epoch, because
+// the controller that created such a Job does not use epochs.
 func OfJob(annotations map[string]string) int32 {
 	number, err := strconv.ParseInt(annotations[Annotation], 10, 32)
 	if err != nil || number < 1 {
@@ -115,7 +116,7 @@ func OfJob(annotations map[string]string) int32 {
 // FormatNumber is the inverse of OfJob.
 func FormatNumber(epoch int32) string { return strconv.FormatInt(int64(epoch), 10) }
 
-// OfPod returns the epoch of a pod without the annotation, by its creation time.
+// OfPod returns the epoch of a pod without the annotation, based on its creation time.
 func (r Record) OfPod(created time.Time) int32 {
 	if created.Unix() > r.After {
 		return r.Epoch

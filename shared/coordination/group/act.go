@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Line returns the line that the write adds to the history: for a new generation, and for a restart that is abandoned. If the group
-// is opened in a later round, the history has a line for that round already, unless the store has lost it.
+// Line returns the line that the write adds to the history, or nil. New generations and abandoned restarts get a line. So does a
+// group that is restored because the store has lost it, since the history was lost too.
 func (w Write) Line() *rounds.Line {
 	l := rounds.Line{Generation: w.State.Generation, Round: w.State.Round, Slot: "-"}
 	switch {
@@ -27,7 +27,7 @@ func (w Write) Line() *rounds.Line {
 	return &l
 }
 
-// Incarnation returns a new random name for the data of a group.
+// Incarnation returns a new random name for a group's data.
 func Incarnation() string { return rand.Text() }
 
 // Read reads a group. It returns coordination.ErrNoGroup if the store has none.
@@ -42,7 +42,7 @@ func Read(ctx context.Context, store rounds.Leader, uid string) (Summary, error)
 	return Summarize(stored), nil
 }
 
-// Drop removes a group. It returns coordination.ErrStaleLeader if a newer leader has written it.
+// Drop removes a group. It returns coordination.ErrStaleLeader if a newer leader has written to it.
 func Drop(ctx context.Context, store rounds.Leader, uid string, t coordination.Token) error {
 	stored, err := store.Read(ctx, uid)
 	switch {
@@ -54,10 +54,10 @@ func Drop(ctx context.Context, store rounds.Leader, uid string, t coordination.T
 	return store.Drop(ctx, uid)
 }
 
-// maxWrites limits the writes of one Open. A group needs at most three, unless its members interfere.
+// maxWrites limits the writes of one Open. A group needs at most three, unless its members change it concurrently.
 const maxWrites = 20
 
-// Open writes the group that its owner wants.
+// Open makes the stored group match what its owner wants.
 func Open(ctx context.Context, store rounds.Leader, uid string, want Wanted) (Summary, error) {
 	for range maxWrites {
 		stored, err := store.Read(ctx, uid)
@@ -78,5 +78,5 @@ func Open(ctx context.Context, store rounds.Leader, uid string, want Wanted) (Su
 	return Summary{}, fmt.Errorf("group %s does not settle after %d writes", uid, maxWrites)
 }
 
-// IsFenced reports whether a pod was released from its slot, so that all its reports are rejected.
+// IsFenced reports whether a pod was released from its slot, which means that the store rejects all its reports.
 func (g Summary) IsFenced(pod string) bool { return slices.Contains(g.Fenced, pod) }

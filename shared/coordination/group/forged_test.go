@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
-// A member writes random values into those keys of its group that it may write. The leader reads, decides and repairs the group
-// without a panic, in a few writes.
+// A member writes random values to the keys of its group that it may write. The leader still reads, decides and repairs the group
+// in a few writes, without panicking.
 func TestForgedRecords(t *testing.T) {
 	foreign := 0
 	for seed := range uint64(1000) {
@@ -62,12 +62,12 @@ func TestForgedRecords(t *testing.T) {
 	}
 }
 
-// forgeable is what the forger needs of a server.
+// forgeable is the part of a server that forge needs.
 type forgeable interface {
 	Do(name string, args ...string) any
 }
 
-// forge replaces words of a value that a member may write, or invents a value.
+// forge replaces words in a value that a member may write, or makes up a value.
 func forge(r *rand.Rand, server forgeable) {
 	k := rounds.KeysOf("g")
 	state, _ := server.Do("GETRANGE", k.State(), "0", "-1").(string)
@@ -95,14 +95,14 @@ func forge(r *rand.Rand, server forgeable) {
 
 func pick(r *rand.Rand, of []string) string { return of[r.IntN(len(of))] }
 
-// replaceWord replaces one of the words of a text.
+// replaceWord replaces one word of a text.
 func replaceWord(r *rand.Rand, text string, words []string) string {
 	parts := strings.Split(text, " ")
 	parts[r.IntN(len(parts))] = pick(r, words)
 	return strings.Join(parts, " ")
 }
 
-// The functions either reject what they cannot read, or continue. None fails with a Lua error.
+// The functions either reject values that they cannot read, or continue. None of them fails with a Lua error.
 func TestCallsOnForgedRecords(t *testing.T) {
 	refused := 0
 	for seed := range uint64(1000) {

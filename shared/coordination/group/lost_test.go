@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
-// A worker dies while the store is unreachable, and the store comes back empty. The worker's agent may be the first to report. Its
-// round has run, so the death opens the next round at once, and the running instance already joins that round.
+// A worker dies while the store is unreachable, and the store comes back empty. The worker's agent may be the first to report. The
+// workers of its round were already running, so the death opens the next round immediately, and the new instances join that round.
 func TestDeathIsTheFirstReportToAnEmptyStore(t *testing.T) {
 	server, err := memory.NewServer(memory.Options{Now: time.Now})
 	if err != nil {

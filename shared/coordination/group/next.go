@@ -12,31 +12,31 @@ import (
 // Wanted is what the owner of a group asks for.
 type Wanted struct {
 	Token      coordination.Token
-	Generation int64         // from 1; it grows whenever the owner empties the group
-	Limit      int64         // restarts that the generation may use
-	MaxPause   time.Duration // upper limit of the pause after restarts that end early
+	Generation int64         // from 1; it increases whenever the owner deletes the group's pods on purpose
+	Limit      int64         // number of restarts allowed in the generation
+	MaxPause   time.Duration // upper limit of the pause after short-lived restarts
 	Stages     []coordination.Stage
 	Suspended  bool
-	Barrier    bool // instances wait until their unit is started, and finished instances are held
+	Barrier    bool // instances wait until their unit is started, and finished instances are held there
 	GiveUp     bool // the restart in progress has timed out
-	// For a group that the store has lost:
-	Round    int64         // restarts charged in the generation
+	// Used only if the store has lost the group:
+	Round    int64         // restarts counted in the generation
 	Entered  int64         // number of steps whose Jobs exist
 	Fenced   []string      // UIDs of pods that were released from their slots
-	Given    []rounds.Seat // slots that were given to pods of other slots, and those pods
+	Given    []rounds.Seat // slots assigned to pods of other slots, with those pods
 	Finished []string      // slots whose workers have finished
 }
 
-// Write is a write of the leader.
+// Write is a write that the leader makes to a group.
 type Write struct {
 	Reason   Reason
-	Before   string // stored form of the state that is replaced; empty if the store has no group
+	Before   string // stored form of the state to replace; empty if the store has no group
 	State    rounds.State
 	Config   rounds.Config
-	Finished []rounds.FinishedSlot // to be recorded before the state is written
+	Finished []rounds.FinishedSlot // slots to record as finished before the state is written
 }
 
-// Reason is why the leader writes.
+// Reason says why the leader writes.
 type Reason string
 
 const (
@@ -52,14 +52,14 @@ const (
 	Knows       Reason = "the Jobs know of finished workers that the store does not"
 )
 
-// planner has the input of the rules.
+// planner holds the input of the rules.
 type planner struct {
 	stored   *rounds.Stored // nil if the store has no readable group
 	want     Wanted
 	layout   layout
 	config   rounds.Config // the wanted configuration
-	finished []int64       // by unit: the highest known number
-	fresh    string        // incarnation for a group whose members must join again
+	finished []int64       // the highest known number of finished slots, by unit
+	fresh    string        // incarnation to use if the members must join again
 }
 
 // rules are tried in this order. The first one that applies determines the write.
@@ -79,9 +79,9 @@ var rules = []struct {
 	{Adjusts, planner.adjust},
 }
 
-// Next returns the next write, or false if the group is as wanted. It also returns false if the stored generation is higher than that
-// of the owner, which has lost its annotation; the annotation must be restored. stored is nil if the store has no readable group.
-// incarnation is a new random name. Next returns an error if there are too many stages.
+// Next returns the next write, or false if the group is already as wanted. It also returns false if the stored generation is higher
+// than the owner's: the owner has then lost its annotation, which must be restored first. stored is nil if the store has no readable
+// group. incarnation is a new random name. Next returns an error if there are too many stages.
 func Next(stored *rounds.Stored, want Wanted, incarnation string) (Write, bool, error) {
 	if stored != nil && want.Generation < stored.State.Generation {
 		return Write{}, false, nil
@@ -137,25 +137,27 @@ func (p planner) sameGeneration() bool {
 	return p.stored != nil && p.stored.State.Generation == p.want.Generation
 }
 
-// resized reports whether the wanted stages differ from the stored ones. A unit that has left has no stored slots.
+// resized reports whether the wanted stages differ from the stored ones. It does not compare slot counts, because a unit that has
+// left is stored with zero slots.
 func (p planner) resized() bool {
 	return !slices.Equal(p.stored.Config.Stages, p.layout.bounds) || len(p.stored.Config.Units) != len(p.layout.units)
 }
 
-// fences returns the stored fences. A group that is opened gets those that the leader remembers.
+// fences returns the stored fences. A newly opened group gets the fences that the leader remembers.
 func (p planner) fences() []string {
 	if p.sameGeneration() {
 		return p.stored.Config.Fenced
 	}
 	if p.stored != nil {
-		return nil // pods of earlier generations are rejected anyway
+		return nil // the store rejects pods of earlier generations anyway
 	}
 	fences := slices.Clone(p.want.Fenced)
 	slices.Sort(fences)
 	return slices.Compact(fences)
 }
 
-// given returns the slots that are stored as given to pods. For a group that the store has lost, it returns those that the leader knows of.
+// given returns the slots that are stored as assigned to pods. If the store has lost the group, it returns the assignments that the leader
+// knows of.
 func (p planner) given() []rounds.Seat {
 	switch {
 	case p.sameGeneration():
@@ -179,7 +181,7 @@ func (p planner) finishedSlots() []rounds.FinishedSlot {
 	return slots
 }
 
-// begin returns a group of the wanted generation in which all members join again.
+// begin returns the state of a group in the wanted generation that all members must join again.
 func (p planner) begin(round int64, entered int) rounds.State {
 	phase := rounds.Active
 	if p.want.Suspended {
@@ -190,7 +192,8 @@ func (p planner) begin(round int64, entered int) rounds.State {
 	}, len(p.layout.units))
 }
 
-// open writes a group that the store does not have. The group starts at the charged round, so that running workers may continue.
+// open creates a group that the store does not have. The group starts at the last round that was counted against the budget, so
+// that running workers can continue.
 func (p planner) open() (rounds.State, bool) {
 	entered := 0
 	for u, k := range p.layout.keys {
@@ -201,7 +204,7 @@ func (p planner) open() (rounds.State, bool) {
 	return p.begin(p.want.Round, entered), p.stored == nil
 }
 
-// regenerate starts the next generation at round 0. The generation in the store never decreases: see Next.
+// regenerate starts the next generation at round 0. The generation in the store never decreases; see Next.
 func (p planner) regenerate() (rounds.State, bool) {
 	return p.begin(0, 0), p.stored.State.Generation < p.want.Generation
 }
@@ -212,14 +215,14 @@ func (p planner) close() (rounds.State, bool) {
 	return s, p.want.Suspended && p.stored.State.Phase != rounds.Closed
 }
 
-// resume makes all members join again: pods may have stayed, or may be new.
+// resume makes all members join again, because the pods may be the same ones or new ones.
 func (p planner) resume() (rounds.State, bool) {
 	s := p.stored.State
 	return p.begin(s.Round, p.entered()), s.Phase == rounds.Closed && !p.want.Suspended
 }
 
-// resize makes all members join again. The next round opens when all have joined, if some workers run while others of their unit
-// are new, or if a worker has died since.
+// resize makes all members join again. Once all have joined, another round opens if some workers of a unit are already running
+// while others are new, or if a worker has died in the meantime.
 func (p planner) resize() (rounds.State, bool) {
 	s := p.stored.State
 	next := p.begin(s.Round, p.entered())
@@ -229,7 +232,7 @@ func (p planner) resize() (rounds.State, bool) {
 	return next, s.Phase == rounds.Active && p.resized()
 }
 
-// entered returns how many leading units of the new layout have workers that have run in this generation.
+// entered returns how many units, counted from the start of the new layout, have workers that have run in this generation.
 func (p planner) entered() int {
 	ran := map[string]bool{}
 	for _, b := range p.stored.Config.Stages {
@@ -251,8 +254,8 @@ func (p planner) giveUp() (rounds.State, bool) {
 	return s, applies
 }
 
-// complete ends a group when all needed units have finished. Needed are the units with ReleaseNeeded or ReleaseGate or, if no unit
-// has ReleaseNeeded, all units.
+// complete ends a group when all needed units have finished. The needed units are those with ReleaseNeeded or ReleaseGate or, if
+// no unit has ReleaseNeeded, all units.
 func (p planner) complete() (rounds.State, bool) {
 	s := p.stored.State
 	if s.Phase != rounds.Active {
@@ -269,8 +272,8 @@ func (p planner) complete() (rounds.State, bool) {
 	return s, true
 }
 
-// leave removes units that have finished and that nothing will make run again: their workers are not held, or others wait for them
-// to end.
+// leave removes finished units that will not run again, either because their workers are not held or because other units wait for
+// them to end.
 func (p planner) leave() (rounds.State, bool) {
 	s := p.stored.State
 	if s.Phase != rounds.Active {
@@ -290,7 +293,7 @@ func (p planner) leave() (rounds.State, bool) {
 	return s, s.Left != before
 }
 
-// know records finished workers while the group waits for joins: they will not join again.
+// know records finished workers while the group is waiting for joins, because they will not join again.
 func (p planner) know() (rounds.State, bool) {
 	s := p.stored.State
 	if s.Phase != rounds.Active || s.Started == len(p.layout.units) {

@@ -27,7 +27,7 @@ func wanted(change ...func(*Wanted)) Wanted {
 	return w
 }
 
-// stored returns what Next writes for the wanted group, with changes.
+// stored returns the group that Next writes for the wanted group, with the given changes applied.
 func stored(t *testing.T, w Wanted, change ...func(*rounds.Stored)) *rounds.Stored {
 	t.Helper()
 	write, _, err := Next(nil, w, "i1")
@@ -51,7 +51,7 @@ func TestNext(t *testing.T) {
 		want   Wanted
 		reason Reason // empty if nothing is written
 		level  string
-		config string // a part of it
+		config string // part of the expected configuration
 	}{
 		"nothing is stored": {nil, wanted(), Opens, "2 i2 2 0 A 0 0 0 - 0", "n0 1 e0 1 n1 4 e1 2 u:js-driver 0 1 1 0 gate u:js-worker 1 2 2 1 held"},
 		"the store has lost it": {
@@ -106,7 +106,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// The peers of the dead worker may hang, regardless of the size of the group.
+// The peers of a dead worker may hang, whatever the new size of the group.
 func TestDeathIsKeptInAResize(t *testing.T) {
 	s := stored(t, wanted(), func(o *rounds.Stored) {
 		o.State.Started = 0
@@ -134,7 +134,7 @@ func before(o *rounds.Stored) string {
 	return o.Text
 }
 
-// textOf returns the configuration as it is passed to the function.
+// textOf returns the configuration as it is passed to the store function.
 func textOf(w Write) string {
 	var words []string
 	for _, a := range rounds.Set(w.Before, w.State, w.Config).Arguments[3:] {
@@ -143,8 +143,8 @@ func textOf(w Write) string {
 	return strings.Join(words, " ")
 }
 
-// If the store has lost the fence of a released pod, the pod must be released again, because it may hold its slot. A write is not
-// enough.
+// If the store has lost the fence of a released pod, the pod must be released again, because it may hold its slot. Writing the
+// fence is not enough.
 func TestLostFenceIsNotWritten(t *testing.T) {
 	o := stored(t, wanted(), func(o *rounds.Stored) { o.Config.Fenced = []string{"pod-b"} })
 	want := wanted(func(w *Wanted) { w.Fenced = []string{"pod-a", "pod-b"} })
@@ -161,7 +161,7 @@ func TestFinishedSlots(t *testing.T) {
 	}
 }
 
-// Too many combinations of step and release are refused before anything is written.
+// Too many combinations of step and release are rejected before anything is written.
 func TestTooManyUnits(t *testing.T) {
 	var stages []coordination.Stage
 	for step := range int64(rounds.MaxUnits + 1) {

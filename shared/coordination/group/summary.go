@@ -8,35 +8,35 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Summary is the state of a group for conditions, events and the leader's other rules.
+// Summary is the state of a group as used by conditions, events and the leader's other rules.
 type Summary struct {
 	Level      rounds.Level
 	Phase      coordination.Phase
 	Generation int64
 	Round      int64
 	Size       int64 // slots that must be in sync: those of the entered units or, before any unit has entered, those of the first step
-	Joined     int64 // how many of them have joined
+	Joined     int64 // how many of these slots have joined
 	Done       int64 // finished slots of all units
 	Limit      int64
-	Died       bool // a worker died while the group waits for joins, and its peers may hang: one more round follows
-	Runs       bool // a worker that has joined already runs in this round: the store has lost data
+	Died       bool // a worker died while the group was waiting for joins, and its peers may hang, so another round follows
+	Runs       bool // a joined worker was already running in this round, which means that the store has lost data
 	Stages     []coordination.Stage
 	Units      []Unit
 	Fenced     []string            // UIDs of pods
-	Given      []rounds.Seat       // slots that were given to pods, by name
-	Record     coordination.Record // of the restart in progress or, if there is none, of the last one
+	Given      []rounds.Seat       // slots assigned to pods, sorted by slot name
+	Record     coordination.Record // record of the restart in progress or, if there is none, of the last one
 }
 
-// Unit is a set of stages that start together and leave together.
+// Unit is a set of stages that start and leave together.
 type Unit struct {
 	Step          int64
-	Slots, Joined int64 // no slots if it has left
+	Slots, Joined int64 // zero if the unit has left
 	Done          int64 // slots whose workers have finished
 	Entered, Left bool
 	Stages        []coordination.Stage
 }
 
-// Summarize summarizes what the store has.
+// Summarize returns the summary of a stored group.
 func Summarize(s *rounds.Stored) Summary {
 	level := s.State.Level
 	g := Summary{
@@ -62,8 +62,8 @@ func Summarize(s *rounds.Stored) Summary {
 	return g
 }
 
-// Waited returns how many leading units must be in sync: the entered units or, before any unit has entered, those of the first
-// step.
+// Waited returns how many units, counted from the first, must be in sync: the entered units or, before any unit has entered,
+// those of the first step.
 func (g Summary) Waited() int {
 	if g.Level.Entered > 0 {
 		return min(g.Level.Entered, len(g.Units))
@@ -112,12 +112,12 @@ func (u Unit) SlotNames() []string {
 	return names
 }
 
-// Missing returns the slots of a unit that are not among those that have joined.
+// Missing returns the slots of a unit that have not joined. The keys of joined are the slots that have.
 func (u Unit) Missing(joined map[string]string) []string {
 	return slices.DeleteFunc(u.SlotNames(), func(slot string) bool { return joined[slot] != "" })
 }
 
-// PhaseOf returns the phase as conditions and metrics name it.
+// PhaseOf returns the phase under the name that conditions and metrics use.
 func PhaseOf(l rounds.Level) coordination.Phase {
 	switch {
 	case l.Phase == rounds.OverBudget:
@@ -152,7 +152,7 @@ func recordOf(s *rounds.Stored) coordination.Record {
 	return r
 }
 
-// Records returns the records of the last rounds, oldest first, from the lines of the history and the state.
+// Records builds the records of the last rounds, oldest first, from the history lines and the state.
 func Records(s *rounds.Stored, lines []rounds.Line) []coordination.Record {
 	lines = slices.Clone(lines)
 	slices.SortFunc(lines, func(a, b rounds.Line) int {
@@ -173,7 +173,7 @@ func Records(s *rounds.Stored, lines []rounds.Line) []coordination.Record {
 	return list
 }
 
-// runsAt returns when the workers of the round start to run, which is after its pause.
+// runsAt returns when the workers of the round start running, which is at the end of its pause.
 func runsAt(s rounds.State) int64 {
 	if s.StartedAt.IsZero() {
 		return 0

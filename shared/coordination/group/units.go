@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// unitKey determines which stages are one unit: those of the same step and release. A stage that others wait for is a unit of its
-// own.
+// unitKey determines which stages form a unit: those with the same step and release. A stage that others wait for is a unit of
+// its own.
 type unitKey struct {
 	step    int64
 	release coordination.Release
@@ -37,13 +37,13 @@ type layout struct {
 	bounds []rounds.Bounds
 }
 
-// Fits returns an error if there are too many stages for a group.
+// Fits returns an error if a group cannot hold that many stages.
 func Fits(stages []coordination.Stage) error {
 	_, err := layoutOf(stages)
 	return err
 }
 
-// layoutOf returns an error if there are more units than a group can have.
+// layoutOf divides stages into units. It returns an error if there are more units than a group can have.
 func layoutOf(stages []coordination.Stage) (layout, error) {
 	slots := map[unitKey]int64{}
 	for _, s := range stages {
