@@ -6,14 +6,14 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 )
 
-// rule is one concern. The first rule that needs a read or has an action makes the plan.
+// rule handles one concern. The first rule that needs a read or has an action makes the plan.
 type rule struct {
 	name string
 	plan func(*planner)
 }
 
-// forJobs are the rules for an owner whose pods Jobs create, in the order in which they are tried. A rule is in rule_NAME.go, except
-// for these:
+// forJobs are the rules for owners whose pods are created by Jobs, in the order in which they are tried. Each rule is in
+// rule_NAME.go, except for these:
 //
 //	rule_group.go        unwanted, generation, timeout
 //	rule_jobs.go         stale Jobs, late Jobs
@@ -23,42 +23,42 @@ type rule struct {
 //	rule_served.go       claim, follow, budget
 //	rule_spares.go       given
 var forJobs = []rule{
-	{"claim", (*planner).claim},                // one installation leads the owner
-	{"missed", (*planner).leaveMissed},         // not all Jobs have agents, so the group is not managed
-	{"unwanted", (*planner).dropUnwanted},      // the owner wants no group: drop it
-	{"follow", (*planner).follow},              // a controller that opens no epochs has emptied the group
+	{"claim", (*planner).claim},                // only one installation leads the owner
+	{"missed", (*planner).leaveMissed},         // if some Jobs have no agents, the group is not managed
+	{"unwanted", (*planner).dropUnwanted},      // a group that its owner no longer wants is dropped
+	{"follow", (*planner).follow},              // if a controller without epochs has deleted the pods, the next epoch is opened
 	{"losses", (*planner).releaseLost},         // lost pods are released from their slots
-	{"generation", (*planner).restoreEpoch},    // the annotation is older than the store and is restored
-	{"group", (*planner).writeGroup},           // the group in the store becomes what the owner wants
+	{"generation", (*planner).restoreEpoch},    // if the annotation is older than the store, it is restored
+	{"group", (*planner).writeGroup},           // the group in the store is changed to what the owner wants
 	{"charge", (*planner).charge},              // restarts count towards maxRestarts
-	{"timeout", (*planner).giveUpLate},         // a restart that times out leads to a full recreation
-	{"recreation", (*planner).recreate},        // a group that cannot restart in place is recreated, or fails
-	{"budget", (*planner).endSpent},            // an owner whose controller does not count in-place restarts is failed by the leader
+	{"timeout", (*planner).giveUpLate},         // if a restart times out, the group is recreated
+	{"recreation", (*planner).recreate},        // a group that cannot restart in place is recreated or fails
+	{"budget", (*planner).endSpent},            // the leader fails an owner whose controller does not count in-place restarts
 	{"mark", (*planner).mark},                  // higher levels wait while a restart is in progress
-	{"leadership", (*planner).confirmLead},     // a leader that was replaced changes no Job and no pod
-	{"given", (*planner).keepGiven},            // slots that were given to pods are known in the store and on the pods
-	{"forming", (*planner).form},               // workers that have not joined for the first time
+	{"leadership", (*planner).confirmLead},     // a leader that has been replaced does not change Jobs or pods
+	{"given", (*planner).keepGiven},            // assigned slots are recorded both in the store and on the pods
+	{"forming", (*planner).form},               // workers that have not joined yet since the group was opened
 	{"stale Jobs", (*planner).deleteStaleJobs}, // Jobs of an earlier epoch
-	{"late Jobs", (*planner).moveLateJobs},     // Jobs that a controller without epochs has left in an earlier epoch
-	{"holders", (*planner).freeSlots},          // slots whose holder is gone
-	{"spares", (*planner).giveSlots},           // slots that have lost their pods are given to pods that wait
-	{"twins", (*planner).giveWay},              // the Job controller has created a pod for the same slot
+	{"late Jobs", (*planner).moveLateJobs},     // Jobs that a controller without epochs left in an earlier epoch
+	{"holders", (*planner).freeSlots},          // slots held by pods that are gone
+	{"spares", (*planner).giveSlots},           // slots that have lost their pods are assigned to waiting pods
+	{"twins", (*planner).giveWay},              // a new pod gives way to one that the Job controller created for the same slot
 	{"replacement", (*planner).replaceLost},    // slots that have lost their pods get new pods
-	{"dead nodes", (*planner).releaseDead},     // pods that can no longer end are force-deleted
-	{"repair", (*planner).repair},              // slots that delay a restart
-	{"fences", (*planner).deleteFenced},        // pods that can never join
-	{"history", (*planner).account},            // restarts that have ended
+	{"dead nodes", (*planner).releaseDead},     // pods that cannot terminate are force-deleted
+	{"repair", (*planner).repair},              // slots that delay a restart are repaired
+	{"fences", (*planner).deleteFenced},        // pods that can never join are deleted
+	{"history", (*planner).account},            // restarts that have ended are added to the history
 	{"conditions", (*planner).setConditions},   // the phase of the group
 }
 
-// forRosters are the rules for an owner that lists the members of the group in a roster (rule_roster.go).
+// forRosters are the rules for owners that list the members of the group in a roster (rule_roster.go).
 var forRosters = []rule{
 	{"unwanted", (*planner).dropUnwanted},
 	{"members", (*planner).followRoster},
 	{"report", (*planner).report},
 }
 
-// Decide plans what to do next. It is pure, except that it updates the memory of the group.
+// Decide plans what to do next. It is pure, except that it updates the group's Memory.
 func Decide(o *Observation, m *Memory, now time.Time) Plan {
 	p := newPlanner(o, m, now)
 	rules := forJobs
@@ -77,7 +77,7 @@ func Decide(o *Observation, m *Memory, now time.Time) Plan {
 	return p.plan
 }
 
-// Record records the result of an action. The next plan of the reconcile takes it into account.
+// Record records the result of an action for the next plan of the same reconcile.
 func (o *Observation) Record(m *Memory, a Action, r Result) {
 	if o.keys == nil {
 		o.keys = map[string]bool{}
@@ -100,7 +100,7 @@ func (o *Observation) Record(m *Memory, a Action, r Result) {
 	}
 }
 
-// conclude sets the results of a plan that has nothing left to do.
+// conclude sets the results of a plan that has no reads or actions left.
 func (p *planner) conclude() {
 	p.plan.Group = p.group
 	switch {
@@ -110,7 +110,7 @@ func (p *planner) conclude() {
 		p.plan.Over, p.plan.Resync = true, 0
 		return
 	case p.group == nil:
-		p.resyncIn(time.Millisecond) // the store has lost it during this reconcile
+		p.resyncIn(time.Millisecond) // the store has lost the group during this reconcile
 	case p.clock != nil:
 		p.resyncIn(p.repairResync())
 	}

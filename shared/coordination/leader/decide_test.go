@@ -28,7 +28,7 @@ type scene struct {
 	memory Memory
 }
 
-// level parses a phase, a round, and how many units are started and entered.
+// level parses a phase, a round, and the numbers of started and entered units.
 func level(text string) rounds.Level {
 	l := rounds.Level{Incarnation: "i", Generation: 2, Seq: 7, Left: rounds.NoUnits}
 	if _, err := fmt.Sscanf(text, "%s %d %d/%d", &l.Phase, &l.Round, &l.Started, &l.Entered); err != nil {
@@ -46,7 +46,8 @@ func nobody(change func(*scene)) *scene {
 	return s
 }
 
-// steady returns a scene with a group of epoch 2 in sync. Two restarts were charged before the epoch and one in it; 5 are allowed.
+// steady returns a scene in which a group of epoch 2 is in sync. Two restarts were charged before the epoch and one in it; 5 are
+// allowed.
 func steady(change func(*scene)) *scene {
 	s := &scene{Observation: Observation{
 		Owner: Owner{
@@ -105,7 +106,7 @@ func mark(deadline time.Duration) func(*scene) {
 
 var marked, outdated = mark(time.Minute), mark(-time.Minute)
 
-// text formats the part of a plan that the rules up to the mark have made.
+// text formats the part of a plan that is made by the rules up to mark.
 func text(p Plan) string {
 	if p.Err != nil {
 		return p.Err.Error()
@@ -243,7 +244,7 @@ func TestTooManyUnits(t *testing.T) {
 	}
 }
 
-// A restart that the history cannot hold would be written again and again.
+// A restart that does not fit into the history would otherwise be written again and again.
 func TestForgedRestartsAreNotWritten(t *testing.T) {
 	for name, at := range map[string]Round{"round": {1, 1 << 41}, "generation": {1 << 41, 1}} {
 		s := steady(func(s *scene) {
@@ -258,7 +259,7 @@ func TestForgedRestartsAreNotWritten(t *testing.T) {
 	}
 }
 
-// settled returns a scene whose history was read and whose condition is written, so that a plan is about its pods.
+// settled returns a scene in which the history has been read and the condition written, so that the plan only concerns pods.
 func settled(change func(*scene)) *scene {
 	return steady(func(s *scene) {
 		s.memory.accounted = s.Stored.State.Level
@@ -277,7 +278,7 @@ func lose(indexes ...int) func(*scene) {
 	}
 }
 
-// answer answers the reads of a plan like an API server that has no pod for a slot.
+// answer answers the reads of a plan like an API server that has no pods for the slots.
 func (s *scene) answer(p Plan) {
 	for _, slot := range p.Need.Slots {
 		if s.Reads.Slots == nil {
@@ -313,10 +314,10 @@ func TestLostSlotIsReadOncePerReconcile(t *testing.T) {
 	}
 }
 
-// A second pod waits in a slot whose worker has finished or still runs. Only a holder that is lost is released.
+// A second pod is waiting for a slot whose worker has finished or is still running. The holder is released only if it is lost.
 func TestHolderIsReleasedOnlyIfItIsLost(t *testing.T) {
 	for name, c := range map[string]struct {
-		holder *workload.Pod // as the API server has it
+		holder *workload.Pod // the holder's pod in the API server
 		done   bool          // according to the Job
 		want   int
 	}{
@@ -352,7 +353,7 @@ func TestHolderIsReleasedOnlyIfItIsLost(t *testing.T) {
 	}
 }
 
-// A leader that was paused after it had read the slot may have a successor that has created the pod.
+// While a leader is paused after reading the slot, its successor may have created the pod.
 func TestSlotIsReadAgainAfterAPause(t *testing.T) {
 	s := settled(lose(3))
 	s.answer(s.decide())
@@ -446,7 +447,7 @@ func TestRestartThatTimesOutLeadsToARecreation(t *testing.T) {
 	if third := s.decide(); third.Rule != "group" {
 		t.Fatalf("third %+v", third)
 	}
-	s.Stored, s.Owner.Wanted = nil, nil // nothing else about Jobs is needed
+	s.Stored, s.Owner.Wanted = nil, nil // nothing but the Jobs is needed
 	last := s.decide()
 	if a, is := last.Actions[0].(DeleteJob); !is || last.Rule != "stale Jobs" || a.Job.Name != "js-w-0" {
 		t.Fatalf("last %+v", last)
@@ -456,7 +457,7 @@ func TestRestartThatTimesOutLeadsToARecreation(t *testing.T) {
 func TestRecreationIsChargedOnce(t *testing.T) {
 	cases := map[string]struct {
 		charged, budget int32
-		cause           string // of the epoch, if a recreation has opened it
+		cause           string // cause of the epoch, if it was opened by a recreation
 		want            string
 		usedUp          bool
 	}{
@@ -488,7 +489,8 @@ func TestRecreationIsChargedOnce(t *testing.T) {
 	}
 }
 
-// A store that is set back may say that an earlier pod holds a slot, which no agent notices while the round is the same.
+// A store that is reset to an earlier state may have an earlier pod as the holder of a slot. As long as the round is the same, no
+// agent notices that.
 func TestHoldersAreReadAgainAfterTheStoreWasSetBack(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*scene)

@@ -1,30 +1,30 @@
 // Package leader decides what the orchestrator does next about one group. It does no I/O and uses no Kubernetes types: the
-// orchestrator and the simulation fill the same Observation and execute the same Plan. All that Decide changes is the Memory that
-// it gets.
+// orchestrator and the simulation fill the same Observation and execute the same Plan. Decide changes nothing but the Memory
+// passed to it.
 //
 //	observe: owner, Jobs, pods, store --> Observation --> Decide --> Plan
 //	                                          ^                       |
-//	                                          +--- read what it needs, or execute its actions; until nothing is left to do
+//	                                          +--- read what it needs or execute its actions, until nothing is left to do
 //
-// Decide tries the rules in the order of a list (decide.go). The list names the file of a rule if it is not rule_NAME.go. If a rule
-// needs to know more than the caches have, for example which workers have not joined, or a pod as the API server has it now, it
-// requests a read, whose result is in the next observation. An action is tried once in a reconcile, and its result is in the next
-// observation, too.
+// Decide tries the rules in the order in which decide.go lists them. The list says where a rule is if its file is not rule_NAME.go.
+// If a rule needs something that is not cached, for example which workers have not joined or the current state of a pod in the API
+// server, it requests a read and finds the result in the next observation. Each action is tried once in a reconcile; its result is
+// in the next observation, too.
 //
-// Calls between the files go down. The rules call each other only where one of them includes another:
+// Files only call files below them in this list. A rule calls another rule only if it includes that rule:
 //
 //	decide.go                                the list of rules
 //	rule_*.go                                one concern each
-//	heirs.go                                 which spare gets a slot
-//	release.go, slots.go                     releasing and deleting pods; what to read about slots
-//	planner.go, seats.go                     one plan; which pod works in which slot
+//	heirs.go                                 which spare is assigned a slot
+//	release.go, slots.go                     how to release and delete pods; what to read about slots
+//	planner.go, seats.go                     the state of one plan; which pod works in which slot
 //	observation.go, plan.go, memory.go, text.go
 //
 // Packages:
 //
-//	forming     workers that have not joined for the first time: what they wait for, and when that times out
-//	ladder      what is tried for a slot that does not join, before all Jobs are recreated
+//	forming     workers that have not joined yet: what they are waiting for, and when that times out
+//	ladder      how to repair a slot that does not join, before all Jobs are recreated
 //	accounting  the cause of a restart, and how long its phases took
-//	members     a group whose members come and go
-//	workload    Jobs and pods in plain types
+//	members     groups whose members come and go
+//	workload    Jobs and pods as plain types
 package leader

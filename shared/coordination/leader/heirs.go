@@ -10,16 +10,18 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// collectFor is how long agents may take to join again after the store has lost the group. Until then, a pod whose annotation was not written
-// may work in a slot that seems to be vacant.
+// collectFor is how long agents may take to rejoin after the store has lost the group. Until then, a slot that appears to be vacant may be
+// held by a pod that has not been annotated with its slot.
 const collectFor = 5 * time.Second
 
-// gives reports whether slots may be given to spares: workers wait at the barrier, and the group needs all of them now.
+// gives reports whether slots may be assigned to spares. This requires that workers wait at the barrier and that the group
+// currently needs all of them.
 func (p *planner) gives() bool {
 	return p.wanted != nil && p.wanted.Barrier && p.replaces() && !p.collects()
 }
 
-// collects reports whether the store has lost the group, and agents may need more time to join again. A group without spares does not wait for that.
+// collects reports whether the store has lost the group and agents may still be rejoining. It returns false for a group without spares, which does
+// not need to wait for them.
 func (p *planner) collects() bool {
 	lost := p.memory.recoveredAt // the round of the recovery may be over
 	if p.clock != nil && p.group.Record.Cause.Kind == coordination.KindRecovery && p.clock.Start.After(lost) {
@@ -33,7 +35,7 @@ func (p *planner) collects() bool {
 	return true
 }
 
-// spares returns the pods that wait for a slot, oldest first. It computes them on the first call.
+// spares returns the pods that are waiting for a slot, oldest first. The result is computed on the first call.
 func (p *planner) spares() []*workload.Pod {
 	if p.waiting == nil {
 		p.waiting = []*workload.Pod{}
@@ -47,14 +49,14 @@ func (p *planner) spares() []*workload.Pod {
 	return p.waiting
 }
 
-// isIdle reports whether a pod without a slot can be given one.
+// isIdle reports whether a pod without a slot can be assigned one.
 func (p *planner) isIdle(pod *workload.Pod) bool {
 	runs := pod.Phase == workload.Running && !pod.Deleting && !slices.ContainsFunc(pod.Containers, func(c workload.Container) bool { return !c.Running })
 	return runs && pod.Generation == p.Owner.Epoch.Epoch && !p.group.IsFenced(pod.UID) && p.knownSlot(pod) == ""
 }
 
-// spareFor returns the pod that gets a slot: the slot's own pod if it waits, otherwise the oldest spare that is not on the node of the lost pod. It
-// returns zero if there is none.
+// spareFor returns the pod to assign to a slot: the slot's own pod if it is waiting, otherwise the oldest spare on a different node from the lost
+// pod. It returns the zero value if there is none.
 func (p *planner) spareFor(slot, node string) rounds.Slot {
 	var best *workload.Pod
 	for _, pod := range p.spares() {
@@ -73,7 +75,7 @@ func (p *planner) spareFor(slot, node string) rounds.Slot {
 	return rounds.Slot{Name: best.Slot, Pod: best.UID}
 }
 
-// take notes that a pod gets a slot in this plan.
+// take marks a pod as assigned a slot in this plan.
 func (p *planner) take(pod *workload.Pod) {
 	if p.heirs == nil {
 		p.heirs = map[string]bool{}
@@ -81,7 +83,8 @@ func (p *planner) take(pod *workload.Pod) {
 	p.heirs[pod.UID] = true
 }
 
-// heirOf returns the pod that gets the slot of a lost pod, or zero if another pod may still run in that slot.
+// heirOf returns the pod to assign to the slot of a lost pod. It returns the zero value if there is none, or if another pod may
+// still be running in that slot.
 func (p *planner) heirOf(lost *workload.Pod) rounds.Slot {
 	if !p.gives() || len(p.spares()) == 0 {
 		return rounds.Slot{}
@@ -94,7 +97,7 @@ func (p *planner) heirOf(lost *workload.Pod) rounds.Slot {
 	return p.spareFor(slot, lost.Node)
 }
 
-// needed reports whether the step of a slot has entered and its Job has not finished with the slot.
+// needed reports whether the step of a slot has entered and the slot's index has not completed or failed in its Job.
 func (p *planner) needed(slot string) bool {
 	name, index := workload.JobOf(slot)
 	job := p.job(name)
@@ -104,14 +107,14 @@ func (p *planner) needed(slot string) bool {
 	return slices.ContainsFunc(p.group.Stages, func(s coordination.Stage) bool { return s.Has(slot) && p.group.HasEntered(s) })
 }
 
-// give gives a slot to the heir, after it has released a pod from it, if there is one.
+// give assigns a slot to the heir. If pod is not empty, that pod is released from the slot first.
 func (p *planner) give(slot, pod string, heir rounds.Slot) {
 	unit, _ := p.group.UnitOf(slot)
 	p.do(Release{Unit: unit, Slot: rounds.Slot{Name: slot, Pod: pod}, For: slot, Heir: heir})
 }
 
-// giveToHolder reports whether a pod that may run holds a slot in which it does not work according to the leader. If it works in no other slot, the
-// store has lost that the pod was given this one, and the leader gives it again.
+// giveToHolder reports whether a slot is held, according to the store, by a pod that may still be running. If the leader knows of no slot for that
+// pod, the store has lost the assignment, and giveToHolder assigns the slot to the pod again.
 func (p *planner) giveToHolder(slot string) bool {
 	holder := p.Reads.Holders[slot]
 	pod := p.podOf(holder)

@@ -11,21 +11,23 @@ import (
 	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
-// Memory is what a leader knows about one group in addition to the API server and the store. A new leader starts without it:
+// Memory is what a leader knows about one group beyond what is in the API server and the store. A new leader starts with an empty
+// Memory. The effect on each field is:
 //
-//   - restart: the clock of a restart starts again, so that a timeout is late and never early. The late workers of the restart are read again, and a pod or Job may be deleted once more for it.
-//   - formation: one event is repeated, and the pods of a step may be deleted once more
-//   - created: one pod too many is tried for a slot
-//   - released: if the store has also lost its data, the slots of these pods are released again when a new pod asks for one. A worker that exited with code
-//     0 because its pod was deleted is taken for finished
-//   - given: if the store loses its data before the annotation of a pod was written, only the pod's agent knows its slot
+//   - restart: the clock of the restart starts from zero, so a timeout may be late but is never early. The names of the late workers are read again,
+//     and a pod or Job may be deleted a second time
+//   - formation: one event is repeated, and the pods of a step may be deleted a second time
+//   - created: one extra pod may be created for a slot
+//   - released: if the store has also lost its data, these pods are released again only when new pods want their slots. A worker that exited with
+//     code 0 because its pod was deleted is taken for finished
+//   - given: if the store loses its data before a pod is annotated with its slot, only the pod's agent knows the slot
 //   - recoveredAt: if the round of the recovery is over, a slot may be given while its worker has not joined again
-//   - repairs: none outlives its reconcile
-//   - holdersKnown, holding, seq: the store is asked once about the slots of all pods
-//   - holdersChecked, fencesChecked, nodesChecked, missedChecked: an expensive check is done early
-//   - accounted: the history is read once more; an annotation of the owner has the restarts that were counted
+//   - repairs: no effect, because a repair does not outlive its reconcile
+//   - holdersKnown, holding, seq: the store is queried once about the slots of all pods
+//   - holdersChecked, fencesChecked, nodesChecked, missedChecked: an expensive check runs early
+//   - accounted: the history is read once more; an annotation on the owner records which restarts were already counted
 type Memory struct {
-	restart *restartMemory // nil if none is in progress
+	restart *restartMemory // nil if no restart is in progress
 	formation
 	created     roundPods
 	released    releasedPods
@@ -33,11 +35,11 @@ type Memory struct {
 	repairs     repairs
 	recoveredAt time.Time // when this process restored the group, because the store had lost it
 
-	accounted rounds.Level // when the history was last read; without a phase if it was not
+	accounted rounds.Level // the level at which the history was last read; without a phase if it was never read
 
 	holdersKnown                                               time.Time       // pods created earlier hold their slots
-	holding                                                    map[string]bool // pods created later that hold their slots
-	seq                                                        int64           // of the group when they were known
+	holding                                                    map[string]bool // pods created since then that hold their slots
+	seq                                                        int64           // sequence number of the group when the holders were determined
 	holdersChecked, fencesChecked, nodesChecked, missedChecked time.Time
 }
 
@@ -46,15 +48,15 @@ type deadline = grace.Deadline
 // Restarting reports whether a restart is in progress.
 func (m *Memory) Restarting() bool { return m.restart != nil }
 
-// restartMemory is about the restart in progress.
+// restartMemory is what the leader remembers about the restart in progress.
 type restartMemory struct {
 	Round
 	since time.Time // when this process first observed it
-	late  string    // the end of the condition's message: the workers that were missing when the store was asked; empty before
+	late  string    // the end of the condition's message, which names the workers that were missing when the store was queried; empty before that
 }
 
-// clock returns the deadline of the restart in progress, or nil if there is none. It uses only the clock of this process. It is paused
-// while only data is missing.
+// clock returns the deadline of the restart in progress, or nil if there is none. It relies only on this process's clock. While the
+// workers keep running and only the store's data is being restored, the clock is restarted before it reaches the first repair.
 func (m *Memory) clock(g *group.Summary, timeout time.Duration, now time.Time) *deadline {
 	if g == nil {
 		return nil
@@ -64,29 +66,30 @@ func (m *Memory) clock(g *group.Summary, timeout time.Duration, now time.Time) *
 		return nil
 	}
 	r, round := m.restart, Round{g.Generation, g.Round}
-	stands := r != nil && onlyCollects(g) && now.Sub(r.since) >= timeout/4 // before the first repair
+	stands := r != nil && onlyCollects(g) && now.Sub(r.since) >= timeout/4 // earlier than the first repair
 	if r == nil || r.Round != round || stands {
 		m.restart = &restartMemory{Round: round, since: now}
 	}
 	return &deadline{Start: m.restart.since, Period: timeout}
 }
 
-// onlyCollects reports whether the store has lost the group, and no worker is known to wait for those that have not joined again. A late agent must not cause running workers to be stopped.
+// onlyCollects reports whether the store has lost the group and no worker is known to be waiting for others to rejoin. In this state, a late agent
+// must not cause running workers to be stopped.
 func onlyCollects(g *group.Summary) bool {
 	return g.Record.Cause.Kind == coordination.KindRecovery && !g.Died && (g.Runs || g.Joined == 0)
 }
 
-// formation is about steps that wait for workers to join for the first time.
+// formation is what the leader remembers about steps that are waiting for workers to join for the first time.
 type formation struct {
 	epoch    int64
 	answered map[int64]time.Time // when pods of a step were last deleted
-	named    map[int64]bool      // the steps whose workers an event has named
-	// pending are the pods to delete, according to the data of an incarnation in the store.
+	named    map[int64]bool      // steps whose missing workers have been named in an event
+	// pending are the pods to delete. The decision was based on the given incarnation of the stored group.
 	pending     []victim
 	incarnation string
 }
 
-// in returns the formation of an epoch.
+// in returns the formation, after resetting it if it belongs to another epoch.
 func (f *formation) in(l rounds.Level) *formation {
 	if f.epoch != l.Generation || f.answered == nil {
 		*f = formation{epoch: l.Generation, answered: map[int64]time.Time{}, named: map[int64]bool{}}
@@ -97,14 +100,14 @@ func (f *formation) in(l rounds.Level) *formation {
 	return f
 }
 
-// name reports whether an event should name the workers of a step: once for each epoch.
+// name reports whether an event should name the missing workers of a step, which is done once per epoch.
 func (f *formation) name(step int64) bool {
 	before := f.named[step]
 	f.named[step] = true
 	return !before
 }
 
-// roundPods are the pods that were created for the slots in a round.
+// roundPods counts the pods that were created for each slot in a round.
 type roundPods struct {
 	Round
 	slots map[string]replacements
@@ -123,9 +126,9 @@ func (p *roundPods) note(round Round, slot string, now time.Time, ok bool) {
 	slots[slot] = replacements{slots[slot].created + 1, now, ok}
 }
 
-// replacements counts the new pods that a slot got from the leader in one round. Most rounds need none or one. If a pod ends before
-// its slot has joined, the next one is created after a growing delay: such a pod is not charged as a restart, so nothing else would
-// limit them.
+// replacements counts the pods that the leader created for a slot in one round. Most rounds need none or one. If such a pod ends
+// before its slot has joined, the next one is created after an increasing delay. Nothing else limits their number, because they do
+// not count as restarts.
 type replacements struct {
 	created int
 	last    time.Time
@@ -137,7 +140,7 @@ const (
 	maxPause   = 30 * time.Second
 )
 
-// due returns when the next pod may be created: the first immediately, the others after 1 s, 2 s, 4 s and so on, up to 30 s.
+// due returns when the next pod may be created: the first pod immediately, later ones after 1 s, 2 s, 4 s and so on, up to 30 s.
 func (r replacements) due() time.Time {
 	if r.created == 0 {
 		return time.Time{}
@@ -148,7 +151,7 @@ func (r replacements) due() time.Time {
 // arrives reports whether a pod was created so recently that the cache may not have it yet.
 func (r replacements) arrives(now time.Time) bool { return r.ok && r.due().After(now) }
 
-// releasedPods are the pods that this process has released in a generation, in order, with their slots.
+// releasedPods are the pods that this process has released in a generation, with their slots, in the order of their release.
 type releasedPods struct {
 	generation int64
 	slots      []rounds.Slot
@@ -171,13 +174,13 @@ func (p *releasedPods) in(generation int64) []rounds.Slot {
 	return p.slots
 }
 
-// givenSlots are the slots of a generation that were given to pods in the store, as far as this process has observed, by the UID of the pod.
+// givenSlots maps pod UIDs to the slots assigned to them in the store in a generation, as far as this process has observed.
 type givenSlots struct {
 	generation int64
 	slots      map[string]string
 }
 
-// note adds the slots that the store has.
+// note adds the assignments in the store.
 func (g *givenSlots) note(generation int64, given []rounds.Seat) {
 	if g.generation != generation || g.slots == nil {
 		*g = givenSlots{generation, map[string]string{}}
@@ -187,7 +190,7 @@ func (g *givenSlots) note(generation int64, given []rounds.Seat) {
 	}
 }
 
-// in returns the slots of a generation.
+// in returns the slots assigned in a generation, by pod UID.
 func (g *givenSlots) in(generation int64) map[string]string {
 	if g.generation != generation {
 		return nil
@@ -195,11 +198,11 @@ func (g *givenSlots) in(generation int64) map[string]string {
 	return g.slots
 }
 
-// repairs are the decisions of the ladder in a reconcile. All of them are executed, although the first ones change what the ladder
-// would decide about the others.
+// repairs are the decisions that the ladder made in one reconcile. All of them are executed, even though the first ones would
+// change what the ladder decides about the rest.
 type repairs struct {
 	began time.Time
-	// incarnation is that of the stored group on which they are based.
+	// incarnation identifies the stored group that the decisions are based on.
 	incarnation string
 	pods        []victim
 	jobs        []victim
@@ -213,7 +216,8 @@ type victim struct {
 	why  string
 }
 
-// recheckHolders forgets which pods hold their slots if the store was set back: it may have the earlier holders again.
+// recheckHolders forgets which pods hold their slots if the store was reset to an earlier state, because earlier pods may hold
+// the slots again.
 func (m *Memory) recheckHolders(o *Observation) {
 	if o.Stored.State.Level.Seq < m.seq || o.Stored.Config.Token != o.Token {
 		m.holdersKnown, m.holding = time.Time{}, nil

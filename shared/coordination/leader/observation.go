@@ -13,115 +13,117 @@ import (
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
-// Observation is everything on which a plan is based, in addition to the memory of the group. Rules do not change it.
+// Observation is everything that a plan is based on, in addition to the group's Memory. Rules do not change it.
 type Observation struct {
 	Began time.Time // start of the reconcile
 	Owner Owner
 	Jobs  []workload.Job  // Jobs of the owner
-	Pods  []*workload.Pod // pods that claim to be the owner's, from the cache
-	Lost  []Loss          // losses seen since the last reconcile, ordered by slot
+	Pods  []*workload.Pod // pods that claim to belong to the owner, from the cache
+	Lost  []Loss          // losses observed since the last reconcile, ordered by slot
 	Token coordination.Token
-	// Incarnation is a new random name for each plan.
+	// Incarnation is a random name, generated anew for each plan.
 	Incarnation string
 
 	Stored  *rounds.Stored // nil if the store has no readable group
 	Foreign error          // why the data in the store is unreadable
 
 	Reads Reads           // results of the reads that earlier plans of this reconcile requested
-	Done  []Done          // results of their actions
-	Spent map[string]bool // rules that have used their time in this reconcile; the rest is left for the next one
+	Done  []Done          // results of the actions of earlier plans
+	Spent map[string]bool // rules that have used up their time in this reconcile and continue in the next one
 
 	keys map[string]bool // keys of the actions in Done
 	pods *podIndex
 }
 
-// Owner is the object that has the group: what it wants, and what is written on it.
+// Owner is the object that owns the group: what it asks for, and what is recorded on it.
 type Owner struct {
 	UID, Name string
 	Version   int64 // generation of its specification
 	Deleted   bool
-	Wanted    *group.Wanted // what it asks for; nil if it wants no group, or has a roster
-	// Undecided: the first Job will show whether agents are added. An existing group does not change.
+	Wanted    *group.Wanted // the group that it asks for; nil if it wants no group or has a roster
+	// Undecided means that only the first Job will show whether pods get agents. Until then, an existing group is left unchanged.
 	Undecided bool
-	Refused   string // why it has no group although it asks for one
+	Refused   string // why it gets no group although it asks for one
 
 	Epoch   epoch.Record
 	Charged int32 // annotation inplace-restarts
-	Counted bool  // the annotation is set: the group was opened before
+	Counted bool  // the annotation is set, which means that the group was opened before
 	Budget  restart.Budget
 
-	Timeout        time.Duration // of an in-place restart
+	Timeout        time.Duration // timeout of an in-place restart
 	FormingTimeout time.Duration
 
-	Annotations map[string]string // those of the ladder and of the history
+	Annotations map[string]string // annotations used by the recovery ladder and the history
 	InSync      *Condition        // nil if it has none
 	Recovering  *Condition
 
-	// PolicyPrefix is the prefix of the causes of epochs that the failure policy has opened. PolicyCounted reports whether the
-	// policy's last restart was counted.
+	// PolicyPrefix is the prefix of the cause of an epoch opened by the failure policy. PolicyCounted reports whether the
+	// policy's last restart counted against the budget.
 	PolicyPrefix  string
 	PolicyCounted bool
 
-	Served *Served // nil if the owner's controller opens epochs and ends the owner itself
+	Served *Served // nil if the owner's controller opens epochs and fails the owner itself
 
-	// For an owner with a roster, which is led by the rules for rosters:
+	// For owners with a roster, to which the rules for rosters apply:
 	HasRoster bool
 	Roster    *roster.Roster // nil if it wants no group
-	Report    *roster.Report // the last one written
+	Report    *roster.Report // the last report written
 }
 
-// Served is set for an owner whose controller knows nothing about groups. The leader opens the epochs, and ends the owner when the
-// budget is used up.
+// Served is set for an owner whose controller does not know about groups. The leader then opens the epochs, and fails the owner
+// when the budget is used up.
 type Served struct {
 	Installation string // name of this installation
-	Claim        bool   // the owner is to be claimed for this installation
-	// Alone: the owner is the only Job of its group. A full recreation deletes its pods, and no Job.
+	Claim        bool   // whether to claim the owner for this installation
+	// Alone means that the owner is the only Job of its group. A full recreation then deletes its pods instead of Jobs.
 	Alone bool
-	// Pods: the owner is a pod of the group. The group ends with it, and it cannot be marked as failed.
+	// Pods means that the owner is a pod of the group. The group ends when that pod does, and the pod cannot be marked as failed.
 	Pods bool
-	// Missed are the pods of such a group that have no agent. Conflict is another reason not to lead the group before it has run.
+	// Missed are the pods of such a group that have no agent. Conflict, if not empty, is another reason not to manage the group
+	// as long as it has not run.
 	Missed   []Missed
 	Conflict string
-	// Restarts and Counted are the recreations in the owner's status: all of them, and those that count towards maxRestarts.
+	// Restarts and Counted are the numbers of recreations in the owner's status: all of them, and those that count towards
+	// maxRestarts.
 	Restarts, Counted int32
 }
 
-// Missed is a pod without an agent.
+// Missed is a pod that was created without an agent.
 type Missed struct {
 	Pod *workload.Pod
 	Why string
 }
 
-// Loss is a pod whose loss the watch has observed. A loss is permanent: a pod that is gone or has ended never comes back.
+// Loss is the loss of a pod, as observed by the watch. A loss is permanent: a pod that is gone or has ended never comes back.
 type Loss struct {
 	Pod *workload.Pod // as last observed
-	Gap bool          // the slot has no pod; otherwise the loss only triggers a reconcile
+	Gap bool          // the slot has lost its pod; otherwise the loss only triggers a reconcile
 }
 
-// Reads are the results of requested reads. A nil value was not requested.
+// Reads are the results of requested reads. A nil map was not requested.
 type Reads struct {
-	// Missing are the slots that have not joined, by unit, at MissingLevel.
+	// Missing holds the slots that had not joined at MissingLevel, by unit.
 	Missing      map[int][]string
 	MissingLevel rounds.Level
 
-	Holders  map[string]string // UID of the pod that holds a slot; empty: nobody does
+	Holders  map[string]string // UID of the pod that holds a slot; empty if no pod holds it
 	Finished map[string]bool   // slots whose workers have finished in the round
 	History  []rounds.Line
-	// HistoryRead: the history was read. An unreadable history counts as empty.
+	// HistoryRead means that the history was read. An unreadable history is treated as empty; HistoryForeign is then set.
 	HistoryRead, HistoryForeign bool
 
 	Nodes map[string]Node
-	// What the API server has now, by name. A nil value does not exist or could not be read.
+	// The current state in the API server, by name. A nil value means that the object does not exist or could not be read.
 	Pods map[string]*workload.Pod
 	Jobs map[string]*workload.Job
-	// Slots has all pods of a slot that the API server has now. Twins has those beside a pod that was created in this reconcile. A
-	// list that could not be read is absent.
+	// Slots has all pods of a slot that are currently in the API server. Twins has the same for a slot for which this reconcile
+	// has created a pod. A list that could not be read is absent.
 	Slots map[string]SlotRead
 	Twins map[string]SlotRead
 }
 
-// SetHolder notes who holds a slot. The slot's pods have to be read after that: a pod that was created between the two reads would
-// hold the slot and seem to be gone.
+// SetHolder records which pod holds a slot. The slot's pods must be read after that, because otherwise a pod created between the
+// two reads would hold the slot but appear to be gone.
 func (r *Reads) SetHolder(slot, pod string) {
 	if r.Holders == nil {
 		r.Holders = map[string]string{}
@@ -132,25 +134,26 @@ func (r *Reads) SetHolder(slot, pod string) {
 
 // SlotRead is the list of a slot's pods in the API server.
 type SlotRead struct {
-	At     time.Time // when it was requested
+	At     time.Time // when the list was requested
 	Pods   []*workload.Pod
 	Failed bool // the list could not be read
 }
 
-// Node is the evidence of whether anything runs on a node.
+// Node is the evidence of whether anything is still running on a node.
 type Node struct {
-	Dead    string // why nothing runs there; empty if something may run
+	Dead    string // why nothing is running there; empty if something may be running
 	Unready bool
 	Failed  bool // the node could not be read
 }
 
-// recovery returns the recovery in progress according to the owner's annotation, or false if there is none or it is invalid.
+// recovery returns the recovery in progress according to the owner's annotation, or false if the annotation is absent or invalid.
 func (o *Observation) recovery() (recovering.State, bool) {
 	state, err := recovering.Parse(o.Owner.Annotations[recovering.Annotation])
 	return state, err == nil
 }
 
-// recoveryLevel returns the recovery level at which this group restarts: that of processes if all agents are supervisors.
+// recoveryLevel returns the recovery level of this group's in-place restarts: LevelProcess if all agents are supervisors,
+// otherwise LevelGroup.
 func (o *Observation) recoveryLevel() int {
 	for i := range o.Jobs {
 		if o.Jobs[i].Sidecar {
@@ -166,8 +169,8 @@ type podIndex struct {
 	newest map[string]*workload.Pod
 }
 
-// index returns the index of the pods. It is built on first use, because pods are listed once in a reconcile. A pod that was just
-// lost counts as the newest pod of its slot until there is a newer one.
+// index returns the index of the pods. It is built once, on first use, because the pods are listed once per reconcile. A pod that
+// was just lost counts as the newest pod of its slot until there is a newer one.
 func (o *Observation) index() *podIndex {
 	if o.pods == nil {
 		o.pods = &podIndex{make(map[string][]*workload.Pod, len(o.Pods)), make(map[string]*workload.Pod, len(o.Pods))}

@@ -13,10 +13,10 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// Plan is what to do next. If it needs reads or has actions, another plan that takes their results into account follows. Otherwise
-// the group is as wanted.
+// Plan is what to do next. If it needs reads or has actions, it is followed by another plan that takes their results into account.
+// Otherwise, the group is as wanted.
 type Plan struct {
-	Rule    string // the rule that made it
+	Rule    string // the rule that made the plan
 	Need    Need
 	Actions []Action // idempotent, and independent of each other
 	Err     error    // another process leads
@@ -25,16 +25,16 @@ type Plan struct {
 	Events []Event
 	Counts []Count
 
-	// Set in the last plan of a reconcile:
+	// Set only in the last plan of a reconcile:
 	Group  *group.Summary       // nil if there is none
-	Waits  map[forming.Kind]int // what workers wait for before their first join
-	Forms  bool                 // some workers have not joined for the first time
+	Waits  map[forming.Kind]int // what workers are waiting for before their first join, with the number of workers
+	Forms  bool                 // some workers have not joined yet since the group was opened
 	Over   bool                 // the owner wants no group
-	Resync time.Duration        // when to plan again without an event; 0 if not needed
+	Resync time.Duration        // when to plan again if no event comes before; 0 if not needed
 }
 
-// Need is what a plan must read before it continues. After objects were read, the group is read again, so that a leader that was
-// replaced meanwhile does not act on them.
+// Need lists what must be read before planning can continue. After objects have been read, the group is read again, so that a
+// leader that has been replaced in the meantime does not act on them.
 type Need struct {
 	Missing  []int // units
 	Holders  []string
@@ -59,32 +59,32 @@ func (n *Need) empty() bool {
 	return len(n.Missing)+len(n.Holders)+len(n.Finished)+len(n.Nodes)+len(n.Pods)+len(n.Jobs)+len(n.Slots) == 0 && !n.History
 }
 
-// Objects reports whether objects must be read live.
+// Objects reports whether objects must be read live from the API server.
 func (n *Need) Objects() bool { return len(n.Pods)+len(n.Jobs)+len(n.Slots) > 0 }
 
-// Action is one thing to do. An action with a key is tried once in a reconcile.
+// Action is a change to make. An action with a key is tried once per reconcile.
 type Action interface{ key() string }
 
 // WriteGroup writes the group into the store. It has no effect if the stored group has changed.
 type WriteGroup struct {
 	group.Write
-	Replaces bool // unreadable data is dropped first
+	Replaces bool // drop unreadable data first
 }
 
 // DropGroup removes the group from the store.
 type DropGroup struct{}
 
-// Release releases a pod from its slot, so that what may still run in it no longer affects the group.
+// Release releases a pod from its slot, so that anything still running in the pod no longer affects the group.
 type Release struct {
 	Unit        int
-	rounds.Slot // without a pod, the slot is only given
+	rounds.Slot // without a pod, the slot is only assigned to the heir
 	PodName     string
-	Node        string      // the pod's; empty if it is unknown
-	For         string      // the slot whose failure is the reason, usually the pod's own
-	Heir        rounds.Slot // the pod that gets the slot if no other pod holds it then, and the name of its own slot; zero if there is none
+	Node        string      // the pod's node; empty if unknown
+	For         string      // the slot whose failure is the reason, usually the same slot
+	Heir        rounds.Slot // the pod that is assigned the slot, if no other pod holds it by then, and the name of that pod's own slot; zero if there is none
 }
 
-// Cause returns what the history of the group says about a release.
+// Cause returns the cause that the group's history records for a release.
 func (a Release) Cause() string {
 	if a.For != a.Name {
 		return rounds.LostPod(a.For, coordination.Place{})
@@ -92,54 +92,54 @@ func (a Release) Cause() string {
 	return rounds.LostPod(a.For, coordination.Place{PodName: a.PodName, Node: a.Node})
 }
 
-// AnnotatePod writes the slot that a pod was given on the pod, in case the store loses its data.
+// AnnotatePod annotates a pod with the slot assigned to it, in case the store loses its data.
 type AnnotatePod struct {
 	Pod  *workload.Pod
 	Slot string
 }
 
-// Annotate writes annotations of the owner in one compare-and-set on the observed object.
+// Annotate writes annotations on the owner in one compare-and-set on the observed object.
 type Annotate struct {
 	Epoch           *epoch.Record
 	Charged         *int32
-	Recovering      *recovering.State // the mark
+	Recovering      *recovering.State // marks the restart or recreation in progress
 	ClearRecovering bool
 	History         *string
-	Report          *string // report for the roster; removed if empty
-	LedBy           *string // the claim
+	Report          *string // report to the roster's owner; removed if empty
+	LedBy           *string // claims the owner for an installation
 }
 
-// SetConditions writes the conditions. It removes those that are nil.
+// SetConditions writes the conditions. It removes conditions that are nil.
 type SetConditions struct{ InSync, Recovering *Condition }
 
-// DeletePod deletes a pod, if it is still the observed one.
+// DeletePod deletes a pod, if it is still the observed pod.
 type DeletePod struct {
 	Pod  *workload.Pod
 	Slot string
 	Why  string
 	For  Purpose
-	// Exactly: only if the pod has not changed since it was observed.
+	// Exactly means that the pod is deleted only if it has not changed since it was observed.
 	Exactly bool
 }
 
-// Force reports whether the pod gets no time to end.
+// Force reports whether to delete the pod without a grace period.
 func (d DeletePod) Force() bool { return d.For == ForDead || d.For == ForTwin }
 
-// Purpose is why something is deleted.
+// Purpose says why something is deleted.
 type Purpose string
 
-// The purposes.
+// Purposes of deletions.
 const (
-	ForForming Purpose = "forming" // its worker has not joined for the first time
-	ForRestart Purpose = "restart" // its worker does not come back
+	ForForming Purpose = "forming" // its worker has not joined in time since the group was opened
+	ForRestart Purpose = "restart" // its worker did not rejoin after a restart
 	ForFence   Purpose = "fence"   // it was released from its slot, and the slot has no other pod
-	ForDead    Purpose = "dead"    // nothing in it runs
+	ForDead    Purpose = "dead"    // nothing is running in it
 	ForTwin    Purpose = "twin"    // the Job controller has created a pod for the slot, too
-	ForEpoch   Purpose = "epoch"   // it is of an earlier epoch; for a Job, or for a pod of an owner with Alone
+	ForEpoch   Purpose = "epoch"   // it belongs to an earlier epoch; for a Job, or for a pod if the owner is Alone
 	ForMissed  Purpose = "missed"  // not all Jobs of the owner have agents; for a Job or a pod
 )
 
-// DeleteJob deletes a Job and its pods. Its owner creates it again.
+// DeleteJob deletes a Job and its pods. The owner's controller creates the Job again.
 type DeleteJob struct {
 	Job  *workload.Job
 	Slot string // for ForRestart: the slot that did not join
@@ -147,24 +147,24 @@ type DeleteJob struct {
 	For  Purpose
 }
 
-// MoveJob moves a suspended Job to an epoch, so that the pods that it creates belong to the epoch.
+// MoveJob moves a suspended Job to an epoch, so that the pods that it will create belong to that epoch.
 type MoveJob struct {
 	Job   *workload.Job
 	Epoch int32
 }
 
-// FailOwner ends the owner as failed.
+// FailOwner marks the owner as failed.
 type FailOwner struct{ Message string }
 
-// CreatePod creates a pod in place of lost ones.
+// CreatePod creates a pod to replace lost pods of a slot.
 type CreatePod struct {
 	Slot  string
 	Job   *workload.Job
 	Index int
 	Round Round
-	Lost  []string // UIDs; if two leaders replace the same pods in the same round, only one succeeds
-	Retry bool     // a pod was created for the slot in this round before
-	Waits bool     // the slot was given to another pod, or may have been: the new pod waits until it is given a slot
+	Lost  []string // UIDs of the lost pods; if two leaders replace the same pods in the same round, only one of them succeeds
+	Retry bool     // a pod has already been created for the slot in this round
+	Waits bool     // the slot is or may be assigned to another pod, so the new pod waits until it is assigned a slot
 }
 
 // Round is a round of a generation.
@@ -182,7 +182,7 @@ func (a CreatePod) key() string   { return "create " + a.Slot }
 func (a MoveJob) key() string     { return "move " + a.Job.UID }
 func (FailOwner) key() string     { return "fail" }
 
-// Done is an action that was tried.
+// Done is an action that was tried, with its result.
 type Done struct {
 	Action
 	Result
@@ -191,12 +191,12 @@ type Done struct {
 // Result is the result of an action.
 type Result struct {
 	Err     error
-	Refused string        // the API server rejects the pod, which is left to its Job
-	Moot    bool          // it was no longer needed or possible
-	Pod     *workload.Pod // the pod that was created
+	Refused string        // why the API server rejected the pod; its creation is then left to the Job
+	Moot    bool          // the action was no longer needed or possible
+	Pod     *workload.Pod // the created pod
 }
 
-// OK reports whether the action has changed something.
+// OK reports whether the action changed something.
 func (r Result) OK() bool { return r.Err == nil && r.Refused == "" && !r.Moot }
 
 // Event is an event for the owner.
@@ -205,19 +205,19 @@ type Event struct {
 	Reason, Note string
 }
 
-// Count is added to a metric.
+// Count is an increment of a metric.
 type Count struct {
 	Metric series.Metric
 	Labels []string
 	By     float64
 }
 
-// Acts reports whether another plan follows this one.
+// Acts reports whether another plan must follow this one.
 func (p Plan) Acts() bool { return !p.Need.empty() || len(p.Actions) > 0 }
 
 // Condition is a condition of the owner.
 type Condition struct {
 	True            bool
 	Reason, Message string
-	Version         int64 // generation of the observed specification
+	Version         int64 // generation of the spec that was observed
 }

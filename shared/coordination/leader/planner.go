@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// atOnce limits the number of slots in one plan, so that what was read is fresh when the plan is executed.
+// atOnce limits the number of slots in one plan, so that the data is still fresh when the plan is executed.
 const atOnce = 16
 
 // planner makes one plan.
@@ -26,15 +26,15 @@ type planner struct {
 	plan   Plan
 
 	wanted  *group.Wanted
-	refused string // why there is no group although the owner asks for one
+	refused string // why there is no group, although the owner asks for one
 	group   *group.Summary
 	clock   *deadline                // deadline of the restart in progress, nil if there is none
-	forming string                   // the workers that have not joined for the first time
-	late    string                   // the workers that are missing in a slow restart
+	forming string                   // text that names the workers that have not joined yet
+	late    string                   // text that names the workers missing in a slow restart
 	byName  map[string]*workload.Job // built on first use
 	seats   *seats                   // likewise
 	waiting []*workload.Pod          // likewise
-	heirs   map[string]bool          // UIDs of the pods that get slots in this plan
+	heirs   map[string]bool          // UIDs of the pods that are assigned slots in this plan
 }
 
 func newPlanner(o *Observation, m *Memory, now time.Time) *planner {
@@ -99,7 +99,7 @@ func (p *planner) onlyEnded(slot string) bool {
 // alone reports whether the owner is the only Job of its group.
 func (p *planner) alone() bool { return p.Owner.Served != nil && p.Owner.Served.Alone }
 
-// ownerKind and recreated return the words for the owner, and for what a full recreation deletes.
+// ownerKind and recreated return the words that messages use for the owner and for the objects that a full recreation deletes.
 func (p *planner) ownerKind() string {
 	if p.alone() {
 		return "Job"
@@ -114,7 +114,8 @@ func (p *planner) recreated() string {
 	return "Jobs"
 }
 
-// dated returns a new epoch. If pods do not carry their epoch, it has the creation time of the newest pod before it.
+// dated returns an epoch with the creation time of the newest pod before it, if the owner's pods are not annotated with their
+// epoch.
 func (p *planner) dated(next epoch.Record) *epoch.Record {
 	if p.alone() {
 		for _, pod := range p.Pods {
@@ -124,9 +125,10 @@ func (p *planner) dated(next epoch.Record) *epoch.Record {
 	return &next
 }
 
-// spentRestarts returns the number for the annotation: every round of this epoch and, in Terminal, the failure that had no restart
-// left, which takes the count above the budget (KEP-876: "exceeds"). A closed group charges nothing. The store opens no round
-// beyond the budget, so a round that a member has forged counts only as the failure that exceeds the budget.
+// spentRestarts returns the number of restarts to write to the annotation: each round of this epoch and, in phase Terminal, the
+// failure for which no restart was left, which makes the count exceed the budget (KEP-876: "exceeds"). A closed group is not
+// charged. The store does not open a round beyond the budget, so if a member forges a higher round, it counts only as the one
+// failure that exceeds the budget.
 func (p *planner) spentRestarts() int32 {
 	if p.group.Phase == coordination.Closed {
 		return p.Owner.Charged
@@ -138,7 +140,7 @@ func (p *planner) spentRestarts() int32 {
 	return min(charged, p.Owner.Budget.Most())
 }
 
-// reportUsedUp reports how the group ends and, if its owner fails, what else is known about that.
+// reportUsedUp emits an event that says how the group ends. If its owner fails, the event includes known.
 func (p *planner) reportUsedUp(cause, known string) {
 	end := fmt.Sprintf("the %s fails%s", p.ownerKind(), known)
 	if p.Owner.Served != nil && p.Owner.Served.Pods {
@@ -155,14 +157,15 @@ func (p *planner) count(m series.Metric, by float64, labels ...string) {
 	p.plan.Counts = append(p.plan.Counts, Count{m, labels, by})
 }
 
-// resyncIn requests another plan after d, in case no event comes.
+// resyncIn requests another plan after d at the latest.
 func (p *planner) resyncIn(d time.Duration) {
 	if d = max(d, time.Millisecond); p.plan.Resync == 0 || d < p.plan.Resync {
 		p.plan.Resync = d
 	}
 }
 
-// spent reports whether the rule has used its time in this reconcile. The rest is left for the next one, which follows immediately.
+// spent reports whether the rule has used up its time in this reconcile. If it has, the rule continues in the next reconcile, which
+// follows immediately.
 func (p *planner) spent() bool {
 	if !p.Spent[p.rule] {
 		return false
@@ -171,15 +174,16 @@ func (p *planner) spent() bool {
 	return true
 }
 
-// current reports whether the store has the group of this epoch, and its workers should run.
+// current reports whether the store has the group of this epoch and the group's workers should run.
 func (p *planner) current() bool {
 	return p.wanted != nil && !p.wanted.Suspended && p.group != nil && p.group.Generation == int64(p.Owner.Epoch.Epoch)
 }
 
-// active reports whether, in addition, the store accepts reports: the group forms, runs or restarts.
+// active reports whether the group is current and the store accepts its reports, because it is forming, running or restarting.
 func (p *planner) active() bool { return p.current() && p.group.Level.Phase == rounds.Active }
 
-// due reports whether an expensive check was last done at least a period ago, and records that it is done in this reconcile.
+// due reports whether the last run of an expensive check was at least one period ago. If so, it records that the check runs in
+// this reconcile.
 func (p *planner) due(last *time.Time, every time.Duration) bool {
 	if !last.IsZero() && !last.Equal(p.Began) && p.Began.Sub(*last) < every {
 		return false
@@ -191,7 +195,7 @@ func (p *planner) due(last *time.Time, every time.Duration) bool {
 // newest returns the newest pod of a slot.
 func (p *planner) newest(slot string) *workload.Pod { return p.index().newest[slot] }
 
-// missing returns the slots of the units that have not joined, or false if they must be read first.
+// missing returns the slots of the given units that have not joined, or false if they must be read first.
 func (p *planner) missing(units ...int) ([]string, bool) {
 	if p.Reads.MissingLevel != p.group.Level {
 		p.Reads.Missing = nil
@@ -210,7 +214,7 @@ func (p *planner) missing(units ...int) ([]string, bool) {
 	return all, len(p.plan.Need.Missing) == 0
 }
 
-// awaited returns the units that the restart, or the formation, waits for.
+// awaited returns the units that the restart or the formation is waiting for.
 func (p *planner) awaited() []int {
 	units := make([]int, p.group.Waited())
 	for u := range units {
@@ -244,7 +248,7 @@ func (p *planner) write(want group.Wanted) {
 	}
 }
 
-// podOf returns the pod in the cache that has a UID, or nil.
+// podOf returns the pod with the given UID from the cache, or nil.
 func (p *planner) podOf(uid string) *workload.Pod {
 	for _, pod := range p.Pods {
 		if pod.UID == uid {

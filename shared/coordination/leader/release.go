@@ -5,13 +5,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// released reports whether the store rejects a pod's reports. If it does not, the pod is released from its slot; what follows is
-// left to the next plan.
+// released reports whether the store rejects a pod's reports. If it does not, released adds an action that releases the pod from
+// its slot, and a later plan continues from there.
 func (p *planner) released(slot rounds.Slot, name string) bool {
 	return p.releasedFor(slot.Name, slot, name, rounds.Slot{})
 }
 
-// releasedFor does the same because of the failed slot, which the store then records. It gives the slot to the heir, if there is one.
+// releasedFor is like released, but the store records the failed slot as the cause. If there is an heir, it is assigned the slot.
 func (p *planner) releasedFor(failed string, slot rounds.Slot, name string, heir rounds.Slot) bool {
 	unit, found := p.group.UnitOf(slot.Name)
 	if !found || p.group.Units[unit].Left || p.group.IsFenced(slot.Pod) {
@@ -21,7 +21,7 @@ func (p *planner) releasedFor(failed string, slot rounds.Slot, name string, heir
 	return false
 }
 
-// nodeOfPod returns the node of a pod that exists or was just lost, or "" if it is unknown.
+// nodeOfPod returns the node of a pod that exists or was just lost, or "" if the node is unknown.
 func (p *planner) nodeOfPod(uid string) string {
 	for _, lost := range p.Lost {
 		if lost.Pod.UID == uid {
@@ -34,8 +34,9 @@ func (p *planner) nodeOfPod(uid string) string {
 	return ""
 }
 
-// remove reads pods live, releases them from their slots and deletes them, atOnce at a time. It releases a pod first, so that a
-// worker that exits with code 0 when it is stopped does not count as finished. still decides about the live pod.
+// remove reads pods live, releases them from their slots and deletes them, at most atOnce in one plan. Pods are released before
+// they are deleted, so that a worker that exits with code 0 when it is stopped does not count as finished. still reports whether
+// the live pod should still be deleted.
 func (p *planner) remove(victims []victim, purpose Purpose, still func(victim, *workload.Pod) bool) {
 	var read, unread []victim
 	for _, v := range victims {
@@ -67,7 +68,8 @@ func (p *planner) isRead(v victim) bool {
 	return read
 }
 
-// stands reports whether the live pod is the same as the one in the decision, and still qualifies.
+// stands reports whether the decision to delete still applies: the live pod is the same as the one decided on, and still confirms
+// it.
 func (p *planner) stands(v victim, still func(victim, *workload.Pod) bool) bool {
 	live := p.Reads.Pods[v.pod.Name]
 	return live != nil && live.UID == v.pod.UID && live.Job == v.pod.Job && still(v, live)

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// Report returns what the actions of a reconcile have changed, with one event for each kind.
+// Report returns events and counts for what the actions of a reconcile have changed. There is one event for each kind of change.
 func Report(o *Observation, m *Memory, now time.Time) (events []Event, counts []Count) {
 	r := &reporter{planner: newPlanner(o, m, now), byPurpose: map[Purpose][]DeletePod{}}
 	r.sort()
@@ -29,7 +29,8 @@ type reporter struct {
 	created   []Done
 }
 
-// sort sorts the actions that have changed something by their purpose. A pod that gave way was not a replacement.
+// sort groups the actions that have changed something by purpose. A created pod that was deleted again does not count as a
+// replacement.
 func (r *reporter) sort() {
 	gone := map[string]bool{}
 	for _, d := range r.Done {
@@ -66,7 +67,7 @@ func (r *reporter) sort() {
 	}
 }
 
-// repaired reports what was deleted for slots.
+// repaired reports the pods and Jobs that were deleted to repair slots.
 func (r *reporter) repaired() {
 	if pods := r.byPurpose[ForForming]; len(pods) > 0 {
 		r.count(series.Escalations, float64(len(pods)), ScopePod)
@@ -77,7 +78,7 @@ func (r *reporter) repaired() {
 		r.event(true, EventPod, fmt.Sprintf("%s %s; deleting the pod (%s), so that the slot gets a new one", workers(pods[0].Slot, len(pods)), pods[0].Why, pods[0].Pod.Name))
 	}
 	if r.group == nil {
-		return // the store has lost it since; the repair continues when it is restored
+		return // the store has lost the group since; the repair continues once the group is restored
 	}
 	then := fmt.Sprintf("all Jobs are recreated if %d of %d workers have not joined in %s", r.group.Size-r.group.Joined, r.group.Size, r.left())
 	if pods := r.byPurpose[ForRestart]; len(pods) > 0 {
@@ -92,7 +93,7 @@ func (r *reporter) repaired() {
 	}
 }
 
-// left returns the remaining time of the round.
+// left returns how much time the round has left.
 func (r *reporter) left() time.Duration {
 	if r.clock == nil {
 		return 0
@@ -148,7 +149,8 @@ func (r *reporter) forced() {
 	}
 }
 
-// forcedText returns the evidence about each node once, with as many pods and nodes as fit into an event.
+// forcedText describes the forced deletions. It states the evidence for each node once and lists as many pods and nodes as fit
+// into an event.
 func forcedText(all []DeletePod) string {
 	const most = 3
 	var reasons []string

@@ -2,8 +2,9 @@ package leader
 
 import "fmt"
 
-// charge raises the annotation inplace-restarts to the number of restarts. Because of the compare-and-set on the owner, a restart
-// counts once, and never after the owner was suspended, finished or moved to another epoch, which would be a conflict.
+// charge raises the inplace-restarts annotation to the number of restarts. Because the owner is written with compare-and-set,
+// each restart counts once. None counts after the owner has been suspended, has finished or has moved to another epoch, because
+// the write then conflicts.
 func (p *planner) charge() {
 	o := &p.Owner
 	if p.wanted == nil || p.group == nil {

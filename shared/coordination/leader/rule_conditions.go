@@ -8,12 +8,12 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// lateAfter is how long a restart takes before the condition names the missing workers. Processes, and most containers, have
-// restarted by then.
+// lateAfter is how long a restart may take before the condition names the missing workers. By then, processes and most containers
+// have restarted.
 const lateAfter = 2 * time.Second
 
-// setConditions sets the conditions according to the phase. They change with the phase and the count, and once more if a restart is
-// slow, but not with each worker that joins.
+// setConditions sets the conditions according to the phase. They change when the phase or the restart count changes, and once more
+// if a restart is slow, but not each time a worker joins.
 func (p *planner) setConditions() {
 	if p.nameLate(); len(p.plan.Need.Missing) > 0 {
 		return
@@ -31,8 +31,8 @@ func (p *planner) setConditions() {
 	}
 }
 
-// nameLate finds the missing workers once for each slow restart. Later joins do not change its text, so it costs one read of the
-// store and one write, however many workers there are.
+// nameLate determines the missing workers once per slow restart. Later joins do not change the text, so the cost is one store
+// read and one write, regardless of the number of workers.
 func (p *planner) nameLate() {
 	if p.clock == nil {
 		return
@@ -71,7 +71,8 @@ func (p *planner) inSync() Condition {
 	return c
 }
 
-// recoveringCondition returns the condition that corresponds to the annotation, on either of our levels, or nil if there is none.
+// recoveringCondition returns the condition that corresponds to the recovery annotation, if the group is being restarted or
+// recreated by this program, or nil.
 func (p *planner) recoveringCondition(inSync Condition) *Condition {
 	if p.clock != nil {
 		return &Condition{True: true, Reason: inSync.Reason, Message: inSync.Message, Version: p.Owner.Version}

@@ -8,14 +8,15 @@ import (
 )
 
 const (
-	// fencesEvery is how long a restart waits for its slots before their pods are compared with the fences, and the interval after
-	// that: each comparison reads every slot from the store. The pods of a group that forms may take hours to arrive.
+	// fencesEvery is how long a restart waits for slots before their pods are checked against the fences, and the interval between
+	// later checks. Checks are limited because each of them reads every slot from the store. They are less frequent while a group
+	// is forming, because its pods may take hours to arrive.
 	fencesEvery        = 5 * time.Second
 	fencesEveryForming = 20 * time.Second
 )
 
-// deleteFenced deletes pods that were released from their slots and are the only pods of these slots. The store rejects their
-// reports, so the group would wait for them forever.
+// deleteFenced deletes pods that were released from their slots but are still the only pods of these slots. The store rejects
+// their reports, so the group would wait for them forever.
 func (p *planner) deleteFenced() {
 	if !p.waitsForSlots() {
 		p.memory.fencesChecked = time.Time{}
@@ -27,7 +28,7 @@ func (p *planner) deleteFenced() {
 		p.resyncIn(fencesEvery)
 	}
 	checked := &p.memory.fencesChecked
-	if checked.IsZero() { // the first check is a whole period away
+	if checked.IsZero() { // the first check is due one period from now
 		*checked = p.Began.Add(-time.Nanosecond)
 		return
 	}
@@ -44,14 +45,14 @@ func (p *planner) deleteFenced() {
 		if s.Pod == nil || s.Job == nil || s.Job.Deleting || s.Pod.Job != s.Job.UID || !s.Pod.Lives() || !p.group.IsFenced(s.Pod.UID) {
 			continue
 		}
-		if !p.tried(DeleteJob{Job: s.Job}) { // a deleted Job takes its pods with it
+		if !p.tried(DeleteJob{Job: s.Job}) { // deleting a Job also deletes its pods
 			alone = append(alone, victim{slot: slot, pod: s.Pod, why: Fenced})
 		}
 	}
 	p.remove(alone, ForFence, func(_ victim, live *workload.Pod) bool { return live.Lives() })
 }
 
-// waitsForSlots reports whether pods of this epoch should join, and not all have.
+// waitsForSlots reports whether the group is waiting for pods of this epoch to join.
 func (p *planner) waitsForSlots() bool {
 	waits := p.current() && (p.group.Phase == coordination.Forming || p.group.Phase == coordination.Restarting)
 	return waits && p.group.Joined < p.group.Size

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// namedAfter is how long workers may take to join before an event names them. Most have joined by then, unless an image is
-	// being pulled.
+	// namedAfter is how long workers may take to join before an event names the missing ones. By then most have joined, unless an
+	// image is being pulled.
 	namedAfter = 30 * time.Second
-	// formingResync is how often a waiting step is read again while its workers are named.
+	// formingResync is how often a waiting step is read again once its missing workers have been named.
 	formingResync = 10 * time.Second
 )
 
-// form handles the steps whose workers have not all joined for the first time. It charges failures, names the missing workers, and
+// form handles steps that are waiting for workers to join for the first time. It charges failures, names the missing workers and
 // acts on timeouts.
 func (p *planner) form() {
 	var steps []formingStep
@@ -56,18 +56,18 @@ func (p *planner) deletePending() {
 	}
 }
 
-// formingStep is a step of the group as input for the rules of package forming.
+// formingStep is a step of the group in the form that package forming needs.
 type formingStep struct {
 	forming.Step
 	number int64
 	units  []int     // units of the step whose workers have not all joined
-	since  time.Time // when the waiting for it began
-	named  bool      // that is long enough ago to name its workers
+	since  time.Time // when the group began to wait for the step
+	named  bool      // the step has waited long enough for its missing workers to be named
 }
 
 func (f *formingStep) nameAfter() time.Duration { return min(namedAfter, f.Period/3) }
 
-// formingSteps returns the steps that have not entered and whose workers have not all joined, in order.
+// formingSteps returns, in order, the steps that have not entered and for whose workers the group is still waiting.
 func (p *planner) formingSteps() []formingStep {
 	var steps []formingStep
 	memory := p.memory.formation.in(p.group.Level)
@@ -95,7 +95,7 @@ func (p *planner) formingSteps() []formingStep {
 	return steps
 }
 
-// formingSlots returns the slots of a stage, each with the newest pod of its Job.
+// formingSlots returns the slots of a stage, each with its newest pod.
 func (p *planner) formingSlots(stage coordination.Stage) []forming.Slot {
 	var list []forming.Slot
 	for n := range stage.Jobs {
@@ -114,7 +114,7 @@ func (p *planner) formingSlots(stage coordination.Stage) []forming.Slot {
 	return list
 }
 
-// formingPod returns the newest pod of a slot, and how many earlier ones have failed.
+// formingPod returns the newest pod of a slot, and how many earlier pods have failed.
 func (p *planner) formingPod(job *workload.Job, slot string) (newest *workload.Pod, failed int32) {
 	if given := p.seating().by[slot]; given != nil {
 		return given, 0
@@ -136,7 +136,8 @@ func (p *planner) formingPod(job *workload.Job, slot string) (newest *workload.P
 	return newest, failed
 }
 
-// dateStep determines how long the group has waited for a step and, if that is long, which workers are missing.
+// dateStep determines how long the group has been waiting for a step and, if it has waited long enough, which workers are
+// missing.
 func (p *planner) dateStep(step *formingStep) {
 	record := p.group.Record
 	if p.group.Phase == coordination.Forming {
@@ -185,8 +186,8 @@ func (p *planner) formStep(step *formingStep) {
 	}
 }
 
-// chargeExits charges the failures before the step was complete. A death that was reported to the store is charged by the round
-// that answers it.
+// chargeExits charges failures that happened before all workers of the step had joined. A death that was reported to the store is
+// not included, because the round that it opens is charged.
 func (p *planner) chargeExits(step *formingStep) bool {
 	worst, found := forming.Worst(step.Slots, step.Opened)
 	if !found {
@@ -211,7 +212,7 @@ func (p *planner) chargeExits(step *formingStep) bool {
 	return true
 }
 
-// nameMissing names the workers of a step in the condition, and once in an event.
+// nameMissing names the missing workers of a step in the condition and, once per epoch, in an event.
 func (p *planner) nameMissing(step *formingStep) {
 	if !step.named {
 		p.resyncIn(step.since.Add(step.nameAfter()).Sub(p.now))
@@ -226,13 +227,13 @@ func (p *planner) nameMissing(step *formingStep) {
 	}
 	text := step.Text()
 	p.forming = text
-	expected := !runs && p.group.Phase != coordination.Forming // a later step waits while the others run
+	expected := !runs && p.group.Phase != coordination.Forming // a later step is expected to wait while the other steps run
 	if !expected && p.memory.formation.name(step.number) {
 		p.event(runs, EventWaiting, text)
 	}
 }
 
-// replaceMissing deletes the pods of the missing slots, once. Their Job creates new ones.
+// replaceMissing schedules the pods of the missing slots for deletion. Their Job creates new ones.
 func (p *planner) replaceMissing(step *formingStep) {
 	m := &p.memory.formation
 	m.answered[step.number] = p.now

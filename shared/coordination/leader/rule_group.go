@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 )
 
-// dropUnwanted drops a group that its owner no longer wants, once all its restarts are in the history.
+// dropUnwanted drops a group that its owner no longer wants, once all of its restarts are in the history.
 func (p *planner) dropUnwanted() {
 	if p.wanted != nil || p.Owner.Roster != nil || (p.Stored == nil && p.Foreign == nil) {
 		return
@@ -17,7 +17,7 @@ func (p *planner) dropUnwanted() {
 	}
 }
 
-// restoreEpoch restores an annotation that is older than the store.
+// restoreEpoch restores the epoch annotation if it is older than the epoch in the store.
 func (p *planner) restoreEpoch() {
 	if p.wanted == nil || p.Stored == nil || int64(p.Owner.Epoch.Epoch) >= p.Stored.State.Generation {
 		return
@@ -26,15 +26,15 @@ func (p *planner) restoreEpoch() {
 	p.do(Annotate{Epoch: &epoch.Record{Epoch: int32(p.Stored.State.Generation), Base: base, Cause: "restored"}})
 }
 
-// writeGroup makes the group in the store what the owner wants.
+// writeGroup changes the stored group to what the owner wants.
 func (p *planner) writeGroup() {
 	if p.wanted != nil {
 		p.write(p.want())
 	}
 }
 
-// giveUpLate ends an in-place restart that has timed out. In the phase Recreating, which the store then has, recreate opens the next
-// epoch.
+// giveUpLate ends an in-place restart that has timed out. This puts the stored group into phase Recreating, in which recreate opens
+// the next epoch.
 func (p *planner) giveUpLate() {
 	if p.wanted != nil && p.clock != nil && p.clock.Passed(p.now) {
 		want := p.want()
@@ -43,7 +43,7 @@ func (p *planner) giveUpLate() {
 	}
 }
 
-// want returns the group to write into the store. Its limit is what the epoch may still use.
+// want returns the group to write to the store. Its limit is the number of restarts left for the epoch.
 func (p *planner) want() group.Wanted {
 	o, want := &p.Owner, *p.wanted
 	want.Token, want.Generation, want.Limit = p.Token, int64(o.Epoch.Epoch), int64(o.Budget.Left(o.Epoch.Base))
@@ -53,7 +53,7 @@ func (p *planner) want() group.Wanted {
 	want.Finished = slices.DeleteFunc(slices.Clone(p.finishedSlots()), p.onlyEnded)
 	want.Given = p.claimed()
 	if !want.Barrier {
-		want.MaxPause = 0 // nothing waits before it starts
+		want.MaxPause = 0 // without a barrier, workers do not wait before they start
 	}
 	if o.Counted {
 		want.Round, want.Entered = int64(max(0, o.Charged-o.Epoch.Base)), p.entered()
@@ -61,15 +61,15 @@ func (p *planner) want() group.Wanted {
 	return want
 }
 
-// entered returns how many steps have run in this generation, for a store that has lost the group: those whose Jobs exist or are
-// being deleted by another program, unless the condition says that the first step has not formed yet.
+// entered returns how many steps have run in this generation. It is needed if the store has lost the group. A step has run if it
+// has Jobs, including Jobs that another program is deleting, unless the condition says that the first step has not formed yet.
 func (p *planner) entered() int64 {
 	c := p.Owner.InSync
 	if c == nil || c.Reason == ReasonForming || c.Reason == ReasonUnreachable {
 		return 0
 	}
 	if p.Owner.Served != nil && p.Owner.Served.Pods && c.Reason == ReasonRefused {
-		return 0 // a resolved conflict prevents a group only from running
+		return 0 // the group had a conflict, which is now resolved, and so cannot have run
 	}
 	var steps int64
 	for _, stage := range p.wanted.Stages {

@@ -15,9 +15,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// account adds the restarts that have ended since the last reconcile to the owner's history, and observes them in the metrics once
-// that is written. If the leader dies in between, they are missing in the metrics; no restart is counted twice, because the write is
-// a compare-and-set on the history that was read.
+// account adds restarts that have ended since the last reconcile to the owner's history, and then records them in the metrics. If
+// the leader dies in between, they are missing from the metrics. No restart is counted twice, because the write is a compare-and-set
+// on the history that was read.
 func (p *planner) account() {
 	if p.group == nil || p.memory.accounted == p.group.Level {
 		return
@@ -29,8 +29,8 @@ func (p *planner) account() {
 	p.accountFor(false)
 }
 
-// pauseLeft returns how long the workers still wait before they start. It returns 0 if the store's clock is ahead of ours, because
-// the pause would then seem too long.
+// pauseLeft returns how much longer the workers wait before they start. It returns 0 if the store's clock is ahead of the local
+// clock, because the pause would otherwise seem too long.
 func (p *planner) pauseLeft() time.Duration {
 	left := time.UnixMilli(p.group.Record.InSyncAt).Sub(p.now)
 	if p.group.Phase != coordination.Running || left > p.group.Level.Pause {
@@ -39,14 +39,15 @@ func (p *planner) pauseLeft() time.Duration {
 	return left
 }
 
-// accountFor reports whether all restarts that have ended are in the history. over: no restart will follow.
+// accountFor reports whether all restarts that have ended are in the history. Otherwise it requests what is missing: the read, or
+// the write. over means that no further restart will follow.
 func (p *planner) accountFor(over bool) bool {
 	switch {
 	case !p.Reads.HistoryRead:
 		p.plan.Need.History = true
 		return false
 	case p.Reads.HistoryForeign:
-		return true // the next reconcile reads the group again
+		return true // unreadable history; the next reconcile reads the group again
 	}
 	written, _ := history.Parse(p.Owner.Annotations[history.Annotation]) // unreadable entries are dropped
 	var last history.Attempt
@@ -74,7 +75,8 @@ func (p *planner) accountFor(over bool) bool {
 	return false
 }
 
-// located adds the place of a worker whose agent did not report it. An in-place restart keeps the worker's pod.
+// located adds the worker's place if the agent did not report it. Since an in-place restart keeps the pod, the current pod shows
+// the place.
 func (p *planner) located(a accounting.Account) accounting.Account {
 	if a.Slot == "" || a.Place.Node != "" || a.Kind != history.InPlace || a.Cause.Kind == coordination.KindPod {
 		return a
@@ -85,10 +87,10 @@ func (p *planner) located(a accounting.Account) accounting.Account {
 	return a
 }
 
-// observeRestart adds one restart to the metrics, and reports it.
+// observeRestart records a restart in the metrics and emits an event.
 func (p *planner) observeRestart(a accounting.Account) {
 	reason := ReasonLabel(a.Cause.Kind)
-	if a.Cause.Kind != accounting.KindPolicy { // the controller has decided on that restart, and counts it
+	if a.Cause.Kind != accounting.KindPolicy { // the controller decided on that restart and counts it
 		p.count(series.Restarts, 1, a.Kind, reason, strconv.FormatBool(a.Counted))
 	}
 	for _, phase := range history.Phases {
@@ -103,7 +105,7 @@ func (p *planner) observeRestart(a accounting.Account) {
 	}
 }
 
-// Outcome returns the label for how an in-place restart ended.
+// Outcome returns the metric label for how an in-place restart ended.
 func Outcome(e history.End) string {
 	switch e {
 	case history.Overtaken:
@@ -114,14 +116,15 @@ func Outcome(e history.End) string {
 	return "in_sync"
 }
 
-// Causes are the values of the label for the cause of a restart. Agents may ask for a recreation with a cause of their own.
+// Causes is the set of values of the metric label for the cause of a restart. Other causes occur, because agents may request a
+// recreation for a reason of their own.
 var Causes = map[string]bool{
 	coordination.KindExit: true, coordination.KindHang: true, coordination.KindReplaced: true, coordination.KindPod: true,
 	coordination.KindRecovery: true, coordination.KindFinished: true, coordination.KindGap: true, coordination.KindTimeout: true,
 	coordination.KindUnkilled: true, coordination.KindStops: true, accounting.KindPolicy: true, forming.KindForming: true,
 }
 
-// ReasonLabel returns the label for the cause of a restart.
+// ReasonLabel returns the metric label for the cause of a restart.
 func ReasonLabel(kind string) string {
 	if Causes[kind] {
 		return kind

@@ -9,15 +9,14 @@ import (
 )
 
 const (
-	// holdersEvery is the shortest interval at which the store is asked which pods hold the slots of new pods.
+	// holdersEvery is the minimum interval between queries to the store about which pods hold the slots of new pods.
 	holdersEvery = time.Second
-	// createdWithin is longer than any difference between a pod's creation time and the time at which its slot is checked: clocks
-	// differ, and caches lag.
+	// createdWithin allows for clock skew and stale caches: a pod is in the cache within this time after its creation timestamp.
 	createdWithin = time.Minute
 )
 
-// freeSlots releases slots whose holder is gone, so that their current pods can join: the agent of the old pod may have had no time
-// to give up the slot, and its deletion may have been missed. The store is asked about pods that were created since the last time.
+// freeSlots releases slots held by pods that are gone, so that their current pods can join. This is needed if the old pod's agent
+// had no time to give up the slot and the deletion was not observed. Only pods created since the last query are checked.
 func (p *planner) freeSlots() {
 	if !p.active() {
 		return
@@ -62,7 +61,7 @@ func (p *planner) freeSlots() {
 	}
 }
 
-// newcomers returns the living pods that may not have joined yet.
+// newcomers returns the live pods that may not have joined yet.
 func (p *planner) newcomers() []*workload.Pod {
 	var list []*workload.Pod
 	recent := false
@@ -84,7 +83,7 @@ func (p *planner) newcomers() []*workload.Pod {
 	return list
 }
 
-// hasFinished reports whether the pod that holds a slot has finished, according to the API server. It is not lost.
+// hasFinished reports whether the pod that holds a slot has finished, according to the API server. Such a pod is not lost.
 func (p *planner) hasFinished(slot, holder string) bool {
 	return slices.ContainsFunc(p.Reads.Slots[slot].Pods, func(pod *workload.Pod) bool {
 		return pod.UID == holder && pod.Phase == workload.Succeeded && !pod.Lost()

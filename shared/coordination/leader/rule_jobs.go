@@ -1,7 +1,7 @@
 package leader
 
 // deleteStaleJobs deletes the Jobs of earlier epochs after a recreation. It is level-based: if a leader dies during a recreation,
-// the next one continues. The UID protects a later Job of the same name.
+// the next one continues. Deleting by UID protects a newer Job with the same name.
 func (p *planner) deleteStaleJobs() {
 	if p.alone() { // such an owner creates its pods itself
 		for _, pod := range p.Pods {
@@ -18,8 +18,9 @@ func (p *planner) deleteStaleJobs() {
 	}
 }
 
-// moveLateJobs moves Jobs that the owner's controller has left in an earlier epoch, because pods of that epoch can never join. A
-// suspended Job creates its pods when it is resumed, so it can be moved. A running Job is deleted, and its owner creates it again.
+// moveLateJobs handles Jobs that the owner's controller has left in an earlier epoch, because pods of that epoch can never join. A
+// suspended Job that has not started creates its pods when it is resumed, so it is moved. A running Job is deleted, and the
+// owner's controller creates it again.
 func (p *planner) moveLateJobs() {
 	if p.Owner.Served == nil || p.wanted == nil {
 		return

@@ -6,8 +6,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// releaseLost releases lost pods from their slots. If the agent was able to report the death itself, the release changes nothing.
-// Pods that end because the owner is suspended, finished or recreated are not lost. Pods whose fences the store has lost are
+// releaseLost releases lost pods from their slots. If the agent has already reported the death, the release has no effect. Pods
+// that end because the owner is suspended, finished or recreated are not lost. If the store has lost the fences of pods, they are
 // released again.
 func (p *planner) releaseLost() {
 	if p.wanted == nil || p.wanted.Suspended || p.group == nil {
@@ -26,7 +26,8 @@ func (p *planner) releaseLost() {
 	}
 }
 
-// confirmLead ends the reconcile of a leader that was replaced, if no write of the group has done so.
+// confirmLead ends the reconcile of a leader that has been replaced, in case no earlier write to the group has failed for that
+// reason.
 func (p *planner) confirmLead() {
 	if p.wanted != nil && p.Stored != nil && p.Token.Less(p.Stored.Config.Token) {
 		p.plan.Err = coordination.ErrStaleLeader

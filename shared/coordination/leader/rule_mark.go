@@ -7,12 +7,12 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// recreationTime is how long higher levels wait for a recreation that does not end. An AppWrapper gives its pods the same time to
-// run.
+// recreationTime is how long higher levels wait for a recreation that does not finish. An AppWrapper allows its pods the same
+// time to start running.
 const recreationTime = 5 * time.Minute
 
-// mark maintains the annotation that asks higher levels of the ladder to wait while a restart is in progress. In most cases it is
-// written together with the charge of the round, so that a restart takes two writes: the second one removes it.
+// mark maintains the annotation that asks higher levels of the ladder to wait while a restart is in progress. It is usually
+// written together with the restart count, so that a restart takes two writes; the second one removes the annotation.
 func (p *planner) mark() {
 	wanted, state := p.marks(), p.markState()
 	if (wanted && state != markSet) || (!wanted && state != markAbsent) {
@@ -25,21 +25,22 @@ func (p *planner) mark() {
 // marks reports whether the owner should be marked.
 func (p *planner) marks() bool { return p.wanted != nil && p.clock != nil && !p.clock.Passed(p.now) }
 
-// marked adds the mark to an annotation, or removes ours. It does not change the mark of another program.
+// marked adds to a the write that marks the owner, or the write that removes our mark. It does not touch marks written by other
+// programs.
 func (p *planner) marked(a Annotate, set bool) Annotate {
 	if !set {
 		a.ClearRecovering = p.markState() != markAbsent
 		return a
 	}
 	state := recovering.State{Level: p.recoveryLevel(), Reason: CauseText(p.group.Record.Cause), Deadline: p.clock.Start.Add(p.clock.Period)}
-	if now, found := p.recovery(); found && now.Level == recovering.LevelRecreate { // the mark is ours: the recreation is over, and a worker has died already
+	if now, found := p.recovery(); found && now.Level == recovering.LevelRecreate { // this is our mark; the recreation has finished and a worker has already died again
 		a.Recovering = &state
 		return a
 	}
 	return p.placed(a, state)
 }
 
-// placed adds a mark, unless it exists already or a higher level is at work.
+// placed adds to a the write that marks the owner, unless the owner is already marked or a higher recovery level is active.
 func (p *planner) placed(a Annotate, state recovering.State) Annotate {
 	if _, write := recovering.Place(p.Owner.Annotations, state, p.now); write {
 		a.Recovering = &state
@@ -47,7 +48,7 @@ func (p *planner) placed(a Annotate, state recovering.State) Annotate {
 	return a
 }
 
-// markState is the state of the annotation.
+// markState is the state of the recovery annotation.
 type markState int
 
 const (
@@ -56,8 +57,9 @@ const (
 	markOutdated           // unreadable, or its deadline has passed
 )
 
-// markState returns the state of the annotation. A deadline that has passed belongs to an earlier round, or to a leader whose clock
-// for this round began earlier. The mark of a recreation stays until its workers have formed the group.
+// markState returns the state of the recovery annotation. If its deadline has passed, it belongs to an earlier round, or was
+// written by an earlier leader that started the clock of this round sooner. The mark of a recreation stays until the workers have
+// formed the group.
 func (p *planner) markState() markState {
 	if _, found := p.Owner.Annotations[recovering.Annotation]; !found {
 		return markAbsent
@@ -78,7 +80,7 @@ func (p *planner) markState() markState {
 	return markSet
 }
 
-// isRecreated reports whether workers of the new epoch have not joined yet.
+// isRecreated reports whether the group is still being recreated: not all workers of the new epoch have joined.
 func (p *planner) isRecreated() bool {
 	if p.group == nil {
 		return p.Owner.Undecided

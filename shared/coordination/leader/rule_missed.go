@@ -7,13 +7,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
-// MissedEvery is how often Jobs that were recreated without agents are deleted again. While pods of a group are missing, it is also
-// how often they are listed live.
+// MissedEvery is how often Jobs that were recreated without agents are deleted again. It is also how often the pods of a group are
+// listed live while some of them are missing.
 const MissedEvery = 10 * time.Second
 
-// leaveMissed stops leading a group in which only some Jobs have agents: those with agents would wait for the others forever. If
-// they have not run yet, they are deleted, and their owner creates them again without agents. In a group that has run, the Job
-// without agents was recreated, and it is deleted again.
+// leaveMissed handles groups in which only some Jobs have agents, because those would wait for the others forever. If the group
+// has not run yet, it is no longer managed: the Jobs with agents are deleted, and the owner's controller creates them again
+// without agents. If the group has already run, a Job without agents must have been recreated; that Job is deleted again.
 func (p *planner) leaveMissed() {
 	s := p.Owner.Served
 	if s == nil || p.wanted == nil {
@@ -50,11 +50,11 @@ func (p *planner) leaveMissed() {
 	}
 }
 
-// leaveMissedPods does the same for groups whose pods have no Jobs.
+// leaveMissedPods is like leaveMissed, but for groups of pods without Jobs.
 func (p *planner) leaveMissedPods() {
 	s := p.Owner.Served
 	if p.group == nil || p.group.Joined < p.group.Size {
-		p.resyncIn(MissedEvery) // to list them
+		p.resyncIn(MissedEvery) // to list the pods again
 	}
 	switch {
 	case p.hasRun():
@@ -77,7 +77,7 @@ func (p *planner) leaveMissedPods() {
 	}
 }
 
-// deleteMissedPods deletes the pods without agents in a group that has run.
+// deleteMissedPods deletes the pods without agents from a group that has run.
 func (p *planner) deleteMissedPods() {
 	deleted := false
 	for _, one := range p.Owner.Served.Missed {

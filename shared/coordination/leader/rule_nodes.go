@@ -10,14 +10,15 @@ import (
 // nodesEvery is how long a pod may be terminating before its node is checked, and the interval after that.
 const nodesEvery = 5 * time.Second
 
-// releaseDead force-deletes pods if there is evidence that nothing in them runs, in any phase of the group. A deleted Job exists
-// until its pods are gone, and its successor is not created before that, so the group would never form.
+// releaseDead force-deletes pods if there is evidence that nothing in them is running, in any phase of the group. A deleted Job
+// exists until its pods are gone, and its successor is created only after that, so without force-deletion the group might never
+// form.
 //
-// All pods of such a Job end at the same time, most of them on healthy nodes. So nodes are read in turn, for a limited time in each
-// reconcile. Pods on healthy nodes are soon gone.
+// All pods of such a Job terminate at the same time, most of them on healthy nodes, where they are soon gone. Nodes are therefore
+// read in turn, for a limited time in each reconcile.
 //
-// Without evidence, a pod that should have ended and whose node is not ready is released from its slot, so that the others stop
-// waiting for it in a rendezvous. Its slot stays empty, because its worker may still run.
+// Without such evidence, a pod that should have terminated but is on a node that is not ready is only released from its slot, so
+// that its peers stop waiting for it in a rendezvous. The slot stays empty, because the worker may still be running.
 func (p *planner) releaseDead() {
 	if p.wanted == nil || p.wanted.Suspended || p.group == nil {
 		return
@@ -49,8 +50,8 @@ func (p *planner) releaseDead() {
 	}
 }
 
-// ending returns the pods that should have ended: those of slots that the group waits for, and the other pods of the owner's Jobs.
-// A Job belongs to its owner by UID, because annotations can name any owner.
+// ending returns the pods that should have terminated by now: those in slots that the group is waiting for, and others that belong
+// to the owner's Jobs. Jobs are matched by UID, because annotations could name any owner.
 func (p *planner) ending() (awaited, others []*workload.Pod) {
 	seen := map[string]bool{}
 	if p.replaces() {
@@ -82,7 +83,7 @@ func (p *planner) ending() (awaited, others []*workload.Pod) {
 	return awaited, others
 }
 
-// stays reports whether a pod has been terminating for so long that its node should be checked.
+// stays reports whether a pod has been terminating long enough for its node to be checked.
 func (p *planner) stays(pod *workload.Pod) bool {
 	if !pod.Deleting || pod.Over() {
 		return false

@@ -23,9 +23,9 @@ func (p *planner) recreate() {
 	}
 }
 
-// failOver charges a recreation and opens the next epoch in one compare-and-set. After that, Jobs of earlier epochs are stale, and
-// any leader may delete them. Without budget, the charge alone fails the owner. failOver reports whether there is something to
-// write, and whether that uses up the budget.
+// failOver charges a recreation to the budget and opens the next epoch in one compare-and-set. After that, Jobs of earlier epochs
+// are stale, and any leader may delete them. If no budget is left, only the charge is written, which fails the owner. failOver
+// reports whether there is something to write, and whether the budget is used up.
 func (p *planner) failOver(kind, text string) (writes, usedUp bool) {
 	o, g := &p.Owner, p.group
 	spent := max(o.Charged, p.spentRestarts())
@@ -48,7 +48,7 @@ func (p *planner) failOver(kind, text string) (writes, usedUp bool) {
 	return true, false
 }
 
-// recreationText returns why the group cannot restart in place, and names the workers that did not join in time. It returns false
+// recreationText describes why the group cannot restart in place, and names workers that did not join in time. It returns false
 // if their names must be read first.
 func (p *planner) recreationText() (string, bool) {
 	g := p.group

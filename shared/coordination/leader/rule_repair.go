@@ -14,9 +14,9 @@ const (
 	maxResync = 5 * time.Second
 )
 
-// repair tries cheaper repairs for the slots that delay a restart than recreating the group (package ladder). It reads their names
-// from the store only if there is a reason: a share of the time is over, a pod was seen to end, or a Job has counted a lost pod as a success. If a Job is deleted, its pods
-// are not deleted separately.
+// repair repairs slots that delay a restart by means that are cheaper than recreating the group (package ladder). It reads the names of these slots
+// from the store only if there is a reason: a share of the time has passed, a pod has been lost, or a Job has counted a lost pod as a success. If it
+// deletes a Job, it does not delete the Job's pods separately.
 func (p *planner) repair() {
 	if p.clock == nil {
 		return
@@ -40,7 +40,7 @@ func (p *planner) repair() {
 	}
 }
 
-// ladder returns the restart in progress as input for package ladder.
+// ladder returns the restart in progress in the form that package ladder needs.
 func (p *planner) ladder() ladder.Round {
 	return ladder.Round{
 		Clock: *p.clock, Now: p.now,
@@ -48,7 +48,7 @@ func (p *planner) ladder() ladder.Round {
 	}
 }
 
-// climb decides about each missing slot.
+// climb decides how to repair each missing slot.
 func (p *planner) climb(missing []string) repairs {
 	round := p.ladder()
 	r := repairs{began: p.Began, incarnation: p.group.Level.Incarnation}
@@ -81,7 +81,7 @@ func (p *planner) ladderSlot(slot string) ladder.Slot {
 	s := ladder.Slot{Job: p.job(name), Pod: p.newest(slot)}
 	s.Completed = s.Job != nil && s.Job.Completed.Has(index)
 	if given := p.seating().given[slot] != ""; given || s.Pod != nil && p.worksIn(s.Pod) != slot {
-		s.Pod, s.Job, s.Completed = p.seating().by[slot], nil, false // a pod of another index
+		s.Pod, s.Job, s.Completed = p.seating().by[slot], nil, false // the slot is assigned to a pod with another index, if to any
 		if s.Pod != nil {
 			s.Job = p.jobOf(s.Pod)
 		}
@@ -89,7 +89,8 @@ func (p *planner) ladderSlot(slot string) ladder.Slot {
 	return s
 }
 
-// stillHangs reports whether the live pod must still be deleted: the cache may not show yet that its worker has returned.
+// stillHangs reports whether the live pod must still be deleted. The decision was based on the cache, which may not show yet that
+// the worker has returned.
 func (p *planner) stillHangs(v victim, live *workload.Pod) bool {
 	if p.group.IsFenced(live.UID) {
 		return !live.Deleting
@@ -103,8 +104,8 @@ func (p *planner) stillHangs(v victim, live *workload.Pod) bool {
 	return scope == ladder.Pod || scope == ladder.Job && p.seating().given[v.slot] != ""
 }
 
-// deleteJobs deletes Jobs in the foreground, after their pods were released from their slots. The owner creates them again in the
-// same epoch, so that their pods join the round that waits for them.
+// deleteJobs deletes Jobs in the foreground, after releasing their pods from their slots. The owner's controller creates them
+// again in the same epoch, so that the new pods join the round that is waiting for them.
 func (p *planner) deleteJobs(victims []victim) {
 	for _, v := range victims {
 		if p.tried(DeleteJob{Job: v.job}) {
@@ -131,11 +132,11 @@ func (p *planner) deleteJobs(victims []victim) {
 		}
 	}
 	if len(p.plan.Need.Jobs) > 0 {
-		p.plan.Actions = nil // all together, once all are read
+		p.plan.Actions = nil // delete all of them together, once all have been read
 	}
 }
 
-// repairResync returns when to plan a restart again: at the end of the first share of its time, and frequently after that.
+// repairResync returns when to plan again during a restart: at the end of the first share of its time, and frequently after that.
 func (p *planner) repairResync() time.Duration {
 	round := p.ladder()
 	if next := round.NextShare(); !round.Repairs() {

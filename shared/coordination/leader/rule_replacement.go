@@ -7,25 +7,26 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
-// vacantEvery is how soon a slot without a pod is checked again while it is left to its Job, whose changes are not watched, or to a
-// spare.
+// vacantEvery is how soon a slot without a pod is checked again while it is waiting for its Job, which is not watched for this, or
+// for a spare.
 const vacantEvery = time.Second
 
-// createWithin is how long after the slot's pods were read a pod is created. It is shorter than the time in which another leader can
-// take over, so that a leader that was paused creates no pod beside one of its successor. No store rejects the creation of a pod.
+// createWithin limits the time between reading a slot's pods and creating a pod. It is shorter than the time that another leader
+// needs to take over, so that a leader that was paused does not create a pod in addition to its successor's. Unlike writes to the
+// store, the creation of a pod is not fenced.
 const createWithin = 5 * time.Second
 
-// replaceLost creates pods for slots that have lost theirs, so that the group does not wait for the back-off of a Job. It is
-// level-based: it depends on what exists, not on what was observed to go, so a new leader continues where the previous one has
-// stopped.
+// replaceLost creates pods for slots that have lost theirs, so that the group does not wait for the Job controller's back-off. It
+// is level-based: it depends on which pods exist and not on which deletions were observed, so a new leader continues where the
+// previous one stopped.
 //
-//	a pod of the slot lives                         nothing to do
-//	one is being deleted, its containers may run    wait, unless its node is gone (releaseDead)
-//	all have ended, failed or gone                  a new pod, as the Job controller would create it, without its back-off
-//	one has Succeeded                               nothing: the Job counts the slot as finished
+//	a pod of the slot is live                     nothing to do
+//	one is terminating, its containers may run    wait, unless its node is gone (releaseDead)
+//	all have failed, ended or are gone            create the pod that the Job controller would create after its back-off
+//	one has Succeeded                             nothing to do: the Job counts the slot as finished
 //
-// The Job controller waits 10 s after a Job has lost its first pod, and twice as long after each further one, up to 10 min. It
-// finds the new pod by its owner and its completion index and counts it as its own, so it does not create another one. See
+// The Job controller waits 10 s after a Job loses its first pod, and twice as long after each further loss, up to 10 min. It
+// recognizes the new pod by its owner and completion index and adopts it, so it does not create another one. See
 // docs/adr/20261122-replace-lost-pods-in-the-orchestrator.md.
 func (p *planner) replaceLost() {
 	if !p.replaces() {
@@ -54,8 +55,8 @@ func (p *planner) replaceLost() {
 	}
 }
 
-// dueForPod reports whether to create a slot's pod now. If the worker has finished and its pod was cleaned up, there is no need to
-// ask the API server or to check again.
+// dueForPod reports whether it is time to create a pod for a slot. If the worker has finished and its pod was cleaned up, there is
+// no need to query the API server or to check again.
 func (p *planner) dueForPod(at place) bool {
 	if at.job.Completed.Has(at.index) || at.job.Failed.Has(at.index) {
 		return false
@@ -75,7 +76,7 @@ func (p *planner) dueForPod(at place) bool {
 	return wait <= 0
 }
 
-// isVacant reports whether a slot needs a pod, according to the API server: the cache may not show yet what the Job controller or
+// isVacant reports whether a slot needs a pod, according to the API server. The cache may not show yet what the Job controller or
 // another leader has done.
 func (p *planner) isVacant(at place) bool {
 	live, read := p.Reads.Jobs[at.job.Name]
@@ -93,8 +94,8 @@ func (p *planner) isVacant(at place) bool {
 	return workload.StateOf(p.Reads.Slots[at.slot].Pods) == workload.Vacant
 }
 
-// fill releases the lost pods from the slot, so that what may still run in them no longer affects the group. It then creates the
-// new pod, for the current round of the group.
+// fill releases the lost pods from the slot, so that anything still running in them no longer affects the group. It then creates
+// the new pod for the group's current round.
 func (p *planner) fill(at place) {
 	a := CreatePod{Slot: at.slot, Job: p.Reads.Jobs[at.job.Name], Index: at.index, Round: p.round(), Waits: p.isGiven(at.slot) || p.collects()}
 	fenced := true
@@ -109,9 +110,9 @@ func (p *planner) fill(at place) {
 	}
 }
 
-// giveWay deletes a pod that was just created if the Job controller has created another one at the same moment, and that one is
-// further along or older. Of two pods of an index the Job controller keeps that one, and soon deletes the other itself. Ours is
-// deleted only if it has not changed since its creation, because otherwise both might be deleted.
+// giveWay deletes a pod that the leader has just created if the Job controller created another one at the same time that is older
+// or already has a node. Of two pods with the same index, the Job controller keeps that one and would soon delete ours itself.
+// Ours is deleted only if it has not changed since its creation, because otherwise both might be deleted.
 func (p *planner) giveWay() {
 	for _, done := range p.Done {
 		a, is := done.Action.(CreatePod)

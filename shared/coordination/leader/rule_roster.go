@@ -12,9 +12,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// followRoster updates the group according to the roster (package members).
+// followRoster updates the group to match the roster (package members).
 func (p *planner) followRoster() {
-	if p.Owner.Roster == nil || len(p.Owner.Roster.Members) == 0 { // a group without members does not change until it has some
+	if p.Owner.Roster == nil || len(p.Owner.Roster.Members) == 0 { // a group is left unchanged while its roster has no members
 		return
 	}
 	in := members.Input{Roster: p.Owner.Roster, Group: p.group}
@@ -36,7 +36,7 @@ func (p *planner) followRoster() {
 	if len(p.plan.Need.Finished) > 0 {
 		return
 	}
-	if left := in.Left(); left != "" { // its peers restart
+	if left := in.Left(); left != "" { // releasing it makes its peers restart
 		_, pod, _ := roster.ParseMember(left)
 		p.released(rounds.Slot{Name: roster.Slot(left), Pod: pod}, "")
 		return
@@ -46,7 +46,7 @@ func (p *planner) followRoster() {
 	p.write(want)
 }
 
-// report writes the state of the group for the owner's controller, which replaces the pods that do not come back.
+// report writes the state of the group for the owner's controller, which replaces pods that do not rejoin.
 func (p *planner) report() {
 	text := ""
 	if p.Owner.Roster != nil {
@@ -64,7 +64,7 @@ func (p *planner) report() {
 	}
 }
 
-// reportOf returns false if something must be read first.
+// reportOf returns the report, or false if something must be read first.
 func (p *planner) reportOf() (roster.Report, bool) {
 	g := p.group
 	r := roster.Report{Epoch: g.Generation, Round: g.Round, Phase: g.Phase, Size: g.Size, Message: groupText(g)}
@@ -77,8 +77,8 @@ func (p *planner) reportOf() (roster.Report, bool) {
 	return r, failures && lost
 }
 
-// failures returns the failures in the last report, and those that came since. The store keeps the newest rounds, which are read
-// only if there is a new one.
+// failures returns the failures in the last report and those that have occurred since. The store keeps the most recent rounds,
+// which are read only if there is a new round.
 func (p *planner) failures() ([]roster.Failure, bool) {
 	var known []roster.Failure
 	r := p.Owner.Report
@@ -92,10 +92,10 @@ func (p *planner) failures() ([]roster.Failure, bool) {
 		p.plan.Need.History = true
 		return nil, false
 	}
-	return merged(known, group.Records(nil, p.Reads.History)), true // if unreadable, the next reconcile reads the group again
+	return merged(known, group.Records(nil, p.Reads.History)), true // if the history is unreadable, the next reconcile reads the group again
 }
 
-// merged adds the failures that are later than the known ones.
+// merged returns the known failures followed by later ones from the records.
 func merged(known []roster.Failure, records []coordination.Record) []roster.Failure {
 	var last int64
 	if n := len(known); n > 0 {
@@ -114,8 +114,8 @@ func merged(known []roster.Failure, records []coordination.Record) []roster.Fail
 	return all[max(0, len(all)-roster.MaxFailures):]
 }
 
-// lostMembers returns the members that do not come back in place: those that have made a restart time out, and those that asked for
-// more than a restart.
+// lostMembers returns the members that cannot recover in place: those that caused a restart to time out, and those that requested a
+// recreation.
 func (p *planner) lostMembers() ([]roster.Lost, bool) {
 	if cause := p.group.Record.Cause; p.group.Phase == coordination.Recreating {
 		return p.onRoster([]string{cause.Slot}, CauseText(cause)), true

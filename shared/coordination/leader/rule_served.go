@@ -6,16 +6,16 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// claim writes on the owner which installation leads it, before anything else happens. If two installations claim it at the same
-// time, the write of one of them is a conflict.
+// claim annotates the owner with the installation that leads it, before anything else happens. If two installations claim it at
+// the same time, one of the two writes fails with a conflict.
 func (p *planner) claim() {
 	if s := p.Owner.Served; s != nil && s.Claim {
 		p.do(Annotate{LedBy: &s.Installation})
 	}
 }
 
-// follow opens the next epoch after a controller without epochs has emptied the group, by a recreation or by suspending it: pods
-// that end because of that have not failed.
+// follow opens the next epoch after a controller without epochs has recreated or suspended the group, because pods that end for
+// that reason have not failed.
 func (p *planner) follow() {
 	o := &p.Owner
 	if o.Served == nil || p.wanted == nil {

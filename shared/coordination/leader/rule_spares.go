@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// keepGiven keeps the slots that were given the same in the store and in the pods' annotations. If the store has lost such a slot, the leader gives
-// it again. If another pod has taken it meanwhile, or if the slot was removed, the leader fences and deletes the pod.
+// keepGiven keeps the assignment of slots in the store and in the pods' annotations consistent. If the store has lost an assignment, the leader
+// makes it again. If another pod has taken the slot in the meantime, or the slot no longer exists, the leader fences and deletes the pod.
 func (p *planner) keepGiven() {
 	if p.wanted == nil || !p.wanted.Barrier || !p.current() || p.group.Level.Phase != rounds.Active {
 		return
@@ -43,12 +43,13 @@ func (p *planner) keepGiven() {
 	}
 }
 
-// giveAgain gives a slot to a pod again, because the store has lost it. It reports whether another pod has taken the slot.
+// giveAgain assigns a slot to a pod again after the store has lost the assignment. It reports whether another pod has taken the
+// slot.
 func (p *planner) giveAgain(slot string, pod *workload.Pod) (taken bool) {
 	holder := p.Reads.Holders[slot]
 	switch {
 	case holder == pod.UID, holder == "":
-		holder = p.seating().given[slot] // that pod is gone
+		holder = p.seating().given[slot] // the pod that has the slot now is gone
 	case p.isThere(holder):
 		return true
 	default:
@@ -60,8 +61,8 @@ func (p *planner) giveAgain(slot string, pod *workload.Pod) (taken bool) {
 	return false
 }
 
-// giveSlots gives slots without pods to spares, however the pods were lost. A fenced spare can never get a slot, so it is deleted, and its Job
-// replaces it.
+// giveSlots assigns slots without pods to spares, regardless of how the pods were lost. A fenced spare can never get a slot, so it is deleted,
+// and its Job replaces it.
 func (p *planner) giveSlots() {
 	if !p.gives() {
 		return
@@ -92,11 +93,11 @@ func (p *planner) giveSlots() {
 		}
 	}
 	if len(p.plan.Need.Holders) > 0 || len(p.plan.Need.Slots) > 0 {
-		p.plan.Actions = nil // they follow together, once everything is read
+		p.plan.Actions = nil // execute the actions together, once everything has been read
 	}
 }
 
-// giveVacant gives a slot in which no pod works according to the cache.
+// giveVacant assigns a slot that has no pod, according to the cache, to a spare.
 func (p *planner) giveVacant(at place) {
 	given, holder := p.seating().given[at.slot], p.Reads.Holders[at.slot]
 	if given == "" && !p.isVacantNow(at) {
@@ -104,14 +105,14 @@ func (p *planner) giveVacant(at place) {
 	}
 	heir := p.spareFor(at.slot, nodeOf(p.workersOf(at.slot)))
 	if heir == (rounds.Slot{}) && given != "" {
-		heir = p.spareFor(at.slot, "") // on the same node rather than never: no other pod takes a slot that was given
+		heir = p.spareFor(at.slot, "") // a spare on the same node is better than none, because only spares take a slot that has been assigned
 	}
 	if heir != (rounds.Slot{}) {
 		p.give(at.slot, cmp.Or(holder, given), heir)
 	}
 }
 
-// isVacantNow reports whether no pod works in a slot according to the API server. It may have to read that first.
+// isVacantNow reports whether a slot has no pod, according to the API server. It returns false if the pods must be read first.
 func (p *planner) isVacantNow(at place) bool {
 	read, known := p.Reads.Slots[at.slot]
 	if !known && len(p.plan.Need.Slots) < atOnce && !p.spent() {

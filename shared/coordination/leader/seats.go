@@ -10,21 +10,21 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// seats says which pods work in slots other than their own.
+// seats records which pods work in slots other than their own.
 //
-//	pod of a slot, nothing given     works in its own slot
-//	pod whose slot was given away    is a spare
-//	pod of the Job of spares         is a spare
-//	spare that was given a slot      works in that slot
+//	pod of a slot, no assignment     works in its own slot
+//	pod whose slot was reassigned    is a spare
+//	pod of a spare Job               is a spare
+//	spare with an assigned slot      works in that slot
 type seats struct {
-	given map[string]string        // UID of the pod that a slot was given to, by slot, as the store has it
-	slot  map[string]string        // slot that a pod was given, by UID, even if the store has lost that
-	by    map[string]*workload.Pod // pod that a slot was given to, by slot, even if the store has lost that; nil if the pod is gone
-	// astray are pods that were given a slot and have lost it, but whose workers may still run. The key is the slot.
+	given map[string]string        // UID of the pod assigned to a slot, by slot, according to the store
+	slot  map[string]string        // slot assigned to a pod, by UID, even if the store has lost the assignment
+	by    map[string]*workload.Pod // pod assigned to a slot, by slot, even if the store has lost the assignment; nil if the pod is gone
+	// astray are pods that have lost their assigned slots but may still be running workers, by slot.
 	astray map[string][]*workload.Pod
 }
 
-// seating returns the seats. It computes them on the first call.
+// seating returns the seats. They are computed on the first call.
 func (p *planner) seating() *seats {
 	if p.seats != nil {
 		return p.seats
@@ -55,8 +55,8 @@ func (p *planner) seating() *seats {
 	return s
 }
 
-// knownSlot returns the slot that a pod was given, as its annotation says or as this process has seen in the store. It returns "" for a pod that no
-// longer runs.
+// knownSlot returns the slot assigned to a pod, according to its annotation or to what this process has observed in the store. It returns "" for a
+// pod that is no longer running.
 func (p *planner) knownSlot(pod *workload.Pod) string {
 	if !pod.MayRun() || pod.Generation != p.Owner.Epoch.Epoch {
 		return ""
@@ -64,7 +64,7 @@ func (p *planner) knownSlot(pod *workload.Pod) string {
 	return cmp.Or(pod.Given, p.memory.given.in(int64(p.Owner.Epoch.Epoch))[pod.UID])
 }
 
-// claimed returns the slots that pods were given, for a group that the store has lost.
+// claimed returns the known assignments, which restore a group that the store has lost.
 func (p *planner) claimed() []rounds.Seat {
 	var list []rounds.Seat
 	taken := map[string]bool{}
@@ -77,7 +77,7 @@ func (p *planner) claimed() []rounds.Seat {
 	return list
 }
 
-// worksIn returns the slot that a pod works in, or "" if it is a spare.
+// worksIn returns the slot in which a pod works, or "" if the pod is a spare.
 func (p *planner) worksIn(pod *workload.Pod) string {
 	s := p.seating()
 	switch slot := s.slot[pod.UID]; {
@@ -89,12 +89,12 @@ func (p *planner) worksIn(pod *workload.Pod) string {
 	return pod.Slot
 }
 
-// isGiven reports whether a slot was given to a pod.
+// isGiven reports whether a slot is assigned to a pod.
 func (p *planner) isGiven(slot string) bool {
 	return p.seating().given[slot] != "" || p.seating().by[slot] != nil
 }
 
-// isSpare reports whether a pod belongs to a Job of spares.
+// isSpare reports whether a pod belongs to a spare Job.
 func (p *planner) isSpare(pod *workload.Pod) bool {
 	return strings.Contains(pod.Slot, "-spares-") && slices.ContainsFunc(p.group.Stages, func(s coordination.Stage) bool { return s.HasSpare(pod.Slot) })
 }
@@ -116,7 +116,7 @@ func (p *planner) workersOf(slot string) []*workload.Pod {
 	return slices.DeleteFunc(slices.Clone(p.index().bySlot[slot]), func(pod *workload.Pod) bool { return p.worksIn(pod) != slot })
 }
 
-// runningIn returns the pods that work in a slot, and those that have lost it and may still run in it.
+// runningIn returns the pods that work in a slot, and those that have lost it but may still be running.
 func (p *planner) runningIn(slot string) []*workload.Pod {
 	return slices.Concat(p.workersOf(slot), p.seating().astray[slot])
 }

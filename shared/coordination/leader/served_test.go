@@ -14,7 +14,7 @@ import (
 
 const me = "ns/holdfast-inplace"
 
-// served returns a settled scene whose owner's controller knows nothing about groups.
+// served returns a settled scene in which the owner's controller does not know about groups.
 func served(change func(*scene)) *scene {
 	return settled(func(s *scene) {
 		s.Owner.Served, s.Owner.PolicyPrefix = &Served{Installation: me}, "recreate/"
@@ -137,7 +137,7 @@ func TestServedOwner(t *testing.T) {
 	}
 }
 
-// alone returns a settled scene of an owner that creates its pods itself.
+// alone returns a settled scene with an owner that creates its pods itself.
 func alone(change func(*scene)) *scene {
 	return served(func(s *scene) {
 		s.Owner.Served.Alone = true
@@ -174,7 +174,7 @@ func TestOwnerThatCreatesItsPods(t *testing.T) {
 	}
 }
 
-// The back-off of the Job controller is 10 min after eight pods were deleted.
+// After eight pods have been deleted, the Job controller's back-off is 10 min.
 func TestAJobIsFilledOnceAfterAFullRecreation(t *testing.T) {
 	for name, c := range map[string]struct {
 		recreate int32
@@ -211,7 +211,8 @@ func missedPod(s *scene) {
 	s.Owner.Served.Missed = []Missed{{Pod: &workload.Pod{Name: "missed"}, Why: "created without an agent"}}
 }
 
-// A group that pods declare is never partly led: before it has run, the pods with agents are deleted; afterwards, those without.
+// A group of pods without Jobs is never managed partially: before it has run, the pods with agents are deleted; afterwards, the
+// pods without agents.
 func TestPodsWithoutAgents(t *testing.T) {
 	for name, c := range map[string]struct {
 		in   *scene
@@ -234,11 +235,12 @@ func TestPodsWithoutAgents(t *testing.T) {
 	}
 }
 
-// For its Job, a worker that exited with code 0 when it was stopped has finished, so the Job is recreated. An owner is not.
+// If a worker exits with code 0 when it is stopped, its Job counts it as finished and is therefore recreated. But a Job that is
+// the owner of the group must not be.
 func TestOwnerIsNotDeletedToRepairARestart(t *testing.T) {
 	for name, c := range map[string]struct {
 		of   func(func(*scene)) *scene
-		jobs int // that are read, to be deleted
+		jobs int // number of Jobs read in order to be deleted
 	}{"a Job of an owner": {served, 1}, "the owner itself": {alone, 0}} {
 		t.Run(name, func(t *testing.T) {
 			s := c.of(func(s *scene) {
@@ -270,7 +272,7 @@ func TestOwnerIsNotDeletedToRepairARestart(t *testing.T) {
 	}
 }
 
-// The pods of such an owner do not carry their epoch, which therefore depends on their creation time.
+// The pods of such an owner are not annotated with their epoch, so it is derived from their creation time.
 func TestEpochRecordsTheNewestEarlierPod(t *testing.T) {
 	s := alone(func(s *scene) {
 		s.Owner.Wanted.Suspended, s.Owner.Version = true, 7
@@ -302,7 +304,7 @@ func TestRulesForServedOwnersIgnoreOthers(t *testing.T) {
 	}
 }
 
-// Before the group has run and afterwards, an event says what has no agent and what happens to it.
+// Before and after the group has run, an event says which objects have no agents and what happens to them.
 func TestEventNamesWhatHasNoAgents(t *testing.T) {
 	for name, c := range map[string]struct {
 		in     *scene

@@ -15,20 +15,22 @@ type place struct {
 	pods  []*workload.Pod
 }
 
-// replaces reports whether the group needs all of its workers now. A group that forms for the first time is excluded: no timeout
-// would end a series of pods that fail as soon as they start, but the back-off of the Job controller does.
+// replaces reports whether lost pods should be replaced now, because the group needs all of its workers. A group that is forming
+// for the first time is excluded: pods that keep failing on startup must be left to the Job controller and its back-off, because
+// no timeout would stop them here.
 func (p *planner) replaces() bool {
 	return p.current() && (p.group.Phase == coordination.Running || p.group.Phase == coordination.Restarting || p.remakes())
 }
 
-// remakes reports whether the pods of a Job that is a group by itself are missing after a full recreation. The Job controller would
-// create them after a back-off that the deletion of many pods has raised to 10 min. A pod that ends after that is left to the Job.
+// remakes reports whether the owner is the only Job of its group and has just lost its pods in a full recreation. The Job
+// controller would create new pods only after its back-off, which the deletion of many pods has raised to 10 min. Pods that end
+// later are left to the Job controller.
 func (p *planner) remakes() bool {
 	return p.alone() && p.group.Phase == coordination.Forming && p.Owner.Epoch.Recreate == p.Owner.Epoch.Epoch
 }
 
-// places returns the slots of entered steps, or of all steps if the pods of a recreated Job are missing. It skips stages that are
-// not counted, have not formed or have left, and Jobs whose pods could not be found again.
+// places returns the slots of entered steps, or of all steps if remakes returns true. It skips stages that do not belong to the
+// group, have not formed or have left, and Jobs whose pods could not be found by their labels.
 func (p *planner) places() []place {
 	var places []place
 	for i := range p.Jobs {
@@ -49,8 +51,8 @@ func (p *planner) places() []place {
 	return places
 }
 
-// readPlaces requests the Jobs, to check that they still need the pods, and the slots' pods. The list of pods must include only
-// what is known here already: any list may miss a pod that the Job controller has just created, which giveWay handles.
+// readPlaces requests the slots' pods, and their Jobs to check that they still need the pods. The list of pods may be as old as
+// the pods known here. Even a current list may miss a pod that the Job controller has just created; giveWay handles that.
 func (p *planner) readPlaces(places []place) {
 	jobs := map[string]bool{}
 	for _, at := range places {
@@ -71,7 +73,7 @@ func (p *planner) readPlaces(places []place) {
 	}
 }
 
-// knowsHolders reports whether the store was asked who holds the slots; if not, it is.
+// knowsHolders reports whether the holders of the slots have been read from the store, and requests the missing ones.
 func (p *planner) knowsHolders(slots ...string) bool {
 	for _, slot := range slots {
 		if _, known := p.Reads.Holders[slot]; !known {
@@ -81,14 +83,14 @@ func (p *planner) knowsHolders(slots ...string) bool {
 	return len(p.plan.Need.Holders) == 0
 }
 
-// isThere reports whether a pod may still run, according to the cache.
+// isThere reports whether a pod may still be running, according to the cache.
 func (p *planner) isThere(uid string) bool {
 	pod := p.podOf(uid)
 	return pod != nil && pod.MayRun()
 }
 
-// isGone reports whether a pod that holds a slot and that is not in the cache is gone. It reads past the cache, except for a pod that a leader has
-// given the slot: that one was in a cache before. known is false if the answer has to be read first, or cannot be read.
+// isGone reports whether a pod that holds a slot but is not in the cache is really gone. It reads from the API server, unless a leader assigned
+// the slot to the pod: such a pod was in a cache before. known is false if the answer must be read first or could not be read.
 func (p *planner) isGone(slot, holder string) (gone, known bool) {
 	if p.seating().given[slot] == holder {
 		return true, true

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// withSpares is a settled group with two spares, s0 and s1, on nodes of their own.
+// withSpares returns a settled scene with two spares, s0 and s1, on their own nodes.
 func withSpares(change func(*scene)) *scene {
 	return settled(func(s *scene) {
 		s.Jobs = append(s.Jobs, workload.Job{Name: "js-w-spares", UID: "spares", Stage: "js-w", Generation: 2, Current: true, Findable: true, MadePods: true, Spares: true, Indexes: 2, Pods: 2})
@@ -26,7 +26,7 @@ func withSpares(change func(*scene)) *scene {
 	})
 }
 
-// loses takes the pod of an index away, as the watch has seen it.
+// loses removes the pod with the given index, and the watch observes it.
 func loses(index int) func(*scene) {
 	return func(s *scene) {
 		i := slices.IndexFunc(s.Pods, func(p *workload.Pod) bool { return p.UID == fmt.Sprint("uid", index) })
@@ -35,7 +35,8 @@ func loses(index int) func(*scene) {
 	}
 }
 
-// gone takes a pod away that nobody has seen go, and says who holds its slot and what the API server has of it.
+// gone removes the pod with the given index without the watch observing it, and sets the holder of its slot. The API server has
+// no pods for the slot.
 func gone(index int, holder string) func(*scene) {
 	return func(s *scene) {
 		loses(index)(s)
@@ -47,14 +48,14 @@ func gone(index int, holder string) func(*scene) {
 	}
 }
 
-// gave is what the store holds of a slot that was given.
+// gave adds an assigned slot to the stored group.
 func gave(index int, pod string) func(*scene) {
 	return func(s *scene) {
 		s.Stored.Config.Given = append(s.Stored.Config.Given, rounds.Seat{Slot: rounds.Slot{Name: fmt.Sprint("js-w-0-", index), Pod: pod}})
 	}
 }
 
-// one of the pods is changed.
+// one changes the pod with the given UID.
 func one(uid string, change func(*workload.Pod)) func(*scene) {
 	return func(s *scene) {
 		for _, p := range s.Pods {
@@ -73,7 +74,7 @@ func all(changes ...func(*scene)) func(*scene) {
 	}
 }
 
-// spareDeeds are what a plan does about slots and pods, and what it asks for.
+// spareDeeds describes what a plan does about slots and pods, and which reads it requests.
 func spareDeeds(p Plan) string {
 	var words []string
 	for _, action := range p.Actions {
@@ -107,7 +108,7 @@ func spareDeeds(p Plan) string {
 func TestSlotsAreGivenToSpares(t *testing.T) {
 	annotated := one("spare0", func(p *workload.Pod) { p.Given = "js-w-0-3" })
 	working := all(gave(3, "spare0"), annotated, loses(3), func(s *scene) { s.Lost = nil })
-	replaced := func(s *scene) { // the slot's own next pod waits
+	replaced := func(s *scene) { // the slot's own new pod is waiting
 		next := pod(3)
 		next.Name, next.UID, next.Created = "r3", "next3", now
 		s.Pods = append(s.Pods, next)
@@ -217,8 +218,8 @@ func TestSlotsAreGivenToSpares(t *testing.T) {
 	}
 }
 
-// A group that the store has lost is opened with the slots that the pods say they were given.
-// A pod that is created after the slot's pods were read, and before its holder is, must not seem to be gone.
+// If the store has lost the group, it is opened with the assignments in the pods' annotations. A pod created after the slot's
+// pods are read and before its holder is read must not appear to be gone.
 func TestPodsAreReadAfterTheHolder(t *testing.T) {
 	r := Reads{Slots: map[string]SlotRead{"js-w-0-3": {}, "js-w-0-4": {}}}
 	r.SetHolder("js-w-0-3", "new")

@@ -10,36 +10,36 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 )
 
-// Reasons for events on owners.
+// Event reasons.
 const (
 	EventRestarting  = "InPlaceRestart"           // a worker failed and the group restarts in place
 	EventRestarted   = "InPlaceRestarted"         // all workers are in sync again
-	EventPod         = "InPlacePodRecreated"      // a worker does not come back: only its pod is recreated
-	EventJob         = "InPlaceJobRecreated"      // its Job is recreated
-	EventFailOver    = "InPlaceFailOver"          // not recoverable in place: the Jobs are recreated
+	EventPod         = "InPlacePodRecreated"      // a worker did not rejoin: only its pod is recreated
+	EventJob         = "InPlaceJobRecreated"      // a worker did not rejoin: its Job is recreated
+	EventFailOver    = "InPlaceFailOver"          // the group cannot recover in place: all Jobs are recreated
 	EventUsedUp      = "InPlaceRestartsOver"      // the budget is used up
-	EventWaiting     = "InPlaceWaitingForWorkers" // workers have not joined for the first time
-	EventEarly       = "InPlaceWorkerFailed"      // a worker failed before it had joined
-	EventForeign     = "ForeignStoreValue"        // the store contained something unreadable
+	EventWaiting     = "InPlaceWaitingForWorkers" // workers have not joined yet since the group was opened
+	EventEarly       = "InPlaceWorkerFailed"      // a worker failed before it joined
+	EventForeign     = "ForeignStoreValue"        // the store contained an unreadable value
 	EventSpare       = "InPlaceSpareUsed"         // a spare has taken the slot of a lost pod
-	EventReplaced    = "InPlacePodReplaced"       // a worker has lost its pod, and the leader has created a new one
-	EventNotReplaced = "InPlacePodNotReplaced"    // a worker has lost its pod, and the API server rejects a new one
+	EventReplaced    = "InPlacePodReplaced"       // a worker lost its pod, and the leader created a new one
+	EventNotReplaced = "InPlacePodNotReplaced"    // a worker lost its pod, and the API server rejected a new one
 	EventForced      = "InPlacePodForced"         // a pod was force-deleted, because its node is gone
-	EventMissed      = "InPlaceJobsWithoutAgents" // not all Jobs have agents: the whole group runs without, or those that were recreated without are deleted
-	EventMissedPods  = "InPlacePodsWithoutAgents" // the same for the pods of a group that declares them
+	EventMissed      = "InPlaceJobsWithoutAgents" // some Jobs have no agents: the whole group runs without agents, or the Jobs recreated without agents are deleted
+	EventMissedPods  = "InPlacePodsWithoutAgents" // the same for groups of pods without Jobs
 )
 
-// Fenced is why a running pod that can never join is deleted.
+// Fenced is the reason given when a running pod that can never join is deleted.
 const Fenced = "has permanently lost its slot"
 
-// What a repair recreates, as values of a label.
+// What a repair recreates, as values of a metric label.
 const (
 	ScopePod   = "pod"
 	ScopeJob   = "job"
 	ScopeGroup = "group"
 )
 
-// Reasons for the condition InPlaceInSync.
+// Reasons of the InPlaceInSync condition.
 const (
 	ReasonForming     = "WaitingForWorkers"
 	ReasonRunning     = "InSync"
@@ -48,7 +48,7 @@ const (
 	ReasonRecreating  = "FailingOver"
 	ReasonSuspended   = "Suspended"
 	ReasonCompleted   = "Completed"
-	ReasonRefused     = "NotPossible"      // the owner requests in-place restarts and cannot have them
+	ReasonRefused     = "NotPossible"      // the owner requests in-place restarts, but they are not possible
 	ReasonUnreachable = "StoreUnreachable" // the store has been unreachable since the owner was created, or since its workers began to join
 )
 
@@ -58,7 +58,7 @@ var reasons = map[coordination.Phase]string{
 	coordination.Completed: ReasonCompleted,
 }
 
-// maxNamed limits how many names a message has.
+// maxNamed limits how many names a message lists.
 const maxNamed = 5
 
 // groupText describes the phase of the group.
@@ -80,7 +80,7 @@ func groupText(g *group.Summary) string {
 	return fmt.Sprintf("%d workers, %s", g.Size, where)
 }
 
-// delayText says that workers waited before they started, which happens once in a round.
+// delayText says how long workers waited before they started in this round, or "" if they did not wait.
 func delayText(g *group.Summary) string {
 	delay := g.Level.Pause
 	if delay == 0 {
@@ -89,7 +89,7 @@ func delayText(g *group.Summary) string {
 	return fmt.Sprintf("; they waited %s before they started, because the restarts before ended within a minute", delay)
 }
 
-// formingText names the stages that have not started yet. The group does not wait for them, and no restart stops them.
+// formingText names the stages that have not started yet. The group does not wait for them, and restarts do not affect them.
 func formingText(g *group.Summary) string {
 	var names []string
 	for _, stage := range g.Stages {
@@ -148,7 +148,7 @@ func placeText(p coordination.Place) string {
 	return fmt.Sprintf(" (pod %s on node %s)", p.PodName, p.Node)
 }
 
-// exitText returns the details of an exit other than its code.
+// exitText returns the details of an exit other than its exit code.
 func exitText(c coordination.Cause) string {
 	var known []string
 	if c.Signal > 0 {
@@ -163,7 +163,7 @@ func exitText(c coordination.Cause) string {
 	return " (" + strings.Join(known, ", ") + ")"
 }
 
-// some returns the first names, and how many more there are.
+// some lists at most the given number of names, and says how many more there are.
 func some(names []string, most int) string {
 	if len(names) <= most {
 		return strings.Join(names, ", ")

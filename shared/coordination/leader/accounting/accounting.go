@@ -1,14 +1,15 @@
-// Package accounting turns what the store has recorded about a group's restarts into accounts: the cause of each restart, how it
-// ended, and how long its phases took. It is pure.
+// Package accounting turns the restart records in the store into accounts: the cause of each restart, how it ended, and how long
+// its phases took. It is pure.
 //
-// The phases divide the time from the failure until all workers run, without gap or overlap:
+// The phases divide the time from the failure until all workers are running, without gaps or overlap:
 //
-//	failed     detected    reported, and ordered     all have joined, and run
+//	failed     detected    reported, and ordered     all joined and running
 //	   |--detect--|--order---|-----------start----------|
 //
-// The time of failure is when the worker exited, by its node's clock. For a hang it is the last sign of progress. For a pod whose
-// agent could not report, it is when the orchestrator learned of the loss; detect is then 0. The difference between a node's clock
-// and the store's clock is part of order. A restart that another failure has overtaken ends when the next one begins.
+// A failure begins when the worker exits, according to its node's clock. A hang begins at the last sign of progress. If a pod's
+// agent could not report, the failure begins when the orchestrator learns of the loss; detect is then 0. The difference between a
+// node's clock and the store's clock is part of order. A restart that is overtaken by another failure ends when the next restart
+// begins.
 package accounting
 
 import (
@@ -24,30 +25,30 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-// Account is the account of one restart.
+// Account describes one restart.
 type Account struct {
 	history.Entry
 	Slot  string             // slot of the worker that caused it
 	Place coordination.Place // where that worker ran
 }
 
-// Group is the group that the records belong to.
+// Group describes the group that the records belong to.
 type Group struct {
 	JobSet string
-	Epoch  epoch.Record // the current epoch; its cause distinguishes a recreation from a resume
-	// PolicyPrefix is the prefix of the causes of epochs that the failure policy has opened. PolicyCounted reports whether the
-	// policy's last restart was counted.
+	Epoch  epoch.Record // the current epoch; its cause distinguishes recreation from resume
+	// PolicyPrefix is the prefix of the cause of an epoch opened by the failure policy. PolicyCounted reports whether the
+	// policy's last restart counted against the budget.
 	PolicyPrefix  string
 	PolicyCounted bool
-	// Over: no record will follow the last one.
+	// Over means that no record will follow the last one.
 	Over bool
 }
 
 // KindPolicy is the cause of a recreation by the failure policy.
 const KindPolicy = "policy"
 
-// Of returns the accounts of the records, oldest first. Records that are not restarts have no account: the first formation, a
-// resume, and a failure without a restart left. A restart that has not ended has none either.
+// Of returns the accounts for the records, oldest first. Records that are not restarts have no account: the first formation, a
+// resume, and a failure for which no restart was left. Neither do restarts that are still in progress.
 func Of(g Group, records []coordination.Record) []Account {
 	var list []Account
 	for i := range records {
@@ -83,16 +84,16 @@ func (g Group) account(before *coordination.Record, r coordination.Record, after
 	return a, true
 }
 
-// recreation returns the account of an epoch's formation, if the epoch was opened by a full recreation or a restart of the failure
-// policy. It includes the time before the epoch that belongs to no account of an in-place restart.
+// recreation returns the account of an epoch's formation if the epoch was opened by a full recreation or by the failure policy. It
+// includes the time before the epoch that no account of an in-place restart covers.
 func (g Group) recreation(before *coordination.Record, r coordination.Record, after *coordination.Record) (Account, bool) {
 	end, ended := endOf(r, after)
 	if end == 0 {
 		return Account{}, false
 	}
-	current := int64(g.Epoch.Epoch) == r.Generation // for a past epoch, only the previous record shows why it was opened
+	current := int64(g.Epoch.Epoch) == r.Generation // only the previous record shows why an earlier epoch was opened
 	if before != nil && (before.Generation >= r.Generation || !before.Ends) {
-		before = nil // it is not the failure that ended the epoch before
+		before = nil // it is not the failure that ended the previous epoch
 	}
 	var a Account
 	switch {
@@ -109,8 +110,8 @@ func (g Group) recreation(before *coordination.Record, r coordination.Record, af
 	return a, true
 }
 
-// failOver returns the account of a full recreation. Its cause and its beginning are those of the failure that ended in-place
-// restarts. A formation that timed out has no such record: the previous record belongs to another epoch.
+// failOver returns the account of a full recreation. Its cause and start time are those of the failure that ended in-place
+// restarts. If the group timed out while forming, there is no such failure: the previous record belongs to another epoch.
 func (g Group) failOver(before *coordination.Record, r coordination.Record, end int64) Account {
 	cause, _, _ := strings.Cut(g.Epoch.Cause, "/")
 	from, why := r, coordination.Cause{Kind: cause}
@@ -124,7 +125,7 @@ func (g Group) failOver(before *coordination.Record, r coordination.Record, end 
 	return a
 }
 
-// caused returns an account that has only the cause.
+// caused returns an account in which only the cause and the place of the worker are set.
 func (g Group) caused(c coordination.Cause) Account {
 	a := Account{Slot: c.Slot, Place: c.Place}
 	a.Cause = history.Cause{Kind: c.Kind, ExitCode: c.ExitCode, Reason: c.Reason}
@@ -135,15 +136,15 @@ func (g Group) caused(c coordination.Cause) Account {
 	return a.At(c.Place)
 }
 
-// At returns the account with the place of the worker.
+// At returns the account with the worker's place set.
 func (a Account) At(p coordination.Place) Account {
 	a.Place = p
 	a.Pod, a.Node = strings.TrimPrefix(p.PodName, a.Slot+"-"), p.Node
 	return a
 }
 
-// endOf returns when and how a restart ended: when all workers ran again, or else when the next restart began. It returns 0 while
-// the restart is in progress.
+// endOf returns when and how a restart ended: when all workers were running again or, failing that, when the next restart began.
+// The time is 0 while the restart is in progress.
 func endOf(r coordination.Record, after *coordination.Record) (int64, history.End) {
 	switch {
 	case r.InSyncAt > 0:
@@ -156,7 +157,7 @@ func endOf(r coordination.Record, after *coordination.Record) (int64, history.En
 	return max(after.ReportedAt, r.ReportedAt), history.Abandoned
 }
 
-// begin returns when the outage began: not before the end of the previous one, and not after the order.
+// begin returns when the outage began, but no earlier than the end of the previous outage and no later than the order.
 func begin(before *coordination.Record, r coordination.Record) int64 {
 	at := cmp.Or(r.FailedAt, r.DetectedAt, r.ReportedAt)
 	if before != nil {
@@ -167,7 +168,7 @@ func begin(before *coordination.Record, r coordination.Record) int64 {
 	return min(at, r.ReportedAt)
 }
 
-// parts divides the time from begin to end into phases. A phase whose time is missing or out of order takes no time.
+// parts divides the time from begin to end into phases. A phase with a missing or out-of-order time gets a duration of zero.
 func parts(r coordination.Record, begin, end int64) (took [len(history.Phases)]time.Duration) {
 	at := min(begin, end)
 	until := func(phase history.Phase, moment int64) {

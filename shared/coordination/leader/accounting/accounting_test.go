@@ -108,7 +108,7 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
-// Members can write the times of the store. A negative duration would make a counter panic.
+// Members can forge the store's times. A negative duration would make a counter panic.
 func TestForgedTimes(t *testing.T) {
 	r := changed(restarted(), func(r *coordination.Record) { r.InSyncAt = 1 })
 	for _, a := range Of(Group{}, []coordination.Record{r}) {
@@ -118,8 +118,7 @@ func TestForgedTimes(t *testing.T) {
 	}
 }
 
-// Whatever the records contain, the phases divide the outage: none is negative, their sum is the outage, and outages do not
-// overlap.
+// Whatever the records contain, no phase is negative, the phases add up to the outage, and outages do not overlap.
 func TestPhasesDivideTheOutage(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	moment := func(around int64) int64 {

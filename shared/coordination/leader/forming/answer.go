@@ -2,11 +2,11 @@ package forming
 
 import "time"
 
-// Answer is what to do about a step that has timed out.
+// Answer says what to do about a step that has timed out.
 type Answer int
 
 const (
-	// Nothing: there is time left, or the clock is paused.
+	// Nothing means that there is time left or that the clock is paused.
 	Nothing Answer = iota
 	// Replace deletes the pods of the missing slots.
 	Replace
@@ -14,8 +14,9 @@ const (
 	Recreate
 )
 
-// Answer returns what to do about the step. It replaces the pods of a minority once. A pod that was created a whole period after
-// the other slots started is such a replacement. If most workers are missing, single pods are not the cause.
+// Answer returns what to do about the step. If a minority of the workers is missing, their pods are replaced once; a pod created
+// at least one period after the other slots started is such a replacement. If most workers are missing, individual pods are not
+// the cause.
 func (s Step) Answer() Answer {
 	deadline, runs := s.Clock()
 	switch {

@@ -5,9 +5,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-// Charge charges failures before the first join: the base of the epoch grows by the failures that it does not include yet. It returns
-// the epoch and the number of charged restarts after that, and false if there is nothing to charge. It charges nothing beyond the
-// failure that fails the JobSet.
+// Charge counts failures before the first join against the budget: it adds the failures that the base of the epoch does not include
+// yet. It returns the new epoch and the new number of charged restarts, or false if there is nothing to charge. It does not charge
+// anything beyond the failure that fails the JobSet.
 func Charge(e epoch.Record, charged int32, budget restart.Budget, round int64, failures int32) (epoch.Record, int32, bool) {
 	more := failures - e.Early
 	if more <= 0 || budget.Exceeded(charged) {

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
-// Clock returns the deadline of a step, and whether its clock runs. A paused clock restarts from zero.
+// Clock returns the deadline of a step, and whether its clock is running. A paused clock restarts from zero.
 func (s Step) Clock() (deadline grace.Deadline, runs bool) {
 	start := latest(s.opened(), s.Answered)
 	for _, slot := range s.Slots {
@@ -46,7 +46,7 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// startOf returns when a slot's Job was started: created, or last resumed.
+// startOf returns when a slot's Job was created or last resumed.
 func startOf(s Slot) time.Time {
 	if !s.Job.Started.IsZero() {
 		return s.Job.Started
@@ -54,8 +54,8 @@ func startOf(s Slot) time.Time {
 	return s.Job.Created
 }
 
-// scheduledAt returns when a pod was bound to its node, and whether it has one. For a pod that was created with a node it returns
-// its creation.
+// scheduledAt returns when a pod was bound to its node, and whether it has a node. For a pod that was created with a node, it
+// returns the creation time.
 func scheduledAt(pod *workload.Pod) (time.Time, bool) {
 	if c := pod.Scheduling; c != nil && c.Done {
 		return c.At, true

@@ -8,19 +8,19 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
-// Exit is the newest failure of a slot's pods.
+// Exit is the most recent failure of a slot's pods.
 type Exit struct {
 	Slot
 	Container string // empty if the pod has failed as a whole
 	Code      int32
-	Message   string // the last words of the container
+	Message   string // the container's termination message
 	At        time.Time
-	Dead      bool  // the container has not been started since
-	Times     int32 // how often the pods of the slot have failed
+	Dead      bool  // the container has not been restarted since
+	Times     int32 // how many times the pods of the slot have failed
 }
 
-// counted returns the containers that a worker needs in order to join: its own, and those that run before it. If the name of the
-// worker's container is unknown, it returns all.
+// counted returns the containers that a worker needs in order to join: its own container and the init containers. If the name of
+// the worker's container is unknown, it returns all containers.
 func (s Slot) counted() []*workload.Container {
 	var list []*workload.Container
 	for i := range s.Pod.Init {
@@ -34,8 +34,9 @@ func (s Slot) counted() []*workload.Container {
 	return list
 }
 
-// ExitOf returns the newest failure in a slot since the group opened, and whether there was one. An earlier exit is not known to be
-// a failure to join, because an agent may exist before its group. The end of a deleted pod is not a failure, either.
+// ExitOf returns the most recent failure in a slot since the group opened, and whether there was one. An earlier exit may have had
+// another reason than a failure to join, because an agent can exist before its group. A deleted pod that ends has not failed
+// either.
 func ExitOf(s Slot, opened time.Time) (newest Exit, found bool) {
 	if s.Pod == nil || s.Pod.Deleting {
 		return Exit{}, false
@@ -61,7 +62,7 @@ func ExitOf(s Slot, opened time.Time) (newest Exit, found bool) {
 	return newest, !newest.At.Before(opened.Truncate(time.Second)) // the kubelet reports whole seconds
 }
 
-// failedPod returns the failure of a pod without a failed container, for example because its node has rejected it.
+// failedPod returns the failure of a pod that has no failed container, for example because its node rejected it.
 func failedPod(s Slot) (Exit, bool) {
 	failed := s.Failed
 	if s.Pod.Phase == workload.Failed {
@@ -70,8 +71,8 @@ func failedPod(s Slot) (Exit, bool) {
 	return Exit{Slot: s, Times: failed}, failed > 0
 }
 
-// lastExit returns how a container last ended, and whether it has not been started since. If it has not, RestartCount does not
-// include that exit.
+// lastExit returns how a container last exited, and whether it is still dead. If it is, RestartCount does not include that exit
+// yet.
 func lastExit(c *workload.Container) (last *workload.Exit, dead bool) {
 	if c.Exited != nil {
 		return c.Exited, true
@@ -80,7 +81,7 @@ func lastExit(c *workload.Container) (last *workload.Exit, dead bool) {
 }
 
 // Worst returns the failure of the slot that has failed most often. Workers that fail at the same time count as one failure, as
-// they do once they have joined, so this is how often the step has failed.
+// they do after they have joined, so this is also the number of failures of the step.
 func Worst(slots []Slot, opened time.Time) (worst Exit, found bool) {
 	for _, s := range slots {
 		if e, ok := ExitOf(s, opened); ok && e.Times > worst.Times {
@@ -106,7 +107,7 @@ func inParentheses(text string) string {
 	return " (" + shortened(text) + ")"
 }
 
-// longestText limits the texts in a message that names several workers.
+// longestText limits each text in a message that names several workers, in characters.
 const longestText = 160
 
 func shortened(text string) string {

@@ -13,7 +13,7 @@ import (
 
 var start = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// after returns the time this many minutes after the start.
+// after returns the time the given number of minutes after the start.
 func after(minutes int) time.Time { return start.Add(time.Duration(minutes) * time.Minute) }
 
 func job(change func(*workload.Job)) *workload.Job {
@@ -24,7 +24,7 @@ func job(change func(*workload.Job)) *workload.Job {
 	return j
 }
 
-// pod returns a pod that was created and scheduled at the given time, and has run since then.
+// pod returns a pod that was created and scheduled at the given time and has been running since then.
 func pod(index int, at time.Time, change func(*workload.Pod)) *workload.Pod {
 	p := &workload.Pod{
 		Name: fmt.Sprint("p", index), Created: at, Phase: workload.Running, Scheduling: &workload.Scheduling{Done: true, At: at},

@@ -9,7 +9,8 @@ import (
 // maxNamed limits how many workers a message names.
 const maxNamed = 5
 
-// Text names the missing workers, what each waits for, and what comes next. It changes with the state, not with the time.
+// Text names the missing workers, what each of them is waiting for, and what happens next. It depends on the state and not on the
+// time.
 func (s Step) Text() string {
 	var parts []string
 	for _, slot := range s.Missing[:min(len(s.Missing), maxNamed)] {
@@ -25,7 +26,7 @@ func (s Step) Text() string {
 	return text + ". " + s.next()
 }
 
-// next returns what happens if no worker joins.
+// next describes what happens if no worker joins.
 func (s Step) next() string {
 	deadline, runs := s.Clock()
 	if !runs {
@@ -35,8 +36,8 @@ func (s Step) next() string {
 	return fmt.Sprintf("If they have not joined by %s (forming-timeout %s), pods are recreated", end, s.Period)
 }
 
-// Waits counts the missing workers by what they wait for. Missing workers whose names are unknown count as running without having
-// joined.
+// Waits counts the missing workers by what they are waiting for. Missing workers whose names are unknown count as running without
+// having joined.
 func (s Step) Waits() map[Kind]int {
 	counts := map[Kind]int{}
 	for _, slot := range s.Missing {

@@ -6,19 +6,19 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
-// KindForming is the cause of a recreation because workers did not join in time.
+// KindForming is the cause of a recreation after workers did not join in time.
 const KindForming = "forming"
 
 // Slot is one slot of a step that has not formed.
 type Slot struct {
 	Name   string
 	Job    *workload.Job // nil if it has not been created yet
-	Before *workload.Job // if Job is nil: the Job of that name that is still being deleted, or nil
+	Before *workload.Job // if Job is nil: the Job of the same name that is still being deleted, or nil
 	Pod    *workload.Pod // the newest pod of the Job, or nil
 	Failed int32         // how many earlier pods of the Job have failed
 }
 
-// worker returns the name of the container that joins, or "" if it is unknown.
+// worker returns the name of the container that joins the group, or "" if it is unknown.
 func (s Slot) worker() string {
 	if s.Job == nil {
 		return ""
@@ -31,11 +31,11 @@ type Step struct {
 	Slots []Slot // all slots of the step
 	// Missing are the known slots that have not joined.
 	Missing []Slot
-	// Waiting is how many slots have not joined.
+	// Waiting is the number of slots that have not joined.
 	Waiting int64
-	// Opened is when the group opened, zero if that was before this step could start.
+	// Opened is when the group opened, or zero if that was before this step could start.
 	Opened time.Time
-	// Answered is when the leader last deleted pods of the step, zero if unknown. Their Job waits before it replaces them.
+	// Answered is when the leader last deleted pods of the step, or zero if unknown. Their Job backs off before it replaces them.
 	Answered time.Time
 	Period   time.Duration // forming-timeout
 	Now      time.Time

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
-// Kind is what a worker waits for, in one word. It is a label of a metric.
+// Kind says in one word what a worker is waiting for. It is used as a metric label.
 type Kind string
 
 const (
@@ -19,13 +19,13 @@ const (
 	Exits       Kind = "exits"       // a container of its pod has exited
 	Image       Kind = "image"       // an image cannot be pulled, or a container cannot be created
 	Starting    Kind = "starting"    // its containers are being created, or have just started
-	Store       Kind = "store"       // it runs, but the store has no report of it
+	Store       Kind = "store"       // it is running, but the store has no report from it
 )
 
-// Kinds are all kinds.
+// Kinds lists all kinds.
 var Kinds = []Kind{Turn, NoPod, Leaving, Gated, Unscheduled, Exits, Image, Starting, Store}
 
-// Wait is what one worker waits for. Text continues a sentence that begins with the worker's name.
+// Wait describes what a worker is waiting for. Text completes a sentence that begins with the worker's name.
 type Wait struct {
 	Kind Kind
 	Text string
@@ -34,7 +34,7 @@ type Wait struct {
 // joinsWithin is how long a running container may take to join. After that, the store or the agent is the cause.
 const joinsWithin = 10 * time.Second
 
-// WaitOf returns what a slot that has not joined waits for.
+// WaitOf returns what a slot that has not joined is waiting for.
 func WaitOf(s Slot, now time.Time) Wait {
 	switch {
 	case s.Job == nil && s.Before != nil:
@@ -56,7 +56,7 @@ func WaitOf(s Slot, now time.Time) Wait {
 	return containers(s, now)
 }
 
-// scheduling returns what prevents the scheduling of a pod. Its Kind is empty if the pod has a node.
+// scheduling returns what prevents a pod from being scheduled. The Kind is empty if the pod has a node.
 func scheduling(pod *workload.Pod) Wait {
 	if _, done := scheduledAt(pod); done {
 		return Wait{}
@@ -99,7 +99,7 @@ func containers(s Slot, now time.Time) Wait {
 	return Wait{Starting, fmt.Sprintf("pod %s is starting%s", s.Pod.Name, inParentheses(reason))}
 }
 
-// failure returns why a pod failed: the exit of a container, or the reason of the kubelet.
+// failure returns why a pod failed: a container exit, or the reason given by the kubelet.
 func (s Slot) failure() string {
 	if e, found := ExitOf(s, time.Time{}); found && e.Container != "" {
 		return fmt.Sprintf("container %s exited with code %d%s", e.Container, e.Code, inParentheses(e.Message))
@@ -107,12 +107,12 @@ func (s Slot) failure() string {
 	return s.Pod.Reason
 }
 
-// isStuck reports whether a container waits for more than the kubelet's next step.
+// isStuck reports whether a container's waiting reason means more than an ordinary startup.
 func isStuck(reason string) bool {
 	return reason != "" && reason != "ContainerCreating" && reason != "PodInitializing"
 }
 
-// runningSince returns when the last required container was started, or zero if one of them does not run.
+// runningSince returns when the last required container was started, or zero if one of them is not running.
 func (s Slot) runningSince() time.Time {
 	var last time.Time
 	for i := range s.Pod.Containers {

@@ -26,8 +26,8 @@ func Decide(r Round, s Slot) Action {
 	return Action{}
 }
 
-// late decides in the last share of the time: if there is no sign that the worker will return, its Job is recreated, provided that
-// it has few other pods.
+// late decides during the last third of the deadline. If there is no sign that the worker will return, its Job is recreated,
+// provided that the Job has few other pods.
 func (r Round) late(s Slot, state state, why string) Action {
 	switch {
 	case state == due || state == leaving:
@@ -38,7 +38,7 @@ func (r Round) late(s Slot, state state, why string) Action {
 		return Action{}
 	case state == starting && r.made(s.Pod.Created):
 		return Action{}
-	case s.Job.Pods <= SmallJob && s.Job.Pods < r.Size: // most of the group stays
+	case s.Job.Pods <= SmallJob && s.Job.Pods < r.Size: // most of the group keeps running
 		return Action{Job, why}
 	case !r.made(s.Pod.Created) && state != starting:
 		return Action{Pod, why}
@@ -46,8 +46,8 @@ func (r Round) late(s Slot, state state, why string) Action {
 	return Action{}
 }
 
-// few reports whether a minority is missing. If most of the group is missing, single slots are not the cause, and recreating one
-// after the other takes longer than recreating the group.
+// few reports whether no more than half of the group is missing. If most of the group is missing, individual slots are not the
+// cause, and recreating them one by one takes longer than recreating the group.
 func (r Round) few() bool { return 2*r.Missing <= r.Size }
 
 // made reports whether an object was created in this round. API servers report whole seconds.
@@ -59,7 +59,8 @@ func (r Round) past(share float64) bool {
 	return r.Now.Sub(r.Clock.Start) >= time.Duration(float64(r.Clock.Period)*share)
 }
 
-// NextShare returns how long until time alone may change what Decide returns; 0 if both shares are over.
+// NextShare returns how long it takes until Decide may return something else just because time has passed, or 0 if both shares
+// have passed.
 func (r Round) NextShare() time.Duration {
 	for _, share := range []float64{podShare, jobShare} {
 		if !r.past(share) {
@@ -69,10 +70,11 @@ func (r Round) NextShare() time.Duration {
 	return 0
 }
 
-// Repairs reports whether it is time to examine slots.
+// Repairs reports whether it is time to examine individual slots.
 func (r Round) Repairs() bool { return r.past(podShare) }
 
-// finished reports whether the Job will create no more pods for the slot. A round needs all slots.
+// finished reports whether the Job considers the slot finished and will not create another pod for it. A round still needs all
+// slots.
 func (s Slot) finished() bool {
 	if s.Pod != nil && s.Pod.Phase == workload.Succeeded {
 		return true

@@ -55,7 +55,7 @@ func ended(ago, elapsed time.Duration) workload.Container {
 
 var runs = workload.Container{Running: true}
 
-// backedOff returns a pod whose container has been in back-off since its exit.
+// backedOff returns a pod with a container that has been backing off since it exited.
 func backedOff(message string, exit time.Duration) *workload.Pod {
 	p := pod(workload.Running, waiting("CrashLoopBackOff", message))
 	p.Containers[0].Last = &workload.Exit{At: opened.Add(exit)}

@@ -9,22 +9,22 @@ import (
 	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
-// state is the state of a slot's newest pod, ordered from the best to the worst prospects.
+// state is the state of a slot's newest pod, ordered from most to least likely to join.
 type state int
 
 const (
-	running  state = iota // its containers run, but the slot has not joined
-	starting              // a container is being created, or the pod is not bound yet
+	running  state = iota // its containers are running, but the slot has not joined
+	starting              // a container is being created, or the pod is not bound to a node yet
 	due                   // a container will start again in time
 	leaving               // it is being deleted
-	absent                // there is no pod, or it has failed: the Job controller will create the next one
+	absent                // there is no pod, or it has failed; the Job controller will create the next one
 	stuck                 // no container will run in time
 )
 
-// settle is how long the kubelet may take to react to the end of a container.
+// settle is how long the kubelet may take to react when a container ends.
 const settle = 5 * time.Second
 
-// stateOf returns the worst state of the pod's containers, without sidecars, and a text that says what is wrong.
+// stateOf returns the worst state of the pod's containers, not counting sidecars, and a text that says what is wrong.
 func stateOf(pod *workload.Pod, r Round) (state, string) {
 	switch {
 	case pod == nil:
@@ -72,7 +72,7 @@ func stateOfBackedOff(c *workload.Container, r Round) (state, string) {
 	if t := c.Last; t != nil {
 		last = t.At
 	}
-	start := last.Add(wait + wait/2) // the kubelet's jitter
+	start := last.Add(wait + wait/2) // the kubelet adds jitter
 	if start.Before(r.Clock.Start.Add(r.Clock.Period)) {
 		return due, "waits in CrashLoopBackOff"
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
-// Want returns the wanted group, without a token.
+// Want returns the group that the roster asks for, without a token.
 func (in Input) Want() group.Wanted {
 	want := group.Wanted{
 		Generation: in.Roster.Epoch, Limit: in.Roster.Limit, Stages: in.stages(), Suspended: in.stuck(), Barrier: true, MaxPause: maxPause,
@@ -20,11 +20,11 @@ func (in Input) Want() group.Wanted {
 	return want
 }
 
-// maxPause limits how long members wait before they start, when restarts end early. It is the default of a JobSet.
+// maxPause limits how long members wait before they start after short-lived restarts. It equals the default for JobSets.
 const maxPause = 32 * time.Second
 
-// stuck reports whether the group is in a phase that ends only by closing it, although it can continue: the member that caused the
-// phase has left, or may restart again.
+// stuck reports whether the group could continue but is in a phase that it only leaves by being closed: the member that caused the
+// phase has left, or more restarts are allowed.
 func (in Input) stuck() bool {
 	g := in.Group
 	if g == nil || g.Generation != in.Roster.Epoch {
@@ -41,7 +41,8 @@ func (in Input) stuck() bool {
 	return false
 }
 
-// Left returns a member that was in sync with others and has left the roster, if its peers can be restarted for it.
+// Left returns a member that was in sync with others and has left the roster, or "" if there is none or no restart is left for
+// its peers.
 func (in Input) Left() string {
 	g := in.Group
 	if g == nil || g.Generation != in.Roster.Epoch || g.Phase != coordination.Running || g.Round >= min(in.Roster.Limit, g.Limit) {
@@ -55,7 +56,7 @@ func (in Input) Left() string {
 	return ""
 }
 
-// Gone returns the members that run in the group and have left the roster.
+// Gone returns the members that are running in the group but have left the roster.
 func Gone(on *roster.Roster, g *group.Summary) []coordination.Stage {
 	return slices.DeleteFunc(slices.Clone(g.Stages), func(s coordination.Stage) bool {
 		return !g.HasEntered(s) || slices.Contains(on.Members, s.Prefix)

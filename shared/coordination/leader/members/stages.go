@@ -11,19 +11,19 @@ import (
 // Input is the input of a decision.
 type Input struct {
 	Roster *roster.Roster
-	Group  *group.Summary // nil if the store has none that is readable
-	Known  bool           // the group existed before, so a store without it has lost it
+	Group  *group.Summary // nil if the store has no readable group
+	Known  bool           // the group existed before, so if the store does not have it, it was lost
 	Round  int64          // the last known round of the group
-	// Finished members are not lost when they leave.
+	// Finished holds the members that have finished. Their peers do not restart when they leave.
 	Finished []string
 }
 
-// maxSteps limits the numbers of steps.
+// maxSteps limits the step numbers.
 const maxSteps = 256
 
-// stages returns the stages of the group. The members in sync with it are its first step. Members that come later are a step of
-// their own, which enters once they have joined. That step is new to the group, because a step that has entered stays so. The
-// stages change only when members come or go.
+// stages returns the stages of the group. The members in sync with the group form its first step. Members that arrive later form
+// a step of their own, which enters once they have joined. They cannot use an existing step that has entered, because entering is
+// permanent. The stages change only when members come or go.
 func (in Input) stages() []coordination.Stage {
 	switch {
 	case in.fresh():
@@ -44,7 +44,7 @@ func (in Input) stages() []coordination.Stage {
 		}
 	}
 	stages := append(allIn(first, 0), allIn(later, step)...)
-	if step < maxSteps { // otherwise they come with the next reconcile, when the steps have been renumbered
+	if step < maxSteps { // otherwise they are added in the next reconcile, when the steps have been renumbered
 		stages = append(stages, allIn(coming, step)...)
 	}
 	if len(stages) == 0 {
@@ -53,19 +53,19 @@ func (in Input) stages() []coordination.Stage {
 	return stages
 }
 
-// fresh reports whether no member is ahead of another, so that all begin together.
+// fresh reports whether no member is ahead of the others, so that all of them start together.
 func (in Input) fresh() bool {
 	g := in.Group
 	return g == nil || g.Generation != in.Roster.Epoch || g.Phase == coordination.Forming || len(g.Stages) == 0
 }
 
-// same reports whether the group has the members of the roster.
+// same reports whether the members of the group are those of the roster.
 func (in Input) same() bool {
 	missing := func(member string) bool { return in.stageOf(member) < 0 }
 	return len(in.Group.Stages) == len(in.Roster.Members) && !slices.ContainsFunc(in.Roster.Members, missing)
 }
 
-// forming returns the step that has not entered yet, or the one after the last.
+// forming returns the number of the step that has not entered yet or, if there is none, the next unused number.
 func (in Input) forming() int64 {
 	var step int64
 	for i, s := range in.Group.Stages {

@@ -5,22 +5,22 @@ import "time"
 // Pod is one pod.
 type Pod struct {
 	Name, UID  string
-	Slot       string // the slot that it claims, or the name of a spare
-	Given      string // the slot that it was given, as its annotation says; empty if there is none
-	Waits      bool   // created for a slot that was given to another pod: it waits until it is given a slot
-	Job        string // UID of the Job that controls it
+	Slot       string // the pod's own slot, or its name as a spare
+	Given      string // the slot that its annotation says it was assigned; empty if there is none
+	Waits      bool   // created for a slot that is assigned to another pod, so it waits until it is assigned a slot
+	Job        string // UID of the Job that owns it
 	Generation int32  // generation of the group in which it was created
-	Node       string // empty if it has none yet
+	Node       string // empty if it has not been scheduled
 	Version    string // resource version
 	Created    time.Time
 	Phase      Phase
-	Reason     string // reason of the phase
+	Reason     string // reason for the phase
 
 	Deleting   bool
 	Asked, Due time.Time // when its deletion was requested, and when its grace period ends
 	Forced     bool      // it was deleted with a grace period of 0
 
-	Scheduling *Scheduling // nil if the scheduler has not handled it yet
+	Scheduling *Scheduling // nil if the scheduler has not reported on it yet
 	Init       []Container
 	Containers []Container
 }
@@ -28,7 +28,7 @@ type Pod struct {
 // Phase is the phase of a pod in the API.
 type Phase string
 
-// The phases.
+// Pod phases.
 const (
 	Pending   Phase = "Pending"
 	Running   Phase = "Running"
@@ -36,7 +36,7 @@ const (
 	Failed    Phase = "Failed"
 )
 
-// Scheduling is the scheduler's condition of a pod.
+// Scheduling is the scheduling condition of a pod.
 type Scheduling struct {
 	Done    bool
 	At      time.Time
@@ -48,37 +48,37 @@ type Scheduling struct {
 type Container struct {
 	Name     string
 	Running  bool
-	Since    time.Time // when it was started, if it runs
+	Since    time.Time // when it was started, if it is running
 	Waiting  bool
-	Reason   string // why it waits
-	Message  string // more about that
-	Exited   *Exit  // nil if it runs or waits
-	Last     *Exit  // exit of the container before it
+	Reason   string // why it is waiting
+	Message  string // details of the reason
+	Exited   *Exit  // nil if it is running or waiting
+	Last     *Exit  // how its previous instance exited
 	Restarts int32
 }
 
-// Exit is how a container ended.
+// Exit describes how a container ended.
 type Exit struct {
 	Code    int32
-	Message string // its last words
+	Message string // the termination message
 	At      time.Time
 }
 
-// Over reports whether a pod no longer runs anything: its kubelet reports that, the pod was never bound to a node, or it was
-// force-deleted.
+// Over reports whether nothing in a pod is running any longer: the kubelet has reported that, the pod was deleted before it was
+// bound to a node, or it was force-deleted.
 func (p *Pod) Over() bool {
 	return p.Phase == Failed || p.Phase == Succeeded || (p.Deleting && (p.Node == "" || p.Forced))
 }
 
-// MayRun reports whether something in a pod may still run.
+// MayRun reports whether something in a pod may be running or may still be started.
 func (p *Pod) MayRun() bool { return !p.Over() && !p.Lost() }
 
-// Lives reports whether a pod runs, or will run, and has not been deleted.
+// Lives reports whether a pod is running or will run, and is not being deleted.
 func (p *Pod) Lives() bool { return p.state() == Held }
 
-// Lost reports whether an existing pod can never run its worker again although the worker is needed: the pod has failed, it was
-// force-deleted, or its worker exited with code 0 because the pod was being deleted. A worker that finished before the deletion has
-// finished.
+// Lost reports whether an existing pod can no longer run its worker although the worker has not finished: the pod has failed or was
+// force-deleted, or the worker exited with code 0 because the pod was being deleted. If the worker exited with code 0 before the
+// deletion, it has finished.
 func (p *Pod) Lost() bool {
 	switch p.Phase {
 	case Failed:
@@ -89,7 +89,7 @@ func (p *Pod) Lost() bool {
 	return p.Deleting && p.Forced
 }
 
-// LostWhenGone is Lost for a pod that is gone from the API: only a worker that had finished by itself is not lost.
+// LostWhenGone is like Lost, but for a pod that has been removed from the API: the pod is lost unless its worker had finished.
 func (p *Pod) LostWhenGone() bool { return p.Phase != Succeeded || p.stoppedByDeletion() }
 
 // stoppedByDeletion reports whether a container ended after the deletion was requested.
@@ -109,18 +109,18 @@ func (p *Pod) stoppedByDeletion() bool {
 type State int
 
 const (
-	// Held: a pod of the slot lives, or may still run.
+	// Held means that a pod of the slot is live.
 	Held State = iota
-	// Ending: the remaining pods are being deleted, and the worker may still run.
+	// Ending means that the remaining pods are being deleted and the worker may still be running.
 	Ending
-	// Finished: the slot's worker has succeeded. The rest is up to its Job.
+	// Finished means that the slot's worker has succeeded. The rest is up to its Job.
 	Finished
-	// Vacant: there is no pod, or nothing runs in any of them.
+	// Vacant means that there is no pod, or that nothing is running in any of the pods.
 	Vacant
 )
 
-// StateOf returns the state of all pods of a slot, whichever Job created them: two workers of one slot never run at the same time.
-// Held wins over Ending, and Ending over Finished.
+// StateOf returns the combined state of all pods of a slot, regardless of which Job created them, because two workers of one slot
+// must never run at the same time. Held wins over Ending, and Ending over Finished.
 func StateOf(pods []*Pod) State {
 	state := Vacant
 	for _, pod := range pods {
@@ -141,8 +141,8 @@ func (p *Pod) state() State {
 	return Ending
 }
 
-// Outranks reports whether, of two pods of a slot, the Job controller keeps this pod rather than one that was just created and has
-// no node: this pod has a node, or is older. If both were created in the same second, it may keep either.
+// Outranks reports whether the Job controller would keep this pod rather than made, a pod of the same slot that was just created
+// and has no node. It would if this pod has a node or is older. If both were created in the same second, it may keep either.
 func (p *Pod) Outranks(made *Pod) bool {
 	return p.state() == Held && (p.Node != "" || p.Created.Before(made.Created))
 }

@@ -84,7 +84,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// The order in which the Job controller keeps pods of one index.
+// Of two pods with the same index, the Job controller keeps the one that outranks the other.
 func TestOutranks(t *testing.T) {
 	born := func(second int64) func(*Pod) { return func(p *Pod) { p.Created = time.Unix(second, 0) } }
 	made := pod(Pending, unbound, born(10))

@@ -1,4 +1,4 @@
-// Package workload describes Jobs and pods in plain types, for every kind of owner.
+// Package workload describes Jobs and pods as plain types, for all kinds of owners.
 package workload
 
 import (
@@ -7,36 +7,36 @@ import (
 	"time"
 )
 
-// Job is what creates the pods of some slots.
+// Job creates the pods for some of the group's slots.
 type Job struct {
 	Name, UID string
 	Stage     string // prefix of the stage of its slots
-	// Generation is the generation of the group in which it was created.
+	// Generation is the group's generation in which the Job was created.
 	Generation int32
-	// Current: it belongs to the current attempt of its owner, and has not been deleted.
+	// Current means that it belongs to its owner's current attempt and is not being deleted.
 	Current, Deleting, Suspended bool
-	Over                         bool   // it creates no more pods: it has finished, or is about to
-	LedBy                        string // installation that prepared its pods; empty if none did, or for the owner's own controller
+	Over                         bool   // it has finished or is about to, and will not create more pods
+	LedBy                        string // installation that prepared its pods; empty if none did or if the owner's own controller did
 	Created                      time.Time
 	Started                      time.Time // when it was created or last resumed; zero if unknown
-	Pods                         int64     // number of pods that run at a time
+	Pods                         int64     // number of pods that run at the same time
 	Failures                     int32     // pods that have failed since the last success
 
-	Spares   bool   // its pods are spares, which have no slots
-	Sidecar  bool   // its agents restart containers from outside; otherwise they restart processes
-	Findable bool   // its pods can be found again by their labels
-	Worker   string // name of the container that joins; empty if unknown
-	Store    string // store address in its pods; empty if unknown
+	Spares   bool   // its pods are spares, which have no slots of their own
+	Sidecar  bool   // its agents are sidecars that restart containers; otherwise they restart processes
+	Findable bool   // its pods can be found by their labels
+	Worker   string // name of the container that joins the group; empty if unknown
+	Store    string // store address that its pods use; empty if unknown
 
-	// NoPods is why only the Job controller may create pods for it; empty if other programs may.
+	// NoPods says why only the Job controller may create pods for it; empty if other programs may do so, too.
 	NoPods    string
-	MadePods  bool // it has created all of its pods once
-	Indexes   int  // number of its indexes
+	MadePods  bool // the Job controller has created all of its pods once
+	Indexes   int  // number of completion indexes
 	Completed Indexes
-	Failed    Indexes // permanently
+	Failed    Indexes // indexes that have failed permanently
 }
 
-// Indexes is a set of completion indexes, as inclusive ranges.
+// Indexes is a set of completion indexes, stored as inclusive ranges.
 type Indexes [][2]int
 
 // Has reports whether an index is in the set.
@@ -49,8 +49,8 @@ func (s Indexes) Has(index int) bool {
 	return false
 }
 
-// Refusal returns why no other program may create a pod of a Job at an index, or "" if it may. A pod in a suspended or finished Job
-// would be deleted again at best.
+// Refusal returns why programs other than the Job controller must not create a pod for an index of a Job, or "" if they may. A pod
+// created for a suspended or finished Job would at best be deleted again.
 func (j *Job) Refusal(index int) string {
 	switch {
 	case j.NoPods != "":
