@@ -7,20 +7,20 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// Call is a function and its arguments, which are strings and integers. Its only key is Keys.State.
+// Call is a call of a function. The arguments are strings and integers. The only key is Keys.State.
 type Call struct {
 	Function  string
 	Arguments []any
 }
 
-// Past is what a member remembers that the store may have lost.
+// Past is what a member remembers and the store may have lost.
 type Past struct {
 	Kind PastKind
-	// MoreEntered: the member knows of more entered units than the level has, so the store has lost data.
+	// MoreEntered means that the member knows of more entered units than the level has, so the store has lost data.
 	MoreEntered bool
 }
 
-// PastKind is one of these constants.
+// PastKind says what has happened in the member's pod before.
 type PastKind string
 
 const (
@@ -30,16 +30,16 @@ const (
 	PastDied PastKind = "d" // another instance of this pod has died in this round
 )
 
-// Member is one instance that joins.
+// Member is an instance that joins.
 type Member struct {
 	Slot
-	ID      string // of the instance
-	Attempt int64  // orders the instances of a pod
+	ID      string // ID of the instance
+	Attempt int64  // increases with each instance of a pod
 	Ran     bool   // its program was started
 	Past    Past
 }
 
-// Join reports instances that are in place for a round. There are at most MaxBatch members, all of one unit.
+// Join reports that instances are in place for a round. It takes at most MaxBatch members, all of the same unit.
 func Join(incarnation string, unit int, round int64, entered int, members ...Member) Call {
 	args := []any{incarnation, unit, round, entered}
 	for _, m := range members {
@@ -52,14 +52,14 @@ func Join(incarnation string, unit int, round int64, entered int, members ...Mem
 	return Call{FunctionJoin, args}
 }
 
-// Death is the death of an instance.
+// Death describes the death of an instance.
 type Death struct {
 	Slot
 	ID     string
 	Round  int64 // of the instance
 	Ran    bool  // its program was started
-	Saw    bool  // it saw its unit started in the round; if the store waits for joins, it has lost that
-	Leaves bool  // its pod ends and gives up the slot
+	Saw    bool  // the agent saw its unit started in the round; if the store is waiting for joins, it has lost that
+	Leaves bool  // its pod is ending and gives up the slot
 	Cause  string
 }
 
@@ -73,7 +73,7 @@ func Lost(incarnation string, unit int, s Slot, round int64, entered int) Call {
 	return Call{FunctionLost, []any{incarnation, unit, s.Name, s.Pod, round, entered}}
 }
 
-// Finish reports that an instance has exited with code 0. held: its agent can run it again.
+// Finish reports that an instance has exited with code 0. held says whether its agent can run it again.
 func Finish(incarnation string, unit int, s Slot, id string, held bool) Call {
 	return Call{FunctionFinish, []any{incarnation, unit, s.Name, s.Pod, id, bit(held)}}
 }
@@ -83,9 +83,9 @@ func Ask(incarnation string, unit int, s Slot, cause string) Call {
 	return Call{FunctionAsk, []any{incarnation, unit, s.Name, s.Pod, cause}}
 }
 
-// Release fences a pod and answers the death of its instance. cause is what the history says of that, see LostPod.
-// heir is the pod that gets the slot, with the name of its own slot; zero if there is none. If s names no pod, the slot is
-// only given.
+// Release fences a pod and handles the death of its instance. cause is recorded in the history; see LostPod. heir is the pod to
+// assign the slot to, with the name of that pod's own slot; zero if there is none. If s has no pod, Release only assigns the
+// slot.
 func Release(t coordination.Token, incarnation string, unit int, s Slot, cause string, heir Slot) Call {
 	args := []any{incarnation, unit, s.Name, s.Pod, formatToken(t), cause}
 	if heir != (Slot{}) {
@@ -94,16 +94,16 @@ func Release(t coordination.Token, incarnation string, unit int, s Slot, cause s
 	return Call{FunctionRelease, args}
 }
 
-// FinishedInstance stands for a finished worker whose agent no longer reports.
+// FinishedInstance is stored for a finished worker whose agent no longer reports.
 const FinishedInstance = "finished 0 1"
 
-// Set writes a group if its stored state is still the one before, or if there is no group and before is empty. A group that a leader
-// has read as lost may be back when the write arrives.
+// Set writes a group if its stored state still equals before; before is empty if there must be no group. The check is needed because
+// a group that a leader believes to be lost may have reappeared when the write arrives.
 func Set(before string, s State, c Config) Call {
 	return Call{FunctionSet, append([]any{formatToken(c.Token), before, s.String()}, c.fields()...)}
 }
 
-// Look returns values of the hash at a key. Members may have written them.
+// Look returns field values from the hash at a key. Members may have forged them.
 func (k Keys) Look(key string, fields ...string) Call {
 	args := []any{strings.TrimPrefix(key, k.base)}
 	for _, field := range fields {
@@ -119,23 +119,23 @@ func formatToken(t coordination.Token) string {
 // Answer is the store's answer to a join.
 type Answer struct {
 	Kind AnswerKind
-	// Attempt is the last attempt of the pod that the store knows. It is set with AnswerAttempt.
+	// Attempt is the pod's last attempt that the store knows of. It is set only for AnswerAttempt.
 	Attempt int64
 }
 
-// AnswerKind is one of these constants.
+// AnswerKind is the kind of an answer.
 type AnswerKind string
 
 const (
 	AnswerJoined   AnswerKind = "J"
-	AnswerReplaced AnswerKind = "R" // joined; the store has answered the unreported death of the previous instance
-	AnswerHeld     AnswerKind = "H" // another pod holds the slot, or was given it, or this one was given another slot
+	AnswerReplaced AnswerKind = "R" // joined; the store has also handled the unreported death of the previous instance
+	AnswerHeld     AnswerKind = "H" // another pod holds the slot or is assigned to it, or this pod is assigned another slot
 	AnswerFenced   AnswerKind = "X"
-	AnswerAttempt  AnswerKind = "N" // a later attempt has joined: continue with the one after it
+	AnswerAttempt  AnswerKind = "N" // a later attempt has joined; use the attempt number after it
 	AnswerOver     AnswerKind = "-" // the round or the incarnation is over
 )
 
-// ParseAnswer parses an answer.
+// ParseAnswer parses the reply to a join.
 func ParseAnswer(text string) (Answer, error) {
 	kind, rest := AnswerKind(text[:min(1, len(text))]), text[min(1, len(text)):]
 	switch kind {
@@ -151,13 +151,13 @@ func ParseAnswer(text string) (Answer, error) {
 	return Answer{}, fmt.Errorf("%w: answer %.80q", coordination.ErrForeignValue, text)
 }
 
-// errorReplies maps the error codes of the functions to errors.
+// errorReplies maps the error codes that the functions return to errors.
 var errorReplies = map[string]error{
 	"HFNOGROUP": coordination.ErrNoGroup, "HFSTALELEADER": coordination.ErrStaleLeader,
 	"HFARGUMENT": coordination.ErrArgument, "HFFOREIGN": coordination.ErrForeignValue,
 }
 
-// Error returns the protocol's error for an error reply, or nil if the reply is not from the functions.
+// Error returns the protocol error for an error reply, or nil if the reply does not come from the functions.
 func Error(reply string) error {
 	code, _, _ := strings.Cut(strings.TrimPrefix(reply, "ERR "), " ")
 	if strings.HasPrefix(reply, "WRONGTYPE") {

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// Config is what the leader decides about a group. Members cannot write it.
+// Config is the part of a group that the leader decides. Members cannot write it.
 type Config struct {
 	Token       coordination.Token
 	Incarnation string
@@ -22,20 +22,20 @@ type Config struct {
 	Units       []Unit
 	Stages      []Bounds
 	Fenced      []string // UIDs of pods
-	// Given are the slots that the leader has given to pods, and those pods, ordered by slot. No other pod can join in them.
+	// Given are the slots that the leader has assigned to pods, ordered by slot. No other pod can join in these slots.
 	Given []Seat
 }
 
-// Seat is a slot that was given to a pod. Home is the pod's own slot, or its name as a spare. That is the host name of the pod.
+// Seat is a slot assigned to a pod. Home is the pod's own slot, or its name as a spare, which is also the pod's host name.
 type Seat struct {
 	Slot
 	Home string
 }
 
-// Unit is a set of stages that start together and leave together.
+// Unit is a set of stages that start and leave together.
 type Unit struct {
 	Slots int64 // slots that must join; 0 once the unit has left
-	End   int   // number of units up to the end of its step
+	End   int   // number of units up to and including the last unit of its step
 }
 
 // Bounds is a stage and the unit that it belongs to.
@@ -44,16 +44,17 @@ type Bounds struct {
 	Unit int
 }
 
-// Free reports whether finished workers of the stage are not held, because nothing makes them run again.
+// Free reports whether finished workers of the stage are released, because they will not run again.
 func (b Bounds) Free() bool { return b.Release == coordination.ReleaseFree }
 
-// Place is what the leader has written about a pod.
+// Place is what the leader has decided about a pod.
 type Place struct {
 	Bounds
 	Limit int64 // the highest round that the budget allows
-	// Given is the slot that the leader has given to the pod, or "". It may have been removed from the stage since.
+	// Given is the slot that the leader has assigned to the pod, or "". The slot may have been removed from the stage since.
 	Given string
-	// Spare reports whether the pod has no slot of its own: it was created as a spare, or its slot was given to another pod.
+	// Spare reports whether the pod has no slot of its own, because it was created as a spare or its slot was assigned to another
+	// pod.
 	Spare bool
 }
 
@@ -64,14 +65,14 @@ func (b Bounds) text() string {
 // held is the stored form of ReleaseHeld.
 const held = coordination.Release("held")
 
-// Prefixes of the fields for slots that were given to pods.
+// Prefixes of the fields for slots assigned to pods.
 const (
-	givenTo   = "o:" // by slot: the pod that it was given to
-	givenSlot = "p:" // by pod: the slot that it was given
-	givenHome = "h:" // by slot: the own slot of the pod that it was given to
+	givenTo   = "o:" // by slot: the pod assigned to it
+	givenSlot = "p:" // by pod: the slot assigned to it
+	givenHome = "h:" // by slot: the own slot of the pod assigned to it
 )
 
-// fields returns the fields of the hash except the token.
+// fields returns the hash fields except the token.
 func (c Config) fields() []any {
 	f := []any{
 		"inc", c.Incarnation, "gen", c.Generation, "limit", c.Limit, "delay", c.MaxPause.Milliseconds(), "units", len(c.Units),
@@ -91,7 +92,7 @@ func (c Config) fields() []any {
 	return f
 }
 
-// ParseConfig parses the hash. An error names the field.
+// ParseConfig parses the hash. Errors name the field.
 func ParseConfig(hash map[string]string) (Config, error) {
 	p := parser{hash: hash}
 	c := Config{
@@ -143,7 +144,7 @@ func ParseBounds(prefix, text string) (Bounds, error) {
 	return b, nil
 }
 
-// parser keeps the first error.
+// parser parses fields of a hash and keeps the first error.
 type parser struct {
 	hash map[string]string
 	err  error
@@ -167,13 +168,13 @@ func (p *parser) pair(field string) (a, b int64) {
 	return numbers[0], numbers[1]
 }
 
-// PlaceFields are the fields of the hash that PlaceOf needs.
+// PlaceFields returns the hash fields that PlaceOf needs.
 func PlaceFields(own Slot) []string {
 	return []string{"inc", "limit", "u:" + StageOf(own.Name), givenTo + own.Name, givenSlot + own.Pod}
 }
 
-// PlaceOf returns what the leader has written about a pod. own is the slot for which the pod was created, or the name of a spare. values are
-// the values of PlaceFields; empty if a field does not exist.
+// PlaceOf returns what the leader has decided about a pod. own names the slot for which the pod was created, or the spare. values are the
+// values of PlaceFields; a value is empty if the field does not exist.
 func PlaceOf(own Slot, values []string) (Place, error) {
 	inc, limit, stage, to, given := values[0], values[1], values[2], values[3], values[4]
 	switch {
@@ -194,7 +195,8 @@ func PlaceOf(own Slot, values []string) (Place, error) {
 	return Place{Bounds: b, Limit: p.count("limit"), Given: given, Spare: spare || (to != "" && to != own.Pod)}, p.err
 }
 
-// HomeFields are the fields of the hash that say where the workers of slots run: the own slot of the pod that each was given to.
+// HomeFields returns the hash fields that say where the workers of the given slots run. Each value is the own slot of the pod to
+// which the slot is assigned.
 func HomeFields(slots []string) []string {
 	fields := make([]string, len(slots))
 	for i, slot := range slots {

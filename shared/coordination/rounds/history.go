@@ -9,23 +9,23 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// Line is one line of the history: why a round was opened. Times are those of the store. The cause begins with the slot and
-// continues with what the member or the leader reported, so it may be forged.
+// Line is one line of the history, which says why a round was opened. Times are from the store's clock. Slot and Cause come from
+// the report of a member or the leader, so they may be forged.
 type Line struct {
 	Generation, Round int64
 	StartedBefore     time.Time // when the previous round started, after its pause; zero if it did not start
 	OpenedAt          time.Time
-	Ends              bool // the round was not opened: in-place restarts ended
+	Ends              bool // the round was not opened, because in-place restarts ended
 	Slot, Cause       string
 }
 
-// The kinds of lines.
+// Kinds of lines.
 const (
 	lineNext = "next"
 	lineEnd  = "end"
 )
 
-// LinesOf returns the fields of the history with the lines of n rounds, beginning with the given round.
+// LinesOf returns the history fields that hold the lines of n rounds, starting with the given round.
 func LinesOf(round int64, n int) []string {
 	fields := make([]string, n)
 	for i := range fields {
@@ -43,7 +43,7 @@ func (l Line) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%d %d %d %d %s %s %s", l.Generation, l.Round, Milliseconds(l.StartedBefore), Milliseconds(l.OpenedAt), kind, word(l.Slot), l.Cause))
 }
 
-// ParseLine parses a line. An error quotes the text.
+// ParseLine parses a line. Errors quote the text.
 func ParseLine(text string) (Line, error) {
 	f := strings.SplitN(text, " ", 7)
 	if len(f) < 6 || len(text) > 2*MaxText || (f[4] != lineNext && f[4] != lineEnd) {
@@ -62,18 +62,18 @@ func ParseLine(text string) (Line, error) {
 	return l, nil
 }
 
-// FormatFailure returns the cause of a death as members report it: words separated by spaces.
+// FormatFailure returns the cause of a death in the form in which members report it: words separated by spaces.
 func FormatFailure(f coordination.Failure) string {
 	return fmt.Sprintf("%s %d %d %s %s %s %d %d", word(f.Kind), f.ExitCode, f.Signal, word(f.Reason), word(f.PodName), word(f.Node), f.FailedAt, f.DetectedAt)
 }
 
-// LostPod returns the cause of a release: the slot that has lost its pod, and where that pod was, if it is known.
+// LostPod returns the cause of a release: the slot that has lost its pod and, if known, where the pod was running.
 func LostPod(slot string, was coordination.Place) string {
 	return slot + " " + FormatFailure(coordination.Failure{Cause: coordination.Cause{Kind: coordination.KindPod, Place: was}})
 }
 
-// Failure parses the cause of a line. Members may have forged it: unreadable parts are left empty, and no time is later than that
-// of the line.
+// Failure parses the cause of a line. Since members may have forged it, unreadable parts are left empty and no time is later than
+// the time of the line.
 func (l Line) Failure() coordination.Failure {
 	f := coordination.Failure{Cause: coordination.Cause{Slot: l.Slot}}
 	words := strings.Fields(l.Cause)
@@ -91,16 +91,16 @@ func (l Line) Failure() coordination.Failure {
 	return f
 }
 
-// before parses a time of a node, in Unix milliseconds. It is at most the time of the line, and 0 if it is unreadable.
+// before parses a node's time in Unix milliseconds. It returns at most the time of the line, and 0 if the text is unreadable.
 func (l Line) before(text string) int64 {
 	n, _ := parseCount(text)
 	return min(n, Milliseconds(l.OpenedAt))
 }
 
-// maxMoment limits all times, in Unix milliseconds. It is in the year 2248, so that a time.Duration can hold any difference.
+// maxMoment limits all times, in Unix milliseconds. It is in the year 2248, so that any difference fits into a time.Duration.
 const maxMoment = 1 << 43
 
-// Milliseconds returns Unix milliseconds; 0 for the zero time.
+// Milliseconds returns t in Unix milliseconds, or 0 for the zero time.
 func Milliseconds(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -116,10 +116,11 @@ func moment(milliseconds int64) time.Time {
 	return time.UnixMilli(milliseconds)
 }
 
-// maxWord limits each text of a cause, in bytes: names of pods and nodes have up to 253 bytes, and all texts together must fit.
+// maxWord limits each text in a cause, in bytes. Names of pods and nodes can have 253 bytes, and all texts together must fit into
+// a line.
 const maxWord = 120
 
-// word returns the text without spaces, and never empty.
+// word returns the text with underscores instead of spaces, shortened to maxWord, or "-" if it is empty.
 func word(text string) string {
 	if text = strings.Join(strings.Fields(text), "_"); text == "" {
 		return "-"

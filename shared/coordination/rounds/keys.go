@@ -16,10 +16,10 @@ const AllKeys = keyPrefix + "*"
 // AllChannels is a pattern that matches the channels of all groups.
 const AllChannels = keyPrefix + "*}:[cl]"
 
-// Keys are the keys of one group. Its UID is a hash tag, so all of them are on the same node of a cluster.
+// Keys are the keys of one group. The group's UID is the hash tag, so in a Valkey cluster all of them are on the same node.
 type Keys struct{ base string }
 
-// KeysOf returns the keys of the group with this UID.
+// KeysOf returns the keys of the group with the given UID.
 func KeysOf(group string) Keys { return Keys{keyPrefix + group + "}:"} }
 
 // Config is the key of a hash that only the leader writes.
@@ -43,13 +43,14 @@ func (k Keys) ofRound(kind string, l Level, unit int) string {
 	return k.base + kind + l.Incarnation + "." + strconv.FormatInt(l.Round, 10) + "." + strconv.Itoa(unit)
 }
 
-// relays is how the keys of relays begin.
+// relays is the prefix of the keys for relays.
 const relays = "r:"
 
-// Relay is the key of a string: what members must know about the relay in a slot.
+// Relay is the key of a string with what members need to know about the relay in a slot.
 func (k Keys) Relay(slot string) string { return k.base + relays + slot }
 
-// IsOver reports whether a key is a table of an earlier round than that of the level, or of another generation or incarnation. A store that was rolled back has tables of later rounds, and its members return to them.
+// IsOver reports whether a key is a table of an earlier round than the level's, or of another generation or incarnation. Tables of later rounds are
+// not over: they exist after the store has been rolled back, and the members return to these rounds.
 func (k Keys) IsOver(key string, l Level) bool {
 	kind, of, isTable := strings.Cut(strings.TrimPrefix(key, k.base), ":")
 	switch {
@@ -64,13 +65,13 @@ func (k Keys) IsOver(key string, l Level) bool {
 	return incarnation != l.Incarnation || err != nil || n < l.Round
 }
 
-// FirstDeath is the key of a string: the first death of the round that may have left peers hanging.
+// FirstDeath is the key of a string with the first death in the round that may have left peers hanging.
 func (k Keys) FirstDeath() string { return k.base + "d" }
 
 // History is the key of a hash with a line for each of the last HistoryLength rounds.
 func (k Keys) History() string { return k.base + "h" }
 
-// GroupOf returns the UID in the name of a group's key or channel, or "" if the name is neither.
+// GroupOf returns the group UID in the name of a key or channel, or "" if the name does not belong to a group.
 func GroupOf(name string) string {
 	rest, found := strings.CutPrefix(name, keyPrefix)
 	group, _, closed := strings.Cut(rest, "}:")
@@ -80,10 +81,10 @@ func GroupOf(name string) string {
 	return group
 }
 
-// All is a pattern that matches all keys of the group.
+// All returns a pattern that matches all keys of the group.
 func (k Keys) All() string { return escape.Replace(k.base) + "*" }
 
-// escape quotes the special characters of patterns.
+// escape escapes the special characters in patterns.
 var escape = strings.NewReplacer("\\", "\\\\", "*", "\\*", "?", "\\?", "[", "\\[", "]", "\\]")
 
 // Channel is the channel on which levels are published.
@@ -92,11 +93,11 @@ func (k Keys) Channel() string { return k.base + "c" }
 // WakeUps is the channel that wakes the leader.
 func (k Keys) WakeUps() string { return k.base + "l" }
 
-// FunctionCommands are the commands that the functions run, with the permissions of their caller.
+// FunctionCommands are the commands that the functions run. Functions run with the permissions of their caller.
 var FunctionCommands = []string{"hmget", "hget", "hset", "hsetnx", "hdel", "hlen", "hstrlen", "getrange", "set", "unlink", "publish", "time"}
 
-// MemberRules returns the access rules that limit a user to one group. Members read what the leader has decided, and the functions
-// run with the permissions of their caller.
+// MemberRules returns the access rules that limit a user to one group. Members may only read what the leader decides. They need
+// permission for the commands in the functions, because functions run with the permissions of their caller.
 func MemberRules(group string) []string {
 	k := KeysOf(group)
 	rules := []string{"-@all", "+subscribe", "+ping", "+hello", "+auth", "+client|setname", "+fcall|" + FunctionVersion}

@@ -18,35 +18,36 @@ const (
 	MaxUnits = 64
 	// MaxBatch is the maximum number of members in a Join.
 	MaxBatch = 128
-	// HistoryLength is how many rounds the history keeps.
+	// HistoryLength is the number of rounds that the history keeps.
 	HistoryLength = 100
 )
 
-// Phase is the stored phase of a group. Started and Entered show whether an active group forms, runs or restarts.
+// Phase is the stored phase of a group. Level.Started and Level.Entered show whether an active group is forming, running or
+// restarting.
 type Phase string
 
 const (
 	Active     Phase = "A"
-	OverBudget Phase = "B" // a worker failed and no restart is left
-	Recreate   Phase = "R" // not recoverable in place; the leader recreates the Jobs
+	OverBudget Phase = "B" // a worker failed and no restarts are left
+	Recreate   Phase = "R" // the group cannot recover in place; the leader recreates the Jobs
 	Closed     Phase = "C" // suspended
 	Done       Phase = "D" // everything needed has finished
 )
 
-// Level is everything that an agent acts on. It is published on each change, and returned by a read.
+// Level is everything that an agent acts on. It is published whenever it changes, and returned by reads.
 type Level struct {
-	Incarnation string // random name of the stored data; new whenever the leader writes the group into an empty store
-	Generation  int64  // generation of the group, from 1; it grows with every recreation of the Jobs
-	Seq         int64  // grows with every change
+	Incarnation string // random name of the stored data; changes whenever the leader writes the group to an empty store
+	Generation  int64  // generation of the group, from 1; increases whenever the Jobs are recreated
+	Seq         int64  // increases with every change
 	Phase       Phase
 	Round       int64         // the desired restart count within the generation
-	Started     int           // units below this number run in this round
+	Started     int           // units below this number are running in this round
 	Entered     int           // units below this number have run in some round of the generation
 	Left        Units         // units that have finished and left the group
-	Pause       time.Duration // how long an instance waits after its unit was started, in whole milliseconds
+	Pause       time.Duration // how long an instance waits after its unit has been started, in whole milliseconds
 }
 
-// Slot is a slot of the group and the pod that reports for it.
+// Slot is a slot of the group, with the pod that reports for it.
 type Slot struct {
 	Name string
 	Pod  string // UID
@@ -90,10 +91,10 @@ func (s Units) valid() bool {
 // Forming reports whether no unit has run in this generation yet.
 func (l Level) Forming() bool { return l.Phase == Active && l.Entered == 0 }
 
-// Running reports whether all entered units run in this round.
+// Running reports whether all units that have entered are running in this round.
 func (l Level) Running() bool { return l.Phase == Active && l.Entered > 0 && l.Started >= l.Entered }
 
-// Restarting reports whether entered units wait for joins.
+// Restarting reports whether units that have entered are waiting for joins.
 func (l Level) Restarting() bool { return l.Phase == Active && l.Started < l.Entered }
 
 // String returns the stored and published form of the level.
@@ -102,7 +103,7 @@ func (l Level) String() string {
 		Version, l.Incarnation, l.Generation, l.Seq, l.Phase, l.Round, l.Started, l.Entered, l.Left, l.Pause.Milliseconds())
 }
 
-// ParseLevel parses a level, or the level in a state. An error quotes the text.
+// ParseLevel parses a level, or the level in a stored state. Errors quote the text.
 func ParseLevel(text string) (Level, error) {
 	text, _, _ = strings.Cut(text, "|")
 	f := strings.Split(text, " ")

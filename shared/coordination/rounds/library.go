@@ -1,7 +1,7 @@
 // Package rounds is the store's part of the protocol: the functions that run inside the store (rounds.lua), their arguments, and
-// the data that they keep. A death in the running round opens the next round, and the last join of a round starts the workers. Both
-// happen in the store, because they cannot wait for a leader. The leader decides everything else and writes it with Set. The
-// comments in rounds.lua describe each key and each argument.
+// the data that they keep. A death in the current round opens the next round, and the last join of a round starts the workers. The
+// store does both, because they cannot wait for a leader. The leader decides everything else and writes it with Set. The comments
+// in rounds.lua describe each key and each argument.
 package rounds
 
 import (
@@ -21,7 +21,7 @@ const LibraryName = "holdfast" + Version
 //go:embed rounds.lua
 var Library string
 
-// Names of the functions.
+// Function names.
 const (
 	FunctionJoin    = "hf" + Version + "_join"
 	FunctionDown    = "hf" + Version + "_down"
@@ -31,6 +31,6 @@ const (
 	FunctionRelease = "hf" + Version + "_release"
 	FunctionSet     = "hf" + Version + "_set"
 	FunctionLook    = "hf" + Version + "_look"
-	// FunctionVersion exists in every version of the library and returns the version of the protocol.
+	// FunctionVersion exists in every version of the library and returns the protocol version.
 	FunctionVersion = "hf_version"
 )

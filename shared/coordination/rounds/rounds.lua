@@ -1,29 +1,29 @@
 #!lua name=holdfast2
--- The store's part of the protocol: the two moments of a restart that cannot wait for a leader. A death in the running round opens
+-- The store's part of the protocol: the two steps of a restart that cannot wait for a leader. A death in the current round opens
 -- the next round. The last join of a round starts the workers. The leader decides everything else in Go and writes it with `set`.
--- The cost of a call depends neither on the size of the group nor on what members have stored.
+-- The cost of a call does not depend on the size of the group or on what members have stored.
 -- KEYS[1] is the key of the state, s. The other keys of the group have the same prefix:
 -- g          hash, written by the leader, read by members: token, inc (incarnation of the stored data), gen (generation of
 --            the group), limit (highest round of the budget), delay (longest pause, ms), units (how many); n<u>: slots of
 --            unit u; e<u>: units up to the end of its step; u:<prefix>: unit, Jobs, pods, step and release of a stage;
---            x:<pod>: fenced; o:<slot>: the pod that it was given to; p:<pod>: the slot that it was given; h:<slot>: the own slot
---            of that pod, which is its host name
--- s          string: the level that agents read and receive, a bar, and what only the functions use:
+--            x:<pod>: fenced; o:<slot>: the pod assigned to it; p:<pod>: the slot assigned to it; h:<slot>: that pod's own slot,
+--            which is its host name
+-- s          string: the level that agents read and receive, a bar, and the values that only the functions use:
 --            2 inc gen seq phase round started entered left pause|full early startedAt finished marks
--- w:<gen>    hash: slot -> the pod that holds it; !<slot> -> its last instance that was reported dead
+-- w:<gen>    hash: slot -> the pod that holds it; !<slot> -> the last instance reported dead
 -- j:<inc>.<round>.<u>   hash: slot -> "id attempt ran" of the instance that has joined the round
--- f:<inc>.<round>.<u>   hash: slot -> id of a worker that has finished
+-- f:<inc>.<round>.<u>   hash: slot -> id of the finished worker
 -- d          string: the first death of this round that may have left peers hanging
 -- h          hash: a line for each of the last 100 rounds. r:<slot>: the relay in a slot, which only members use
 -- c, l       channels: the level; a wake-up of the leader
--- Units are sets of stages, numbered in start order. Units below `started` run in this round. Units below `entered` have run in
--- some round of this generation. A restart is in progress while started < entered. The first `full` units have fully joined.
+-- Units are sets of stages, numbered in start order. Units below `started` are running in this round. Units below `entered` have
+-- run in some round of this generation. A restart is in progress while started < entered. The first `full` units have fully joined.
 -- Phases: A active, B over budget, R recreate, C closed, D done.
 
 local VERSION = '2'
 local STATE = '^' .. VERSION .. ' (%w+) (%d+) (%d+) (%u) (%d+) (%d+) (%d+) ([%d,-]+) (%d+)|(%d+) (%d+) (%d+) ([01]) ([0-7]*)$'
 local MAX_COUNT, MAX_TEXT, MAX_BATCH = 9007199254740991, 512, 128
-local RAN, NEW, DIED = 1, 2, 4 -- marks of a unit: a member ran in this round; a pod has no past; peers may hang because of a death
+local RAN, NEW, DIED = 1, 2, 4 -- marks of a unit: a member was running in this round; a pod is new; peers may hang because of a death
 local EARLY, FREE, MOST, FIRST = 60000, 2, 16, 1000 -- a round is healthy after EARLY ms; FREE early ends have no pause; at most MOST early ends count; the first pause in ms
 
 local function fail(code) error({ err = code }, 0) end
@@ -57,10 +57,10 @@ local function level(s)
     VERSION, s.inc, s.gen, s.seq, s.phase, s.round, s.started, s.entered, s.left, s.pause)
 end
 
--- save writes a changed state and returns the level. It publishes first: if the server refuses that, nothing is written.
+-- save writes a changed state and returns the level. It publishes first, so that nothing is written if the server rejects that.
 local function save(s)
   if not s.publish and not s.changed then return string.match(s.raw, '^[^|]+') end
-  s.seq = s.seq + 1 -- on every change, so that `set` cannot undo one
+  s.seq = s.seq + 1 -- on every change, so that `set` cannot undo it
   local text = level(s)
   if s.publish then redis.call('PUBLISH', s.base .. 'c', text) end
   redis.call('SET', s.base .. 's',
@@ -88,10 +88,10 @@ local function begin(s, round)
   for u = 0, s.units - 1 do over[2 * u + 2], over[2 * u + 3] = tableOf(s, 'j:', u), tableOf(s, 'f:', u) end
   redis.call('UNLINK', unpack(over))
   s.round, s.started, s.full, s.marks, s.publish = round, 0, 0, string.rep('0', s.units), true
-  advance(s) -- units without slots and, after a loss of data, units that have joined this round before
+  advance(s) -- for units without slots and, after data loss, units that have already joined this round
 end
 
--- record adds to the history why the next round is opened, or why in-place restarts end, and when the previous round started.
+-- record adds to the history why the next round is opened or in-place restarts end, and when the previous round started.
 local function record(s, now, ends, cause)
   redis.call('HSET', s.base .. 'h', string.format('%d', (s.round + 1) % 100),
     string.format('%s %d %d %d %s %s', s.gen, s.round + 1, s.startedAt > 0 and s.startedAt + s.pause or 0, now, ends and 'end' or 'next', cause))
@@ -104,7 +104,7 @@ local function pace(s, now)
   s.pause = doublings >= 0 and math.min(FIRST * 2 ^ doublings, s.delay) or 0
 end
 
--- open answers a death: with the next round, or with the end of in-place restarts.
+-- open handles a death: it opens the next round or ends in-place restarts.
 local function open(s, cause)
   local now = clock()
   record(s, now, s.round >= s.limit or s.finished == '1', cause)
@@ -120,8 +120,8 @@ local function open(s, cause)
   end
 end
 
--- start starts the units below `edge`. If a member may hang in this round, it then opens the next round: after a death in the
--- round, or if a pod was replaced without a report while its peers continued to run.
+-- start starts the units below `edge`. If members may hang in this round, because of a death or because a pod was replaced
+-- without a report while its peers kept running, it then opens the next round.
 local function start(s, edge)
   local died, ran, new = false, false, false
   for u = 0, edge - 1 do
@@ -134,7 +134,7 @@ local function start(s, edge)
   if died or (ran and new) then open(s, redis.call('GETRANGE', s.base .. 'd', 0, MAX_TEXT)) end
 end
 
--- advance starts units that have fully joined. A step enters after the steps before it. All entered steps start together.
+-- advance starts units that have fully joined. Steps enter in order. All entered steps start together.
 advance = function(s)
   local edge = 0
   while s.full < s.units do
@@ -146,22 +146,22 @@ advance = function(s)
   if edge > s.started and edge >= s.entered then start(s, edge) end
 end
 
--- read returns a value that a member may have written.
+-- read returns a value that a member may have forged.
 local function read(key, slot)
   if redis.call('HSTRLEN', key, slot) > MAX_TEXT then fail('HFFOREIGN') end
   return redis.call('HGET', key, slot)
 end
 
--- joined returns the join in a slot: id, attempt, ran.
+-- joined returns the values of the join in a slot: id, attempt, ran.
 local function joined(key, slot) return string.match(read(key, slot) or '', '^(%S+) (%d+) ([01])$') end
 
--- dirty records a death that may have left peers hanging. One more round follows.
+-- dirty records a death that may have left peers hanging, so that another round follows.
 local function dirty(s, u, cause)
   if not has(s, u, DIED) then redis.call('SET', s.base .. 'd', cause) end
   mark(s, u, DIED)
 end
 
--- dies removes a slot's instance from the round and answers its death. saw: the round has run, but the store has lost that.
+-- dies removes a slot's instance from the round and handles its death. saw: the round was started, but the store has lost that.
 local function dies(s, u, slot, ran, cause, saw)
   redis.call('HDEL', tableOf(s, 'j:', u), slot)
   redis.call('HDEL', tableOf(s, 'f:', u), slot)
@@ -171,13 +171,13 @@ local function dies(s, u, slot, ran, cause, saw)
   if ran then dirty(s, u, cause) end
 end
 
--- again answers a join in a slot that has joined already: it is a repetition, or the death of the instance before was not reported.
+-- again answers a join in a slot that has already joined: either it is repeated, or the previous instance's death was not reported.
 local function again(base, key, a, i)
   local id, attempt, ran = joined(key, a[i])
   if id == a[i + 2] then
     return 'J'
   elseif tonumber(attempt or fail('HFFOREIGN')) >= number(a[i + 3], 0) then
-    return 'N' .. attempt -- the start-up file was lost: continue with the next attempt
+    return 'N' .. attempt -- the agent has lost its file: it continues with the next attempt
   end
   local s = load(base)
   if s.phase ~= 'A' or s.round ~= tonumber(a[3]) then return '-' end
@@ -187,8 +187,8 @@ local function again(base, key, a, i)
   return 'R'
 end
 
--- remember accepts a member's report that units have entered, if the store has lost that. Their joins may be older than the loss,
--- so any of their members may have run in this round since.
+-- remember accepts a member's report that units have entered, which the store may have lost. Their joins may predate the loss, so
+-- any of their members may have been running in this round since.
 local function remember(s, entered)
   entered = math.min(number(entered, 0), s.units)
   if entered > s.entered then
@@ -197,7 +197,7 @@ local function remember(s, entered)
   end
 end
 
--- settle records what the joins report of the past, and starts what is complete.
+-- settle records what joining members report about the past, and starts the units that are complete.
 local function settle(base, a, past)
   local s, u = load(base), tonumber(a[2])
   if s.phase ~= 'A' or s.round ~= tonumber(a[3]) then return end
@@ -212,8 +212,8 @@ end
 -- join: inc unit round entered, then for each member: slot pod id attempt ran past. past is one of n (no instance of this pod has
 -- run in this generation), h (one has), r (this instance has run in this round) and d (another instance of this pod has died in
 -- this round), followed by w if more units have entered than the level says. Replies J (joined), H (another pod holds the slot or
--- was given it, or this pod has another slot), X (the pod is fenced), R (joined, and the previous death is answered), N<attempt> (a
--- later attempt has joined, or this one has died), or - (the round is over: its joins are never read, so read the level then).
+-- is assigned to it, or this pod is assigned another slot), X (the pod is fenced), R (joined, and its previous death is handled),
+-- N<attempt> (a later attempt has joined, or this one has died), or - (the round is over; the caller should read the level).
 local function join(base, a)
   local u, n, replies, past, g = a[2], #a, {}, '', nil
   if n == 10 then
@@ -231,13 +231,13 @@ local function join(base, a)
   local holders = base .. 'w:' .. g[2]
   for i = 5, n, 6 do
     local entry, holder, reply = a[i + 2] .. ' ' .. a[i + 3] .. ' ' .. a[i + 4], read(holders, a[i]), nil
-    local f = (i + 3) / 2 -- where its fields are in g
+    local f = (i + 3) / 2 -- index of its fields in g
     if g[f] or #entry + #a[i] + #a[i + 1] > MAX_TEXT then
       reply = 'X'
     elseif (holder or a[i + 1]) ~= a[i + 1] or (g[f + 1] or a[i + 1]) ~= a[i + 1] or (g[f + 2] or a[i]) ~= a[i] then
       reply = 'H'
       wakeLeader(base)
-    elseif read(holders, '!' .. a[i]) == a[i + 2] then -- a join that arrives after the report of the death
+    elseif read(holders, '!' .. a[i]) == a[i + 2] then -- a join that arrives after the death was reported
       reply = 'N' .. a[i + 3]
     elseif (holder or redis.call('HSET', holders, a[i], a[i + 1])) and redis.call('HSETNX', key, a[i], entry) == 1 then
       reply = 'J'
@@ -251,7 +251,7 @@ local function join(base, a)
   return n == 10 and replies[1] or replies
 end
 
--- member begins a rare call: inc unit slot pod. It returns nil for another incarnation, or if the group accepts no reports.
+-- member begins a call other than join: inc unit slot pod. It returns nil if the incarnation is not current or the group is inactive.
 local function member(base, a)
   local g = redis.call('HMGET', base .. 'g', 'inc', 'n' .. number(a[2], 0), 'x:' .. a[4])
   if not g[1] then fail('HFNOGROUP') end
@@ -261,7 +261,7 @@ local function member(base, a)
 end
 
 -- down: inc unit slot pod id round ran leaves cause. An instance has died. ran: 1 if its program had started, 2 if the round had
--- started, too. leaves: its pod ends and gives up the slot.
+-- started, too. leaves: its pod is ending and gives up the slot.
 local function down(base, a)
   local s, u = member(base, a)
   if not s then return '-' end
@@ -270,7 +270,7 @@ local function down(base, a)
   if holder == a[4] and a[8] == '1' then redis.call('HDEL', holders, a[3]) end
   local key, cause = tableOf(s, 'j:', u, number(a[6], 0)), string.sub(a[3] .. ' ' .. a[9], 1, MAX_TEXT)
   local id = joined(key, a[3])
-  local elsewhere = tonumber(a[6]) ~= s.round -- no answer is needed, but the round may come back after a loss of data
+  local elsewhere = tonumber(a[6]) ~= s.round -- no round is opened, but this one may come back after data loss
   if elsewhere and id == a[5] then redis.call('HDEL', key, a[3]) end
   if elsewhere then return '-' end
   redis.call('HSET', holders, '!' .. a[3], a[5])
@@ -301,7 +301,7 @@ local function finish(base, a)
   return save(s)
 end
 
--- ask: inc unit slot pod cause. A member asks for the recreation of the group.
+-- ask: inc unit slot pod cause. A member requests a recreation of the group.
 local function ask(base, a)
   local s = member(base, a)
   if not s then return '-' end
@@ -310,7 +310,7 @@ local function ask(base, a)
   return save(s)
 end
 
--- lead rejects the token of a leader that was replaced. A token is "created transitions".
+-- lead rejects the token of a leader that has been replaced. A token is "created transitions".
 local function lead(base, token)
   local c, t = string.match(redis.call('HGET', base .. 'g', 'token') or '0 0', '^(%d+) (%d+)$')
   local created, transitions = string.match(token, '^(%d+) (%d+)$')
@@ -319,17 +319,17 @@ local function lead(base, token)
   if created < c or (created == c and transitions < t) then fail('HFSTALELEADER') end
 end
 
--- unfinish revokes that a worker has finished, because its pod was ended. If no other has, a failure needs no new Jobs.
+-- unfinish forgets that a worker has finished, because its pod was deleted. If it was the only one, failures need no new Jobs.
 local function unfinish(s, u, slot)
   if s.finished == '0' or redis.call('HDEL', tableOf(s, 'f:', u), slot) == 0 then return end
   for other = 0, s.units - 1 do if redis.call('HLEN', tableOf(s, 'f:', other)) > 0 then return end end
   s.finished = '0'
 end
 
--- release: inc unit slot pod token cause, then optionally the pod that gets the slot and the name of its own slot. Fences a pod that
--- can no longer run, frees its slot in any phase, and answers the death of its instance. Without a pod, it only gives the slot. A
--- slot is given if no pod holds it, to a pod that has none. A slot that was given stays with its pod until it is given to another.
--- The cause begins with the slot that has failed, because a Job that is deleted for one slot ends others, too.
+-- release: inc unit slot pod token cause, then optionally the pod that is assigned the slot and the name of its own slot. Fences a
+-- pod that can no longer run, frees its slot in any phase, and handles the death of its instance. Without a pod, it only assigns the
+-- slot. It does so if no pod holds the slot and the new pod has none. An assignment lasts until the slot is assigned to another pod.
+-- The cause begins with the slot that failed, because deleting a Job for one slot ends others, too.
 local function release(base, a)
   lead(base, a[5])
   local slot, pod, heir = a[3], a[4], a[7] or ''
@@ -358,8 +358,8 @@ local function release(base, a)
   return save(s)
 end
 
--- set: token, state before, state, then the fields of g. Writes state and g if the state is still the one before; '' if there is
--- no group. A seq would not suffice: after a split of the store, both sides may have come to the same one.
+-- set: token, state before, state, then the fields of g. Writes state and g if the stored state is still the one before; '' if there
+-- is no group. Comparing seq would not suffice, because the two sides of a partitioned store may have the same one.
 local function set(base, a)
   lead(base, a[1])
   local exists = redis.call('HSTRLEN', base .. 'g', 'inc') > 0
@@ -374,7 +374,7 @@ local function set(base, a)
   return save(s)
 end
 
--- look: table (without the group's prefix), then fields. Returns the values to the leader, '' for an absent and a forged long one.
+-- look: table (without the group's prefix), then fields. Returns the values to the leader, '' for absent and overlong ones.
 local function look(base, a)
   local key, values = base .. a[1], {}
   for i = 2, #a do
@@ -384,7 +384,7 @@ local function look(base, a)
   return values
 end
 
--- register registers a function that checks its arguments. The prefix of the group's keys is taken from the key of the state.
+-- register registers a function that checks its arguments. The state's key provides the prefix of the group's keys.
 local function register(name, arity, body, flag)
   redis.register_function({ function_name = 'hf' .. VERSION .. '_' .. name, flags = { flag }, callback = function(keys, a)
     if #keys ~= 1 or string.sub(keys[1], -2) ~= ':s' or #a < arity then return redis.error_reply('HFARGUMENT') end

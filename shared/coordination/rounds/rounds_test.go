@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/interpreter"
 )
 
-// store runs the functions for one group of one unit.
+// store runs the functions for a single group with one unit.
 type store struct {
 	*testing.T
 	*interpreter.Server
@@ -55,13 +55,13 @@ func (s store) level() Level {
 	return l
 }
 
-// join returns the join of a pod's first instance in round 0.
+// join returns the Call with which a pod's first instance joins round 0.
 func join(slot int, pod string, entered int, p Past) Call {
 	return Join("i1", 0, 0, entered, Member{Slot: Slot{fmt.Sprint("w-", slot), pod}, ID: pod + ".1", Attempt: 1, Past: p})
 }
 
-// The store is set back to when two of three members had joined. All have run since, and the pod of the third member was replaced.
-// The other two may hang because of that, so the new pod must not complete the round a second time.
+// The store is reset to the state in which two of three members had joined. Since then, all three have been running, and the third
+// member's pod was replaced. The other two may hang because of that, so the new pod must not complete the round a second time.
 func TestNewPodJoinsAfterALostStart(t *testing.T) {
 	s := newStore(t, 3)
 	s.call(join(0, "a", 0, Past{Kind: PastNew}))
@@ -78,7 +78,7 @@ func TestNewPodJoinsAfterALostStart(t *testing.T) {
 	}
 }
 
-// The same loss in a later round of the same pods. No pod was replaced, so no worker is restarted.
+// The same loss, but with pods that have run before. No pod was replaced, so no worker is restarted.
 func TestLostStartIsRepeated(t *testing.T) {
 	s := newStore(t, 2)
 	s.call(join(0, "a", 0, Past{Kind: PastRan}))
@@ -91,8 +91,8 @@ func TestLostStartIsRepeated(t *testing.T) {
 	}
 }
 
-// A join that is delivered after the report of the instance's death does not count. An agent that has lost its file, and so uses the
-// same ID again, learns the attempt after which to continue.
+// A join that is delivered after the instance's death was reported does not count. The reply contains the attempt after which to
+// continue, for an agent that has lost its file and therefore reuses the ID.
 func TestJoinAfterTheReportOfADeath(t *testing.T) {
 	for _, leaves := range []bool{false, true} {
 		s := newStore(t, 2)
@@ -113,8 +113,8 @@ func TestJoinAfterTheReportOfADeath(t *testing.T) {
 	}
 }
 
-// The store is set back to the round before, so that the death in the next one needs no answer. When that round comes back, the
-// join of the dead instance must not be in it.
+// The store is reset to the previous round, so that a death in the later round does not open a round. When the later round is
+// restored, it must not contain the join of the dead instance.
 func TestDeathInARoundThatTheStoreHasLost(t *testing.T) {
 	s := newStore(t, 2)
 	s.call(join(0, "a", 0, Past{Kind: PastNew}))
@@ -162,7 +162,8 @@ func TestForgedGenerationIsForeign(t *testing.T) {
 	}
 }
 
-// A leader that has read that there is no group must not replace one that is back when its write arrives, as after a split of the store.
+// A leader that found no group must not replace a group that has reappeared when its write arrives, as can happen after a network
+// partition of the store.
 func TestGroupThatIsBackIsNotReplaced(t *testing.T) {
 	s := newStore(t, 2)
 	fresh := Config{Token: coordination.Token{LeaseCreated: 1}, Incarnation: "i2", Generation: 1, Limit: 9, Units: []Unit{{Slots: 2, End: 1}}}
@@ -176,7 +177,8 @@ func TestGroupThatIsBackIsNotReplaced(t *testing.T) {
 	}
 }
 
-// Both sides of a split store may come to the same seq in different ways. A leader that has read one must not write over the other.
+// The two sides of a partitioned store may reach the same seq with different states. A leader that has read one of them must not
+// overwrite the other.
 func TestWriteRequiresTheStateThatWasRead(t *testing.T) {
 	a, b := newStore(t, 2), newStore(t, 2)
 	a.call(join(0, "a", 0, Past{Kind: PastNew}))

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// release is that of a pod from a slot, which an heir gets.
+// release returns the Call that releases a pod from a slot and assigns the slot to an heir.
 func release(slot int, pod, heir, own string) Call {
 	h := Slot{}
 	if heir != "" {
@@ -16,7 +16,7 @@ func release(slot int, pod, heir, own string) Call {
 	return Release(coordination.Token{LeaseCreated: 1}, "i1", 0, Slot{fmt.Sprint("w-", slot), pod}, fmt.Sprint("w-", slot), h)
 }
 
-// running is a group of three slots in which a, b and c run.
+// running returns a store in which a group of three slots is running in pods a, b and c.
 func running(t *testing.T) store {
 	t.Helper()
 	s := newStore(t, 3)
@@ -29,12 +29,13 @@ func running(t *testing.T) store {
 	return s
 }
 
-// joinIn is the join of a pod that is new in round 1.
+// joinIn returns the Call with which a new pod joins round 1.
 func joinIn(slot int, pod string) Call {
 	return Join("i1", 0, 1, 1, Member{Slot: Slot{fmt.Sprint("w-", slot), pod}, ID: pod + ".1", Attempt: 1, Past: Past{Kind: PastNew}})
 }
 
-// state is who holds a slot, whom it was given to, which slot that pod was given, and the pod's host name.
+// state describes which pod holds a slot, which pod the slot is assigned to, which slot is assigned to that pod, and the pod's
+// host name.
 func (s store) state(slot int) string {
 	g := s.Hash(KeysOf("g").Config())
 	name := fmt.Sprint("w-", slot)
@@ -50,7 +51,7 @@ func TestASlotIsGiven(t *testing.T) {
 	const given = "held by s, given to s, which has w-0 at w-spares-0"
 	for name, c := range map[string]struct {
 		calls []Call
-		want  string // of slot 0
+		want  string // state of slot 0
 	}{
 		"in the call that fences the lost pod":     {[]Call{release(0, "a", "s", "w-spares-0")}, given},
 		"after the lost pod was released":          {[]Call{release(0, "a", "", ""), release(0, "", "s", "w-spares-0")}, given},
@@ -93,7 +94,7 @@ func TestAPodThatWasGivenASlotJoinsInNoOther(t *testing.T) {
 	}
 }
 
-// One call fences the lost pod, opens the round and gives the slot; the last join of that round starts it.
+// A single call fences the lost pod, opens the next round and assigns the slot. The last join starts that round.
 func TestASpareCompletesTheRound(t *testing.T) {
 	s := running(t)
 	s.call(release(0, "a", "s", "w-spares-0"))

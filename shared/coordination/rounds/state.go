@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// State is the level, and what only the functions use.
+// State is the level and additional values that only the functions use.
 type State struct {
 	Level
-	Full      int       // number of leading units that have fully joined
+	Full      int       // the units below this number have fully joined
 	Early     int       // number of consecutive rounds that ended soon after they started
-	StartedAt time.Time // start of the round, by the store's clock; zero if it has not started
-	// Finished: a worker that is not held has finished, so a later failure requires new Jobs.
+	StartedAt time.Time // when the round started, by the store's clock; zero if it has not started
+	// Finished means that a worker that is not held has finished, so a later failure requires new Jobs.
 	Finished bool
 	marks    string // one digit for each unit; only the functions use them
 }
 
-// Fresh returns the state of a group with this level and number of units, before any join.
+// Fresh returns the state of a group with the given level and number of units, before any join.
 func Fresh(l Level, units int) State { return State{Level: l, marks: strings.Repeat("0", units)} }
 
 // String returns the stored form of the state.
@@ -27,7 +27,7 @@ func (s State) String() string {
 	return fmt.Sprintf("%s|%d %d %d %d %s", s.Level, s.Full, s.Early, Milliseconds(s.StartedAt), bit(s.Finished), s.marks)
 }
 
-// ParseState parses a stored state. An error quotes the text.
+// ParseState parses a stored state. Errors quote the text.
 func ParseState(text string) (State, error) {
 	level, err := ParseLevel(text)
 	if err != nil {
@@ -57,18 +57,19 @@ func bit(b bool) int {
 	return 0
 }
 
-// Marks of a unit. markRuns: a member runs in this round. markDied: a reported death may have left peers hanging.
+// Marks of a unit. markRuns means that a member was already running in this round when it joined, and markDied that a reported
+// death may have left peers hanging.
 const (
 	markRuns = 1
 	markDied = 4
 )
 
-// Runs reports whether a member that has joined runs in this round already.
+// Runs reports whether a member was already running in this round when it joined.
 func (s State) Runs() bool {
 	return slices.ContainsFunc([]byte(s.marks), func(mark byte) bool { return mark >= '0' && (mark-'0')/markRuns%2 == 1 })
 }
 
-// WithDeath returns the state with a death that may have left peers hanging: one more round follows.
+// WithDeath returns the state with a death added that may have left peers hanging, so that another round follows.
 func (s State) WithDeath() State {
 	if s.marks != "" {
 		s.marks = strconv.Itoa(markDied) + s.marks[1:]
@@ -76,7 +77,8 @@ func (s State) WithDeath() State {
 	return s
 }
 
-// Died reports whether, in a unit that waits for joins, an instance has died after its program was started. Its peers may hang.
+// Died reports whether an instance has died after its program was started, in a unit that is waiting for joins. Its peers may
+// hang.
 func (s State) Died() bool {
 	for u, mark := range s.marks {
 		if u >= s.Started && mark >= '0' && (mark-'0')/markDied%2 == 1 {
