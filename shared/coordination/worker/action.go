@@ -6,61 +6,62 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Action is something to do. Actions are executed in the given order.
+// Action is something that the agent must do. Actions are executed in order.
 type Action interface{ action() }
 
-// Call calls a function of the store. One Answered follows.
+// Call calls a function in the store. It is followed by one Answered.
 type Call struct{ rounds.Call }
 
-// Read reads the level. A Placed and then an Updated follow.
+// Read reads the level. It is followed by a Placed and then an Updated.
 type Read struct{}
 
-// Prepare asks a driver with a barrier for a new instance that waits. An Observed with that instance follows.
+// Prepare asks a driver with a barrier for a new instance that waits to be started. It is followed by an Observed with that
+// instance.
 type Prepare struct{}
 
-// Start starts the program of a waiting instance, in this round and as the worker of this slot.
+// Start starts the program of a waiting instance as the worker of the given slot in the given round.
 type Start struct {
 	ID                string
 	Generation, Round int64
 	Slot              string
 }
 
-// Release means that nothing will run this worker again: the supervisor may exit with code 0.
+// Release means that this worker will not run again, so the supervisor may exit with code 0.
 type Release struct{}
 
-// Stop ends one instance: a signal, then after Grace a kill. It must not block. A StopEnded follows.
+// Stop ends an instance with a signal and, after Grace, a kill. It must not block. It is followed by a StopEnded.
 type Stop struct {
 	ID    string
 	Grace time.Duration
 	Haste Haste
 }
 
-// Haste is how little time a Stop leaves.
+// Haste says how quickly a Stop ends the instance.
 type Haste int
 
-// The degrees of haste.
+// Degrees of haste.
 const (
 	Patient Haste = iota // the signal, then the grace period; waits for a checkpoint in progress
-	Stuck                // silent for long: no signal and no grace period, but waits for a checkpoint in progress
+	Stuck                // for an instance that has been silent for a long time: no signal and no grace period, but waits for a checkpoint in progress
 	Hung                 // killed immediately
 )
 
 // Remove deletes the records of exited instances, so that a new one is started regardless of their exit codes.
 type Remove struct{ IDs []string }
 
-// Save writes the startup file.
+// Save writes the memory to the startup file.
 type Save struct{ Memory }
 
-// TellRound tells the worker the round of an instance that starts now.
+// TellRound tells the worker which round an instance belongs to if it starts now.
 type TellRound struct{ Generation, Round int64 }
 
-// Observe asks for another Observed soon.
+// Observe requests another Observed soon.
 type Observe struct{}
 
 // Severity is the severity of a Log.
 type Severity int
 
-// The severities.
+// Severities of a Log.
 const (
 	Info Severity = iota
 	Warning

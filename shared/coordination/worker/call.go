@@ -9,11 +9,11 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// call is a store call in flight, and what to do with its answer.
+// call is a store call in flight and the functions that handle its result.
 type call struct {
 	rounds.Call
 	answered func(reply string, now rounds.Level)
-	lost     func() // called if no answer came although the store may have executed the call; nil if there is nothing to do
+	lost     func() // called if there was no answer although the store may have executed the call; may be nil
 }
 
 // callNext makes the next call unless a call is in flight or must wait.
@@ -24,7 +24,7 @@ func (s *State) callNext() {
 	c := s.nextCall()
 	switch {
 	case c == nil:
-		s.troubles[viaCall] = "" // nothing waits for an answer
+		s.troubles[viaCall] = "" // no call is waiting for an answer
 	case s.now.Before(s.retry.at):
 		s.wakeAt(s.retry.at)
 	default:
@@ -33,8 +33,8 @@ func (s *State) callNext() {
 	}
 }
 
-// nextCall returns the most urgent call, or nil. Instances are handled in the order of their births, so that a death is reported
-// before the next join.
+// nextCall returns the most urgent call, or nil. Instances are handled in order of birth, so that a death is reported before the
+// next join.
 func (s *State) nextCall() *call {
 	if s.released || !s.active() {
 		return nil
@@ -53,7 +53,7 @@ func (s *State) nextCall() *call {
 func (s *State) callAbout(i *instance) *call {
 	switch {
 	case i.finished && i.Round == s.level.Round && !i.reported:
-		if i.Incarnation != s.level.Incarnation || !s.unitStarted() { // the store may have lost the join, and takes no success without it
+		if i.Incarnation != s.level.Incarnation || !s.unitStarted() { // the store may have lost the join, without which it does not accept a success
 			if c := s.join(i); c != nil {
 				return c
 			}
@@ -82,8 +82,8 @@ func (s *State) lost() *call {
 	}
 }
 
-// down reports a death in the round of the level. A death in another round is expected or already answered. Repetitions of a report
-// name the same round.
+// down reports a death in the current round. A death in another round is expected or has already been handled. If a report is
+// repeated, it contains the same round.
 func (s *State) down(i *instance) *call {
 	if i.Round == NoRound && i.Ran && !s.joinedAfter(i) {
 		i.Round = s.level.Round // it died before it could join
@@ -98,9 +98,9 @@ func (s *State) down(i *instance) *call {
 	return &call{Call: rounds.Down(incarnation, s.placed.Unit, d), answered: func(reply string, now rounds.Level) {
 		s.adoptAnswer(now)
 		if reply == string(rounds.AnswerOver) && now.Incarnation != incarnation {
-			return // it is repeated in the new incarnation
+			return // the report is repeated in the new incarnation
 		}
-		if now.Round < d.Round { // the store was set back: it is repeated once the round is restored
+		if now.Round < d.Round { // the store was reset to an earlier state: the report is repeated once the round is restored
 			s.retry.at = s.now.Add(s.jitter(firstRetry))
 			return
 		}
@@ -109,19 +109,19 @@ func (s *State) down(i *instance) *call {
 	}}
 }
 
-// noteDeath remembers the round in which an instance ran and died.
+// noteDeath records the round in which an instance ran and died.
 func (s *State) noteDeath(i *instance) {
 	if i.Ran && !i.finished {
 		s.memory.DiedIn = max(s.memory.DiedIn, i.Round)
 	}
 }
 
-// joinedAfter reports whether a younger instance has joined, so that the death of this one no longer matters.
+// joinedAfter reports whether a newer instance has joined, so that the death of this one no longer matters.
 func (s *State) joinedAfter(i *instance) bool {
 	return slices.ContainsFunc(s.instances, func(o *instance) bool { return o.Born > i.Born && o.Round != NoRound })
 }
 
-// cause returns the cause of a death for the leader's reports.
+// cause returns the cause of a death as reported to the leader.
 func (s *State) cause(i *instance) string {
 	c := coordination.Cause{
 		Kind: coordination.KindExit, ExitCode: i.code, Signal: i.signal, Reason: i.reason,
@@ -148,9 +148,9 @@ func (s *State) finish(i *instance) *call {
 	}
 }
 
-// join reports an instance that is in place for the round of the level: once per connection, while its unit waits for joins.
+// join reports that an instance is in place for the current round, once per connection, as long as its unit is waiting for joins.
 func (s *State) join(i *instance) *call {
-	behind := i.Ran && i.Round != NoRound && i.Round < s.level.Round // it is ordered to stop
+	behind := i.Ran && i.Round != NoRound && i.Round < s.level.Round // it will be stopped
 	if behind || i.joined == s.here() || (s.unitStarted() && i.in(s.here()) && !s.unsure(i)) {
 		return nil
 	}
@@ -183,7 +183,7 @@ func (s *State) past(i *instance) rounds.Past {
 	return p
 }
 
-// joined handles the answer to a join. The level that was read right after it shows whether the round is still the same.
+// joined handles the answer to a join. now, the level right after the call, shows whether the round is still the same.
 func (s *State) joined(i *instance, made place, reply string, now rounds.Level) {
 	answer, err := rounds.ParseAnswer(reply)
 	if err != nil {
@@ -216,8 +216,8 @@ func (s *State) joined(i *instance, made place, reply string, now rounds.Level) 
 }
 
 // elsewhere reports whether the store was at another round or incarnation when it answered a join, although the agent knows of no
-// newer level. The store was set back, and may have come to a later round since. The join has no effect then, and the level is
-// being read.
+// newer level. This happens if the store was reset to an earlier state, after which it may have reached a later round. The join
+// has no effect then, and the level is being read.
 func (s *State) elsewhere(now rounds.Level, made place) bool {
 	if made == (place{now.Incarnation, now.Round}) {
 		return false
@@ -226,8 +226,8 @@ func (s *State) elsewhere(now rounds.Level, made place) bool {
 	return true
 }
 
-// mayHaveJoined remembers the round of a running instance whose join is not confirmed. Its peers of that round may have met it, so
-// it cannot be in place for a later round.
+// mayHaveJoined records the round of a running instance whose join was not confirmed. Peers may have connected to it in that
+// round, so it cannot be in place for a later round.
 func (s *State) mayHaveJoined(i *instance, made place) {
 	if i.Ran && i.Round == NoRound && made.incarnation == s.level.Incarnation {
 		i.Round = made.round
@@ -253,8 +253,8 @@ func (a Answered) apply(s *State) {
 	c.answered(a.Reply, a.Now)
 }
 
-// nextAsk returns the request for recreation that is due, or nil. Each reason is sent once, and again if a read shows that it was
-// lost.
+// nextAsk returns a request to recreate the group if one is due, or nil. A request is sent once for each reason, and again after
+// each read of the level, in case it was lost.
 func (s *State) nextAsk() *call {
 	i := s.current()
 	switch behind := s.behind(); {

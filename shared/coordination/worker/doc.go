@@ -1,3 +1,3 @@
-// Package worker is the core of the agent. It decides what to do about one worker, from what the driver observes and what the store
-// reports. It does no I/O: the agent and the simulation pass it events and execute its actions.
+// Package worker is the core of the agent. It decides what to do about one worker, based on what the driver observes and what the
+// store reports. It does no I/O: the agent and the simulation pass events to it and execute its actions.
 package worker

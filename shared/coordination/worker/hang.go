@@ -2,13 +2,14 @@ package worker
 
 import "time"
 
-// Progress determines when a running worker counts as hanging.
+// Progress determines when a running worker is considered hung.
 type Progress struct {
-	Timeout time.Duration // between two signs of progress; 0 if none are required
-	Start   time.Duration // from the start to the first sign; 0 means no limit
+	Timeout time.Duration // maximum time between two signs of progress; 0 if none are required
+	Start   time.Duration // maximum time from the start to the first sign; 0 means no limit
 }
 
-// looksPerTimeout is how often within a timeout the agent checks for signs. A hang is found at most an eighth of the timeout late.
+// looksPerTimeout is how often the agent checks for signs of progress within a timeout. A hang is detected at most an eighth of
+// the timeout late.
 const looksPerTimeout = 8
 
 // every returns the interval between two checks.
@@ -20,16 +21,16 @@ func (p Progress) every() time.Duration {
 	return shortest / looksPerTimeout
 }
 
-// signs is what is known about the progress of one instance.
+// signs records what is known about the progress of one instance.
 type signs struct {
 	count  uint64
-	at     time.Time // time of the newest sign or, before the first one, of the start
+	at     time.Time // time of the last sign or, before the first one, of the start
 	looked time.Time // time of the last check
 	hung   time.Duration
-	found  time.Time // when it was found to hang; zero if it was not
+	found  time.Time // when the hang was detected; zero if there was none
 }
 
-// note records the result of a check. Time without checks does not count as silence: a frozen node is not a hang.
+// note records the result of a check. Time without checks does not count as silence, because a frozen node is not a hang.
 func (g *signs) note(count uint64, every time.Duration, now time.Time) {
 	if gap := now.Sub(g.looked); !g.looked.IsZero() && gap > 2*every {
 		g.at = g.at.Add(gap - every)
@@ -40,7 +41,7 @@ func (g *signs) note(count uint64, every time.Duration, now time.Time) {
 	}
 }
 
-// limit returns when silence becomes a hang. ok is false if it never does.
+// limit returns when silence becomes a hang, and how much silence is allowed. ok is false if there is no limit.
 func (g *signs) limit(p Progress) (limit time.Time, allowed time.Duration, ok bool) {
 	allowed = p.Timeout
 	if g.count == 0 {
@@ -49,9 +50,9 @@ func (g *signs) limit(p Progress) (limit time.Time, allowed time.Duration, ok bo
 	return g.at.Add(allowed), allowed, p.Timeout > 0 && allowed > 0
 }
 
-// endHung ends an instance that has made no progress for too long. An instance does not hang if it waits at the barrier, is held,
-// or is ordered to restart anyway. It is not asked to save a checkpoint first, because a worker that is stuck in a collective
-// cannot.
+// endHung kills an instance that has not made progress for too long. Instances that wait at the barrier, are held or are about to
+// restart anyway do not count as hung. A hung worker is not asked to save a checkpoint, because it could not do so while it is
+// stuck in a collective.
 func (s *State) endHung() {
 	i := s.current()
 	if i == nil || !s.config.Barrier || !i.Ran || s.config.Progress.Timeout == 0 || s.leaving || s.behind() > 0 {
@@ -73,7 +74,8 @@ func (s *State) endHung() {
 	s.do(Stop{ID: i.ID, Haste: Hung})
 }
 
-// hangs checks for signs at intervals. It reports a hang when a check after the limit has found none.
+// hangs reports whether an instance hangs, which is the case if a check after the limit has found no new sign of progress. It
+// requests checks at intervals.
 func (s *State) hangs(i *instance) bool {
 	g := &i.signs
 	limit, allowed, ok := g.limit(s.config.Progress)

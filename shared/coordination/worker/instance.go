@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// lostExitCode stands for the exit code of an instance whose record was deleted. The kubelet uses the same code.
+// lostExitCode is used as the exit code of an instance whose record was deleted. The kubelet uses the same code.
 const lostExitCode = 137
 
-// instance is one run of the worker as the agent knows it, until its death is accounted for.
+// instance is one run of the worker. The agent keeps it until its death has been handled.
 type instance struct {
 	Known
-	present bool // in the last observation
-	absent  int  // consecutive observations without it
+	present bool // it was in the last observation
+	absent  int  // number of consecutive observations without it
 
 	exited               bool
 	code, signal         int64
@@ -20,15 +20,15 @@ type instance struct {
 	failedAt, detectedAt int64 // Unix milliseconds
 
 	order order
-	signs signs // of progress
+	signs signs // signs of progress
 
-	joined  place     // where its join was confirmed on this connection
-	heldAt  time.Time // when another pod held the slot; zero if it did not
-	startAt time.Time // the instance waits until this time; zero if not decided
-	startIn int64     // the round of startAt
+	joined  place     // the round in which its join was confirmed on this connection
+	heldAt  time.Time // when another pod was last found to hold the slot; zero if none was
+	startAt time.Time // the instance waits until this time; zero if not determined yet
+	startIn int64     // the round that startAt applies to
 
-	finished bool // it exited with code 0 by itself, with a barrier
-	reported bool // the store has recorded that, in the round of joined
+	finished bool // with a barrier: it exited with code 0 without being stopped
+	reported bool // the store has recorded that it has finished, in the round of joined
 }
 
 // place is a round of one incarnation of the group.
@@ -40,20 +40,20 @@ type place struct {
 // in reports whether the instance is in place for a round of an incarnation.
 func (i *instance) in(p place) bool { return i.Incarnation == p.incarnation && i.Round == p.round }
 
-// order is the one stop that an instance can be ordered.
+// order is an order to stop an instance. An instance gets at most one.
 type order struct {
-	given   time.Time // zero if none was
+	given   time.Time // when it was given; zero if it was not
 	running bool      // the driver is executing it
-	retryAt time.Time // set after an error of the driver
+	retryAt time.Time // set after a driver error
 	hang    bool      // the instance hangs; it was not ordered to restart
-	earlier bool      // an earlier run of this agent gave the order: it explains the exit, and may be repeated
+	earlier bool      // the order was given before this agent restarted: it explains an exit, and may be repeated
 }
 
 func (i *instance) ordered() bool {
 	return (!i.order.given.IsZero() && !i.order.hang) || i.order.earlier
 }
 
-// find returns the instance with this ID, or nil.
+// find returns the instance with the given ID, or nil.
 func (s *State) find(id string) *instance {
 	for _, i := range s.instances {
 		if i.ID == id {
@@ -69,7 +69,7 @@ func (s *State) add(id string, born int64) *instance {
 	if s.memory.Instance.ID == id {
 		i.Known = s.memory.Instance
 	} else {
-		s.memory.Attempt = max(s.memory.Attempt+1, born) // later than that of an agent that has lost its memory
+		s.memory.Attempt = max(s.memory.Attempt+1, born) // higher than any attempt of an agent that has lost its memory
 		i.Attempt = s.memory.Attempt
 		s.memory.Instance = i.Known
 	}
@@ -86,7 +86,7 @@ func (s *State) remember(i *instance) {
 	}
 }
 
-// newest returns the newest instance unless it has exited, or nil.
+// newest returns the newest instance, or nil if it has exited or there is none.
 func (s *State) newest() *instance {
 	if n := len(s.instances); n > 0 && !s.instances[n-1].exited {
 		return s.instances[n-1]
@@ -94,7 +94,7 @@ func (s *State) newest() *instance {
 	return nil
 }
 
-// held returns the finished worker that may be needed again, or nil.
+// held returns the finished instance, which may have to run again, or nil.
 func (s *State) held() *instance {
 	if n := len(s.instances); n > 0 && s.instances[n-1].finished {
 		return s.instances[n-1]
@@ -102,7 +102,7 @@ func (s *State) held() *instance {
 	return nil
 }
 
-// current returns the newest instance if the last observation showed it running, or nil.
+// current returns the newest instance if it was running at the last observation, or nil.
 func (s *State) current() *instance {
 	if i := s.newest(); i != nil && i.present {
 		return i
@@ -110,7 +110,7 @@ func (s *State) current() *instance {
 	return nil
 }
 
-// forget drops an instance whose death is accounted for.
+// forget drops an instance whose death has been handled.
 func (s *State) forget(i *instance) {
 	s.accounted = max(s.accounted, i.Born)
 	s.instances = slices.DeleteFunc(s.instances, func(o *instance) bool { return o == i })

@@ -9,7 +9,7 @@ func (s *State) read() {
 	}
 }
 
-// adopt makes a level the current one. A level with a round above the budget is forged.
+// adopt makes a level the current one. It rejects a level whose round exceeds the budget, because that level is forged.
 func (s *State) adopt(l rounds.Level) {
 	if s.placed != nil && l.Round > s.placed.Limit {
 		s.countForeign()
@@ -33,9 +33,9 @@ func (s *State) adopt(l rounds.Level) {
 	s.memory.Entered = max(s.memory.Entered, l.Entered)
 }
 
-// adoptAnswer adopts the level of an answer. If the level belongs to another incarnation, it is read, together with what the leader
-// has written in it. The same happens if the level is older than a message that came before the answer, which a store that was set
-// back may send. Until it is read, a call would get the same answer.
+// adoptAnswer adopts the level in an answer. If that level belongs to another incarnation, the agent reads the level and what the
+// leader has decided about the pod instead. It does the same if the level is older than the current one, which can happen if the
+// store was reset to an earlier state. Calls wait for the read, because until then they would get the same answer.
 func (s *State) adoptAnswer(now rounds.Level) {
 	if now.Incarnation != s.level.Incarnation || now.Seq < s.level.Seq {
 		s.retry.at = s.now.Add(s.jitter(lastRetry))
@@ -45,10 +45,10 @@ func (s *State) adoptAnswer(now rounds.Level) {
 	s.adopt(now)
 }
 
-// fence ends everything that the agent does.
+// fence makes the agent stop all its activity.
 func (s *State) fence(why string) {
 	s.fenced = true
-	s.log(Warning, "this pod no longer holds its slot, the agent stops reporting: "+s.meanwhile(), "reason", why)
+	s.log(Warning, "this pod no longer holds its slot; the agent is no longer reporting: "+s.meanwhile(), "reason", why)
 }
 
 // active reports whether the store accepts reports: the group is active in the pod's own generation, and the pod has a slot.
@@ -56,8 +56,8 @@ func (s *State) active() bool {
 	return s.level.Phase == rounds.Active && s.level.Generation == s.memory.Generation && s.placed != nil && s.slot().Name != "" && !s.ousted
 }
 
-// entered returns how many leading units have run in this generation, to the agent's knowledge. If a worker of its slot has run,
-// that includes its own unit.
+// entered returns the number of units, in start order, that have run in this generation as far as the agent knows. If a worker of
+// its slot has run, its own unit is included.
 func (s *State) entered() int {
 	if s.memory.Ran {
 		return max(s.memory.Entered, s.placed.Unit+1)
@@ -67,10 +67,10 @@ func (s *State) entered() int {
 
 func (s *State) here() place { return place{s.level.Incarnation, s.level.Round} }
 
-// unitStarted reports whether the slot's unit runs in the round of the level.
+// unitStarted reports whether the slot's unit has been started in the current round.
 func (s *State) unitStarted() bool { return s.placed != nil && s.level.Started > s.placed.Unit }
 
-// noteStarted remembers that the living instance has run in a started round.
+// noteStarted records that the current instance was running when its unit was started in the current round.
 func (s *State) noteStarted() {
 	i := s.current()
 	if i == nil || !s.active() || !s.unitStarted() || i.Round != s.level.Round || !i.Ran {
@@ -80,7 +80,8 @@ func (s *State) noteStarted() {
 	s.remember(i)
 }
 
-// countForeign counts foreign values. It logs at powers of ten, because any member of the group can send any number of them.
+// countForeign counts foreign values. It logs only when the count reaches a power of ten, because any member of the group can
+// send any number of them.
 func (s *State) countForeign() {
 	s.foreign++
 	n := s.foreign
@@ -88,6 +89,6 @@ func (s *State) countForeign() {
 		n /= 10
 	}
 	if n == 1 && s.foreign > 1 {
-		s.log(Warning, "ignored foreign values", "count", s.foreign)
+		s.log(Warning, "ignored foreign values in the store", "count", s.foreign)
 	}
 }

@@ -14,7 +14,7 @@ func (o Observed) apply(s *State) {
 	s.remove(processes)
 }
 
-// byBirth orders exited processes before running ones, and each of the two by birth.
+// byBirth orders exited processes before running ones, and otherwise by birth.
 func byBirth(a, b Process) int {
 	if a.Running != b.Running {
 		if b.Running {
@@ -42,8 +42,8 @@ func (s *State) observe(p Process) {
 	}
 }
 
-// born returns the birth of a process. For a running process it is after all known births, because the node's clock may have been
-// set back.
+// born returns the birth of a process. A running process gets a birth later than all known ones, because the node's clock may
+// have been set back.
 func (s *State) born(p Process) int64 {
 	born := p.Born
 	if !p.Running {
@@ -57,10 +57,10 @@ func (s *State) born(p Process) int64 {
 }
 
 func (s *State) exit(i *instance, p Process) {
-	// A runtime that does not know the time may report one before 1970.
+	// A runtime that does not know when the process ended may report a time before 1970.
 	i.exited, i.code, i.signal, i.reason = true, p.ExitCode, p.Signal, p.Reason
 	i.failedAt, i.detectedAt = max(0, p.FinishedAt), s.now.UnixMilli()
-	if i.order.hang { // it failed when it last made progress
+	if i.order.hang { // a hang counts as having failed at the last sign of progress
 		i.failedAt, i.detectedAt = i.signs.at.UnixMilli(), i.signs.found.UnixMilli()
 	}
 	s.log(Info, "worker exited", "instance", i.ID, "exitCode", i.code, "ordered", i.ordered(), "round", i.Round,
@@ -68,13 +68,14 @@ func (s *State) exit(i *instance, p Process) {
 	s.endOf(i)
 	s.noteDeath(i)
 	if !s.config.Barrier && i.ordered() && (i.code == 0 || s.config.RemoveStopped) {
-		// restartPolicy OnFailure would treat exit code 0 as success and start nothing.
+		// restartPolicy OnFailure would treat exit code 0 as success and not restart the container.
 		s.removing[i.ID] = true
 	}
 }
 
-// noteAbsent finds instances whose record is gone. If there is a successor, they are dead. Otherwise a single observation is not
-// enough, because missing data must never cause a restart. A driver with a barrier knows its own children.
+// noteAbsent handles instances whose record is gone. If there is a newer instance, they are dead. Otherwise, a single observation
+// is not enough, because missing data must never cause a restart. With a barrier, it is enough, because the driver knows its own
+// children.
 func (s *State) noteAbsent(seen map[string]bool) {
 	for n, i := range s.instances {
 		if i.exited || seen[i.ID] {
@@ -90,8 +91,8 @@ func (s *State) noteAbsent(seen map[string]bool) {
 	}
 }
 
-// remove requests the removal of certain records, and of all records that exited before them, because an older record would then
-// count as the newest. It repeats the request with each observation until the records are gone.
+// remove requests the removal of the records in s.removing and of all older records of exited instances, because one of those
+// would otherwise become the newest. It repeats the request after each observation until the records are gone.
 func (s *State) remove(processes []Process) {
 	var exited []string // by birth
 	wanted := 0

@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	firstRetry = 100 * time.Millisecond // after a transport error, doubled each time
+	firstRetry = 100 * time.Millisecond // after a transport error; doubled each time
 	lastRetry  = 5 * time.Second
 	slowRetry  = 30 * time.Second // for errors that the agent cannot fix; about the interval of the Watch
 )
 
-// retry is when the next call may be made.
+// retry determines when the next call may be made.
 type retry struct {
 	at       time.Time
 	failures int
@@ -21,12 +21,12 @@ type retry struct {
 
 func (r *retry) clear() { *r = retry{} }
 
-// jitter returns a time between half of d and d, so that agents that failed together do not return together.
+// jitter returns a random duration between d/2 and d, so that agents that failed at the same time do not retry at the same time.
 func (s *State) jitter(d time.Duration) time.Duration {
 	return d/2 + time.Duration(s.config.Random()*float64(d/2))
 }
 
-// callFailed decides how to continue after an error. The worker continues to run after any error.
+// callFailed decides when to retry after an error. No error stops the worker.
 func (s *State) callFailed(err error) {
 	switch {
 	case errors.Is(err, coordination.ErrNoGroup):
@@ -40,7 +40,7 @@ func (s *State) callFailed(err error) {
 	s.trouble(viaCall, err)
 }
 
-// waitForGroup waits for the Watch to report that there is a group. The retry time is only a fallback.
+// waitForGroup waits until the Watch reports that there is a group. The retry time is only a fallback.
 func (s *State) waitForGroup() {
 	if !s.retry.at.After(s.now) {
 		s.retry.at = s.now.Add(s.jitter(slowRetry))
@@ -51,7 +51,7 @@ func isForeign(err error) bool {
 	return errors.Is(err, coordination.ErrUnknownSlot) || errors.Is(err, coordination.ErrForeignValue)
 }
 
-// way is one of the two ways to the store.
+// way is one of the two ways in which the agent uses the store.
 type way int
 
 const (
@@ -59,7 +59,7 @@ const (
 	viaWatch
 )
 
-// trouble remembers what is wrong with one way to the store. A problem is logged once until it changes, and once for both ways.
+// trouble records a problem with one way. Each problem is logged only once until it changes, even if it affects both ways.
 func (s *State) trouble(w way, err error) {
 	kind, message, severity := s.explain(err)
 	known := s.troubles[viaCall] == kind || s.troubles[viaWatch] == kind
@@ -69,7 +69,7 @@ func (s *State) trouble(w way, err error) {
 	}
 }
 
-// noTrouble remembers that one way to the store works.
+// noTrouble records that one way works.
 func (s *State) noTrouble(w way) {
 	before := s.troubles
 	s.troubles[w] = ""
@@ -78,8 +78,8 @@ func (s *State) noTrouble(w way) {
 	}
 }
 
-// explain returns the kind of an error, which is the same as long as nothing has changed, and a message: what is wrong, what the
-// worker does meanwhile, and what to do.
+// explain returns the kind of an error, which stays the same as long as the problem does, and a message that says what is wrong,
+// what happens to the worker in the meantime, and what to do.
 func (s *State) explain(err error) (kind, message string, v Severity) {
 	switch {
 	case errors.Is(err, coordination.ErrNoGroup):
@@ -89,17 +89,17 @@ func (s *State) explain(err error) (kind, message string, v Severity) {
 	case errors.Is(err, coordination.ErrForeignValue):
 		return foreignKind(err), "ignored a foreign value in the store: " + s.meanwhile(), Error
 	case errors.Is(err, coordination.ErrSwitched):
-		return "switched", "reaching the store in another way", Info
+		return "switched", "switched between the relay and a direct store connection", Info
 	default:
 		return "unreachable", "the store is unreachable: " + s.meanwhile() + ", reports are queued", Warning
 	}
 }
 
-// meanwhile returns what the worker does without the store.
+// meanwhile describes what the worker does while the store is unavailable.
 func (s *State) meanwhile() string {
 	switch i := s.current(); {
 	case s.held() != nil:
-		return "the finished worker waits for the group"
+		return "the finished worker is waiting for the group"
 	case i == nil:
 		return "no worker is running"
 	case s.config.Barrier && !i.Ran:
@@ -108,8 +108,8 @@ func (s *State) meanwhile() string {
 	return "the worker keeps running"
 }
 
-// foreignKind returns the kind of a foreign value. Each stored text is its own kind. All messages are one kind, because any member
-// of the group can send any number of them.
+// foreignKind returns the kind of a foreign value. Each stored value is a kind of its own. All messages are of the same kind,
+// because any member of the group can send any number of them.
 func foreignKind(err error) string {
 	var foreign *coordination.ForeignValueError
 	if errors.As(err, &foreign) && foreign.Field == coordination.FieldMessage {

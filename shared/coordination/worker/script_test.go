@@ -16,7 +16,8 @@ var (
 	errUnavailable = errors.New("connection refused")
 )
 
-// moment is a list of events, and how long after the previous moment they happen. A read, for example, has two events.
+// moment is a list of events that happen at the same time, and the time since the previous moment. A read, for example, consists
+// of two events.
 type moment struct {
 	after  time.Duration
 	events []Event
@@ -35,7 +36,7 @@ func read(text string) moment {
 	return at(0, Placed{rounds.Place{Bounds: rounds.Bounds{Stage: coordination.Stage{Prefix: "js-w", Jobs: 1, Pods: 1}}, Limit: 9}}, Updated{rounds.Observation{Level: level(text), Read: true}})
 }
 
-// reconnected returns the read that follows a lost connection. Only such a read may return an older level than a message or an answer before it.
+// reconnected returns the read after a lost connection. Only such a read may return an older level than a preceding message or answer.
 func reconnected(text string) moment {
 	m := read(text)
 	m.events = append([]Event{Updated{rounds.Observation{Err: errUnavailable}}}, m.events...)
@@ -137,7 +138,8 @@ func config(barrier bool, change ...func(*Config)) Config {
 	return c
 }
 
-// expect applies the moments before, which bring the worker into a state, and then compares the actions of the other moments.
+// expect applies the moments in before, which bring the worker into a state, and then compares the actions of the other moments
+// with want.
 func expect(t *testing.T, s *State, before []moment, moments []moment, want string) {
 	t.Helper()
 	play(s, false, before...)

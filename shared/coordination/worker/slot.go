@@ -2,11 +2,12 @@ package worker
 
 import "github.com/holdfast-project/holdfast/shared/coordination/rounds"
 
-// A pod works in the slot for which it was created, or in a slot that the leader has given it because another pod was lost. A spare has no slot until
-// then, nor has a pod whose own slot was given to another pod. It waits, and reads its place again whenever the level changes.
+// A pod works in the slot for which it was created, or in a slot that the leader has assigned to it because another pod was lost. A spare has no slot
+// until it is assigned one, and neither does a pod whose own slot was assigned to another pod. Such a pod waits, and reads the leader's decision
+// again whenever the level changes.
 
-// slot returns the slot that the pod works in. It has no name if the pod has none. A slot that the pod was given stays its slot even if the store has
-// lost that. While the group has no such slot, the pod takes no part in the group.
+// slot returns the slot in which the pod works. Its name is empty if the pod has no slot. An assigned slot remains the pod's slot even if the store
+// has lost the assignment. If the slot no longer exists in the group, the pod has no slot.
 func (s *State) slot() rounds.Slot {
 	slot := s.config.Slot
 	switch {

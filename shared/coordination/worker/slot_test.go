@@ -8,20 +8,21 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// readAt is a read of a level and of what the leader says of a pod: the slot that it was given, and whether it has none of its own.
+// readAt returns a read of a level and of what the leader has decided about the pod: the slot assigned to it, and whether it has no
+// slot of its own.
 func readAt(text, given string, spare bool) moment {
 	stage := coordination.Stage{Prefix: "js-w", Jobs: 1, Pods: 2}
 	p := rounds.Place{Bounds: rounds.Bounds{Stage: stage}, Limit: 9, Given: given, Spare: spare}
 	return at(0, Placed{p}, Updated{rounds.Observation{Level: level(text), Read: true}})
 }
 
-// spare is a pod of the Job of spares.
+// spare configures a pod of the spare Job.
 func spare(c *Config) { c.Slot.Name = "js-w-spares-0" }
 
-// idle is instance "a" of a spare, which waits while the group runs in round 1.
+// idle brings instance "a" of a spare to wait while the group is running in round 1.
 var idle = []moment{observed(), observed("a@10"), readAt("i1/1.1 A 1/1 #5", "", true)}
 
-// given is the same spare after it was given slot js-w-0-1 in round 2, has joined and runs.
+// given continues idle: the spare is assigned slot js-w-0-1 in round 2, joins and runs.
 var given = append(idle[:len(idle):len(idle)], cast("i1/1.2 A 0/1 #6"), readAt("i1/1.2 A 0/1 #6", "js-w-0-1", true), reply("J", "i1/1.2 A 1/1 #7"))
 
 func TestSpares(t *testing.T) {
@@ -107,21 +108,21 @@ func TestSpares(t *testing.T) {
 	}
 }
 
-// without is a read of a level at which the stage has no slot js-w-0-1.
+// without returns a read at which the stage has no slot js-w-0-1.
 func without(text string) moment {
 	stage := coordination.Stage{Prefix: "js-w", Jobs: 1, Pods: 1}
 	p := rounds.Place{Bounds: rounds.Bounds{Stage: stage}, Limit: 9, Given: "js-w-0-1", Spare: true}
 	return at(0, Placed{p}, Updated{rounds.Observation{Level: level(text), Read: true}})
 }
 
-// left is a level at which the first unit has left.
+// left parses a level, and marks the first unit as having left.
 func left(text string) rounds.Level {
 	l := level(text)
 	l.Left = rounds.UnitsOf(0)
 	return l
 }
 
-// A container that starts again goes on in the slot that its pod was given.
+// A container that is restarted continues in the slot assigned to its pod.
 func TestTheSlotIsInTheFile(t *testing.T) {
 	file := Memory{Generation: 1, Highest: 3, Entered: 1, EnteredIn: "i1", Attempt: 7, Ran: true, DiedIn: 2, Slot: "js-w-0-1",
 		Instance: Known{ID: "a", Attempt: 7, Round: 3, Incarnation: "i1", Ran: true, Saw: true}}

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// apply stores what the leader has written about the pod. A pod that has run a worker in one slot works in no other, because peers may have met it
-// there.
+// apply adopts what the leader has decided about the pod. A pod that has run a worker in one slot does not work in another, because peers may have
+// connected to it there.
 func (p Placed) apply(s *State) {
 	before := s.slot().Name
 	s.placed = &p
@@ -15,9 +15,9 @@ func (p Placed) apply(s *State) {
 		s.ousted = true
 	case p.Given == "" || p.Given == s.memory.Slot:
 	case p.Given != works && s.hasRun():
-		s.fence("it works in slot " + works + " and was given " + p.Given)
+		s.fence("it works in slot " + works + " but was assigned " + p.Given)
 	default:
-		s.log(Info, "this pod was given a slot", "slot", p.Given)
+		s.log(Info, "this pod was assigned a slot", "slot", p.Given)
 		if p.Given != before {
 			s.takeBack()
 		}
@@ -25,13 +25,13 @@ func (p Placed) apply(s *State) {
 	}
 }
 
-// becomeSpare starts afresh in a pod whose own slot was given to another pod, once its worker has ended.
+// becomeSpare resets the state of a pod whose own slot was assigned to another pod, once its worker has ended.
 func (s *State) becomeSpare() {
 	i := s.current()
 	if !s.ousted || s.leaving || i != nil && i.Ran {
 		return
 	}
-	s.log(Warning, "its slot was given to another pod: the worker has ended, and this pod waits as a spare", "slot", s.config.Slot.Name)
+	s.log(Warning, "this pod's slot was assigned to another pod; the worker has ended, and the pod is now waiting as a spare", "slot", s.config.Slot.Name)
 	for _, i := range slices.Clone(s.instances) {
 		if i.Ran {
 			s.forget(i)
@@ -40,7 +40,7 @@ func (s *State) becomeSpare() {
 	s.ousted, s.memory.Ran, s.memory.DiedIn, s.memory.Finished = false, false, NoRound, ""
 }
 
-// askForSlot reads what the leader has written about a pod without a slot, because the level has changed.
+// askForSlot reads what the leader has decided about a pod without a slot. It is called when the level has changed.
 func (s *State) askForSlot() {
 	switch {
 	case s.fenced || s.placed == nil || s.slot().Name != "":
@@ -51,8 +51,8 @@ func (s *State) askForSlot() {
 	}
 }
 
-// refused takes back an earlier join, because another pod holds the slot: the join was in data that a failover has lost. If nothing has run in the pod,
-// the slot that it was given is taken back, too.
+// refused discards an earlier join because another pod holds the slot: the join was in data that was lost in a failover. If no worker has run in the
+// pod, its assigned slot is discarded, too.
 func (s *State) refused(i *instance) {
 	if !i.Ran && i.Round != NoRound {
 		i.Round = NoRound
@@ -64,12 +64,13 @@ func (s *State) refused(i *instance) {
 	}
 }
 
-// unsure reports whether the pod was given its slot and the join of a waiting instance is not confirmed on this connection. The store may have been rolled back, so that another pod holds the slot.
+// unsure reports whether the pod was assigned its slot and the join of a waiting instance has not been confirmed on this connection. The store may
+// have been rolled back, so that another pod holds the slot.
 func (s *State) unsure(i *instance) bool {
 	return s.memory.Slot != "" && !i.Ran && i.joined != s.here()
 }
 
-// takeBack forgets the joins of instances that wait, because they were in another slot.
+// takeBack discards the joins of waiting instances, because they were in another slot.
 func (s *State) takeBack() {
 	for _, i := range s.instances {
 		if !i.Ran && i.Round != NoRound {

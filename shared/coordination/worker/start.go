@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// start starts the living instance once its unit is started, after the pause of the level.
+// start starts the current instance once its unit has been started, after the level's pause.
 func (s *State) start() {
 	i := s.current()
 	if !s.config.Barrier || s.leaving || i == nil || i.Ran || i.ordered() || !s.active() || !s.unitStarted() || !i.in(s.here()) || s.unsure(i) || s.waits(i) {
@@ -19,13 +19,13 @@ func (s *State) start() {
 	s.do(Start{i.ID, s.level.Generation, i.Round, s.slot().Name})
 }
 
-// waits reports whether the instance must wait because rounds keep ending early. The pause runs on the agent's own clock, from when
-// it learns that its unit was started.
+// waits reports whether the instance must wait because previous rounds ended early. The pause begins when the agent learns that its
+// unit was started, by the agent's own clock.
 func (s *State) waits(i *instance) bool {
 	if i.startIn != i.Round || i.startAt.IsZero() {
 		i.startIn, i.startAt = i.Round, s.now.Add(s.level.Pause)
 		if s.level.Pause > 0 {
-			s.log(Info, "restarts keep ending early, waiting before the worker starts", "pause", s.level.Pause.String(), "round", i.Round)
+			s.log(Info, "restarts keep failing early, delaying the start of the worker", "pause", s.level.Pause.String(), "round", i.Round)
 		}
 	}
 	if s.now.Before(i.startAt) {
@@ -35,7 +35,7 @@ func (s *State) waits(i *instance) bool {
 	return false
 }
 
-// prepare asks for an instance if there is none. The instance waits for the start of its unit, whatever the store does.
+// prepare requests an instance if there is none, even if the store is unavailable. The instance waits for its unit to be started.
 func (s *State) prepare() {
 	if !s.config.Barrier || s.preparing || s.leaving || s.released || s.newest() != nil || s.held() != nil {
 		return
@@ -44,18 +44,18 @@ func (s *State) prepare() {
 	s.do(Prepare{})
 }
 
-// runAgain drops a held worker when the group is in a later round: a new instance takes its place.
+// runAgain drops a held worker once the group is in a later round, so that a new instance takes its place.
 func (s *State) runAgain() {
 	i := s.held()
 	if i == nil || !s.active() || s.placed.Free() || s.level.Left.Has(s.placed.Unit) || s.level.Round <= i.Round {
 		return
 	}
-	s.log(Info, "the finished worker runs again", "instance", i.ID, "round", i.Round, "desired", s.level.Round)
+	s.log(Info, "running the finished worker again", "instance", i.ID, "round", i.Round, "desired", s.level.Round)
 	s.memory.Finished = ""
 	s.forget(i)
 }
 
-// release lets the supervisor exit if its worker has finished or never ran, and nothing will run it again.
+// release lets the supervisor exit if its worker has finished or never ran, and will not run again.
 func (s *State) release() {
 	i := s.held()
 	if i == nil {
@@ -71,8 +71,8 @@ func (s *State) release() {
 	}
 }
 
-// tellRound tells the worker the round of an instance that starts now, if that has changed. It precedes an order to stop, so that
-// the next instance finds the new round.
+// tellRound tells the worker which round an instance belongs to if it starts now, whenever that changes. It precedes an order to
+// stop, so that the next instance finds the new round.
 func (s *State) tellRound() {
 	if s.config.Barrier || !s.active() || s.leaving || s.held() != nil {
 		return
@@ -87,7 +87,7 @@ func (s *State) tellRound() {
 	}
 }
 
-// endOf decides whether an exited worker has finished or died. Exit code 0 after any signal is a death.
+// endOf decides whether an exited worker has finished or died. Exit code 0 after an order to stop counts as a death.
 func (s *State) endOf(i *instance) {
 	switch {
 	case i.code != 0 || i.ordered():
@@ -99,5 +99,5 @@ func (s *State) endOf(i *instance) {
 	}
 }
 
-// killedExitCode is reported for a worker that exited with code 0 because its pod ended.
+// killedExitCode is reported for a worker that exited with code 0 because its pod was ending.
 const killedExitCode = 143

@@ -8,26 +8,27 @@ import (
 
 // Config is the configuration of an agent.
 type Config struct {
-	Slot       rounds.Slot // slot for which the pod was created, or the name of a spare
+	Slot       rounds.Slot // slot for which the pod was created, or the spare's name
 	Generation int64       // generation of the group when the pod was created; 0 if unknown
 	Node       string
 	PodName    string
 	Grace      time.Duration // between the signal and the kill
-	// RemoveStopped removes the record of every container that was stopped on an order, not only of those that exited with code 0.
-	// The kubelet's back-off depends on that record.
+	// RemoveStopped removes the record of every container that was ordered to stop, not only of those that exited with code 0. The
+	// kubelet's back-off depends on these records.
 	RemoveStopped bool
-	// Waits is set if the pod's slot had been given to another pod when this pod was created. It has no slot until it is given one.
+	// Waits means that the pod's slot was already assigned to another pod when this pod was created. The pod has no slot until it
+	// is assigned one.
 	Waits bool
-	// Barrier: the driver starts instances on request, and holds finished ones.
+	// Barrier means that the driver starts instances on request and holds finished ones.
 	Barrier  bool
 	Progress Progress
-	MaxStops int // maximum number of orders followed within a minute; default 60
+	MaxStops int // maximum number of stop orders followed within a minute; default 60
 	Random   func() float64
 }
 
 const (
-	// Config.MaxStops and guardPeriod limit what any store can do to a worker. A restart may take less than a second, so many in a
-	// minute may be legitimate.
+	// Config.MaxStops and guardPeriod limit how often any store can stop a worker. Since a restart may take less than a second,
+	// many restarts in a minute may be legitimate.
 	defaultMaxStops = 60
 	guardPeriod     = time.Minute
 )
@@ -49,26 +50,26 @@ type State struct {
 	saved  Memory
 
 	instances []*instance // by birth
-	accounted int64       // birth of the newest instance whose death is accounted for
+	accounted int64       // birth of the newest instance whose death has been handled
 	removing  map[string]bool
 
 	level   rounds.Level // the newest known level; without a phase if there is none yet
-	placed  *Placed      // nil until the leader's decision was read
+	placed  *Placed      // nil until the leader's decision has been read
 	reading bool         // a Read is in progress
 	readAt  int64        // Seq of the level when the Read began
-	readOn  bool         // another Read has to follow
+	readOn  bool         // another Read must follow
 	call    *call        // in flight
 	retry   retry
 	asked   map[string]bool
 	fenced  bool
-	ousted  bool // its own slot was given to another pod: the worker is stopped, then the pod waits as a spare
+	ousted  bool // its own slot was assigned to another pod; the worker is stopped, then the pod waits as a spare
 	leaving bool
 
 	preparing bool // a Prepare is in progress
 	released  bool // a Release was requested
 
 	stops   []time.Time // within the last minute
-	guarded bool        // the guard has logged that an order waits
+	guarded bool        // the guard has logged that an order is being delayed
 	told    TellRound
 
 	troubles [2]string // by way
@@ -79,13 +80,13 @@ type State struct {
 	out  []Action
 }
 
-// New returns the state of an agent with the memory of its earlier run in the same pod, or with Fresh.
+// New returns the state of an agent. m is the memory of its previous run in the same pod, or Fresh.
 func New(c Config, m Memory) *State {
 	s := &State{config: c.withDefaults(), memory: m, saved: m, removing: map[string]bool{}, asked: map[string]bool{}, preparing: true}
 	if c.Generation > 0 {
 		s.memory.enter(c.Generation)
 	}
-	if m.Instance.ID != "" { // its fate must be accounted for
+	if m.Instance.ID != "" { // its death, if any, must still be handled
 		s.accounted = m.Instance.Born - 1
 		i := s.add(m.Instance.ID, m.Instance.Born)
 		i.finished = m.Finished == i.ID

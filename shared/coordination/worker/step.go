@@ -2,7 +2,7 @@ package worker
 
 import "time"
 
-// Step processes one event and returns the actions.
+// Step processes one event and returns the resulting actions.
 func (s *State) Step(now time.Time, e Event) []Action {
 	s.now, s.next, s.out = now, time.Time{}, nil
 	if !s.fenced {
@@ -28,7 +28,7 @@ func (s *State) decide() {
 	s.callNext()
 }
 
-// NextTick returns when a Tick is due, and false if only an event can change anything.
+// NextTick returns when a Tick is due, or false if none is needed before the next event.
 func (s *State) NextTick() (time.Time, bool) { return s.next, !s.next.IsZero() }
 
 // Settled reports whether nothing is left to report.

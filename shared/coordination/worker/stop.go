@@ -8,12 +8,13 @@ import (
 const (
 	// killSlack is how much longer than its grace period a worker may take to die.
 	killSlack = 30 * time.Second
-	// stopRetry is the pause after an error of the driver.
+	// stopRetry is how long to wait before a stop is retried after a driver error.
 	stopRetry = 2 * time.Second
 )
 
-// behind returns how many rounds the living instance lags the desired round. Only an instance that has run is stopped: a waiting
-// instance joins the next round as it is. An instance whose round never started has missed nothing, so it is behind by one at most.
+// behind returns by how many rounds the current instance lags behind the desired round. Only an instance that has run needs to be
+// stopped, because a waiting instance can join the next round as it is. An instance whose round never started is at most one round
+// behind.
 func (s *State) behind() int64 {
 	i := s.current()
 	if i != nil && i.Ran && s.ousted {
@@ -29,8 +30,8 @@ func (s *State) behind() int64 {
 	return rounds
 }
 
-// orderStop stops the living instance if it is one round behind. If it is further behind, the guard of JobSet KEP-876 applies: no worker
-// is stopped, and the agent asks for the recreation of the group.
+// orderStop stops the current instance if it is one round behind. If it is further behind, the guard of JobSet KEP-876 applies: the
+// worker is not stopped, and the agent requests a recreation of the group.
 func (s *State) orderStop() {
 	i := s.current()
 	if s.behind() != 1 || s.leaving || i.order.running || s.now.Before(i.order.retryAt) {
@@ -45,7 +46,7 @@ func (s *State) orderStop() {
 		}
 		s.give(i)
 	} else if i.order.retryAt.IsZero() {
-		return // it was stopped and is not observed as exited yet
+		return // it was stopped but has not been observed as exited yet
 	}
 	i.order.running, i.order.retryAt = true, time.Time{}
 	s.save()
@@ -60,7 +61,7 @@ func (s *State) give(i *instance) {
 	s.log(Info, "ordered to restart", "instance", i.ID, "round", i.Round, "desired", s.level.Round, "grace", s.config.Grace.String())
 }
 
-// guardAllows refuses more than Config.MaxStops stops within guardPeriod, whatever the store reports.
+// guardAllows limits stops to Config.MaxStops within guardPeriod, whatever the store reports.
 func (s *State) guardAllows() bool {
 	s.stops = slices.DeleteFunc(s.stops, func(t time.Time) bool { return s.now.Sub(t) >= guardPeriod })
 	if len(s.stops) < s.config.MaxStops {
@@ -90,8 +91,8 @@ func (e StopEnded) apply(s *State) {
 	}
 }
 
-// haste returns how little time an instance gets when it is ordered to restart. If a peer has been silent for half of its timeout,
-// it is most likely stuck in the same collective, and its handler of SIGTERM would never run.
+// haste returns how to stop an instance that is ordered to restart. If it has been silent for half of its timeout, it is most
+// likely stuck in a collective with the failed worker, and its SIGTERM handler would never run.
 func (s *State) haste(i *instance) (h Haste, grace time.Duration) {
 	p := s.config.Progress
 	if s.config.Barrier && p.Timeout > 0 && i.signs.count > 0 && s.now.Sub(i.signs.at) >= p.Timeout/2 {

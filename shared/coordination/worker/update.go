@@ -23,20 +23,20 @@ func (u Updated) apply(s *State) {
 	s.retry.clear()
 	switch known := s.level.Incarnation == u.Level.Incarnation; {
 	case u.Read && known && u.Level.Seq < s.level.Seq && s.level.Seq > s.readAt:
-		s.read() // it may be older than what came while it was in progress
+		s.read() // the result may be older than an update that arrived during the read
 	case u.Read:
 		s.adopt(u.Level)
 		s.confirm()
 	case s.level.Phase == "" || !known:
-		s.read() // a message of another incarnation is a reason to read
+		s.read() // a message from another incarnation is only a reason to read
 	case u.Level.Seq > s.level.Seq:
 		s.adopt(u.Level)
 		s.askForSlot()
 	}
 }
 
-// confirm repeats after each read what the store may have lost: a join in a round that waits for joins, a finished worker, or a
-// request for recreation.
+// confirm makes the agent report again, after each read, what the store may have lost: a join in a round that is waiting for
+// joins, a finished worker, or a request to recreate the group.
 func (s *State) confirm() {
 	if s.level.Phase != rounds.Active {
 		return
@@ -53,8 +53,8 @@ func (s *State) watchFailed(err error) {
 	if errors.Is(err, coordination.ErrNoGroup) {
 		s.waitForGroup()
 	}
-	s.readAt = s.level.Seq          // the next read is on another connection
-	for _, i := range s.instances { // joins are confirmed once per connection
+	s.readAt = s.level.Seq          // the next read uses another connection
+	for _, i := range s.instances { // joins must be confirmed again on each connection
 		i.joined = place{}
 	}
 	s.trouble(viaWatch, err)

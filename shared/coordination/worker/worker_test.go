@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// inRound1 brings container "a" to run in round 1.
+// inRound1 makes container "a" run in round 1.
 var inRound1 = []moment{observed("a@10"), read("i1/1.1 A 0/1 #5"), reply("J", "i1/1.1 A 1/1 #6")}
 
 func TestContainers(t *testing.T) {
@@ -96,7 +96,7 @@ func TestContainers(t *testing.T) {
 	}
 }
 
-// waiting brings instance "a" of a driver with a barrier to join round 0 of a group that forms.
+// waiting makes instance "a", of a driver with a barrier, join round 0 of a forming group.
 var waiting = []moment{observed(), observed("a@10"), read("i1/1.0 A 0/0 #1"), reply("J", "i1/1.0 A 0/0 #2")}
 
 func TestBarrier(t *testing.T) {
@@ -177,7 +177,7 @@ func TestBarrier(t *testing.T) {
 	}
 }
 
-// What is on disk before an action takes effect lets the next agent continue.
+// The memory is on disk before an action takes effect, so that the next agent can continue.
 func TestMemoryIsSavedBeforeActions(t *testing.T) {
 	s := New(config(true), Fresh())
 	want := "save 1.0 .0 in -1, prepare, save 1.0 a.10 in -1, save 1.0 a.10 in -1, join js-w-0-0 as a.10 in 0 ran=0 n, save 1.0 a.10 in 0, save 1.0 a.10 in 0, start a 1.0, save 1.1 a.10 in 0, stop a 10s"
@@ -220,7 +220,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// The worker must show progress every 8 s, and the agent checks each second.
+// The worker must show progress every 8 s; the agent checks once per second.
 func TestHangs(t *testing.T) {
 	running := append(waiting[:len(waiting):len(waiting)], cast("i1/1.0 A 1/1 #3"))
 	shows := func(after time.Duration, progress uint64) moment {
@@ -243,7 +243,7 @@ func TestHangs(t *testing.T) {
 	for name, c := range map[string]struct {
 		progress Progress
 		moments  []moment
-		want     string // without observe
+		want     string // actions, without observe
 	}{
 		"progress":                              {Progress{Timeout: 8 * time.Second}, join(silent(7, 1), silent(7, 2), silent(7, 3)), ""},
 		"silence is killed and reported":        {Progress{Timeout: 8 * time.Second}, join(one(shows(0, 1)), silent(8, 1), one(killed)), "stop a 0s hung, prepare, down a in 0 ran=2 leaves=0: hang 137 9 8s js-w-0-0-abc n1 1000000 1008000"},
