@@ -6,13 +6,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Arguments of a join: the round, followed by each member.
+// Number of arguments of a join: for the round, then for each member.
 const (
 	roundArguments  = 4
 	memberArguments = 6
 )
 
-// Batch collects joins while a call of the store is in progress. T identifies who waits for an answer.
+// Batch collects joins while a store call is in progress. T identifies who is waiting for an answer.
 type Batch[T any] struct {
 	waiting []join[T]
 	busy    bool
@@ -24,21 +24,21 @@ type join[T any] struct {
 	solo bool
 }
 
-// Joins reports whether a call is the join of one member, which can be relayed.
+// Joins reports whether a call is a join of a single member. Only such calls can be relayed.
 func Joins(c rounds.Call) bool {
 	return c.Function == rounds.FunctionJoin && len(c.Arguments) == roundArguments+memberArguments
 }
 
-// Add adds the join of one member. solo: it must not share a call.
+// Add adds the join of a member. If solo is true, the join must not share a call with others.
 func (b *Batch[T]) Add(who T, c rounds.Call, solo bool) {
 	b.waiting = append(b.waiting, join[T]{who, c, solo})
 }
 
-// Waiting returns how many joins are in no call yet.
+// Waiting returns the number of joins that are not in a call yet.
 func (b *Batch[T]) Waiting() int { return len(b.waiting) }
 
-// Next returns the next call, and who waits for its answers, in the order of the answers. It returns false if nobody waits or a
-// call is in progress. All members of a call join the same round.
+// Next returns the next call and who is waiting for its answers, in the order of the answers. It returns false if no one is
+// waiting or a call is in progress. All members of a call join the same round.
 func (b *Batch[T]) Next() (c rounds.Call, who []T, ok bool) {
 	if b.busy || len(b.waiting) == 0 {
 		return rounds.Call{}, nil, false
@@ -58,5 +58,5 @@ func (b *Batch[T]) Next() (c rounds.Call, who []T, ok bool) {
 	return c, who, true
 }
 
-// Done ends the call in progress.
+// Done marks the call in progress as finished.
 func (b *Batch[T]) Done() { b.busy = false }

@@ -2,49 +2,49 @@ package relay
 
 import "time"
 
-// What a member waits for before it leaves its relay. A relay that answers pings is slow but alive, so its members do not all leave
-// it at once.
+// How long a member waits before it leaves its relay. A relay that answers pings is alive but slow, so its members do not leave
+// immediately.
 const (
-	restPing    = 10 * time.Second // silence before a ping while nothing is expected
-	restartPing = time.Second      // the same while a restart is in progress, whose end the relay reports
+	restPing    = 10 * time.Second // silence before a ping while no message is expected
+	restartPing = time.Second      // the same while a restart is in progress, because the relay reports when it ends
 	requestPing = 500 * time.Millisecond
 	pongLimit   = 2 * time.Second // from a ping to the next message
 	urgentLimit = 500 * time.Millisecond
-	// RequestLimit is how long a relay that answers pings may take for a request. It is shorter than the agent's timeout of a call,
-	// which then goes to the store.
+	// RequestLimit is how long a relay that answers pings may take to answer a request. It is shorter than the agent's call
+	// timeout, so that there is time left to call the store.
 	RequestLimit = 2 * time.Second
-	resyncLimit  = 45 * time.Second // a relay reads the level at least every 30 s, and reports it
-	outageLimit  = 15 * time.Second // of the store, as the relay reports it; at least a third of that
+	resyncLimit  = 45 * time.Second // a relay reads and forwards the level at least every 30 s
+	outageLimit  = 15 * time.Second // for a store outage reported by the relay; members wait at least a third of this
 )
 
-// Link is what a member knows about the connection to its relay. It decides when the member asks for a sign of life, and when it
-// leaves. It is not safe for concurrent use.
+// Link is what a member knows about the connection to its relay. It decides when to send a ping and when to leave the relay. It
+// is not safe for concurrent use.
 type Link struct {
-	heard      time.Time // the last message
-	synced     time.Time // the last message with a level that the relay has read
-	pinged     time.Time // the ping without an answer; zero if there is none
+	heard      time.Time // time of the last message
+	synced     time.Time // time of the last message with a level that the relay has read
+	pinged     time.Time // time of the unanswered ping; zero if there is none
 	requests   []time.Time
-	outage     time.Time // end of the patience with the store's outage; zero if there is none
+	outage     time.Time // when to leave if the store outage continues; zero if there is no outage
 	restarting bool
 }
 
-// Verdict is what a member does about its relay.
+// Verdict says what a member does about its relay.
 type Verdict int
 
-// The verdicts.
+// Values of Verdict.
 const (
 	Stay  Verdict = iota
 	Ping          // send a ping
 	Leave         // use the store
 )
 
-// NewLink returns the link of a member that is connected.
+// NewLink returns the link of a member that has just connected.
 func NewLink(now time.Time) *Link { return &Link{heard: now, synced: now} }
 
-// Heard notes a message of any kind.
+// Heard records a message of any kind.
 func (l *Link) Heard(now time.Time) { l.heard, l.pinged = now, time.Time{} }
 
-// Told notes a level. read: the relay has read it, so the store is reachable.
+// Told records a level. If read is true, the relay has read the level, so the store is reachable.
 func (l *Link) Told(now time.Time, restarting, read bool) {
 	l.restarting = restarting
 	if read {
@@ -52,18 +52,18 @@ func (l *Link) Told(now time.Time, restarting, read bool) {
 	}
 }
 
-// StoreLost notes that the relay cannot reach the store. The relay is usually the first that can again, so the members wait for it,
-// for times that differ. random is between 0 and 1.
+// StoreLost records that the relay cannot reach the store. The relay is usually the first to reach it again, so members keep
+// waiting for a randomized time. random is between 0 and 1.
 func (l *Link) StoreLost(now time.Time, random float64) {
 	if l.outage.IsZero() {
 		l.outage = now.Add(outageLimit/3 + time.Duration(random*float64(outageLimit*2/3)))
 	}
 }
 
-// Requested notes a request that the relay has to answer.
+// Requested records a request that the relay must answer.
 func (l *Link) Requested(now time.Time) { l.requests = append(l.requests, now) }
 
-// Answered notes the answer to a request that was made at a time.
+// Answered records the answer to the request made at the given time.
 func (l *Link) Answered(requested time.Time) {
 	for i, at := range l.requests {
 		if at.Equal(requested) {
@@ -114,8 +114,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// Back returns how long a member that has left its relay, or has found none, uses the store before it looks for the relay again.
-// random is between 0 and 1.
+// Back returns how long a member without a relay connection uses the store before it tries to find its relay again. random is
+// between 0 and 1.
 func Back(random float64) time.Duration {
 	return 30*time.Second + time.Duration(random*float64(30*time.Second))
 }

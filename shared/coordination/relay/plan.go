@@ -8,17 +8,18 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Plan says which workers relay. All members of a group must have the same one.
+// Plan determines which workers are relays. All members of a group must have the same plan.
 type Plan struct {
-	From int64 // stages with fewer slots have no relays; 0: no stage has
-	Per  int64 // members that share a relay, including itself; at most rounds.MaxBatch
+	From int64 // stages with fewer slots have no relays; if 0, no stage has relays
+	Per  int64 // number of members that share a relay, including the relay; at most rounds.MaxBatch
 }
 
-// DefaultPer is how many members share a relay. A batch of this size costs the store about as little per member as a larger one.
+// DefaultPer is the default for Plan.Per. Larger batches do not reduce the store's cost per member much further.
 const DefaultPer = 100
 
-// Of returns the slot of the relay for a slot of the stage, which is the slot itself if it relays. It returns "" if the slot has no
-// relay. Relays are Per indexes apart, so they are on different nodes unless a node has more workers than that.
+// Of returns the slot of the relay for a slot of the stage. For the slot of a relay, it returns that slot. It returns "" if the
+// slot has no relay. Relays are Per indexes apart, so they usually run on different nodes, unless a node has more workers than
+// that.
 func (p Plan) Of(stage coordination.Stage, slot string) string {
 	if p.From <= 0 || stage.Slots() < max(2, p.From) || !stage.Has(slot) {
 		return ""

@@ -41,7 +41,7 @@ func joinOf(n int, round int64) rounds.Call {
 	return rounds.Join("A", 0, round, 0, rounds.Member{Slot: rounds.Slot{Name: fmt.Sprint("js-w-0-", n), Pod: fmt.Sprint("pod", n)}, ID: fmt.Sprint("i", n)})
 }
 
-// next returns the members of the next call, and checks that their arguments are in the same order.
+// next returns the members of the next call. It checks that the arguments are in the same order.
 func next(t *testing.T, b *Batch[int]) []int {
 	t.Helper()
 	c, who, ok := b.Next()
@@ -122,14 +122,14 @@ func TestOnlyTheJoinOfOneMemberIsRelayed(t *testing.T) {
 
 var start = time.Unix(1_700_000_000, 0)
 
-// TestWhenAMemberLeavesItsRelay plays a member that checks its link whenever it is due. pongs: the relay answers pings.
+// TestWhenAMemberLeavesItsRelay simulates a member that checks its link whenever a check is due.
 func TestWhenAMemberLeavesItsRelay(t *testing.T) {
 	tests := map[string]struct {
 		begin  func(*Link)
 		pongs  bool
-		reads  bool          // the relay passes on what it has read, every 30 s
-		stays  time.Duration // it does not leave before
-		leaves time.Duration // it leaves before; 0: never
+		reads  bool          // the relay forwards the level that it has read every 30 s
+		stays  time.Duration // the member does not leave before this time
+		leaves time.Duration // the member leaves before this time; 0 if it never leaves
 	}{
 		"a relay that is healthy is never left":      {pongs: true, reads: true},
 		"a relay that is silent at rest":             {stays: 10 * time.Second, leaves: 13 * time.Second},

@@ -16,10 +16,10 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// victim is the group that a member of another group, uid, attacks.
+// victim is the group that is attacked by a member of another group, uid.
 const victim = "uid-2"
 
-// siege is a server with two running groups, and a member of the first one that has nothing but its credentials.
+// siege is a server with two running groups. The attacker is a member of the first group and has only that group's credentials.
 type siege struct {
 	*testing.T
 	*server
@@ -49,7 +49,7 @@ func besiege(t *testing.T, args ...string) *siege {
 	return s
 }
 
-// expectVictimUnharmed checks that nothing was published to the victim's members, and that a death among them is answered as usual.
+// expectVictimUnharmed checks that nothing was published to the victim's members and that a death among them is handled as usual.
 func (s *siege) expectVictimUnharmed() {
 	s.Helper()
 	for _, o := range s.watch.observed() {
@@ -175,7 +175,7 @@ func TestForbiddenActionsOfAMember(t *testing.T) {
 	s.expectVictimUnharmed()
 }
 
-// refused reports whether the server rejected the call because the caller or a function lacks a permission.
+// refused reports whether the server rejected a call because the caller or a function lacks permission.
 func refused(reply string) bool {
 	return strings.HasPrefix(reply, "NOPERM") || strings.Contains(reply, "can't access") || strings.Contains(reply, "No permissions") ||
 		strings.Contains(reply, "command not allowed")
@@ -225,7 +225,7 @@ func TestAllowedActionsOfAMemberStayInItsGroup(t *testing.T) {
 	}
 }
 
-// dumpOfOthers returns everything outside the member's group.
+// dumpOfOthers returns all data outside the member's group.
 func (s *siege) dumpOfOthers() map[string]string {
 	all := s.dump()
 	for key := range all {
@@ -236,7 +236,7 @@ func (s *siege) dumpOfOthers() map[string]string {
 	return all
 }
 
-// Unless told otherwise, the server measures five elements of a key.
+// By default, the server measures five elements of a key.
 func TestLargeElementsAmongSmallOnesAreCounted(t *testing.T) {
 	s := besiege(t)
 	const few, large = 500, 8
@@ -260,7 +260,7 @@ func TestLargeElementsAmongSmallOnesAreCounted(t *testing.T) {
 	}
 }
 
-// Values that a member has written in place of pods, joins and lines reach neither the leader nor the network.
+// Large values that a member has written instead of pods, joins and lines are neither sent nor read by the leader.
 func TestLeaderReadsNoLargeValues(t *testing.T) {
 	s := besiege(t)
 	k, level, slots := rounds.KeysOf(uid), aState().Level, []string{slotOf(0).Name, slotOf(1).Name}
@@ -298,7 +298,7 @@ func TestLeaderReadsNoLargeValues(t *testing.T) {
 
 const manyWrites = 1_000_000
 
-// A member fills its own tables. The memory of its group shows it, and it can be cut off.
+// A member fills its own tables. The memory usage of its group shows this, and the member can be cut off.
 func TestMillionWrites(t *testing.T) {
 	s := besiege(t)
 	s.flood(manyWrites, 1000, "x")
@@ -308,7 +308,7 @@ func TestMillionWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m := s.stats()["memory|usage"]; float64(m.calls)*m.usec > 50_000 { // 160 ms if everything is measured
+	if m := s.stats()["memory|usage"]; float64(m.calls)*m.usec > 50_000 { // it would take 160 ms if everything were measured
 		t.Errorf("%d keys were measured in %.0f us each", m.calls, m.usec)
 	}
 	if usage[uid] < manyWrites*10 || usage[victim] > 1<<20 || len(usage) != 2 {
@@ -323,11 +323,11 @@ func TestMillionWrites(t *testing.T) {
 	}
 }
 
-// When the memory is full, all reports fail, which is an outage for all agents. The leader can still cut off the group that caused
-// it, and then everything continues.
+// When the server's memory is full, all reports fail, which is an outage for all agents. The leader can still cut off the group
+// that caused it, and then the other groups continue.
 func TestFullServer(t *testing.T) {
 	s := besiege(t, "--maxmemory", "32mb", "--maxmemory-policy", "noeviction")
-	for full := false; !full; { // until it is completely full: the memory of the flood's own calls is free after them
+	for full := false; !full; { // until it is completely full, because the memory used by the flood's own calls is freed afterwards
 		s.flood(1000, 100, strings.Repeat("x", 1000))
 		s.flood(1000, 1, "x")
 		full = second(s.alice.Call(t.Context(), victim, aJoin(0))) != nil
@@ -349,7 +349,7 @@ func TestFullServer(t *testing.T) {
 	s.expectVictimUnharmed()
 }
 
-// flood writes n fields into a table of the member, in batches, until the server rejects more.
+// flood writes n fields to a table of the member, in batches, until the server rejects a batch.
 func (s *siege) flood(n, batch int, value string) {
 	s.Helper()
 	for from := 0; from < n; from += batch {
@@ -378,8 +378,8 @@ func (s *siege) cutOff() {
 	}
 }
 
-// Four connections of one tenant make the longest calls that it can cause, on forged tables of 100,000 slots and values of 8 MiB,
-// while a worker of another tenant dies again and again.
+// On four connections, one tenant makes the most expensive calls that it can, on forged tables of 100,000 slots and values of 8
+// MiB, while a worker of another tenant dies repeatedly.
 func TestDeathIsAnsweredUnderAttack(t *testing.T) {
 	s := besiege(t)
 	calls := s.forge(uid)
@@ -392,7 +392,7 @@ func TestDeathIsAnsweredUnderAttack(t *testing.T) {
 		attackers.Go(func() {
 			for ctx.Err() == nil {
 				for _, c := range calls {
-					_ = mallory.client.Set(ctx, key, state, 0).Err() // so that the next call does all of its work again
+					_ = mallory.client.Set(ctx, key, state, 0).Err() // so that the next call does all the work again
 					_ = mallory.client.Do(ctx, fcall(key, c)...).Err()
 				}
 			}

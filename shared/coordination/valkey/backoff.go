@@ -11,15 +11,15 @@ const (
 	firstRange = 200 * time.Millisecond
 )
 
-// pause returns how long to wait before the given attempt (from 0) to reconnect. It uses full jitter over a range that doubles, so
-// that the agents of a restarted server do not reconnect all at once.
+// pause returns how long to wait before the given attempt (from 0) to reconnect. It uses full jitter over a range that doubles
+// with each attempt, so that agents do not all reconnect to a restarted server at once.
 func pause(attempt int, longest time.Duration, random func(n int64) int64) time.Duration {
 	width := firstRange << min(attempt, 20)
 	width = max(1, min(width, longest-minPause))
 	return minPause + time.Duration(random(int64(width)))
 }
 
-// jittered returns a time between half of the interval and the whole interval.
+// jittered returns a random duration between half of the interval and the whole interval.
 func jittered(interval time.Duration) time.Duration {
 	half := max(1, interval/2)
 	return half + rand.N(half)

@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
-// On a server and in the interpreter, a call with many joins returns one reply for each member, and the last join starts the round.
+// Both on a server and in the interpreter, a call with many joins returns one reply for each member, and the last join starts the
+// round.
 func TestJoinOfManyMembers(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t)
@@ -54,7 +55,7 @@ func TestJoinOfManyMembers(t *testing.T) {
 			third.Pod = "new"
 			expect("[J J]", join(memberOf(2), third))
 			newer := memberOf(1)
-			newer.ID, newer.Attempt = "newer", 2 // its predecessor has run in the round, which is therefore over
+			newer.ID, newer.Attempt = "newer", 2 // its predecessor has run in this round, so the round is over
 			expect("[J R]", join(memberOf(0), newer))
 			expect("-", rounds.Join("B", 0, 0, 0, memberOf(0), memberOf(1))) // one reply for all
 		})

@@ -48,7 +48,7 @@ func benchmarkRestart(b *testing.B, size int64) {
 		all(b, size, join(round+1))
 	}
 	b.StopTimer()
-	restarts := float64(size * int64(b.N)) // restarts of slots
+	restarts := float64(size * int64(b.N)) // number of slot restarts
 	b.ReportMetric(restarts/b.Elapsed().Seconds(), "calls/s")
 	b.ReportMetric(server.microseconds("fcall"), "us/call")
 	b.ReportMetric((server.cpu()-before)*1e6/restarts, "cpu-us/restart")
@@ -57,7 +57,7 @@ func benchmarkRestart(b *testing.B, size int64) {
 	}
 }
 
-// all makes a call for every slot, from as many agents at a time as there are connections.
+// all makes a call for every slot. As many agents call at the same time as there are connections.
 func all(b *testing.B, size int64, call func(slot int64) error) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
@@ -74,7 +74,7 @@ func all(b *testing.B, size int64, call func(slot int64) error) {
 	wg.Wait()
 }
 
-// BenchmarkRepeatedJoin repeats a join: the cost of a member to the store inside a function.
+// BenchmarkRepeatedJoin repeats a join, to measure what a member costs the store inside a function.
 func BenchmarkRepeatedJoin(b *testing.B) {
 	for _, slots := range []int{100, 5000} {
 		for _, batch := range []int{1, 10, 100} {
@@ -109,7 +109,7 @@ const (
 	largeValue = 8 << 20
 )
 
-// manySteps returns the maximum number of stages, each in its own unit, all of them complete except the first.
+// manySteps returns a group with the maximum number of stages, each in its own unit. All units except the first are complete.
 func manySteps() (rounds.State, rounds.Config) {
 	c := aConfig(2)
 	l := aState().Level
@@ -130,8 +130,8 @@ func manySteps() (rounds.State, rounds.Config) {
 	return rounds.Fresh(l, rounds.MaxUnits), c
 }
 
-// forge writes a group of 1,000 stages in which one of two slots has joined, and fills everything that its members may write. It
-// returns the longest calls that members can make.
+// forge writes a group of 1,000 stages in which one of two slots has joined, and fills all keys that members may write. It
+// returns the most expensive calls that members can make.
 func (s *server) forge(group string) map[string]rounds.Call {
 	s.t.Helper()
 	k, big, ctx := rounds.KeysOf(group), strings.Repeat("x", largeValue), context.Background()
@@ -166,8 +166,9 @@ func (s *server) forge(group string) map[string]rounds.Call {
 	}
 }
 
-// BenchmarkForgedData measures the longest time for which one call of a member blocks the store, with all the data that it may have
-// stored before: the duration of the call, and its processor time, which a busy machine does not increase.
+// BenchmarkForgedData measures the longest time for which a member's call can block the store, given all the data that the member
+// may have stored before. It measures both the duration and the CPU time of the call, because the latter is not affected by other
+// load.
 func BenchmarkForgedData(b *testing.B) {
 	server := newServer(b)
 	mustOpen(b, server.store(b))
@@ -203,8 +204,7 @@ func BenchmarkForgedData(b *testing.B) {
 	})
 }
 
-// cpuOf makes a call, which the server may reject, and returns how much processor time the store's thread spent on it, in
-// microseconds.
+// cpuOf makes a call, which the server may reject, and returns the CPU time that the store's thread spent on it, in microseconds.
 func (s *server) cpuOf(group string, c rounds.Call) float64 {
 	s.t.Helper()
 	before := s.threadCPU()
@@ -212,11 +212,11 @@ func (s *server) cpuOf(group string, c rounds.Call) float64 {
 	return (s.threadCPU() - before) * 1e6
 }
 
-// longest is how much of the store's processor time one call of a member may take, in microseconds.
+// longest is the maximum CPU time that a member's call may take in the store, in microseconds.
 const longest = 10_000
 
-// A call runs as many commands in a small group as in a group with all the data that a member may have stored, and no command takes
-// longer with more data.
+// A call runs the same number of commands in a small group as in a group with all the data that a member may have stored, and no
+// command takes longer with more data.
 func TestWorkOfACallIsLimited(t *testing.T) {
 	server := newServer(t)
 	mustOpen(t, server.store(t))
@@ -247,7 +247,7 @@ func TestWorkOfACallIsLimited(t *testing.T) {
 				return // the server rejects it
 			}
 			for command, n := range many {
-				if n > few[command]+1 { // a forged table may look complete, which wakes the leader
+				if n > few[command]+1 { // a forged table may appear to be complete, which wakes the leader
 					t.Errorf("%s was called %d times, in a small group %d times", command, n, few[command])
 				}
 				if !slices.Contains(constant, command) {

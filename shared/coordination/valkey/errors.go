@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// protocolError converts an error reply to the protocol's error. Any other error means that the store is unreachable. It returns nil
-// for nil.
+// protocolError converts an error reply to the corresponding protocol error. Any other error means that the store is unreachable. It
+// returns nil if err is nil.
 func protocolError(err error) error {
 	var reply redis.Error
 	if errors.As(err, &reply) {
@@ -22,8 +22,8 @@ func protocolError(err error) error {
 	return unreachable(err)
 }
 
-// memberError treats a missing function as an empty store, which the leader has not filled yet, unless the store serves another
-// version of the protocol.
+// memberError treats a missing function as a store that is empty because the leader has not written to it yet, unless the store
+// serves another protocol version.
 func (s *Store) memberError(ctx context.Context, err error) error {
 	if !isMissingFunction(err) && !isNotPermitted(err) {
 		return protocolError(err)
@@ -34,7 +34,8 @@ func (s *Store) memberError(ctx context.Context, err error) error {
 	return protocolError(err)
 }
 
-// noGroup returns why the store has no state of a group: it serves another version of the protocol, or it has no such group.
+// noGroup returns the error for a group whose state is not in the store: either the store serves another protocol version, or the
+// group does not exist.
 func (s *Store) noGroup(ctx context.Context) error {
 	served, err := s.client.FCall(ctx, rounds.FunctionVersion, nil).Text()
 	if err != nil || served == rounds.Version {

@@ -40,7 +40,7 @@ func mustOpen(t testing.TB, leader *Store, groups ...string) {
 	}
 }
 
-// mustWrite writes a group over any stored one.
+// mustWrite writes a group and replaces a stored one.
 func mustWrite(t testing.TB, leader *Store, group string, s rounds.State, c rounds.Config) {
 	t.Helper()
 	written, err := leader.Set(context.Background(), group, stateOf(t, leader, group), s, c, nil, nil)
@@ -49,7 +49,7 @@ func mustWrite(t testing.TB, leader *Store, group string, s rounds.State, c roun
 	}
 }
 
-// stateOf returns the stored form of the state of a group, and drops an unreadable one.
+// stateOf returns the stored form of a group's state. If the group is unreadable, stateOf drops it.
 func stateOf(t testing.TB, leader *Store, group string) string {
 	t.Helper()
 	stored, err := leader.Read(context.Background(), group)
@@ -81,7 +81,7 @@ func aDeath(n int) rounds.Call {
 	return rounds.Down("A", 0, rounds.Death{Slot: slotOf(n), ID: memberOf(n).ID, Ran: true, Cause: "exit 1"})
 }
 
-// mustCall makes a call in the group uid and returns the level after it.
+// mustCall makes a call in the group uid and returns the level after the call.
 func mustCall(t testing.TB, s *Store, c rounds.Call) rounds.Level {
 	t.Helper()
 	_, now, err := s.Call(context.Background(), uid, c)
@@ -103,7 +103,7 @@ func mustJoin(t testing.TB, s *Store) {
 // patience limits every wait for an observation.
 const patience = 30 * time.Second
 
-// watching is a running Watch, and what it has observed.
+// watching is a running Watch and what it has observed.
 type watching struct {
 	cancel context.CancelFunc
 	done   chan struct{}

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Every call that needs the state reports that it is foreign and does not change it. The leader writes a new one.
+// Every call that needs the state reports that it is foreign and leaves it unchanged. The leader then writes a new state.
 func TestForeignStates(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t)
@@ -147,8 +147,8 @@ func TestUnreadableGroupIsDropped(t *testing.T) {
 
 const mutations = 2000
 
-// The test randomly changes values that members may write. The functions accept a value or reject it with an error of the protocol.
-// They never fail with a Lua error.
+// The test randomly changes values that members may write. The functions accept a value or reject it with a protocol error. They
+// never fail with a Lua error.
 func TestMutatedValues(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t)

@@ -25,7 +25,7 @@ func loadedServer(t testing.TB) *server {
 	return s
 }
 
-// someCall returns a random call. Most fit the group; some are late, forged or of another incarnation.
+// someCall returns a random call. Most calls fit the group; some are late, forged or from another incarnation.
 func someCall(r *rand.Rand, before string) rounds.Call {
 	pick := func(texts ...string) string { return texts[r.IntN(len(texts))] }
 	slot := rounds.Slot{Name: pick("w-0-0", "w-1-0", "w-2-0", "v-0-0"), Pod: pick("p0", "p1", "p2", "p3")}
@@ -73,7 +73,7 @@ func someCall(r *rand.Rand, before string) rounds.Call {
 // moments matches Unix milliseconds.
 var moments = regexp.MustCompile(`\b1[0-9]{12}\b`)
 
-// A real server and the interpreter of the simulation get the same random calls.
+// A real server and the simulation's interpreter get the same random calls.
 func TestInterpreterMatchesAServer(t *testing.T) {
 	real := loadedServer(t)
 	keys := rounds.KeysOf("g")
@@ -88,7 +88,7 @@ func TestInterpreterMatchesAServer(t *testing.T) {
 			state := played.Do("GETRANGE", keys.State(), "0", "511").(string)
 			call := someCall(r, state)
 			onServer := call
-			if call.Function == rounds.FunctionSet && call.Arguments[1] == state { // the states differ by the time of the start
+			if call.Function == rounds.FunctionSet && call.Arguments[1] == state { // the states differ in the start time
 				onServer.Arguments = slices.Clone(call.Arguments)
 				onServer.Arguments[1] = real.admin.GetRange(t.Context(), keys.State(), 0, 511).Val()
 			}

@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Read implements rounds.Leader. It takes three round trips: the second one counts the tables that the first one has named.
+// Read implements rounds.Leader. It takes three round trips, because the names of the tables to count are only known after the
+// first.
 func (s *Store) Read(ctx context.Context, group string) (*rounds.Stored, error) {
 	keys := rounds.KeysOf(group)
 	var text *redis.StringCmd
@@ -49,9 +50,9 @@ func (s *Store) Read(ctx context.Context, group string) (*rounds.Stored, error) 
 	return stored, nil
 }
 
-// Set implements rounds.Leader. It records finished workers in the same transaction as the state; earlier, Tidy would consider
-// their tables to be those of a past round. The index is on another node of a cluster. If the process crashes before it is updated,
-// the next call repairs it. A crash before the line is added to the history loses only that account.
+// Set implements rounds.Leader. It records finished workers in the same transaction as the state, because Tidy could otherwise
+// remove their tables as those of a past round. In a cluster, the index is on another node. If the process crashes before the index
+// is updated, the next call repairs it. If it crashes before the line is added to the history, only that record is lost.
 func (s *Store) Set(ctx context.Context, group, before string, state rounds.State, c rounds.Config, finished []rounds.FinishedSlot, line *rounds.Line) (bool, error) {
 	keys := rounds.KeysOf(group)
 	enter := func(p redis.Pipeliner) {
@@ -85,7 +86,8 @@ func (s *Store) Release(ctx context.Context, group string, t coordination.Token,
 	return err
 }
 
-// lead calls a function in one transaction with the commands before it. If the server lacks the function, lead loads the library.
+// lead calls a function in one transaction with the commands added by before. If the server does not have the function, lead
+// loads the library.
 func (s *Store) lead(ctx context.Context, group string, c rounds.Call, before func(redis.Pipeliner)) (any, error) {
 	call := func() (any, error) {
 		var reply *redis.Cmd
@@ -108,10 +110,10 @@ func (s *Store) lead(ctx context.Context, group string, c rounds.Call, before fu
 	return reply, protocolError(err)
 }
 
-// keysPerPage and fieldsPerPage are how many keys and fields are requested at once.
+// keysPerPage and fieldsPerPage are the numbers of keys and fields requested at once.
 const keysPerPage, fieldsPerPage = 1000, 500
 
-// Look implements rounds.Leader. Members have written the values, so neither the store nor the leader reads large ones.
+// Look implements rounds.Leader. Because members have written the values, large ones are not read.
 func (s *Store) Look(ctx context.Context, group, key string, fields []string) (map[string]string, error) {
 	found := map[string]string{}
 	for page := range slices.Chunk(fields, fieldsPerPage) {
@@ -129,7 +131,7 @@ func (s *Store) Look(ctx context.Context, group, key string, fields []string) (m
 	return found, nil
 }
 
-// History implements rounds.Leader. It leaves out what members have written in place of lines.
+// History implements rounds.Leader. It omits values that are not valid lines, which members may have written.
 func (s *Store) History(ctx context.Context, group string) ([]rounds.Line, error) {
 	return s.lines(ctx, group, rounds.LinesOf(0, rounds.HistoryLength))
 }
@@ -166,8 +168,8 @@ func (s *Store) Groups(ctx context.Context) ([]string, error) {
 	return groups, protocolError(err)
 }
 
-// WatchAll implements rounds.Leader. The leader loads its functions on each connection, so that a server that comes back with other
-// functions gets them immediately.
+// WatchAll implements rounds.Leader. The leader loads its functions on each connection, so that a server that restarts with other
+// functions gets the right ones immediately.
 func (s *Store) WatchAll(ctx context.Context, on func(group string)) {
 	w := watch{
 		store: s, channel: rounds.AllChannels, pattern: true,

@@ -18,8 +18,9 @@ const allLibraries = "holdfast*"
 // versionedName matches the name of a function in any version, except for the one that returns the version.
 var versionedName = regexp.MustCompile(`^hf(\d+)_`)
 
-// Load loads the functions unless the server has exactly these. Only leaders have the permission. A library of another protocol
-// version is not replaced: the agents of running pods call it, and this version does not understand its data.
+// Load loads the functions unless the server already has exactly these. Only leaders have permission to do so. A library of
+// another protocol version is not replaced, because the agents of running pods use it and this version does not understand its
+// data.
 func (s *Store) Load(ctx context.Context) error {
 	loaded, err := s.client.FunctionList(ctx, redis.FunctionListQuery{LibraryNamePattern: allLibraries, WithCode: true}).Result()
 	if err != nil {
@@ -39,7 +40,7 @@ func (s *Store) Load(ctx context.Context) error {
 	return nil
 }
 
-// versionOf returns the version of the protocol that a library serves, "" if it is this version or none.
+// versionOf returns the protocol version that a library serves, or "" if it serves this version or none.
 func versionOf(library redis.Library) string {
 	for _, function := range library.Functions {
 		if name := versionedName.FindStringSubmatch(function.Name); name != nil && name[1] != rounds.Version {

@@ -28,7 +28,7 @@ func (s *Store) Call(ctx context.Context, group string, c rounds.Call) (string, 
 	return text, now, nil
 }
 
-// call calls a function, and reads the level in the same pipeline.
+// call calls a function and reads the level in the same pipeline.
 func (s *Store) call(ctx context.Context, group string, c rounds.Call) (reply *redis.Cmd, now rounds.Level, err error) {
 	var level *redis.StringCmd
 	state := rounds.KeysOf(group).State()
@@ -63,8 +63,8 @@ func placeOf(own rounds.Slot, reply *redis.SliceCmd) (rounds.Place, error) {
 	return rounds.PlaceOf(own, texts)
 }
 
-// Hosts returns the host names of the workers in the given slots, by slot. It leaves out slots that were given to no pod: their workers run
-// in pods with the name of the slot.
+// Hosts returns the host names of the workers in the given slots, by slot. It omits slots that are not assigned to a pod, because their
+// workers run in pods with the slot's name.
 func (s *Store) Hosts(ctx context.Context, group string, slots []string) (map[string]string, error) {
 	values, err := s.client.HMGet(ctx, rounds.KeysOf(group).Config(), rounds.HomeFields(slots)...).Result()
 	if err != nil {
@@ -119,7 +119,7 @@ func (s *Store) Watch(ctx context.Context, group string, on func(rounds.Observat
 	w.run(ctx)
 }
 
-// isAnswer reports whether the store answered, although it has no level to read.
+// isAnswer reports whether an error means that the store has answered but has no readable level.
 func isAnswer(err error) bool {
 	var version *coordination.VersionError
 	return errors.Is(err, coordination.ErrNoGroup) || errors.Is(err, coordination.ErrForeignValue) || errors.As(err, &version)

@@ -18,18 +18,18 @@ import (
 // Options configure the connection to the server. Only Address is required.
 type Options struct {
 	Address      string // host:port
-	Username     string // ACL user; if empty, the default user
-	PasswordFile string // read again for each connection, so that a rotated password needs no restart
+	Username     string // ACL user; default is the default user
+	PasswordFile string // read for each connection, so that no restart is needed after the password is rotated
 	TLS          TLSFiles
 	ClientName   string // shown in CLIENT LIST
 
-	PoolSize     int           // connections for calls, in addition to one for each Watch; default 1, leaders need more
-	Timeout      time.Duration // of a dial, a write and an answer; default 2 s
-	Resync       time.Duration // a Watch reads the level again after half to all of this interval; default 30 s
-	PingInterval time.Duration // a subscription that is silent for two intervals is closed; default 10 s
+	PoolSize     int           // connections for calls, in addition to one for each Watch; default 1, but leaders need more
+	Timeout      time.Duration // timeout for dialing, for writing and for an answer; default 2 s
+	Resync       time.Duration // a Watch rereads the level after a random time between half this interval and all of it; default 30 s
+	PingInterval time.Duration // a subscription without traffic for two intervals is closed; default 10 s
 	MaxBackoff   time.Duration // the longest pause before a Watch reconnects; default 5 s
 
-	OnLost func(error) // called for each loss of WatchAll's subscription, with the reason; default none
+	OnLost func(error) // called with the reason whenever WatchAll loses its subscription; optional
 }
 
 func (o Options) withDefaults() Options {
@@ -56,7 +56,7 @@ func (o Options) check() error {
 	return err
 }
 
-// client returns the options of go-redis. Retries are safe, because every call may be repeated.
+// client returns the options for go-redis. Retries are safe, because every call may be repeated.
 func (o Options) client() *redis.Options {
 	return &redis.Options{
 		Protocol: 2, // no push messages: a subscription has its own connection
@@ -64,12 +64,12 @@ func (o Options) client() *redis.Options {
 		Dialer:                     o.dialer(net.KeepAliveConfig{}),
 		CredentialsProviderContext: o.credentials,
 		PoolSize:                   o.PoolSize,
-		PipelinePoolSize:           -1, // pipelines share those connections
+		PipelinePoolSize:           -1, // pipelines share the connections of the pool
 		MaxRetries:                 1,  // a pooled connection may have been lost unnoticed
 		DialerRetries:              1,
 		DialTimeout:                o.Timeout, ReadTimeout: o.Timeout, WriteTimeout: o.Timeout,
 		ContextTimeoutEnabled:    true,
-		DisableIdentity:          true, // no CLIENT SETINFO, which a worker's user may not call
+		DisableIdentity:          true, // no CLIENT SETINFO, which a member's user may not call
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 }

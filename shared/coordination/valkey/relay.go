@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// JoinAll calls the join of several members, and returns one reply for each. now is the level right after it.
+// JoinAll makes a call with the joins of several members, and returns a reply for each. now is the level right after the call.
 func (s *Store) JoinAll(ctx context.Context, group string, c rounds.Call, members int) (replies []string, now rounds.Level, err error) {
 	if members == 1 {
 		reply, now, err := s.Call(ctx, group, c)
@@ -35,7 +35,7 @@ func (s *Store) JoinAll(ctx context.Context, group string, c rounds.Call, member
 
 var errReplies = errors.New("want one reply for each member")
 
-// Announce writes what members must know about the relay in a slot, for some time.
+// Announce writes what members need to know about the relay in a slot. The text expires after life.
 func (s *Store) Announce(ctx context.Context, group, slot, text string, life time.Duration) error {
 	if err := s.client.Set(ctx, rounds.KeysOf(group).Relay(slot), text, life).Err(); err != nil {
 		return protocolError(err)
@@ -43,7 +43,7 @@ func (s *Store) Announce(ctx context.Context, group, slot, text string, life tim
 	return nil
 }
 
-// Announced returns what the relay in a slot has announced, "" if there is none.
+// Announced returns what the relay in a slot has announced, or "" if there is no relay.
 func (s *Store) Announced(ctx context.Context, group, slot string) (string, error) {
 	text, err := s.client.GetRange(ctx, rounds.KeysOf(group).Relay(slot), 0, rounds.MaxText).Result()
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *Store) Announced(ctx context.Context, group, slot string) (string, erro
 	return text, nil
 }
 
-// PlaceAll returns the place of several pods, with an error for each.
+// PlaceAll returns the places of several pods, with an error for each.
 func (s *Store) PlaceAll(ctx context.Context, group string, own []rounds.Slot) (places []rounds.Place, errs []error) {
 	places, errs = make([]rounds.Place, len(own)), make([]error, len(own))
 	values := make([]*redis.SliceCmd, len(own))

@@ -44,7 +44,7 @@ func TestJoinAll(t *testing.T) {
 	}
 }
 
-// With the rights of its group, a member reads and writes the records of relays of that group, and no other one.
+// With the permissions of its group, a member can read and write the relay records of that group, but not those of other groups.
 func TestRecordsOfRelays(t *testing.T) {
 	server := newGuardedServer(t)
 	leader := server.as(t, "leader", leaderPassword, patient)

@@ -13,14 +13,14 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// The test does everything that a leader and members do, with their users.
+// The test does everything that a leader and members do, as their users.
 func TestRulesAreSufficient(t *testing.T) {
 	server := newGuardedServer(t)
 	leader := server.as(t, "leader", leaderPassword, patient)
 	useLeader(t, server, leader, server.agentOf(t, uid, patient))
 	for _, rule := range LeaderRules() {
 		command, isCommand := strings.CutPrefix(rule, "+")
-		if isCommand && command != "auth" && // clients without the newer protocol send it instead of hello
+		if isCommand && command != "auth" && // clients that use the older protocol send it instead of hello
 			!slices.ContainsFunc(server.commands(), func(used string) bool {
 				return used == command || strings.HasPrefix(used, command+"|")
 			}) {
@@ -97,7 +97,7 @@ func useLeader(t *testing.T, server *server, leader, member *Store) {
 	}
 	joined, err := leader.Look(ctx, uid, rounds.KeysOf(uid).Joined(state.Level, 0), []string{slotOf(0).Name, slotOf(1).Name})
 	check(t, "joined", err)
-	if len(joined) != 0 { // the round was opened again
+	if len(joined) != 0 { // the round was opened anew
 		t.Errorf("joined: %v", joined)
 	}
 	lines, err := leader.History(ctx, uid)
@@ -139,7 +139,7 @@ func check(t *testing.T, what string, err error) {
 	}
 }
 
-// asUser returns a client whose user has these rules.
+// asUser returns a client whose user has the given rules.
 func (s *server) asUser(t *testing.T, rules []string) *Store {
 	t.Helper()
 	args := []any{"ACL", "SETUSER", "agent", "reset", "on", ">secret"}

@@ -6,11 +6,11 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// groupName matches the names of groups that are allowed in rules. Any other name might contain a pattern.
+// groupName matches group names that are safe to use in access rules. Other names might contain a pattern.
 var groupName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
-// LeaderRules returns the rules of the orchestrator's user, which leads all groups and creates the users of their members. It may
-// subscribe to all channels, because a rule must name exactly the pattern of the subscription.
+// LeaderRules returns the access rules for the orchestrator's user, which leads all groups and creates the users for their
+// members. The user may subscribe to all channels, because a rule would have to match the pattern of the subscription exactly.
 func LeaderRules() []string {
 	rules := []string{
 		"-@all", "+subscribe", "+psubscribe", "+ping", "+hello", "+auth", "+client|setname", "+fcall", "+function", "+acl",

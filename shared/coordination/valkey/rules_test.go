@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// The chart gives the users of its own store the rules that the code needs.
+// The users of the chart's own store have the rules that the code needs.
 func TestChartHasTheRules(t *testing.T) {
 	for file, want := range map[string][]string{"orchestrator.rules": LeaderRules(), "agents.rules": rounds.MemberRules("*")} {
 		path := filepath.Join("..", "..", "..", "charts", "jobset-controller", "files", "valkey", file)

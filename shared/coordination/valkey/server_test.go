@@ -17,10 +17,10 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 )
 
-// program returns the store that the tests run: valkey-server, or the value of HOLDFAST_STORE, such as redis-server.
+// program returns the server program that the tests run: valkey-server, or the value of HOLDFAST_STORE, such as redis-server.
 func program() string { return cmp.Or(os.Getenv("HOLDFAST_STORE"), "valkey-server") }
 
-// server is a store of the test on a loopback port.
+// server is a store that the test runs on a loopback port.
 type server struct {
 	t       testing.TB
 	address string
@@ -30,7 +30,7 @@ type server struct {
 	admin   *redis.Client
 }
 
-// newServer starts a server that ends with the test. Extra arguments are passed to the program.
+// newServer starts a server that is stopped at the end of the test. Extra arguments are passed to the program.
 func newServer(t testing.TB, args ...string) *server {
 	t.Helper()
 	s := prepareServer(t, args...)
@@ -66,7 +66,7 @@ func (s *server) start() {
 	_, port, _ := net.SplitHostPort(s.address)
 	args := append([]string{"--bind", "127.0.0.1", "--port", port, "--dir", s.dir, "--save", "", "--appendonly", "no"}, s.args...)
 	s.process = exec.Command(binary, args...)
-	// If the test is killed, its server ends with it.
+	// If the test is killed, its server is killed, too.
 	s.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := s.process.Start(); err != nil {
 		s.t.Fatal(err)
@@ -95,7 +95,7 @@ func isReply(err error) bool {
 	return is
 }
 
-// stop kills the server like a crash. The content of an append-only file is restored on start.
+// stop kills the server as in a crash. The content of an append-only file is restored on the next start.
 func (s *server) stop() {
 	if s.process == nil {
 		return
@@ -105,7 +105,7 @@ func (s *server) stop() {
 	s.process = nil
 }
 
-// patient is for tests in which no connection may be lost, however slowly a busy machine answers.
+// patient sets long timeouts, for tests in which no connection may be lost even on a busy machine.
 func patient(o *Options) { o.PingInterval, o.Timeout = time.Hour, time.Minute }
 
 // store returns a client with short intervals.
@@ -152,7 +152,7 @@ func (s *server) load(dump map[string]string) {
 	}
 }
 
-// clients counts the connections whose line in CLIENT LIST contains a word.
+// clients counts the connections for which the line in CLIENT LIST contains a word.
 func (s *server) clients(word string) int {
 	s.t.Helper()
 	n := 0

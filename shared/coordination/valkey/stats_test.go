@@ -49,15 +49,15 @@ func (s *server) commands() []string {
 // microseconds returns the server's own measurement of one call of a command.
 func (s *server) microseconds(command string) float64 { return s.stats()[command].usec }
 
-// cpu returns the processor time that the server has used, in seconds. Unlike the duration of a call, it is meaningful on a busy
+// cpu returns the CPU time that the server has used, in seconds. Unlike the duration of a call, it is meaningful on a busy
 // machine.
 func (s *server) cpu() float64 {
 	s.t.Helper()
 	return s.info("cpu", "used_cpu_user") + s.info("cpu", "used_cpu_sys")
 }
 
-// threadCPU returns the processor time of the thread that runs all calls, in seconds. It does not include memory that is freed in
-// the background.
+// threadCPU returns the CPU time of the thread that runs all calls, in seconds. It does not include the time for freeing memory
+// in the background.
 func (s *server) threadCPU() float64 {
 	s.t.Helper()
 	return s.info("cpu", "used_cpu_user_main_thread") + s.info("cpu", "used_cpu_sys_main_thread")

@@ -1,6 +1,6 @@
-// Package valkey keeps groups in a Valkey or Redis 7 server. The rules run there, as one library of functions that the leader loads
-// (package rounds). Agents only call functions and subscribe. The keys of groups must not be evicted when the server's memory is
-// full: configure noeviction.
+// Package valkey keeps groups in a Valkey or Redis 7 server. The rules run in the server, as a library of functions that the leader
+// loads (package rounds). Agents only call functions and subscribe to channels. The server must not evict the groups' keys when its
+// memory is full: configure noeviction.
 package valkey
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 )
 
-// Store is how agents and the leader use a server. It is safe for concurrent use.
+// Store is the client through which agents and the leader use a server. It is safe for concurrent use.
 type Store struct {
 	options Options
 	client  *redis.Client
@@ -31,7 +31,7 @@ func New(o Options) (*Store, error) {
 // Close closes the connections for calls. A Watch ends with its context.
 func (s *Store) Close() error { return s.client.Close() }
 
-// unreachable returns the error of a store that did not answer, nil for nil.
+// unreachable wraps the error of a store that did not answer. It returns nil if err is nil.
 func unreachable(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// club is a leader and the members of one group on a real server.
+// club consists of a leader and the members of one group on a real server.
 type club struct {
 	*testing.T
 	*server
@@ -31,7 +31,7 @@ func newClub(t *testing.T) *club {
 	return c
 }
 
-// lead runs one reconcile of the leader. It returns why it wrote, "" if there was nothing to write.
+// lead runs one reconcile of the leader. It returns why the leader wrote the group, or "" if there was nothing to write.
 func (c *club) lead() group.Reason {
 	c.Helper()
 	stored, err := c.Read(c.Context(), uid)
@@ -55,7 +55,7 @@ func (c *club) ok(err error) {
 	}
 }
 
-// call returns the reply and the level after it.
+// call makes a call and returns the reply and the level after it.
 func (c *club) call(call rounds.Call) (string, rounds.Level) {
 	c.Helper()
 	reply, now, err := c.Call(c.Context(), uid, call)
@@ -70,7 +70,7 @@ func (c *club) level() rounds.Level {
 	return stored.State.Level
 }
 
-// join joins both workers to the round of the level.
+// join makes both workers join the current round.
 func (c *club) join(attempt int64) rounds.Level {
 	c.Helper()
 	var now rounds.Level
@@ -85,7 +85,7 @@ func (c *club) join(attempt int64) rounds.Level {
 	return now
 }
 
-// The test goes through the life of a group as leader and agents do.
+// The test takes a group through its life, as the leader and the agents do.
 func TestGroupOnARealServer(t *testing.T) {
 	c := newClub(t)
 	if why := c.lead(); why != group.Opens {
@@ -126,7 +126,7 @@ func TestGroupOnARealServer(t *testing.T) {
 	}
 }
 
-// The store is emptied. Workers that know a later round than the leader are believed.
+// The store is emptied. Workers that know a later round than the leader restore that round.
 func TestLostGroupIsRestored(t *testing.T) {
 	c := newClub(t)
 	c.lead()
@@ -188,7 +188,7 @@ func TestEarlierLeaderIsRejected(t *testing.T) {
 	}
 }
 
-// Invalid data in place of a group is reported, and the leader can replace it.
+// Invalid data instead of a group is reported, and the leader can replace it.
 func TestLeaderReplacesAForeignGroup(t *testing.T) {
 	for name, spoil := range map[string][]any{
 		"text in the state":     {"SET", rounds.KeysOf(uid).State(), "nonsense"},

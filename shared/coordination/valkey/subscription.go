@@ -11,10 +11,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-var errDialled = errors.New("a subscription connects once")
+var errDialled = errors.New("a subscription connects only once")
 
-// subscription is one connection that receives messages, from its acknowledgment to its first error. It never reconnects by itself,
-// because the changes that it missed must be read.
+// subscription is a connection that receives messages, from its acknowledgment to its first error. It never reconnects
+// automatically, because the caller must then read the changes that it has missed.
 type subscription struct {
 	client   *redis.Client
 	pubsub   *redis.PubSub
@@ -56,7 +56,7 @@ func (sub *subscription) listen(ctx context.Context, pattern bool, channel strin
 	return nil
 }
 
-// receive passes on messages until the connection is lost or closed.
+// receive delivers messages until the connection is lost or closed.
 func (sub *subscription) receive(ctx context.Context) {
 	for {
 		m, err := sub.pubsub.Receive(ctx)
@@ -80,12 +80,12 @@ func (sub *subscription) close() {
 	_ = sub.client.Close()
 }
 
-// alive makes the kernels detect within some seconds that the other end of an idle subscription is gone. This costs the store's
-// process nothing, unlike pings: those of thousands of idle agents took most of its time. Pings are only needed for a store that
+// alive makes the kernel detect within a few seconds that the peer of an idle subscription is gone. Unlike pings, this costs the
+// store's process nothing: pings of thousands of idle agents took most of its time. Pings are only needed to detect a store that
 // hangs.
 var alive = net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second, Interval: time.Second, Count: 3}
 
-// subscription returns the options of go-redis for a subscription. They prevent it from reconnecting by itself.
+// subscription returns the options for the go-redis client of a subscription. They prevent automatic reconnects.
 func (o Options) subscription() *redis.Options {
 	c, dial := o.client(), o.dialer(alive)
 	var dialled atomic.Bool

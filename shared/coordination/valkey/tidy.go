@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// samples is how many fields of a table the server measures, which takes about 1 ms. It estimates the rest. If a member hides
-	// large values among many more small ones, the small ones already exceed its share.
+	// samples is the number of fields of a table that the server measures, which takes about 1 ms; it estimates the rest. If a
+	// member hides large values among many small ones, the small ones alone exceed its share.
 	samples = 5000
-	// keysPerMeasurement is how many keys the server measures before it serves other clients.
+	// keysPerMeasurement is the number of keys that the server measures before it serves other clients.
 	keysPerMeasurement = 8
 )
 
-// Tidy implements rounds.Leader. It reads every key, because members may have created some.
+// Tidy implements rounds.Leader. It scans all keys, because members may have created some.
 func (s *Store) Tidy(ctx context.Context) (map[string]int64, error) {
 	usage := map[string]int64{}
 	keys := s.client.Scan(ctx, 0, rounds.AllKeys, keysPerPage).Iterator()

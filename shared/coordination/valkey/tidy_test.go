@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// A write of the leader starts a new incarnation of the data, and a late report fills a table of a past round. Nothing reads those
+// When the leader writes a new incarnation or a late report arrives, tables of past rounds are left behind. Nothing reads those
 // tables.
 func TestTidyRemovesTablesOfPastRounds(t *testing.T) {
 	server := newServer(t)
@@ -24,7 +24,7 @@ func TestTidyRemovesTablesOfPastRounds(t *testing.T) {
 	mustCall(t, store, aDeath(0))
 	late := memberOf(0)
 	late.ID = "late"
-	mustCall(t, store, rounds.Join("A", 0, 0, 0, late)) // round 1 waits for joins
+	mustCall(t, store, rounds.Join("A", 0, 0, 0, late)) // round 1 is waiting for joins
 	state, config := aState(), aConfig(2)
 	state.Incarnation, config.Incarnation, state.Generation, config.Generation, state.Entered = "B", "B", 2, 2, 1
 	finished := []rounds.FinishedSlot{{Slot: slotOf(1).Name}}
@@ -53,8 +53,8 @@ func TestTidyRemovesTablesOfPastRounds(t *testing.T) {
 	}
 }
 
-// What cannot be attributed to a past round is kept: a group whose state is lost, foreign or of another type, and keys that belong
-// to no group.
+// Data that cannot be attributed to a past round is kept: groups with a state that is lost, foreign or of another type, and keys
+// that do not belong to a group.
 func TestTidyKeepsUnreadableData(t *testing.T) {
 	k := rounds.KeysOf(uid)
 	for name, damage := range map[string][]any{
@@ -101,7 +101,7 @@ func TestTidyDuringWrites(t *testing.T) {
 	}
 }
 
-// tidyMeanwhile removes tables until the test ends.
+// tidyMeanwhile keeps removing tables until the test ends.
 func tidyMeanwhile(t *testing.T, store *Store) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -117,7 +117,7 @@ func tidyMeanwhile(t *testing.T, store *Store) {
 	t.Cleanup(func() { stop(); <-ended })
 }
 
-// A store that was set back has a table of a later round, and the members return to that round.
+// After a store was reset to an earlier state, it has a table of a later round, and the members return to that round.
 func TestTidyKeepsTablesOfLaterRounds(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t)

@@ -9,16 +9,16 @@ import (
 	"os"
 )
 
-// TLSFiles are the paths of the files for TLS. Without a CA, TLS is off. The key pair is for servers that require a client
-// certificate.
+// TLSFiles are the paths of the TLS files. Without a CA, TLS is off. The key pair is only needed for servers that require a
+// client certificate.
 type TLSFiles struct {
 	CA         string `json:"caFile,omitempty"`
 	Cert       string `json:"certFile,omitempty"`
 	Key        string `json:"keyFile,omitempty"`
-	ServerName string `json:"serverName,omitempty"` // name that the server's certificate must have; if empty, the host of the address
+	ServerName string `json:"serverName,omitempty"` // name that the server's certificate must have; default is the host in the address
 }
 
-// Check returns an error if a file is missing.
+// Check returns an error if a required setting is missing.
 func (f TLSFiles) Check() error {
 	switch {
 	case (f.Cert == "") != (f.Key == ""):
@@ -29,8 +29,8 @@ func (f TLSFiles) Check() error {
 	return nil
 }
 
-// Config returns the configuration for one connection, nil without a CA. The files are read for each connection, so that they can be
-// replaced while the program runs.
+// Config returns the configuration for one connection, or nil if there is no CA. The files are read for each connection, so that
+// they can be replaced while the program is running.
 func (f TLSFiles) Config() (*tls.Config, error) {
 	if err := f.Check(); err != nil || f.CA == "" {
 		return nil, err

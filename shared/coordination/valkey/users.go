@@ -15,8 +15,8 @@ import (
 
 var passwordHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// SetUsers makes the user of each group accept exactly these passwords, given as SHA-256 hashes in hexadecimal. It creates users
-// that do not exist. Open connections do not change.
+// SetUsers makes the user of each group accept exactly the given passwords, which are SHA-256 hashes in hexadecimal. It creates
+// users that do not exist. Open connections are not affected.
 func (s *Store) SetUsers(ctx context.Context, hashes map[string][]string) error {
 	if len(hashes) == 0 {
 		return nil
@@ -48,7 +48,8 @@ func checkUser(group string, hashes []string) error {
 	return nil
 }
 
-// setUser returns a single command, so that the user is never without a password.
+// setUser returns the command that creates or updates a user. It is a single command so that the user is never without a
+// password.
 func (s *Store) setUser(group string, hashes []string) []any {
 	args := []any{"ACL", "SETUSER", coordination.UserOf(group), "on", "resetpass"}
 	for _, hash := range hashes {
@@ -60,7 +61,7 @@ func (s *Store) setUser(group string, hashes []string) []any {
 	return args
 }
 
-// Users returns the groups that have a user, with the sorted hashes of its passwords. A disabled user has none.
+// Users returns the groups that have a user, with the sorted hashes of the user's passwords. A disabled user has no hashes.
 func (s *Store) Users(ctx context.Context) (map[string][]string, error) {
 	lines, err := s.client.Do(ctx, "ACL", "LIST").StringSlice()
 	if err != nil {
@@ -103,5 +104,5 @@ func inUsers(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("keeping the store's users: %w", unreachable(err))
+	return fmt.Errorf("managing the store's users: %w", unreachable(err))
 }

@@ -22,8 +22,8 @@ const (
 )
 
 // newGuardedServer returns a server with a disabled default user, a user for the leader, and one for the test. The default user has
-// all permissions: Valkey 8.1 and Redis 7.0 replay the transactions of the append-only file, which include the effects of
-// functions, with its permissions, and drop what it may not do (valkey-io/valkey#3983).
+// all permissions because Valkey 8.1 and Redis 7.0 replay transactions in the append-only file, including the effects of functions,
+// with its permissions, and drop commands that it may not run (valkey-io/valkey#3983).
 func newGuardedServer(t testing.TB, args ...string) *server {
 	t.Helper()
 	rules := append([]string{"--user", "leader", "on", ">" + leaderPassword}, LeaderRules()...)
@@ -34,7 +34,7 @@ func newGuardedServer(t testing.TB, args ...string) *server {
 	return s
 }
 
-// as returns a client with the user and the password.
+// as returns a client with the given user and password.
 func (s *server) as(t testing.TB, user, password string, change ...func(*Options)) *Store {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "password")
@@ -46,7 +46,7 @@ func (s *server) as(t testing.TB, user, password string, change ...func(*Options
 
 func (s *server) leader(t testing.TB) *Store { return s.as(t, "leader", leaderPassword) }
 
-// agentOf returns the client of a member, whose user the leader creates.
+// agentOf returns the client of a group's member, after the leader has created its user.
 func (s *server) agentOf(t testing.TB, group string, change ...func(*Options)) *Store {
 	t.Helper()
 	password := "password-of-" + group
@@ -124,7 +124,7 @@ func TestAgentReadsARotatedPasswordFromItsFile(t *testing.T) {
 	}
 }
 
-// For agents this is an outage, never an order. It ends when the leader has restored the users of the server.
+// For agents, this is an outage and never an order. It ends once the leader has restored the server's users.
 func TestServerWithoutItsUsersIsUnreachable(t *testing.T) {
 	server := newGuardedServer(t, "--appendonly", "yes", "--appendfsync", "always")
 	leader := server.leader(t)

@@ -52,7 +52,7 @@ func TestLeaderKeepsAStoreOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// The leader of the other version has written the rules of the agent's user.
+// The rules of the agent's user were written by the leader of the other version.
 func TestAgentRejectsAStoreOfAnotherVersion(t *testing.T) {
 	for version, library := range otherLibraries {
 		server := newServer(t)
@@ -71,7 +71,7 @@ func TestAgentRejectsAStoreOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// The tests run on the store that was selected.
+// The tests run on the selected store program.
 func TestStoreIsTheSelectedProgram(t *testing.T) {
 	want, known := map[string]string{"valkey-server": "valkey_version:8.1.", "redis-server": "redis_version:7.0."}[program()]
 	if !known {

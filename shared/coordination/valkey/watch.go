@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// watch is a subscription that is renewed whenever it is lost: it subscribes, waits for the acknowledgment, reads, and only then
-// receives messages, so that no change is missed.
+// watch is a subscription that is renewed whenever it is lost. Each time, it subscribes, waits for the acknowledgment, reads, and
+// only then receives messages, so that no change is missed.
 type watch struct {
 	store   *Store
 	channel string
@@ -18,7 +18,7 @@ type watch struct {
 	read    func(context.Context) error
 	resync  bool // also read at intervals
 	message func(*redis.Message)
-	lost    func(error) // called once for each loss
+	lost    func(error) // called once whenever the subscription is lost
 
 	isLost bool
 }
@@ -90,15 +90,15 @@ func (w *watch) follow(ctx context.Context, sub *subscription) error {
 	}
 }
 
-// take passes on messages. The answer to a ping is not a message.
+// take delivers a message. It ignores answers to pings.
 func (w *watch) take(m any) {
 	if m, ok := m.(*redis.Message); ok {
 		w.message(m)
 	}
 }
 
-// takeWaiting handles a waiting message, and reports whether there was one: a process that did not get processor time finds the
-// answer and the next tick at the same time.
+// takeWaiting handles a waiting message and reports whether there was one. It is needed because a process that was starved of CPU
+// sees the answer and the next tick at the same time.
 func (w *watch) takeWaiting(sub *subscription) bool {
 	select {
 	case m := <-sub.messages:

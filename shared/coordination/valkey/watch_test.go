@@ -60,7 +60,7 @@ func TestLeaderWatchesEveryGroup(t *testing.T) {
 	mustJoin(t, store)
 	next("uid-1")
 	mustCall(t, store, rounds.Join("A", 0, 0, 0, rounds.Member{Slot: rounds.Slot{Name: slotOf(0).Name, Pod: "another"}, ID: "i", Attempt: 1}))
-	next("uid-1") // two pods claim one slot: only the leader can decide which one is right
+	next("uid-1") // two pods claim the same slot, and only the leader can decide which of them gets it
 }
 
 func TestOutageWithDataIsOneErrorThenARead(t *testing.T) {

@@ -14,19 +14,19 @@ import (
 	"time"
 )
 
-// certificateLife is longer than any pod lives. Members compare the fingerprint and ignore the dates.
+// certificateLife is longer than the lifetime of any pod. Members compare only the fingerprint and ignore the dates.
 const certificateLife = 10 * 365 * 24 * time.Hour
 
-// newCertificate returns a certificate that a relay signs itself, and its fingerprint.
+// newCertificate returns a self-signed certificate for a relay, and its fingerprint.
 func newCertificate() (c tls.Certificate, fingerprint string, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return c, "", fmt.Errorf("making the key of a relay: %w", err)
+		return c, "", fmt.Errorf("generating the relay's key: %w", err)
 	}
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(certificateLife)}
 	raw, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return c, "", fmt.Errorf("making the certificate of a relay: %w", err)
+		return c, "", fmt.Errorf("generating the relay's certificate: %w", err)
 	}
 	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, fingerprintOf(raw), nil
 }
@@ -40,7 +40,7 @@ func serverTLS(c tls.Certificate) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{c}, SessionTicketsDisabled: true}
 }
 
-// clientTLS accepts only the certificate with this fingerprint.
+// clientTLS returns a configuration that accepts only the certificate with the given fingerprint.
 func clientTLS(fingerprint string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, InsecureSkipVerify: true, // VerifyConnection compares the fingerprint
@@ -53,4 +53,4 @@ func clientTLS(fingerprint string) *tls.Config {
 	}
 }
 
-var errCertificate = errors.New("another certificate than the one that the relay has announced")
+var errCertificate = errors.New("the certificate is not the one that the relay has announced")

@@ -19,15 +19,15 @@ import (
 // client is a member's connection to its relay.
 type client struct {
 	conn   net.Conn
-	told   chan message // what the relay passes on; closed at the end
+	told   chan message // messages forwarded by the relay; closed when the connection ends
 	done   chan struct{}
 	ends   sync.Once
-	change chan struct{} // buffer of one: the link must be checked
+	change chan struct{} // a signal to check the link, with a buffer of one
 
 	mu      sync.Mutex
 	link    *relay.Link
 	number  int64
-	waiting map[string]pending // by number
+	waiting map[string]pending // by request number
 }
 
 type pending struct {
@@ -35,10 +35,10 @@ type pending struct {
 	since  time.Time
 }
 
-// errLeft means that the relay gives no answer, so that the store has to.
+// errLeft means that the relay does not answer, so the caller must use the store.
 var errLeft = errors.New("the relay does not answer")
 
-// connect connects to a relay and checks who it is.
+// connect connects to a relay and authenticates it.
 func connect(ctx context.Context, r relay.Record) (*client, error) {
 	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
 	defer cancel()
@@ -73,7 +73,7 @@ func (c *client) send(m message) error {
 	return err
 }
 
-// end closes the connection. What waits for an answer fails.
+// end closes the connection. Requests without an answer fail.
 func (c *client) end() {
 	c.ends.Do(func() {
 		close(c.done)
@@ -106,12 +106,12 @@ func (c *client) receive() {
 		select {
 		case c.told <- m:
 		default:
-			return // this member does not keep up
+			return // this member cannot keep up
 		}
 	}
 }
 
-// note updates what is known about the relay, and delivers an answer.
+// note updates the link and delivers answers.
 func (c *client) note(m message) {
 	now := time.Now()
 	c.mu.Lock()
@@ -136,7 +136,7 @@ func (c *client) note(m message) {
 	}
 }
 
-// recheck makes keep check the link earlier than planned.
+// recheck makes keep check the link immediately.
 func (c *client) recheck() {
 	select {
 	case c.change <- struct{}{}:
@@ -144,10 +144,11 @@ func (c *client) recheck() {
 	}
 }
 
-// secondThought is how long a member waits before it leaves, because a process that was short of CPU may not have read the answer.
+// secondThought is how long a member waits before it leaves its relay. A process that was starved of CPU may not have read the
+// answer yet.
 const secondThought = 50 * time.Millisecond
 
-// keep sends pings and leaves a relay that does not answer.
+// keep sends pings and ends the connection if the relay does not answer.
 func (c *client) keep() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -176,7 +177,7 @@ func (c *client) keep() {
 	}
 }
 
-// request sends a request and returns the answer. An error means that there is none.
+// request sends a request and returns the answer, or an error if there is none.
 func (c *client) request(ctx context.Context, build func(number string) message) (message, error) {
 	w := pending{make(chan message, 1), time.Now()}
 	c.mu.Lock()
@@ -208,8 +209,8 @@ func (c *client) forget(number string, w pending) {
 	c.link.Answered(w.since)
 }
 
-// ask sends a request and returns the fields of the answer that follow the error. A relay whose answer is unreadable is left, and one
-// that has no answer from the store soon.
+// ask sends a request and passes the fields that follow the error in the answer to parse. If the answer is unreadable, it ends the
+// connection. If the relay could not reach the store, the link records that.
 func (c *client) ask(ctx context.Context, build func(number string) message, parse func(message) error) error {
 	m, err := c.request(ctx, build)
 	if err != nil {
@@ -239,7 +240,7 @@ func (c *client) join(ctx context.Context, call rounds.Call) (reply string, now 
 	return reply, now, err
 }
 
-// parseJoin parses the answer to a join: error, reply, level.
+// parseJoin parses the answer to a join, which consists of error, reply and level.
 func parseJoin(m message) (reply string, now rounds.Level, err error) {
 	if err := parseError(m.field(0)); err != nil {
 		return "", now, err

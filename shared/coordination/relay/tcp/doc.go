@@ -1,6 +1,6 @@
 // Package tcp runs relays (package relay) over TLS connections between the members of a group. Members implements rounds.Members: it
-// uses the store, a relay, or is one. A relay writes its address, the fingerprint of its certificate and a token into the store,
-// where only its group can read them. So the credentials for the store are all that anybody needs.
+// uses the store or a relay, or acts as a relay itself. A relay writes its address, the fingerprint of its certificate and a token
+// to the store, where only its group can read them. Members therefore need no credentials other than those for the store.
 //
-// Messages are lines of fields with tabs in between. The first field is one of the kinds in wire.go.
+// Messages are lines of tab-separated fields. The first field is one of the kinds in wire.go.
 package tcp

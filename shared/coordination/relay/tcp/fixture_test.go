@@ -17,16 +17,16 @@ import (
 
 const group = "uid"
 
-// server is a store in memory, and what the members' stores have in common.
+// backend is a store in memory, with the state that the members' connections share.
 type backend struct {
 	*memory.Store
 	mu      sync.Mutex
 	records map[string]string
-	batches []int  // members of each call with joins
-	broken  string // slot whose join makes a call with several members fail
+	batches []int  // number of members in each call with joins
+	broken  string // slot whose join makes a call for several members fail
 }
 
-// connection is the store of one member, or of a relay.
+// connection is the store connection of a member or a relay.
 type connection struct {
 	*backend
 	watches, calls atomic.Int64
@@ -92,7 +92,7 @@ func (c *connection) Close() error {
 	return nil
 }
 
-// newBackend returns a store with a group of so many slots.
+// newBackend returns a store with a group that has the given number of slots.
 func newBackend(t *testing.T, slots int64) *backend {
 	t.Helper()
 	b := &backend{Store: memory.New(time.Now), records: map[string]string{}}
@@ -108,7 +108,7 @@ func newBackend(t *testing.T, slots int64) *backend {
 	return b
 }
 
-// member is a member with relays of four, and what it has observed.
+// member is a member of a group in which four members share a relay, with what it has observed.
 type member struct {
 	*Members
 	t    *testing.T
@@ -118,7 +118,7 @@ type member struct {
 	done chan struct{}
 
 	mu     sync.Mutex
-	stores []*connection // in the order in which they were opened
+	stores []*connection // in the order of opening
 	all    []rounds.Observation
 }
 
@@ -145,7 +145,7 @@ func (b *backend) member(t *testing.T, n int) *member {
 	go func() {
 		defer close(m.done)
 		m.Watch(ctx, group, func(o rounds.Observation) {
-			if o.Read && o.Err == nil { // as the agent does
+			if o.Read && o.Err == nil { // like the agent
 				_, _ = m.Place(ctx, group, m.own)
 			}
 			m.mu.Lock()
@@ -178,7 +178,7 @@ func (m *member) await(what string, is func(rounds.Observation) bool) {
 	})
 }
 
-// awaitRound waits until the member has observed that a round runs.
+// awaitRound waits until the member has observed that a round is running.
 func (m *member) awaitRound(round int64) {
 	m.t.Helper()
 	m.await(fmt.Sprintf("member %d observes that round %d runs", m.n, round), func(o rounds.Observation) bool {
@@ -186,7 +186,7 @@ func (m *member) awaitRound(round int64) {
 	})
 }
 
-// watches returns how many of its stores it watches.
+// watches returns the number of its stores that the member is watching.
 func (m *member) watches() (n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -205,7 +205,7 @@ func (m *member) calls() (n int64) {
 	return n
 }
 
-// join joins a round, and expects to be in it.
+// join joins a round, and fails the test if the join is not accepted.
 func (m *member) join(round int64) {
 	m.t.Helper()
 	c := rounds.Join("A", 0, round, 0, rounds.Member{Slot: m.own, ID: fmt.Sprintf("i%d-%d", m.n, round), Attempt: round, Past: rounds.Past{Kind: rounds.PastRan}})

@@ -14,26 +14,26 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Options configure Members. All but Own are required.
+// Options configure Members. All fields except Own are required.
 type Options struct {
 	Plan    relay.Plan
-	Own     rounds.Slot           // slot for which the pod was created, and the pod
+	Own     rounds.Slot           // slot for which the pod was created, with the pod
 	Address string                // host:port of the store
-	Open    func() (Store, error) // prepares connections to the store. They are closed while a relay is used
+	Open    func() (Store, error) // prepares store connections, which are closed while a relay is used
 	Log     *slog.Logger
 }
 
-// Members is how one member uses a store, with relays. It is safe for concurrent use.
+// Members is the interface through which a member uses a store, with or without relays. It is safe for concurrent use.
 type Members struct {
 	options Options
 
 	mu     sync.Mutex
 	store  Store     // nil while it is closed
-	used   time.Time // when it was last used
-	works  string    // slot that the pod works in; "" if unknown or none
-	relay  string    // slot of its relay; "" if it has none
-	client *client   // nil while it uses the store
-	server *server   // nil unless it relays
+	used   time.Time // when the store was last used
+	works  string    // slot in which the pod works; "" if unknown or none
+	relay  string    // slot of the member's relay; "" if it has none
+	client *client   // nil while the member uses the store
+	server *server   // nil unless the member is a relay
 }
 
 var _ rounds.Members = (*Members)(nil)
@@ -70,10 +70,10 @@ func (m *Members) direct() (Store, error) {
 	return m.store, err
 }
 
-// idleStore is how long the connection for calls stays open while the relay is used. It is longer than any call.
+// idleStore is how long an unused store connection for calls stays open while the relay is used. It is longer than any call.
 const idleStore = 4 * time.Second
 
-// closeIdle closes the connection to the store if it was not used for a while.
+// closeIdle closes the store connection if it has been unused for idleStore.
 func (m *Members) closeIdle() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -149,7 +149,7 @@ func (m *Members) Place(ctx context.Context, group string, own rounds.Slot) (p r
 	return p, err
 }
 
-// Hosts returns the host names of the workers in the given slots. It asks the store.
+// Hosts returns the host names of the workers in the given slots. It always queries the store.
 func (m *Members) Hosts(ctx context.Context, group string, slots []string) (map[string]string, error) {
 	store, err := m.direct()
 	if err != nil {
@@ -158,7 +158,7 @@ func (m *Members) Hosts(ctx context.Context, group string, slots []string) (map[
 	return store.Hosts(ctx, group, slots)
 }
 
-// note finds out which relay is this member's, from what the leader has written about its pod.
+// note determines this member's relay from what the leader has decided about its pod.
 func (m *Members) note(own rounds.Slot, p rounds.Place) {
 	works := p.Given
 	if !p.Spare {
@@ -169,14 +169,14 @@ func (m *Members) note(own rounds.Slot, p rounds.Place) {
 	m.works, m.relay = works, m.options.Plan.Of(p.Stage, works)
 }
 
-// role returns the slot of the relay, and whether it is this member itself.
+// role returns the slot of the member's relay, and whether the member is that relay.
 func (m *Members) role() (slot string, relays bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.relay, m.relay != "" && m.relay == m.works
 }
 
-// seek connects to the relay. It returns nil if there is none to be reached.
+// seek connects to the member's relay. It returns nil if there is none or it is unreachable.
 func (m *Members) seek(ctx context.Context, group string) *client {
 	slot, relays := m.role()
 	if slot == "" || relays {
@@ -194,7 +194,7 @@ func (m *Members) seek(ctx context.Context, group string) *client {
 	}
 	record, err := relay.ParseRecord(text)
 	if err != nil {
-		m.options.Log.Warn("ignored the record of a relay", "relay", slot, "error", err)
+		m.options.Log.Warn("ignored an invalid relay record", "relay", slot, "error", err)
 		return nil
 	}
 	c, err := connect(ctx, record)
@@ -206,7 +206,7 @@ func (m *Members) seek(ctx context.Context, group string) *client {
 	return c
 }
 
-// host returns the address of this machine from which it reaches the store. Nothing is sent.
+// host returns the local address that is used to reach the store. It does not send anything.
 func (m *Members) host() (string, error) {
 	conn, err := net.Dial("udp", m.options.Address)
 	if err != nil {
@@ -217,7 +217,8 @@ func (m *Members) host() (string, error) {
 	return host, err
 }
 
-// back is when to look for a relay again. A pod that has just started may be earlier than its relay.
+// back returns how long to wait before looking for a relay again. At first, the wait is shorter, because the pod may have started
+// before its relay.
 func back(first bool) time.Duration {
 	wait := relay.Back(rand.Float64())
 	if first {

@@ -74,7 +74,7 @@ func TestRestartsThroughARelay(t *testing.T) {
 	}
 }
 
-// A relay that ends costs its members nothing but the way: they use the store, and join there.
+// When a relay ends, its members lose only the connection: they switch to the store, and join there.
 func TestARelayThatEnds(t *testing.T) {
 	_, all := relayed(t)
 	joinAll(all, 0)
@@ -90,7 +90,7 @@ func TestARelayThatEnds(t *testing.T) {
 	}
 }
 
-// A join that a relay does not answer goes to the store within the time of a call.
+// A join that a relay does not answer is sent to the store before the call times out.
 func TestARelayThatHangs(t *testing.T) {
 	_, all := relayed(t)
 	s := all[0].serving()
@@ -122,8 +122,8 @@ func TestABrokenJoinFailsOnlyItsOwnMember(t *testing.T) {
 	}
 }
 
-// While the store is unreachable, members stay with their relay for some seconds, because it is likely to be the first that
-// reaches the store again.
+// While the store is unreachable, members stay with their relay for some seconds, because the relay is likely to be the first to
+// reach the store again.
 func TestAnOutageOfTheStore(t *testing.T) {
 	b, all := relayed(t)
 	joinAll(all, 0)

@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	helloTimeout = 5 * time.Second // from the connection to the token
-	writeTimeout = 2 * time.Second // a member that does not read for so long is dropped
-	backlog      = 64              // messages that wait for a member
-	maxMembers   = 2 * 128         // connections of a relay; a member that reconnects may have two for a while
-	acceptPause  = time.Second     // after an error, such as too many open files
+	helloTimeout = 5 * time.Second // from connecting to sending the token
+	writeTimeout = 2 * time.Second // a member that does not read for this long is disconnected
+	backlog      = 64              // messages waiting for a member
+	maxMembers   = 2 * 128         // connections to a relay; a reconnecting member may have two for a while
+	acceptPause  = time.Second     // after an accept error, such as too many open files
 )
 
-// server is a relay.
+// server is a running relay.
 type server struct {
 	up       *upstream
 	slot     string
@@ -34,8 +34,8 @@ type server struct {
 	working  sync.WaitGroup
 
 	mu      sync.Mutex
-	members map[*peer]bool // whether the member has shown the token
-	outage  message        // what new members are told: why the store cannot be reached; nil if it can
+	members map[*peer]bool // true if the member has sent the token
+	outage  message        // message for new members that says why the store is unreachable; nil if it is reachable
 	ended   bool
 }
 
@@ -47,7 +47,7 @@ type peer struct {
 	done chan struct{}
 }
 
-// listen starts a relay on a host of this machine.
+// listen starts a relay on one of this machine's addresses.
 func listen(store Store, group, slot, host string) (*server, error) {
 	certificate, fingerprint, err := newCertificate()
 	if err != nil {
@@ -55,7 +55,7 @@ func listen(store Store, group, slot, host string) (*server, error) {
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
-		return nil, fmt.Errorf("listening for the members of a relay: %w", err)
+		return nil, fmt.Errorf("listening for members: %w", err)
 	}
 	return &server{
 		outage: message{kindOutage, errorText(errStarting)}, up: newUpstream(store, group), slot: slot, listener: tls.NewListener(l, serverTLS(certificate)), members: map[*peer]bool{},
@@ -86,7 +86,7 @@ func (s *server) announce(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		calling, cancel := context.WithTimeout(ctx, callTimeout)
-		_ = s.up.store.Announce(calling, s.up.group, s.slot, s.record.String(), relay.RecordLife) // members without it use the store
+		_ = s.up.store.Announce(calling, s.up.group, s.slot, s.record.String(), relay.RecordLife) // if this fails, members use the store
 		cancel()
 		select {
 		case <-ctx.Done():
@@ -156,7 +156,7 @@ func (s *server) serve(p *peer) {
 	}
 }
 
-// welcome makes a member receive from now on what is published.
+// welcome makes a member receive all messages from now on.
 func (s *server) welcome(p *peer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +166,7 @@ func (s *server) welcome(p *peer) {
 	}
 }
 
-// join joins this member itself, together with others.
+// join sends the join of the relay's own worker, together with those of other members.
 func (s *server) join(ctx context.Context, c rounds.Call) (string, rounds.Level, error) {
 	answered := make(chan message, 1)
 	s.up.request(joinMessage("", c), func(m message) { answered <- m })
@@ -178,7 +178,7 @@ func (s *server) join(ctx context.Context, c rounds.Call) (string, rounds.Level,
 	}
 }
 
-// forward passes an observation of the store on to all members.
+// forward sends an observation of the store to all members.
 func (s *server) forward(o rounds.Observation) {
 	m := message{kindPublished, o.Level.String()}
 	switch {
@@ -187,7 +187,7 @@ func (s *server) forward(o rounds.Observation) {
 	case o.Read && errors.Is(o.Err, coordination.ErrNoGroup):
 		m = message{kindRead, ""}
 	case errors.Is(o.Err, coordination.ErrForeignValue):
-		return // each member reads the level itself at times
+		return // members read the level themselves at intervals
 	case o.Err != nil:
 		m = message{kindOutage, errorText(o.Err)}
 	}
@@ -204,7 +204,7 @@ func (s *server) forward(o rounds.Observation) {
 	}
 }
 
-// send never blocks. A member that does not read is dropped, and uses the store.
+// send never blocks. A member that does not read is disconnected, and then uses the store.
 func (p *peer) send(m message) {
 	select {
 	case p.out <- m:
@@ -213,7 +213,7 @@ func (p *peer) send(m message) {
 	}
 }
 
-// write sends what is waiting, several messages at a time.
+// write sends waiting messages, several at a time.
 func (p *peer) write() {
 	defer p.end()
 	out := bufio.NewWriterSize(p.conn, 1024)
@@ -244,7 +244,7 @@ func (p *peer) end() {
 	})
 }
 
-// alive makes the kernel detect within some seconds that the other end is gone.
+// alive makes the kernel detect within a few seconds that the peer is gone.
 var alive = net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second, Interval: time.Second, Count: 3}
 
 func keepAlive(conn net.Conn) {

@@ -11,33 +11,35 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Store is what relays need of a store.
+// Store is the interface of a store that relays need.
 type Store interface {
 	rounds.Members
-	// JoinAll calls the join of several members, and returns one reply for each. now is the level right after it.
+	// JoinAll makes a call with the joins of several members, and returns a reply for each. now is the level right after the
+	// call.
 	JoinAll(ctx context.Context, group string, c rounds.Call, members int) (replies []string, now rounds.Level, err error)
-	// PlaceAll returns the place of several pods, with an error for each.
+	// PlaceAll returns the places of several pods, with an error for each.
 	PlaceAll(ctx context.Context, group string, own []rounds.Slot) ([]rounds.Place, []error)
-	// Announce writes what members must know about the relay in a slot, for some time. Announced returns it, "" if there is none.
+	// Announce writes what members need to know about the relay in a slot, with a limited lifetime. Announced returns that text,
+	// or "" if there is none.
 	Announce(ctx context.Context, group, slot, text string, life time.Duration) error
 	Announced(ctx context.Context, group, slot string) (string, error)
-	// Hosts returns the host names of the workers in the given slots, by slot, without those of slots that were given to no pod.
+	// Hosts returns the host names of the workers in the given slots, by slot. It omits slots that are not assigned to a pod.
 	Hosts(ctx context.Context, group string, slots []string) (map[string]string, error)
 	Close() error
 }
 
-// callTimeout is that of the agent's calls.
+// callTimeout is the timeout of the agent's calls.
 const callTimeout = 3 * time.Second
 
-// maxWaiting limits the requests that wait. Each member waits for the answer to at most a few.
+// maxWaiting limits the number of waiting requests. Each member makes at most a few at a time.
 const maxWaiting = 8 * maxMembers
 
-var errBusy = errors.New("too many requests wait")
+var errBusy = errors.New("too many waiting requests")
 
 // gather is how long a relay waits for more requests after the first one. Members join within some milliseconds of each other.
 const gather = 2 * time.Millisecond
 
-// upstream makes a relay's calls of the store, one after the other. While one is in progress, requests gather for the next.
+// upstream makes a relay's store calls, one at a time. While a call is in progress, requests are collected for the next one.
 type upstream struct {
 	store Store
 	group string
@@ -49,7 +51,7 @@ type upstream struct {
 	places []placing
 }
 
-// joining is a member that waits for the answer to its join.
+// joining is a member that is waiting for the answer to its join.
 type joining struct {
 	call   rounds.Call
 	answer func(message)
@@ -65,7 +67,7 @@ func newUpstream(store Store, group string) *upstream {
 	return &upstream{store: store, group: group, wake: make(chan struct{}, 1)}
 }
 
-// request takes a request of a member. answer gets the fields of the answer that follow the number.
+// request accepts a member's request. answer is called with the fields of the answer that follow the number.
 func (u *upstream) request(m message, answer func(message)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -106,7 +108,7 @@ func (u *upstream) run(ctx context.Context) {
 	}
 }
 
-// turn makes the calls for what has gathered. It reports whether there was anything.
+// turn makes the calls for the collected requests. It reports whether there were any.
 func (u *upstream) turn(ctx context.Context) bool {
 	u.mu.Lock()
 	call, who, some := u.joins.Next()
@@ -125,7 +127,8 @@ func (u *upstream) turn(ctx context.Context) bool {
 	return some || len(levels) > 0 || len(places) > 0
 }
 
-// join joins several members at once. A broken value of one member fails the whole call, so each of them is then tried alone.
+// join sends the joins of several members in one call. If an invalid value of one member makes the whole call fail, each join is
+// retried separately.
 func (u *upstream) join(ctx context.Context, call rounds.Call, who []joining) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

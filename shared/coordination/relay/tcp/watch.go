@@ -10,13 +10,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// watch is one Watch: it alternates between the store and a relay.
+// watch runs a Watch, which switches between the store and a relay.
 type watch struct {
 	*Members
 	group string
 	on    func(rounds.Observation)
 
-	stop    context.CancelFunc // of the server; nil while there is none
+	stop    context.CancelFunc // stops the server; nil if none is running
 	serving sync.WaitGroup
 }
 
@@ -45,14 +45,14 @@ func (m *Members) Watch(ctx context.Context, group string, on func(rounds.Observ
 	}
 }
 
-// look reads which relay is this member's.
+// look determines this member's relay.
 func (w *watch) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	_, _ = w.Place(ctx, w.group, w.options.Own) // it is read again with each level
+	_, _ = w.Place(ctx, w.group, w.options.Own) // errors are ignored because the place is read again with each level
 }
 
-// serve starts or ends the relay according to the slot that the pod works in.
+// serve starts or stops the relay, depending on the slot in which the pod works.
 func (w *watch) serve(ctx context.Context) {
 	slot, relays := w.role()
 	running := w.Members.serving()
@@ -61,7 +61,7 @@ func (w *watch) serve(ctx context.Context) {
 		w.endServer()
 	case running == nil && relays:
 		if err := w.startServer(context.WithoutCancel(ctx), slot); err != nil {
-			w.options.Log.Warn("this member cannot relay, others use the store", "error", err)
+			w.options.Log.Warn("cannot start the relay, its members use the store", "error", err)
 		}
 	}
 }
@@ -102,7 +102,7 @@ func (w *watch) endServer() {
 	}
 }
 
-// watchStore watches the store until it has connected to a relay, which it returns. first: the Watch has just begun.
+// watchStore watches the store until it has connected to a relay, which it returns. first says whether the Watch has just begun.
 func (w *watch) watchStore(ctx context.Context, first bool) (found *client) {
 	store, err := w.direct()
 	if err != nil {
@@ -159,17 +159,17 @@ func (w *watch) follow(ctx context.Context, c *client) {
 		case <-idle.C:
 			w.closeIdle()
 			if _, relays := w.role(); relays {
-				return // it was given the slot of a relay
+				return // the pod was assigned the slot of a relay
 			}
 		case m, open := <-c.told:
 			switch {
 			case !open:
-				w.options.Log.Info("the relay does not answer, using the store")
+				w.options.Log.Info("the relay is not responding, using the store")
 				return
 			case m.kind() == kindOutage:
 				w.on(rounds.Observation{Err: parseError(m.field(1))})
 			case m.kind() == kindRead && (m.field(1) != last || last == ""):
-				last, following = w.read(ctx, c) // a message may have overtaken what the relay has read
+				last, following = w.read(ctx, c) // a newer message may have arrived before this read of the relay
 			default:
 				last = m.field(1)
 				level, err := rounds.ParseLevel(last)
@@ -182,7 +182,7 @@ func (w *watch) follow(ctx context.Context, c *client) {
 	}
 }
 
-// read reads the level through the relay. It returns false if the relay does not answer.
+// read reads the level from the relay. It returns false if the relay does not answer.
 func (w *watch) read(ctx context.Context, c *client) (last string, answered bool) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Kinds of messages. The requests of a member have a number, which the answer repeats.
+// Message kinds. A member's requests have a number, which the answer repeats.
 const (
 	kindHello = "hello" // token
 	kindPing  = "ping"
@@ -19,21 +19,21 @@ const (
 	kindPlace = "place" // number, slot, pod
 
 	kindPong      = "pong"
-	kindAnswer    = "answer"    // number, error, then: reply, level; or level; or the place in JSON
+	kindAnswer    = "answer"    // number, error, then one of: reply and level; level; place in JSON
 	kindPublished = "published" // level
-	kindRead      = "read"      // level, which the relay has read; "" if there is no group
+	kindRead      = "read"      // level that the relay has read; "" if there is no group
 	kindOutage    = "outage"    // why the relay cannot reach the store
 )
 
-// maxLine limits a message.
+// maxLine limits the length of a message, in bytes.
 const maxLine = 16 << 10
 
-// message is one line.
+// message is one line, split into fields.
 type message []string
 
 func (m message) kind() string { return m[0] }
 
-// field returns a field, "" if there is none.
+// field returns the n-th field, or "" if there is none.
 func (m message) field(n int) string {
 	if n >= len(m) {
 		return ""
@@ -41,9 +41,9 @@ func (m message) field(n int) string {
 	return m[n]
 }
 
-var errField = errors.New("a field of a message to a relay has a tab or a line break")
+var errField = errors.New("a field of a relay message contains a tab or a line break")
 
-// line returns the message as it is sent.
+// line returns the message in the form in which it is sent.
 func (m message) line() (string, error) {
 	for _, field := range m {
 		if strings.ContainsAny(field, "\t\n") {
@@ -71,7 +71,7 @@ func (r reader) next() (message, error) {
 
 var errEnded = errors.New("the connection to the relay has ended")
 
-// answerErrors are the errors that an answer passes on. Any other one means that the relay could not reach the store.
+// answerErrors are the errors that an answer can carry. Any other error means that the relay could not reach the store.
 var answerErrors = map[string]error{
 	"no group": coordination.ErrNoGroup, "unknown slot": coordination.ErrUnknownSlot, "argument": coordination.ErrArgument,
 	"foreign": coordination.ErrForeignValue,
@@ -95,7 +95,7 @@ func parseError(text string) error {
 	if known := answerErrors[text]; known != nil || text == noError {
 		return known
 	}
-	return fmt.Errorf("the relay answers: %.200s", text)
+	return fmt.Errorf("relay: %.200s", text)
 }
 
 // joinMessage returns the request for a join.
