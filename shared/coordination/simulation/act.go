@@ -16,15 +16,15 @@ import (
 
 const historyAnnotation = history.Annotation
 
-// Why a pod is released: it was lost, it is about to be deleted because the group waits for its slot, or the store has lost its
-// fence.
+// Why a pod is released: it was lost, it is about to be deleted because the group is waiting for its slot, or the store has lost
+// its fence.
 const (
 	lostPod = "the release of a lost pod"
 	repair  = "the release to repair"
 	again   = "the release once more"
 )
 
-// whyReleased returns the reason, given the rule that releases.
+// whyReleased returns the reason for a release, given the rule that planned it.
 func whyReleased(rule string, a leader.Release) string {
 	switch {
 	case rule == "repair", rule == "forming", rule == "fences":
@@ -58,7 +58,7 @@ func (o *orchestrator) reconcile() {
 	o.readGroup(r)
 }
 
-// plan makes the next plan and executes it.
+// plan makes and executes the next plan.
 func (o *orchestrator) plan(r *reconciliation) {
 	o.serial++
 	r.o.Incarnation = fmt.Sprint("i", o.serial)
@@ -117,12 +117,12 @@ func (o *orchestrator) fail(r *reconciliation, retry time.Duration) {
 	o.finish(retry)
 }
 
-// readGroup reads the group from the store, and plans.
+// readGroup reads the group from the store and then plans.
 func (o *orchestrator) readGroup(r *reconciliation) {
 	o.ask(r, func(v *server) (*rounds.Stored, error) { return v.group(r.js.uid) }, o.plan)
 }
 
-// ask sends the store a request that returns the group's state, and continues with it.
+// ask sends a request to the store that returns the group's state, and continues with that state.
 func (o *orchestrator) ask(r *reconciliation, serve func(*server) (*rounds.Stored, error), then func(*reconciliation)) {
 	if !o.survives() {
 		return
@@ -165,7 +165,7 @@ func (s *server) answer(r *reconciliation, need leader.Need) {
 	}
 	g, keys := group.Summarize(r.o.Stored), rounds.KeysOf(uid)
 	for _, u := range need.Missing {
-		joined, _ := s.functions.Look(uid, keys.Joined(level, u), g.Units[u].SlotNames()) // a table that a member has forged is unusable
+		joined, _ := s.functions.Look(uid, keys.Joined(level, u), g.Units[u].SlotNames()) // a forged table is unusable
 		r.o.Reads.Missing[u] = g.Units[u].Missing(joined)
 	}
 	holders, _ := s.functions.Look(uid, keys.Holders(level.Generation), need.Holders)
@@ -228,7 +228,7 @@ func (o *orchestrator) readNode(name string) leader.Node {
 	return leader.Node{Failed: true}
 }
 
-// slotPods returns all pods of a slot in the API server; with the mutant Blind, those in the cache.
+// slotPods returns all pods of a slot in the API server or, with the mutant Blind, those in the cache.
 func (o *orchestrator) slotPods(uid, slot string) []*workload.Pod {
 	var list []*workload.Pod
 	for _, p := range o.pods {
@@ -239,7 +239,7 @@ func (o *orchestrator) slotPods(uid, slot string) []*workload.Pod {
 	return list
 }
 
-// act executes one action after the other, and then makes the next plan.
+// act executes the actions one by one and then makes the next plan.
 func (o *orchestrator) act(r *reconciliation, actions []leader.Action) {
 	if len(actions) == 0 {
 		o.report(r.plan.Events)
@@ -293,7 +293,7 @@ func (o *orchestrator) atAPI(do func() leader.Result, done func(leader.Result)) 
 	ask(&o.process, o.random, func() error { result = do(); return nil }, func(error) { done(result) })
 }
 
-// annotate is a compare-and-set on the JobSet as this reconcile has read it.
+// annotate updates the JobSet by compare-and-set, based on the version that this reconcile has read.
 func (o *orchestrator) annotate(r *reconciliation, a leader.Annotate, done func(leader.Result)) {
 	change := func(js *jobSet) { apply(js, a) }
 	if o.mutant.DeleteFirst && a.Epoch != nil && a.Epoch.Recreate == a.Epoch.Epoch {
@@ -319,7 +319,7 @@ func (o *orchestrator) annotate(r *reconciliation, a leader.Annotate, done func(
 		if r.js != before {
 			r.js.version++
 		}
-		o.observe(r) // of another epoch, other Jobs are the current ones
+		o.observe(r) // in another epoch, other Jobs are current
 		done(leader.Result{})
 	})
 }
@@ -341,7 +341,7 @@ func apply(js *jobSet, a leader.Annotate) {
 	}
 }
 
-// toHeir says who gets the slot.
+// toHeir describes which pod is assigned the slot.
 func toHeir(a leader.Release) string {
 	if a.Heir == (rounds.Slot{}) {
 		return ""
@@ -349,7 +349,7 @@ func toHeir(a leader.Release) string {
 	return fmt.Sprintf(" and gives %s to %s", a.Name, a.Heir.Pod)
 }
 
-// annotatePod runs at the API server.
+// annotatePod runs in the API server.
 func (o *orchestrator) annotatePod(a leader.AnnotatePod) leader.Result {
 	p := o.findPod(a.Pod.UID)
 	if p == nil {
@@ -391,10 +391,10 @@ func (o *orchestrator) deleteJob(r *reconciliation, a leader.DeleteJob) leader.R
 type vacancy struct {
 	job    *job
 	slot   string
-	seenAt time.Duration // by a live read
+	seenAt time.Duration // when a live read showed that
 }
 
-// createFor runs in the API server. It rejects a name that exists. A Job that was deleted takes its pods with it.
+// createFor runs in the API server. It creates nothing if the name exists or the Job was deleted.
 func (o *orchestrator) createFor(r *reconciliation, a leader.CreatePod) leader.Result {
 	v := vacancy{o.findJob(a.Job.UID), a.Slot, r.seen[a.Slot]}
 	name := fmt.Sprintf("%s %v after %s", a.Slot, a.Round, a.Lost)

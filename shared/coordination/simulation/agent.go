@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// agent is the sidecar: the shipped worker.State, driven as in agent/internal/loop.
+// agent is the agent of a pod: the shipped worker.State, driven as in agent/internal/loop.
 type agent struct {
 	process
 	pod      *pod
@@ -62,10 +62,10 @@ func (a *agent) start() {
 	}
 }
 
-// isFenced reports whether the agent is permanently silent.
+// isFenced reports whether the agent has permanently stopped reporting.
 func (a *agent) isFenced() bool { return a.state != nil && a.state.Fenced() }
 
-// startAgain is what the kubelet does after a crash.
+// startAgain simulates what the kubelet does after the agent crashes.
 func (a *agent) startAgain() {
 	a.sub.close()
 	a.drop()
@@ -76,7 +76,7 @@ func (a *agent) startAgain() {
 	a.in(a.pod.random.between(100*time.Millisecond, 8*time.Second), a.start)
 }
 
-// quit ends the last run.
+// quit ends the agent's last run.
 func (a *agent) quit() {
 	if a.up {
 		a.up = false
@@ -102,7 +102,7 @@ func (a *agent) poll() {
 	})
 }
 
-// look observes the containers. A blind runtime still answers it.
+// look observes the containers. It works even if the runtime sends no events.
 func (a *agent) look() {
 	if a.pod.born == 0 {
 		return
@@ -122,7 +122,7 @@ func (a *agent) take(e worker.Event) {
 	if change := a.mutant.Event; change != nil {
 		e = change(e)
 	}
-	actions := a.state.Step(beginning.Add(a.now), e) // programs measure time by a clock that does not jump
+	actions := a.state.Step(beginning.Add(a.now), e) // programs measure time with a monotonic clock
 	if change := a.mutant.Actions; change != nil {
 		actions = change(actions)
 	}
@@ -185,7 +185,7 @@ func (a *agent) perform(action worker.Action) {
 	case worker.Observe:
 		wait := time.Second
 		if p.driver() == Exec {
-			wait = 0 // it makes no request
+			wait = 0 // a supervisor does not need a request to observe
 		}
 		a.later(wait, a.look)
 	case worker.Log:
@@ -199,7 +199,7 @@ type reply struct {
 	now  rounds.Level
 }
 
-// call calls the store. It gets exactly one answer, which may be a timeout.
+// call calls the store. The agent gets exactly one answer, which may be a timeout.
 func (a *agent) call(c rounds.Call) {
 	a.say("%s", callText(c))
 	if i := a.truth.instances[fmt.Sprint(c.Arguments[min(6, len(c.Arguments)-1)])]; i != nil && c.Function == rounds.FunctionJoin {
@@ -225,7 +225,7 @@ func (a *agent) say(format string, args ...any) {
 	}
 }
 
-// tell adds one line of the agent's own log.
+// tell adds a line of the agent's log to the transcript.
 func (a *agent) tell(l worker.Log) {
 	if !a.log.on {
 		return
@@ -237,7 +237,7 @@ func (a *agent) tell(l worker.Log) {
 	a.note(a.name, "\"%s\"", text)
 }
 
-// callText describes a call. The text is only built if the history is recorded.
+// callText describes a call. The text is built only if a transcript is recorded.
 type callText rounds.Call
 
 func (c callText) String() string {
@@ -259,12 +259,12 @@ func (c callText) String() string {
 	return fmt.Sprintf("asks for recreation: %v", a[4])
 }
 
-// pasts describe what a join reports about the pod.
+// pasts describes what a join reports about the pod.
 var pasts = map[string]string{
 	"n": "nothing of this pod has run", "h": "this pod has run before", "r": "it runs in this round", "d": "another one of this pod has died in this round",
 }
 
-// answers describe the store's answers to a join.
+// answers describes the store's answers to a join.
 var answers = map[rounds.AnswerKind]string{
 	rounds.AnswerJoined: "joined", rounds.AnswerReplaced: "joined in place of one that died", rounds.AnswerHeld: "another pod holds the slot",
 	rounds.AnswerFenced: "the pod is fenced", rounds.AnswerAttempt: "a later instance has joined", rounds.AnswerOver: "the round is over",

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-// jobSet is the object in the API server. It is a value, so that a reader keeps the version that it has read.
+// jobSet is the JobSet in the API server. It is used as a value, so that each reader keeps the version that it has read.
 type jobSet struct {
 	uid        string
 	version    int64 // resource version
@@ -19,7 +19,7 @@ type jobSet struct {
 	suspended  bool
 	deleted    bool
 	state      string // "", completed or failed
-	more       int64  // additional Jobs of its first replicatedJob beyond those of the shape
+	more       int64  // number of Jobs that its first replicatedJob has in addition to those of the shape
 
 	epoch    epoch.Record
 	charged  int32  // inplace-restarts
@@ -27,8 +27,8 @@ type jobSet struct {
 	mark     string // the annotation recovering.Annotation
 	formed   bool   // the condition reports that all workers are in sync
 	history  string
-	restarts int32 // by the failure policy
-	recounts int32 // how many of them the budget is charged for
+	restarts int32 // restarts by the failure policy
+	recounts int32 // how many of these count against the budget
 
 	inSync, recovering conditionOf
 }
@@ -68,13 +68,13 @@ func (js *jobSet) finished() bool { return js.state != "" }
 // api is the Kubernetes API server: a compare-and-set store that notifies watchers of changes.
 type api struct {
 	*world
-	current *jobSet // nil if there is no JobSet of the name
+	current *jobSet // nil if there is no JobSet with the name
 	uids    int
 	lease   lease
 	writes  int
 }
 
-// lease is the Lease by which leaders are elected.
+// lease is the Lease used for leader election.
 type lease struct {
 	holder      string
 	renewed     time.Duration
@@ -86,7 +86,7 @@ func (l lease) token() coordination.Token {
 	return coordination.Token{LeaseCreated: l.created, Transitions: l.transitions}
 }
 
-// create creates a JobSet of the name.
+// create creates a JobSet with the same name but a new UID.
 func (a *api) create() {
 	a.uids++
 	a.current = &jobSet{uid: fmt.Sprint("uid", a.uids), version: 1, generation: 1, epoch: epoch.First()}
@@ -118,7 +118,7 @@ func (a *api) update(read jobSet, who string, change func(*jobSet)) error {
 	return nil
 }
 
-// status writes the conditions, whatever has changed since it was read.
+// status writes the conditions without checking for changes since the JobSet was read.
 func (a *api) status(uid string, change func(*jobSet)) error {
 	if a.current == nil || a.current.uid != uid {
 		return errNotFound
@@ -135,7 +135,7 @@ func (a *api) status(uid string, change func(*jobSet)) error {
 	return nil
 }
 
-// spec is a change by the user or by a queue, which wins over all others.
+// spec is a change of the spec by the user or a queue. It never conflicts.
 func (a *api) spec(who string, change func(*jobSet)) {
 	if a.current == nil {
 		return
@@ -161,7 +161,7 @@ func (a *api) changed() {
 	}
 }
 
-// describe records what a write has changed.
+// describe adds to the transcript what a write has changed.
 func (a *api) describe(who string, before, after jobSet) {
 	if !a.log.on {
 		return
@@ -189,10 +189,10 @@ func (a *api) describe(who string, before, after jobSet) {
 	}
 }
 
-// budget returns how often the JobSet may restart.
+// budget returns the number of restarts that the JobSet may use.
 func (w *world) budget() restart.Budget { return restart.Budget(w.shape.Budget) }
 
-// paid returns how many restarts were charged, whichever program has counted them.
+// paid returns how many restarts were counted against the budget, by any program.
 func (js *jobSet) paid() int32 { return max(js.recounts, js.charged, js.epoch.Base) }
 
 // ask sends a request to the API server and delivers the answer. The sender may crash before or after the request.

@@ -2,10 +2,10 @@ package simulation
 
 import "time"
 
-// crashLoop is the kubelet's CrashLoopBackOff of one container (reference 2.1). The first restart is immediate. Later ones wait 10
-// s, 20 s, ... 300 s from the exit, plus up to 50 %. Ten minutes without a restart reset it.
+// crashLoop simulates the kubelet's CrashLoopBackOff for one container (reference 2.1). The first restart is immediate. Later ones
+// wait 10 s, 20 s and so on up to 300 s after the exit, plus up to 50 %. Ten minutes without a restart reset the back-off.
 type crashLoop struct {
-	entry   time.Duration // 0 if there was no restart yet
+	entry   time.Duration // current delay; 0 if there has been no restart
 	granted time.Duration // when the last restart was granted
 }
 
@@ -15,7 +15,7 @@ const (
 	quietPeriod  = 600 * time.Second
 )
 
-// wait returns how long after its exit a container may start again, without the jitter.
+// wait returns how long after its exit a container may be restarted, without jitter.
 func (c *crashLoop) wait(exit time.Duration) time.Duration {
 	if c.entry == 0 || exit-c.granted > quietPeriod {
 		return 0
@@ -23,7 +23,7 @@ func (c *crashLoop) wait(exit time.Duration) time.Duration {
 	return c.entry
 }
 
-// grant records a restart at the given time after an exit, and how long the exit waited.
+// grant records a restart at the given time, and how long it was delayed.
 func (c *crashLoop) grant(now, waited time.Duration) {
 	c.granted = now
 	if waited == 0 {
@@ -33,7 +33,7 @@ func (c *crashLoop) grant(now, waited time.Duration) {
 	c.entry = min(lastBackoff, 2*c.entry)
 }
 
-// jobBackoff returns how long the Job controller delays the next pod after this many failures since the last success.
+// jobBackoff returns how long the Job controller delays the next pod, given the number of failures since the last success.
 func jobBackoff(failures int) time.Duration {
 	if failures == 0 {
 		return 0

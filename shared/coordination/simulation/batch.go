@@ -9,17 +9,17 @@ import (
 	"sync/atomic"
 )
 
-// Batch is the sum of many histories.
+// Batch holds the combined results of many histories.
 type Batch struct {
 	Seeds, Faults, Orders, Given, Rounds, Events int64
-	Broken                                       []Result // the first few, in no particular order
+	Broken                                       []Result // the first few histories that broke an invariant, in no particular order
 }
 
 const enough = 5
 
-// RunBatch runs the seeds beginning with first, spread over the shapes, on all processors.
+// RunBatch runs the given number of seeds, starting with first, spread over the shapes. It uses all CPUs.
 func RunBatch(first, seeds uint64, shapes []Shape, mutant Mutant) Batch {
-	defer debug.SetGCPercent(debug.SetGCPercent(800)) // a history is small and soon garbage
+	defer debug.SetGCPercent(debug.SetGCPercent(800)) // a history is small and soon becomes garbage
 	var next atomic.Uint64
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -45,7 +45,7 @@ func RunBatch(first, seeds uint64, shapes []Shape, mutant Mutant) Batch {
 	return b
 }
 
-// Merge adds up two batches.
+// Merge adds the results of another batch.
 func (b *Batch) Merge(other Batch) {
 	b.Seeds += other.Seeds
 	b.Faults += other.Faults
@@ -56,7 +56,7 @@ func (b *Batch) Merge(other Batch) {
 	b.Broken = append(b.Broken, other.Broken...)
 }
 
-// add counts one history. It reports whether there are enough broken ones.
+// add adds the result of a history. It reports whether enough histories have broken an invariant.
 func (b *Batch) add(r Result) bool {
 	b.Seeds++
 	b.Faults += int64(len(r.Faults))
@@ -70,16 +70,16 @@ func (b *Batch) add(r Result) bool {
 	return len(b.Broken) >= enough
 }
 
-// shapeOf spreads the seeds over the shapes.
+// shapeOf returns the shape of a seed. It spreads the seeds over the shapes.
 func shapeOf(seed uint64, shapes []Shape) Shape { return shapes[seed%uint64(len(shapes))] }
 
-// ShapesOf returns the shapes whose names contain a text.
+// ShapesOf returns the shapes with names that contain text.
 func ShapesOf(text string) []Shape {
 	return slices.DeleteFunc(Shapes(), func(s Shape) bool { return !strings.Contains(s.Name, text) })
 }
 
-// Tell returns the transcript of a seed, which is spread over the shapes. If the seed breaks an invariant, it is that of the smallest history
-// that still does.
+// Tell returns the transcript of the history of a seed. If the history breaks an invariant, Tell returns a report with the transcript of the
+// smallest history found that still breaks it.
 func Tell(seed uint64, shapes []Shape) string {
 	r := Run(seed, shapeOf(seed, shapes), Mutant{})
 	if r.Breach != nil {

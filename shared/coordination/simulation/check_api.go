@@ -5,7 +5,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-// wrote checks a write of the JobSet: S7, and for epochs S9.
+// wrote checks S7 for a write of the JobSet and, for epochs, S9.
 func (t *truth) wrote(who string, before, after jobSet) {
 	d := t.rounds[roundKey{after.uid, int64(after.epoch.Epoch)}]
 	switch {
@@ -30,8 +30,8 @@ func (t *truth) wrote(who string, before, after jobSet) {
 	}
 }
 
-// extra returns how much may be charged beyond the rounds: one, once a group has ended, or once the budget is used up while the
-// group forms.
+// extra returns how many restarts may be charged in addition to the rounds. It is one after in-place restarts have ended, or if
+// the budget was used up while the group was forming.
 func (t *truth) extra(js jobSet) int32 {
 	v := t.store.first.view(js.uid)
 	formsNoMore := v != nil && v.Phase == coordination.Forming && js.charged > t.shape.Budget
@@ -41,7 +41,7 @@ func (t *truth) extra(js jobSet) int32 {
 	return 0
 }
 
-// checkEpoch checks that a new epoch includes everything that was charged before it, and the recreation that opens it.
+// checkEpoch checks that the base of a new epoch includes all restarts charged before it, and the recreation that opens it.
 func (t *truth) checkEpoch(who string, before, after jobSet) {
 	least := before.charged
 	if after.epoch.Recreate > before.epoch.Recreate {
@@ -53,15 +53,15 @@ func (t *truth) checkEpoch(who string, before, after jobSet) {
 	if after.epoch.Base < least {
 		t.fail("S7", "%s opens epoch %d on a base of %d, %d were charged", who, after.epoch.Epoch, after.epoch.Base, least)
 	}
-	if after.epoch.Recreate > before.epoch.Recreate && t.losses == 0 && !t.forged { // a member can write any round, and take it back
+	if after.epoch.Recreate > before.epoch.Recreate && t.losses == 0 && !t.forged { // a member can forge any round, and undo that again
 		if d := t.rounds[roundKey{after.uid, int64(before.epoch.Epoch)}]; after.epoch.Base < before.epoch.Base+int32(d)+1 {
 			t.fail("S7", "%s recreates on a base of %d after %d restarts in epoch %d", who, after.epoch.Base, d, before.epoch.Epoch)
 		}
 	}
 }
 
-// leftBehind checks the deletion of a Job in a full recreation: only Jobs of this JobSet are deleted, and the record is written
-// first. If the user has deleted the JobSet before the leader acted, the record is gone, and so are the Jobs.
+// leftBehind checks the deletion of a Job in a full recreation: only Jobs of this JobSet are deleted, and only after the epoch
+// was written. If the user deletes the JobSet before the leader acts, the epoch is gone, but so are the Jobs.
 func (t *truth) leftBehind(uid string, j *job) {
 	js := t.api.current
 	switch {
@@ -72,7 +72,7 @@ func (t *truth) leftBehind(uid string, j *job) {
 	}
 }
 
-// deleted checks the deletion of a Job, whoever deletes it.
+// deleted checks S10 for the deletion of a Job by any program.
 func (t *truth) deleted(j *job, why string) {
 	js := t.api.current
 	if js != nil && js.uid == j.owner && js.state == completed && j.complete() && !js.deleted {

@@ -2,8 +2,8 @@ package simulation
 
 import "slices"
 
-// lifted checks S13: the user code of a round runs only after that of earlier rounds has ended in every pod that still holds its
-// slot. A zombie, which nothing can stop, does not count; its rendezvous is different.
+// lifted checks S13: the user code of a round runs only after the user code of earlier rounds has ended in every pod that still
+// holds its slot. A zombie, which nothing can stop, is ignored, because it uses a different rendezvous.
 func (t *truth) lifted(c *instance) {
 	uid := c.pod.job.owner
 	for _, p := range t.pods {
@@ -23,17 +23,16 @@ func (t *truth) lifted(c *instance) {
 	}
 }
 
-// counts reports whether a pod holds one of the group's slots in the store, and the store knows that the slot's unit has run. If a
-// store was set back to before the first start of a later step, it does not know that until one of the step's agents has
-// reconnected. This is a known gap.
+// counts reports whether a pod holds one of the group's slots in the store, and the store knows that the slot's unit has run. If
+// the store was reset to a state before the first start of a later step, it does not know that until one of the step's agents
+// reconnects. This is a known gap.
 func (t *truth) counts(p *pod) bool {
 	v := t.store.first.view(p.job.owner)
 	slot := p.workedSlot().Name
 	return v != nil && slices.Contains(v.slots(), slot) && v.holders[slot] == p.uid && (t.losses == 0 || v.hasEntered(slot))
 }
 
-// checkBeside checks S6 at a barrier: no peer may hang because of an earlier instance of the slot that ran in the same round and
-// died.
+// checkBeside checks S6 at a barrier: no peer may hang because an earlier instance of the slot ran in the same round and died.
 func (t *truth) checkBeside(c *instance) {
 	for _, before := range t.instances {
 		if before == c || before.slot != c.slot || before.running || !before.lifted || before.rendezvous != c.rendezvous || before.pod.job.owner != c.pod.job.owner {
@@ -51,6 +50,6 @@ func (t *truth) checkBeside(c *instance) {
 	}
 }
 
-// nobodyKnows reports whether the store may have lost the round's last join and the pod its file. Nothing shows then that an
-// instance of the pod has run in the round. This is a known gap. See TestKnownGaps.
+// nobodyKnows reports whether the store may have lost the round's last join and the pod has lost its file. In that case, there is
+// no record that an instance of the pod has run in the round. This is a known gap; see TestKnownGaps.
 func (t *truth) nobodyKnows(p *pod) bool { return p.forgot && t.losses > 0 }

@@ -23,16 +23,16 @@ func (t *truth) ordered(a *agent, id string, c *instance) {
 	case !i.assigned && !i.asked:
 		t.fail("S3", "%s is ordered to stop before it has asked to join a round", id)
 	case !i.assigned:
-		// It is not known whether its join was accepted.
+		// The agent does not know whether its join was accepted.
 	case mine.generation != desired.generation:
-		// The order belongs to a generation that the group has left since.
+		// The order belongs to a generation that the group has since left.
 	case mine.round >= desired.round && !t.isOthers(i) && !t.nobodyKnows(i.pod):
 		t.fail("S3", "%s of round %d is ordered to stop, the desired round is %d", id, mine.round, desired.round)
 	}
 	t.checkNeedless(a, id)
 }
 
-// isOthers reports whether the slot of an instance was given to another pod.
+// isOthers reports whether the slot of an instance is assigned to another pod.
 func (t *truth) isOthers(i *instance) bool {
 	v := t.store.first.view(i.pod.job.owner)
 	return v != nil && v.givenTo(i.slot) != "" && v.givenTo(i.slot) != i.pod.uid

@@ -1,7 +1,7 @@
 package simulation
 
-// replacing checks S15 when a leader creates a pod: nothing may run in the slot's other pods, and no other leader may have created
-// one. The leader cannot know about a pod that the Job controller creates at the same moment.
+// replacing checks S15 when a leader creates a pod: nothing may be running in the slot's other pods, and no other leader may have
+// created one. The check ignores pods that the Job controller creates at the same time, because the leader cannot know about them.
 func (t *truth) replacing(who string, v vacancy) {
 	for _, p := range t.pods {
 		if p.slot != v.slot || p.job.owner != v.job.owner || p.gone || p.told || p.duplicate {

@@ -7,7 +7,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// checkGiven is S17 in the store: a slot is given only when nothing of the pods before it runs, no pod has two slots, and no slot two pods.
+// checkGiven checks S17 in the store: a slot is assigned to a pod only when nothing is running in the slot's previous pods, no pod has two
+// slots, and no slot has two pods.
 func (t *truth) checkGiven(uid string, did step, before, after *view) {
 	if did.heir != (rounds.Slot{}) && after.givenTo(did.slot.Name) == did.heir.Pod && before.givenTo(did.slot.Name) != did.heir.Pod {
 		t.given++
@@ -43,13 +44,13 @@ func (t *truth) checkGiven(uid string, did step, before, after *view) {
 	}
 }
 
-// runsIn reports whether a pod of a group's generation may still run as far as the API server knows.
+// runsIn reports whether a pod of the given generation of a group may still be running according to the API server.
 func (t *truth) runsIn(uid string, p *pod, generation int64) bool {
 	return p.job.owner == uid && p.epoch == generation && !p.gone && !p.told
 }
 
-// checkAlone is S17 and S14 where a worker starts: no other one runs in its slot but that of a pod that was released from it, and it is none of a pod
-// that was released before its round was opened.
+// checkAlone checks S17 and S14 when a worker starts: no other worker is running in its slot, except in a pod that was released from the slot, and
+// its own pod was not released before the round was opened.
 func (t *truth) checkAlone(c *instance) {
 	if t.shape.spares() == 0 {
 		return
@@ -69,14 +70,14 @@ func (t *truth) checkAlone(c *instance) {
 	}
 }
 
-// tookItself reports whether a pod that the Job controller has created may have taken its own slot in a store that did not know that the slot was given
-// to another pod, because it had gone back or was split.
+// tookItself reports whether a pod created by the Job controller may have taken its own slot although the slot was assigned to another pod. This
+// happens if the store does not know the assignment because it was rolled back or partitioned.
 func (t *truth) tookItself(p *pod, c *instance) bool {
 	return t.losses > 0 && p.name == "" && p.slot == c.slot
 }
 
-// releasedIn reports whether the pod of an instance was released while it waited in the round that it starts in, or after that round. If it can still
-// hear the store it starts with that round, and so does one that was paused as soon as it resumes. It is fenced from the next one on.
+// releasedIn reports whether the pod of an instance was released in or after the round in which the instance starts. If it still receives messages
+// from the store, or resumes from a pause, it starts in that round. It is fenced from the next round on.
 func (t *truth) releasedIn(c *instance) bool {
 	before, fenced := t.fenced[c.pod.uid]
 	return fenced && !before.less(c.rendezvous)
@@ -87,7 +88,7 @@ func (t *truth) isFenced(p *pod) bool {
 	return v != nil && v.IsFenced(p.uid)
 }
 
-// workerOf is the pod that works in a slot: who holds it, if there are spares.
+// workerOf returns the pod that works in a slot. With spares, that is the pod that holds the slot.
 func (w *world) workerOf(g *view, slot string) *pod {
 	if w.shape.spares() > 0 && g.holders[slot] != "" {
 		return w.findPod(g.holders[slot])
@@ -95,7 +96,8 @@ func (w *world) workerOf(g *view, slot string) *pod {
 	return w.podOf(w.api.current.uid, slot)
 }
 
-// unsettledSpares says what is missing for the spares to be at rest: each index of each Job has a pod, and those that were given a slot say so.
+// unsettledSpares describes what is missing for the spares to be settled, or returns "": each index of each Job must have a pod, and pods with
+// an assigned slot must be annotated with it.
 func (w *world) unsettledSpares(g *view) string {
 	if w.shape.spares() == 0 {
 		return ""

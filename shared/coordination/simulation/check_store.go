@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// called checks one call of the store: who may change what, and which steps a group may take.
+// called checks a store call: who may change what, and which steps a group may take.
 func (t *truth) called(s *server, uid string, did step, before, after *view) {
 	if did.pod == nil && did.err == nil && did.why != "" && did.token.Less(before.stored.Config.Token) {
 		t.fail("S8", "%s with the token of a leader that was replaced is obeyed", did.why)
@@ -31,7 +31,7 @@ func (t *truth) called(s *server, uid string, did step, before, after *view) {
 	t.note(uid, after)
 }
 
-// checkBystander checks S11: what happens to one group changes no other.
+// checkBystander checks S11: no call for one group changes another group.
 func (t *truth) checkBystander(s *server) {
 	l, err := s.functions.Level(otherUID)
 	if err != nil {
@@ -45,7 +45,7 @@ func (t *truth) checkBystander(s *server) {
 	}
 }
 
-// checkHolder checks S9, S11 and S14: which pods may change a group.
+// checkHolder checks S9, S11 and S14, which say which pods may change a group.
 func (t *truth) checkHolder(uid string, did step, before, after *view) {
 	p := did.pod
 	slot := did.calledFor()
@@ -70,7 +70,7 @@ func (t *truth) checkHolder(uid string, did step, before, after *view) {
 	}
 }
 
-// checkStep checks S1, S2, S6 and S7: which steps a group may take, and why.
+// checkStep checks S1, S2, S6 and S7, which say which steps a group may take, and why.
 func (t *truth) checkStep(uid string, did step, before, after *view) {
 	was, is := before.Level, after.Level
 	same := is.Incarnation == was.Incarnation
@@ -102,7 +102,7 @@ func (t *truth) checkEnd(did step, before, after *view) {
 	}
 }
 
-// checkRound checks a round that was just opened.
+// checkRound checks a newly opened round.
 func (t *truth) checkRound(uid string, did step, before, after *view) {
 	if after.Round > max(before.Limit, before.Round) && t.losses == 0 {
 		t.fail("S7", "round %d was opened, the budget ends at %d", after.Round, before.Limit)
@@ -114,24 +114,24 @@ func (t *truth) checkRound(uid string, did step, before, after *view) {
 		if t.losses == 0 {
 			t.fail("S2", "round %d was brought back though no data were lost", after.Round)
 		}
-		return // the rounds of the agents are believed; L4 checks their result
+		return // the rounds reported by agents are accepted; L4 checks the result
 	}
 	if after.Round != before.Round+1 {
 		t.fail("S6", "one call took the round from %d to %d", before.Round, after.Round)
 	}
 	if (t.losses > 0 || t.resumed) && did.call.Function == rounds.FunctionDown && did.call.Arguments[6] == 2 {
-		return // the round had run before the store lost that or the group was suspended
+		return // the round had been started before the store lost that or the group was suspended
 	}
 	if before.Level.Started < max(1, before.Level.Entered) && before.oneUnit() && before.Joined < before.Size-1-int64(did.others) {
 		t.fail("S6", "round %d was opened while %d of %d had joined round %d", after.Round, before.Joined, before.Size, before.Round)
 	}
 	if did.why == repair {
-		return // a known gap: the worker may join between the read and the release. See TestKnownGaps
+		return // a known gap: the worker may join between the read and the release; see TestKnownGaps
 	}
 	t.checkCause(uid, did, before, after)
 }
 
-// checkCause checks S2: a round is opened for an instance of the previous round that has really died, or for a lost pod.
+// checkCause checks S2: a round is opened only if an instance of the previous round has really died or a pod was lost.
 func (t *truth) checkCause(uid string, did step, before, after *view) {
 	if did.why == lostPod {
 		if struck := t.instances[before.joined[did.slot.Name].id]; struck != nil && !struck.pod.lost() {
@@ -141,15 +141,15 @@ func (t *truth) checkCause(uid string, did step, before, after *view) {
 	}
 	slot := after.lineSlot()
 	if slot == "" && (t.losses > 0 || t.resized) {
-		return // new pods next to running ones; a store that has lost data cannot distinguish them from others
+		return // there are new pods next to running ones; a store that has lost data cannot distinguish these cases
 	}
 	round := rendezvous{before.Generation, before.Round}
 	for _, i := range t.instances {
 		if i.pod.job.owner != uid || slot != "" && i.slot != slot {
 			continue
 		}
-		// An agent that has lost its file, and a store that was set back, cannot know in which round an instance died, nor why. An
-		// agent that crashed between the answer to a join and saving its file cannot know the round.
+		// An agent that has lost its file, or a store that was rolled back, cannot know in which round an instance died or why. An
+		// agent that crashed after the answer to a join but before saving its file cannot know the round.
 		unknown := t.losses > 0 || i.pod.forgot
 		inRound := !i.assigned || i.given == round || unknown || slot == "" || !i.saved && i.joinedBy != i.pod.agent.run
 		byItself := !i.ordered || unknown || i.pod.killed || i.pod.over
@@ -157,7 +157,7 @@ func (t *truth) checkCause(uid string, did step, before, after *view) {
 			return
 		}
 		if (after.Record.Cause.Kind == coordination.KindPod || slot == "") && i.pod.lost() {
-			return // nobody can know what its instance does
+			return // no one can know the state of its instance
 		}
 		if slot == "" && i.pod.forgot {
 			return // it joins like a new pod, next to running ones
@@ -166,8 +166,7 @@ func (t *truth) checkCause(uid string, did step, before, after *view) {
 	t.fail("S2", "round %d was opened for %s of %q, where nothing of round %d has died", after.Round, after.Record.Cause.Kind, slot, before.Round)
 }
 
-// checkBarrier checks S5: each slot of the units that run in a round has a live instance of the round, or one that finished by
-// itself.
+// checkBarrier checks S5: if a unit is running in a round, each of its slots has a live instance of the round, or a finished one.
 func (t *truth) checkBarrier(uid string, v *view) {
 	for _, slot := range v.slots() {
 		if !v.isStarted(slot) || v.finished[slot] != "" {
@@ -186,7 +185,8 @@ func (t *truth) checkBarrier(uid string, v *view) {
 	}
 }
 
-// met reports whether an instance that has joined ran at the same time as a dead one. After a suspension, all may be new.
+// met reports whether an instance that has joined was running at the same time as a dead one. After a suspension, all instances
+// may be new.
 func (t *truth) met(v *view, dead *instance) bool {
 	for _, m := range v.joined {
 		if i := t.instances[m.id]; i != nil && i != dead && i.started <= dead.exited {
@@ -197,7 +197,7 @@ func (t *truth) met(v *view, dead *instance) bool {
 }
 
 // checkPeers checks S6 for workers without a barrier: a worker that died in this round may have left its peers in a rendezvous that
-// never ends, so the round must not count as running. Exit code 0 counts as success until there is a new pod.
+// never completes, so the round must not count as running. Exit code 0 counts as success until there is a new pod.
 func (t *truth) checkPeers(uid string, v *view) {
 	round := rendezvous{v.Generation, v.Round}
 	for _, i := range t.instances {

@@ -2,14 +2,14 @@ package simulation
 
 import "time"
 
-// clock is virtual time: a queue of future events. Nothing else advances it, so a history is a function of its seed.
+// clock is virtual time: a queue of future events. Only these events advance the time, so a history depends only on its seed.
 type clock struct {
 	now   time.Duration // since the beginning
 	order uint64
 	queue []happening // a binary heap
 }
 
-// happening is a scheduled event. Events at the same moment happen in the order in which they were scheduled.
+// happening is a scheduled event. Events with the same time run in the order in which they were scheduled.
 type happening struct {
 	at    time.Duration
 	order uint64
@@ -23,13 +23,13 @@ func (a happening) before(b happening) bool {
 // in schedules an event after d.
 func (c *clock) in(d time.Duration, do func()) { c.at(c.now+max(0, d), do) }
 
-// at schedules an event at a time, or now if that has passed.
+// at schedules an event at the given time, or now if that time has passed.
 func (c *clock) at(t time.Duration, do func()) {
 	c.order++
 	c.push(happening{max(c.now, t), c.order, do})
 }
 
-// step runs the next event. If there is none until the limit, step advances the time to the limit and returns false.
+// step runs the next event. If there is no event before the limit, step advances the time to the limit and returns false.
 func (c *clock) step(limit time.Duration) bool {
 	if len(c.queue) == 0 || c.queue[0].at > limit {
 		c.now = max(c.now, limit)

@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// stop is the runtime's StopContainer.
+// stop simulates the runtime's StopContainer.
 func (a *agent) stop(s worker.Stop) {
 	p := a.pod
 	a.say("stops %s", s.ID)
@@ -27,10 +27,10 @@ func (a *agent) stop(s worker.Stop) {
 	}
 	took, code := p.random.between(5*time.Millisecond, 200*time.Millisecond)+p.slow, int64(143)
 	if !c.lifted {
-		took = time.Millisecond // nothing runs yet
+		took = time.Millisecond // no process is running yet
 	}
 	if c.hangs {
-		took = s.Grace + 1 // it receives no signal
+		took = s.Grace + 1 // the worker receives no signal
 	} else if p.polite && c.lifted {
 		code = 0
 	}
@@ -56,7 +56,7 @@ func (p *pod) find(id string) *instance {
 	return nil
 }
 
-// remove deletes records of exited containers, one removal at a time.
+// remove deletes records of exited containers. Only one removal runs at a time.
 func (a *agent) remove(ids []string) {
 	if a.removing {
 		return
@@ -70,7 +70,7 @@ func (a *agent) remove(ids []string) {
 	})
 }
 
-// forget drops records of the runtime.
+// forget drops records from the runtime.
 func (p *pod) forget(ids []string) {
 	kept := p.containers[:0:0]
 	for _, c := range p.containers {

@@ -2,8 +2,8 @@ package simulation
 
 import "time"
 
-// controller is the JobSet controller. It makes the Jobs follow the JobSet, one write at a time, and writes the next epoch before
-// it empties a group.
+// controller is the JobSet controller. It makes the Jobs match the JobSet, one write at a time, and writes the next epoch before
+// it deletes the pods of a group.
 type controller struct {
 	process
 	random random
@@ -49,7 +49,7 @@ func (c *controller) reconcile() {
 	}
 }
 
-// deleteOrphans is the garbage collector for Jobs whose JobSet is gone.
+// deleteOrphans acts as the garbage collector for Jobs of JobSets that are gone.
 func (c *controller) deleteOrphans(uid string) {
 	for _, j := range c.jobs {
 		if j.owner != uid {
@@ -75,7 +75,7 @@ func (c *controller) deleteUnfinished() {
 	}
 }
 
-// current returns the Jobs of this attempt and epoch that are not being deleted.
+// current returns the Jobs of the current attempt and epoch that are not being deleted.
 func (c *controller) current(js jobSet) []*job {
 	var list []*job
 	for _, j := range c.jobs {
@@ -86,10 +86,10 @@ func (c *controller) current(js jobSet) []*job {
 	return list
 }
 
-// previous reports whether a restart or a full recreation has replaced the Job.
+// previous reports whether a restart by the failure policy or a full recreation has made the Job obsolete.
 func (j *job) previous(js jobSet) bool { return j.attempt < js.restarts || js.epoch.Stale(j.epoch) }
 
-// follow creates and deletes Jobs as the JobSet asks for.
+// follow creates and deletes Jobs according to the JobSet.
 func (c *controller) follow(js jobSet) {
 	names, wanted := map[string]bool{}, map[string]bool{}
 	for _, e := range c.entries(js) {
@@ -122,7 +122,7 @@ func (c *controller) follow(js jobSet) {
 	c.resume(js)
 }
 
-// mayStart reports whether the gate of an ordered start is open: all pods of the steps before run, or have finished.
+// mayStart reports whether a step of an ordered start may start: all pods of earlier steps are running or have finished.
 func (c *controller) mayStart(js jobSet, step int64) bool {
 	for _, e := range c.entries(js) {
 		if e.Step >= step {

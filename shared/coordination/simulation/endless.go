@@ -10,17 +10,17 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// culprits are the slots that a permanent fault has struck. The JobSet must end, and name one of them (L9).
+// culprits are the slots affected by a permanent fault. The JobSet must fail with a message that names one of them (L9).
 //
 //	AlwaysExits  its worker exits soon after every start, in any pod: a typo in the command, a broken device
-//	NeverStarts  no pod of it starts: an image that cannot be pulled
-//	NodeSilent   its node stays unreachable. The Job controller's next pod runs elsewhere, so that nothing must end
+//	NeverStarts  none of its pods start: an image that cannot be pulled
+//	NodeSilent   its node stays unreachable; the Job controller's next pod runs elsewhere, so the JobSet need not fail
 type culprits map[string]Kind
 
-// silentFor is how long the API server waits for a silent node before it deletes the node's pods.
+// silentFor is how long a node may be silent before its pods are deleted.
 const silentFor = 60 * time.Second
 
-// hopeless reports whether a fault prevents the group from ever running for long.
+// hopeless reports whether a fault prevents the group from running for long.
 func (c culprits) hopeless() bool {
 	for _, kind := range c {
 		if kind != NodeSilent {
@@ -30,14 +30,14 @@ func (c culprits) hopeless() bool {
 	return false
 }
 
-// add records a fault. The first fault of a slot stays.
+// add records a fault. If a slot has several, the first one counts.
 func (c culprits) add(slot string, kind Kind) {
 	if c[slot] == "" {
 		c[slot] = kind
 	}
 }
 
-// silence disconnects a node permanently, if another one can run its pods.
+// silence disconnects a node permanently, if another node can run its pods.
 func (n *node) silence() {
 	if n.cut || n.lost || !n.replaceable() {
 		return
@@ -60,7 +60,7 @@ func (n *node) silence() {
 	})
 }
 
-// mayDieYoung schedules the death of a worker that has just started, if a fault requires it.
+// mayDieYoung schedules the death of a worker that has just started, if there is a fault that says so.
 func (p *pod) mayDieYoung(c *instance) {
 	switch {
 	case p.culprits[c.slot] == AlwaysExits:
@@ -72,7 +72,7 @@ func (p *pod) mayDieYoung(c *instance) {
 	p.in(p.random.between(5*time.Millisecond, 2*time.Second), func() { p.exit(c, 1) })
 }
 
-// goesOn returns why a JobSet that cannot run has not ended, "" if it has.
+// goesOn returns why a JobSet that cannot run has not ended, or "" if it has.
 func (w *world) goesOn(js *jobSet) string {
 	if js.state == failed {
 		return w.leftBehind(js)
@@ -80,9 +80,9 @@ func (w *world) goesOn(js *jobSet) string {
 	return fmt.Sprintf("it goes on though it never can: %v", w.culprits)
 }
 
-// checkVerdict checks L9: a JobSet that fails after the faults reports why, and names a culprit. A leader that crashes may not have
-// reported it. If a repair has recreated all pods shortly before the round times out, another pod may be the one that is missing at the end, and the
-// event of the repair is the one that names the culprit.
+// checkVerdict checks L9: a JobSet that fails after the faults have ended must report why, and name a culprit. It is checked only then, because a
+// leader that crashes may not have reported anything. If a repair has recreated all pods shortly before the round times out, another pod may be the
+// one that is missing at the end, and the event of the repair is the one that names the culprit.
 func (t *truth) checkVerdict() {
 	verdict := strings.Join(t.verdict, "; ")
 	named := func(slot string) bool { return strings.Contains(verdict, slot) }
@@ -91,29 +91,29 @@ func (t *truth) checkVerdict() {
 	}
 }
 
-// blamed checks L9: the death that used up the budget names the culprit.
+// blamed checks L9: the death that used up the budget must be that of a culprit.
 func (t *truth) blamed(v *view) {
 	if slot := v.lineSlot(); v.Phase == coordination.Terminal && t.culprits.hopeless() && t.culprits[slot] == "" {
 		t.fail("L9", "the budget ends with a death of %q, the fault is in %v", slot, t.culprits)
 	}
 }
 
-// endless has faults that do not end by themselves.
+// endless has faults that do not end.
 func endless(driver Driver) Shape {
 	s := shape("endless "+string(driver), workers(driver, 1, 3), append(harmless(driver), chances(30, AlwaysExits, NodeSilent)...), 4)
 	s.Budget = 3
 	return s
 }
 
-// absent has workers that never start. In-place restarts, repairs, recreations and the forming-timeout are used up one after the
-// other.
+// absent has workers that never start. One after the other, in-place restarts, repairs, recreations and the forming-timeout fail.
 func absent(driver Driver) Shape {
 	s := shape("absent "+string(driver), workers(driver, 1, 3), append(harmless(driver), chances(30, NeverStarts)...), 3)
 	s.Budget, s.Forming = 2, 2*time.Minute
 	return s
 }
 
-// harmless returns the faults that cost no worker with the given driver: a supervisor that crashes takes its worker with it.
+// harmless returns the faults that do not affect a worker with the given driver. For Exec, crashes of the agent are excluded,
+// because the worker dies with its supervisor.
 func harmless(driver Driver) []Chance {
 	return slices.DeleteFunc(withoutHarm(), func(c Chance) bool {
 		return driver == Exec && (c.Kind == AgentCrashes || c.Kind == AgentFuse)

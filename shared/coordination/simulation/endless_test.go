@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Whatever the leader tries, the store names only that slot as the missing one. The timeout of a group that forms, which ends this,
-// belongs to the orchestrator.
+// Whatever the leader tries, the store reports only that slot as missing. The forming timeout, which ends this, is up to the
+// orchestrator.
 func TestWorkerThatNeverStartsIsNamed(t *testing.T) {
 	for _, driver := range []Driver{CRI, Exec} {
 		t.Run(string(driver), func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// forger is a member of the group that writes whatever its store permissions allow: the state, the tables, the history, and
-// published messages. It cannot write what the leader has decided.
+// forger is a member of the group that forges whatever its store permissions allow it to write: the state, the tables, the
+// history and published messages. It cannot write the leader's decisions.
 type forger struct {
 	*server
 	random
@@ -31,7 +31,7 @@ func (w *world) forge(f Fault) {
 	for range f.Count {
 		v := g.look(uid)
 		if v == nil {
-			break // there is nothing to forge, or it is no longer readable
+			break // there is no group, or it is no longer readable
 		}
 		g.write(v)
 		if now := g.view(uid); now != nil {
@@ -98,14 +98,14 @@ func (g forger) tell(format string, args ...any) {
 	}
 }
 
-// field writes a field of a hash. A server rejects that for a key of another type.
+// field writes a field of a hash. A server rejects the write if the key has another type.
 func (g forger) field(key, field, text string) {
 	if _, err := g.functions.TryDo("HSET", key, field, text); err != nil {
 		g.tell("is refused: %v", err)
 	}
 }
 
-// level returns a level with a field that the store did not write.
+// level returns the level with one field forged.
 func (g forger) level(l rounds.Level) rounds.Level {
 	switch g.IntN(7) {
 	case 0:
@@ -126,7 +126,7 @@ func (g forger) level(l rounds.Level) rounds.Level {
 	return l
 }
 
-// word returns the text, or an unexpected one.
+// word returns the given text or an unexpected one.
 func (g forger) word(text string) string {
 	if g.chance(50) {
 		return text
@@ -134,7 +134,7 @@ func (g forger) word(text string) string {
 	return g.text(text)
 }
 
-// text returns a text with a few different bytes, or an entirely different one.
+// text returns the given text with a few bytes changed, or an entirely different text.
 func (g forger) text(text string) string {
 	switch g.IntN(4) {
 	case 0:
@@ -150,8 +150,8 @@ func (g forger) text(text string) string {
 	return string(b)
 }
 
-// isQuiet reports whether nothing has happened to the JobSet for two minutes. A forged value stays until it is read, and may keep
-// its group from running, so only this is required to settle.
+// isQuiet reports whether nothing has happened to the JobSet for two minutes. With forged values, this is enough to count as
+// settled, because a forged value remains until it is read and may keep its group from running.
 func (w *world) isQuiet() bool {
 	now := activity{orders: w.truth.orders, instances: len(w.truth.instances)}
 	if js := w.api.current; js != nil {
@@ -163,23 +163,23 @@ func (w *world) isQuiet() bool {
 	return w.now-w.quietFrom >= 2*time.Minute
 }
 
-// activity is what a group that does not settle continues to do. A mark that the leader renews does not count.
+// activity is what keeps changing in a group that does not settle. Marks that the leader renews are not included.
 type activity struct {
 	epoch             epoch.Record
 	charged           int32
 	orders, instances int
 }
 
-// unforgeable are the invariants that hold whatever a member writes: they depend on what the leader has decided, and on the API. A
-// member that lies may restart its own group, and how often is not limited by the checks.
+// unforgeable are the invariants that hold whatever a member writes, because they depend only on the leader's decisions and the
+// API. A member that forges values may restart its own group, and the checks do not limit how often.
 var unforgeable = []string{"S7", "S8", "S9", "S11", "S15", "S16", "L1", "L7", "L8"}
 
-// holdsStill reports whether an invariant must hold in this history.
+// holdsStill reports whether an invariant must hold in this history, which may contain forged values.
 func (t *truth) holdsStill(invariant string) bool {
 	return !t.forged || slices.Contains(unforgeable, invariant)
 }
 
-// forged has members that write anything, in addition to other faults.
+// forged has members that write forged values, in addition to other faults.
 func forged(driver Driver) Shape {
 	kinds := append(chances(30, Forged), chances(4, WorkerDies, PodDeleted, LeaderCrashes, LeaderPauses, StoreDown, StaleCache, AgentPauses, Deaf)...)
 	return shape("forged "+string(driver), workers(driver, 1, 3), kinds, 6)

@@ -66,7 +66,7 @@ func TestGoldenStories(t *testing.T) {
 	}
 }
 
-// deeds leaves out the log lines of the agents: the transcript is about their actions.
+// deeds omits the log lines of the agents, because the transcripts should show actions.
 func deeds(l *transcript) string {
 	var b strings.Builder
 	for _, line := range l.lines {

@@ -6,10 +6,10 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// stepEvery is how often a worker that makes progress reports it.
+// stepEvery is how often a worker reports progress.
 const stepEvery = 500 * time.Millisecond
 
-// observed returns what the driver of a pod reports about an instance. Signs of progress are counted on observation.
+// observed returns what the pod's driver reports about an instance. Signs of progress are computed at observation.
 func (p *pod) observed(c *instance) worker.Process {
 	w := worker.Process{ID: c.id, Born: c.born, Running: c.running}
 	if !c.running {
@@ -26,7 +26,7 @@ func (p *pod) observed(c *instance) worker.Process {
 	return w
 }
 
-// hang makes the living worker of a pod stop making progress. It no longer reacts to signals.
+// hang makes the running worker of a pod stop making progress. It also stops reacting to signals.
 func (p *pod) hang() {
 	if c := p.living(); c != nil && c.lifted && !c.hangs {
 		c.hangs, c.hungAt = true, p.now
@@ -34,8 +34,8 @@ func (p *pod) hang() {
 	}
 }
 
-// killHung is how a supervisor ends an instance that makes no progress. The kill is a failure, not an order, and only an instance
-// that really hangs may be killed (S2).
+// killHung simulates how a supervisor kills an instance that makes no progress. The kill is a failure and not an order, and only
+// an instance that really hangs may be killed (S2).
 func (a *agent) killHung(s worker.Stop) {
 	p := a.pod
 	c := p.find(s.ID)
@@ -59,12 +59,12 @@ func (a *agent) killHung(s worker.Stop) {
 // hangs has workers that hang, alone or with other faults.
 func hangs() Shape {
 	s := shape("hangs", workers(Exec, 1, 3), append(everything(), chances(20, WorkerHangs)...), 5)
-	s.Progress = worker.Progress{Timeout: 8 * time.Second, Start: 20 * time.Second} // without Start, a worker that hangs immediately is never found
+	s.Progress = worker.Progress{Timeout: 8 * time.Second, Start: 20 * time.Second} // without Start, a worker that hangs immediately would never be detected
 	s.Start = 3 * time.Second
 	return s
 }
 
-// stuck has workers that hang, and nothing that prevents their in-place restart (L2).
+// stuck has workers that hang, and no faults that prevent in-place restarts (L2).
 func stuck() Shape {
 	s := hangs()
 	s.Name, s.Faults = "stuck", append(harmless(Exec), chances(20, WorkerHangs)...)

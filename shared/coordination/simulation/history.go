@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Result is the end of a history.
+// Result is the result of a history.
 type Result struct {
 	Seed       uint64
 	Shape      Shape
@@ -13,13 +13,13 @@ type Result struct {
 	Breach     *Breach // nil if every invariant held
 	Transcript string
 	Orders     int // number of orders to stop a worker
-	Given      int // slots that were given to spares
+	Given      int // number of slots assigned to spares
 	Rounds     int64
 	Events     uint64
 }
 
 const (
-	patience = 40 * time.Minute // for what the faults have left behind: CrashLoopBackOff and the back-off of the Job controller are long
+	patience = 40 * time.Minute // for the aftermath of the faults: CrashLoopBackOff and the Job controller's back-off can be long
 	glance   = 5 * time.Second
 	quiet    = 40 * time.Second
 )
@@ -29,7 +29,7 @@ func Run(seed uint64, shape Shape, mutant Mutant) Result {
 	return play(seed, shape, shape.draw(seed), mutant, false)
 }
 
-// play runs the faults of a history, lets the world settle, and checks the result.
+// play runs a history with the given faults, lets the world settle, and checks the result.
 func play(seed uint64, shape Shape, faults []Fault, mutant Mutant, record bool) Result {
 	log := &transcript{on: record}
 	w := newWorld(seed, shape, mutant, log)
@@ -45,7 +45,7 @@ func play(seed uint64, shape Shape, faults []Fault, mutant Mutant, record bool) 
 	w.cleanUp()
 	var rounds int64
 	for _, d := range w.truth.rounds {
-		if !w.truth.forged { // a member can write any number
+		if !w.truth.forged { // a member can forge any number
 			rounds += d
 		}
 	}
@@ -60,7 +60,7 @@ func (w *world) calmDown() {
 	if w.breach != nil {
 		return
 	}
-	w.run(20 * time.Second) // scheduled ends of faults happen
+	w.run(20 * time.Second) // long enough for faults to reach their scheduled end
 	w.note("CALM", "no more faults")
 	w.calm = true
 	for _, n := range w.nodes {
@@ -77,7 +77,7 @@ func (w *world) calmDown() {
 	}
 }
 
-// settle waits until the world has settled: L1, L4 and L5, and L9 for permanent faults.
+// settle checks L1, L4 and L5 and, for permanent faults, L9: the world must settle.
 func (w *world) settle() {
 	limit := w.now + patience
 	for w.breach == nil && w.now < limit {
@@ -93,20 +93,20 @@ func (w *world) settle() {
 	w.fail(invariant, "%s after the last fault: %s", patience, w.unsettled())
 }
 
-// isPending reports whether a fault has yet to end: an orchestrator that resumes may write as if it still led, a new leader has to
-// find its bearings, and a worker that could not be killed ends.
+// isPending reports whether the effects of a fault are still to come: a paused orchestrator that may still write as the leader
+// when it resumes, a leader that has just been elected, or a worker that cannot be killed yet.
 func (w *world) isPending() bool {
 	return slices.ContainsFunc(w.orchestrators, func(o *orchestrator) bool { return o.wakes > w.now || o.leading && w.now-o.since < glance }) ||
 		slices.ContainsFunc(w.pods, func(p *pod) bool { return p.immune > w.now && !p.over })
 }
 
-// rest checks L7: a group in sync costs next to nothing, and no worker is stopped.
+// rest checks L7: an idle group in sync causes hardly any calls, and no worker is stopped.
 func (w *world) rest() {
 	if w.breach != nil || w.truth.forged {
 		return
 	}
 	for _, p := range w.pods {
-		p.agent.fuse = 0 // checks for progress would burn the rest of it
+		p.agent.fuse = 0 // progress checks would use up the rest of it
 	}
 	reads, writes, orders, apiWrites := w.store.reads, w.store.writes, w.truth.orders, w.api.writes
 	w.run(quiet)
@@ -126,8 +126,8 @@ func (w *world) rest() {
 	}
 }
 
-// cleanUp checks L8: a deleted JobSet leaves nothing in the store. One history in four ends with it, and each history with forged
-// records.
+// cleanUp checks L8: a deleted JobSet leaves nothing in the store. One in four histories ends with this check, and every history
+// with forged values does.
 func (w *world) cleanUp() {
 	if w.breach != nil || w.seed%4 != 0 && !w.truth.forged || w.api.current == nil {
 		return

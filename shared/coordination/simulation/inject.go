@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
-// inject makes one fault happen. A fault without a target, such as the death of a worker that does not exist, has no effect.
+// inject injects a fault. A fault without a target, such as the death of a worker that does not exist, has no effect.
 func (w *world) inject(f Fault) {
 	w.note("FAULT", "%s (target %d, for %s, count %d)", f.Kind, f.Target, f.For, f.Count)
 	if do, ok := worldFaults[f.Kind]; ok {
@@ -48,7 +48,7 @@ func (w *world) target(n int) *pod {
 	return present[n%len(present)]
 }
 
-// die ends the living worker of a pod. A worker that waits at a barrier has no process that could die.
+// die ends the running worker of a pod. A worker that is waiting at a barrier has no process that could die.
 func (p *pod) die(code int64) {
 	if c := p.living(); c != nil && c.lifted {
 		p.exit(c, code)
@@ -119,7 +119,7 @@ var podFaults = map[Kind]func(*pod, Fault){
 	Deaf:         func(p *pod, f Fault) { p.agent.link.deaf = p.now + f.For },
 	HalfOpen:     func(p *pod, f Fault) { p.agent.link.breakSilently(f.For) },
 	AlwaysExits: func(p *pod, _ Fault) {
-		if slot := p.workedSlot().Name; slices.Contains(p.slots, slot) { // a spare that waits has no worker that could exit
+		if slot := p.workedSlot().Name; slices.Contains(p.slots, slot) { // a waiting spare has no worker that could exit
 			p.culprits.add(slot, AlwaysExits)
 			p.die(1)
 		}
@@ -203,7 +203,7 @@ var worldFaults = map[Kind]func(*world, Fault){
 	Recreated: func(w *world, f Fault) { w.recreate(f.Count%2 == 0) },
 }
 
-// breakSilently loses all messages for a while. The subscription detects it by its pings.
+// breakSilently drops all messages for a while. The subscription detects that by its pings.
 func (l *link) breakSilently(d time.Duration) {
 	l.halfOpen = l.now + d
 	if sub := l.subscription(); sub != nil && d > pingEvery {
@@ -232,8 +232,8 @@ func (p *pod) forceDelete() {
 	}
 }
 
-// double puts a second pod into the slot for a while, like a controller that acts on a stale cache. One of the two is the Job's,
-// and the other one is deleted.
+// double creates a second pod for the slot for a while, like a controller that acts on a stale cache. The Job owns one of the
+// two; the other one is deleted.
 func (p *pod) double(d time.Duration) {
 	if p.over || p.deleting {
 		return
@@ -246,9 +246,9 @@ func (p *pod) double(d time.Duration) {
 	p.in(d/4+time.Second, func() { extra.deletePod(extra) })
 }
 
-// stick ends the worker of a pod with a sidecar. The worker never starts again in this pod. This happens while all workers run, and
-// to one pod at a time: a pod that was created for a round is not replaced again in that round, and none is replaced if most of a
-// group is missing.
+// stick ends the worker of a pod with a sidecar and makes its restarts fail. It does so only while all workers are running and only
+// for one pod at a time, because a pod that was created for a round is not replaced again in that round, and no pods are replaced
+// if most of a group is missing.
 func (p *pod) stick() {
 	another := slices.ContainsFunc(p.pods, func(other *pod) bool { return other.stuck && !other.gone })
 	if g := p.group(); !another && p.driver() == CRI && g != nil && g.Phase == coordination.Running && p.now-p.created > 2*time.Second {
@@ -280,7 +280,8 @@ func (w *world) resize(f Fault) {
 	w.note("user", "changes the number of Jobs by %d", more)
 }
 
-// recreate deletes the JobSet and creates another one with its name. With background deletion the old pods live on for a while.
+// recreate deletes the JobSet and creates another one with the same name. With background deletion, the old pods keep running for
+// a while.
 func (w *world) recreate(background bool) {
 	if w.api.current == nil {
 		return
@@ -295,7 +296,7 @@ func (w *world) recreate(background bool) {
 	w.createAfter(uid)
 }
 
-// createAfter creates the next JobSet once the object of this one is gone.
+// createAfter creates the next JobSet once the JobSet with the given UID is gone.
 func (w *world) createAfter(uid string) {
 	switch {
 	case w.api.current == nil:

@@ -2,36 +2,36 @@ package simulation
 
 import "time"
 
-// instance is one life of a worker as it truly was. The checks compare the protocol with it.
+// instance records what really happened in one run of a worker. The checks compare the protocol with it.
 type instance struct {
 	id      string
-	born    int64 // by the clock of its node, in Unix microseconds
+	born    int64 // in Unix microseconds, by its node's clock
 	pod     *pod
-	slot    string // that it works in, or wants to join in
+	slot    string // slot that it works in, or wants to join
 	running bool
-	lifted  bool          // its user code runs; without a barrier from the start
+	lifted  bool          // its user code is running; without a barrier, from the start
 	started time.Duration // when its user code started
 	hangs   bool          // it no longer makes progress
 	hungAt  time.Duration
 	code    int64
 	exited  time.Duration
-	wallOut int64 // by the clock of its node when it exited, in Unix milliseconds
+	wallOut int64 // when it exited, in Unix milliseconds by its node's clock
 
-	rendezvous rendezvous // what it was told when it started
-	given      rendezvous // the newest round that it has joined
+	rendezvous rendezvous // rendezvous that it was told when it started
+	given      rendezvous // newest round that it has joined
 	assigned   bool
-	joinedBy   int  // the run of the agent that reported its join; an agent that crashes before it has saved that does not know it
+	joinedBy   int  // run of the agent that reported its join; if the agent crashes before saving, its next run does not know of the join
 	saved      bool // the round is in its agent's file
 	asked      bool // its agent has asked to join
 
-	orders  int  // how often one run of its agent ordered it to stop without an error in between
-	runs    int  // the run of the agent that gave the last order
+	orders  int  // how often one run of its agent ordered it to stop, not counting orders that failed
+	runs    int  // run of the agent that gave the last order
 	ordered bool // its end was ordered by the protocol
-	done    bool // it finished by itself
+	done    bool // it exited with code 0 without being stopped
 	known   bool // the store has recorded its death
 }
 
-// unheard is the run of an agent that was not told of a join.
+// unheard is used for joinedBy if no run of the agent learned of the join.
 const unheard = -1
 
 // rendezvous identifies the round in which a worker meets its peers.

@@ -7,34 +7,34 @@ import (
 	"time"
 )
 
-// job is a child Job, and the Job controller's memory of it.
+// job is a child Job, with the Job controller's state for it.
 type job struct {
 	*world
 	name     string
 	uid      string
 	owner    string // UID of the JobSet
-	epoch    int32  // in which it was created or resumed
+	epoch    int32  // epoch in which it was created or resumed
 	attempt  int32
 	entry    Entry
-	spares   bool // its seats are those of spares
+	spares   bool // its seats are for spares
 	seats    []*seat
-	failures int // since the last success
+	failures int // number of failures since the last success
 
 	suspended bool
 	deleting  bool
 	gone      bool
 	failed    bool
 	kicked    bool
-	made      bool // it has created all of its pods since it was created or resumed
+	made      bool // all of its pods have been created since it was created or resumed
 
-	created, started time.Duration // started: created, or last resumed
+	created, started time.Duration // started is when it was created or last resumed
 }
 
-// seat is a completion index.
+// seat is a completion index of a Job.
 type seat struct {
 	slot      string
 	completed bool
-	retry     time.Duration // no new pod before that
+	retry     time.Duration // no new pod is created before this time
 }
 
 func (w *world) createJob(owner jobSet, e Entry, index int64) *job {
@@ -60,7 +60,7 @@ func (j *job) complete() bool {
 	return true
 }
 
-// kick makes the Job controller reconcile the Job soon. Changes within a short time are handled together.
+// kick makes the Job controller reconcile the Job soon. Changes within a short time are batched.
 func (j *job) kick() {
 	if j.kicked || j.gone {
 		return
@@ -90,7 +90,7 @@ func (j *job) sync() {
 	}
 }
 
-// living returns the pods of the Job in the API server that have not ended.
+// living returns the Job's pods in the API server that have not ended.
 func (j *job) living() []*pod {
 	var pods []*pod
 	for _, p := range j.pods {
@@ -122,8 +122,8 @@ func (j *job) fill() {
 	j.made = true
 }
 
-// thin keeps one pod of an index: the one that is furthest along or, if there is no difference, the oldest. The deletion of the
-// others is no failure.
+// thin keeps only one pod per index: the one that is furthest along or, if there is no difference, the oldest. The other pods are
+// deleted, which does not count as a failure.
 func (j *job) thin(s *seat) {
 	living := slices.DeleteFunc(j.living(), func(p *pod) bool { return p.slot != s.slot || p.duplicate || p.deleting })
 	slices.SortStableFunc(living, func(a, b *pod) int { return cmp.Compare(b.phase, a.phase) }) // Running before Pending
@@ -140,7 +140,7 @@ func (j *job) seated(s *seat) bool {
 	})
 }
 
-// missed counts a lost pod for the back-off.
+// missed counts a lost pod towards the back-off.
 func (j *job) missed(p *pod) {
 	if p.duplicate || p.surplus || j.suspended || j.deleting {
 		return
@@ -154,7 +154,7 @@ func (j *job) missed(p *pod) {
 	}
 }
 
-// lose notifies the orchestrators of a pod that no longer runs. It is evidence only if it leaves a gap.
+// lose notifies the orchestrators of a pod that is no longer running. It counts as a loss only if it leaves a gap.
 func (w *world) lose(p *pod, gap bool) {
 	for _, o := range w.orchestrators {
 		o.missed(p, gap)

@@ -2,7 +2,7 @@ package simulation
 
 import "github.com/holdfast-project/holdfast/shared/coordination/rounds"
 
-// joinAll makes one call for several members of a relay.
+// joinAll makes one call with the joins of several members of a relay.
 func (s *server) joinAll(who []*joining, c rounds.Call) ([]reply, error) {
 	if len(who) == 1 {
 		r, err := s.call(who[0].pod, c)

@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// sync is what the kubelet does after listing the containers of a pod (reference 2.1).
+// sync simulates what the kubelet does after listing the containers of a pod (reference 2.1).
 //
 //	no record of the worker        start one: it was removed, which is no failure for the kubelet
 //	exited 0, policy OnFailure     the pod has Succeeded
@@ -31,7 +31,7 @@ func (p *pod) startSoon(wait time.Duration) {
 	p.waiting = true
 	births := p.births
 	p.in(wait+p.random.between(100*time.Millisecond, 600*time.Millisecond), func() {
-		if p.births == births { // it has not been started since
+		if p.births == births { // no container has been started since
 			p.startWorker()
 		}
 	})
@@ -55,7 +55,8 @@ func (p *pod) backOff(c *instance) {
 	})
 }
 
-// removed follows the removal of records by the agent: the kubelet lists the containers again and knows of no failure.
+// removed simulates what follows when the agent removes records: the kubelet lists the containers again and does not see a
+// failure.
 func (p *pod) removed() {
 	if p.over || p.living() != nil {
 		return
@@ -68,7 +69,7 @@ func (p *pod) removed() {
 	})
 }
 
-// succeed ends the pod: its sidecar is asked to end, and sends its pending reports.
+// succeed ends the pod: its sidecar is told to stop, and sends its pending reports.
 func (p *pod) succeed() {
 	p.phase = podSucceeded
 	p.note(p.uid, "has succeeded")
@@ -79,7 +80,7 @@ func (p *pod) succeed() {
 	})
 }
 
-// fail ends the pod without notifying its containers, like a node that runs out of disk space.
+// fail ends the pod without notifying its containers, like an eviction by a node that runs out of disk space.
 func (p *pod) fail() {
 	if p.over || p.ended() {
 		return
@@ -90,7 +91,7 @@ func (p *pod) fail() {
 	p.reported(func() { p.podEnded(p) })
 }
 
-// reported passes on what the kubelet reports to the API server. A disconnected node reports later.
+// reported delivers a report of the kubelet to the API server. A disconnected node reports later.
 func (p *pod) reported(do func()) {
 	if p.node.lost {
 		return
@@ -102,14 +103,14 @@ func (p *pod) reported(do func()) {
 	p.in(p.random.between(5*time.Millisecond, 100*time.Millisecond), do)
 }
 
-// terminate follows the deletion of the pod: the worker gets a signal, then it is killed. The agent ends last.
+// terminate simulates what follows when the pod is deleted: the worker gets a signal and is then killed. The agent ends last.
 func (p *pod) terminate() {
 	if p.over || p.terminating || p.node.cut {
 		return
 	}
 	p.terminating = true
 	if p.driver() == Exec {
-		p.agent.take(worker.Leaving{}) // the supervisor gets the signal, and passes it on
+		p.agent.take(worker.Leaving{}) // the supervisor gets the signal and forwards it
 	}
 	took := p.random.between(5*time.Millisecond, 300*time.Millisecond)
 	if c := p.living(); c != nil {
@@ -128,7 +129,7 @@ func (p *pod) terminate() {
 	p.in(took, p.leave)
 }
 
-// leave is the end of a pod that is being deleted.
+// leave ends a pod that is being deleted.
 func (p *pod) leave() {
 	p.agent.leave()
 	p.in(p.random.between(50*time.Millisecond, 1100*time.Millisecond), func() {
@@ -146,14 +147,14 @@ func (p *pod) stopAll() {
 	p.end()
 }
 
-// vanish is the end of a pod with its node.
+// vanish ends a pod together with its node.
 func (p *pod) vanish() {
 	if !p.over {
 		p.stopAll()
 	}
 }
 
-// end stops the agent. Nothing remains on the node.
+// end stops the agent and the worker, so that nothing remains on the node.
 func (p *pod) end() {
 	if p.over {
 		return

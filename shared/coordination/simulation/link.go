@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// link is how one program reaches the store: over the network, with all its faults.
+// link is a program's network connection to the store, with all its faults.
 type link struct {
 	*world
 	owner  *process
-	node   *node // nil if it is in the control plane
+	node   *node // nil if the program is in the control plane
 	random random
-	far    bool // on the far side while there are two primaries
+	far    bool // it reaches the second server while there are two primaries
 
 	// pending faults
 	loseRequests, loseReplies, duplicate, slow int
 	slowness                                   time.Duration
-	deaf, halfOpen                             time.Duration // until that time
+	deaf, halfOpen                             time.Duration // until this time
 }
 
 var (

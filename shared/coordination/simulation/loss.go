@@ -26,7 +26,7 @@ func (s *server) restart(away time.Duration, data *memory.Dump, why string) {
 	})
 }
 
-// back crashes the server so that it loses what happens from now until then.
+// back crashes the server after lost, so that it loses everything that happens between now and then.
 func (s *server) back(lost, away time.Duration, why string) {
 	data := s.functions.Dump()
 	s.in(lost, func() {
@@ -36,7 +36,7 @@ func (s *server) back(lost, away time.Duration, why string) {
 	})
 }
 
-// split makes a part of the clients reach a copy of the primary for a while. One of the two is dropped in the end.
+// split makes some of the clients reach a copy of the primary for a while. In the end, one of the two is dropped.
 func (st *store) split(d time.Duration, keepSecond bool) {
 	if st.second != nil {
 		return

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// mutants are broken variants of the protocol. Each has a list of invariants, one of which must detect it.
+// mutants are broken variants of the protocol. Each must be detected by one of the listed invariants.
 var mutants = map[string]struct {
 	caughtBy string
 	Mutant
@@ -101,20 +101,20 @@ func orderedStart() Shape {
 	return s
 }
 
-// losses has lost pods, and lost leaders.
+// losses has lost pods and lost leaders.
 func losses() Shape {
 	kinds := append(chances(8, PodDeleted, PodFails, PodForced), chances(6, LeaderPauses, StaleCache, LeaderCrashes, LeaderFuse)...)
 	return shape("losses", workers(CRI, 1, 3), kinds, 12)
 }
 
-// lostOften loses pods one after the other, so that the back-off of their Job becomes longer than the timeout of a restart (L2).
+// lostOften loses pods one after the other, so that their Job's back-off becomes longer than the restart timeout (L2).
 func lostOften() Shape {
 	s := repairs(CRI)
 	s.Faults, s.Most, s.Timeout = chances(1, PodDeleted), 12, time.Minute
 	return s
 }
 
-// reborn has full recreations, and JobSets that are recreated while the leader handles the previous one.
+// reborn has full recreations, and JobSets that are recreated while the leader is handling the previous one.
 func reborn() Shape {
 	kinds := append(chances(8, WorkerDies, Recreated), chances(6, StaleCache, LeaderSlow, LeaderPauses)...)
 	s := shape("reborn", workers(CRI, 1, 2), kinds, 8)
@@ -127,15 +127,15 @@ func silentNodes() Shape {
 	return shape("silent nodes", workers(Exec, 1, 3), chances(1, NodeSilent), 2)
 }
 
-// spareLosses: pods are lost, and with them what others know of it.
+// spareLosses has spares and the faults in lossKinds.
 func spareLosses() Shape { return withSpares("losses", workers(Exec, 1, 3), 2, lossKinds(), 8) }
 
-// staleLosses: pods are lost, and leaders see that late.
+// staleLosses has lost pods and leaders that observe the losses late.
 func staleLosses() Shape {
 	return withSpares("stale", workers(Exec, 1, 3), 2, chances(1, PodDeleted, PodFails, JobRecreated, StaleCache, LeaderPauses, LeaderSlow), 8)
 }
 
-// spareStorm: pods are lost while the store splits or loses its data.
+// spareStorm has pods that are lost while the store is partitioned or loses its data.
 func spareStorm() Shape {
 	kinds := chances(1, PodDeleted, PodFails, StoreWiped, StoreBack, ReplicaBehind, TwoPrimaries, LeaderCrashes)
 	return withSpares("storm", workers(Exec, 1, 3), 1, kinds, 6)
@@ -147,7 +147,7 @@ func finishing() Shape {
 
 const seedsForAMutant = 3000
 
-// Each mutant is detected, so the checks can fail for the reasons that they exist for.
+// Each mutant is detected, which shows that the checks work.
 func TestMutantsAreDetected(t *testing.T) {
 	var mu sync.Mutex
 	var table []string
@@ -192,7 +192,7 @@ func sparesTheHung(actions []worker.Action) []worker.Action {
 	})
 }
 
-// seesNoProgress is a driver that has seen one sign of progress, and no further one.
+// seesNoProgress simulates a driver that sees only the first sign of progress.
 func seesNoProgress(e worker.Event) worker.Event {
 	if o, ok := e.(worker.Observed); ok {
 		for i := range o.Processes {
@@ -202,7 +202,7 @@ func seesNoProgress(e worker.Event) worker.Event {
 	return e
 }
 
-// neverGiven is what an agent hears of a leader that gives it no slot.
+// neverGiven hides from an agent that it was assigned a slot.
 func neverGiven(e worker.Event) worker.Event {
 	if p, ok := e.(worker.Placed); ok {
 		p.Given = ""
@@ -211,7 +211,7 @@ func neverGiven(e worker.Event) worker.Event {
 	return e
 }
 
-// endedEarly is what a leader observes that takes pods that are being deleted for ended.
+// endedEarly makes a leader mistake terminating pods for pods that have ended.
 func endedEarly(o *leader.Observation) {
 	for _, pod := range o.Pods {
 		if pod.Deleting {
@@ -220,7 +220,7 @@ func endedEarly(o *leader.Observation) {
 	}
 }
 
-// heirs changes who gets the slots that a plan releases.
+// heirs changes which pods are assigned the slots that a plan releases.
 func heirs(p leader.Plan, change func(leader.Release) leader.Release) leader.Plan {
 	for i := range p.Actions {
 		if a, is := p.Actions[i].(leader.Release); is && a.Heir != (rounds.Slot{}) {
@@ -230,7 +230,7 @@ func heirs(p leader.Plan, change func(leader.Release) leader.Release) leader.Pla
 	return p
 }
 
-// withoutHeirs gives slots to no second spare.
+// withoutHeirs never assigns a slot to a second spare.
 func withoutHeirs(o *leader.Observation, p leader.Plan) leader.Plan {
 	return heirs(p, func(a leader.Release) leader.Release {
 		if slices.ContainsFunc(o.Stored.Config.Given, func(s rounds.Seat) bool { return s.Name == a.Name }) {
@@ -240,7 +240,7 @@ func withoutHeirs(o *leader.Observation, p leader.Plan) leader.Plan {
 	})
 }
 
-// forgetsGiven does not tell a store that has lost its data.
+// forgetsGiven does not restore assigned slots in a store that has lost its data.
 func forgetsGiven(_ *leader.Observation, p leader.Plan) leader.Plan {
 	if p.Rule == "given" {
 		p.Actions = slices.DeleteFunc(p.Actions, func(a leader.Action) bool { _, is := a.(leader.Release); return is })
@@ -264,7 +264,7 @@ func neverWaits(_ *leader.Observation, p leader.Plan) leader.Plan {
 	return p
 }
 
-// givesTwice gives each slot to the pod that was given one first, in a store that does not mind.
+// givesTwice assigns each slot to the first pod that was assigned one. It is used with a store that accepts that.
 func givesTwice(o *leader.Observation, p leader.Plan) leader.Plan {
 	return heirs(p, func(a leader.Release) leader.Release {
 		if given := o.Stored.Config.Given; len(given) > 0 {
@@ -276,7 +276,7 @@ func givesTwice(o *leader.Observation, p leader.Plan) leader.Plan {
 
 var giveTwice = lua(" and (g[5] or slot) == slot", "")
 
-// lua returns a mutant of the store's functions: in their source, each given text is replaced by the one after it.
+// lua returns a mutant of the store's functions. In their source, the first text of each pair is replaced with the second.
 func lua(pairs ...string) Mutant {
 	library := rounds.Library
 	for i := 0; i < len(pairs); i += 2 {
@@ -396,7 +396,7 @@ func neverReads(e worker.Event) worker.Event {
 	return e
 }
 
-// without leaves out actions once the group was opened.
+// without omits the selected actions after the group has been opened.
 func without(which func(*leader.Observation, string, leader.Action) bool) func(*leader.Observation, leader.Plan) leader.Plan {
 	return func(o *leader.Observation, p leader.Plan) leader.Plan {
 		if o.Owner.Counted {

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// node is a machine: its clock, its connection, and the interval of its kubelet.
+// node is a machine, with its clock, its network connection and its kubelet.
 type node struct {
 	*world
 	name  string
-	phase time.Duration // of the kubelet's relist, once a second
-	skew  time.Duration // of its clock
+	phase time.Duration // offset of the kubelet's relist, which runs once per second
+	skew  time.Duration // offset of its clock
 	cut   bool          // disconnected from the store and the API server
 	lost  bool          // crashed permanently
 
@@ -27,12 +27,12 @@ func (n *node) nextRelist() time.Duration {
 	return relist - (n.now+relist-n.phase)%relist
 }
 
-// replaceable reports whether another node can run the pods of this one: a history that loses all nodes cannot end well.
+// replaceable reports whether another node can run the pods of this one. A history that loses all nodes could not settle.
 func (n *node) replaceable() bool {
 	return slices.ContainsFunc(n.nodes, func(other *node) bool { return other != n && !other.cut && !other.lost })
 }
 
-// crash ends everything that runs on the node, without a report.
+// crash ends everything that is running on the node, without a report.
 func (n *node) crash() {
 	n.note(n.name, "crashes")
 	n.cut, n.lost = true, true
@@ -43,7 +43,7 @@ func (n *node) crash() {
 	}
 }
 
-// heal ends a partition. The kubelet then stops what was deleted during the partition.
+// heal ends a partition. The kubelet then stops pods that were deleted during the partition.
 func (n *node) heal() {
 	if n.lost || n.silent || !n.cut {
 		return

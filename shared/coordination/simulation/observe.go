@@ -11,18 +11,18 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// reconciliation is one reconcile of the leader.
+// reconciliation is a reconcile of the leader in progress.
 type reconciliation struct {
 	js    jobSet
 	o     leader.Observation
 	seen  map[string]time.Duration // when a slot was read live
 	plans int
-	calls int         // number of calls of the store
+	calls int         // number of store calls
 	plan  leader.Plan // the plan that is being executed
 }
 
-// maxPlans and maxCalls limit the cost of a reconcile: it reads the group again after each plan with actions, and acts on each slot
-// a few times.
+// maxPlans and maxCalls limit the cost of a reconcile, which rereads the group after each plan with actions and acts on each slot
+// at most a few times.
 func (w *world) maxPlans() int { return 20 + 10*len(w.slots) }
 func (w *world) maxCalls() int { return 20 + 10*len(w.slots) }
 
@@ -41,7 +41,7 @@ func (o *orchestrator) observe(r *reconciliation) {
 	}
 }
 
-// plainPods returns the pods in the informer.
+// plainPods returns the pods in the informer's cache.
 func (o *orchestrator) plainPods(uid string) []*workload.Pod {
 	var list []*workload.Pod
 	for _, p := range o.pods {
@@ -52,7 +52,7 @@ func (o *orchestrator) plainPods(uid string) []*workload.Pod {
 	return list
 }
 
-// owner returns what the JobSet wants, and what is written on it.
+// owner returns what the JobSet asks for, and what is recorded on it.
 func (o *orchestrator) owner(js jobSet) leader.Owner {
 	owner := leader.Owner{
 		UID: js.uid, Name: jobSetName, Version: js.generation, Deleted: js.deleted, Epoch: js.epoch, Charged: js.charged, Counted: js.counted,
@@ -80,8 +80,9 @@ func (js *jobSet) annotations() map[string]string {
 	return values
 }
 
-// finishedSlots returns the completed indexes of the current Jobs. A restart of the failure policy writes its epoch before it
-// counts. Until it counts, the Jobs are those of the previous attempt.
+// finishedSlots returns the slots of the completed indexes in the current Jobs. It returns none between the two writes of a
+// restart by the failure policy, which writes the epoch before the restart count, because the Jobs then still belong to the
+// previous attempt.
 func (o *orchestrator) finishedSlots(js jobSet) []string {
 	var done []string
 	if o.controller.begun(js) {
@@ -97,7 +98,7 @@ func (o *orchestrator) finishedSlots(js jobSet) []string {
 	return done
 }
 
-// moment returns a time of the simulation on the clock of the control plane.
+// moment converts a time of the simulation to the control plane's clock.
 func moment(at time.Duration) time.Time { return beginning.Add(at) }
 
 func (o *orchestrator) plainJob(j *job, current bool) workload.Job {
@@ -123,7 +124,7 @@ func (o *orchestrator) plainJob(j *job, current bool) workload.Job {
 	return plain
 }
 
-// plainPod returns a pod as the API server has it.
+// plainPod returns a pod as it is in the API server.
 func (o *orchestrator) plainPod(p *pod) *workload.Pod {
 	plain := &workload.Pod{
 		Name: p.uid, UID: p.uid, Slot: p.slot, Given: p.given, Waits: p.waits, Job: p.job.uid, Generation: int32(p.epoch), Node: p.node.name, Created: moment(p.created),
@@ -141,7 +142,7 @@ func (o *orchestrator) plainPod(p *pod) *workload.Pod {
 }
 
 // status returns the kubelet's status of the worker's container. A supervisor runs as long as its pod. A disconnected kubelet
-// reports nothing new.
+// does not report changes.
 func (p *pod) status() workload.Container {
 	c := workload.Container{Name: "worker", Restarts: int32(max(0, p.births-1))}
 	last := p.newest()

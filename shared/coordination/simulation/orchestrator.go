@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// orchestrator is one of two processes, one of which leads. It runs the shipped leader.Decide on its observations, reads what the
-// plans need and executes their actions, like jobset-controller/internal/orchestrator.
+// orchestrator is one of two processes, of which one leads. Like jobset-controller/internal/orchestrator, it runs the shipped
+// leader.Decide on its observations, reads what the plans need and executes their actions.
 type orchestrator struct {
 	process
 	random random
@@ -18,17 +18,17 @@ type orchestrator struct {
 	sub    *subscription
 
 	leading bool
-	since   time.Duration // it has led since then
+	since   time.Duration // since when it has been leading
 	token   coordination.Token
-	renewed time.Duration // by this process
-	seen    lease         // as last read
+	renewed time.Duration // when this process last renewed the Lease
+	seen    lease         // the Lease as last read
 	seenAt  time.Duration
 
-	cache             *jobSet // content of its informer
-	revision, applied int     // number of changes that it was notified of, and that of the one in its cache
+	cache             *jobSet // JobSet in its informer's cache
+	revision, applied int     // number of changes that it was notified of, and number of the one in the cache
 	stale             time.Duration
-	unseen            map[*pod]bool // pods that are not in its informer yet
-	lags              random        // for the lag of that informer
+	unseen            map[*pod]bool // pods that are not in its informer's cache yet
+	lags              random        // for the informer's lag
 	losses            []leader.Loss
 	memory            *leader.Memory
 	memoryOf          string // UID of the JobSet
@@ -70,7 +70,7 @@ func (o *orchestrator) startAgain() {
 	o.in(o.random.between(500*time.Millisecond, 10*time.Second), o.start)
 }
 
-// elect keeps or acquires the Lease like client-go: a process that could not renew it in time ends.
+// elect renews or acquires the Lease. As with client-go, a process that cannot renew it in time ends.
 func (o *orchestrator) elect() {
 	ask(&o.process, o.random, o.tryLease, func(error) {
 		switch {
@@ -111,7 +111,7 @@ func (o *orchestrator) lead(token coordination.Token) {
 	o.wake(0)
 }
 
-// notice delivers a change of the JobSet to the informer after a delay. A change of only the status triggers no reconcile.
+// notice delivers a change of the JobSet to the informer after a delay, and triggers a reconcile.
 func (o *orchestrator) notice() { o.hear(true) }
 
 func (o *orchestrator) hear(reconcile bool) {

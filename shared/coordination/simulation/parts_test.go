@@ -52,7 +52,7 @@ func TestJobBackoff(t *testing.T) {
 	}
 }
 
-// The mutant breaks the rule for deaths in a restarting round, so at least one worker must die in such a round.
+// The mutant breaks the handling of deaths while a round is restarting, so at least one worker must die in such a round.
 func TestShrinkFindsTheRequiredFaults(t *testing.T) {
 	mutant := dirtyForgets
 	shape := shape("shrink", workers(CRI, 1, 3), everything(), 6)

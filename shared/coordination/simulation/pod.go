@@ -9,34 +9,34 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// pod is one pod: its object in the API server, and what runs on its node. The two differ when the node is disconnected.
+// pod is a pod: its object in the API server, and what is running on its node. The two differ when the node is disconnected.
 type pod struct {
 	*world
 	uid     string
-	slot    string // that it is made for, or the name of a spare
-	given   string // annotation: the slot that it was given
-	waits   bool   // it was created to wait for one
-	name    string // set if a leader created it; the Job controller's pods have other names
+	slot    string // slot for which it was created, or the name of a spare
+	given   string // annotation: the slot assigned to it
+	waits   bool   // it was created to wait for a slot
+	name    string // set if a leader created it; empty for the Job controller's pods
 	job     *job
-	epoch   int64 // of the Job's template when it was created
+	epoch   int64 // epoch in the Job's template when it was created
 	node    *node
 	created time.Duration
-	serial  int // orders the pods by their creation
+	serial  int // orders pods by creation
 	random  random
 
 	// In the API.
 	deleting bool
-	asked    time.Duration // when it was deleted
+	asked    time.Duration // when its deletion was requested
 	gone     bool
 	phase    podPhase
-	told     bool // the API server knows that it has ended
+	told     bool // the API server knows that the pod has ended
 	killed   bool // its worker ended because of the deletion
 
 	// On the node.
-	over        bool // nothing in it runs there
+	over        bool // nothing in it is running on the node
 	terminating bool
-	born        int64       // creation of the sandbox, in Unix microseconds of the node
-	containers  []*instance // records of the runtime, oldest first
+	born        int64       // creation of the sandbox, in Unix microseconds by the node's clock
+	containers  []*instance // the runtime's records, oldest first
 	births      int
 	loop        crashLoop
 	waiting     bool // in CrashLoopBackOff
@@ -46,16 +46,16 @@ type pod struct {
 	polite    bool          // its worker exits with code 0 on a signal
 	slow      time.Duration // how long its worker takes to end
 	immune    time.Duration // its worker survives everything until this time
-	refuses   int           // how many more orders to stop fail in the runtime
+	refuses   int           // how many more stop orders fail in the runtime
 	blind     time.Duration // the runtime sends no events until this time
 	dieYoung  int           // how many of the next workers die as soon as they have started
-	duplicate bool          // a second pod of its slot that the Job controller does not know
+	duplicate bool          // a second pod of its slot that the Job controller does not know about
 	forgot    bool          // its agent has lost its file once
-	stuck     bool          // its worker no longer starts
+	stuck     bool          // its worker cannot be restarted
 	surplus   bool          // the Job controller deletes it because its slot has another pod
 }
 
-// volume lives as long as the pod.
+// volume is a volume with the lifetime of the pod.
 type volume struct {
 	memory worker.Memory
 	has    bool
@@ -73,7 +73,7 @@ const (
 	podFailed    podPhase = "Failed"
 )
 
-// ended reports whether the pod has ended, so that it never runs again.
+// ended reports whether the pod has ended and will never run again.
 func (p *pod) ended() bool { return p.phase == podSucceeded || p.phase == podFailed }
 
 // createPod creates a pod for a slot, on a working node.
@@ -149,7 +149,7 @@ func (p *pod) living() *instance {
 	return nil
 }
 
-// startWorker runs a new container. The runtime keeps one exited record in addition.
+// startWorker starts a new container. The runtime also keeps the record of one exited container.
 func (p *pod) startWorker() {
 	if p.over || p.terminating || p.stuck || p.living() != nil || p.ended() {
 		return
@@ -170,7 +170,7 @@ func (p *pod) startWorker() {
 	p.mayDieYoung(c)
 }
 
-// event delivers an event of the runtime to the agent. Without the event, the agent notices at its next poll.
+// event delivers a runtime event to the agent. If the runtime is blind, the agent notices the change only at its next poll.
 func (p *pod) event() {
 	delay := p.random.between(time.Millisecond, 10*time.Millisecond)
 	if p.now < p.blind {
@@ -204,7 +204,7 @@ func (p *pod) forgets() {
 
 func (p *pod) asSlot() rounds.Slot { return rounds.Slot{Name: p.slot, Pod: p.uid} }
 
-// workedSlot is the slot that its agent works in, or wants to.
+// workedSlot returns the slot in which the pod's worker is running or, if there is none, the pod's own slot.
 func (p *pod) workedSlot() rounds.Slot {
 	slot := p.asSlot()
 	if c := p.living(); c != nil {
@@ -215,5 +215,5 @@ func (p *pod) workedSlot() rounds.Slot {
 
 func (p *pod) driver() Driver { return p.job.entry.Driver }
 
-// lost reports whether the pod runs no worker, or will soon run none.
+// lost reports whether the pod is not running a worker or will soon stop doing so.
 func (p *pod) lost() bool { return p.gone || p.over || p.deleting || p.ended() }

@@ -17,14 +17,14 @@ func (w *world) deletePod(p *pod) {
 		p.end()
 		w.in(100*time.Millisecond, func() { w.podGone(p) })
 	case p.node.cut:
-		// The API server waits for the node. Another program force-deletes the pod in the end.
+		// The API server waits for the node, until another program force-deletes the pod.
 		w.in(w.random.between(5*time.Second, 20*time.Second), func() { w.podGone(p) })
 	default:
 		w.in(w.random.between(5*time.Millisecond, 100*time.Millisecond), p.terminate)
 	}
 }
 
-// podGone runs when a pod is gone from the API server.
+// podGone is called when a pod is removed from the API server.
 func (w *world) podGone(p *pod) {
 	if p.gone {
 		return
@@ -41,7 +41,7 @@ func (w *world) podGone(p *pod) {
 	p.job.kick()
 }
 
-// podEnded runs when the API server learns that a pod has Succeeded or Failed.
+// podEnded is called when the API server learns that a pod has Succeeded or Failed.
 func (w *world) podEnded(p *pod) {
 	if p.gone {
 		return

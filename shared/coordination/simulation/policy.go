@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// decide ends or restarts the JobSet. It returns false if there is nothing to decide.
+// decide ends or restarts the JobSet if necessary. It returns false if there is nothing to do.
 func (c *controller) decide(js jobSet) bool {
 	switch {
 	case c.budget().Exceeded(js.charged):
@@ -22,13 +22,13 @@ func (c *controller) decide(js jobSet) bool {
 	return true
 }
 
-// write is one compare-and-set. After a conflict the controller reconciles again.
+// write updates the JobSet by compare-and-set. After a conflict, the controller reconciles again.
 func (c *controller) write(js jobSet, change func(*jobSet)) {
 	ask(&c.process, c.random, func() error { return c.api.update(js, c.name, change) }, func(error) { c.kick() })
 }
 
-// restart recreates all Jobs because of the failure policy: it writes first the epoch, then the count. The Jobs of the previous
-// attempt are then deleted.
+// restart recreates all Jobs according to the failure policy. It writes the epoch first and then the restart count, after which
+// the Jobs of the previous attempt are deleted.
 func (c *controller) restart(js jobSet) {
 	if next, opened := js.epoch.Next(policyCause(js.restarts+1), js.paid()+1); opened {
 		c.write(js, func(after *jobSet) { after.epoch = next })
@@ -51,7 +51,7 @@ func (c *controller) anyFailed(js jobSet) bool {
 }
 
 func (c *controller) allComplete(js jobSet) bool {
-	current := slices.DeleteFunc(c.current(js), func(j *job) bool { return j.spares }) // they do not count for success
+	current := slices.DeleteFunc(c.current(js), func(j *job) bool { return j.spares }) // spares do not count towards success
 	for _, j := range current {
 		if !j.complete() {
 			return false

@@ -2,8 +2,8 @@ package simulation
 
 import "time"
 
-// process is a program that may be paused at any moment and may crash between any two of its steps. What was scheduled in a run is
-// lost with that run. What it has sent stays on its way.
+// process is a program that may be paused at any time and may crash between any two steps. Events that were scheduled in a run are
+// lost when the run ends. Messages that were sent still arrive.
 type process struct {
 	*world
 	name  string
@@ -11,7 +11,7 @@ type process struct {
 	run   int
 	wakes time.Duration // paused until this time
 	fuse  int           // it crashes after this many steps; 0 if not planned
-	died  func()        // what happens after a crash
+	died  func()        // called after a crash
 }
 
 // begin starts a new run.
@@ -47,7 +47,7 @@ func (p *process) resume(run int, do func()) {
 	}
 }
 
-// survives is called between two steps. It returns false if the process crashes here.
+// survives is called between two steps. It returns false if the process crashes at this point.
 func (p *process) survives() bool {
 	if p.fuse > 0 {
 		if p.fuse--; p.fuse == 0 {
@@ -58,5 +58,5 @@ func (p *process) survives() bool {
 	return p.up
 }
 
-// pause stops the process for a while, like a machine that swaps or a container that is throttled.
+// pause pauses the process for a while, like a machine that is swapping or a container that is being throttled.
 func (p *process) pause(d time.Duration) { p.wakes = max(p.wakes, p.now+d) }

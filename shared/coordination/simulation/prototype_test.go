@@ -10,17 +10,17 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// The 26 known defects of the first prototype, each as the scene in which it occurred, with the correct outcome.
+// The 26 known defects of the first prototype. Each is replayed as the scene in which it occurred, with the correct outcome.
 func TestPrototypeDefects(t *testing.T) {
 	stories := map[string]func(*testing.T){
 		"D1 a second failure during a restart ends in no recreation": func(t *testing.T) {
 			s := enter(t, quickRestarts())
 			s.worker(0).die(1)
 			s.until(time.Second, "restarting", s.at(coordination.Restarting))
-			s.worker(1).die(1) // another one, still of the old round: the same restart answers it
+			s.worker(1).die(1) // another one, still in the old round: the same restart handles it
 			s.until(3*time.Second, "the first is back", func() bool { return s.worker(0).births == 2 })
 			s.passes(20 * time.Millisecond)
-			s.worker(0).die(1) // again, in the new round: its peers may hang, so one more round follows
+			s.worker(0).die(1) // again, in the new round: its peers may hang, so another round follows
 			s.settles(30 * time.Second)
 			s.wants(1, 2, 2, s.truth.orders)
 		},
@@ -71,7 +71,7 @@ func TestPrototypeDefects(t *testing.T) {
 			s := enter(t, plain())
 			s.faults(Fault{Kind: AllDeaf, For: 500 * time.Millisecond})
 			s.worker(0).die(1)
-			s.settles(resyncMost + 15*time.Second) // L3; the worker's own restart comes on top
+			s.settles(resyncMost + 15*time.Second) // L3, plus the worker's own restart
 			s.wants(1, 1, 1, 2)
 		},
 		"D7 an agent that restarts in the middle of a restart knows what is wanted": func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestPrototypeDefects(t *testing.T) {
 			old := s.leader()
 			old.pause(time.Minute)
 			s.until(time.Minute, "another one leads", func() bool { l := s.leader(); return l != nil && l != old })
-			s.worker(0).fail() // the new leader reports that to the store, and presents its token
+			s.worker(0).fail() // makes the new leader call the store, with its token
 			s.settles(2 * time.Minute)
 			v := s.group()
 			_, err := s.store.first.release(s.api.current.uid, old.token, rounds.Slot{Name: s.slots[0], Pod: v.holders[s.slots[0]]}, rounds.LostPod(s.slots[0], coordination.Place{}), lostPod, rounds.Slot{})
@@ -164,7 +164,7 @@ func TestPrototypeDefects(t *testing.T) {
 			s.faults(Fault{Kind: Unkillable, Target: 1, For: time.Minute})
 			s.worker(0).die(1)
 			s.until(2*time.Minute, "the next epoch is written", func() bool { return s.api.current.epoch.Epoch == 2 })
-			s.leader().crash() // before it has deleted anything
+			s.leader().crash() // before it deletes anything
 			s.settles(6 * time.Minute)
 			s.wants(2, 0, 2, s.truth.orders)
 		},
@@ -188,7 +188,7 @@ func TestPrototypeDefects(t *testing.T) {
 			zombie.forceDelete()
 			s.settles(time.Minute)
 			level := s.group().Level
-			zombie.node.cut = false // it is connected again, and its kubelet has not noticed yet
+			zombie.node.cut = false // it is connected again, but its kubelet has not noticed yet
 			if zombie.over {
 				s.lose("the zombie is gone, the story tells nothing")
 			}
@@ -245,7 +245,7 @@ func TestPrototypeDefects(t *testing.T) {
 			s.settles(time.Minute)
 			s.wants(2, 1, 2, 4)
 		},
-		// D21: replicatedJobs without an agent and an absent parallelism never reach the protocol. TestStages of
+		// D21: replicatedJobs without an agent or without a parallelism never reach the protocol. TestStages in
 		// jobset-controller/internal/inplace checks that groups count only pods with an agent. This scene checks that the group has
 		// only its own stages.
 		"D21 the group waits for its own slots only": func(t *testing.T) {
@@ -280,8 +280,9 @@ func TestPrototypeDefects(t *testing.T) {
 			s.settles(45 * time.Second)
 			s.wants(1, 2, 2, 4)
 		},
-		// D24: connections depend on the client library and the chart. docs/in-place-restart.md documents the required maxclients,
-		// and the scale benchmark measures it. This scene checks that an agent has one subscription at a time.
+		// D24: the number of connections depends on the client library and the chart. docs/in-place-restart.md documents the
+		// required maxclients, and the scale benchmark measures it. This scene checks that an agent has only one subscription at a
+		// time.
 		"D24 an agent has one subscription, however often it has lost it": func(t *testing.T) {
 			s := enter(t, plain())
 			for range 5 {
@@ -303,15 +304,15 @@ func TestPrototypeDefects(t *testing.T) {
 		"D25 records that are removed leave the kubelet nothing to back off from": func(t *testing.T) {
 			s := enter(t, quickRestarts())
 			for range 4 {
-				s.worker(0).die(1) // the one that fails by itself does wait
+				s.worker(0).die(1) // the worker that failed does wait
 				s.worker(0).loop = crashLoop{}
 				s.settles(6 * time.Second)
 			}
 			s.wants(1, 4, 4, 8)
 		},
-		// D26: which container is the worker, and the port of the probe, are settings of the agent: see TestInvalidSettings of
-		// agent/internal/config and TestObserveDistinguishesInstances of agent/internal/cri. This scene checks that several slots
-		// on one node do not disturb each other.
+		// D26: the worker's container and the probe port are agent settings; see TestInvalidSettings in agent/internal/config and
+		// TestObserveDistinguishesInstances in agent/internal/cri. This scene checks that several slots on one node do not affect
+		// each other.
 		"D26 workers that share a node are told apart": func(t *testing.T) {
 			s := enter(t, plain())
 			for _, p := range s.pods {
@@ -327,7 +328,7 @@ func TestPrototypeDefects(t *testing.T) {
 	}
 }
 
-// quickRestarts has no back-off for workers that were ordered to restart.
+// quickRestarts has no back-off for workers that are ordered to restart.
 func quickRestarts() Shape {
 	s := plain()
 	s.RemoveStopped = true

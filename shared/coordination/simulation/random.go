@@ -6,7 +6,7 @@ import (
 )
 
 // random is the random stream of one actor. Each actor has its own stream, so that leaving a fault out of a history changes the
-// draws of the others as little as possible. This is what makes shrinking work.
+// choices of the others as little as possible. Shrinking depends on that.
 type random struct{ *rand.Rand }
 
 func newRandom(seed uint64, actor string) random {
@@ -17,10 +17,10 @@ func newRandom(seed uint64, actor string) random {
 	return random{rand.New(rand.NewPCG(seed, hash))}
 }
 
-// between draws a duration, including both bounds.
+// between returns a random duration from low to high, inclusive.
 func (r random) between(low, high time.Duration) time.Duration {
 	return low + time.Duration(r.Int64N(int64(high-low)+1))
 }
 
-// chance is true in the given percentage of cases.
+// chance returns true with the given probability in percent.
 func (r random) chance(percent int) bool { return r.IntN(100) < percent }

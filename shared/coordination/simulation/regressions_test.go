@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// TestRegressions replays scenes that led to changes in the rules of DESIGN section 3, and scenes that this simulation found.
+// TestRegressions replays scenes that led to changes of the rules in DESIGN section 3, and scenes that this simulation found.
 func TestRegressions(t *testing.T) {
 	stories := map[string]func(*testing.T){
 		"a worker without a barrier that dies after the rendezvous of a restart costs one more round": func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestRegressions(t *testing.T) {
 		},
 		"at a barrier a death before the round runs costs nothing": func(t *testing.T) {
 			s := enter(t, execScene())
-			s.worker(2).slow = 4 * time.Second // the round does not run before that
+			s.worker(2).slow = 4 * time.Second // the round does not start before that
 			s.worker(0).die(1)
 			s.until(3*time.Second, "two wait", func() bool {
 				g := s.group()
@@ -52,7 +52,7 @@ func TestRegressions(t *testing.T) {
 			})
 			for _, p := range s.pods {
 				if c := p.living(); c != nil && !c.lifted {
-					p.agent.crash() // its container ends, together with the one that waits
+					p.agent.crash() // its container ends, and with it the waiting instance
 				}
 			}
 			s.settles(time.Minute)
@@ -152,7 +152,8 @@ func TestRegressions(t *testing.T) {
 				s.lose("%s holds the slot", holder)
 			}
 		},
-		// Seed 2834: the pod was lost and its slot given to a new one while there was no leader, so its slot was not released.
+		// Seed 2834: while there was no leader, the pod was lost and its slot was taken by a new pod, so the slot was not
+		// released.
 		"a slot whose pod was lost while nobody led is released though all run": func(t *testing.T) {
 			s := enter(t, plain())
 			s.faults(Fault{Kind: LeadersGone, For: 20 * time.Second})
@@ -193,7 +194,7 @@ func TestRegressions(t *testing.T) {
 				s.lose("the Job was recreated")
 			}
 		},
-		// Both have read the loss live before either creates the pod.
+		// Both leaders have read the loss live before either of them creates the pod.
 		"two leaders that see the same loss make one pod": func(t *testing.T) {
 			s := enter(t, plain())
 			first, second := s.leader(), s.orchestrators[1]
@@ -225,7 +226,7 @@ func TestRegressions(t *testing.T) {
 				s.lose("%d pods", n)
 			}
 		},
-		// Found by this simulation: the agent considered the new container an old one, and the group waited for it.
+		// Found by this simulation: the agent mistook the new container for an old one, and the group waited for it.
 		"a container that starts after its node's clock was set back is the newest all the same": func(t *testing.T) {
 			s := enter(t, plain())
 			s.worker(1).node.skew -= time.Minute
@@ -233,7 +234,7 @@ func TestRegressions(t *testing.T) {
 			s.settles(30 * time.Second)
 			s.wants(1, 1, 1, 2)
 		},
-		// Seed 813538: the store considered the new instance the previous one, and no worker came back for it.
+		// Seed 813538: the store mistook the new instance for the previous one, and no worker came back for the slot.
 		"a supervisor that lost its file on a node whose clock was set back comes back by itself": func(t *testing.T) {
 			s := enter(t, execScene())
 			s.forgets(s.worker(1), -time.Minute)
@@ -315,7 +316,7 @@ func TestRegressions(t *testing.T) {
 	}
 }
 
-// TestLiveness checks L1 to L8 with numbers.
+// TestLiveness checks L1 to L8 against concrete time limits.
 func TestLiveness(t *testing.T) {
 	stories := map[string]func(*testing.T){
 		"L2 a supervisor's group is up again within kill, start and two broadcasts": func(t *testing.T) {
@@ -344,7 +345,7 @@ func TestLiveness(t *testing.T) {
 		},
 		"L5 and by all, if that takes too long": func(t *testing.T) {
 			shape := plain()
-			shape.Timeout = 12 * time.Second // the API server waits for the node for as long
+			shape.Timeout = 12 * time.Second // this is as long as the API server waits for the node
 			s := enter(t, shape)
 			s.worker(1).node.lost, s.worker(1).node.cut = true, true
 			s.worker(0).die(1)
@@ -378,7 +379,7 @@ func TestLiveness(t *testing.T) {
 			}
 			s.until(30*time.Minute, "somebody leads", func() bool { return s.leader() != nil })
 			s.settles(time.Minute)
-			s.wants(1, 3, 3, 6) // and the budget was charged
+			s.wants(1, 3, 3, 6) // the budget was charged
 		},
 		"L8 a JobSet that is deleted while nobody leads leaves nothing": func(t *testing.T) {
 			s := enter(t, plain())
@@ -392,12 +393,12 @@ func TestLiveness(t *testing.T) {
 	}
 }
 
-// TestKnownGaps replays histories that do not end well yet, and asserts that they still do not. When a gap is closed, its test
-// fails. The exceptions for it (counts, nobodyKnows, the repair in checkRound) must then be removed.
+// TestKnownGaps replays histories that are not handled correctly yet, and asserts that they still are not. When a gap is closed,
+// its test fails, and the exceptions for it (counts, nobodyKnows, the repair in checkRound) must be removed.
 func TestKnownGaps(t *testing.T) {
 	stories := map[string]func(*testing.T){
-		// A store that was set back to before the first start of a later step does not know that its workers run. It restarts the
-		// earlier steps without them, until one of their agents has reconnected.
+		// A store that was reset to a state before the first start of a later step does not know that the step's workers are
+		// running. It restarts the earlier steps without them, until one of their agents reconnects.
 		"a store that has gone back restarts one step before it has heard of the next": func(t *testing.T) {
 			s := enterForming(t, shape("scene", steps(Exec), everything(), 1))
 			s.until(time.Minute, "the first step runs", s.at(coordination.Running))
@@ -417,8 +418,8 @@ func TestKnownGaps(t *testing.T) {
 			})
 			s.settles(2 * time.Minute)
 		},
-		// A store that was set back to before the last join of a round considers an agent that has lost its file one that has not
-		// joined yet. The other agents know better, but reconnect a moment later.
+		// A store that was reset to a state before the last join of a round treats an agent that has lost its file as one that
+		// has not joined yet. The other agents know better, but reconnect a moment later.
 		"a store that has gone back starts an agent that has lost its file beside peers that run": func(t *testing.T) {
 			s := enterForming(t, execScene())
 			s.until(time.Minute, "all but one have joined", func() bool { return s.group().Joined == 2 })
@@ -439,8 +440,8 @@ func TestKnownGaps(t *testing.T) {
 				return c != nil && c.lifted && c.rendezvous.round == 0 && s.phase() == coordination.Running
 			})
 		},
-		// A pod that is released while it waits in a round that it has joined starts with that round if it can still hear the store. It is fenced from
-		// the next round on.
+		// A pod that is released while it is waiting in a round that it has joined starts with that round if it still receives messages from the
+		// store. It is fenced from the next round on.
 		"a pod that is released while it waits starts beside the spare that has its slot": func(t *testing.T) {
 			s := enterForming(t, spareScene(1))
 			s.settles(time.Minute)
@@ -448,11 +449,11 @@ func TestKnownGaps(t *testing.T) {
 			p := s.worker(1)
 			s.worker(2).die(1)
 			s.until(time.Second, "it waits in round 1", func() bool { c := p.living(); return c != nil && !c.lifted && c.assigned && c.given.round == 1 })
-			p.gone = true // the API server has it no more, and its node does not know yet
+			p.gone = true // it is gone from the API server, but its node does not know yet
 			s.world.lose(p, true)
 			s.until(10*time.Second, "its worker runs in round 1 (if not, it is mended)", func() bool { c := p.living(); return c != nil && c.lifted && c.rendezvous.round == 1 })
 		},
-		// A repair releases a pod because its slot is missing. Meanwhile the worker has joined and the group runs.
+		// A repair releases a pod because its slot is missing. In the meantime, the worker has joined and the group is running.
 		"a repair may strike a worker that has just joined": func(t *testing.T) {
 			s := enter(t, plain())
 			s.worker(0).die(1)
@@ -471,13 +472,13 @@ func TestKnownGaps(t *testing.T) {
 	}
 }
 
-// forgets makes the agent of a pod crash and lose its startup file, and the clock of its node jump.
+// forgets makes a pod's agent crash and lose its startup file, and makes the clock of its node jump.
 func (s *scene) forgets(p *pod, jump time.Duration) {
 	p.node.skew += jump
 	p.forgets()
 }
 
-// podsIn counts the living pods of a slot.
+// podsIn counts the live pods of a slot.
 func (s *scene) podsIn(slot string) int {
 	n := 0
 	for _, p := range s.pods {
@@ -501,7 +502,7 @@ func (s *scene) finishOne() {
 	}
 }
 
-// If each leader chose its own pod name, two leaders that see the same loss would create two pods.
+// If each leader chose its own pod name, two leaders that observe the same loss would create two pods.
 func TestSecondPodOfASlotIsDetected(t *testing.T) {
 	s := enter(t, plain())
 	lost := s.worker(1)

@@ -11,17 +11,17 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// relaying is what an agent does for others if its slot is that of a relay.
+// relaying is the state of an agent that acts as a relay.
 type relaying struct {
 	served []*via
 	batch  relay.Batch[*joining]
-	idle   time.Duration // until this time it answers pings and nothing else
-	late   time.Duration // until this time it falls behind by lag
+	idle   time.Duration // until this time, it only answers pings
+	late   time.Duration // until this time, it answers and forwards after lag
 	lag    time.Duration
 	random random
 }
 
-// joining is a member that waits for the answer to its join.
+// joining is a member that is waiting for the answer to its join.
 type joining struct {
 	pod    *pod
 	call   rounds.Call
@@ -33,7 +33,7 @@ type via struct {
 	sub     *subscription
 	member  *agent
 	relay   *agent
-	run     int // of the relay's process
+	run     int // run of the relay's process
 	link    *relay.Link
 	random  random
 	over    bool
@@ -48,7 +48,7 @@ type waiting struct {
 	direct func() // makes the request without the relay
 }
 
-// relaySlot is the slot of the agent's relay; empty: it has none.
+// relaySlot returns the slot of the agent's relay, or "" if it has none.
 func (a *agent) relaySlot() string {
 	if a.shape.Relays == 0 {
 		return ""
@@ -58,7 +58,7 @@ func (a *agent) relaySlot() string {
 
 func (a *agent) relays() bool { return a.relaySlot() != "" && a.relaySlot() == a.pod.workedSlot().Name }
 
-// seek connects to the relay, or tries again later.
+// seek connects to the relay, or retries later.
 func (a *agent) seek(after time.Duration) {
 	a.later(after, func() {
 		random := newRandom(a.seed, "relay "+a.name)
@@ -148,7 +148,7 @@ func (v *via) check() {
 	})
 }
 
-// direction of a message.
+// direction is the direction of a message.
 type direction int
 
 const (
@@ -156,7 +156,7 @@ const (
 	toMember
 )
 
-// send delivers a message unless the connection or one of the two is gone.
+// send delivers a message unless the connection or one of its ends is gone.
 func (v *via) send(to direction, do func()) {
 	w := v.member.world
 	at := max(v.arrived[to], w.now+v.random.between(100*time.Microsecond, 2*time.Millisecond))
@@ -178,7 +178,7 @@ func (v *via) send(to direction, do func()) {
 	})
 }
 
-// work does what a relay does for its members, unless it is idle, and late if it is behind.
+// work runs a relay's work for its members. It does nothing if the relay is idle, and runs the work later if the relay is behind.
 func (a *agent) work(do func()) {
 	switch {
 	case a.now < a.relaying.idle:
@@ -189,7 +189,7 @@ func (a *agent) work(do func()) {
 	}
 }
 
-// ask makes a request of the relay. serve makes it there, and direct without it if the relay does not answer.
+// ask sends a request to the relay, which runs serve. If the relay does not answer, direct makes the request without it.
 func (v *via) ask(serve func(done func(answer func())), direct func()) {
 	w := &waiting{since: moment(v.member.now), direct: direct}
 	v.waiting = append(v.waiting, w)
@@ -208,7 +208,7 @@ func (v *via) ask(serve func(done func(answer func())), direct func()) {
 	v.check()
 }
 
-// fetchVia makes a read of the subscription through its relay, if it has one.
+// fetchVia makes a read for the subscription, through its relay if it has one.
 func fetchVia[T any](s *subscription, serve func(*server) (T, error), answer func(T, error)) {
 	direct := func() { request(s.link, serve, answer) }
 	if s.via == nil {
@@ -221,7 +221,7 @@ func fetchVia[T any](s *subscription, serve func(*server) (T, error), answer fun
 	}, direct)
 }
 
-// join joins through the relay, or together with others if the agent relays. It returns false if it does neither.
+// join sends the join through the relay, or together with others if the agent is a relay. It returns false if neither applies.
 func (a *agent) join(c rounds.Call, answer func(reply, error), direct func()) bool {
 	switch {
 	case !relay.Joins(c) || a.shape.Relays == 0:
@@ -246,7 +246,8 @@ func (a *agent) join(c rounds.Call, answer func(reply, error), direct func()) bo
 	return false
 }
 
-// gather adds a join to the next call of a relay. The call before it is in progress for some time, as it is with many members.
+// gather adds a join to the relay's next call. The delay makes joins collect, as they do with many members while a call is in
+// progress.
 func (a *agent) gather(j *joining) {
 	a.relaying.batch.Add(j, j.call, false)
 	if a.relaying.random.Rand == nil {
@@ -282,7 +283,7 @@ func (a *agent) joinNext() {
 	})
 }
 
-// forward passes on to the members what the relay observes.
+// forward forwards what the relay observes to its members.
 func (a *agent) forward(e worker.Event) {
 	u, is := e.(worker.Updated)
 	if !is || errors.Is(u.Err, coordination.ErrForeignValue) {
@@ -296,7 +297,8 @@ func (a *agent) forward(e worker.Event) {
 	})
 }
 
-// told is what a member observes through its relay. It reads itself what the relay has read, because a message may have overtaken that.
+// told handles what a member observes through its relay. If the relay has read the level, the member reads it again, because it may
+// have received a newer message in between.
 func (v *via) told(session int, o rounds.Observation) {
 	now := moment(v.member.now)
 	switch {
@@ -322,7 +324,7 @@ func (a *agent) drop() {
 	a.relaying = relaying{}
 }
 
-// relayOf returns the relay that an agent uses, or the agent itself.
+// relayOf returns the relay that the pod's agent uses, or the agent itself if it uses none.
 func (p *pod) relayOf() *agent {
 	if p.agent.sub != nil && p.agent.sub.via != nil {
 		return p.agent.sub.via.relay
@@ -330,7 +332,7 @@ func (p *pod) relayOf() *agent {
 	return p.agent
 }
 
-// relayFaults strike the relay of a pod.
+// relayFaults are the faults that affect a pod's relay.
 var relayFaults = map[Kind]func(*pod, Fault){
 	RelayDies: func(p *pod, _ Fault) { p.relayOf().crash() },
 	RelayIdle: func(p *pod, f Fault) { p.relayOf().relaying.idle = p.now + 2*f.For },

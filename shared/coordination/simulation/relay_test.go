@@ -13,20 +13,20 @@ func withRelays() Shape {
 	return relayed(shape("scene", workers(Exec, 1, 4), everything(), 1), nil)
 }
 
-// relayLosses: relays die, hang and lie idle.
+// relayLosses has relays that die, hang or do nothing.
 func relayLosses() Shape {
 	s := relayed(shape("lost", workers(Exec, 1, 4), chances(1, RelayDies, RelayIdle, RelayHangs, WorkerDies), 6), nil)
 	s.Timeout, s.InPlace = 3*time.Minute, true
 	return s
 }
 
-// relayedSpares loses pods, and with them relays.
+// relayedSpares has lost pods, some of which are relays.
 func relayedSpares() Shape {
 	return relayed(withSpares("losses", workers(Exec, 1, 3), 1, lossKinds(), 6), relayKinds())
 }
 
 func TestRelays(t *testing.T) {
-	// relayedScene is a running group whose other workers use the relay of the first.
+	// relayedScene returns a running group in which the first worker is the relay of the others.
 	relayedScene := func(t *testing.T) *scene {
 		s := enter(t, withRelays())
 		s.until(2*time.Minute, "all use the relay", func() bool { return len(s.pods[0].agent.relaying.served) == 3 })
@@ -71,7 +71,7 @@ func TestRelaysJoinSeveralMembersAtOnce(t *testing.T) {
 	}
 }
 
-// confirmsAll is a relay that confirms joins that the store has refused.
+// confirmsAll simulates a relay that confirms joins that the store has rejected.
 func confirmsAll(replies []reply) {
 	for i := range replies {
 		replies[i].text = string(rounds.AnswerJoined)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSeeds runs 2,000 histories. HOLDFAST_SEEDS sets another number, HOLDFAST_FIRST_SEED another first seed.
+// TestSeeds runs 2,000 histories. HOLDFAST_SEEDS sets another number, and HOLDFAST_FIRST_SEED another first seed.
 func TestSeeds(t *testing.T) {
 	first, seeds := setting(t, "HOLDFAST_FIRST_SEED", 0), setting(t, "HOLDFAST_SEEDS", 2_000)
 	b := RunBatch(first, seeds, Shapes(), Mutant{})
@@ -32,7 +32,7 @@ func setting(t *testing.T, name string, normally uint64) uint64 {
 	return n
 }
 
-// Everything else depends on this.
+// Everything else in this package depends on this.
 func TestSameSeedGivesSameHistory(t *testing.T) {
 	for seed := range uint64(20) {
 		shape := Shapes()[seed%uint64(len(Shapes()))]

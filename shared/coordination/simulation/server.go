@@ -12,14 +12,14 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
-// store stands for the address that programs connect to. One server is behind it, or two while a partition splits the store.
+// store is the address that programs connect to. There is one server behind it, or two while the store is partitioned.
 type store struct {
 	*world
 	first, second *server
 	subscribers   []*subscription
-	skew          time.Duration // of the servers' clock
-	foreign       time.Duration // until this time its functions have a version that the agents do not support
-	reads, writes int           // number of calls of agents and leaders
+	skew          time.Duration // offset of the servers' clock
+	foreign       time.Duration // until this time, its functions have a version that the agents do not support
+	reads, writes int           // number of calls by agents and leaders
 }
 
 // server runs the shipped functions, one call at a time.
@@ -30,7 +30,7 @@ type server struct {
 	functions *memory.Server
 	views     map[string]*view // cached views by JobSet UID, as of write number viewed
 	viewed    uint64
-	repeats   bool // it executes a request once more
+	repeats   bool // it is executing a repeated request
 }
 
 func newServer(st *store, name string) *server {
@@ -48,7 +48,7 @@ func newServer(st *store, name string) *server {
 	return s
 }
 
-// close ends the history.
+// close releases the servers at the end of the history.
 func (st *store) close() {
 	st.first.functions.Close()
 	if st.second != nil {
@@ -56,7 +56,7 @@ func (st *store) close() {
 	}
 }
 
-// view returns the stored group, or nil if there is none that is readable.
+// view returns the stored group, or nil if there is no readable group.
 func (s *server) view(uid string) *view {
 	if now := s.functions.Writes(); s.viewed != now {
 		s.viewed = now
@@ -86,7 +86,7 @@ func (s *server) place(uid string, own rounds.Slot) (rounds.Place, error) {
 	return s.functions.Place(uid, own)
 }
 
-// group returns what the leader reads.
+// group reads the group for the leader.
 func (s *server) group(uid string) (*rounds.Stored, error) {
 	s.reads++
 	if v := s.view(uid); v != nil {
@@ -95,7 +95,7 @@ func (s *server) group(uid string) (*rounds.Stored, error) {
 	return s.functions.Read(uid)
 }
 
-// call makes a call of an agent.
+// call executes an agent's call.
 func (s *server) call(p *pod, c rounds.Call) (reply, error) {
 	uid := p.job.owner
 	if s.mutant.Call != nil {
@@ -111,7 +111,7 @@ func (s *server) call(p *pod, c rounds.Call) (reply, error) {
 	return reply{text, now}, err
 }
 
-// release releases a pod from its slot, and returns the group after that.
+// release releases a pod from its slot and returns the resulting group.
 func (s *server) release(uid string, t coordination.Token, slot rounds.Slot, cause, why string, heir rounds.Slot) (*rounds.Stored, error) {
 	before := s.view(uid)
 	if before == nil {
@@ -124,14 +124,13 @@ func (s *server) release(uid string, t coordination.Token, slot rounds.Slot, cau
 	s.writes++
 	err := s.functions.Release(uid, t, before.Level, unit, slot, cause, heir)
 	s.checked(uid, step{why: why, slot: slot, heir: heir, token: t, err: err}, before)
-	if err != nil && !errors.Is(err, coordination.ErrForeignValue) { // for a holder that a member has forged; the group may be readable
+	if err != nil && !errors.Is(err, coordination.ErrForeignValue) { // if only the holder is forged, the group may still be readable
 		return nil, err
 	}
 	return s.group(uid)
 }
 
-// write executes a write of the leader's rules, and returns the group after that. Like the orchestrator, it first drops unreadable
-// data.
+// write executes a write by the leader and returns the resulting group. Like the orchestrator, it first drops unreadable data.
 func (s *server) write(uid string, w group.Write) (*rounds.Stored, error) {
 	if _, err := s.functions.Read(uid); errors.Is(err, coordination.ErrForeignValue) {
 		s.drop(uid)
@@ -149,7 +148,7 @@ func (s *server) write(uid string, w group.Write) (*rounds.Stored, error) {
 	return s.group(uid)
 }
 
-// checked checks the step of a call. others are further members that take part in it.
+// checked checks the step made by a call. others are the steps of further members that share the call.
 func (s *server) checked(uid string, did step, before *view, others ...step) {
 	after := s.view(uid)
 	switch {
@@ -158,7 +157,7 @@ func (s *server) checked(uid string, did step, before *view, others ...step) {
 	case before == nil:
 		s.note(s.name, "%s: created", after.text())
 		if _, again := s.truth.rounds[roundKey{uid, after.Generation}]; again {
-			s.truth.lost() // at least by a drop; a leader that was replaced has not noticed it
+			s.truth.lost() // the group was lost, at least by a drop, which a leader that was replaced has not noticed
 		}
 		s.truth.note(uid, after)
 		return
@@ -181,7 +180,7 @@ func (s *server) drop(uid string) {
 	s.note(s.name, "drops %s", uid)
 }
 
-// publish broadcasts a level with a delay, and not to programs whose broadcasts are lost.
+// publish broadcasts a level with a delay, except to programs that are losing broadcasts.
 func (s *server) publish(uid string, o rounds.Observation) {
 	s.send(func(sub *subscription) bool { return sub.uid == "" || sub.uid == uid }, o)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// unsettled returns what is missing for the world to be settled, "" if it is: a group in sync with everything that really runs, or
-// a JobSet that has ended and left nothing behind.
+// unsettled returns what is missing for the world to be settled, or "" if it is settled: the group is in sync and matches
+// everything that is really running, or the JobSet has ended and left nothing behind.
 func (w *world) unsettled() string {
 	js := w.api.current
 	switch {
@@ -68,7 +68,7 @@ func (w *world) unsettledJobs(js *jobSet) string {
 	return ""
 }
 
-// leftBehind checks L8: what has ended leaves no group in the store.
+// leftBehind checks L8: a JobSet that has ended leaves no group in the store.
 func (w *world) leftBehind(js *jobSet) string {
 	if len(w.store.first.names()) > 1 {
 		return fmt.Sprintf("the JobSet has %s, and the store holds %v", js.state, w.store.first.names())
@@ -91,17 +91,17 @@ func (w *world) unsettledSlot(g *view, slot string) string {
 	case !g.hasEntered(slot):
 		return "its step has not entered"
 	case g.finished[slot] != "", w.completed(slot):
-		return "" // its Job knows, though the report was lost; the leader notices when a round needs the slot
+		return "" // the report may have been lost, but the Job knows; the leader notices when a round needs the slot
 	case p == nil || p.deleting || p.living() == nil:
 		return "no worker runs"
-	case w.truth.losses > 0 && joined && strings.HasPrefix(m.id, p.uid+"/"): // its next join will replace an instance that it has lost
+	case w.truth.losses > 0 && joined && strings.HasPrefix(m.id, p.uid+"/"): // its next join will replace an instance that the agent has forgotten
 	case !joined || m.id != p.living().id:
 		return fmt.Sprintf("%s runs, the store has %+v", p.living().id, m)
 	}
 	return w.unsettledAgent(g, p)
 }
 
-// unsettledAgent returns what an agent has left to do.
+// unsettledAgent returns what an agent still has to do, or "".
 func (w *world) unsettledAgent(g *view, p *pod) string {
 	switch {
 	case p.living().hangs:

@@ -8,24 +8,24 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// Shape is the setting of a history: a JobSet, its possible faults, and their duration.
+// Shape describes a kind of history: a JobSet, its possible faults, and how long they last.
 type Shape struct {
 	Name    string
 	Entries []Entry
 	Budget  int32         // maxRestarts
 	Timeout time.Duration // inplace-timeout
 	Forming time.Duration // forming-timeout
-	Grace   time.Duration // between the signal and the kill
-	// RemoveStopped is the agents' setting of that name.
+	Grace   time.Duration // time between the signal and the kill
+	// RemoveStopped is the agent setting with the same name.
 	RemoveStopped bool
-	Progress      worker.Progress // required from workers with a supervisor
-	Relays        int64           // members that share a relay; 0: there are no relays
+	Progress      worker.Progress // progress required from workers with a supervisor
+	Relays        int64           // number of members that share a relay; 0 if there are no relays
 	Faults        []Chance
 	Most          int           // maximum number of faults in a history, which has at least one
-	Horizon       time.Duration // the last fault happens before it
-	Start         time.Duration // the first fault happens after it
+	Horizon       time.Duration // the last fault happens before this time
+	Start         time.Duration // the first fault happens after this time
 	Neutral       bool          // no fault of this shape affects a worker, so no worker may be stopped (S12)
-	InPlace       bool          // no fault of this shape needs a recreation, so there may be none (L2)
+	InPlace       bool          // no fault of this shape requires a recreation, so there must not be one (L2)
 }
 
 // Entry is a replicatedJob.
@@ -34,22 +34,22 @@ type Entry struct {
 	Jobs   int64
 	Pods   int64
 	Driver Driver
-	Spares int64 // with the exec driver: pods without a slot, of a Job of their own
-	Step   int64 // its Jobs are created once all pods of the steps before run
-	// Release is how long its finished workers are held.
+	Spares int64 // number of pods without a slot, in a Job of their own; only with the exec driver
+	Step   int64 // its Jobs are created once all pods of earlier steps are running
+	// Release says how long its finished workers are held.
 	Release coordination.Release
 }
 
-// Driver is how the agent controls its worker.
+// Driver says how the agent controls its worker.
 type Driver string
 
-// The drivers.
+// Drivers.
 const (
 	CRI  Driver = "cri"  // a sidecar; the kubelet restarts the container
 	Exec Driver = "exec" // a supervisor in the worker's container, with a barrier
 )
 
-// Chance is a kind of fault and its weight relative to the others.
+// Chance is a kind of fault, with its weight relative to the other kinds.
 type Chance struct {
 	Kind   Kind
 	Weight int
@@ -70,10 +70,10 @@ func stagesOf(entries []Entry) []coordination.Stage {
 	return stages
 }
 
-// sparesJob stands for the index of the Job of spares.
+// sparesJob is used as the index of the spare Job.
 const sparesJob = -1
 
-// jobs are the indexes of the Jobs of an entry.
+// jobs returns the indexes of the Jobs of an entry.
 func (e Entry) jobs() []int64 {
 	var indexes []int64
 	for index := range e.Jobs {
@@ -85,7 +85,7 @@ func (e Entry) jobs() []int64 {
 	return indexes
 }
 
-// seatsOf are the names of the pods of a Job: slots, or those of spares.
+// seatsOf returns the names of the pods of a Job: the names of slots or of spares.
 func (e Entry) seatsOf(index int64) []string {
 	var names []string
 	if index == sparesJob {

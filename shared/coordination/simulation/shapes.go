@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Shapes returns the shapes over which the seeds are spread. Each history draws a few faults of its shape's kinds.
+// Shapes returns the shapes over which the seeds are spread. Each history has a few random faults of the kinds in its shape.
 func Shapes() []Shape {
 	return []Shape{
 		shape("everything", workers(CRI, 1, 3), everything(), 6),
@@ -31,17 +31,17 @@ func workers(driver Driver, jobs, pods int64) []Entry {
 	return []Entry{{Name: "w", Jobs: jobs, Pods: pods, Driver: driver}}
 }
 
-// mixed has one replicatedJob with each driver.
+// mixed returns one replicatedJob for each driver.
 func mixed() []Entry {
 	return []Entry{{Name: "w", Jobs: 1, Pods: 2, Driver: Exec}, {Name: "x", Jobs: 1, Pods: 2, Driver: CRI}}
 }
 
-// steps has steps that start one after the other.
+// steps returns replicatedJobs that start one after the other.
 func steps(driver Driver) []Entry {
 	return []Entry{{Name: "w", Jobs: 1, Pods: 1, Driver: Exec}, {Name: "x", Jobs: 1, Pods: 2, Driver: driver, Step: 1}}
 }
 
-// shape returns a shape with the settings of an ordinary JobSet.
+// shape returns a shape with the settings of a typical JobSet.
 func shape(name string, entries []Entry, faults []Chance, most int) Shape {
 	return Shape{
 		Name: name, Entries: entries, Budget: 20, Timeout: 60 * time.Second, Forming: 30 * time.Minute, Grace: 5 * time.Second,
@@ -49,19 +49,19 @@ func shape(name string, entries []Entry, faults []Chance, most int) Shape {
 	}
 }
 
-// withSpares is a shape of its name whose entries have so many spares each.
+// withSpares returns a shape in which each entry has n spares.
 func withSpares(name string, entries []Entry, n int64, faults []Chance, most int) Shape {
 	return sparesIn(shape(name, entries, faults, most), n)
 }
 
-// relayed is a shape in which the first worker of each four relays for the others.
+// relayed returns the shape with relays, each of which serves four members including itself, and with additional faults.
 func relayed(s Shape, faults []Chance) Shape {
 	s.Name += " with relays"
 	s.Relays, s.Faults = 4, append(slices.Clone(s.Faults), faults...)
 	return s
 }
 
-// relayKinds: relays die, lie idle and fall behind while workers die.
+// relayKinds has relays that die, do nothing or fall behind while workers die.
 func relayKinds() []Chance {
 	return append(chances(8, RelayDies, RelayIdle, RelayLate, RelayHangs), chances(12, WorkerDies)...)
 }
@@ -75,28 +75,28 @@ func sparesIn(s Shape, n int64) Shape {
 	return s
 }
 
-// lossKinds: pods are lost, one after the other and together, and with them leaders and what the store knows.
+// lossKinds has pods that are lost, individually and together, along with failures of leaders and data loss in the store.
 func lossKinds() []Chance {
 	return slices.Concat(chances(10, PodDeleted, PodFails, PodForced, NodeCrashes, Zombie),
 		chances(4, NodeCutOff, JobRecreated, StoreBack, StoreWiped, ReplicaBehind, TwoPrimaries, LeaderCrashes, LeaderFuse, LeaderPauses, StaleCache, WorkerDies, AgentForgets, AgentFuse))
 }
 
-// neutral has faults that affect no worker, but everything that supervises workers (S12).
+// neutral has faults that do not affect workers, but everything that supervises them (S12).
 func neutral(driver Driver) Shape {
 	s := shape("neutral "+string(driver), workers(driver, 1, 3), append(harmless(driver), chances(2, StoreWiped, StoreBack)...), 6)
 	s.Neutral, s.InPlace = true, true
-	s.Timeout = 10 * time.Minute // after a third of it the leader considers a pod unhealthy whose agent is slow to return to an empty store
+	s.Timeout = 10 * time.Minute // after a third of it, the leader considers a pod unhealthy if its agent is slow to rejoin an empty store
 	return s
 }
 
-// mild has workers that die occasionally, and nothing that prevents their in-place restart (L2).
+// mild has workers that die occasionally, and no faults that prevent in-place restarts (L2).
 func mild() Shape {
 	s := shape("mild", workers(CRI, 1, 3), append(withoutHarm(), chances(12, WorkerDies, PeersDie)...), 3)
 	s.Timeout, s.RemoveStopped, s.InPlace = 10*time.Minute, true, true
 	return s
 }
 
-// repairs has lost, stuck or fenced pods. Each is replaced alone (L2).
+// repairs has lost, stuck or fenced pods. Each of them is replaced individually (L2).
 func repairs(driver Driver) Shape {
 	s := shape("repairs "+string(driver), workers(driver, 1, 3), append(harmless(driver), chances(15, PodDeleted, PodStuck, PodFenced)...), 8)
 	s.Timeout, s.RemoveStopped, s.InPlace = 3*time.Minute, true, true
@@ -109,7 +109,7 @@ func resized(driver Driver) Shape {
 	return shape("resized "+string(driver), workers(driver, 2, 1), append(kinds, chances(25, Resized)...), 6)
 }
 
-// poor has a budget that is soon used up.
+// poor has a small budget that is soon used up.
 func poor() Shape {
 	kinds := append(chances(6, WorkerDies, PeersDie, DiesAgain, DiesStarting, PodDeleted), chances(2, Suspended, PolicyRestart,
 		LeaderPauses, LeadersGone, StaleCache, LeaderFuse, Controller, WorkerFinishes, Unkillable)...)
@@ -118,27 +118,27 @@ func poor() Shape {
 	return s
 }
 
-// hasty has a timeout in which hardly any restart ends.
+// hasty has a timeout that hardly any restart meets.
 func hasty() Shape {
 	s := shape("hasty", workers(CRI, 1, 3), append(everything(), chances(15, WorkerDies, PeersDie, LeaderSlow)...), 6)
 	s.Timeout, s.RemoveStopped = 1500*time.Millisecond, true
 	return s
 }
 
-// clocksApart has clocks of nodes and the store that jump by minutes, and workers that die.
+// clocksApart has node and store clocks that jump by minutes, and workers that die.
 func clocksApart() Shape {
 	kinds := append(chances(12, WrongClock, StoreClock), chances(8, WorkerDies, PodDeleted, PeersDie, StoreWiped, AgentCrashes)...)
 	return shape("clocks", mixed(), kinds, 7)
 }
 
-// leadership has two leaders, and leaders with stale data.
+// leadership has concurrent leaders and leaders with stale data.
 func leadership() Shape {
 	kinds := append(chances(8, LeaderPauses, StaleCache, Suspended, WorkerDies, PodDeleted, PodFails),
 		chances(3, LeaderFuse, LeaderCrashes, LeaderCut, PolicyRestart, Recreated, Controller, NodeCrashes)...)
 	return shape("leadership", workers(CRI, 1, 2), kinds, 7)
 }
 
-// storms has faults of the store and the network.
+// storms has store and network faults.
 func storms(driver Driver) Shape {
 	kinds := append(chances(4, StoreBack, ReplicaBehind, StoreWiped, TwoPrimaries, WorkerDies, AgentFuse, AgentForgets),
 		chances(2, PeersDie, DiesStarting, StoreDown, RequestsLost, RepliesLost, Duplicates, SlowMessages, Deaf, HalfOpen,
@@ -154,14 +154,14 @@ func chances(weight int, kinds ...Kind) []Chance {
 	return list
 }
 
-// withoutHarm returns the faults that cost no worker.
+// withoutHarm returns the faults that do not affect workers.
 func withoutHarm() []Chance {
 	return chances(2, AgentCrashes, AgentFuse, AgentPauses, RequestsLost, RepliesLost, Duplicates, SlowMessages, Deaf, HalfOpen,
 		AllDeaf, StoreDown, StoreClock, WrongVersion, BlindRuntime, LeaderCrashes, LeaderFuse, LeaderPauses, LeadersGone, LeaderCut, LeaderSlow, StaleCache,
 		Controller)
 }
 
-// everything returns all faults, the likely ones more often.
+// everything returns nearly all kinds of faults; likely kinds have a higher weight.
 func everything() []Chance {
 	return slices.Concat(withoutHarm(), chances(8, WorkerDies),
 		chances(4, PeersDie, DiesAgain, DiesStarting, PodDeleted, StoreBack, StoreWiped),

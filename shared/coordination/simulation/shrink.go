@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Shrink finds a smaller list of faults that breaks the same invariant. It leaves out halves, quarters and so on down to single
-// faults as long as the breach remains (delta debugging), then simplifies the remaining faults, and returns the history with its
-// transcript.
+// Shrink finds a smaller list of faults that breaks the same invariant. It removes halves, quarters and so on down to single
+// faults as long as the invariant still breaks (delta debugging), then simplifies the remaining faults, and returns the history
+// with its transcript.
 func Shrink(r Result, mutant Mutant) Result {
 	if r.Breach == nil {
 		return r
@@ -20,7 +20,7 @@ func Shrink(r Result, mutant Mutant) Result {
 	return play(r.Seed, r.Shape, simplify(faults, fails), mutant, true)
 }
 
-// leaveOut is ddmin over complements.
+// leaveOut implements ddmin over complements.
 func leaveOut(faults []Fault, fails func([]Fault) bool) []Fault {
 	for parts := 2; len(faults) > 0; {
 		size := (len(faults) + parts - 1) / parts
@@ -44,7 +44,7 @@ func leaveOut(faults []Fault, fails func([]Fault) bool) []Fault {
 	return faults
 }
 
-// simplify makes counts and durations as small as the breach allows.
+// simplify reduces counts and durations as long as the invariant still breaks.
 func simplify(faults []Fault, fails func([]Fault) bool) []Fault {
 	for i := range faults {
 		for _, change := range []func(*Fault){
@@ -62,7 +62,7 @@ func simplify(faults []Fault, fails func([]Fault) bool) []Fault {
 	return faults
 }
 
-// Report returns what a failing history prints: how to run it again, what broke, and the transcript of the smallest such history.
+// Report describes a failing history: what broke, which faults it takes, how to run it again, and its transcript.
 func (r Result) Report() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d of shape %q breaks %v\n\nthe faults that it takes:\n", r.Seed, r.Shape.Name, r.Breach)
@@ -74,7 +74,7 @@ func (r Result) Report() string {
 	return b.String()
 }
 
-// lastLines leaves out the middle of a long transcript.
+// lastLines shortens a long transcript by leaving out its middle.
 func lastLines(s string, most int) string {
 	lines := strings.Split(s, "\n")
 	if len(lines) <= most {

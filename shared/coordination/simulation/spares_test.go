@@ -11,10 +11,10 @@ func spareScene(spares int64) Shape {
 	return withSpares("scene", workers(Exec, 1, 3), spares, everything(), 1)
 }
 
-// holds is the UID of the pod that holds the n-th slot.
+// holds returns the UID of the pod that holds the n-th slot.
 func (s *scene) holds(n int) string { return s.group().holders[s.slots[n]] }
 
-// spare is the pod of the n-th spare.
+// spare returns the pod of the n-th spare.
 func (s *scene) spare(n int64) *pod {
 	s.t.Helper()
 	p := s.podOf(s.api.current.uid, s.shape.Entries[0].stage().Spare(n))

@@ -7,13 +7,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// scene is a world in which the test decides what happens. It starts in sync.
+// scene is a world in which the test decides what happens. Its group starts in sync.
 type scene struct {
 	*world
 	t *testing.T
 }
 
-// plain is a JobSet of three workers without random faults.
+// plain returns the shape of a JobSet with three workers and without random faults.
 func plain() Shape { return shape("scene", workers(CRI, 1, 3), everything(), 1) }
 
 func enter(t *testing.T, shape Shape) *scene {
@@ -23,7 +23,7 @@ func enter(t *testing.T, shape Shape) *scene {
 	return s
 }
 
-// enterForming returns a scene in which only the first worker runs yet.
+// enterForming returns a scene in which only the first worker has been started yet.
 func enterForming(t *testing.T, shape Shape) *scene {
 	t.Helper()
 	s := &scene{newWorld(1, shape, Mutant{}, &transcript{on: true}), t}
@@ -47,7 +47,7 @@ func (s *scene) faults(faults ...Fault) {
 	}
 }
 
-// passes advances the time. Every invariant must hold.
+// passes advances the time. All invariants must hold.
 func (s *scene) passes(d time.Duration) {
 	s.t.Helper()
 	s.run(d)
@@ -78,7 +78,7 @@ func (s *scene) lose(format string, args ...any) {
 	s.t.Fatalf(format, args...)
 }
 
-// wants checks the generation, the round, the charged restarts, and the number of orders to stop so far.
+// wants checks the generation, the round, the charged restarts, and the number of stop orders so far.
 func (s *scene) wants(generation, round int64, charged int32, orders int) {
 	s.t.Helper()
 	g, js := s.group(), s.api.current

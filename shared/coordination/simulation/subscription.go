@@ -11,12 +11,12 @@ import (
 )
 
 // subscription is a program's Watch: it subscribes, reads, and then receives messages. It reads again at intervals, and starts over
-// whenever the connection is lost. As in the Valkey store, messages that arrive during a read wait for its end.
+// whenever the connection is lost. As in the Valkey client, messages that arrive during a read are delivered after it.
 type subscription struct {
 	link    *link
-	via     *via        // connection to a relay; nil: to the store
+	via     *via        // connection to a relay; nil if connected to the store
 	uid     string      // "" for all groups
-	own     rounds.Slot // slot whose configuration is read, and the pod; zero for all groups
+	own     rounds.Slot // the pod and its own slot, whose place is read; zero for all groups
 	on      func(worker.Event)
 	session int
 	open    bool
@@ -98,7 +98,7 @@ func (s *subscription) lost(session int, err error) {
 	})
 }
 
-// read is a read of the Watch: if it fails, the connection is lost.
+// read makes a read for the Watch. If the read fails, the connection counts as lost.
 func (s *subscription) read(session int) {
 	s.reading = true
 	if s.uid == "" {
@@ -116,13 +116,13 @@ func (s *subscription) read(session int) {
 	}, func() { s.isRead(session) })
 }
 
-// readNow is a read that the agent has requested.
+// readNow makes a read that the agent has requested.
 func (s *subscription) readNow() {
 	s.fetch(s.session, func(error) bool { return true }, func() {})
 }
 
-// fetch reads the level, and then what the leader has written about the slot. It stops if the level cannot be read and the error is
-// not passed on.
+// fetch reads the level, and then what the leader has decided about the pod. If the level cannot be read, passOn says whether to
+// deliver the error.
 func (s *subscription) fetch(session int, passOn func(error) bool, done func()) {
 	fetchVia(s, func(v *server) (rounds.Level, error) { return v.level(s.uid) }, func(l rounds.Level, err error) {
 		switch {
@@ -178,7 +178,7 @@ func (s *subscription) isRead(session int) {
 	})
 }
 
-// receive handles a message of this session.
+// receive handles a message of the given session.
 func (s *subscription) receive(session int, o rounds.Observation) {
 	switch {
 	case s.session != session || s.closed:
@@ -189,7 +189,7 @@ func (s *subscription) receive(session int, o rounds.Observation) {
 	}
 }
 
-// reset is what a subscriber observes when the server ends. A half-open connection is only detected by pings.
+// reset simulates what a subscriber observes when the server ends. If the connection is half-open, only pings detect that.
 func (s *subscription) reset() {
 	session := s.session
 	wait := s.link.delay()

@@ -10,9 +10,9 @@ import (
 // The supervisor is the agent of a pod with the exec driver: the worker's container is the agent's own process, and the instances
 // are its children.
 //
-//	Prepare  an instance that waits: no process yet
-//	Start    its user code runs
-//	Stop     the end of either
+//	Prepare  an instance that is waiting, without a process
+//	Start    its user code is running
+//	Stop     ends either of these
 //	Release  the container exits with code 0
 //
 // When the container dies, so does the child, and the kubelet starts the container again.
@@ -45,7 +45,7 @@ func (p *pod) lift(l worker.Start) {
 	p.mayDieYoung(c)
 }
 
-// containerDied ends the child with its supervisor. The kubelet backs off as with any container.
+// containerDied ends the child together with its supervisor. The kubelet then backs off as for any container.
 func (p *pod) containerDied() {
 	if c := p.living(); c != nil {
 		p.immune = 0

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// transcript records what happened, line by line. It records nothing unless it is on.
+// transcript records what happened, line by line, if it is on.
 type transcript struct {
 	on    bool
 	lines []string
@@ -19,7 +19,7 @@ func (w *world) note(who, format string, args ...any) {
 	}
 }
 
-// stamp formats a time of the history, in seconds.
+// stamp formats a time in the history, in seconds.
 func stamp(t time.Duration) string { return fmt.Sprintf("%9.3f", t.Seconds()) }
 
 func (t *transcript) String() string { return strings.Join(t.lines, "\n") }

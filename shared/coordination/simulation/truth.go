@@ -8,24 +8,24 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// truth is what really happened. It is kept separate from the protocol and hidden from it. The checks compare the two.
+// truth records what really happened. It is separate from the protocol and not accessible to it. The checks compare the two.
 type truth struct {
 	*world
 	instances     map[string]*instance
-	desired       map[string]rendezvous // by JobSet UID: the newest round that any server has published
-	rounds        map[roundKey]int64    // by UID and generation: the highest round
-	ended         map[roundKey]bool     // in-place restarts have ended
+	desired       map[string]rendezvous // newest round in any server, by JobSet UID
+	rounds        map[roundKey]int64    // highest round, by JobSet UID and generation
+	ended         map[roundKey]bool     // generations in which in-place restarts have ended
 	other         rounds.Level          // level of the bystander
 	losses        int                   // how often the store lost data
 	orders        int                   // number of orders to stop a worker
-	given         int                   // slots that were given to spares
-	excuses       map[*job]bool         // Jobs that were deleted by hand
+	given         int                   // number of slots assigned to spares
+	excuses       map[*job]bool         // Jobs that a fault has deleted or failed
 	forged        bool                  // a member has written forged values
-	failedInPeace bool                  // the JobSet has failed after the faults
-	resumed       bool                  // a group was resumed or resized: all members join its round again
+	failedInPeace bool                  // the JobSet has failed after the faults had ended
+	resumed       bool                  // a group was resumed or resized, so all members join its round again
 	resized       bool                  // a group was resized
-	silenced      []string              // slots whose pods were on a node that became silent
-	fenced        map[string]rendezvous // by pod: the round in which it was released
+	silenced      []string              // slots with pods on a node that became silent
+	fenced        map[string]rendezvous // round in which a pod was released, by pod UID
 }
 
 type roundKey struct {
@@ -42,7 +42,7 @@ func newTruth(w *world) *truth {
 
 func (t *truth) born(c *instance) { t.instances[c.id] = c }
 
-// lost is called when a server gets other data than its own latest.
+// lost is called when a server loses data or gets the data of another server.
 func (t *truth) lost() {
 	t.losses++
 	for _, c := range t.instances {
@@ -52,14 +52,14 @@ func (t *truth) lost() {
 
 func (t *truth) excused(j *job) { t.excuses[j] = true }
 
-// refused revokes an order that the runtime did not execute.
+// refused reverts the count of an order that the runtime did not execute.
 func (t *truth) refused(c *instance) {
 	if c != nil {
 		c.orders--
 	}
 }
 
-// note records the newest round.
+// note records the round of a group, if it is new.
 func (t *truth) note(uid string, v *view) {
 	now := rendezvous{v.Generation, v.Round}
 	if t.desired[uid].less(now) {
@@ -75,23 +75,23 @@ func (t *truth) note(uid string, v *view) {
 	}
 }
 
-// step is one call of the store: what the checks need in addition to the group before and after it.
+// step describes a store call: what the checks need in addition to the group before and after the call.
 type step struct {
-	call  rounds.Call // call of an agent
-	pod   *pod        // nil if it is a call of the leader
+	call  rounds.Call // the agent's call
+	pod   *pod        // nil for a call by the leader
 	reply string
-	// repeated: it is executed once more, and nobody hears the answer.
+	// repeated means that the call was delivered twice and this answer reaches no one.
 	repeated bool
 	// others is how many other members joined in the same call.
 	others int
-	why    string      // for the leader: the reason of a write, or of a release
-	slot   rounds.Slot // the slot that is released
-	heir   rounds.Slot // and the pod that gets it
+	why    string      // for calls by the leader: the reason for the write or the release
+	slot   rounds.Slot // the released slot
+	heir   rounds.Slot // the pod that is assigned the slot
 	token  coordination.Token
 	err    error
 }
 
-// calledFor is the slot that an agent's call is about.
+// calledFor returns the slot that the call is about.
 func (s step) calledFor() string {
 	switch {
 	case s.pod == nil:
@@ -102,7 +102,7 @@ func (s step) calledFor() string {
 	return s.call.Arguments[2].(string)
 }
 
-// heard records what a call and its answer mean for their instance.
+// heard records what a call and its answer mean for the instance.
 func (t *truth) heard(did step, before *view) {
 	if did.pod == nil && did.slot.Pod != "" && did.err == nil && !before.IsFenced(did.slot.Pod) {
 		t.fenced[did.slot.Pod] = rendezvous{before.Generation, before.Round}
@@ -114,7 +114,7 @@ func (t *truth) heard(did step, before *view) {
 	switch did.call.Function {
 	case rounds.FunctionJoin:
 		if answer, _ := rounds.ParseAnswer(did.reply); answer.Kind != rounds.AnswerJoined {
-			return // a join that replaces a dead instance is repeated in the round that this death has opened
+			return // a join that replaces a dead instance is repeated in the round that this death opens
 		}
 		if c := t.instances[a[6].(string)]; c != nil && a[0] == before.Level.Incarnation && a[2] == before.Round {
 			now := rendezvous{before.Generation, before.Round}
@@ -146,5 +146,5 @@ func (t *truth) saved(p *pod, m worker.Memory) {
 	}
 }
 
-// lineSlot returns the slot that caused a round, according to the history, "" if a pod was replaced without a report.
+// lineSlot returns the slot that caused the round, according to the history, or "" if a pod was replaced without a report.
 func (v *view) lineSlot() string { return strings.TrimPrefix(v.Record.Cause.Slot, "-") }

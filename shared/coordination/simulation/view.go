@@ -9,12 +9,12 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// view is a group in a server, with its tables.
+// view is a stored group with its tables.
 type view struct {
 	group.Summary
 	stored   *rounds.Stored
 	joined   map[string]member // by slot, in this round
-	finished map[string]string // ID of the instance by slot, in this round
+	finished map[string]string // ID of the finished instance by slot, in this round
 	holders  map[string]string // UID of the pod by slot
 }
 
@@ -25,7 +25,7 @@ type member struct {
 	ran     bool
 }
 
-// look reads a group without caches, nil if there is none that is readable.
+// look reads a group without caches. It returns nil if there is no readable group.
 func (s *server) look(uid string) *view {
 	stored, err := s.functions.Read(uid)
 	if err != nil || stored == nil {
@@ -56,7 +56,7 @@ func memberOf(text string) member {
 	return member{f[0], attempt, f[2] == "1"}
 }
 
-// givenTo is the pod that a slot was given to; empty: none.
+// givenTo returns the UID of the pod assigned to a slot, or "" if there is none.
 func (v *view) givenTo(slot string) string {
 	for _, given := range v.Given {
 		if given.Name == slot {
@@ -72,7 +72,7 @@ func (v *view) hasEntered(slot string) bool {
 	return found && u < v.Level.Entered && !v.Units[u].Left
 }
 
-// isStarted reports whether a slot's unit runs in this round.
+// isStarted reports whether a slot's unit is running in this round.
 func (v *view) isStarted(slot string) bool {
 	u, found := v.UnitOf(slot)
 	return found && u < v.Level.Started && !v.Units[u].Left

@@ -8,13 +8,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
-// beginning is the time of the wall clock at the start of every history.
+// beginning is the wall-clock time at the start of every history.
 var beginning = time.Unix(1_700_000_000, 0)
 
-// otherUID is the group of a JobSet without faults.
+// otherUID is the UID of a bystander: another JobSet, which no fault affects.
 const otherUID = "other"
 
-// world is one history in progress.
+// world is the state of a history in progress.
 type world struct {
 	clock
 	seed   uint64
@@ -33,13 +33,13 @@ type world struct {
 	pods          []*pod
 	serial        int
 
-	culprits culprits // by slot: the permanent fault
+	culprits culprits // permanent faults, by slot
 	repairs  []string // the events of the round's repairs
 	verdict  []string // the events that say why the JobSet fails: the repairs of its last round, and its end
 
 	truth  *truth
 	breach *Breach
-	calm   bool // the faults are over
+	calm   bool // the faults have ended
 
 	quiet     activity
 	quietFrom time.Duration
@@ -75,7 +75,8 @@ func newWorld(seed uint64, shape Shape, mutant Mutant, log *transcript) *world {
 	return w
 }
 
-// buildSlots creates a node for each slot, and two spare ones. In a quarter of the histories their clocks differ by minutes.
+// buildSlots creates a node for each slot and each spare, and two more. In a quarter of the histories, their clocks differ by
+// minutes.
 func (w *world) buildSlots() {
 	w.slots = w.slotsOf(jobSet{})
 	clocks := newRandom(w.seed, "clocks")
@@ -91,7 +92,7 @@ func (w *world) buildSlots() {
 	}
 }
 
-// spares is how many pods of a shape have no slot.
+// spares returns the number of spares in a shape.
 func (s Shape) spares() int {
 	n := 0
 	for _, e := range s.Entries {
@@ -136,7 +137,7 @@ func (w *world) run(d time.Duration) {
 	}
 }
 
-// catch checks S16: a function fails with a Lua error instead of rejecting what a member has stored.
+// catch checks S16: it reports a function that fails with a Lua error instead of rejecting what a member has stored.
 func (w *world) catch() {
 	switch failure := recover().(type) {
 	case nil:

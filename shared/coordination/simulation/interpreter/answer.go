@@ -2,8 +2,8 @@ package interpreter
 
 import "strings"
 
-// answer is the reply of a function that only reads. It is valid until one of the keys that the function has read changes. Most
-// calls of a history repeat an earlier call, and running Lua takes most of the time.
+// answer is the cached reply of a read-only function. It is valid until one of the keys that the function has read changes.
+// Replies are cached because most calls in a history repeat an earlier call, and running Lua takes most of the time.
 type answer struct {
 	reply  any
 	err    error
@@ -11,7 +11,7 @@ type answer struct {
 	varies bool              // depends on the time
 }
 
-// remembered answers a call from memory, or runs the function.
+// remembered answers a call from the cache, or runs the function.
 func (p *Server) remembered(name string, keys, args []string) (any, error) {
 	call := strings.Join([]string{name, strings.Join(keys, "\x00"), strings.Join(args, "\x00")}, "\x00\x00")
 	if known, ok := p.answers[call]; ok && known.holds(p.data) {
@@ -36,7 +36,7 @@ func (a *answer) holds(d data) bool {
 	return true
 }
 
-// add records a command of the call.
+// add records a command that was run in the call.
 func (a *answer) add(d data, name string, args []string) {
 	switch {
 	case a == nil:

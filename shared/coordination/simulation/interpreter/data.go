@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// data are the keys of a server, by type. As on a real server, a key has one type.
+// data holds the keys of a server, by type. As on a real server, each key has one type.
 type data struct {
 	strings map[string]string
 	hashes  map[string]map[string]string
@@ -33,7 +33,7 @@ func (d data) touch(key string) {
 	d.written[key] = *d.writes
 }
 
-// typeOf returns the reply of TYPE.
+// typeOf returns the type of a key, like the command TYPE.
 func (d data) typeOf(key string) string {
 	_, isString := d.strings[key]
 	switch {
@@ -48,7 +48,7 @@ func (d data) typeOf(key string) string {
 // status is a simple string reply. The other kinds of replies are nil, string, int64 and []any.
 type status string
 
-// command is a command that the functions use. arity is its minimum number of arguments, kind the type of its key.
+// command is a command that the functions use. arity is the minimum number of arguments, and kind is the type of the key.
 type command struct {
 	arity int
 	kind  string // "" for any
@@ -138,7 +138,7 @@ func hsetnx(d data, args []string) any {
 	return hset(d, args[:3])
 }
 
-// set replaces a value of any type.
+// set replaces the value of a key, whatever its type.
 func set(d data, args []string) any {
 	del(d, args[:1])
 	d.strings[args[0]] = args[1]

@@ -1,6 +1,6 @@
-// Package interpreter runs a library of store functions inside the process, on its own data: the Lua code that production loads
-// into the server, in a Lua interpreter written in Go. Tests and the simulation use it. TestInterpreterMatchesAServer of package
-// valkey compares it with a real server.
+// Package interpreter runs a library of store functions in process and on its own data, for tests and the simulation. It runs the
+// Lua code that is loaded into the server in production, in a Lua interpreter written in Go. TestInterpreterMatchesAServer in
+// package valkey compares it with a real server.
 package interpreter
 
 import (
@@ -17,31 +17,32 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// Server runs a function library on its data like a server: one call at a time, atomically. It is not safe for concurrent use.
+// Server runs a function library on its data. Like a real server, it runs each call atomically. It is not safe for concurrent
+// use.
 type Server struct {
 	*machine
 	data    data
 	now     func() time.Time
 	publish func(channel, message string)
-	answers map[string]answer // of functions that only read, by call
-	reads   *answer           // what the call in progress has read; nil if it is not cached
+	answers map[string]answer // cached answers of read-only functions, by call
+	reads   *answer           // what the call in progress has read so far; nil if its answer is not cached
 }
 
 // Options are the options of a Server. All are required.
 type Options struct {
-	Library string                        // the source; its first line is only for real servers
+	Library string                        // the source; the first line is only for real servers
 	Now     func() time.Time              // the server's clock
-	Publish func(channel, message string) // called within the call that publishes
+	Publish func(channel, message string) // called during the call that publishes
 }
 
-// machine is an interpreter that has loaded a library. A library keeps nothing between calls, so another server can use the machine
-// after the first one is closed.
+// machine is an interpreter that has loaded a library. Since a library keeps no state between calls, a machine can be reused by
+// another server after the first one has been closed.
 type machine struct {
 	state     *lua.LState
 	functions map[string]*lua.LFunction
 	readOnly  map[string]bool // functions with the flag no-writes
-	idle      *sync.Pool      // the pool to which it is returned
-	server    *Server         // the server that uses it
+	idle      *sync.Pool      // the pool to which the machine is returned
+	server    *Server         // the server that is using the machine
 }
 
 // library is a compiled source.
@@ -87,7 +88,7 @@ func New(o Options) (*Server, error) {
 	return p, nil
 }
 
-// Close lets the next server use the machine of this one, which can no longer be called. Closing a server is optional.
+// Close makes the machine available to other servers. The closed server can no longer be called. Closing a server is optional.
 func (p *Server) Close() {
 	m := p.machine
 	p.machine, m.server = nil, nil
@@ -118,8 +119,8 @@ func (l *library) load() (*machine, error) {
 	return m, nil
 }
 
-// FCall calls a function. It returns a string, an int64, a []string that must not be changed, or nil. An error is the function's
-// error reply.
+// FCall calls a function. It returns a string, an int64, a []string that must not be changed, or nil. An error contains the
+// function's error reply.
 func (p *Server) FCall(name string, keys, args []string) (any, error) {
 	if p.readOnly[name] {
 		return p.remembered(name, keys, args)
@@ -141,7 +142,8 @@ func (p *Server) run(name string, keys, args []string) (any, error) {
 	return reply(result)
 }
 
-// raised returns the error reply for an error that a function did not catch: the err field of a table, as on a server.
+// raised returns the error reply for an error that a function did not catch. As on a server, that is the err field of a raised
+// table.
 func raised(err error) error {
 	if e, ok := errors.AsType[*lua.ApiError](err); ok {
 		if t, ok := e.Object.(*lua.LTable); ok {
@@ -165,7 +167,7 @@ func (m *machine) register(l *lua.LState) int {
 	return 0
 }
 
-// command runs redis.call, which raises errors, and redis.pcall, which returns them.
+// command implements redis.call, which raises errors, and redis.pcall, which returns them.
 func (p *Server) command(l *lua.LState, raises bool) int {
 	args := make([]string, l.GetTop()-1)
 	for i := range args {
@@ -198,7 +200,7 @@ func (p *Server) do(name string, args []string) (any, error) {
 	return p.data.do(name, args)
 }
 
-// Do runs a plain command: TYPE, DEL, HGET and the others that functions use. It panics if a server would reply an error.
+// Do runs one of the commands that functions use. It panics if a server would reply with an error.
 func (p *Server) Do(name string, args ...string) any {
 	result, err := p.TryDo(name, args...)
 	if err != nil {
@@ -207,7 +209,7 @@ func (p *Server) Do(name string, args ...string) any {
 	return result
 }
 
-// TryDo runs a plain command. It returns the error that the server would reply.
+// TryDo runs one of the commands that functions use. It returns the error that a server would reply with.
 func (p *Server) TryDo(name string, args ...string) (any, error) { return p.data.do(name, args) }
 
 // Keys returns all keys, in order.
@@ -229,7 +231,7 @@ type Dump struct{ data }
 // Dump copies all data.
 func (p *Server) Dump() Dump { return Dump{p.data.clone()} }
 
-// Restore replaces the data by that of a dump.
+// Restore replaces the data with that of a dump.
 func (p *Server) Restore(d Dump) {
 	writes := p.Writes() + 1
 	p.data = d.clone()

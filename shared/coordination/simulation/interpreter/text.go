@@ -10,7 +10,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// number is tonumber for base 10. The interpreter's own fails beyond 64 bits, where a server rounds.
+// number implements tonumber for base 10. The interpreter's own version fails for numbers beyond 64 bits, which a server rounds.
 func number(l *lua.LState) int {
 	switch v := l.Get(1).(type) {
 	case lua.LNumber:
@@ -27,8 +27,8 @@ func number(l *lua.LState) int {
 	return 1
 }
 
-// format is string.format for %s and %d, which is all that the functions use. The interpreter's own takes a fifth of the time of a
-// call.
+// format implements string.format for %s and %d, which is all that the functions use. The interpreter's own version takes a fifth
+// of the time of a call.
 func format(l *lua.LState) int {
 	var text []byte
 	arg := 1
@@ -52,7 +52,7 @@ func format(l *lua.LState) int {
 	}
 }
 
-// match is string.match from the first byte on. The interpreter's own compiles the pattern in every call.
+// match implements string.match, starting at the first byte. The interpreter's own version compiles the pattern in every call.
 func match(l *lua.LState) int {
 	text := l.CheckString(1)
 	found := pattern(l, l.CheckString(2)).FindStringSubmatchIndex(text)
@@ -67,7 +67,7 @@ func match(l *lua.LState) int {
 	return len(groups) / 2
 }
 
-// find is string.find, reduced to whether there is a match.
+// find implements string.find, but returns only whether there is a match.
 func find(l *lua.LState) int {
 	l.Push(lua.LBool(pattern(l, l.CheckString(2)).MatchString(l.CheckString(1))))
 	return 1
@@ -88,11 +88,11 @@ func pattern(l *lua.LState, source string) *regexp.Regexp {
 	return translated
 }
 
-// classes are the Lua character classes that the functions use, in the form used within brackets.
+// classes maps the Lua character classes that the functions use to their form within brackets.
 var classes = map[byte]string{'d': "0-9", 'u': "A-Z", 'w': "0-9A-Za-z", 'S': `^\t-\r `}
 
-// translate returns the regular expression of a pattern, or false if it contains something that the functions do not use. Brackets,
-// repetitions, groups and anchors are the same in both.
+// translate returns the regular expression for a Lua pattern, or false if the pattern contains something that the functions do not
+// use. Brackets, repetitions, groups and anchors have the same syntax in both.
 func translate(source string) (string, bool) {
 	var text strings.Builder
 	bracket := false

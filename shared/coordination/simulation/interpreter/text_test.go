@@ -6,7 +6,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// The reference is the interpreter's own string.match, which is exact and slow.
+// The reference is the interpreter's own string.match, which is exact but slow.
 func TestPatternsMatchAsInLua(t *testing.T) {
 	state := lua.NewState()
 	defer state.Close()
@@ -19,7 +19,7 @@ func TestPatternsMatchAsInLua(t *testing.T) {
 		}
 		var values []string
 		if state.GetTop() == base {
-			return []string{"nil"} // the interpreter returns nothing if nothing matches
+			return []string{"nil"} // the interpreter returns no values if there is no match
 		}
 		for state.GetTop() > base {
 			values = append(values, state.Get(base+1).String())

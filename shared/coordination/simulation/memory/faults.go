@@ -12,7 +12,7 @@ func (s *Store) SetReachable(reachable bool) {
 	s.readAll()
 }
 
-// Wipe loses all data, like a server that comes back empty. Watchers read again.
+// Wipe drops all data, like a server that restarts empty. Watchers read again.
 func (s *Store) Wipe() { s.Restore(Dump{}) }
 
 // Dump copies all groups.
@@ -22,7 +22,7 @@ func (s *Store) Dump() Dump {
 	return s.server.Dump()
 }
 
-// Restore sets the store back to a dump, like a server that comes back with older data. Watchers read again.
+// Restore resets the store to a dump, like a server that restarts with older data. Watchers read again.
 func (s *Store) Restore(d Dump) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

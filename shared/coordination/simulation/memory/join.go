@@ -2,7 +2,7 @@ package memory
 
 import "github.com/holdfast-project/holdfast/shared/coordination/rounds"
 
-// JoinAll calls the join of several members, and returns one reply for each.
+// JoinAll makes a call with the joins of several members, and returns a reply for each.
 func (s *Server) JoinAll(group string, c rounds.Call, members int) (replies []string, now rounds.Level, err error) {
 	reply, err := s.call(group, c)
 	if err != nil {

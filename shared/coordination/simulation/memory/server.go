@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/interpreter"
 )
 
-// Server runs the store's functions on groups inside the process. It has the calls of rounds.Members and rounds.Leader, one at a
-// time, and is not safe for concurrent use. It returns only errors of the protocol.
+// Server runs the store's functions on groups in process. It provides the calls of rounds.Members and rounds.Leader, returns only
+// protocol errors, and is not safe for concurrent use.
 type Server struct {
 	*interpreter.Server
 	now func() time.Time
@@ -24,7 +24,7 @@ type Server struct {
 type Options struct {
 	Library string                                   // source of the functions; default rounds.Library
 	Now     func() time.Time                         // the server's clock
-	Publish func(group string, o rounds.Observation) // called for each published level, within the call that publishes it
+	Publish func(group string, o rounds.Observation) // called for each published level, during the call that publishes it
 	Wake    func(group string)                       // called when a function wakes the leader
 }
 
@@ -40,7 +40,7 @@ func NewServer(o Options) (*Server, error) {
 	return &Server{p, o.Now}, nil
 }
 
-// heard passes on what a function has published.
+// heard delivers what a function has published.
 func (o Options) heard(channel, message string) {
 	group := rounds.GroupOf(channel)
 	if channel == rounds.KeysOf(group).WakeUps() {
@@ -53,13 +53,13 @@ func (o Options) heard(channel, message string) {
 		return
 	}
 	level, err := rounds.ParseLevel(message)
-	if err != nil { // of a state that a member has written
+	if err != nil { // the state was forged by a member
 		err = &coordination.ForeignValueError{Key: channel, Field: coordination.FieldMessage, Value: message}
 	}
 	o.Publish(group, rounds.Observation{Level: level, Err: err})
 }
 
-// LibraryError is the panic of a call when a function fails with a Lua error: a bug in the library.
+// LibraryError is the panic value if a function fails with a Lua error, which is a bug in the library.
 type LibraryError struct{ error }
 
 // call calls a function.
@@ -76,7 +76,7 @@ func (s *Server) call(group string, c rounds.Call) (any, error) {
 	return reply, known(err)
 }
 
-// known returns the protocol's error for an error reply.
+// known returns the protocol error for an error reply.
 func known(err error) error {
 	if err == nil {
 		return nil
@@ -162,7 +162,7 @@ func (s *Server) Read(group string) (*rounds.Stored, error) {
 	return stored, nil
 }
 
-// Set writes a group. As in a transaction of a server, a command that fails does not stop the others.
+// Set writes a group. As in a server transaction, a failing command does not stop the others.
 func (s *Server) Set(group, before string, state rounds.State, c rounds.Config, finished []rounds.FinishedSlot, line *rounds.Line) (bool, error) {
 	k := rounds.KeysOf(group)
 	var failed error
@@ -184,13 +184,13 @@ func (s *Server) Set(group, before string, state rounds.State, c rounds.Config, 
 	return true, known(err)
 }
 
-// Release fences a pod, and gives its slot to another one.
+// Release fences a pod and assigns its slot to the heir, if there is one.
 func (s *Server) Release(group string, t coordination.Token, l rounds.Level, unit int, slot rounds.Slot, cause string, heir rounds.Slot) error {
 	_, err := s.call(group, rounds.Release(t, l.Incarnation, unit, slot, cause, heir))
 	return err
 }
 
-// Look returns the values of the fields that have one.
+// Look returns the values of those fields that have one.
 func (s *Server) Look(group, key string, fields []string) (map[string]string, error) {
 	found := map[string]string{}
 	if len(fields) == 0 {
@@ -215,7 +215,7 @@ func (s *Server) History(group string) ([]rounds.Line, error) {
 
 func (s *Server) lines(group string, fields []string) ([]rounds.Line, error) {
 	stored := s.Hash(rounds.KeysOf(group).History())
-	if len(stored) > 0 { // absent fields need no Lua call, which would return that they are absent
+	if len(stored) > 0 { // skip absent fields to avoid a Lua call that would return nothing
 		fields = slices.DeleteFunc(slices.Clone(fields), func(f string) bool { return stored[f] == "" })
 	}
 	texts, err := s.Look(group, rounds.KeysOf(group).History(), fields)
@@ -231,7 +231,7 @@ func (s *Server) lines(group string, fields []string) ([]rounds.Line, error) {
 	return lines, err
 }
 
-// Drop removes a group.
+// Drop removes all data of a group.
 func (s *Server) Drop(group string) {
 	base := strings.TrimSuffix(rounds.KeysOf(group).State(), "s")
 	for _, key := range s.Keys() {

@@ -1,6 +1,6 @@
-// Package memory is a store inside the process, for tests and simulations. It runs the functions of the real store, from the same
-// source, in a Lua interpreter. Server handles one call at a time. Store is for concurrent use, and has the faults of a real
-// server: it can be unreachable, wiped, or set back to older data.
+// Package memory is an in-process store for tests and simulations. It runs the functions of the real store, from the same source,
+// in a Lua interpreter. Server handles one call at a time. Store is for concurrent use and can simulate the faults of a real
+// server: it can be unreachable, wiped, or reset to older data.
 package memory
 
 import (
@@ -15,9 +15,9 @@ import (
 
 // ErrUnreachable is the error of every call after SetReachable(false). Like any error that is not part of the protocol, it means
 // that the call should be retried.
-var ErrUnreachable = errors.New("the store in memory plays unreachable")
+var ErrUnreachable = errors.New("the in-memory store simulates being unreachable")
 
-// Store is what agents and the leader use. It is safe for concurrent use.
+// Store is an in-memory store for agents and the leader. It is safe for concurrent use.
 type Store struct {
 	mu          sync.Mutex
 	server      *Server
@@ -140,7 +140,7 @@ func (s *Store) Groups(ctx context.Context) (groups []string, err error) {
 	return groups, err
 }
 
-// locked runs one call if the store is reachable.
+// locked runs a call if the store is reachable.
 func (s *Store) locked(ctx context.Context, call func(*Server) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

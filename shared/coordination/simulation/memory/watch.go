@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// watcher is the mailbox of one Watch. It never loses a letter and never blocks, so a slow reader cannot delay the store.
+// watcher is the message queue of one Watch. It never loses a message and never blocks, so a slow reader cannot delay the store.
 type watcher struct {
 	group string // "" for all groups
 	wake  chan struct{}

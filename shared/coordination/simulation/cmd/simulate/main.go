@@ -1,5 +1,5 @@
-// Command simulate runs seeded histories of the group protocol: either many, to count how many break an invariant and how many run
-// per second, or one, to read its transcript.
+// Command simulate runs seeded histories of the group protocol. It either runs many, to count how many break an invariant and how
+// many run per second, or prints the transcript of one.
 package main
 
 import (
@@ -13,10 +13,10 @@ import (
 )
 
 func main() {
-	seeds := flag.Uint64("seeds", 20_000, "how many histories")
+	seeds := flag.Uint64("seeds", 20_000, "number of histories to run")
 	first := flag.Uint64("first", 0, "the first seed")
-	only := flag.String("shapes", "", "only those whose names contain this")
-	story := flag.Bool("story", false, "tell the story of the first seed")
+	only := flag.String("shapes", "", "run only shapes with names that contain this text")
+	story := flag.Bool("story", false, "print the transcript of the first seed")
 	flag.Parse()
 	if *story {
 		fmt.Println(simulation.Tell(*first, simulation.ShapesOf(*only)))
@@ -27,7 +27,7 @@ func main() {
 	}
 }
 
-// portion is how many histories run between two progress lines.
+// portion is the number of histories between two progress lines.
 const portion = 50_000
 
 // play runs the histories, reports progress, and prints the result.
