@@ -37,8 +37,8 @@ const (
 	keyFile         = "tls.key"
 )
 
-// addCertificates returns a channel that is closed once the folder has a certificate and, for an internal one, the webhook configurations
-// trust it.
+// addCertificates returns a channel that is closed once the folder has a certificate and, if it is an internal one, the webhook
+// configurations trust it.
 func (o *Options) addCertificates(mgr ctrl.Manager) (ready chan struct{}, err error) {
 	ready = make(chan struct{})
 	if !o.Certificates.Internal {
@@ -55,7 +55,8 @@ func (o *Options) addCertificates(mgr ctrl.Manager) (ready chan struct{}, err er
 	return ready, mgr.Add(o.fetchCertificate(mgr))
 }
 
-// rotator returns the rotator that writes the Secret. All replicas run it, because all serve webhooks; the first write wins.
+// rotator returns the rotator that writes the Secret. All replicas run it, because all of them serve webhooks; the first write
+// wins.
 func (o *Options) rotator(ready chan struct{}) *rotator.CertRotator {
 	c := o.Certificates
 	r := &rotator.CertRotator{
@@ -67,7 +68,7 @@ func (o *Options) rotator(ready chan struct{}) *rotator.CertRotator {
 		IsReady:        ready,
 	}
 	if o.Webhook.Host != "" && net.ParseIP(o.Webhook.Host) == nil {
-		r.ExtraDNSNames = []string{o.Webhook.Host} // for webhooks called by URL, as outside of a cluster
+		r.ExtraDNSNames = []string{o.Webhook.Host} // for webhooks called by URL, as when running outside of a cluster
 	}
 	for _, name := range c.Validating {
 		r.Webhooks = append(r.Webhooks, rotator.WebhookInfo{Name: name, Type: rotator.Validating})
@@ -78,7 +79,7 @@ func (o *Options) rotator(ready chan struct{}) *rotator.CertRotator {
 	return r
 }
 
-// requireSecret returns a clear error if the Secret does not exist; the rotator would retry forever.
+// requireSecret returns a clear error if the Secret does not exist. Without this check, the rotator would retry forever.
 func (o *Options) requireSecret(mgr ctrl.Manager) error {
 	key := types.NamespacedName{Namespace: o.Certificates.Namespace, Name: o.Certificates.SecretName}
 	err := mgr.GetAPIReader().Get(context.Background(), key, &corev1.Secret{})
@@ -104,14 +105,14 @@ func waitForCertificate(ctx context.Context, folder string, ready chan<- struct{
 }
 
 const (
-	// fetchSoon is the interval until the first certificate, without which no webhook is served.
+	// fetchSoon is the interval until the first certificate has been fetched. No webhooks are served before that.
 	fetchSoon = time.Second
-	// fetchLater is the maximum delay before a renewed certificate is served. The API server trusts its CA at once.
+	// fetchLater is the maximum delay before a renewed certificate is served. The API server trusts its CA immediately.
 	fetchLater = time.Minute
 )
 
-// fetchCertificate copies the Secret to the folder. A mounted Secret would work too, but the kubelet takes up to two minutes to mount the
-// first certificate, and the API server rejects requests that need the webhooks until then.
+// fetchCertificate copies the Secret to the folder. A mounted Secret would work, too, but the kubelet takes up to two minutes to mount
+// the first certificate, and until then the API server rejects requests that need the webhooks.
 func (o *Options) fetchCertificate(mgr ctrl.Manager) Everywhere {
 	key := client.ObjectKey{Namespace: o.Certificates.Namespace, Name: o.Certificates.SecretName}
 	log := mgr.GetLogger().WithName("certificates").WithValues("secret", key.String(), "folder", o.Webhook.CertDir)
@@ -140,7 +141,7 @@ func (o *Options) fetchCertificate(mgr ctrl.Manager) Everywhere {
 	}
 }
 
-// readOnly reports whether the folder is a mounted Secret, as in the published installation.
+// readOnly reports whether the folder is a mounted Secret, as in the upstream installation.
 func readOnly(err error) bool {
 	return errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission)
 }
@@ -175,13 +176,14 @@ func replaceFile(path string, content []byte) error {
 	return os.Rename(temporary, path)
 }
 
-// expiry collects the expiry time of the certificate that the webhook server serves. It reads the file on each scrape.
+// expiry is a collector for the expiry time of the webhook server's certificate. It reads the file on each scrape.
 type expiry struct {
 	program, folder string
 	desc            *prometheus.Desc
 }
 
-// registerExpiry replaces the collector of an earlier manager of this process, which has another folder.
+// registerExpiry registers the collector. It replaces the collector of an earlier manager in this process, which uses another
+// folder.
 func registerExpiry(registry prometheus.Registerer, program, folder string) error {
 	own := expiry{program, folder, meter.Desc(series.WebhookCertificateEnd)}
 	err := registry.Register(own)
@@ -198,7 +200,7 @@ func registerExpiry(registry prometheus.Registerer, program, folder string) erro
 
 func (e expiry) Describe(out chan<- *prometheus.Desc) { out <- e.desc }
 
-// Collect reports no value before the first certificate.
+// Collect reports no value until there is a certificate.
 func (e expiry) Collect(out chan<- prometheus.Metric) {
 	end, err := certificateEnd(filepath.Join(e.folder, certificateFile))
 	if err != nil {
@@ -207,7 +209,7 @@ func (e expiry) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(e.desc, prometheus.GaugeValue, float64(end.Unix()), e.program)
 }
 
-// certificateEnd returns the expiry of the first certificate of a file, which is the server's own.
+// certificateEnd returns the expiry time of the first certificate in a file, which is the server's own.
 func certificateEnd(file string) (time.Time, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -224,8 +226,8 @@ func certificateEnd(file string) (time.Time, error) {
 	return certificate.NotAfter, nil
 }
 
-// webhookServer creates the webhook server. The server creates its path map on its start or with the first path, while webhooks are
-// registered concurrently. Registering a path here avoids the race and does not change responses.
+// webhookServer creates the webhook server. The server creates its path map when it starts or when the first path is registered,
+// and webhooks are registered concurrently. Registering a path here avoids the race without changing any responses.
 func (o *Options) webhookServer(change func(*tls.Config)) webhook.Server {
 	server := webhook.NewServer(webhook.Options{
 		Host: o.Webhook.Host, Port: o.Webhook.Port, CertDir: o.Webhook.CertDir, TLSOpts: []func(*tls.Config){change},
@@ -234,8 +236,8 @@ func (o *Options) webhookServer(change func(*tls.Config)) webhook.Server {
 	return server
 }
 
-// registerWhenReady registers the webhooks once there is a certificate. The server starts with the first webhook and would fail without a
-// certificate.
+// registerWhenReady registers the webhooks once there is a certificate. The server starts when the first webhook is registered, and would
+// fail without a certificate.
 func registerWhenReady(mgr ctrl.Manager, ready <-chan struct{}, register func(ctrl.Manager) error) error {
 	return mgr.Add(Everywhere(func(ctx context.Context) error {
 		select {

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Config is the part of a configuration file that all programs share. Each program embeds it in its own kind. Absent fields keep the
-// defaults.
+// Config is the part of a configuration file that all programs share. Each program embeds it in its own kind. Fields that are absent
+// keep their defaults.
 type Config struct {
 	Webhook                WebhookConfig      `json:"webhook,omitempty"`
 	LeaderElection         LeaderConfig       `json:"leaderElection,omitempty"`
@@ -34,7 +34,7 @@ type WebhookConfig struct {
 	CertDir *string `json:"certDir,omitempty"`
 }
 
-// LeaderConfig has the fields of component-base, so that files of published controllers can be read.
+// LeaderConfig has the fields of component-base, so that configuration files for upstream controllers can be read.
 type LeaderConfig struct {
 	LeaderElect       *bool            `json:"leaderElect,omitempty"`
 	LeaseDuration     *metav1.Duration `json:"leaseDuration,omitempty"`
@@ -58,7 +58,7 @@ type HealthConfig struct {
 	LivenessEndpointName   *string `json:"livenessEndpointName,omitempty"`
 }
 
-// TLSConfig applies to webhooks and metrics.
+// TLSConfig configures TLS for webhooks and metrics.
 type TLSConfig struct {
 	MinVersion   *string  `json:"minVersion,omitempty"`   // VersionTLS12 or VersionTLS13
 	CipherSuites []string `json:"cipherSuites,omitempty"` // not with VersionTLS13
@@ -77,7 +77,7 @@ type ClientConfig struct {
 	Burst *int     `json:"burst,omitempty"`
 }
 
-// ReadConfig is ReadStrictConfig for a file of a kind. into embeds metav1.TypeMeta and Config. Another kind is an error.
+// ReadConfig is like ReadStrictConfig, but requires the file to have the given kind. into must embed metav1.TypeMeta and Config.
 func ReadConfig(path string, kind schema.GroupVersionKind, into any) error {
 	var meta metav1.TypeMeta
 	if _, err := ReadLooseConfig(path, &meta); err != nil {
@@ -90,8 +90,8 @@ func ReadConfig(path string, kind schema.GroupVersionKind, into any) error {
 	return ReadStrictConfig(path, into)
 }
 
-// ReadLooseConfig reads a file without a kind, as published programs have, into a struct that embeds Config. Unknown keys are returned and
-// not treated as an error, because existing files may have keys of earlier versions.
+// ReadLooseConfig reads a file without a kind, like those of upstream programs, into a struct that embeds Config. Unknown keys are
+// returned instead of being treated as an error, because existing files may contain keys from earlier versions.
 func ReadLooseConfig(path string, into any) (unknown []error, err error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -107,7 +107,8 @@ func ReadLooseConfig(path string, into any) (unknown []error, err error) {
 	return unknown, nil
 }
 
-// ReadStrictConfig is ReadLooseConfig with unknown keys as an error: they may be misspelled. Without a path it reads nothing.
+// ReadStrictConfig is like ReadLooseConfig, but returns an error for unknown keys, which may be misspelled. If path is empty, it
+// does nothing.
 func ReadStrictConfig(path string, into any) error {
 	if path == "" {
 		return nil
@@ -121,7 +122,8 @@ func ReadStrictConfig(path string, into any) error {
 
 func oneLine(err error) error { return errors.New(strings.Join(strings.Fields(err.Error()), " ")) }
 
-// Complete applies the configuration file, where no flag is set, and returns all errors. set is the parsed set of Flags.
+// Complete applies the settings of the configuration file that are not overridden by flags, and returns all errors. set is the
+// parsed flag set.
 func (o *Options) Complete(set *pflag.FlagSet, c Config) []error {
 	errs := o.applyGates(c.FeatureGates)
 	if lock := c.LeaderElection.ResourceLock; lock != nil && *lock != "" && *lock != "leases" {
@@ -150,8 +152,8 @@ func (o *Options) applyServers(c Config, set *pflag.FlagSet) {
 	}
 }
 
-// applyLeader applies leader election settings. A lease duration set by flag also discards the file's renewDeadline and retryPeriod, which
-// belong to the file's lease duration.
+// applyLeader applies leader election settings. If a flag sets the lease duration, the file's renewDeadline and retryPeriod are ignored,
+// too, because they belong to the file's lease duration.
 func (o *Options) applyLeader(c LeaderConfig, set *pflag.FlagSet) {
 	put(&o.Leader.Elect, c.LeaderElect, set.Changed(flagLeaderElect))
 	put(&o.Leader.Namespace, c.ResourceNamespace, set.Changed(flagLeaseNamespace))
@@ -162,7 +164,7 @@ func (o *Options) applyLeader(c LeaderConfig, set *pflag.FlagSet) {
 	putDuration(&o.Leader.Retry, c.RetryPeriod, changed)
 }
 
-// applyCertificates applies certificate settings. --webhook-cert-dir means that someone else provides the certificate.
+// applyCertificates applies certificate settings. --webhook-cert-dir means that the certificate is provided externally.
 func (o *Options) applyCertificates(c CertificatesConfig, set *pflag.FlagSet) {
 	put(&o.Certificates.Internal, c.Enable, false)
 	put(&o.Certificates.ServiceName, c.WebhookServiceName, false)
@@ -172,8 +174,8 @@ func (o *Options) applyCertificates(c CertificatesConfig, set *pflag.FlagSet) {
 	}
 }
 
-// put sets the value from the file unless a flag overrides it. An empty string counts as not set, because files of published controllers
-// have those.
+// put sets the value from the file unless a flag overrides it. An empty string counts as not set, because configuration files for
+// upstream controllers contain empty strings.
 func put[T comparable](target, value *T, overridden bool) {
 	if value == nil || overridden {
 		return
@@ -184,7 +186,7 @@ func put[T comparable](target, value *T, overridden bool) {
 	*target = *value
 }
 
-// putDuration is like put; zero counts as not set.
+// putDuration is like put, but for durations; zero counts as not set.
 func putDuration(target *time.Duration, value *metav1.Duration, overridden bool) {
 	if value != nil && value.Duration != 0 {
 		put(target, &value.Duration, overridden)

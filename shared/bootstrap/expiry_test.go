@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// certificateUntil writes a certificate, followed by one of a CA that expires later.
+// certificateUntil writes a certificate, followed by that of a CA that expires later.
 func certificateUntil(t *testing.T, folder string, end time.Time) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -65,7 +65,7 @@ func TestCertificateExpiryMetric(t *testing.T) {
 		t.Errorf("without a certificate it is %v", got)
 	}
 	end := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-	for range 2 { // it is renewed
+	for range 2 { // the certificate is renewed
 		certificateUntil(t, folder, end)
 		if got := served(t, registry); got["jobset"] != float64(end.Unix()) {
 			t.Errorf("it is %v, want %d", got, end.Unix())
@@ -80,7 +80,7 @@ func TestCertificateExpiryMetric(t *testing.T) {
 	}
 }
 
-// Tests start several managers in one process, each with its own folder. The metric is that of the last one.
+// Tests start several managers in one process, each with its own folder. The metric is about the last one.
 func TestCertificateExpiryOfLaterManager(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	for _, folder := range []string{t.TempDir(), t.TempDir()} {

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// withStages has feature gates of each stage.
+// withStages returns options with a feature gate of each stage.
 func withStages(t *testing.T, file string, args ...string) (*Options, error) {
 	t.Helper()
 	t.Setenv("POD_NAMESPACE", "")
@@ -70,7 +70,7 @@ func TestInvalidGates(t *testing.T) {
 	}
 }
 
-// Files of published controllers contain empty fields.
+// Configuration files for upstream controllers contain empty fields.
 func TestEmptyValuesInTheFileAreIgnored(t *testing.T) {
 	p, err := complete(t, `
 webhook: {host: "", certDir: ""}

@@ -13,7 +13,7 @@ import (
 
 var thing = schema.GroupVersionKind{Group: "holdfast.dev", Version: "v1", Kind: "Thing"}
 
-// discovery fails a number of times before it finds the kind.
+// discovery fails a given number of times before it finds the kind.
 type discovery struct {
 	meta.RESTMapper
 	failures int

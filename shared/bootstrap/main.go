@@ -1,11 +1,11 @@
-// Package bootstrap has what every manager needs at its start: flags, a configuration file, a connection to the cluster, webhook
+// Package bootstrap provides what every manager needs to start: flags, a configuration file, a connection to the cluster, webhook
 // certificates, health checks, metrics, leader election, and a clean shutdown.
 //
 //	main -> Main: flags -> file -> report all errors at once (exit 2) -> Program.Run
 //	Run  -> New:  manager with metrics, health checks and the Lease
 //	     -> Start: certificates -> webhooks -> ready;   Lease -> controllers;   SIGTERM -> stop, release, exit 0
 //
-// Controllers do not wait for certificates, so they do not delay a recovery. Only webhooks and readiness do.
+// Controllers do not wait for certificates, so that certificates do not delay a recovery. Only webhooks and readiness do.
 package bootstrap
 
 import (
@@ -37,7 +37,7 @@ const (
 	exitUsage  = 2
 )
 
-// Program is run by Main.
+// Program is a program that Main can run.
 type Program interface {
 	// Flags registers the flags, including those of Options.
 	Flags(*pflag.FlagSet)
@@ -45,12 +45,12 @@ type Program interface {
 	Complete(*pflag.FlagSet) error
 	// Logging returns the logging options. Call it after Complete.
 	Logging() *zap.Options
-	// Run works on the cluster until ctx is done.
+	// Run runs against the cluster until ctx is done.
 	Run(ctx context.Context, cluster *rest.Config) error
 }
 
-// Main runs the program until SIGTERM or SIGINT and returns its exit code: 0 after a clean shutdown, 1 after a failure, 2 for invalid flags
-// or an invalid configuration file. A second signal ends the process at once.
+// Main runs the program until SIGTERM or SIGINT and returns its exit code: 0 after a clean shutdown, 1 after a failure, and 2 for invalid
+// flags or an invalid configuration file. A second signal ends the process immediately.
 func Main(name string, p Program, args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -90,7 +90,7 @@ func Parse(set *pflag.FlagSet, p Program, args []string) error {
 	return p.Complete(set)
 }
 
-// twoDashes lets flags start with one dash too, as in the manifests of published controllers. The only short flag is -h.
+// twoDashes also allows flags with a single dash, as used in the manifests of upstream controllers. The only short flag is -h.
 func twoDashes(args []string) []string {
 	own := slices.Clone(args)
 	for i, arg := range own {
@@ -111,8 +111,8 @@ func log(options *zap.Options) {
 	klog.SetLogger(logger)
 }
 
-// Manage runs a manager until ctx is done. add adds its controllers once the API server serves the kinds. If it does not serve them in time,
-// Manage fails.
+// Manage runs a manager until ctx is done. It calls add to add controllers once the API server serves the kinds, and returns an error if the
+// kinds are not served in time.
 func Manage(
 	ctx context.Context, cluster *rest.Config, o *Options, s Setup, add func(context.Context, ctrl.Manager) error, kinds ...schema.GroupVersionKind,
 ) error {
@@ -131,7 +131,7 @@ func Manage(
 	return mgr.Start(ctx)
 }
 
-// NewScheme returns a scheme with the kinds of client-go and those that add adds.
+// NewScheme returns a scheme with the client-go kinds and those registered by add.
 func NewScheme(add ...func(*runtime.Scheme) error) *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, each := range append(add, clientgoscheme.AddToScheme) {

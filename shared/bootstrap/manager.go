@@ -33,7 +33,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/version"
 )
 
-// graceTime is how long controllers may take to finish. The rest of a pod's 30 s is for the Lease and the servers.
+// graceTime is how long controllers may take to finish. The rest of a pod's 30 s is left for the Lease and the servers.
 const graceTime = 20 * time.Second
 
 // Setup is the program-specific part of a manager.
@@ -41,16 +41,16 @@ type Setup struct {
 	Program string // for the User-Agent and holdfast_build_info
 	Scheme  *runtime.Scheme
 	Cache   cache.Options
-	// Lock replaces the Lease of the options.
+	// Lock, if set, replaces the Lease from the options.
 	Lock resourcelock.Interface
-	// Webhooks registers the webhooks. It is called once there is a certificate; nil means no webhooks.
+	// Webhooks registers the webhooks. It is called once there is a certificate. It is nil if there are no webhooks.
 	Webhooks func(ctrl.Manager) error
 }
 
 // Manager runs controllers and webhooks.
 type Manager struct {
 	ctrl.Manager
-	// Identity of this process as a holder of the Lease.
+	// Identity identifies this process as a holder of the Lease.
 	Identity string
 
 	options *Options
@@ -83,9 +83,9 @@ func New(cluster *rest.Config, o *Options, s Setup) (*Manager, error) {
 		Controller:                          controllers(),
 		GracefulShutdownTimeout:             ptr.To(graceTime),
 		LeaderElection:                      o.Leader.Elect,
-		LeaderElectionID:                    o.Leader.Name, // the label of leader_election_master_status
+		LeaderElectionID:                    o.Leader.Name, // becomes the label of leader_election_master_status
 		LeaderElectionResourceLockInterface: lock,
-		LeaderElectionReleaseOnCancel:       true, // the process ends when the manager does
+		LeaderElectionReleaseOnCancel:       true, // the process exits when the manager stops
 		LeaseDuration:                       ptr.To(o.Leader.Lease),
 		RenewDeadline:                       ptr.To(o.Leader.renew()),
 		RetryPeriod:                         ptr.To(o.Leader.retry()),
@@ -100,9 +100,9 @@ func New(cluster *rest.Config, o *Options, s Setup) (*Manager, error) {
 	return m, m.addChecks(server, s)
 }
 
-// controllers returns the settings of all controllers. Names may repeat, because tests start several managers. The priority queue of
-// controller-runtime v0.24.1 can deadlock on shutdown: it holds a lock that other workers need while it hands an item to a worker that has
-// stopped.
+// controllers returns the settings for all controllers. Names may be repeated, because tests start several managers. The priority queue is
+// off, because that of controller-runtime v0.24.1 can deadlock on shutdown: it holds a lock that other workers need while it hands an item
+// to a worker that has stopped.
 func controllers() config.Controller {
 	return config.Controller{SkipNameValidation: ptr.To(true), UsePriorityQueue: ptr.To(false)}
 }
@@ -114,7 +114,7 @@ func (s Setup) lock(cluster *rest.Config, o *Options) (resourcelock.Interface, e
 	return o.Leader.lock(cluster, newIdentity())
 }
 
-// addChecks adds the liveness check, and the readiness checks, which pass once all webhooks are served.
+// addChecks adds the liveness check and the readiness checks. The latter pass once all webhooks are served.
 func (m *Manager) addChecks(server webhook.Server, s Setup) error {
 	if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return fmt.Errorf("adding the health check: %w", err)
@@ -141,7 +141,7 @@ func (m *Manager) addChecks(server webhook.Server, s Setup) error {
 	return nil
 }
 
-// Start runs until ctx is done, releases the Lease and returns nil. Losing the Lease is an error.
+// Start runs until ctx is done, then releases the Lease and returns nil. It returns an error if the Lease is lost.
 func (m *Manager) Start(ctx context.Context) error {
 	err := m.Manager.Start(ctx)
 	if err != nil && err.Error() == "leader election lost" { // controller-runtime has no sentinel error for it
@@ -157,7 +157,7 @@ func (l Leader) renew() time.Duration {
 	return l.Lease * 2 / 3
 }
 
-// retry bounds the handover: a released Lease is acquired within 2.2 of these periods.
+// retry returns the retry period, which limits how long a handover takes: a released Lease is acquired within 2.2 periods.
 func (l Leader) retry() time.Duration {
 	if l.Retry != 0 {
 		return l.Retry
@@ -165,7 +165,7 @@ func (l Leader) retry() time.Duration {
 	return l.Lease / 8
 }
 
-// lock returns the Lease. It has its own connection with a shorter timeout and the program's User-Agent.
+// lock returns the Lease. It uses its own connection with a shorter timeout and the program's User-Agent.
 func (l Leader) lock(cluster *rest.Config, identity string) (resourcelock.Interface, error) {
 	own := rest.CopyConfig(cluster)
 	own.Timeout = max(l.renew()/2, time.Second) // leaves time for a second try
@@ -181,7 +181,7 @@ func (l Leader) lock(cluster *rest.Config, identity string) (resourcelock.Interf
 	return lock, nil
 }
 
-// newIdentity is unique for every process, even on one host.
+// newIdentity returns an identity that is unique for every process, even on the same host.
 func newIdentity() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -190,7 +190,7 @@ func newIdentity() string {
 	return host + "_" + string(uuid.NewUUID())
 }
 
-// cluster returns a copy of the connection with the limits and User-Agent of this program.
+// cluster returns a copy of the connection settings with the rate limits and User-Agent of this program.
 func (o *Options) cluster(c *rest.Config, program string) *rest.Config {
 	own := rest.CopyConfig(c)
 	own.QPS, own.Burst = o.Client.QPS, o.Client.Burst
@@ -213,7 +213,7 @@ func (o *Options) metricsServer(change func(*tls.Config)) server.Options {
 	return options
 }
 
-// registerBuildInfo registers the version metric. A second manager of the process reuses it.
+// registerBuildInfo registers the version metric. If another manager in the process has registered it, it is reused.
 func registerBuildInfo(registry prometheus.Registerer, program string) error {
 	info := meter.GaugeVec(series.BuildInfo)
 	var there prometheus.AlreadyRegisteredError
@@ -226,13 +226,14 @@ func registerBuildInfo(registry prometheus.Registerer, program string) error {
 	return nil
 }
 
-// Everywhere is a runnable of all replicas, not only of the leader.
+// Everywhere is a runnable that runs in all replicas and not only in the leader.
 type Everywhere manager.RunnableFunc
 
 func (e Everywhere) Start(ctx context.Context) error { return e(ctx) }
 func (Everywhere) NeedLeaderElection() bool          { return false }
 
-// Every returns a runnable of the leader that calls a function at intervals. It logs errors: the next call tries again.
+// Every returns a runnable that calls a function at intervals in the leader. Errors are only logged, because the next call tries
+// again.
 func Every(interval time.Duration, failed string, do func(context.Context) error) manager.RunnableFunc {
 	return func(ctx context.Context) error {
 		wait.UntilWithContext(ctx, func(ctx context.Context) {
@@ -245,13 +246,14 @@ func Every(interval time.Duration, failed string, do func(context.Context) error
 }
 
 const (
-	// kindPatience is shorter than the kubelet's initial probe failures allow.
+	// kindPatience is the default of Options.KindPatience. It is shorter than the time until failing startup probes make the
+	// kubelet restart the container.
 	kindPatience = 30 * time.Second
 	kindRetry    = 200 * time.Millisecond
 )
 
-// AwaitKind waits until the API server serves a kind, which takes a moment after its CRD was installed. Without it caches would retry
-// forever; after Options.KindPatience this returns a clear error.
+// AwaitKind waits until the API server serves a kind, which takes a moment after its CRD has been installed. Caches would retry
+// forever, whereas AwaitKind returns a clear error after Options.KindPatience.
 func (m *Manager) AwaitKind(ctx context.Context, kind schema.GroupVersionKind) error {
 	return awaitKind(ctx, m.GetRESTMapper(), kind, m.options.KindPatience)
 }

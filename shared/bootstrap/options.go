@@ -22,10 +22,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// Options configures a manager. A program starts with Defaults, changes some of them, and then applies flags and the configuration file.
+// Options configures a manager. A program starts with Defaults, changes some of these, and then applies flags and the configuration
+// file.
 type Options struct {
 	ConfigFile string
-	// Warnings about the configuration file, logged at the start of the manager.
+	// Warnings are warnings about the configuration file, which are logged when the manager starts.
 	Warnings []error
 
 	Webhooks     bool
@@ -34,11 +35,11 @@ type Options struct {
 	Leader       Leader
 	Metrics      Metrics
 	Health       Health
-	Profiling    string // address of /debug/pprof; 0 turns it off
+	Profiling    string // address of /debug/pprof; 0 disables it
 	Client       Client
 	TLS          TLS
 	Gates        map[string]Gate
-	Workers      int // number of objects of a kind to reconcile at the same time
+	Workers      int // number of objects of a kind that are reconciled concurrently
 
 	// KindPatience is how long to wait until the API server serves the program's own kind.
 	KindPatience time.Duration
@@ -48,24 +49,24 @@ type Options struct {
 
 	Zap zap.Options
 
-	// Registry of metrics. Only tests replace the one of controller-runtime.
+	// Registry is the metrics registry. Only tests replace controller-runtime's registry.
 	Registry prometheus.Registerer
 }
 
-// Webhook is the address and certificate of the webhook server.
+// Webhook configures the address and certificate of the webhook server.
 type Webhook struct {
-	Host    string // empty: all addresses
+	Host    string // empty means all addresses
 	Port    int
-	CertDir string // holds tls.crt and tls.key
+	CertDir string // contains tls.crt and tls.key
 }
 
-// Certificates configures the webhook certificate. If Internal, the program creates it and stores it in a Secret. Otherwise someone else
-// provides it in Webhook.CertDir.
+// Certificates configures the webhook certificate. If Internal is set, the program creates it and stores it in a Secret. Otherwise, it
+// is provided externally in Webhook.CertDir.
 type Certificates struct {
 	Internal    bool
-	Namespace   string // of the Service and the Secret
+	Namespace   string // namespace of the Service and the Secret
 	ServiceName string // called by the API server
-	SecretName  string // must exist, may be empty
+	SecretName  string // the Secret must exist but may be empty
 	CAName      string
 	Validating  []string // ValidatingWebhookConfigurations that get the CA
 	Mutating    []string // MutatingWebhookConfigurations that get the CA
@@ -76,21 +77,22 @@ type Leader struct {
 	Elect     bool
 	Namespace string
 	Name      string
-	Lease     time.Duration // how long a leader that does not renew keeps the Lease
+	Lease     time.Duration // how long a leader that does not renew the Lease keeps it
 	Renew     time.Duration // how long the leader tries to renew before it gives up
-	Retry     time.Duration // between two tries
+	Retry     time.Duration // time between two tries
 }
 
-// Metrics configures the metrics endpoint. Secure means HTTPS, for clients that may get /metrics.
+// Metrics configures the metrics endpoint. Secure means that metrics are served over HTTPS, only to clients that are authorized
+// to get /metrics.
 type Metrics struct {
-	Address string // 0 turns it off
+	Address string // 0 disables it
 	Secure  bool
-	CertDir string // empty: a self-signed certificate
+	CertDir string // empty means a self-signed certificate
 }
 
 // Health configures the probe endpoint.
 type Health struct {
-	Address   string // 0 turns it off
+	Address   string // 0 disables it
 	Readiness string // path
 	Liveness  string // path
 }
@@ -101,13 +103,13 @@ type Client struct {
 	Burst int
 }
 
-// TLS applies to webhooks and metrics. Empty means Go's defaults.
+// TLS configures TLS for webhooks and metrics. Empty fields mean Go's defaults.
 type TLS struct {
 	MinVersion   string // VersionTLS12 or VersionTLS13
 	CipherSuites []string
 }
 
-// Defaults returns the defaults of all programs.
+// Defaults returns the defaults that all programs share.
 func Defaults() Options {
 	return Options{
 		Webhook:      Webhook{Port: 9443, CertDir: filepath.Join(os.TempDir(), "k8s-webhook-server", "serving-certs")},
@@ -123,7 +125,7 @@ func Defaults() Options {
 	}
 }
 
-// ownNamespace returns the namespace of the pod, or nothing outside of a pod.
+// ownNamespace returns the namespace of the pod, or "" outside of a pod.
 func ownNamespace() string {
 	if namespace := os.Getenv("POD_NAMESPACE"); namespace != "" {
 		return namespace
@@ -132,7 +134,7 @@ func ownNamespace() string {
 	return strings.TrimSpace(string(content))
 }
 
-// Names of flags that have a field in the configuration file.
+// Names of flags.
 const (
 	flagWebhookPort    = "webhook-port"
 	flagWebhookCertDir = "webhook-cert-dir"
@@ -149,7 +151,7 @@ const (
 	flagFeatureGates   = "feature-gates"
 )
 
-// Flags registers the flags, with the current options as their defaults. controller-runtime registers --kubeconfig.
+// Flags registers the flags, with the current options as defaults. --kubeconfig is registered by controller-runtime.
 func (o *Options) Flags(set *pflag.FlagSet) {
 	set.StringVar(&o.ConfigFile, "config", o.ConfigFile, "configuration file; flags override it")
 	o.webhookFlags(set)
@@ -190,7 +192,7 @@ func (o *Options) leaderFlags(set *pflag.FlagSet) {
 	set.DurationVar(&o.Leader.Lease, flagLeaseDuration, o.Leader.Lease, "how long standbys wait for a leader that does not renew the Lease before they replace it")
 }
 
-// Join joins the errors in one line, so that one start reports all of them.
+// Join joins errors into a single line, so that all of them are reported at once.
 func Join(errs []error) error {
 	if len(errs) == 0 {
 		return nil
@@ -202,7 +204,7 @@ func Join(errs []error) error {
 	return errors.New(strings.Join(lines, "; "))
 }
 
-// problems collects errors. Each names the flag and, if there is one, the field of the configuration file.
+// problems collects errors. Each error names the flag and, if there is one, the field of the configuration file.
 type problems []error
 
 func (p *problems) when(wrong bool, format string, args ...any) {
@@ -256,7 +258,7 @@ func (p *problems) webhooks(o *Options) {
 	p.when(c.SecretName == "", "internalCertManagement.webhookSecretName is empty")
 }
 
-// minimumLease is the shortest lease with which a slow API server does not cause a change of the leader.
+// minimumLease is the shortest lease duration for which a slow API server does not cause a leader change.
 const minimumLease = 3 * time.Second
 
 func (p *problems) leader(l Leader) {
@@ -269,7 +271,7 @@ func (p *problems) leader(l Leader) {
 
 var tlsVersions = map[string]uint16{"": 0, "VersionTLS12": tls.VersionTLS12, "VersionTLS13": tls.VersionTLS13}
 
-// change returns a function that applies the options to a server's configuration.
+// change returns a function that applies the options to a server's TLS configuration.
 func (t TLS) change() (func(*tls.Config), error) {
 	version, known := tlsVersions[t.MinVersion]
 	if !known {
@@ -301,7 +303,7 @@ func cipherSuite(name string) (id uint16, known bool) {
 	return 0, false
 }
 
-// onlyHTTP1 turns HTTP/2 off, because rapid resets let a client exhaust the server.
+// onlyHTTP1 disables HTTP/2, because clients can exhaust the server with rapid resets.
 func onlyHTTP1(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }
 
 // Gate is a feature gate: its default, its stage, and whether it is locked to the default.
@@ -316,7 +318,7 @@ const (
 // Enabled reports whether the feature gate is on. It panics if the program has no such gate.
 func (o *Options) Enabled(gate string) bool { return o.gates.Enabled(featuregate.Feature(gate)) }
 
-// applyGates sets the gates from the file. A gate that is set by the flag overrides the file.
+// applyGates sets the feature gates from the file and the flag. The flag overrides the file.
 func (o *Options) applyGates(file map[string]bool) []error {
 	values := map[string]bool{}
 	maps.Copy(values, file)

@@ -19,7 +19,7 @@ import (
 
 var testKind = schema.GroupVersionKind{Group: "test.holdfast.dev", Version: "v1", Kind: "Configuration"}
 
-// testProgram is the smallest program with everything.
+// testProgram is a minimal program that uses all features.
 type testProgram struct {
 	Options
 	ran func(context.Context, *rest.Config) error
@@ -52,7 +52,7 @@ func (p *testProgram) Run(ctx context.Context, cluster *rest.Config) error {
 	return p.ran(ctx, cluster)
 }
 
-// complete parses flags over a file with the given lines.
+// complete parses a configuration file with the given content and then the flags.
 func complete(t *testing.T, file string, args ...string) (*testProgram, error) {
 	t.Helper()
 	t.Setenv("POD_NAMESPACE", "")
@@ -100,7 +100,7 @@ func TestFileSetsAllOptions(t *testing.T) {
 		TLS:          TLS{MinVersion: "VersionTLS12", CipherSuites: []string{"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"}},
 		Gates:        newProgram().Gates,
 		Workers:      8,
-		KindPatience: kindPatience, // is in no file
+		KindPatience: kindPatience, // not in the configuration file
 	}
 	got.ConfigFile, got.Zap, got.Registry = "", zap.Options{}, nil
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Options{})); diff != "" {

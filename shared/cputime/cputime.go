@@ -1,4 +1,4 @@
-// Package cputime measures the CPU time of the running process, for benchmarks.
+// Package cputime measures the CPU time of the current process, for benchmarks.
 package cputime
 
 import (
@@ -10,7 +10,7 @@ import (
 func Used() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		panic(err) // impossible for the process itself
+		panic(err) // cannot happen for the current process
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

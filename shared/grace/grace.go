@@ -1,5 +1,6 @@
 // Package grace parses and applies grace periods: durations in annotations and specs, with a default and a maximum. No other package parses
-// durations of users, so all programs accept the same values and report the same errors. It is pure, and the time is an argument.
+// durations set by users, so all programs accept the same values and report the same errors. The package is pure: the current time is an
+// argument.
 package grace
 
 import (
@@ -10,14 +11,14 @@ import (
 
 // Rule defines the allowed values of a grace period.
 type Rule struct {
-	Name    string        // of the annotation or field, for errors
+	Name    string        // name of the annotation or field, for errors
 	Default time.Duration // used when nothing is set
-	Minimum time.Duration // a smaller value is refused
-	Maximum time.Duration // a larger value is clipped; 0 means no maximum
+	Minimum time.Duration // smaller values are rejected
+	Maximum time.Duration // larger values are clipped; 0 means no maximum
 }
 
-// Parse parses a duration in Go's syntax, such as "60s" or "1m30s". An empty value returns the default, and a larger one than the maximum
-// returns the maximum. An invalid value returns the default and an error.
+// Parse parses a duration in Go's syntax, such as "60s" or "1m30s". It returns the default if the value is empty, the maximum if the
+// value is larger than that, and the default with an error if the value is invalid.
 func (r Rule) Parse(value string) (time.Duration, error) {
 	value = strings.TrimSpace(value)
 	if value == "" {
@@ -47,7 +48,7 @@ type Deadline struct {
 	Period time.Duration
 }
 
-// Remaining returns the time until the deadline, never negative.
+// Remaining returns the time until the deadline. It is never negative.
 func (d Deadline) Remaining(now time.Time) time.Duration { return max(0, d.Period-now.Sub(d.Start)) }
 
 // Passed reports whether the deadline has passed.

@@ -1,4 +1,4 @@
-// Package history is the format of the restart history annotation of a workload: one line for each restart, the newest last, readable by
+// Package history defines the format of a workload's restart history annotation: one line for each restart, the newest last, readable by
 // people and programs. It is pure.
 //
 //	# restart  failed at (UTC)  kind  cause  worker/pod@node  lost=detect+order+down+start in ms
@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Annotation is the key of the annotation. Its value is the text of a list of entries.
+// Annotation is the key of the annotation. Its value is a list of entries, as returned by Format.
 const Annotation = "holdfast.dev/restart-history"
 
 // Kinds of restarts.
@@ -24,16 +24,16 @@ const (
 	Recreation = "recreation"
 )
 
-// Phase is a part of a restart. The phases follow each other without gaps from the failure until all workers run again, so they add up to
-// the outage.
+// Phase is a part of a restart. The phases follow each other without gaps from the failure until all workers are running again, so they
+// add up to the outage.
 type Phase int
 
-// The phases, in their order.
+// The phases in order.
 const (
 	Detect Phase = iota // from the failure to its detection
-	Order               // to the order to restart
-	Down                // to the end of the last old worker; part of Start for restarts in place
-	Start               // until all workers run again
+	Order               // until the restart is ordered
+	Down                // until the last old worker has ended; part of Start for in-place restarts
+	Start               // until all workers are running again
 	phases
 )
 
@@ -44,7 +44,7 @@ var phaseNames = [phases]string{"detect", "order", "down", "start"}
 
 func (p Phase) String() string { return phaseNames[p] }
 
-// Attempt numbers the restarts of a workload: the epoch, which grows with each recreation, and the restart count within it.
+// Attempt numbers the restarts of a workload by the epoch, which increases with each recreation, and the restart count within it.
 type Attempt struct{ Epoch, Round int64 }
 
 // After reports whether a is later than b.
@@ -52,7 +52,7 @@ func (a Attempt) After(b Attempt) bool {
 	return a.Epoch > b.Epoch || (a.Epoch == b.Epoch && a.Round > b.Round)
 }
 
-// Cause is why a restart was necessary.
+// Cause says why a restart was necessary.
 type Cause struct {
 	Kind     string // such as exit, hang, pod or timeout
 	ExitCode int64
@@ -60,31 +60,31 @@ type Cause struct {
 	Reason   string // such as OOMKilled; for a hang, the time without progress
 }
 
-// Entry is one restart.
+// Entry describes one restart.
 type Entry struct {
 	Attempt
-	FailedAt time.Time // to the millisecond
+	FailedAt time.Time // in whole milliseconds
 	Kind     string
 	Cause    Cause
 	Worker   string // replicatedJob, job index and pod index of the failed worker, joined by dashes; may be empty
-	Pod      string // name of its pod without the workload and worker
+	Pod      string // name of its pod, without the prefix for the workload and worker
 	Node     string
-	Took     [phases]time.Duration // to the millisecond
+	Took     [phases]time.Duration // in whole milliseconds
 	Ended    End
-	Counted  bool // against the budget
+	Counted  bool // it counts against the budget
 }
 
-// End is how a restart ended.
+// End says how a restart ended.
 type End string
 
-// Ends.
+// Values of End.
 const (
-	Running   End = ""          // all workers run
-	Overtaken End = "overtaken" // by another failure; the next entry continues
-	Abandoned End = "abandoned" // timed out or impossible to finish; a recreation follows
+	Running   End = ""          // all workers are running
+	Overtaken End = "overtaken" // by another failure; the outage continues in the next entry
+	Abandoned End = "abandoned" // it timed out or could not finish; a recreation follows
 )
 
-// abandonedBefore is how earlier builds wrote Abandoned.
+// abandonedBefore is the word that earlier builds wrote for Abandoned.
 const abandonedBefore = "given-up"
 
 // Lost returns the outage, the sum of all phases.
@@ -97,12 +97,12 @@ func (e Entry) Lost() time.Duration {
 }
 
 const (
-	// MaxEntries and MaxBytes limit the text. The oldest entries are dropped.
+	// MaxEntries and MaxBytes limit the annotation. The oldest entries are dropped.
 	MaxEntries = 20
 	MaxBytes   = 4096
-	// maxWord limits the length of each name. Events have the full names.
+	// maxWord limits the length of each name, in bytes. Events contain the full names.
 	maxWord = 200
-	// maxLine is an upper limit for a line: six names, and numbers.
+	// maxLine is an upper limit for the length of a line, which has six names and several numbers.
 	maxLine = 6*maxWord + 250
 
 	title   = "# restart  failed at (UTC)  kind  cause  worker/pod@node  lost=detect+order+down+start in ms"
@@ -110,7 +110,8 @@ const (
 	stamp   = "2006-01-02T15:04:05.000Z"
 )
 
-// Format returns the text of a list, the newest entry last. The oldest entries are dropped if there are too many.
+// Format returns the value of the annotation for a list of entries, the newest last. If there are too many, the oldest are
+// dropped.
 func Format(list []Entry) string {
 	lines := []string{}
 	size := len(title)
@@ -125,7 +126,7 @@ func Format(list []Entry) string {
 	return strings.Join(append([]string{title}, lines...), "\n")
 }
 
-// Whole reports whether a text has all entries that were ever added.
+// Whole reports whether a text contains all entries that were ever added.
 func Whole(text string) bool {
 	list, err := Parse(text)
 	return err == nil && len(list) < MaxEntries && len(text)+1+maxLine <= MaxBytes
@@ -147,7 +148,7 @@ func (e Entry) String() string {
 
 const uncounted = "uncounted"
 
-// String returns the parts up to the last one that is set, separated by colons.
+// String returns the parts up to the last non-empty one, separated by colons.
 func (c Cause) String() string {
 	parts := []string{word(c.Kind), "", word(c.Signal), word(c.Reason)}
 	if c.ExitCode != 0 {
@@ -159,7 +160,7 @@ func (c Cause) String() string {
 	return strings.Join(parts, ":")
 }
 
-// word replaces the separators of a line in a name.
+// word replaces characters in a name that separate the fields of a line.
 func word(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r <= ' ' || r == ':' || r == '/' || r == '@' || r == 0x7f {
@@ -195,7 +196,8 @@ func (e Entry) times() string {
 	return fmt.Sprintf("%d=%s", sum, strings.Join(parts, "+"))
 }
 
-// Parse parses a text. It skips invalid lines, which a later version may have written, and names them in the error.
+// Parse parses the value of the annotation. It skips invalid lines, which a later version may have written, and returns an error
+// that names them.
 func Parse(text string) ([]Entry, error) {
 	var list []Entry
 	var bad []string
@@ -290,11 +292,11 @@ func (e *Entry) readTimes(s string) error {
 }
 
 const (
-	maxCount = 1 << 40         // prevents durations from overflowing
-	maxTime  = 253402300799999 // the last millisecond of a year of four digits
+	maxCount = 1 << 40         // so that durations do not overflow
+	maxTime  = 253402300799999 // the last millisecond of the year 9999
 )
 
-// within returns the number nearest to n that can be read back. Members of a group may report impossible times.
+// within returns the number closest to n that can be read back, because members of a group may report impossible times.
 func within(n, limit int64) int64 { return min(max(n, 0), limit) }
 
 func count(s string) (int64, error) {

@@ -58,7 +58,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// The leader adds what it does not find in the text. If it could not read back what it wrote, it would write again and again.
+// The leader adds restarts that it does not find in the text. If it could not read back what it has written, it would write it
+// again and again.
 func TestImpossibleValuesAreReadBack(t *testing.T) {
 	for name, change := range map[string]func(*Entry){
 		"a negative time":       func(e *Entry) { e.Took[Down] = -time.Second },
@@ -137,7 +138,7 @@ func TestParseAnAbandonedRestartOfAnEarlierBuild(t *testing.T) {
 	}
 }
 
-// Whatever a name contains, it stays within its line, and parsing any text ends.
+// Whatever a name contains, it stays within its line, and parsing any text terminates.
 func TestParseForeignTexts(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	const letters = "ab:/@ \n=+-.0#"

@@ -1,12 +1,13 @@
-// Package recovering is the annotation by which a program announces, on the object it owns, that it is recovering the workload, so that
-// each fault is handled once. Kinds with conditions have a condition too.
+// Package recovering defines the annotation with which a program announces, on the object that it manages, that it is recovering the
+// workload, so that each fault is handled only once. Kinds with conditions also have a condition.
 //
 //	              sets              waits                   removes
 //	own level     Place, once       -                       Release, when all workers run or the level has failed
 //	lower level   -                 Until: in progress      -
 //	higher level  takes over        Until, then acts        Place of its own; or the deadline passes
 //
-// A program that is not installed sets nothing, and an invalid annotation does not block any program. It is pure.
+// A program that is not installed does not set the annotation, and an invalid annotation does not block any program. The package
+// is pure.
 package recovering
 
 import (
@@ -21,19 +22,19 @@ const (
 	Annotation = "holdfast.dev/recovering"
 	// Condition is the type of the condition that is True while the annotation exists.
 	Condition = "Recovering"
-	// Maximum is the latest deadline that is accepted, counted from now. Anyone who can write the object could otherwise block others
+	// Maximum is how far in the future a deadline may be. Without a limit, anyone who can write the object could block others
 	// forever. Readers may use a lower limit.
 	Maximum = 24 * time.Hour
 )
 
-// Recovery levels, the cheapest first.
+// Recovery levels, cheapest first.
 const (
-	LevelProcess  = 1 // every worker process of a group, inside its container
-	LevelGroup    = 2 // every worker container of a group, in its pod
+	LevelProcess  = 1 // restarts all worker processes of a group, inside their containers
+	LevelGroup    = 2 // restarts all worker containers of a group, in their pods
 	LevelElastic  = 3 // continues with fewer workers
-	LevelMove     = 4 // a pod is moved to another node
-	LevelRecreate = 5 // all Jobs of a group
-	LevelReset    = 6 // the whole workload
+	LevelMove     = 4 // moves a pod to another node
+	LevelRecreate = 5 // recreates all Jobs of a group
+	LevelReset    = 6 // recreates the whole workload
 	maxLevel      = 99
 )
 
@@ -47,7 +48,7 @@ type State struct {
 // wire is the JSON form of State. Times are in RFC 3339 with whole seconds.
 type wire struct {
 	Level    int    `json:"level"`
-	Rung     int    `json:"rung,omitempty"` // the level in annotations of earlier builds; only read
+	Rung     int    `json:"rung,omitempty"` // the level in annotations of earlier builds; read but not written
 	Reason   string `json:"reason"`
 	Deadline string `json:"deadline"`
 }
@@ -85,7 +86,7 @@ func Parse(value string) (State, error) {
 	return State{level, w.Reason, deadline}, nil
 }
 
-// Of returns the state in the annotations of an object, and whether it is valid. Its deadline may have passed.
+// Of returns the state from the annotations of an object, and whether there is a valid one. Its deadline may have passed.
 func Of(annotations map[string]string) (State, bool) {
 	value, found := annotations[Annotation]
 	if !found {
@@ -98,9 +99,9 @@ func Of(annotations map[string]string) (State, bool) {
 // Live reports whether the deadline is in the future.
 func (s State) Live(now time.Time) bool { return now.Before(s.Deadline) }
 
-// Until returns the time until which a program at the given level leaves a workload alone: the latest deadline of any other level
-// in progress on one of its objects, from the pod's controller up to the root. A lower level is already handling the fault, and a
-// higher one replaces what this level would repair. Zero means that no other level is in progress.
+// Until returns how long a program at the given level must leave a workload alone: the latest deadline of any other level that is
+// in progress on one of the workload's objects, from the pod's controller up to the root. A lower level is already handling the
+// fault, and a higher level replaces what this level would repair. The zero time means that no other level is in progress.
 func Until(level int, now time.Time, objects ...map[string]string) time.Time {
 	var until time.Time
 	for _, annotations := range objects {
@@ -113,7 +114,7 @@ func Until(level int, now time.Time, objects ...map[string]string) time.Time {
 }
 
 // Place returns the annotation value that announces a recovery. write is false if the value is already set, or if a higher level is
-// in progress, which includes this one. A lower level is overwritten, because it has failed or timed out.
+// in progress, because that level includes this recovery. A lower level is overwritten, because it has failed or timed out.
 func Place(annotations map[string]string, s State, now time.Time) (value string, write bool) {
 	old, found := Of(annotations)
 	if found && old.Level > s.Level && old.holds(now) {
@@ -123,7 +124,8 @@ func Place(annotations map[string]string, s State, now time.Time) (value string,
 	return value, annotations[Annotation] != value
 }
 
-// Release reports whether a program at one of the levels must remove the annotation after its recovery. Other levels keep theirs.
+// Release reports whether a program at one of the given levels must remove the annotation after its recovery. Annotations of
+// other levels are kept.
 func Release(annotations map[string]string, levels ...int) bool {
 	s, found := Of(annotations)
 	for _, level := range levels {

@@ -76,7 +76,7 @@ func TestPlaceAndRelease(t *testing.T) {
 	cases := map[string]struct {
 		there        string
 		now          time.Time
-		write, leave bool // leave: another level must remove it
+		write, leave bool // leave means that another level must remove the annotation
 	}{
 		"nothing is said yet":                       {"", now, true, true},
 		"the same is said already":                  {mine.Format(), now, false, false},

@@ -1,11 +1,11 @@
-// Package roster lets the owner of a changing set of pods have them managed as a group, without owner and orchestrator knowing each other's
-// kinds. It defines two annotations on the owner's object.
+// Package roster lets the owner of a changing set of pods have them managed as a group, although owner and orchestrator do not know each
+// other's kinds. It defines two annotations on the owner's object.
 //
-//	owner         Roster   the members of the group, and how often it may be restarted
+//	owner         Roster   the members of the group, and how often it may restart
 //	orchestrator  Report   the state of the group, failed workers, and workers that cannot restart in place
 //
-// A member is a pod, not a slot: a replacement is a new member with a new name, so it never receives anything meant for its predecessor.
-// Both annotations describe the whole state, so either program may miss changes. It is pure.
+// A member is a pod and not a slot: a replacement is a new member with a new name, so it never receives anything meant for its
+// predecessor. Both annotations describe the complete state, so either program may miss changes. The package is pure.
 package roster
 
 import (
@@ -19,25 +19,25 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// Annotation is the key of the annotation with a Roster, written by the owner.
+// Annotation is the key of the annotation with a Roster. The owner's controller writes it.
 const Annotation = "holdfast.dev/group"
 
-// MaxMembers is the maximum size of a group. Each member is a stage, so that any of them may join and leave.
+// MaxMembers is the maximum size of a group. Each member is a stage of its own, so that any member can join or leave.
 const MaxMembers = 1024
 
 // Roster defines the members of a group.
 type Roster struct {
-	// Epoch grows whenever all earlier pods are gone; see package coordination.
+	// Epoch increases whenever all earlier pods are gone; see package epoch.
 	Epoch int64
-	// Limit is the round up to which the group may restart without further permission.
+	// Limit is the last round to which the group may restart without further permission.
 	Limit int64
-	// Timeout of a restart in place.
+	// Timeout is the timeout of an in-place restart.
 	Timeout time.Duration
-	// Members are names returned by Member. An empty list leaves the group unchanged.
+	// Members are names as returned by Member. An empty list leaves the group unchanged.
 	Members []string
 }
 
-// Member returns the name of the member for a worker's index and its pod's UID.
+// Member returns the name of the member with the given worker index and pod UID.
 func Member(index int, pod string) string { return fmt.Sprintf("worker-%d.%s", index, pod) }
 
 // ParseMember is the inverse of Member.
@@ -51,7 +51,7 @@ func ParseMember(name string) (index int, pod string, ok bool) {
 	return index, pod, true
 }
 
-// Stage returns the stage of a member. A worker that has finished is released, and the others continue without it.
+// Stage returns the stage of a member. Finished workers are released, and the others continue without them.
 func Stage(member string, step int64) coordination.Stage {
 	return coordination.Stage{Prefix: member, Jobs: 1, Pods: 1, Step: step, Release: coordination.ReleaseFree}
 }
@@ -59,7 +59,7 @@ func Stage(member string, step int64) coordination.Stage {
 // Slot returns the slot name that the member's agent uses.
 func Slot(member string) string { return Stage(member, 0).Slot(0, 0) }
 
-// MemberOf is the inverse of Slot; empty if the slot does not belong to a member.
+// MemberOf is the inverse of Slot. It returns "" if the slot does not belong to a member.
 func MemberOf(slot string) string {
 	member, found := strings.CutSuffix(slot, "-0-0")
 	if !found {
@@ -84,7 +84,7 @@ func (r Roster) Format() string {
 	return encode(wireRoster{r.Epoch, r.Limit, r.Timeout.Milliseconds(), members})
 }
 
-// Of returns the roster in the annotations of an owner, or nil if there is none. A roster with invalid values is an error.
+// Of returns the roster from the annotations of an owner, or nil if there is none. It returns an error if the roster is invalid.
 func Of(annotations map[string]string) (*Roster, error) {
 	value, found := annotations[Annotation]
 	if !found {
@@ -124,24 +124,25 @@ func encode(v any) string {
 
 func invalid(key, problem string) error { return fmt.Errorf("annotation %s: %s", key, problem) }
 
-// ReportAnnotation is the key of the annotation with a Report. The orchestrator writes it to the object with Annotation.
+// ReportAnnotation is the key of the annotation with a Report. The orchestrator writes it to the object that has Annotation.
 const ReportAnnotation = "holdfast.dev/group-report"
 
-// MaxFailures is how many failures a report has. Readers count each failure once, by its time.
+// MaxFailures is the maximum number of failures in a report. Readers identify failures by their time, so that each is counted
+// once.
 const MaxFailures = 50
 
-// Report is the state of a group.
+// Report describes the state of a group.
 type Report struct {
 	Epoch   int64              `json:"epoch"`
 	Round   int64              `json:"round"`
 	Phase   coordination.Phase `json:"phase"`
 	Size    int64              `json:"size"`
 	Message string             `json:"message,omitempty"`
-	// Deadline of the restart in progress; zero if there is none.
+	// Deadline is the deadline of the restart in progress; zero if there is none.
 	Deadline time.Time `json:"deadline,omitzero"`
-	// Failures of workers, the newest last. Simultaneous failures are one.
+	// Failures are the latest worker failures, the newest last. Simultaneous failures count as one.
 	Failures []Failure `json:"failures,omitempty"`
-	// Lost members cannot restart in place.
+	// Lost lists the members that cannot restart in place.
 	Lost []Lost `json:"lost,omitempty"`
 }
 
@@ -170,8 +171,8 @@ func (r Report) Format() string {
 	return encode(r)
 }
 
-// ReportOf returns the report in the annotations of an owner, or nil if there is no valid one. It is informational and written again on
-// each change.
+// ReportOf returns the report from the annotations of an owner, or nil if there is no valid report. An invalid report is not an error,
+// because the report is informational and is rewritten on each change.
 func ReportOf(annotations map[string]string) *Report {
 	var r Report
 	if err := json.Unmarshal([]byte(annotations[ReportAnnotation]), &r); err != nil {

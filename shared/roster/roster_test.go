@@ -25,7 +25,7 @@ func TestFormatAndParse(t *testing.T) {
 		Lost:     []Lost{{Member(0, pod), "it hangs"}},
 	}
 	read := ReportOf(map[string]string{ReportAnnotation: report.Format()})
-	report.Deadline = time.Unix(1790000002, 0).UTC() // never earlier
+	report.Deadline = time.Unix(1790000002, 0).UTC() // rounded up, never down
 	if diff := cmp.Diff(report, read); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -66,7 +66,7 @@ func TestInvalidValues(t *testing.T) {
 	}
 }
 
-// The slot of an agent identifies the worker and its pod, so what is meant for one pod never reaches another.
+// The slot of an agent identifies both the worker and its pod, so that nothing meant for one pod reaches another.
 func TestNames(t *testing.T) {
 	member := Member(12, pod)
 	if back := MemberOf(Slot(member)); back != member {

@@ -1,5 +1,5 @@
 // Package series defines every metric once. Programs create their metrics from these definitions (shared/bootstrap/meter), and dashboards,
-// alerts and the reference are generated from them. Labels have few values, and none names an object.
+// alerts and the reference are generated from them. Labels have few values; no label contains an object's name.
 package series
 
 import "slices"
@@ -7,7 +7,7 @@ import "slices"
 // Type is a Prometheus metric type.
 type Type string
 
-// The types in use.
+// Metric types in use.
 const (
 	Counter   Type = "counter"
 	Gauge     Type = "gauge"
@@ -20,11 +20,11 @@ type Metric struct {
 	Type   Type
 	Help   string
 	Labels []string
-	// Programs that serve the metric.
+	// Programs are the programs that serve the metric.
 	Programs []string
 }
 
-// Programs, named after their folders or binaries.
+// Names of programs, after their folders or binaries.
 const (
 	JobSetManager     = "jobset-manager"
 	Orchestrator      = "jobset-orchestrator"
@@ -35,12 +35,12 @@ const (
 	Scheduler         = "rescheduler-scheduler"
 )
 
-// All returns all metrics in the order of the reference: by program, then by name.
+// All returns all metrics in the order of the reference documentation: by program, then by name.
 func All() []Metric {
 	return slices.Concat([]Metric{BuildInfo, WebhookCertificateEnd}, restarts, jobSets, groups, appWrappers, elasticJobs, rendezvous, moves, scheduling)
 }
 
-// Samples returns the names under which a metric is stored. A histogram has three.
+// Samples returns the names under which a metric is stored, which are three for a histogram.
 func (m Metric) Samples() []string {
 	if m.Type == Histogram {
 		return []string{m.Name + "_bucket", m.Name + "_count", m.Name + "_sum"}
@@ -102,7 +102,7 @@ var (
 	elasticJobs = []Metric{ElasticFinished, ElasticPodsCreated, WorkersEnded, WorkersAbandoned}
 )
 
-// Metrics of the rendezvous server of one ElasticJob.
+// Metrics of an ElasticJob's rendezvous server.
 var (
 	RendezvousAccepted = counter("holdfast_rendezvous_accepted_total",
 		"Accepted connections, by protocol of the client: classic (TCPStore before torch 2.3) or validated.", "dialect").of(Rendezvous)
@@ -135,7 +135,7 @@ var WebhookCertificateEnd = gauge("holdfast_webhook_certificate_not_after_second
 	"Expiry time of the webhook certificate, in seconds since 1970.",
 	"program").of(JobSetManager, AppWrapperManager, Rescheduler)
 
-// Restarts of groups and of whole JobSets, whichever program handles the failure.
+// Metrics for restarts of groups and whole JobSets, whichever program handles the failure.
 var (
 	Restarts = counter("holdfast_restarts_total",
 		"Restarts, by kind (in-place, recreation), reason, and whether they count towards maxRestarts. The orchestrator counts restarts of "+
@@ -165,7 +165,7 @@ var (
 	jobSets = []Metric{JobSetsCompleted, JobSetsFailed, JobRestarts, JobSetRestarts, RestartBudgetUsed}
 )
 
-// Metrics of the orchestrator, about groups of workers that restart in place.
+// Metrics of the orchestrator about groups of workers that restart in place.
 var (
 	FencingRejections = counter("holdfast_fencing_rejections_total",
 		"Calls of this orchestrator that the store rejected because a newer leader has taken over.").of(Orchestrator)
@@ -187,7 +187,7 @@ var (
 	SparesUsed = counter("holdfast_inplace_spares_used_total", "Slots of lost pods that spares have taken.").of(Orchestrator)
 	Timeouts   = counter("holdfast_inplace_timeouts_total", "In-place restarts that did not end within inplace-timeout.").of(Orchestrator)
 	Leading    = gauge("holdfast_orchestrator_leader", "1 while this process is the leader.").of(Orchestrator)
-	// RunningWorkerSeconds and LostWorkerSeconds give the goodput: running / (running + lost).
+	// RunningWorkerSeconds and LostWorkerSeconds yield the goodput: running / (running + lost).
 	RunningWorkerSeconds = counter("holdfast_running_worker_seconds_total",
 		"Worker-seconds in which groups led by this process were in sync.").of(Orchestrator)
 	StoreErrors = counter("holdfast_store_errors_total", "Failed calls of the orchestrator to the store.").of(Orchestrator)

@@ -9,22 +9,22 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// Event is an event about an object of the workload or one of its pods.
+// Event is a Kubernetes event about an object of the workload or one of its pods.
 type Event struct {
 	At           time.Time
-	Kind, Name   string // of the involved object
+	Kind, Name   string // kind and name of the involved object
 	Reason, Note string
 	Count        int32 // occurrences; 0 means 1
 }
 
-// meaning is what the reason of an event stands for.
+// meaning is what an event reason means for the timeline.
 type meaning struct {
 	level int
 	what  What
 }
 
-// meanings lists the events that no history records, and those at the start of a recovery whose history is written at its end and lost if a
-// reset deletes the object.
+// meanings maps event reasons to their meanings. It contains events that no history records. It also contains events at the start of a
+// recovery, because the history is written only at its end and is lost if a reset deletes the object.
 var meanings = map[string]meaning{
 	"InPlaceRestart":           {recovering.LevelProcess, InPlace},
 	"InPlaceFailOver":          {recovering.LevelRecreate, Recreation},
@@ -51,13 +51,13 @@ var meanings = map[string]meaning{
 	"ElasticJobSuspended":      {0, Suspended},
 }
 
-// failurePolicySuffix ends the event reasons of failure policy actions.
+// failurePolicySuffix is the suffix of the event reasons for failure policy actions.
 const failurePolicySuffix = "FailurePolicyAction"
 
-// sameMoment is the allowed clock difference between an event and a history entry about the same recovery.
+// sameMoment is the allowed clock difference between an event and a history entry for the same recovery.
 const sameMoment = 2 * time.Second
 
-// ofEvents returns entries for events that are not in the known entries.
+// ofEvents returns entries for events that have no matching known entry.
 func ofEvents(w Workload, known []Entry) []Entry {
 	var list []Entry
 	seen := map[Event]bool{}
@@ -83,7 +83,7 @@ func ofEvents(w Workload, known []Entry) []Entry {
 			e.Cause, _, _ = strings.Cut(ev.Note, ";")
 		}
 		others := known
-		if m.what == Moved || m.what == Replaced { // reported on the pod and on its workload
+		if m.what == Moved || m.what == Replaced { // these are reported both on the pod and on its workload
 			others = append(slices.Clip(known), list...)
 		}
 		if !isDuplicate(e, others) {
@@ -93,7 +93,7 @@ func ofEvents(w Workload, known []Entry) []Entry {
 	return list
 }
 
-// replacedBy returns cause and worker from the note of an ElasticJob's event.
+// replacedBy returns the cause and the worker from the note of an ElasticJob's event.
 func replacedBy(ev Event) (cause, worker string) {
 	pod, cause, found := podIn(ev.Note)
 	if !found {
@@ -102,8 +102,8 @@ func replacedBy(ev Event) (cause, worker string) {
 	return cause, elasticWorker(ev.Name, pod)
 }
 
-// podIn returns the pod's name from the note of an ElasticJob's event, and the rest. Some notes have the namespace and a dot before the
-// name. The names of these pods have no dots.
+// podIn returns the pod's name from the note of an ElasticJob's event, and the rest of the note. In some notes, the namespace and a dot
+// precede the name. The names of these pods contain no dots.
 func podIn(note string) (pod, rest string, found bool) {
 	pod, rest, found = strings.Cut(strings.TrimPrefix(note, "Pod: "), " ")
 	pod = strings.TrimSuffix(pod, ":")
@@ -119,7 +119,7 @@ func abandoned(ev Event, all []Event) bool {
 	})
 }
 
-// countIn reads "restart 2 of 5" in a note.
+// countIn parses the text "restart 2 of 5" in a note.
 func countIn(note string) (count, limit int32) {
 	_, rest, found := strings.Cut(note, "restart ")
 	for found {
@@ -131,10 +131,10 @@ func countIn(note string) (count, limit int32) {
 	return 0, -1
 }
 
-// later reports whether a restart has a higher count, so that no history has it yet.
+// later reports whether a restart has a higher count than another, which means that it is not in the history yet.
 func (e Entry) later(than Entry) bool { return than.Count > 0 && e.Count > than.Count }
 
-// isDuplicate reports whether an entry of the same type at the same time is known.
+// isDuplicate reports whether the known entries contain an entry of the same type at the same time.
 func isDuplicate(e Entry, known []Entry) bool {
 	for _, k := range known {
 		within := !e.At.Before(k.At.Add(-sameMoment)) && !e.At.After(k.At.Add(k.Took+sameMoment))

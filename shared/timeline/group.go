@@ -9,19 +9,20 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// Group has the fields of the owner of a group that are used: a JobSet, an Indexed Job without a JobSet, or the pod with index 0.
+// Group contains the fields that are used from a group's owner: a JobSet, an Indexed Job without a JobSet, or the pod with index
+// 0.
 type Group struct {
 	MaxRestarts int32
 	// Charged is the number of counted restarts, in place and by recreation.
 	Charged int32
-	// Sidecar means that containers are restarted, not processes.
+	// Sidecar means that containers are restarted instead of processes.
 	Sidecar bool
 }
 
 func ofGroup(o Object) []Entry {
 	list := []Entry{{At: o.Created, Object: o.String(), What: Started}}
 	text := o.Annotations[history.Annotation]
-	entries, _ := history.Parse(text) // invalid lines are from a later version
+	entries, _ := history.Parse(text) // ignore invalid lines, which are from a later version
 	counted := numberRestarts(entries, o.Group.Charged, history.Whole(text))
 	for i, h := range entries {
 		e := Entry{
@@ -43,8 +44,8 @@ func inPlaceLevel(sidecar bool) int {
 	return recovering.LevelProcess
 }
 
-// numberRestarts numbers the counted entries backwards from the count of the object. If the history is complete, the count is limited to
-// the entries: the failure that exceeded the budget has none.
+// numberRestarts numbers the counted entries backwards, starting from the object's count. If the history is complete, the count is
+// limited to the number of entries, because the failure that exceeded the budget has no entry.
 func numberRestarts(entries []history.Entry, charged int32, whole bool) []int32 {
 	numbers := make([]int32, len(entries))
 	n := charged
@@ -54,7 +55,7 @@ func numberRestarts(entries []history.Entry, charged int32, whole bool) []int32 
 			total++
 		}
 	}
-	if whole { // the history has all restarts
+	if whole { // the history contains all restarts
 		n = min(n, total)
 	}
 	for i := len(entries) - 1; i >= 0 && n > 0; i-- {
@@ -97,7 +98,7 @@ func causeText(c history.Cause) string {
 	return text
 }
 
-// ends returns how the work ended, from its conditions.
+// ends returns an entry for the end of the workload, according to its conditions.
 func ends(o Object, failed string, finished ...string) []Entry {
 	if c := o.True(failed); c != nil {
 		return []Entry{{At: c.Since, Object: o.String(), What: Failed, Cause: joined(c.Reason, c.Message)}}
@@ -115,7 +116,7 @@ func joined(reason, message string) string {
 	return reason + ": " + message
 }
 
-// ofRecovering returns a recovery in progress that is in no history yet.
+// ofRecovering returns an entry for a recovery in progress that is not in a history yet.
 func ofRecovering(o Object, known []Entry, now time.Time) []Entry {
 	state, found := recovering.Of(o.Annotations)
 	if !found || !state.Live(now) {
@@ -141,10 +142,10 @@ var byLevel = map[int]What{
 	recovering.LevelRecreate: Recreation, recovering.LevelReset: Reset,
 }
 
-// ElasticJob has the fields of the status of an ElasticJob that are used, and its backoffLimit.
+// ElasticJob contains the fields that are used from an ElasticJob's status, and its backoffLimit.
 type ElasticJob struct {
-	BackoffLimit int32 `json:"-"` // -1: no limit
-	// Message describes workers that are not running; empty if all are.
+	BackoffLimit int32 `json:"-"` // -1 means no limit
+	// Message describes the workers that are not running; empty if all are running.
 	Message string          `json:"message"`
 	Workers []ElasticWorker `json:"workers"`
 }
@@ -159,7 +160,7 @@ type ElasticWorker struct {
 	Abandoned   bool      `json:"-"`
 }
 
-// workerAbandoned is the result for a worker that is no longer replaced. The others continue as long as they are enough.
+// workerAbandoned is the result for a worker that is no longer replaced. The others continue as long as there are enough of them.
 const workerAbandoned = "abandoned"
 
 func ofElasticJob(o Object) []Entry {
@@ -180,18 +181,18 @@ func ofElasticJob(o Object) []Entry {
 	return append(list, ends(o, "Failed", "Succeeded")...)
 }
 
-// elasticWorker returns the name of the worker in a pod of an ElasticJob.
+// elasticWorker returns the worker's name, given the name of its pod.
 func elasticWorker(job, pod string) string { return strings.TrimPrefix(pod, job+"-") }
 
-// AppWrapper has the fields of the status of an AppWrapper that are used, and its retryLimit.
+// AppWrapper contains the fields that are used from an AppWrapper's status, and its retryLimit.
 type AppWrapper struct {
 	Phase      string    `json:"phase"`
-	Resets     int32     `json:"resettingCount"` // counted ones
-	RetryLimit int32     `json:"-"`              // -1: unknown
+	Resets     int32     `json:"resettingCount"` // resets that count towards the limit
+	RetryLimit int32     `json:"-"`              // -1 means unknown
 	Attempts   []Attempt `json:"attempts"`
 }
 
-// Attempt is one try to run the workload. Times that are not set are zero.
+// Attempt is an attempt to run the workload. Times that are not set are zero.
 type Attempt struct {
 	Start      time.Time `json:"startTime"`
 	Ready      time.Time `json:"readyTime"`

@@ -39,7 +39,7 @@ func TestLossesOfUnknownDuration(t *testing.T) {
 	}
 }
 
-// Neither the status of an ElasticJob nor the memory of the rescheduler has durations.
+// Neither the status of an ElasticJob nor the rescheduler's failure history contains durations.
 func TestHistoriesWithoutDurations(t *testing.T) {
 	for name, tc := range map[string]struct {
 		of   Workload

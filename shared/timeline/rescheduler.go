@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// Annotations of the rescheduler. Their format is defined by its package memory.
+// Annotations of the rescheduler. Their format is defined in its package memory.
 const (
 	memoryAnnotation   = "holdfast.dev/rescheduling"
 	workloadAnnotation = "sigs.k8s.io/deploy"
@@ -29,7 +29,8 @@ type memory struct {
 	} `json:"entries"`
 }
 
-// ofMemory returns the nodes on which pods of the workload failed, each with its last failure. Invalid values are ignored.
+// ofMemory returns an entry for each node on which pods of the workload failed, with the last failure. Invalid values are
+// ignored.
 func ofMemory(o Object) []Entry {
 	var m memory
 	if err := json.Unmarshal([]byte(o.Annotations[memoryAnnotation]), &m); err != nil || m.Version != 1 {
@@ -57,12 +58,12 @@ func Remembered(annotations map[string]string) bool {
 	return found
 }
 
-// Moves returns how often pods of a workload were moved, and how often they may be; -1 if no limit is set.
+// Moves returns how often pods of a workload were moved, and the limit, or -1 if there is none.
 func Moves(annotations map[string]string) (moves, allowed int32) {
 	var info struct {
 		Times int32 `json:"currentReschedulingTimes"`
 	}
-	_ = json.Unmarshal([]byte(annotations[workloadAnnotation]), &info) // invalid counts as none
+	_ = json.Unmarshal([]byte(annotations[workloadAnnotation]), &info) // an invalid value counts as zero
 	allowed = -1
 	if n, err := strconv.ParseInt(annotations[retriesAnnotation], 10, 32); err == nil && n >= 0 {
 		allowed = int32(n)
@@ -73,10 +74,11 @@ func Moves(annotations map[string]string) (moves, allowed int32) {
 // evicted is the cause that an ElasticJob gives for an evicted worker.
 const evicted = "it was evicted"
 
-// evictedWithin is the maximum time between the decision to move a pod and its eviction, which a disruption budget may delay.
+// evictedWithin is the maximum time between the decision to move a pod and the eviction, which a disruption budget may delay.
 const evictedWithin = time.Minute
 
-// joinMoves turns the replacement of a worker that the rescheduler evicted into a step of the move, since both handle the same fault.
+// joinMoves turns the replacement of a worker that the rescheduler has evicted into a step of the move, because both handle the same
+// fault.
 func joinMoves(list []Entry) {
 	for i := range list {
 		e := &list[i]
@@ -92,8 +94,8 @@ func joinMoves(list []Entry) {
 	}
 }
 
-// moves reports whether the entry is a move of the pod of an ElasticJob's worker. The rescheduler's state and its events both have the
-// pod's name.
+// moves reports whether the entry is a move of the pod of an ElasticJob's worker. Both the rescheduler's state and its events contain
+// the pod's name.
 func (e Entry) moves(replaced Entry) bool {
 	_, job, _ := strings.Cut(replaced.Object, " ")
 	pod := job + "-" + replaced.Worker

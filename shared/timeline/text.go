@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
-// Text returns a timeline as a table, one line for each entry, oldest first.
+// Text formats a timeline as a table with one line per entry, oldest first.
 func Text(list []Entry) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -29,7 +29,7 @@ func Text(list []Entry) string {
 
 const nothing = "-"
 
-// maxCause limits the length of a cause in the table. JSON and YAML have all of it.
+// maxCause limits the length of a cause in the table, in bytes. JSON and YAML contain the full cause.
 const maxCause = 160
 
 func oneLine(s string) string {
@@ -48,7 +48,7 @@ func (e Entry) LevelText() string {
 	return fmt.Sprint(e.Level)
 }
 
-// WhatText returns what happened, with the kind if there is no recovery level.
+// WhatText returns what happened. If there is no recovery level, the text includes the object's kind.
 func (e Entry) WhatText() string {
 	kind, _, _ := strings.Cut(e.Object, " ")
 	text := string(e.What)
@@ -87,7 +87,8 @@ func (e Entry) TookText() string {
 	return text
 }
 
-// Duration formats a duration: in milliseconds below ten seconds, in tenths of a second below ten minutes, otherwise in whole seconds.
+// Duration formats a duration: in milliseconds below ten seconds, in tenths of a second below ten minutes, and otherwise in whole
+// seconds.
 func Duration(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:

@@ -1,7 +1,7 @@
-// Package timeline merges what happened to a workload in all programs into one list, oldest first. Each recovery appears once, with its
-// level, cause, duration and count. Events expire after an hour, so histories come first: the restart history of a group, the attempts of
-// an AppWrapper, the workers of an ElasticJob, and the state of the rescheduler. Events add what no history has. It is pure; the caller
-// reads and decodes the objects.
+// Package timeline merges what all programs have recorded about a workload into one list, oldest first. Each recovery appears once, with
+// its level, cause, duration and count. Because events expire after an hour, histories take precedence: the restart history of a group,
+// the attempts of an AppWrapper, the workers of an ElasticJob, and the state of the rescheduler. Events add what no history contains. The
+// package is pure; the caller reads and decodes the objects.
 package timeline
 
 import (
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Entry is one event in the life of a workload.
+// Entry is an event in the life of a workload.
 type Entry struct {
 	At time.Time `json:"at"`
 	// Level is the recovery level, 1 to 6; 0 if nothing was recovered, as when a workload starts or fails.
@@ -24,13 +24,13 @@ type Entry struct {
 	Node   string `json:"node,omitempty"`
 	// Took is the outage in nanoseconds; 0 if unknown or none.
 	Took time.Duration `json:"tookNanoseconds,omitempty"`
-	// Ongoing means that it has not ended. Took is the time so far.
+	// Ongoing means that the recovery has not ended. Took is then the time so far.
 	Ongoing bool `json:"ongoing,omitempty"`
-	// Count and Limit are the position in a budget: the Count-th of at most Limit. Count 0 means not counted. Limit -1 means no limit, or
-	// unknown.
+	// Count and Limit are the position in a budget: number Count of at most Limit. A Count of 0 means not counted. A Limit of -1 means
+	// that there is no limit or it is unknown.
 	Count int32 `json:"count,omitempty"`
 	Limit int32 `json:"limit,omitempty"`
-	// Result is how it ended, unless all workers run again.
+	// Result says how the recovery ended; empty if all workers are running again.
 	Result string `json:"result,omitempty"`
 }
 
@@ -53,13 +53,13 @@ const (
 	Noted      What = "noted" // a warning, not a recovery
 )
 
-// Workload has the objects of a workload, the root first, and the events about them and their pods.
+// Workload contains the objects of a workload, the root first, and the events about them and their pods.
 type Workload struct {
 	Objects []Object
 	Events  []Event
 }
 
-// Of returns the timeline of a workload at `now`, oldest first. Simultaneous entries are in the order of levels.
+// Of returns the timeline of a workload at the time now, oldest first. Simultaneous entries are ordered by level.
 func Of(w Workload, now time.Time) []Entry {
 	var list []Entry
 	for _, o := range w.Objects {
@@ -73,7 +73,7 @@ func Of(w Workload, now time.Time) []Entry {
 	return list
 }
 
-// Object is an object of the workload. Fields of other kinds are nil.
+// Object is an object of the workload. Fields for other kinds are nil.
 type Object struct {
 	Kind, Name  string
 	Annotations map[string]string
@@ -96,7 +96,7 @@ type Condition struct {
 	Since   time.Time `json:"lastTransitionTime"`
 }
 
-// Condition returns the condition of a type; nil if there is none.
+// Condition returns the condition of the given type, or nil if there is none.
 func (o Object) Condition(kind string) *Condition {
 	for i := range o.Conditions {
 		if o.Conditions[i].Type == kind {
@@ -106,7 +106,7 @@ func (o Object) Condition(kind string) *Condition {
 	return nil
 }
 
-// True returns the first condition that is true, of these types; nil if there is none.
+// True returns the first condition of the given types that is true, or nil if there is none.
 func (o Object) True(kinds ...string) *Condition {
 	for _, kind := range kinds {
 		if c := o.Condition(kind); c != nil && c.True() {
@@ -133,8 +133,8 @@ func ofObject(o Object, now time.Time) []Entry {
 	return append(list, ofRecovering(o, list, now)...)
 }
 
-// order returns the time for sorting. Times in a status have whole seconds, so a reset or the end of the workload comes last within its
-// second.
+// order returns the time for sorting. Times in a status are in whole seconds, so a reset or the end of the workload is sorted last
+// within its second.
 func (e Entry) order() time.Time {
 	switch e.What {
 	case Reset, Evacuation, Finished, Failed:
@@ -147,9 +147,9 @@ func (e Entry) order() time.Time {
 
 // Loss is the time lost by recoveries.
 type Loss struct {
-	// Time lost, with overlaps counted once.
+	// Time is the lost time. Overlapping recoveries are counted once.
 	Time time.Duration
-	// NotTimed is the number of recoveries of unknown duration, so that more than Time was lost.
+	// NotTimed is the number of recoveries of unknown duration. If it is not 0, more than Time was lost.
 	NotTimed int
 }
 
@@ -182,15 +182,15 @@ func Lost(list []Entry) Loss {
 	return loss
 }
 
-// within reports whether a time is in one of the spans, allowing for clock differences. Such an entry belongs to a recovery of known
-// duration.
+// within reports whether a time is in one of the spans, allowing for clock differences. An entry at such a time belongs to a
+// recovery of known duration.
 func within(at time.Time, spans [][2]time.Time) bool {
 	return slices.ContainsFunc(spans, func(span [2]time.Time) bool {
 		return !at.Before(span[0].Add(-sameMoment)) && !at.After(span[1].Add(sameMoment))
 	})
 }
 
-// Recovery reports whether the entry is a whole recovery, not a step of one.
+// Recovery reports whether the entry is a whole recovery and not only a step of one.
 func (e Entry) Recovery() bool { return e.Level > 0 && e.What != Repair }
 
 // String returns the loss as text.

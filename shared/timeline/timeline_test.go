@@ -41,7 +41,7 @@ func jobSet(charged int32, entries ...history.Entry) Object {
 	}
 }
 
-// ladderStory has a fault of each kind, each handled at its recovery level.
+// ladderStory returns a workload with a fault of each kind, each handled at its recovery level.
 func ladderStory() Workload {
 	js := jobSet(4,
 		restart(1, 1, time.Minute, nil),
@@ -77,9 +77,9 @@ func ladderStory() Workload {
 	}
 	return Workload{Objects: []Object{aw, js}, Events: []Event{
 		{after(2*time.Minute + time.Second), "JobSet", "train", "InPlacePodReplaced", "the pod of workers-0-3 is gone: a new one is made", 1},
-		{after(time.Minute), "JobSet", "train", "InPlaceRestart", "worker exited", 1}, // the history has it
+		{after(time.Minute), "JobSet", "train", "InPlaceRestart", "worker exited", 1}, // also in the history
 		{after(5*time.Minute + 30*time.Second), "Pod", "train-workers-0-3-x7k2p", "Rescheduled", "OOMKilled on node node-a: evicted", 1},
-		{after(5 * time.Minute), "JobSet", "train", "InPlaceRestart", "worker train-workers-0-0 exited with code 2; restarting all 8 workers in place (restart 3 of 4)", 1}, // of a deleted JobSet
+		{after(5 * time.Minute), "JobSet", "train", "InPlaceRestart", "worker train-workers-0-0 exited with code 2; restarting all 8 workers in place (restart 3 of 4)", 1}, // from a deleted JobSet
 		{after(7 * time.Minute), "Pod", "other", "Pulled", "Container image was pulled", 1},
 	}}
 }
@@ -102,8 +102,8 @@ func elasticStory() Workload {
 	}
 }
 
-// movedStory has an ElasticJob inside an AppWrapper. Two of its workers are evicted, one of them because the rescheduler moves it.
-// Then one is abandoned.
+// movedStory returns an ElasticJob inside an AppWrapper. Two of its workers are evicted, one of them because the rescheduler moves
+// it. Then one is abandoned.
 func movedStory() Workload {
 	disrupted := func(d time.Duration, worker string) Event {
 		return Event{after(d), "ElasticJob", "cifar", "WorkerDisrupted", "Pod: cifar-" + worker + ": it was evicted", 1}
@@ -137,7 +137,7 @@ func ongoingStory() Workload {
 	return Workload{Objects: []Object{js}}
 }
 
-// The restarts that used up the budget have times in milliseconds, and the reset that they led to has a time in seconds.
+// The restarts that used up the budget have times in milliseconds, but the reset that follows has a time in seconds.
 func TestStatusTimesSortLastInTheirSecond(t *testing.T) {
 	list := []Entry{
 		{At: start, What: Failed}, {At: start, What: Started}, {At: start.Add(300 * time.Millisecond), What: InPlace, Level: 1},
@@ -174,8 +174,8 @@ func TestGoldenTimelines(t *testing.T) {
 	}
 }
 
-// The history is written when all workers run again. Until then, only an event reports the next failure, which happens shortly
-// after.
+// The history is written when all workers are running again. Until then, only an event reports the next failure, which happens
+// shortly after.
 func TestRestartSoonAfterAnother(t *testing.T) {
 	event := func(d time.Duration, count int) Event {
 		return Event{after(d), "JobSet", "train", "InPlaceRestart", fmt.Sprintf("worker exited; restarting all 8 workers in place (restart %d of 9)", count), 1}
@@ -201,7 +201,7 @@ func TestRestartCounts(t *testing.T) {
 	for i := range many {
 		many[i] = restart(1, int64(i)+11, time.Duration(i)*time.Minute, nil)
 	}
-	long := make([]history.Entry, 12) // more than there is room for
+	long := make([]history.Entry, 12) // more than fit
 	for i := range long {
 		long[i] = restart(1, int64(i)+19, time.Duration(i)*time.Minute, func(e *history.Entry) { e.Pod, e.Node = strings.Repeat("p", 200), strings.Repeat("n", 200) })
 	}
@@ -255,7 +255,7 @@ func TestLostTimeIsCountedOnce(t *testing.T) {
 	}
 }
 
-// A reset has deleted the history. Its events remain, even if they are as close together as in-place restarts.
+// A reset has deleted the history. All events remain in the timeline, even if they are as close together as in-place restarts.
 func TestRestartsOfADeletedJobSet(t *testing.T) {
 	var w Workload
 	w.Objects = []Object{{Kind: "AppWrapper", Name: "train", AppWrapper: &AppWrapper{}}}
@@ -265,7 +265,7 @@ func TestRestartsOfADeletedJobSet(t *testing.T) {
 			Note: fmt.Sprintf("worker w-0-0 exited with code 1; restarting all 8 workers in place (restart %d of 3)", n+1),
 		})
 	}
-	w.Events = append(w.Events, w.Events[0]) // as two reads may return it
+	w.Events = append(w.Events, w.Events[0]) // two reads may return the same event
 	var counts []string
 	for _, e := range Of(w, after(time.Minute)) {
 		counts = append(counts, e.CountText())

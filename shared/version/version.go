@@ -1,4 +1,4 @@
-// Package version returns the version of the build. The linker sets both values. See BUILD in the Makefile.
+// Package version returns the version of the build, which is set by the linker; see BUILD in the Makefile.
 package version
 
 import (
@@ -14,7 +14,7 @@ var (
 // Version returns the release, such as v0.3.0, or devel if the linker did not set it.
 func Version() string { return version }
 
-// Commit returns the revision set by the linker, or recorded by the go command, or "unknown".
+// Commit returns the revision set by the linker or recorded by the go command, or "unknown".
 func Commit() string { return cmp.Or(commit, recorded(), "unknown") }
 
 func recorded() string {

@@ -1,5 +1,5 @@
-// Package meter creates the metrics of a program from their definitions in shared/series. No other code creates metrics, which a lint rule
-// checks, so every series that a dashboard names is served by a program.
+// Package meter creates the metrics of a program from their definitions in shared/series. A lint rule ensures that no other code creates
+// metrics, so every series in a dashboard is served by a program.
 package meter
 
 import (
@@ -51,7 +51,7 @@ func HistogramVec(m series.Metric, buckets []float64) *prometheus.HistogramVec {
 // Desc returns the description for a custom collector.
 func Desc(m series.Metric) *prometheus.Desc { return prometheus.NewDesc(m.Name, m.Help, m.Labels, nil) }
 
-// Zero creates series with the given label values before anything is counted. Otherwise Prometheus does not see the first increase of a
+// Zero creates series with the given label values before anything is counted. Otherwise, Prometheus would miss the first increase of a
 // series.
 func Zero[M any](of interface{ WithLabelValues(values ...string) M }, series ...[]string) {
 	for _, values := range series {

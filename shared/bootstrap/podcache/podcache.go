@@ -1,5 +1,5 @@
-// Package podcache reduces the memory of a cache of many pods. It lists pods in pages, strips each page at once, and shares strings between
-// pods.
+// Package podcache reduces the memory usage of a cache with many pods. It lists pods in pages, strips each page as it arrives, and shares
+// strings between pods.
 package podcache
 
 import (
@@ -17,7 +17,7 @@ import (
 // Strip returns a copy of a pod with only the fields that a program reads.
 type Strip func(full *corev1.Pod) *corev1.Pod
 
-// NewInformer returns an informer. Pods are listed in pages.
+// NewInformer returns an informer that lists pods in pages.
 func (s Strip) NewInformer(lw cache.ListerWatcher, o runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 	if _, ok := o.(*corev1.Pod); ok {
 		lw = s.paged(cache.ToListerWatcherWithContext(lw))
@@ -25,7 +25,7 @@ func (s Strip) NewInformer(lw cache.ListerWatcher, o runtime.Object, resync time
 	return cache.NewSharedIndexInformer(lw, o, resync, indexers)
 }
 
-// Transform strips a pod before the informer stores it. Other objects are not changed.
+// Transform strips a pod before the informer stores it. It returns other objects unchanged.
 func (s Strip) Transform(o any) (any, error) {
 	if pod, ok := o.(*corev1.Pod); ok {
 		return s.once(pod), nil
@@ -33,8 +33,8 @@ func (s Strip) Transform(o any) (any, error) {
 	return o, nil
 }
 
-// paged lists pods in pages and strips each page at once. An API server without streaming lists would otherwise send all pods in one
-// response, because its cache ignores the limit for resource version 0. Unstripped, they take several times the memory.
+// paged lists pods in pages and strips each page as it arrives. An API server without streaming lists would otherwise send all pods
+// in one response, because its cache ignores the limit for resource version 0. Unstripped pods take several times as much memory.
 func (s Strip) paged(lw cache.ListerWatcherWithContext) *cache.ListWatch {
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -53,8 +53,8 @@ func (s Strip) paged(lw cache.ListerWatcherWithContext) *cache.ListWatch {
 	}
 }
 
-// once strips a pod unless it is already stripped. The informer transforms the pods of each page again, which must not copy them. The API
-// server sets a termination grace period on every pod, so a pod without one has been stripped.
+// once strips a pod unless it has been stripped before. It must not copy stripped pods, because the informer transforms the pods of each
+// page again. Since the API server sets a termination grace period on every pod, a pod without one has been stripped.
 func (s Strip) once(pod *corev1.Pod) *corev1.Pod {
 	if pod.Spec.TerminationGracePeriodSeconds == nil {
 		return pod
@@ -65,10 +65,11 @@ func (s Strip) once(pod *corev1.Pod) *corev1.Pod {
 	return stripped
 }
 
-// share returns the shared copy of a string. Each pod is decoded with its own copies.
+// share returns a shared copy of a string. Decoding creates separate copies for each pod.
 func share(text string) string { return unique.Make(text).Value() }
 
-// shareTexts replaces strings of a stripped pod that other pods have too: those of its workload, its node and the API.
+// shareTexts replaces strings in a stripped pod that are likely to occur in other pods, because they come from its workload, its
+// node or the API.
 func shareTexts(pod *corev1.Pod) {
 	pod.Namespace, pod.GenerateName = share(pod.Namespace), share(pod.GenerateName)
 	labels := make(map[string]string, len(pod.Labels))

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// nameAndNode keeps what a program of this test reads.
+// nameAndNode keeps the fields that the program in this test reads.
 var nameAndNode Strip = func(full *corev1.Pod) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: full.ObjectMeta, Spec: corev1.PodSpec{NodeName: full.Spec.NodeName}}
 }
@@ -68,7 +68,7 @@ func TestPodsShareStrings(t *testing.T) {
 	}
 }
 
-// The API server is asked for pages, and pods of each page are stripped.
+// Pods are requested in pages, and the pods of each page are stripped.
 func TestPodsAreListedInPages(t *testing.T) {
 	var asked metav1.ListOptions
 	lw := nameAndNode.paged(&cache.ListWatch{ListWithContextFunc: func(_ context.Context, options metav1.ListOptions) (runtime.Object, error) {

@@ -1,5 +1,5 @@
-// Package supervise adds the supervisor of the exec driver to pods: the installer, volumes, command and environment. The callers decide
-// which pods get a supervisor. It is pure.
+// Package supervise adds the exec driver's supervisor to pods: the installer, volumes, command and environment. Callers decide which
+// pods get a supervisor. The package is pure.
 package supervise
 
 import (
@@ -20,21 +20,21 @@ const (
 	InstallerName = "holdfast-install"
 )
 
-// nobody is the user of distroless images.
+// nobody is the user ID in distroless images.
 const nobody = 65532
 
-// Supervisor is added to a worker's container.
+// Supervisor describes the supervisor to add to a worker's container.
 type Supervisor struct {
 	Image string
 	Store Store
-	// Identity identifies the worker.
+	// Identity holds the environment variables that identify the worker.
 	Identity []corev1.EnvVar
-	// Flags in addition to those derived from the pod.
+	// Flags are flags in addition to those derived from the pod.
 	Flags []string
 }
 
-// Into makes the supervisor the entry point of the container with this index. The container must have a command, because that of its image
-// is not known.
+// Into makes the supervisor the entry point of the container with the given index. The container must have a command, because the command
+// in its image is unknown.
 func (s Supervisor) Into(pod *corev1.PodSpec, container int) {
 	pod.InitContainers = append(pod.InitContainers, s.installer(pod.Containers[container].Resources))
 	pod.Volumes = append(pod.Volumes, s.Store.Volumes()...)
@@ -44,7 +44,8 @@ func (s Supervisor) Into(pod *corev1.PodSpec, container int) {
 	c.VolumeMounts = append(c.VolumeMounts, s.Store.Mounts()...)
 }
 
-// command returns the arguments before the worker's command. --log-level overrides LOG_LEVEL, which workers often set for themselves.
+// command returns the arguments before the worker's command. --log-level overrides LOG_LEVEL, which workers often set for their own
+// use.
 func (s Supervisor) command(pod *corev1.PodSpec) []string {
 	grace := ptr.Deref(pod.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
 	command := []string{
@@ -60,16 +61,16 @@ func (s Supervisor) installer(worker corev1.ResourceRequirements) corev1.Contain
 	return corev1.Container{
 		Name:            InstallerName,
 		Image:           s.Image,
-		Args:            []string{"install", StartupDir}, // the entry point of the image is the supervisor
+		Args:            []string{"install", StartupDir}, // the image's entry point is the supervisor
 		VolumeMounts:    []corev1.VolumeMount{StartupMount()},
 		Resources:       shareOf(worker),
 		SecurityContext: restricted(),
 	}
 }
 
-// shareOf returns the worker's CPU and memory requests and limits for the installer. Init containers finish before the worker starts, so
-// the pod requests no more than without one and keeps its QoS class, and the start is not slowed down by a small limit. Devices are left to
-// the worker.
+// shareOf returns the worker's CPU and memory requests and limits, for use by the installer. Because init containers finish before the
+// worker starts, the pod does not request more than without the installer and keeps its QoS class, and small limits do not slow down its
+// start. Devices are left to the worker.
 func shareOf(worker corev1.ResourceRequirements) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: computing(worker.Requests), Limits: computing(worker.Limits)}
 }
@@ -87,7 +88,7 @@ func computing(all corev1.ResourceList) corev1.ResourceList {
 	return some
 }
 
-// restricted returns the security context that the restricted pod security standard requires.
+// restricted returns the security context required by the restricted Pod Security Standard.
 func restricted() *corev1.SecurityContext {
 	return &corev1.SecurityContext{
 		AllowPrivilegeEscalation: ptr.To(false),
@@ -105,7 +106,7 @@ func FromField(name, path string) corev1.EnvVar {
 	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
 }
 
-// WithEnvironment adds missing environment variables.
+// WithEnvironment adds environment variables that are missing.
 func WithEnvironment(have, add []corev1.EnvVar) []corev1.EnvVar {
 	known := make(map[string]bool, len(have))
 	for _, v := range have {
@@ -139,7 +140,7 @@ const (
 // ElasticSecret returns the name of the Secret with the store credentials of an ElasticJob's agents. Secrets of JobSets have other names.
 func ElasticSecret(job string) string { return "holdfast-elastic-store-" + job }
 
-// Store is how the agents of a pod connect to the store.
+// Store describes how the agents of a pod connect to the store.
 type Store struct {
 	// Address is host:port as seen from pods.
 	Address string
@@ -149,7 +150,7 @@ type Store struct {
 	Secret, SecretKey string
 	// TLS means that the Secret also holds the CA of the store's certificate, under SecretCA.
 	TLS bool
-	// ServerName is the name in the certificate; empty means the host of the address.
+	// ServerName is the name in the certificate; empty means the host in the address.
 	ServerName string
 }
 
@@ -171,7 +172,7 @@ func (s Store) Environment() []corev1.EnvVar {
 	return env
 }
 
-// Reserved returns all variables that Environment may set.
+// Reserved returns all environment variables that Environment may set.
 func Reserved() []corev1.EnvVar {
 	var list []corev1.EnvVar
 	for _, name := range []string{EnvStoreAddress, EnvStoreUsername, EnvStorePassword, EnvStoreCA, EnvStoreServer, EnvStartupDir} {
@@ -189,8 +190,8 @@ const (
 	CredentialsDir = "/var/run/secrets/holdfast"
 )
 
-// startup holds the supervisor and the startup file of the agent. It is in memory, so that a slow disk does not delay a restart, and lives
-// as long as the pod.
+// startup returns the volume for the supervisor and the agent's startup file. It is in memory, so that a slow disk does not delay
+// restarts, and has the lifetime of the pod.
 func startup() corev1.Volume {
 	return corev1.Volume{Name: StartupVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
 		Medium: corev1.StorageMediumMemory, SizeLimit: ptr.To(resource.MustParse("64Mi")),
@@ -225,8 +226,8 @@ func (s Store) Mounts() []corev1.VolumeMount {
 	return mounts
 }
 
-// AddPullSecrets adds the Secrets of these names that the pod does not have yet. The image of an agent may be in a registry that the author of
-// the pod does not know.
+// AddPullSecrets adds the named Secrets to the pod's image pull secrets. They are needed if the agent's image is in a registry that the pod's
+// author does not know about.
 func AddPullSecrets(pod *corev1.PodSpec, names []string) {
 	for _, name := range names {
 		secret := corev1.LocalObjectReference{Name: name}
@@ -236,7 +237,7 @@ func AddPullSecrets(pod *corev1.PodSpec, names []string) {
 	}
 }
 
-// Config is the section about agents in the configuration file of a manager that adds agents to pods. Flags override it.
+// Config is the section for agents in the configuration file of a manager that adds agents to pods. Flags override it.
 type Config struct {
 	StoreAddress   string `json:"storeAddress,omitempty"` // host:port, as pods reach it
 	StoreUsername  string `json:"storeUsername,omitempty"`
@@ -261,7 +262,8 @@ func Flags(set *pflag.FlagSet, store *Store, acl *bool, image *string, kind stri
 	set.StringVar(image, FlagExecImage, "", "image of the supervisor, the agent of the exec driver")
 }
 
-// Complete applies fields where the flag is not set: the store, whether each workload has its own store user, and the supervisor's image.
+// Complete applies the fields whose flags are not set: the store, whether each workload has its own store user, and the supervisor's
+// image.
 func (c Config) Complete(set *pflag.FlagSet, store *Store, acl *bool, image *string) {
 	for _, one := range []struct {
 		flag, file string
@@ -284,14 +286,14 @@ func (c Config) Complete(set *pflag.FlagSet, store *Store, acl *bool, image *str
 	}
 }
 
-// CompleteText applies a field that is not empty if its flag is not set.
+// CompleteText applies a field if it is not empty and its flag is not set.
 func CompleteText(set *pflag.FlagSet, flag, field string, into *string) {
 	if field != "" && !set.Changed(flag) {
 		*into = field
 	}
 }
 
-// Check validates the store flags. acl means that each workload of the kind has its own store user.
+// Check validates the store flags. acl says whether each workload of the kind has its own store user.
 func (s Store) Check(acl bool, kind string) []error {
 	if s.TLS && !acl && s.Secret == "" {
 		return []error{fmt.Errorf("--%s: agents read the store's CA from their Secret: set --%s or --%s", FlagStoreTLS, FlagStoreACL, FlagStoreSecret)}

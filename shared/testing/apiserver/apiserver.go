@@ -17,10 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// patience is the start timeout. The 20 s of envtest are too short for a busy machine.
+// patience is the timeout for starting and stopping. The 20 s of envtest are too short for a busy machine.
 const patience = 2 * time.Minute
 
-// Start runs both with the CRDs in the folders installed. Call stop to end them.
+// Start runs both programs, with the CRDs in the given folders installed. Call stop to end them.
 func Start(crds ...string) (config *rest.Config, stop func() error, err error) {
 	env, err := Environment(crds...)
 	if err != nil {
@@ -30,7 +30,7 @@ func Start(crds ...string) (config *rest.Config, stop func() error, err error) {
 	return config, env.Stop, err
 }
 
-// Environment returns what Start runs, for tests that need other options.
+// Environment returns the environment that Start runs, for tests that need other options.
 func Environment(crds ...string) (*envtest.Environment, error) {
 	apiServer, etcd, err := assets()
 	if err != nil {
@@ -48,12 +48,12 @@ func Run(env *envtest.Environment) (*rest.Config, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("starting the control plane: %w", err), env.Stop())
 	}
-	config.QPS, config.Burst = 500, 500 // as in our managers
+	config.QPS, config.Burst = 500, 500 // as in the managers
 	return config, nil
 }
 
-// Main is the TestMain of a package whose tests share one API server: it sets the connection, runs the tests and returns the exit code.
-// Unset loggers are silent.
+// Main implements TestMain for a package in which tests share an API server: it sets *cluster, runs the tests and returns the exit
+// code. Loggers that are not set are silent.
 func Main(m *testing.M, cluster **rest.Config, crds ...string) int {
 	log.SetLogger(logr.Discard())
 	config, stop, err := Start(crds...)
@@ -69,7 +69,7 @@ func Main(m *testing.M, cluster **rest.Config, crds ...string) int {
 	return code
 }
 
-// ForTest starts an API server for one test and returns a client with the scheme.
+// ForTest starts an API server for a single test and returns the connection and a client with the scheme.
 func ForTest(t *testing.T, scheme *runtime.Scheme, crds ...string) (*rest.Config, client.Client) {
 	t.Helper()
 	config, stop, err := Start(crds...)

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 )
 
-// errNoAssets tells the user how to install the programs. Tests are not skipped.
+// errNoAssets tells the user how to install the programs. Tests fail with it instead of being skipped.
 var errNoAssets = errors.New("no kube-apiserver and etcd: run `make prerequisites`, or set HOLDFAST_ENVTEST_ASSETS or KUBEBUILDER_ASSETS to their folder")
 
-// Program returns the path of a control plane program, such as kube-controller-manager, that `make prerequisites` installs.
+// Program returns the path of a control plane program that `make prerequisites` installs, such as kube-controller-manager.
 func Program(name string) (string, error) {
 	for _, folder := range folders() {
 		path := filepath.Join(folder, name)
@@ -22,7 +22,8 @@ func Program(name string) (string, error) {
 	return "", fmt.Errorf("no %s: run `make prerequisites`, or set HOLDFAST_ENVTEST_ASSETS to its folder", name)
 }
 
-// assets finds the programs in the folder from the environment, or in the cache of `make prerequisites`. etcd may also be in PATH.
+// assets finds the programs in the folders set in the environment or, by default, in the cache of `make prerequisites`. etcd may
+// also be on the PATH.
 func assets() (apiServer, etcd string, err error) {
 	for _, folder := range folders() {
 		apiServer = filepath.Join(folder, "kube-apiserver")

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// InstallWebhooks creates the webhook configurations of a generated file, with the URL of a manager instead of its Service, and the empty
-// certificate Secret in namespace default.
+// InstallWebhooks creates the webhook configurations from a generated file, with a manager's URL instead of its Service, and an empty
+// certificate Secret in the default namespace.
 func InstallWebhooks(t *testing.T, k8s client.Client, file, url, secret string) {
 	t.Helper()
 	content, err := os.ReadFile(file)

@@ -12,35 +12,35 @@ import (
 // Kind is the kind of a block.
 type Kind string
 
-// The kinds.
+// Kinds of blocks.
 const (
-	// Commands are typed by the reader. If they have a prompt, their output follows.
+	// Commands are commands to be typed by the reader. If they have a prompt, they may be followed by their output.
 	Commands Kind = "commands"
-	// Config is YAML or JSON, or a part of it.
+	// Config is YAML or JSON, or a fragment of it.
 	Config Kind = "config"
 	// Figure is output, a drawing or code.
 	Figure Kind = "figure"
 )
 
-// Block is a block of a page.
+// Block is a code block on a page.
 type Block struct {
 	Line     int
 	Kind     Kind
 	Commands []Command
 }
 
-// Command is one command line.
+// Command is a command line.
 type Command struct {
 	Line int
 	Text string
-	// Words are the words of the line as a shell splits them, without substitutions.
+	// Words are the words of the line as split by a shell, without performing substitutions.
 	Words []string
 }
 
-// programs are the first words of commands.
+// programs are the words with which commands may begin.
 var programs = []string{"make", "helm", "kubectl", "export", "go", "docker", "git", "testbed", "holdfast-exec", "rendezvous", "sudo", "curl", "promtool"}
 
-// shells are the languages of command blocks.
+// shells are the languages that mark command blocks.
 var shells = []string{"bash", "console", "sh", "shell"}
 
 const prompt = "$ "
@@ -50,11 +50,11 @@ func isCommand(line string) bool {
 	return slices.Contains(programs, word) || strings.HasPrefix(word, "./") || strings.HasPrefix(word, "hack/")
 }
 
-// figure matches a first line that cannot be a command: it does not start with a lower-case word, as in tables, drawings and comments, or
-// it has wide gaps, arrows or assignments.
+// figure matches a first line that cannot be a command. Either it does not start with a lower-case word, as in tables, drawings and
+// comments, or it contains wide gaps, arrows or assignments.
 var figure = regexp.MustCompile(`^[^a-z]|\s{3,}|->| = |^(round|restart) \d|^admission webhook `)
 
-// classify returns an error for a block that may have commands of an unknown program.
+// classify determines the kind of a block. It returns an error if the block may contain commands of an unknown program.
 func (l lines) classify() (Block, error) {
 	first := ""
 	for _, line := range l.text {
@@ -86,13 +86,15 @@ func (l lines) classify() (Block, error) {
 	return b, nil
 }
 
-// isConfig reports whether the text is a YAML mapping. A drawing with colons is not indented as one.
+// isConfig reports whether the text is a YAML mapping. A drawing that contains colons is not valid YAML, because of its
+// indentation.
 func isConfig(text []string) bool {
 	var mapping map[string]any
 	return yaml.Unmarshal([]byte(strings.Join(text, "\n")), &mapping) == nil && len(mapping) > 0
 }
 
-// read reads each line, or each line after a prompt. It drops comments and joins continued lines.
+// read reads the commands in a block: each line or, if prompted, each line with a prompt. It drops comments and joins continued
+// lines.
 func (b *Block) read(l lines, prompted bool) error {
 	continued := false
 	for i, line := range l.text {

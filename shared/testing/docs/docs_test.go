@@ -71,7 +71,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// The kind of every block on every page is known.
+// Every block on every page is of a known kind.
 func TestAllPagesCanBeRead(t *testing.T) {
 	pages, err := Pages(filepath.Join("..", "..", ".."))
 	if err != nil {

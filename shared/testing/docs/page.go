@@ -1,5 +1,5 @@
-// Package docs reads the commands on the pages of the repository, for tests that check or run them. A block that is neither commands nor
-// another known kind is an error, so no command is missed.
+// Package docs reads the commands in the repository's documentation, for tests that check or run them. It returns an error for blocks of
+// an unknown kind, so that no command is missed.
 package docs
 
 import (
@@ -12,16 +12,16 @@ import (
 	"strings"
 )
 
-// Page is a page of the repository.
+// Page is a documentation page in the repository.
 type Page struct {
-	// Path is relative to the root of the repository.
+	// Path is the path relative to the root of the repository.
 	Path   string
 	Blocks []Block
-	// Spans are commands in backquotes within the text.
+	// Spans are commands in backquotes in the text.
 	Spans []string
 }
 
-// Commands returns the commands of all blocks in order.
+// Commands returns the commands in all blocks, in order.
 func (p Page) Commands() []Command {
 	var all []Command
 	for _, b := range p.Blocks {
@@ -30,10 +30,10 @@ func (p Page) Commands() []Command {
 	return all
 }
 
-// printed is generated from the programs' help.
+// printed is a page that is generated from the programs' help.
 const printed = "docs/reference/flags.md"
 
-// Pages returns all pages: README.md, those of docs/ and of its folders.
+// Pages returns all pages: those in the root folder, in docs/ and in its subfolders.
 func Pages(root string) ([]Page, error) {
 	found := map[string]Page{}
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md"} {
@@ -69,7 +69,7 @@ func Pages(root string) ([]Page, error) {
 
 var span = regexp.MustCompile("`([^`\n]+)`")
 
-// Parse parses one page.
+// Parse parses a page.
 func Parse(path, text string) (Page, error) {
 	page := Page{Path: path}
 	prose, raw := split(text)
@@ -90,13 +90,14 @@ func Parse(path, text string) (Page, error) {
 
 // lines are the raw lines of a block.
 type lines struct {
-	line     int // of the first line, from 1
+	line     int // number of the first line, from 1
 	language string
 	fenced   bool
 	text     []string
 }
 
-// split separates the prose of a page from its blocks: fenced ones, and those indented by four or more spaces after an empty line.
+// split separates the prose on a page from its blocks, which are either fenced or indented by at least four spaces after an empty
+// line.
 func split(text string) (prose string, blocks []lines) {
 	var b strings.Builder
 	var open *lines

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Words splits a line as a shell does: at blanks outside of quotes and $(...), up to a comment. Quotes are removed.
+// Words splits a line like a shell: at blanks outside of quotes and substitutions, up to a comment. It removes quotes.
 func Words(line string) ([]string, error) {
 	var words []string
 	var word strings.Builder

@@ -13,12 +13,12 @@ import (
 
 const (
 	patience = time.Minute
-	// quiet is how long Always checks.
+	// quiet is how long Always keeps checking.
 	quiet = 600 * time.Millisecond
 	pace  = 10 * time.Millisecond
 )
 
-// Eventually waits until check returns no complaint.
+// Eventually waits until check returns "", which means that there is no problem.
 func (s *Sandbox) Eventually(check func() string) {
 	s.Helper()
 	if complaint := await(patience, check); complaint != "" {
@@ -26,7 +26,7 @@ func (s *Sandbox) Eventually(check func() string) {
 	}
 }
 
-// Always checks for a while that check returns no complaint.
+// Always verifies that check keeps returning "" for a while.
 func (s *Sandbox) Always(check func() string) {
 	s.Helper()
 	if complaint := remains(quiet, check); complaint != "" {
@@ -34,7 +34,7 @@ func (s *Sandbox) Always(check func() string) {
 	}
 }
 
-// Eventually is for tests without a sandbox.
+// Eventually is like Sandbox.Eventually, for tests without a sandbox.
 func Eventually(t testing.TB, check func() string) {
 	t.Helper()
 	if complaint := await(patience, check); complaint != "" {
@@ -59,7 +59,7 @@ func remains(quiet time.Duration, check func() string) (complaint string) {
 	return ""
 }
 
-// Differs returns a complaint if the values differ.
+// Differs describes the difference between the values, or returns "" if they are equal.
 func Differs(what, want, got string) string {
 	if want == got {
 		return ""
@@ -67,7 +67,7 @@ func Differs(what, want, got string) string {
 	return fmt.Sprintf("%s: want %q, got %q", what, want, got)
 }
 
-// ConditionOf returns a condition as "Type=Status/Reason".
+// ConditionOf formats a condition as "Type=Status/Reason".
 func ConditionOf(conditions []metav1.Condition, kind string) string {
 	c := meta.FindStatusCondition(conditions, kind)
 	if c == nil {

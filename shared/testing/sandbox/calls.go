@@ -12,21 +12,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// ErrCrash is returned by calls that a crashed controller did not make.
+// ErrCrash is the error to return for calls that a crashed controller could not make.
 var ErrCrash = errors.New("the controller has crashed")
 
-// Fault returns an error for a call that must fail. Calls are named "create Job", "patch status of JobSet" or "apply status"; the
-// object of an apply is nil.
+// Fault returns an error for calls that must fail. Calls have names such as "create Job", "patch status of JobSet" or "apply
+// status". For an apply, the object is nil.
 type Fault func(call string, object client.Object) error
 
-// FailOn makes calls of the controller fail from now on; nil stops that.
+// FailOn makes the controller's calls fail from now on, according to fault. If fault is nil, no calls fail.
 func (s *Sandbox) FailOn(fault Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fault = fault
 }
 
-// called records a call of the controller and returns its fault.
+// called records a call of the controller and returns the error with which it must fail, if any.
 func (s *Sandbox) called(call string, object client.Object) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +52,7 @@ func (s *Sandbox) kind(o runtime.Object) string {
 	return kind.Kind
 }
 
-// newClient returns the controller's client, whose writes are recorded and may fail.
+// newClient returns a client for the controller that records its writes and makes them fail if requested.
 func (s *Sandbox) newClient(config *rest.Config, options client.Options) (client.Client, error) {
 	inner, err := client.New(config, options)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *Sandbox) newClient(config *rest.Config, options client.Options) (client
 	}), nil
 }
 
-// subResourcePatch also records the body: "patched {...}".
+// subResourcePatch also records the body of the patch, as "patched" followed by the JSON.
 func (s *Sandbox) subResourcePatch(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 	data, err := p.Data(o)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Sandbox) subResourcePatch(ctx context.Context, c client.Client, sub str
 	return s.through("patch "+sub+" of", o, func() error { return c.SubResource(sub).Patch(ctx, o, p, opts...) })
 }
 
-// Reader returns a reader whose calls are recorded and may fail: "get Job", "list PodList".
+// Reader returns a reader that records its calls, such as "get Job" or "list PodList", and makes them fail if requested.
 func (s *Sandbox) Reader(inner client.Reader) client.Reader { return reader{inner, s} }
 
 type reader struct {

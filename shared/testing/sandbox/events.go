@@ -8,14 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Eventf records an event, as the controller's recorder.
+// Eventf records an event. It implements the controller's event recorder.
 func (s *Sandbox) Eventf(_, _ runtime.Object, kind, reason, action, note string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.events = append(s.events, kind+" "+reason+"/"+action+": "+fmt.Sprintf(note, args...))
 }
 
-// Events returns the events so far: "Warning Reason/Action: note".
+// Events returns the events so far, in the form "Warning Reason/Action: note".
 func (s *Sandbox) Events() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,10 +9,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// These functions set the status of a Job as the Job controller does. The API server rejects an inconsistent status, for example of
-// a completed Job with active pods.
+// These functions set the status of a Job like the Job controller. The API server rejects an inconsistent status, such as that of a
+// completed Job with active pods.
 
-// JobReady sets the status of a Job whose pods are running and ready.
+// JobReady sets the status of a Job with running and ready pods.
 func JobReady(pods int32) func(*batchv1.JobStatus) {
 	return func(s *batchv1.JobStatus) {
 		started(s)
@@ -28,7 +28,7 @@ func JobSucceeded(s *batchv1.JobStatus) {
 	SetJobCondition(s, batchv1.JobComplete, corev1.ConditionTrue, "CompletionsReached")
 }
 
-// JobFailed sets the status of a Job that exceeded its back-off limit and has no more pods.
+// JobFailed sets the status of a Job that has exceeded its back-off limit and has no pods left.
 func JobFailed(s *batchv1.JobStatus) {
 	noPods(s)
 	s.Failed = 1
@@ -43,7 +43,7 @@ func JobStopped(s *batchv1.JobStatus) {
 	SetJobCondition(s, batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended")
 }
 
-// SetJobCondition replaces the condition of the type.
+// SetJobCondition sets the condition of the given type.
 func SetJobCondition(s *batchv1.JobStatus, kind batchv1.JobConditionType, to corev1.ConditionStatus, reason string) {
 	s.Conditions = slices.DeleteFunc(s.Conditions, func(c batchv1.JobCondition) bool { return c.Type == kind })
 	s.Conditions = append(s.Conditions, batchv1.JobCondition{Type: kind, Status: to, Reason: reason, Message: "played", LastTransitionTime: metav1.Now()})

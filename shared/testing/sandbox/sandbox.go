@@ -1,5 +1,5 @@
-// Package sandbox runs a controller in a namespace of a real API server. Tests can stop and restart it, make its calls fail, and
-// act as all other programs. The sandbox records the controller's writes, error logs and events.
+// Package sandbox runs a controller in a namespace of a real API server. Tests can stop and restart the controller, make its
+// calls fail, and act as all other programs. The sandbox records the controller's writes, error logs and events.
 package sandbox
 
 import (
@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// Sandbox is the namespace and the test's client. The test's own calls are neither recorded nor made to fail.
+// Sandbox is a namespace with a client for the test. The test's own calls are not recorded and do not fail.
 type Sandbox struct {
 	*testing.T
 	client.Client
@@ -38,7 +38,7 @@ type Sandbox struct {
 	stop    func() // nil if nothing is running
 }
 
-// New creates a namespace with a generated name. The last controller stops with the test.
+// New creates a namespace with a generated name. A running controller is stopped at the end of the test.
 func New(t *testing.T, cluster *rest.Config, scheme *runtime.Scheme, prefix string) *Sandbox {
 	t.Helper()
 	s := &Sandbox{T: t, cluster: cluster}
@@ -52,7 +52,7 @@ func New(t *testing.T, cluster *rest.Config, scheme *runtime.Scheme, prefix stri
 	return s
 }
 
-// Scheme returns a scheme with the Kubernetes kinds and the additional ones.
+// Scheme returns a scheme with the Kubernetes kinds and those registered by add.
 func Scheme(add ...func(*runtime.Scheme) error) *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, kinds := range append(add, clientgoscheme.AddToScheme) {
@@ -63,7 +63,7 @@ func Scheme(add ...func(*runtime.Scheme) error) *runtime.Scheme {
 	return scheme
 }
 
-// OK ends the test if there is an error.
+// OK fails the test immediately if there is an error.
 func (s *Sandbox) OK(err error) {
 	s.Helper()
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Sandbox) OK(err error) {
 	}
 }
 
-// Start runs a new manager with what add adds. Its caches are limited to this namespace.
+// Start runs a new manager with the controllers that add adds. Its caches are limited to this namespace.
 func (s *Sandbox) Start(caches cache.Options, add func(context.Context, ctrl.Manager) error) {
 	s.Helper()
 	caches.DefaultNamespaces = s.Namespaces()
@@ -88,12 +88,12 @@ func (s *Sandbox) Start(caches cache.Options, add func(context.Context, ctrl.Man
 	s.stop = Run(s.T, mgr.Start)
 }
 
-// Namespaces limits other caches to this namespace.
+// Namespaces returns cache settings that limit a cache to this namespace.
 func (s *Sandbox) Namespaces() map[string]cache.Config {
 	return map[string]cache.Config{s.Namespace: {}}
 }
 
-// Stop stops the controller, as a crash between two calls would.
+// Stop stops the controller, like a crash between two calls.
 func (s *Sandbox) Stop() {
 	if s.stop != nil {
 		s.stop()
@@ -101,14 +101,14 @@ func (s *Sandbox) Stop() {
 	s.stop = nil
 }
 
-// log records errors, the only log level enabled.
+// log records errors, which is the only enabled log level.
 func (s *Sandbox) log(_, args string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.errors = append(s.errors, args)
 }
 
-// report returns the last errors for the message of a failed test.
+// report returns the last errors and the events, for the message of a failed test.
 func (s *Sandbox) report() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +116,7 @@ func (s *Sandbox) report() string {
 	return "errors of the controller: " + strings.Join(latest, "\n") + "\nevents: " + strings.Join(s.events, "\n")
 }
 
-// Calls returns the calls of the controller so far: its writes, and its reads through Reader.
+// Calls returns the controller's calls so far: its writes, and its reads through Reader.
 func (s *Sandbox) Calls() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
