@@ -1,13 +1,13 @@
 // Package recovering defines the annotation with which a program announces, on the object that it manages, that it is recovering the
 // workload, so that each fault is handled only once. Kinds with conditions also have a condition.
 //
-//	              sets              waits                   removes
-//	own level     Place, once       -                       Release, when all workers run or the level has failed
-//	lower level   -                 Until: in progress      -
-//	higher level  takes over        Until, then acts        Place of its own; or the deadline passes
+//	program at        what it does with the annotation
+//	the same level    sets it with Place, and removes it (Release) once all workers are running or the level has failed
+//	a lower level     waits, as long as Until says
+//	a higher level    waits, as long as Until says, and then takes over by overwriting it with Place
 //
-// A program that is not installed does not set the annotation, and an invalid annotation does not block any program. The package
-// is pure.
+// A program that is not installed does not set the annotation, and an annotation that is invalid or past its deadline does not
+// block any program. The package is pure.
 package recovering
 
 import (

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Wanted is what the owner of a group asks for.
+// Wanted describes the group that an owner asks for.
 type Wanted struct {
 	Token      coordination.Token
 	Generation int64         // from 1; it increases whenever the owner deletes the group's pods on purpose

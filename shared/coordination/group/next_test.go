@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// twoSteps is a driver stage that others wait for, and a stage of workers.
+// twoSteps has a driver stage, which others wait for, and a worker stage.
 var twoSteps = []coordination.Stage{
 	{Prefix: "js-driver", Jobs: 1, Pods: 1, Release: coordination.ReleaseGate},
 	{Prefix: "js-worker", Jobs: 2, Pods: 2, Step: 1},

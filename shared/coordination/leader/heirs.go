@@ -14,8 +14,8 @@ import (
 // held by a pod that has not been annotated with its slot.
 const collectFor = 5 * time.Second
 
-// gives reports whether slots may be assigned to spares. This requires that workers wait at the barrier and that the group
-// currently needs all of them.
+// gives reports whether slots may be assigned to spares, which requires a barrier at which workers wait and a group that
+// currently needs all of its workers.
 func (p *planner) gives() bool {
 	return p.wanted != nil && p.wanted.Barrier && p.replaces() && !p.collects()
 }
@@ -23,7 +23,7 @@ func (p *planner) gives() bool {
 // collects reports whether the store has lost the group and agents may still be rejoining. It returns false for a group without spares, which does
 // not need to wait for them.
 func (p *planner) collects() bool {
-	lost := p.memory.recoveredAt // the round of the recovery may be over
+	lost := p.memory.recoveredAt // set even if the round of the recovery is over
 	if p.clock != nil && p.group.Record.Cause.Kind == coordination.KindRecovery && p.clock.Start.After(lost) {
 		lost = p.clock.Start
 	}

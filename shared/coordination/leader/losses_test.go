@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// waiting is a settled scene in which the group waits for the worker in slot 3 of the current restart, which began a given time ago.
+// waiting returns a settled scene with a restart that began the given time ago and is waiting for the worker in slot 3.
 func waiting(since time.Duration, change func(*scene)) *scene {
 	return settled(func(s *scene) {
 		s.Stored.State = rounds.Fresh(level("A 1 0/1"), 1)
@@ -23,7 +23,7 @@ func waiting(since time.Duration, change func(*scene)) *scene {
 	})
 }
 
-// plans returns the plans of one reconcile, of which each gets what it asks for, and whose actions all succeed.
+// plans returns the plans of one reconcile. Each plan gets the reads that it requests, and all actions succeed.
 func (s *scene) plans() []Plan {
 	var all []Plan
 	for range 20 {
@@ -57,7 +57,7 @@ func deletedJob(plans []Plan) string {
 	return ""
 }
 
-// A Job counts a pod whose worker exited with code 0 when it was deleted as a success, and creates no other one.
+// If a worker exits with code 0 when its pod is deleted, its Job counts that as a success and does not create another pod.
 func TestALostPodThatExitedZeroIsNotFinished(t *testing.T) {
 	completed := func(s *scene) {
 		s.Jobs[0].Completed = workload.Indexes{{3, 3}}
@@ -90,7 +90,7 @@ func TestAJobIsNotRecreatedForASlotThatHasJustGotAPod(t *testing.T) {
 	}
 }
 
-// A death ends the round of the recovery, but workers in given slots may not have joined again yet.
+// A death ends the round of the recovery, but workers in assigned slots may not have rejoined yet.
 func TestSlotsAreNotGivenSoonAfterALostStore(t *testing.T) {
 	for since, gives := range map[time.Duration]bool{time.Second: false, 2 * collectFor: true} {
 		s := withSpares(func(s *scene) { s.memory.recoveredAt = now.Add(-since) })

@@ -19,9 +19,10 @@ import (
 //   - formation: one event is repeated, and the pods of a step may be deleted a second time
 //   - created: one extra pod may be created for a slot
 //   - released: if the store has also lost its data, these pods are released again only when new pods want their slots. A worker that exited with
-//     code 0 because its pod was deleted is taken for finished
+//     code 0 because its pod was deleted counts as finished
 //   - given: if the store loses its data before a pod is annotated with its slot, only the pod's agent knows the slot
-//   - recoveredAt: if the round of the recovery is over, a slot may be given while its worker has not joined again
+//   - recoveredAt: if the round of the recovery is over, a slot may be assigned to a spare although its worker has not rejoined
+//     yet
 //   - repairs: no effect, because a repair does not outlive its reconcile
 //   - holdersKnown, holding, seq: the store is queried once about the slots of all pods
 //   - holdersChecked, fencesChecked, nodesChecked, missedChecked: an expensive check runs early
@@ -33,7 +34,7 @@ type Memory struct {
 	released    releasedPods
 	given       givenSlots
 	repairs     repairs
-	recoveredAt time.Time // when this process restored the group, because the store had lost it
+	recoveredAt time.Time // when this process restored the group after the store had lost it
 
 	accounted rounds.Level // the level at which the history was last read; without a phase if it was never read
 

@@ -65,7 +65,7 @@ func (n *Need) Objects() bool { return len(n.Pods)+len(n.Jobs)+len(n.Slots) > 0 
 // Action is a change to make. An action with a key is tried once per reconcile.
 type Action interface{ key() string }
 
-// WriteGroup writes the group into the store. It has no effect if the stored group has changed.
+// WriteGroup writes the group to the store. It has no effect if the stored group has changed.
 type WriteGroup struct {
 	group.Write
 	Replaces bool // drop unreadable data first

@@ -75,7 +75,7 @@ func (p *planner) tried(a Action) bool { return p.keys[a.key()] }
 
 func (p *planner) round() Round { return Round{p.group.Generation, p.group.Round} }
 
-// finishedSlots returns the slots that are finished for their Jobs.
+// finishedSlots returns the slots that their Jobs count as finished.
 func (p *planner) finishedSlots() []string {
 	if p.wanted == nil {
 		return nil
@@ -83,8 +83,8 @@ func (p *planner) finishedSlots() []string {
 	return p.wanted.Finished
 }
 
-// onlyEnded reports whether a slot is finished for its Job although its worker is not: the worker exited with code 0 because its pod was deleted. Its pod
-// was released from the slot, and the slot has had no other pod since.
+// onlyEnded reports whether a Job counts a slot as finished only because the worker exited with code 0 when its pod was deleted. Such a pod was
+// released from the slot, which has had no other pod since.
 func (p *planner) onlyEnded(slot string) bool {
 	released := p.memory.released.in(int64(p.Owner.Epoch.Epoch))
 	return slices.ContainsFunc(released, func(r rounds.Slot) bool {

@@ -132,7 +132,7 @@ func ReasonLabel(kind string) string {
 	return "other"
 }
 
-// accountText returns the cause of a restart in a few words.
+// accountText summarizes the cause of a restart.
 func accountText(a accounting.Account) string {
 	text := a.Cause.Kind
 	if a.Worker != "" {

@@ -22,7 +22,7 @@ func (p *planner) mark() {
 	}
 }
 
-// marks reports whether the owner should be marked.
+// marks reports whether the owner should be marked as recovering.
 func (p *planner) marks() bool { return p.wanted != nil && p.clock != nil && !p.clock.Passed(p.now) }
 
 // marked adds to a the write that marks the owner, or the write that removes our mark. It does not touch marks written by other

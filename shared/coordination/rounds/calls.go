@@ -56,7 +56,7 @@ func Join(incarnation string, unit int, round int64, entered int, members ...Mem
 type Death struct {
 	Slot
 	ID     string
-	Round  int64 // of the instance
+	Round  int64 // round of the instance
 	Ran    bool  // its program was started
 	Saw    bool  // the agent saw its unit started in the round; if the store is waiting for joins, it has lost that
 	Leaves bool  // its pod is ending and gives up the slot
@@ -78,7 +78,7 @@ func Finish(incarnation string, unit int, s Slot, id string, held bool) Call {
 	return Call{FunctionFinish, []any{incarnation, unit, s.Name, s.Pod, id, bit(held)}}
 }
 
-// Ask requests the recreation of the group.
+// Ask requests a recreation of the group.
 func Ask(incarnation string, unit int, s Slot, cause string) Call {
 	return Call{FunctionAsk, []any{incarnation, unit, s.Name, s.Pod, cause}}
 }

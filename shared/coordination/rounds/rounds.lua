@@ -275,7 +275,7 @@ local function down(base, a)
   if elsewhere then return '-' end
   redis.call('HSET', holders, '!' .. a[3], a[5])
   if holder and holder ~= a[4] then
-    if a[7] ~= '0' and u >= s.started then dirty(s, u, cause) end -- the store has lost which pod held the slot
+    if a[7] ~= '0' and u >= s.started then dirty(s, u, cause) end -- the store no longer knows which pod held the slot
   elseif id == a[5] or (not id and a[7] ~= '0') then
     dies(s, u, a[3], a[7] ~= '0', cause, a[7] == '2')
   end

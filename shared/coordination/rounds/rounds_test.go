@@ -131,7 +131,7 @@ func TestDeathInARoundThatTheStoreHasLost(t *testing.T) {
 	}
 }
 
-// A member can write any time. The difference of two such times would overflow a time.Duration.
+// A member can forge any time. The difference between two such times would overflow a time.Duration.
 func TestTimesAreLimited(t *testing.T) {
 	far := fmt.Sprint(MaxCount)
 	for _, text := range []string{"1 1 0 " + far + " next w-0 exit", "1 1 " + far + " 1 next w-0 exit"} {

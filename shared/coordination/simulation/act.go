@@ -104,7 +104,7 @@ func (o *orchestrator) report(events []leader.Event) {
 	}
 }
 
-// reportDone emits the events of what a reconcile has changed.
+// reportDone emits the events for what a reconcile has changed.
 func (o *orchestrator) reportDone(r *reconciliation) {
 	events, _ := leader.Report(&r.o, o.memory, moment(o.now))
 	o.report(events)

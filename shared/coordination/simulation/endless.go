@@ -81,8 +81,8 @@ func (w *world) goesOn(js *jobSet) string {
 }
 
 // checkVerdict checks L9: a JobSet that fails after the faults have ended must report why, and name a culprit. It is checked only then, because a
-// leader that crashes may not have reported anything. If a repair has recreated all pods shortly before the round times out, another pod may be the
-// one that is missing at the end, and the event of the repair is the one that names the culprit.
+// leader that crashes may not have reported anything. If a repair recreates all pods shortly before the round times out, another pod may be the
+// missing one at the end. In that case, the repair's event names the culprit.
 func (t *truth) checkVerdict() {
 	verdict := strings.Join(t.verdict, "; ")
 	named := func(slot string) bool { return strings.Contains(verdict, slot) }

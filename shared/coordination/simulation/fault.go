@@ -39,13 +39,13 @@ const (
 	OutOfMemory    Kind = "out of memory"      // the container is killed
 	Unkillable     Kind = "unkillable worker"  // survives every signal for a while
 	Polite         Kind = "polite worker"      // exits with code 0 when it is stopped
-	RuntimeRefuses Kind = "runtime refuses"    // the next orders to stop fail
+	RuntimeRefuses Kind = "runtime refuses"    // the next stop orders fail
 	BlindRuntime   Kind = "blind runtime"      // sends no events: the agent sees changes only at its next poll
 	LateTermNotice Kind = "slow worker"        // takes For to end after the signal
 	AllDie         Kind = "all workers die"    // almost at the same time
 	PeersDie       Kind = "two workers die"    // one shortly after the other
 	DiesAgain      Kind = "worker dies again"  // Count times, each time after it has started
-	DiesStarting   Kind = "worker dies young"  // as soon as it has started the next time
+	DiesStarting   Kind = "worker dies young"  // as soon as it is started the next time
 	WrongClock     Kind = "clock jumps"        // a node's clock, by minutes
 	StoreClock     Kind = "store clock jumps"  // the store's clock, by minutes
 	NodeCrashes    Kind = "node crashes"       // with everything on it; it stays unreachable

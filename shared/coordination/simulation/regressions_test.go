@@ -181,7 +181,8 @@ func TestRegressions(t *testing.T) {
 			}
 			s.wants(1, 10, 10, s.truth.orders)
 		},
-		// Seed 63778609: the Job was deleted in the reconcile that had created the new pod, because the cache did not show it yet.
+		// Seed 63778609: the Job was deleted in the same reconcile that had created the new pod, because the cache did not show
+		// the pod yet.
 		"a pod that is lost late in a restart is replaced, and its Job stays": func(t *testing.T) {
 			s := enter(t, execScene())
 			lost := s.worker(1)

@@ -97,7 +97,7 @@ func (s *subscription) connectVia(member, r *agent, random random) {
 	v.check()
 }
 
-// leave returns to the store.
+// leave switches back to the store.
 func (v *via) leave() {
 	if v.over {
 		return
@@ -120,7 +120,7 @@ func (v *via) end() {
 	v.relay.relaying.served = slices.DeleteFunc(v.relay.relaying.served, func(other *via) bool { return other == v })
 }
 
-// check executes what the link decides.
+// check executes the link's decision.
 func (v *via) check() {
 	if v.over {
 		return

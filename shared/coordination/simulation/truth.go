@@ -82,7 +82,7 @@ type step struct {
 	reply string
 	// repeated means that the call was delivered twice and this answer reaches no one.
 	repeated bool
-	// others is how many other members joined in the same call.
+	// others is the number of other members that joined in the same call.
 	others int
 	why    string      // for calls by the leader: the reason for the write or the release
 	slot   rounds.Slot // the released slot

@@ -34,8 +34,8 @@ type world struct {
 	serial        int
 
 	culprits culprits // permanent faults, by slot
-	repairs  []string // the events of the round's repairs
-	verdict  []string // the events that say why the JobSet fails: the repairs of its last round, and its end
+	repairs  []string // events for the repairs of the current round
+	verdict  []string // events that say why the JobSet fails: the repairs of its last round and its end
 
 	truth  *truth
 	breach *Breach

@@ -91,7 +91,7 @@ func mustCall(t testing.TB, s *Store, c rounds.Call) rounds.Level {
 	return now
 }
 
-// mustJoin joins both slots, so that the group runs.
+// mustJoin makes both slots join, so that the group is running.
 func mustJoin(t testing.TB, s *Store) {
 	t.Helper()
 	mustCall(t, s, aJoin(0))

@@ -96,7 +96,7 @@ func TestMissingFunctionMeansAnEmptyStoreToAgents(t *testing.T) {
 	}
 }
 
-// memberCalls returns one call of each kind, in an order in which each changes a running group.
+// memberCalls returns one call of each kind, in an order in which each of them changes a running group.
 func memberCalls() []rounds.Call {
 	return []rounds.Call{
 		aJoin(0), aJoin(1), aDeath(0), rounds.Lost("A", 0, slotOf(0), 2, 1), rounds.Finish("A", 0, slotOf(0), memberOf(0).ID, false),

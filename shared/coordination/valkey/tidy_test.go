@@ -130,7 +130,7 @@ func TestTidyKeepsTablesOfLaterRounds(t *testing.T) {
 	expectDump(t, server, before)
 }
 
-// Groups restart all the time while tables are removed. If a table in use were removed, its round would not start.
+// Groups keep restarting while tables are removed. If a table in use were removed, its round would not start.
 func TestTidyDuringRestarts(t *testing.T) {
 	server := newServer(t)
 	store := server.store(t, func(o *Options) { o.PoolSize = 4 })

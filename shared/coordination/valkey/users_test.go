@@ -154,7 +154,7 @@ func TestDroppedUserIsDisconnected(t *testing.T) {
 	agent := server.agentOf(t, uid)
 	w := watchGroup(t, agent, uid)
 	w.awaitCount(t, 1)
-	for range 2 { // a user that does not exist is no error
+	for range 2 { // dropping a user that does not exist is not an error
 		if err := leader.DropUser(t.Context(), uid); err != nil {
 			t.Fatal(err)
 		}

@@ -34,5 +34,5 @@ func (s *State) NextTick() (time.Time, bool) { return s.next, !s.next.IsZero() }
 // Settled reports whether nothing is left to report.
 func (s *State) Settled() bool { return s.fenced || (s.call == nil && s.nextCall() == nil) }
 
-// Fenced reports whether the pod must no longer act.
+// Fenced reports whether the pod has permanently lost its slot, so that its agent no longer acts.
 func (s *State) Fenced() bool { return s.fenced }

@@ -43,7 +43,7 @@ func waitsToBeScheduled(reason, message string) func(*workload.Pod) {
 	}
 }
 
-// ended returns a container that has exited `restarts` times before, and once more just now.
+// ended returns a container that has just exited, after the given number of restarts.
 func ended(name string, restarts, code int32, at time.Time) workload.Container {
 	return workload.Container{
 		Name: name, Restarts: restarts, Last: &workload.Exit{Code: code, Message: "last\n  words", At: at}, Waiting: true, Reason: "CrashLoopBackOff",

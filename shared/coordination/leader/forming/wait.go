@@ -31,7 +31,7 @@ type Wait struct {
 	Text string
 }
 
-// joinsWithin is how long a running container may take to join. After that, the store or the agent is the cause.
+// joinsWithin is how long a running container may take to join. After that, the store or the agent is considered the cause.
 const joinsWithin = 10 * time.Second
 
 // WaitOf returns what a slot that has not joined is waiting for.

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// relayed starts a group whose members 1 to 3 use the relay of slot 0.
+// relayed starts a group in which members 1 to 3 use the relay in slot 0.
 func relayed(t *testing.T) (*backend, []*member) {
 	t.Helper()
 	b := newBackend(t, 4)

@@ -36,7 +36,7 @@ const maxWaiting = 8 * maxMembers
 
 var errBusy = errors.New("too many waiting requests")
 
-// gather is how long a relay waits for more requests after the first one. Members join within some milliseconds of each other.
+// gather is how long a relay waits for more requests after the first one. Members join within a few milliseconds of each other.
 const gather = 2 * time.Millisecond
 
 // upstream makes a relay's store calls, one at a time. While a call is in progress, requests are collected for the next one.

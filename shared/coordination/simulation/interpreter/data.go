@@ -69,7 +69,7 @@ var commands = map[string]command{
 	"HDEL":     {2, "hash", hdel},
 }
 
-// do runs a command on the data. It returns the error that the server would reply.
+// do runs a command on the data. It returns the error with which a server would reply.
 func (d data) do(name string, args []string) (any, error) {
 	c, known := commands[name]
 	switch {
