@@ -12,7 +12,7 @@ import (
 )
 
 // Memory is what a leader knows about one group beyond what is in the API server and the store. A new leader starts with an empty
-// Memory. The effect on each field is:
+// Memory. For each field, the consequence is:
 //
 //   - restart: the clock of the restart starts from zero, so a timeout may be late but is never early. The names of the late workers are read again,
 //     and a pod or Job may be deleted a second time

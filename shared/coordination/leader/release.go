@@ -68,8 +68,8 @@ func (p *planner) isRead(v victim) bool {
 	return read
 }
 
-// stands reports whether the decision to delete still applies: the live pod is the same as the one decided on, and still confirms
-// it.
+// stands reports whether the decision to delete still applies: the live pod is the one that was decided on, and it still
+// qualifies.
 func (p *planner) stands(v victim, still func(victim, *workload.Pod) bool) bool {
 	live := p.Reads.Pods[v.pod.Name]
 	return live != nil && live.UID == v.pod.UID && live.Job == v.pod.Job && still(v, live)

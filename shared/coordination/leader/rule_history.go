@@ -116,8 +116,8 @@ func Outcome(e history.End) string {
 	return "in_sync"
 }
 
-// Causes is the set of values of the metric label for the cause of a restart. Other causes occur, because agents may request a
-// recreation for a reason of their own.
+// Causes is the set of values of the metric label for the cause of a restart. Agents may also request a recreation for other
+// reasons.
 var Causes = map[string]bool{
 	coordination.KindExit: true, coordination.KindHang: true, coordination.KindReplaced: true, coordination.KindPod: true,
 	coordination.KindRecovery: true, coordination.KindFinished: true, coordination.KindGap: true, coordination.KindTimeout: true,

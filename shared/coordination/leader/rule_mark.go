@@ -25,8 +25,8 @@ func (p *planner) mark() {
 // marks reports whether the owner should be marked as recovering.
 func (p *planner) marks() bool { return p.wanted != nil && p.clock != nil && !p.clock.Passed(p.now) }
 
-// marked adds to a the write that marks the owner, or the write that removes our mark. It does not touch marks written by other
-// programs.
+// marked extends the annotations in a so that they also mark the owner as recovering or, if set is false, remove our mark. It
+// does not touch marks written by other programs.
 func (p *planner) marked(a Annotate, set bool) Annotate {
 	if !set {
 		a.ClearRecovering = p.markState() != markAbsent
@@ -40,7 +40,8 @@ func (p *planner) marked(a Annotate, set bool) Annotate {
 	return p.placed(a, state)
 }
 
-// placed adds to a the write that marks the owner, unless the owner is already marked or a higher recovery level is active.
+// placed extends the annotations in a so that they also mark the owner, unless it is already marked or a higher recovery level is
+// active.
 func (p *planner) placed(a Annotate, state recovering.State) Annotate {
 	if _, write := recovering.Place(p.Owner.Annotations, state, p.now); write {
 		a.Recovering = &state

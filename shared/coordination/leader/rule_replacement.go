@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
-// vacantEvery is how soon a slot without a pod is checked again while it is waiting for its Job, which is not watched for this, or
-// for a spare.
+// vacantEvery is how soon a slot without a pod is checked again while its Job or a spare is expected to fill it. Changes of the
+// Job do not trigger a reconcile.
 const vacantEvery = time.Second
 
 // createWithin limits the time between reading a slot's pods and creating a pod. It is shorter than the time that another leader

@@ -49,7 +49,7 @@ func (p *planner) giveAgain(slot string, pod *workload.Pod) (taken bool) {
 	holder := p.Reads.Holders[slot]
 	switch {
 	case holder == pod.UID, holder == "":
-		holder = p.seating().given[slot] // the pod that has the slot now is gone
+		holder = p.seating().given[slot] // the pod that is assigned to the slot in the store is gone
 	case p.isThere(holder):
 		return true
 	default:

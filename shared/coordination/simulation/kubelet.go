@@ -8,7 +8,7 @@ import (
 
 // sync simulates what the kubelet does after listing the containers of a pod (reference 2.1).
 //
-//	no record of the worker        start one: it was removed, which is no failure for the kubelet
+//	no record of the worker        start one: the record was removed, which the kubelet does not count as a failure
 //	exited 0, policy OnFailure     the pod has Succeeded
 //	exited otherwise               start again, the first time immediately, then in CrashLoopBackOff
 func (p *pod) sync() {

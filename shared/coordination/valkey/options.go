@@ -18,7 +18,7 @@ import (
 // Options configure the connection to the server. Only Address is required.
 type Options struct {
 	Address      string // host:port
-	Username     string // ACL user; default is the default user
+	Username     string // ACL user; if empty, the default user is used
 	PasswordFile string // read for each connection, so that no restart is needed after the password is rotated
 	TLS          TLSFiles
 	ClientName   string // shown in CLIENT LIST

@@ -97,7 +97,7 @@ func useLeader(t *testing.T, server *server, leader, member *Store) {
 	}
 	joined, err := leader.Look(ctx, uid, rounds.KeysOf(uid).Joined(state.Level, 0), []string{slotOf(0).Name, slotOf(1).Name})
 	check(t, "joined", err)
-	if len(joined) != 0 { // the round was opened anew
+	if len(joined) != 0 { // the round was reopened
 		t.Errorf("joined: %v", joined)
 	}
 	lines, err := leader.History(ctx, uid)

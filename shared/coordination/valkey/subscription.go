@@ -14,7 +14,7 @@ import (
 var errDialled = errors.New("a subscription connects only once")
 
 // subscription is a connection that receives messages, from its acknowledgment to its first error. It never reconnects
-// automatically, because the caller must then read the changes that it has missed.
+// automatically, because the caller must first read the changes that were missed.
 type subscription struct {
 	client   *redis.Client
 	pubsub   *redis.PubSub

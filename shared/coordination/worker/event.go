@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Event is an input of the core. The set of events is closed.
+// Event is an input to the core. The set of events is closed.
 type Event interface{ apply(*State) }
 
 // Process is an instance of the worker as observed by the driver.

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Job creates the pods for some of the group's slots.
+// Job is a Job that creates pods for slots of the group.
 type Job struct {
 	Name, UID string
 	Stage     string // prefix of the stage of its slots
