@@ -53,7 +53,7 @@ func (r *Reconciler) nodeHandler() handler.TypedEventHandler[*corev1.Node, recon
 func (r *Reconciler) enqueueWorkloadsOn(ctx context.Context, node string, q nodeQueue) {
 	var list corev1.PodList
 	if err := r.Client.List(ctx, &list, client.MatchingFields{nodeIndex: node}, client.UnsafeDisableDeepCopy); err != nil {
-		ctrllog.FromContext(ctx).Error(err, "Listing the pods on a node whose signals changed failed", "node", node)
+		ctrllog.FromContext(ctx).Error(err, "Failed to list the pods on a node whose signals changed", "node", node)
 		return
 	}
 	for i := range list.Items { // the queue drops duplicates

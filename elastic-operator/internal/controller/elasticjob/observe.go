@@ -67,7 +67,7 @@ func (r *Reconciler) observeInPlace(ctx context.Context, job *v1alpha1.ElasticJo
 		p.Problem = "in-place restarts are not possible: " + err.Error()
 	}
 	if p.Roster, err = roster.Of(job.Annotations); err != nil {
-		log.FromContext(ctx).Error(err, "Invalid roster, writing it again")
+		log.FromContext(ctx).Error(err, "Invalid roster, replacing it")
 	}
 	p.Report = roster.ReportOf(job.Annotations)
 	return p

@@ -116,7 +116,7 @@ func (s *Server) reopen(id string) {
 	log := s.config.Log.With("run", id, "round", r.state.Round)
 	r.reopened = time.Now()
 	if err := s.writeOpen(id); err != nil {
-		log.Error("reopening the rendezvous failed", "error", err)
+		log.Error("failed to reopen the rendezvous", "error", err)
 		return
 	}
 	s.metrics.opened.WithLabelValues(openedLabels[reason]).Inc()

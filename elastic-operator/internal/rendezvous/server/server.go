@@ -63,7 +63,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		case errors.Is(err, net.ErrClosed):
 			return err
 		case err != nil: // probably too many open files
-			s.config.Log.Warn("accepting a connection failed, retrying", "error", err)
+			s.config.Log.Warn("failed to accept a connection, retrying", "error", err)
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
