@@ -53,7 +53,7 @@ func (env *Environment) Allow(ctx context.Context, account, name string, rules .
 	}
 	for _, object := range []client.Object{role, binding} {
 		if err := env.Client.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("giving rights to %s: %w", account, err)
+			return fmt.Errorf("granting permissions to %s: %w", account, err)
 		}
 	}
 	return nil

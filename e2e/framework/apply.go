@@ -93,10 +93,10 @@ func (env *Environment) Remove(ctx context.Context, namespace, name string) erro
 	return Until(ctx, "JobSet "+name+" and its pods are gone", func(ctx context.Context) error {
 		pods, err := env.Pods(ctx, namespace, name)
 		if err == nil && len(pods) > 0 {
-			return fmt.Errorf("%d pods are left", len(pods))
+			return fmt.Errorf("%d pods still exist", len(pods))
 		}
 		if getErr := env.Client.Get(ctx, client.ObjectKeyFromObject(js), js); client.IgnoreNotFound(getErr) != nil || getErr == nil {
-			return errors.New("the JobSet is left")
+			return errors.New("the JobSet still exists")
 		}
 		return err
 	})

@@ -216,7 +216,7 @@ func (env *Environment) AwaitSpares(ctx context.Context, js *v1alpha2.JobSet, ho
 			if p := &pods[i]; IsSpare(p) && p.DeletionTimestamp.IsZero() {
 				waiting = append(waiting, p.Spec.Hostname)
 				if s := p.Status.ContainerStatuses; len(s) == 0 || s[0].State.Running == nil {
-					return fmt.Errorf("%s does not run", p.Name)
+					return fmt.Errorf("%s is not running", p.Name)
 				}
 			}
 		}
@@ -253,7 +253,7 @@ func (env *Environment) StartedAt(ctx context.Context, w Worker) (time.Time, err
 			return at, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("worker %s has not said when it started", w.ID)
+	return time.Time{}, fmt.Errorf("worker %s has not logged its start", w.ID)
 }
 
 // LastStart returns when the last of the workers started.

@@ -44,7 +44,7 @@ func named(components []binaries.Component, names []string) ([]binaries.Componen
 	for _, name := range names {
 		i := slices.IndexFunc(components, func(c binaries.Component) bool { return c.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no component %q to build", name)
+			return nil, fmt.Errorf("unknown component %q", name)
 		}
 		chosen = append(chosen, components[i])
 	}

@@ -95,7 +95,7 @@ func (u *up) await(ctx context.Context, c component) error {
 		return c.ready(ctx)
 	})
 	if err != nil {
-		return fmt.Errorf("%s does not come up: %w; the end of %s:\n%s", c.spec.Name, err, c.spec.Log, lastLines(c.spec.Log))
+		return fmt.Errorf("%s did not become healthy: %w; the end of %s:\n%s", c.spec.Name, err, c.spec.Log, lastLines(c.spec.Log))
 	}
 	return nil
 }

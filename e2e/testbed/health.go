@@ -66,7 +66,7 @@ func resolves(ctx context.Context) error {
 		return err
 	}
 	if len(addresses) == 0 {
-		return errors.New("the cluster DNS has no address of the API server")
+		return errors.New("the cluster DNS has no address for the API server")
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func answersPing(ctx context.Context) error {
 		return err
 	}
 	if got := string(answer[:n]); !strings.HasPrefix(got, "+PONG") {
-		return fmt.Errorf("redis answers %q", got)
+		return fmt.Errorf("redis replied %q", got)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ var programs = []string{
 // checkHost returns a single error that lists everything that is missing.
 func checkHost() error {
 	if os.Geteuid() != 0 {
-		return errors.New("the testbed needs root: it makes devices, mounts and control groups")
+		return errors.New("the testbed needs root: it creates devices, mounts and control groups")
 	}
 	var absent []string
 	for _, program := range programs {
@@ -45,7 +45,7 @@ func checkOwner(ctx context.Context, layout Layout, progress io.Writer) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("reading whose testbed this is: %w", err)
+		return fmt.Errorf("reading the owner of the testbed: %w", err)
 	}
 	owner := strings.TrimSpace(string(raw))
 	if owner == layout.State() || owner == "" {

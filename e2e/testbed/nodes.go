@@ -51,11 +51,11 @@ func takesPods(node *corev1.Node, since time.Time) error {
 		}
 		// Times in the API have a resolution of one second.
 		if condition.LastHeartbeatTime.Time.Before(since.Truncate(time.Second)) {
-			return fmt.Errorf("%s has not been heard of since its kubelet was started", node.Name)
+			return fmt.Errorf("%s has not reported its status since its kubelet was started", node.Name)
 		}
 		return nil
 	}
-	return fmt.Errorf("%s has not told yet whether it is Ready", node.Name)
+	return fmt.Errorf("%s has not reported yet whether it is Ready", node.Name)
 }
 
 // dropNodes removes the nodes in excess of the requested number.

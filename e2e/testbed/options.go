@@ -51,7 +51,7 @@ const maxNodes = 254
 
 func (o Options) validate() error {
 	if minors := binaries.KubernetesMinors(); !slices.Contains(minors, o.Kubernetes) {
-		return fmt.Errorf("kubernetes: %q is none of %s", o.Kubernetes, strings.Join(minors, ", "))
+		return fmt.Errorf("kubernetes: %q is not one of %s", o.Kubernetes, strings.Join(minors, ", "))
 	}
 	if o.Nodes < 1 || o.Nodes > maxNodes {
 		return fmt.Errorf("nodes: %d is not between 1 and %d", o.Nodes, maxNodes)

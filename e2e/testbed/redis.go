@@ -77,7 +77,7 @@ func (r Redis) Start(ctx context.Context, wipe bool) error {
 		u := r.cluster.up()
 		if wipe {
 			if r.PID() != 0 {
-				return fmt.Errorf("redis runs: stop it before its data is wiped")
+				return fmt.Errorf("redis is running: stop it before wiping its data")
 			}
 			if err := os.RemoveAll(u.layout.state(redis)); err != nil {
 				return fmt.Errorf("wiping redis: %w", err)

@@ -17,7 +17,7 @@ func (r Redis) CutLog(ctx context.Context, last time.Time) (int64, error) {
 	var cut int64
 	err := r.cluster.exclusively(func() error {
 		if r.PID() != 0 {
-			return errors.New("redis runs: stop it before its log is cut")
+			return errors.New("redis is running: stop it before cutting its log")
 		}
 		before, err := r.logSize()
 		if err != nil {
@@ -51,7 +51,7 @@ func (r Redis) logFolder() string { return r.cluster.layout.state(redis, "append
 func (r Redis) logSize() (int64, error) {
 	files, err := filepath.Glob(filepath.Join(r.logFolder(), "*.incr.aof"))
 	if err != nil || len(files) == 0 {
-		return 0, fmt.Errorf("there is no log of redis in %s", r.logFolder())
+		return 0, fmt.Errorf("no redis log in %s", r.logFolder())
 	}
 	var sum int64
 	for _, file := range files {

@@ -36,7 +36,7 @@ func checkLayers(root string) ([]string, error) {
 		for _, file := range slices.Sorted(maps.Keys(calls)) {
 			level, circle := levelOf(file, calls, nil)
 			if circle != nil {
-				breaches = append(breaches, fmt.Sprintf("%s: calls go in a circle: %s; move what they share into a lower file", folder, strings.Join(circle, " -> ")))
+				breaches = append(breaches, fmt.Sprintf("%s: the calls between files form a cycle: %s; move the shared code into a lower file", folder, strings.Join(circle, " -> ")))
 				break
 			}
 			levels = max(levels, level)

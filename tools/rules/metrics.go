@@ -33,7 +33,7 @@ func checkMetrics(root string) ([]string, error) {
 	var breaches []string
 	for _, name := range slices.Sorted(maps.Keys(defined)) {
 		if !used[name] {
-			breaches = append(breaches, fmt.Sprintf("shared/series.%s is served by no program", name))
+			breaches = append(breaches, fmt.Sprintf("shared/series.%s is not served by any program", name))
 		}
 	}
 	return breaches, err

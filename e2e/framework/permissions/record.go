@@ -40,7 +40,7 @@ func Keep(suite string) error {
 		return err
 	}
 	if err := os.MkdirAll(folder(root), 0o755); err != nil {
-		return fmt.Errorf("keeping the rights of %s: %w", suite, err)
+		return fmt.Errorf("saving the permissions of %s: %w", suite, err)
 	}
 	return os.WriteFile(filepath.Join(folder(root), suite+".json"), raw, 0o644)
 }

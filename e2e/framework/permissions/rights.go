@@ -86,7 +86,7 @@ func (c chart) granted(objects []*unstructured.Unstructured) ([]audit.Grant, err
 		}
 		program, known := c.programs[o.GetName()]
 		if !known {
-			return nil, fmt.Errorf("nobody knows whose %s %s is", o.GetKind(), o.GetName())
+			return nil, fmt.Errorf("unknown program of %s %s", o.GetKind(), o.GetName())
 		}
 		role := &rbacv1.Role{} // a ClusterRole has the same rules field
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, role); err != nil {

@@ -132,7 +132,7 @@ func (g *Group) run(i int, s *slot) error {
 		err = agent.Start()
 		s.agent = agent
 	} else {
-		err = errors.New("nobody wants it any more")
+		err = errors.New("the agent is no longer required")
 	}
 	g.mu.Unlock()
 	if err != nil {

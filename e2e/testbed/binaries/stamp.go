@@ -44,7 +44,7 @@ func current(dir, name string) string {
 
 func keep(dir, name, stamp string) error {
 	if err := os.WriteFile(stampFile(dir, name), []byte(stamp), 0o644); err != nil {
-		return fmt.Errorf("noting the stamp of %s: %w", name, err)
+		return fmt.Errorf("writing the stamp of %s: %w", name, err)
 	}
 	return nil
 }

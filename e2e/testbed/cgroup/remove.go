@@ -67,7 +67,7 @@ func (g Group) Kill(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("processes %v in cgroup %s do not end: %w", pids, g, ctx.Err())
+			return fmt.Errorf("processes %v in cgroup %s did not exit: %w", pids, g, ctx.Err())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

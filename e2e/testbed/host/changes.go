@@ -66,7 +66,7 @@ func (c Changes) Save(file string) error {
 		return err
 	}
 	if err := os.WriteFile(file+".new", raw, 0o644); err != nil {
-		return fmt.Errorf("noting the state of the host: %w", err)
+		return fmt.Errorf("saving the state of the host: %w", err)
 	}
 	return os.Rename(file+".new", file)
 }

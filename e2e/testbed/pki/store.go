@@ -90,7 +90,7 @@ func parseAuthority(pair Pair) (*Authority, error) {
 	certificateBlock, _ := pem.Decode(pair.Certificate)
 	keyBlock, _ := pem.Decode(pair.Key)
 	if certificateBlock == nil || keyBlock == nil {
-		return nil, errors.New("the authority's files hold no PEM")
+		return nil, errors.New("the authority's files contain no PEM data")
 	}
 	certificate, err := x509.ParseCertificate(certificateBlock.Bytes)
 	if err != nil {

@@ -64,7 +64,7 @@ func (s Spec) start() (ID, error) {
 	// A long-running caller must reap the child.
 	go cmd.Wait()
 	if err != nil {
-		return ID{}, fmt.Errorf("%s ended at once, see %s: %w", s.Name, s.Log, err)
+		return ID{}, fmt.Errorf("%s exited immediately, see %s: %w", s.Name, s.Log, err)
 	}
 	return id, nil
 }

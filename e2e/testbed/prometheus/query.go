@@ -48,7 +48,7 @@ func (s Server) ask(ctx context.Context, path string, values url.Values) (answer
 	}
 	defer response.Body.Close()
 	if err := json.NewDecoder(response.Body).Decode(&a); err != nil {
-		return a, fmt.Errorf("reading Prometheus' answer (%s): %w", response.Status, err)
+		return a, fmt.Errorf("reading the response from Prometheus (%s): %w", response.Status, err)
 	}
 	return a, nil
 }
