@@ -1,6 +1,7 @@
-// Command agent is the sidecar of JobSet KEP-876. It restarts the worker's container together with the rest of the group.
+// Command agent is the sidecar of JobSet KEP-876. It restarts the worker's container together with the rest of the
+// group.
 //
-// Build it with CGO_ENABLED=0 and -tags grpcnotrace. gRPC's request tracing imports text/template, which keeps the
+// Build it with CGO_ENABLED=0 and -tags grpcnotrace. gRPC's request tracing imports text/template, which prevents the
 // linker from removing unused methods and adds 9 MB.
 package main
 
@@ -23,7 +24,7 @@ import (
 const (
 	done      = 0
 	failed    = 1
-	misplaced = 2 // invalid settings: a restart does not help
+	misplaced = 2 // invalid settings: restarting does not help
 )
 
 func main() { os.Exit(run()) }
@@ -63,7 +64,7 @@ func start(ctx context.Context, c config.Config) error {
 	return app.Run(ctx, c, app.Parts{Driver: driver, Watcher: driver, Store: groups, Log: log})
 }
 
-// end writes the last error to the log and to the container's termination message.
+// end writes the final error to the log and to the container's termination message.
 func end(code int, err error) int {
 	fmt.Fprintln(os.Stderr, err)
 	journal.Terminate(journal.TerminationLog, err.Error())

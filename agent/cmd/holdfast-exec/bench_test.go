@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// BenchmarkRestart kills one worker of a group and measures the time until the last supervisor has started its program
-// again. Each container is PID 1 of its own PID namespace, which needs root.
+// BenchmarkRestart kills one worker of a group and measures the time until every supervisor has started its program
+// again. Each container is PID 1 of its own PID namespace, which requires root.
 func BenchmarkRestart(b *testing.B) {
 	if os.Getuid() != 0 {
 		b.Skip("PID namespaces need root")
@@ -44,7 +44,8 @@ func BenchmarkRestart(b *testing.B) {
 	}
 }
 
-// up waits for the next start of every container. It returns the time of the last one, and how long each took.
+// up waits for every container to start its worker again. It returns the time of the last start, and how long each
+// start took after the barrier was lifted.
 func up(all []*container) (last time.Time, took []time.Duration) {
 	for _, c := range all {
 		s := <-c.starts

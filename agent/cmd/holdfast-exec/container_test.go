@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
-// The test binary is also the program under test. Its first argument makes it the worker.
+// The test binary is also the program under test. If its first argument is workerWord, it is the worker.
 const (
 	mainVariable = "HOLDFAST_TEST_MAIN"
 	workerWord   = "worker"
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	main()
 }
 
-// container is one run of the program. If it is isolated, the program is PID 1 of a PID namespace.
+// container is one run of the program. If isolated, the program is PID 1 of its own PID namespace.
 type container struct {
 	t       testing.TB
 	command *exec.Cmd
@@ -169,7 +169,7 @@ func (g *group) volume(i int) string {
 	return dir
 }
 
-// childOf returns the only child of a process, as a PID in the namespace of the test.
+// childOf returns the only child of a process, as a PID in the test's namespace.
 func childOf(t testing.TB, parent int) int {
 	t.Helper()
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")

@@ -1,5 +1,5 @@
-// Command holdfast-exec is the entry point of a worker's container. It runs the worker as its child, and restarts it
-// together with its group.
+// Command holdfast-exec is the entry point of a worker's container. It runs the worker as its child process and
+// restarts it together with its group.
 //
 // Build it with CGO_ENABLED=0, because it must run in any image.
 package main
@@ -24,16 +24,16 @@ import (
 const (
 	done          = 0
 	failed        = 1
-	misplaced     = 2 // invalid settings: a restart does not help
+	misplaced     = 2 // invalid settings: restarting does not help
 	notExecutable = 126
 	notFound      = 127
 )
 
-// preloadVariable names the Python modules that a template process imports. Each start of the worker is then a fork of
+// preloadVariable lists the Python modules that a template process imports. Each start of the worker is then a fork of
 // the template.
 const preloadVariable = "HOLDFAST_PRELOAD"
 
-// lastLines is how long the program waits at its end for the last log lines to be written.
+// lastLines is how long the program waits before it exits for the last log lines to be written.
 const lastLines = 100 * time.Millisecond
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -62,7 +62,7 @@ func run(args []string) int {
 	return code
 }
 
-// find resolves the worker's program, so that a wrong command fails before the supervisor joins the group.
+// find resolves the path of the worker's program, so that a wrong command fails before the supervisor joins the group.
 func find(command []string) (p process.Spec, code int, err error) {
 	path, err := exec.LookPath(command[0])
 	switch {

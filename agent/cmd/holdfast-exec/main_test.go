@@ -52,7 +52,7 @@ func TestInstallCopiesTheProgram(t *testing.T) {
 	}
 }
 
-// A worker dies, then a container with its supervisor, and in the end all workers finish.
+// First a worker dies, then a container with its supervisor. In the end all workers complete.
 func TestContainersOfAGroup(t *testing.T) {
 	for name, isolated := range map[string]bool{"side by side": false, "each as PID 1": true} {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +72,8 @@ func TestContainersOfAGroup(t *testing.T) {
 			}
 			g.recorder.Await(3, "started", "1")
 
-			// Kill the supervisor, as the kernel does when memory runs out. The kubelet then restarts the container.
+			// Kill the supervisor, as the kernel does when the container is out of memory. The kubelet then restarts
+			// the container.
 			worker := childOf(t, all[1].command.Process.Pid)
 			all[1].signal(syscall.SIGKILL)
 			all[1].exit()
@@ -110,7 +111,7 @@ func gone(t *testing.T, pid int) {
 	}
 }
 
-// Daemons that a worker leaves behind are adopted, end before the next restart, and are not left as zombies.
+// Daemons left behind by a worker are adopted, end before the next restart, and do not remain as zombies.
 func TestDaemonsEndBeforeTheNextRestart(t *testing.T) {
 	for name, isolated := range map[string]bool{"below a subreaper": false, "below PID 1": true} {
 		t.Run(name, func(t *testing.T) {

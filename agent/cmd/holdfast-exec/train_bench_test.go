@@ -14,16 +14,16 @@ import (
 )
 
 // Environment variables of BenchmarkTraining: a Python interpreter with PyTorch, and the number of ranks (default 2).
-// On a machine with GPUs, each rank gets one.
+// On a machine with GPUs, each rank gets its own GPU.
 const (
 	pythonVariable = "HOLDFAST_PYTHON"
 	ranksVariable  = "HOLDFAST_RANKS"
 )
 
-// hangTimeout is how long a rank may be silent before it is taken for hung.
+// hangTimeout is how long a rank may go without reporting progress before it is considered hung.
 const hangTimeout = 5 * time.Second
 
-// training is a PyTorch training on this host under holdfast-exec, without Kubernetes.
+// training is a PyTorch training run on this host under holdfast-exec, without Kubernetes.
 type training struct {
 	b     *testing.B
 	dir   string
@@ -54,8 +54,8 @@ func newTraining(b *testing.B, python string, ranks int, variables ...string) *t
 	return t
 }
 
-// notes returns when a rank last failed, and when its newest process completed its first step. The latter is zero if it
-// has not.
+// notes returns when a rank last failed, and when its newest process completed its first step. The latter is zero if no
+// step has been completed yet.
 func (t *training) notes(rank int) (failed, stepped time.Time) {
 	f, err := os.Open(filepath.Join(t.dir, fmt.Sprint("notes-", rank)))
 	if err != nil {
@@ -80,7 +80,7 @@ func (t *training) notes(rank int) (failed, stepped time.Time) {
 	return failed, stepped
 }
 
-// await returns once all ranks have completed their first step after the given time.
+// await waits until all ranks have completed their first step after the given time, and returns when the last one did.
 func (t *training) await(after time.Time) (last time.Time) {
 	for range 12000 {
 		done := 0
@@ -101,7 +101,7 @@ func (t *training) await(after time.Time) (last time.Time) {
 	return last
 }
 
-// fail makes the last rank fail, and returns the time until all ranks have completed their next step.
+// fail makes the last rank fail, and returns how long it takes until all ranks have completed their next step.
 func (t *training) fail(failure string) time.Duration {
 	rank := t.ranks - 1
 	before := time.Now()
@@ -118,7 +118,7 @@ func (t *training) fail(failure string) time.Duration {
 	return last.Sub(failed)
 }
 
-// memory returns the largest GPU memory in use when a process started, in MiB, or -1 without a GPU.
+// memory returns the largest GPU memory usage, in MiB, that was recorded when a process started, or -1 without a GPU.
 func (t *training) memory() float64 {
 	most := -1.0
 	files, _ := filepath.Glob(filepath.Join(t.dir, "memory-*"))
@@ -133,8 +133,8 @@ func (t *training) memory() float64 {
 	return most
 }
 
-// BenchmarkTraining kills or hangs a rank of a PyTorch training. It reports the median and the longest time until all
-// ranks have completed their next step, with cold and warm starts. hack/measure-gpu.sh runs it.
+// BenchmarkTraining kills or hangs a rank of a PyTorch training run. It reports the median and the maximum time until
+// all ranks have completed their next step, with cold and warm starts. It is run by hack/measure-gpu.sh.
 func BenchmarkTraining(b *testing.B) {
 	python := os.Getenv(pythonVariable)
 	if python == "" {

@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// script writes a line with its PID, its restart count, whether it was forked from a process that has imported decimal, its arguments, and
-// the variables that a test gives it. If it is watched, it reports progress once. It ignores SIGTERM.
+// script writes a line with its PID, its restart count, whether it was forked from a process that has imported decimal,
+// its arguments, and the variables set by the test. If it is watched, it reports progress once. It ignores SIGTERM.
 const script = `
 import os, signal, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -49,14 +49,14 @@ func (g *group) warm(i int, lines string) settings {
 	return s
 }
 
-// awaitLine waits for the line of a restart count, and returns the PID in it.
+// awaitLine waits for the line with the given restart count, and returns the PID in it.
 func awaitLine(t *testing.T, lines string, round int) (pid int) {
 	t.Helper()
 	pid, _ = awaitStart(t, lines, round)
 	return pid
 }
 
-// awaitStart waits for the line of a restart count, and returns the PID in it, and the arguments and variables.
+// awaitStart waits for the line with the given restart count, and returns its PID, and its arguments and variables.
 func awaitStart(t *testing.T, lines string, round int) (pid int, identity string) {
 	t.Helper()
 	for range 2000 {
@@ -82,7 +82,7 @@ func awaitStart(t *testing.T, lines string, round int) (pid int, identity string
 	return 0, ""
 }
 
-// TestAWarmGroupRestarts kills one of two workers that were started warm. Both restart with a warm start again.
+// TestAWarmGroupRestarts kills one of two workers that were started warm. Both are started warm again.
 func TestAWarmGroupRestarts(t *testing.T) {
 	g := newGroup(t, 2)
 	var files []string
@@ -103,7 +103,7 @@ func TestAWarmGroupRestarts(t *testing.T) {
 }
 
 // TestAWarmWorkerHangs runs a worker that reports progress only once after each start. Each time it is killed as hung,
-// and its group restarts, again warm.
+// and its group restarts warm.
 func TestAWarmWorkerHangs(t *testing.T) {
 	g := newGroup(t, 1)
 	lines := filepath.Join(g.recorder.Dir, "lines")
@@ -120,8 +120,8 @@ func TestAWarmWorkerHangs(t *testing.T) {
 	}
 }
 
-// TestAWarmSpareHasTheIdentityOfItsSlot gives the slot of a lost pod to a spare, whose template has started before. Template and worker
-// differ in their arguments and variables, also after the worker was killed.
+// TestAWarmSpareHasTheIdentityOfItsSlot assigns the slot of a lost pod to a spare whose template is already running.
+// The worker gets the arguments and variables of the slot, not those of the template, even after it was killed once.
 func TestAWarmSpareHasTheIdentityOfItsSlot(t *testing.T) {
 	g := newGroup(t, 2)
 	var all []*container
@@ -172,7 +172,7 @@ func (g *group) giveSlot(lost, heir rounds.Slot) {
 	}
 }
 
-// awaitLog waits until the program has logged a text.
+// awaitLog waits until the program has logged the given text.
 func (c *container) awaitLog(text string) {
 	c.t.Helper()
 	for range 2000 {

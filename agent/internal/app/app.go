@@ -20,10 +20,10 @@ import (
 )
 
 // runtimePatience is how long the runtime may be unreachable before the agent exits with an error. A restarted runtime
-// has replaced its socket, and the kubelet mounts the new one when it restarts the agent. The worker is not affected.
+// replaces its socket, and the kubelet mounts the new one when it restarts the agent. The worker is not affected.
 const runtimePatience = 20 * time.Second
 
-// Parts are what the agent works with.
+// Parts holds the dependencies of the agent.
 type Parts struct {
 	Driver  loop.Driver
 	Watcher loop.Watcher
@@ -33,8 +33,8 @@ type Parts struct {
 	Patience time.Duration // how long the runtime may be unreachable; default runtimePatience
 }
 
-// Run runs the agent until ctx is done, and then returns nil. It returns an error when the worker's runtime has been
-// unreachable for too long. The worker is left alone in either case.
+// Run runs the agent until ctx is done, and then returns nil. It returns an error if the worker's runtime has been
+// unreachable for too long. The worker keeps running in either case.
 func Run(ctx context.Context, c config.Config, p Parts) error {
 	gate := ready.New("the container runtime has not answered yet")
 	closeServer, err := serve(c.ReadyPort, gate)
@@ -58,7 +58,7 @@ func Run(ctx context.Context, c config.Config, p Parts) error {
 	return loop.Run(ctx, settings, loop.Parts{Driver: p.Driver, Watcher: p.Watcher, Gate: gate, Store: p.Store, Log: p.Log}, state)
 }
 
-// serve starts to listen. Run calls it first, because the kubelet's first probe comes immediately.
+// serve starts listening for probes. Run calls it first, because the kubelet sends its first probe immediately.
 func serve(port int, gate *ready.Gate) (closeServer func(), err error) {
 	l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// node is one pod: a runtime behind a socket, a kubelet, a volume, and an agent that can be stopped and started again.
+// node is one pod: a runtime behind a socket, a kubelet, a volume, and an agent that can be stopped and restarted.
 type node struct {
 	t       *testing.T
 	runtime *fakecri.Runtime
@@ -33,7 +33,7 @@ type node struct {
 	ended  chan error
 }
 
-// lines is a log that can be read while it is written.
+// lines is a log that can be read while it is being written.
 type lines struct {
 	mu  sync.Mutex
 	all bytes.Buffer
@@ -92,7 +92,7 @@ func (n *node) start() {
 	n.t.Cleanup(n.end)
 }
 
-// end ends the agent the way the kubelet does.
+// end stops the agent the way the kubelet does.
 func (n *node) end() {
 	if n.cancel == nil {
 		return
@@ -104,7 +104,7 @@ func (n *node) end() {
 	}
 }
 
-// kubelet starts the next container a while after one has failed.
+// kubelet starts the next container some time after one has failed.
 func (n *node) kubelet(ctx context.Context) {
 	for ctx.Err() == nil {
 		time.Sleep(30 * time.Millisecond)

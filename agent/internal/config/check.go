@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
-// check parses every setting. It checks all of them, even when some are invalid.
+// check parses every setting. It checks all of them even if some are invalid.
 func (s settings) check(p *problems) Config {
 	return Config{
 		Identity:        s.identity(p),
@@ -36,7 +36,7 @@ func (s settings) identity(p *problems) Identity {
 	return Identity{JobSetUID: s.text(p, jobSetUID), WorkerID: s.slot(p), PodUID: s.text(p, podUID), PodEpoch: s.number(p, podEpoch, s[podEpoch].value, 1), Place: s.place(p)}
 }
 
-// place returns the pod's and the node's name. Both are optional but must be valid.
+// place returns the names of the pod and the node. Both are optional but must be valid if set.
 func (s settings) place(p *problems) coordination.Place {
 	return coordination.Place{PodName: s.name(p, podName), Node: s.name(p, nodeName)}
 }
@@ -50,7 +50,7 @@ func (s settings) name(p *problems, name string) string {
 	return v
 }
 
-// number parses the value of a setting, a whole number of least or more, or 0 if there is no value.
+// number parses the value of a setting as an integer no less than least. It returns 0 if there is no value.
 func (s settings) number(p *problems, name, v string, least int64) int64 {
 	n, err := strconv.ParseInt(v, 10, 32)
 	if v != "" && (err != nil || n < least) {
@@ -83,7 +83,8 @@ func (s settings) bad(p *problems, name, what string) {
 
 var unexpanded = regexp.MustCompile(`\$\([A-Za-z_][A-Za-z0-9_.-]*\)`)
 
-// text returns a required setting. Kubernetes leaves $(NAME) unexpanded if the variable is not defined before it.
+// text returns a required setting. Kubernetes leaves $(NAME) unexpanded if the variable is not defined before it is
+// used.
 func (s settings) text(p *problems, name string) string {
 	v := s[name].value
 	if left := unexpanded.FindAllString(v, -1); left != nil {
@@ -97,8 +98,7 @@ func (s settings) text(p *problems, name string) string {
 }
 
 // slotName matches slot names as the manifest builds them: the names of the JobSet and the replicatedJob, which neither
-// begin nor end with a dash, and two indexes.
-// The name of a spare has "spares" as its Job index.
+// begin nor end with a dash, followed by two indexes. The name of a spare has "spares" instead of the Job index.
 var slotName = regexp.MustCompile(`^[^-].*-.*[^-]-(0|[1-9][0-9]*|spares)-(0|[1-9][0-9]*)$`)
 
 func (s settings) slot(p *problems) string {

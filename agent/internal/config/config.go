@@ -1,5 +1,6 @@
 // Package config reads the settings of the agent and the supervisor from flags and environment variables. It reports
-// all errors together, each with its flag, its variable and how to fix it, so that a manifest is corrected in one go.
+// all errors at once, each with its flag, its variable and how to fix it, so that a manifest can be corrected in one
+// go.
 package config
 
 import (
@@ -14,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// Names of the flags.
+// Flag names.
 const (
 	jobSetUID       = "worker-jobset-uid"
 	workerID        = "worker-id"
@@ -70,16 +71,16 @@ type Identity struct {
 	JobSetUID string // the group
 	WorkerID  string // the slot
 	PodUID    string
-	PodEpoch  int64              // generation for which the pod was created; 0 if unknown
-	Place     coordination.Place // shown to people, may be empty
+	PodEpoch  int64              // generation that the pod was created for; 0 if unknown
+	Place     coordination.Place // for display; may be empty
 }
 
-// Store says how to reach the store. Files are paths, and empty ones are not used. Without a CA, TLS is off.
+// Store says how to reach the store. Files are given as paths; empty paths are ignored. Without a CA, TLS is disabled.
 type Store struct {
 	Address, Username, PasswordFile string
 	CAFile, CertFile, KeyFile       string
-	ServerName                      string // expected in the store's certificate; empty: the host of the address
-	RelayFrom                       int64  // workers of a replicatedJob from which on some relay for others; 0: never
+	ServerName                      string // expected in the store's certificate; empty: the host in Address
+	RelayFrom                       int64  // number of workers of a replicatedJob from which relays are used; 0: never
 }
 
 // Help is the help text. Parse returns it as an error for -h.
@@ -101,8 +102,8 @@ func (p *problems) add(format string, args ...any) {
 	p.list = append(p.list, fmt.Sprintf(format, args...))
 }
 
-// Parse reads the agent's settings. A flag takes precedence over its environment variable, and that over the default.
-// The error is a Help or Problems.
+// Parse reads the agent's settings. A flag takes precedence over its environment variable, which takes precedence over
+// the default. The error is either Help or Problems.
 func Parse(args []string, getenv func(string) string) (Config, error) {
 	var p problems
 	s := agent.settings(getenv)
@@ -116,7 +117,7 @@ func Parse(args []string, getenv func(string) string) (Config, error) {
 	return c, nil
 }
 
-// How a worker reports progress.
+// Sources of progress reports.
 const (
 	FromFile   = "file"
 	FromSocket = "socket"
@@ -127,27 +128,27 @@ const (
 type Exec struct {
 	Identity
 	Store           Store
-	GracePeriod     time.Duration // of a worker that is ordered to restart
-	CheckpointGrace time.Duration // before GracePeriod, while the worker writes a checkpoint
+	GracePeriod     time.Duration // of a worker that must restart
+	CheckpointGrace time.Duration // precedes GracePeriod while the worker writes a checkpoint
 	PodGrace        time.Duration // of the pod
 	MaxStops        int           // per minute
-	// AloneLimit is how long a worker that is not running waits for an unreachable store. 0 means forever.
+	// AloneLimit is how long a worker that is not running waits while the store is unreachable. 0 means forever.
 	AloneLimit     time.Duration
 	StartupDir     string // empty: none
 	Progress       worker.Progress
 	RoundVariables []string
-	// Waits: another pod was given the slot when this pod was created.
+	// Waits means that the slot already belonged to another pod when this pod was created.
 	Waits bool
-	// AnySlot: the worker can run in any slot of its stage, whose first Job has these indexes.
+	// AnySlot means that the worker can run in any slot of its stage, whose first Job has these indexes.
 	AnySlot                 bool
 	FirstGlobal, FirstGroup int64
 	ProgressFrom            string // FromFile, FromSocket or FromOutput
 	LogLevel                slog.Level
-	Command                 []string // the worker's; the program comes first
+	Command                 []string // of the worker, starting with the program
 }
 
-// ParseExec reads the supervisor's settings the way Parse reads the agent's. The worker's command follows the first
-// "--".
+// ParseExec reads the supervisor's settings in the same way as Parse reads the agent's. The worker's command follows
+// the first "--".
 func ParseExec(args []string, getenv func(string) string) (Exec, error) {
 	var p problems
 	flags, command := args, []string(nil)
@@ -198,13 +199,13 @@ func (s settings) checkExec(p *problems) Exec {
 	return c
 }
 
-// progress returns the timeouts for progress. They are a second or more, because the supervisor checks eight times per
+// progress returns the progress timeouts. They are at least one second, because the supervisor checks eight times per
 // timeout.
 func (s settings) progress(p *problems) worker.Progress {
 	return worker.Progress{Timeout: s.period(p, progressTimeout), Start: s.period(p, progressStart)}
 }
 
-// period returns a duration of 0, or of a second or more.
+// period returns a duration that is either 0 or at least one second.
 func (s settings) period(p *problems, name string) time.Duration {
 	d := s.duration(p, name, 0, 0)
 	if d > 0 && d < time.Second {
@@ -234,5 +235,5 @@ func (s settings) optionalFolder(p *problems, name string) string {
 	return s.folder(p, name)
 }
 
-// waits is the slot of a pod that waits until it is given one.
+// waits is the slot of a pod that is waiting for a slot to be assigned.
 const waits = "-"

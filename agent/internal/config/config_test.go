@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// manifest returns the environment of an agent's container, with the values that the kubelet fills in.
+// manifest returns the environment of an agent's container, including the values filled in by the kubelet.
 func manifest(dir string) map[string]string {
 	return map[string]string{
 		"JOBSET_UID": "js-uid", "JOBSET_NAME": "js", "REPLICATED_JOB_NAME": "workers", "JOB_INDEX": "4", "JOB_COMPLETION_INDEX": "17",

@@ -2,7 +2,8 @@ package config
 
 import "slices"
 
-// known returns all settings. Eight of them, with their environment variables, come from the manifest of JobSet KEP-876.
+// known returns all settings. Eight of them, including their environment variables, come from the manifest of JobSet
+// KEP-876.
 func known() []*setting {
 	return slices.Concat(identitySettings(), storeSettings(), runtimeSettings(), workerSettings(), roundSettings(), progressSettings(), spareSettings())
 }
@@ -129,7 +130,7 @@ func workerSettings() []*setting {
 	}
 }
 
-// roundSettings name variables that change with each restart, in addition to those that every driver sets.
+// roundSettings names variables that change with each restart, in addition to those that every driver sets.
 func roundSettings() []*setting {
 	return []*setting{
 		{
@@ -140,7 +141,7 @@ func roundSettings() []*setting {
 	}
 }
 
-// spareSettings let a pod work in another slot than its own.
+// spareSettings lets a pod work in a slot other than its own.
 func spareSettings() []*setting {
 	return []*setting{
 		{
@@ -160,7 +161,7 @@ func spareSettings() []*setting {
 	}
 }
 
-// progressSettings configure how the worker shows progress.
+// progressSettings configure how the worker reports progress.
 func progressSettings() []*setting {
 	return []*setting{
 		{

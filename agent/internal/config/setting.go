@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// setting is one flag. Its value stays a string until check.go parses it, so that all problems are found together.
+// setting is a flag. Its value remains a string until check.go parses it, so that all problems are reported at once.
 type setting struct {
 	flag    string
-	env     string // variable that gives the default; named in messages
-	initial string // default without flag and variable
+	env     string // environment variable that overrides the default; named in messages
+	initial string // default if neither the flag nor the variable is set
 	usage   string
 	fix     string // what to do if it is missing or invalid
 	value   string
 }
 
-// settings holds settings by flag name.
+// settings maps flag names to settings.
 type settings map[string]*setting
 
-// fromEnv returns the value that the environment gives, or the default.
+// fromEnv returns the value of the environment variable, or the default.
 func (s *setting) fromEnv(getenv func(string) string) string {
 	names := strings.Split(s.env, ", ")
 	values := make([]string, len(names))
@@ -94,8 +94,8 @@ holdfast-exec install DIR: copies itself there.`,
 		startupDir, logLevel, podName, nodeName, progressTimeout, progressStart, progressFrom, roundVariables,
 		podSlot, firstGlobal, firstGroup,
 	},
-	// A worker that restarts cannot save anything that its group still agrees on, unless it says that it is writing a
-	// checkpoint. The startup volume is optional.
+	// A worker that restarts cannot save anything that the rest of its group agrees on, unless it reports that it is
+	// writing a checkpoint. The startup volume is optional.
 	initial: map[string]string{gracePeriod: "0s", startupDir: ""},
 }
 

@@ -1,8 +1,8 @@
 // Package cri watches and stops a worker container through the socket of the node's container runtime.
 //
-// It asks the runtime only for containers whose labels have the pod's UID and the container's name. It identifies
-// instances by container ID and creation time, never by the kubelet's restart count, because the kubelet reuses a
-// number when the record of a container is removed.
+// It asks the runtime only for containers with the labels of the pod's UID and the container's name. It identifies
+// instances by container ID and creation time, never by the kubelet's restart count, because the kubelet reuses a count
+// once the record of a container has been removed.
 package cri
 
 import (
@@ -24,11 +24,11 @@ import (
 )
 
 const (
-	// callTimeout limits every call except a stop.
+	// callTimeout limits every call except Stop.
 	callTimeout = 2 * time.Second
-	// stopSlack is added to the grace period to limit a stop.
+	// stopSlack is added to the grace period to get the timeout of a stop.
 	stopSlack = 25 * time.Second
-	// maxMessage is the kubelet's limit. The container list of a busy node exceeds gRPC's default of 4 MiB.
+	// maxMessage matches the kubelet's limit. The container list of a busy node exceeds gRPC's default of 4 MiB.
 	maxMessage = 16 << 20
 
 	labelPodUID    = "io.kubernetes.pod.uid"
@@ -46,7 +46,7 @@ type Options struct {
 	PollingInterval time.Duration // while no events arrive
 }
 
-// Client is the CRI driver of the agent. Observe must not be called concurrently with itself; the other methods are
+// Client is the CRI driver of the agent. Observe must not be called concurrently with itself. The other methods are
 // safe for concurrent use.
 type Client struct {
 	options Options
@@ -103,7 +103,7 @@ func within(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, callTimeout)
 }
 
-// Stop ends one container and returns when it has exited. It sends the stop signal, and kills the container after the
+// Stop stops one container and returns when it has exited. It sends the stop signal, and kills the container after the
 // grace period, which is rounded up to whole seconds. A container that no longer exists counts as stopped.
 func (c *Client) Stop(ctx context.Context, s worker.Stop) error {
 	seconds := int64((s.Grace + time.Second - 1) / time.Second)
@@ -116,8 +116,8 @@ func (c *Client) Stop(ctx context.Context, s worker.Stop) error {
 	return nil
 }
 
-// Remove deletes the records of exited containers. Missing records are not an error. The kubelet then starts a
-// new container whatever the exit code was, because it takes a missing record for a container that was never started.
+// Remove deletes the records of exited containers. Missing records are not an error. The kubelet then starts a new
+// container regardless of the exit code, because it treats a container without a record as never started.
 func (c *Client) Remove(ctx context.Context, ids []string) error {
 	var failed []error
 	for _, id := range ids {

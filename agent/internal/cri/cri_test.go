@@ -123,7 +123,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// gone returns a client of a socket without a listener, as a pod has it after its runtime was restarted.
+// gone returns a client for a socket that nobody listens on, which is what a pod is left with after a runtime restart.
 func gone(t *testing.T) *Client {
 	socket := filepath.Join(t.TempDir(), "cri.sock")
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket})

@@ -68,8 +68,8 @@ func (c *Client) list(ctx context.Context) ([]*runtime.Container, error) {
 	return r.Containers, nil
 }
 
-// worker converts a container. known is false for one that has not been started, or that has vanished since it was
-// listed. A container in an unknown state does not count as exited.
+// worker converts a container. known is false for a container that has not been started yet or has vanished since it
+// was listed. A container in an unknown state does not count as exited.
 func (c *Client) worker(ctx context.Context, one *runtime.Container) (w worker.Process, known bool, err error) {
 	switch one.State {
 	case runtime.ContainerState_CONTAINER_CREATED:
@@ -102,11 +102,11 @@ func (c *Client) exit(ctx context.Context, one *runtime.Container) (w worker.Pro
 	return w, true, nil
 }
 
-// ordinary are the reasons that add nothing to the exit code.
+// ordinary holds the reasons that add no information to the exit code.
 var ordinary = map[string]bool{"Error": true, "Completed": true}
 
-// reasonOf returns the runtime's reason if it is one word that adds to the exit code, such as OOMKilled. Otherwise it
-// returns "".
+// reasonOf returns the runtime's reason if it is a single word that adds information to the exit code, such as
+// OOMKilled. Otherwise it returns "".
 func reasonOf(reason string) string {
 	if ordinary[reason] || len(strings.Fields(reason)) != 1 {
 		return ""

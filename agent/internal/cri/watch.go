@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// safetyPoll is the polling interval while events arrive. It covers a lost event.
+	// safetyPoll is the polling interval while events arrive, in case an event is lost.
 	safetyPoll = 10 * time.Second
-	// maxBackoff is the longest pause before the next attempt to subscribe to events.
+	// maxBackoff is the longest pause between attempts to subscribe to events.
 	maxBackoff = 30 * time.Second
 )
 
-// Watch calls wake whenever the worker may have changed, until ctx is done: for events of the runtime, or at the
-// polling interval without them. wake must not block. A subscriber that does not read its events ends up blocking the
-// runtime of the whole node, so the reader only calls wake.
+// Watch calls wake whenever the worker may have changed, until ctx is done: for each event of the runtime, or at the
+// polling interval if there are no events. wake must not block. A subscriber that does not read its events eventually
+// blocks the runtime of the whole node, so the reader does nothing but call wake.
 func (c *Client) Watch(ctx context.Context, wake func()) {
 	done := make(chan struct{})
 	go func() {
@@ -63,8 +63,8 @@ func (c *Client) subscribe(ctx context.Context, wake func()) {
 	}
 }
 
-// read calls wake for each event of the pod until the stream ends, and reports whether there was any event. A stream
-// counts as live from its first event, because a runtime without events may fail late or never.
+// read calls wake for each event of the pod until the stream ends, and reports whether any event arrived. A stream
+// counts as live from its first event on, because a runtime without event support may fail late or not at all.
 func (c *Client) read(ctx context.Context, wake func()) (heard bool) {
 	stream, err := c.rpc.GetContainerEvents(ctx, &runtime.GetEventsRequest{})
 	if err != nil {
@@ -84,14 +84,14 @@ func (c *Client) read(ctx context.Context, wake func()) (heard bool) {
 	}
 }
 
-// ours reports whether an event may be the pod's. The stream carries the events of the whole node.
+// ours reports whether an event may concern the pod. The stream carries the events of the whole node.
 func (c *Client) ours(e *runtime.ContainerEventResponse) bool {
 	uid := e.GetPodSandboxStatus().GetMetadata().GetUid()
 	return uid == c.options.PodUID || uid == ""
 }
 
-// maySubscribe reports whether the runtime sends each event to all subscribers. Otherwise this subscriber would take
-// events from the kubelet and from other agents on the node. containerd before version 2 does that.
+// maySubscribe reports whether the runtime sends every event to all subscribers. In containerd before version 2, each
+// event goes to only one subscriber, so this one would take events from the kubelet and from other agents on the node.
 func (c *Client) maySubscribe(ctx context.Context) bool {
 	ctx, cancel := within(ctx)
 	defer cancel()

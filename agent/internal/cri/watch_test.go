@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/testing/fakecri"
 )
 
-// watch counts the calls of wake until the test ends.
+// watch counts the calls to wake until the test ends.
 func watch(t *testing.T, c *Client) *atomic.Int64 {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wakes atomic.Int64

@@ -1,5 +1,5 @@
-// Package install copies this program to where a container whose image lacks it can run it. An init container calls it
-// with a volume that both containers mount.
+// Package install copies this program to a place from which a container can run it even if its image does not include
+// it. It is called by an init container, with a volume that both containers mount.
 package install
 
 import (
@@ -12,7 +12,7 @@ import (
 // Name is the name of the program.
 const Name = "holdfast-exec"
 
-// Into copies this program into a folder. It replaces an existing copy atomically, even while that runs.
+// Into copies this program into a folder. It replaces an existing copy atomically, even while that copy is running.
 func Into(dir string) error {
 	self, err := os.Open("/proc/self/exe")
 	if err != nil {
@@ -33,7 +33,7 @@ func Into(dir string) error {
 	return nil
 }
 
-// fill copies and closes the file. A file that is open for writing cannot be executed.
+// fill copies the program and closes the file, because a file that is open for writing cannot be executed.
 func fill(temp *os.File, from io.Reader) error {
 	_, err := io.Copy(temp, from)
 	if err == nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// stuck is a log that nothing reads.
+// stuck is a log that nobody reads.
 type stuck struct{ begun chan bool }
 
 func (s stuck) Write([]byte) (int, error) {

@@ -1,4 +1,4 @@
-// Package journal is how an agent reports what happens: its log and its container's termination message.
+// Package journal writes the log and the container termination message of an agent.
 package journal
 
 import (
@@ -12,8 +12,8 @@ import (
 // TerminationLog is the file from which the kubelet reads a container's termination message.
 const TerminationLog = "/dev/termination-log"
 
-// New returns the agent's log. It has one JSON object per line, with times in UTC and milliseconds, so that the logs of
-// a group can be merged by time.
+// New returns the agent's log. Each line is a JSON object with its time in UTC, in milliseconds, so that the logs of a
+// group can be merged by time.
 func New(w io.Writer, level slog.Level) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: milliseconds}))
 }
@@ -26,29 +26,29 @@ func milliseconds(groups []string, a slog.Attr) slog.Attr {
 }
 
 // Terminate writes a container's termination message, which `kubectl describe pod` shows. It does nothing if the file
-// is absent.
+// does not exist.
 func Terminate(path, message string) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {
 		return
 	}
 	defer f.Close()
-	io.WriteString(f, message+"\n") //nolint:errcheck // no place is left to report the error
+	io.WriteString(f, message+"\n") //nolint:errcheck // there is nowhere left to report the error
 }
 
-// backlog is the number of lines that are buffered while the log is stuck. Further lines are dropped.
+// backlog is the number of lines that are buffered while the log is blocked. Further lines are dropped.
 const backlog = 1024
 
-// Detached writes log lines in the background. A log that is stuck, because the runtime that reads it is down or its
-// disk hangs, must not delay the report of a death.
+// Detached writes log lines in the background. A log that is blocked, because the runtime that reads it is down or its
+// disk hangs, must not delay the report of a worker's death.
 type Detached struct{ lines chan line }
 
 type line struct {
 	text    []byte
-	written chan<- struct{} // nil except for a marker that Flush waits for
+	written chan<- struct{} // nil unless this is the marker that Flush waits for
 }
 
-// Detach starts writing to w in the background, until the process exits.
+// Detach starts writing to w in the background. It continues until the process exits.
 func Detach(w io.Writer) *Detached {
 	d := &Detached{make(chan line, backlog)}
 	go func() {
@@ -72,7 +72,7 @@ func (d *Detached) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush returns when all earlier lines are written, or after the given time.
+// Flush returns when all earlier lines have been written, or after the given time.
 func (d *Detached) Flush(most time.Duration) {
 	late := time.NewTimer(most)
 	defer late.Stop()

@@ -1,5 +1,5 @@
-// Package loop represents a worker in its group. It passes events to the core and performs the actions that the core
-// decides on, with the driver that reaches the worker.
+// Package loop represents a worker in its group. It passes events to the core, and performs the actions that the core
+// decides on through the driver that controls the worker.
 package loop
 
 import (
@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// callTimeout limits a call of the store.
+	// callTimeout limits a call to the store.
 	callTimeout = 3 * time.Second
-	// leaveTimeout is how long a leaving agent keeps reporting.
+	// leaveTimeout is how long the agent keeps sending reports while it is shutting down.
 	leaveTimeout = time.Second
 	// far is the time until the next tick when nothing is due.
 	far = 24 * time.Hour
 )
 
-// loop is the only goroutine that uses the core. It waits for nothing but events: whatever takes time runs in other
+// loop is the only goroutine that uses the core. It only waits for events: anything that takes time runs in other
 // goroutines.
 type loop struct {
 	Parts
@@ -31,23 +31,23 @@ type loop struct {
 
 	events       chan worker.Event
 	due          chan struct{} // buffer of one: an observation is due
-	failure      chan error    // the runtime cannot be reached any more
-	updates      sync.Mutex    // held while events that belong together are posted
+	failure      chan error    // the runtime is no longer reachable
+	updates      sync.Mutex    // held while related events are posted
 	heard        int           // number of updates so far; guarded by updates
 	timer        *time.Timer
 	unsaved      *worker.Memory    // not yet written to the volume
-	unsavedRound *worker.TellRound // likewise
+	unsavedRound *worker.TellRound // not yet written to the volume
 
-	released bool // no action needs this worker any more
+	released bool // the group no longer needs this worker
 
-	work       context.Context // context of the other goroutines
+	work       context.Context // for the other goroutines
 	goroutines sync.WaitGroup
 	removing   atomic.Bool
 	refused    refusal // accessed only by the goroutine that has set removing
 }
 
-// Run represents the worker until the worker is released or ctx is done, and then returns nil. It returns an error if it can no
-// longer reach its worker. The worker is left alone in either case.
+// Run represents the worker until the worker is released or ctx is done, and then returns nil. It returns an error if
+// the worker is no longer reachable. The worker keeps running in either case.
 func Run(ctx context.Context, c Config, p Parts, s *worker.State) error {
 	l := &loop{
 		Parts: p, config: c, state: s,
@@ -110,8 +110,8 @@ func (l *loop) post(e worker.Event) {
 	}
 }
 
-// leave reports what is pending before the agent ends. It observes the worker once more, because the worker may just
-// have died.
+// leave sends pending reports before the agent exits. It first observes the worker one last time, because the worker
+// may just have died.
 func (l *loop) leave() {
 	l.Log.Info("stopping, sending pending reports")
 	ctx, cancel := context.WithTimeout(l.work, leaveTimeout)
@@ -133,50 +133,50 @@ func (l *loop) leave() {
 	}
 }
 
-// Config says which worker the agent represents.
+// Config identifies the worker that the agent represents, and configures the loop.
 type Config struct {
 	Group           string // UID of the JobSet
 	Slot            string
 	Pod             string // UID of the pod
-	StartupDir      string // where the agent keeps its memory; empty: its memory ends with the program
+	StartupDir      string // where the agent saves its state; empty: the state is lost when the program exits
 	PollingInterval time.Duration
-	Leaving         <-chan struct{} // closed when the pod ends, before the worker is stopped
+	Leaving         <-chan struct{} // closed when the pod is terminating, before the worker is stopped
 	Patience        time.Duration   // how long the worker may be unreachable before Run gives up
 }
 
-// Driver reaches the instances of the worker.
+// Driver controls the instances of the worker.
 type Driver interface {
 	// Observe returns all instances, including dead ones. It is never called concurrently.
 	Observe(context.Context) (worker.Observed, error)
-	// Stop ends one instance and returns when it has exited.
+	// Stop stops one instance and returns when it has exited.
 	Stop(ctx context.Context, s worker.Stop) error
 	// Remove deletes the records of exited instances.
 	Remove(ctx context.Context, ids []string) error
 }
 
-// Watcher signals when the worker may have changed, and explains errors of Observe.
+// Watcher signals when the worker may have changed, and explains errors returned by Observe.
 type Watcher interface {
 	// Watch calls wake, which does not block, until ctx is done.
 	Watch(ctx context.Context, wake func())
-	// Explain says what an operator can do about an error of Observe.
+	// Explain returns what an operator can do about an error returned by Observe.
 	Explain(error) string
 }
 
-// Barrier is implemented by a driver whose instances wait for the group. None of its methods blocks.
+// Barrier is implemented by drivers whose instances wait for the group. None of its methods block.
 type Barrier interface {
-	// Prepare puts the next instance at the barrier.
+	// Prepare makes the next instance wait at the barrier.
 	Prepare()
-	// Start lets one instance run in a round, as the worker of a slot.
+	// Start runs one instance in the given round, as the worker of the given slot.
 	Start(id string, generation, round int64, slot string)
 }
 
-// Gate learns whether the worker can be reached.
+// Gate is told whether the worker is reachable.
 type Gate interface {
 	Wait(reason string)
 	Open()
 }
 
-// Parts holds what an agent works with.
+// Parts holds the dependencies of a loop.
 type Parts struct {
 	Driver  Driver
 	Watcher Watcher

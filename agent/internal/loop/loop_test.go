@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// script is a store that returns prepared results to successive reads.
+// script is a store that returns prepared results for successive reads.
 type script struct {
 	rounds.Members
 	levels []func() (rounds.Level, error)
@@ -46,7 +46,7 @@ func at(seq int64) func() (rounds.Level, error) {
 	return func() (rounds.Level, error) { return rounds.Level{Seq: seq}, nil }
 }
 
-// posted returns the events that the core received, in a few words each.
+// posted returns a short description of each event that the core received.
 func (l *loop) posted() (words []string) {
 	for len(l.events) > 0 {
 		switch e := (<-l.events).(type) {
@@ -85,7 +85,7 @@ func TestThePlaceIsPostedBeforeALevelThatWasRead(t *testing.T) {
 	expect(t, l, "placed", "read 1", "message 2", "placed", "read 3")
 }
 
-// Calls may have brought a later level in the meantime.
+// Calls may have returned a later level in the meantime.
 func TestTheLevelIsReadAgainAfterReadingThePlaceFailed(t *testing.T) {
 	l := newLoop(t, &script{places: []error{errAway}, levels: []func() (rounds.Level, error){at(2)}})
 	l.updated(rounds.Observation{Level: rounds.Level{Seq: 1}, Read: true})
@@ -106,7 +106,7 @@ func TestAnUnknownSlotIsAReply(t *testing.T) {
 	expect(t, l, "read error", "read error")
 }
 
-// A message that arrived while the level was read may be newer than that level.
+// A message that arrived during the read may be newer than the level that was read.
 func TestAReadStartsAgainAfterANewerMessage(t *testing.T) {
 	s := &script{}
 	l := newLoop(t, s)
@@ -145,7 +145,7 @@ func TestTheStartUpFileIsWrittenBeforeTheStart(t *testing.T) {
 	}
 }
 
-// lost is a worker that cannot be reached.
+// lost is a worker that is unreachable.
 type lost struct {
 	rounds.Members
 	watching chan struct{}
@@ -163,7 +163,7 @@ func (*lost) Remove(context.Context, []string) error  { return nil }
 func (*lost) Wait(string)                             {}
 func (*lost) Open()                                   {}
 
-// watcher takes a while to return.
+// watcher takes some time to return.
 type watcher struct{ *lost }
 
 func (w watcher) Watch(ctx context.Context, _ func()) {

@@ -14,8 +14,8 @@ import (
 // observeRetry is the pause after a failed observation.
 const observeRetry = 200 * time.Millisecond
 
-// startObserving observes the worker now and after each wake. The returned function stops observing and waits until it
-// has stopped.
+// startObserving observes the worker now and after each wake-up. The returned function stops observing and waits until
+// that has ended.
 func (l *loop) startObserving() (stop func()) {
 	ctx, cancel := context.WithCancel(l.work)
 	var observing sync.WaitGroup
@@ -62,7 +62,7 @@ func (l *loop) observe(ctx context.Context) {
 	}
 }
 
-// observeFailed logs the first of several errors, and gives up once the errors have lasted for Patience.
+// observeFailed logs the first of consecutive errors, and gives up if they last for longer than Patience.
 func (l *loop) observeFailed(since time.Time, err error) time.Time {
 	why := l.Watcher.Explain(err)
 	l.Gate.Wait(why)
@@ -88,8 +88,8 @@ func (l *loop) observeWorked(failing time.Time) {
 // readRetry is the pause while the store is unreachable.
 const readRetry = time.Second
 
-// updated passes on what the store's Watch has observed. Before a level that was read, it posts the slot's place, which
-// the leader may have changed together with the level.
+// updated passes on an observation of the store's Watch. If it has to read the level, it posts the slot's place before
+// the level, because the leader may have changed both together.
 func (l *loop) updated(o rounds.Observation) {
 	if errors.Is(o.Err, context.Canceled) {
 		return
@@ -109,7 +109,7 @@ func (l *loop) updated(o rounds.Observation) {
 	}
 }
 
-// read reads the level when the core asks for it. It reads again if the Watch has posted something in the meantime,
+// read reads the level when the core requests it. It reads again if the Watch has posted something in the meantime,
 // which may be newer.
 func (l *loop) read() {
 	for {
@@ -152,12 +152,12 @@ func (l *loop) place() (rounds.Place, error) {
 	return l.Store.Place(ctx, l.config.Group, rounds.Slot{Name: l.config.Slot, Pod: l.config.Pod})
 }
 
-// isReply reports whether the store replied, even if the reply is an error.
+// isReply reports whether the store replied, possibly with an error.
 func isReply(err error) bool {
 	return err == nil || errors.Is(err, coordination.ErrNoGroup) || errors.Is(err, coordination.ErrUnknownSlot) || errors.Is(err, coordination.ErrForeignValue)
 }
 
-// postUpdate posts events that belong together.
+// postUpdate posts related events together.
 func (l *loop) postUpdate(events ...worker.Event) {
 	l.updates.Lock()
 	defer l.updates.Unlock()
@@ -167,8 +167,8 @@ func (l *loop) postUpdate(events ...worker.Event) {
 	}
 }
 
-// postUnless posts events unless an update has arrived since heard; then it returns false. It returns true once the
-// work has ended.
+// postUnless posts events, unless an update has arrived since heard was read; in that case it returns false. It also
+// returns true if the loop has ended.
 func (l *loop) postUnless(heard int, events []worker.Event) bool {
 	l.updates.Lock()
 	defer l.updates.Unlock()
@@ -187,7 +187,7 @@ func (l *loop) heardSoFar() int {
 	return l.heard
 }
 
-// sleep returns false if the work has ended.
+// sleep returns false if the loop has ended.
 func (l *loop) sleep(d time.Duration) bool {
 	select {
 	case <-time.After(d):

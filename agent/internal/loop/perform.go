@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// removeRetry is the pause after the runtime has refused to remove containers. It doubles up to removeDoubles times.
+// removeRetry is the pause after the runtime has failed to remove containers. It doubles up to removeDoubles times.
 const (
 	removeRetry   = 2 * time.Second
 	removeDoubles = 4
@@ -20,7 +20,7 @@ const (
 // saveRetry is the pause after a failed write to the volume.
 const saveRetry = time.Second
 
-// perform performs one action. It writes files before it returns, and starts a goroutine for whatever takes time.
+// perform performs one action. It writes files before it returns, and starts a goroutine for anything that takes time.
 func (l *loop) perform(a worker.Action) {
 	switch a := a.(type) {
 	case worker.Call:
@@ -62,8 +62,8 @@ func (l *loop) stop(s worker.Stop) {
 	l.post(worker.StopEnded{ID: s.ID, Took: time.Since(start), Err: err})
 }
 
-// remove does not run twice at the same time. A later observation asks for the same removal again if containers are
-// left.
+// remove does not run concurrently with itself. If containers are left, a later observation requests their removal
+// again.
 func (l *loop) remove(r worker.Remove) {
 	if !l.removing.CompareAndSwap(false, true) {
 		return
@@ -85,19 +85,19 @@ func (l *loop) remove(r worker.Remove) {
 	time.AfterFunc(observeRetry, l.wake)
 }
 
-// refusal records which containers the runtime refused to remove.
+// refusal records which containers the runtime failed to remove.
 type refusal struct {
 	ids   []string
 	times int
 	until time.Time
 }
 
-// again reports whether it is too early to try to remove the same containers again.
+// again reports whether it is too early to retry the removal of the same containers.
 func (r *refusal) again(ids []string, now time.Time) bool {
 	return r.times > 0 && now.Before(r.until) && slices.Equal(ids, r.ids)
 }
 
-// note records one more refusal, and returns how long to wait.
+// note records another failed removal, and returns how long to wait.
 func (r *refusal) note(ids []string, now time.Time) (pause time.Duration) {
 	if !slices.Equal(ids, r.ids) {
 		r.times = 0
@@ -137,7 +137,7 @@ func (l *loop) save(m worker.Memory) {
 	l.unsaved = &m
 }
 
-// saveAgain retries the writes that failed.
+// saveAgain retries failed writes.
 func (l *loop) saveAgain() {
 	if l.unsaved != nil {
 		l.save(*l.unsaved)

@@ -16,23 +16,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lostCode is used when another part of the program has reaped the child, and its exit code is unknown.
+// lostCode is used when another part of the program has reaped the child, so that its exit code is unknown.
 const lostCode = 137
 
-// Spec says what to run. The child inherits the working directory of this process, and its standard streams unless
-// Output replaces them.
+// Spec describes the program to run. The child inherits this process's working directory, and its standard streams
+// unless Output replaces them.
 type Spec struct {
 	Path string   // of the program, absolute or relative to the working directory
-	Args []string // the program's name comes first
+	Args []string // starting with the program's name
 	Env  []string
-	// Output are file descriptors for the child's standard output and error; 0: those of this process.
+	// Output holds file descriptors for the child's standard output and error. 0 means those of this process.
 	Output [2]uintptr
 }
 
 // Child is one run of a program, and all its descendants.
 type Child struct {
 	pid    int
-	reaper *Reaper // nil: orphans that left the session are not reaped
+	reaper *Reaper // nil: orphans outside the session are not reaped
 
 	exited chan struct{}
 	exit   Exit // valid once exited is closed
@@ -41,7 +41,7 @@ type Child struct {
 	reaped bool // reaped: the PID may be reused
 }
 
-// Start runs a program whose orphans are not tracked. Use it if this process does not adopt orphans, or adopts those of
+// Start runs a program without tracking its orphans. Use it if this process does not adopt orphans, or adopts those of
 // several trees and cannot distinguish them. See Reaper.Start.
 func Start(s Spec) (*Child, error) {
 	pid, err := fork(s)
@@ -51,10 +51,11 @@ func Start(s Spec) (*Child, error) {
 	return watch(pid, nil), nil
 }
 
-// fork starts the leader. The kernel kills the leader if this process dies, so that no worker outlives its supervisor. Strictly, the kernel does so when the thread that forked exits. Threads of a Go program exit only if a
-// goroutine is locked to one.
+// fork starts the leader. The kernel kills the leader if this process dies, so that no worker outlives its supervisor.
+// Strictly speaking, the kernel does so when the thread that forked exits, but a Go program's threads exit only if a
+// goroutine is locked to them.
 //
-// more are file descriptors of the leader, from 3 on.
+// more holds additional file descriptors for the leader, numbered from 3.
 func fork(s Spec, more ...uintptr) (pid int, err error) {
 	files := []uintptr{0, 1, 2}
 	for i, output := range s.Output {
@@ -88,19 +89,19 @@ func (c *Child) wait() {
 	close(c.exited)
 }
 
-// PID returns the PID of the leader, which is also the ID of its process group and session.
+// PID returns the leader's PID, which is also the ID of its process group and session.
 func (c *Child) PID() int { return c.pid }
 
 // Exited returns a channel that is closed when the leader has exited. Other processes of the tree may still be running.
 func (c *Child) Exited() <-chan struct{} { return c.exited }
 
-// Exit waits until the leader has exited, and returns how.
+// Exit waits until the leader has exited, and returns how it did.
 func (c *Child) Exit() Exit {
 	<-c.exited
 	return c.exit
 }
 
-// Signal sends a signal to the leader's process group. It ignores a group that no longer exists.
+// Signal sends a signal to the leader's process group. It does nothing if the group no longer exists.
 func (c *Child) Signal(s syscall.Signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,18 +121,18 @@ func (c *Child) reap() {
 }
 
 const (
-	// killPatience is how long killed processes may take to die. In that time the kernel frees memory and devices. A
-	// process that hangs in a driver never dies.
+	// killPatience is how long killed processes may take to die. During that time the kernel releases memory and
+	// devices. A process that hangs in a driver never dies.
 	killPatience = 25 * time.Second
-	// killAgain is the interval of scans for processes that were forked during the kill.
+	// killAgain is the interval between scans for processes that were forked during the kill.
 	killAgain = 200 * time.Millisecond
 )
 
 // ErrUnkilled means that processes survived SIGKILL.
 var ErrUnkilled = errors.New("processes survived SIGKILL")
 
-// End ends the tree and returns when none of its processes is alive. It sends the signal to the leader's group, waits
-// up to grace for the tree to exit, and then sends SIGKILL to each process. Without a grace period it only sends
+// End ends the tree and returns once none of its processes is alive. It sends the signal to the leader's group, waits
+// up to grace for the tree to exit, and then sends SIGKILL to each process. Without a grace period it sends only
 // SIGKILL. It may be called again after an error, but not concurrently.
 func (c *Child) End(first syscall.Signal, grace time.Duration) error {
 	if grace > 0 {
@@ -147,7 +148,7 @@ func (c *Child) End(first syscall.Signal, grace time.Duration) error {
 	return nil
 }
 
-// leave waits until the tree has exited by itself.
+// leave waits until the tree has exited on its own.
 func (c *Child) leave(deadline time.Time) error {
 	for {
 		tree, err := c.members()
@@ -158,12 +159,12 @@ func (c *Child) leave(deadline time.Time) error {
 	}
 }
 
-// kill kills every process of the tree. The signal to the group is atomic. Processes that left the group are killed one
+// kill kills every process of the tree. The signal to the group is atomic. Processes outside the group are killed one
 // by one, until a scan finds none.
 func (c *Child) kill(deadline time.Time) error {
 	for {
 		c.Signal(syscall.SIGKILL)
-		c.awaitLeader(killAgain) // a scan costs more than waiting for the leader, which usually exits last
+		c.awaitLeader(killAgain) // a scan is more expensive than waiting for the leader, which usually exits last
 		tree, err := c.members()
 		if err != nil {
 			return err
@@ -196,21 +197,21 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// signalled is added to a signal's number to form an exit code, as shells do.
+// signalled is added to the number of a signal to get an exit code, as in a shell.
 const signalled = 128
 
 // Exit describes how a leader ended.
 type Exit struct {
 	Code   int            // the exit code; 128 plus the signal's number if it was killed
-	Signal syscall.Signal // that killed it; 0: none
-	At     time.Time      // when this process learned of it
+	Signal syscall.Signal // the signal that killed it; 0: none
+	At     time.Time      // when this process noticed
 }
 
-// CodeOf returns the exit code that stands for a signal.
+// CodeOf returns the exit code that represents a signal.
 func CodeOf(s syscall.Signal) int { return signalled + int(s) }
 
 // Codes in the kernel's siginfo for SIGCHLD.
-const exitedByItself = 1 // CLD_EXITED; all other codes that waitid returns here are deaths by a signal
+const exitedByItself = 1 // CLD_EXITED; all other codes that waitid returns here mean death by a signal
 
 // siginfo is filled in by waitid on 64-bit Linux. The type in x/sys hides the status.
 type siginfo struct {
@@ -221,7 +222,7 @@ type siginfo struct {
 	_                     [100]byte
 }
 
-// awaitExit blocks until a child has exited, and leaves it a zombie.
+// awaitExit blocks until a child has exited, and leaves the child as a zombie.
 func awaitExit(pid int) (e Exit, err error) {
 	var info siginfo
 	for {
@@ -249,11 +250,11 @@ func reap(pid int) {
 	}
 }
 
-// memoryFiles count how often the kernel has killed a process of this container because memory ran out. The first is
-// for cgroup v2, the second for v1, as container runtimes mount them.
+// memoryFiles count how often the kernel has killed a process of this container because it was out of memory. The first
+// is for cgroup v2 and the second for v1, as mounted by container runtimes.
 var memoryFiles = []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"}
 
-// OutOfMemoryKills returns that count. ok is false where the kernel does not report it.
+// OutOfMemoryKills returns that count. ok is false if the kernel does not report it.
 func OutOfMemoryKills() (n uint64, ok bool) {
 	for _, file := range memoryFiles {
 		content, err := os.ReadFile(file)

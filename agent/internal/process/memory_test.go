@@ -15,7 +15,7 @@ func TestOutOfMemoryKills(t *testing.T) {
 	known := memoryFiles
 	t.Cleanup(func() { memoryFiles = known })
 	for name, c := range map[string]struct {
-		contents []string // of the files, in order; empty: file absent
+		contents []string // of the files, in order; empty: the file does not exist
 		want     uint64
 		ok       bool
 	}{

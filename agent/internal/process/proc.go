@@ -20,14 +20,14 @@ type stat struct {
 	state           byte
 	parent, session int
 	threads         int
-	started         int64 // ticks since boot; together with the PID it is unique
+	started         int64 // in ticks since boot; unique together with the PID
 }
 
-// alive reports whether the process still runs. A thread group leader that exits before its other threads is a zombie
-// that still runs.
+// alive reports whether the process is still running. A thread group leader that exits before its other threads is a
+// zombie that is still running.
 func (s stat) alive() bool { return (s.state != zombie && s.state != 'X') || s.threads > 1 }
 
-// processes returns all visible processes. It leaves out those that vanish while it reads.
+// processes returns all visible processes. It omits processes that vanish while it reads them.
 func processes() (map[int]stat, error) {
 	proc, err := os.Open("/proc")
 	if err != nil {
@@ -78,8 +78,8 @@ func readStat(pid int) (stat, error) {
 
 var errStat = errors.New("not a line of /proc/PID/stat")
 
-// parseStat parses a line of /proc/PID/stat, see proc(5). The process name may contain blanks and brackets, so the
-// fields are counted after the last bracket.
+// parseStat parses a line of /proc/PID/stat, see proc(5). The process name may contain spaces and parentheses, so the
+// fields are counted from the last parenthesis.
 func parseStat(line []byte) (stat, error) {
 	_, rest, ok := cutLast(line, ')')
 	f := bytes.Fields(rest)
@@ -110,8 +110,8 @@ func cutLast(line []byte, sep byte) (before, after []byte, found bool) {
 	return line[:i], line[i+1:], true
 }
 
-// members returns the living processes of the tree: those in the leader's session and its descendants. With a Reaper
-// these are all descendants of this process, because orphans have become its children.
+// members returns the living processes of the tree: the descendants of the leader and all processes in its session.
+// With a Reaper these are all descendants of this process, because orphans have become its children.
 func (c *Child) members() (map[int]stat, error) {
 	all, err := processes()
 	if err != nil {
@@ -132,8 +132,8 @@ func (c *Child) members() (map[int]stat, error) {
 	return tree, nil
 }
 
-// descends reports whether a process is a root or a descendant of one. The walk is bounded, because a list that was
-// read while PIDs were reused could contain a cycle.
+// descends reports whether a process is one of the roots or a descendant of one. The walk is bounded, because a list
+// that was read while PIDs were being reused could contain a cycle.
 func descends(all map[int]stat, pid int, roots map[int]bool) bool {
 	for range len(all) {
 		if roots[pid] {
@@ -157,7 +157,7 @@ type held struct {
 	blind []int // PIDs without a pidfd
 }
 
-// hold opens the processes of a scan. It skips processes that have exited, and PIDs that belong to another process now.
+// hold opens the processes found by a scan. It skips processes that have exited, and PIDs that were reused.
 func hold(seen map[int]stat) *held {
 	h := &held{}
 	for pid, s := range seen {
@@ -189,7 +189,7 @@ func (h *held) kill() {
 	}
 }
 
-// await returns when all are dead, or at the deadline. It closes the pidfds.
+// await returns once all processes are dead, or at the deadline. It closes the pidfds.
 func (h *held) await(deadline time.Time) {
 	if len(h.blind) > 0 {
 		time.Sleep(min(blindPause, time.Until(deadline)))

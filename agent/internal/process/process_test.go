@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// adopted returns the reaper of all tests. A program has only one.
+// adopted returns the reaper shared by all tests. A program has only one.
 var adopted = sync.OnceValues(Adopt)
 
 func start(t *testing.T, w *recorder, role string) *Child {
@@ -78,7 +78,7 @@ func TestTheLeaderHasItsOwnSession(t *testing.T) {
 	}
 }
 
-// The whole tree is gone when End returns, no matter how its processes tried to escape.
+// The whole tree is gone when End returns, no matter how its processes try to escape.
 func TestEndKillsTheWholeTree(t *testing.T) {
 	cases := map[string]struct {
 		role    string
@@ -169,7 +169,7 @@ func TestOrphansDoNotStayAsZombies(t *testing.T) {
 			s, err := readStat(orphan)
 			t.Fatalf("the orphan is still there: %+v (%v)", s, err)
 		}
-		time.Sleep(time.Millisecond) // the end of a process that is not a child has to be polled
+		time.Sleep(time.Millisecond) // the exit of a process that is not a child can only be polled
 	}
 	select {
 	case <-c.Exited():

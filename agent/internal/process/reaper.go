@@ -1,11 +1,11 @@
 // Package process runs a program as a tree of processes, and ends that tree as a whole.
 //
-// The program is the leader of its own session and process group. All its descendants belong to the tree, even if they
-// have moved to another group, another session (a daemon) or another parent. A tree is gone when none of its processes
-// is alive. A zombie is not alive unless it still has running threads.
+// The program is the leader of its own session and process group. All its descendants belong to the tree, even those
+// that have moved to another group, another session (a daemon) or another parent. A tree is gone when none of its
+// processes is alive. A zombie does not count as alive unless some of its threads are still running.
 //
-// A leader that has exited stays a zombie until the tree is gone. Its PID, which also identifies the group and the
-// session, therefore cannot be reused while signals are still sent to it.
+// A leader that has exited remains a zombie until the tree is gone. Its PID, which also identifies the group and the
+// session, therefore cannot be reused while signals are still being sent to it.
 package process
 
 import (
@@ -18,12 +18,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Reaper adopts the orphaned descendants of this process, as PID 1 does, and reaps them. A program has one Reaper and
-// runs one tree at a time, so every adopted process belongs to that tree.
+// Reaper adopts and reaps the orphaned descendants of this process, as PID 1 does. A program has one Reaper and runs
+// one tree at a time, so every adopted process belongs to that tree.
 type Reaper struct {
 	mu      sync.Mutex
-	leaders map[int]bool // zombies that their Child still needs
-	// templates are helper processes of this program, which are not part of the tree.
+	leaders map[int]bool // their Child still needs them as zombies
+	// templates holds helper processes of this program, which are not part of the tree.
 	templates map[int]bool
 }
 
@@ -48,7 +48,7 @@ func Adopt() (*Reaper, error) {
 	return r, nil
 }
 
-// Start runs a program. Its orphans are tracked, and End ends them too.
+// Start runs a program. It tracks the program's orphans, so that End ends them too.
 func (r *Reaper) Start(s Spec) (*Child, error) {
 	r.mu.Lock() // a leader that dies immediately must not be mistaken for an orphan
 	defer r.mu.Unlock()
@@ -60,7 +60,7 @@ func (r *Reaper) Start(s Spec) (*Child, error) {
 	return watch(pid, r), nil
 }
 
-// forget removes a leader that has been reaped. A nil Reaper tracks none.
+// forget removes a leader that has been reaped. A nil Reaper has none.
 func (r *Reaper) forget(pid int) {
 	if r == nil {
 		return

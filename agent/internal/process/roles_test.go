@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// The test binary is also the program under test. The role says what it does. The recorder is the socket on which each
-// process of the tree reports its name.
+// The test binary is also the program under test. The role determines what it does. The recorder is the socket on which
+// each process of the tree reports its name.
 const (
 	roleVariable     = "HOLDFAST_TEST_ROLE"
 	recorderVariable = "HOLDFAST_TEST_RECORDER"
@@ -84,7 +84,7 @@ var roles = map[string]func(){
 		go forever()
 		tell("leader")
 		runtime.LockOSThread()
-		_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0) // ends only this thread, which is the first
+		_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT, 0, 0, 0) // ends only this thread, which is the main thread
 	},
 	"leaves an orphan that exits": func() {
 		spawn("spawns a short orphan and exits", &syscall.SysProcAttr{})
@@ -95,9 +95,9 @@ var roles = map[string]func(){
 	"is a short orphan":               func() { tell("orphan") },
 }
 
-func init() { runtime.LockOSThread() } // main runs on the first thread, which a role ends
+func init() { runtime.LockOSThread() } // main runs on the main thread, which one of the roles ends
 
-// forever sleeps for longer than any test. What a test leaves behind still exits in the end.
+// forever sleeps for longer than any test. Processes left behind by a test still exit in the end.
 func forever() {
 	time.Sleep(time.Minute)
 	os.Exit(98)
@@ -125,7 +125,7 @@ func tell(what string) {
 	c.Close()
 }
 
-// recorder receives reports from the processes of one tree.
+// recorder receives the reports of the processes of one tree.
 type recorder struct {
 	t    *testing.T
 	conn *net.UnixConn
@@ -146,7 +146,7 @@ func (w *recorder) spec(role string) Spec {
 	return Spec{Path: os.Args[0], Args: os.Args[:1], Env: []string{roleVariable + "=" + role, recorderVariable + "=" + w.path}}
 }
 
-// await waits until each of the names was reported once, in any order, and returns their PIDs.
+// await waits until each of the names has been reported once, in any order, and returns their PIDs.
 func (w *recorder) await(names ...string) map[string]int {
 	w.t.Helper()
 	heard := map[string]int{}

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// importPatience is how long a start waits for a template that is still importing. After that the program starts
-	// cold.
+	// importPatience is how long a start waits for a template that is still importing modules. After that the program
+	// is started cold.
 	importPatience = time.Minute
-	// forkPatience limits a fork, which takes milliseconds.
+	// forkPatience limits how long a fork may take. It normally takes milliseconds.
 	forkPatience = 5 * time.Second
-	// shortestPause is the pause before a template is replaced. Each further pause is twice as long, up to
-	// longestPause.
+	// shortestPause is the pause before a template is replaced for the first time. The pause then doubles each time, up
+	// to longestPause.
 	shortestPause = time.Second
 	longestPause  = time.Minute
 )
@@ -32,7 +32,8 @@ const (
 var ErrNotPython = errors.New("a warm start needs a command such as python train.py or python -m train")
 
 // Templates starts a Python program as a fork of a process that has already imported its modules. It keeps one such
-// process, the template, and replaces it when it dies. If the fork fails, it starts the program as Reaper.Start does.
+// process, called the template, and replaces it when it dies. If the fork fails, it starts the program as Reaper.Start
+// does.
 type Templates struct {
 	reaper *Reaper
 	spec   Spec
@@ -46,11 +47,11 @@ type Templates struct {
 type template struct {
 	pid    int
 	socket *os.File
-	ready  chan struct{} // closed when it has imported all modules, or is dead
+	ready  chan struct{} // closed when it has imported all modules or is dead
 }
 
-// NewTemplates starts a template for a program. modules are separated by commas. It returns ErrNotPython if the program
-// is not started by a Python interpreter.
+// NewTemplates starts a template for a program. modules is a comma-separated list. It returns ErrNotPython if the
+// program is not run by a Python interpreter.
 func NewTemplates(r *Reaper, program Spec, modules string, log *slog.Logger) (*Templates, error) {
 	if !forkable(program.Args) {
 		return nil, fmt.Errorf("%w, not %q", ErrNotPython, strings.Join(program.Args, " "))
@@ -66,7 +67,7 @@ func NewTemplates(r *Reaper, program Spec, modules string, log *slog.Logger) (*T
 	return t, nil
 }
 
-// forkable reports whether a command is a Python interpreter with a script or a module, and no option except -u.
+// forkable reports whether a command runs a script or a module in a Python interpreter, with no option except -u.
 func forkable(args []string) bool {
 	if !strings.HasPrefix(filepath.Base(args[0]), "python") {
 		return false
@@ -78,7 +79,7 @@ func forkable(args []string) bool {
 	return len(rest) > 0 && (!strings.HasPrefix(rest[0], "-") || rest[0] == "-m" && len(rest) > 1)
 }
 
-// keep replaces each template that ends, until this process exits.
+// keep replaces every template that exits, for as long as this process runs.
 func (t *Templates) keep(one *template) {
 	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
 		began := time.Now()
@@ -120,7 +121,7 @@ func (t *Templates) begin() (*template, error) {
 	return one, nil
 }
 
-// await waits for a template to end, and reaps it.
+// await waits until a template has exited, and reaps it.
 func (t *Templates) await(one *template) Exit {
 	exit, err := awaitExit(one.pid)
 	if err != nil {
@@ -154,7 +155,7 @@ func (t *Templates) Start(s Spec) (*Child, error) {
 	return t.reaper.Start(s)
 }
 
-// kill kills a template that does not respond, unless it has been reaped. keep then replaces it.
+// kill kills an unresponsive template, unless it has been reaped. keep then replaces it.
 func (t *Templates) kill(one *template) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -163,7 +164,7 @@ func (t *Templates) kill(one *template) {
 	}
 }
 
-// isReady waits until the template has imported its modules. It reports false after importPatience.
+// isReady waits until the template has imported its modules. It returns false after importPatience.
 func (t *template) isReady() bool {
 	late := time.NewTimer(importPatience)
 	defer late.Stop()
@@ -182,7 +183,7 @@ type request struct {
 	Parent int               `json:"parent"`
 }
 
-// fork has the template start a program, and returns its PID. The program is a child of this process by then.
+// fork makes the template start a program, and returns the PID of that program, which is then a child of this process.
 func (t *template) fork(s Spec) (pid int, err error) {
 	q := request{Args: s.Args[1:], Env: map[string]string{}, Parent: os.Getpid()}
 	for _, v := range s.Env {
@@ -249,7 +250,7 @@ func (t *template) wait(events int16, deadline time.Time) error {
 	}
 }
 
-// startTemplate starts a template, which belongs to no tree.
+// startTemplate starts a template, which does not belong to any tree.
 func (r *Reaper) startTemplate(s Spec, socket uintptr) (pid int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

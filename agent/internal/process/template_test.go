@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// program returns a Python script whose path includes the package. The script is warm if decimal is imported without an
-// import statement of its own.
+// program returns a Python script whose path includes the package. The script was started warm if decimal is imported
+// although the script does not import it.
 func program(t *testing.T, script string) Spec {
 	t.Helper()
 	python, err := exec.LookPath("python3")
@@ -45,7 +45,7 @@ func templates(t *testing.T, s Spec) *Templates {
 	return w
 }
 
-// serving waits for a template other than the one with PID before, and returns its PID.
+// serving waits for a template whose PID differs from before, and returns its PID.
 func (t *Templates) serving(tb testing.TB, before int) int {
 	tb.Helper()
 	for range 2000 {
@@ -124,8 +124,8 @@ func TestTheOutputOfAWarmStart(t *testing.T) {
 	}
 }
 
-// TestTheTemplateSurvivesTheEndOfATree ends a program that has started a daemon in its own session, and then starts another
-// program from the same template.
+// TestTheTemplateSurvivesTheEndOfATree ends a program that has started a daemon in its own session, and then starts
+// another program from the same template.
 func TestTheTemplateSurvivesTheEndOfATree(t *testing.T) {
 	s := program(t, `
 import os, time
@@ -195,7 +195,7 @@ func TestATemplateThatDiesIsReplaced(t *testing.T) {
 	mustEnd(t, c, 0)
 }
 
-// The template has initialized CUDA, which a fork could not use, so the program starts cold.
+// The template has initialized CUDA, which cannot be used after a fork, so the program is started cold.
 func TestATemplateThatCannotFork(t *testing.T) {
 	s := program(t, "sys.exit(4 if warm else 5)")
 	modules := t.TempDir()
@@ -208,7 +208,7 @@ func TestATemplateThatCannotFork(t *testing.T) {
 	}
 }
 
-// A module that cannot be imported is skipped. The program fails with the real error when it imports the module itself.
+// A module that cannot be imported is skipped. The program gets the actual error when it imports the module itself.
 func TestAModuleThatCannotBeImportedIsSkipped(t *testing.T) {
 	if got := startsWith(t, program(t, "sys.exit(4 if warm else 5)"), "there.is.no.such.module,decimal"); got != 4 {
 		t.Errorf("exit code %d: the other module was not imported", got)

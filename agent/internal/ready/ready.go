@@ -1,7 +1,8 @@
 // Package ready answers the kubelet's startup probe.
 //
-// The kubelet probes once per period, which is 10 s in the manifest of JobSet KEP-876, so every negative answer costs a whole
-// period. The agent therefore listens as early as possible, and holds each probe for up to Patience until it is ready.
+// The kubelet probes once per period, which is 10 s in the manifest of JobSet KEP-876, so each negative answer costs a
+// full period. The agent therefore listens as early as possible, and holds each probe for up to Patience until it is
+// ready.
 package ready
 
 import (
@@ -21,10 +22,10 @@ type Gate struct {
 	opened chan struct{}
 }
 
-// New returns a closed gate. reason says what it waits for.
+// New returns a closed gate. reason says what it is waiting for.
 func New(reason string) *Gate { return &Gate{reason: reason, opened: make(chan struct{})} }
 
-// Wait changes the reason why the gate is closed. An open gate stays open, because the probe is only for the start.
+// Wait changes the reason why the gate is closed. An open gate stays open, because a startup probe is not repeated.
 func (g *Gate) Wait(reason string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package startup keeps two files on the startup volume, which lives as long as the pod: the agent's memory across its
-// own restarts, and the round for the worker to read.
+// Package startup maintains two files on the startup volume, which exists as long as the pod: the agent's state, which
+// survives its own restarts, and the round, which the worker can read.
 package startup
 
 import (
@@ -17,27 +17,27 @@ import (
 const (
 	// Version is the version of the startup file.
 	Version = 2
-	// FileName is the file with the agent's memory.
+	// FileName is the name of the file with the agent's state.
 	FileName = "agent.json"
 )
 
-// file is the startup file. Its absence means a new pod.
+// file is the content of the startup file. If the file does not exist, the pod is new.
 type file struct {
 	Version int    `json:"version"`
 	PodUID  string `json:"podUID"`
 	worker.Memory
 }
 
-// Encode returns the memory of a pod's agent as JSON.
+// Encode returns the state of a pod's agent as JSON.
 func Encode(podUID string, m worker.Memory) []byte {
 	out, err := json.Marshal(file{Version: Version, PodUID: podUID, Memory: m})
 	if err != nil {
-		panic(err) // the struct has only numbers, booleans and strings
+		panic(err) // the struct contains only numbers, booleans and strings
 	}
 	return append(out, '\n')
 }
 
-// Decode parses what Encode returned for the same pod. The error says why the content cannot be used.
+// Decode parses the output of Encode for the same pod. The error says why the content cannot be used.
 func Decode(podUID string, data []byte) (worker.Memory, error) {
 	var f file
 	if err := json.Unmarshal(data, &f); err != nil {
@@ -67,8 +67,8 @@ func (f file) check(podUID string) error {
 	return nil
 }
 
-// Load reads the startup file in dir. If the file is missing, the pod is new and there is no error. With an error Load
-// also returns the memory of a new pod.
+// Load reads the startup file in dir. If the file does not exist, the pod is new, which is not an error. Together with
+// an error Load also returns the state of a new pod.
 func Load(dir, podUID string) (worker.Memory, error) {
 	data, err := os.ReadFile(filepath.Join(dir, FileName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -85,23 +85,23 @@ func Save(dir, podUID string, m worker.Memory) error {
 	return write(dir, FileName, Encode(podUID, m))
 }
 
-// EnvName is the file from which a worker can read its round. A shell and an env file parser can read it.
+// EnvName is the file from which a worker can read its round. It can be read by a shell and by an env file parser.
 const EnvName = "round.env"
 
-// Env returns the content of the file. Each round of a JobSet has its own rendezvous ID, so that processes of different
-// rounds never meet.
+// Env returns the content of that file. Each round of a JobSet has its own rendezvous ID, so that processes of
+// different rounds never join the same rendezvous.
 func Env(jobSetUID string, epoch, round int64) []byte {
 	return fmt.Appendf(nil, "HOLDFAST_RESTART_EPOCH=%d\nHOLDFAST_RESTART_ROUND=%d\nHOLDFAST_RENDEZVOUS_ID=%s-%d-%d\n",
 		epoch, round, jobSetUID, epoch, round)
 }
 
-// SaveEnv writes the file.
+// SaveEnv writes that file.
 func SaveEnv(dir, jobSetUID string, epoch, round int64) error {
 	return write(dir, EnvName, Env(jobSetUID, epoch, round))
 }
 
-// write replaces a file atomically: a reader, or an agent that starts after a crash, sees either the old content or the
-// new. It does not call fsync, because the volume does not survive a reboot of the node.
+// write replaces a file atomically: a reader, or an agent that starts after a crash, sees either the old or the new
+// content. It does not call fsync, because the volume does not survive a reboot of the node.
 func write(dir, name string, data []byte) error {
 	temp, err := os.CreateTemp(dir, "."+name+".*")
 	if err != nil {
@@ -124,7 +124,7 @@ func write(dir, name string, data []byte) error {
 	return nil
 }
 
-// Writable reports whether files can be written in dir.
+// Writable returns an error if files cannot be created in dir.
 func Writable(dir string) error {
 	temp, err := os.CreateTemp(dir, ".probe.*")
 	if err != nil {

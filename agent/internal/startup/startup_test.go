@@ -83,7 +83,7 @@ func TestEnv(t *testing.T) {
 	}
 }
 
-// TestDamagedFiles flips, cuts and inserts bytes. Whatever Decode accepts must be in range.
+// TestDamagedFiles flips, deletes and inserts bytes. Whatever Decode accepts must be within its valid range.
 func TestDamagedFiles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	refused := 0

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
-// Open prepares a connection. name is shown in the server's client list. Passwords and certificates are read again for
-// each connection, so that they can be rotated while a worker runs.
+// Open prepares a connection. The server's client list shows name. Passwords and certificates are read again for each
+// connection, so that they can be rotated while a worker is running.
 func Open(c config.Store, name string) (*valkey.Store, error) {
 	return valkey.New(valkey.Options{
 		Address: c.Address, Username: c.Username, PasswordFile: c.PasswordFile, ClientName: name,
@@ -20,7 +20,7 @@ func Open(c config.Store, name string) (*valkey.Store, error) {
 	})
 }
 
-// Members prepares how an agent uses the store: directly, or in a large group through a relay.
+// Members prepares an agent's access to the store: directly or, in a large group, through a relay.
 func Members(c config.Store, i config.Identity, name string, log *slog.Logger) (*tcp.Members, error) {
 	return tcp.New(tcp.Options{
 		Plan:    relay.Plan{From: c.RelayFrom, Per: relay.DefaultPer},

@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// certificate writes a self-signed certificate, which is its own CA, and its key.
+// certificate writes a self-signed certificate, which is also its own CA, and its key.
 func certificate(t *testing.T, name string) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -64,7 +64,7 @@ func ask(t *testing.T, c config.Store) error {
 	return err
 }
 
-// The server and the agent check each other's certificate.
+// The server and the agent verify each other's certificate.
 func TestMutualTLS(t *testing.T) {
 	cert, key := certificate(t, "server")
 	mine, mineKey := certificate(t, "worker")

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// aloneEvery is the longest pause between two checks whether the store is still reachable.
+// aloneEvery is the longest interval between checks of whether the store has been reachable.
 const aloneEvery = time.Second
 
 // contact records when the store was last reached.
@@ -26,7 +26,7 @@ func newContact(store rounds.Members) *contact {
 	return c
 }
 
-// note records contact if the store replied, even with an error of its own.
+// note records contact if the store replied, even if the reply was an error.
 func (c *contact) note(err error) {
 	for _, answer := range []error{coordination.ErrNoGroup, coordination.ErrUnknownSlot, coordination.ErrForeignValue} {
 		if errors.Is(err, answer) {
@@ -63,8 +63,9 @@ func (c *contact) Watch(ctx context.Context, group string, on func(rounds.Observ
 	})
 }
 
-// awaitAlone returns an error once the worker has not run, and the store has been unreachable, for the limit. Nothing
-// leads the group any more, and the owner of the pod handles a container that exits. It returns nil when ctx is done.
+// awaitAlone returns an error once the worker has not been running for the limit and the store has been unreachable for
+// the limit. The group then has no leader any more, and the owner of the pod handles a container that exits. It returns
+// nil when ctx is done.
 func (r *run) awaitAlone(ctx context.Context, c *contact, limit time.Duration) error {
 	tick := time.NewTicker(min(aloneEvery, limit/4))
 	defer tick.Stop()
@@ -83,7 +84,7 @@ func (r *run) awaitAlone(ctx context.Context, c *contact, limit time.Duration) e
 	}
 }
 
-// finished reports whether the newest instance of the worker has completed by itself.
+// finished reports whether the newest instance of the worker has exited with code 0.
 func (s *Supervisor) finished() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
-// left returns a group of two running workers whose orchestrator and store are gone.
+// left returns a group of two running workers without an orchestrator or a store.
 func left(t *testing.T, limit time.Duration) (*group, map[string]int) {
 	t.Helper()
 	store := memory.New(time.Now)

@@ -72,7 +72,7 @@ func TestACompletedWorkerIsReleasedWhenThePolicyNoLongerNeedsIt(t *testing.T) {
 	finish(t, pids, "js-w-0-1")
 }
 
-// A worker whose pod is deleted has not completed, whatever its exit code is.
+// A worker whose pod is deleted has not completed, regardless of its exit code.
 func TestDeletingThePodEndsTheWorker(t *testing.T) {
 	cases := map[string]struct {
 		role  string
@@ -144,8 +144,8 @@ func (p *pod) volume() string {
 	return p.config.StartupDir
 }
 
-// The kubelet restarts a container whose supervisor died with all its processes. The new supervisor joins the round of
-// its group.
+// The kubelet restarts a container after its supervisor has died with all its processes. The new supervisor joins the
+// current round of its group.
 func TestARestartedContainerJoinsTheRound(t *testing.T) {
 	for name, volume := range map[string]bool{"with a start-up volume": true, "without one": false} {
 		t.Run(name, func(t *testing.T) {
@@ -156,7 +156,7 @@ func TestARestartedContainerJoinsTheRound(t *testing.T) {
 			g.open(limit)
 			g.start()
 			g.recorder.Await(2, "started", "0")
-			g.pods[0].signals <- syscall.SIGTERM // stands for the death of the supervisor, which runs in the test's own process
+			g.pods[0].signals <- syscall.SIGTERM // simulates the death of the supervisor, which runs in the test's own process
 			g.pods[0].exit()
 			g.pods[0].start()
 			g.recorder.Await(2, "started", "1")
@@ -240,7 +240,7 @@ func TestTheVolumeKeepsTheState(t *testing.T) {
 		t.Fatal(err)
 	}
 	begun := time.Now()
-	g.pods[0].signals <- syscall.SIGTERM // the end of a pod does not wait for a checkpoint; the worker gets TERM
+	g.pods[0].signals <- syscall.SIGTERM // a terminating pod does not wait for a checkpoint; the worker gets SIGTERM
 	g.pods[0].exit()
 	if took := time.Since(begun); took > 10*time.Second {
 		t.Errorf("took %v", took)

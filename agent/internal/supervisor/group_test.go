@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// bothSides is a store for members and for the leader.
+// bothSides is a store that is used by both members and leaders.
 type bothSides interface {
 	rounds.Members
 	rounds.Leader
@@ -41,11 +41,11 @@ type group struct {
 	connect  func() rounds.Members // how a pod connects to the store; nil: all pods share one connection
 	recorder *workers.Recorder
 	pods     []*pod
-	silence  func() // makes the store unreachable; nil: nothing does
-	unled    func() // ends the group's leader; nil: there is none yet
+	silence  func() // makes the store unreachable; nil if the test cannot do that
+	unled    func() // stops the group's leader; nil if there is none yet
 }
 
-// pod is one supervisor. Its container can be started again.
+// pod is one supervisor. Its container can be restarted.
 type pod struct {
 	group   *group
 	config  config.Exec
@@ -55,8 +55,8 @@ type pod struct {
 	signals chan os.Signal
 	ended   chan result
 	log     *lines
-	output  *lines        // of the worker, if the supervisor reads it
-	killed  atomic.Uint64 // number of kills because memory ran out
+	output  *lines        // of the worker, if read by the supervisor
+	killed  atomic.Uint64 // number of out-of-memory kills
 }
 
 type result struct {
@@ -64,7 +64,7 @@ type result struct {
 	err  error
 }
 
-// lines is a log that can be read while it is written.
+// lines is a log that can be read while it is being written.
 type lines struct {
 	mu  sync.Mutex
 	all bytes.Buffer
@@ -166,10 +166,10 @@ func (p *pod) start() {
 	})
 }
 
-// noneMoved is the answer that all workers run in pods with the names of their slots.
+// noneMoved responds that all workers run in pods with the names of their slots.
 func noneMoved(context.Context, string, []string) (map[string]string, error) { return nil, nil }
 
-// exit waits for the supervisor to end, and returns its exit code.
+// exit waits until the supervisor has returned, and returns its exit code.
 func (p *pod) exit() int {
 	p.group.t.Helper()
 	select {

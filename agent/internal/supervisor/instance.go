@@ -15,27 +15,27 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// instance is one run of the worker, from the barrier to its death. The Supervisor's lock guards the fields below the
-// line.
+// instance is one run of the worker, from the barrier to its death. The fields below the line are guarded by the
+// Supervisor's lock.
 type instance struct {
 	id    string
 	born  int64         // Unix microseconds; orders the instances of one pod
 	start chan round    // buffer of one
 	end   chan ending   // received by the instance's own goroutine
-	gone  chan struct{} // closed when nothing of it is left
+	gone  chan struct{} // closed when none of its processes are left
 
 	// ---
 	released  bool                 // from the barrier
-	stopping  bool                 // ordered to end
+	stopping  bool                 // was told to end
 	signal    func(syscall.Signal) // nil while there is no process
-	early     []syscall.Signal     // arrived after the release, before the process was known
+	early     []syscall.Signal     // received after the release but before the process was known
 	dead      bool
 	exit      process.Exit
-	reason    string    // one word that adds to the exit code
+	reason    string    // a single word that adds information to the exit code
 	kills     uint64    // out-of-memory kills in the container before the program started
-	startedAt time.Time // of the program; zero: it was not started
+	startedAt time.Time // of the program; zero if it was not started
 	before    uint64    // progress count before this instance
-	progress  uint64    // progress reports of this instance
+	progress  uint64    // progress reports from this instance
 }
 
 // round identifies a round and a slot in which an instance runs.
@@ -60,7 +60,7 @@ func newInstance(id string, born int64) *instance {
 	}
 }
 
-// seen returns what the core observes. An instance that waits at the barrier is alive.
+// seen returns what the core observes. An instance waiting at the barrier counts as alive.
 func (i *instance) seen() worker.Process {
 	w := worker.Process{ID: i.id, Born: i.born, Running: !i.dead, Progress: i.progress}
 	if i.dead {
@@ -70,7 +70,8 @@ func (i *instance) seen() worker.Process {
 	return w
 }
 
-// pass forwards a signal to the process. At the barrier there is no process to receive it. The caller holds the lock.
+// pass forwards a signal to the process. At the barrier there is no process to receive it. The caller must hold the
+// lock.
 func (i *instance) pass(s syscall.Signal) {
 	switch {
 	case i.signal != nil:
@@ -80,7 +81,7 @@ func (i *instance) pass(s syscall.Signal) {
 	}
 }
 
-// runs records that the process exists, and sends the signals that came early. The caller holds the lock.
+// runs records that the process exists, and sends it the signals that arrived early. The caller must hold the lock.
 func (i *instance) runs(signal func(syscall.Signal)) {
 	i.signal = signal
 	for _, s := range i.early {
@@ -88,7 +89,7 @@ func (i *instance) runs(signal func(syscall.Signal)) {
 	}
 }
 
-// isGone reports whether nothing of the instance is left.
+// isGone reports whether none of the instance's processes are left.
 func (i *instance) isGone() bool {
 	select {
 	case <-i.gone:
@@ -98,7 +99,7 @@ func (i *instance) isGone() bool {
 	}
 }
 
-// finish tells an instance to end and waits until it has.
+// finish tells an instance to end and waits until it has ended.
 func (i *instance) finish(ctx context.Context, e ending) error {
 	e.done = make(chan error, 1)
 	select {
@@ -132,8 +133,7 @@ func (s *Supervisor) inRound(p process.Spec, r round) process.Spec {
 	return p
 }
 
-// named returns the variables of RoundVariables with the round appended to their values. It skips those that the
-// program does not have.
+// named returns those variables listed in RoundVariables that the program has, with the round appended to their values.
 func (s *Supervisor) named(env []string, r round) []string {
 	var list []string
 	for _, v := range env {
@@ -144,8 +144,8 @@ func (s *Supervisor) named(env []string, r round) []string {
 	return list
 }
 
-// overlay adds variables to env, and removes those of the same names, because programs differ in which of two variables
-// of the same name they use.
+// overlay adds variables to env and removes existing ones with the same names, because programs differ in which one
+// they use if a variable is set twice.
 func overlay(env, added []string) []string {
 	names := map[string]bool{}
 	for _, v := range added {
@@ -160,7 +160,7 @@ func nameOf(variable string) string {
 	return name
 }
 
-// Exit codes for a program that cannot be started, as in a shell.
+// Exit codes for a program that cannot be started, as used by shells.
 const (
 	notExecutable = 126
 	notFound      = 127
@@ -169,7 +169,7 @@ const (
 // unkilledRetry is the pause before the next attempt to end a tree that survived SIGKILL.
 const unkilledRetry = 2 * time.Second
 
-// outOfMemory is the reason that container runtimes report when memory ran out.
+// outOfMemory is the reason reported by container runtimes when a container was out of memory.
 const outOfMemory = "OOMKilled"
 
 // live runs one instance from the barrier to its end.
@@ -186,7 +186,7 @@ func (s *Supervisor) live(i *instance) {
 	s.begin()
 }
 
-// endIdle ends an instance whose program was not started.
+// endIdle ends an instance whose program has not been started.
 func (s *Supervisor) endIdle(i *instance, e ending) {
 	s.died(i, process.Exit{Code: process.CodeOf(e.signal), At: time.Now()})
 	e.done <- nil
@@ -225,13 +225,13 @@ func startCode(err error) int {
 	return notExecutable
 }
 
-// follow waits until an instance ends or is ordered to, and ends it. It returns false if some of its processes are
+// follow waits until an instance exits or is told to end, and ends it. It returns false if some of its processes are
 // left.
 func (s *Supervisor) follow(i *instance, child *process.Child) (gone bool) {
 	select {
 	case e := <-i.end:
 		waiting := []chan error{e.done}
-		if pod, ends := s.awaitCheckpoint(i, child, e); ends { // the pod's signal and grace period now apply
+		if pod, ends := s.awaitCheckpoint(i, child, e); ends { // now the pod's signal and grace period apply
 			e, waiting = pod, append(waiting, pod.done)
 		}
 		err := s.options.End(child, e.signal, e.grace)
@@ -243,7 +243,7 @@ func (s *Supervisor) follow(i *instance, child *process.Child) (gone bool) {
 		}
 		return err == nil
 	case <-child.Exited():
-		if child.Exit().Code != 0 { // its peers need not wait for the rest of its tree, which may take seconds if a device is slow to close
+		if child.Exit().Code != 0 { // peers don't wait for the rest of its tree, which may take seconds if a device is slow to close
 			s.died(i, child.Exit())
 		}
 		err := s.options.End(child, syscall.SIGKILL, 0)
@@ -255,14 +255,15 @@ func (s *Supervisor) follow(i *instance, child *process.Child) (gone bool) {
 	}
 }
 
-// unkilled handles a leader that is dead while some of its tree survives SIGKILL. The death is reported, so that the
-// group restarts. This slot holds the group at the barrier until nothing is left, or the pod is recreated.
+// unkilled handles an instance whose leader is dead while other processes of its tree survived SIGKILL. It reports the
+// death, so that the group restarts. This slot then holds the group at the barrier until these processes are gone or
+// the pod is recreated.
 func (s *Supervisor) unkilled(i *instance, err error) {
 	s.options.Log.Error("worker processes survived SIGKILL, not starting a new worker until they exit", "instance", i.id, "error", err)
 	time.Sleep(unkilledRetry)
 }
 
-// died records how an instance ended. Later calls have no effect.
+// died records how an instance ended. Only the first call has an effect.
 func (s *Supervisor) died(i *instance, e process.Exit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

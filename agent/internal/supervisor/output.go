@@ -13,22 +13,24 @@ import (
 
 const (
 	copyAtOnce = 64 << 10
-	// drainTimeout is how long the supervisor waits at its end to copy what is left in the pipes. No process writes to
-	// them by then.
+	// drainTimeout is how long the supervisor spends before it exits on copying what is left in the pipes. By then, no
+	// process is writing to them.
 	drainTimeout = time.Second
-	// orderTimeout is how long a program waits until the output of the previous one is copied, so that the log is in order.
+	// orderTimeout is how long a new program waits for the output of the previous one to be copied, to keep the log in
+	// order.
 	orderTimeout = 50 * time.Millisecond
 )
 
-// outputProgress counts any output of a program as progress. Each program has its own pipes, whose content is copied to
-// the supervisor's output. What an earlier program has left in a pipe is therefore not mistaken for progress of the next.
+// outputProgress counts any output of a program as progress. Each program has its own pipes, which are copied to the
+// supervisor's output. Output that an earlier program left in its pipe is therefore not mistaken for progress of the
+// next one.
 type outputProgress struct {
 	to [2]io.Writer // for standard output and error
 
 	mu      sync.Mutex
 	n       uint64
 	program uint64            // number of the newest program
-	copying []<-chan struct{} // one channel for each pipe that may have content left; closed when the pipe is drained
+	copying []<-chan struct{} // one channel per pipe that may still have content; closed once the pipe is drained
 }
 
 func newOutputProgress(to [2]io.Writer) *outputProgress { return &outputProgress{to: to} }
@@ -64,21 +66,21 @@ func (p *outputProgress) through(start func(process.Spec) (*process.Child, error
 			if err != nil {
 				return nil, err
 			}
-			defer syscall.Close(end) // the child has its own copy; copying ends when those are closed
+			defer syscall.Close(end) // the child has its own copies; copying ends when those are closed
 			s.Output[i] = uintptr(end)
 		}
 		return start(s)
 	}
 }
 
-// pipe returns the write end of a new pipe for a program. That end blocks, as programs expect. os.Pipe would
+// pipe returns the write end of a new pipe for a program. That end is blocking, as programs expect. os.Pipe would
 // return a non-blocking one.
 func (p *outputProgress) pipe(to io.Writer) (end int, err error) {
 	var ends [2]int
 	if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC); err != nil {
 		return 0, fmt.Errorf("creating a pipe for the worker's output: %w", err)
 	}
-	if err := syscall.SetNonblock(ends[0], true); err != nil { // lets the Go runtime poll instead of blocking a thread
+	if err := syscall.SetNonblock(ends[0], true); err != nil { // so that the Go runtime polls instead of blocking a thread
 		return 0, fmt.Errorf("creating a pipe for the worker's output: %w", err)
 	}
 	p.mu.Lock()
@@ -95,7 +97,7 @@ func (p *outputProgress) copy(from *os.File, to io.Writer, program uint64) {
 		n, err := from.Read(some)
 		if n > 0 {
 			p.record(program)
-			_, _ = to.Write(some[:n]) // the program keeps running even if nothing reads its output
+			_, _ = to.Write(some[:n]) // the program keeps running even if nobody reads its output
 		}
 		if err != nil {
 			return
@@ -103,7 +105,7 @@ func (p *outputProgress) copy(from *os.File, to io.Writer, program uint64) {
 	}
 }
 
-// finish waits until the output of earlier programs is copied, at most for patience.
+// finish waits until the output of earlier programs has been copied, but no longer than patience.
 func (p *outputProgress) finish(patience time.Duration) {
 	p.mu.Lock()
 	copying := p.copying

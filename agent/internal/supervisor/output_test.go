@@ -41,7 +41,7 @@ func TestTheOutputOfAWorkerIsCopiedToTheSupervisors(t *testing.T) {
 	}
 }
 
-// Output that a dead program has left in its pipe arrives late.
+// Output that a dead program left in its pipe arrives late.
 func TestOutputOfAnEarlierProgramIsNoProgressOfTheNext(t *testing.T) {
 	p := newOutputProgress([2]io.Writer{io.Discard, io.Discard})
 	p.clear()
@@ -58,7 +58,7 @@ func TestOutputOfAnEarlierProgramIsNoProgressOfTheNext(t *testing.T) {
 	}
 }
 
-// deaf fails all writes, like a log whose reader is gone.
+// deaf fails every write, like a log whose reader is gone.
 type deaf struct{}
 
 func (deaf) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
@@ -76,7 +76,7 @@ func TestAWorkerWhoseLogIsGoneKeepsRunning(t *testing.T) {
 	_ = c.End(syscall.SIGKILL, 0)
 }
 
-// The log of a container has the complete output of all its rounds, up to the last byte.
+// The log of a container contains the complete output of all rounds, up to the last byte.
 func TestTheLogOfASupervisedWorkerIsComplete(t *testing.T) {
 	g := newGroup(t, memory.New(time.Now), 1, "")
 	p := g.pods[0]

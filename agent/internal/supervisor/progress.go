@@ -13,23 +13,23 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/process"
 )
 
-// Variables that name where a worker reports progress.
+// Environment variables that tell a worker where to report progress.
 const (
 	ProgressFileVariable   = "HOLDFAST_PROGRESS_FILE"
 	ProgressSocketVariable = "HOLDFAST_PROGRESS_SOCKET"
 )
 
-// Progress counts a worker's progress reports. It does not record when they were made, so that no clocks are compared.
+// Progress counts a worker's progress reports. It does not record their times, so that no clocks have to be compared.
 type Progress interface {
-	// count returns the number of reports so far. Several between two observations may count as one.
+	// count returns the number of reports so far. Several reports between two observations may be counted as one.
 	count() uint64
-	// clear removes what an earlier program has left. It is called before each start.
+	// clear removes what an earlier program has left behind. It is called before each start.
 	clear()
-	// variable returns the environment variable for the program, or "".
+	// variable returns the environment variable to set for the program, or "".
 	variable() string
 }
 
-// noteProgress updates the progress of the newest instance. The caller holds the lock.
+// noteProgress updates the progress of the newest instance. The caller must hold the lock.
 func (s *Supervisor) noteProgress() {
 	i := s.newest()
 	if s.options.Progress == nil || i == nil || i.startedAt.IsZero() || i.dead {
@@ -48,14 +48,14 @@ func (s *Supervisor) beginProgress(i *instance) {
 	}
 }
 
-// fileProgress watches a file that the worker touches. Each change of the file is a report.
+// fileProgress watches a file that the worker touches. Each change to the file counts as a report.
 type fileProgress struct {
 	path string
 	last stamp
 	n    uint64
 }
 
-// stamp holds the attributes that a touch changes.
+// stamp holds the attributes that change when the file is touched.
 type stamp struct {
 	inode   uint64
 	size    int64
@@ -84,7 +84,7 @@ func (f *fileProgress) count() uint64 {
 	return f.n
 }
 
-// readRetry is the pause after an error of the socket.
+// readRetry is the pause after a socket error.
 const readRetry = 100 * time.Millisecond
 
 // socketProgress counts datagrams.
@@ -93,8 +93,8 @@ type socketProgress struct {
 	n    atomic.Uint64
 }
 
-// ListenForProgress replaces whatever is at path with a Unix datagram socket. Anyone with write access to the folder
-// can send to it.
+// ListenForProgress replaces whatever exists at path with a Unix datagram socket. Anyone with write access to the
+// folder can send to it.
 func ListenForProgress(path string) (Progress, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("removing an old socket for progress: %w", err)
@@ -127,12 +127,12 @@ func (p *socketProgress) count() uint64    { return p.n.Load() }
 func (p *socketProgress) clear()           {}
 func (p *socketProgress) variable() string { return ProgressSocketVariable + "=" + p.path }
 
-// checkpointPoll is how often the file is checked. Saving takes seconds.
+// checkpointPoll is how often the file is checked. Writing a checkpoint takes seconds.
 const checkpointPoll = 10 * time.Millisecond
 
-// awaitCheckpoint waits while a worker that is ordered to end writes a checkpoint. It returns when the file is gone,
-// when the leader exits, after CheckpointGrace, or when the pod ends. The pod's end does not wait for the file, and is
-// returned.
+// awaitCheckpoint waits while a worker that was told to end writes a checkpoint. It returns when the file is gone, when
+// the leader exits, after CheckpointGrace, or when the pod is terminating. In the last case it does not wait for the
+// file any longer, and returns the ending requested for the pod.
 func (s *Supervisor) awaitCheckpoint(i *instance, child *process.Child, e ending) (pod ending, ends bool) {
 	if !e.checkpoint || !s.saving() {
 		return ending{}, false
@@ -165,7 +165,7 @@ func (s *Supervisor) saving() bool {
 	return err == nil
 }
 
-// clearCheckpoint removes the file that a killed worker has left behind.
+// clearCheckpoint removes a file left behind by a killed worker.
 func (s *Supervisor) clearCheckpoint() {
 	if s.options.CheckpointFile != "" {
 		_ = os.Remove(s.options.CheckpointFile)

@@ -31,8 +31,8 @@ func getOn(t *testing.T, size int, from string) *group {
 	return g
 }
 
-// quiet makes the store unreachable at the end of the test. Otherwise the pods that end first would order the others to
-// restart, which leaves them an hour.
+// quiet makes the store unreachable at the end of the test. Otherwise the first pods to end would make the others
+// restart, and those have a grace period of an hour.
 func (g *group) quiet() *group {
 	g.start()
 	g.t.Cleanup(g.silence)
@@ -66,7 +66,7 @@ func TestAWorkerThatHangsRestartsItsGroup(t *testing.T) {
 	}
 }
 
-// A worker that is stopped by a signal makes no progress either. SIGKILL still reaches it.
+// A worker stopped by a signal does not make progress either. SIGKILL still reaches it.
 func TestAStoppedWorkerCountsAsHung(t *testing.T) {
 	g := getOn(t, 2, config.FromFile)
 	g.pods[0].config.GracePeriod, g.pods[1].config.GracePeriod = 10*time.Millisecond, 10*time.Millisecond
@@ -79,7 +79,7 @@ func TestAStoppedWorkerCountsAsHung(t *testing.T) {
 	}
 }
 
-// All workers wait for the one that hangs. None of them gets the hour of its grace period.
+// All workers wait for the hung one. None of them gets its grace period of an hour.
 func TestPeersThatHangGetNoGracePeriod(t *testing.T) {
 	g := getOn(t, 3, config.FromFile)
 	for _, p := range g.pods {

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Workers restart through a relay, and without it once its pod has ended.
+// Workers restart through a relay, and without it once the relay's pod has ended.
 func TestGroupWithARelay(t *testing.T) {
 	const size = 5
 	address := workers.Redis(t)
@@ -48,7 +48,7 @@ func TestGroupWithARelay(t *testing.T) {
 	}
 	for d, victims := range [][]int{{0}, {1, 2, 3}, {0, 1, 2, 3, 4}} {
 		for _, v := range victims {
-			_ = syscall.Kill(pids[fmt.Sprint("js-w-0-", v)], syscall.SIGKILL) // the supervisor may have ended it already
+			_ = syscall.Kill(pids[fmt.Sprint("js-w-0-", v)], syscall.SIGKILL) // the supervisor may already have ended it
 		}
 		pids = g.recorder.Await(size, "started", fmt.Sprint(d+1))
 	}

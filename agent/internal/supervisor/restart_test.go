@@ -32,8 +32,8 @@ func TestAGroupRestartsTogether(t *testing.T) {
 	}
 }
 
-// No matter which workers die when, no program of a round runs while one of an earlier round is alive. The workers
-// check that with locks.
+// No matter which workers die and when, no program of a round runs while one of an earlier round is alive. The workers
+// check this with file locks.
 func TestRoundsNeverOverlap(t *testing.T) {
 	const size = 6
 	g := newGroup(t, memory.New(time.Now), size, "ignores TERM")
@@ -45,7 +45,7 @@ func TestRoundsNeverOverlap(t *testing.T) {
 	pids := g.recorder.Await(size, "started", "0")
 	for d := 1; d <= 5; d++ {
 		for range 1 + rand.IntN(3) {
-			_ = syscall.Kill(pids[fmt.Sprint("js-w-0-", rand.IntN(size))], syscall.SIGKILL) // it may be dead already
+			_ = syscall.Kill(pids[fmt.Sprint("js-w-0-", rand.IntN(size))], syscall.SIGKILL) // it may already be dead
 		}
 		pids = g.recorder.Await(size, "started", fmt.Sprint(d))
 	}
@@ -88,7 +88,7 @@ func TestAnOrderedRestartGivesTheGracePeriod(t *testing.T) {
 	if e := g.recorder.Next(); e.What != "terminated" || e.Slot != "js-w-0-1" {
 		t.Errorf("the first event is %+v", e)
 	}
-	g.recorder.Await(2, "started", "1") // exit 0 after an order is not a success
+	g.recorder.Await(2, "started", "1") // exit code 0 after being told to end is not a success
 }
 
 func TestAnExhaustedBudgetKillsNoWorker(t *testing.T) {
@@ -128,7 +128,7 @@ func TestAProgramThatCannotBeStartedCountsAsADeath(t *testing.T) {
 }
 
 // When a container is out of memory, the kernel kills its largest process, which is the worker. The supervisor reports
-// the reason.
+// this as the reason.
 func TestAWorkerThatRunsOutOfMemory(t *testing.T) {
 	for name, reason := range map[string]string{"by the kernel": "OOMKilled", "by somebody else": ""} {
 		t.Run(name, func(t *testing.T) {

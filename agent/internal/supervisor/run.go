@@ -19,35 +19,35 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// killReserve is the part of the pod's grace period that is reserved for the kill and the report.
+// killReserve is the part of the pod's grace period that is reserved for killing the worker and reporting its death.
 const killReserve = 2 * time.Second
 
 // checkpointName is the file on the startup volume that exists while the worker writes a checkpoint.
 const checkpointName = "checkpoint"
 
-// Files on the startup volume with which a worker reports progress.
+// Files on the startup volume through which a worker reports progress.
 const (
 	progressFile   = "progress"
 	progressSocket = "progress.sock"
 )
 
-// Parts holds what a supervisor works with.
+// Parts holds the dependencies of a supervisor.
 type Parts struct {
 	Program process.Spec
 	Start   func(process.Spec) (*process.Child, error)
 	Store   rounds.Members
 	Signals <-chan os.Signal // received by this process
-	Output  [2]io.Writer     // for the worker's output, if it is read; nil: this process's output
-	// MemoryKills is as in Options.
+	Output  [2]io.Writer     // destination of the worker's output, if it is read; nil: this process's output
+	// MemoryKills is described in Options.
 	MemoryKills func() (n uint64, ok bool)
-	// Hosts is as in Slots, for a group.
+	// Hosts is described in Slots. It takes the group as an argument.
 	Hosts func(ctx context.Context, group string, slots []string) (map[string]string, error)
 	Log   *slog.Logger
 }
 
 // Run supervises the worker. It returns 0 when the group releases the worker. When a signal ends the pod, it returns
-// the exit code of that signal whatever the worker's exit code is, because the worker has not completed. It returns an
-// error if nothing leads the group any more, see awaitAlone.
+// the exit code for that signal regardless of the worker's exit code, because the worker has not completed. It returns
+// an error if the group has no leader any more, see awaitAlone.
 func Run(c config.Exec, p Parts) (code int, err error) {
 	store := newContact(p.Store)
 	p.Store = store
@@ -125,7 +125,7 @@ func newRun(c config.Exec, p Parts) (*run, error) {
 	return r, nil
 }
 
-// lookForProgress sets up progress reports, if they are configured.
+// lookForProgress sets up progress reports if they are configured.
 func (r *run) lookForProgress(o *Options) (err error) {
 	switch c := r.config; {
 	case c.Progress.Timeout == 0:
@@ -147,14 +147,14 @@ func orElse(w, otherwise io.Writer) io.Writer {
 	return w
 }
 
-// finish runs last, when no process writes output any more.
+// finish runs last, when no process is writing output any more.
 func (r *run) finish() {
 	if r.output != nil {
 		r.output.finish(drainTimeout)
 	}
 }
 
-// load reads the memory of an earlier supervisor of this pod, whose container has exited.
+// load reads the state saved by an earlier supervisor of this pod, whose container has exited.
 func (r *run) load() {
 	var err error
 	if r.memory, err = startup.Load(r.config.StartupDir, r.config.PodUID); err != nil {
@@ -174,7 +174,7 @@ func (r *run) runLoop(ctx context.Context) error {
 	}, state)
 }
 
-// pass forwards a signal to the worker. It returns false for the signal that begins the end of the pod.
+// pass forwards a signal to the worker. It returns false for the signal that starts the termination of the pod.
 func (r *run) pass(s syscall.Signal, leaving bool) bool {
 	switch {
 	case s == syscall.SIGPIPE: // the log has no reader
@@ -196,7 +196,7 @@ func (r *run) leave(s syscall.Signal, left chan struct{}) {
 	}
 }
 
-// noGate implements loop.Gate. A supervisor has no startup probe.
+// noGate implements loop.Gate for the supervisor, which has no startup probe.
 type noGate struct{}
 
 func (noGate) Wait(string) {}
@@ -207,8 +207,8 @@ const (
 	lastRealtime  = 64
 )
 
-// Signals starts to receive the signals that a supervisor handles. SIGPIPE is among them, so that a log without a
-// reader does not end the supervisor. It is not ignored, because child processes would inherit that.
+// Signals starts receiving the signals that a supervisor handles. They include SIGPIPE, so that a log without a reader
+// does not end the supervisor. SIGPIPE is not ignored, because child processes would inherit that.
 func Signals() <-chan os.Signal {
 	taken := []os.Signal{
 		syscall.SIGTERM, syscall.SIGINT,

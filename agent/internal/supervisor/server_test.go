@@ -40,7 +40,7 @@ func TestGroupOnARealServer(t *testing.T) {
 	pids := g.recorder.Await(size, "started", "0")
 	for d, victims := range [][]int{{0}, {1, 2, 3}, {0, 1, 2, 3, 4}} {
 		for _, v := range victims {
-			_ = syscall.Kill(pids[fmt.Sprint("js-w-0-", v)], syscall.SIGKILL) // the supervisor may have ended it already
+			_ = syscall.Kill(pids[fmt.Sprint("js-w-0-", v)], syscall.SIGKILL) // the supervisor may already have ended it
 		}
 		pids = g.recorder.Await(size, "started", fmt.Sprint(d+1))
 	}
@@ -56,7 +56,7 @@ func TestGroupOnARealServer(t *testing.T) {
 	}
 }
 
-// crowd is a group whose workers are small programs. It learns of their starts from the supervisors.
+// crowd is a group with small programs as workers. It is notified by the supervisors when they start one.
 type crowd struct {
 	*group
 	mu   sync.Mutex
@@ -92,7 +92,7 @@ func newCrowd(b *testing.B, size int) *crowd {
 	return c
 }
 
-// allUp waits for the next start of every pod, and returns the time of the last one.
+// allUp waits until every pod has started its worker again, and returns the time of the last start.
 func (c *crowd) allUp() (last time.Time) {
 	for range c.pods {
 		last = <-c.up
@@ -100,8 +100,8 @@ func (c *crowd) allUp() (last time.Time) {
 	return last
 }
 
-// BenchmarkRestart kills one worker and measures the time until all programs run again. All supervisors share this
-// process and the machine's CPUs, and each scans all of its processes.
+// BenchmarkRestart kills one worker and measures the time until all programs are running again. All supervisors share
+// this process and the machine's CPUs, and each of them scans all of its processes.
 func BenchmarkRestart(b *testing.B) {
 	for _, size := range []int{8, 32, 100} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {

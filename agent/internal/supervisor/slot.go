@@ -10,11 +10,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// Slots is what a supervisor needs to run a worker in any slot of its stage.
+// Slots holds what a supervisor needs to run a worker in any slot of its stage.
 type Slots struct {
-	// FirstGlobal and FirstGroup are how many Jobs precede the first Job of the stage, in the JobSet and in the group of replicatedJobs.
+	// FirstGlobal and FirstGroup are the numbers of Jobs before the first Job of the stage, in the JobSet and in the
+	// group of replicatedJobs.
 	FirstGlobal, FirstGroup int64
-	// Hosts returns the host names of the pods that work in the given slots. It leaves out slots whose pods have the name of the slot.
+	// Hosts returns the host names of the pods that currently occupy the given slots. It omits slots whose pod has the
+	// same name as the slot.
 	Hosts func(ctx context.Context, slots []string) (map[string]string, error)
 }
 
@@ -23,17 +25,18 @@ const (
 	hostsRetry   = 200 * time.Millisecond
 )
 
-// hostVariable is the host name of the pod itself, which does not change.
+// hostVariable is the host name of the pod itself, which never changes.
 const hostVariable = "HOSTNAME"
 
-// slotName matches host names of slots, and other texts that the store does not know.
+// slotName matches the host names of slots, and possibly other text that the store does not know.
 var slotName = regexp.MustCompile(`[a-z0-9][a-z0-9-]*-[0-9]+-[0-9]+`)
 
-// label matches a part of a DNS name.
+// label matches a label of a DNS name.
 var label = regexp.MustCompile(`[a-z0-9-]+`)
 
-// placed returns the program as the worker of a slot: with the indexes of the slot, and with the host names of the pods that work in the slots
-// that it names. If the instance is ordered to end before these are known, placed returns that order.
+// placed prepares a program to run as the worker of a slot. It sets the indexes of the slot, and replaces the names of
+// slots by the host names of the pods that occupy them. If the instance is told to end before these are known, placed
+// returns that ending.
 func (s *Supervisor) placed(i *instance, r round) (process.Spec, *ending) {
 	p := s.options.Program
 	if s.options.Slots == nil {
@@ -60,7 +63,7 @@ func (s *Supervisor) placed(i *instance, r round) (process.Spec, *ending) {
 	return p, order
 }
 
-// hosts asks the store until it answers or the instance is ordered to end.
+// hosts asks the store until it replies or the instance is told to end.
 func (s *Supervisor) hosts(i *instance, slots []string) (map[string]string, *ending) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -92,7 +95,7 @@ func (s *Supervisor) askHosts(ctx context.Context, slots []string) map[string]st
 	}
 }
 
-// slotsIn returns the names in the program's environment and arguments that may be slots.
+// slotsIn returns the strings in the program's environment and arguments that may be slot names.
 func slotsIn(p process.Spec) []string {
 	var slots []string
 	known := map[string]bool{}
@@ -108,12 +111,12 @@ func slotsIn(p process.Spec) []string {
 	return slots
 }
 
-// mapped returns the program with changed arguments and values of variables.
+// mapped returns a copy of the program with change applied to its arguments and the values of its variables.
 func mapped(p process.Spec, change func(string) string) process.Spec {
 	args, env := make([]string, len(p.Args)), make([]string, len(p.Env))
 	for i, arg := range p.Args {
 		args[i] = arg
-		if i > 0 { // the program itself was found before
+		if i > 0 { // the program itself has already been resolved
 			args[i] = change(arg)
 		}
 	}

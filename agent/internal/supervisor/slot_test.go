@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
-// inSlot is a supervisor in a group where slot js-w-0-0 works in the pod js-w-spares-1.
+// inSlot returns a supervisor in a group in which slot js-w-0-0 is occupied by the pod js-w-spares-1.
 func inSlot(spec process.Spec, hosts func(context.Context, []string) (map[string]string, error)) *Supervisor {
 	return New(Options{Program: spec, Start: nobody, Log: quiet(), Slots: &Slots{FirstGlobal: 4, FirstGroup: 1, Hosts: hosts}})
 }
@@ -61,7 +61,7 @@ func TestAProgramWithoutHostNamesAsksForNone(t *testing.T) {
 	}
 }
 
-// While the store is unreachable, the worker does not start, and can be stopped.
+// While the store is unreachable, the worker does not start, but can be stopped.
 func TestAnUnreachableStoreDelaysTheStart(t *testing.T) {
 	var failures atomic.Int32
 	s := inSlot(process.Spec{Env: []string{"MASTER_ADDR=js-w-0-0.js"}}, func(context.Context, []string) (map[string]string, error) {
@@ -81,7 +81,8 @@ func TestAnUnreachableStoreDelaysTheStart(t *testing.T) {
 	}
 }
 
-// A pod is deleted, and the leader gives its slot to a spare. The spare's worker has the identity of the slot and finds its peers.
+// A pod is deleted, and the leader assigns its slot to a spare. The spare's worker gets the identity of the slot and
+// can reach its peers.
 func TestASpareTakesASlot(t *testing.T) {
 	g := newGroup(t, memory.New(time.Now), 2, "trains")
 	spare := g.pod(2, "trains")

@@ -7,7 +7,7 @@
 //	          +--------------------- Stop --------------------------------+
 //
 // A leader that fails is reported immediately, because its peers must restart. A leader that exits 0 or is stopped is
-// reported once its whole tree is gone. The core asks for the next instance. It starts only when nothing of the
+// reported once its whole tree is gone. The core requests the next instance. It starts only when no process of the
 // previous one is left, so that programs of two rounds never run at the same time.
 package supervisor
 
@@ -24,7 +24,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// remembered is how many instances can be observed: the newest, and the previous one, whose death may not have been
+// remembered is how many instances can be observed: the newest one, and the previous one, whose death may not have been
 // reported yet.
 const remembered = 2
 
@@ -35,14 +35,14 @@ type Supervisor struct {
 	changed chan struct{} // buffer of one
 
 	mu        sync.Mutex
-	instances []*instance // the newest comes last
+	instances []*instance // the newest is last
 	number    int
 	born      int64
-	wanted    bool // the next instance is wanted once nothing of the newest is left
+	wanted    bool // create the next instance once the newest one is gone
 	leaving   bool
 }
 
-// New returns a supervisor without an instance.
+// New returns a supervisor without any instances.
 func New(o Options) *Supervisor {
 	if o.MemoryKills == nil {
 		o.MemoryKills = process.OutOfMemoryKills
@@ -53,8 +53,8 @@ func New(o Options) *Supervisor {
 	return &Supervisor{options: o, prefix: rand.Text()[:10], changed: make(chan struct{}, 1), born: o.After}
 }
 
-// Prepare implements loop.Barrier. The next instance waits at the barrier as soon as nothing of the previous one is
-// left. A core that has not observed the new instance yet calls Prepare again, which does not request another one.
+// Prepare implements loop.Barrier. The next instance is created at the barrier once the previous one is gone. The core
+// calls Prepare again until it has observed the new instance; such calls do not request another one.
 func (s *Supervisor) Prepare() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +64,7 @@ func (s *Supervisor) Prepare() {
 	}
 }
 
-// begin creates the next instance if one is wanted and possible. The caller holds the lock.
+// begin creates the next instance if one is wanted and possible. The caller must hold the lock.
 func (s *Supervisor) begin() {
 	if i := s.newest(); !s.wanted || s.leaving || (i != nil && !i.isGone()) {
 		return
@@ -99,7 +99,7 @@ func (s *Supervisor) Watch(ctx context.Context, wake func()) {
 	}
 }
 
-// Explain implements loop.Watcher. Observe has no errors.
+// Explain implements loop.Watcher. Observe never returns an error.
 func (s *Supervisor) Explain(err error) string { return err.Error() }
 
 // Observe implements loop.Driver.
@@ -114,8 +114,8 @@ func (s *Supervisor) Observe(context.Context) (worker.Observed, error) {
 	return o, nil
 }
 
-// Start implements loop.Barrier. It runs the program of an instance in the given round and slot. It does nothing for an
-// instance that is running, is ordered to end, or no longer exists.
+// Start implements loop.Barrier. It runs the program of an instance in the given round and slot. It ignores an instance
+// that is running, was told to end, or no longer exists.
 func (s *Supervisor) Start(id string, generation, number int64, slot string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,9 +157,9 @@ func (s *Supervisor) Signal(signal syscall.Signal) {
 	}
 }
 
-// Leave ends the worker with its pod. It sends the signal, waits up to grace, then sends SIGKILL. No instance follows.
-// An exit code of 0 becomes that of SIGTERM, because a worker that was ordered to end has not completed. Leave returns
-// when nothing of the worker is left, or ctx is done.
+// Leave ends the worker when the pod terminates. It sends the signal, waits up to grace, then sends SIGKILL. No further
+// instance is created. Exit code 0 is replaced by that of SIGTERM, because a worker that was told to end has not
+// completed. Leave returns when no process of the worker is left or ctx is done.
 func (s *Supervisor) Leave(ctx context.Context, signal syscall.Signal, grace time.Duration) error {
 	s.mu.Lock()
 	s.leaving = true
@@ -171,7 +171,7 @@ func (s *Supervisor) Leave(ctx context.Context, signal syscall.Signal, grace tim
 	return i.finish(ctx, ending{signal: signal, grace: grace})
 }
 
-// newest returns the newest instance, or nil before the first one.
+// newest returns the newest instance, or nil if there is none yet.
 func (s *Supervisor) newest() *instance {
 	if len(s.instances) == 0 {
 		return nil
@@ -198,21 +198,20 @@ type Options struct {
 	End func(c *process.Child, first syscall.Signal, grace time.Duration) error
 	Log *slog.Logger
 
-	// RoundVariables are variables of the program to whose values the epoch and the round are appended, so that what
-	// they name differs in each round.
+	// RoundVariables lists variables of the program that get the epoch and the round appended to their values, so that
+	// the values differ in each round.
 	RoundVariables []string
 
 	Slots *Slots // nil: the worker runs in the pod's own slot only
 
-	After int64 // Unix microseconds; when the last instance of an earlier supervisor of this pod was born
+	After int64 // Unix microseconds; when an earlier supervisor of this pod created its last instance
 
-	// MemoryKills returns how many processes of this container the kernel has killed because memory ran out. The
-	// default is process.OutOfMemoryKills.
+	// MemoryKills returns the number of out-of-memory kills in this container. The default is process.OutOfMemoryKills.
 	MemoryKills func() (n uint64, ok bool)
 
-	GracePeriod     time.Duration // between TERM and KILL when a restart is ordered
+	GracePeriod     time.Duration // between SIGTERM and SIGKILL when the worker must restart
 	CheckpointFile  string        // exists while the worker writes a checkpoint; empty: the worker does not report checkpoints
-	CheckpointGrace time.Duration // how long an ordered restart waits until that file is gone
+	CheckpointGrace time.Duration // how long a restart waits for that file to be removed
 
-	Progress Progress // how the worker reports progress; nil: it does not
+	Progress Progress // how the worker reports progress; nil if it does not
 }

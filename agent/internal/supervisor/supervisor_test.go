@@ -77,7 +77,7 @@ func TestAStartAfterTheStopIsIgnored(t *testing.T) {
 }
 
 func TestInstancesHaveUniqueNamesAndIncreasingBirths(t *testing.T) {
-	future := time.Now().Add(time.Hour).UnixMicro() // as if the clock had been set back since
+	future := time.Now().Add(time.Hour).UnixMicro() // as if the clock had since been set back
 	s := direct(t, workers.NewRecorder(t), "trains", func(o *Options) { o.After = future })
 	var last worker.Process
 	last.Born = future
@@ -112,8 +112,8 @@ func TestTheNextInstanceWaitsUntilNothingIsLeftOfThePrevious(t *testing.T) {
 	eventually(t, "the next one waits", func() bool { return len(observe(s)) == 2 && observe(s)[1].Running })
 }
 
-// Processes that a leader leaves behind may hang in a driver for a long time. The leader's death is reported before
-// they are gone, and no other instance starts in the meantime.
+// Processes left behind by a leader may hang in a driver for a long time. The leader's death is reported before they
+// are gone, and no other instance starts in the meantime.
 func TestAFailureIsReportedBeforeItsTreeIsGone(t *testing.T) {
 	for name, end := range map[string]struct {
 		signal syscall.Signal
@@ -150,7 +150,7 @@ func TestAFailureIsReportedBeforeItsTreeIsGone(t *testing.T) {
 	}
 }
 
-// A tree that survives SIGKILL holds the slot at the barrier. Its death is still reported.
+// A tree that survives SIGKILL holds its slot at the barrier. The death is still reported.
 func TestATreeThatSurvivesItsKillHasNoSuccessor(t *testing.T) {
 	w := workers.NewRecorder(t)
 	var tries atomic.Int32
@@ -217,7 +217,7 @@ func TestASignalDuringTheStartIsNotLost(t *testing.T) {
 			return child, err
 		}
 	})
-	s.Signal(syscall.SIGHUP) // there is no instance
+	s.Signal(syscall.SIGHUP) // there is no instance yet
 	s.Prepare()
 	s.Signal(syscall.SIGHUP) // it is at the barrier
 	s.Start(observe(s)[0].ID, 1, 0, "")
@@ -259,8 +259,8 @@ func TestAStopWaitsForACheckpoint(t *testing.T) {
 	w.Await(1, "saved", "0")
 }
 
-// A drain deletes several pods of a group. The first death orders the others to restart. They save, and then end with
-// their pods.
+// A drain deletes several pods of a group. The first death makes the others restart. They write a checkpoint, and then
+// end with their pods.
 func TestDeletingThePodEndsTheWaitForACheckpoint(t *testing.T) {
 	w := workers.NewRecorder(t)
 	s := direct(t, w, "never saves", func(o *Options) { o.CheckpointFile, o.CheckpointGrace = w.Dir+"/checkpoint", time.Hour })
@@ -271,7 +271,7 @@ func TestDeletingThePodEndsTheWaitForACheckpoint(t *testing.T) {
 	ordered := make(chan error, 1)
 	go func() { ordered <- s.Stop(t.Context(), worker.Stop{ID: first.id}) }()
 	eventually(t, "the order waits", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return first.stopping })
-	time.Sleep(50 * time.Millisecond) // gives the instance's goroutine time to receive it; otherwise the test has shown nothing
+	time.Sleep(50 * time.Millisecond) // gives the instance's goroutine time to receive it; otherwise the test proves nothing
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	if err := s.Leave(ctx, syscall.SIGTERM, 100*time.Millisecond); err != nil {

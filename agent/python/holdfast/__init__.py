@@ -1,6 +1,6 @@
-"""Connects training code to Holdfast's supervisor: which restart it belongs to, progress, and checkpoints.
+"""Connects training code to Holdfast's supervisor: tells it which restart it belongs to, and reports progress and checkpoints.
 
-Outside a supervised container every function does nothing, so that the same program runs anywhere.
+Outside a supervised container all functions do nothing, so that the same program can run anywhere.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ __version__ = "0.1.0"
 
 @dataclasses.dataclass(frozen=True)
 class Restart:
-    """Identifies one start of the group of workers that restart together."""
+    """Identifies one start of a group of workers that restart together."""
 
     epoch: int
-    """Grows by one with each recreation of the pods."""
+    """Increases by one each time the pods are recreated."""
     round: int
     """The number of in-place restarts since then."""
     rendezvous_id: str
@@ -29,7 +29,7 @@ class Restart:
 
 
 def restart() -> Restart | None:
-    """Returns the restart that this process belongs to; None if no supervisor started it."""
+    """Returns the restart that this process belongs to, or None if it was not started by a supervisor."""
     try:
         return Restart(
             epoch=int(os.environ["HOLDFAST_RESTART_EPOCH"]),
@@ -56,7 +56,7 @@ def progress() -> None:
 
 @contextlib.contextmanager
 def checkpoint() -> Iterator[None]:
-    """Delays an ordered restart while a checkpoint is written, at most for CHECKPOINT_GRACE_PERIOD.
+    """Delays a requested restart while a checkpoint is being written, for at most CHECKPOINT_GRACE_PERIOD.
 
         with holdfast.checkpoint():
             torch.save(state, path)
@@ -76,7 +76,7 @@ def checkpoint() -> Iterator[None]:
 
 
 def _hold(path: str, enter: bool) -> None:
-    """Adds this process to the holders in the file, or removes it and those that no longer run. Deletes the file without holders."""
+    """Adds this process to the holders in the file, or removes it and those no longer running. Deletes the file if no holders are left."""
     me = str(os.getpid())
     with open(path + ".lock", "a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,7 +1,7 @@
-"""The template process of warm starts. It imports the modules named by its arguments, and forks a child for each start of the worker.
+"""The template process for warm starts. It imports the modules given as arguments and forks a child for each start of the worker.
 
-holdfast-exec runs it with a socket as file descriptor 3 if HOLDFAST_PRELOAD is set. The child is not a descendant of the template.
-The supervisor adopts it, waits for it and ends it, as if it had started the child itself.
+If HOLDFAST_PRELOAD is set, holdfast-exec runs it with a socket as file descriptor 3. The child is not a descendant of the template:
+the supervisor adopts it, waits for it and ends it, as if it had started the child itself.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def _import(module: str) -> bool:
 
 
 def _fork() -> tuple[int, int]:
-    """Forks a child by way of a process that exits, so that the supervisor adopts the child. Returns the PID of the child, or 0 in the
-    child itself, and the PID of the process in between."""
+    """Forks a child through an intermediate process that exits, so that the supervisor adopts the child. Returns the PID of the child (0
+    in the child itself) and the PID of the intermediate process."""
     sys.stdout.flush()
     sys.stderr.flush()
     reader, writer = os.pipe()
@@ -88,7 +88,7 @@ def _fork() -> tuple[int, int]:
 
 
 def _become(request: dict[str, Any], between: int, files: list[int], libc: ctypes.CDLL) -> None:
-    """Sets up this process as if the supervisor had executed the program."""
+    """Sets up this process as if it had been executed by the supervisor."""
     os.setsid()
     while os.getppid() == between:
         time.sleep(0.0005)

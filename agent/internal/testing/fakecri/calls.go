@@ -10,7 +10,7 @@ import (
 	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// calls implements the gRPC service, so that Runtime exports only the methods that tests use.
+// calls implements the gRPC service, so that Runtime exports only methods that tests use.
 type calls struct {
 	runtime.UnimplementedRuntimeServiceServer
 	r *Runtime

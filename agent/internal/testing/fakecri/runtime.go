@@ -1,5 +1,5 @@
-// Package fakecri is a container runtime for tests: a CRI server on a Unix socket that has one pod and acts as its
-// kubelet.
+// Package fakecri is a container runtime for tests: a CRI server on a Unix socket that holds a single pod and acts as
+// its kubelet.
 package fakecri
 
 import (
@@ -42,7 +42,7 @@ func New(podUID, container string) *Runtime {
 	}
 }
 
-// Serve starts to listen on a socket. Close ends it.
+// Serve starts listening on a socket until Close is called.
 func (r *Runtime) Serve(socket string) error {
 	l, err := net.Listen("unix", socket)
 	if err != nil {
@@ -81,7 +81,7 @@ func (r *Runtime) Create(id string) {
 	})
 }
 
-// Start runs a container. It creates the container if it does not exist.
+// Start runs a container, creating it if it does not exist.
 func (r *Runtime) Start(id string) {
 	if r.find(id) == nil {
 		r.Create(id)
@@ -105,7 +105,7 @@ func (r *Runtime) exit(id string, code int32) {
 	r.send(id, runtime.ContainerEventType_CONTAINER_STOPPED_EVENT)
 }
 
-// Newest returns the ID of the newest container, or "", and whether that container runs.
+// Newest returns the ID of the newest container, or "", and whether that container is running.
 func (r *Runtime) Newest() (id string, running bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

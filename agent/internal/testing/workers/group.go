@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// KeepGroup opens a group and keeps it as wanted until stop is called or the test ends.
+// KeepGroup opens a group and keeps it in the desired state until stop is called or the test ends.
 func KeepGroup(t testing.TB, store rounds.Leader, uid string, want group.Wanted) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -19,7 +19,7 @@ func KeepGroup(t testing.TB, store rounds.Leader, uid string, want group.Wanted)
 	}
 	var leading sync.WaitGroup
 	leading.Go(func() {
-		store.WatchAll(ctx, func(string) { _, _ = group.Open(ctx, store, uid, want) }) // called again when the store is back
+		store.WatchAll(ctx, func(string) { _, _ = group.Open(ctx, store, uid, want) }) // called again when the store is reachable again
 	})
 	stop = func() { cancel(); leading.Wait() }
 	t.Cleanup(stop)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Event is what a worker reported.
+// Event is a report from a worker.
 type Event struct {
 	What, Slot, Round string
 	PID               int
@@ -18,13 +18,13 @@ type Event struct {
 
 // Recorder receives the reports of the workers of one group.
 type Recorder struct {
-	Dir  string // of the test
+	Dir  string // the test's directory
 	t    testing.TB
 	conn *net.UnixConn
 	path string
 }
 
-// NewRecorder starts to listen.
+// NewRecorder starts listening.
 func NewRecorder(t testing.TB) *Recorder {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "w")
@@ -36,7 +36,7 @@ func NewRecorder(t testing.TB) *Recorder {
 	return &Recorder{dir, t, conn, path}
 }
 
-// Env returns the environment that gives a worker its role and the socket of the recorder.
+// Env returns the environment that tells a worker its role and the recorder's socket.
 func (r *Recorder) Env(role, slot string) []string {
 	return []string{roleVariable + "=" + role, slotVariable + "=" + slot, recorderVariable + "=" + r.path, locksVariable + "=" + r.Dir}
 }
@@ -58,7 +58,7 @@ func (r *Recorder) Next() Event {
 }
 
 // Await waits until each of n workers has reported the same event of a round, and returns their PIDs by slot. Any other
-// event is a failure.
+// event fails the test.
 func (r *Recorder) Await(n int, what, round string) map[string]int {
 	r.t.Helper()
 	pids := map[string]int{}
@@ -72,7 +72,7 @@ func (r *Recorder) Await(n int, what, round string) map[string]int {
 	return pids
 }
 
-// ExpectNone fails if an event arrives within d. It cannot prove that none comes later.
+// ExpectNone fails the test if an event arrives within d. It cannot prove that none arrives later.
 func (r *Recorder) ExpectNone(d time.Duration) {
 	r.t.Helper()
 	_ = r.conn.SetReadDeadline(time.Now().Add(d))

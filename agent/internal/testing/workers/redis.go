@@ -12,11 +12,11 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
-// Port is a placeholder for the server's port in the arguments of Redis.
+// Port is a placeholder for the server's port in the arguments to Redis.
 const Port = "PORT"
 
-// Redis starts a redis-server that ends with the test, and returns its address. It passes args to the server, after its
-// own arguments.
+// Redis starts a redis-server that runs until the test ends, and returns its address. It appends args to the server's
+// arguments.
 func Redis(t testing.TB, args ...string) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -31,7 +31,7 @@ func Redis(t testing.TB, args ...string) (address string) {
 		all[i] = strings.ReplaceAll(all[i], Port, port)
 	}
 	server := exec.Command("redis-server", all...)
-	server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // ends with the test binary, even if that is killed
+	server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // exits with the test binary, even if that is killed
 	if err := server.Start(); err != nil {
 		t.Fatalf("redis-server is missing, run hack/install-debian.sh: %v", err)
 	}

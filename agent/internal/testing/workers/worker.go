@@ -1,5 +1,5 @@
-// Package workers is shared by the tests of supervisors. It has workers that are the test binary itself, a recorder that
-// receives their reports, and a redis-server.
+// Package workers is shared by tests of supervisors. It provides workers that are the test binary itself, a recorder
+// that receives their reports, and a redis-server.
 package workers
 
 import (
@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// The test binary is also the worker. Its role says how it behaves. Every worker reports what it does to a recorder. For
-// as long as it lives it holds a lock of its round, so that the kernel detects overlapping rounds.
+// The test binary is also the worker. Its role determines how it behaves. Every worker reports what it does to a
+// recorder. While it is alive it holds a lock for its round, so that the kernel detects overlapping rounds.
 const (
 	roleVariable     = "HOLDFAST_TEST_ROLE"
 	slotVariable     = "HOLDFAST_TEST_SLOT"
@@ -24,7 +24,7 @@ const (
 	locksVariable    = "HOLDFAST_TEST_LOCKS"
 )
 
-// PlayRole is called in TestMain. If this process has a role, it plays it and does not return.
+// PlayRole is called from TestMain. If this process has a role, PlayRole plays it and does not return.
 func PlayRole() {
 	role := os.Getenv(roleVariable)
 	if role == "" {
@@ -117,7 +117,7 @@ var roles = map[string]func(){
 	},
 }
 
-// getOn reports progress in the way that the environment says.
+// getOn reports progress in the way that the environment specifies.
 func getOn() {
 	file, path := os.Getenv("HOLDFAST_PROGRESS_FILE"), os.Getenv("HOLDFAST_PROGRESS_SOCKET")
 	switch {
@@ -150,7 +150,7 @@ func notify(signals ...os.Signal) chan os.Signal {
 	return c
 }
 
-// begin reports whether a process of an earlier round is still alive, and takes the lock that shows that this one is.
+// begin detects whether a process of an earlier round is still alive, and takes the lock that shows that this one is.
 func begin() {
 	mine, err := strconv.Atoi(os.Getenv("HOLDFAST_RESTART_ROUND"))
 	if err != nil {
