@@ -154,7 +154,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// requireRefusal requires an error that contains the text, or no error if it is empty.
+// requireRefusal requires an error that contains the text, or no error if the text is empty.
 func requireRefusal(t *testing.T, err error, refusal string) {
 	t.Helper()
 	switch {

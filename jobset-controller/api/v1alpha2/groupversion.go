@@ -1,8 +1,8 @@
-// Package v1alpha2 holds the JobSet API of group jobset.x-k8s.io. It is a wire superset of the published v1alpha2: every
-// object that the published kind accepts is accepted here and means the same.
+// Package v1alpha2 holds the JobSet API of group jobset.x-k8s.io. It is a wire-compatible superset of upstream
+// v1alpha2: every object that is valid upstream is accepted here and means the same.
 //
-// The published admission webhook fills some defaults in. This package does not rely on that: fields whose comment says "absent
-// means" may be nil in any object that a controller reads.
+// The upstream admission webhook sets some defaults. This package does not rely on that: a field whose comment says
+// "absent means" may be nil in any object that a controller reads.
 //
 // +kubebuilder:object:generate=true
 // +groupName=jobset.x-k8s.io

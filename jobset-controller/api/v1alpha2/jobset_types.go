@@ -47,8 +47,8 @@ type JobSetList struct {
 
 // VolumeClaimPolicy describes PersistentVolumeClaims that share one retention policy.
 type VolumeClaimPolicy struct {
-	// templates of the claims; each claim is named <template>-<jobset> and lives in the JobSet's namespace, so no template may
-	// name another. At most 50.
+	// templates for the claims. Each claim is named <template>-<jobset> and is created in the JobSet's namespace, so a
+	// template must not set a namespace. At most 50.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
@@ -67,7 +67,7 @@ type VolumeRetentionPolicy struct {
 	WhenDeleted RetentionPolicyType `json:"whenDeleted,omitempty"`
 }
 
-// RetentionPolicyType is what happens to a claim.
+// RetentionPolicyType determines what happens to a claim.
 //
 // +kubebuilder:validation:Enum=Delete;Retain
 type RetentionPolicyType string
@@ -83,8 +83,8 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.startupPolicy) && self.startupPolicy.startupPolicyOrder == 'InOrder' && has(self.replicatedJobs) && self.replicatedJobs.exists(j, has(j.dependsOn)))",message="StartupPolicy and DependsOn APIs are mutually exclusive"
 type JobSetSpec struct {
-	// replicatedJobs lists the groups of Jobs. Names are unique. ReplicatedJobs cannot be added, removed, reordered or changed later,
-	// except for the pod template fields that a queue sets while the JobSet is suspended. May be empty.
+	// replicatedJobs lists the groups of Jobs. Names are unique. ReplicatedJobs cannot be added, removed, reordered or
+	// changed later, except for the pod template fields that a queue sets while the JobSet is suspended. May be empty.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -92,8 +92,8 @@ type JobSetSpec struct {
 	// +patchStrategy=merge
 	ReplicatedJobs []ReplicatedJob `json:"replicatedJobs,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
 
-	// network configures how the pods find each other. By default, they have stable DNS names in a subdomain named after the JobSet.
-	// Immutable.
+	// network configures how pods find each other. By default, they have stable DNS names in a subdomain named after
+	// the JobSet. Immutable.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="Value is immutable"
 	Network *Network `json:"network,omitempty"`
@@ -108,26 +108,29 @@ type JobSetSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="Value is immutable"
 	FailurePolicy *FailurePolicy `json:"failurePolicy,omitempty"`
 
-	// startupPolicy orders the start of the replicatedJobs. By default, all start at once. InOrder excludes dependsOn. Immutable.
+	// startupPolicy determines the order in which the replicatedJobs start. By default, all start at once. InOrder
+	// cannot be combined with dependsOn. Immutable.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="Value is immutable"
 	StartupPolicy *StartupPolicy `json:"startupPolicy,omitempty"`
 
-	// suspend stops all pods while it is true, and starts them again when it becomes false. Default false. Queues such as Kueue set it.
+	// suspend stops all pods while it is true, and starts them again when it becomes false. Default false. Queues such
+	// as Kueue set it.
 	// +optional
 	Suspend *bool `json:"suspend,omitempty"`
 
-	// coordinator names the pod that the others report to. Its address is put on all Jobs and pods under the key
-	// jobset.sigs.k8s.io/coordinator. Absent means that no such key is written.
+	// coordinator identifies the pod that the other pods report to. Its address is set on all Jobs and pods under the
+	// key jobset.sigs.k8s.io/coordinator. If absent, the key is not set.
 	// +optional
 	Coordinator *Coordinator `json:"coordinator,omitempty"`
 
-	// managedBy names the controller that reconciles this JobSet. Absent, or jobset.sigs.k8s.io/jobset-controller, means the
-	// JobSet controller, which ignores JobSets with any other value.
+	// managedBy names the controller that reconciles this JobSet. If it is absent or
+	// jobset.sigs.k8s.io/jobset-controller, that is the JobSet controller, which ignores JobSets with any other value.
 	// +optional
 	ManagedBy *string `json:"managedBy,omitempty"`
 
-	// ttlSecondsAfterFinished is the number of seconds after which a finished JobSet is deleted. 0 means at once, absent means never.
+	// ttlSecondsAfterFinished is the number of seconds after which a finished JobSet is deleted. 0 means immediately,
+	// absent means never.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
@@ -140,7 +143,7 @@ type JobSetSpec struct {
 	VolumeClaimPolicies []VolumeClaimPolicy `json:"volumeClaimPolicies,omitempty"`
 }
 
-// ReplicatedJob is one group of identical Jobs, named <jobset>-<name>-<index>.
+// ReplicatedJob is a group of identical Jobs, named <jobset>-<name>-<index>.
 type ReplicatedJob struct {
 	// name of the replicatedJob, unique in the JobSet. The name of the last Job must be a DNS label of at most 63 characters.
 	Name string `json:"name"`
@@ -150,8 +153,8 @@ type ReplicatedJob struct {
 	// +kubebuilder:default=default
 	GroupName string `json:"groupName,omitempty"`
 
-	// template of the Jobs. completionMode defaults to Indexed, and the pods' restartPolicy to OnFailure. The controller sets suspend and the
-	// pods' subdomain.
+	// template for the Jobs. completionMode defaults to Indexed, and the pods' restartPolicy to OnFailure. The
+	// controller sets suspend and the pods' subdomain.
 	Template batchv1.JobTemplateSpec `json:"template"`
 
 	// replicas is the number of Jobs, 0 or more. Default 1.
@@ -160,8 +163,9 @@ type ReplicatedJob struct {
 	// +kubebuilder:validation:Minimum=0
 	Replicas int32 `json:"replicas,omitempty"`
 
-	// dependsOn holds the Jobs of this replicatedJob back until all named replicatedJobs have reached the named status. At most 5; only
-	// replicatedJobs that come earlier. Excludes startupPolicy InOrder. Immutable.
+	// dependsOn delays the Jobs of this replicatedJob until all of the named replicatedJobs have reached the given
+	// status. At most 5, all of which must come earlier in the list. Cannot be combined with startupPolicy InOrder.
+	// Immutable.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -174,36 +178,36 @@ type ReplicatedJob struct {
 type DependsOn struct {
 	// name of an earlier replicatedJob.
 	Name string `json:"name"`
-	// status that all its Jobs must have reached: Ready or Complete.
+	// status that all Jobs of the named replicatedJob must have reached: Ready or Complete.
 	Status DependsOnStatus `json:"status"`
 }
 
-// DependsOnStatus is a state that a replicatedJob waits for.
+// DependsOnStatus is a status that a replicatedJob waits for.
 //
 // +kubebuilder:validation:Enum=Ready;Complete
 type DependsOnStatus string
 
 const (
-	// DependencyReady waits until the Jobs' pods are ready. Jobs that have finished count as ready.
+	// DependencyReady waits until the pods of the Jobs are ready. Jobs that have finished count as ready.
 	DependencyReady DependsOnStatus = "Ready"
 	// DependencyComplete waits until the Jobs have succeeded.
 	DependencyComplete DependsOnStatus = "Complete"
 )
 
-// Network configures names and their resolution.
+// Network configures host names and their resolution.
 type Network struct {
 	// enableDNSHostnames gives pods DNS names through a headless Service. Absent means true.
 	// +optional
 	EnableDNSHostnames *bool `json:"enableDNSHostnames,omitempty"`
-	// subdomain of the pods and name of the headless Service, a DNS label. Empty means the name of the JobSet.
+	// subdomain of the pods and name of the headless Service, a DNS label. Defaults to the name of the JobSet.
 	// +optional
 	Subdomain string `json:"subdomain,omitempty"`
-	// publishNotReadyAddresses makes names resolve before the pods are ready. Absent means true.
+	// publishNotReadyAddresses makes names resolvable before the pods are ready. Absent means true.
 	// +optional
 	PublishNotReadyAddresses *bool `json:"publishNotReadyAddresses,omitempty"`
 }
 
-// Coordinator identifies one pod.
+// Coordinator identifies a pod.
 type Coordinator struct {
 	// replicatedJob is the name of the pod's replicatedJob, whose Jobs must be Indexed.
 	ReplicatedJob string `json:"replicatedJob"`
@@ -215,21 +219,21 @@ type Coordinator struct {
 	PodIndex int `json:"podIndex,omitempty"`
 }
 
-// Operator combines Jobs in a success policy.
+// Operator determines how many Jobs a success policy requires.
 //
 // +kubebuilder:validation:Enum=All;Any
 type Operator string
 
 const (
-	// OperatorAll asks for every Job of the targets.
+	// OperatorAll requires all Jobs of the targets.
 	OperatorAll Operator = "All"
-	// OperatorAny asks for one Job of the targets.
+	// OperatorAny requires one Job of the targets.
 	OperatorAny Operator = "Any"
 )
 
-// SuccessPolicy says when a JobSet is complete.
+// SuccessPolicy determines when a JobSet is complete.
 type SuccessPolicy struct {
-	// operator is All or Any: whether all Jobs of the targets must succeed, or one is enough.
+	// operator is All or Any: all Jobs of the targets must succeed, or a single one is enough.
 	Operator Operator `json:"operator"`
 	// targetReplicatedJobs lists the replicatedJobs that count. Empty means all.
 	// +optional
@@ -237,7 +241,7 @@ type SuccessPolicy struct {
 	TargetReplicatedJobs []string `json:"targetReplicatedJobs,omitempty"`
 }
 
-// FailurePolicyAction is what happens when a Job fails.
+// FailurePolicyAction determines what happens when a Job fails.
 //
 // +kubebuilder:validation:Enum=FailJobSet;RestartJobSet;RestartJobSetAndIgnoreMaxRestarts;RestartJob;RestartJobAndIgnoreMaxRestarts
 type FailurePolicyAction string
@@ -245,17 +249,17 @@ type FailurePolicyAction string
 const (
 	// FailJobSet fails the JobSet, even if restarts are left.
 	FailJobSet FailurePolicyAction = "FailJobSet"
-	// RestartJobSet recreates all Jobs and counts towards maxRestarts. Once they are used up, the JobSet fails.
+	// RestartJobSet recreates all Jobs and counts towards maxRestarts. Once no restarts are left, the JobSet fails.
 	RestartJobSet FailurePolicyAction = "RestartJobSet"
-	// RestartJobSetAndIgnoreMaxRestarts recreates all Jobs and does not count.
+	// RestartJobSetAndIgnoreMaxRestarts recreates all Jobs and does not count towards maxRestarts.
 	RestartJobSetAndIgnoreMaxRestarts FailurePolicyAction = "RestartJobSetAndIgnoreMaxRestarts"
-	// RestartJob recreates the failed Job alone and counts towards maxRestarts.
+	// RestartJob recreates only the failed Job and counts towards maxRestarts.
 	RestartJob FailurePolicyAction = "RestartJob"
-	// RestartJobAndIgnoreMaxRestarts recreates the failed Job alone and does not count.
+	// RestartJobAndIgnoreMaxRestarts recreates only the failed Job and does not count towards maxRestarts.
 	RestartJobAndIgnoreMaxRestarts FailurePolicyAction = "RestartJobAndIgnoreMaxRestarts"
 )
 
-// JobSetRestartStrategy is how a JobSet is restarted.
+// JobSetRestartStrategy determines how a JobSet is restarted.
 //
 // +kubebuilder:validation:Enum=Recreate;BlockingRecreate;InPlaceRestart
 type JobSetRestartStrategy string
@@ -263,79 +267,83 @@ type JobSetRestartStrategy string
 const (
 	// Recreate creates each Job as soon as its predecessor is gone.
 	Recreate JobSetRestartStrategy = "Recreate"
-	// BlockingRecreate creates no Job before all Jobs of earlier attempts are gone, so that attempts never overlap.
+	// BlockingRecreate creates no Jobs until all Jobs of earlier attempts are gone, so that attempts never overlap.
 	BlockingRecreate JobSetRestartStrategy = "BlockingRecreate"
-	// InPlaceRestart leaves the restart to agents in the pods that follow the in-place attempts in the status.
+	// InPlaceRestart leaves restarts to agents in the pods, which follow the in-place attempts in the status.
 	InPlaceRestart JobSetRestartStrategy = "InPlaceRestart"
 )
 
 // FailurePolicy determines what happens when a Job fails.
 type FailurePolicy struct {
-	// maxRestarts is the number of restarts that are allowed; the failure after them fails the JobSet. In-place restarts
-	// count too. Default 0.
+	// maxRestarts is the number of restarts allowed. The next failure after that fails the JobSet. In-place restarts
+	// count as well. Default 0.
 	// +optional
 	MaxRestarts int32 `json:"maxRestarts,omitempty"`
-	// restartStrategy is how the JobSet is restarted: Recreate, BlockingRecreate or InPlaceRestart. Default Recreate.
+	// restartStrategy determines how the JobSet is restarted: Recreate, BlockingRecreate or InPlaceRestart. Default
+	// Recreate.
 	// +optional
 	// +kubebuilder:default=Recreate
 	RestartStrategy JobSetRestartStrategy `json:"restartStrategy,omitempty"`
-	// rules choose the action; the first that matches a failed Job wins. Without a match the action is RestartJobSet.
+	// rules choose the action. The first rule that matches a failed Job applies. If none matches, the action is
+	// RestartJobSet.
 	// +optional
 	Rules []FailurePolicyRule `json:"rules,omitempty"`
 }
 
 // FailurePolicyRule matches failed Jobs. A Job must meet all conditions that are set.
 type FailurePolicyRule struct {
-	// name of the rule, unique in the policy; shows up in reasons. Empty means failurePolicyRule<index>.
+	// name of the rule, unique in the policy. It is included in condition reasons. Empty means
+	// failurePolicyRule<index>.
 	Name string `json:"name"`
 	// action to take.
 	Action FailurePolicyAction `json:"action"`
 	// onJobFailureReasons lists reasons of the Job's Failed condition, any of which matches. Empty matches all.
 	// +optional
 	OnJobFailureReasons []string `json:"onJobFailureReasons,omitempty"`
-	// onJobFailureMessagePatterns lists RE2 patterns, any of which must match the message of the Job's Failed condition. A
-	// pattern that does not compile is refused at admission, and matches nothing in JobSets that admission did not check. Empty matches
-	// all.
+	// onJobFailureMessagePatterns lists RE2 patterns, at least one of which must match the message of the Job's Failed
+	// condition. Admission rejects a pattern that does not compile. In a JobSet that was not validated, such a pattern
+	// matches nothing. An empty list matches all.
 	// +optional
 	OnJobFailureMessagePatterns []string `json:"onJobFailureMessagePatterns,omitempty"`
 	// targetReplicatedJobs lists the replicatedJobs whose Jobs match. Empty matches all.
 	// +optional
 	// +listType=atomic
 	TargetReplicatedJobs []string `json:"targetReplicatedJobs,omitempty"`
-	// maxRestarts limits the restarts that this rule may cause. After them it no longer matches, and the next matching rule
-	// applies. failurePolicy.maxRestarts also applies to actions that count. 0 or more; absent means no limit. Not part of the
-	// published API.
+	// maxRestarts limits the restarts that this rule may cause. After that the rule no longer matches, and the next
+	// matching rule applies. failurePolicy.maxRestarts also applies to actions that count towards it. 0 or more. Absent
+	// means no limit. Not part of the upstream API.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	MaxRestarts *int32 `json:"maxRestarts,omitempty"`
 }
 
-// StartupPolicyOptions is an order of start.
+// StartupPolicyOptions is the order in which replicatedJobs start.
 //
 // +kubebuilder:validation:Enum=AnyOrder;InOrder
 type StartupPolicyOptions string
 
 const (
-	// AnyOrder starts everything at once.
+	// AnyOrder starts all replicatedJobs at once.
 	AnyOrder StartupPolicyOptions = "AnyOrder"
-	// InOrder starts a replicatedJob when the one before it in the spec is ready, or has reached the status that a rule requires.
+	// InOrder starts a replicatedJob when the previous one in the spec is ready, or has reached the status that a rule
+	// requires.
 	InOrder StartupPolicyOptions = "InOrder"
 )
 
-// StartupPolicy orders the start of replicatedJobs.
+// StartupPolicy determines the order in which replicatedJobs start.
 type StartupPolicy struct {
 	// startupPolicyOrder is AnyOrder or InOrder. Default AnyOrder.
 	// +optional
 	// +kubebuilder:default=AnyOrder
 	StartupPolicyOrder StartupPolicyOptions `json:"startupPolicyOrder,omitempty"`
-	// rules determine, for InOrder, how long to wait for each replicatedJob. Together they name every replicatedJob but the last exactly once.
-	// Empty means Ready for all. Refused together with AnyOrder or dependsOn.
+	// rules determine, for InOrder, what to wait for in each replicatedJob. Together they name every replicatedJob
+	// except the last exactly once. Empty means Ready for all. Cannot be combined with AnyOrder or dependsOn.
 	// +optional
 	// +listType=atomic
 	Rules []StartupPolicyRule `json:"rules,omitempty"`
 }
 
-// WaitForReplicatedJobsStatus is what a startup rule waits for.
+// WaitForReplicatedJobsStatus is a status that a startup rule waits for.
 //
 // +kubebuilder:validation:Enum=Ready;Succeeded
 type WaitForReplicatedJobsStatus string
@@ -347,13 +355,14 @@ const (
 	WaitForSucceeded WaitForReplicatedJobsStatus = "Succeeded"
 )
 
-// StartupPolicyRule determines how long to wait for each of the replicatedJobs. It does not change the order, which is that of the spec.
+// StartupPolicyRule determines what to wait for in the named replicatedJobs. It does not change the order, which is
+// that of the spec.
 type StartupPolicyRule struct {
 	// targetReplicatedJobs names the replicatedJobs to wait for.
 	// +listType=atomic
 	TargetReplicatedJobs []string `json:"targetReplicatedJobs"`
-	// waitForReplicatedJobsStatus is what each of them must reach before the next replicatedJob starts: Ready or Succeeded.
-	// Default Ready.
+	// waitForReplicatedJobsStatus is the status that each of them must reach before the next replicatedJob starts:
+	// Ready or Succeeded. Default Ready.
 	// +optional
 	// +kubebuilder:default=Ready
 	WaitForReplicatedJobsStatus WaitForReplicatedJobsStatus `json:"waitForReplicatedJobsStatus,omitempty"`

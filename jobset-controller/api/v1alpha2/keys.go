@@ -1,8 +1,9 @@
 package v1alpha2
 
-// Keys written on every child Job and on its pod template, each as a label and as an annotation with the same value.
+// Keys that are set on every child Job and on its pod template, each as a label and as an annotation with the same
+// value.
 const (
-	// JobSetNameKey holds the name of the JobSet. Selectors use it; ownership depends on the UID.
+	// JobSetNameKey holds the name of the JobSet. It is used by selectors. Ownership is determined by the UID.
 	JobSetNameKey = "jobset.sigs.k8s.io/jobset-name"
 	// JobSetUIDKey holds the UID of the JobSet.
 	JobSetUIDKey = "jobset.sigs.k8s.io/jobset-uid"
@@ -18,148 +19,160 @@ const (
 	JobGlobalIndexKey = "jobset.sigs.k8s.io/job-global-index"
 	// JobKey holds the SHA-1 of "<namespace>/<job name>" in 40 hexadecimal digits, short enough for a label.
 	JobKey = "jobset.sigs.k8s.io/job-key"
-	// RestartsKey holds status.restarts as it was when the Job was created. A lower number marks a Job of an earlier attempt.
+	// RestartsKey holds the value of status.restarts when the Job was created. A lower number marks a Job of an earlier
+	// attempt.
 	RestartsKey = "jobset.sigs.k8s.io/restart-attempt"
-	// JobRestartsKey holds how often this single Job had been restarted when it was created. A number below that of the status
-	// marks a Job that was replaced. It is written with the feature gate RestartJob.
+	// JobRestartsKey holds how often this single Job had been restarted when it was created. A number lower than the
+	// one in the status marks a Job that was replaced. It is set if the feature gate RestartJob is enabled.
 	JobRestartsKey = "jobset.sigs.k8s.io/job-restart-attempt"
-	// GroupNameKey holds groupName of the replicatedJob.
+	// GroupNameKey holds the groupName of the replicatedJob.
 	GroupNameKey = "jobset.sigs.k8s.io/group-name"
 	// GroupReplicasKey holds the number of Jobs of the group.
 	GroupReplicasKey = "jobset.sigs.k8s.io/group-replicas"
 	// JobGroupIndexKey holds the index of the Job in its group, from 0, across the group's replicatedJobs in spec order.
 	JobGroupIndexKey = "jobset.sigs.k8s.io/job-group-index"
-	// CoordinatorKey holds the network address of the coordinator pod; only with spec.coordinator.
+	// CoordinatorKey holds the network address of the coordinator pod. It is set only with spec.coordinator.
 	CoordinatorKey = "jobset.sigs.k8s.io/coordinator"
 )
 
 // Annotations that users set.
 const (
-	// ExclusiveKey names a topology (a node label). Each Job gets a domain of the topology to itself. It is set on the JobSet or on
-	// the Job template of a replicatedJob, which wins, and copied to the Jobs and their pods.
+	// ExclusiveKey names a topology (a node label). Each Job gets a topology domain to itself. It is set on the JobSet,
+	// or on the Job template of a replicatedJob, which takes precedence. It is copied to the Jobs and their pods.
 	ExclusiveKey = "alpha.jobset.sigs.k8s.io/exclusive-topology"
-	// NodeSelectorStrategyKey requests exclusive placement by node labels and taints that were set on the nodes beforehand.
+	// NodeSelectorStrategyKey requests exclusive placement by node labels and taints that were set on the nodes
+	// beforehand.
 	NodeSelectorStrategyKey = "alpha.jobset.sigs.k8s.io/node-selector"
-	// InPlaceTimeoutKey enables in-place restarts of a JobSet and limits their duration, for example to "60s". After that time, all
-	// Jobs are recreated.
+	// InPlaceTimeoutKey enables in-place restarts for a JobSet and limits their duration, for example to "60s". After
+	// that time, all Jobs are recreated.
 	InPlaceTimeoutKey = "alpha.jobset.sigs.k8s.io/inplace-timeout"
-	// FormingTimeoutKey limits how long the workers of a JobSet with in-place restarts may take to join for the first time, at the
-	// start and after each recreation, as a duration of 1 s or more such as "10m". The default is 30 minutes. After that time, the
-	// pods of missing workers are replaced once, then all Jobs are recreated. The clock is paused while the JobSet or a Job is
-	// suspended, or a pod is unscheduled.
+	// FormingTimeoutKey limits how long the workers of a JobSet with in-place restarts may take to join for the first
+	// time, both at the start and after each recreation. It is a duration of 1 s or more, such as "10m". The default is
+	// 30 minutes. After that time, the pods of missing workers are replaced once; after that, all Jobs are recreated.
+	// The clock is paused while the JobSet or a Job is suspended, or a pod is unscheduled.
 	FormingTimeoutKey = "holdfast.dev/forming-timeout"
-	// MaxRestartDelayKey limits how long the workers of a JobSet that restarts in place wait before they start. They wait when
-	// restarts follow within a minute after the workers began to run: 1 s from the third on, then 2 s, 4 s and so on. It is a
-	// duration such as "5m". The default is 32 seconds, and with "0s" workers never wait. It only affects the driver "exec".
+	// MaxRestartDelayKey limits how long the workers of a JobSet that restarts in place are delayed before they start.
+	// They are delayed if restarts occur within a minute after the workers began to run: by 1 s from the third restart
+	// on, then 2 s, 4 s and so on. It is a duration such as "5m". The default is 32 seconds. With "0s", workers are
+	// never delayed. It affects only the driver "exec".
 	MaxRestartDelayKey = "holdfast.dev/max-restart-delay"
-	// InPlaceDriverKey is the driver of the workers of a JobSet that enables in-place restarts and brings no agent: "exec" (the
-	// default; a supervisor in the worker's container), "cri" (a sidecar that uses the node's container runtime) or "none". It is
-	// set on the JobSet or on the Job template of a replicatedJob, which wins.
+	// InPlaceDriverKey is the driver for the workers of a JobSet that enables in-place restarts and does not include
+	// its own agent: "exec" (the default; a supervisor in the worker's container), "cri" (a sidecar that uses the
+	// node's container runtime) or "none". It is set on the JobSet, or on the Job template of a replicatedJob, which
+	// takes precedence.
 	InPlaceDriverKey = "holdfast.dev/inplace-driver"
-	// SparesKey is the number of spares of each replicatedJob: pods that wait, on nodes of their own, to take the slot of a lost pod at
-	// once. It requires in-place restarts with the exec driver. It is set on the JobSet or on the Job template of a replicatedJob, which
-	// wins. Kueue counts spares only with StageQueueKey.
+	// SparesKey is the number of spares of each replicatedJob: pods waiting on nodes of their own to take over the slot
+	// of a lost pod immediately. It requires in-place restarts with the exec driver. It is set on the JobSet, or on the
+	// Job template of a replicatedJob, which takes precedence. Kueue counts spares only with StageQueueKey.
 	SparesKey = "holdfast.dev/spares"
-	// StageQueueKey names a LocalQueue of Kueue in which each Job of the JobSet waits by itself once it may start, so that the
-	// quota of a later stage is not held while an earlier one runs. Without it, and with the label QueueNameLabel on the JobSet,
-	// the JobSet waits as a whole for the quota of all stages.
+	// StageQueueKey names a Kueue LocalQueue in which each Job of the JobSet waits individually once it may start, so
+	// that the quota of a later stage is not reserved while an earlier one is running. Without it, and with the label
+	// QueueNameLabel on the JobSet, the JobSet waits as a whole for the quota of all stages.
 	StageQueueKey = "holdfast.dev/stage-queue"
-	// InPlaceContainerKey names the container to restart if a pod has several. It is set on the JobSet or on the Job template of a
-	// replicatedJob, which wins.
+	// InPlaceContainerKey names the container to restart if a pod has several. It is set on the JobSet, or on the Job
+	// template of a replicatedJob, which takes precedence.
 	InPlaceContainerKey = "holdfast.dev/inplace-container"
-	// NodeLostAfterKey is how long a node's kubelet must be silent (a duration of 10 s or more) until the node counts as switched
-	// off. Terminating pods on such a node are force-deleted, and their slots get new pods. Without it, this happens only if the
-	// node was deleted from the API server or has the taint node.kubernetes.io/out-of-service.
+	// NodeLostAfterKey is how long a node's kubelet must be silent (a duration of 10 s or more) until the node is
+	// considered switched off. Terminating pods on such a node are force-deleted, and their slots get new pods. Without
+	// it, this happens only if the node was deleted from the API server or has the taint
+	// node.kubernetes.io/out-of-service.
 	NodeLostAfterKey = "holdfast.dev/node-lost-after"
-	// ProgressTimeoutKey enables the detection of hangs: a worker that reports no progress for this long, for example "2m", is
-	// killed, and its group restarts in place. It requires the exec driver. It is set on the JobSet or on the Job template of a
-	// replicatedJob, which wins. The same holds for the next two keys.
+	// ProgressTimeoutKey enables hang detection: a worker that reports no progress for this long, for example "2m", is
+	// killed, and its group restarts in place. It requires the exec driver. It is set on the JobSet, or on the Job
+	// template of a replicatedJob, which takes precedence. The same applies to the next two keys.
 	ProgressTimeoutKey = "holdfast.dev/progress-timeout"
-	// ProgressStartTimeoutKey limits the time from a worker's start to its first report of progress. Without it the clock starts
-	// with that report.
+	// ProgressStartTimeoutKey limits the time from a worker's start to its first progress report. Without it, the clock
+	// starts with that report.
 	ProgressStartTimeoutKey = "holdfast.dev/progress-start-timeout"
-	// ProgressFromKey is the source of the reports: "file" (the default; the worker touches HOLDFAST_PROGRESS_FILE), "socket" (it
-	// sends a datagram to HOLDFAST_PROGRESS_SOCKET) or "output" (it writes anything to its standard output or error).
+	// ProgressFromKey is the source of progress reports: "file" (the default; the worker touches
+	// HOLDFAST_PROGRESS_FILE), "socket" (it sends a datagram to HOLDFAST_PROGRESS_SOCKET) or "output" (it writes
+	// anything to its standard output or error).
 	ProgressFromKey = "holdfast.dev/progress-from"
-	// StuckPodTimeoutKey enables the removal of stuck pods of a JobSet. The value is a duration such as "60s". A pod that should
-	// have terminated that long ago is deleted without waiting for its kubelet, if its node is known to be dead.
+	// StuckPodTimeoutKey enables the removal of stuck pods for a JobSet. The value is a duration such as "60s". A pod
+	// that should have terminated that long ago is deleted without waiting for its kubelet, if its node is known to be
+	// dead.
 	StuckPodTimeoutKey = "holdfast.dev/stuck-pod-timeout"
 )
 
-// Keys by which pods of any owner declare a group. The pod with index 0 leads it: its annotations are the settings of the group, and
-// the group ends with it.
+// Keys by which pods of any owner declare a group. The pod with index 0 leads the group: its annotations are the
+// settings of the group, and the group ends with it.
 const (
 	// PodGroupKey is a label with the name of the pod with index 0, on all pods of the group.
 	PodGroupKey = "holdfast.dev/group-name"
-	// PodGroupSizeKey is an annotation with the number of pods, the same on all of them.
+	// PodGroupSizeKey is an annotation with the number of pods, the same on all pods of the group.
 	PodGroupSizeKey = "holdfast.dev/group-size"
 	// PodGroupIndexKey is a label with the index of the pod, from 0. Without it, the label apps.kubernetes.io/pod-index of
 	// StatefulSets is used.
 	PodGroupIndexKey = "holdfast.dev/group-index"
 )
 
-// Keys of restartStrategy InPlaceRestart.
+// Keys for restartStrategy InPlaceRestart.
 const (
-	// InPlaceAttemptKey is written by an agent on its pod. Its value is the attempt in which the agent takes part.
+	// InPlaceAttemptKey is set by an agent on its pod. Its value is the attempt in which the agent participates.
 	InPlaceAttemptKey = "jobset.sigs.k8s.io/in-place-restart-attempt"
-	// DisableInPlaceRestartKey, set by users on a JobSet with any value, makes its agents start their workers immediately.
+	// DisableInPlaceRestartKey, if users set it on a JobSet to any value, makes its agents start their workers
+	// immediately.
 	DisableInPlaceRestartKey = "jobset.sigs.k8s.io/disable-in-place-restart"
 )
 
-// Keys that programs write.
+// Keys that are set by programs.
 const (
-	// InPlaceRestartsKey is written on the JobSet by the orchestrator. Its value is the number of restarts charged so far, in place
-	// and by recreation. Above failurePolicy.maxRestarts the JobSet fails.
+	// InPlaceRestartsKey is set on the JobSet by the orchestrator. Its value is the number of restarts counted so far
+	// against the budget, both in place and by recreation. Above failurePolicy.maxRestarts the JobSet fails.
 	InPlaceRestartsKey = "alpha.jobset.sigs.k8s.io/inplace-restarts"
-	// WrittenForKey is written on the JobSet together with any annotation of the manager and the orchestrator. Its value is the UID
-	// of the JobSet. If it differs, the annotations were copied from another JobSet, and are removed.
+	// WrittenForKey is set on the JobSet together with any annotation of the manager or the orchestrator. Its value is
+	// the UID of the JobSet. If it differs, the annotations were copied from another JobSet and are removed.
 	WrittenForKey = "holdfast.dev/written-for"
-	// LedByKey is written where the published controller serves JobSets: by the webhook on Jobs and by the orchestrator on the
-	// JobSet. Its value names the installation that leads the group: "<namespace>/<Lease of the orchestrator>". Other installations
-	// ignore the group.
+	// LedByKey is set where the upstream controller manages JobSets: by the webhook on Jobs and by the orchestrator on
+	// the JobSet. Its value names the installation that leads the group: "<namespace>/<Lease of the orchestrator>".
+	// Other installations ignore the group.
 	LedByKey = "holdfast.dev/led-by"
-	// MaxRestartsKey is the number of restarts of a group whose owner has no field for it. Users set it on the pod with index 0, or on a
-	// JobSet of the published controller without a failure policy. On a Job that has its own group, the webhook for Jobs records the
-	// author's spec.backoffLimit in it and then raises backoffLimit, because the Job controller counts restarted containers towards it.
+	// MaxRestartsKey is the number of restarts of a group whose owner has no field for it. Users set it on the pod with
+	// index 0, or on a JobSet of the upstream controller without a failure policy. On a Job that forms a group of its
+	// own, the webhook for Jobs copies the user's spec.backoffLimit to it and then raises backoffLimit, because the Job
+	// controller counts restarted containers towards backoffLimit.
 	MaxRestartsKey = "holdfast.dev/max-restarts"
-	// GroupKindKey is a label of pods that the webhooks prepare. Its value is the kind of their group's owner: JobSet, Job, or Pod
-	// for a group that its pods declare.
+	// GroupKindKey is a label on pods prepared by the webhooks. Its value is the kind of the group's owner: JobSet,
+	// Job, or Pod for a group declared by its pods.
 	GroupKindKey = "holdfast.dev/group-kind"
-	// RefusedKey is written by the webhook for pods on a pod of such a group that gets no agent. Its value is the reason.
+	// RefusedKey is set by the webhook for pods on a pod of such a group that does not get an agent. Its value is the
+	// reason.
 	RefusedKey = "holdfast.dev/refused"
-	// SlotKey is written on pods by the orchestrator. Its value is the slot that a spare was given, or "-" on a pod that waits because
-	// its own slot was given to another pod.
+	// SlotKey is set on pods by the orchestrator. Its value is the slot that was assigned to a spare, or "-" on a pod
+	// that is waiting because its own slot was assigned to another pod.
 	SlotKey = "holdfast.dev/slot"
-	// SlotWaits is that value.
+	// SlotWaits is the value of SlotKey on a waiting pod.
 	SlotWaits = "-"
-	// InPlaceInjectionKey is written on Jobs: "true" if agents are added to the Jobs of the attempt, "false" if they could not be
-	// added. It is absent if the JobSet asks for no agents. The decision for the first Job of an attempt holds for all of them.
+	// InPlaceInjectionKey is set on Jobs: "true" if agents are added to the Jobs of the attempt, "false" if they could
+	// not be added. It is absent if the JobSet does not request agents. The decision made for the first Job of an
+	// attempt applies to all of them.
 	InPlaceInjectionKey = "holdfast.dev/inplace-injection"
-	// PriorityKey is a label of pods that the pod webhook places exclusively. Its value is the pod's priority: pods of another
-	// priority do not keep them out of a domain, so that the scheduler can preempt those. The published controller writes it on all
-	// pods of JobSets.
+	// PriorityKey is a label on pods placed exclusively by the pod webhook. Its value is the pod's priority. Pods with
+	// another priority do not keep them out of a domain, so that the scheduler can preempt those pods. The upstream
+	// controller sets it on all pods of JobSets.
 	PriorityKey = "jobset.sigs.k8s.io/priority"
-	// CarriedSpecKey is written on JobSets by the webhook. It contains the parts of their spec that the published types lack.
-	// MultiKueue uses these types when it copies a JobSet, with the annotation, to the cluster where it will run, and the webhook
-	// there restores these parts.
+	// CarriedSpecKey is set on JobSets by the webhook. It contains the parts of their spec that do not exist in the
+	// upstream types. MultiKueue uses the upstream types when it copies a JobSet, including the annotation, to the
+	// cluster in which it will run, and the webhook there restores these parts.
 	CarriedSpecKey = "holdfast.dev/carried-spec"
-	// NamespacedJobKey is the node label and node selector of the node selector strategy, with the value "<namespace>_<job name>".
+	// NamespacedJobKey is the node label and node selector of the node selector strategy. The value is
+	// "<namespace>_<job name>".
 	NamespacedJobKey = "alpha.jobset.sigs.k8s.io/namespaced-job"
-	// NoScheduleTaintKey is the taint of nodes that the node selector strategy reserves.
+	// NoScheduleTaintKey is the taint on nodes reserved by the node selector strategy.
 	NoScheduleTaintKey = "alpha.jobset.sigs.k8s.io/no-schedule"
 )
 
-// Labels of Kueue.
+// Kueue labels.
 const (
-	// QueueNameLabel names the LocalQueue in which an object waits.
+	// QueueNameLabel names the LocalQueue in which an object is waiting.
 	QueueNameLabel = "kueue.x-k8s.io/queue-name"
 	// PriorityClassLabel names the WorkloadPriorityClass of a waiting object.
 	PriorityClassLabel = "kueue.x-k8s.io/priority-class"
-	// PodSetLabel is on the pod templates of an object that Kueue has admitted.
+	// PodSetLabel is set on the pod templates of an object that Kueue has admitted.
 	PodSetLabel = "kueue.x-k8s.io/podset"
 )
 
-// MultiKueueOriginLabel is on the copies of objects that MultiKueue creates in other clusters.
+// MultiKueueOriginLabel is set on the copies of objects that MultiKueue creates in other clusters.
 const MultiKueueOriginLabel = "kueue.x-k8s.io/multikueue-origin"
 
 // JobSetControllerName is the value of spec.managedBy for this controller.
