@@ -1,4 +1,5 @@
-// Command orchestrator manages in-place restarts (JobSet KEP-876). It runs in the pod of the JobSet manager, or in its own deployment.
+// Command orchestrator manages in-place restarts (JobSet KEP-876). It runs in the pod of the JobSet manager, or in a
+// Deployment of its own.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Package app wires the JobSet manager: its flags, its caches and what runs in it.
+// Package app sets up the JobSet manager: its flags, its caches, and the controllers and webhooks that run in it.
 package app
 
 import (
@@ -21,7 +21,7 @@ import (
 //go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen webhook paths=../webhook/... output:webhook:dir=../../../charts/jobset-controller/files/webhook
 //go:generate go run ../webhook/narrow ../../../charts/jobset-controller/files/webhook/manifests.yaml
 
-// addControllers adds everything that runs in the manager.
+// addControllers adds all controllers that run in the manager.
 func (o *Options) addControllers(ctx context.Context, mgr ctrl.Manager) error {
 	if err := jobset.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("adding indexes: %w", err)
@@ -61,7 +61,7 @@ func addPlacement(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 	return nil
 }
 
-// addWebhooks adds all webhooks that the manager serves.
+// addWebhooks adds all webhooks served by the manager.
 func (o *Options) addWebhooks(mgr ctrl.Manager) error {
 	if err := webhook.RegisterJobSet(mgr, mgr.GetAPIReader(), o.Agents, o.features()); err != nil {
 		return fmt.Errorf("adding the JobSet webhook: %w", err)
@@ -81,7 +81,8 @@ func (o *Options) addWebhooks(mgr ctrl.Manager) error {
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=jobset-validating-webhook-configuration,verbs=get;update
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=jobset-mutating-webhook-configuration,verbs=get;update
 
-// Run manages JobSets until ctx ends. It returns an error if the cluster lacks the definition of JobSets.
+// Run manages JobSets until ctx is done. It returns an error if the CustomResourceDefinition of JobSets is not
+// installed.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	return bootstrap.Manage(ctx, cluster, &o.Options, bootstrap.Setup{
 		Program: "jobset", Scheme: NewScheme(), Cache: jobset.CacheOptions(),

@@ -13,11 +13,11 @@ import (
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 )
 
-// seriesWithin is how long the suite of the published controller waits for the second event of a Job that cannot be created.
+// seriesWithin is how long the upstream test suite waits for the second event about a Job that cannot be created.
 const seriesWithin = 10 * time.Second
 
-// The API server stores the repetition of an event in the first event, as a series. The recorder is that of the manager. The status
-// of the JobSet changes after the first rejection, which must not start another event.
+// The API server records a repeated event in the first event, as a series. The test uses the manager's recorder. The
+// status of the JobSet changes after the first rejection, which must not start a new event.
 func TestSecondRejectionOfAJobMakesTheEventASeries(t *testing.T) {
 	cluster, k8s := startCluster(t)
 	js := MakeJobSet("a").Workers(1).Namespace("default").Obj()

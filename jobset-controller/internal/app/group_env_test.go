@@ -32,8 +32,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
-// staged is the example of an ordered start on an API server, with a manager, an orchestrator and a store. The test simulates the
-// Job controller and the agents.
+// staged is the example of an ordered start on an API server, with a manager, an orchestrator and a store. The test
+// simulates the Job controller and the agents.
 type staged struct {
 	*testing.T
 	k8s    client.Client
@@ -100,7 +100,7 @@ func (s *staged) jobSet() *v1alpha2.JobSet {
 	return js
 }
 
-// lead reconciles with the orchestrator, and repeats that while the JobSet changes.
+// lead reconciles with the orchestrator, and repeats this for as long as the JobSet changes.
 func (s *staged) lead() {
 	s.Helper()
 	for range 5 {
@@ -134,7 +134,7 @@ func ready(pods int32) func(*batchv1.JobStatus) {
 	return func(status *batchv1.JobStatus) { status.Active, status.Ready = pods, &pods }
 }
 
-// join creates a pod, as the Job controller does, and joins like its supervisor when its container runs.
+// join creates a pod, as the Job controller does, and joins the group, as the pod's supervisor does once it runs.
 func (s *staged) join(rjob string, job, pod int) {
 	s.Helper()
 	slot := fmt.Sprintf("%s-%s-%d-%d", s.key.Name, rjob, job, pod)
@@ -159,7 +159,7 @@ func (s *staged) join(rjob string, job, pod int) {
 	}
 }
 
-// is checks how many steps have entered, and the message of the condition.
+// is checks how many steps have been entered, and the message of the condition.
 func (s *staged) is(entered int, message string) {
 	s.Helper()
 	s.lead()

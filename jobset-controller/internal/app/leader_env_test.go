@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The first manager releases the Lease, so the second one does not wait for it to expire.
+// The first manager releases the Lease, so that the second one does not have to wait for it to expire.
 func TestSecondManagerTakesOverWhenTheFirstStops(t *testing.T) {
 	cluster, k8s := startCluster(t)
 	args := []string{
@@ -36,7 +36,7 @@ func TestSecondManagerTakesOverWhenTheFirstStops(t *testing.T) {
 	}
 }
 
-// Another program writes itself into the Lease.
+// Another program sets itself as the holder of the Lease.
 func TestLostLeaseIsOneClearError(t *testing.T) {
 	cluster, k8s := startCluster(t)
 	o := parse(t, "--metrics-bind-address=0", "--health-probe-bind-address=0", "--leader-elect", "--leader-election-namespace=default",
@@ -60,7 +60,7 @@ func TestLostLeaseIsOneClearError(t *testing.T) {
 	}
 }
 
-// holder returns the identity in the Lease, "" if there is none.
+// holder returns the identity in the Lease, or "" if there is none.
 func holder(t *testing.T, k8s client.Client) string {
 	t.Helper()
 	return ptr.Deref(readLease(t, k8s).Spec.HolderIdentity, "")

@@ -16,10 +16,11 @@ import (
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
 )
 
-// Names of the published installation, on which other projects depend.
+// Names used by the upstream installation, which other projects depend on.
 const (
-	// leaseName is that of the published controller. In the same namespace the two share a Lease and never act at the same time. In
-	// different namespaces they have different Leases and would both act, so one of them must be stopped before the other starts.
+	// leaseName is the Lease of the upstream controller. In the same namespace, the two controllers share this Lease
+	// and are never active at the same time. In different namespaces they have different Leases and would both be
+	// active, so one of them must be stopped before the other is started.
 	leaseName         = "6d4f6a47.jobset.x-k8s.io"
 	serviceName       = "jobset-webhook-service"
 	secretName        = "jobset-webhook-server-cert"
@@ -28,10 +29,10 @@ const (
 	mutatingWebhook   = "jobset-mutating-webhook-configuration"
 )
 
-// configKind is that of the published controller, whose files can be read.
+// configKind is the kind of the upstream controller's configuration, whose files are also accepted.
 var configKind = schema.GroupVersionKind{Group: "config.jobset.x-k8s.io", Version: "v1alpha1", Kind: "Configuration"}
 
-// Configuration is the content of the file --config.
+// Configuration is the content of the file given by --config.
 type Configuration struct {
 	metav1.TypeMeta  `json:",inline"`
 	bootstrap.Config `json:",inline"`
@@ -39,7 +40,7 @@ type Configuration struct {
 	InPlace inject.Config `json:"inPlace,omitempty"`
 }
 
-// Options are the settings of the command line and of the configuration file.
+// Options holds the settings from the command line and the configuration file.
 type Options struct {
 	bootstrap.Options
 
@@ -52,8 +53,8 @@ func (o *Options) Flags(set *pflag.FlagSet) {
 	o.Agents.Flags(set, "JobSet")
 }
 
-// NewOptions returns the defaults of the published controller, except for what requires an installation: webhooks and leader
-// election are off until a flag or a configuration file enables them.
+// NewOptions returns the defaults of the upstream controller, except for features that require an installation:
+// webhooks and leader election are disabled until a flag or a configuration file enables them.
 func NewOptions() *Options {
 	o := &Options{Options: bootstrap.Defaults()}
 	o.Leader.Name = leaseName
@@ -66,7 +67,7 @@ func NewOptions() *Options {
 	return o
 }
 
-// Complete reads the configuration file, and returns everything that is invalid.
+// Complete reads the configuration file, and returns an error that lists everything that is invalid.
 func (o *Options) Complete(set *pflag.FlagSet) error {
 	var file Configuration
 	if o.ConfigFile != "" {
@@ -85,7 +86,7 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 // flagWebhooks is a flag of package bootstrap.
 const flagWebhooks = "webhooks"
 
-// asPublished sets the defaults of the published controller for a file of its kind: it serves webhooks, and elects a leader.
+// asPublished sets the upstream controller's defaults for a file of its kind: serve webhooks and use leader election.
 func (o *Options) asPublished(set *pflag.FlagSet, file *Configuration) {
 	if !set.Changed(flagWebhooks) {
 		o.Webhooks = true
@@ -95,7 +96,7 @@ func (o *Options) asPublished(set *pflag.FlagSet, file *Configuration) {
 	}
 }
 
-// Feature gates of the published controller.
+// Feature gates of the upstream controller.
 const (
 	gateInPlaceRestart = "InPlaceRestart"
 	gateRestartJob     = "RestartJob"
@@ -103,7 +104,7 @@ const (
 	gateTLSOptions     = "TLSOptions"
 )
 
-// gates returns the feature gates with the defaults of the published controller.
+// gates returns the feature gates with the upstream controller's defaults.
 func gates() map[string]bootstrap.Gate {
 	return map[string]bootstrap.Gate{
 		gateInPlaceRestart: {PreRelease: bootstrap.Alpha},
@@ -121,7 +122,7 @@ func (o *Options) features() policy.Features {
 	}
 }
 
-// podsOfAgents returns the cache that restartStrategy InPlaceRestart needs, or nil if the feature is off.
+// podsOfAgents returns the cache required by restartStrategy InPlaceRestart, or nil if the feature is disabled.
 func (o *Options) podsOfAgents(ctx context.Context, mgr ctrl.Manager) (cache.Cache, error) {
 	if !o.Enabled(gateInPlaceRestart) {
 		return nil, nil

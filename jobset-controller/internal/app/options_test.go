@@ -28,7 +28,7 @@ func tryParse(args ...string) (*Options, error) {
 	return o, bootstrap.Parse(pflag.NewFlagSet("manager", pflag.ContinueOnError), o, args)
 }
 
-// published is the file of the published installation.
+// published is the configuration file of the upstream installation.
 const published = `
 apiVersion: config.jobset.x-k8s.io/v1alpha1
 kind: Configuration
@@ -67,7 +67,7 @@ func TestPublishedFile(t *testing.T) {
 
 const head = "apiVersion: config.jobset.x-k8s.io/v1alpha1\nkind: Configuration\n"
 
-// everyField has all fields of the published kind, with their defaults.
+// everyField has all fields of the upstream kind, with their defaults.
 const everyField = head + `
 webhook: {port: 9443, host: "", certDir: ""}
 leaderElection: {leaderElect: true, leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 2s, resourceLock: leases, resourceName: 6d4f6a47.jobset.x-k8s.io, resourceNamespace: ""}

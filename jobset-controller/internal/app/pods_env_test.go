@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/exclusive"
 )
 
-// podsArePlaced creates pods of a Job while the webhooks are served, and after the manager has stopped. The API server must then
-// reject the pods that need the webhook, and no others.
+// podsArePlaced creates pods of a Job while the webhooks are served, and again after the manager has stopped. Without
+// the manager, the API server must reject the pods that need the webhook, and only those.
 func podsArePlaced(t *testing.T, k8s client.Client, stop func()) {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: "default"}} // no controller creates it here
@@ -51,7 +51,7 @@ func podsArePlaced(t *testing.T, k8s client.Client, stop func()) {
 	}
 }
 
-// jobPod returns a pod with the annotations, as the Job controller creates it.
+// jobPod returns a pod with the annotations that the Job controller sets.
 func jobPod(index string, annotations ...string) *corev1.Pod {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "x-w-0", UID: "x"}}
 	pod := &corev1.Pod{

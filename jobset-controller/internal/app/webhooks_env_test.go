@@ -23,12 +23,12 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// The test follows the certificate: the manager writes the Secret and copies it to its folder, the API server trusts it and calls
-// the webhook.
+// The test follows the certificate: the manager writes the Secret and copies it to its folder, and the API server
+// trusts it and calls the webhook.
 func TestWebhooksFromNoCertificateToARejection(t *testing.T) {
 	cluster, k8s := startCluster(t)
 	health, folder := sandbox.FreeAddress(t), filepath.Join(t.TempDir(), "certificates")
-	if err := os.WriteFile(folder, nil, 0o600); err != nil { // in the way of the folder
+	if err := os.WriteFile(folder, nil, 0o600); err != nil { // a file in place of the folder
 		t.Fatal(err)
 	}
 	port := portOf(t, sandbox.FreeAddress(t))
@@ -80,13 +80,13 @@ func TestWebhooksWithoutTheirSecret(t *testing.T) {
 	}
 }
 
-// startCluster starts an API server with the definition of JobSets. It ends with the test.
+// startCluster starts an API server with the CustomResourceDefinition of JobSets. It stops when the test ends.
 func startCluster(t *testing.T) (*rest.Config, client.Client) {
 	t.Helper()
 	return apiserver.ForTest(t, NewScheme(), "../../../charts/jobset-controller/files/crds")
 }
 
-// start runs a manager until stop is called or the test ends. It must end without an error.
+// start runs a manager until stop is called or the test ends. The manager must exit without an error.
 func start(t *testing.T, cluster *rest.Config, o *Options) (stop func()) {
 	t.Helper()
 	o.Registry = prometheus.NewRegistry()

@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// JobSets that no webhook has validated, for example because they are older than the webhook. None of them may crash or block the
-// controller.
+// These JobSets were not validated by a webhook, for example because they are older than the webhook. None of them may
+// crash or block the controller.
 
 func TestRejectedJobsAreReportedInACondition(t *testing.T) {
 	w := newWorld(t)
@@ -38,7 +38,7 @@ func TestRejectedJobsAreReportedInACondition(t *testing.T) {
 	w.awaitCondition("a", "Running=False/WaitingForJobs")
 }
 
-// The next manager does not know what was rejected, and may not learn it at once.
+// The next manager does not know what was rejected, and may not find out immediately.
 func TestNewManagerKeepsTheReportOfRejectedJobs(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1).Entry("bad", 2, func(e *v1alpha2.ReplicatedJob) {

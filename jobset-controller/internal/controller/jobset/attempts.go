@@ -18,11 +18,12 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// podIndex finds pods by the UID of the JobSet that they claim to belong to. Their Jobs determine the ownership.
+// podIndex finds pods by the UID of the JobSet that they claim to belong to. Ownership is determined by their Jobs.
 const podIndex = "holdfast.jobset-uid"
 
-// NewPods creates a cache of the pods of JobSets with what restartStrategy InPlaceRestart reads, and adds it to the manager. It is
-// separate because the manager's own cache has no pods, or others, so its cost arises only if the feature is enabled.
+// NewPods creates a cache of the pods of JobSets for restartStrategy InPlaceRestart, and adds it to the manager. It
+// keeps only the data that this strategy reads. It is separate because the manager's own cache contains no pods or
+// other pods, so that its cost only arises if the feature is enabled.
 func NewPods(ctx context.Context, mgr ctrl.Manager, namespaces map[string]cache.Config) (cache.Cache, error) {
 	pods, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient:        mgr.GetHTTPClient(),
@@ -79,7 +80,7 @@ func podEvents(pods cache.Cache) source.Source {
 	}))
 }
 
-// readAttempts reads what the agents of restartStrategy InPlaceRestart report.
+// readAttempts reads the attempts reported by the agents of restartStrategy InPlaceRestart.
 func (r *Reconciler) readAttempts(ctx context.Context, s *scope) error {
 	if r.pods == nil || !policy.UsesAttempts(&s.jobSet.Spec) || s.finished() {
 		return nil
@@ -97,7 +98,7 @@ func (r *Reconciler) readAttempts(ctx context.Context, s *scope) error {
 
 func (s *scope) restartsInPlace() bool { return s.attempts != nil && s.attempts.Restarting() }
 
-// setAttempts sets the attempts that the agents follow.
+// setAttempts sets the attempts that the agents must follow.
 func (s *scope) setAttempts(status *v1alpha2.JobSetStatus) {
 	if s.attempts == nil {
 		return

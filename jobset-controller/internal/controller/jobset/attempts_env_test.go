@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// inPlace returns a JobSet whose pods have the published agent. The test simulates the agents.
+// inPlace returns a JobSet whose pods have the upstream agent. The test simulates the agents.
 func inPlace(maxRestarts int32) *JobSet {
 	return MakeJobSet("a").MaxRestarts(maxRestarts).Strategy(v1alpha2.InPlaceRestart).Entry("workers", 2, func(e *v1alpha2.ReplicatedJob) {
 		e.Template.Spec.BackoffLimit, e.Template.Spec.PodReplacementPolicy = ptr.To[int32](math.MaxInt32), ptr.To(batchv1.Failed)
@@ -44,7 +44,7 @@ func (w *world) builtPod(job *batchv1.Job) *corev1.Pod {
 	return pod
 }
 
-// says makes the agent in a pod report its attempt by server-side apply, as it does itself.
+// says makes the agent in a pod report its attempt by server-side apply, as the real agent does.
 func (w *world) says(pod string, attempt int) {
 	w.Helper()
 	live := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: w.Namespace}}
@@ -52,7 +52,7 @@ func (w *world) says(pod string, attempt int) {
 	w.OK(w.Patch(w.Context(), live, client.RawPatch("application/merge-patch+json", patch)))
 }
 
-// awaitAttempts waits for the attempts in the status, -1 for none.
+// awaitAttempts waits until the status has these attempts; -1 means none.
 func (w *world) awaitAttempts(previous, current int32) {
 	w.Helper()
 	w.Eventually(func() string {
@@ -93,7 +93,7 @@ func TestAttemptsBeyondTheBudgetFailTheJobSet(t *testing.T) {
 	w.awaitCondition("a", "Failed=True/ReachedMaxRestarts")
 }
 
-// Anyone who can create pods can give them any label.
+// Anyone who can create pods can set any label on them.
 func TestPodWithoutAJobIsIgnored(t *testing.T) {
 	w := newWorld(t)
 	w.create(inPlace(1))
@@ -110,7 +110,7 @@ func TestPodWithoutAJobIsIgnored(t *testing.T) {
 	w.Always(func() string { return sandbox.Differs("terminalState", "", w.jobSet("a").Status.TerminalState) })
 }
 
-// Pods that a queue stops have not failed. The published controller charges the next ones to the budget.
+// Pods stopped by a queue have not failed. The upstream controller counts the next pods against the budget.
 func TestSuspensionIsNoInPlaceRestart(t *testing.T) {
 	w := newWorld(t)
 	w.create(inPlace(1))

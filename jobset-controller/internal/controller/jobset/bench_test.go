@@ -21,11 +21,11 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// sizes are the numbers of Jobs of the JobSets. The cost of a reconcile must grow linearly with them.
+// sizes lists the numbers of Jobs to measure. The cost of a reconcile must grow linearly with them.
 var sizes = []int{10, 100, 1000, 5000}
 
-// BenchmarkReconcile measures one reconcile of a JobSet: with nothing to do, and with something to do for each Job. At the end it
-// prints each cost per Job relative to that at the smallest size.
+// BenchmarkReconcile measures one reconcile of a JobSet: with nothing to do, and with something to do for each Job. At
+// the end it prints each cost per Job relative to that of the smallest size.
 func BenchmarkReconcile(b *testing.B) {
 	for _, pass := range []struct {
 		name string
@@ -51,7 +51,7 @@ func BenchmarkReconcile(b *testing.B) {
 	}
 }
 
-// cost is the cost of one reconcile per Job.
+// cost is the cost of one reconcile, per Job.
 type cost struct{ nanoseconds, allocations, bytes float64 }
 
 func measure(b *testing.B, m *memory, jobs int) cost {
@@ -92,7 +92,7 @@ type growth struct {
 	sizes []int
 }
 
-// add keeps the last measurement of a size, because a benchmark may run more than once.
+// add keeps only the last measurement of a size, because a benchmark may run more than once.
 func (g *growth) add(size int, c cost) {
 	if n := len(g.sizes); n > 0 && g.sizes[n-1] == size {
 		g.rows[n-1] = c
@@ -115,16 +115,17 @@ func (g *growth) print(name string) {
 	fmt.Println(text.String()) // the log of a benchmark with sub-benchmarks is not shown
 }
 
-// memory is a cache and an API server with hardly any cost. It keeps its state, so that each reconcile does the same.
+// memory simulates a cache and an API server at almost no cost. It keeps its state, so that each reconcile does the
+// same work.
 type memory struct {
-	client.Client // methods that are not defined below are not called
+	client.Client // methods that are not overridden below are not called
 
 	jobSet   *v1alpha2.JobSet
 	jobs     []*batchv1.Job
 	service  *corev1.Service
 	writes   int // of the status
 	jobCalls atomic.Int32
-	refuses  error // error of writes to Jobs and Services
+	refuses  error // error returned by writes to Jobs and Services
 }
 
 // running returns a JobSet with the given number of Jobs, all of them ready, and the corresponding status.
@@ -150,7 +151,7 @@ func running(size int) *memory {
 	return m
 }
 
-// suspendAll suspends the Jobs but not the JobSet. Their template differs from the wanted one.
+// suspendAll suspends the Jobs but not the JobSet. Their template differs from the desired one.
 func suspendAll(m *memory) {
 	for _, job := range m.jobs {
 		job.Spec.Suspend, job.Status = new(true), batchv1.JobStatus{}
@@ -158,7 +159,7 @@ func suspendAll(m *memory) {
 	m.jobSet.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.NodeSelector = map[string]string{"pool": "b"}
 }
 
-// List returns all Jobs like the cache: the structs are copied, their pointers are shared.
+// List returns all Jobs in the same way as the cache: the structs are copied, but their pointers are shared.
 func (m *memory) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	jobs := list.(*batchv1.JobList)
 	jobs.Items = make([]batchv1.Job, len(m.jobs))
@@ -168,7 +169,7 @@ func (m *memory) List(_ context.Context, list client.ObjectList, _ ...client.Lis
 	return nil
 }
 
-// Get returns the Service. It has no Jobs of other owners.
+// Get returns the Service. No Jobs of other owners exist.
 func (m *memory) Get(_ context.Context, _ client.ObjectKey, object client.Object, _ ...client.GetOption) error {
 	if service, is := object.(*corev1.Service); is {
 		*service = *m.service
@@ -188,7 +189,7 @@ func (m *memory) Delete(context.Context, client.Object, ...client.DeleteOption) 
 
 func (m *memory) Status() client.SubResourceWriter { return memoryStatus{memory: m} }
 
-// Patch creates the content of the patch, as a client does before sending it.
+// Patch computes the content of the patch, as a client does before sending it.
 func (m *memory) Patch(_ context.Context, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
 	m.jobCalls.Add(1)
 	_, err := patch.Data(object)

@@ -29,10 +29,11 @@ import (
 // ownerIndex finds Jobs by the UID of the JobSet that controls them.
 const ownerIndex = "holdfast.controller-uid"
 
-// CacheOptions limits the cache to the Jobs and Services of JobSets and to exclusively placed pods, and keeps only what is read of
-// each object. The API server filters by label, and the transforms strip the objects.
+// CacheOptions limits the cache to the Jobs and Services of JobSets and to exclusively placed pods, and keeps only the
+// fields of each object that are used. The API server filters by label, and the transforms strip the objects.
 //
-// A stripped object must never be sent back as a whole: all writes are patches with only the differences, or applied fields.
+// A stripped object must never be sent back as a whole: every write is either a patch with only the differences, or
+// applies individual fields.
 func CacheOptions() cache.Options {
 	return cache.Options{
 		DefaultTransform: stripAny,
@@ -63,10 +64,10 @@ func controllingJobSet(object client.Object) []string {
 	return []string{string(owner.UID)}
 }
 
-// The functions here keep only what this program reads of an object, because thousands of objects stay in memory. They get each
-// object before it is in the cache, so they may change it.
+// These functions keep only the fields that this program uses, because thousands of objects are held in memory. They
+// receive each object before it is added to the cache, so they may modify it.
 
-// stripAny removes managed fields, and the last applied configuration of kubectl, from JobSets and the metadata of nodes.
+// stripAny removes managed fields and kubectl's last applied configuration from JobSets and from the metadata of nodes.
 func stripAny(object any) (any, error) {
 	if meta, ok := object.(metav1.Object); ok {
 		meta.SetManagedFields(nil)
@@ -75,8 +76,8 @@ func stripAny(object any) (any, error) {
 	return object, nil
 }
 
-// stripJob removes the pod spec except for the fields that a queue may change while the Job is suspended, because a Job is compared
-// by them when it is resumed.
+// stripJob removes the pod spec except for the fields that a queue may change while the Job is suspended. These fields
+// are compared when the Job is resumed.
 func stripJob(object any) (any, error) {
 	job, ok := object.(*batchv1.Job)
 	if !ok {
@@ -92,7 +93,7 @@ func stripJob(object any) (any, error) {
 	return job, nil
 }
 
-// stripService keeps the name and the owner.
+// stripService keeps only the name and the owner.
 func stripService(object any) (any, error) {
 	if service, ok := object.(*corev1.Service); ok {
 		stripMeta(&service.ObjectMeta)
@@ -101,7 +102,8 @@ func stripService(object any) (any, error) {
 	return object, nil
 }
 
-// stripPod keeps what exclusive placement reads: the owner of the pod, its node, and where it may run.
+// stripPod keeps the fields used for exclusive placement: the owner of the pod, its node, and its scheduling
+// constraints.
 func stripPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -115,7 +117,7 @@ func stripPod(object any) (any, error) {
 	return pod, nil
 }
 
-// unscheduled keeps why a pod has no node.
+// unscheduled keeps the reason why a pod has no node.
 func unscheduled(conditions []corev1.PodCondition) []corev1.PodCondition {
 	for _, c := range conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
@@ -131,17 +133,18 @@ func stripMeta(meta *metav1.ObjectMeta) {
 }
 
 const (
-	// debouncePerJob is how long the event of a Job waits for others, for each Job of the JobSet. A reconcile takes time for each
-	// Job, and there are as many events as Jobs: n Jobs that become ready would otherwise cost n reconciles of n Jobs.
+	// debouncePerJob is how long an event of a Job waits for further events, for each Job of the JobSet. A reconcile
+	// takes time for each Job, and there are as many events as Jobs: without debouncing, n Jobs becoming ready would
+	// cost n reconciles of n Jobs.
 	debouncePerJob = 100 * time.Microsecond
-	// minDebounce is enough for the few Jobs of a small JobSet, which change within moments of each other: one reconcile and one
-	// write.
+	// minDebounce is enough for the few Jobs of a small JobSet, which change within moments of each other, so that one
+	// reconcile and one write cover them.
 	minDebounce = 20 * time.Millisecond
 	// maxDebounce is the longest delay of an event.
 	maxDebounce = 500 * time.Millisecond
 )
 
-// debounce returns how long the event of a Job may wait for others of the same JobSet: 20 ms, plus 0.1 ms for each of its Jobs.
+// debounce returns how long an event of a Job may wait for others of the same JobSet: 20 ms plus 0.1 ms per Job.
 func debounce(job client.Object) time.Duration {
 	jobs, err := strconv.ParseInt(job.GetLabels()[v1alpha2.GlobalReplicasKey], 10, 32)
 	if err != nil || jobs < 0 {
@@ -180,8 +183,8 @@ func enqueue(q workqueue.TypedRateLimitingInterface[reconcile.Request], object c
 	}}, after)
 }
 
-// jobSetChanges drops the events of our own status writes, in which only the numbers of Jobs by state have changed. They are
-// recounted whenever a Job changes.
+// jobSetChanges drops the events caused by our own status writes in which only the numbers of Jobs by state have
+// changed. They are recounted anyway whenever a Job changes.
 func jobSetChanges() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, is := e.ObjectOld.(*v1alpha2.JobSet)
@@ -191,7 +194,7 @@ func jobSetChanges() predicate.Predicate {
 }
 
 func onlyCountersDiffer(a, b *v1alpha2.JobSet) bool {
-	return a.ResourceVersion != b.ResourceVersion && // equal versions: a periodic resync of the cache
+	return a.ResourceVersion != b.ResourceVersion && // equal versions mean a periodic resync of the cache
 		a.UID == b.UID && a.Generation == b.Generation && a.DeletionTimestamp.Equal(b.DeletionTimestamp) &&
 		maps.Equal(a.Annotations, b.Annotations) && maps.Equal(a.Labels, b.Labels) &&
 		equality.Semantic.DeepEqual(withoutCounters(&a.Status), withoutCounters(&b.Status))

@@ -117,8 +117,8 @@ func TestNoJobsWithoutClaims(t *testing.T) {
 	w.claim("data-a")
 }
 
-// A user deletes a claim that pods still use, so it exists until the last of them is gone. New pods would never be scheduled with
-// it, and would have no claim after that.
+// A user deletes a claim that is still used by pods, so it exists until the last of them is gone. New pods would never
+// be scheduled with the terminating claim, and afterwards would not have a claim at all.
 func TestJobsWaitForATerminatingClaim(t *testing.T) {
 	w := newWorld(t)
 	w.create(withClaims().MaxRestarts(1))

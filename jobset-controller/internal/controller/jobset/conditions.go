@@ -47,11 +47,12 @@ func (s *scope) set(status *v1alpha2.JobSetStatus, kind v1alpha2.JobSetCondition
 	})
 }
 
-// maxMessage is the API server's limit for the message of a condition. It would reject the whole status because of a longer one.
+// maxMessage is the API server's limit for a condition's message. A longer message would cause the whole status to be
+// rejected.
 const maxMessage = 32768
 
-// setSequence sets the progress of an ordered start. Once complete, it stays complete until the sequence starts again, even if a
-// Job is not ready for a while.
+// setSequence sets the progress of an ordered start. Once complete, it remains complete until the sequence starts
+// again, even if a Job is temporarily not ready.
 func (s *scope) setSequence(status *v1alpha2.JobSetStatus) {
 	if !policy.InOrder(&s.jobSet.Spec) || meta.IsStatusConditionTrue(status.Conditions, string(v1alpha2.JobSetStartupPolicyCompleted)) {
 		return
@@ -74,7 +75,8 @@ func (s *scope) restartSequence(status *v1alpha2.JobSetStatus) {
 	s.setFalseSilently(status, v1alpha2.JobSetStartupPolicyCompleted)
 }
 
-// endSequence ends the sequence of a finished JobSet. The last stage may have finished before it was observed as ready.
+// endSequence ends the sequence of a finished JobSet. The last stage may have finished without ever being observed as
+// ready.
 func (s *scope) endSequence(status *v1alpha2.JobSetStatus, n notice) {
 	if !policy.InOrder(&s.jobSet.Spec) || meta.IsStatusConditionTrue(status.Conditions, string(v1alpha2.JobSetStartupPolicyCompleted)) {
 		return
@@ -89,8 +91,8 @@ func (s *scope) endSequence(status *v1alpha2.JobSetStatus, n notice) {
 
 var sequenceCompleted = normal(v1alpha2.InOrderStartupPolicyCompletedReason, "all replicated jobs have started in order")
 
-// setFalseSilently sets a True condition to False without an event, because its counterpart has one. It keeps the reason and
-// message.
+// setFalseSilently sets a True condition to False without an event, because the opposite condition already emits one.
+// It keeps the reason and the message.
 func (s *scope) setFalseSilently(status *v1alpha2.JobSetStatus, kind v1alpha2.JobSetConditionType) {
 	if c := meta.FindStatusCondition(status.Conditions, string(kind)); c != nil && c.Status == metav1.ConditionTrue {
 		s.set(status, kind, metav1.ConditionFalse, normal(c.Reason, c.Message))
@@ -100,7 +102,8 @@ func (s *scope) setFalseSilently(status *v1alpha2.JobSetStatus, kind v1alpha2.Jo
 // faultsShown limits how many faults a condition lists.
 const faultsShown = 5
 
-// setAccepted reports what in the spec cannot be applied as written. A JobSet without faults never gets the condition.
+// setAccepted reports which parts of the spec cannot be applied as written. A JobSet without faults never gets the
+// condition.
 func (s *scope) setAccepted(status *v1alpha2.JobSetStatus) {
 	fault, found := s.fault()
 	old := meta.FindStatusCondition(status.Conditions, string(v1alpha2.JobSetAccepted))
@@ -116,7 +119,7 @@ func (s *scope) setAccepted(status *v1alpha2.JobSetStatus) {
 	}
 }
 
-// stillRefused reports whether Jobs of this spec were rejected, and are not known to exist now.
+// stillRefused reports whether Jobs of this spec were rejected and are not known to exist now.
 func (s *scope) stillRefused(old *metav1.Condition) bool {
 	return old != nil && old.Status == metav1.ConditionFalse && old.Reason == v1alpha2.JobsRefusedReason &&
 		old.ObservedGeneration == s.jobSet.Generation && !s.jobsExist
@@ -148,9 +151,9 @@ func listed(errs field.ErrorList) string {
 	return strings.Join(texts, "; ")
 }
 
-// setRunning sets whether the JobSet runs and, if not, what it waits for. It emits no events, because the conditions that it
-// summarizes have their own. Its message has no numbers: the counters have them, they change with every Job, and each change of a
-// condition triggers the watchers.
+// setRunning sets whether the JobSet is running and, if not, what it is waiting for. It emits no events, because the
+// conditions that it summarizes emit their own. Its message contains no numbers: these are in the counters and change
+// with every Job, and each change of a condition triggers all watchers.
 func (s *scope) setRunning(status *v1alpha2.JobSetStatus) {
 	to, n := s.running(status)
 	s.set(status, v1alpha2.JobSetRunning, to, n)
@@ -184,7 +187,7 @@ func (s *scope) running(status *v1alpha2.JobSetStatus) (metav1.ConditionStatus, 
 	return no(v1alpha2.WaitingForJobsReason, "not all jobs are ready yet")
 }
 
-// held names the first replicatedJob that may not start yet, and what it waits for.
+// held names the first replicatedJob that may not start yet, and what it is waiting for.
 func (s *scope) held() string {
 	for i, open := range s.gates {
 		if open {
@@ -200,8 +203,8 @@ func (s *scope) held() string {
 	return ""
 }
 
-// confirm reads the failed Jobs live, because a decision based on them cannot be revoked. The JobSet need not be read: the decision
-// is written only if the JobSet has not changed since it was observed.
+// confirm reads the failed Jobs live, because a decision based on them cannot be revoked. The JobSet need not be read
+// again: the decision is only recorded if the JobSet has not changed since it was observed.
 func (r *Reconciler) confirm(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if current, err := r.failuresAreCurrent(ctx, s); err != nil || !current {
 		return ctrl.Result{RequeueAfter: staleRetry}, err
@@ -210,7 +213,8 @@ func (r *Reconciler) confirm(ctx context.Context, s *scope) (ctrl.Result, error)
 	return ctrl.Result{}, nil
 }
 
-// failuresAreCurrent reports whether the failed Jobs still exist. If a failed Job was deleted since, its failure has been handled.
+// failuresAreCurrent reports whether the failed Jobs still exist. If a failed Job has since been deleted, its failure
+// has already been handled.
 func (r *Reconciler) failuresAreCurrent(ctx context.Context, s *scope) (bool, error) {
 	var over atomic.Bool
 	err := parallel.Do(ctx, s.decision.Failures(), func(ctx context.Context, failed *batchv1.Job) error {

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// The API server rejects the whole status, forever, because of a single invalid condition. The texts in conditions come from users,
-// from programs in their pods and from the API server.
+// A single invalid condition makes the API server reject the whole status, permanently. The texts in conditions come
+// from users, from programs in their pods, and from the API server.
 func FuzzConditionsAreValid(f *testing.F) {
 	f.Add("node-lost", "no more", "no")
 	f.Add("", "", "")
@@ -26,7 +26,7 @@ func FuzzConditionsAreValid(f *testing.F) {
 	f.Fuzz(func(t *testing.T, rule, message, refused string) {
 		for _, text := range []*string{&rule, &message, &refused} {
 			if !utf8.ValidString(*text) {
-				return // it came as JSON
+				return // the API server received it as JSON
 			}
 		}
 		long := func(text string) string { return repeat(text, 40000) }
@@ -54,7 +54,7 @@ func FuzzConditionsAreValid(f *testing.F) {
 	})
 }
 
-// repeat repeats the text until it has the given length at least.
+// repeat repeats the text until it is at least the given length.
 func repeat(text string, least int) string {
 	if text == "" {
 		return ""

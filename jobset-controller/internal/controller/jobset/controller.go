@@ -3,12 +3,13 @@
 //	observe ──> decide ──> steps ──> status ──> events, counters
 //	(reads)     (pure)     (writes)  (one patch, guarded by the observed resourceVersion)
 //
-// Everything except the status is level-triggered by what observe finds: repeating a step has no effect. The status contains what
-// cannot be derived from other objects: the number of restarts and the terminal state. It is written last, and only if the JobSet
-// has not changed since it was observed, so a decision based on a stale cache is never recorded. The consequences of a decision
-// (deleting the Jobs of earlier attempts, or the remaining ones) happen in the reconcile that sees the record.
+// Everything except the status is level-triggered by the result of observe: repeating a step has no effect. The status
+// contains what cannot be derived from other objects: the number of restarts and the terminal state. It is written
+// last, and only if the JobSet has not changed since it was observed, so a decision based on a stale cache is never
+// recorded. The effects of a decision (deleting the Jobs of earlier attempts, or the remaining ones) take place in the
+// reconcile that observes the record.
 //
-// The only write before that is the epoch annotation, see epoch.go.
+// The only earlier write is the epoch annotation, see epoch.go.
 package jobset
 
 import (
@@ -53,23 +54,24 @@ import (
 // Name is the name of the controller in logs, metrics and events.
 const Name = "jobset"
 
-// Options are the options of a Reconciler.
+// Options configures a Reconciler.
 type Options struct {
-	// Client reads from the cache and writes.
+	// Client reads from the cache and writes to the API server.
 	Client client.Client
-	// Live reads from the API server. It confirms decisions that must not be based on a stale cache.
+	// Live reads from the API server. It is used to confirm decisions that must not be based on a stale cache.
 	Live client.Reader
-	// Recorder emits the events.
+	// Recorder emits events.
 	Recorder events.EventRecorder
-	// Metrics has the counters of the reconciler.
+	// Metrics holds the counters of the reconciler.
 	Metrics *Metrics
-	// Clock is for times to live. If nil, it is the real clock.
+	// Clock is used for TTLs. The default is the real clock.
 	Clock clock.PassiveClock
-	// Features are the enabled features.
+	// Features lists the enabled features.
 	Features policy.Features
-	// Pods is the cache of the pods of JobSets. See NewPods. It is nil without the feature InPlaceRestart.
+	// Pods is the cache of the pods of JobSets, see NewPods. It is nil if the feature InPlaceRestart is disabled.
 	Pods cache.Cache
-	// Agents are added to JobSets that request in-place restarts and bring no agents.
+	// Agents configures the agents added to JobSets that request in-place restarts and do not include agents of their
+	// own.
 	Agents inject.Settings
 	// Places reports whether a webhook places pods exclusively.
 	Places bool
@@ -86,15 +88,16 @@ type Reconciler struct {
 	agents   inject.Settings
 	report   *reporter
 	places   bool
-	// written has the time of the last status write of each JobSet.
+	// written records the time of the last status write of each JobSet.
 	written *lru.Cache
 	// counters limits the writes of intermediate counts.
 	counters flowcontrol.PassiveRateLimiter
-	// notBefore delays rejected work, and work that is too expensive to be done on every event.
+	// notBefore delays work that was rejected, and work that is too expensive to repeat on every event.
 	notBefore *notBefore
-	// recreations are the recreations in progress, a policy.Recreation by the UID of the JobSet, for the accounting.
+	// recreations holds the recreations in progress, as policy.Recreation by the UID of the JobSet, for the restart
+	// history.
 	recreations *lru.Cache
-	// clearsStartTime: the API server requires that the start time of a Job is cleared before its template changes.
+	// clearsStartTime is set if the API server requires that a Job's start time is cleared before its template changes.
 	clearsStartTime atomic.Bool
 }
 
@@ -125,7 +128,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 	return building.Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }
 
-// Reconcile performs the next steps for one JobSet.
+// Reconcile performs the next steps for a JobSet.
 func (r *Reconciler) Reconcile(ctx context.Context, js *v1alpha2.JobSet) (ctrl.Result, error) {
 	if !js.DeletionTimestamp.IsZero() || managedElsewhere(js) {
 		return ctrl.Result{}, nil
@@ -157,7 +160,7 @@ func managedElsewhere(js *v1alpha2.JobSet) bool {
 // step is one step of a reconcile. It is idempotent and may be repeated at any time.
 type step func(context.Context, *scope) (ctrl.Result, error)
 
-// steps returns the steps for the decision.
+// steps returns the steps that carry out the decision.
 func (r *Reconciler) steps(s *scope) []step {
 	switch {
 	case s.finished():
@@ -180,7 +183,7 @@ func (r *Reconciler) steps(s *scope) []step {
 	}
 }
 
-// runSteps runs all steps. A failed step does not prevent the others.
+// runSteps runs all steps. A failed step does not prevent the others from running.
 func runSteps(ctx context.Context, steps []step, s *scope) (ctrl.Result, error) {
 	var result ctrl.Result
 	var errs []error
@@ -199,7 +202,7 @@ func soonest(a, b ctrl.Result) ctrl.Result {
 	return ctrl.Result{RequeueAfter: min(a.RequeueAfter, b.RequeueAfter)}
 }
 
-// staleRetry limits how long to wait for the cache to catch up. The event of the change usually arrives sooner.
+// staleRetry limits how long to wait for the cache to catch up. The event for the change usually arrives sooner.
 const staleRetry = 200 * time.Millisecond
 
 // Event reasons for added agents.
@@ -210,7 +213,7 @@ const (
 	sparesLater          = "SparesLater"          // running workers were created without spares
 )
 
-// agents are the agents of a JobSet that requests in-place restarts.
+// agents describes the agents of a JobSet that requests in-place restarts.
 type agents struct {
 	assessment inject.Assessment
 	plan       inject.Plan
@@ -235,7 +238,7 @@ func (s *scope) builder() *plan.Builder {
 	return plan.NewBuilder(s.jobSet, s.epoch).Adding(s.agents.plan).CountingSingleRestarts(s.features.RestartJob)
 }
 
-// reportAgents warns about what prevents in-place restarts. The Jobs run without them.
+// reportAgents warns about problems that prevent in-place restarts. The Jobs run without them.
 func (r *Reconciler) reportAgents(s *scope) {
 	for _, warning := range s.agents.assessment.Warnings {
 		r.report.warnOnce(s.jobSet, inPlaceDoubtful, warning, warning)

@@ -15,7 +15,7 @@ import (
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 )
 
-// The cache is stale: a reconcile that sees the Jobs as they were before the last reconcile repeats nothing.
+// The cache is stale: a reconcile that sees the Jobs as they were before the last reconcile must not repeat any writes.
 func TestStaleCacheRepeatsNoWrites(t *testing.T) {
 	for name, change := range map[string]func(*memory){
 		"creation": func(m *memory) { m.jobs = nil },
@@ -42,8 +42,8 @@ func TestStaleCacheRepeatsNoWrites(t *testing.T) {
 	}
 }
 
-// The end of a restart is written to the history, then to the status. The first write triggers a reconcile that does not see the
-// second one.
+// The end of a restart is written to the history, then to the status. The first write triggers a reconcile that does
+// not see the second one yet.
 func TestEndOfARestartIsWrittenOnce(t *testing.T) {
 	m := running(2)
 	m.jobSet.ResourceVersion = "1"
@@ -59,7 +59,7 @@ func TestEndOfARestartIsWrittenOnce(t *testing.T) {
 	}
 }
 
-// The pause is limited: a write that the cache never shows is repeated. A change of the spec does not wait for it.
+// The pause is limited: a write that never appears in the cache is repeated. A spec change does not wait for the pause.
 func TestPauseAfterWritesEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*memory)
@@ -86,7 +86,7 @@ func TestPauseAfterWritesEnds(t *testing.T) {
 	}
 }
 
-// Each event of a running Job causes a reconcile, which must not repeat what the API server rejects.
+// Each event of a running Job causes a reconcile, which must not repeat a write that the API server rejects.
 func TestRejectedWritesAreNotRepeatedInEveryReconcile(t *testing.T) {
 	gk := schema.GroupKind{Group: "batch", Kind: "Job"}
 	invalid := apierrors.NewInvalid(gk, "a", nil)
@@ -146,7 +146,8 @@ func (c *counter) Eventf(_ runtime.Object, _ runtime.Object, _, reason, _, _ str
 	c.of[reason]++
 }
 
-// Several JobSets may share a subdomain intentionally. The Service of the first one is kept, and not read in every reconcile.
+// Several JobSets may intentionally share a subdomain. The Service of the first one is kept, and is not read again in
+// every reconcile.
 func TestServiceOfAnotherOwnerIsNotReadInEveryReconcile(t *testing.T) {
 	m, clock := running(2), testingclock.NewFakePassiveClock(time.Unix(1e9, 0))
 	m.service.OwnerReferences, m.refuses = nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "services"}, "a")
@@ -166,7 +167,7 @@ func TestServiceOfAnotherOwnerIsNotReadInEveryReconcile(t *testing.T) {
 	}
 }
 
-// Deleting thousands of Jobs causes as many events, and each list returns all of their pods.
+// Deleting thousands of Jobs causes as many events, and each list would return all of their pods.
 func TestStuckPodsAreListedAtIntervals(t *testing.T) {
 	clock := testingclock.NewFakePassiveClock(time.Unix(1e9, 0))
 	n := newNotBefore(clock)
@@ -186,7 +187,7 @@ func TestStuckPodsAreListedAtIntervals(t *testing.T) {
 	waits(a, 0)
 }
 
-// The work queue would ignore the time.
+// The work queue would ignore the time if an error were returned with it.
 func TestErrorHasNoRequeueTime(t *testing.T) {
 	m := running(2)
 	m.jobs, m.refuses = nil, errors.New("the API server is gone")
@@ -198,7 +199,7 @@ func TestErrorHasNoRequeueTime(t *testing.T) {
 	}
 }
 
-// A feature gate was turned off while JobSets that use it run. They can still be suspended, and complete.
+// A feature gate was disabled while JobSets that use it were running. They can still be suspended and completed.
 func TestRunningJobSetsEndWithoutTheirFeatureGate(t *testing.T) {
 	for name, change := range map[string]func(*memory){
 		"suspended": func(m *memory) { m.jobSet.Spec.Suspend = new(true) },
@@ -220,8 +221,8 @@ func TestRunningJobSetsEndWithoutTheirFeatureGate(t *testing.T) {
 	}
 }
 
-// A JobSet with thousands of Jobs is reconciled whenever its Jobs change. A reconcile with nothing to do must not allocate memory
-// for each of them (the allocations of the published controller grow quadratically).
+// A JobSet with thousands of Jobs is reconciled whenever its Jobs change. A reconcile with nothing to do must not
+// allocate memory for each of them (in the upstream controller, the allocations grow quadratically).
 func TestReconcileWithoutChangesAllocatesNothingPerJob(t *testing.T) {
 	const most = 250.0 // for the reconcile, regardless of the number of Jobs
 	for _, size := range []int{500, 5000} {

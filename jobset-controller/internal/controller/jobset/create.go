@@ -20,9 +20,10 @@ import (
 )
 
 const (
-	// maxCreates limits how many Jobs one reconcile holds in memory. The events of the created Jobs trigger the next reconcile.
+	// maxCreates limits how many new Jobs a reconcile holds in memory. The events of the created Jobs trigger the next
+	// reconcile.
 	maxCreates = 5000
-	// createRetry is when the next reconcile starts without these events.
+	// createRetry is when the next reconcile starts if these events do not arrive.
 	createRetry = time.Second
 )
 
@@ -54,7 +55,7 @@ func (r *Reconciler) createJobs(ctx context.Context, s *scope) (ctrl.Result, err
 	return again, err
 }
 
-// noteRefused reports the replicatedJobs whose Jobs the API server rejects, and returns when to retry them.
+// noteRefused reports the replicatedJobs whose Jobs were rejected by the API server, and returns when to retry them.
 func (r *Reconciler) noteRefused(s *scope, tried []*batchv1.Job, refused map[string]refusedJob) ctrl.Result {
 	entries := map[string]bool{}
 	for _, job := range tried {
@@ -78,23 +79,24 @@ func (r *Reconciler) noteRefused(s *scope, tried []*batchv1.Job, refused map[str
 	return result
 }
 
-// noteInvalid keeps the first error that the API server reports about a Job.
+// noteInvalid keeps the first error in which the API server reports an invalid Job.
 func (s *scope) noteInvalid(err error) {
 	if s.refused == "" {
 		s.refused = invalidJob(err)
 	}
 }
 
-// mustWaitForPrevious reports whether Jobs of the previous attempt delay new ones. With BlockingRecreate, attempts never overlap.
+// mustWaitForPrevious reports whether new Jobs must wait for those of the previous attempt. With BlockingRecreate,
+// attempts never overlap.
 func (s *scope) mustWaitForPrevious() bool {
 	policy := s.jobSet.Spec.FailurePolicy
 	return policy != nil && policy.RestartStrategy == v1alpha2.BlockingRecreate && len(s.jobs.Previous) > 0
 }
 
-// missingJobs builds the missing Jobs that have no predecessor. A Job whose predecessor is still being deleted is built later. So
-// are the Jobs of a replicatedJob that was rejected recently: again is when to retry it.
+// missingJobs builds the missing Jobs that have no predecessor. It skips Jobs whose predecessor is still being deleted,
+// and Jobs of a replicatedJob that was recently rejected; again is when to retry those.
 func (r *Reconciler) missingJobs(s *scope) (missing []*batchv1.Job, again ctrl.Result) {
-	var name []byte // reused for each Job, because in most reconciles none is missing
+	var name []byte // reused, because in most reconciles no Job is missing
 	builder := s.builder()
 	for i := range s.jobSet.Spec.ReplicatedJobs {
 		rjob := &s.jobSet.Spec.ReplicatedJobs[i]
@@ -124,8 +126,8 @@ func (r *Reconciler) missingJobs(s *scope) (missing []*batchv1.Job, again ctrl.R
 	return missing, again
 }
 
-// epochIsCurrent handles a cache that shows the Jobs of a full recreation as deleted, but not its epoch yet. Jobs created now would
-// have the old epoch and be deleted again.
+// epochIsCurrent handles a cache in which the Jobs of a full recreation are already deleted, but its epoch is not
+// visible yet. Jobs created at this point would have the old epoch and would be deleted again.
 func (r *Reconciler) epochIsCurrent(ctx context.Context, s *scope) (bool, error) {
 	if !s.inPlace.Enabled {
 		return true, nil
@@ -149,7 +151,7 @@ func (r *Reconciler) createJob(ctx context.Context, js *v1alpha2.JobSet, job *ba
 	return nil
 }
 
-// checkExisting returns no error for one of our own Jobs that is not in the cache yet.
+// checkExisting returns no error if the Job belongs to this JobSet and is just not in the cache yet.
 func (r *Reconciler) checkExisting(ctx context.Context, js *v1alpha2.JobSet, name string) error {
 	var existing batchv1.Job
 	err := r.live.Get(ctx, client.ObjectKey{Namespace: js.Namespace, Name: name}, &existing)
@@ -196,8 +198,8 @@ func (r *Reconciler) resizeJobs(ctx context.Context, s *scope) (ctrl.Result, err
 	return again, err
 }
 
-// patchJob writes the differences, except those of the status, to this very Job: the patch has its UID, so the API server rejects
-// it for another Job of that name.
+// patchJob writes the differences, except those in the status. The patch includes the UID, so that the API server
+// rejects it for another Job with the same name.
 func (r *Reconciler) patchJob(ctx context.Context, js *v1alpha2.JobSet, current, changed *batchv1.Job) error {
 	from, to := *current, *changed
 	from.Status, to.Status = batchv1.JobStatus{}, batchv1.JobStatus{}
@@ -206,7 +208,8 @@ func (r *Reconciler) patchJob(ctx context.Context, js *v1alpha2.JobSet, current,
 	return r.jobPatched(js, current, r.client.Patch(ctx, &to, withUID(&from)))
 }
 
-// leaveOutEqual removes equal labels and annotations, which are most of a Job, so that they are not encoded and compared.
+// leaveOutEqual removes equal labels and annotations, which make up most of a Job, so that they are not encoded and
+// compared.
 func leaveOutEqual(a, b *metav1.ObjectMeta) {
 	if maps.Equal(a.Labels, b.Labels) {
 		a.Labels, b.Labels = nil, nil
@@ -218,12 +221,12 @@ func leaveOutEqual(a, b *metav1.ObjectMeta) {
 
 func withUID(current *batchv1.Job) client.Patch {
 	base := *current
-	base.UID = "" // so that the patch has the UID
+	base.UID = "" // so that the patch includes the UID
 	return client.MergeFrom(&base)
 }
 
-// jobPatched considers the patch of a deleted or replaced Job done. After a patch, the next reconcile waits until the cache should show
-// it.
+// jobPatched treats a patch of a Job that was deleted or replaced as done. After a patch, the next reconcile waits
+// until the cache is expected to show it.
 func (r *Reconciler) jobPatched(js *v1alpha2.JobSet, job *batchv1.Job, err error) error {
 	if err == nil {
 		r.wrote(js)

@@ -22,13 +22,14 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// deletePrevious deletes the Jobs that a recorded restart or full recreation has replaced.
+// deletePrevious deletes the Jobs replaced by a restart or full recreation that has been recorded.
 func (r *Reconciler) deletePrevious(ctx context.Context, s *scope) (ctrl.Result, error) {
 	_, again, err := r.updateJobs(s, "replaced jobs are not deleted yet", func() error { return r.deleteJobs(ctx, s, s.jobs.Previous) })
 	return again, err
 }
 
-// deleteRemaining deletes the running Jobs of a finished JobSet. It keeps finished Jobs for their logs.
+// deleteRemaining deletes the running Jobs of a finished JobSet. It keeps finished Jobs, so that their logs remain
+// available.
 func (r *Reconciler) deleteRemaining(ctx context.Context, s *scope) (ctrl.Result, error) {
 	spares, later := s.leftSpares(r.clock.Now())
 	running := slices.DeleteFunc(slices.Concat(s.jobs.Previous, s.jobs.Active, spares), policy.Finished)
@@ -36,8 +37,8 @@ func (r *Reconciler) deleteRemaining(ctx context.Context, s *scope) (ctrl.Result
 	return soonest(again, later), err
 }
 
-// deleteJobs deletes in the foreground: the Job exists until its pods are gone. Its successor, which has the same name and gives
-// its pods the same names, is created after that.
+// deleteJobs uses foreground deletion: the Job exists until its pods are gone. Its successor, which has the same name
+// and the same pod names, is created after that.
 func (r *Reconciler) deleteJobs(ctx context.Context, s *scope, jobs []*batchv1.Job) error {
 	return parallel.Do(ctx, jobs, func(ctx context.Context, job *batchv1.Job) error {
 		if !job.DeletionTimestamp.IsZero() {
@@ -54,7 +55,7 @@ func (r *Reconciler) deleteJobs(ctx context.Context, s *scope, jobs []*batchv1.J
 	})
 }
 
-// expire deletes a finished JobSet after its time to live.
+// expire deletes a finished JobSet after its TTL.
 func (r *Reconciler) expire(ctx context.Context, s *scope) (ctrl.Result, error) {
 	ttl := s.jobSet.Spec.TTLSecondsAfterFinished
 	if ttl == nil {
@@ -64,7 +65,7 @@ func (r *Reconciler) expire(ctx context.Context, s *scope) (ctrl.Result, error) 
 	if left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
-	// The preconditions replace a live read.
+	// The preconditions make a live read unnecessary.
 	asObserved := client.Preconditions{UID: &s.jobSet.UID, ResourceVersion: &s.jobSet.ResourceVersion}
 	err := r.client.Delete(ctx, s.jobSet, client.PropagationPolicy(metav1.DeletePropagationForeground), asObserved)
 	switch {
@@ -89,9 +90,10 @@ func (s *scope) finishedAt() time.Time {
 // stuckPodInterval is how often the node of an overdue pod is read. Nodes are not watched for this.
 const stuckPodInterval = 5 * time.Second
 
-// releaseStuckPods deletes pods that would be terminating forever because their node is dead: a deleted Job exists until its pods
-// are gone, and its successor waits for that. It lists the pods of a JobSet only if the JobSet sets a timeout and while Jobs are
-// terminating, and then only every few seconds, because each of thousands of Jobs causes an event while it is deleted.
+// releaseStuckPods deletes pods that would remain Terminating forever because their node is dead. A deleted Job exists
+// until its pods are gone, and its successor waits for that. The pods are only listed if the JobSet sets a timeout and
+// some of its Jobs are terminating, and then only every few seconds, because each of thousands of Jobs causes an event
+// while it is being deleted.
 func (r *Reconciler) releaseStuckPods(ctx context.Context, s *scope) (ctrl.Result, error) {
 	timeout, _ := policy.StuckPodTimeout(s.jobSet.Annotations)
 	if timeout == 0 {
@@ -127,7 +129,7 @@ func (r *Reconciler) releaseStuckPods(ctx context.Context, s *scope) (ctrl.Resul
 	return next, parallel.Do(ctx, overdue, func(ctx context.Context, pod *corev1.Pod) error { return r.releasePod(ctx, s, pod, timeout) })
 }
 
-// terminating returns the Jobs that may have terminating pods, by UID.
+// terminating returns the UIDs of the Jobs that may have terminating pods.
 func (s *scope) terminating() map[types.UID]bool {
 	owners := map[types.UID]bool{}
 	for _, job := range slices.Concat(s.jobs.Previous, s.jobs.Active, s.jobs.Failed, s.jobs.Spares) {
@@ -138,7 +140,7 @@ func (s *scope) terminating() map[types.UID]bool {
 	return owners
 }
 
-// failing reports whether the Job waits for its pods to end.
+// failing reports whether the Job is about to fail and is waiting for its pods to terminate.
 func failing(job *batchv1.Job) bool {
 	c := policy.FailureOf(job)
 	return c != nil && c.Type == batchv1.JobFailureTarget
@@ -158,7 +160,8 @@ func (r *Reconciler) releasePod(ctx context.Context, s *scope, pod *corev1.Pod, 
 	return nil
 }
 
-// evidence returns why the node of a pod is known to be dead, "" if it is not. A pod that was never bound waits for no node.
+// evidence returns why the node of a pod is known to be dead, or "" if it is not. A pod that was never bound does not
+// wait for a node.
 func (r *Reconciler) evidence(ctx context.Context, node string, timeout time.Duration) (string, error) {
 	if node == "" {
 		return "", nil

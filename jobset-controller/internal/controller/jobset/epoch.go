@@ -15,13 +15,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// openEpoch writes the next epoch before the group is emptied, so that the stop does not count as a failure:
+// openEpoch writes the next epoch before the Jobs are stopped or deleted, so that this does not count as a failure:
 //
 //	suspend:  epoch ──> Jobs suspended ──> status
 //	restart:  epoch ──> status ──> Jobs deleted (next reconcile)
 //
-// After a crash between the first two steps, the next process finds the same cause in the annotation and continues. openEpoch
-// returns false if the JobSet has changed since it was observed.
+// After a crash between the first two steps, the next process finds the same cause in the annotation and continues.
+// openEpoch returns false if the JobSet has changed since it was observed.
 func (r *Reconciler) openEpoch(ctx context.Context, s *scope, cause string, base int32) (bool, error) {
 	next, opened := s.epoch.Next(cause, base)
 	if !opened {
@@ -37,7 +37,7 @@ func (r *Reconciler) openEpoch(ctx context.Context, s *scope, cause string, base
 	return written, nil
 }
 
-// annotate returns false if the JobSet has changed since it was observed, or was deleted.
+// annotate returns false if the JobSet has been changed since it was observed, or deleted.
 func (r *Reconciler) annotate(ctx context.Context, s *scope, key, value string) (bool, error) {
 	changed := s.jobSet.DeepCopy()
 	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, key, value)
@@ -54,8 +54,8 @@ func (r *Reconciler) annotate(ctx context.Context, s *scope, key, value string) 
 	return true, nil
 }
 
-// dropCopied deletes annotations that were written for another JobSet, before anything is read from them. The update triggers the
-// next reconcile.
+// dropCopied deletes annotations that were written for another JobSet before any of them is read. The update triggers
+// the next reconcile.
 func (r *Reconciler) dropCopied(ctx context.Context, js *v1alpha2.JobSet) (ctrl.Result, error) {
 	changed := js.DeepCopy()
 	provenance.Drop(changed.Annotations)
@@ -66,7 +66,7 @@ func (r *Reconciler) dropCopied(ctx context.Context, js *v1alpha2.JobSet) (ctrl.
 	return ctrl.Result{}, ignoreNotFound("dropping annotations of another JobSet", err)
 }
 
-// openRestartEpoch opens an epoch before a restart of a group is recorded. base includes the restart if it counts.
+// openRestartEpoch opens an epoch before the restart of a group is recorded. base includes the restart if it counts.
 func (r *Reconciler) openRestartEpoch(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if !s.decided || s.decision.Outcome != policy.Restart || !s.inPlace.Enabled {
 		return ctrl.Result{}, nil

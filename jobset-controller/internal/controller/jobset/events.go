@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
-// Event reasons that no condition uses.
+// Event reasons that are not also condition reasons.
 const (
 	jobCreationFailed             = "JobCreationFailed"
 	jobUpdateFailed               = "JobUpdateFailed"
@@ -30,7 +30,7 @@ const (
 	invalidMaxRestartDelay        = "InvalidMaxRestartDelay"
 	invalidNodeLostAfter          = "InvalidNodeLostAfter"
 	invalidEpoch                  = "InvalidEpoch"
-	// actionSuffix follows the name of a failure policy action in the reason of its event.
+	// actionSuffix is appended to the name of a failure policy action to form the reason of its event.
 	actionSuffix = "FailurePolicyAction"
 )
 
@@ -47,13 +47,14 @@ var invalidAnnotation = map[string]string{
 
 const (
 	eventAction = "Reconciling"
-	// maxReason is the maximum length of an event's reason in bytes. The API server rejects events with longer reasons.
+	// maxReason is the maximum length of an event reason in bytes. The API server rejects events with longer reasons.
 	maxReason = 128
-	// cacheSize limits the memory of past warnings. What drops out of it may be reported again.
+	// cacheSize limits how many past warnings are remembered. A warning that was dropped from the cache may be reported
+	// again.
 	cacheSize = 4096
 )
 
-// notice is an event that is emitted after the status was written.
+// notice is an event to be emitted after the status has been written.
 type notice struct{ kind, reason, message string }
 
 func normal(reason, message string) notice { return notice{corev1.EventTypeNormal, reason, message} }
@@ -70,7 +71,7 @@ func newReporter(recorder events.EventRecorder) *reporter {
 	return &reporter{recorder: recorder, reported: lru.New(cacheSize)}
 }
 
-// send omits the version of the JobSet: repeated events form a series only if they are about the same version.
+// send omits the version of the JobSet, because repeated events form a series only if they refer to the same version.
 func (r *reporter) send(js *v1alpha2.JobSet, n notice) {
 	about := &v1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Namespace: js.Namespace, Name: js.Name, UID: js.UID}}
 	r.recorder.Eventf(about, nil, n.kind, notes.Truncate(n.reason, maxReason), eventAction, "%s", notes.Truncate(n.message, notes.MaxLength))
@@ -80,7 +81,7 @@ func (r *reporter) warn(js *v1alpha2.JobSet, reason, message string) {
 	r.send(js, warning(reason, message))
 }
 
-// warnOnce warns once for each JobSet, reason and value, however often the JobSet is reconciled.
+// warnOnce emits a warning once per JobSet, reason and value, regardless of how often the JobSet is reconciled.
 func (r *reporter) warnOnce(js *v1alpha2.JobSet, reason, value, message string) {
 	key := struct {
 		uid           types.UID
@@ -93,7 +94,7 @@ func (r *reporter) warnOnce(js *v1alpha2.JobSet, reason, value, message string) 
 	r.warn(js, reason, message)
 }
 
-// reportProblems warns about what the user must change. A finished JobSet has nothing to change.
+// reportProblems warns about problems that the user must fix. For a finished JobSet there is nothing left to fix.
 func (r *Reconciler) reportProblems(s *scope) {
 	if s.finished() {
 		return
@@ -105,7 +106,7 @@ func (r *Reconciler) reportProblems(s *scope) {
 	r.reportPlacement(s)
 }
 
-// reportPlacement warns if the pods of a JobSet are not placed exclusively as requested, because no webhook is served.
+// reportPlacement warns if the pods of a JobSet are not placed exclusively as requested because no webhook is served.
 func (r *Reconciler) reportPlacement(s *scope) {
 	if r.places {
 		return

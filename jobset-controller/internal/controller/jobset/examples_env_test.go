@@ -33,7 +33,7 @@ func readExample(t *testing.T, path string) *wrappers.JobSet {
 	return js
 }
 
-// An API server accepts each example, which gets its Jobs without a warning.
+// The API server accepts each example, and its Jobs are created without a warning.
 func TestExamples(t *testing.T) {
 	files, err := filepath.Glob("../../../../examples/*.yaml")
 	if err != nil || len(files) < 4 {
@@ -54,8 +54,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// withoutPlacement returns the first warning, except those about exclusive placement that is not enforced, which is no fault of the
-// example.
+// withoutPlacement returns the first warning, ignoring warnings that exclusive placement is not enforced, which is not
+// the fault of the example.
 func withoutPlacement(events []string) string {
 	for _, event := range events {
 		if strings.HasPrefix(event, "Warning ") && !strings.HasPrefix(event, "Warning "+placementNotEnforced) {

@@ -58,7 +58,7 @@ func TestConditionsOfOtherProgramsAreKept(t *testing.T) {
 	w.awaitCondition("a", "Completed=True/AllJobsCompleted")
 	w.awaitCondition("a", "InPlaceRestarting=True/WorkerFailed")
 
-	// The other program can still remove its condition: the controller has not become an owner of it.
+	// The other program can still remove its condition, because the controller has not become a field manager of it.
 	w.applyAsOrchestrator("a", map[string]any{})
 	if got := sandbox.ConditionOf(w.jobSet("a").Status.Conditions, "InPlaceRestarting"); got != "InPlaceRestarting is absent" {
 		t.Error(got)
@@ -90,8 +90,8 @@ func TestForeignServiceIsReportedAndUsed(t *testing.T) {
 	})
 }
 
-// The published controller has left a status that ours would not write. Fields that should be absent are removed, whichever program
-// has written them.
+// The upstream controller left a status that ours would not write. Fields that should be absent are removed, no matter
+// which program wrote them.
 func TestStatusOfThePublishedControllerIsReplaced(t *testing.T) {
 	w := newWorld(t)
 	w.Stop()
@@ -108,7 +108,7 @@ func TestStatusOfThePublishedControllerIsReplaced(t *testing.T) {
 	})
 }
 
-// The published controller leaves Jobs and a Service without an epoch, and the Service without labels.
+// The upstream controller leaves Jobs and a Service without an epoch, and the Service without labels.
 func TestObjectsOfThePublishedControllerAreAdopted(t *testing.T) {
 	w := newWorld(t)
 	w.Stop()

@@ -51,7 +51,7 @@ func (w *world) culprit(job string) {
 	w.OK(w.Status().Update(w.Context(), pod))
 }
 
-// The time that a JobSet without in-place restarts loses is counted like that of JobSets with them.
+// The time lost by a JobSet without in-place restarts is recorded in the same way as for JobSets with them.
 func TestRecreationIsAccountedFor(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(2).MaxRestarts(3))
@@ -73,7 +73,7 @@ func TestRecreationIsAccountedFor(t *testing.T) {
 	if e.Kind != history.Recreation || e.Epoch != 2 || e.Cause != want || e.Worker != "workers-1-0" || e.Pod != "abcde" || e.Node != "node-7" || !e.Counted {
 		t.Errorf("the account is %s", e)
 	}
-	if e.Took[history.Down] == 0 || e.Took[history.Start] == 0 || e.Lost() > outage+time.Second { // times of the API server have whole seconds
+	if e.Took[history.Down] == 0 || e.Took[history.Start] == 0 || e.Lost() > outage+time.Second { // the API server's times have a resolution of one second
 		t.Errorf("the account is %s of an outage of %s", e, outage)
 	}
 	w.countIs("holdfast_restarts_total", 1)
@@ -96,7 +96,7 @@ func TestRecreationIsAccountedForByANewManager(t *testing.T) {
 	}
 }
 
-// The orchestrator reports the recreations of a group.
+// For a group, the orchestrator reports recreations.
 func TestRecreationOfAGroupIsLeftToTheOrchestrator(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1).MaxRestarts(3).Annotation(v1alpha2.InPlaceTimeoutKey, "60s"))

@@ -70,7 +70,7 @@ func (w *world) eventsWith(reason string) []string {
 	return found
 }
 
-// As with kubectl get -o yaml, kubectl delete and kubectl apply, without a webhook.
+// This is what kubectl get -o yaml, kubectl delete and kubectl apply do, without a webhook.
 func TestResubmittedJobSetStartsFromZero(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1).MaxRestarts(1).Annotation(v1alpha2.InPlaceTimeoutKey, "60s"))

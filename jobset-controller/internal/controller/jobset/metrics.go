@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// Metrics are the metrics of the controller. Labels have few values, and none names an object.
+// Metrics holds the metrics of the controller. Labels have few values, and none of them names an object.
 type Metrics struct {
 	completed   prometheus.Counter
 	failed      *prometheus.CounterVec
@@ -25,7 +25,7 @@ type Metrics struct {
 	lost        *prometheus.CounterVec
 }
 
-// causePolicy is the cause of a recreation that the failure policy has decided.
+// causePolicy is the cause of a recreation decided by the failure policy.
 const causePolicy = "policy"
 
 // NewMetrics creates and registers the metrics.
@@ -50,8 +50,8 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return m
 }
 
-// count is called after a decision was recorded. The record is written only if the JobSet has not changed since it was observed
-// without the record, so each restart, and each end, counts once.
+// count is called after a decision has been recorded. The record is only written if the JobSet has not changed since it
+// was observed without it, so each restart, and each end of a JobSet, is counted once.
 func (m *Metrics) count(d policy.Decision) {
 	switch d.Outcome {
 	case policy.Complete:
@@ -68,13 +68,14 @@ func (m *Metrics) count(d policy.Decision) {
 	}
 }
 
-// budgets computes on each scrape how much of their restart budget JobSets have used.
+// budgets computes, on each scrape, how much of their restart budget JobSets have used.
 type budgets struct {
 	reader client.Reader
 	desc   *prometheus.Desc
 }
 
-// NewBudgets returns a collector for the largest share that a JobSet has used. It has no value while the JobSets cannot be read.
+// NewBudgets returns a collector for the largest fraction of its budget that any JobSet has used. It reports no value
+// while the JobSets cannot be read.
 func NewBudgets(reader client.Reader) prometheus.Collector {
 	return budgets{reader, meter.Desc(series.RestartBudgetUsed)}
 }

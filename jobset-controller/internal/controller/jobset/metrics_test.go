@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// jobSetReader is a reader of these JobSets.
+// jobSetReader is a reader that returns these JobSets.
 type jobSetReader struct {
 	client.Reader
 	jobSets []*v1alpha2.JobSet

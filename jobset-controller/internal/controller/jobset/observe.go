@@ -42,7 +42,8 @@ func (r *Reconciler) observe(ctx context.Context, js *v1alpha2.JobSet) (*scope, 
 	return s, nil
 }
 
-// readEpoch reads the annotation of the JobSet. If it is damaged, the number is taken from the Jobs, so that it does not decrease.
+// readEpoch reads the annotation of the JobSet. If it is damaged, the number is derived from the Jobs, so that it never
+// decreases.
 func (s *scope) readEpoch(jobs []batchv1.Job) epoch.Record {
 	current, err := epoch.Of(s.jobSet.Annotations)
 	if err == nil {
@@ -92,72 +93,73 @@ func (s *scope) decide() {
 	facts := policy.Facts{
 		Spec: spec, Status: &s.jobSet.Status, Tallies: s.tallies, Jobs: s.jobs, Epoch: s.epoch, InPlace: s.inPlace, Attempts: s.attempts,
 	}
-	if s.faults.Stops() { // nothing is started; what runs may end
+	if s.faults.Stops() { // nothing is started; running Jobs may finish
 		s.decision = policy.Success(facts)
 		return
 	}
 	s.decision = policy.Decide(facts)
 }
 
-// scope is everything that one reconcile knows. observe fills it, and steps record their results.
+// scope holds everything known in one reconcile. observe fills it in, and steps add their results.
 type scope struct {
 	// jobSet is the observed JobSet. Only its resourceVersion and epoch annotation are updated, when the epoch is written.
 	jobSet *v1alpha2.JobSet
-	// jobs are shared with the cache and must not be changed.
+	// jobs are shared with the cache and must not be modified.
 	jobs policy.Jobs
-	// service is the Service of the JobSet, nil if the cache has none.
+	// service is the Service of the JobSet, or nil if it is not in the cache.
 	service *corev1.Service
 	// epoch is the epoch of the group.
 	epoch   epoch.Record
 	inPlace policy.InPlace
 	agents  agents
-	// attempts belong to restartStrategy InPlaceRestart. They are nil without it.
+	// attempts belongs to restartStrategy InPlaceRestart, and is nil for other strategies.
 	attempts *policy.Attempts
-	// problems with annotations are reported once each.
+	// problems lists problems with annotations. Each of them is reported once.
 	problems []policy.Problem
 	features policy.Features
-	// faults are the faults of the spec. Some of them stop everything except counting.
+	// faults lists the faults of the spec. Some of them stop everything except counting.
 	faults validation.Problems
-	// refused is why the API server rejects the Jobs, "" if it does not.
+	// refused is why the API server rejects the Jobs, or "" if it does not.
 	refused string
-	// jobsExist: all Jobs that may start exist.
+	// jobsExist is true if all Jobs that may start exist.
 	jobsExist bool
 	tallies   []v1alpha2.ReplicatedJobStatus
-	// gates are true for the replicatedJobs that may start, in the order of the spec.
+	// gates has one element per replicatedJob, in spec order: whether it may start.
 	gates    []bool
 	decision policy.Decision
 
-	// claimsErr is why volume claims do not exist, so that Jobs must wait.
+	// claimsErr is why volume claims do not exist yet, so that Jobs must wait.
 	claimsErr error
-	// decided: live reads have confirmed the decision, and the steps before it are done.
+	// decided is true if live reads have confirmed the decision and the preceding steps are done.
 	decided bool
-	// settled: all Jobs are suspended or resumed as spec.suspend demands.
+	// settled is true if all Jobs are suspended or resumed as spec.suspend requires.
 	settled bool
-	// pending events are emitted after the status was written.
+	// pending holds the events to be emitted after the status has been written.
 	pending []notice
 }
 
 func (s *scope) suspended() bool { return ptr.Deref(s.jobSet.Spec.Suspend, false) }
 
-// decides reports whether there is a decision about the JobSet as a whole.
+// decides reports whether a decision was made about the JobSet as a whole.
 func (s *scope) decides() bool { return s.decision.Outcome != policy.Continue }
 
-// finished reports whether a terminal condition is recorded. It is read back because it is the record of a decision.
+// finished reports whether a terminal condition is recorded. It is read from the status because it is the record of a
+// decision.
 func (s *scope) finished() bool {
 	return s.has(v1alpha2.JobSetCompleted) || s.has(v1alpha2.JobSetFailed)
 }
 
-// has reports whether a condition was observed as True.
+// has reports whether the observed condition is True.
 func (s *scope) has(kind v1alpha2.JobSetConditionType) bool {
 	return meta.IsStatusConditionTrue(s.jobSet.Status.Conditions, string(kind))
 }
 
-// owns compares UIDs, because names are reused and anyone can write labels.
+// owns compares UIDs, because names are reused and anyone can set labels.
 func owns(js *v1alpha2.JobSet, object metav1.Object) bool {
 	return metav1.IsControlledBy(object, js)
 }
 
-// exactly restricts a deletion to this object, so that it does not affect a later one of the same name.
+// exactly restricts a deletion to this object, so that it does not affect a later object with the same name.
 func exactly(object metav1.Object) client.Preconditions {
 	uid := object.GetUID()
 	return client.Preconditions{UID: &uid}

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// The tests act as the Job controller and the garbage collector, which do not run.
+// The tests act as the Job controller and the garbage collector, which are not running.
 
 // create creates a JobSet in the namespace of the test.
 func (w *world) create(js *wrappers.JobSet) *v1alpha2.JobSet {
@@ -68,7 +68,7 @@ func (w *world) job(name string) *batchv1.Job {
 	return &job
 }
 
-// jobNames returns each Job with its attempt, and marks those that are being deleted: "a-w-0@0 a-w-1@0-".
+// jobNames returns each Job with its attempt, and marks Jobs that are being deleted: "a-w-0@0 a-w-1@0-".
 func (w *world) jobNames() string {
 	w.Helper()
 	var names []string
@@ -97,7 +97,7 @@ func (w *world) awaitCondition(name, want string) {
 	})
 }
 
-// ready makes the Job's pod run and be ready.
+// ready makes the Job's pod running and ready.
 func (w *world) ready(name string) {
 	w.Helper()
 	w.playJob(name, sandbox.JobReady(1))
@@ -113,7 +113,7 @@ func (w *world) fail(name string) {
 	w.playJob(name, sandbox.JobFailed)
 }
 
-// stopPods does what the Job controller does with a suspended Job that was started.
+// stopPods does what the Job controller does when a Job that was started is suspended.
 func (w *world) stopPods(name string) {
 	w.Helper()
 	w.playJob(name, sandbox.JobStopped)
@@ -130,7 +130,7 @@ func (w *world) playJob(name string, change func(*batchv1.JobStatus)) {
 	w.OK(w.Status().Patch(w.Context(), played, client.MergeFrom(job)))
 }
 
-// collect removes Jobs that are being deleted in the foreground, as the garbage collector does when their pods are gone.
+// collect removes Jobs in foreground deletion, as the garbage collector does once their pods are gone.
 func (w *world) collect(names ...string) {
 	w.Helper()
 	for _, name := range names {

@@ -13,7 +13,7 @@ import (
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 )
 
-// The status of a JobSet of 4 Jobs was written just now, and has changed again.
+// The status of a JobSet with 4 Jobs has just been written, and has changed again.
 func TestProgressDelay(t *testing.T) {
 	type counts = v1alpha2.ReplicatedJobStatus
 	for name, c := range map[string]struct {
@@ -72,7 +72,8 @@ func TestProgressDelay(t *testing.T) {
 	}
 }
 
-// Hundreds of JobSets that start at once share the rate of progress writes. Changes that somebody acts on do not wait for it.
+// Hundreds of JobSets that start at once share the rate limit for progress writes. Changes that other programs act on
+// are not delayed by it.
 func TestJobSetsShareTheRateOfProgressWrites(t *testing.T) {
 	clock := testingclock.NewFakePassiveClock(time.Unix(1e9, 0))
 	r := New(Options{Clock: clock})

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// admit does what Kueue does with a Job that it has quota for.
+// admit does what Kueue does with a Job for which it has quota.
 func (w *world) admit(name string) {
 	w.Helper()
 	job := w.job(name)
@@ -35,12 +35,12 @@ func TestEachStageWaitsInItsQueue(t *testing.T) {
 	w.admit("a-init-0")
 	w.ready("a-init-0")
 	w.awaitJobs("a-init-0@0", "a-train-0@0", "a-train-1@0")
-	w.awaitSuspendedJobs("a-train-0 a-train-1") // the quota of the next stage is requested now, and not before
+	w.awaitSuspendedJobs("a-train-0 a-train-1") // the quota of the next stage is requested only now
 	w.admit("a-train-1")
 	w.Always(func() string { return sandbox.Differs("suspended jobs", "a-train-0", w.suspendedJobs()) })
 }
 
-// The queue's manager would resume a Job that is only suspended.
+// The queue manager would resume a Job that is merely suspended.
 func TestSuspendedJobSetReleasesTheQuotaOfItsStages(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(2).Annotation(v1alpha2.StageQueueKey, "night"))
@@ -59,7 +59,7 @@ func TestSuspendedJobSetReleasesTheQuotaOfItsStages(t *testing.T) {
 	w.awaitCondition("a", "Suspended=False/ResumeJobs")
 }
 
-// Kueue adds up ready and succeeded, and takes the quota away from a JobSet whose sum stays below all replicas.
+// Kueue adds up ready and succeeded, and evicts a JobSet whose sum stays below the number of replicas.
 func TestLaterStageDoesNotKeepAQueuedJobSetUnready(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Entry("init", 1).Entry("train", 2).InOrder().Change(func(js *v1alpha2.JobSet) {
@@ -69,14 +69,14 @@ func TestLaterStageDoesNotKeepAQueuedJobSetUnready(t *testing.T) {
 	w.awaitCounts("init 0/0, train 2/0")
 	w.ready("a-init-0")
 	w.awaitJobs("a-init-0@0", "a-train-0@0", "a-train-1@0")
-	w.awaitCounts("init 1/1, train 0/0") // the stage has started, so its count is the real one
+	w.awaitCounts("init 1/1, train 0/0") // the stage has started, so its actual count is reported
 	w.ready("a-train-0")
 	w.awaitCounts("init 1/1, train 1/1")
 	w.suspend("a", true)
 	w.awaitSuspendedJobs("a-init-0 a-train-0 a-train-1")
 }
 
-// awaitCounts waits for "replicatedJob ready/active" of all replicatedJobs.
+// awaitCounts waits until the counts of all replicatedJobs are as given, each in the form "replicatedJob ready/active".
 func (w *world) awaitCounts(want string) {
 	w.Helper()
 	w.Eventually(func() string {

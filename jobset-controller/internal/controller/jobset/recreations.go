@@ -19,9 +19,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-// recreation returns the cached state of the recreation in progress. It is a cache: a manager that starts during a recreation knows
-// from the condition when the restart was decided. It does not know which worker failed, because its pod is deleted by then, nor
-// when the last old Job was gone.
+// recreation returns the cached state of the recreation in progress. This state can be lost: a manager that starts
+// during a recreation learns from the condition when the restart was decided. It cannot know which worker failed,
+// because that pod has been deleted, nor when the last old Job was gone.
 func (r *Reconciler) recreation(s *scope) (one policy.Recreation, known bool) {
 	if found, known := r.recreations.Get(s.jobSet.UID); known {
 		return found.(policy.Recreation), true
@@ -31,10 +31,11 @@ func (r *Reconciler) recreation(s *scope) (one policy.Recreation, known bool) {
 	return policy.Recreation{DecidedAt: restarting.LastTransitionTime.Time, Counted: status.Restarts == status.RestartsCountTowardsMax}, false
 }
 
-// accounts reports whether this controller accounts for the recreations of a JobSet. The orchestrator does so for groups.
+// accounts reports whether this controller records the recreations of a JobSet. The orchestrator records those of
+// groups.
 func (s *scope) accounts() bool { return !s.inPlace.Enabled }
 
-// noteRestart is called after a restart was recorded, while the failed Job still exists.
+// noteRestart is called after a restart has been recorded, while the failed Job still exists.
 func (r *Reconciler) noteRestart(ctx context.Context, s *scope) {
 	d := s.decision
 	if d.Outcome != policy.Restart || !s.accounts() {
@@ -50,9 +51,10 @@ func (r *Reconciler) noteRestart(ctx context.Context, s *scope) {
 // culprits limits how many pods of a failed Job are read.
 const culprits = 500
 
-// culprit returns the pod that made a Job fail. It is only for the account, so read errors are ignored. With a version the API
-// server answers from its cache, which is as new as what the Job controller has read. Without a version it would read the pods of
-// the whole namespace from etcd. With a version it ignores the limit, so larger Jobs are read the expensive way.
+// culprit returns the pod that made a Job fail. It is only used in the restart history, so read errors are ignored.
+// With a resource version the API server responds from its cache, which is as recent as what the Job controller has
+// read. Without one, it would read all pods of the namespace from etcd. With a resource version it ignores the limit,
+// so larger Jobs are read the expensive way.
 func (r *Reconciler) culprit(ctx context.Context, s *scope, job *batchv1.Job) policy.Culprit {
 	options := client.ListOptions{Namespace: job.Namespace, LabelSelector: labels.SelectorFromSet(labels.Set{batchv1.JobNameLabel: job.Name}), Limit: culprits}
 	if ptr.Deref(job.Spec.Parallelism, 1) <= culprits {
@@ -61,14 +63,14 @@ func (r *Reconciler) culprit(ctx context.Context, s *scope, job *batchv1.Job) po
 	var pods corev1.PodList
 	err := r.live.List(ctx, &pods, &options)
 	if err != nil {
-		log.FromContext(ctx).V(1).Info("listing the pods of a failed Job failed, its restart record names no worker", "job", job.Name, "error", err.Error())
+		log.FromContext(ctx).V(1).Info("failed to list the pods of a failed Job; its restart record will not name a worker", "job", job.Name, "error", err.Error())
 		return policy.Culprit{}
 	}
 	return policy.FindCulprit(s.jobSet.Name, pods.Items)
 }
 
-// accountRecreation adds a completed recreation to the history of the JobSet before the condition shows its end. If the manager
-// dies in between, the next one repeats it, and finds the entry.
+// accountRecreation adds a completed recreation to the history of the JobSet before the condition shows that it has
+// ended. If the manager dies in between, the next one repeats this and finds the existing entry.
 func (r *Reconciler) accountRecreation(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if !s.accounts() || !s.has(v1alpha2.JobSetRestarting) {
 		return ctrl.Result{}, nil
@@ -98,7 +100,7 @@ func (r *Reconciler) accountRecreation(ctx context.Context, s *scope) (ctrl.Resu
 	return ctrl.Result{}, nil
 }
 
-// workersOf returns how many pods run at a time.
+// workersOf returns how many pods run at the same time.
 func workersOf(spec *v1alpha2.JobSetSpec) int64 {
 	var n int64
 	for i := range spec.ReplicatedJobs {

@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// awaitRestarts waits for the numbers of all restarts and of those that count.
+// awaitRestarts waits until the status has these numbers of all restarts and of those that count.
 func (w *world) awaitRestarts(name string, all, counted int32) {
 	w.Helper()
 	w.Eventually(func() string {
@@ -154,7 +154,7 @@ func TestRestartOfAGroupOpensAnEpochFirst(t *testing.T) {
 		t.Fatalf("the crash came too late: %d restarts", got)
 	}
 
-	// Meanwhile the orchestrator publishes the charge of the epoch, which must not be charged again.
+	// Meanwhile the orchestrator publishes the restart counted for this epoch, which must not be counted again.
 	w.annotate("a", v1alpha2.InPlaceRestartsKey, "3")
 	w.FailOn(nil)
 	w.start()
@@ -198,7 +198,7 @@ func TestJobsBeforeAFullRecreationAreReplacedWithoutACharge(t *testing.T) {
 	w.awaitRestarts("a", 0, 0)
 }
 
-// A failed Job that a full recreation has deleted, but that the cache still shows, must not be charged.
+// A failed Job that was deleted by a full recreation, but is still in the cache, must not be counted.
 func TestHandledFailureIsNotCharged(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1).Entry("other", 1).MaxRestarts(3))
@@ -229,7 +229,7 @@ func (w *world) awaitEpoch(name, want string) {
 	w.Eventually(func() string { return sandbox.Differs("epoch", want, w.jobSet(name).Annotations[epoch.Annotation]) })
 }
 
-// before reports whether the first call of one kind came before the first of another.
+// before reports whether the first call of one kind came before the first call of another.
 func before(calls []string, first, second string) bool {
 	a, b := slices.Index(calls, first), slices.Index(calls, second)
 	return a >= 0 && (b < 0 || a < b)

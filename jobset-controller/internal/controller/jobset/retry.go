@@ -23,27 +23,28 @@ const (
 )
 
 var (
-	// errForeign: the object of that name belongs to another owner.
+	// errForeign means that the object with that name belongs to another owner.
 	errForeign = errors.New("exists and does not belong to this JobSet")
-	// errTerminating: an object of that name exists and is being deleted.
+	// errTerminating means that an object with that name exists and is being deleted.
 	errTerminating = errors.New("is being deleted")
 )
 
-// isRefusal reports whether the same write would fail again immediately: something other than this controller must change first.
+// isRefusal reports whether the same write would immediately fail again, unless something outside this controller
+// changes.
 func isRefusal(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||
 		errors.Is(err, errForeign) || errors.Is(err, errTerminating)
 }
 
-// notBefore remembers when work on a JobSet can be retried, so that events do not repeat it earlier. It is a cache: a manager that
-// has just started tries everything once. It is safe for concurrent use.
+// notBefore records when work on a JobSet may be retried, so that events do not trigger it earlier. Losing this state
+// is harmless: a manager that has just started tries everything once. notBefore is safe for concurrent use.
 type notBefore struct {
 	clock clock.PassiveClock
 	mu    sync.Mutex
 	of    *lru.Cache
 }
 
-// task is one kind of work on a JobSet. A new spec or a new attempt makes it a new task.
+// task is one kind of work on a JobSet. A new spec or a new attempt makes it a different task.
 type task struct {
 	jobSet     types.UID
 	generation int64
@@ -51,7 +52,7 @@ type task struct {
 	what       string
 }
 
-// Tasks that a JobSet has once. Tasks for each replicatedJob are jobsOf. updateJobs has its own.
+// Tasks that exist once per JobSet. The tasks for each replicatedJob are given by jobsOf. updateJobs has its own.
 const (
 	taskService   = "service"
 	taskClaims    = "volume claims"
@@ -61,7 +62,7 @@ const (
 
 func jobsOf(rjob string) string { return "jobs of " + rjob }
 
-// pause is the pause before the next retry, the number of consecutive pauses, and the error that caused it.
+// pause holds the time of the next retry, the number of consecutive pauses, and the error that caused them.
 type pause struct {
 	until time.Time
 	times int
@@ -76,7 +77,7 @@ func taskOf(js *v1alpha2.JobSet, what string) task {
 	return task{js.UID, js.Generation, js.Status.Restarts, what}
 }
 
-// wait returns how long the task must wait, 0 if it need not, and the error that makes it wait, if any.
+// wait returns how long the task must wait (0 if it may run now) and the error that caused the wait, if any.
 func (n *notBefore) wait(js *v1alpha2.JobSet, what string) (time.Duration, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -95,20 +96,21 @@ func (n *notBefore) set(js *v1alpha2.JobSet, what string, wait time.Duration) {
 	n.of.Add(taskOf(js, what), pause{until: n.clock.Now().Add(wait)})
 }
 
-// writePause is how long a JobSet is not reconciled after a write to it or to one of its Jobs, so that the next reconcile finds the
-// write in the cache. If the cache shows it later, the write is repeated, which changes nothing.
+// writePause is how long a JobSet is not reconciled after a write to it or to one of its Jobs, so that the next
+// reconcile finds the write in the cache. If the cache shows it later than that, the write is repeated, which changes
+// nothing.
 const writePause = 200 * time.Millisecond
 
 // wrote starts the pause after a write.
 func (r *Reconciler) wrote(js *v1alpha2.JobSet) { r.notBefore.set(js, taskWrites, writePause) }
 
-// pauseAfterWrites returns the rest of the pause.
+// pauseAfterWrites returns the remainder of the pause.
 func (r *Reconciler) pauseAfterWrites(js *v1alpha2.JobSet) ctrl.Result {
 	wait, _ := r.notBefore.wait(js, taskWrites)
 	return ctrl.Result{RequeueAfter: wait}
 }
 
-// refused makes the task wait longer each time, and returns how long. Without an error it resets the pause.
+// refused makes the task wait longer each time, and returns for how long. Without an error it resets the pause.
 func (n *notBefore) refused(js *v1alpha2.JobSet, what string, err error) time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -131,7 +133,8 @@ func (n *notBefore) refused(js *v1alpha2.JobSet, what string, err error) time.Du
 	return wait
 }
 
-// retry returns when to retry the task: after a pause if it was rejected, and as the work queue decides after any other error.
+// retry returns when to retry the task: after a pause if it was rejected, or as the work queue decides after any other
+// error.
 func (r *Reconciler) retry(js *v1alpha2.JobSet, what string, err error) (ctrl.Result, error) {
 	if err != nil && !isRefusal(err) {
 		return ctrl.Result{}, err
@@ -139,8 +142,8 @@ func (r *Reconciler) retry(js *v1alpha2.JobSet, what string, err error) (ctrl.Re
 	return ctrl.Result{RequeueAfter: r.notBefore.refused(js, what, err)}, nil
 }
 
-// updateJobs changes or deletes Jobs, unless the API server has rejected that recently. It reports an error as an event with the
-// text notYet. done reports whether everything was done.
+// updateJobs changes or deletes Jobs, unless the API server has rejected that recently. It reports an error as an event
+// that starts with the text notYet. done reports whether everything was done.
 func (r *Reconciler) updateJobs(s *scope, notYet string, update func() error) (done bool, again ctrl.Result, err error) {
 	if wait, _ := r.notBefore.wait(s.jobSet, notYet); wait > 0 {
 		return false, ctrl.Result{RequeueAfter: wait}, nil
@@ -152,8 +155,8 @@ func (r *Reconciler) updateJobs(s *scope, notYet string, update func() error) (d
 	return err == nil, again, requeue
 }
 
-// refusedJobs collects the rejected Job with the lowest index of each replicatedJob, so that every reconcile reports the same Job.
-// It is safe for concurrent use.
+// refusedJobs collects, for each replicatedJob, the rejected Job with the lowest index, so that every reconcile reports
+// the same Job. It is safe for concurrent use.
 type refusedJobs struct {
 	mu sync.Mutex
 	of map[string]refusedJob
@@ -164,7 +167,7 @@ type refusedJob struct {
 	err  error
 }
 
-// unlessRefused keeps a rejection, and returns any other error.
+// unlessRefused records a rejection, and returns any other error.
 func (r *refusedJobs) unlessRefused(job *batchv1.Job, err error) error {
 	if !isRefusal(err) {
 		return err
@@ -184,7 +187,7 @@ func (r *refusedJobs) unlessRefused(job *batchv1.Job, err error) error {
 // compareNames orders the Jobs of a replicatedJob by their index.
 func compareNames(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
 
-// invalidJob returns the API server's message about an invalid Job, "" for other rejections.
+// invalidJob returns the API server's message about an invalid Job, or "" for other rejections.
 func invalidJob(err error) string {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {

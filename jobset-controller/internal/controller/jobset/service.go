@@ -39,8 +39,9 @@ func (r *Reconciler) createService(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// adoptService adopts a Service that exists but is not in the cache: the Service of the published controller lacks the label by
-// which the cache selects. It does not change the Service of another owner, because JobSets may share a subdomain intentionally.
+// adoptService adopts a Service that exists but is not in the cache: the upstream controller's Service lacks the label
+// by which the cache selects. It does not change the Service of another owner, because JobSets may intentionally share
+// a subdomain.
 func (r *Reconciler) adoptService(ctx context.Context, s *scope, desired *corev1.Service) error {
 	var service corev1.Service
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(desired), &service); err != nil {
@@ -62,8 +63,8 @@ func (r *Reconciler) adoptService(ctx context.Context, s *scope, desired *corev1
 	return nil
 }
 
-// ensureClaims creates the volume claims of the pods, and reports whether all of them exist. Claims are not watched. It runs before
-// Jobs are created, because only new pods need the claims.
+// ensureClaims creates the volume claims of the pods, and reports whether all of them exist. Claims are not watched. It
+// runs before Jobs are created, because only new pods need the claims.
 func (r *Reconciler) ensureClaims(ctx context.Context, s *scope) (exist bool, again ctrl.Result, err error) {
 	if len(s.jobSet.Spec.VolumeClaimPolicies) == 0 {
 		return true, ctrl.Result{}, nil
@@ -91,7 +92,7 @@ func (r *Reconciler) ensureClaim(ctx context.Context, s *scope, desired *corev1.
 		return r.createClaim(ctx, desired)
 	case err != nil:
 		return fmt.Errorf("getting volume claim %s: %w", desired.Name, err)
-	case !existing.DeletionTimestamp.IsZero(): // no pod that uses it would be scheduled
+	case !existing.DeletionTimestamp.IsZero(): // pods that use it would not be scheduled
 		return fmt.Errorf("volume claim %s %w; it is created again once it is gone", desired.Name, errTerminating)
 	}
 	r.reportForeignClaim(s, desired, &existing)
@@ -105,7 +106,7 @@ func (r *Reconciler) createClaim(ctx context.Context, desired *corev1.Persistent
 	return nil
 }
 
-// reportForeignClaim reports that an existing claim is used, and that it is not deleted with the JobSet.
+// reportForeignClaim reports that an existing claim is used, and that it will not be deleted with the JobSet.
 func (r *Reconciler) reportForeignClaim(s *scope, desired, existing *corev1.PersistentVolumeClaim) {
 	deleted := metav1.GetControllerOf(desired) != nil
 	if deleted && !owns(s.jobSet, existing) {

@@ -22,7 +22,7 @@ func alone(action v1alpha2.FailurePolicyAction) v1alpha2.FailurePolicyRule {
 	return v1alpha2.FailurePolicyRule{Name: "alone", Action: action}
 }
 
-// awaitSingle waits for the restarts of single Jobs: all, those that count, and those by rule.
+// awaitSingle waits until the status has these restarts of single Jobs: all, those that count, and those by rule.
 func (w *world) awaitSingle(all, counted []int32, byRule ...v1alpha2.RuleRestarts) {
 	w.Helper()
 	w.Eventually(func() string {
@@ -114,8 +114,8 @@ func TestBlockingRecreateOfSingleJobs(t *testing.T) {
 	w.awaitJobs("a-workers-0@0", "a-workers-1@0")
 }
 
-// A rule that has used up its restarts leaves the failure to the next one: first the Job alone is recreated, then all Jobs, then
-// the JobSet fails.
+// Once a rule has used up its restarts, the next rule handles the failure: first only the Job is recreated, then all
+// Jobs, and then the JobSet fails.
 func TestRuleHasItsOwnBudget(t *testing.T) {
 	w := newWorld(t)
 	once := alone(v1alpha2.RestartJobAndIgnoreMaxRestarts)
@@ -156,7 +156,7 @@ func TestNoLabelOfSingleRestartsWithoutTheGate(t *testing.T) {
 	}
 }
 
-// failing sets what the Job controller writes first, while the pods are still terminating.
+// failing sets the condition that the Job controller sets first, while the pods are still terminating.
 func (w *world) failing(name string) {
 	w.Helper()
 	w.playJob(name, func(s *batchv1.JobStatus) {

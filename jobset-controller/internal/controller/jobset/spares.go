@@ -20,12 +20,13 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// sparesLast is how long spares may take to end by themselves once the JobSet has completed, so that the logs of those that were
-// given a slot stay.
+// sparesLast is how long spares may take to exit on their own once the JobSet has completed, so that the logs of spares
+// that worked in a slot remain available.
 const sparesLast = 10 * time.Second
 
-// missingSpares builds the Job with the spares of a replicatedJob if it is missing. Workers that were created before the JobSet had
-// spares cannot find a worker that runs in one, so the Job is created with the next workers, once these have their nodes.
+// missingSpares builds the Job for the spares of a replicatedJob if it is missing. Workers that were created before the
+// JobSet had spares cannot reach a worker in a spare. In that case the spares are created with the next workers, once
+// those have been scheduled.
 func (s *scope) missingSpares(builder *plan.Builder, i int) *batchv1.Job {
 	rjob := s.jobSet.Spec.ReplicatedJobs[i].Name
 	if s.agents.plan.Spares(i) == 0 || !s.workersReady(i) || s.jobs.Names[plan.SparesName(s.jobSet.Name, rjob)] || !s.hasSpares(rjob) {
@@ -34,8 +35,8 @@ func (s *scope) missingSpares(builder *plan.Builder, i int) *batchv1.Job {
 	return builder.Spares(i)
 }
 
-// workersReady reports whether all Jobs of a replicatedJob are ready or have succeeded. A spare that was scheduled before would keep the workers
-// off its node, and they may have no other.
+// workersReady reports whether all Jobs of a replicatedJob are ready or have succeeded. A spare that was scheduled
+// earlier would keep the workers off its node, and they may not fit anywhere else.
 func (s *scope) workersReady(i int) bool {
 	return s.tallies[i].Ready+s.tallies[i].Succeeded >= s.jobSet.Spec.ReplicatedJobs[i].Replicas
 }
@@ -47,16 +48,16 @@ func (s *scope) hasSpares(rjob string) bool {
 	})
 }
 
-// waitsByItself reports whether Kueue decides when a Job runs, as for a JobSet with a queue for its stages. That annotation may have been
-// removed since.
+// waitsByItself reports whether the Job waits for Kueue individually, as in a JobSet with a queue for its stages. That
+// annotation may have been removed in the meantime.
 func waitsByItself(job *batchv1.Job) bool { return job.Labels[v1alpha2.QueueNameLabel] != "" }
 
-// unfinishedSpares returns the Jobs with spares that have not finished.
+// unfinishedSpares returns the Jobs of spares that have not finished.
 func (s *scope) unfinishedSpares() []*batchv1.Job {
 	return slices.DeleteFunc(slices.Clone(s.jobs.Spares), policy.Finished)
 }
 
-// sparesToResume returns the suspended Jobs with spares that may start.
+// sparesToResume returns the suspended Jobs of spares that may start.
 func (s *scope) sparesToResume(builder *plan.Builder, suspended map[string]*batchv1.Job) []resumption {
 	var pairs []resumption
 	for i := range s.jobSet.Spec.ReplicatedJobs {
@@ -71,8 +72,8 @@ func (s *scope) sparesToResume(builder *plan.Builder, suspended map[string]*batc
 	return pairs
 }
 
-// resizeSpares sets the number of spares to the value of the annotation, which may change at any time. An invalid value changes nothing.
-// A JobSet that Kueue queues as a whole keeps no spares, because Kueue does not count them.
+// resizeSpares sets the number of spares to the value of the annotation, which may change at any time. An invalid value
+// has no effect. A JobSet that Kueue queues as a whole keeps no spares, because Kueue does not count them.
 func (r *Reconciler) resizeSpares(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if policy.Queued(s.jobSet) {
 		return ctrl.Result{}, r.deleteJobs(ctx, s, s.unfinishedSpares())
@@ -113,8 +114,9 @@ func (r *Reconciler) resizeSparesOf(ctx context.Context, s *scope, job *batchv1.
 	return r.patchJob(ctx, s.jobSet, job, changed)
 }
 
-// possibleSpares returns the number of spares nearest to the wanted one that costs no worker its pod. 0 deletes their Job. Kueue stops a
-// Job in its queue whose size changes, so such a Job is replaced, and its successor requests the new quota.
+// possibleSpares returns the number of spares closest to want that does not remove a worker's pod. 0 means that the Job
+// of the spares is deleted. Kueue stops a queued Job when its size changes, so such a Job is replaced instead, and its
+// successor requests the new quota.
 func possibleSpares(want, used, have int, queued bool) int {
 	switch {
 	case !queued:
@@ -125,8 +127,8 @@ func possibleSpares(want, used, have int, queued bool) int {
 	return 0
 }
 
-// usedSpares returns how many of a Job's pods must stay, from index 0 on, so that no pod that was given a slot is deleted. A pod that is
-// given one at this moment may be deleted, which is the loss of a worker like any other.
+// usedSpares returns how many of a Job's pods, starting at index 0, must stay so that no pod with an assigned slot is
+// deleted. A pod that is assigned a slot at this very moment may be deleted, which is handled as the loss of a worker.
 func (r *Reconciler) usedSpares(ctx context.Context, job *batchv1.Job) (int, error) {
 	var pods corev1.PodList
 	if err := r.live.List(ctx, &pods, client.InNamespace(job.Namespace), client.MatchingLabels{batchv1.JobNameLabel: job.Name}); err != nil {
@@ -144,7 +146,7 @@ func (r *Reconciler) usedSpares(ctx context.Context, job *batchv1.Job) (int, err
 	return used, nil
 }
 
-// leftSpares returns the Jobs with spares of a finished JobSet that must be deleted, and when to look for more.
+// leftSpares returns the Jobs of spares of a finished JobSet that must be deleted, and when to check again.
 func (s *scope) leftSpares(now time.Time) ([]*batchv1.Job, ctrl.Result) {
 	left := s.unfinishedSpares()
 	completed := meta.FindStatusCondition(s.jobSet.Status.Conditions, string(v1alpha2.JobSetCompleted))

@@ -29,7 +29,7 @@ func (w *world) awaitSpares(want int32) {
 	})
 }
 
-// spareInSlot creates the pod of a Job of spares with the given index, which has been given a slot.
+// spareInSlot creates the pod with the given index of a Job of spares, to which a slot has been assigned.
 func (w *world) spareInSlot(job *batchv1.Job, index, slot string) *corev1.Pod {
 	w.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
@@ -40,7 +40,7 @@ func (w *world) spareInSlot(job *batchv1.Job, index, slot string) *corev1.Pod {
 	return pod
 }
 
-// The Job of spares ends last, and no count includes it.
+// The Job of the spares finishes last, and is not included in any count.
 func TestSparesDoNotCount(t *testing.T) {
 	w := newWorldThatAdds(t, agentsToAdd)
 	w.create(withSpares("2"))
@@ -87,7 +87,7 @@ func TestSparesFollowTheirJobSet(t *testing.T) {
 	w.awaitJobs("a-w-0@1", "a-w-spares@1-")
 }
 
-// A spare that was given a slot stays, and with it the spares before it.
+// A spare with an assigned slot stays, and so do the spares with lower indexes.
 func TestTheNumberOfSparesChanges(t *testing.T) {
 	w := newWorldThatAdds(t, agentsToAdd)
 	w.create(withSpares("1"))
@@ -109,7 +109,7 @@ func TestTheNumberOfSparesChanges(t *testing.T) {
 	w.awaitJobs("a-w-0@0", "a-w-spares@0-")
 }
 
-// Workers that were created without spares cannot find one.
+// Workers that were created without spares cannot reach a worker in a spare.
 func TestSparesOfARunningJobSetWaitForItsRecreation(t *testing.T) {
 	w := newWorldThatAdds(t, agentsToAdd)
 	w.create(MakeJobSet("a").Entry("w", 1, runnable("train")).Annotation(v1alpha2.InPlaceTimeoutKey, "60s").MaxRestarts(1))
@@ -127,7 +127,8 @@ func TestSparesOfARunningJobSetWaitForItsRecreation(t *testing.T) {
 	w.awaitJobs("a-w-0@1", "a-w-spares@1")
 }
 
-// With a queue for the stages, Kueue admits the Job of spares by itself. It would stop the Job if its size changed.
+// With a queue for the stages, Kueue admits the Job of the spares individually. It would stop the Job if its size
+// changed.
 func TestSparesWaitInTheStageQueue(t *testing.T) {
 	w := newWorldThatAdds(t, agentsToAdd)
 	w.create(withSpares("1").Annotation(v1alpha2.StageQueueKey, "night"))
@@ -160,7 +161,7 @@ func TestSparesWaitInTheStageQueue(t *testing.T) {
 	w.awaitJobs("a-w-0@0-", "a-w-spares@0-")
 }
 
-// Without the webhook, a JobSet with spares can get into a queue as a whole. Kueue counts no spares there.
+// Without the webhook, a JobSet with spares can be queued as a whole. Kueue does not count spares then.
 func TestSparesEndWhenTheirJobSetIsQueued(t *testing.T) {
 	for name, queue := range map[string]func(*v1alpha2.JobSet){
 		"with the label of a queue": func(js *v1alpha2.JobSet) { js.Labels = map[string]string{v1alpha2.QueueNameLabel: "q"} },

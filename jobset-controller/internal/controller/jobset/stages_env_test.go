@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// threeStages returns a JobSet with three stages. The first must succeed, and the second must be ready.
+// threeStages returns a JobSet with three stages. The first must succeed, and the second must become ready.
 func threeStages() *JobSet {
 	return MakeJobSet("a").Entry("fetch", 2).Entry("launch", 1).Entry("train", 1).
 		WaitFor(v1alpha2.WaitForSucceeded, "fetch").WaitFor(v1alpha2.WaitForReady, "launch")
@@ -123,7 +123,8 @@ func TestCompleteStagesStayCompleteAfterASuspension(t *testing.T) {
 	w.awaitSuspended()
 }
 
-// The Job controller needs a moment to stop pods. A resume within that moment finds the old counts.
+// The Job controller takes a moment to stop pods. If the JobSet is resumed within that moment, the counts are still the
+// old ones.
 func TestQuickSuspendAndResumeKeepsTheOrder(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Entry("one", 1).Entry("two", 1).InOrder())

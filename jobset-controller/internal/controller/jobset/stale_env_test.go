@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// idle returns a reconciler whose controller does not run, so that a test can pass it what a stale cache would show.
+// idle returns a reconciler whose controller is not running, so that a test can pass it the state of a stale cache.
 func (w *world) idle() *Reconciler {
 	w.Stop()
 	w.metrics = prometheus.NewRegistry()

@@ -44,8 +44,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope) (ctrl.Result, er
 	return ctrl.Result{}, nil
 }
 
-// patchStatus writes the changes if the JobSet has not changed since it was observed, because other programs write conditions, too.
-// It removes fields that should be absent, whichever program has written them, for example the published controller.
+// patchStatus writes the changes if the JobSet has not changed since it was observed, because other programs write
+// conditions too. It removes fields that should be absent no matter which program wrote them, for example the upstream
+// controller.
 func (r *Reconciler) patchStatus(ctx context.Context, js *v1alpha2.JobSet, status *v1alpha2.JobSetStatus) error {
 	identity := metav1.ObjectMeta{Namespace: js.Namespace, Name: js.Name, UID: js.UID, ResourceVersion: js.ResourceVersion}
 	observed := &v1alpha2.JobSet{ObjectMeta: identity, Status: js.Status}
@@ -64,7 +65,7 @@ func (s *scope) status() *v1alpha2.JobSetStatus {
 	switch {
 	case s.decided:
 		s.record(status)
-	case s.decides(): // not confirmed, so the observed state may be outdated
+	case s.decides(): // not confirmed yet, so the observed state may be outdated
 	case s.suspended() && (!s.faults.Stops() || len(s.jobs.Names) > 0):
 		s.setSuspended(status)
 	case s.faults.Stops():
@@ -75,7 +76,7 @@ func (s *scope) status() *v1alpha2.JobSetStatus {
 	return status
 }
 
-// reportedTallies adds the Jobs that may not start yet to the tallies.
+// reportedTallies adds Jobs that may not start yet to the tallies.
 func (s *scope) reportedTallies() []v1alpha2.ReplicatedJobStatus {
 	if s.suspended() || s.finished() {
 		return s.tallies
@@ -83,7 +84,7 @@ func (s *scope) reportedTallies() []v1alpha2.ReplicatedJobStatus {
 	return policy.Reported(&s.jobSet.Spec, s.tallies, s.gates, policy.Queued(s.jobSet))
 }
 
-// ordered returns the counts in their existing order, because the published controller sorts them differently.
+// ordered returns the counts in their existing order, because the upstream controller sorts them differently.
 func ordered(old, now []v1alpha2.ReplicatedJobStatus) []v1alpha2.ReplicatedJobStatus {
 	place := make(map[string]int, len(old))
 	for i := range old {
@@ -111,7 +112,7 @@ func (s *scope) record(status *v1alpha2.JobSetStatus) {
 	}
 }
 
-// end ends everything in progress.
+// end ends everything that is in progress.
 func (s *scope) end(status *v1alpha2.JobSetStatus, n notice) {
 	s.endRestarts(status, n)
 	s.endSequence(status, n)
@@ -136,7 +137,7 @@ func (s *scope) recordRestart(status *v1alpha2.JobSetStatus) {
 	s.restartSequence(status)
 }
 
-// recordJobRestarts counts the Jobs that are recreated alone. The other Jobs, and an ordered start, continue.
+// recordJobRestarts counts the Jobs that are recreated individually. The other Jobs, and an ordered start, continue.
 func (s *scope) recordJobRestarts(status *v1alpha2.JobSetStatus) {
 	d := s.decision
 	status.ReplicatedJobsStatus = policy.CountRestarts(&s.jobSet.Spec, s.reportedTallies(), d.Restarts)
@@ -169,15 +170,17 @@ func (s *scope) setResumed(status *v1alpha2.JobSetStatus) {
 	s.setSequence(status)
 }
 
-// progressInterval is how often intermediate counts of Jobs by state, and what a JobSet waits for, are written. Each Job that
-// starts or stops changes the counts twice, and no program acts on intermediate counts: 5 s is for people who watch.
+// progressInterval is how often intermediate counts of Jobs by state, and what a JobSet is waiting for, are written.
+// Each Job changes the counts twice when it starts or stops, and no program acts on intermediate counts. They are for
+// users, for whom 5 s is sufficient.
 const progressInterval = 5 * time.Second
 
-// progressRate is how many such writes per second all JobSets share, because the API server has other work when hundreds of them
-// start at once.
+// progressRate is how many such writes per second are made for all JobSets together, because the API server has other
+// work to do when hundreds of them start at once.
 const progressRate = 5
 
-// progressDelay returns how long to wait before writing a status that differs only in intermediate counts. 0 means write it now.
+// progressDelay returns how long to wait before writing a status that differs only in intermediate counts. 0 means that
+// it must be written now.
 func (r *Reconciler) progressDelay(js *v1alpha2.JobSet, status *v1alpha2.JobSetStatus) time.Duration {
 	last, written := r.written.Get(js.UID)
 	if !written || !onlyProgress(&js.Spec, &js.Status, status) {
@@ -192,9 +195,9 @@ func (r *Reconciler) progressDelay(js *v1alpha2.JobSet, status *v1alpha2.JobSetS
 	return 0
 }
 
-// onlyProgress reports whether only these things differ: messages, why the JobSet does not run, and the numbers of Jobs that are
-// ready, active or suspended. It is false if one of the numbers has reached a value that somebody waits for: all Jobs are ready or
-// done, or no Job of a suspended JobSet is still active.
+// onlyProgress reports whether the only differences are messages, the reason why the JobSet is not running, and the
+// numbers of ready, active or suspended Jobs. It returns false if one of these numbers has reached a value that another
+// program waits for: all Jobs are ready or done, or no Job of a suspended JobSet is active any more.
 func onlyProgress(spec *v1alpha2.JobSetSpec, old, now *v1alpha2.JobSetStatus) bool {
 	if len(old.ReplicatedJobsStatus) != len(now.ReplicatedJobsStatus) || !equality.Semantic.DeepEqual(withoutCounters(old), withoutCounters(now)) {
 		return false
@@ -219,8 +222,8 @@ func onlyProgress(spec *v1alpha2.JobSetSpec, old, now *v1alpha2.JobSetStatus) bo
 	return true
 }
 
-// withoutCounters returns a status without what is counted from the existing Jobs, in numbers and in words. The rest is a record:
-// restarts of the JobSet and of single Jobs, and conditions.
+// withoutCounters returns the status without the fields derived from existing Jobs: the counts, and the messages that
+// contain them. What remains is a record: restarts of the JobSet and of single Jobs, and conditions.
 func withoutCounters(status *v1alpha2.JobSetStatus) v1alpha2.JobSetStatus {
 	record := *status
 	record.ReplicatedJobsStatus = make([]v1alpha2.ReplicatedJobStatus, len(status.ReplicatedJobsStatus))

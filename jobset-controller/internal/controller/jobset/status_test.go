@@ -14,7 +14,7 @@ import (
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 )
 
-// withConditions sets conditions.
+// withConditions sets the conditions of the JobSet.
 func withConditions(js *JobSet, conditions ...metav1.Condition) *JobSet {
 	for _, c := range conditions {
 		c.LastTransitionTime = metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// A change by a queue must be detected in a stripped Job of the cache just as in a full one.
+// A change made by a queue must be detected in a stripped Job from the cache just as in a full one.
 func TestStrippedJobIsComparedLikeAFullOne(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(*corev1.PodTemplateSpec)

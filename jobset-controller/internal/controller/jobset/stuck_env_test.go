@@ -17,7 +17,8 @@ import (
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 )
 
-// stuck makes a restart wait for a terminating pod on the node. The pod never ends, because no kubelet runs here.
+// stuck makes a restart wait for a terminating pod on the node. The pod never terminates, because no kubelet is
+// running.
 func (w *world) stuck(js *JobSet, node string) {
 	w.Helper()
 	w.create(js)
@@ -80,7 +81,7 @@ func TestPodOnALivingNodeIsLeftToItsKubelet(t *testing.T) {
 	})
 }
 
-// A silent kubelet is evidence only after it has been silent for the whole timeout.
+// A silent kubelet counts as evidence only after it has been silent for the whole timeout.
 func TestPodOnASilentNodeIsReleasedAfterTheTimeout(t *testing.T) {
 	w := newWorld(t)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}}
@@ -116,7 +117,7 @@ func TestNoPodIsReleasedWithoutATimeout(t *testing.T) {
 	w.stays(3 * time.Second)
 }
 
-// stays checks that the pod exists for as long as it might have been released.
+// stays checks that the pod still exists for as long as it might have been released.
 func (w *world) stays(d time.Duration) {
 	w.Helper()
 	for deadline := time.Now().Add(d); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {

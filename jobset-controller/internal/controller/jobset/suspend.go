@@ -36,8 +36,8 @@ func (r *Reconciler) suspendJobs(ctx context.Context, s *scope) (ctrl.Result, er
 	return again, err
 }
 
-// emptyJobs removes the pods of Jobs. It deletes a Job that waits in a queue by itself, because the queue's manager would resume it
-// immediately. That releases its quota, and a new Job waits when the JobSet is resumed.
+// emptyJobs removes the pods of Jobs. A Job that waits in a queue individually is deleted, because the queue manager
+// would otherwise resume it immediately. This releases its quota, and a new Job is queued when the JobSet is resumed.
 func (r *Reconciler) emptyJobs(ctx context.Context, s *scope, running []*batchv1.Job) error {
 	if s.queuesStages() {
 		return r.deleteJobs(ctx, s, running)
@@ -63,9 +63,10 @@ func (r *Reconciler) stopJobs(ctx context.Context, s *scope, running []*batchv1.
 	})
 }
 
-// finishEmptying stops running Jobs of an earlier generation in a JobSet that is not suspended. There are such Jobs if the JobSet
-// was resumed, or the process died, after the generation was written and before the Jobs were stopped. The pods are fenced, so the
-// group cannot form with them. Once stopped, the Jobs are resumed in the current generation like any other Job.
+// finishEmptying stops running Jobs of an earlier generation in a JobSet that is not suspended. Such Jobs exist if the
+// JobSet was resumed, or the process died, after the generation was written and before the Jobs were stopped. Their
+// pods are fenced, so the group cannot form with them. Once stopped, the Jobs are resumed in the current generation
+// like any other Job.
 func (r *Reconciler) finishEmptying(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if !s.inPlace.Enabled {
 		return ctrl.Result{}, nil
@@ -80,7 +81,7 @@ func (r *Reconciler) finishEmptying(ctx context.Context, s *scope) (ctrl.Result,
 	return again, err
 }
 
-// activeJobs returns the active Jobs, including those with spares, that are suspended, or those that are not.
+// activeJobs returns either the suspended or the other active Jobs, including Jobs of spares.
 func (s *scope) activeJobs(suspended bool) []*batchv1.Job {
 	var jobs []*batchv1.Job
 	for _, job := range slices.Concat(s.jobs.Active, s.unfinishedSpares()) {
@@ -91,8 +92,8 @@ func (s *scope) activeJobs(suspended bool) []*batchv1.Job {
 	return jobs
 }
 
-// resumeJobs resumes suspended Jobs that may start, with the current pod template of the JobSet. It does not resume Jobs that wait
-// in a queue by themselves.
+// resumeJobs resumes suspended Jobs that may start, with the current pod template of the JobSet. It does not resume
+// Jobs that wait in a queue individually.
 func (r *Reconciler) resumeJobs(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if s.queuesStages() {
 		s.settled = true
@@ -140,13 +141,14 @@ func (s *scope) jobsToResume() []resumption {
 	return append(pairs, s.sparesToResume(builder, byName)...)
 }
 
-// templateIsMutable follows the API server's rule: no pods are left, and the Job was never started or is reported as suspended.
+// templateIsMutable follows the API server's rule: no pods are left, and the Job was never started or its status
+// reports it as suspended.
 func templateIsMutable(job *batchv1.Job) bool {
 	return job.Status.Active == 0 && (job.Status.StartTime == nil || policy.ReportedSuspended(job))
 }
 
-// resumeJob takes one call. API servers before 1.36 reject another template for a Job that was ever started, so the start time is
-// cleared first. The first rejection shows whether that is needed.
+// resumeJob resumes a Job in a single call if possible. API servers before 1.36 reject a template change for a Job that
+// was ever started, so the start time is cleared first. The first rejection shows whether that is necessary.
 func (r *Reconciler) resumeJob(ctx context.Context, js *v1alpha2.JobSet, current, changed *batchv1.Job, templateDiffers bool) error {
 	started := templateDiffers && current.Status.StartTime != nil
 	if started && r.clearsStartTime.Load() {

@@ -89,7 +89,7 @@ func TestResumedJobGetsTheTemplateOfItsAdmission(t *testing.T) {
 			pod.Spec.NodeSelector = map[string]string{flavor: "true"}
 			pod.Spec.Tolerations = []corev1.Toleration{{Key: flavor, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](5)}}
 		})
-		// The template cannot be changed before the Job controller has stopped the pods.
+		// The template cannot be changed until the Job controller has stopped the pods.
 		w.Always(func() string { return sandbox.Differs("suspended jobs", "a-workers-0", w.suspendedJobs()) })
 		w.stopPods("a-workers-0")
 		w.awaitSuspendedJobs("")
@@ -104,7 +104,7 @@ func TestResumedJobGetsTheTemplateOfItsAdmission(t *testing.T) {
 	}
 }
 
-// API servers before 1.36 reject another template for a Job that was ever started, even if it is suspended.
+// API servers before 1.36 reject a template change for a Job that was ever started, even if it is suspended.
 func TestStartTimeIsClearedFirstForOlderAPIServers(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(2))
@@ -170,7 +170,7 @@ func TestSuspendingAGroupOpensAnEpochFirst(t *testing.T) {
 	w.start()
 	w.awaitSuspendedJobs("a-workers-0 a-workers-1")
 	w.awaitCondition("a", "Suspended=True/SuspendedJobs")
-	w.awaitEpoch("a", want) // the same one: the crash opened no further epoch
+	w.awaitEpoch("a", want) // unchanged: the crash did not open another epoch
 
 	w.stopPods("a-workers-0")
 	w.stopPods("a-workers-1")
@@ -197,8 +197,8 @@ func TestNoSuspendWithoutAnEpoch(t *testing.T) {
 	w.awaitSuspendedJobs("a-workers-0")
 }
 
-// The epoch was written, then the JobSet was resumed before its Jobs were stopped. Pods of the old epoch are fenced, so they must
-// be stopped anyway.
+// The epoch was written, then the JobSet was resumed before its Jobs were stopped. Pods of the old epoch are fenced, so
+// they must still be stopped.
 func TestResumeBeforeTheJobsWereStoppedStillEmptiesTheGroup(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1).MaxRestarts(5).Annotation(v1alpha2.InPlaceTimeoutKey, "60s"))

@@ -1,5 +1,6 @@
-// Package placement keeps the pods of exclusively placed Jobs together: it releases followers when their leader has a node, and
-// evicts followers that are not where their leader is. Package plan/exclusive makes the decisions.
+// Package placement keeps the pods of exclusively placed Jobs together: it releases followers once their leader has a
+// node, and evicts followers that are in a different domain than their leader. Package plan/exclusive makes the
+// decisions.
 //
 //	pods of a Job ──> observe (cache: pods by owner, nodes' labels) ──> exclusive.Plan ──> release, evict, report
 package placement
@@ -29,18 +30,18 @@ import (
 // Name is the name of the controller in logs, metrics and events.
 const Name = "placement"
 
-// labelRetry is when a leader's node without the label is read again. Nodes are not watched for it.
+// labelRetry is when a leader's node that lacks the label is read again. Nodes are not watched for this.
 const labelRetry = 10 * time.Second
 
-// leaderRetry is when followers without a leader are reconciled again. If index 0 has ended, no leader will come, which is not an
-// event of a pod.
+// leaderRetry is when followers without a leader are reconciled again. If index 0 has finished, no leader will appear,
+// and no pod event signals that.
 const leaderRetry = 10 * time.Second
 
-// Options are the options of a Reconciler.
+// Options configures a Reconciler.
 type Options struct {
-	// Client reads from the cache and writes.
+	// Client reads from the cache and writes to the API server.
 	Client client.Client
-	// Recorder emits the events.
+	// Recorder emits events.
 	Recorder events.EventRecorder
 }
 
@@ -66,20 +67,20 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }
 
-// scope is everything that one reconcile knows.
+// scope holds everything known in one reconcile.
 type scope struct {
 	job      *batchv1.Job
 	topology string
 	anchor   *corev1.Pod
 	leader   *corev1.Pod
-	// domain is the domain of the anchor, "" if its node has no label.
+	// domain is the domain of the anchor, or "" if its node lacks the label.
 	domain string
-	// leaderless is a follower that waits for a missing leader, nil if there is none.
+	// leaderless is a follower waiting for a missing leader, or nil if there is none.
 	leaderless *corev1.Pod
 	moves      exclusive.Moves
 }
 
-// Reconcile moves the followers of one Job.
+// Reconcile moves the followers of a Job.
 func (r *Reconciler) Reconcile(ctx context.Context, job *batchv1.Job) (ctrl.Result, error) {
 	s, err := r.observe(ctx, job)
 	if err != nil || s == nil {

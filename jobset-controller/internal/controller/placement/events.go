@@ -9,21 +9,21 @@ import (
 	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
-// Reasons of events about Jobs.
+// Reasons for events about Jobs.
 const (
 	domainUnknown       = "TopologyDomainUnknown" // the leader's node lacks the label
-	leaderUnschedulable = "LeaderUnschedulable"   // followers wait for a leader without a node
-	followersEvicted    = "FollowersEvicted"      // followers were not where their leader is
-	leaderReplaced      = "LeaderReplaced"        // a follower leads
+	leaderUnschedulable = "LeaderUnschedulable"   // followers are waiting for a leader without a node
+	followersEvicted    = "FollowersEvicted"      // followers were not in their leader's domain
+	leaderReplaced      = "LeaderReplaced"        // a follower has become the leader
 )
 
 const (
 	eventAction = "Placing"
-	// cacheSize limits the memory of past events.
+	// cacheSize limits how many past events are remembered.
 	cacheSize = 4096
 )
 
-// report reports what keeps the pods of a Job apart, or from running.
+// report emits events about anything that keeps the pods of a Job apart or prevents them from running.
 func (r *Reconciler) report(s *scope) {
 	switch {
 	case s.anchor != nil && s.domain == "":
@@ -41,7 +41,7 @@ func (r *Reconciler) report(s *scope) {
 	}
 }
 
-// reportOnce emits an event about a Job unless it was emitted before.
+// reportOnce emits an event about a Job unless it has already been emitted.
 func (r *Reconciler) reportOnce(s *scope, kind, reason, note string) {
 	key := struct {
 		job          types.UID

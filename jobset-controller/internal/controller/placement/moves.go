@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/exclusive"
 )
 
-// violation is the reason of the condition DisruptionTarget, as in the published controller.
+// violation is the reason for the condition DisruptionTarget, as in the upstream controller.
 const violation = "ExclusivePlacementViolation"
 
 // release sends waiting followers to the domain of their leader.
@@ -29,9 +29,9 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	})
 }
 
-// promote makes a waiting follower the leader, because index 0 has ended and no leader will come. A pod gets its affinities only at
-// its creation, so the scheduler places this one freely, and the others follow. Creating it again could end its Job, because a
-// deleted pod counts as a failed one.
+// promote makes a waiting follower the leader, because index 0 has finished and no leader will appear. The affinities
+// of a pod are only set at its creation, so the scheduler places this pod freely, and the others follow. Recreating the
+// pod could fail its Job, because a deleted pod counts as failed.
 func (r *Reconciler) promote(ctx context.Context, s *scope) error {
 	if !s.lacksLeader() {
 		return nil
@@ -40,7 +40,7 @@ func (r *Reconciler) promote(ctx context.Context, s *scope) error {
 	return unlessGone("releasing", s.leaderless, r.client.Patch(ctx, named(s.leaderless), patch))
 }
 
-// lacksLeader reports whether followers wait for a leader that will not come.
+// lacksLeader reports whether followers are waiting for a leader that will not appear.
 func (s *scope) lacksLeader() bool { return s.leaderless != nil && exclusive.LeaderIsOver(s.job) }
 
 func liftGate() map[string]any {
@@ -54,7 +54,7 @@ func (r *Reconciler) evict(ctx context.Context, s *scope) error {
 	})
 }
 
-// remove deletes a pod. The condition lets a podFailurePolicy know that the pod did not fail by itself.
+// remove deletes a pod. The condition lets a podFailurePolicy know that the pod did not fail on its own.
 func (r *Reconciler) remove(ctx context.Context, pod *corev1.Pod, why string) error {
 	patch := patchOf(pod, nil, "status", map[string]any{"conditions": []any{corev1.PodCondition{
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(), Reason: violation, Message: why,
@@ -65,7 +65,8 @@ func (r *Reconciler) remove(ctx context.Context, pod *corev1.Pod, why string) er
 	return unlessGone("evicting", pod, r.client.Delete(ctx, named(pod), client.Preconditions{UID: &pod.UID}))
 }
 
-// patchOf returns a patch for this very pod: because of the UID, the API server rejects it for another pod of that name.
+// patchOf returns a patch that includes the pod's UID, so that the API server rejects it for another pod with that
+// name.
 func patchOf(pod *corev1.Pod, annotations map[string]string, part string, value map[string]any) client.Patch {
 	raw, err := json.Marshal(map[string]any{"metadata": metav1.ObjectMeta{UID: pod.UID, Annotations: annotations}, part: value})
 	if err != nil {
@@ -74,12 +75,12 @@ func patchOf(pod *corev1.Pod, annotations map[string]string, part string, value 
 	return client.RawPatch(types.StrategicMergePatchType, raw)
 }
 
-// named returns the object for the API server's response, because the pod in the cache is shared.
+// named returns an object to receive the API server's response, because the pod in the cache is shared.
 func named(pod *corev1.Pod) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
 }
 
-// unlessGone considers a pod done that was deleted or replaced by another pod of that name.
+// unlessGone returns no error if the pod was deleted or replaced by another pod with the same name.
 func unlessGone(doing string, pod *corev1.Pod, err error) error {
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil

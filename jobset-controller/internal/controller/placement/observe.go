@@ -14,16 +14,16 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/exclusive"
 )
 
-// jobIndex finds pods by the UID of the Job that controls them, because names are reused and anyone can write labels. With one of
-// the suffixes it finds fewer pods: a webhook that reads a thousand pods for each of a thousand pods would read a million for one
-// Job.
+// jobIndex finds pods by the UID of the Job that controls them, because names are reused and anyone can set labels.
+// With one of the suffixes it finds only some of them: a webhook that reads a thousand pods for each of a thousand pods
+// would read a million pods for one Job.
 const (
 	jobIndex = "holdfast.job-uid"
 	leading  = "/leading" // leaders that have a node
 	placed   = "/placed"  // pods that have a node
 )
 
-// AddIndexes adds the indexes that the reconciler and Domains use.
+// AddIndexes adds the indexes used by the reconciler and Domains.
 func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	return indexer.IndexField(ctx, &corev1.Pod{}, jobIndex, func(pod client.Object) []string {
 		if job := controllingJob(pod); job != nil && exclusive.Topology(pod) != "" {
@@ -51,11 +51,11 @@ func controllingJob(pod client.Object) *metav1.OwnerReference {
 	return owner
 }
 
-// Domains reads from the cache where pods are.
+// Domains looks up the topology domains of pods in the cache.
 type Domains struct{ Client client.Reader }
 
-// LeaderIsOver reports whether the Job of this name and UID gets no more pods with index 0. It is false if the Job is not in the
-// cache yet.
+// LeaderIsOver reports whether the Job with this name and UID gets no more pods with index 0. It returns false if the
+// Job is not in the cache yet.
 func (d Domains) LeaderIsOver(ctx context.Context, job types.NamespacedName, uid types.UID) (bool, error) {
 	var found batchv1.Job
 	err := d.Client.Get(ctx, job, &found, client.UnsafeDisableDeepCopy)
@@ -82,7 +82,7 @@ func (d Domains) Of(ctx context.Context, job types.UID, topology string) (string
 	return "", nil
 }
 
-// pods returns the pods of a Job. They are shared with the cache and must not be changed.
+// pods returns the pods of a Job. They are shared with the cache and must not be modified.
 func (d Domains) pods(ctx context.Context, job types.UID) ([]*corev1.Pod, error) {
 	return d.find(ctx, string(job))
 }

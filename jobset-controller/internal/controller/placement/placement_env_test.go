@@ -26,7 +26,7 @@ func to(domain string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{rack: domain, "kept": "true"} }
 }
 
-// where returns what holds a pod back, and where it may run.
+// where returns what is holding a pod back, and where it may run.
 func (w *world) where(pod *corev1.Pod) string {
 	var now corev1.Pod
 	if err := w.Get(w.Context(), client.ObjectKeyFromObject(pod), &now); err != nil {
@@ -52,7 +52,8 @@ func (w *world) awaitWhere(pod *corev1.Pod, want string) {
 	})
 }
 
-// A follower that was created before its leader had a node is released when it has one. Only our gate is removed.
+// A follower that was created before its leader had a node is released once the leader has one. Only our own gate is
+// removed.
 func TestFollowerFollowsItsLeader(t *testing.T) {
 	w := newWorld(t)
 	w.node("n1", "r1")
@@ -62,7 +63,7 @@ func TestFollowerFollowsItsLeader(t *testing.T) {
 	w.awaitWhere(follower, "r1 [example.com/other]")
 }
 
-// The leader was placed again while followers were on their way to its old domain.
+// The leader was rescheduled while followers were on their way to its old domain.
 func TestFollowersOfAnotherDomainAreRecreated(t *testing.T) {
 	w := newWorld(t)
 	w.node("n1", "r1")
@@ -79,7 +80,7 @@ func TestFollowersOfAnotherDomainAreRecreated(t *testing.T) {
 	w.AwaitEvent("FollowersEvicted/Placing: 1 pods are recreated in " + rack + " r2")
 }
 
-// A lost pod is replaced while its leader is lost, too. The running pods show where the Job is.
+// A lost pod is replaced while its leader is lost as well. The running pods show where the Job is.
 func TestLostFollowerReturnsWithoutItsLeader(t *testing.T) {
 	w := newWorld(t)
 	w.node("n1", "r1")
@@ -90,7 +91,7 @@ func TestLostFollowerReturnsWithoutItsLeader(t *testing.T) {
 	w.awaitWhere(runs, "r1 []")
 }
 
-// A node without the label has no domain. Once it has one, the followers are released.
+// A node without the label has no domain. Once it gets the label, the followers are released.
 func TestLeaderOnANodeWithoutTheLabelIsReported(t *testing.T) {
 	w := newWorld(t)
 	w.node("n1", "")
@@ -102,7 +103,7 @@ func TestLeaderOnANodeWithoutTheLabelIsReported(t *testing.T) {
 	}
 }
 
-// For waiting followers, the user needs to know the scheduler's reason.
+// Users need to know the scheduler's reason why followers are waiting.
 func TestUnschedulableLeaderIsReported(t *testing.T) {
 	w := newWorld(t)
 	leader := w.pod("leader", "0")
@@ -112,7 +113,7 @@ func TestUnschedulableLeaderIsReported(t *testing.T) {
 	w.AwaitEvent("LeaderUnschedulable/Placing: the pods wait for a domain of " + rack + ", because their leader leader has no node: 0/5 nodes are available")
 }
 
-// Pods with the same label that another Job owns are ignored.
+// Pods that have the same label but belong to another Job are ignored.
 func TestPodsOfAnotherOwnerAreIgnored(t *testing.T) {
 	w := newWorld(t)
 	w.node("n1", "r1")
@@ -153,7 +154,7 @@ func TestCompletedPodHoldsNoFollower(t *testing.T) {
 	w.awaitWhere(follower, "r2 [example.com/other]")
 }
 
-// Followers were created before it was known that index 0 has ended.
+// Followers were created before it was known that index 0 had finished.
 func TestFollowerWithoutALeaderLeads(t *testing.T) {
 	w := newWorld(t)
 	w.node("n1", "r1")

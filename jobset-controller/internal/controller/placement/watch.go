@@ -19,18 +19,18 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/exclusive"
 )
 
-// A reconcile reads all pods of a Job, so one reconcile for each of a thousand pods would read a million. Events of the leader are
-// not debounced, because the other pods wait for its node.
+// A reconcile reads all pods of a Job, so a reconcile for each of a thousand pods would read a million. Events of the
+// leader are not debounced, because the other pods are waiting for its node.
 const (
-	// debounceHeld is for followers that wait for a domain, which may be known by now.
+	// debounceHeld applies to followers waiting for a domain, which may be known by now.
 	debounceHeld = 250 * time.Millisecond
-	// debounceOthers is for all other events: where a follower is, and its deletion.
+	// debounceOthers applies to all other events: the binding of a follower, and its deletion.
 	debounceOthers = time.Second
 )
 
-// debounce returns how long the event of a pod may wait for others of the same Job.
+// debounce returns how long an event of a pod may wait for others of the same Job.
 func debounce(pod *corev1.Pod) time.Duration {
-	_, indexed := pod.Annotations[batchv1.JobCompletionIndexAnnotation] // without indexes all pods lead, and none follows
+	_, indexed := pod.Annotations[batchv1.JobCompletionIndexAnnotation] // without indexes every pod is a leader
 	switch {
 	case indexed && exclusive.Leads(pod):
 		return 0
@@ -59,8 +59,8 @@ func podEvents() handler.EventHandler {
 	}
 }
 
-// relevantChanges selects the changes of pods that could change a decision. A reconcile reads all pods of a Job, and most changes
-// are status updates of kubelets: when thousands of containers restart, each causes two.
+// relevantChanges selects pod changes that could affect a decision. A reconcile reads all pods of a Job, and most
+// changes are status updates by kubelets: when thousands of containers restart, each causes two of them.
 var relevantChanges = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		before, isPod := e.ObjectOld.(*corev1.Pod)
@@ -69,7 +69,8 @@ var relevantChanges = predicate.Funcs{
 	},
 }
 
-// moved reports whether a relevant part of a pod has changed. For a leader that includes its conditions, which show why it waits.
+// moved reports whether a relevant part of a pod has changed. For a leader that includes its conditions, which show why
+// it is waiting.
 func moved(before, now *corev1.Pod) bool {
 	return before.UID != now.UID || before.Spec.NodeName != now.Spec.NodeName || before.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero() ||
 		over(before) != over(now) || !slices.Equal(before.Spec.SchedulingGates, now.Spec.SchedulingGates) ||
@@ -77,7 +78,7 @@ func moved(before, now *corev1.Pod) bool {
 		exclusive.Leads(now) && now.Spec.NodeName == "" && message(before) != message(now)
 }
 
-// over returns the phase of a pod that has finished, "" for any other.
+// over returns the phase of a pod that has finished, or "" for any other.
 func over(pod *corev1.Pod) corev1.PodPhase {
 	if phase := pod.Status.Phase; phase == corev1.PodSucceeded || phase == corev1.PodFailed {
 		return phase
@@ -85,7 +86,7 @@ func over(pod *corev1.Pod) corev1.PodPhase {
 	return ""
 }
 
-// message returns the text that the event about a waiting leader quotes.
+// message returns the text to be quoted in the event about a waiting leader.
 func message(pod *corev1.Pod) string {
 	if len(pod.Status.Conditions) == 0 {
 		return ""

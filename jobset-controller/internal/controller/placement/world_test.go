@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 
 const rack = "example.com/rack"
 
-// world is a namespace with the controller. The tests act as the Job controller and the scheduler. There is no webhook: the tests
-// create pods as it would change them.
+// world is a namespace with the controller. The tests act as the Job controller and the scheduler. There is no webhook:
+// the tests create pods in the form that the webhook would give them.
 type world struct {
 	*sandbox.Sandbox
 	job *batchv1.Job
