@@ -1,5 +1,5 @@
-// Package inplace reads what in-place restarts need to know about a JobSet: which of its pods have an agent, and which slots they
-// fill. It is pure.
+// Package inplace reads what in-place restarts need to know about a JobSet: which of its pods have an agent, and which
+// slots they fill. It performs no I/O.
 package inplace
 
 import (
@@ -25,13 +25,14 @@ const (
 	storeEnv   = "VALKEY_ADDRESS"
 )
 
-// HasAgent recognizes an agent: a sidecar with the flag or environment variable of JobSet KEP-876, or the supervisor in the command of a
-// container, possibly behind a shell or an init program.
+// HasAgent recognizes an agent: a sidecar with the flag or environment variable of JobSet KEP-876, or the supervisor in
+// the command of a container, possibly wrapped by a shell or an init program.
 func HasAgent(pod *corev1.PodSpec) bool {
 	return slices.ContainsFunc(pod.InitContainers, isSidecarAgent) || slices.ContainsFunc(pod.Containers, isSupervised)
 }
 
-// HasSidecar reports whether the agent restarts containers from outside. Otherwise it restarts processes.
+// HasSidecar reports whether the agent is a sidecar, which restarts containers. Otherwise it is a supervisor, which
+// restarts processes.
 func HasSidecar(pod *corev1.PodSpec) bool {
 	return slices.ContainsFunc(pod.InitContainers, isSidecarAgent)
 }
@@ -45,13 +46,13 @@ func isSupervised(c corev1.Container) bool {
 	return hasWord(c, func(word string) bool { return path.Base(word) == supervise.Program })
 }
 
-// hasWord searches command and arguments without joining them, because the slices belong to a cache.
+// hasWord searches the command and arguments without joining them, because the slices belong to a cache.
 func hasWord(c corev1.Container, is func(string) bool) bool {
 	return slices.ContainsFunc(c.Command, is) || slices.ContainsFunc(c.Args, is)
 }
 
-// WorkerContainer returns the name of the container that the agent of the pod restarts, or "" if there are several candidates and none
-// is named.
+// WorkerContainer returns the name of the container that the agent of the pod restarts, or "" if there are several
+// candidates and none of them is configured.
 func WorkerContainer(pod *corev1.PodSpec) string {
 	for _, c := range pod.InitContainers {
 		if isSidecarAgent(c) {
@@ -71,7 +72,7 @@ func onlyContainer(pod *corev1.PodSpec) string {
 	return ""
 }
 
-// StoreAddress returns the store address of an agent in the pod, or "" if the pod does not contain it.
+// StoreAddress returns the store address of an agent in the pod, or "" if the pod does not specify it.
 func StoreAddress(pod *corev1.PodSpec) string {
 	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
 		if address := setting(c, storeFlag, storeEnv); address != "" {
@@ -81,7 +82,7 @@ func StoreAddress(pod *corev1.PodSpec) string {
 	return ""
 }
 
-// setting returns the value of a flag or of a variable, or "" if it has no literal value.
+// setting returns the value of a flag or an environment variable, or "" if it has no literal value.
 func setting(c corev1.Container, flag, env string) (value string) {
 	for _, v := range c.Env {
 		if v.Name == env {
@@ -98,7 +99,7 @@ func setting(c corev1.Container, flag, env string) (value string) {
 	return value
 }
 
-// SlotOf returns the slot of a pod of a JobSet, or "" if its annotations do not have it.
+// SlotOf returns the slot of a pod of a JobSet, or "" if its annotations do not specify one.
 func SlotOf(pod *corev1.Pod) string {
 	a := pod.Annotations
 	parts := []string{
@@ -112,12 +113,12 @@ func SlotOf(pod *corev1.Pod) string {
 	return strings.Join(parts, "-")
 }
 
-// StoreSecret returns the name of the Secret, in the JobSet's namespace, with the store credentials of its agents. It depends only
-// on the JobSet's name, so that a manifest that brings its own agent can contain it.
+// StoreSecret returns the name of the Secret in the JobSet's namespace that holds the store credentials of its agents.
+// The name depends only on that of the JobSet, so that a manifest that includes its own agent can refer to the Secret.
 func StoreSecret(jobSet string) string { return "holdfast-store-" + jobSet }
 
-// JobStoreSecret does the same for a Job that has its own group.
+// JobStoreSecret is StoreSecret for a Job that forms a group of its own.
 func JobStoreSecret(job string) string { return "holdfast-job-store-" + job }
 
-// PodStoreSecret does the same for a group that its pods declare, by the name of the pod with index 0.
+// PodStoreSecret is StoreSecret for a group declared by its pods, given the name of the pod with index 0.
 func PodStoreSecret(leader string) string { return "holdfast-pod-store-" + leader }

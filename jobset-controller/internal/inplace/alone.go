@@ -17,12 +17,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// A Job without a JobSet is read as a JobSet with one replicatedJob of one Job, so that the same plan is made for both.
+// A Job without a JobSet is represented as a JobSet with one replicatedJob of one Job, so that both are planned in the
+// same way.
 const (
-	// JobKind is the kind of that JobSet.
+	// JobKind is the kind of such a JobSet.
 	JobKind = "Job"
-	// aloneJob is the name of that replicatedJob, and aloneIndex the index of its Job. The slots are <Job>-workers-0-<completion
-	// index>.
+	// aloneJob is the name of its replicatedJob, and aloneIndex the index of its Job. The slots are
+	// <Job>-workers-0-<completion index>.
 	aloneJob   = "workers"
 	aloneIndex = "0"
 )
@@ -30,8 +31,8 @@ const (
 // IsAlone reports whether a JobSet is a Job without a JobSet, or a group of pods; see OfJob.
 func IsAlone(js *v1alpha2.JobSet) bool { return js.Kind == JobKind || IsPods(js) }
 
-// OfJob reads a Job without a JobSet as a JobSet. The Job may be a group of pods that OfPods has read as a Job. The restarts are
-// limited by the backoffLimit that its author has set.
+// OfJob represents a Job without a JobSet as a JobSet. The Job may be a group of pods represented as a Job by OfPods.
+// The number of restarts is limited by the backoffLimit that the user has set.
 func OfJob(job *batchv1.Job) *v1alpha2.JobSet {
 	js := &v1alpha2.JobSet{
 		TypeMeta: metav1.TypeMeta{Kind: JobKind}, ObjectMeta: job.ObjectMeta,
@@ -56,13 +57,13 @@ func OfJob(job *batchv1.Job) *v1alpha2.JobSet {
 	for _, c := range job.Status.Conditions {
 		js.Status.Conditions = append(js.Status.Conditions, metav1.Condition{
 			Type: string(c.Type), Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message,
-			LastTransitionTime: c.LastTransitionTime, ObservedGeneration: job.Generation, // a Job's condition does not have it
+			LastTransitionTime: c.LastTransitionTime, ObservedGeneration: job.Generation, // a Job's condition has no such field
 		})
 	}
 	return js
 }
 
-// maxRestartsOf returns the author's limit for a Job. The webhook recorded it before raising the limit.
+// maxRestartsOf returns the limit that the user has set on a Job. The webhook recorded it before raising the limit.
 func maxRestartsOf(job *batchv1.Job) int32 {
 	if n, err := strconv.ParseInt(job.Annotations[v1alpha2.MaxRestartsKey], 10, 32); err == nil && n >= 0 {
 		return int32(n)
@@ -70,8 +71,8 @@ func maxRestartsOf(job *batchv1.Job) int32 {
 	return ptr.Deref(job.Spec.BackoffLimit, 6)
 }
 
-// ChildOf reads a Job without a JobSet as the Job of the JobSet that OfJob returns. A Job with a leader always belongs to the
-// current epoch.
+// ChildOf represents a Job without a JobSet as the Job of the JobSet returned by OfJob. A Job with a leader always
+// belongs to the current epoch.
 func ChildOf(job *batchv1.Job) batchv1.Job {
 	child := *job
 	child.Name = job.Name + "-" + aloneJob + "-" + aloneIndex
@@ -82,7 +83,7 @@ func ChildOf(job *batchv1.Job) batchv1.Job {
 		child.Annotations[epoch.Annotation] = epoch.FormatNumber(record.Epoch)
 	}
 	if job.Kind == PodKind {
-		child.Spec.ManagedBy = ptr.To("the owner of the pods") // no other program creates any
+		child.Spec.ManagedBy = ptr.To("the owner of the pods") // no other program creates the pods
 	}
 	return child
 }
@@ -92,13 +93,14 @@ func PodIdentity(job string) map[string]string {
 	return map[string]string{v1alpha2.JobSetNameKey: job, v1alpha2.ReplicatedJobNameKey: aloneJob, v1alpha2.JobIndexKey: aloneIndex}
 }
 
-// PodKind is the kind of a group that its pods declare. Its owner is the pod with index 0, so the group ends with that pod.
+// PodKind is the kind of a group declared by its pods. Its owner is the pod with index 0, so the group ends with that
+// pod.
 const PodKind = "Pod"
 
-// IsPods reports whether a JobSet is a group of pods; see OfPods.
+// IsPods reports whether a JobSet represents a group of pods; see OfPods.
 func IsPods(js *v1alpha2.JobSet) bool { return js.Kind == PodKind }
 
-// Member is what a pod declares about its group.
+// Member is a pod's declaration of its group.
 type Member struct {
 	Leader      string // name of the pod with index 0
 	Index, Size int
@@ -107,8 +109,8 @@ type Member struct {
 // Leads reports whether the pod has index 0.
 func (m Member) Leads(pod *corev1.Pod) bool { return m.Leader == pod.Name }
 
-// MemberOf reads the labels and annotations by which a pod declares its group. declared is false for a pod without a group. It
-// returns an error if a pod of a group does not declare a valid size or index; Leader is set then.
+// MemberOf reads the labels and annotations by which a pod declares its group. declared is false for a pod without a
+// group. It returns an error if a pod with a group does not declare a valid size or index; Leader is set in that case.
 func MemberOf(pod *corev1.Pod) (m Member, declared bool, err error) {
 	m.Leader, declared = pod.Labels[v1alpha2.PodGroupKey]
 	if !declared {
@@ -132,16 +134,17 @@ func MemberOf(pod *corev1.Pod) (m Member, declared bool, err error) {
 	return m, true, nil
 }
 
-// Labels of the pods of a LeaderWorkerSet: its name, and the index of the replica.
+// Labels on the pods of a LeaderWorkerSet: its name, and the index of the replica.
 const (
 	LeaderWorkerSetKey = "leaderworkerset.sigs.k8s.io/name"
 	lwsGroup           = "leaderworkerset.sigs.k8s.io/group-index"
 )
 
-// LeaderWorkerSetOf returns the name of the pod's LeaderWorkerSet, or "" if it has none.
+// LeaderWorkerSetOf returns the name of the LeaderWorkerSet that the pod belongs to, or "" if there is none.
 func LeaderWorkerSetOf(pod *corev1.Pod) string { return pod.Labels[LeaderWorkerSetKey] }
 
-// GroupLabels returns the labels that find all pods of a group that its owner has created, given the pod with index 0.
+// GroupLabels returns labels that select all pods of a group, given the pod with index 0. They were set by the pods'
+// owner.
 func GroupLabels(leader *corev1.Pod) map[string]string {
 	if set, group := leader.Labels[LeaderWorkerSetKey], leader.Labels[lwsGroup]; set != "" && group != "" {
 		return map[string]string{LeaderWorkerSetKey: set, lwsGroup: group}
@@ -149,9 +152,10 @@ func GroupLabels(leader *corev1.Pod) map[string]string {
 	return map[string]string{v1alpha2.PodGroupKey: leader.Name}
 }
 
-// OfPods reads a group of pods as an Indexed Job, given the pod with index 0. OfJob and ChildOf read that Job.
+// OfPods represents a group of pods as an Indexed Job, given the pod with index 0. The Job is used by OfJob and
+// ChildOf.
 func OfPods(leader *corev1.Pod) *batchv1.Job {
-	m, _, _ := MemberOf(leader) // without a size there is one pod; the group was refused because of an error
+	m, _, _ := MemberOf(leader) // without a size there is a single pod; a group with an error has been refused
 	size := ptr.To(int32(max(m.Size, 1)))
 	job := &batchv1.Job{
 		TypeMeta: metav1.TypeMeta{Kind: PodKind}, ObjectMeta: leader.ObjectMeta,
@@ -168,8 +172,8 @@ func OfPods(leader *corev1.Pod) *batchv1.Job {
 	return job
 }
 
-// LeaderOf returns the UID of the pod with index 0, given a pod that the webhook for pods has prepared. All pods except that one
-// carry it.
+// LeaderOf returns the UID of the pod with index 0, given a pod prepared by the webhook for pods. All other pods of the
+// group carry this UID.
 func LeaderOf(pod metav1.Object) string {
 	return cmp.Or(pod.GetAnnotations()[v1alpha2.JobSetUIDKey], string(pod.GetUID()))
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// FinishedSlots lists the slots of a Job whose worker has succeeded, from the Job's completed indexes ("0,2-4"). It skips
-// unreadable parts; the group then waits for their slots.
+// FinishedSlots returns the slots of a Job whose worker has succeeded, based on the Job's completed indexes ("0,2-4").
+// It skips unreadable parts; the group then waits for their slots.
 func FinishedSlots(jobSet string, job *batchv1.Job) []string {
 	var slots []string
 	prefix := fmt.Sprintf("%s-%s-%s-", jobSet, job.Labels[v1alpha2.ReplicatedJobNameKey], job.Labels[v1alpha2.JobIndexKey])
@@ -27,8 +27,8 @@ func FinishedSlots(jobSet string, job *batchv1.Job) []string {
 	return slots
 }
 
-// SlotsBeyond lists the slots of the stages that a complete Job has never had, because the other Jobs of its replicatedJob were
-// enlarged after it had completed (feature gate ElasticJobSet). No worker will join for them.
+// SlotsBeyond returns the slots of the stages that a complete Job never had, because the other Jobs of its
+// replicatedJob were enlarged after it had completed (feature gate ElasticJobSet). No worker will join for these slots.
 func SlotsBeyond(jobSet string, job *batchv1.Job, stages []coordination.Stage) []string {
 	if !policy.Finished(job) || policy.FailureOf(job) != nil {
 		return nil
@@ -46,7 +46,8 @@ func SlotsBeyond(jobSet string, job *batchv1.Job, stages []coordination.Stage) [
 	return slots
 }
 
-// HasIndex reports whether completion indexes in the format of the Job controller ("0,2-4") contain an index.
+// HasIndex reports whether a list of completion indexes in the format of the Job controller ("0,2-4") contains an
+// index.
 func HasIndex(indexes string, index int) bool {
 	for first, last := range Ranges(indexes) {
 		if first <= index && index <= last {
@@ -56,7 +57,7 @@ func HasIndex(indexes string, index int) bool {
 	return false
 }
 
-// Ranges returns the first and the last index of each part of such a list. It skips unreadable parts.
+// Ranges returns the first and last index of each part of such a list. It skips unreadable parts.
 func Ranges(list string) iter.Seq2[int, int] {
 	return func(yield func(first, last int) bool) {
 		for part := range strings.SplitSeq(list, ",") {
@@ -67,7 +68,7 @@ func Ranges(list string) iter.Seq2[int, int] {
 	}
 }
 
-// maxIndex is above the limit of the API.
+// maxIndex is higher than the API's limit.
 const maxIndex = 1 << 20
 
 func parseRange(part string) (first, last int, ok bool) {

@@ -74,7 +74,7 @@ func TestStages(t *testing.T) {
 			rjob("none", 0, nil, nil),
 		}},
 	}
-	// The Jobs of a replicatedJob keep the size with which they were created.
+	// The Jobs of a replicatedJob keep the size that they were created with.
 	older := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1alpha2.ReplicatedJobNameKey: "workers"}},
 		Spec:       batchv1.JobSpec{Parallelism: ptr.To[int32](6), Completions: ptr.To[int32](6)},
@@ -103,8 +103,8 @@ func sized(index string, pods int32, over batchv1.JobConditionType) *batchv1.Job
 	return job
 }
 
-// A cache lists Jobs in a different order each time. If the size of a group depended on the order, the group would start over each
-// time.
+// A cache lists Jobs in a different order each time. If the size of a group depended on the order, the group would be
+// restarted each time.
 func TestSizeOfAReplicatedJobWhoseJobsDiffer(t *testing.T) {
 	js := &v1alpha2.JobSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "js"},

@@ -17,9 +17,10 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 )
 
-// Stages returns the slots of a JobSet's group: the replicatedJobs whose pods have an agent (carries, by replicatedJob) and that
-// have any pods. The number of pods comes from the Job, if it exists: a changed JobSet does not change its existing Jobs. While
-// they are resized one by one (feature gate ElasticJobSet), the first Job decides for all.
+// Stages returns the slots of a JobSet's group: those of the replicatedJobs that have any pods and whose pods have an
+// agent (as given by carries, for each replicatedJob). The number of pods is taken from the Job if it exists, because a
+// change to the JobSet does not change its existing Jobs. While Jobs are being resized one by one (feature gate
+// ElasticJobSet), the first Job determines the size for all.
 func Stages(js *v1alpha2.JobSet, jobs []*batchv1.Job, carries []bool) []coordination.Stage {
 	sizes := sizesOf(jobs)
 	var stages []coordination.Stage
@@ -40,7 +41,7 @@ func Stages(js *v1alpha2.JobSet, jobs []*batchv1.Job, carries []bool) []coordina
 	return stages
 }
 
-// sizesOf returns, for each replicatedJob, the Job that decides about the size, regardless of the order of jobs.
+// sizesOf returns, for each replicatedJob, the Job that determines its size, regardless of the order of jobs.
 func sizesOf(jobs []*batchv1.Job) map[string]*batchv1.Job {
 	sizes := map[string]*batchv1.Job{}
 	for _, job := range jobs {
@@ -52,8 +53,8 @@ func sizesOf(jobs []*batchv1.Job) map[string]*batchv1.Job {
 	return sizes
 }
 
-// speaksBefore reports whether a decides rather than b: an unfinished Job rather than a finished one, which is never resized; then
-// the lower index.
+// speaksBefore reports whether a determines the size rather than b: an unfinished Job takes precedence over a finished
+// one, which is never resized, and then the lower index takes precedence.
 func speaksBefore(a, b *batchv1.Job) bool {
 	if over := policy.Finished(a); over != policy.Finished(b) {
 		return !over
@@ -64,7 +65,7 @@ func speaksBefore(a, b *batchv1.Job) bool {
 	return a.Name < b.Name
 }
 
-// indexOf returns the index of a Job in its replicatedJob. An unreadable index comes last.
+// indexOf returns the index of a Job in its replicatedJob. An unreadable index is sorted last.
 func indexOf(job *batchv1.Job) int {
 	index, err := strconv.Atoi(job.Labels[v1alpha2.JobIndexKey])
 	if err != nil {
@@ -73,13 +74,13 @@ func indexOf(job *batchv1.Job) int {
 	return index
 }
 
-// podsOf returns how many pods of one Job run at a time.
+// podsOf returns how many pods of one Job run at the same time.
 func podsOf(job *batchv1.JobSpec) int64 {
 	parallelism := ptr.Deref(job.Parallelism, 1)
 	return int64(min(parallelism, ptr.Deref(job.Completions, parallelism)))
 }
 
-// maxSlots limits the memory of one group in the store.
+// maxSlots limits the memory that one group uses in the store.
 const maxSlots = 1 << 20
 
 // TooLarge returns why stages are too large for a group, or "" if they are not.
@@ -97,18 +98,18 @@ func TooLarge(stages []coordination.Stage) string {
 	return ""
 }
 
-// gate is what a replicatedJob waits for before its Jobs start. ReplicatedJobs with the same gate start together and form one step.
-// Those with different gates wait for each other only because of the order of the steps:
+// gate is what a replicatedJob waits for before its Jobs start. ReplicatedJobs with the same gate start together and
+// form one step. Replicated jobs with different gates are ordered by the following criteria:
 //
-//	fewest completions first   nothing that can start waits for something that must finish
+//	fewest completions first   a step that can start never waits for one that must finish
 //	then the shortest path     a step comes after everything that it depends on
 //	then the order of the spec
 //
-// ReplicatedJobs without agents open gates like all others; they are only not counted.
+// ReplicatedJobs without agents open gates like all others, but form no steps themselves.
 type gate struct {
-	completions int    // on the longest path to it: how often a replicatedJob must have completed
-	depth       int    // on that path: how many gates it has
-	key         string // what it waits for itself
+	completions int    // number of completions required on the longest path to this gate
+	depth       int    // number of gates on the longest path to this gate
+	key         string // what the replicatedJob itself waits for
 }
 
 // gatesOf returns the gates of spec.replicatedJobs, in order.
@@ -126,8 +127,8 @@ func gatesOf(spec *v1alpha2.JobSetSpec) []gate {
 	return gates
 }
 
-// gatesInOrder returns the gates of an ordered start: each replicatedJob waits for the previous one, and so for every earlier
-// completion that a rule requires.
+// gatesInOrder returns the gates of an ordered start: each replicatedJob waits for the previous one, and thus for every
+// earlier completion required by a rule.
 func gatesInOrder(spec *v1alpha2.JobSetSpec) []gate {
 	gates := make([]gate, len(spec.ReplicatedJobs))
 	completions := 0
@@ -140,7 +141,7 @@ func gatesInOrder(spec *v1alpha2.JobSetSpec) []gate {
 	return gates
 }
 
-// gateOf looks up dependencies among earlier replicatedJobs, because the API allows no others.
+// gateOf looks up dependencies among the earlier replicatedJobs, because the API does not allow others.
 func gateOf(dependencies []v1alpha2.DependsOn, earlier map[string]gate) gate {
 	var g gate
 	var parts []string
@@ -158,7 +159,7 @@ func gateOf(dependencies []v1alpha2.DependsOn, earlier map[string]gate) gate {
 	return g
 }
 
-// order numbers the steps of the stages. counted has the replicatedJob of each stage.
+// order numbers the steps of the stages. counted has the index of the replicatedJob of each stage.
 func order(stages []coordination.Stage, gates []gate, counted []int) {
 	var steps []gate
 	for _, rjob := range counted {
@@ -174,8 +175,8 @@ func order(stages []coordination.Stage, gates []gate, counted []int) {
 	}
 }
 
-// hold sets how long the finished workers of each stage are held, so that a restart can run them again: until the success policy is
-// satisfied, or until a gate that waits for their completion.
+// hold sets how long the finished workers of each stage are held, so that a restart can run them again: until the
+// success policy is satisfied, or until a gate that waits for their completion.
 func hold(stages []coordination.Stage, spec *v1alpha2.JobSetSpec, counted []int) {
 	awaited := completionsAwaited(spec)
 	for i, rjob := range counted {
@@ -184,8 +185,8 @@ func hold(stages []coordination.Stage, spec *v1alpha2.JobSetSpec, counted []int)
 	}
 }
 
-// releaseOf returns the release of a replicatedJob. With the operator Any one successful Job completes the JobSet, so nothing may
-// hold it back. A gate that does not open would hold up everything after it.
+// releaseOf returns the release rule of a replicatedJob. With the operator Any, one successful Job completes the
+// JobSet, so its workers must not be held. A gate that did not open would block everything after it.
 func releaseOf(success *v1alpha2.SuccessPolicy, rjob string, awaited bool) coordination.Release {
 	target := success == nil || len(success.TargetReplicatedJobs) == 0 || slices.Contains(success.TargetReplicatedJobs, rjob)
 	switch {
@@ -199,7 +200,7 @@ func releaseOf(success *v1alpha2.SuccessPolicy, rjob string, awaited bool) coord
 	return coordination.ReleaseHeld
 }
 
-// completionsAwaited returns the replicatedJobs for whose completion others wait.
+// completionsAwaited returns the replicatedJobs whose completion others wait for.
 func completionsAwaited(spec *v1alpha2.JobSetSpec) map[string]bool {
 	awaited := map[string]bool{}
 	for i, wait := range policy.StartupWaits(spec) {

@@ -1,10 +1,10 @@
-// Package nodes decides whether the API server has evidence that nothing runs on a node. The manager uses it before it
-// force-deletes pods of deleted Jobs, and the orchestrator before it replaces a worker. It is pure.
+// Package nodes decides whether the API server has evidence that nothing is running on a node. The manager uses it
+// before force-deleting pods of deleted Jobs, and the orchestrator before replacing a worker. It performs no I/O.
 //
-//	no Node object of the name                  dead: a Node may be deleted only once its machine is off
-//	taint node.kubernetes.io/out-of-service     dead: a person or a program that has switched it off confirms it
-//	the kubelet does not report (Unknown)       dead after the time that the JobSet sets, and never without one
-//	the kubelet reports that it is not ready    alive: it ends pods, or will
+//	no Node object with the name               dead: a Node may be deleted only once its machine is off
+//	taint node.kubernetes.io/out-of-service    dead: a person or program has confirmed that the node is switched off
+//	the kubelet does not report (Unknown)      dead after the time set on the JobSet; without it, never
+//	the kubelet reports that it is not ready   alive: it terminates pods, or will do so
 package nodes
 
 import (
@@ -14,9 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Dead returns the evidence that nothing runs on a node, or "". A nil node does not exist in the API server. A silent kubelet may
-// be disconnected while its pods run: only the user who sets after knows that a node is off if it is silent for so long (0 means
-// never).
+// Dead returns the evidence that nothing is running on a node, or "". A nil node does not exist in the API server. A
+// silent kubelet may be disconnected while its pods are still running: only the user who sets after knows that a node
+// silent for that long is off (0 means never).
 func Dead(node *corev1.Node, after time.Duration, now time.Time) string {
 	switch since, silent := silence(node); {
 	case node == nil:
@@ -30,8 +30,8 @@ func Dead(node *corev1.Node, after time.Duration, now time.Time) string {
 	return ""
 }
 
-// Unready reports whether a node's kubelet does not work, for any reason, so that it may never end a terminating pod. A node
-// without a condition has a new kubelet.
+// Unready reports whether a node's kubelet is not working, for any reason, and therefore may never end a terminating
+// pod. A node without the condition has a new kubelet.
 func Unready(node *corev1.Node) bool {
 	c := ready(node)
 	return node == nil || (c != nil && c.Status != corev1.ConditionTrue)

@@ -24,7 +24,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/history"
 )
 
-// reading measures how much a metric has grown since the reading was created.
+// reading measures how much a metric has increased since the reading was created.
 type reading struct {
 	*testing.T
 	read  func() float64
@@ -40,13 +40,13 @@ func (m *reading) want(n float64) {
 	}
 }
 
-// metric returns a function that reads a metric of the registry: its value, or the number of its observations. labels are the
-// values of its labels in the order of their names. Without labels any series matches.
+// metric returns a function that reads a metric of the registry: its value, or the number of its observations. labels
+// are the values of its labels, ordered by label name. Without labels, any series matches.
 func metric(t *testing.T, name string, labels ...string) func() float64 {
 	return metricOf(t, registry, name, labels...)
 }
 
-// metric does the same for the metrics about the groups that the process leads.
+// metric returns a function that reads a metric about the groups that the process leads.
 func (g *rig) metric(name string, labels ...string) func() float64 {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(g.r.Groups)

@@ -28,8 +28,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
-// act executes the actions of a plan in parallel, and records what they change. An error of the store, or of a write to the owner,
-// ends the reconcile; other errors do not.
+// act executes the actions of a plan in parallel, and records their effects. An error from the store, or from a write
+// to the owner, ends the reconcile; other errors do not.
 func (x *run) act(ctx context.Context, actions []leader.Action) error {
 	tried := make([]*leader.Done, len(actions))
 	for i, a := range actions {
@@ -58,7 +58,7 @@ func (x *run) act(ctx context.Context, actions []leader.Action) error {
 	return x.readGroup(ctx)
 }
 
-// execute executes one action. A fatal error ends the reconcile; nothing counts as done then.
+// execute executes one action. A fatal error ends the reconcile; the action then does not count as done.
 func (x *run) execute(ctx context.Context, action leader.Action) (r leader.Result, fatal error) {
 	uid := string(x.owner.GetUID())
 	switch a := action.(type) {
@@ -123,12 +123,12 @@ func (x *run) deletePod(ctx context.Context, a leader.DeletePod) leader.Result {
 	}
 	r := x.delete(ctx, pod, string(a.For), options...)
 	if a.Exactly && apierrors.IsConflict(r.Err) {
-		return moot // it is bound to a node by now: the Job controller decides which pod stays
+		return moot // it has been bound to a node: the Job controller decides which pod to keep
 	}
 	return r
 }
 
-// deleteJob deletes a Job in the foreground. Its owner creates it again.
+// deleteJob deletes a Job in the foreground. Its owner recreates it.
 func (x *run) deleteJob(ctx context.Context, a leader.DeleteJob) leader.Result {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: x.owner.GetNamespace(), Name: a.Job.Name, UID: types.UID(a.Job.UID)}}
 	return x.delete(ctx, job, string(a.For), client.PropagationPolicy(metav1.DeletePropagationForeground), client.Preconditions{UID: &job.UID})
@@ -145,8 +145,8 @@ func (x *run) delete(ctx context.Context, obj client.Object, purpose string, opt
 	return leader.Result{}
 }
 
-// createPod creates a pod in place of lost ones. If a pod with the same name exists, it was created for the same reason. If the API
-// server rejects the pod, as it does when a quota is used up, the pod is left to its Job.
+// createPod creates a pod to replace lost ones. If a pod with the same name exists, it was created for the same reason.
+// If the API server rejects the pod, for example because of a quota, creating the pod is left to the Job.
 func (x *run) createPod(ctx context.Context, a leader.CreatePod) leader.Result {
 	reason := append([]string{strconv.FormatInt(a.Round.Generation, 10), strconv.FormatInt(a.Round.Round, 10)}, a.Lost...)
 	pod := replacement.Pod(x.live[a.Job.Name], a.Index, reason...)
@@ -168,8 +168,8 @@ func (x *run) createPod(ctx context.Context, a leader.CreatePod) leader.Result {
 	return leader.Result{Pod: podOf(pod)}
 }
 
-// moveJob moves a suspended Job, and the pods that it will create, to a generation. It does not change a Job that was resumed
-// meanwhile.
+// moveJob moves a suspended Job, and the pods that it will create, to a generation. It does not change a Job that has
+// been resumed in the meantime.
 func (x *run) moveJob(ctx context.Context, a leader.MoveJob) leader.Result {
 	job := x.cached(a.Job.Name)
 	moved := job.DeepCopy()
@@ -202,9 +202,10 @@ func (x *run) failOwner(ctx context.Context, a leader.FailOwner) leader.Result {
 	return leader.Result{}
 }
 
-// fail sets the condition by which an owner fails, and reports whether it was running. The Job controller handles a Job with the
-// condition FailureTarget: it deletes the pods, and then fails the Job. A JobSet gets the condition that its controller sets, which
-// then deletes the Jobs. A failed Job would instead lead to a recreation for as long as the controller's own budget lasts.
+// fail sets the condition that makes an owner fail, and reports whether the owner was running. The Job controller
+// handles a Job with the condition FailureTarget: it deletes the pods and then fails the Job. A JobSet gets the
+// condition that its controller would set, which then deletes the Jobs. Failing a Job of the JobSet instead would cause
+// recreations until the controller's own budget is used up.
 func fail(owner client.Object, message string, now time.Time) bool {
 	switch o := owner.(type) {
 	case *batchv1.Job:
@@ -238,7 +239,8 @@ func (x *run) endPods(ctx context.Context, why string) leader.Result {
 	return leader.Result{Err: err}
 }
 
-// annotatePod writes the slot that a pod was given on this very pod. If the pod is gone, the slot is given to another one.
+// annotatePod records the assigned slot on the pod. The patch includes the UID. If the pod is gone, another pod gets
+// the slot.
 func (x *run) annotatePod(ctx context.Context, a leader.AnnotatePod) leader.Result {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: x.owner.GetNamespace(), Name: a.Pod.Name}}
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{%q:%q}}}`, a.Pod.UID, v1alpha2.SlotKey, a.Slot))
@@ -246,13 +248,13 @@ func (x *run) annotatePod(ctx context.Context, a leader.AnnotatePod) leader.Resu
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		return moot
 	case err != nil:
-		return leader.Result{Err: fmt.Errorf("writing on pod %s that it was given slot %s: %w", a.Pod.Name, a.Slot, err)}
+		return leader.Result{Err: fmt.Errorf("annotating pod %s with its slot %s: %w", a.Pod.Name, a.Slot, err)}
 	}
-	log.FromContext(ctx).Info("wrote on a spare that it was given a slot", "slot", a.Slot, "pod", a.Pod.Name, "uid", a.Pod.UID)
+	log.FromContext(ctx).Info("annotated a spare with its assigned slot", "slot", a.Slot, "pod", a.Pod.Name, "uid", a.Pod.UID)
 	return leader.Result{}
 }
 
-// annotations returns the values of annotations. An empty value removes the annotation.
+// annotations returns the annotations to write. An empty value removes the annotation.
 func annotations(a leader.Annotate) map[string]string {
 	values := map[string]string{}
 	if a.Epoch != nil {

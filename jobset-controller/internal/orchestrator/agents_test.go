@@ -11,18 +11,19 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// The tests simulate agents through the store's functions. Their pods have no barrier, so an instance has run its program when it
-// joins. For each pod the tests keep what an agent remembers, and they call the store only when an agent would.
+// The tests simulate agents through the store's functions. Their pods have no barrier, so the program of an instance is
+// already running when the instance joins. The tests keep the state of each pod's agent, and call the store only when
+// an agent would.
 
-// slotOf returns a slot with the pod of a generation. The pod's UID consists of both.
+// slotOf returns a slot with its pod in the given generation. The pod's UID is derived from both.
 func slotOf(slot string, generation int64) rounds.Slot {
 	return rounds.Slot{Name: slot, Pod: slot + "/" + epoch.FormatNumber(int32(generation))}
 }
 
-// instanceID returns the name of the n-th instance of a pod.
+// instanceID returns the ID of the n-th instance of a pod.
 func instanceID(s rounds.Slot, life int64) string { return fmt.Sprintf("%s/%d", s.Pod, life) }
 
-// agent returns what the agent of a pod remembers.
+// agent returns the state of a pod's agent.
 func (g *rig) agent(s rounds.Slot, generation int64) *worker.Memory {
 	if g.agents == nil {
 		g.agents = map[rounds.Slot]*worker.Memory{}
@@ -35,7 +36,8 @@ func (g *rig) agent(s rounds.Slot, generation int64) *worker.Memory {
 	return g.agents[s]
 }
 
-// at returns the level of the group and the unit of a slot. active is false if an agent of this generation has nothing to report.
+// at returns the level of the group and the unit of a slot. active is false if an agent of this generation has nothing
+// to report.
 func (g *rig) at(s rounds.Slot, generation int64) (level rounds.Level, unit int, active bool) {
 	g.Helper()
 	stored, err := g.store.Read(g.ctx, uid)
@@ -52,7 +54,7 @@ func (g *rig) at(s rounds.Slot, generation int64) (level rounds.Level, unit int,
 	return level, place.Unit, level.Phase == rounds.Active && level.Generation == generation
 }
 
-// heard updates what all agents remember to a level.
+// heard updates the state of all agents to a level.
 func (g *rig) heard(level rounds.Level) {
 	g.Helper()
 	for s, a := range g.agents {
@@ -70,7 +72,7 @@ func (g *rig) heard(level rounds.Level) {
 	}
 }
 
-// entered returns how many leading units have run, to an agent's knowledge.
+// entered returns how many leading units have run, as far as the agent knows.
 func entered(a *worker.Memory, unit int) int {
 	if a.Ran {
 		return max(a.Entered, unit+1)
@@ -86,7 +88,8 @@ func (g *rig) call(c rounds.Call) string {
 	return reply
 }
 
-// tryJoin joins as the n-th instance of a pod, and returns the store's answer, or AnswerOver if its agent does not call the store.
+// tryJoin joins as the n-th instance of a pod, and returns the store's answer, or AnswerOver if the agent would not
+// call the store.
 func (g *rig) tryJoin(s rounds.Slot, generation, life int64) rounds.AnswerKind {
 	g.Helper()
 	a := g.agent(s, generation)
@@ -136,7 +139,7 @@ func (g *rig) joinPod(s rounds.Slot, generation, life int64) {
 	}
 }
 
-// join joins both slots with their n-th instance. The pods are those of the generation.
+// join joins both slots with their n-th instances. The pods are those of the generation.
 func (g *rig) join(generation, life int64) {
 	g.Helper()
 	for _, slot := range []string{"js-w-0-0", "js-w-0-1"} {
@@ -150,13 +153,13 @@ func (g *rig) fail(slot string, generation, life int64) {
 	g.down(slotOf(slot, generation), generation, life, false, coordination.Failure{Cause: coordination.Cause{Kind: coordination.KindExit, ExitCode: 1}})
 }
 
-// leave makes the agent of a terminating pod report it and release the slot.
+// leave makes the agent of a terminating pod report this and release the slot.
 func (g *rig) leave(slot string, generation, life int64) {
 	g.Helper()
 	g.down(slotOf(slot, generation), generation, life, true, coordination.Failure{Cause: coordination.Cause{Kind: coordination.KindExit, ExitCode: 143}})
 }
 
-// down reports the death of an instance in the restart of the level. An agent reports no death in another restart.
+// down reports the death of an instance in the current restart. An agent does not report a death in another restart.
 func (g *rig) down(s rounds.Slot, generation, life int64, leaves bool, f coordination.Failure) {
 	g.Helper()
 	a, id := g.agent(s, generation), instanceID(s, life)
@@ -176,7 +179,7 @@ func (g *rig) down(s rounds.Slot, generation, life int64, leaves bool, f coordin
 	}
 }
 
-// finish makes the first instances of slots exit with code 0.
+// finish makes the first instances of the slots exit with code 0.
 func (g *rig) finish(slots ...string) {
 	g.Helper()
 	for _, slot := range slots {
@@ -188,7 +191,7 @@ func (g *rig) finish(slots ...string) {
 	}
 }
 
-// ask asks for the recreation of the group.
+// ask requests the recreation of the group.
 func (g *rig) ask(slot, kind string) {
 	g.Helper()
 	s := slotOf(slot, 1)
@@ -196,7 +199,7 @@ func (g *rig) ask(slot, kind string) {
 	g.call(rounds.Ask(level.Incarnation, unit, s, kind))
 }
 
-// release releases a pod from its slot, as another leader would.
+// release releases a pod from its slot, as another leader would do.
 func (g *rig) release(transitions int64, s rounds.Slot) {
 	g.Helper()
 	level, unit, _ := g.at(s, 1)

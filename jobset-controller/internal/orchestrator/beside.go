@@ -16,10 +16,10 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 )
 
-// Beside is the kind of JobSets that the published controller serves. That controller knows nothing about groups: the webhook
-// prepares the Jobs that it creates, and the leader opens generations and fails the JobSet when the budget is used up. An
-// installation leads a JobSet once it has prepared one of its Jobs, and claims it then. It ignores JobSets of our own controller
-// and of other installations.
+// Beside is the kind of JobSets managed by the upstream controller. That controller is not aware of groups: the webhook
+// prepares the Jobs that it creates, and the leader opens generations and fails the JobSet when the budget is used up.
+// Once an installation has prepared one of a JobSet's Jobs, it claims the JobSet and leads it. It ignores JobSets of
+// our own controller and of other installations.
 func Beside(installation string) Kind {
 	return led(installation, Kind{
 		Controller: JobSets.Controller, GVK: owners.JobSet,
@@ -27,8 +27,8 @@ func Beside(installation string) Kind {
 	})
 }
 
-// Alone is the kind of Indexed Jobs without a JobSet. They are managed like the JobSets of Beside: each is read as a JobSet with one
-// Job. The mark of the webhook is the claim.
+// Alone is the kind of Indexed Jobs without a JobSet. They are managed like the JobSets of Beside: each is represented
+// as a JobSet with one Job. The webhook's mark is the claim.
 func Alone(installation string) Kind {
 	return led(installation, Kind{
 		Controller: "jobs", GVK: owners.Job, Pods: inplace.JobKind, Alone: true,
@@ -37,7 +37,7 @@ func Alone(installation string) Kind {
 	})
 }
 
-// led completes a kind of groups that an installation leads although other controllers create their pods.
+// led completes a kind of groups that an installation leads although their pods are created by other controllers.
 func led(installation string, kind Kind) Kind {
 	kind.Jobs, kind.Installation = true, installation
 	kind.Asks = func(owner client.Object) bool {
@@ -51,7 +51,7 @@ func led(installation string, kind Kind) Kind {
 	return kind
 }
 
-// isAlone reports whether an object is a Job that has no JobSet and asks for in-place restarts, or once did.
+// isAlone reports whether an object is a Job without a JobSet that requests in-place restarts, or once did.
 func isAlone(obj client.Object) bool {
 	job, is := obj.(*batchv1.Job)
 	if !is || owners.IsJobSet(metav1.GetControllerOfNoCopy(job)) {
@@ -61,7 +61,7 @@ func isAlone(obj client.Object) bool {
 	return asks(js) || js.Annotations[v1alpha2.LedByKey] != "" || conditionOf(js, ConditionInSync) != nil
 }
 
-// TrimJob removes most of a Job that has no group, to keep the cache small.
+// TrimJob removes most fields of a Job without a group, to keep the cache small.
 func TrimJob(obj any) (any, error) {
 	job, is := obj.(*batchv1.Job)
 	if !is {
@@ -82,8 +82,8 @@ func asks(js *v1alpha2.JobSet) bool {
 	return (said || beside.Misplaced(js) != "") && !isOver(js) && isOurs(js)
 }
 
-// viewServed returns what a JobSet wants from this installation. An unclaimed JobSet is known once it has Jobs, or once its
-// condition says that it was refused.
+// viewServed returns what a JobSet requests from this installation. An unclaimed JobSet is known once it has Jobs, or
+// once its condition reports that it was refused.
 func viewServed(js *v1alpha2.JobSet, jobs []*batchv1.Job, installation string) (view leader.Owner, known bool) {
 	inPlace := policy.ReadInPlace(js.Annotations)
 	current, err := epoch.Of(js.Annotations)
@@ -129,7 +129,7 @@ func unprepared(kind string) string {
 	return "the Jobs were " + why + "; they get some when all of them are recreated"
 }
 
-// isOthers reports whether another installation leads a JobSet, or our own controller serves it.
+// isOthers reports whether another installation leads the JobSet, or our own controller manages it.
 func isOthers(js *v1alpha2.JobSet, jobs []*batchv1.Job, installation string) bool {
 	if by := js.Annotations[v1alpha2.LedByKey]; by != "" {
 		return by != installation

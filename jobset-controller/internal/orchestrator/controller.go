@@ -1,10 +1,11 @@
-// Package orchestrator manages the in-place restarts of a cluster's JobSets and ElasticJobs (JobSet KEP-876). It is not on the critical
-// path: agents and the store restart a group without it.
+// Package orchestrator manages the in-place restarts of a cluster's JobSets and ElasticJobs (JobSet KEP-876). It is not
+// on the critical path: agents and the store restart a group without it.
 //
 //	Reconcile: observe -> leader.Decide -> read what the plan needs, or act -> again, until nothing is left to do
 //
-// Package leader decides what to do and why. This package observes (observe.go, kinds.go, reads.go) and acts (act.go, write.go).
-// Actions are safe to repeat, and what must be counted once is a compare-and-set on the owner itself.
+// Package leader decides what to do and why. This package observes (observe.go, kinds.go, reads.go) and acts (act.go,
+// write.go). Actions are safe to repeat. Anything that must be counted exactly once is a compare-and-set on the owner
+// itself.
 package orchestrator
 
 import (
@@ -53,7 +54,7 @@ import (
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=system,verbs=get;create;update
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconciler leads the groups of one kind of owners.
+// Reconciler leads the groups of one kind of owner.
 type Reconciler struct {
 	Kind     Kind
 	Client   client.Client
@@ -62,16 +63,16 @@ type Reconciler struct {
 	Tokens   Tokens
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
-	Users    Credentials // nil if agents have no users of their own
+	Users    Credentials // nil if agents have no store users of their own
 	Groups   *Groups
 	Metrics  *Metrics
 
-	outage   atomic.Bool        // one outage of the store is logged once, however many groups notice it
+	outage   atomic.Bool        // a store outage is logged once, however many groups notice it
 	examined map[types.UID]bool // by NoteUnprepared
 }
 
-// Register adds the reconciler to the manager, which may be running already. wakeups delivers the owners whose group has changed in
-// the store.
+// Register adds the reconciler to the manager, which may already be running. wakeups delivers the owners whose group
+// has changed in the store.
 func (r *Reconciler) Register(mgr ctrl.Manager, wakeups source.Source, workers int) error {
 	b := ctrl.NewControllerManagedBy(mgr).Named(r.Kind.Controller).WatchesRawSource(wakeups).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
@@ -82,14 +83,15 @@ func (r *Reconciler) Register(mgr ctrl.Manager, wakeups source.Source, workers i
 	if !r.Kind.Jobs {
 		return b.For(r.Kind.New(), builder.OnlyMetadata, changed).Complete(r)
 	}
-	if !r.Kind.Alone { // of Jobs, only the creation and deletion matter, after a recreation
+	if !r.Kind.Alone { // for Jobs, only creation and deletion matter, after a recreation
 		b.Watches(&batchv1.Job{}, handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha2.JobSet{}, handler.OnlyControllerOwner()),
 			builder.WithPredicates(predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}))
 	}
 	return b.For(r.Kind.New(), changed).Watches(&corev1.Pod{}, r.podHandler()).Complete(r)
 }
 
-// ownerChanged selects the changes that a group depends on: spec, annotations, deletion, and the status according to statusOf.
+// ownerChanged selects changes that affect the group: spec, annotations, deletion, and the parts of the status returned
+// by statusOf.
 var ownerChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	before, after := e.ObjectOld, e.ObjectNew
 	return before.GetGeneration() != after.GetGeneration() ||
@@ -98,8 +100,8 @@ var ownerChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		statusOf(before) != statusOf(after)
 }}
 
-// statusOf returns what a group depends on in the status of its owner. Counters are not part of it, except for recreations by the
-// owner's controller.
+// statusOf returns the parts of an owner's status that affect its group. Counters are not among them, except for the
+// number of recreations by the owner's controller.
 func statusOf(owner client.Object) any {
 	switch o := owner.(type) {
 	case *v1alpha2.JobSet:
@@ -118,7 +120,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		err = r.getLeader(ctx, req.NamespacedName, pod, err)
 	}
 	if err != nil {
-		if apierrors.IsNotFound(err) { // the sweep drops its group
+		if apierrors.IsNotFound(err) { // the sweep will drop its group
 			r.Groups.forget(key)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -158,8 +160,8 @@ func (r *Reconciler) dropCopies(ctx context.Context, owner client.Object) error 
 	return patch(ctx, r.Client, owner, changed)
 }
 
-// nameUnreachable writes into the condition of an owner whose group has never formed that the store is unreachable. It writes
-// nothing about running workers.
+// nameUnreachable sets the condition of an owner whose group has never formed, to report that the store is unreachable.
+// It makes no statement about running workers.
 func (r *Reconciler) nameUnreachable(ctx context.Context, owner client.Object, cause error) error {
 	js := jobSetOf(owner)
 	if js == nil || !r.Kind.Asks(owner) || ptr.Deref(js.Spec.Suspend, false) {

@@ -34,7 +34,7 @@ import (
 
 const uid = "uid-1"
 
-// rig is one JobSet of two workers, its Job, a store and a leader.
+// rig is a JobSet with two workers, its Job, a store and a leader.
 type rig struct {
 	*testing.T
 	ctx     context.Context
@@ -55,7 +55,7 @@ func (p *patchCounter) count(ctx context.Context, c client.WithWatch, o client.O
 	return c.Patch(ctx, o, patch, opts...)
 }
 
-// registry has the metrics of the reconcilers of all tests.
+// registry holds the metrics of the reconcilers of all tests.
 var (
 	registry    = prometheus.NewRegistry()
 	testMetrics = NewMetrics(registry)
@@ -181,7 +181,7 @@ func (g *rig) wantReason(want string) {
 	}
 }
 
-// wantEvents drains the events and expects each part in turn.
+// wantEvents drains the events and expects one event for each part, in that order.
 func (g *rig) wantEvents(parts ...string) {
 	g.Helper()
 	var seen []string

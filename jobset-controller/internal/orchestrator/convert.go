@@ -36,7 +36,8 @@ func jobOf(owner string, job *batchv1.Job, current bool) workload.Job {
 	return j
 }
 
-// podsKey returns the label that finds the pods of a Job. If the Job has no JobSet, that is the label of the Job controller.
+// podsKey returns the label that selects the pods of a Job. For a Job without a JobSet, that is the Job controller's
+// label.
 func podsKey(job *batchv1.Job) string {
 	for _, key := range []string{v1alpha2.JobKey, v1alpha2.PodGroupKey} {
 		if job.Spec.Template.Labels[key] != "" {
@@ -55,7 +56,7 @@ func podLabels(job *batchv1.Job, index int) client.MatchingLabels {
 	return client.MatchingLabels{key: job.Spec.Template.Labels[key], indexKey: strconv.Itoa(index)}
 }
 
-// over are the conditions of a Job that creates no more pods.
+// over lists the conditions of a Job that creates no more pods.
 var over = []batchv1.JobConditionType{
 	batchv1.JobComplete, batchv1.JobFailed, batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget,
 }
@@ -66,7 +67,7 @@ func isJobOver(job *batchv1.Job) bool {
 	})
 }
 
-// noPods returns why only the Job controller may create pods for a Job, or "" if another program may.
+// noPods returns why only the Job controller may create pods for a Job, or "" if other programs may as well.
 func noPods(job *batchv1.Job) string {
 	spec := &job.Spec
 	switch {
@@ -81,14 +82,14 @@ func noPods(job *batchv1.Job) string {
 	case ptr.Deref(spec.CompletionMode, batchv1.NonIndexedCompletion) != batchv1.IndexedCompletion:
 		return "its Job has no completion indexes"
 	case spec.BackoffLimitPerIndex != nil:
-		return "its Job counts failures for each index" // on the pods, from one pod to its replacement
+		return "its Job counts failures for each index" // on the pods, passed from a pod to its replacement
 	}
 	return ""
 }
 
-// madePods reports whether a Job has created all of its pods once. A new Job creates them at once, and an additional pod by another
-// program would be one too many. Later, the Job controller counts a missing active pod as failed, as terminating, or as a failure
-// that it is about to count.
+// madePods reports whether a Job has already created all of its pods once. A new Job creates them immediately, and a
+// pod created by another program would be one too many. Later, a missing active pod is counted by the Job controller as
+// failed, as terminating, or as a failure that is about to be counted.
 func madePods(job *batchv1.Job) bool {
 	s := &job.Status
 	counting := s.UncountedTerminatedPods != nil && len(s.UncountedTerminatedPods.Failed) > 0
@@ -161,7 +162,8 @@ func exitOf(t *corev1.ContainerStateTerminated) *workload.Exit {
 	return &workload.Exit{Code: t.ExitCode, Message: t.Message, At: t.FinishedAt.Time}
 }
 
-// jobOfPod returns the UID of the pod's Job. In a group that pods declare, the pod with index 0 takes the place of the Job.
+// jobOfPod returns the UID of the pod's Job. In a group declared by its pods, the pod with index 0 takes the place of
+// the Job.
 func jobOfPod(pod *corev1.Pod) types.UID {
 	if pod.Labels[v1alpha2.GroupKindKey] == inplace.PodKind {
 		return types.UID(inplace.LeaderOf(pod))
@@ -169,7 +171,8 @@ func jobOfPod(pod *corev1.Pod) types.UID {
 	return controllerOf(pod)
 }
 
-// controllerOf returns the UID of an object's controller. Annotations cannot be trusted for this, because any pod can have them.
+// controllerOf returns the UID of an object's controller. Annotations cannot be trusted for this, because anyone who
+// creates pods can set them.
 func controllerOf(obj metav1.Object) types.UID {
 	if owner := metav1.GetControllerOf(obj); owner != nil {
 		return owner.UID
@@ -177,12 +180,12 @@ func controllerOf(obj metav1.Object) types.UID {
 	return ""
 }
 
-// isLeader reports whether an object is the pod of index 0 in a group.
+// isLeader reports whether an object is the pod with index 0 of a group.
 func isLeader(obj client.Object) bool {
 	return obj.GetLabels()[v1alpha2.GroupKindKey] == inplace.PodKind && inplace.LeaderOf(obj) == string(obj.GetUID())
 }
 
-// PodsOfGroup is the cache index that finds the pods of a group by the UID of its owner.
+// PodsOfGroup is the cache index for the pods of a group by the UID of its owner.
 const PodsOfGroup = "group-uid"
 
 // IndexByGroup is the index function of PodsOfGroup.
@@ -194,11 +197,12 @@ func IndexByGroup(obj client.Object) []string {
 	return []string{string(uid)}
 }
 
-// membersOf returns the key in that index for the pods of a group by the name of the pod of index 0, regardless of its UID.
+// membersOf returns the key in that index for the pods of a group by the name of the pod with index 0, regardless of
+// its UID.
 func membersOf(leader string) string { return "of " + leader }
 
-// ownerOfPod returns the UID of the owner of the pod's group, "" if it has no group. The owner is the JobSet or, for the kinds with
-// Alone, the Job or the pod of index 0.
+// ownerOfPod returns the UID of the owner of the pod's group, or "" if it has no group. The owner is the JobSet or, for
+// kinds with Alone, the Job or the pod with index 0.
 func ownerOfPod(pod client.Object) (uid types.UID, kind string) {
 	annotations := pod.GetAnnotations()
 	switch {

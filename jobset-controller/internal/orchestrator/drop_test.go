@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// The cache of a replaced leader may show a JobSet that no longer wants a group, or does not want one yet.
+// The cache of a replaced leader may show a JobSet that no longer requests a group, or does not request one yet.
 func TestReplacedLeaderDropsNoGroup(t *testing.T) {
 	g := formed(t)
 	g.takeOver(9)

@@ -32,7 +32,7 @@ func TestFencedPodIsReplaced(t *testing.T) {
 	g.wantCharged("1")
 }
 
-// While a younger pod exists, the slot has a pod.
+// While a newer pod exists, the slot has a pod.
 func TestFencedPodBesideALivingPodIsLeftToTheJobController(t *testing.T) {
 	g := fourPods(t)
 	g.makePod(0, 1, func(p *corev1.Pod) {

@@ -24,13 +24,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// deletion is one deletion, and the JobSet as the API server had it then.
+// deletion is one deletion, and the JobSet in the API server at that time.
 type deletion struct {
 	of string
 	js *v1alpha2.JobSet
 }
 
-// watchDeletions records the deletions of the leader, which deletes several objects at a time.
+// watchDeletions records the deletions made by the leader, which deletes several objects at a time.
 func (g *rig) watchDeletions() *[]deletion {
 	var mu sync.Mutex
 	var seen []deletion
@@ -46,8 +46,8 @@ func (g *rig) watchDeletions() *[]deletion {
 	return &seen
 }
 
-// neighbour creates the Job and pods of another JobSet. They copy all labels and annotations of js, as a user with permission to
-// create pods in the namespace could do. The pods are younger than those of js, and cannot start.
+// neighbour creates the Job and pods of another JobSet. They copy all labels and annotations of js, as a user with
+// permission to create pods in the namespace could do. The pods are newer than those of js, and cannot start.
 func (g *rig) neighbour() {
 	g.Helper()
 	job := childJob(g.jobSet())
@@ -72,8 +72,8 @@ func (g *rig) neighbour() {
 	}
 }
 
-// No matter what members write into the store and what pods claim about themselves, the leader deletes only what the JobSet owns by
-// UID.
+// No matter what members write to the store and what pods claim about themselves, the leader deletes only what the
+// JobSet owns by UID.
 func TestOnlyObjectsOfTheJobSetAreDeleted(t *testing.T) {
 	joinAllBut11 := func(g *rig, life int64) {
 		for _, slot := range []string{"js-w-0-0", "js-w-0-1", "js-w-1-0"} {
@@ -124,7 +124,8 @@ func TestOnlyObjectsOfTheJobSetAreDeleted(t *testing.T) {
 	}
 }
 
-// A repair deletes after its restart is charged, and a recreation after the epoch is recorded.
+// A repair deletes objects only after its restart has been counted, and a recreation only after the epoch has been
+// recorded.
 func TestDeletionFollowsItsRecord(t *testing.T) {
 	g := oneHangs(t)
 	seen := g.watchDeletions()
@@ -147,7 +148,7 @@ func TestDeletionFollowsItsRecord(t *testing.T) {
 	}
 }
 
-// The store checks the leader's token before each deletion that is for a slot.
+// The store checks the leader's token before each deletion made on behalf of a slot.
 func TestReplacedLeaderWithAHangingWorkerDeletesNothing(t *testing.T) {
 	g := oneHangs(t)
 	old := g.r
@@ -164,7 +165,7 @@ func TestReplacedLeaderWithAHangingWorkerDeletesNothing(t *testing.T) {
 	}
 }
 
-// A text that a member has written into its group's record fits into an event.
+// A text that a member has written to its group's record fits into an event.
 func TestForgedTextsAreTruncated(t *testing.T) {
 	if got := short(strings.Repeat("é", 2000)); len(got) > 1024 || !strings.HasSuffix(got, "...") {
 		t.Errorf("%d bytes, %q", len(got), got[len(got)-10:])

@@ -22,7 +22,7 @@ import (
 
 const formingTimeout = "holdfast.dev/forming-timeout"
 
-// startForming returns a rig whose group waits for its two workers. Both have a pod that was scheduled just now.
+// startForming returns a rig whose group is waiting for its two workers. Both have a pod that has just been scheduled.
 func startForming(t *testing.T, change func(*v1alpha2.JobSet)) *rig {
 	g := newRig(t, change)
 	job := &batchv1.Job{}
@@ -249,7 +249,7 @@ func TestFormingStepHasItsOwnTimeout(t *testing.T) {
 	g.wantEvents("1 of 1 workers have not joined: js-b-0-0: waits for Job js-b-0 to create its pod", "deleting all Jobs for a full recreation (generation 2, restart 1 of 2)")
 }
 
-// The restart after the death is charged when all workers have joined.
+// The restart after the death is counted when all workers have joined.
 func TestDeathReportedToTheStoreIsChargedOnce(t *testing.T) {
 	g := startForming(t, nil)
 	g.joinSlot("js-w-0-1", 1, 1)

@@ -23,12 +23,12 @@ type ownerKey struct {
 	types.NamespacedName
 }
 
-// Groups are the groups that this process leads, by the UID of the owner, and the metrics about them.
+// Groups holds the groups that this process leads, by the UID of the owner, and the metrics about them.
 type Groups struct {
 	clock   clock.PassiveClock
 	mu      sync.Mutex
 	byUID   map[types.UID]*groupState
-	byOwner map[ownerKey]map[types.UID]bool // an owner may be deleted and created again
+	byOwner map[ownerKey]map[types.UID]bool // an owner may be deleted and recreated
 	sum     float64                         // worker-seconds in sync, up to the last reconcile of each group
 }
 
@@ -37,15 +37,17 @@ func NewGroups(clock clock.PassiveClock) *Groups {
 	return &Groups{clock: clock, byUID: map[types.UID]*groupState{}, byOwner: map[ownerKey]map[types.UID]bool{}}
 }
 
-// groupState is all that this process keeps about a group. leader.Memory lists what a new leader lacks. In addition, a new leader
-// finds the losses that the watch saw by listing the pods, and does not count the worker-seconds since the last reconcile.
+// groupState is everything that this process keeps about a group. leader.Memory documents what a new leader lacks. In
+// addition, a new leader learns of losses observed by the watch only by listing the pods, and does not count the
+// worker-seconds since the last reconcile.
 type groupState struct {
 	owner  ownerKey
-	memory leader.Memory // of the group's reconciles, which never overlap
+	memory leader.Memory // used by the group's reconciles, which never overlap
 
 	restarting, forms atomic.Bool // for the pod watch
 
-	// For a group that pods declare: the pods without agents when they were last listed. Only its reconciles use them.
+	// For a group declared by its pods: the pods without agents when they were last listed. Used only by its
+	// reconciles.
 	missed       []leader.Missed
 	missedListed time.Time
 
@@ -54,7 +56,7 @@ type groupState struct {
 	use    use
 }
 
-// use is what the workers of a group do, as of the last reconcile.
+// use is the state of a group's workers as of the last reconcile.
 type use struct {
 	phase            coordination.Phase // empty if there is no group
 	running, missing int64
@@ -74,7 +76,7 @@ func (g *Groups) of(owner ownerKey, uid types.UID) *groupState {
 	return g.add(owner, uid)
 }
 
-// add returns the state of an owner, and creates it if needed. The caller holds the lock.
+// add returns the state of an owner, creating it if necessary. The caller must hold the lock.
 func (g *Groups) add(owner ownerKey, uid types.UID) *groupState {
 	if g.byUID[uid] == nil {
 		g.byUID[uid] = &groupState{owner: owner, losses: map[string]leader.Loss{}}
@@ -86,7 +88,7 @@ func (g *Groups) add(owner ownerKey, uid types.UID) *groupState {
 	return g.byUID[uid]
 }
 
-// forget drops the state of an owner that has no group, or that was deleted.
+// forget drops the state of an owner that has no group or was deleted.
 func (g *Groups) forget(owner ownerKey) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -95,7 +97,7 @@ func (g *Groups) forget(owner ownerKey) {
 	}
 }
 
-// drop drops the state of an owner. The caller holds the lock.
+// drop drops the state of an owner. The caller must hold the lock.
 func (g *Groups) drop(uid types.UID) {
 	one := g.byUID[uid]
 	g.sum += one.use.seconds(g.clock.Now())
@@ -112,7 +114,7 @@ func (g *Groups) get(uid types.UID) *groupState {
 	return g.byUID[uid]
 }
 
-// owners returns the owners of a group, or of all groups if uid is empty.
+// owners returns the owner of a group, or all owners if uid is empty.
 func (g *Groups) owners(uid types.UID) []ownerKey {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -125,14 +127,14 @@ func (g *Groups) owners(uid types.UID) []ownerKey {
 	return list
 }
 
-// note keeps a loss until the next reconcile.
+// note records a loss for the next reconcile.
 func (g *Groups) note(owner ownerKey, uid types.UID, one leader.Loss) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.add(owner, uid).losses[one.Pod.UID] = one
 }
 
-// putBack keeps losses that a reconcile has not acted on. It does not replace a newer loss of the same pod.
+// putBack restores losses that a reconcile has not acted on. It does not replace a newer loss of the same pod.
 func (g *Groups) putBack(state *groupState, losses []leader.Loss) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -143,7 +145,7 @@ func (g *Groups) putBack(state *groupState, losses []leader.Loss) {
 	}
 }
 
-// drain removes and returns the noted losses, ordered by slot.
+// drain removes and returns the recorded losses, ordered by slot.
 func (g *Groups) drain(state *groupState) []leader.Loss {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -158,7 +160,7 @@ func (g *Groups) drain(state *groupState) []leader.Loss {
 	return list
 }
 
-// observed keeps what the metrics say about a group. Only workers of Jobs are counted.
+// observed updates the data for the metrics about a group. Only workers of Jobs are counted.
 func (g *Groups) observed(state *groupState, plan *leader.Plan, jobs bool) {
 	next := use{since: g.clock.Now()}
 	if plan.Group != nil {

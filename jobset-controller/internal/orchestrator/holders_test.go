@@ -17,7 +17,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// successor creates the pod that the Job controller creates for a slot, and returns what it reports about itself.
+// successor creates the pod that the Job controller would create for a slot, and returns what the pod reports about
+// itself.
 func (g *rig) successor(index int) rounds.Slot {
 	g.Helper()
 	g.makePod(0, index, func(p *corev1.Pod) {
@@ -93,7 +94,7 @@ func TestSlotOfAFormingGroupIsReleased(t *testing.T) {
 	g.wantPhase(coordination.Forming, 1, 0)
 }
 
-// Two pods of one slot never run at the same time. The worker of the old pod may still save a checkpoint.
+// Two pods of one slot never run at the same time. The worker of the old pod may still be saving a checkpoint.
 func TestLivingPodKeepsItsSlot(t *testing.T) {
 	for name, change := range map[string]func(*corev1.Pod){
 		"it runs":             func(*corev1.Pod) {},
@@ -129,7 +130,7 @@ func TestLivingPodKeepsItsSlot(t *testing.T) {
 	}
 }
 
-// A reconcile copies the pods from the cache, which takes some megabytes for 5,000 pods.
+// A reconcile copies the pods from the cache, which takes several megabytes for 5,000 pods.
 func TestReconcileListsPodsOnce(t *testing.T) {
 	g := fourPods(t)
 	lists := 0
@@ -147,7 +148,7 @@ func TestReconcileListsPodsOnce(t *testing.T) {
 	}
 }
 
-// The cache shows no pod, but the API server still has it.
+// The pod is not in the cache, but it still exists in the API server.
 func TestSlotIsReadLiveBeforeItIsReleased(t *testing.T) {
 	g := fourPods(t)
 	g.r = g.leader(2)
@@ -180,7 +181,7 @@ func TestReplacedLeaderReleasesNoSlot(t *testing.T) {
 	g.wantAnswer(next, rounds.AnswerHeld)
 }
 
-// asksWho counts the slots whose holder the store is asked for.
+// asksWho counts the slots whose holder is requested from the store.
 type asksWho struct {
 	rounds.Leader
 	n int
@@ -206,7 +207,7 @@ func TestStoreIsAskedOnceForTheHolderOfASlot(t *testing.T) {
 	}
 }
 
-// A released pod may still run somewhere, and must not hold its slot again.
+// A released pod may still be running somewhere, and must not get its slot again.
 func TestLostFencesAreRestored(t *testing.T) {
 	for name, lose := range map[string]func(*rig){
 		"all data":      func(g *rig) { g.store.Wipe() },

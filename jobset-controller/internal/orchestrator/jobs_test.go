@@ -53,8 +53,8 @@ func TestFinishedSlots(t *testing.T) {
 	}
 }
 
-// With the feature gate ElasticJobSet the other Jobs were enlarged after one had completed. No worker joins for the slots that the
-// completed Job never had.
+// With the feature gate ElasticJobSet, the other Jobs were enlarged after one Job had completed. No worker joins for
+// the slots that the completed Job never had.
 func TestGroupFormsBesideASmallerCompleteJob(t *testing.T) {
 	g := newRig(t, func(js *v1alpha2.JobSet) {
 		entry := &js.Spec.ReplicatedJobs[0]

@@ -24,30 +24,32 @@ import (
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
-// Kind is a kind of owners. Its View has all that a plan needs to know about an owner.
+// Kind is a kind of owner. Its View returns everything that a plan needs to know about an owner.
 type Kind struct {
 	Controller string // name of its controller
 	GVK        schema.GroupVersionKind
 	New        func() client.Object
-	// Jobs: Jobs create the pods, and the orchestrator writes the conditions. For other kinds no pod is read or deleted.
+	// Jobs means that Jobs create the pods, and that the orchestrator writes the conditions. For other kinds no pods
+	// are read or deleted.
 	Jobs bool
-	// Alone: the owner is the only Job of its group, or the pod with index 0. It is read as a JobSet (jobSetOf).
+	// Alone means that the owner is the only Job of its group, or the pod with index 0. It is represented as a JobSet
+	// (jobSetOf).
 	Alone bool
-	// Pods is the value of the label GroupKindKey on the pods of its groups. If it is empty, the pods have another value or no
-	// label.
+	// Pods is the value of the label GroupKindKey on the pods of its groups. If it is empty, the pods have another
+	// value or no such label.
 	Pods string
-	// Installation leads the groups of owners that other controllers serve. It is empty for our own controllers.
+	// Installation leads groups whose owners are managed by other controllers. It is empty for our own controllers.
 	Installation string
 	// Concerns reports whether an object may have a group, or once had one; nil if all may.
 	Concerns func(client.Object) bool
-	// Asks reports whether an owner asks for in-place restarts, so that its pods wait for the Secret of their agents.
+	// Asks reports whether an owner requests in-place restarts, so that its pods wait for the Secret of their agents.
 	Asks func(owner client.Object) bool
-	// View returns what the owner wants. known reports whether the store may hold anything about the owner. An unreadable owner is
-	// not changed.
+	// View returns what the owner requests. known reports whether the store may have any data about the owner. An
+	// unreadable owner is not changed.
 	View func(owner client.Object, jobs []*batchv1.Job) (view leader.Owner, known bool, err error)
 }
 
-// JobSets is the kind of JobSets that our own controller serves.
+// JobSets is the kind of JobSets managed by our own controller.
 var JobSets = Kind{
 	Controller: "orchestrator", GVK: owners.JobSet, Jobs: true,
 	New:  func() client.Object { return &v1alpha2.JobSet{} },
@@ -55,8 +57,8 @@ var JobSets = Kind{
 	View: viewJobSet,
 }
 
-// ElasticJobs is the kind of ElasticJobs, whose roster lists the members of the group. The report lists the workers that do not
-// return in place, and the operator replaces their pods.
+// ElasticJobs is the kind of ElasticJobs, whose roster lists the members of the group. The report lists the workers
+// that do not come back in place, and the operator replaces their pods.
 var ElasticJobs = Kind{
 	Controller: "rosters", GVK: owners.ElasticJob,
 	New: func() client.Object { return owners.MakeElasticJob() },
@@ -94,12 +96,13 @@ func viewJobSet(owner client.Object, jobs []*batchv1.Job) (leader.Owner, bool, e
 	return view, isKnown(view) && js.Annotations[v1alpha2.LedByKey] == "", nil
 }
 
-// asksUs reports whether a running JobSet of our own controller requests in-place restarts, and no installation leads it.
+// asksUs reports whether a running JobSet of our own controller requests in-place restarts and is not led by another
+// installation.
 func asksUs(js *v1alpha2.JobSet) bool {
 	return policy.ReadInPlace(js.Annotations).Enabled && !isOver(js) && isOurs(js) && js.Annotations[v1alpha2.LedByKey] == ""
 }
 
-// jobSetOf returns an owner whose pods Jobs create, read as a JobSet; nil for other owners.
+// jobSetOf returns the JobSet that represents an owner whose pods are created by Jobs, or nil for other owners.
 func jobSetOf(owner client.Object) *v1alpha2.JobSet {
 	if js, is := owner.(*v1alpha2.JobSet); is {
 		return js
@@ -110,7 +113,7 @@ func jobSetOf(owner client.Object) *v1alpha2.JobSet {
 	return nil
 }
 
-// onlyJob returns the only Job of an owner of a kind with Alone; nil for other owners.
+// onlyJob returns the only Job of an owner of a kind with Alone, or nil for other owners.
 func onlyJob(owner client.Object) *batchv1.Job {
 	switch o := owner.(type) {
 	case *batchv1.Job:
@@ -121,10 +124,10 @@ func onlyJob(owner client.Object) *batchv1.Job {
 	return nil
 }
 
-// isKnown reports whether the store may hold anything about a JobSet.
+// isKnown reports whether the store may have any data about a JobSet.
 func isKnown(view leader.Owner) bool { return view.Wanted != nil || view.Counted || view.InSync != nil }
 
-// ownerOf returns what the JobSet itself says.
+// ownerOf returns what the JobSet itself specifies.
 func ownerOf(js *v1alpha2.JobSet, inPlace policy.InPlace, current epoch.Record) leader.Owner {
 	_, counted := js.Annotations[v1alpha2.InPlaceRestartsKey]
 	return leader.Owner{
@@ -144,8 +147,8 @@ func isOurs(js *v1alpha2.JobSet) bool {
 	return ptr.Deref(js.Spec.ManagedBy, v1alpha2.JobSetControllerName) == v1alpha2.JobSetControllerName
 }
 
-// epochOf returns the epoch of a JobSet. An unreadable epoch counts as the first; the store then has a later one. Restarts that the
-// controller counted before in-place restarts were turned on have also used the budget.
+// epochOf returns the epoch of a JobSet. An unreadable epoch counts as the first one; the store then has a later one.
+// Restarts that the controller counted before in-place restarts were enabled also count against the budget.
 func epochOf(js *v1alpha2.JobSet) epoch.Record {
 	record, err := epoch.Of(js.Annotations)
 	if err != nil {
@@ -155,9 +158,9 @@ func epochOf(js *v1alpha2.JobSet) epoch.Record {
 	return record
 }
 
-// wantedOf returns the group that a JobSet asks for, or nil and a reason if it asks for something impossible. The first Job of an
-// attempt shows whether the manager adds agents. Before it exists, as between the deletion of all Jobs and their recreation, the
-// group is undecided.
+// wantedOf returns the group that a JobSet requests, or nil and a reason if the request cannot be satisfied. The first
+// Job of an attempt shows whether the manager adds agents. Until it exists, for example between the deletion of all
+// Jobs and their recreation, the group is undecided.
 func wantedOf(js *v1alpha2.JobSet, inPlace policy.InPlace, jobs []*batchv1.Job) (w *group.Wanted, undecided bool, refused string) {
 	w = &group.Wanted{Suspended: ptr.Deref(js.Spec.Suspend, false), MaxPause: inPlace.MaxRestartDelay, Barrier: true}
 	agents := inject.Assess(js)
@@ -174,7 +177,7 @@ func wantedOf(js *v1alpha2.JobSet, inPlace policy.InPlace, jobs []*batchv1.Job) 
 	}
 	for _, job := range jobs {
 		w.Finished = append(w.Finished, inplace.FinishedSlots(js.Name, job)...)
-		w.Finished = append(w.Finished, inplace.SlotsBeyond(js.Name, job, w.Stages)...) // of complete Jobs that will never have a worker
+		w.Finished = append(w.Finished, inplace.SlotsBeyond(js.Name, job, w.Stages)...) // slots of complete Jobs that will never have a worker
 	}
 	return w, false, ""
 }

@@ -77,7 +77,7 @@ func TestSlowRestartReportsMissingWorkersOnce(t *testing.T) {
 	g.wantLate("; not back after 2s: js-w-0-0, js-w-0-1")
 	g.joinSlot("js-w-0-0", 1, 2)
 	for range 3 {
-		g.pass(time.Millisecond) // other events trigger reconciles, too
+		g.pass(time.Millisecond) // other events trigger reconciles as well
 	}
 	g.wantLate("; not back after 2s: js-w-0-0, js-w-0-1")
 	if *writes != 2 || store.n != 1 {

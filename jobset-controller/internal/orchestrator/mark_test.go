@@ -70,7 +70,7 @@ func TestNewLeaderKeepsTheMarkUntilItsDeadline(t *testing.T) {
 	g.fail("js-w-0-1", 1, 1)
 	g.reconcile()
 	g.clock.SetTime(g.clock.Now().Add(50 * time.Second))
-	g.r = g.leader(2) // its timeout for the restart begins now
+	g.r = g.leader(2) // its timeout for the restart starts now
 	g.reconcile()
 	g.wantMark(`{"level":2,"reason":"worker js-w-0-1 exited with code 1","deadline":"1970-01-01T00:17:40Z"}`)
 	g.pass(20 * time.Second)
@@ -125,7 +125,7 @@ func TestRecreationIsMarkedUntilTheGroupHasFormed(t *testing.T) {
 	}
 	g.pass(time.Minute)
 	g.wantMark(mark)
-	g.pass(5 * time.Minute) // it does not end: nothing waits for it now
+	g.pass(5 * time.Minute) // the pod does not terminate, but nothing is waiting for it any more
 	g.wantMark("")
 }
 
@@ -150,7 +150,7 @@ func TestDeathAfterARecreationMovesTheMark(t *testing.T) {
 	g.clock.SetTime(g.clock.Now().Add(61 * time.Second))
 	g.reconcile()
 	g.join(2, 1)
-	g.fail("js-w-0-0", 2, 1) // before the leader has observed that all workers run
+	g.fail("js-w-0-0", 2, 1) // before the leader has observed that all workers are running
 	g.reconcile()
 	g.wantMark(`{"level":2,"reason":"worker js-w-0-0 exited with code 1","deadline":"1970-01-01T00:18:41Z"}`)
 }

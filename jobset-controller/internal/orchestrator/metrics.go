@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// Metrics are the metrics of the orchestrator. No label names an object.
+// Metrics holds the metrics of the orchestrator. No label names an object.
 type Metrics struct {
-	counters       map[string]*prometheus.CounterVec // those that plans increase, by name
+	counters       map[string]*prometheus.CounterVec // the counters that plans increment, by name
 	restartSeconds *prometheus.HistogramVec
 
 	fencingRejections prometheus.Counter
@@ -40,7 +40,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			meter.Zero(m.counters[metric.Name], nil)
 		}
 	}
-	// The series whose labels are known in advance:
+	// Initialize the series whose labels are known in advance.
 	meter.Zero(m.counters[series.Escalations.Name], []string{leader.ScopePod}, []string{leader.ScopeJob}, []string{leader.ScopeGroup})
 	for cause := range leader.Causes {
 		meter.Zero(m.counters[series.Restarts.Name], []string{history.InPlace, cause, "true"})

@@ -22,7 +22,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
-// observe reads what every plan needs. It returns false if the owner is ignored.
+// observe reads what every plan needs. It returns false if the owner is to be ignored.
 func (x *run) observe(ctx context.Context) (led bool, err error) {
 	x.o.Began = x.Clock.Now()
 	if x.Kind.Jobs {
@@ -32,7 +32,7 @@ func (x *run) observe(ctx context.Context) (led bool, err error) {
 	}
 	known, err := x.view()
 	if err != nil {
-		log.FromContext(ctx).Error(err, "owner unreadable, its group stays as it is")
+		log.FromContext(ctx).Error(err, "cannot read the owner, leaving its group unchanged")
 		return false, nil
 	}
 	x.o.Lost = x.Groups.drain(x.state)
@@ -55,7 +55,7 @@ func (x *run) observe(ctx context.Context) (led bool, err error) {
 	return true, nil
 }
 
-// view converts the owner for the plan. known reports whether the store may hold anything about it.
+// view converts the owner for the plan. known reports whether the store may have any data about it.
 func (x *run) view() (known bool, err error) {
 	var current []*batchv1.Job
 	if js := jobSetOf(x.owner); js != nil {
@@ -79,8 +79,8 @@ func (x *run) view() (known bool, err error) {
 	return known, nil
 }
 
-// datePods sets the generation of the pods of a Job without a JobSet. The pods do not carry it, because their template is the same
-// in each generation.
+// datePods sets the generation of the pods of a Job without a JobSet. The pods do not carry it, because their template
+// is the same in every generation.
 func (x *run) datePods() {
 	if !x.Kind.Alone {
 		return
@@ -131,7 +131,8 @@ func (x *run) listPods(ctx context.Context) error {
 	return nil
 }
 
-// observeMissed finds pods of a group that have no agent or share an index. The cache has only those that the webhook has seen.
+// observeMissed finds pods of a group that have no agent or share an index. The cache contains only pods that the
+// webhook has processed.
 func (x *run) observeMissed(ctx context.Context) error {
 	owner, is := x.owner.(*corev1.Pod)
 	if !is || x.o.Owner.Served == nil {
@@ -185,8 +186,8 @@ func (x *run) readGroup(ctx context.Context) error {
 	return x.asked(err)
 }
 
-// asked classifies an error of the store. It returns nil if the group does not exist or is unreadable, the error itself if this
-// leader was replaced, and a StoreError if the store did not answer.
+// asked classifies a store error. It returns nil if the group does not exist or is unreadable, the error itself if this
+// leader was replaced, and a StoreError if the store did not respond.
 func (x *run) asked(err error) error {
 	switch {
 	case err == nil, errors.Is(err, coordination.ErrNoGroup), errors.Is(err, coordination.ErrForeignValue):
@@ -200,5 +201,5 @@ func (x *run) asked(err error) error {
 
 func (r *Reconciler) storeFailed(err error) error {
 	r.Metrics.storeErrors.Inc()
-	return fmt.Errorf("asking the store: %w", &credentials.StoreError{Err: err})
+	return fmt.Errorf("querying the store: %w", &credentials.StoreError{Err: err})
 }

@@ -23,8 +23,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 )
 
-// Pods is the kind of groups that pods declare, regardless of the owner of the pods. The pod with index 0 owns the group and has the
-// counts and conditions. A full recreation deletes all pods. The pods that their owner creates next are a new group.
+// Pods is the kind of groups declared by their pods, regardless of the owner of the pods. The pod with index 0 owns the
+// group and holds its counts and conditions. A full recreation deletes all pods. The pods that their owner creates next
+// form a new group.
 func Pods(installation string) Kind {
 	return led(installation, Kind{
 		Controller: "pods", GVK: owners.Pod, Pods: inplace.PodKind, Alone: true,
@@ -33,8 +34,8 @@ func Pods(installation string) Kind {
 	})
 }
 
-// getLeader completes the cache's answer about the pod of index 0. If the webhook missed that pod, it is not in the cache and is
-// read live. If it is gone, the other pods of its group are deleted, because they have no leader.
+// getLeader completes the cache's answer about the pod with index 0. If the webhook missed that pod, it is not in the
+// cache and is read live. If it is gone, the other pods of its group are deleted, because they have no leader.
 func (r *Reconciler) getLeader(ctx context.Context, key types.NamespacedName, pod *corev1.Pod, err error) error {
 	var list corev1.PodList
 	if err := r.Client.List(ctx, &list, client.InNamespace(key.Namespace), client.MatchingFields{PodsOfGroup: membersOf(key.Name)}, client.UnsafeDisableDeepCopy); err != nil {
@@ -58,9 +59,9 @@ func (r *Reconciler) getLeader(ctx context.Context, key types.NamespacedName, po
 	return errors.Join(failed, err)
 }
 
-// NoteUnprepared says on pods of index 0 that their groups run without in-place restarts because the webhook has seen none of their
-// pods. The cache has none of these pods: it selects by a label that the webhook sets. Each pod is examined once: whether it asks is
-// decided before it is created.
+// NoteUnprepared reports on pods with index 0 that their groups run without in-place restarts because the webhook has
+// not processed any of their pods. The cache contains none of these pods: it selects by a label that the webhook sets.
+// Each pod is examined only once, because the request for in-place restarts cannot be added after its creation.
 func (r *Reconciler) NoteUnprepared(ctx context.Context) error {
 	before := r.examined
 	r.examined = map[types.UID]bool{}
@@ -117,7 +118,8 @@ func (r *Reconciler) examine(ctx context.Context, metadata *metav1.PartialObject
 	return nil
 }
 
-// asks reports whether a pod is the one of index 0 of a group that requests in-place restarts, or whose LeaderWorkerSet does.
+// asks reports whether a pod is the pod with index 0 of a group and requests in-place restarts, itself or through its
+// LeaderWorkerSet.
 func (r *Reconciler) asks(ctx context.Context, pod *metav1.PartialObjectMetadata) (bool, error) {
 	if leader, declared := pod.Labels[v1alpha2.PodGroupKey]; declared {
 		_, asks := pod.Annotations[v1alpha2.InPlaceTimeoutKey]

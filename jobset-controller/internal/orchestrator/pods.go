@@ -30,8 +30,8 @@ var podAnnotations = []string{
 	batchv1.JobCompletionIndexAnnotation, epoch.Annotation, v1alpha2.LedByKey, v1alpha2.RefusedKey, v1alpha2.SlotKey,
 }
 
-// TrimPod keeps what the orchestrator reads of a pod, so that the cache stays small with many pods. It keeps all of a pod that is
-// an owner, except its managed fields.
+// TrimPod keeps the fields of a pod that the orchestrator uses, so that the cache stays small even with many pods. If
+// the pod is an owner, it keeps everything except the managed fields.
 func TrimPod(obj any) (any, error) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
@@ -85,7 +85,8 @@ func trimContainer(c corev1.ContainerStatus) corev1.ContainerStatus {
 
 var isTrue = ptr.To(true) // shared by all pods
 
-// runsOrFails reports whether a container runs or has failed. It is false for init containers that have succeeded or not begun.
+// runsOrFails reports whether a container is running or has failed. It returns false for init containers that have
+// succeeded or not started yet.
 func runsOrFails(c corev1.ContainerStatus) bool {
 	switch {
 	case c.State.Terminated != nil:
@@ -96,11 +97,12 @@ func runsOrFails(c corev1.ContainerStatus) bool {
 	return c.State.Running != nil
 }
 
-// debounce is how long the controller waits for further losses, so that a JobSet that loses many pods is reconciled once.
+// debounce is how long the controller waits for further losses, so that a JobSet that loses many pods is reconciled
+// once.
 const debounce = 100 * time.Millisecond
 
-// podHandler notes lost pods, and enqueues the JobSet of a pod that is lost or terminating, in O(1) per event. It ignores all other
-// changes of pods.
+// podHandler records lost pods, and enqueues the JobSet of a pod that is lost or terminating, in O(1) per event. It
+// ignores all other pod changes.
 func (r *Reconciler) podHandler() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{
@@ -125,12 +127,12 @@ func (r *Reconciler) sawPod(obj client.Object, gone bool, q workqueue.TypedRateL
 	plain := podOf(pod)
 	state := r.Groups.get(uid)
 	lost := plain.Lost() || (gone && plain.LostWhenGone())
-	// A pod that succeeds during a restart was ordered to stop, and the restart needs its slot.
+	// A pod that succeeds during a restart was told to stop, and the restart needs its slot.
 	needed := plain.Phase == workload.Succeeded && state != nil && state.restarting.Load()
 	switch {
 	case lost || needed || plain.Deleting:
-	case pod.Annotations[v1alpha2.RefusedKey] != "": // the condition of its group gives this reason
-	case state != nil && state.restarting.Load() && plain.Phase == workload.Running && isSpare(plain): // it may be given a slot
+	case pod.Annotations[v1alpha2.RefusedKey] != "": // reported in the condition of its group
+	case state != nil && state.restarting.Load() && plain.Phase == workload.Running && isSpare(plain): // it may be assigned a slot
 	case state != nil && state.forms.Load():
 		if _, failed := forming.ExitOf(forming.Slot{Pod: plain}, time.Time{}); !failed {
 			return
@@ -145,13 +147,13 @@ func (r *Reconciler) sawPod(obj client.Object, gone bool, q workqueue.TypedRateL
 	q.AddAfter(reconcile.Request{NamespacedName: key}, debounce)
 }
 
-// isSpare reports whether a pod is created to wait for a slot.
+// isSpare reports whether a pod was created to wait for a slot.
 func isSpare(pod *workload.Pod) bool {
 	return pod.Waits || strings.Contains(pod.Slot, "-"+coordination.Spares+"-")
 }
 
-// sawMember enqueues the group of a pod if this process does not know the group: while no orchestrator was running, its pod with index 0
-// may have been deleted.
+// sawMember enqueues the group of a pod if this process does not know the group: its pod with index 0 may have been
+// deleted while no orchestrator was running.
 func (r *Reconciler) sawMember(pod client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	uid, kind := ownerOfPod(pod)
 	if kind != inplace.PodKind || kind != r.Kind.Pods || pod.GetAnnotations()[v1alpha2.LedByKey] != r.Kind.Installation || r.Groups.get(uid) != nil {

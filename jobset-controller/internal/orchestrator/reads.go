@@ -37,8 +37,8 @@ func (x *run) read(ctx context.Context, need leader.Need) error {
 	return x.readGroup(ctx)
 }
 
-// askStore reads what a plan needs from the store. lost reports whether the store may have lost the group just now. A table that a
-// member has forged counts as empty.
+// askStore reads what a plan needs from the store. lost reports whether the store may just have lost the group. A table
+// forged by a member counts as empty.
 func (x *run) askStore(ctx context.Context, need leader.Need) (lost bool, err error) {
 	if x.o.Stored == nil {
 		return false, nil
@@ -79,8 +79,8 @@ func (x *run) askStore(ctx context.Context, need leader.Need) (lost bool, err er
 	return lost, nil
 }
 
-// readObjects reads live objects in parallel, because an API server that is busy with the restart of a whole group is slow to
-// answer each call. What cannot be read is not acted on in this reconcile.
+// readObjects reads live objects in parallel, because an API server that is busy with the restart of a whole group is
+// slow to answer each call. Objects that cannot be read are not acted on in this reconcile.
 func (x *run) readObjects(ctx context.Context, need leader.Need) {
 	var mu sync.Mutex
 	var reads []func() (keep func(), err error)
@@ -172,13 +172,13 @@ func (x *run) readNode(ctx context.Context, name string) (leader.Node, error) {
 	return leader.Node{Dead: nodes.Dead(node, after, x.Clock.Now()), Unready: nodes.Unready(node)}, nil
 }
 
-// livePods returns a slot's pods as the API server has them now. It selects them by labels that both the controller and the Job
-// set.
+// livePods returns a slot's pods from the API server. It selects them by labels that both our controller and the Job
+// controller set.
 func (x *run) livePods(ctx context.Context, slot leader.SlotNeed) ([]*workload.Pod, error) {
 	options := []client.ListOption{client.InNamespace(x.owner.GetNamespace()), podLabels(x.cached(slot.Job.Name), slot.Index)}
 	if version := newestOf(slot.Since); version != "" {
-		// A list from the API server's own cache, at the given version or a newer one. A list from etcd may make it examine all pods of
-		// the namespace, which takes seconds if there are thousands.
+		// List from the API server's own cache, at the given version or a newer one. For a list from etcd, it may have
+		// to examine all pods of the namespace, which takes seconds if there are thousands.
 		raw := &metav1.ListOptions{ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}
 		options = append([]client.ListOption{&client.ListOptions{Raw: raw}}, options...)
 	}
@@ -201,7 +201,7 @@ func (x *run) plain(job *batchv1.Job, current bool) workload.Job {
 	return jobOf(x.owner.GetName(), job, current)
 }
 
-// newestOf returns the newest of the versions. It keeps an earlier one if they cannot be compared.
+// newestOf returns the newest of the versions. If two of them cannot be compared, it keeps the earlier element.
 func newestOf(versions []string) string {
 	newest := ""
 	for _, version := range versions {

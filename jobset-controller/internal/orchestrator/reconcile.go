@@ -26,8 +26,8 @@ type run struct {
 	o        leader.Observation
 	began    map[string]time.Time // when a rule first planned its calls
 	live     map[string]*batchv1.Job
-	errs     []error // those that do not end the reconcile
-	conflict string  // of a group that pods declare
+	errs     []error // errors that do not end the reconcile
+	conflict string  // of a group declared by its pods
 }
 
 // Credentials manages the store user of a group, given its owner; see credentials.Keeper.
@@ -38,15 +38,15 @@ type Credentials interface {
 const (
 	resyncEvery = 20 * time.Second
 	retryStore  = time.Second
-	// maxPlans limits the plans of a reconcile that never settles.
+	// maxPlans limits the number of plans in a reconcile that never settles.
 	maxPlans = 1000
-	// turnFor is how long one rule may start calls in one reconcile. An API server that is busy with the restart of a whole group
-	// takes half a second for each call, and the other rules and other groups wait until it is done.
+	// turnFor is how long one rule may start calls within one reconcile. An API server that is busy with the restart of
+	// a whole group takes half a second per call, and the other rules and other groups wait until it is done.
 	turnFor = time.Second
 )
 
-// reconcile observes, plans and acts until the group is in the desired state. Before that it creates the credentials, because pods
-// wait for their Secret.
+// reconcile observes, plans and acts until the group is in the desired state. It creates the credentials first, because
+// pods are waiting for their Secret.
 func (r *Reconciler) reconcile(ctx context.Context, owner client.Object, key ownerKey) (time.Duration, error) {
 	owner, retry, err := r.keepUser(ctx, owner)
 	if err != nil {
@@ -66,15 +66,16 @@ func (r *Reconciler) reconcile(ctx context.Context, owner client.Object, key own
 	return sooner(x.settle(key, plan), retry), nil
 }
 
-// retryUser is how soon creating the user of a group is retried.
+// retryUser is the interval between attempts to create the user of a group.
 const retryUser = 5 * time.Second
 
-// keepUser creates or renews the credentials of an owner that asks for in-place restarts. It returns the updated owner, and when to
-// reconcile again, or 0 without an error.
+// keepUser creates or renews the credentials of an owner that requests in-place restarts. It returns the updated owner,
+// and when to reconcile again, or 0 if there was no error.
 //
-// If a quota or a webhook refuses the Secret, the group is still led: new pods wait for the Secret, and running workers are restarted
-// and replaced. keepUser logs such an error. It does not return it, because the queue would back off longer and longer, and a restart
-// has a deadline. It returns the errors that end the reconcile: the store is unreachable, or the owner has changed.
+// If a quota or a webhook rejects the Secret, the group is still managed: new pods wait for the Secret, and running
+// workers are restarted and replaced. keepUser logs such an error instead of returning it, because the work queue would
+// back off further and further, and a restart has a deadline. It returns errors that end the reconcile: the store is
+// unreachable, or the owner has changed.
 func (r *Reconciler) keepUser(ctx context.Context, owner client.Object) (client.Object, time.Duration, error) {
 	if r.Users == nil || !r.Kind.Asks(owner) {
 		return owner, 0, nil
@@ -93,7 +94,7 @@ func (r *Reconciler) keepUser(ctx context.Context, owner client.Object) (client.
 	return owner, retryUser, nil
 }
 
-// follow makes plans and executes them, until a plan has nothing to do.
+// follow makes plans and executes them until a plan contains nothing to do.
 func (x *run) follow(ctx context.Context) (plan leader.Plan, err error) {
 	for range maxPlans {
 		plan = x.plan()
@@ -118,7 +119,7 @@ func (x *run) follow(ctx context.Context) (plan leader.Plan, err error) {
 
 func (x *run) plan() leader.Plan {
 	now := x.Clock.Now()
-	x.o.Incarnation = group.Incarnation() // each write that makes all workers join again needs its own incarnation
+	x.o.Incarnation = group.Incarnation() // each write that makes all workers rejoin needs its own incarnation
 	x.o.Spent = map[string]bool{}
 	for rule, began := range x.began {
 		x.o.Spent[rule] = now.Sub(began) >= turnFor
@@ -131,7 +132,7 @@ func (x *run) plan() leader.Plan {
 	return plan
 }
 
-// settle updates what the watch and the metrics use, and returns when to reconcile again.
+// settle updates the state used by the watch and the metrics, and returns when to reconcile again.
 func (x *run) settle(key ownerKey, plan leader.Plan) time.Duration {
 	x.state.forms.Store(plan.Forms)
 	x.Groups.observed(x.state, &plan, x.Kind.Jobs)
@@ -144,7 +145,7 @@ func (x *run) settle(key ownerKey, plan leader.Plan) time.Duration {
 	return sooner(jitter(resyncEvery), plan.Resync)
 }
 
-// sooner returns the sooner of two times until the next reconcile; 0 means that none is needed.
+// sooner returns the shorter of two delays until the next reconcile. 0 means that none is needed.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b == 0 {
 		return max(a, b)

@@ -29,7 +29,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// twoJobs returns a group in sync of two Jobs with two pods each. It is an hour old.
+// twoJobs returns a group in sync, with two Jobs of two pods each. It is an hour old.
 func twoJobs(t *testing.T) *rig {
 	g := newRig(t, func(js *v1alpha2.JobSet) { js.Spec.ReplicatedJobs[0].Replicas = 2 })
 	js := g.jobSet()
@@ -58,7 +58,7 @@ func (g *rig) must(err error) {
 	}
 }
 
-// makePod creates a slot's running pod, with the UID that the slot's agent reports.
+// makePod creates a running pod for a slot, with the UID that the slot's agent reports.
 func (g *rig) makePod(job, index int, change func(*corev1.Pod)) *corev1.Pod {
 	g.Helper()
 	uidOfPod := slotOf(slotName(job, index), 1).Pod
@@ -152,7 +152,7 @@ func cannotPull(pod *corev1.Pod) {
 	}
 }
 
-// oneHangs returns a group in a restart that js-w-1-1 does not join, because its container cannot be started again.
+// oneHangs returns a group during a restart that js-w-1-1 does not join, because its container cannot be started again.
 func oneHangs(t *testing.T) *rig {
 	g := twoJobs(t)
 	g.fail("js-w-0-0", 1, 1)
@@ -205,7 +205,8 @@ func TestSmallJobIsRecreatedIfANewPodDoesNotHelp(t *testing.T) {
 	g.pass(5 * time.Second)
 	g.wantEvents()
 	g.wantPhase(coordination.Restarting, 1, 1)
-	// js-w-1-0 had joined, and its peers may hang on it. Its Job was deleted because of the failure of js-w-1-1.
+	// js-w-1-0 had joined, and its peers may hang because of it. Its Job was deleted because of the failure of
+	// js-w-1-1.
 	g.joinPod(rounds.Slot{Name: "js-w-1-0", Pod: "new-0"}, 1, 1)
 	g.joinSlot("js-w-1-1", 1, 2)
 	g.reconcile()
@@ -320,7 +321,7 @@ func TestSuspendedGroupReleasesNoSlot(t *testing.T) {
 	evicted.want(0)
 }
 
-// deafStore answers reads, but rejects releases.
+// deafStore answers reads but rejects releases.
 type deafStore struct{ rounds.Leader }
 
 func (deafStore) Release(context.Context, string, coordination.Token, rounds.Level, int, rounds.Slot, string, rounds.Slot) error {
@@ -341,14 +342,14 @@ func TestLossIsKeptDuringAStoreOutage(t *testing.T) {
 	g.wantPhase(coordination.Restarting, 1, 1)
 }
 
-// silentStore does not answer which workers are missing.
+// silentStore fails when it is asked which workers are missing.
 type silentStore struct{ rounds.Leader }
 
 func (silentStore) Look(context.Context, string, string, []string) (map[string]string, error) {
 	return nil, memory.ErrUnreachable
 }
 
-// The Job creates no second pod, and nothing else reports the loss before a third of the timeout has passed.
+// The Job does not create a second pod, and nothing else reports the loss until a third of the timeout has passed.
 func TestLossIsKeptWhenAReconcileFails(t *testing.T) {
 	for name, fails := range map[string]func(*rig){
 		"the store fails": func(g *rig) { g.r.Store = silentStore{g.store} },
@@ -429,7 +430,7 @@ func TestPodIsReadLiveBeforeItIsDeleted(t *testing.T) {
 	}
 }
 
-// remembered returns how much the leader keeps about the JobSet.
+// remembered returns how many entries the leader keeps about the JobSet.
 func (g *rig) remembered() map[string]int {
 	losses := 0
 	for _, state := range g.r.Groups.byUID {
@@ -438,7 +439,7 @@ func (g *rig) remembered() map[string]int {
 	return map[string]int{"losses": losses, "groups": len(g.r.Groups.byUID), "names": len(g.r.Groups.byOwner)}
 }
 
-// muchHappened returns a group whose history leaves something in each part of the leader's memory.
+// muchHappened returns a group whose history leaves an entry in each part of the leader's state.
 func muchHappened(t *testing.T) *rig {
 	g := twoJobs(t)
 	g.fail("js-w-0-0", 1, 1)
@@ -488,8 +489,8 @@ func (g *rig) finishJobSet() {
 	g.must(g.c.Status().Update(g.ctx, js))
 }
 
-// Two processes both believe that they lead. The one with the lower token changes neither the store nor, until the store has
-// accepted its token, a pod.
+// Two processes both believe that they are the leader. The one with the lower token does not change the store, nor any
+// pod until the store has accepted its token.
 func TestReplacedLeaderDeletesNothing(t *testing.T) {
 	g := oneHangs(t)
 	old := g.leader(1)
@@ -511,7 +512,7 @@ func TestReplacedLeaderDeletesNothing(t *testing.T) {
 	g.wantDeleted("pod js-w-1-1")
 }
 
-// A Job without pods has no slot to release, but its deletion still needs the token.
+// A Job without pods has no slot to release, but deleting it still requires the token.
 func TestReplacedLeaderDeletesNoJobWithoutPods(t *testing.T) {
 	g := oneHangs(t)
 	for index := range 2 {

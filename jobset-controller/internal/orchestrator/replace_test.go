@@ -28,10 +28,10 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// fourPods returns a group in sync of one Job with four pods, as the Job controller creates them.
+// fourPods returns a group in sync with one Job of four pods, as created by the Job controller.
 func fourPods(t *testing.T) *rig { return podsInSync(t, 4) }
 
-// podsInSync returns a group in sync of one Job with n pods, as the Job controller creates them.
+// podsInSync returns a group in sync with one Job of n pods, as created by the Job controller.
 func podsInSync(t *testing.T, n int32) *rig {
 	g := newRig(t, func(js *v1alpha2.JobSet) {
 		spec := &js.Spec.ReplicatedJobs[0].Template.Spec
@@ -56,7 +56,7 @@ func podsInSync(t *testing.T, n int32) *rig {
 	return g
 }
 
-// template returns what the controller writes on every pod.
+// template returns the annotations that the controller sets on every pod.
 func (g *rig) template() map[string]string {
 	return map[string]string{
 		v1alpha2.JobSetNameKey: "js", v1alpha2.JobSetUIDKey: uid, v1alpha2.ReplicatedJobNameKey: "w", v1alpha2.JobIndexKey: "0",
@@ -72,7 +72,7 @@ func ofJob(pod *corev1.Pod) {
 
 func failed(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }
 
-// podsOf lists a slot's pods that have not ended.
+// podsOf lists a slot's pods that have not finished.
 func (g *rig) podsOf(index string) []corev1.Pod {
 	g.Helper()
 	var list corev1.PodList
@@ -128,7 +128,7 @@ func TestLostPodIsReplacedAndChargedOnce(t *testing.T) {
 	g.wantCharged("1")
 }
 
-// The worker may still save a checkpoint, and two pods of one slot never run at the same time.
+// The worker may still be saving a checkpoint, and two pods of one slot never run at the same time.
 func TestTerminatingPodIsReplacedAfterItHasEnded(t *testing.T) {
 	g := fourPods(t)
 	g.must(g.c.Delete(g.ctx, g.changePod(0, 1, func(p *corev1.Pod) { p.DeletionGracePeriodSeconds = ptr.To[int64](30) })))
@@ -146,14 +146,14 @@ func TestTerminatingPodIsReplacedAfterItHasEnded(t *testing.T) {
 	g.wantEvents("restarting all 4 workers in place", "worker js-w-0-1 "+madeAnew)
 }
 
-// The pod was lost while there was no leader. The new leader sees only that it does not exist.
+// The pod was lost while there was no leader. The new leader only sees that it does not exist.
 func TestPodLostWithoutALeaderIsReplaced(t *testing.T) {
 	g := fourPods(t)
 	g.must(g.c.Delete(g.ctx, g.changePod(0, 3, func(p *corev1.Pod) { p.Finalizers = nil })))
 	g.r = g.leader(2)
 	g.reconcile()
 	g.wantPods("3", 1)
-	g.wantPhase(coordination.Running, 1, 0) // until the new pod joins: nothing shows which pod held the slot
+	g.wantPhase(coordination.Running, 1, 0) // until the new pod joins, because nothing shows which pod held the slot
 }
 
 func TestNoPodIsCreatedFor(t *testing.T) {
@@ -207,7 +207,8 @@ func TestNoPodIsCreatedFor(t *testing.T) {
 	}
 }
 
-// While a group forms, no worker has trained, and no timeout would end a series of pods that fail at their start.
+// While a group is forming, no worker has trained yet, and no timeout stops pods that keep failing as soon as they
+// start.
 func TestPodsOfAFormingGroupAreLeftToTheJob(t *testing.T) {
 	g := newRig(t, nil)
 	g.changeJob(func(job *batchv1.Job) {
@@ -230,7 +231,7 @@ func (g *rig) through(f interceptor.Funcs) client.WithWatch {
 	return interceptor.NewClient(g.c.(client.WithWatch), f)
 }
 
-// The leader's cache shows the moment of the loss forever. The API server has newer pods.
+// The leader's cache never advances beyond the loss. The API server has newer pods.
 func TestStaleCacheCreatesNoSecondPod(t *testing.T) {
 	g := fourPods(t)
 	g.lose(2)
@@ -258,7 +259,7 @@ func TestStaleCacheCreatesNoSecondPod(t *testing.T) {
 	}
 }
 
-// The Job was suspended just now, and the cache does not show it yet.
+// The Job has just been suspended, and the cache does not show it yet.
 func TestStaleCacheCreatesNoPodInASuspendedJob(t *testing.T) {
 	g := fourPods(t)
 	g.lose(2)
@@ -275,7 +276,8 @@ func TestStaleCacheCreatesNoPodInASuspendedJob(t *testing.T) {
 	g.wantPods("2", 0)
 }
 
-// A list from etcd takes seconds if a namespace has thousands of pods. A list at the version of the loss or later is enough.
+// A list from etcd takes seconds if a namespace has thousands of pods. A list at the version of the loss or later is
+// enough.
 func TestLostSlotIsReadAtTheVersionOfItsLoss(t *testing.T) {
 	g := fourPods(t)
 	lost := g.lose(2)
@@ -295,7 +297,7 @@ func TestLostSlotIsReadAtTheVersionOfItsLoss(t *testing.T) {
 	}
 }
 
-// There is no slot to release, and the store is still asked whether this process leads.
+// There is no slot to release, but the store is still asked whether this process is the leader.
 func TestReplacedLeaderCreatesNoPod(t *testing.T) {
 	g := fourPods(t)
 	g.must(g.c.Delete(g.ctx, g.changePod(0, 3, func(p *corev1.Pod) { p.Finalizers = nil })))
@@ -306,7 +308,7 @@ func TestReplacedLeaderCreatesNoPod(t *testing.T) {
 	g.wantPods("3", 0)
 }
 
-// Both leaders have read the pods before either has created its pod.
+// Both leaders have read the pods before either of them has created its pod.
 func TestTwoLeadersCreateOnePod(t *testing.T) {
 	g := fourPods(t)
 	g.lose(2)
@@ -354,15 +356,15 @@ func without(pods []corev1.Pod, name string) []corev1.Pod {
 	return rest
 }
 
-// If a slot has two pods, the Job controller deletes the one that it ranks lower. If the leader deleted the other one, none would
-// be left, and the running workers would restart again.
+// If a slot has two pods, the Job controller deletes the one that it ranks lower. If the leader deleted the other one,
+// none would be left, and the running workers would restart again.
 func TestLeaderYieldsToTheJobController(t *testing.T) {
 	const theirs, ours = "jobs", "ours"
 	now := time.Unix(1_800_000_000, 0)
 	for name, c := range map[string]struct {
 		node  string    // of the Job controller's pod
 		made  time.Time // creation of that pod
-		bound bool      // ours is bound to a node before the leader reads it
+		bound bool      // our pod is bound to a node before the leader reads it
 		left  []string
 	}{
 		"theirs has a node":          {node: "n1", made: now.Add(time.Second), left: []string{theirs}},
@@ -408,7 +410,7 @@ func TestLeaderYieldsToTheJobController(t *testing.T) {
 	}
 }
 
-// A pod that fails before its slot has joined is not charged as a restart. It is created again with a growing delay.
+// A pod that fails before its slot has joined does not count as a restart. It is recreated with an increasing delay.
 func TestPodLostAgainIsReplacedAfterADelay(t *testing.T) {
 	g := fourPods(t)
 	g.lose(2)
@@ -459,7 +461,7 @@ func TestPodThatTheAPIServerRejectsIsLeftToTheJob(t *testing.T) {
 	g.wantEvents("the pod of worker js-w-0-2 was lost", "the API server rejected a replacement")
 }
 
-// inPlan is how many slots or nodes a plan of package leader is about.
+// inPlan is how many slots or nodes a single plan of package leader covers.
 const inPlan = 16
 
 // The calls of each plan take long, and no pod is created. The rest of the reconcile does not wait for all of them.
@@ -483,7 +485,7 @@ func TestRejectedReplacementsDoNotBlockTheLeader(t *testing.T) {
 	}
 }
 
-// A rack is lost. The calls for its pods are in flight at the same time: each waits until there are as many as lost pods.
+// A rack is lost. The calls for its pods are made concurrently: each waits until there are as many calls as lost pods.
 func TestLostPodsAreReplacedInParallel(t *testing.T) {
 	g := fourPods(t)
 	for index := range 4 {
@@ -619,8 +621,8 @@ func TestPodIsForceDeletedAfterNodeLostAfter(t *testing.T) {
 	g.wantEvents("restarting all 4 workers in place", "which is 1m0s or more; force-deleted")
 }
 
-// failedOver returns a group in which a restart has timed out because of a node that has been silent for less than node-lost-after.
-// All Jobs are deleted. The Job with a pod on that node remains, and so does the pod.
+// failedOver returns a group in which a restart has timed out because of a node that has been silent for less than
+// node-lost-after. All Jobs are deleted. The Job with a pod on that node remains, and so does the pod.
 func failedOver(t *testing.T) *rig {
 	after := func(js *v1alpha2.JobSet) { js.Annotations[v1alpha2.NodeLostAfterKey] = "5m" }
 	g := unreachable(t, after, unreadyNode(time.Unix(1000, 0)))
@@ -637,7 +639,8 @@ func failedOver(t *testing.T) *rig {
 
 const byForce = "js-w-0-1: terminating, and the kubelet of its node n1 has not been heard of since 1970-01-01T00:16:40Z, which is 5m0s or more; force-deleted"
 
-// Nothing waits for the pod's slot now. But its Job waits for the pod, and the next Job waits for that Job.
+// Nothing is waiting for the pod's slot now. But its Job is waiting for the pod, and the next Job is waiting for that
+// Job.
 func TestPodOfATerminatingJobIsForceDeleted(t *testing.T) {
 	g := failedOver(t)
 	g.pass(200 * time.Second) // 292 s of silence
@@ -684,7 +687,7 @@ func TestPodIsNotForceDeleted(t *testing.T) {
 	}
 }
 
-// All pods of a terminating Job end at the same time, most of them on healthy nodes.
+// All pods of a terminating Job terminate at the same time, most of them on healthy nodes.
 func TestNodesAreReadInChunks(t *testing.T) {
 	g := failedOver(t)
 	for index := range 2 * inPlan {

@@ -36,7 +36,7 @@ type crew struct {
 	roster roster.Roster
 }
 
-// crewman is the pod of a member: the shipped core of its agent, with a barrier, and the processes of its worker.
+// crewman is the pod of a member: the actual core of its agent, with a barrier, and the processes of its worker.
 type crewman struct {
 	rounds.Slot
 	core      *worker.State
@@ -110,7 +110,7 @@ func (k *crew) look() *crew {
 	return k
 }
 
-// work lets agents and leader act until nothing changes.
+// work lets the agents and the leader act until nothing changes.
 func (k *crew) work() *crew {
 	k.Helper()
 	var before string
@@ -221,7 +221,7 @@ func (a *crewman) exit(code int64) worker.Event {
 	return worker.Observed{Processes: slices.Clone(a.processes)}
 }
 
-// crash ends the worker of a member, and its agent reports it.
+// crash ends the worker of a member, and its agent reports this.
 func (k *crew) crash(member string, code int64) *crew {
 	k.Helper()
 	k.play(k.agents[member], k.agents[member].exit(code))
@@ -275,7 +275,7 @@ func TestFailureRestartsAllInPlace(t *testing.T) {
 	}
 }
 
-// New members never cause a restart of those that run.
+// New members never cause a restart of running members.
 func TestNewMembersRestartNobody(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1).work()
 	all := []string{w0, w1}
@@ -292,7 +292,7 @@ func TestNewMembersRestartNobody(t *testing.T) {
 	}
 }
 
-// While the group waits for a new member, others may come and go, and a failure is answered without it.
+// While the group is waiting for a new member, others may come and go, and a failure is handled without it.
 func TestLateNewMember(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1).work().enlist(w0, w1, w2)
 	k.agents[w2].dead = true
@@ -303,7 +303,7 @@ func TestLateNewMember(t *testing.T) {
 	k.work().want(coordination.Running, 1, map[string]int{w0: 2, w1: 2, w2: 1, w3: 1})
 }
 
-// A lost pod costs the others one restart, and its replacement costs none.
+// A lost pod causes one restart of the others, and its replacement causes none.
 func TestLostPodCostsOneRestart(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1, w2).work()
 	k.kill(w2).enlist(w0, w1).work().want(coordination.Running, 1, map[string]int{w0: 2, w1: 2})
@@ -325,7 +325,7 @@ func TestDeletedPodReportsItsEnd(t *testing.T) {
 	k.enlist(w0, w1).work().want(coordination.Running, 1, map[string]int{w0: 2, w1: 2})
 }
 
-// Without restarts left no worker is stopped, until the owner allows more restarts or continues without the worker.
+// Without any restarts left, no worker is stopped until the owner allows more restarts or continues without the worker.
 func TestOutOfRestarts(t *testing.T) {
 	k := newCrew(t)
 	k.roster.Limit = 0
@@ -336,7 +336,7 @@ func TestOutOfRestarts(t *testing.T) {
 	k.kill(w1).enlist(w0, w2).work().want(coordination.Running, 0, map[string]int{w0: 1, w2: 1})
 }
 
-// No worker was stopped until then. Now all restart because of the failure.
+// No worker was stopped before. Now all of them restart because of the failure.
 func TestRaisedLimitRestartsTheGroup(t *testing.T) {
 	k := newCrew(t)
 	k.roster.Limit = 0
@@ -345,7 +345,7 @@ func TestRaisedLimitRestartsTheGroup(t *testing.T) {
 	k.enlist(w0, w1).work().want(coordination.Running, 1, map[string]int{w0: 2, w1: 2})
 }
 
-// A worker that does not return in time is reported, and the others continue without it.
+// A worker that does not come back in time is reported, and the others continue without it.
 func TestWorkerThatDoesNotReturn(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1, w2).work().crash(w0, 1).kill(w1)
 	k.work().want(coordination.Restarting, 1, nil)
@@ -363,7 +363,7 @@ func TestWorkerThatDoesNotReturn(t *testing.T) {
 	}
 }
 
-// An agent that cannot stop its worker asks for a replacement of its pod.
+// An agent that cannot stop its worker requests a replacement of its pod.
 func TestWorkerThatCannotBeStopped(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1).work()
 	unit, _ := k.group().UnitOf(k.agents[w1].Name)
@@ -385,7 +385,7 @@ func TestWorkerThatFinishes(t *testing.T) {
 	k.crash(w1, 0).crash(w2, 0).look().want(coordination.Completed, 1, nil)
 }
 
-// All pods of a generation are gone when the next one begins.
+// All pods of a generation are gone when the next one starts.
 func TestNextGeneration(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1).work().crash(w0, 1).work().want(coordination.Running, 1, nil)
 	k.kill(w0).kill(w1).enlist().look()
@@ -412,7 +412,7 @@ func TestNoGroupWithoutARoster(t *testing.T) {
 	}
 }
 
-// The roster is empty for a moment, or unreadable. The group stays.
+// The roster is temporarily empty or unreadable. The group stays.
 func TestEmptyOrUnreadableRosterChangesNothing(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1).work().enlist().work().want(coordination.Running, 0, nil)
 	k.annotate("{").look().want(coordination.Running, 0, map[string]int{w0: 1, w1: 1})

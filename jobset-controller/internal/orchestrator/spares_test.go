@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// withSpare returns a group in sync of one Job with four pods, and a spare that waits on another node.
+// withSpare returns a group in sync with one Job of four pods, and a spare waiting on another node.
 func withSpare(t *testing.T) *rig {
 	g := fourPods(t)
 	g.changeJob(func(job *batchv1.Job) {
@@ -68,7 +68,7 @@ func TestASpareTakesTheSlotOfALostPod(t *testing.T) {
 	g.wantCharged("1")
 }
 
-// Another pod of the same name must not be marked.
+// Another pod with the same name must not be marked.
 func TestOnlyThePodThatWasGivenASlotIsMarked(t *testing.T) {
 	g := withSpare(t)
 	patched := 0

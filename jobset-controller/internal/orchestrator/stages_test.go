@@ -21,7 +21,7 @@ func plain(js *v1alpha2.JobSet) {
 	pod.InitContainers, pod.Containers = nil, []corev1.Container{{Name: "worker", Command: []string{"train"}}}
 }
 
-// addAgent changes the Job to one that the manager has built with an agent.
+// addAgent changes the Job into one that the manager has built with an agent.
 func addAgent(job *batchv1.Job) {
 	job.Annotations[v1alpha2.InPlaceInjectionKey] = "true"
 	job.Labels[v1alpha2.ReplicatedJobNameKey] = "w"
@@ -43,7 +43,7 @@ func (g *rig) changeJob(change func(*batchv1.Job)) {
 	g.must(g.c.Status().Update(g.ctx, job))
 }
 
-// removeJob completes a deletion in the foreground.
+// removeJob completes a foreground deletion.
 func (g *rig) removeJob() {
 	g.Helper()
 	g.changeJob(func(job *batchv1.Job) { job.Finalizers = nil })
@@ -62,7 +62,7 @@ func (g *rig) createJob(change func(*batchv1.Job)) {
 	}
 }
 
-// secondStep adds a replicatedJob "b" of one worker that starts when the workers of "w" are ready.
+// secondStep adds a replicatedJob "b" with one worker that starts when the workers of "w" are ready.
 func secondStep(js *v1alpha2.JobSet) {
 	b := *js.Spec.ReplicatedJobs[0].DeepCopy()
 	b.Name, b.DependsOn = "b", []v1alpha2.DependsOn{{Name: "w", Status: v1alpha2.DependencyReady}}
@@ -98,7 +98,7 @@ func TestOrderedStartFormsStepByStep(t *testing.T) {
 	g.wantCharged("1")
 }
 
-// The timeout of a restart covers only the steps that are in it. A step that has not started delays nobody.
+// The timeout of a restart covers only the steps that take part in it. A step that has not started delays nothing.
 func TestFormingStepDoesNotTimeOutARestart(t *testing.T) {
 	g := newRig(t, secondStep)
 	g.reconcile()

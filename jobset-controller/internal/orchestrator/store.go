@@ -21,9 +21,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Lease reads the leader's token from the Lease that it holds. The token increases with every change of leader, and with every new
-// Lease object, so the store can reject a leader that does not know that it was replaced. A process that loses its Lease exits, so
-// the token is read once.
+// Lease reads the leader's token from the Lease that it holds. The token increases with every leader change and with
+// every new Lease object, so the store can reject a leader that does not know that it has been replaced. A process that
+// loses its Lease exits, so the token is read only once.
 type Lease struct {
 	Live     client.Reader
 	Key      types.NamespacedName
@@ -59,8 +59,8 @@ type Tokens interface {
 	Token(ctx context.Context) (coordination.Token, error)
 }
 
-// Wakeups turns notifications of the store into reconciles. It runs only on the leader. An owner that was never reconciled
-// arrives through the watch of its kind.
+// Wakeups turns store notifications into reconciles. It runs only on the leader. An owner that was never reconciled is
+// enqueued through the watch of its kind.
 type Wakeups struct {
 	Store   rounds.Leader
 	Groups  *Groups
@@ -70,7 +70,7 @@ type Wakeups struct {
 	events    map[string]chan event.TypedGenericEvent[client.Object] // by controller
 }
 
-// Source returns the event source for the controller of a kind. Call it before Start.
+// Source returns the event source for the controller of a kind. It must be called before Start.
 func (w *Wakeups) Source(kind Kind) source.Source {
 	if w.events == nil {
 		w.events = map[string]chan event.TypedGenericEvent[client.Object]{}
@@ -79,7 +79,7 @@ func (w *Wakeups) Source(kind Kind) source.Source {
 	return source.Channel(w.events[kind.Controller], &handler.EnqueueRequestForObject{})
 }
 
-// Start delivers notifications until ctx ends.
+// Start delivers notifications until ctx is done.
 func (w *Wakeups) Start(ctx context.Context) error {
 	w.Metrics.leading.Set(1)
 	defer w.Metrics.leading.Set(0)
@@ -106,18 +106,18 @@ func (w *Wakeups) wake(ctx context.Context, group types.UID) {
 	}
 }
 
-// Sweep drops the groups of owners that no longer exist. It does not rely on deletion events, because a deletion may happen while
-// there is no leader.
+// Sweep drops the groups of owners that no longer exist. It does not rely on deletion events, because a deletion may
+// happen while there is no leader.
 type Sweep struct {
 	Cache  client.Reader
 	Live   client.Reader
 	Store  rounds.Leader
 	Tokens Tokens
 	Owners *owners.Lister // nil if there are only JobSets
-	Tidy   bool           // this program also removes what late reports have left in the store
+	Tidy   bool           // this program also removes data that late reports have left in the store
 }
 
-// Once sweeps once. Another process may lead by now, which has the token.
+// Once sweeps once. Another process may have become the leader by now and hold the token.
 func (s *Sweep) Once(ctx context.Context) error {
 	if s.Tidy {
 		if _, err := s.Store.Tidy(ctx); err != nil {

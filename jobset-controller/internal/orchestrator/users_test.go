@@ -29,7 +29,7 @@ var (
 	errQuota = fmt.Errorf("writing the Secret: %w", apierrors.NewForbidden(secrets, "s", errors.New("exceeded quota: secrets=10")))
 )
 
-// Workers die whether or not their next pods would get a Secret.
+// Workers may die whether or not their next pods would get a Secret.
 func TestGroupIsLedWithoutCredentials(t *testing.T) {
 	for name, err := range map[string]error{
 		"a quota refuses the Secret":    errQuota,
@@ -73,7 +73,7 @@ func TestReconcileEndsWithCredentialsIf(t *testing.T) {
 	}
 }
 
-// While it is unknown whether the Jobs get agents, there is no group. The creation of the user is retried anyway.
+// While it is unknown whether the Jobs get agents, there is no group. Creating the user is still retried.
 func TestUserIsRetriedBeforeThereIsAGroup(t *testing.T) {
 	g := newRig(t, plain)
 	g.removeJob()

@@ -21,11 +21,11 @@ import (
 	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
-// FieldManager is the field manager of what the orchestrator writes: its annotations and its conditions.
+// FieldManager is the field manager of the annotations and conditions that the orchestrator writes.
 const FieldManager = "holdfast-orchestrator"
 
-// annotated updates annotations of an owner in one compare-and-set, and returns the updated owner. An empty value removes its
-// annotation.
+// annotated updates annotations of an owner in one compare-and-set, and returns the updated owner. An empty value
+// removes the annotation.
 func annotated(ctx context.Context, c client.Client, owner client.Object, values map[string]string) (client.Object, error) {
 	next := owners.WithAnnotations(owner, values)
 	provenance.Stamp(owner, next.GetAnnotations())
@@ -35,7 +35,7 @@ func annotated(ctx context.Context, c client.Client, owner client.Object, values
 	return next, nil
 }
 
-// patch writes the changes of an object in one compare-and-set.
+// patch writes the changes to an object in one compare-and-set.
 func patch(ctx context.Context, c client.Client, before, next client.Object) error {
 	return c.Patch(ctx, next, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldManager))
 }
@@ -44,7 +44,8 @@ func patchStatus(ctx context.Context, c client.Client, before, next client.Objec
 	return c.Status().Patch(ctx, next, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldManager))
 }
 
-// short limits the length of an event note or a message. Names in the store may be longer than any that we have written.
+// short limits the length of an event note or a message. Names in the store may be longer than any that we have
+// written.
 func short(text string) string {
 	if len(text) <= notes.MaxLength {
 		return text
@@ -56,9 +57,9 @@ const dots = "..."
 
 var ownConditions = []string{ConditionInSync, ConditionRecovering}
 
-// writeConditions writes the conditions of an owner. It removes those that are not set. The list of conditions of a Job is a single
-// value for server-side apply, so it cannot be applied in parts; the resource version is a precondition of the write. Kubelets keep
-// the conditions of a pod that they do not know.
+// writeConditions writes the conditions of an owner, and removes those that are not set. For server-side apply, the
+// list of a Job's conditions is a single value, so individual conditions cannot be applied; instead, the resource
+// version is a precondition of the write. Kubelets preserve pod conditions that they do not know.
 func writeConditions(ctx context.Context, c client.Client, owner client.Object, set leader.SetConditions, now time.Time) (err error) {
 	list := conditionsFor(jobSetOf(owner), set, now)
 	next := owners.Copy(owner)
@@ -90,8 +91,8 @@ func writeConditions(ctx context.Context, c client.Client, owner client.Object, 
 	return nil
 }
 
-// applyConditions applies the conditions with the orchestrator's own field manager, so that they and the controller's conditions
-// never overwrite each other.
+// applyConditions applies the conditions with the orchestrator's own field manager, so that they and the controller's
+// conditions never overwrite each other.
 func applyConditions(ctx context.Context, c client.Client, js client.Object, conditions []metav1.Condition) error {
 	list := []any{} // an empty list must not be null, which the API server rejects
 	for _, one := range conditions {
@@ -109,7 +110,8 @@ func applyConditions(ctx context.Context, c client.Client, js client.Object, con
 	return c.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner(FieldManager), client.ForceOwnership)
 }
 
-// conditionsFor returns the conditions that are set. They keep the time of the last transition if the status is unchanged.
+// conditionsFor returns the conditions that are set. They keep the time of the last transition if the status is
+// unchanged.
 func conditionsFor(js *v1alpha2.JobSet, set leader.SetConditions, now time.Time) (list []metav1.Condition) {
 	for i, c := range []*leader.Condition{set.InSync, set.Recovering} {
 		if c == nil {

@@ -1,4 +1,4 @@
-// Package parallel calls a function for many items, a limited number at a time.
+// Package parallel calls a function for many items with limited concurrency.
 package parallel
 
 import (
@@ -13,11 +13,12 @@ import (
 const (
 	// width limits the concurrent API calls of one caller.
 	width = 50
-	// errorsShown limits how many errors of one batch are listed, because thousands of Jobs fail with the same error.
+	// errorsShown limits how many errors of one batch are listed, because thousands of Jobs may fail with the same
+	// error.
 	errorsShown = 5
 )
 
-// Do calls do for all items, at most fifty at a time, and joins the errors. A failed item does not stop the others.
+// Do calls do for all items, at most 50 at a time, and joins the errors. A failed item does not stop the others.
 func Do[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
 	var group errgroup.Group
 	group.SetLimit(width)

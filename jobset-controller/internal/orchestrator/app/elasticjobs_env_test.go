@@ -26,8 +26,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
-// troupe is an ElasticJob. The test simulates its operator and kubelets. Supervisors, store and orchestrator are real, and the
-// orchestrator has the permissions of its role.
+// troupe is an ElasticJob. The test simulates its operator and kubelets. The supervisors, store and orchestrator are
+// real, and the orchestrator has the permissions of its role.
 type troupe struct {
 	*guarded
 	program string
@@ -37,7 +37,7 @@ type troupe struct {
 	roster  roster.Roster
 }
 
-// actor is a supervisor, and the file in which its worker logs its process ID on each start.
+// actor is a supervisor, together with the file in which its worker logs its process ID on each start.
 type actor struct {
 	cmd    *exec.Cmd
 	starts string
@@ -56,7 +56,7 @@ func newTroupe(t *testing.T) *troupe {
 	return k
 }
 
-// define creates the definition of the kind.
+// define creates the CustomResourceDefinition of the kind.
 func (k *troupe) define() {
 	k.Helper()
 	content, err := os.ReadFile("../../../../charts/elastic-operator/files/crds/elastic.pytorch.org_elasticjobs.yaml")
@@ -101,7 +101,7 @@ func (k *troupe) play(member string) {
 	k.Cleanup(func() { k.stop(member, syscall.SIGKILL) })
 }
 
-// stop ends a supervisor, and the processes that it leaves behind.
+// stop ends a supervisor and the processes that it leaves behind.
 func (k *troupe) stop(member string, signal syscall.Signal) {
 	a := k.actors[member]
 	if a == nil {
@@ -140,7 +140,7 @@ func (k *troupe) enlist(members ...string) {
 	k.must(k.admin.Patch(k.Context(), change, client.MergeFrom(before)))
 }
 
-// await waits until the group runs and each worker has been started the given number of times.
+// await waits until the group is running and each worker has been started the given number of times.
 func (k *troupe) await(what string, size, round int64, starts map[string]int) roster.Report {
 	k.Helper()
 	var report roster.Report
@@ -163,7 +163,7 @@ func (k *troupe) await(what string, size, round int64, starts map[string]int) ro
 	return report
 }
 
-// ElasticJobs are led once the cluster has their definition. JobSets are led from the start.
+// ElasticJobs are managed once their CustomResourceDefinition is installed. JobSets are managed from the start.
 func TestElasticJobs(t *testing.T) {
 	k := newTroupe(t)
 	k.createJobSet()

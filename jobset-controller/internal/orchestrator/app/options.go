@@ -1,4 +1,4 @@
-// Package app wires the orchestrator: flags, the store, leader election, and what runs.
+// Package app sets up the orchestrator: flags, the store, leader election, and the controllers.
 package app
 
 import (
@@ -26,19 +26,19 @@ const (
 	flagElasticJobs   = "elasticjobs"
 )
 
-// besideName names the webhook configuration and the Lease of an installation alongside the published controller. A cluster has one
-// such installation.
+// besideName is the name of the webhook configuration and the Lease of an installation that runs alongside the upstream
+// controller. A cluster has one such installation.
 const besideName = "holdfast-inplace"
 
 var configKind = schema.GroupVersionKind{Group: "config.holdfast.dev", Version: "v1alpha1", Kind: "OrchestratorConfiguration"}
 
-// Configuration is the content of the file --config.
+// Configuration is the content of the file given by --config.
 type Configuration struct {
 	metav1.TypeMeta  `json:",inline"`
 	bootstrap.Config `json:",inline"`
 
 	Valkey ValkeyConfig `json:"valkey,omitempty"`
-	// InPlace is what the webhook adds to Jobs, if --webhooks is set.
+	// InPlace configures what the webhook adds to Jobs if --webhooks is set.
 	InPlace     inject.Config `json:"inPlace,omitempty"`
 	ElasticJobs bool          `json:"elasticJobs,omitempty"`
 }
@@ -49,11 +49,11 @@ type ValkeyConfig struct {
 	Username     string `json:"username,omitempty"`
 	PasswordFile string `json:"passwordFile,omitempty"`
 	ACL          bool   `json:"acl,omitempty"` // see --valkey-acl
-	// TLS has the names of files. Without a CA, TLS is off.
+	// TLS holds file names. Without a CA, TLS is disabled.
 	TLS valkey.TLSFiles `json:"tls,omitempty"`
 }
 
-// Options are the settings of the command line and of the configuration file.
+// Options holds the settings from the command line and the configuration file.
 type Options struct {
 	bootstrap.Options
 
@@ -66,8 +66,8 @@ type Options struct {
 	ValkeyPasswordSecret string
 	ValkeyTLSSecret      string
 
-	// Agents is what the webhook adds to Jobs. With webhooks the orchestrator leads the JobSets that the published controller
-	// serves; without webhooks, those of our controller.
+	// Agents configures what the webhook adds to Jobs. With webhooks, the orchestrator leads the JobSets managed by the
+	// upstream controller; without webhooks, those managed by our controller.
 	Agents inject.Settings
 
 	ElasticJobs bool // also lead the groups of ElasticJobs
@@ -77,8 +77,8 @@ type Options struct {
 	ValkeyPasswordOverlap time.Duration // how long the previous password stays valid
 }
 
-// NewOptions returns the defaults. The addresses differ from those of the manager in the same pod, and leader election is always
-// on, because the token comes from the Lease.
+// NewOptions returns the defaults. The addresses differ from those of the manager in the same pod. Leader election is
+// always enabled, because the token comes from the Lease.
 func NewOptions() *Options {
 	o := &Options{Options: bootstrap.Defaults()}
 	o.Leader.Elect = true
@@ -112,7 +112,7 @@ func (o *Options) Flags(set *pflag.FlagSet) {
 	set.DurationVar(&o.ValkeyPasswordOverlap, "valkey-password-overlap", 10*time.Minute, "how long the old password stays valid after a rotation; must be longer than the kubelet takes to update Secrets in pods")
 }
 
-// Complete reads the configuration file, and returns everything that is invalid in one error.
+// Complete reads the configuration file, and returns a single error that lists everything that is invalid.
 func (o *Options) Complete(set *pflag.FlagSet) error {
 	var file Configuration
 	if o.ConfigFile != "" {
@@ -138,7 +138,7 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 	leads := o.Leader.Name
 	errs := append(o.Options.Complete(set, file.Config), o.Agents.Complete(set, file.InPlace)...)
 	if o.Webhooks && o.Leader.Name == leads {
-		o.Leader.Name = besideName // another Lease than that of an orchestrator for our own controller
+		o.Leader.Name = besideName // not the Lease of an orchestrator for our own controller
 	}
 	errs = append(errs, o.validate()...)
 	return bootstrap.Join(errs)

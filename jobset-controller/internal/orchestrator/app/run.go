@@ -30,7 +30,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
-// Run runs the orchestrator until ctx ends. It returns an error if it could not start or lost the Lease.
+// Run runs the orchestrator until ctx is done. It returns an error if it could not start or has lost the Lease.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	mgr, err := bootstrap.New(cluster, &o.Options, bootstrap.Setup{
 		Program: "orchestrator", Scheme: scheme(), Cache: o.caches(), Webhooks: o.addWebhooks,
@@ -65,7 +65,7 @@ func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	return mgr.Start(ctx)
 }
 
-// installation returns the name of this installation, which it writes on objects.
+// installation returns the name of this installation, which is written on objects.
 func (o *Options) installation() string { return o.Leader.Namespace + "/" + o.Leader.Name }
 
 func (o *Options) addWebhooks(mgr ctrl.Manager) error {
@@ -102,7 +102,7 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 			Recorder: mgr.GetEventRecorder("holdfast-orchestrator"), Clock: clock.RealClock{}, Users: users,
 		}
 	}
-	kinds := []orchestrator.Kind{orchestrator.JobSets} // those of our controller or, with webhooks, those of the published one
+	kinds := []orchestrator.Kind{orchestrator.JobSets} // those of our controller or, with webhooks, of the upstream controller
 	if o.Webhooks {
 		by := o.installation()
 		kinds = []orchestrator.Kind{orchestrator.Beside(by), orchestrator.Alone(by), orchestrator.Pods(by)}
@@ -119,7 +119,7 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 		elasticJobs, source := leader(orchestrator.ElasticJobs), wakeups.Source(orchestrator.ElasticJobs)
 		if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { // JobSets are managed in the meantime
 			if known.AwaitElasticJobs(ctx, mgr.GetAPIReader()) != nil {
-				return nil // ctx has ended
+				return nil // ctx is done
 			}
 			log.FromContext(ctx).Info("managing in-place restarts of ElasticJobs")
 			return elasticJobs.Register(mgr, source, o.Workers)
@@ -145,8 +145,9 @@ func (o *Options) keeper(mgr ctrl.Manager, store *valkey.Store, known *owners.Li
 	}
 }
 
-// caches limits the cache to JobSets and their Jobs and pods, and keeps only what is read of pods. With webhooks it contains all
-// Jobs, because a Job without a JobSet requests in-place restarts by an annotation, and the pods that the webhooks have prepared.
+// caches limits the cache to JobSets and their Jobs and pods, and keeps only the fields of pods that are used. With
+// webhooks, it contains all Jobs, because a Job without a JobSet requests in-place restarts by an annotation, and the
+// pods prepared by the webhooks.
 func (o *Options) caches() cache.Options {
 	jobs := cache.ByObject{Label: having(v1alpha2.JobSetNameKey)}
 	pods := cache.ByObject{Label: having(v1alpha2.JobSetNameKey), Transform: orchestrator.TrimPod}

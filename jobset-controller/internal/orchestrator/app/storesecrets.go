@@ -26,22 +26,22 @@ import (
 const (
 	passwordKey = "password"
 	caKey       = "ca.crt"
-	// storeCertificateAge is ten years: nothing renews the certificate.
+	// storeCertificateAge is ten years, because nothing renews the certificate.
 	storeCertificateAge = 10 * 365 * 24 * time.Hour
-	// copyEvery is the maximum delay before a changed Secret is used.
+	// copyEvery is the maximum delay until a changed Secret is used.
 	copyEvery = time.Minute
 )
 
-// storeSecret is a Secret of the store. A chart cannot create a random value that stays the same the next time it is rendered, so
-// it creates the Secret empty. The first orchestrator fills it, and the store's pod waits for that.
+// storeSecret is a Secret of the store. A chart cannot generate a random value that stays the same when it is rendered
+// again, so it creates an empty Secret. The first orchestrator fills it, and the store's pod waits for that.
 type storeSecret struct {
 	name     types.NamespacedName
-	key      string // key of the value that this program needs
+	key      string // key of the value used by this program
 	file     string // file to which the value is copied
 	generate func() (map[string][]byte, error)
 }
 
-// copySecrets fills the empty Secrets of the store, and keeps this program's files equal to them.
+// copySecrets fills the empty Secrets of the store, and keeps this program's files in sync with them.
 func (o *Options) copySecrets(ctx context.Context, mgr manager.Manager) error {
 	named := func(name string) types.NamespacedName {
 		return types.NamespacedName{Namespace: o.Leader.Namespace, Name: name}
@@ -73,8 +73,8 @@ func (o *Options) copySecrets(ctx context.Context, mgr manager.Manager) error {
 	return nil
 }
 
-// fill writes generated values into an empty Secret. If several replicas start at once, one of them succeeds. A Secret with data is
-// left unchanged.
+// fill writes generated values to an empty Secret. If several replicas start at once, one of them succeeds. A Secret
+// that already has data is left unchanged.
 func (s storeSecret) fill(ctx context.Context, live client.Reader, writer client.Writer) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		secret := &corev1.Secret{}
@@ -98,7 +98,7 @@ func (s storeSecret) fill(ctx context.Context, live client.Reader, writer client
 	})
 }
 
-// copy replaces the file if the Secret has another value.
+// copy replaces the file if the value in the Secret differs.
 func (s storeSecret) copy(ctx context.Context, live client.Reader) error {
 	secret := &corev1.Secret{}
 	if err := live.Get(ctx, s.name, secret); err != nil {
@@ -122,7 +122,7 @@ func (s storeSecret) copy(ctx context.Context, live client.Reader) error {
 	return nil
 }
 
-// generatePassword returns a password of at least 128 random bits, in letters and digits.
+// generatePassword returns a password with at least 128 bits of randomness, consisting of letters and digits.
 func generatePassword() (map[string][]byte, error) {
 	return map[string][]byte{passwordKey: []byte(rand.Text() + rand.Text())}, nil
 }
@@ -150,7 +150,8 @@ func generateCertificate(address string) (map[string][]byte, error) {
 	return map[string][]byte{caKey: ca, corev1.TLSCertKey: chain, corev1.TLSPrivateKeyKey: key}, nil
 }
 
-// hostNames returns all DNS names of a Service, given an address like service.namespace.svc:port. Any other host has one name.
+// hostNames returns all DNS names of a Service, given an address like service.namespace.svc:port. For any other host it
+// returns only that host.
 func hostNames(address string) ([]string, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
-// filler is one of several orchestrators that start with empty Secrets.
+// filler is one of several orchestrators that are started with empty Secrets.
 type filler struct {
 	options *Options
 	cluster *rest.Config
@@ -62,7 +62,7 @@ func (f filler) files(t *testing.T) map[string]string {
 	return content
 }
 
-// However many orchestrators start, the Secrets are filled once, with no other permissions than those of the chart's role.
+// However many orchestrators start, the Secrets are filled once, with only the permissions of the chart's role.
 func TestEmptySecretsAreFilledOnce(t *testing.T) {
 	cluster, admin := apiserver.ForTest(t, scheme())
 	must := func(err error) {

@@ -37,8 +37,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
-// guarded is an orchestrator with the permissions of its role at a real API server, and a real store with TLS that has only the
-// leader's user.
+// guarded is an orchestrator with the permissions of its role at a real API server, and with a real store with TLS that
+// initially has only the leader's user.
 type guarded struct {
 	*testing.T
 	admin   client.Client
@@ -102,7 +102,7 @@ func (g *guarded) startStore() {
 		"--user", "default", "off", "--user", leaderUser, "on", ">secret",
 	}
 	g.redis = exec.Command("redis-server", append(args, valkey.LeaderRules()...)...)
-	g.redis.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // ends with the test process, even if that is killed
+	g.redis.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // exits with the test process, even if that is killed
 	g.must(g.redis.Start())
 }
 
@@ -192,7 +192,7 @@ func (g *guarded) secretNamed(name string) (*corev1.Secret, error) {
 	return s, g.admin.Get(g.Context(), client.ObjectKey{Namespace: "default", Name: name}, s)
 }
 
-// agent returns a client with the credentials that a pod finds in its Secret.
+// agent returns a client with the credentials in a pod's Secret.
 func (g *guarded) agent(s *corev1.Secret) *valkey.Store {
 	g.Helper()
 	dir := g.TempDir()
@@ -207,7 +207,8 @@ func (g *guarded) agent(s *corev1.Secret) *valkey.Store {
 	return store
 }
 
-// The user is created before anything else, restored after the store was lost, rotated on request, and deleted with the JobSet.
+// The user is created before anything else, restored after the store was lost, rotated on request, and deleted with the
+// JobSet.
 func TestUserLifecycle(t *testing.T) {
 	g := startGuarded(t)
 	js := g.createJobSet()

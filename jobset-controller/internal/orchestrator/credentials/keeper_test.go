@@ -30,7 +30,7 @@ import (
 
 var errDown = errors.New("the store is down")
 
-// fakeUsers is a store that has users and sizes, and nothing else.
+// fakeUsers is a store that has only users and sizes.
 type fakeUsers struct {
 	users map[string][]string
 	sizes map[string]int64
@@ -72,7 +72,7 @@ func (f *fakeUsers) Drop(_ context.Context, group string) error {
 	return f.do(func() { delete(f.sizes, group) })
 }
 
-// rig is one JobSet, an API server whose Secrets the keeper cannot read, and a store.
+// rig is a JobSet, an API server whose Secrets the keeper cannot read, and a store.
 type rig struct {
 	*testing.T
 	users  *fakeUsers
@@ -109,7 +109,7 @@ func newRig(t *testing.T) *rig {
 			if len(opts) == 0 {
 				return c.Create(ctx, obj, opts...)
 			}
-			err := all.Get(ctx, client.ObjectKeyFromObject(obj), &corev1.Secret{}) // as the API server does in a dry run
+			err := all.Get(ctx, client.ObjectKeyFromObject(obj), &corev1.Secret{}) // what the API server does in a dry run
 			if err == nil {
 				return apierrors.NewAlreadyExists(corev1.Resource("secrets"), obj.GetName())
 			}
@@ -181,7 +181,7 @@ func (g *rig) mustSweep() {
 	}
 }
 
-// secret returns the Secret that pods mount, nil if there is none.
+// secret returns the Secret that pods mount, or nil if there is none.
 func (g *rig) secret() *corev1.Secret {
 	g.Helper()
 	s := &corev1.Secret{}
@@ -229,7 +229,7 @@ func TestTwoJobSetsHaveTwoPasswords(t *testing.T) {
 	}
 }
 
-// The Secret of an earlier JobSet of the same name exists until the garbage collector deletes it.
+// The Secret of an earlier JobSet with the same name exists until the garbage collector deletes it.
 func TestSecretOfAnEarlierJobSetIsReplaced(t *testing.T) {
 	g := newRig(t)
 	former := jobSet()
@@ -267,7 +267,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// While the store is unreachable, pods still get their first Secret. A password that replaces another waits.
+// While the store is unreachable, pods still get their first Secret. A password that replaces another one has to wait.
 func TestStoreIsUnreachable(t *testing.T) {
 	g := newRig(t)
 	g.users.down = true
@@ -299,8 +299,8 @@ func TestStoreIsUnreachable(t *testing.T) {
 	}
 }
 
-// The test stops a first leader before each of its writes, at creation and in a rotation, and lets a second leader continue. The
-// password that the pods have is then always valid.
+// The test stops the first leader before each of its writes, both at creation and during a rotation, and lets a second
+// leader continue. The password that the pods have must always be valid.
 func TestLeaderDiesBeforeAnyWrite(t *testing.T) {
 	for _, rotating := range []bool{false, true} {
 		for stop := range 5 {
@@ -372,7 +372,7 @@ func (g *rig) dieBefore(nth int) {
 	}
 }
 
-// mortal is the store of a leader that dies.
+// mortal is the store as used by a leader that dies.
 type mortal struct {
 	*fakeUsers
 	may func() error
@@ -392,7 +392,7 @@ func (g *rig) nextLeader() {
 	}
 }
 
-// loseStore and refuseSecrets make all rotations fail until they are repaired.
+// loseStore and refuseSecrets make all rotations fail until mend is called.
 func (g *rig) loseStore() (mend func()) {
 	g.users.down = true
 	return func() { g.users.down = false }
@@ -408,7 +408,8 @@ func (g *rig) refuseSecrets() (mend func()) {
 	return func() { g.keeper.Client = before }
 }
 
-// However often a rotation fails, the pods' password stays valid: the store takes the record as it is when it returns.
+// However often a rotation fails, the pods' password stays valid: when the store returns, it gets the passwords in the
+// record as it is then.
 func TestPasswordOfPodsStaysValidThroughFailures(t *testing.T) {
 	again := func(*rig, int) {}
 	anotherLeader := func(g *rig, _ int) { g.nextLeader() }
@@ -416,7 +417,7 @@ func TestPasswordOfPodsStaysValidThroughFailures(t *testing.T) {
 	for name, c := range map[string]struct {
 		fail    func(*rig) (mend func())
 		between func(g *rig, n int)
-		before  int // recent rotations, whose passwords are still valid
+		before  int // number of recent rotations whose passwords are still valid
 	}{
 		"the store is away":                               {(*rig).loseStore, again, 0},
 		"the store is away, and leaders change":           {(*rig).loseStore, anotherLeader, 0},
@@ -467,8 +468,8 @@ func TestPasswordOfPodsStaysValidThroughFailures(t *testing.T) {
 	}
 }
 
-// While one leader retries, no further password is added to the record. Otherwise the retries of one leader would leave no room for
-// the passwords of others.
+// While one leader retries, no further password is added to the record. Otherwise the retries of one leader would leave
+// no room for the passwords of other leaders.
 func TestRetriesUseTheSamePassword(t *testing.T) {
 	g := newRig(t)
 	g.mustKeep()
@@ -595,7 +596,7 @@ func TestUsersAreDeletedWithTheirJobSets(t *testing.T) {
 	}
 }
 
-// The cache lacks the newest JobSets. Their users are kept anyway.
+// The cache does not contain the newest JobSets yet. Their users are kept nevertheless.
 func TestSweepReadsOwnersLive(t *testing.T) {
 	g := newRig(t)
 	g.mustKeep()

@@ -10,24 +10,26 @@ import (
 )
 
 const (
-	// Annotation is the key of a Record on a JobSet.
+	// Annotation is the key of the annotation on a JobSet that contains a Record.
 	Annotation = "holdfast.dev/store-user"
 	// RotateAnnotation requests a new password whenever its value changes.
 	RotateAnnotation = "holdfast.dev/rotate-store-password"
 )
 
-// maxHashes is how many passwords are valid at a time: those that a pod's file may still contain.
+// maxHashes is how many passwords are valid at the same time: those that the file in a pod may still contain.
 const maxHashes = 3
 
 // Record is the persisted state of the credentials of a JobSet's agents.
 type Record struct {
-	// Hashes are the SHA-256 hashes of the valid passwords, in hexadecimal, the newest first.
+	// Hashes lists the SHA-256 hashes of the valid passwords in hexadecimal, newest first.
 	Hashes []string `json:"hashes"`
 	// Since is when the newest password was written to the Secret.
 	Since time.Time `json:"since"`
-	// Pending: the newest password may not be in the Secret, and only the process that generated it knows it.
+	// Pending means that the newest password may not be in the Secret yet, and only the process that generated it knows
+	// it.
 	Pending bool `json:"pending,omitempty"`
-	// Held is, while Pending, the hash of the password last known to be in the Secret, which most pods therefore have.
+	// Held is, while Pending, the hash of the password last known to be in the Secret, and thus the one that most pods
+	// have.
 	Held string `json:"held,omitempty"`
 	// Request is the last value of RotateAnnotation that was handled.
 	Request string `json:"request,omitempty"`
@@ -37,8 +39,8 @@ type Record struct {
 
 var hash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// Of reads the record of a JobSet from its annotations. It returns nil if the record is absent or unreadable; the credentials are
-// then created again.
+// Of reads the record of a JobSet from its annotations. It returns nil if the record is missing or unreadable; the
+// credentials are then created again.
 func Of(annotations map[string]string) *Record {
 	value, found := annotations[Annotation]
 	if !found {
@@ -55,11 +57,11 @@ func Of(annotations map[string]string) *Record {
 
 // Format returns the value of the annotation.
 func (r Record) Format() string {
-	value, _ := json.Marshal(r) // texts and a time always marshal
+	value, _ := json.Marshal(r) // strings and a time can always be marshaled
 	return string(value)
 }
 
-// Valid returns the hashes that the store must have; none for a revoked user.
+// Valid returns the hashes that the store must accept; none for a revoked user.
 func (r *Record) Valid() []string {
 	if r == nil || r.Revoked != "" {
 		return nil
@@ -78,11 +80,11 @@ const (
 
 // Ages are the lifetimes of passwords.
 type Ages struct {
-	Max     time.Duration // of the current password, until it is replaced; 0 means no limit
-	Overlap time.Duration // how long the previous password stays valid: longer than the kubelet takes to update a Secret in pods
+	Max     time.Duration // age at which the current password is replaced; 0 means no limit
+	Overlap time.Duration // how long the previous password stays valid; must exceed the kubelet's delay for updating Secrets in pods
 }
 
-// Next returns the next step for a record, which is nil if there is none.
+// Next returns the next step for a record. r is nil if there is no record yet.
 func Next(r *Record, request string, now time.Time, ages Ages) Step {
 	switch {
 	case r == nil, r.Request != request:
@@ -97,8 +99,9 @@ func Next(r *Record, request string, now time.Time, ages Ages) Step {
 	return Keep
 }
 
-// with adds a new password that is not in the Secret yet. Valid passwords stay valid while there is room. If one is dropped, it is
-// neither the held one nor the one before, which its creator may have written to the Secret without recording it.
+// with adds a new password that is not in the Secret yet. Valid passwords remain valid while there is room. If one has
+// to be dropped, it is neither the held one nor the one added before, which its creator may have written to the Secret
+// without recording this.
 func (r *Record) with(newest, request string, now time.Time) Record {
 	next := Record{Hashes: append([]string{newest}, r.Valid()...), Since: now, Pending: true, Held: r.held(), Request: request}
 	if last := len(next.Hashes) - 1; last == maxHashes {
@@ -111,8 +114,8 @@ func (r *Record) with(newest, request string, now time.Time) Record {
 	return next
 }
 
-// held returns the hash of the password last known to be in the Secret, or "" if there is none. In a pending record without Held it is
-// the oldest.
+// held returns the hash of the password last known to be in the Secret, or "" if there is none. For a pending record
+// without Held it is the oldest password.
 func (r *Record) held() string {
 	valid := r.Valid()
 	switch {
@@ -126,12 +129,12 @@ func (r *Record) held() string {
 	return valid[len(valid)-1]
 }
 
-// waitsFor reports whether the password is the one to be written to the Secret.
+// waitsFor reports whether the password is the one waiting to be written to the Secret.
 func (r *Record) waitsFor(password string) bool {
 	return r != nil && r.Pending && r.Revoked == "" && r.Hashes[0] == hashOf(password)
 }
 
-// hashOf returns the form in which the store keeps a password.
+// hashOf returns the hash by which the store stores a password.
 func hashOf(password string) string {
 	sum := sha256.Sum256([]byte(password))
 	return hex.EncodeToString(sum[:])

@@ -53,7 +53,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// A leader that dies between two steps leaves passwords that pods may have read. They stay valid for a while.
+// A leader that dies between two steps leaves passwords that pods may have read. They stay valid for some time.
 func TestValidPasswordsStayValid(t *testing.T) {
 	var r *Record
 	for n, password := range []string{"1", "2", "3", "4"} {
@@ -135,7 +135,7 @@ func TestInvalidRecords(t *testing.T) {
 	}
 }
 
-// Any value that is accepted is a list of hashes, and formatting it yields an equal record.
+// Any value that is accepted is a list of hashes, and formatting it results in an equal record.
 func FuzzRecord(f *testing.F) {
 	f.Add(Record{Hashes: []string{old}, Since: then}.Format())
 	f.Add(`{"hashes":[""]}`)

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// newPassword returns at least 256 random bits, in letters and digits.
+// newPassword returns a password with at least 256 bits of randomness, consisting of letters and digits.
 func newPassword() string { return rand.Text() + rand.Text() }
 
 // secret returns the Secret that delivers a password to the pods of an owner. It is deleted with the owner.
@@ -41,7 +41,7 @@ func secret(owner client.Object, password string, ca []byte) *corev1.Secret {
 	return s
 }
 
-// secretName returns different names for owners of the same name and different kinds.
+// secretName returns different names for owners that have the same name but different kinds.
 func secretName(owner client.Object) string {
 	switch owners.KindOf(owner) {
 	case owners.ElasticJob:

@@ -20,8 +20,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
-// Restore sets the users of all groups in the store at once. It runs after every connection, because a restarted server has no
-// users, and agents cannot reconnect without them.
+// Restore sets the users of all groups in the store at once. It runs after every connection, because a restarted server
+// has no users, and agents cannot reconnect without them.
 func (k *Keeper) Restore(ctx context.Context) error {
 	k.mu.Lock()
 	for uid, u := range k.known {
@@ -45,8 +45,8 @@ func (k *Keeper) Restore(ctx context.Context) error {
 	return incomplete
 }
 
-// Sweep compares the store's users with the owners. It removes the users of deleted owners, restores changed users, and revokes the
-// user of a group that has outgrown its share.
+// Sweep compares the store's users with the owners. It removes the users of deleted owners, restores changed users, and
+// revokes the user of any group that exceeds its share of the store.
 func (k *Keeper) Sweep(ctx context.Context) error {
 	users, err := k.Users.Users(ctx)
 	if err != nil {
@@ -69,8 +69,8 @@ func (k *Keeper) dropUnknown(ctx context.Context, users map[string][]string) err
 	return errors.Join(errs...)
 }
 
-// mend restores the users that differ from the record of their owner. The cache may be older than the newest records, so mend skips
-// a user if the store was last given something else.
+// mend restores users that differ from the record of their owner. The cache may be older than the newest records, so
+// mend skips a user if the last passwords set in the store were different ones.
 func (k *Keeper) mend(ctx context.Context, users map[string][]string, known map[string]client.Object) error {
 	var errs []error
 	for group, owner := range known {
@@ -85,7 +85,7 @@ func (k *Keeper) mend(ctx context.Context, users map[string][]string, known map[
 }
 
 const (
-	// baseShare and slotShare limit the memory of a group in the store, far above what any group needs.
+	// baseShare and slotShare limit a group's memory in the store, in bytes, to far more than any group needs.
 	baseShare = 8 << 20
 	slotShare = 4 << 10
 )
@@ -108,8 +108,8 @@ func share(owner client.Object) int64 {
 	return baseShare + slotShare*workers
 }
 
-// revokeLarge revokes the user of an owner whose group has outgrown its share: the functions did not write all of that data, and
-// all groups share the memory. The data is deleted, and the workers continue to run.
+// revokeLarge revokes the user of an owner whose group exceeds its share: the store's functions cannot have written all
+// of that data, and all groups share the memory. The data is deleted, and the workers keep running.
 func (k *Keeper) revokeLarge(ctx context.Context, users map[string][]string, known map[string]client.Object) error {
 	usage, err := k.Users.Tidy(ctx)
 	if err != nil {
@@ -126,7 +126,8 @@ func (k *Keeper) revokeLarge(ctx context.Context, users map[string][]string, kno
 
 const eventRevoked = "StoreAccessRevoked"
 
-// revoke ends the connections first, so that nothing more is written. The annotation prevents the user from being created again.
+// revoke closes the connections first, so that nothing more is written. The annotation prevents the user from being
+// created again.
 func (k *Keeper) revoke(ctx context.Context, owner client.Object, bytes int64) error {
 	group := string(owner.GetUID())
 	if err := errors.Join(k.Users.DropUser(ctx, group), k.Users.Drop(ctx, group)); err != nil {
@@ -139,7 +140,7 @@ func (k *Keeper) revoke(ctx context.Context, owner client.Object, bytes int64) e
 	if err := k.Client.Patch(ctx, next, client.MergeFrom(owner)); err != nil {
 		return fmt.Errorf("revoking the store's user of %s/%s: %w", owner.GetNamespace(), owner.GetName(), err)
 	}
-	log.FromContext(ctx).Info("revoked a user of the store", "owner", client.ObjectKeyFromObject(owner), "bytes", bytes)
+	log.FromContext(ctx).Info("revoked a user's access to the store", "owner", client.ObjectKeyFromObject(owner), "bytes", bytes)
 	k.Recorder.Eventf(owner, nil, corev1.EventTypeWarning, eventRevoked, "Revoking",
 		"its agents wrote too much into the store and no longer have access: %s; no worker was stopped. A new value of annotation %s gives them access again",
 		why, RotateAnnotation)

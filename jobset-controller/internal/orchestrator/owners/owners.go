@@ -1,5 +1,6 @@
-// Package owners lists the objects that have groups: JobSets and, if enabled, ElasticJobs, Jobs and pods. It reads only the
-// metadata of ElasticJobs, so it needs no type of another program. If the cluster lacks their definition, there are none.
+// Package owners lists the objects that have groups: JobSets and, if enabled, ElasticJobs, Jobs and pods. It reads only
+// the metadata of ElasticJobs, so it does not depend on the types of another program. If their CustomResourceDefinition
+// is not installed, there are none.
 package owners
 
 import (
@@ -31,7 +32,7 @@ var ElasticJob = schema.GroupVersionKind{Group: "elastic.pytorch.org", Version: 
 var (
 	JobSet = v1alpha2.GroupVersion.WithKind("JobSet")
 	Job    = batchv1.SchemeGroupVersion.WithKind("Job")
-	Pod    = corev1.SchemeGroupVersion.WithKind("Pod") // the pod with index 0 of a group that pods declare
+	Pod    = corev1.SchemeGroupVersion.WithKind("Pod") // the pod with index 0 of a group declared by its pods
 )
 
 // IsJobSet reports whether the reference is to a JobSet.
@@ -39,10 +40,10 @@ func IsJobSet(owner *metav1.OwnerReference) bool {
 	return owner != nil && owner.Kind == JobSet.Kind && owner.APIVersion == JobSet.GroupVersion().String()
 }
 
-// Lister lists the owners. The zero Lister and a nil Lister list JobSets only.
+// Lister lists the owners. A zero or nil Lister lists only JobSets.
 type Lister struct {
-	Beside  bool // also list Jobs that have their own group, and pods that lead a group
-	Elastic bool // also list ElasticJobs, once AwaitElasticJobs knows whether the cluster has their definition
+	Beside  bool // also list Jobs that form a group of their own, and pods that lead a group
+	Elastic bool // also list ElasticJobs, once AwaitElasticJobs knows whether the cluster serves them
 
 	served atomic.Int32 // whether the cluster serves ElasticJobs
 }
@@ -53,11 +54,11 @@ const (
 	readable
 )
 
-// ErrUnknown accompanies an incomplete list. Callers must not conclude anything from what the list lacks.
+// ErrUnknown accompanies an incomplete list. Callers must not draw conclusions from what is missing in the list.
 var ErrUnknown = errors.New("it is not yet known whether the cluster serves ElasticJobs")
 
-// AwaitElasticJobs waits until the cluster has the definition of ElasticJobs and this program may read them. It polls with a live list,
-// which needs the same permission as a watch. A missing permission does not end the program.
+// AwaitElasticJobs waits until the cluster serves ElasticJobs and this program may read them. It polls with a live
+// list, which requires the same permission as a watch. A missing permission does not end the program.
 func (l *Lister) AwaitElasticJobs(ctx context.Context, live client.Reader) error {
 	var said string
 	return wait.PollUntilContextCancel(ctx, 10*time.Second, true, func(ctx context.Context) (bool, error) {
@@ -75,7 +76,7 @@ func (l *Lister) AwaitElasticJobs(ctx context.Context, live client.Reader) error
 	})
 }
 
-// ByUID returns all owners by UID. It may return an incomplete map and an error.
+// ByUID returns all owners by UID. It may return an incomplete map together with an error.
 func (l *Lister) ByUID(ctx context.Context, from client.Reader) (map[string]client.Object, error) {
 	all := map[string]client.Object{}
 	add := func(what string, list client.ObjectList, options ...client.ListOption) error {
@@ -106,13 +107,14 @@ func (l *Lister) ByUID(ctx context.Context, from client.Reader) (map[string]clie
 		return all, ErrUnknown
 	}
 	err := add("ElasticJobs", elasticJobList())
-	if meta.IsNoMatchError(err) { // the definition was deleted, and all ElasticJobs with it
+	if meta.IsNoMatchError(err) { // the CustomResourceDefinition was deleted, and all ElasticJobs with it
 		return all, nil
 	}
 	return all, err
 }
 
-// Unknown returns the UIDs that no owner has. It reads live before it returns any, because the cache may be stale.
+// Unknown returns the UIDs that do not belong to any owner. It reads live before it returns any, because the cache may
+// be stale.
 func (l *Lister) Unknown(ctx context.Context, cache, live client.Reader, uids []string) ([]string, error) {
 	for _, from := range []client.Reader{cache, live} {
 		if len(uids) == 0 {
@@ -127,7 +129,7 @@ func (l *Lister) Unknown(ctx context.Context, cache, live client.Reader, uids []
 	return uids, nil
 }
 
-// isOwner reports whether an object of a list has a group: a Job or a pod has one if an installation leads it.
+// isOwner reports whether a listed object has a group: a Job or a pod has one if it is led by an installation.
 func isOwner(obj client.Object) bool {
 	if kind := KindOf(obj); kind == JobSet || kind == ElasticJob {
 		return true
@@ -135,21 +137,21 @@ func isOwner(obj client.Object) bool {
 	return obj.GetAnnotations()[v1alpha2.LedByKey] != "" && !IsJobSet(metav1.GetControllerOfNoCopy(obj))
 }
 
-// elasticJobList returns an empty list to read the metadata of ElasticJobs into.
+// elasticJobList returns an empty list for reading the metadata of ElasticJobs.
 func elasticJobList() *metav1.PartialObjectMetadataList {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(ElasticJob.GroupVersion().WithKind(ElasticJob.Kind + "List"))
 	return list
 }
 
-// MakeElasticJob returns an empty ElasticJob to read into.
+// MakeElasticJob returns an empty ElasticJob for reading its metadata.
 func MakeElasticJob() *metav1.PartialObjectMetadata {
 	job := &metav1.PartialObjectMetadata{}
 	job.SetGroupVersionKind(ElasticJob)
 	return job
 }
 
-// KindOf returns the kind of an owner. Objects of a typed list have no type metadata.
+// KindOf returns the kind of an owner. Objects in a typed list have no type metadata.
 func KindOf(owner client.Object) schema.GroupVersionKind {
 	switch owner.(type) {
 	case *v1alpha2.JobSet:
@@ -162,10 +164,10 @@ func KindOf(owner client.Object) schema.GroupVersionKind {
 	return ElasticJob
 }
 
-// Copy returns a copy of an owner to modify.
+// Copy returns a copy of an owner that can be modified.
 func Copy(owner client.Object) client.Object { return owner.DeepCopyObject().(client.Object) }
 
-// WithAnnotations returns a copy of an owner in which annotations were changed. An empty value removes its annotation.
+// WithAnnotations returns a copy of an owner with changed annotations. An empty value removes the annotation.
 func WithAnnotations(owner client.Object, values map[string]string) client.Object {
 	next := Copy(owner)
 	annotations := next.GetAnnotations()

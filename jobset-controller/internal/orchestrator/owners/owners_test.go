@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// An unknown owner must not count as absent: an owner that is not listed loses its group and its user.
+// An unknown owner must not count as absent, because an owner that is not listed loses its group and its user.
 func TestLister(t *testing.T) {
 	s := runtime.NewScheme()
 	if err := v1alpha2.AddToScheme(s); err != nil {

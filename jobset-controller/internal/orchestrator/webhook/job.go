@@ -1,5 +1,5 @@
-// Package webhook prepares Jobs and pods for in-place restarts when they are created: the Jobs of JobSets that the published
-// controller serves, Indexed Jobs without a JobSet, and pods that declare a group.
+// Package webhook prepares Jobs and pods for in-place restarts when they are created: the Jobs of JobSets managed by
+// the upstream controller, Indexed Jobs without a JobSet, and pods that declare a group.
 package webhook
 
 import (
@@ -29,8 +29,8 @@ import (
 // +kubebuilder:webhook:path=/mutate-batch-v1-job,mutating=true,failurePolicy=ignore,sideEffects=None,groups=batch,resources=jobs,verbs=create,versions=v1,name=mjob.holdfast.dev,admissionReviewVersions=v1,serviceName=holdfast-inplace-webhook-service
 // +kubebuilder:webhookconfiguration:mutating=true,name=holdfast-inplace
 
-// Beyond what every orchestrator may do, Jobs are moved to the next epoch, a certificate is kept, and
-// readers of metrics are checked.
+// In addition to the permissions of every orchestrator: move Jobs to the next epoch, maintain a certificate, and check
+// who reads the metrics.
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=patch
 // +kubebuilder:rbac:groups=batch,resources=jobs/status,verbs=patch
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
@@ -44,13 +44,13 @@ import (
 type Jobs struct {
 	Client client.Reader // reads the existing Jobs
 	Live   client.Reader // reads the JobSet, whose annotations and status determine the generation
-	// Agents are added, and the orchestrator of Installation leads them.
+	// Agents configures what is added. The orchestrator of Installation leads the groups.
 	Agents       inject.Settings
 	Installation string
 }
 
-// Default prepares a Job that asks for in-place restarts, or whose JobSet does. An error rejects the Job, and its owner tries
-// again.
+// Default prepares a Job that requests in-place restarts, or whose JobSet does. An error rejects the Job, and its owner
+// tries again.
 func (w *Jobs) Default(ctx context.Context, job *batchv1.Job) error {
 	owner := metav1.GetControllerOfNoCopy(job)
 	if !owners.IsJobSet(owner) {
@@ -78,8 +78,8 @@ func (w *Jobs) Default(ctx context.Context, job *batchv1.Job) error {
 	return nil
 }
 
-// nameIt sets the name that the API server would generate, and reports whether the object has a name. The API server rejects an
-// object that has neither a name nor a prefix.
+// nameIt sets the name that the API server would generate, and reports whether the object has a name. The API server
+// rejects an object that has neither a name nor a prefix.
 func nameIt(obj metav1.Object) bool {
 	if obj.GetName() == "" && obj.GetGenerateName() != "" {
 		obj.SetName(names.SimpleNameGenerator.GenerateName(obj.GetGenerateName()))
@@ -97,7 +97,7 @@ func (w *Jobs) currentJobs(ctx context.Context, js *v1alpha2.JobSet) ([]*batchv1
 	return policy.CurrentJobs(js, owned, beside.Epoch(js)), nil
 }
 
-// namespaceOf returns the namespace of the request, because a new object may lack it.
+// namespaceOf returns the namespace of the request, because a new object may not specify it.
 func namespaceOf(ctx context.Context, obj metav1.Object) string {
 	if request, err := admission.RequestFromContext(ctx); err == nil && request.Namespace != "" {
 		return request.Namespace

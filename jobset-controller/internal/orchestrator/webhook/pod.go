@@ -20,7 +20,7 @@ import (
 
 // +kubebuilder:webhook:path=/mutate--v1-pod,mutating=true,failurePolicy=ignore,sideEffects=None,groups="",resources=pods,verbs=create,versions=v1,name=mpod.holdfast.dev,admissionReviewVersions=v1,serviceName=holdfast-inplace-webhook-service
 
-// Counts and conditions of a group that pods declare are kept on the pod with index 0.
+// The counts and conditions of a group declared by its pods are kept on the pod with index 0.
 // +kubebuilder:rbac:groups="",resources=pods,verbs=patch
 // +kubebuilder:rbac:groups="",resources=pods/status,verbs=patch
 // +kubebuilder:rbac:groups="",resources=pods/finalizers,verbs=update
@@ -33,8 +33,8 @@ type Pods struct {
 	Installation string
 }
 
-// Default prepares a pod that declares a group, or whose LeaderWorkerSet asks for in-place restarts. An error rejects the pod, and
-// its owner tries again.
+// Default prepares a pod that declares a group, or whose LeaderWorkerSet requests in-place restarts. An error rejects
+// the pod, and its owner tries again.
 func (w *Pods) Default(ctx context.Context, pod *corev1.Pod) error {
 	set := w.setOf(ctx, pod)
 	leader, declared := pod.Labels[v1alpha2.PodGroupKey]
@@ -58,12 +58,12 @@ func (w *Pods) Default(ctx context.Context, pod *corev1.Pod) error {
 	return err
 }
 
-// lead prepares the pod with index 0, unless pods of the group without agents wait for it.
+// lead prepares the pod with index 0, unless pods of the group that have no agents are waiting for it.
 func (w *Pods) lead(ctx context.Context, pod *corev1.Pod, set *unstructured.Unstructured) (bool, error) {
 	if !beside.AsksOfPods(pod) {
 		return false, nil
 	}
-	if set != nil { // the workers of an earlier leader are deleted with it
+	if set != nil { // the workers of an earlier leader are deleted together with it
 		return beside.Lead(pod, beside.RefusalOfSet(set), w.Agents, w.Installation), nil
 	}
 	var list corev1.PodList
@@ -83,7 +83,8 @@ func (w *Pods) lead(ctx context.Context, pod *corev1.Pod, set *unstructured.Unst
 	return beside.Lead(pod, against, w.Agents, w.Installation), nil
 }
 
-// setOf reads the LeaderWorkerSet of a pod, or nil if it has none. If the read fails, the pod is created without an agent.
+// setOf returns the LeaderWorkerSet of a pod, or nil if it has none. If the read fails, the pod is created without an
+// agent.
 func (w *Pods) setOf(ctx context.Context, pod *corev1.Pod) *unstructured.Unstructured {
 	name := inplace.LeaderWorkerSetOf(pod)
 	if name == "" {
@@ -99,7 +100,7 @@ func (w *Pods) setOf(ctx context.Context, pod *corev1.Pod) *unstructured.Unstruc
 	return set
 }
 
-// follow prepares another pod, which needs the UID of the pod with index 0.
+// follow prepares any other pod, which needs the UID of the pod with index 0.
 func (w *Pods) follow(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	leader := &corev1.Pod{}
 	name := types.NamespacedName{Namespace: namespaceOf(ctx, pod), Name: pod.Labels[v1alpha2.PodGroupKey]}
