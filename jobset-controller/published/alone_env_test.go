@@ -31,7 +31,7 @@ func runJobController(t *testing.T) {
 	runControllers(t, "job-controller")
 }
 
-// runControllers runs some of the controllers of Kubernetes until the test ends.
+// runControllers runs some of the Kubernetes controllers until the test ends.
 func runControllers(t *testing.T, names string) {
 	t.Helper()
 	runProgram(t, nil, "kube-controller-manager", "--controllers="+names, "--leader-elect=false", "--secure-port=0")
@@ -67,7 +67,7 @@ func runProgram(t *testing.T, environment []string, name string, args ...string)
 	})
 }
 
-// alone returns an Indexed Job of two pods without a JobSet.
+// alone returns an Indexed Job with two pods and without a JobSet.
 func alone(timeout string) *batchv1.Job {
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "train", Annotations: map[string]string{v1alpha2.InPlaceTimeoutKey: timeout}},
@@ -99,8 +99,8 @@ func (g *guest) aloneJob() *batchv1.Job {
 	return job
 }
 
-// alonePods returns the pods of the Job that are not being deleted, by completion index. For deleted pods the test acts as the
-// kubelet.
+// alonePods returns the pods of the Job that are not being deleted, by completion index. The test acts as the kubelet
+// for deleted pods.
 func (g *guest) alonePods() []*corev1.Pod {
 	g.Helper()
 	pods := make([]*corev1.Pod, len(slots))
@@ -120,7 +120,8 @@ func (g *guest) alonePods() []*corev1.Pod {
 	return pods
 }
 
-// joinAlone waits until the Job controller has created all pods, other than those before, and makes their agents join.
+// joinAlone waits until the Job controller has created new pods other than those in before, and makes their agents
+// join.
 func (g *guest) joinAlone(generation int64, before ...*corev1.Pod) {
 	g.Helper()
 	var pods []*corev1.Pod
@@ -199,7 +200,7 @@ func TestIndexedJobWhoseRestartTimesOutGetsNewPods(t *testing.T) {
 	runJobController(t)
 	g.runAlone(alone("2s"))
 	before := g.alonePods()
-	g.dieAt(slots[1], before[1]) // and none returns
+	g.dieAt(slots[1], before[1]) // and no worker comes back
 	g.joinAlone(2, before...)
 	g.awaitOfJob(inSync + "=True/InSync")
 	g.awaitRestarts("2") // the restart, and the recreation
@@ -233,7 +234,7 @@ func TestIndexedJobThatCannotRestartInPlaceIsReported(t *testing.T) {
 
 func TestIndexedJobThatTheWebhookMissedIsReported(t *testing.T) {
 	g := newGuest(t)
-	g.stop() // along with its webhook, which fails open
+	g.stop() // together with its webhook, which fails open
 	_, err := g.core.BatchV1().Jobs(g.namespace).Create(t.Context(), alone("60s"), metav1.CreateOptions{})
 	g.ok(err)
 	g.start()

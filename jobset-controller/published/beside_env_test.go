@@ -36,7 +36,7 @@ func TestBesideWorkerDeathsRestartInPlaceUntilTheBudgetIsUsedUp(t *testing.T) {
 	g.die("a-workers-0-0")
 	g.awaitAnnotation(v1alpha2.InPlaceRestartsKey, "2")
 	g.awaitCondition("Failed=True/ReachedMaxRestarts")
-	g.awaitJobs("a-workers-0@0- a-workers-1@0-") // by the published controller
+	g.awaitJobs("a-workers-0@0- a-workers-1@0-") // by the upstream controller
 	g.eventually(func() string { return sandbox.Differs("terminal state", "Failed", g.jobSet().Status.TerminalState) })
 }
 
@@ -45,7 +45,7 @@ func TestBesideRestartThatTimesOutRecreatesAllJobs(t *testing.T) {
 	runTheirs(t)
 	g.run(asking(3).Annotation(v1alpha2.InPlaceTimeoutKey, "2s"))
 	before := g.jobs()
-	g.die("a-workers-1-0") // and none returns
+	g.die("a-workers-1-0") // and no worker comes back
 	g.eventually(func() string {
 		g.collectAll()
 		for _, job := range g.jobs() {
@@ -103,7 +103,7 @@ func TestBesideSuspendedJobSetIsResumedInTheNextEpoch(t *testing.T) {
 func TestBesideGroupThatTheWebhookMissedIsReported(t *testing.T) {
 	g := newGuest(t)
 	stopTheirs := runTheirs(t)
-	g.stop() // along with its webhook, which fails open
+	g.stop() // together with its webhook, which fails open
 	g.create(asking(1))
 	g.awaitJobs("a-workers-0@0 a-workers-1@0")
 	stopTheirs()
@@ -128,7 +128,7 @@ func TestBesidePartlyPreparedGroupRunsWithoutAgents(t *testing.T) {
 	g.create(asking(1))
 	g.awaitJobs("a-workers-0@0 a-workers-1@0")
 	g.awaitAnnotation(v1alpha2.LedByKey, guestName)
-	// One Job as if the webhook had missed it.
+	// Change one Job as if the webhook had missed it.
 	job, err := g.core.BatchV1().Jobs(g.namespace).Get(g.Context(), "a-workers-1", metav1.GetOptions{})
 	g.ok(err)
 	delete(job.Annotations, v1alpha2.LedByKey)
@@ -165,8 +165,8 @@ func TestNothingIsPreparedBesideOurOwnController(t *testing.T) {
 	}
 }
 
-// An upgrade replaces the orchestrator with its webhook while groups run. A failure between the two leaders, and one after it, restart
-// the groups in place. A pod that is recreated afterwards has the later agent.
+// An upgrade replaces the orchestrator and its webhook while groups are running. Failures between the two leaders, and
+// after the upgrade, restart the groups in place. A pod that is recreated afterwards has the new agent.
 func TestUpgradeKeepsRunningGroups(t *testing.T) {
 	g := newGuest(t)
 	runTheirs(t)
@@ -198,7 +198,7 @@ func TestUpgradeKeepsRunningGroups(t *testing.T) {
 	}
 }
 
-// Two installations each lead the groups that their webhook has prepared.
+// Each of two installations leads the groups prepared by its own webhook.
 func TestTwoInstallationsLeadTheirOwnGroups(t *testing.T) {
 	first := newGuest(t)
 	runTheirs(t)
@@ -252,7 +252,7 @@ func TestBesideRefusalsAreOneCondition(t *testing.T) {
 				delete(js.Annotations, v1alpha2.InPlaceTimeoutKey)
 				js.Spec.ReplicatedJobs[0].Template.Spec.Template.Annotations = nil
 			})
-			g.eventually(func() string { // it no longer asks for anything
+			g.eventually(func() string { // it no longer requests anything
 				return sandbox.Differs("condition", inSync+" is absent", sandbox.ConditionOf(g.jobSet().Status.Conditions, inSync))
 			})
 		})

@@ -23,7 +23,7 @@ import (
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 )
 
-// everything returns a JobSet with each part of the published spec.
+// everything returns a JobSet that uses every part of the upstream spec.
 func everything() *JobSet {
 	return withClaim().Entry("lead", 1, DependsOn("workers", v1alpha2.DependencyReady)).MaxRestarts(3).Strategy(v1alpha2.BlockingRecreate).
 		Rule(v1alpha2.FailurePolicyRule{Name: "r", Action: v1alpha2.RestartJob, OnJobFailureReasons: []string{"DeadlineExceeded"},
@@ -82,7 +82,7 @@ func TestTypedClientAppliesListsAndWatches(t *testing.T) {
 		WithReplicatedJobs(applied.ReplicatedJob().WithName("workers").WithReplicas(2)))
 	text, err := json.Marshal(js)
 	c.ok(err)
-	// The template of a Job is a type of the core libraries without its own apply configuration here.
+	// The template of a Job is a core type, for which this module has no apply configuration.
 	var withTemplate map[string]any
 	c.ok(json.Unmarshal(text, &withTemplate))
 	rjob := withTemplate["spec"].(map[string]any)["replicatedJobs"].([]any)[0].(map[string]any)
@@ -101,7 +101,7 @@ func TestTypedClientAppliesListsAndWatches(t *testing.T) {
 	}
 }
 
-// Kueue changes JobSets with a merge patch that is built from typed objects. Fields that its types lack must be kept.
+// Kueue changes JobSets with a merge patch built from typed objects. Fields that its types lack must be kept.
 func TestPatchesOfTheTypedClientKeepUnknownFields(t *testing.T) {
 	c := newCluster(t)
 	scheme := app.NewScheme()
@@ -139,7 +139,7 @@ func TestPatchesOfTheTypedClientKeepUnknownFields(t *testing.T) {
 	}
 }
 
-// A client reads what our controller writes.
+// A client reads the status that our controller writes.
 func TestTypedClientReadsOurStatus(t *testing.T) {
 	c := newCluster(t)
 	stop := runOurs(t)

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m, &config, "../../charts/jobset-controller/files/crds"))
 }
 
-// cluster is a namespace with the published clients. The test simulates the Job controller and the garbage collector.
+// cluster is a namespace with the upstream clients. The test simulates the Job controller and the garbage collector.
 type cluster struct {
 	*testing.T
 	namespace string
@@ -65,7 +65,7 @@ func (c *cluster) ok(err error) {
 	}
 }
 
-// runTheirs runs the published controller until stop is called.
+// runTheirs runs the upstream controller until stop is called.
 func runTheirs(t *testing.T) (stop func()) {
 	t.Helper()
 	theirScheme := newTheirScheme(t)
@@ -96,7 +96,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// typed converts a JobSet of our builders to the published types, with the defaults of the published webhook.
+// typed converts a JobSet of our builders to the upstream types, with the upstream webhook's defaults.
 func typed(t *testing.T, built *wrappers.JobSet) *theirs.JobSet {
 	t.Helper()
 	text, err := json.Marshal(built.Namespace("").Obj())
@@ -132,7 +132,7 @@ func (c *cluster) jobSet() *theirs.JobSet {
 	return js
 }
 
-// change updates the JobSet like a user, who retries after a conflict.
+// change updates the JobSet as a user would, and retries after a conflict.
 func (c *cluster) change(change func(*theirs.JobSet)) {
 	c.Helper()
 	c.ok(retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -237,7 +237,7 @@ func (c *cluster) pods() {
 	}
 }
 
-// collect removes a Job that is being deleted, as the garbage collector does when its pods are gone.
+// collect removes a Job that is being deleted, as the garbage collector does once its pods are gone.
 func (c *cluster) collect(name string) {
 	c.Helper()
 	_, err := c.core.BatchV1().Jobs(c.namespace).Patch(c.Context(), name, "application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})

@@ -16,9 +16,9 @@ import (
 
 const definition = "jobset.x-k8s.io_jobsets.yaml"
 
-// excepted are the fields that differ on purpose. Two have a rule that the published project has added after v0.12: replicas of 0
-// or more, and claim templates without a namespace. The order of a startup policy is required there, so a default for it changes no
-// object.
+// excepted lists fields that differ intentionally. Two have a rule that the upstream project added after v0.12:
+// replicas of 0 or more, and claim templates without a namespace. The order of a startup policy is required there, so a
+// default for it does not affect any object.
 var excepted = map[string]bool{
 	".spec.replicatedJobs[].replicas": true, ".spec.volumeClaimPolicies[].templates": true, ".spec.startupPolicy.startupPolicyOrder": true,
 }
@@ -36,7 +36,8 @@ func schema(t *testing.T, file string) (*apiextensions.JSONSchemaProps, []apiext
 	return crd.Spec.Versions[0].Schema.OpenAPIV3Schema, crd.Spec.Versions[0].AdditionalPrinterColumns
 }
 
-// Our definition accepts everything that the published one accepts, with the same defaults. It has the published columns first.
+// Our definition accepts everything that the upstream one accepts, with the same defaults. The upstream columns come
+// first.
 func TestOurDefinitionIsASuperset(t *testing.T) {
 	module, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/jobset").Output()
 	if err != nil {
@@ -66,7 +67,7 @@ func TestOurDefinitionIsASuperset(t *testing.T) {
 	}
 }
 
-// narrower returns where our definition accepts less than the published one.
+// narrower returns where our definition accepts less than the upstream one.
 func narrower(path string, theirs, ours *apiextensions.JSONSchemaProps) []string {
 	var found []string
 	complain := func(what string, a, b any) {

@@ -43,8 +43,8 @@ const (
 	inSync    = "InPlaceInSync"
 )
 
-// guest is an installation alongside the published controller: the orchestrator with its webhook, and a store. The test simulates
-// pods and agents.
+// guest is an installation alongside the upstream controller: the orchestrator with its webhook, and a store. The test
+// simulates pods and agents.
 type guest struct {
 	*cluster
 	name  string // of the installation
@@ -52,7 +52,8 @@ type guest struct {
 	group string // UID of its owner; empty for the JobSet
 	stop  func() // stops the orchestrator
 	start func()
-	// upgrade starts another orchestrator, directs the webhook to it, and then stops the previous one, as a rolling update does.
+	// upgrade starts another orchestrator, points the webhook to it, and then stops the previous one, as a rolling
+	// update does.
 	upgrade func()
 }
 
@@ -61,7 +62,8 @@ func newGuest(t *testing.T) *guest {
 	return newGuestIn(newCluster(t), "default")
 }
 
-// newGuestIn installs the orchestrator in a namespace of the cluster. Its webhook replaces that of an earlier installation.
+// newGuestIn installs the orchestrator in a namespace of the cluster. Its webhook replaces that of an earlier
+// installation.
 func newGuestIn(c *cluster, system string) *guest {
 	c.Helper()
 	t := c.T
@@ -101,7 +103,7 @@ func newGuestIn(c *cluster, system string) *guest {
 	return g
 }
 
-// serve directs the webhook to a free port, and returns the port and the folder of its certificate.
+// serve points the webhook to a free port, and returns the port and the folder of its certificate.
 func (g *guest) serve(k8s client.Client) (port, folder string) {
 	g.Helper()
 	_, port, err := net.SplitHostPort(sandbox.FreeAddress(g.T))
@@ -111,8 +113,8 @@ func (g *guest) serve(k8s client.Client) (port, folder string) {
 	return port, g.certify(k8s)
 }
 
-// certify creates a certificate for the webhook, and makes the API server trust it: the program's own rotation can run only once in
-// a process.
+// certify creates a certificate for the webhook, and makes the API server trust it, because the program's own rotation
+// can only run once per process.
 func (g *guest) certify(k8s client.Client) (folder string) {
 	g.Helper()
 	folder = g.TempDir()
@@ -168,7 +170,7 @@ func commanded(js *v1alpha2.JobSet) {
 	}
 }
 
-// asking returns a JobSet of two Jobs with one pod each.
+// asking returns a JobSet with two Jobs of one pod each.
 func asking(restarts int32) *JobSet {
 	return MakeJobSet("a").Workers(2).MaxRestarts(restarts).Change(commanded).Annotation(v1alpha2.InPlaceTimeoutKey, "60s")
 }
@@ -180,7 +182,7 @@ func (g *guest) uid() string {
 	return string(g.jobSet().UID)
 }
 
-// makePods acts as the Job controller, and as agents that join.
+// makePods acts as the Job controller and as agents that join.
 func (g *guest) makePods(names ...string) {
 	g.Helper()
 	for _, job := range g.jobs() {
@@ -310,7 +312,7 @@ func (g *guest) removePods(of types.UID) {
 	}
 }
 
-// run creates a JobSet of the published controller, and waits until its workers run, led by the guest.
+// run creates a JobSet of the upstream controller, and waits until its workers are running, led by the guest.
 func (g *guest) run(js *JobSet) {
 	g.Helper()
 	g.create(js)

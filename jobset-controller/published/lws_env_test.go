@@ -22,7 +22,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// installLeaderWorkerSets installs the definition of the kind, which accepts any fields.
+// installLeaderWorkerSets installs the CustomResourceDefinition of the kind, which accepts any fields.
 func installLeaderWorkerSets(t *testing.T) {
 	t.Helper()
 	anything := &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)}
@@ -41,7 +41,7 @@ func installLeaderWorkerSets(t *testing.T) {
 
 var serving = corev1.PodSpec{Containers: []corev1.Container{{Name: "worker", Image: "serve:1", Command: []string{"serve"}}}}
 
-// createSet defines LeaderWorkerSets, and creates one of two replicas with one worker each.
+// createSet defines LeaderWorkerSets, and creates one with two replicas of one worker each.
 func (g *guest) createSet(annotations map[string]string, change func(*unstructured.Unstructured)) {
 	g.Helper()
 	installLeaderWorkerSets(g.T)
@@ -64,7 +64,7 @@ func (g *guest) createDefinedSet(annotations map[string]string, change func(*uns
 	}
 	k8s, err := client.New(config, client.Options{})
 	g.ok(err)
-	g.eventually(func() string { // the webhooks of a controller that has just started need a moment
+	g.eventually(func() string { // the webhooks of a newly started controller need a moment
 		if err := k8s.Create(g.Context(), set); err != nil {
 			return err.Error()
 		}
@@ -72,8 +72,8 @@ func (g *guest) createDefinedSet(annotations map[string]string, change func(*uns
 	})
 }
 
-// createReplica creates the pods of a replica, as the StatefulSets of the LeaderWorkerSet controller do. Its webhook has not
-// labeled the worker yet.
+// createReplica creates the pods of a replica, as the StatefulSets of the LeaderWorkerSet controller do. That
+// controller's webhook has not labeled the worker yet.
 func (g *guest) createReplica(replica int) []*corev1.Pod {
 	g.Helper()
 	leader := "serve-" + strconv.Itoa(replica)

@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// refusedCreations returns JobSets that the published webhook or definition rejects.
+// refusedCreations returns JobSets that are rejected by the upstream webhook or definition.
 func refusedCreations() map[string]*JobSet {
 	long := strings.Repeat("x", 60)
 	js := func(change func(*v1alpha2.JobSetSpec)) *JobSet {
@@ -94,7 +94,7 @@ func refusedCreations() map[string]*JobSet {
 	}
 }
 
-// existing returns a JobSet with the claim that the test has created, with an access mode.
+// existing returns a JobSet that uses the claim created by the test, with an access mode.
 func existing(mode corev1.PersistentVolumeAccessMode) *JobSet {
 	return withClaim().Change(func(js *v1alpha2.JobSet) {
 		claim := &js.Spec.VolumeClaimPolicies[0].Templates[0].Spec
@@ -125,11 +125,11 @@ func resize(s *v1alpha2.JobSetSpec, parallelism, completions int32) {
 	s.ReplicatedJobs[0].Template.Spec.Parallelism, s.ReplicatedJobs[0].Template.Spec.Completions = &parallelism, &completions
 }
 
-// refusals submits all of them without storing them, and returns the messages of the API server by case.
+// refusals submits all of them without storing them, and returns the API server's messages for each case.
 func (s *site) refusals() map[string][]string {
 	s.Helper()
 	found := map[string][]string{}
-	sandbox.Eventually(s.T, func() string { // until the webhooks answer
+	sandbox.Eventually(s.T, func() string { // until the webhooks respond
 		if err := s.Create(s.Context(), MakeJobSet("valid").Workers(1).Namespace("default").Obj(), client.DryRunAll); err != nil {
 			return err.Error()
 		}
@@ -148,7 +148,7 @@ func (s *site) refusals() map[string][]string {
 	return found
 }
 
-// valueOf matches what field errors put before their message.
+// valueOf matches the part of a field error that precedes its message.
 var valueOf = regexp.MustCompile(`^(Internal error|Forbidden|Too long|Invalid value(: ("[^"]*"|[0-9-]+|null|\[.*\]|\{.*\}))?): `)
 
 // causes returns the messages of a rejection without the values.
@@ -164,8 +164,8 @@ func causes(err error) []string {
 	return messages
 }
 
-// People and tools search for the messages of the published webhook and definition. Each of them is part of ours, which may say
-// more.
+// Users and tools search for the messages of the upstream webhook and definition. Each of them must be part of our
+// message, which may contain more.
 func TestRejectionsHaveThePublishedMessages(t *testing.T) {
 	must(t, features.SetEnable(features.ElasticJobSet, true))
 	t.Cleanup(func() { must(t, features.SetEnable(features.ElasticJobSet, false)) })

@@ -31,7 +31,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// moduleDir is the folder of a module in the version that a module below tools pins.
+// moduleDir returns the folder of a module, in the version pinned by a module below tools.
 func moduleDir(t *testing.T, tool, module string) string {
 	t.Helper()
 	cmd := exec.Command("go", "mod", "download", "-json", module)
@@ -43,10 +43,10 @@ func moduleDir(t *testing.T, tool, module string) string {
 	return found.Dir
 }
 
-// neighbor is a controller of another project, which a module below tools pins.
+// neighbor is a controller of another project, pinned by a module below tools.
 type neighbor struct {
 	tool, module, crds, webhooks string
-	config                       string // with places for the port of the webhooks and the folder of their certificates
+	config                       string // with placeholders for the webhooks' port and the folder of their certificates
 }
 
 var (
@@ -68,7 +68,7 @@ certManagement: {enable: false}
 `}
 )
 
-// runNeighbor runs the real controller with its webhooks until the test ends, and returns the folder of its module.
+// runNeighbor runs the actual controller with its webhooks until the test ends, and returns the folder of its module.
 func (g *guest) runNeighbor(n neighbor) (module string) {
 	g.Helper()
 	module = moduleDir(g.T, n.tool, n.module)
@@ -92,7 +92,7 @@ func (g *guest) runNeighbor(n neighbor) (module string) {
 	return module
 }
 
-// installNeighborWebhooks has the API server call and trust webhooks until the test ends.
+// installNeighborWebhooks makes the API server call and trust the webhooks until the test ends.
 func (g *guest) installNeighborWebhooks(file, url, secret string, authority []byte) {
 	g.Helper()
 	k8s, err := client.New(config, client.Options{Scheme: clientgoscheme.Scheme})
@@ -118,7 +118,8 @@ func (g *guest) installNeighborWebhooks(file, url, secret string, authority []by
 	g.ok(k8s.Update(g.Context(), validating))
 }
 
-// The pods that the real LeaderWorkerSet controller creates are led: they restart in place, and the controller recreates the replica when the budget is spent.
+// The pods created by the actual LeaderWorkerSet controller form groups: they restart in place, and the controller
+// recreates the replica once the budget is used up.
 func TestTheRealLeaderWorkerSetController(t *testing.T) {
 	for _, policy := range []string{"RecreateGroupOnPodRestart", "None"} {
 		t.Run(policy, func(t *testing.T) {
@@ -143,7 +144,8 @@ func TestTheRealLeaderWorkerSetController(t *testing.T) {
 	}
 }
 
-// A TrainJob restarts in place with the runtime that Kubeflow Trainer installs, if its runtimePatches ask for it. Beyond its budget it fails.
+// A TrainJob restarts in place with the runtime that Kubeflow Trainer installs, if its runtimePatches request it. It
+// fails once its budget is exceeded.
 func TestTheRealTrainer(t *testing.T) {
 	g := newGuest(t)
 	runTheirs(t)
@@ -153,7 +155,7 @@ func TestTheRealTrainer(t *testing.T) {
 	g.ok(err)
 	text, err := os.ReadFile(filepath.Join(module, "manifests", "base", "runtimes", "torch_distributed.yaml"))
 	g.ok(err)
-	// The webhook of the published JobSet controller sets defaults. It is not served here.
+	// These defaults are set by the webhook of the upstream JobSet controller, which is not served here.
 	const defaults = "      network: {enableDNSHostnames: true, publishNotReadyAddresses: true}\n      successPolicy: {operator: All}\n" +
 		"      startupPolicy: {startupPolicyOrder: AnyOrder}\n"
 	runtime := strings.NewReplacer(
@@ -174,7 +176,7 @@ spec:
 `} {
 		object := &unstructured.Unstructured{}
 		g.ok(yaml.Unmarshal([]byte(manifest), &object.Object))
-		g.eventually(func() string { // until its webhooks answer
+		g.eventually(func() string { // until its webhooks respond
 			if err := k8s.Create(t.Context(), object); err != nil {
 				return err.Error()
 			}
@@ -208,7 +210,7 @@ spec:
 	})
 }
 
-// awaitReplica waits until the pods of a replica are there, other than these, and carry agents.
+// awaitReplica waits until the pods of a replica, other than those in before, exist and carry agents.
 func (g *guest) awaitReplica(replica int, before []*corev1.Pod) []*corev1.Pod {
 	g.Helper()
 	pods := make([]*corev1.Pod, 2)

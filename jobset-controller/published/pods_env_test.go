@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// member returns a pod that declares its membership in a group of two, as an operator creates it. The pod with index 0 asks for
-// in-place restarts.
+// member returns a pod that declares its membership in a group of two, as created by an operator. The pod with index 0
+// requests in-place restarts.
 func member(index int, change ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -51,7 +51,7 @@ func (g *guest) createMember(pod *corev1.Pod) *corev1.Pod {
 	return made
 }
 
-// leader returns the pod with index 0, nil if there is none.
+// leader returns the pod with index 0, or nil if there is none.
 func (g *guest) leader() *corev1.Pod { return g.podNamed("train-0") }
 
 func (g *guest) podNamed(name string) *corev1.Pod {
@@ -106,7 +106,7 @@ func (g *guest) awaitNoPods() {
 	})
 }
 
-// runMembers creates the pods of a group, and makes them join.
+// runMembers creates the pods of a group and makes them join.
 func (g *guest) runMembers(change ...func(*corev1.Pod)) []*corev1.Pod {
 	g.Helper()
 	pods := []*corev1.Pod{g.createMember(member(0, change...)), g.createMember(member(1))}
@@ -162,7 +162,7 @@ func (g *guest) awaitEvent(pod, reason string) {
 func TestGroupOfPodsWhoseRestartTimesOutIsRecreated(t *testing.T) {
 	g := newGuest(t)
 	pods := g.runMembers(annotated(v1alpha2.InPlaceTimeoutKey, "2s"))
-	g.dieAt(memberSlots[1], pods[1]) // and none returns
+	g.dieAt(memberSlots[1], pods[1]) // and no worker comes back
 	g.awaitNoPods()
 	g.runMembers()
 	if got := g.leader().Annotations[v1alpha2.InPlaceRestartsKey]; got != "0" {
@@ -200,10 +200,10 @@ func TestPodIsCreatedAfterThePodOfIndex0(t *testing.T) {
 func TestGroupOfPodsThatTheWebhookMissedInPartRunsWithoutAgents(t *testing.T) {
 	g := newGuest(t)
 	first := g.createMember(member(0))
-	g.stop() // along with its webhook, which fails open
+	g.stop() // together with its webhook, which fails open
 	g.createMember(member(1))
 	g.start()
-	g.eventually(func() string { // the pod with an agent waits for the other in vain
+	g.eventually(func() string { // the pod with an agent waits for the other pod in vain
 		if pod := g.leader(); pod != nil && pod.UID == first.UID {
 			return "the pod with index 0 is still there"
 		}
@@ -258,7 +258,8 @@ func TestReplacementThatTheWebhookMissedIsDeleted(t *testing.T) {
 	g.awaitRestartsOf("train-0", "1")
 }
 
-// If the pod with index 0 is recreated without an agent, the others are deleted, and the next group runs without agents.
+// If the pod with index 0 is recreated without an agent, the others are deleted, and the next group runs without
+// agents.
 func TestFirstPodThatIsRecreatedWithoutAnAgentEndsItsGroup(t *testing.T) {
 	g := newGuest(t)
 	pods := g.runMembers()
@@ -278,7 +279,7 @@ func TestFirstPodThatIsRecreatedWithoutAnAgentEndsItsGroup(t *testing.T) {
 	g.refused(first, "the pod with index 0 was created without agents")
 }
 
-// refused waits until the condition of a pod with index 0 gives the reason why its group is not led.
+// refused waits until the condition of a pod with index 0 reports why its group is not managed.
 func (g *guest) refused(leader *corev1.Pod, why string) {
 	g.Helper()
 	if len(leader.Spec.InitContainers) > 0 {

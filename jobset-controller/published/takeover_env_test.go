@@ -28,12 +28,12 @@ func newTheirScheme(t *testing.T) *runtime.Scheme {
 	return scheme
 }
 
-// phase is a state that a JobSet reached under the published controller, and what follows under our controller.
+// phase is a state that a JobSet reached under the upstream controller, and how it continues under our controller.
 type phase struct {
 	reach func(*cluster)
-	// jobs are the Jobs when the published controller is stopped, in the format of names.
+	// jobs lists the Jobs at the time when the upstream controller is stopped, in the format of names.
 	jobs string
-	// over: the JobSet has finished, and nothing at all is written.
+	// over means that the JobSet has finished, and that nothing at all is written.
 	over bool
 	// then continues with our controller.
 	then func(*cluster)
@@ -229,7 +229,7 @@ func withClaim() *JobSet {
 	})
 }
 
-// versions returns the versions of all objects except the JobSet, by kind and name. Any write changes one.
+// versions returns the versions of all objects except the JobSet, by kind and name. Any write changes at least one.
 func (c *cluster) versions() map[string]string {
 	c.Helper()
 	versions := map[string]string{}
@@ -254,8 +254,8 @@ func (c *cluster) versions() map[string]string {
 	return versions
 }
 
-// The published controller brings JobSets into each phase and is stopped. Ours replaces it. It deletes, recreates and writes no
-// Job, pod, Service or claim, and then continues.
+// The upstream controller brings JobSets into each phase and is stopped. Our controller replaces it. Ours must not
+// delete, recreate or write any Job, pod, Service or claim, and then continues.
 func TestRunningPublishedControllerIsReplacedInPlace(t *testing.T) {
 	stopTheirs := runTheirs(t)
 	all, clusters := phases(), map[string]*cluster{}
@@ -307,7 +307,7 @@ func TestRunningPublishedControllerIsReplacedInPlace(t *testing.T) {
 	}
 }
 
-// keeps checks that only conditions were added to the JobSet.
+// keeps checks that nothing but conditions was added to the JobSet.
 func (c *cluster) keeps(before *theirs.JobSet, over bool) {
 	c.Helper()
 	now := c.jobSet()

@@ -17,9 +17,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// trainJob returns the JobSet that Kubeflow Trainer 2.2 creates for a TrainJob with two nodes in the runtime torch-distributed.
-// Trainer applies the JobSet with the field manager trainer, and takes the annotations from the runtime's template and the
-// TrainJob's runtimePatches.
+// trainJob returns the JobSet that Kubeflow Trainer 2.2 creates for a TrainJob with two nodes in the runtime
+// torch-distributed. Trainer applies the JobSet with the field manager trainer, and takes the annotations from the
+// runtime's template and the TrainJob's runtimePatches.
 func trainJob(annotations map[string]string) *theirs.JobSet {
 	rank := &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}
 	return &theirs.JobSet{
@@ -59,7 +59,7 @@ func trainJob(annotations map[string]string) *theirs.JobSet {
 	}
 }
 
-// apply writes a JobSet like Trainer, which updates it only while it is suspended.
+// apply writes a JobSet in the same way as Trainer, which updates it only while it is suspended.
 func (g *guest) apply(js *theirs.JobSet) {
 	g.Helper()
 	text, err := json.Marshal(js)
@@ -73,7 +73,7 @@ func TestBesideTrainJobRestartsInPlace(t *testing.T) {
 	g := newGuest(t)
 	runTheirs(t)
 	js := trainJob(map[string]string{v1alpha2.InPlaceTimeoutKey: "60s", v1alpha2.MaxRestartsKey: "1"})
-	js.Spec.Suspend = ptr.To(true) // as by Kueue, until it is admitted
+	js.Spec.Suspend = ptr.To(true) // as Kueue does until it is admitted
 	g.apply(js)
 	g.awaitJobs("a-node-0@0z")
 	g.awaitAnnotation(v1alpha2.LedByKey, guestName)
@@ -91,7 +91,7 @@ func TestBesideTrainJobRestartsInPlace(t *testing.T) {
 	g.awaitCondition("Failed=True/" + v1alpha2.ReachedMaxRestartsReason)
 }
 
-// A runtimePatch can add annotations to each template of a TrainJob. They only have an effect on the JobSet.
+// A runtimePatch can add annotations to each template of a TrainJob. They only take effect on the JobSet.
 func TestBesideTrainJobWithTheAnnotationOnATemplateIsRefused(t *testing.T) {
 	for name, place := range map[string]func(*batchv1.JobTemplateSpec) *metav1.ObjectMeta{
 		"of the Job": func(job *batchv1.JobTemplateSpec) *metav1.ObjectMeta { return &job.ObjectMeta },

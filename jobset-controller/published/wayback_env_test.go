@@ -39,7 +39,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// installation is one of the two JobSet controllers with what it needs in the cluster.
+// installation is one of the two JobSet controllers, with everything that it needs in the cluster.
 type installation struct {
 	definition, webhooks string // files
 	address              string // of its webhooks
@@ -68,12 +68,12 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// take installs definition and webhooks over the existing ones, and runs the controller.
+// take installs the definition and webhooks over the existing ones, and runs the controller.
 func (s *site) take(i *installation) (stop func()) {
 	s.Helper()
 	for _, object := range append(documents(s.T, i.definition), documents(s.T, i.webhooks)...) {
 		if hooks, found, _ := unstructured.NestedSlice(object.Object, "webhooks"); found {
-			object.SetName("jobset-" + strings.TrimPrefix(object.GetName(), "jobset-")) // the published manifests get the prefix later
+			object.SetName("jobset-" + strings.TrimPrefix(object.GetName(), "jobset-")) // the upstream manifests get the prefix later
 			for _, hook := range hooks {
 				path, _, _ := unstructured.NestedString(hook.(map[string]any), "clientConfig", "service", "path")
 				hook.(map[string]any)["clientConfig"] = map[string]any{
@@ -92,7 +92,7 @@ func documents(t *testing.T, file string) []*unstructured.Unstructured {
 	content, err := os.ReadFile(file)
 	must(t, err)
 	var objects []*unstructured.Unstructured
-	for text := range strings.SplitSeq(strings.TrimPrefix(string(content), "---"), "\n---\n") { // descriptions of fields contain the marker, too
+	for text := range strings.SplitSeq(strings.TrimPrefix(string(content), "---"), "\n---\n") { // field descriptions contain the marker as well
 		object := &unstructured.Unstructured{}
 		must(t, yaml.Unmarshal([]byte(text), &object.Object))
 		if len(object.Object) > 0 {
@@ -160,7 +160,7 @@ func (s *site) runOurs(i *installation) (stop func()) {
 	return sandbox.Run(s.T, func(ctx context.Context) error { return o.Run(ctx, s.config) })
 }
 
-// submit creates a JobSet as a user writes it, without defaults, as soon as a webhook answers.
+// submit creates a JobSet as a user would write it, without defaults, as soon as a webhook responds.
 func (s *site) submit(js *JobSet) {
 	s.Helper()
 	object := js.Namespace("default").Obj()
@@ -226,8 +226,8 @@ func panics(t *testing.T) float64 {
 	return sum
 }
 
-// The test switches from the published controller to ours and back, each with its webhooks and its definition. The published
-// controller considers a JobSet without the defaults of a webhook impossible, and panics.
+// The test switches from the upstream controller to ours and back, each with its own webhooks and definition. The
+// upstream controller assumes that a webhook has set the defaults of a JobSet, and panics otherwise.
 func TestSwitchToOursAndBack(t *testing.T) {
 	s := newSite(t)
 	published, ours := s.published(), s.ours()

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// oneAnnotation returns a JobSet that requests in-place restarts and brings no agent.
+// oneAnnotation returns a JobSet that requests in-place restarts and does not include an agent.
 func oneAnnotation() *JobSet {
 	return MakeJobSet("js").Annotation(v1alpha2.InPlaceTimeoutKey, "60s").Entry("workers", 2, func(e *v1alpha2.ReplicatedJob) {
 		e.Template.Spec.Template.Spec.Containers[0].Command = []string{"python", "train.py"}
@@ -43,7 +43,7 @@ func TestEachJobGetsAnAgent(t *testing.T) {
 	}
 }
 
-// The image of an agent may be in a registry that the author of the JobSet does not know.
+// The image of an agent may be in a registry that the author of the JobSet does not know about.
 func TestPodsWithAgentGetPullSecrets(t *testing.T) {
 	js := oneAnnotation()
 	js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "own"}, {Name: "both"}}
@@ -58,8 +58,8 @@ func TestPodsWithAgentGetPullSecrets(t *testing.T) {
 	}
 }
 
-// Resume does not change containers and volumes, where the agent is, so a Job with an agent is resumed like any other. Its
-// tolerations follow the JobSet.
+// A resume does not change containers and volumes, and thus not the agent, so a Job with an agent is resumed like any
+// other. Its tolerations follow the JobSet.
 func TestResumeKeepsTheAgent(t *testing.T) {
 	js := oneAnnotation()
 	current := withAgents(js).Job(0, 0)

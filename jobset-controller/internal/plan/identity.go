@@ -1,5 +1,6 @@
-// Package plan builds the objects that a JobSet owns. It is pure: the same JobSet yields the same objects. It applies the defaults
-// of the published webhook, so objects that were created without that webhook are built the same way.
+// Package plan builds the objects that a JobSet owns. It performs no I/O: the same JobSet always results in the same
+// objects. It applies the defaults of the upstream webhook, so that JobSets created without that webhook are handled in
+// the same way.
 package plan
 
 import (
@@ -42,8 +43,8 @@ func (b *Builder) identity(rjobIndex, index int) map[string]string {
 	return keys
 }
 
-// jobKey hashes namespace and name, which together are too long for a label value. SHA-1 is the published format; nothing secret
-// depends on it.
+// jobKey hashes the namespace and the name, which together are too long for a label value. SHA-1 is the upstream
+// format; it protects nothing secret.
 func jobKey(namespace, job string) string {
 	sum := sha1.Sum([]byte(namespace + "/" + job))
 	return hex.EncodeToString(sum[:])
@@ -51,7 +52,7 @@ func jobKey(namespace, job string) string {
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
-// merged returns a new map with the keys of all maps. Later maps win.
+// merged returns a new map with the keys of all maps. Later maps take precedence.
 func merged(all ...map[string]string) map[string]string {
 	out := map[string]string{}
 	for _, m := range all {
@@ -60,11 +61,11 @@ func merged(all ...map[string]string) map[string]string {
 	return out
 }
 
-// DefaultGroup is the group of a replicatedJob that names none.
+// DefaultGroup is the group of a replicatedJob that does not name one.
 const DefaultGroup = "default"
 
-// Layout numbers the Jobs of a JobSet, across all replicatedJobs and within each group. It is computed once for all Jobs, so
-// building n Jobs takes O(n) time.
+// Layout numbers the Jobs of a JobSet, across all replicatedJobs and within each group. It is computed once for all
+// Jobs, so that building n Jobs takes O(n) time.
 type Layout struct {
 	total  int64
 	groups map[string]int64
@@ -73,7 +74,7 @@ type Layout struct {
 	single [][]int32
 }
 
-// start is how many Jobs precede the first Job of a replicatedJob, in the JobSet and in the group.
+// start is the number of Jobs before the first Job of a replicatedJob, in the JobSet and in the group.
 type start struct{ global, group int64 }
 
 // NewLayout numbers the Jobs of a JobSet.
@@ -109,7 +110,7 @@ func singleRestarts(js *v1alpha2.JobSet) [][]int32 {
 	return counts
 }
 
-// restartsOf returns how often the Job was restarted alone.
+// restartsOf returns how often the Job was restarted individually.
 func (l Layout) restartsOf(rjobIndex, index int) int32 {
 	if counts := l.single[rjobIndex]; index < len(counts) {
 		return counts[index]
@@ -122,14 +123,14 @@ func JobName(jobSet, rjob string, index int) string {
 	return string(AppendJobName(nil, jobSet, rjob, index))
 }
 
-// AppendJobName appends JobName to a buffer. Callers that build thousands of names reuse the buffer.
+// AppendJobName appends the name of a Job to a buffer. Callers that build thousands of names reuse the buffer.
 func AppendJobName(to []byte, jobSet, rjob string, index int) []byte {
 	to = append(append(append(append(to, jobSet...), '-'), rjob...), '-')
 	return strconv.AppendInt(to, int64(index), 10)
 }
 
-// Subdomain returns the subdomain of the pods, which is also the name of the headless Service. The name of the JobSet is the
-// default here and not at admission, where a generated name is not known yet.
+// Subdomain returns the subdomain of the pods, which is also the name of the headless Service. The default, the name of
+// the JobSet, is applied here and not at admission, where a generated name is not known yet.
 func Subdomain(js *v1alpha2.JobSet) string {
 	if js.Spec.Network != nil && js.Spec.Network.Subdomain != "" {
 		return js.Spec.Network.Subdomain
@@ -137,7 +138,7 @@ func Subdomain(js *v1alpha2.JobSet) string {
 	return js.Name
 }
 
-// WantsService reports whether the pods get DNS names. They do by default.
+// WantsService reports whether the pods get DNS names, which is the default.
 func WantsService(js *v1alpha2.JobSet) bool {
 	return js.Spec.Network == nil || ptr.Deref(js.Spec.Network.EnableDNSHostnames, true)
 }
@@ -148,8 +149,8 @@ func CoordinatorAddress(js *v1alpha2.JobSet) string {
 	return JobName(js.Name, c.ReplicatedJob, c.JobIndex) + "-" + strconv.Itoa(c.PodIndex) + "." + Subdomain(js)
 }
 
-// Service builds the headless Service that gives the pods their DNS names. The controller selects these Services by the label,
-// which the published controller does not set, so that it watches no others.
+// Service builds the headless Service that gives the pods their DNS names. The controller selects these Services by a
+// label that the upstream controller does not set, so that it watches no others.
 func Service(js *v1alpha2.JobSet) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{

@@ -22,7 +22,7 @@ type Builder struct {
 	layout Layout
 	epoch  int32
 	agents inject.Plan
-	// countsSingle: every Job carries the number of its single restarts, even if it is 0.
+	// countsSingle records the number of individual restarts on every Job, even if it is 0.
 	countsSingle bool
 }
 
@@ -37,8 +37,8 @@ func (b *Builder) Adding(agents inject.Plan) *Builder {
 	return b
 }
 
-// CountingSingleRestarts makes the Builder write on every Job how often the Job was restarted alone, as the published controller
-// does with its feature gate RestartJob.
+// CountingSingleRestarts makes the Builder record on every Job how often it was restarted individually, as the upstream
+// controller does with its feature gate RestartJob.
 func (b *Builder) CountingSingleRestarts(on bool) *Builder {
 	b.countsSingle = on
 	return b
@@ -85,12 +85,12 @@ func (b *Builder) decorate(job *batchv1.Job, rjob *v1alpha2.ReplicatedJob, ident
 	pod.Annotations = merged(pod.Annotations, placementOf(job), own)
 }
 
-// placementOf returns the placement annotations of the Job, which its pods repeat.
+// placementOf returns the placement annotations of the Job, which are copied to its pods.
 func placementOf(job *batchv1.Job) map[string]string {
 	return placement(&v1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Annotations: job.Annotations}})
 }
 
-// Defaults sets the defaults of the published webhook: Jobs are Indexed, and their pods restart on failure.
+// Defaults sets the defaults of the upstream webhook: Jobs are Indexed, and their pods restart on failure.
 func Defaults(spec *batchv1.JobSpec) {
 	if spec.CompletionMode == nil {
 		spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
@@ -104,8 +104,8 @@ func ownedBy(js *v1alpha2.JobSet) metav1.OwnerReference {
 	return *metav1.NewControllerRef(js, v1alpha2.GroupVersion.WithKind("JobSet"))
 }
 
-// StageQueue returns the queue in which each Job of the JobSet waits by itself from its creation, or "" if there is none. A JobSet
-// that waits in a queue as a whole gets its quota there, including that of later stages.
+// StageQueue returns the queue in which each Job of the JobSet waits individually once it is created, or "" if there is
+// none. A JobSet that is queued as a whole gets its quota there, including that of later stages.
 func StageQueue(js *v1alpha2.JobSet) string {
 	if policy.Queued(js) {
 		return ""
@@ -113,7 +113,7 @@ func StageQueue(js *v1alpha2.JobSet) string {
 	return js.Annotations[v1alpha2.StageQueueKey]
 }
 
-// enqueue assigns a new Job to its queue. The Job is created suspended, and the queue's manager resumes it.
+// enqueue assigns a new Job to its queue. The Job is created suspended, and the queue manager resumes it.
 func enqueue(job *batchv1.Job, js *v1alpha2.JobSet) {
 	queue := StageQueue(js)
 	if queue == "" {
@@ -126,7 +126,8 @@ func enqueue(job *batchv1.Job, js *v1alpha2.JobSet) {
 	job.Spec.Suspend = ptr.To(true)
 }
 
-// placement returns the placement annotations that Jobs inherit from the JobSet. Those of the Job template win.
+// placement returns the placement annotations that Jobs inherit from the JobSet. Those on the Job template take
+// precedence.
 func placement(js *v1alpha2.JobSet) map[string]string {
 	keys := map[string]string{}
 	for _, key := range []string{v1alpha2.ExclusiveKey, v1alpha2.NodeSelectorStrategyKey} {
@@ -137,7 +138,8 @@ func placement(js *v1alpha2.JobSet) map[string]string {
 	return keys
 }
 
-// pinToReservedNodes implements the node selector strategy: nodes were labeled for this Job and tainted against all others.
+// pinToReservedNodes implements the node selector strategy: nodes were labeled for this Job and tainted to repel all
+// others.
 func pinToReservedNodes(job *batchv1.Job) {
 	if !selectsReservedNodes(job.Annotations) {
 		return
@@ -157,12 +159,13 @@ func selectsReservedNodes(annotations map[string]string) bool {
 	return exclusive && byNodeSelector
 }
 
-// Resume returns the Job with what it needs to run again, and whether its pod template differs from the current one. desired is the
-// Job that the Builder makes now. A queue may have changed labels, annotations, nodeSelector, tolerations and schedulingGates of
-// the template since the Job was created.
+// Resume returns the Job with the changes required for it to run again, and reports whether its pod template differs
+// from the current one. desired is the Job that the Builder would build now. A queue may have changed labels,
+// annotations, nodeSelector, tolerations and schedulingGates of the template since the Job was created.
 //
-// The three placement fields follow the JobSet exactly: merging would keep a node selector or a toleration of the last admission.
-// Labels and annotations are merged, because the API server and webhooks have added theirs; the JobSet wins.
+// The three placement fields follow the JobSet exactly: merging would keep a node selector or a toleration of the last
+// admission. Labels and annotations are merged, because the API server and webhooks have added their own; the JobSet
+// takes precedence.
 func Resume(current, desired *batchv1.Job) (job *batchv1.Job, templateDiffers bool) {
 	job = current.DeepCopy()
 	job.Spec.Suspend = ptr.To(false)
@@ -177,8 +180,9 @@ func Resume(current, desired *batchv1.Job) (job *batchv1.Job, templateDiffers bo
 	return job, !equality.Semantic.DeepEqual(current.Spec.Template, *have)
 }
 
-// Resize returns the Job with the parallelism and completions of its replicatedJob, and whether they differ from the current ones.
-// Only Indexed Jobs whose two numbers are equal can be resized: the API server rejects all others.
+// Resize returns the Job with the parallelism and completions of its replicatedJob, and reports whether they differ
+// from the current ones. Only Indexed Jobs in which the two numbers are equal can be resized: the API server rejects
+// all others.
 func Resize(current *batchv1.Job, rjob *batchv1.JobSpec) (job *batchv1.Job, differs bool) {
 	if !Elastic(rjob) || !Elastic(&current.Spec) || *current.Spec.Parallelism == *rjob.Parallelism {
 		return current, false
@@ -194,11 +198,11 @@ func Elastic(spec *batchv1.JobSpec) bool {
 		spec.Parallelism != nil && spec.Completions != nil && *spec.Parallelism == *spec.Completions && *spec.Parallelism >= 1
 }
 
-// SparesName returns the name of the Job with the spares of a replicatedJob: "<jobset>-<replicatedJob>-spares".
+// SparesName returns the name of the Job of a replicatedJob's spares: "<jobset>-<replicatedJob>-spares".
 func SparesName(jobSet, rjob string) string { return jobSet + "-" + rjob + "-" + coordination.Spares }
 
-// Spares builds the Job with the spares of a replicatedJob, or returns nil if it has none. The pods have the template of the workers, and run
-// on nodes without other pods of the JobSet.
+// Spares builds the Job of a replicatedJob's spares, or returns nil if it has none. The pods have the template of the
+// workers, and run on nodes without other pods of the JobSet.
 func (b *Builder) Spares(rjobIndex int) *batchv1.Job {
 	n := int32(b.agents.Spares(rjobIndex))
 	if n == 0 {
@@ -216,7 +220,8 @@ func (b *Builder) Spares(rjobIndex int) *batchv1.Job {
 	return job
 }
 
-// keepApart keeps a spare off the nodes of all other pods of the JobSet, because the loss of a node must not take both.
+// keepApart keeps a spare off the nodes of all other pods of the JobSet, because the loss of a node must not affect
+// both.
 func keepApart(js *v1alpha2.JobSet, pod *corev1.PodSpec) {
 	if pod.Affinity == nil {
 		pod.Affinity = &corev1.Affinity{}
@@ -234,8 +239,8 @@ func keepApart(js *v1alpha2.JobSet, pod *corev1.PodSpec) {
 // ClaimName returns "<template>-<jobset>".
 func ClaimName(template, jobSet string) string { return template + "-" + jobSet }
 
-// Claims builds the PersistentVolumeClaims that the pods of a JobSet share. The JobSet owns those that are deleted with it. Those
-// that are retained are found again by name.
+// Claims builds the PersistentVolumeClaims shared by the pods of a JobSet. The JobSet owns those that are deleted with
+// it. Those that are retained are found by name.
 func Claims(js *v1alpha2.JobSet) []*corev1.PersistentVolumeClaim {
 	var claims []*corev1.PersistentVolumeClaim
 	for i := range js.Spec.VolumeClaimPolicies {
@@ -276,7 +281,8 @@ func Mounts(pod *corev1.PodSpec, volume string) bool {
 	return slices.ContainsFunc(pod.Containers, mounts) || slices.ContainsFunc(pod.InitContainers, mounts)
 }
 
-// addClaims adds the volumes of the claims that the pod mounts. A volume of the same name in the pod template takes precedence.
+// addClaims adds the volumes for the claims that the pod mounts. A volume with the same name in the pod template takes
+// precedence.
 func addClaims(js *v1alpha2.JobSet, pod *corev1.PodSpec) {
 	for i := range js.Spec.VolumeClaimPolicies {
 		for j := range js.Spec.VolumeClaimPolicies[i].Templates {

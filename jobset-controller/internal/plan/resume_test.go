@@ -16,7 +16,7 @@ func toleration(key string) corev1.Toleration {
 	return corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, TolerationSeconds: ptr.To[int64](30)}
 }
 
-// suspendedJob returns a Job as it was built, plus what an API server adds to its pod template.
+// suspendedJob returns a Job as it was built, with the additions that an API server makes to its pod template.
 func suspendedJob(js *JobSet) *batchv1.Job {
 	job := build(js, 0, 0)
 	job.Spec.Suspend = ptr.To(true)
@@ -65,7 +65,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// The published controller doubles tolerations with tolerationSeconds on each cycle, because it compares pointers.
+// The upstream controller duplicates tolerations with tolerationSeconds on each cycle, because it compares pointers.
 func TestResumeWithoutChangesKeepsTheTemplate(t *testing.T) {
 	js := MakeJobSet("js").Workers(1)
 	templateOf(js).Spec.Tolerations = []corev1.Toleration{toleration("a"), toleration("b")}

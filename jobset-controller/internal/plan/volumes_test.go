@@ -11,8 +11,8 @@ import (
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 )
 
-// withClaims returns a JobSet with a claim "data" that is deleted with it and a claim "models" that is retained. The replicatedJob
-// a mounts both, the second in an init container; b mounts none.
+// withClaims returns a JobSet with a claim "data" that is deleted with it and a claim "models" that is retained. The
+// replicatedJob a mounts both, the second one in an init container; b mounts none.
 func withClaims() *JobSet {
 	mounts := func(e *v1alpha2.ReplicatedJob) {
 		pod := &e.Template.Spec.Template.Spec

@@ -15,7 +15,7 @@ import (
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
 )
 
-// says returns a pod of the Job with the UID "job" whose agent reports an attempt; -1 for none.
+// says returns a pod of the Job with the UID "job" whose agent reports an attempt; -1 means none.
 func says(attempt int, changes ...func(*corev1.Pod)) corev1.Pod {
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Annotations:     map[string]string{},
@@ -47,7 +47,7 @@ func restarted(n int32) func(*corev1.Pod) {
 func deleted(pod *corev1.Pod) { pod.DeletionTimestamp = ptr.To(metav1.Now()) }
 
 func TestAttempts(t *testing.T) {
-	// The JobSet has one Job of three pods.
+	// The JobSet has one Job with three pods.
 	type outcome struct {
 		Previous, Current int32 // -1 for none
 		Fails, Restarting bool

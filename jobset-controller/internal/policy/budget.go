@@ -16,8 +16,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-// BudgetUsed returns the share of maxRestarts that a JobSet has used, whichever program counted the restarts: 1 if its next failure
-// is its last. It is 0 for a JobSet that has finished, or that may not restart at all.
+// BudgetUsed returns the fraction of maxRestarts that a JobSet has used, no matter which program counted the restarts:
+// it is 1 if the next failure would be the last. It is 0 for a JobSet that has finished, or that may not restart at
+// all.
 func BudgetUsed(js *v1alpha2.JobSet) float64 {
 	limit := maxRestarts(&js.Spec)
 	if js.Status.TerminalState != "" || limit <= 0 {
@@ -31,25 +32,25 @@ func BudgetUsed(js *v1alpha2.JobSet) float64 {
 	return min(1, float64(used)/float64(limit))
 }
 
-// attemptsUsed returns the restarts of the published strategy InPlaceRestart, without the recreations that do not count.
+// attemptsUsed returns the restarts of the upstream strategy InPlaceRestart, without recreations that do not count.
 func attemptsUsed(status *v1alpha2.JobSetStatus) int32 {
 	uncounted := max(0, status.Restarts-status.RestartsCountTowardsMax)
 	return ptr.Deref(status.CurrentInPlaceRestartAttempt, 0) - uncounted
 }
 
-// SuspendCause returns the idempotency key of the epoch that a suspend opens.
+// SuspendCause returns the idempotency key of the epoch opened by a suspension.
 func SuspendCause(generation int64) string { return fmt.Sprintf("suspend/%d", generation) }
 
-// RestartCause returns the idempotency key of the epoch that a restart of the failure policy opens. restarts is status.restarts
-// after the restart.
+// RestartCause returns the idempotency key of the epoch opened by a restart of the failure policy. restarts is the
+// value of status.restarts after the restart.
 func RestartCause(restarts int32) string { return fmt.Sprintf("%s%d", RestartCausePrefix, restarts) }
 
-// RestartCausePrefix is the prefix of all such causes.
+// RestartCausePrefix is the common prefix of these causes.
 const RestartCausePrefix = "recreate/"
 
-// Charged returns how many restarts were charged to the budget. With in-place restarts three programs count restarts, and each
-// learns of the others' restarts sooner or later, so the largest number is correct. It includes the base of the epoch, which is
-// written first.
+// Charged returns how many restarts have been counted against the budget. With in-place restarts, three programs count
+// restarts, and each of them eventually learns of the others' restarts, so the largest number is correct. It includes
+// the base of the epoch, which is written first.
 func Charged(status *v1alpha2.JobSetStatus, p InPlace, current epoch.Record) int32 {
 	if !p.Enabled {
 		return Counted(status)
@@ -73,7 +74,7 @@ func inPlaceBudget(f Facts) Decision {
 // Budget returns the restart budget of a JobSet. Without a failure policy it is 0.
 func Budget(spec *v1alpha2.JobSetSpec) restart.Budget { return restart.Budget(maxRestarts(spec)) }
 
-// maxRestarts returns maxRestarts of the failure policy, 0 without one.
+// maxRestarts returns maxRestarts of the failure policy, or 0 if there is none.
 func maxRestarts(spec *v1alpha2.JobSetSpec) int32 {
 	if spec.FailurePolicy == nil {
 		return 0
@@ -81,11 +82,11 @@ func maxRestarts(spec *v1alpha2.JobSetSpec) int32 {
 	return spec.FailurePolicy.MaxRestarts
 }
 
-// RecreationCause is the kind of the cause of a recreation that the failure policy decided.
+// RecreationCause is the cause kind of a recreation decided by the failure policy.
 const RecreationCause = "policy"
 
-// Recreation is what the controller knows about a recreation of all Jobs. Unknown times are zero: a controller that restarted
-// meanwhile knows only when it was decided.
+// Recreation is what the controller knows about a recreation of all Jobs. Unknown times are zero: a controller that was
+// restarted in the meantime knows only when the recreation was decided.
 type Recreation struct {
 	FailedAt  time.Time // failure of the Job that caused it
 	DecidedAt time.Time
@@ -94,14 +95,16 @@ type Recreation struct {
 	Culprit   Culprit
 }
 
-// Culprit is the worker that made a Job fail, and how it ended. All of it may be missing, because the pods may be gone.
+// Culprit is the worker that made a Job fail, and how it exited. Any of it may be missing, because the pods may be
+// gone.
 type Culprit struct {
 	Worker, Pod, Node string
 	Exit              history.Cause
 }
 
-// Account returns the account of a completed recreation. It is numbered like the account of a recreated group: each recreation
-// opens an epoch. Unknown phases take no time, and the rest is the start of the new workers, so that the sum is the outage.
+// Account returns the history entry of a completed recreation. It is numbered like the entry of a recreated group: each
+// recreation opens an epoch. Unknown phases have zero duration, and the remaining time is attributed to the start of
+// the new workers, so that the sum is the outage.
 func (r Recreation) Account(restarts int32, end time.Time) history.Entry {
 	e := history.Entry{
 		Attempt: history.Attempt{Epoch: int64(restarts) + 1}, Kind: history.Recreation, Counted: r.Counted,
@@ -128,7 +131,7 @@ func (r Recreation) Account(restarts int32, end time.Time) history.Entry {
 	return e
 }
 
-// FindCulprit returns the first worker that failed, given the pods of a failed Job.
+// FindCulprit returns the worker that failed first, given the pods of a failed Job.
 func FindCulprit(jobSet string, pods []corev1.Pod) Culprit {
 	var first *corev1.ContainerStateTerminated
 	var of *corev1.Pod
@@ -156,12 +159,12 @@ func workerOf(pod *corev1.Pod) string {
 	return strings.Join(parts, "-")
 }
 
-// podOf returns the part of a pod's name after that of its worker.
+// podOf returns the part of a pod's name that follows the name of its worker.
 func podOf(jobSet string, pod *corev1.Pod) string {
 	return strings.TrimPrefix(pod.Name, jobSet+"-"+workerOf(pod)+"-")
 }
 
-// ordinary are reasons that add nothing to the exit code.
+// ordinary holds the reasons that add no information to the exit code.
 var ordinary = map[string]bool{"": true, "Error": true, "Completed": true}
 
 // signalled is what runtimes add to the number of the signal that ended a container.

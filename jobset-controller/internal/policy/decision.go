@@ -1,5 +1,5 @@
-// Package policy decides about a JobSet: which Jobs count, whether it completes, fails or restarts, and which replicatedJobs may
-// start. It is pure: it reads observed objects and returns what to do and why.
+// Package policy makes the decisions about a JobSet: which Jobs count, whether it completes, fails or restarts, and
+// which replicatedJobs may start. It performs no I/O: it reads observed objects and returns what to do and why.
 package policy
 
 import (
@@ -30,7 +30,7 @@ const (
 // Decision is an outcome and its reason.
 type Decision struct {
 	Outcome Outcome
-	// Reason and Message are those of the condition that becomes True.
+	// Reason and Message are used for the condition that becomes True.
 	Reason, Message string
 	// Counts reports whether a restart counts towards maxRestarts.
 	Counts bool
@@ -38,9 +38,9 @@ type Decision struct {
 	Action v1alpha2.FailurePolicyAction
 	// Rule is the failure policy rule that requires a restart of all Jobs; empty for the default.
 	Rule string
-	// Job is the first Job whose failure decided, nil if none did.
+	// Job is the first Job whose failure led to the decision, or nil if there is none.
 	Job *batchv1.Job
-	// Restarts are the restarts of single Jobs, with the outcome RestartJobs.
+	// Restarts lists the restarts of single Jobs, for the outcome RestartJobs.
 	Restarts []JobRestart
 }
 
@@ -59,21 +59,21 @@ func (d Decision) Failures() []*batchv1.Job {
 	return nil
 }
 
-// Facts are the input of a decision.
+// Facts is the input of a decision.
 type Facts struct {
 	Spec   *v1alpha2.JobSetSpec
 	Status *v1alpha2.JobSetStatus
-	// Tallies are those of the current attempt. See Tally.
+	// Tallies counts the Jobs of the current attempt. See Tally.
 	Tallies []v1alpha2.ReplicatedJobStatus
 	Jobs    Jobs
 	Epoch   epoch.Record
 	InPlace InPlace
-	// Attempts belong to restartStrategy InPlaceRestart. They are nil without it.
+	// Attempts belongs to restartStrategy InPlaceRestart, and is nil for other strategies.
 	Attempts *Attempts
 }
 
-// Decide decides about the JobSet. Failure has priority over success, so a JobSet restarts if some of its Jobs fail while others
-// complete it.
+// Decide makes the decision about the JobSet. Failure has priority over success, so a JobSet restarts if some of its
+// Jobs fail even though others would complete it.
 func Decide(f Facts) Decision {
 	for _, rule := range []func(Facts) Decision{inPlaceBudget, attemptsBudget, failure, Success} {
 		if d := rule(f); d.Outcome != Continue {
@@ -83,13 +83,14 @@ func Decide(f Facts) Decision {
 	return Decision{}
 }
 
-// Features are the feature gates of the published controller that affect decisions. All are off by default, as published.
+// Features holds the upstream controller's feature gates that affect decisions. As upstream, all of them are off by
+// default.
 type Features struct {
-	// RestartJob: rules of the failure policy may restart single Jobs.
+	// RestartJob allows rules of the failure policy to restart single Jobs.
 	RestartJob bool
-	// InPlaceRestart: restartStrategy InPlaceRestart, whose agents follow the attempts in the status.
+	// InPlaceRestart enables restartStrategy InPlaceRestart, whose agents follow the attempts in the status.
 	InPlaceRestart bool
-	// ElasticJobSet: parallelism and completions of Indexed Jobs may change while they run.
+	// ElasticJobSet allows parallelism and completions of Indexed Jobs to change while they are running.
 	ElasticJobSet bool
 }
 
@@ -106,7 +107,8 @@ func Success(f Facts) Decision {
 	}
 }
 
-// targetsOf returns how many Jobs of the targets have succeeded, and how many must. Without a success policy all must succeed.
+// targetsOf returns how many Jobs of the targets have succeeded, and how many must. Without a success policy, all of
+// them must succeed.
 func targetsOf(f Facts) (succeeded, expected int64) {
 	policy := f.Spec.SuccessPolicy
 	if policy == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// Network returns the network of a spec with the defaults of admission.
+// Network returns the network of a spec, with the defaults that admission sets.
 func Network(spec *v1alpha2.JobSetSpec) *v1alpha2.Network {
 	n := &v1alpha2.Network{}
 	if spec.Network != nil {
@@ -31,7 +31,7 @@ func SuccessPolicy(spec *v1alpha2.JobSetSpec) *v1alpha2.SuccessPolicy {
 	return spec.SuccessPolicy
 }
 
-// StartupPolicy returns the startup policy of a spec. The default is any order.
+// StartupPolicy returns the startup policy of a spec. The default is AnyOrder.
 func StartupPolicy(spec *v1alpha2.JobSetSpec) *v1alpha2.StartupPolicy {
 	p := &v1alpha2.StartupPolicy{}
 	if spec.StartupPolicy != nil {
@@ -43,7 +43,8 @@ func StartupPolicy(spec *v1alpha2.JobSetSpec) *v1alpha2.StartupPolicy {
 	return p
 }
 
-// PlacedByWebhook returns what requests exclusive placement by the webhook for pods: the JobSet, or replicatedJobs by their path.
+// PlacedByWebhook returns what requests exclusive placement by the webhook for pods: the JobSet, or replicatedJobs by
+// their field path.
 func PlacedByWebhook(js *v1alpha2.JobSet) []string {
 	if exclusiveByWebhook(js.Annotations) {
 		return []string{"the JobSet"}

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-// failure applies the failure policy to all failed Jobs at once. Outcomes for the whole JobSet have priority over restarts of
-// single Jobs, which they make pointless and which are then not charged.
+// failure applies the failure policy to all failed Jobs at once. Outcomes for the whole JobSet have priority over
+// restarts of single Jobs, which are then unnecessary and are not counted.
 func failure(f Facts) Decision {
 	if len(f.Jobs.Failed) == 0 {
 		return Decision{}
@@ -33,7 +33,7 @@ func failure(f Facts) Decision {
 	return restartJobs(f, rulings)
 }
 
-// forAll returns what a rule does to the whole JobSet.
+// forAll returns the effect of a rule on the whole JobSet.
 func forAll(f Facts, rule chosenRule, job *batchv1.Job) Decision {
 	switch rule.action {
 	case v1alpha2.FailJobSet:
@@ -45,8 +45,8 @@ func forAll(f Facts, rule chosenRule, job *batchv1.Job) Decision {
 	}
 }
 
-// restartsAlone reports whether a ruling concerns only one Job. If the status has no counter for the Job, which admission rejects,
-// the Job cannot be restarted alone, and all Jobs are.
+// restartsAlone reports whether a ruling concerns only one Job. If the status has no counter for the Job, which
+// admission prevents, the Job cannot be restarted individually, and all Jobs are restarted.
 func restartsAlone(spec *v1alpha2.JobSetSpec, r ruling) bool {
 	known := slices.ContainsFunc(spec.ReplicatedJobs, func(e v1alpha2.ReplicatedJob) bool {
 		return e.Name == r.job.Labels[v1alpha2.ReplicatedJobNameKey]
@@ -78,7 +78,8 @@ func restartJobs(f Facts, rulings []ruling) Decision {
 
 func restartWithinBudget(f Facts, rule chosenRule, job *batchv1.Job) Decision {
 	charged := Charged(f.Status, f.InPlace, f.Epoch)
-	// A crash between writing the epoch and the status leaves a restart that was charged but not started. It is not charged again.
+	// A crash between writing the epoch and the status leaves a restart that was counted but not started. It is not
+	// counted again.
 	begun := f.InPlace.Enabled && f.Epoch.Cause == RestartCause(f.Status.Restarts+1)
 	if !begun && !Budget(f.Spec).Allows(charged) {
 		return exhausted(f.Spec, charged, job)
@@ -113,7 +114,8 @@ func describe(job *batchv1.Job) string {
 	return fmt.Sprintf("job %s failed with %s: %s", job.Name, c.Reason, c.Message)
 }
 
-// byTimeOfFailure sorts the earliest failure first. Names break ties, so that the order is deterministic.
+// byTimeOfFailure sorts Jobs by time of failure, the earliest first, and then by name, so that the order is
+// deterministic.
 func byTimeOfFailure(failed []*batchv1.Job) []*batchv1.Job {
 	return slices.SortedFunc(slices.Values(failed), func(a, b *batchv1.Job) int {
 		at, bt := FailureOf(a).LastTransitionTime, FailureOf(b).LastTransitionTime
@@ -129,7 +131,7 @@ func byTimeOfFailure(failed []*batchv1.Job) []*batchv1.Job {
 	})
 }
 
-// chosenRule is a rule by name and action. Without a name it is the default.
+// chosenRule identifies a rule by name and action. Without a name it is the default action.
 type chosenRule struct {
 	name   string
 	action v1alpha2.FailurePolicyAction
@@ -142,14 +144,14 @@ func (r chosenRule) reason() string {
 	return v1alpha2.FailurePolicyReasonPrefix + safeName(r.name)
 }
 
-// RuleNamePattern is the API server's pattern for the reason of a condition, which contains the name of a rule.
+// RuleNamePattern is the API server's pattern for a condition's reason, which includes the name of a rule.
 var RuleNamePattern = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 
 // maxReasonName leaves room for the prefix in the 1024 bytes of a reason.
 const maxReasonName = 1000
 
-// safeName returns the name of a rule in a form that the reason of a condition may contain. Admission rejects names that differ
-// from it; they occur in JobSets that it has not validated.
+// safeName converts the name of a rule to a form that is valid in a condition's reason. Admission rejects names that
+// would be changed by this; they occur in JobSets that were not validated.
 func safeName(name string) string {
 	if len(name) <= maxReasonName && RuleNamePattern.MatchString(name) {
 		return name
@@ -173,9 +175,9 @@ type ruling struct {
 	job  *batchv1.Job
 }
 
-// judge returns, for each failed Job, the first rule that matches it; without a match it is a restart of all Jobs. The Jobs must be
-// sorted by time of failure. The rulings are sorted by rule, and those of a rule by time. A rule with maxRestarts no longer matches
-// once it has caused that many restarts.
+// judge returns, for each failed Job, the first rule that matches it; without a match it is a restart of all Jobs. The
+// Jobs must be sorted by time of failure. The rulings are sorted by rule, and then by time. A rule with maxRestarts no
+// longer matches once it has caused that many restarts.
 func judge(f Facts, failed []*batchv1.Job) []ruling {
 	var rulings []ruling
 	rules := f.Spec.FailurePolicy.Rules
@@ -219,7 +221,8 @@ func RuleRestarts(status *v1alpha2.JobSetStatus, name string) int32 {
 	return 0
 }
 
-// CountRules returns the restarts by rule with those of a decision added. The default, which is not a rule, is not counted.
+// CountRules returns the restarts by rule, including those of a decision. The default action, which is not a rule, is
+// not counted.
 func CountRules(counts []v1alpha2.RuleRestarts, d Decision) []v1alpha2.RuleRestarts {
 	counted := slices.Clone(counts)
 	names := []string{d.Rule}
@@ -239,7 +242,7 @@ func CountRules(counts []v1alpha2.RuleRestarts, d Decision) []v1alpha2.RuleResta
 	return counted
 }
 
-// RuleName returns the name of a rule. Without one, it is the name that the published webhook would have set.
+// RuleName returns the name of a rule. For a rule without a name, it is the name that the upstream webhook would set.
 func RuleName(rules []v1alpha2.FailurePolicyRule, i int) string {
 	if rules[i].Name == "" {
 		return fmt.Sprintf("failurePolicyRule%d", i)

@@ -19,14 +19,14 @@ const (
 	epochKey    = epoch.Annotation
 )
 
-// verdict is a decision without its message, and with the name of the Job.
+// verdict is a decision without its message, and with the name of the Job instead of the Job.
 type verdict struct {
 	Outcome Outcome
 	Reason  string
 	Counts  bool
 	Action  v1alpha2.FailurePolicyAction
 	Job     string
-	Alone   string // the Jobs that are restarted alone; those that count have a +
+	Alone   string // the Jobs that are restarted individually; + marks those that count
 }
 
 func decide(t *testing.T, js *JobSet, jobs ...*Job) Decision {

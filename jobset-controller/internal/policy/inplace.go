@@ -11,31 +11,31 @@ import (
 
 // InPlace is the content of a JobSet's annotations for in-place restarts.
 type InPlace struct {
-	// Enabled: the JobSet has a valid inplace-timeout.
+	// Enabled is true if the JobSet has a valid inplace-timeout.
 	Enabled bool
-	// Timeout is how long an in-place restart may take before it becomes a recreation.
+	// Timeout is how long an in-place restart may take before all Jobs are recreated.
 	Timeout time.Duration
 	// FormingTimeout is how long workers may take to join for the first time before they are recreated.
 	FormingTimeout time.Duration
-	// MaxRestartDelay limits how long workers wait before they start, when restarts end early.
+	// MaxRestartDelay limits how long workers are delayed before they start, if restarts keep failing early.
 	MaxRestartDelay time.Duration
-	// Restarts is the value of inplace-restarts, 0 if absent or invalid.
+	// Restarts is the value of inplace-restarts, or 0 if it is absent or invalid.
 	Restarts int32
-	// NodeLostAfter is how long a node must be silent until what ran there counts as ended; 0 means never.
+	// NodeLostAfter is how long a node must be silent until its pods are considered stopped. 0 means never.
 	NodeLostAfter time.Duration
-	// Problems are invalid annotations. They have no other effect.
+	// Problems lists invalid annotations. They have no other effect.
 	Problems []Problem
 }
 
-// Problem is an invalid value.
+// Problem describes an invalid value.
 type Problem struct {
-	// Annotation and Value identify what was reported already.
+	// Annotation and Value identify a problem that has already been reported.
 	Annotation, Value string
 	// Message names both and says what would be valid.
 	Message string
 }
 
-// timeoutRule has no default: a JobSet enables in-place restarts by a value.
+// timeoutRule has no default: a JobSet enables in-place restarts by setting a value.
 var timeoutRule = grace.Rule{Name: "annotation " + v1alpha2.InPlaceTimeoutKey, Minimum: time.Millisecond}
 
 // ReadInPlace reads the annotations of a JobSet.
@@ -65,11 +65,11 @@ func (p *InPlace) readTimeout(annotations map[string]string) {
 	p.Enabled, p.Timeout = true, timeout
 }
 
-// formingRule has a long default, because a node may need to pull an image of tens of gigabytes.
+// formingRule has a long default, because a node may have to pull an image of tens of gigabytes.
 var formingRule = grace.Rule{Name: "annotation " + v1alpha2.FormingTimeoutKey, Default: 30 * time.Minute, Minimum: time.Second}
 
-// delayRule has a default with which 20 restarts of a worker that always fails take some minutes, and a maximum that is longer than
-// any useful delay.
+// delayRule has a default for which 20 restarts of a worker that always fails take several minutes, and a maximum that
+// exceeds any useful delay.
 var delayRule = grace.Rule{Name: "annotation " + v1alpha2.MaxRestartDelayKey, Default: 32 * time.Second, Maximum: 24 * time.Hour}
 
 // readOrDefault returns the default for an invalid value.
@@ -82,7 +82,7 @@ func (p *InPlace) readOrDefault(rule grace.Rule, annotation string, annotations 
 	return d
 }
 
-// nodeLostRule has a minimum because a node may be not ready for temporary reasons.
+// nodeLostRule has a minimum, because a node may temporarily be not ready.
 var nodeLostRule = grace.Rule{Name: "annotation " + v1alpha2.NodeLostAfterKey, Minimum: 10 * time.Second}
 
 func (p *InPlace) readNodeLost(annotations map[string]string) {

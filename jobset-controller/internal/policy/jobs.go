@@ -16,19 +16,19 @@ import (
 	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
-// Jobs are the child Jobs of a JobSet by their role. Each Job is in exactly one of the lists.
+// Jobs holds the child Jobs of a JobSet by role. Each Job is in exactly one of the lists.
 type Jobs struct {
-	// Previous are Jobs that were replaced, by a restart of all Jobs, by a restart of this Job or by a full recreation, in any
-	// state.
+	// Previous lists Jobs that were replaced by a restart of all Jobs, by a restart of this Job or by a full
+	// recreation, in any state.
 	Previous []*batchv1.Job
-	// Active are unfinished Jobs of the current attempt, and those that failed only because they are being deleted.
+	// Active lists unfinished Jobs of the current attempt, and those that failed only because they are being deleted.
 	Active []*batchv1.Job
-	// Succeeded and Failed are finished Jobs of the current attempt, and those whose failure is certain. See FailureOf.
+	// Succeeded and Failed list finished Jobs of the current attempt, and those certain to fail. See FailureOf.
 	Succeeded []*batchv1.Job
 	Failed    []*batchv1.Job
-	// Spares are Jobs of the current attempt with spares, in any state. They count for nothing.
+	// Spares lists the Jobs of spares of the current attempt, in any state. They are not counted.
 	Spares []*batchv1.Job
-	// Names are the names of all Jobs.
+	// Names holds the names of all Jobs.
 	Names map[string]bool
 }
 
@@ -44,8 +44,8 @@ func SortJobs(jobs []batchv1.Job, status *v1alpha2.JobSetStatus, current epoch.R
 	return sorted
 }
 
-// CurrentJobs returns the Jobs of the current attempt that are not being deleted: a deleted Job is recreated, and all of its
-// workers run again.
+// CurrentJobs returns the Jobs of the current attempt that are not being deleted: a deleted Job is recreated, and all
+// of its workers run again.
 func CurrentJobs(js *v1alpha2.JobSet, jobs []batchv1.Job, current epoch.Record) []*batchv1.Job {
 	sorted := SortJobs(jobs, &js.Status, current)
 	return slices.DeleteFunc(slices.Concat(sorted.Active, sorted.Succeeded, sorted.Failed), func(job *batchv1.Job) bool {
@@ -75,8 +75,8 @@ func isPrevious(job *batchv1.Job, restarts int32, current epoch.Record) bool {
 	return number(job, v1alpha2.RestartsKey) < restarts || current.Stale(epoch.OfJob(job.Annotations))
 }
 
-// number parses a label of a Job, such as the attempt in which it was created. An invalid label counts as 0, so that the Job is
-// replaced at the next restart instead of blocking the JobSet.
+// number parses a label of a Job, such as the attempt in which it was created. An invalid label counts as 0, so that
+// the Job is replaced at the next restart instead of blocking the JobSet.
 func number(job *batchv1.Job, label string) int32 {
 	n, err := strconv.ParseInt(job.Labels[label], 10, 32)
 	if err != nil {
@@ -85,8 +85,9 @@ func number(job *batchv1.Job, label string) int32 {
 	return int32(n)
 }
 
-// FailureOf returns the condition that shows that a Job has failed, or will have failed when its pods are gone, or nil if it has not.
-// A recovery does not wait for the pods: in a large Job, ending them takes longer than everything else.
+// FailureOf returns the condition that shows that a Job has failed, or will have failed once its pods are gone, or nil
+// if there is none. Recovery does not wait for the pods: in a large Job, terminating them takes longer than everything
+// else.
 func FailureOf(job *batchv1.Job) *batchv1.JobCondition {
 	if c := condition(job, batchv1.JobFailed); c != nil {
 		return c
@@ -94,10 +95,10 @@ func FailureOf(job *batchv1.Job) *batchv1.JobCondition {
 	return condition(job, batchv1.JobFailureTarget)
 }
 
-// failedByDeletion reports whether a Job failed because it is being deleted. The pods of a Job that is deleted in the foreground
-// are killed first, and the Job controller counts them as failures. The Job will be recreated, and no restart is charged. Both
-// times have whole seconds. If they are equal, the deletion counts as the earlier one, unless the Job is deleted because it has
-// failed.
+// failedByDeletion reports whether a Job failed because it is being deleted. When a Job is deleted in the foreground,
+// its pods are killed first, and the Job controller counts them as failures. The Job will be recreated, and no restart
+// is counted. Both times have a resolution of one second. If they are equal, the deletion is considered to be the
+// earlier one, unless the Job is deleted because it has failed.
 func failedByDeletion(job *batchv1.Job) bool {
 	if job.DeletionTimestamp == nil {
 		return false
@@ -106,13 +107,13 @@ func failedByDeletion(job *batchv1.Job) bool {
 	return failed.After(deleted) || failed.Equal(deleted) && job.Spec.TTLSecondsAfterFinished == nil
 }
 
-// Finished reports whether a Job has completed, has failed or is about to fail, so that it ends by itself.
+// Finished reports whether a Job has completed, has failed or is about to fail, so that it will end on its own.
 func Finished(job *batchv1.Job) bool {
 	return FailureOf(job) != nil || condition(job, batchv1.JobComplete) != nil
 }
 
-// ReportedSuspended reports whether the Job controller reports a Job as suspended. For a resumed Job it continues to do so until it
-// has created the pods.
+// ReportedSuspended reports whether the Job controller reports a Job as suspended. After the Job was resumed, it
+// continues to do so until it has created the pods.
 func ReportedSuspended(job *batchv1.Job) bool { return condition(job, batchv1.JobSuspended) != nil }
 
 func condition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondition {
@@ -124,11 +125,11 @@ func condition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCond
 	return nil
 }
 
-// stuckPodRule has no default: a JobSet enables it by a value.
+// stuckPodRule has no default: a JobSet enables the timeout by setting a value.
 var stuckPodRule = grace.Rule{Name: "annotation " + v1alpha2.StuckPodTimeoutKey, Minimum: time.Second}
 
-// StuckPodTimeout returns how long after its grace period a pod may be terminating on a dead node; 0 if the JobSet sets no valid
-// limit.
+// StuckPodTimeout returns how long after its grace period a pod may be terminating on a dead node, or 0 if the JobSet
+// does not set a valid limit.
 func StuckPodTimeout(annotations map[string]string) (time.Duration, *Problem) {
 	value, found := annotations[v1alpha2.StuckPodTimeoutKey]
 	if !found {
@@ -144,8 +145,8 @@ func StuckPodTimeout(annotations map[string]string) (time.Duration, *Problem) {
 	return timeout, nil
 }
 
-// Overdue returns how long a pod has been terminating beyond its grace period and the timeout. It is negative while there is time
-// left, and the most negative duration for a pod that is not being deleted.
+// Overdue returns for how long a pod has been terminating beyond its grace period and the timeout. It is negative while
+// there is time left, and the most negative duration for a pod that is not being deleted.
 func Overdue(pod *corev1.Pod, timeout time.Duration, now time.Time) time.Duration {
 	if pod.DeletionTimestamp.IsZero() {
 		return -1 << 63
@@ -153,8 +154,8 @@ func Overdue(pod *corev1.Pod, timeout time.Duration, now time.Time) time.Duratio
 	return now.Sub(pod.DeletionTimestamp.Add(timeout))
 }
 
-// Tally counts the Jobs of the current attempt, one status for each replicatedJob in spec order. Counters of single-Job restarts are
-// carried over from previous. See CountRestarts.
+// Tally counts the Jobs of the current attempt, and returns one status per replicatedJob in spec order. Counters of
+// single-Job restarts are carried over from previous. See CountRestarts.
 func Tally(spec *v1alpha2.JobSetSpec, jobs Jobs, previous []v1alpha2.ReplicatedJobStatus) []v1alpha2.ReplicatedJobStatus {
 	t := newTallies(spec, previous)
 	t.each(jobs.Failed, func(s *v1alpha2.ReplicatedJobStatus, _ *batchv1.Job) { s.Failed++ })
@@ -164,8 +165,8 @@ func Tally(spec *v1alpha2.JobSetSpec, jobs Jobs, previous []v1alpha2.ReplicatedJ
 	return t.statuses
 }
 
-// creditPassed counts Jobs that no longer exist as succeeded if a later stage, which waited for them to succeed, has started. A
-// finished Job that a user deletes does not run again while the next stage runs.
+// creditPassed counts Jobs that no longer exist as succeeded if a later stage that waited for their success has
+// started. A finished Job that a user deletes is not run again while the next stage is running.
 func (t tallies) creditPassed(spec *v1alpha2.JobSetSpec, jobs Jobs) {
 	passed := passed(spec, jobs)
 	if !slices.Contains(passed, true) {
@@ -226,8 +227,8 @@ func countUnfinished(s *v1alpha2.ReplicatedJobStatus, job *batchv1.Job) {
 	}
 }
 
-// isReady reports whether as many pods are ready or done as may run at a time. The pod counts in the status of a suspended Job are
-// outdated until the Job controller has handled its resumption.
+// isReady reports whether as many pods are ready or done as may run at the same time. The pod counts in the status of a
+// suspended Job are outdated until the Job controller has processed its resumption.
 func isReady(job *batchv1.Job) bool {
 	if ptr.Deref(job.Spec.Suspend, false) || ReportedSuspended(job) {
 		return false
@@ -251,10 +252,10 @@ func AllReady(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus
 	return up == expected
 }
 
-// Reported returns the tallies for the status of a JobSet: the Jobs of replicatedJobs that may not start yet are notStarted. If
-// Kueue has admitted a JobSet as a whole, it considers the pods ready when Ready and Succeeded of all replicatedJobs add up to all
-// replicas, and evicts the JobSet after a timeout if they do not. It reads nothing else, so in a queued JobSet these Jobs also
-// count as ready.
+// Reported returns the tallies for the status of a JobSet, in which the Jobs of replicatedJobs that may not start yet
+// are counted as notStarted. If Kueue has admitted a JobSet as a whole, it considers the pods ready when Ready and
+// Succeeded of all replicatedJobs add up to all replicas, and evicts the JobSet after a timeout if they do not. It
+// reads no other fields, so in a queued JobSet these Jobs also count as ready.
 func Reported(spec *v1alpha2.JobSetSpec, tallies []v1alpha2.ReplicatedJobStatus, gates []bool, queued bool) []v1alpha2.ReplicatedJobStatus {
 	reported := slices.Clone(tallies)
 	for i := range reported {

@@ -15,11 +15,11 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// MaxSingleRestarts is the maximum number of Jobs in a replicatedJob that restarts single Jobs, because the status counts them one
-// by one.
+// MaxSingleRestarts is the maximum number of Jobs in a replicatedJob that restarts single Jobs, because the status has
+// a counter for each of them.
 const MaxSingleRestarts = 1024
 
-// jobRestarts are the restarts of single Jobs, by replicatedJob and Job index.
+// jobRestarts holds the restarts of single Jobs, by replicatedJob and Job index.
 type jobRestarts map[string][]int32
 
 func newJobRestarts(status *v1alpha2.JobSetStatus) jobRestarts {
@@ -35,7 +35,7 @@ func newJobRestarts(status *v1alpha2.JobSetStatus) jobRestarts {
 	return restarts
 }
 
-// outdated reports whether a Job was replaced since it was created.
+// outdated reports whether a Job has been replaced since it was created.
 func (r jobRestarts) outdated(job *batchv1.Job) bool {
 	if r == nil {
 		return false
@@ -44,20 +44,20 @@ func (r jobRestarts) outdated(job *batchv1.Job) bool {
 	return index >= 0 && int(index) < len(counts) && number(job, v1alpha2.JobRestartsKey) < counts[index]
 }
 
-// JobRestart is the restart of one Job.
+// JobRestart describes the restart of one Job.
 type JobRestart struct {
 	Job *batchv1.Job
-	// Action and Reason are those of the rule that requires it.
+	// Action and Reason are those of the rule that requires the restart.
 	Action v1alpha2.FailurePolicyAction
 	Reason string
 	// Counts reports whether it counts towards maxRestarts.
 	Counts bool
-	// Rule is the rule that requires it.
+	// Rule is the rule that requires the restart.
 	Rule string
 }
 
-// CountRestarts returns the tallies with single restarts added. From the first restart on, a counter has a place for every Job of
-// its replicatedJob.
+// CountRestarts returns the tallies with single restarts added. From the first restart on, a counter has an element for
+// every Job of its replicatedJob.
 func CountRestarts(spec *v1alpha2.JobSetSpec, tallies []v1alpha2.ReplicatedJobStatus, restarts []JobRestart) []v1alpha2.ReplicatedJobStatus {
 	counted := slices.Clone(tallies)
 	for _, r := range restarts {
@@ -76,7 +76,7 @@ func CountRestarts(spec *v1alpha2.JobSetSpec, tallies []v1alpha2.ReplicatedJobSt
 	return counted
 }
 
-// incremented returns a copy, because counts may belong to a cache.
+// incremented returns an incremented copy, because counts may belong to a cache.
 func incremented(counts []int32, size int32, index int) []int32 {
 	grown := make([]int32, max(len(counts), int(min(size, MaxSingleRestarts))))
 	copy(grown, counts)
@@ -97,14 +97,14 @@ func Counted(status *v1alpha2.JobSetStatus) int32 {
 	return int32(min(sum, math.MaxInt32))
 }
 
-// Agents in the pods implement restartStrategy InPlaceRestart. They follow the JobSet's status:
+// Agents in the pods implement restartStrategy InPlaceRestart. They follow the status of the JobSet:
 //
-//	agent starts                      writes the attempt current+1 on its pod (0 if there is no current one)
+//	agent starts                      sets the attempt current+1 on its pod (0 if there is no current one)
 //	all pods have the same attempt    it becomes current: the agents start their workers
-//	one has a higher attempt          that attempt minus one becomes previous: pods at or below it restart, and join
+//	one has a higher attempt          that attempt minus one becomes previous: pods at or below it restart and join
 //
-// This is the published protocol. Unlike the published controller, this one counts pods only if their Job belongs to the JobSet by
-// UID, and does not wait for pods that have succeeded or are being deleted.
+// This is the upstream protocol. Unlike the upstream controller, this one counts pods only if their Job belongs to the
+// JobSet by UID, and does not wait for pods that have succeeded or are being deleted.
 
 // UsesAttempts reports whether agents in the pods follow the attempts in the status.
 func UsesAttempts(spec *v1alpha2.JobSetSpec) bool {
@@ -115,9 +115,9 @@ func UsesAttempts(spec *v1alpha2.JobSetSpec) bool {
 type Attempts struct {
 	// Expected is how many pods must report the same attempt before their workers run.
 	Expected int64
-	// Said are the attempts of the pods that run or will run, and have one.
+	// Said lists the attempts of pods that are running or will run, and report one.
 	Said []int32
-	// Highest is the highest attempt, -1 if there is none.
+	// Highest is the highest attempt, or -1 if there is none.
 	Highest int32
 	// ContainerRestarts is the highest restart count of any container.
 	ContainerRestarts int32
@@ -174,8 +174,8 @@ func (a Attempts) Agreed() bool {
 	return true
 }
 
-// Next returns the new attempts of the status. Neither decreases, except that a suspended JobSet starts from nothing: pods that a
-// queue has stopped have not failed.
+// Next returns the new attempts of the status. Neither of them decreases, except that a suspended JobSet starts over,
+// because pods stopped by a queue have not failed.
 func (a Attempts) Next(status *v1alpha2.JobSetStatus, suspended bool) (previous, current *int32) {
 	previous, current = status.PreviousInPlaceRestartAttempt, status.CurrentInPlaceRestartAttempt
 	switch {
@@ -190,11 +190,11 @@ func (a Attempts) Next(status *v1alpha2.JobSetStatus, suspended bool) (previous,
 	return previous, current
 }
 
-// Restarting reports whether the pods have begun a restart that is not complete.
+// Restarting reports whether the pods have started a restart that is not complete yet.
 func (a Attempts) Restarting() bool { return a.Highest > 0 && !a.Agreed() }
 
-// attemptsBudget fails a JobSet whose pods have restarted in place more often than the failure policy allows. Recreations that do
-// not count have also made pods join a further attempt, so these attempts are subtracted.
+// attemptsBudget fails a JobSet whose pods have restarted in place more often than the failure policy allows.
+// Recreations that do not count also made pods join another attempt, so these attempts are subtracted.
 func attemptsBudget(f Facts) Decision {
 	if f.Attempts == nil {
 		return Decision{}

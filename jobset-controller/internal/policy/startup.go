@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// Gates returns for each replicatedJob, in order, whether its Jobs may be created and run. While the JobSet is suspended, only
-// dependsOn holds replicatedJobs back: Jobs that do not run cannot start out of order.
+// Gates returns for each replicatedJob, in order, whether its Jobs may be created and run. While the JobSet is
+// suspended, replicatedJobs are only held back by dependsOn: Jobs that are not running cannot start out of order.
 func Gates(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) []bool {
 	ordered := InOrder(spec) && !ptr.Deref(spec.Suspend, false)
 	waits := StartupWaits(spec)
@@ -27,7 +27,8 @@ func Gates(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) [
 	return open
 }
 
-// AllStarted reports whether every replicatedJob has reached what the next one waits for, and the last one is ready.
+// AllStarted reports whether every replicatedJob has reached the status that the next one waits for, and the last one
+// is ready.
 func AllStarted(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) bool {
 	for i, wait := range StartupWaits(spec) {
 		if !progressOf(spec.ReplicatedJobs[i].Replicas, statuses[i]).reached(wait) {
@@ -47,8 +48,8 @@ func AllBegun(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus
 	return true
 }
 
-// passed reports for each replicatedJob, in order, whether all its Jobs must have succeeded, because a replicatedJob that waits for
-// that has started.
+// passed reports for each replicatedJob, in order, whether all its Jobs must have succeeded because a replicatedJob
+// that waits for this has started.
 func passed(spec *v1alpha2.JobSetSpec, jobs Jobs) []bool {
 	waits := StartupWaits(spec)
 	is := make([]bool, len(spec.ReplicatedJobs))
@@ -78,7 +79,7 @@ func dependsOnCompletion(rjob v1alpha2.ReplicatedJob) bool {
 	return slices.ContainsFunc(rjob.DependsOn, func(d v1alpha2.DependsOn) bool { return d.Status == v1alpha2.DependencyComplete })
 }
 
-// begunReplicatedJobs returns the replicatedJobs with a Job that runs or has finished.
+// begunReplicatedJobs returns the replicatedJobs with a Job that is running or has finished.
 func begunReplicatedJobs(jobs Jobs) map[string]bool {
 	begun := map[string]bool{}
 	for _, list := range [][]*batchv1.Job{jobs.Active, jobs.Succeeded, jobs.Failed} {
@@ -91,14 +92,14 @@ func begunReplicatedJobs(jobs Jobs) map[string]bool {
 	return begun
 }
 
-// InOrder reports whether replicatedJobs start one after the other.
+// InOrder reports whether replicatedJobs start one after another.
 func InOrder(spec *v1alpha2.JobSetSpec) bool {
 	return spec.StartupPolicy != nil && spec.StartupPolicy.StartupPolicyOrder == v1alpha2.InOrder
 }
 
-// StartupWaits returns for each replicatedJob, in order, what it must reach before the next one starts in an ordered start (seed
-// 001). A replicatedJob without a rule must be ready. The result is not written to the spec, from which typed clients would drop
-// it.
+// StartupWaits returns for each replicatedJob, in order, what it must reach before the next one starts in an ordered
+// start (seed 001). A replicatedJob without a rule must be ready. The result is not written to the spec, because typed
+// clients would drop it.
 func StartupWaits(spec *v1alpha2.JobSetSpec) []v1alpha2.WaitForReplicatedJobsStatus {
 	waits := make([]v1alpha2.WaitForReplicatedJobsStatus, len(spec.ReplicatedJobs))
 	for i := range waits {
@@ -119,8 +120,8 @@ func waitAfter(spec *v1alpha2.JobSetSpec, rjob string) v1alpha2.WaitForReplicate
 	return v1alpha2.WaitForReady
 }
 
-// Blocker returns the first replicatedJob that delays an ordered start, and what it has not reached; an empty name if there is
-// none.
+// Blocker returns the first replicatedJob that delays an ordered start, and the status that it has not reached yet. The
+// name is empty if there is none.
 func Blocker(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) (rjob string, wait v1alpha2.WaitForReplicatedJobsStatus) {
 	for i, wait := range StartupWaits(spec) {
 		if !progressOf(spec.ReplicatedJobs[i].Replicas, statuses[i]).reached(wait) {
@@ -133,7 +134,7 @@ func Blocker(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus)
 // progress is what a replicatedJob has reached.
 type progress struct{ finished, ready, complete bool }
 
-// progressOf counts failed Jobs as finished, but not as ready: the failure policy decides about them.
+// progressOf counts failed Jobs as finished but not as ready: how to handle them is up to the failure policy.
 func progressOf(replicas int32, s v1alpha2.ReplicatedJobStatus) progress {
 	return progress{
 		finished: s.Ready+s.Succeeded+s.Failed >= replicas,
@@ -149,7 +150,8 @@ func (p progress) reached(wait v1alpha2.WaitForReplicatedJobsStatus) bool {
 	return p.ready
 }
 
-// dependenciesMet is false for a name that no earlier replicatedJob has. For Ready, failed Jobs count as well, as published.
+// dependenciesMet returns false for a name that no earlier replicatedJob has. For Ready, failed Jobs count as well, as
+// upstream.
 func dependenciesMet(dependencies []v1alpha2.DependsOn, reached map[string]progress) bool {
 	for _, d := range dependencies {
 		p := reached[d.Name]

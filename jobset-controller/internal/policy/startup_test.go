@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// Gates depend only on what Jobs report. A worker that waits for its group, or that has finished and is held for a restart, is
-// running: its pod is ready, and has not succeeded.
+// Gates depend only on what Jobs report. A worker that is waiting for its group, or that has finished and is held for a
+// restart, is still running: its pod is ready and has not succeeded.
 func TestGatesDuringAnInPlaceRestart(t *testing.T) {
 	js := MakeJobSet("js").Entry("a", 1).
 		Entry("b", 1, DependsOn("a", v1alpha2.DependencyReady)).
@@ -42,8 +42,8 @@ func TestGatesDuringAnInPlaceRestart(t *testing.T) {
 	}
 }
 
-// A suspended Job reports the old status of its pods. If a user suspends and immediately resumes a JobSet, not all stages may
-// start.
+// A suspended Job reports the old status of its pods. If a user suspends a JobSet and resumes it immediately, it must
+// not start all stages.
 func TestStaleReadyOpensNoGate(t *testing.T) {
 	js := MakeJobSet("js").Entry("a", 1).Entry("b", 1).InOrder()
 	for name, job := range map[string]*batchv1.Job{
@@ -65,7 +65,7 @@ func reportedSuspended(job *Job) *Job {
 	return job
 }
 
-// A user deletes a finished Job. Its stage must not run again while the next one runs.
+// A user deletes a finished Job. Its stage must not run again while the next one is running.
 func TestDeletedJobOfAPassedStageCountsAsSucceeded(t *testing.T) {
 	ordered := MakeJobSet("js").Entry("a", 2).Entry("b", 1).Entry("c", 1).WaitFor(v1alpha2.WaitForSucceeded, "a").WaitFor(v1alpha2.WaitForReady, "b")
 	depending := MakeJobSet("js").Entry("a", 2).Entry("b", 1, DependsOn("a", v1alpha2.DependencyComplete)).

@@ -1,6 +1,6 @@
-// Package provenance distinguishes the annotations that programs wrote on a JobSet, or on a Job without one, from copies of them. A
-// manifest that was read from a cluster contains what was written for its JobSet: if it were submitted again unchanged, the
-// restarts of the old JobSet would count.
+// Package provenance distinguishes annotations that programs wrote on a JobSet, or on a Job without one, from copies of
+// them. A manifest that was read from a cluster contains what was written for its JobSet: if it were submitted again
+// unchanged, the restarts of the old JobSet would count.
 package provenance
 
 import (
@@ -14,17 +14,17 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// storeUser is written by the orchestrator, see its package credentials.
+// storeUser is set by the orchestrator, see its package credentials.
 const storeUser = "holdfast.dev/store-user"
 
-// written are all annotations that the manager and the orchestrator write on JobSets. What the webhook writes follows from the
-// spec.
+// written lists all annotations that the manager and the orchestrator set on JobSets. Those set by the webhook are
+// derived from the spec.
 var written = []string{
 	v1alpha2.WrittenForKey, epoch.Annotation, history.Annotation, recovering.Annotation, v1alpha2.InPlaceRestartsKey, storeUser, v1alpha2.LedByKey,
 }
 
-// Stamp records in the annotations of a JobSet or a Job which object they belong to. Every program that writes one of these
-// annotations must stamp it. Owners of other kinds have no stamp.
+// Stamp records in the annotations of a JobSet or a Job which object they belong to. Every program that sets one of
+// these annotations must stamp it. Owners of other kinds have no stamp.
 func Stamp(owner metav1.Object, annotations map[string]string) {
 	switch owner.(type) {
 	case *v1alpha2.JobSet, *batchv1.Job:
@@ -32,26 +32,28 @@ func Stamp(owner metav1.Object, annotations map[string]string) {
 	}
 }
 
-// Copied reports whether the annotations were written for an object with another UID. Those without a stamp are older than stamps.
+// Copied reports whether the annotations were written for an object with another UID. Annotations without a stamp were
+// written before stamps existed.
 func Copied(annotations map[string]string, uid types.UID) bool {
 	stamp, found := annotations[v1alpha2.WrittenForKey]
 	return found && stamp != string(uid)
 }
 
-// Drop removes what programs wrote.
+// Drop removes the annotations written by programs.
 func Drop(annotations map[string]string) {
 	for _, key := range written {
 		delete(annotations, key)
 	}
 }
 
-// DropOfJob takes away what programs wrote on a Job without a JobSet. On other owners, users write the number of restarts.
+// DropOfJob removes the annotations that programs wrote on a Job without a JobSet. On other owners, the number of
+// restarts is set by users.
 func DropOfJob(annotations map[string]string) {
 	Drop(annotations)
 	delete(annotations, v1alpha2.MaxRestartsKey)
 }
 
-// Restore replaces what programs wrote by what they had written before.
+// Restore sets the annotations written by programs to their previous values.
 func Restore(annotations, before map[string]string) {
 	for _, key := range written {
 		if value, found := before[key]; found {

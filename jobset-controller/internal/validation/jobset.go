@@ -1,5 +1,6 @@
-// Package validation finds what is invalid in a JobSet, with the path of the field and a message that says what would be valid. It
-// is pure. The webhook rejects what a request introduces. The controller reports what existed before the rules.
+// Package validation finds invalid fields of a JobSet, and returns their path and a message that says what would be
+// valid. It performs no I/O. The webhook rejects faults that a request introduces. The controller reports faults that
+// existed before the rules did.
 package validation
 
 import (
@@ -11,13 +12,14 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// Problems are the faults of a JobSet by their consequence.
+// Problems holds the faults of a JobSet by their consequence.
 type Problems struct {
-	// Disabled are fields that need a feature gate that is off.
+	// Disabled lists fields that require a feature gate that is disabled.
 	Disabled field.ErrorList
-	// Blocking are faults that leave it unclear what starts when. With one of them, or of Disabled, nothing is started.
+	// Blocking lists faults that leave it unclear what starts when. If there are any of these or of Disabled, nothing
+	// is started.
 	Blocking field.ErrorList
-	// Other are other faults. The rest of the spec is applied.
+	// Other lists all other faults. The rest of the spec is applied.
 	Other field.ErrorList
 }
 
@@ -30,7 +32,7 @@ func (p Problems) All() field.ErrorList {
 // Stops reports whether nothing can be started.
 func (p Problems) Stops() bool { return len(p.Disabled)+len(p.Blocking) > 0 }
 
-// Of returns the faults of a JobSet by itself.
+// Of returns the faults of a JobSet, without reference to other objects.
 func Of(js *v1alpha2.JobSet, features policy.Features) Problems {
 	c := &checked{name: nameOf(js), jobSet: js, spec: &js.Spec, path: field.NewPath("spec")}
 	return Problems{
@@ -49,10 +51,10 @@ type checked struct {
 	path   *field.Path // of the spec
 }
 
-// generatedSuffix has the length of the suffix that the API server adds to generateName.
+// generatedSuffix has the length of the suffix that the API server appends to generateName.
 const generatedSuffix = "xxxxx"
 
-// nameOf returns the name of the JobSet, or one like the API server will generate.
+// nameOf returns the name of the JobSet, or one like the name that the API server will generate.
 func nameOf(js *v1alpha2.JobSet) string {
 	if js.Name == "" && js.GenerateName != "" {
 		return js.GenerateName + generatedSuffix
@@ -69,7 +71,7 @@ func (c *checked) replicatedJob(name string) *v1alpha2.ReplicatedJob {
 	return nil
 }
 
-// known rejects names that no replicatedJob has.
+// known rejects names that do not belong to a replicatedJob.
 func (c *checked) known(path *field.Path, names []string) field.ErrorList {
 	var errs field.ErrorList
 	for i, name := range names {
@@ -101,7 +103,7 @@ func because(path *field.Path, value any, reasons []string) field.ErrorList {
 	return errs
 }
 
-// features returns an error for each field whose feature gate is off.
+// features returns an error for each field whose feature gate is disabled.
 func (c *checked) features(on policy.Features) field.ErrorList {
 	if c.spec.FailurePolicy == nil {
 		return nil
@@ -121,7 +123,7 @@ func (c *checked) features(on policy.Features) field.ErrorList {
 	return errs
 }
 
-// Warnings returns warnings about fields that are accepted but may have been meant differently.
+// Warnings returns warnings about fields that are accepted but may not mean what the user intended.
 func Warnings(js *v1alpha2.JobSet) []string {
 	var warnings []string
 	for i := range js.Spec.ReplicatedJobs {

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// coordinator requires a pod that will exist, with a name that is known beforehand and fits into a label.
+// coordinator requires a pod that will exist, and whose name is known in advance and fits into a label.
 func (c *checked) coordinator() field.ErrorList {
 	coordinator, path := c.spec.Coordinator, c.path.Child("coordinator")
 	if coordinator == nil {
@@ -68,10 +68,11 @@ func (c *checked) managedBy() field.ErrorList {
 	return validation.IsDomainPrefixedPath(path, value)
 }
 
-// userAnnotations are the annotations of policy.ReadInPlace that users set.
+// userAnnotations lists the annotations read by policy.ReadInPlace that users set.
 var userAnnotations = []string{v1alpha2.InPlaceTimeoutKey, v1alpha2.FormingTimeoutKey, v1alpha2.MaxRestartDelayKey, v1alpha2.NodeLostAfterKey}
 
-// annotations checks the annotations that users set. Programs write the others, and must not be blocked by an old value.
+// annotations checks the annotations that users set. The others are set by programs, which must not be blocked by an
+// old value.
 func (c *checked) annotations() field.ErrorList {
 	var errs field.ErrorList
 	path := field.NewPath("metadata", "annotations")
@@ -86,7 +87,7 @@ func (c *checked) annotations() field.ErrorList {
 	return append(errs, c.spares()...)
 }
 
-// spares rejects spares without in-place restarts, because somebody relies on them.
+// spares rejects spares without in-place restarts, because users would rely on them.
 func (c *checked) spares() field.ErrorList {
 	if _, found := c.jobSet.Annotations[v1alpha2.InPlaceTimeoutKey]; found {
 		return nil
@@ -110,7 +111,8 @@ func withoutName(p policy.Problem) string {
 	return strings.TrimPrefix(p.Message, "annotation "+p.Annotation+": ")
 }
 
-// inPlaceRestart checks what the agents of restartStrategy InPlaceRestart require: pods that stay, and that start together.
+// inPlaceRestart checks the requirements of the agents of restartStrategy InPlaceRestart: pods that stay and that start
+// together.
 func (c *checked) inPlaceRestart() field.ErrorList {
 	if c.spec.FailurePolicy == nil || c.spec.FailurePolicy.RestartStrategy != v1alpha2.InPlaceRestart {
 		return nil
@@ -122,7 +124,7 @@ func (c *checked) inPlaceRestart() field.ErrorList {
 	return errs
 }
 
-// inPlaceAlone rejects what cannot be combined with this strategy.
+// inPlaceAlone rejects settings that cannot be combined with this strategy.
 func (c *checked) inPlaceAlone() field.ErrorList {
 	var errs field.ErrorList
 	path := c.path.Child("failurePolicy", "restartStrategy")

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// network checks the name of the headless Service. The default is the name of the JobSet, which is checked with the names of the
-// Jobs.
+// network checks the name of the headless Service. The default is the name of the JobSet, which is checked together
+// with the names of the Jobs.
 func (c *checked) network() field.ErrorList {
 	if c.spec.Network == nil || c.spec.Network.Subdomain == "" {
 		return nil
@@ -49,8 +49,8 @@ func (c *checked) failurePolicy() field.ErrorList {
 
 const maxRuleName = 128
 
-// ruleName checks the name of a rule, which becomes part of a condition's reason. indexes are those of the rules with this name so
-// far.
+// ruleName checks the name of a rule, which becomes part of a condition's reason. indexes lists the rules with this
+// name found so far.
 func ruleName(path *field.Path, name string, indexes []int) field.ErrorList {
 	switch {
 	case len(indexes) > 1:
@@ -96,7 +96,7 @@ func restartsJobs(action v1alpha2.FailurePolicyAction) bool {
 	return action == v1alpha2.RestartJob || action == v1alpha2.RestartJobAndIgnoreMaxRestarts
 }
 
-// countable checks that the status has room for the counters.
+// countable checks that the status has enough room for the counters.
 func (c *checked) countable(path *field.Path, action v1alpha2.FailurePolicyAction) field.ErrorList {
 	for i := range c.spec.ReplicatedJobs {
 		if c.spec.ReplicatedJobs[i].Replicas > policy.MaxSingleRestarts {
@@ -161,7 +161,7 @@ func (c *checked) firstDependsOn() *field.Path {
 	return nil
 }
 
-// ruleTargets also returns the replicatedJobs that the rules name.
+// ruleTargets checks the targets of the rules, and also returns the replicatedJobs that they name.
 func (c *checked) ruleTargets(path *field.Path) (field.ErrorList, map[string]bool) {
 	var errs field.ErrorList
 	named := map[string]bool{}
@@ -195,7 +195,7 @@ func (c *checked) last() *v1alpha2.ReplicatedJob {
 	return &c.spec.ReplicatedJobs[len(c.spec.ReplicatedJobs)-1]
 }
 
-// unnamed rejects replicatedJobs without a rule, whose gate would be accidental.
+// unnamed rejects replicatedJobs without a rule, whose gate would be unintentional.
 func (c *checked) unnamed(path *field.Path, named map[string]bool) field.ErrorList {
 	var errs field.ErrorList
 	for i := range len(c.spec.ReplicatedJobs) - 1 {

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
 )
 
-// podSuffix has the length of the suffix that the Job controller adds to the name of a pod.
+// podSuffix has the length of the suffix that the Job controller appends to the name of a pod.
 const podSuffix = "-xxxxx"
 
 // replicatedJobs checks spec.replicatedJobs.
@@ -60,7 +60,7 @@ func indexed(spec *batchv1.JobSpec) bool {
 	return ptr.Deref(spec.CompletionMode, batchv1.IndexedCompletion) == batchv1.IndexedCompletion
 }
 
-// groupName checks the name of the group. Without a name it is the default group.
+// groupName checks the name of the group. If it is empty, the default group is used.
 func groupName(rjob *v1alpha2.ReplicatedJob, path *field.Path) field.ErrorList {
 	if rjob.GroupName == "" {
 		return nil
@@ -124,7 +124,7 @@ func (c *checked) claim(path *field.Path, name string, again bool) field.ErrorLi
 	return errs
 }
 
-// claimUse rejects a claim that no pod mounts, which is a mistake, and one whose volume a pod already has.
+// claimUse rejects a claim that no pod mounts, which is a mistake, and a claim whose volume already exists in a pod.
 func (c *checked) claimUse(path *field.Path, name string) field.ErrorList {
 	var errs field.ErrorList
 	mounted := false

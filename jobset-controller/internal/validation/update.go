@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
-// Update returns an error for each change that no update may make. Absent fields count as their defaults: adding or removing a
-// default value is no change.
+// Update returns an error for each change that no update may make. Absent fields are treated as their defaults: adding
+// or removing a default value is not a change.
 func Update(old, js *v1alpha2.JobSet, features policy.Features) field.ErrorList {
 	path := field.NewPath("spec")
 	return concat(
@@ -36,7 +36,7 @@ func fixed(path *field.Path, old, now any) field.ErrorList {
 	return field.ErrorList{immutable(path, "")}
 }
 
-// immutable returns the error of the API server with an additional text.
+// immutable returns the API server's error with additional text.
 func immutable(path *field.Path, more string) *field.Error {
 	return field.Invalid(path, field.OmitValueType{}, validation.FieldImmutableErrorMsg+more)
 }
@@ -68,12 +68,12 @@ func names[T any](list []T, name func(T) string) []string {
 	return all
 }
 
-// change is what an update may change in a replicatedJob.
+// change describes what an update may change in a replicatedJob.
 type change struct {
-	// suspended before or after the update: a queue changes the pod template in the request that resumes the JobSet, and changes it
-	// back in the one that suspends it.
+	// suspended is true before or after a suspension: a queue changes the pod template in the request that resumes the
+	// JobSet, and reverts that in the request that suspends it.
 	suspended bool
-	// elastic: sizes may change, unless the JobSet has finished.
+	// elastic allows sizes to change, unless the JobSet has finished.
 	elastic, finished bool
 }
 
@@ -102,7 +102,7 @@ func (c change) replicatedJob(path *field.Path, old, now *v1alpha2.ReplicatedJob
 	return append(errs, immutable(path, unlessSuspended))
 }
 
-// withDefaults returns a copy with the defaults of admission.
+// withDefaults returns a copy with the defaults that admission sets.
 func withDefaults(rjob *v1alpha2.ReplicatedJob) *v1alpha2.ReplicatedJob {
 	filled := rjob.DeepCopy()
 	if filled.GroupName == "" {
@@ -113,7 +113,7 @@ func withDefaults(rjob *v1alpha2.ReplicatedJob) *v1alpha2.ReplicatedJob {
 	return filled
 }
 
-// followQueue sets the fields that a queue may change in the old template.
+// followQueue copies the fields that a queue may change to the old template.
 func followQueue(old, now *corev1.PodTemplateSpec) {
 	old.Labels, old.Annotations = now.Labels, now.Annotations
 	old.Spec.NodeSelector, old.Spec.Tolerations, old.Spec.SchedulingGates = now.Spec.NodeSelector, now.Spec.Tolerations, now.Spec.SchedulingGates

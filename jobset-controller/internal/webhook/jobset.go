@@ -1,4 +1,4 @@
-// Package webhook rejects invalid JobSets at admission, with the path of the field and the reason, and prepares the pods of
+// Package webhook rejects invalid JobSets at admission, with the field path and the reason, and prepares the pods of
 // exclusively placed JobSets.
 package webhook
 
@@ -29,8 +29,8 @@ import (
 
 // +kubebuilder:webhook:path=/validate-jobset-x-k8s-io-v1alpha2-jobset,mutating=false,failurePolicy=fail,sideEffects=None,groups=jobset.x-k8s.io,resources=jobsets,verbs=create;update,versions=v1alpha2,name=vjobset.kb.io,admissionReviewVersions=v1,serviceName=jobset-webhook-service
 
-// RegisterJobSet serves the validation and the defaulting of JobSets, for a manager with these agents and features. live reads from
-// the cluster.
+// RegisterJobSet serves validation and defaulting of JobSets, for a manager with these agents and features. live reads
+// from the cluster.
 func RegisterJobSet(mgr ctrl.Manager, live client.Reader, agents inject.Settings, features policy.Features) error {
 	validator := jobSets{agents: agents, features: features, live: live}
 	return ctrl.NewWebhookManagedBy(mgr, &v1alpha2.JobSet{}).WithValidator(validator).WithDefaulter(defaults{}).Complete()
@@ -53,8 +53,8 @@ func (v jobSets) ValidateCreate(ctx context.Context, js *v1alpha2.JobSet) (admis
 	return warnings, invalid(js, append(errs, claims...))
 }
 
-// ValidateUpdate rejects forbidden changes, and faults that the update introduces. Existing faults do not matter: otherwise a
-// JobSet that is older than a rule could not be finished or deleted.
+// ValidateUpdate rejects forbidden changes, and faults that the update introduces. Existing faults are ignored:
+// otherwise a JobSet that is older than a rule could not be finished or deleted.
 func (v jobSets) ValidateUpdate(_ context.Context, old, js *v1alpha2.JobSet) (admission.Warnings, error) {
 	before, saidBefore := v.validate(old)
 	errs, warnings := v.validate(js)
@@ -77,7 +77,8 @@ func (v jobSets) validate(js *v1alpha2.JobSet) (field.ErrorList, admission.Warni
 	return append(errs, problems...), append(warnings, validation.Warnings(js)...)
 }
 
-// inPlace rejects what prevents adding agents. A manager that adds no agents rejects nothing, and warns about it.
+// inPlace rejects JobSets to which agents cannot be added. If the manager does not add agents, it rejects nothing and
+// returns a warning.
 func (v jobSets) inPlace(js *v1alpha2.JobSet) (field.ErrorList, admission.Warnings) {
 	if !policy.ReadInPlace(js.Annotations).Enabled {
 		return nil, nil
@@ -99,8 +100,8 @@ func invalid(js *v1alpha2.JobSet, errs field.ErrorList) error {
 // +kubebuilder:webhookconfiguration:mutating=false,name=jobset-validating-webhook-configuration
 // +kubebuilder:webhookconfiguration:mutating=true,name=jobset-mutating-webhook-configuration
 
-// claims checks existing volume claims. They may be reused if they match the template and are not expected to be deleted with this
-// JobSet. A JobSet whose name is not known yet has none.
+// claims checks existing volume claims. They may be reused if they match the template and are not expected to be
+// deleted with this JobSet. A JobSet whose name is not known yet has no claims.
 func (v jobSets) claims(ctx context.Context, js *v1alpha2.JobSet) (field.ErrorList, error) {
 	var errs field.ErrorList
 	if v.live == nil || js.Name == "" {
@@ -140,7 +141,7 @@ func existing(path *field.Path, template int, policy *v1alpha2.VolumeClaimPolicy
 		errs = append(errs, field.Invalid(path.Child("retentionPolicy", "whenDeleted"), v1alpha2.RetentionPolicyDelete,
 			fmt.Sprintf("retentionPolicy must be retain when PVC exists: %s", found.Name)))
 	}
-	// The API server and the binding of the claim have set what the template leaves open.
+	// Fields that the template leaves unset have been set by the API server and by the binding of the claim.
 	if !equality.Semantic.DeepDerivative(policy.Templates[template].Spec, found.Spec) {
 		at := path.Child("templates").Index(template).Child("spec")
 		errs = append(errs, field.Forbidden(at, fmt.Sprintf("spec does not match existing PVC %s in namespace %s", found.Name, found.Namespace)))
@@ -150,11 +151,13 @@ func existing(path *field.Path, template int, policy *v1alpha2.VolumeClaimPolicy
 
 // +kubebuilder:webhook:path=/mutate-jobset-x-k8s-io-v1alpha2-jobset,mutating=true,failurePolicy=fail,sideEffects=None,groups=jobset.x-k8s.io,resources=jobsets,verbs=create;update,versions=v1alpha2,name=mjobset.kb.io,admissionReviewVersions=v1,serviceName=jobset-webhook-service
 
-// defaults sets the defaults of the published webhook, because its clients read them. The controller itself does not need them.
+// defaults sets the defaults of the upstream webhook, because its clients read them. The controller itself does not
+// need them.
 type defaults struct{}
 
-// Default sets the defaults of a new JobSet. If its manifest is a copy of another JobSet, Default drops what programs wrote on that
-// one. In an update it restores what the client has dropped without knowing it.
+// Default sets the defaults of a new JobSet. If its manifest is a copy of another JobSet, Default drops the annotations
+// that programs wrote on the original. In an update, it restores fields that the client has dropped because it does not
+// know them.
 func (defaults) Default(ctx context.Context, js *v1alpha2.JobSet) error {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {
@@ -190,8 +193,8 @@ func fill(spec *v1alpha2.JobSetSpec) {
 	}
 }
 
-// restore restores what the client has dropped because its types lack it, and what programs wrote if the manifest of another JobSet
-// was applied.
+// restore restores what the client has dropped because its types lack it, and what programs wrote if the manifest of
+// another JobSet was applied.
 func restore(raw []byte, js *v1alpha2.JobSet) error {
 	var old v1alpha2.JobSet
 	if err := yaml.Unmarshal(raw, &old); err != nil {
@@ -204,15 +207,15 @@ func restore(raw []byte, js *v1alpha2.JobSet) error {
 	return nil
 }
 
-// carried are the parts of a spec that the published types lack. They are written to an annotation, because MultiKueue creates its
-// copies with those types, which keep all annotations.
+// carried holds the parts of a spec that do not exist in the upstream types. They are written to an annotation, because
+// MultiKueue creates its copies with those types, which keep all annotations.
 type carried struct {
 	StartupRules []v1alpha2.StartupPolicyRule `json:"startupRules,omitempty"`
-	// RuleMaxRestarts has maxRestarts by the name of the failure policy rule.
+	// RuleMaxRestarts maps the names of failure policy rules to their maxRestarts.
 	RuleMaxRestarts map[string]int32 `json:"ruleMaxRestarts,omitempty"`
 }
 
-// carry restores what a copy of MultiKueue lacks, and records what a further copy would lack.
+// carry restores what a copy made by MultiKueue lacks, and records what another copy would lack.
 func carry(js *v1alpha2.JobSet) error {
 	if text, found := js.Annotations[v1alpha2.CarriedSpecKey]; found && js.Labels[v1alpha2.MultiKueueOriginLabel] != "" {
 		var c carried
@@ -224,8 +227,8 @@ func carry(js *v1alpha2.JobSet) error {
 	return note(js)
 }
 
-// giveBack sets what is absent from the spec. It is in parts of the spec that no update may change, so it cannot have been removed
-// on purpose.
+// giveBack sets what is missing from the spec. These parts of the spec are immutable, so they cannot have been removed
+// intentionally.
 func (c carried) giveBack(spec *v1alpha2.JobSetSpec) {
 	if startup := spec.StartupPolicy; startup != nil && startup.StartupPolicyOrder == v1alpha2.InOrder && len(startup.Rules) == 0 {
 		startup.Rules = c.StartupRules
@@ -241,7 +244,7 @@ func (c carried) giveBack(spec *v1alpha2.JobSetSpec) {
 	}
 }
 
-// note writes the annotation, or removes an empty one.
+// note writes the annotation, or removes it if it would be empty.
 func note(js *v1alpha2.JobSet) error {
 	c := carriedBy(&js.Spec)
 	if len(c.StartupRules)+len(c.RuleMaxRestarts) == 0 {

@@ -12,14 +12,14 @@ import (
 
 const carriedText = `{"startupRules":[{"targetReplicatedJobs":["a"],"waitForReplicatedJobsStatus":"Succeeded"}],"ruleMaxRestarts":{"r":2}}`
 
-// whole returns a JobSet with everything that the published types lack.
+// whole returns a JobSet with everything that does not exist in the upstream types.
 func whole() *JobSet {
 	return MakeJobSet("a").Entry("a", 1).Entry("b", 1).WaitFor(v1alpha2.WaitForSucceeded, "a").
 		Rule(v1alpha2.FailurePolicyRule{Name: "q", Action: v1alpha2.RestartJobSet}).
 		Rule(v1alpha2.FailurePolicyRule{Name: "r", Action: v1alpha2.RestartJobSet, MaxRestarts: ptr.To[int32](2)})
 }
 
-// published returns what the published types keep of it.
+// published returns the JobSet as it is after a round trip through the upstream types.
 func published(js *v1alpha2.JobSet) *v1alpha2.JobSet {
 	js = js.DeepCopy()
 	js.Spec.StartupPolicy.Rules = nil
@@ -29,7 +29,7 @@ func published(js *v1alpha2.JobSet) *v1alpha2.JobSet {
 	return js
 }
 
-// MultiKueue reads a JobSet with the published types and creates it in another cluster.
+// MultiKueue reads a JobSet with the upstream types and creates it in another cluster.
 func TestCopyOfMultiKueueEqualsTheOriginal(t *testing.T) {
 	original := defaulted(t, nil, whole().Obj())
 	if diff := cmp.Diff(carriedText, original.Annotations[v1alpha2.CarriedSpecKey]); diff != "" {

@@ -80,7 +80,7 @@ func TestSetValuesAreKept(t *testing.T) {
 	}
 }
 
-// Clients with the published types read a JobSet, change it and send it back without the fields that their types lack.
+// Clients with the upstream types read a JobSet, change it and send it back without the fields that their types lack.
 func TestUpdateKeepsUnknownFieldsOfTheClient(t *testing.T) {
 	carries := func(js *v1alpha2.JobSet) *v1alpha2.JobSet {
 		js.Annotations = map[string]string{v1alpha2.CarriedSpecKey: carriedText}
@@ -105,7 +105,7 @@ func TestStartupPolicyWithoutAnOrder(t *testing.T) {
 	}
 }
 
-// As with kubectl get -o yaml, kubectl delete and kubectl apply.
+// This is what kubectl get -o yaml, kubectl delete and kubectl apply do.
 func TestResubmittedJobSetStartsFromZero(t *testing.T) {
 	js := MakeJobSet("a").Workers(1).Annotation("mine", "1").Annotation(v1alpha2.InPlaceTimeoutKey, "60s").
 		Annotation(v1alpha2.InPlaceRestartsKey, "3").Annotation(epoch.Annotation, `{"epoch":4,"recreate":4}`).Annotation(history.Annotation, "x").

@@ -14,7 +14,7 @@ import (
 
 const timeout = v1alpha2.InPlaceTimeoutKey
 
-// agents are the settings of a manager that adds the supervisor.
+// agents holds the settings of a manager that adds the supervisor.
 var agents = inject.Settings{Store: supervise.Store{Address: "valkey:6379"}, ExecImage: "exec"}
 
 // runnable returns a JobSet with workers that the supervisor can run.

@@ -17,12 +17,12 @@ import (
 // +kubebuilder:webhook:path=/mutate--v1-pod,mutating=true,failurePolicy=fail,sideEffects=None,groups="",resources=pods,verbs=create,versions=v1,name=mpod.kb.io,admissionReviewVersions=v1,serviceName=jobset-webhook-service
 // +kubebuilder:webhook:path=/validate--v1-pod,mutating=false,failurePolicy=fail,sideEffects=None,groups="",resources=pods,verbs=create,versions=v1,name=vpod.kb.io,admissionReviewVersions=v1,serviceName=jobset-webhook-service
 
-// Domains finds where the pods of a Job are, and whether a leader will come.
+// Domains looks up where the pods of a Job are, and whether a leader will appear.
 type Domains interface {
-	// LeaderIsOver reports whether the Job of this name and UID gets no more pods with index 0. It is false if the Job is not known
-	// yet.
+	// LeaderIsOver reports whether the Job with this name and UID gets no more pods with index 0. It returns false if
+	// the Job is not known yet.
 	LeaderIsOver(ctx context.Context, job types.NamespacedName, uid types.UID) (bool, error)
-	// Of returns the topology domain of the pods of the Job with this UID, or "" if it is not decided yet.
+	// Of returns the topology domain of the pods of the Job with this UID, or "" if it has not been decided yet.
 	Of(ctx context.Context, job types.UID, topology string) (string, error)
 }
 
@@ -35,14 +35,15 @@ func RegisterPod(mgr ctrl.Manager, domains Domains) error {
 // pods is the webhook for pods.
 type pods struct{ domains Domains }
 
-// Default makes a pod a leader or a follower. It ignores a pod without a Job as its controller, regardless of its annotations.
+// Default makes a pod a leader or a follower. It ignores a pod whose controller is not a Job, regardless of its
+// annotations.
 func (w pods) Default(ctx context.Context, pod *corev1.Pod) error {
 	job := metav1.GetControllerOfNoCopy(pod)
 	topology := exclusive.Topology(pod)
 	if topology == "" || job == nil || job.Kind != "Job" {
 		return nil
 	}
-	delete(pod.Annotations, exclusive.LeaderKey) // of the pod that this one was copied from
+	delete(pod.Annotations, exclusive.LeaderKey) // set on the pod from which this one was copied
 	if exclusive.Leads(pod) {
 		exclusive.Prepare(pod, "", false)
 		return nil
@@ -59,7 +60,7 @@ func (w pods) Default(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// namespaceOf returns the namespace of the request, because a new pod may lack it.
+// namespaceOf returns the namespace of the request, because a new pod may not specify it.
 func namespaceOf(ctx context.Context, pod *corev1.Pod) string {
 	if request, err := admission.RequestFromContext(ctx); err == nil && request.Namespace != "" {
 		return request.Namespace
@@ -67,7 +68,7 @@ func namespaceOf(ctx context.Context, pod *corev1.Pod) string {
 	return pod.Namespace
 }
 
-// ValidateCreate rejects a pod that another webhook has changed so that it could run anywhere.
+// ValidateCreate rejects a pod that another webhook has changed in such a way that it could run anywhere.
 func (w pods) ValidateCreate(_ context.Context, pod *corev1.Pod) (admission.Warnings, error) {
 	job := metav1.GetControllerOfNoCopy(pod)
 	if exclusive.Topology(pod) == "" || job == nil || job.Kind != "Job" || exclusive.Prepared(pod) {

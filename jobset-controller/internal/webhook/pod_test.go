@@ -15,10 +15,10 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/exclusive"
 )
 
-// domains has the domain of each Job, or an error.
+// domains maps each Job to its domain. For any other Job, Of returns an error.
 type domains map[types.UID]string
 
-// second is the UID of a Job whose index 0 has ended.
+// second is the UID of a Job whose index 0 has finished.
 const second types.UID = "second"
 
 var errDown = errors.New("the cache is down")
@@ -49,7 +49,7 @@ func exclusivePod(index string, change ...func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
-// ofSecond moves the pod to a Job whose index 0 has ended.
+// ofSecond moves the pod to a Job whose index 0 has finished.
 func ofSecond(p *corev1.Pod) { p.Namespace, p.OwnerReferences[0].UID = "ns", second }
 
 func elected(p *corev1.Pod)  { p.Annotations[exclusive.LeaderKey] = "true" }

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// lone returns an Indexed Job of four pods, as the API server passes it to webhooks.
+// lone returns an Indexed Job with four pods, as the API server passes it to webhooks.
 func lone(change func(*batchv1.Job)) *batchv1.Job {
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "train", Annotations: map[string]string{v1alpha2.InPlaceTimeoutKey: "60s"}},
@@ -65,7 +65,8 @@ func TestIndexedJobIsPrepared(t *testing.T) {
 	}
 }
 
-// A prepared Job is read as a group. Its pods name its slots, and it has the restarts that its author allows.
+// A prepared Job is represented as a group. Its pods are named after its slots, and it has the restarts that its author
+// allows.
 func TestPreparedIndexedJobIsReadAsAGroup(t *testing.T) {
 	job := lone(nil)
 	Alone(job, settings, me)

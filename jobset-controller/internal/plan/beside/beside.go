@@ -1,12 +1,12 @@
-// Package beside plans in-place restarts for groups whose pods other controllers create: which of them can have in-place restarts,
-// and what is added to their Jobs or pods at creation. It is pure.
+// Package beside plans in-place restarts for groups whose pods are created by other controllers: which of them can have
+// in-place restarts, and what is added to their Jobs or pods at creation. It performs no I/O.
 //
-//	Refusal   why a JobSet cannot have in-place restarts, from the JobSet alone
+//	Refusal   why a JobSet cannot have in-place restarts, based on the JobSet alone
 //	Budget    how often the group of a JobSet may restart
 //	Epoch     the generation of a Job that is being created
 //	Prepare   adds to a Job of a JobSet what our own controller adds when it builds one (package inject)
-//	Alone     does the same for an Indexed Job without a JobSet
-//	Lead      does the same for the pod with index 0 of a group that pods declare; Follow for the others
+//	Alone     does this for an Indexed Job without a JobSet
+//	Lead      does this for the pod with index 0 of a group declared by its pods; Follow for the other pods
 package beside
 
 import (
@@ -29,8 +29,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-// Refusal returns why a JobSet that requests in-place restarts cannot have them, or "" if it can. The published controller rejects
-// none of these JobSets.
+// Refusal returns why a JobSet that requests in-place restarts cannot have them, or "" if it can. The upstream
+// controller accepts all of these JobSets.
 func Refusal(js *v1alpha2.JobSet) string {
 	if misplaced := Misplaced(js); misplaced != "" {
 		return misplaced
@@ -67,8 +67,8 @@ func Refusal(js *v1alpha2.JobSet) string {
 	return inplace.TooLarge(inplace.Stages(js, nil, carries))
 }
 
-// Misplaced returns an error text if the JobSet has the annotation only on a template, where it has no effect. A TrainJob, for
-// example, sets annotations on the pod template.
+// Misplaced returns an error text if the JobSet has the annotation only on a template, where it has no effect. A
+// TrainJob, for example, sets annotations on the pod template.
 func Misplaced(js *v1alpha2.JobSet) string {
 	key := v1alpha2.InPlaceTimeoutKey
 	if _, found := js.Annotations[key]; found {
@@ -92,7 +92,8 @@ func Misplaced(js *v1alpha2.JobSet) string {
 	return ""
 }
 
-// Budget returns how often a group may restart. A JobSet without a failure policy, as Kubeflow Trainer creates it, has an annotation for it.
+// Budget returns how often a group may restart. A JobSet without a failure policy, as created by Kubeflow Trainer, can
+// set an annotation instead.
 func Budget(js *v1alpha2.JobSet) restart.Budget {
 	if n, said, problem := restartsOf(js); js.Spec.FailurePolicy == nil && said && problem == "" {
 		return restart.Budget(n)
@@ -100,7 +101,7 @@ func Budget(js *v1alpha2.JobSet) restart.Budget {
 	return policy.Budget(&js.Spec)
 }
 
-// restartsOf reads the annotation with the number of restarts. problem is why it cannot be read.
+// restartsOf reads the annotation with the number of restarts. problem says why it cannot be read.
 func restartsOf(js *v1alpha2.JobSet) (n int32, said bool, problem string) {
 	value, said := js.Annotations[v1alpha2.MaxRestartsKey]
 	if !said {
@@ -113,8 +114,8 @@ func restartsOf(js *v1alpha2.JobSet) (n int32, said bool, problem string) {
 	return int32(parsed), true, ""
 }
 
-// Epoch returns the generation of a Job that is being created. The published controller does not advance the generation when it
-// recreates all Jobs. Until the orchestrator has followed, new Jobs belong to the generation that the orchestrator will open.
+// Epoch returns the generation of a Job that is being created. The upstream controller does not advance the generation
+// when it recreates all Jobs. Until the orchestrator catches up, new Jobs belong to the generation that it will open.
 func Epoch(js *v1alpha2.JobSet) epoch.Record {
 	record, err := epoch.Of(js.Annotations)
 	if err != nil {
@@ -125,7 +126,7 @@ func Epoch(js *v1alpha2.JobSet) epoch.Record {
 	return record
 }
 
-// IsPrepared reports whether the given installation has prepared the Job.
+// IsPrepared reports whether the Job was prepared by the given installation.
 func IsPrepared(job *batchv1.Job, installation string) bool {
 	return job.Annotations[v1alpha2.LedByKey] == installation
 }
@@ -137,8 +138,9 @@ func Other(job *batchv1.Job, installation string) bool {
 	return (claimed && by != installation) || (!claimed && ours)
 }
 
-// Prepare adds agents to a Job that the published controller is creating, and marks it as prepared by the installation. It reports
-// whether it changed the Job. current are the Jobs of the attempt that exist: if any of them has no agents, the group gets none.
+// Prepare adds agents to a Job that the upstream controller is creating, and marks it as prepared by the installation.
+// It reports whether it changed the Job. current holds the existing Jobs of the attempt: if any of them has no agents,
+// the group gets none.
 func Prepare(js *v1alpha2.JobSet, current []*batchv1.Job, job *batchv1.Job, s inject.Settings, installation string) bool {
 	rjob := slices.IndexFunc(js.Spec.ReplicatedJobs, func(r v1alpha2.ReplicatedJob) bool { return r.Name == job.Labels[v1alpha2.ReplicatedJobNameKey] })
 	if rjob < 0 || !mayLead(js, installation) || Other(job, installation) || Refusal(js) != "" {
@@ -160,8 +162,9 @@ func Prepare(js *v1alpha2.JobSet, current []*batchv1.Job, job *batchv1.Job, s in
 	return true
 }
 
-// Alone adds agents to an Indexed Job without a JobSet, and marks it as managed by the installation. It reports whether it prepared the
-// Job, which needs a name. If the Job is a copy, the annotations that programs wrote on the original are dropped.
+// Alone adds agents to an Indexed Job without a JobSet, and marks it as managed by the installation. It reports whether
+// it prepared the Job, which must have a name. If the Job is a copy, annotations written by programs on the original
+// are removed.
 func Alone(job *batchv1.Job, s inject.Settings, installation string) bool {
 	provenance.DropOfJob(job.Annotations)
 	js := inplace.OfJob(job)
@@ -199,9 +202,10 @@ func mark(job *batchv1.Job, installation, kind string) {
 	metav1.SetMetaDataLabel(&job.Spec.Template.ObjectMeta, v1alpha2.GroupKindKey, kind)
 }
 
-// endInTime limits how many container restarts a Job survives: one for each worker and each failure that the budget allows, or the
-// author's limit if that is higher. A group with a leader never reaches the limit. Without a leader the Job fails in the end, and
-// its owner handles it. The author's limit is read from the template, because the API server has already set defaults in the Job.
+// endInTime limits how many container restarts a Job survives: one for each worker and each failure that the budget
+// allows, or the author's limit if that is higher. A group with a leader never reaches the limit. Without a leader, the
+// Job eventually fails, and its owner handles that. The author's limit is read from the template, because the API
+// server has already set defaults in the Job.
 func endInTime(job *batchv1.Job, template *batchv1.JobSpec, failures int32) {
 	workers := int64(ptr.Deref(job.Spec.Parallelism, 1))
 	limit := max(int64(ptr.Deref(template.BackoffLimit, 6)), int64(failures)*workers)

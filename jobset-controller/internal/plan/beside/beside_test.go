@@ -20,14 +20,14 @@ const me = "ns/holdfast-inplace"
 
 var settings = inject.Settings{Store: supervise.Store{Address: "valkey:6379"}, ExecImage: "exec:1"}
 
-// asking returns a JobSet of two Jobs that requests in-place restarts.
+// asking returns a JobSet with two Jobs that requests in-place restarts.
 func asking() *JobSet {
 	return MakeJobSet("js").Workers(2).MaxRestarts(3).Annotation(v1alpha2.InPlaceTimeoutKey, "60s").Change(func(js *v1alpha2.JobSet) {
 		js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.Containers[0].Command = []string{"train"}
 	})
 }
 
-// created returns a Job as the API server passes it to webhooks: with defaults.
+// created returns a Job as the API server passes it to webhooks, with defaults.
 func created(js *v1alpha2.JobSet) *batchv1.Job {
 	job := MakeJob("js-workers-0", "workers").Label(v1alpha2.JobSetNameKey, js.Name).Obj()
 	job.Spec = *js.Spec.ReplicatedJobs[0].Template.Spec.DeepCopy()
@@ -40,7 +40,7 @@ func led(by string) func(*batchv1.Job) {
 	return func(job *batchv1.Job) { job.Annotations[v1alpha2.LedByKey] = by }
 }
 
-// A JobSet without a failure policy, as Kubeflow Trainer creates it, has an annotation for the budget.
+// A JobSet without a failure policy, as created by Kubeflow Trainer, sets its budget in an annotation.
 func TestBudget(t *testing.T) {
 	none := func(js *v1alpha2.JobSet) { js.Spec.FailurePolicy = nil }
 	for name, c := range map[string]struct {

@@ -13,10 +13,11 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 )
 
-// LeaderWorkerSet is the kind in v0.8 of its controller. Objects are read unstructured.
+// LeaderWorkerSet is the kind used by v0.8 of its controller. Objects are read as unstructured.
 var LeaderWorkerSet = schema.GroupVersionKind{Group: "leaderworkerset.x-k8s.io", Version: "v1", Kind: "LeaderWorkerSet"}
 
-// Keys that the LeaderWorkerSet controller writes on pods. Its webhook adds the index to workers, possibly after ours has run.
+// Keys set on pods by the LeaderWorkerSet controller. Its webhook adds the index to workers, possibly after ours has
+// run.
 const (
 	lwsSize       = "leaderworkerset.sigs.k8s.io/size"        // annotation
 	lwsLeaderName = "leaderworkerset.sigs.k8s.io/leader-name" // annotation of workers
@@ -24,13 +25,14 @@ const (
 	WorkerIndexKey = "leaderworkerset.sigs.k8s.io/worker-index"
 )
 
-// settingsOfSets are the annotations that the pod with index 0 inherits from its LeaderWorkerSet.
+// settingsOfSets lists the annotations that the pod with index 0 inherits from its LeaderWorkerSet.
 var settingsOfSets = append([]string{
 	v1alpha2.MaxRestartsKey, v1alpha2.FormingTimeoutKey, v1alpha2.MaxRestartDelayKey, v1alpha2.NodeLostAfterKey,
 }, inherited...)
 
-// Declare makes a pod of a LeaderWorkerSet that requests in-place restarts declare its group, as pods of any owner can. Each
-// replica is a group, and the leader pod has index 0. It reports whether the LeaderWorkerSet requests in-place restarts.
+// Declare makes a pod of a LeaderWorkerSet that requests in-place restarts declare its group, as pods of any owner can
+// do. Each replica is a group, and its leader pod has index 0. Declare reports whether the LeaderWorkerSet requests
+// in-place restarts.
 func Declare(pod *corev1.Pod, set *unstructured.Unstructured) bool {
 	asks := set.GetAnnotations()
 	if !AsksOfSet(set) {
@@ -53,14 +55,15 @@ func Declare(pod *corev1.Pod, set *unstructured.Unstructured) bool {
 	return true
 }
 
-// AsksOfSet reports whether a LeaderWorkerSet requests in-place restarts of its replicas, even with a value that cannot be parsed.
+// AsksOfSet reports whether a LeaderWorkerSet requests in-place restarts for its replicas, even with a value that
+// cannot be parsed.
 func AsksOfSet(set *unstructured.Unstructured) bool {
 	_, said := set.GetAnnotations()[v1alpha2.InPlaceTimeoutKey]
 	return said
 }
 
-// RefusalOfSet returns why a LeaderWorkerSet cannot have in-place restarts, or "". It checks only what the leader pod does not
-// show.
+// RefusalOfSet returns why a LeaderWorkerSet cannot have in-place restarts, or "" if it can. It checks only what cannot
+// be determined from the leader pod.
 func RefusalOfSet(set *unstructured.Unstructured) string {
 	if policy, _, _ := unstructured.NestedString(set.Object, "spec", "startupPolicy"); policy == "LeaderReady" {
 		return "spec.startupPolicy: with LeaderReady the workers are created after the leader is ready, and the leader would wait for them; use LeaderCreated"
@@ -77,8 +80,8 @@ func RefusalOfSet(set *unstructured.Unstructured) string {
 	return ""
 }
 
-// claims returns an error unless the pod may be in the group of the leader. Both must have the same controller or, in a
-// LeaderWorkerSet, the pod's controller must be the StatefulSet that has the leader's name.
+// claims returns an error unless the pod may belong to the leader's group. Both must have the same controller or, in a
+// LeaderWorkerSet, the pod's controller must be the StatefulSet named after the leader.
 func claims(pod, leader *corev1.Pod) error {
 	ours, theirs := controllerOf(pod), controllerOf(leader)
 	owner := metav1.GetControllerOfNoCopy(pod)

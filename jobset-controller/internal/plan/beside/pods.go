@@ -16,9 +16,9 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/provenance"
 )
 
-// Lead adds an agent to the pod with index 0 of a group that pods declare, if the pod requests in-place restarts. against is a reason
-// to refuse that the pod does not show, or "". The pod needs a name. Lead reports whether the pod has an agent; if not, an
-// annotation of the pod gives the reason.
+// Lead adds an agent to the pod with index 0 of a group declared by its pods, if the pod requests in-place restarts.
+// against is a reason for refusal that is not visible in the pod, or "". The pod must have a name. Lead reports whether
+// the pod has an agent. If not, an annotation on the pod gives the reason.
 func Lead(pod *corev1.Pod, against string, s inject.Settings, installation string) bool {
 	dropWritten(pod)
 	if !AsksOfPods(pod) {
@@ -37,8 +37,8 @@ func Lead(pod *corev1.Pod, against string, s inject.Settings, installation strin
 	return add(pod, nil, s, installation)
 }
 
-// Follow does the same for another pod of the group, given the pod with index 0. If that pod does not request in-place restarts, or
-// was refused, Follow does not change the pod.
+// Follow is like Lead for another pod of the group, given the pod with index 0. If that pod does not request in-place
+// restarts, or was refused, Follow does not change the pod.
 func Follow(pod, leader *corev1.Pod, s inject.Settings, installation string) bool {
 	dropWritten(pod)
 	if !AsksOfPods(leader) && inplace.LeaderWorkerSetOf(leader) == "" || leader.Annotations[v1alpha2.RefusedKey] != "" {
@@ -63,7 +63,8 @@ func Follow(pod, leader *corev1.Pod, s inject.Settings, installation string) boo
 	return add(pod, leader.Annotations, s, installation)
 }
 
-// AsksOfPods reports whether the pod with index 0 requests in-place restarts of its group, even with a value that cannot be parsed.
+// AsksOfPods reports whether the pod with index 0 requests in-place restarts for its group, even with a value that
+// cannot be parsed.
 func AsksOfPods(leader *corev1.Pod) bool {
 	_, asks := leader.Annotations[v1alpha2.InPlaceTimeoutKey]
 	return asks
@@ -80,7 +81,7 @@ func WithoutAgent(pod *corev1.Pod, installation string) string {
 	return "created without an agent, because the webhook was unreachable or does not apply to it"
 }
 
-// Lives reports whether a pod runs, or will run, and has not been deleted.
+// Lives reports whether a pod is running or will run, and has not been deleted.
 func Lives(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp.IsZero() && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
 }
@@ -105,7 +106,7 @@ func controllerOf(pod *corev1.Pod) string {
 	return fmt.Sprintf("%s %s (%s)", owner.Kind, owner.Name, owner.UID)
 }
 
-// dropWritten removes annotations that programs wrote on the pod that this one was copied from.
+// dropWritten removes annotations that programs wrote on the pod from which this one was copied.
 func dropWritten(pod *corev1.Pod) {
 	provenance.Drop(pod.Annotations)
 	for _, key := range []string{v1alpha2.RefusedKey, v1alpha2.JobSetUIDKey} {
@@ -113,8 +114,8 @@ func dropWritten(pod *corev1.Pod) {
 	}
 }
 
-// join writes the keys by which the orchestrator and the agent find the pod's group. Without a valid index the pod gets no slot in
-// it.
+// join sets the keys by which the orchestrator and the agent find the pod's group. Without a valid index, the pod does
+// not get a slot in the group.
 func join(pod *corev1.Pod, m inplace.Member, valid bool) {
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, v1alpha2.GroupKindKey, inplace.PodKind)
 	for key, value := range inplace.PodIdentity(m.Leader) {
@@ -133,7 +134,7 @@ func refuse(pod *corev1.Pod, why string) bool {
 	return false
 }
 
-// refusedPods returns the reasons to refuse that only groups of pods have.
+// refusedPods returns reasons for refusal that only apply to groups of pods.
 func refusedPods(js *v1alpha2.JobSet) string {
 	if refused := js.Annotations[v1alpha2.RefusedKey]; refused != "" {
 		return refused
@@ -142,13 +143,13 @@ func refusedPods(js *v1alpha2.JobSet) string {
 	return problem
 }
 
-// inherited are the annotations that a pod takes from the pod with index 0 if it has none of its own.
+// inherited lists the annotations that a pod inherits from the pod with index 0 unless it sets its own.
 var inherited = []string{
 	v1alpha2.InPlaceTimeoutKey, v1alpha2.InPlaceDriverKey, v1alpha2.InPlaceContainerKey,
 	v1alpha2.ProgressTimeoutKey, v1alpha2.ProgressStartTimeoutKey, v1alpha2.ProgressFromKey,
 }
 
-// add adds the agent that the pod or its leader asks for.
+// add adds the agent that the pod or its leader requests.
 func add(pod *corev1.Pod, leader map[string]string, s inject.Settings, installation string) bool {
 	a, why := assess(pod, leader)
 	if why = cmp.Or(why, s.Lacks(a)); why != "" {
@@ -162,7 +163,7 @@ func add(pod *corev1.Pod, leader map[string]string, s inject.Settings, installat
 	return true
 }
 
-// assess returns what the pod gets, or why it gets nothing.
+// assess returns what to add to the pod, or why nothing can be added.
 func assess(pod *corev1.Pod, leader map[string]string) (a inject.Assessment, why string) {
 	js := inplace.OfJob(inplace.OfPods(pod))
 	js.Annotations = maps.Clone(js.Annotations)

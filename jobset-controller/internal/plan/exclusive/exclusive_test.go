@@ -87,7 +87,7 @@ func TestLeaderAffinity(t *testing.T) {
 	}
 }
 
-// terms formats the affinity terms of the rack that hold in all namespaces.
+// terms formats the affinity terms of the rack that apply to all namespaces.
 func terms(all []corev1.PodAffinityTerm) string {
 	var text []string
 	for _, term := range all {

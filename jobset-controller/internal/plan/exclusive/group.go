@@ -11,12 +11,12 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 )
 
-// Anchor returns the pod whose node decides the domain of its Job, or nil if no pod has a node. That is the leader or, while the
-// leader is lost or has no node, any other running pod, because the affinity of the next leader attracts it there. Of two leaders
-// it is the older one, which the Job controller keeps. Pods that have ended do not count: the scheduler considers their domain
-// free.
+// Anchor returns the pod whose node determines the domain of its Job, or nil if no pod has a node. That is the leader
+// or, while the leader is lost or has no node, any other running pod, because the affinity of the next leader attracts
+// it to that pod's domain. Of two leaders it is the older one, which the Job controller keeps. Pods that have finished
+// do not count: the scheduler considers their domain free.
 //
-// pods are those of one Job.
+// pods must belong to one Job.
 func Anchor(pods []*corev1.Pod) *corev1.Pod {
 	var anchor *corev1.Pod
 	for _, p := range pods {
@@ -43,10 +43,10 @@ func Leader(pods []*corev1.Pod) *corev1.Pod {
 	return first(pods, func(p *corev1.Pod) bool { return Leads(p) })
 }
 
-// Waiting returns the first follower by name that waits for its domain, or nil if there is none.
+// Waiting returns the first follower by name that is waiting for its domain, or nil if there is none.
 func Waiting(pods []*corev1.Pod) *corev1.Pod { return first(pods, Held) }
 
-// first returns the living pod with the lowest name that satisfies is.
+// first returns the living pod with the lowest name for which is returns true.
 func first(pods []*corev1.Pod, is func(*corev1.Pod) bool) *corev1.Pod {
 	var found *corev1.Pod
 	for _, p := range pods {
@@ -57,16 +57,17 @@ func first(pods []*corev1.Pod, is func(*corev1.Pod) bool) *corev1.Pod {
 	return found
 }
 
-// Moves is what happens to the followers of one Job.
+// Moves lists what to do with the followers of a Job.
 type Moves struct {
-	// Release lists followers that wait and whose domain is known.
+	// Release lists waiting followers whose domain is known.
 	Release []*corev1.Pod
-	// Evict lists followers that run, or may only run, outside the domain of their leader.
+	// Evict lists followers that are running, or may only run, outside the domain of their leader.
 	Evict []*corev1.Pod
 }
 
-// Plan compares the followers with the domain of their Anchor. domainOf returns the domain of a node, or "" if it is unknown; a pod on
-// such a node stays. Followers are evicted only if the leader is alive, because only its domain is certain.
+// Plan compares the followers with the domain of their Anchor. domainOf returns the domain of a node, or "" if it is
+// unknown; a pod on such a node stays. Followers are evicted only if the leader is alive, because only its domain is
+// certain.
 func Plan(pods []*corev1.Pod, domain string, domainOf func(node string) string) Moves {
 	var m Moves
 	anchor := Anchor(pods)
@@ -85,7 +86,8 @@ func Plan(pods []*corev1.Pod, domain string, domainOf func(node string) string) 
 	return m
 }
 
-// strays reports whether the pod runs in another domain, or waits for a node in another domain or in any.
+// strays reports whether the pod is running in another domain, or is waiting for a node in another domain or in any
+// domain.
 func strays(p *corev1.Pod, domain string, domainOf func(node string) string) bool {
 	if p.Spec.NodeName == "" {
 		return p.Spec.NodeSelector[Topology(p)] != domain
@@ -94,13 +96,13 @@ func strays(p *corev1.Pod, domain string, domainOf func(node string) string) boo
 	return actual != "" && actual != domain
 }
 
-// LeaderKey is the annotation of a pod that leads although its index is not 0.
+// LeaderKey is the annotation of a pod that is the leader although its index is not 0.
 const LeaderKey = "holdfast.dev/exclusive-leader"
 
 const leaderIndex = 0
 
-// LeaderIsOver reports whether the Job controller will create no more pods with index 0, because the index has completed or failed
-// for good.
+// LeaderIsOver reports whether the Job controller will create no more pods with index 0, because the index has
+// completed or has permanently failed.
 func LeaderIsOver(job *batchv1.Job) bool {
 	return inplace.HasIndex(job.Status.CompletedIndexes, leaderIndex) || inplace.HasIndex(ptr.Deref(job.Status.FailedIndexes, ""), leaderIndex)
 }

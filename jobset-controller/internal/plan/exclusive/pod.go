@@ -1,15 +1,15 @@
-// Package exclusive gives each Job a topology domain, such as a rack, to itself. It is pure: it changes a pod that is being
-// created, and plans what happens to the pods of a Job.
+// Package exclusive gives each Job a topology domain, such as a rack, to itself. It performs no I/O: it modifies a pod
+// that is being created, and plans what to do with the pods of a Job.
 //
 //	leader (completion index 0)   affinity to its own Job, anti-affinity to all others ──> the scheduler chooses a domain
 //	follower, domain known        node selector of that domain ──────────────────────────> the scheduler chooses a node
 //	follower, domain not known    scheduling gate ──> the leader gets a node ──> node selector, gate removed
-//	pod without an index          like a leader: there is nobody to follow
-//	index 0 will not run again    pods lead until one of them has a node, which matters when a Job is resumed
+//	pod without an index          treated as a leader, because there is no leader to follow
+//	index 0 will not run again    pods are leaders until one of them has a node, which matters when a Job is resumed
 //
-// Only leaders have affinities, because their cost in the scheduler grows with the number of pods and nodes. If a leader is placed
-// again in another domain, its followers are evicted, and their successors follow. It makes no difference who creates a pod: the
-// Job controller, or a program that replaces a lost pod.
+// Only leaders have affinities, because their cost in the scheduler grows with the number of pods and nodes. If a
+// leader is rescheduled to another domain, its followers are evicted, and their replacements follow it. It makes no
+// difference whether the Job controller creates a pod, or a program that replaces a lost pod.
 package exclusive
 
 import (
@@ -26,8 +26,8 @@ import (
 // Gate holds a follower back until the domain of its leader is known.
 const Gate = "holdfast.dev/exclusive-placement"
 
-// Topology returns the node label whose values are the domains. It is "" for a pod that this package does not place: the pod does
-// not ask for it, or its nodes were reserved beforehand (node selector strategy).
+// Topology returns the node label whose values are the domains. It returns "" for a pod that this package does not
+// place: the pod does not request it, or its nodes were reserved beforehand (node selector strategy).
 func Topology(pod metav1.Object) string {
 	if _, reserved := pod.GetAnnotations()[v1alpha2.NodeSelectorStrategyKey]; reserved {
 		return ""
@@ -35,9 +35,9 @@ func Topology(pod metav1.Object) string {
 	return pod.GetAnnotations()[v1alpha2.ExclusiveKey]
 }
 
-// Prepare changes a pod that is being created so that it is placed exclusively. domain is that of the Job's pods, "" if it is not
-// known yet: the pod then waits for its leader, or leads if the leader has ended. If the pod is a copy of another one, the copied
-// settings are replaced.
+// Prepare modifies a pod that is being created so that it is placed exclusively. domain is the domain of the Job's
+// pods, or "" if it is not known yet: the pod then waits for its leader, or becomes the leader if the leader has
+// finished. If the pod is a copy of another one, the copied settings are replaced.
 func Prepare(pod *corev1.Pod, domain string, leaderIsOver bool) {
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, v1alpha2.PriorityKey, priority(pod))
 	if leaderIsOver && domain == "" && !Leads(pod) {
@@ -53,7 +53,7 @@ func Prepare(pod *corev1.Pod, domain string, leaderIsOver bool) {
 	}
 }
 
-// Prepared reports whether what Prepare did is still in place.
+// Prepared reports whether the changes made by Prepare are still in place.
 func Prepared(pod *corev1.Pod) bool {
 	if Leads(pod) {
 		affinity := pod.Spec.Affinity
@@ -64,7 +64,7 @@ func Prepared(pod *corev1.Pod) bool {
 	return Held(pod) || pod.Spec.NodeSelector[Topology(pod)] != ""
 }
 
-// Held reports whether a pod waits for its domain.
+// Held reports whether a pod is waiting for its domain.
 func Held(pod *corev1.Pod) bool { return slices.ContainsFunc(pod.Spec.SchedulingGates, isGate) }
 
 func isGate(g corev1.PodSchedulingGate) bool { return g.Name == Gate }
@@ -84,13 +84,13 @@ func release(pod *corev1.Pod, domain string) {
 	pod.Spec.NodeSelector[Topology(pod)] = domain
 }
 
-// priority returns the priority of the pod, which admission has resolved by now.
+// priority returns the priority of the pod, which admission has already resolved.
 func priority(pod *corev1.Pod) string {
 	return strconv.FormatInt(int64(ptr.Deref(pod.Spec.Priority, 0)), 10)
 }
 
-// attract restricts the pod to domains that have no exclusively placed pod of another Job and, if its own Job runs anywhere, to
-// that Job's domain. Pods of another priority are ignored, so that the scheduler may preempt them.
+// attract restricts the pod to domains that have no exclusively placed pod of another Job and, if pods of its own Job
+// are already running, to their domain. Pods with another priority are ignored, so that the scheduler may preempt them.
 func attract(pod *corev1.Pod) {
 	own := pod.Labels[v1alpha2.JobKey]
 	same := term(pod, metav1.LabelSelectorRequirement{Key: v1alpha2.JobKey, Operator: metav1.LabelSelectorOpIn, Values: []string{own}})
@@ -122,7 +122,7 @@ func term(pod *corev1.Pod, requirements ...metav1.LabelSelectorRequirement) core
 	}
 }
 
-// replace appends our term and removes an earlier one of ours.
+// replace appends our term and removes an earlier one that we added.
 func replace(terms *[]corev1.PodAffinityTerm, pod *corev1.Pod, ours corev1.PodAffinityTerm) {
 	*terms = append(slices.DeleteFunc(*terms, concerns(pod)), ours)
 }

@@ -13,32 +13,32 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 )
 
-// Entry is what one replicatedJob gets.
+// Entry is what is added to one replicatedJob.
 type Entry struct {
-	// Driver is the driver to add; None if there is nothing to add.
+	// Driver is the driver to add, or None if there is nothing to add.
 	Driver Driver
 	// Container is the index of the worker's container in the pod.
 	Container int
 	// Progress is what the worker must report.
 	Progress Progress
-	// Spares is how many pods wait to take the slot of a lost one.
+	// Spares is how many pods wait to take over the slot of a lost one.
 	Spares int
 }
 
-// Assessment is what a JobSet that requests in-place restarts gets, or why it gets nothing.
+// Assessment is what is added to a JobSet that requests in-place restarts, or why nothing is added.
 type Assessment struct {
-	// Kind is the kind of an owner that is read as a JobSet: Job or Pod; see inplace.OfJob.
+	// Kind is the kind of an owner that is represented as a JobSet: Job or Pod; see inplace.OfJob.
 	Kind string
-	// Entries are those of spec.replicatedJobs, in order.
+	// Entries corresponds to spec.replicatedJobs, in the same order.
 	Entries []Entry
-	// Problems are the errors by field path. A single problem keeps all drivers out: if only some workers restarted in place, they
-	// would wait for the others forever.
+	// Problems lists errors by field path. A single problem prevents all drivers from being added: if only some workers
+	// restarted in place, they would wait for the others forever.
 	Problems field.ErrorList
-	// Warnings are settings that impede in-place restarts, each with its field path.
+	// Warnings lists settings that impede in-place restarts, each with its field path.
 	Warnings []string
 }
 
-// Assess decides what the JobSet gets. It does not change an agent that a template brings.
+// Assess decides what is added to the JobSet. It does not change an agent that a template already includes.
 func Assess(js *v1alpha2.JobSet) Assessment {
 	a := Assessment{Kind: js.Kind, Entries: make([]Entry, len(js.Spec.ReplicatedJobs))}
 	byHand := slices.ContainsFunc(js.Spec.ReplicatedJobs, bringsAgent)
@@ -89,7 +89,8 @@ func (a *Assessment) examine(t *template) {
 	a.Warnings = append(a.Warnings, warningsOf(t)...)
 }
 
-// refuse adds a problem. A problem of an annotation on the JobSet occurs once for each replicatedJob, and is reported once.
+// refuse adds a problem. A problem with an annotation on the JobSet occurs for each replicatedJob, and is reported
+// once.
 func (a *Assessment) refuse(err *field.Error) {
 	same := func(known *field.Error) bool { return known.Error() == err.Error() }
 	if !slices.ContainsFunc(a.Problems, same) {
@@ -97,7 +98,7 @@ func (a *Assessment) refuse(err *field.Error) {
 	}
 }
 
-// warningsOf returns the warnings for a template that gets a driver.
+// warningsOf returns the warnings for a template to which a driver is added.
 func warningsOf(t *template) []string {
 	if t.Driver != Exec {
 		return nil
@@ -116,14 +117,14 @@ func warningsOf(t *template) []string {
 	return list
 }
 
-// warningsByHand returns the warnings for an agent that the user has added. Without these settings an ordered restart fails the Job
-// or the pod.
+// warningsByHand returns the warnings for an agent that the user has added. Without these settings, a restart requested
+// by the agent makes the Job or the pod fail.
 func warningsByHand(t *template) []string {
 	var list []string
 	if limit := t.job().BackoffLimit; ptr.Deref(limit, 6) != math.MaxInt32 {
 		list = append(list, fmt.Sprintf("%s: restarts in place count towards it; set %d", t.jobPath().Child("backoffLimit"), math.MaxInt32))
 	}
-	// Without a policy the JobSet gives its pods OnFailure.
+	// Without a policy, the JobSet sets OnFailure on its pods.
 	if policy := t.pod().RestartPolicy; policy != "" && policy != corev1.RestartPolicyOnFailure {
 		list = append(list, fmt.Sprintf("%s: %s keeps workers from restarting in place; set OnFailure", t.podPath().Child("restartPolicy"), policy))
 	}

@@ -24,18 +24,18 @@ const (
 	Exec Driver = "exec"
 	// CRI is a sidecar that uses the node's container runtime.
 	CRI Driver = "cri"
-	// None leaves the pods as they are.
+	// None leaves the pods unchanged.
 	None Driver = "none"
 )
 
 var drivers = []Driver{Exec, CRI, None}
 
-// template is one replicatedJob and what is known about it.
+// template is a replicatedJob and what is known about it.
 type template struct {
 	jobSet *v1alpha2.JobSet
 	rjob   *v1alpha2.ReplicatedJob
-	path   *field.Path // of the Job template; nil for a Job by itself
-	// Entry is what the template gets. The rules read it.
+	path   *field.Path // of the Job template; nil for a Job without a JobSet
+	// Entry is what is added to the template. The rules read it.
 	Entry
 }
 
@@ -66,8 +66,8 @@ func (t *template) workerPath() *field.Path {
 	return t.podPath().Child("containers").Index(t.Container)
 }
 
-// annotation returns an annotation of the template or, if it has none, of the JobSet, and its path. If neither has it, the path is
-// that on the template.
+// annotation returns an annotation of the template or, if that is not set, of the JobSet, together with its path. If
+// neither is set, the path is that of the template's annotation.
 func (t *template) annotation(key string) (value string, path *field.Path, found bool) {
 	annotations := field.NewPath("metadata", "annotations").Key(key)
 	onTemplate := t.path.Child("metadata", "annotations").Key(key)
@@ -80,8 +80,8 @@ func (t *template) annotation(key string) (value string, path *field.Path, found
 	return "", onTemplate, false
 }
 
-// findDriver reads the driver from the annotation. The default is Exec, but None in a JobSet that brings agents: its author has
-// chosen which pods have one.
+// findDriver reads the driver from the annotation. The default is Exec, or None in a JobSet that includes agents: its
+// author has chosen which pods have one.
 func (t *template) findDriver(byHand bool) *field.Error {
 	value, path, found := t.annotation(v1alpha2.InPlaceDriverKey)
 	switch {
@@ -118,7 +118,8 @@ func (t *template) findContainer() *field.Error {
 
 const installerName = supervise.InstallerName
 
-// addSupervisor makes the supervisor the entry point of the worker's container. With spares, the worker can run in any slot of its replicatedJob.
+// addSupervisor makes the supervisor the entry point of the worker's container. With spares, the worker can run in any
+// slot of its replicatedJob.
 func (s Settings) addSupervisor(pod *corev1.PodSpec, e Entry, who []corev1.EnvVar, first First) {
 	supervisor := supervise.Supervisor{Image: s.ExecImage, Store: s.Store, Identity: who, Flags: append(e.Progress.flags(), s.aloneFlags()...)}
 	if e.Spares > 0 {
@@ -141,7 +142,7 @@ func (s Settings) aloneFlags() []string {
 
 const (
 	sidecarName = "holdfast-agent"
-	// readyPort is an unusual port, because the containers of a pod share its ports.
+	// readyPort is an uncommon port, because the containers of a pod share its ports.
 	readyPort = 28080
 )
 
@@ -170,16 +171,16 @@ func (s Settings) sidecar(worker string, who []corev1.EnvVar) corev1.Container {
 	}
 }
 
-// privileged returns the security context that access to the container runtime's socket needs, whatever the pod sets for its other
-// containers.
+// privileged returns the security context required for access to the container runtime's socket, regardless of what the
+// pod sets for its other containers.
 func privileged() *corev1.SecurityContext {
 	return &corev1.SecurityContext{
 		Privileged: ptr.To(true), RunAsNonRoot: ptr.To(false), RunAsUser: ptr.To[int64](0), RunAsGroup: ptr.To[int64](0),
 	}
 }
 
-// agentIsReady returns a startup probe that delays the worker until its agent is ready. With the default period of ten seconds,
-// each pod would be delayed by that long.
+// agentIsReady returns a startup probe that delays the worker until its agent is ready. The default period of ten
+// seconds would delay every pod by that long.
 func agentIsReady() *corev1.Probe {
 	return &corev1.Probe{
 		ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/ready", Port: intstr.FromInt32(readyPort)}},

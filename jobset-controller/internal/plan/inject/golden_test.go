@@ -20,13 +20,13 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files again")
 
-// complete are the settings of a manager that can add both drivers.
+// complete holds the settings of a manager that can add both drivers.
 var complete = Settings{
 	Store:     supervise.Store{Address: "valkey.holdfast.svc:6379", Username: "workers", Secret: "store", SecretKey: "token"},
 	ExecImage: "registry.example/holdfast-exec:1", AgentImage: "registry.example/agent:1",
 }
 
-// guarded are the settings of a manager whose store uses TLS and has a user for each JobSet.
+// guarded holds the settings of a manager whose store uses TLS and has a user for each JobSet.
 var guarded = Settings{
 	Store: supervise.Store{Address: "10.0.0.1:6379", TLS: true, ServerName: "valkey.holdfast.svc"}, StoreACL: true,
 	ExecImage: complete.ExecImage, AgentImage: complete.AgentImage,

@@ -1,11 +1,12 @@
-// Package inject plans what is added to the Jobs of a JobSet that requests in-place restarts by one annotation and brings no agent.
-// It is pure.
+// Package inject plans what is added to the Jobs of a JobSet that requests in-place restarts by an annotation and does
+// not include an agent. It performs no I/O.
 //
-//	Assess    decides, from the JobSet alone, what each replicatedJob gets, and reports problems and warnings
-//	For       decides whether the Jobs of this attempt get it: the decision for its first Job holds for all
-//	Into      writes it into a Job that is being built
+//	Assess    decides, based on the JobSet alone, what is added to each replicatedJob, and reports problems and warnings
+//	For       decides whether it is added to the Jobs of this attempt: the decision for the first Job applies to all
+//	Into      adds it to a Job that is being built
 //
-// The exec driver puts the supervisor in front of the worker's command. An init container copies the program to a volume in memory:
+// The exec driver makes the supervisor run the worker's command. An init container copies the program to an in-memory
+// volume:
 //
 //	init container   holdfast-exec install /holdfast
 //	worker           /holdfast/holdfast-exec flags -- original command and arguments
@@ -31,16 +32,17 @@ const (
 	notInjected = "false"
 )
 
-// Plan is what the Jobs of one attempt get. The zero Plan adds nothing.
+// Plan is what is added to the Jobs of one attempt. The zero Plan adds nothing.
 type Plan struct {
 	settings Settings
 	kind     string // of the owner
 	entries  []Entry
-	mark     string // value of InPlaceInjectionKey; empty: the JobSet asks for nothing to be added
+	mark     string // value of InPlaceInjectionKey; empty: the JobSet requests nothing
 }
 
-// For plans the attempt that the current Jobs belong to. Its first Jobs decide. If the annotation is set while workers without
-// agents run, it takes effect when all of them are recreated: a group in which only some workers have an agent never forms.
+// For plans the attempt that the current Jobs belong to, whose first Jobs determine the decision. If the annotation is
+// set while workers without agents are running, it takes effect when all of them are recreated: a group in which only
+// some workers have an agent never forms.
 func For(a Assessment, current []*batchv1.Job, s Settings) Plan {
 	if !a.Adds() {
 		return Plan{}
@@ -61,7 +63,7 @@ func (p Plan) Spares(rjob int) int {
 	return p.entries[rjob].Spares
 }
 
-// Began reports whether an attempt has Jobs, and whether agents are added to them.
+// Began reports whether an attempt already has Jobs, and whether agents are added to them.
 func Began(current []*batchv1.Job) (injects, began bool) {
 	for _, job := range current {
 		if job.Annotations[v1alpha2.InPlaceInjectionKey] == injected {
@@ -71,8 +73,8 @@ func Began(current []*batchv1.Job) (injects, began bool) {
 	return false, len(current) > 0
 }
 
-// Into adds the agent to a Job that is being built from the replicatedJob with the given index, whose first Job has the given place. The
-// Job must not share memory with its template.
+// Into adds the agent to a Job that is being built from the replicatedJob with the given index. first is the position
+// of that replicatedJob's first Job. The Job must not share memory with its template.
 func (p Plan) Into(rjob int, job *batchv1.Job, first First) {
 	if p.mark == "" {
 		return
@@ -100,8 +102,9 @@ func (p Plan) Into(rjob int, job *batchv1.Job, first First) {
 	leaveLostNodes(pod)
 }
 
-// outliveRestarts raises the limits of the Job, because containers that are restarted on an order count as its failures. Unless its
-// author decides otherwise, the Job also replaces no pod whose worker may still run, just like the leader.
+// outliveRestarts raises the limits of the Job, because the Job counts containers that were told to restart as
+// failures. Unless its author decides otherwise, the Job also does not replace a pod whose worker may still be running,
+// just like the leader.
 func outliveRestarts(job *batchv1.JobSpec) {
 	if job.PodReplacementPolicy == nil {
 		job.PodReplacementPolicy = ptr.To(batchv1.Failed)
@@ -110,8 +113,8 @@ func outliveRestarts(job *batchv1.JobSpec) {
 	job.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
 }
 
-// Carriers reports for each replicatedJob whether its pods have an agent. Its current Jobs decide; if it has none yet, the plan for
-// its next Jobs does.
+// Carriers reports for each replicatedJob whether its pods have an agent. This is determined by its current Jobs or, if
+// it has none yet, by the plan for its next Jobs.
 func Carriers(js *v1alpha2.JobSet, a Assessment, current []*batchv1.Job) []bool {
 	injects, _ := Began(current)
 	carries := make([]bool, len(js.Spec.ReplicatedJobs))

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 )
 
-// living returns a Job of a replicatedJob, with the mark of its attempt and with or without an agent.
+// living returns a Job of a replicatedJob, with the mark of its attempt, and with or without an agent.
 func living(rjob, mark string, hasAgent bool) *batchv1.Job {
 	w := MakeJob("js-"+rjob+"-0", rjob)
 	if mark != "" {
@@ -61,7 +61,7 @@ func TestFirstJobsOfAnAttemptDecide(t *testing.T) {
 	}
 }
 
-// An added agent is recognized later: a Job template that was copied from a Job is not changed again.
+// An agent that was added is recognized later: a Job template that was copied from a Job is not changed again.
 func TestAddingIsIdempotent(t *testing.T) {
 	for _, driver := range []string{"exec", "cri"} {
 		js := plain(on(v1alpha2.InPlaceDriverKey, driver))

@@ -10,9 +10,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
-// Progress is what a worker must report to not count as hanging. The zero value requires nothing.
+// Progress is what a worker must report in order not to be considered hung. The zero value requires nothing.
 type Progress struct {
-	// Timeout is the longest time between two reports. Start is the longest time until the first one; 0 means no limit.
+	// Timeout is the maximum time between two reports. Start is the maximum time until the first one; 0 means no limit.
 	Timeout, Start time.Duration
 	// From is the source of the reports.
 	From string
@@ -26,10 +26,10 @@ const (
 	leastSilence = time.Second
 )
 
-// asksForProgress are the annotations, in the order in which they are read.
+// asksForProgress lists the annotations, in the order in which they are read.
 var asksForProgress = []string{v1alpha2.ProgressTimeoutKey, v1alpha2.ProgressStartTimeoutKey, v1alpha2.ProgressFromKey}
 
-// findProgress reads the annotations for progress. Only the supervisor can see reports of progress.
+// findProgress reads the annotations for progress reports, which only the supervisor can receive.
 func (t *template) findProgress() field.ErrorList {
 	var errs field.ErrorList
 	t.Progress.Timeout = t.silence(v1alpha2.ProgressTimeoutKey, &errs)
@@ -46,8 +46,8 @@ func (t *template) findProgress() field.ErrorList {
 	return append(append(errs, t.cannotShowProgress()...), t.cannotSeeOutput()...)
 }
 
-// cannotSeeOutput refuses to follow the output of a worker with a terminal: the output would be copied through a pipe, which is not
-// a terminal.
+// cannotSeeOutput rejects "output" as the source for a worker with a terminal, because the output would be copied
+// through a pipe, which is not a terminal.
 func (t *template) cannotSeeOutput() field.ErrorList {
 	if t.Progress.From != fromOutput || t.Driver != Exec || !t.worker().TTY {
 		return nil
@@ -70,7 +70,7 @@ func (t *template) silence(key string, errs *field.ErrorList) time.Duration {
 	return d
 }
 
-// cannotShowProgress refuses annotations that would have no effect, because users would rely on them.
+// cannotShowProgress rejects annotations that would have no effect, because users would rely on them.
 func (t *template) cannotShowProgress() field.ErrorList {
 	for _, key := range asksForProgress {
 		_, path, found := t.annotation(key)
@@ -89,7 +89,8 @@ func (t *template) has(key string) bool {
 	return found
 }
 
-// flags returns the supervisor's flags. They are not variables, because the worker's own variables could have the same names.
+// flags returns the supervisor's flags. Environment variables are not used, because the worker's own variables could
+// have the same names.
 func (p Progress) flags() []string {
 	if p.Timeout == 0 {
 		return nil

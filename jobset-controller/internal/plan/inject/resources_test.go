@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// asks parses lists like "cpu=2 memory=1Gi".
+// asks parses resources such as "cpu=2 memory=1Gi".
 func asks(requests, limits string) corev1.ResourceRequirements {
 	list := func(text string) corev1.ResourceList {
 		var all corev1.ResourceList
@@ -27,8 +27,8 @@ func asks(requests, limits string) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: list(requests), Limits: list(limits)}
 }
 
-// A pod requests the sum of its containers' requests, or those of an init container if they are greater. Thirty workers without
-// requests must not need three cores because each gets a supervisor.
+// A pod requests the sum of its containers' requests, or those of an init container if they are greater. Thirty workers
+// without requests must not need three cores just because each of them gets a supervisor.
 func TestInstallerRequestsNoMoreThanTheWorker(t *testing.T) {
 	for name, c := range map[string]struct{ worker, want corev1.ResourceRequirements }{
 		"best effort stays so":                {asks("", ""), asks("", "")},

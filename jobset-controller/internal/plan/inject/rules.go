@@ -12,13 +12,13 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 )
 
-// rules are the conditions for a driver. Each returns what is wrong with the template, or nil.
+// rules lists the requirements of the drivers. Each rule returns what is wrong with the template, or nil.
 var rules = []func(*template) *field.Error{
 	commandIsKnown, noPodFailurePolicy, noBackoffLimitPerIndex, isIndexed, allRunAtOnce, variablesAreFree, namesAreFree, pathIsFree,
 	containersStay,
 }
 
-// commandIsKnown requires a command, because the supervisor starts the worker and cannot see the command of the image.
+// commandIsKnown requires a command, because the supervisor starts the worker and cannot read the command of the image.
 func commandIsKnown(t *template) *field.Error {
 	if t.Driver != Exec || len(t.worker().Command) > 0 {
 		return nil
@@ -26,7 +26,7 @@ func commandIsKnown(t *template) *field.Error {
 	return field.Required(t.workerPath().Child("command"), "required with the exec driver, which cannot read the image's entry point")
 }
 
-// noPodFailurePolicy refuses policies, whose rules would respond to a worker that was stopped on an order.
+// noPodFailurePolicy rejects pod failure policies, because their rules would match a worker that was told to stop.
 func noPodFailurePolicy(t *template) *field.Error {
 	if t.job().PodFailurePolicy == nil {
 		return nil
@@ -41,7 +41,7 @@ func noBackoffLimitPerIndex(t *template) *field.Error {
 	return field.Forbidden(t.jobPath().Child("backoffLimitPerIndex"), "workers stopped for a restart would count towards it")
 }
 
-// isIndexed requires an Indexed Job: the completion index is the worker's slot in the group.
+// isIndexed requires an Indexed Job, because the completion index is the worker's slot in the group.
 func isIndexed(t *template) *field.Error {
 	mode := ptr.Deref(t.job().CompletionMode, batchv1.IndexedCompletion)
 	if mode == batchv1.IndexedCompletion {
@@ -50,8 +50,8 @@ func isIndexed(t *template) *field.Error {
 	return field.Invalid(t.jobPath().Child("completionMode"), mode, "workers are told apart by their completion index: use Indexed")
 }
 
-// allRunAtOnce requires all workers to run at the same time. The group would wait for a worker that starts only after others have
-// finished.
+// allRunAtOnce requires that all workers run at the same time. Otherwise the group would wait for a worker that is only
+// started after others have finished.
 func allRunAtOnce(t *template) *field.Error {
 	parallelism, completions := ptr.Deref(t.job().Parallelism, 1), ptr.Deref(t.job().Completions, 1)
 	if parallelism == completions {
@@ -60,7 +60,8 @@ func allRunAtOnce(t *template) *field.Error {
 	return field.Invalid(t.jobPath().Child("completions"), completions, "it must equal parallelism, so that all workers run at once")
 }
 
-// variablesAreFree keeps variables of the user from being overwritten. The same value from the downward API is allowed.
+// variablesAreFree prevents the user's variables from being overwritten. The same value from the downward API is
+// allowed.
 func variablesAreFree(t *template) *field.Error {
 	if t.Driver != Exec {
 		return nil
@@ -97,7 +98,8 @@ func pathIsFree(t *template) *field.Error {
 	return nil
 }
 
-// containersStay refuses the cri driver for pods without a Job, whose owner may recreate all of them when a container restarts.
+// containersStay rejects the cri driver for pods without a Job, whose owner may recreate all of them when a container
+// restarts.
 func containersStay(t *template) *field.Error {
 	if t.Driver != CRI || !inplace.IsPods(t.jobSet) {
 		return nil
@@ -106,12 +108,12 @@ func containersStay(t *template) *field.Error {
 	return field.NotSupported(path, t.Driver, []Driver{Exec, None})
 }
 
-// lostNodeSeconds is how long pods stay on an unreachable node, in addition to the 40 to 50 s until Kubernetes marks the node. The
-// default is 300 s, in which a whole group waits for one node. A node that returns later loses nothing: its group has gone on
-// without it.
+// lostNodeSeconds is how long pods stay on an unreachable node, in addition to the 40 to 50 s until Kubernetes marks
+// the node. The default is 300 s, during which a whole group waits for one node. Nothing is lost if the node returns
+// later, because its group has continued without it.
 const lostNodeSeconds int64 = 10
 
-// lostNode are the taints of an unreachable node.
+// lostNode lists the taints of an unreachable node.
 var lostNode = []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable}
 
 // leaveLostNodes makes pods leave an unreachable node early, unless their author has set tolerations for it.

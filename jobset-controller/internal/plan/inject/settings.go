@@ -16,28 +16,29 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// Settings are the manager's settings: where the store is, and which images to add.
+// Settings holds the manager's settings: the address of the store, and the images to add.
 type Settings struct {
-	// Store is the store as pods reach it. Without an address nothing is added.
+	// Store describes the store as seen from pods. Without an address, nothing is added.
 	Store supervise.Store
-	// StoreACL: each JobSet has its own user and Secret, which the orchestrator creates, instead of those of Store.
+	// StoreACL gives each JobSet its own user and Secret, created by the orchestrator, instead of those in Store.
 	StoreACL bool
 	// ExecImage contains the supervisor, AgentImage the sidecar.
 	ExecImage  string
 	AgentImage string
-	// Alone is how long a worker that is not running waits for an unreachable store before its supervisor exits; 0 means forever.
+	// Alone is how long a worker that is not running waits for an unreachable store before its supervisor exits. 0
+	// means forever.
 	Alone time.Duration
-	// PullSecrets name Secrets in the namespace of the JobSet. The node uses them to pull these images.
+	// PullSecrets names Secrets in the JobSet's namespace that nodes use to pull these images.
 	PullSecrets []string
 }
 
-// FlagAgentImage sets AgentImage, and FlagPullSecrets sets PullSecrets. Package supervise has the other flags.
+// FlagAgentImage sets AgentImage, and FlagPullSecrets sets PullSecrets. The other flags are in package supervise.
 const (
 	FlagAgentImage  = "inplace-agent-image"
 	FlagPullSecrets = "inplace-image-pull-secrets"
 )
 
-// of returns the settings of the agents in the pods of a Job, given the kind of the group's owner.
+// of returns the settings for the agents in the pods of a Job, given the kind of the group's owner.
 func (s Settings) of(job *batchv1.Job, kind string) Settings {
 	secret := inplace.StoreSecret(job.Labels[v1alpha2.JobSetNameKey])
 	switch kind {
@@ -47,7 +48,7 @@ func (s Settings) of(job *batchv1.Job, kind string) Settings {
 		secret = inplace.PodStoreSecret(job.Labels[v1alpha2.PodGroupKey])
 	}
 	if s.StoreACL {
-		s.Store.Username = coordination.UserOf("$(" + envJobSetUID + ")") // the kubelet fills it in
+		s.Store.Username = coordination.UserOf("$(" + envJobSetUID + ")") // expanded by the kubelet
 		s.Store.Secret, s.Store.SecretKey = secret, supervise.SecretPassword
 	}
 	return s
@@ -63,7 +64,7 @@ func (s Settings) Lacks(a Assessment) string {
 	return ""
 }
 
-// missing returns the flag that a driver needs and that is not set, or "".
+// missing returns the flag that a driver requires and that is not set, or "".
 func (s Settings) missing(driver Driver) string {
 	switch {
 	case driver == None:
@@ -78,28 +79,28 @@ func (s Settings) missing(driver Driver) string {
 	return ""
 }
 
-// Config is the section of the configuration file about agents for pods of workloads that request in-place restarts and have none. Flags
-// override it.
+// Config is the section of the configuration file about the agents added to pods of workloads that request in-place
+// restarts and have none. Flags override it.
 type Config struct {
 	supervise.Config
 	AgentImage string `json:"agentImage,omitempty"`
 }
 
-// Flags registers the flags. The kind of the workloads appears in the help.
+// Flags registers the flags. Their help text mentions the kind of the workloads.
 func (s *Settings) Flags(set *pflag.FlagSet, kind string) {
 	supervise.Flags(set, &s.Store, &s.StoreACL, &s.ExecImage, kind)
 	set.StringVar(&s.AgentImage, FlagAgentImage, "", "image of the sidecar, the agent of the cri driver")
 	set.StringSliceVar(&s.PullSecrets, FlagPullSecrets, nil, "pull Secrets of these images in the namespace of the "+kind+", added to pods that get an agent")
 }
 
-// Complete applies fields of the file where the flag is not set, and returns invalid settings.
+// Complete applies fields of the file whose flag is not set, and returns errors for invalid settings.
 func (s *Settings) Complete(set *pflag.FlagSet, file Config) []error {
 	file.Complete(set, &s.Store, &s.StoreACL, &s.ExecImage)
 	supervise.CompleteText(set, FlagAgentImage, file.AgentImage, &s.AgentImage)
 	return s.Store.Check(s.StoreACL, "JobSet")
 }
 
-// Variables that agents read, with the names in the manifest of JobSet KEP-876.
+// Variables read by agents, named as in the manifest of JobSet KEP-876.
 const (
 	envJobSetUID = "JOBSET_UID"
 	envContainer = "WORKER_CONTAINER_NAME"
@@ -121,12 +122,12 @@ func identity(kind string, job *batchv1.Job) []corev1.EnvVar {
 		supervise.FromField("HOLDFAST_NODE_NAME", "spec.nodeName"),
 	}
 	switch {
-	case kind == inplace.JobKind: // its UID is not known before it is created; its pods have it in a label
+	case kind == inplace.JobKind: // its UID is not known before it is created, but its pods have it in a label
 		list[0] = supervise.FromField(envJobSetUID, "metadata.labels['"+batchv1.ControllerUidLabel+"']")
 	case kind == inplace.PodKind && job.Annotations[v1alpha2.JobSetUIDKey] == "": // the pod with index 0 is the owner
 		list[0] = supervise.FromField(envJobSetUID, "metadata.uid")
 	}
-	if kind == inplace.PodKind { // the annotation is on the pod with index 0 only, and belongs to the group
+	if kind == inplace.PodKind { // the annotation is only on the pod with index 0, and belongs to the group
 		list = slices.DeleteFunc(list, func(v corev1.EnvVar) bool { return v.Name == envPodEpoch })
 	}
 	return list
@@ -136,11 +137,12 @@ func fromAnnotation(name, key string) corev1.EnvVar {
 	return supervise.FromField(name, "metadata.annotations['"+key+"']")
 }
 
-// reserved are the variables of the exec driver, which shares its container with the worker. The rules reject a worker that sets
-// one of them to another value.
+// reserved lists the variables of the exec driver, which shares its container with the worker. The rules reject a
+// worker that sets one of them to a different value.
 var reserved = slices.Concat(identity("", nil), supervise.Reserved(), ownIdentity(First{}))
 
-// sameSource reports whether a variable of the user has the same source as ours. Each of the annotations is a label as well.
+// sameSource reports whether a variable set by the user has the same source as ours. Each annotation also exists as a
+// label.
 func sameSource(have, ours corev1.EnvVar) bool {
 	if ours.ValueFrom == nil || have.ValueFrom == nil || have.ValueFrom.FieldRef == nil {
 		return false

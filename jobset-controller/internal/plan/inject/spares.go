@@ -18,17 +18,18 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// maxSpares limits the spares of a replicatedJob. More of them are probably a typing error.
+// maxSpares limits the spares of a replicatedJob. A higher number is probably a typo.
 const maxSpares = 100
 
 const (
-	// generated stands for what the API server adds to generateName.
+	// generated is a placeholder for the suffix that the API server appends to generateName.
 	generated = "xxxxx"
-	// longestSpare is what the name of a spare's pod adds to those of the JobSet and the replicatedJob.
+	// longestSpare is the longest suffix that the name of a spare pod adds to the names of the JobSet and the
+	// replicatedJob.
 	longestSpare = "-" + coordination.Spares + "-99-xxxxx"
 )
 
-// findSpares reads how many spares the template gets.
+// findSpares reads how many spares the template requests.
 func (t *template) findSpares() *field.Error {
 	value, path, found := t.annotation(v1alpha2.SparesKey)
 	if !found {
@@ -42,7 +43,7 @@ func (t *template) findSpares() *field.Error {
 	return nil
 }
 
-// slotIsFree refuses an annotation that only the orchestrator writes.
+// slotIsFree rejects an annotation that only the orchestrator may set.
 func (t *template) slotIsFree() *field.Error {
 	if _, found := t.job().Template.Annotations[v1alpha2.SlotKey]; !found {
 		return nil
@@ -51,8 +52,8 @@ func (t *template) slotIsFree() *field.Error {
 	return field.Forbidden(path, "the orchestrator writes it on the pods that it gives slots to")
 }
 
-// checkSpares refuses spares that could not take over, or that their quota does not count. An annotation on the JobSet has no effect on
-// replicatedJobs without agents.
+// checkSpares rejects spares that could not take over a slot, or that are not included in the JobSet's quota. An
+// annotation on the JobSet has no effect on replicatedJobs without agents.
 func (a *Assessment) checkSpares(js *v1alpha2.JobSet) {
 	for i := range a.Entries {
 		if e := &a.Entries[i]; e.Spares > 0 {
@@ -67,7 +68,7 @@ func (a *Assessment) checkSpares(js *v1alpha2.JobSet) {
 	}
 }
 
-// noSpares returns why a template cannot have spares, or "".
+// noSpares returns why a template cannot have spares, or "" if it can.
 func (a *Assessment) noSpares(t *template, e *Entry) string {
 	js := t.jobSet
 	owner := metav1.GetControllerOf(js)
@@ -96,7 +97,7 @@ func (a *Assessment) noSpares(t *template, e *Entry) string {
 	return ""
 }
 
-// First is how many Jobs precede the first Job of a replicatedJob, in the JobSet and in its group.
+// First is the number of Jobs before the first Job of a replicatedJob, in the JobSet and in its group.
 type First struct{ Global, Group int64 }
 
 // Variables of a pod that may work in any slot of its replicatedJob.
@@ -108,10 +109,10 @@ const (
 	envFirstGroup  = "HOLDFAST_FIRST_JOB_GROUP_INDEX"
 )
 
-// flagOwnID identifies the pod by its own indexes, because the usual variables have those of the slot.
+// flagOwnID identifies the pod by its own indexes, because the usual variables contain those of the slot.
 const flagOwnID = "--worker-id=$(JOBSET_NAME)-$(REPLICATED_JOB_NAME)-$(" + envOwnJob + ")-$(" + envOwnIndex + ")"
 
-// ownIdentity returns the variables of the pod's own place.
+// ownIdentity returns the variables for the pod's own position.
 func ownIdentity(first First) []corev1.EnvVar {
 	return []corev1.EnvVar{
 		fromAnnotation(envOwnJob, v1alpha2.JobIndexKey),
@@ -122,7 +123,8 @@ func ownIdentity(first First) []corev1.EnvVar {
 	}
 }
 
-// placeholders are the labels and annotations of a pod that depend on the slot, and what the supervisor replaces by their values.
+// placeholders maps the labels and annotations that depend on the slot to the placeholders that the supervisor replaces
+// with their values.
 var placeholders = map[string]string{
 	v1alpha2.JobIndexKey:                 coordination.PlaceholderJob,
 	batchv1.JobCompletionIndexAnnotation: coordination.PlaceholderPod,
@@ -130,8 +132,8 @@ var placeholders = map[string]string{
 	v1alpha2.JobGroupIndexKey:            coordination.PlaceholderGroup,
 }
 
-// takeAnySlot gives placeholders to the variables of the worker that have an index of the pod as their source. The kubelet expands references
-// to these variables, in other variables, in the command and in the arguments, to the same placeholders.
+// takeAnySlot sets those variables of the worker that refer to an index of the pod to placeholders. The kubelet expands
+// references to these variables, in other variables, in the command and in the arguments, to the same placeholders.
 func takeAnySlot(worker *corev1.Container) {
 	for i := range worker.Env {
 		v := &worker.Env[i]

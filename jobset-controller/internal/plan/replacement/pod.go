@@ -1,4 +1,4 @@
-// Package replacement builds the pod that the leader creates in place of a lost one.
+// Package replacement builds the pod that the leader creates to replace a lost one.
 package replacement
 
 import (
@@ -17,9 +17,9 @@ import (
 // indexVariable is the variable that the Job controller sets in each container of a pod.
 const indexVariable = "JOB_COMPLETION_INDEX"
 
-// Pod returns the pod that the Job controller would create for a completion index of the Job, except for its name. The name follows
-// from the reason, which is what the slot has lost and in which restart. So two leaders that make the same decision use the same
-// name, and only one of them succeeds.
+// Pod returns the pod that the Job controller would create for a completion index of the Job, except for its name. The
+// name is derived from the reason: which pod the slot has lost, and in which restart. Two leaders that make the same
+// decision therefore use the same name, and only one of them succeeds.
 func Pod(job *batchv1.Job, index int, reason ...string) *corev1.Pod {
 	template := job.Spec.Template.DeepCopy()
 	number := strconv.Itoa(index)
@@ -34,7 +34,7 @@ func Pod(job *batchv1.Job, index int, reason ...string) *corev1.Pod {
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, batchv1.JobCompletionIndexAnnotation, number)
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, batchv1.JobCompletionIndexAnnotation, number)
 	pod.Spec.Hostname = job.Name + "-" + number
-	if !slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer) { // by which the Job controller sees the end of every pod, even if its life is short
+	if !slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer) { // lets the Job controller observe the end of every pod, even a short-lived one
 		pod.Finalizers = append(pod.Finalizers, batchv1.JobTrackingFinalizer)
 	}
 	tellIndex(pod.Spec.InitContainers)
@@ -42,8 +42,9 @@ func Pod(job *batchv1.Job, index int, reason ...string) *corev1.Pod {
 	return pod
 }
 
-// PreferOtherNodes makes a pod that will wait as a spare prefer nodes without pods of its JobSet, because the loss of a node must not take a
-// worker and its spare. Unlike a requirement, it lets the pod run if there is no such node, so that the pod can take its slot back.
+// PreferOtherNodes makes a pod that will wait as a spare prefer nodes without pods of its JobSet, because the loss of a
+// node must not affect both a worker and its spare. Unlike a requirement, a preference lets the pod run if there is no
+// such node, so that the pod can take its slot back.
 func PreferOtherNodes(pod *corev1.Pod) {
 	if pod.Spec.Affinity == nil {
 		pod.Spec.Affinity = &corev1.Affinity{}
@@ -79,7 +80,7 @@ const (
 	letters      = "bcdfghjklmnpqrstvwxz2456789" // no vowels, so no words
 )
 
-// name returns a name like those of the Job's other pods.
+// name returns a name in the style of the Job's other pods.
 func name(job *batchv1.Job, number string, reason []string) string {
 	middle := "-" + number + "-"
 	prefix := job.Name

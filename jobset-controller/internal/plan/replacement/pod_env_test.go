@@ -19,7 +19,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
-// The Job's selector matches the pod, the API server keeps the finalizer and the owner, and rejects the pod a second time.
+// The Job's selector matches the pod. The API server keeps the finalizer and the owner, and rejects a second pod with
+// the same name.
 func TestPodBelongsToTheJob(t *testing.T) {
 	cluster, c := apiserver.ForTest(t, scheme.Scheme, "../../../../charts/jobset-controller/files/crds")
 	ctx := t.Context()

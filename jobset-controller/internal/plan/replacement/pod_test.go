@@ -101,7 +101,7 @@ func TestVariableOfTheUserIsKept(t *testing.T) {
 	}
 }
 
-// Two leaders that see the same loss create one pod: the second creation is rejected.
+// Two leaders that observe the same loss create one pod: the second creation is rejected.
 func TestNameFollowsFromTheReason(t *testing.T) {
 	name := func(j *batchv1.Job, index int, reason ...string) string { return Pod(j, index, reason...).Name }
 	base := name(job(), 2, "1", "5", "a")

@@ -26,10 +26,10 @@ import (
 
 const policies = "../../../../charts/jobset-controller/files/policy/cri-driver.yaml"
 
-// folders are those of the chart. A test of the chart compares them.
+// folders must be the same as in the chart. A chart test compares them.
 const folders = "/run/containerd,/var/run/containerd,/run/crio,/var/run/crio,/run/k3s,/var/run/k3s,/run/cri-dockerd.sock,/var/run/cri-dockerd.sock,/run/docker.sock,/var/run/docker.sock"
 
-// cluster is an API server with the policies in effect. Namespace "listed" is allowed, "other" is not.
+// cluster is an API server on which the policies are in effect. Namespace "listed" is allowed, "other" is not.
 type cluster struct {
 	*testing.T
 	client.Client
@@ -89,7 +89,7 @@ func (c *cluster) enforce() {
 	}
 }
 
-// try checks by a dry run whether the object could be created.
+// try checks in a dry run whether the object could be created.
 func (c *cluster) try(obj client.Object) error {
 	return c.Create(c.Context(), obj.DeepCopyObject().(client.Object), client.DryRunAll)
 }
@@ -104,7 +104,7 @@ func (c *cluster) expect(what string, err error, refused string) {
 	}
 }
 
-// pod returns a pod of a JobSet with volumes from these paths of the node.
+// pod returns a pod of a JobSet with volumes for these paths on the node.
 func pod(namespace string, paths ...string) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "p", Labels: map[string]string{v1alpha2.JobSetNameKey: "js"}},

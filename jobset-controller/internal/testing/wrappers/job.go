@@ -16,7 +16,7 @@ import (
 // Job builds a child Job with the fields that policies read.
 type Job struct{ batchv1.Job }
 
-// MakeJob returns an unfinished Job of one pod, of the replicatedJob and the first attempt.
+// MakeJob returns an unfinished Job with one pod, for the first attempt of the given replicatedJob.
 func MakeJob(name, entry string) *Job {
 	return &Job{batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
@@ -50,7 +50,7 @@ func (w *Job) Epoch(n int32) *Job {
 	return w
 }
 
-// Size sets parallelism and completions; 0 completions means none.
+// Size sets parallelism and completions. If completions is 0, the field is left unset.
 func (w *Job) Size(parallelism, completions int32) *Job {
 	w.Spec.Parallelism, w.Spec.Completions = &parallelism, &completions
 	if completions == 0 {
@@ -65,7 +65,7 @@ func (w *Job) Suspended() *Job {
 	return w
 }
 
-// Pods sets how many pods are pending or running, ready among them, and succeeded.
+// Pods sets how many pods are active (pending or running), how many of these are ready, and how many have succeeded.
 func (w *Job) Pods(active, ready, succeeded int32) *Job {
 	w.Status.Active, w.Status.Ready, w.Status.Succeeded = active, &ready, succeeded
 	return w
@@ -74,7 +74,7 @@ func (w *Job) Pods(active, ready, succeeded int32) *Job {
 // Index sets the index of the Job in its replicatedJob.
 func (w *Job) Index(n int) *Job { return w.Label(v1alpha2.JobIndexKey, strconv.Itoa(n)) }
 
-// Alone sets how often the single Job was restarted when it was created.
+// Alone sets how often the single Job had been restarted when it was created.
 func (w *Job) Alone(n int) *Job { return w.Label(v1alpha2.JobRestartsKey, strconv.Itoa(n)) }
 
 // Failing makes the Job fail as soon as its pods are gone.
@@ -82,13 +82,13 @@ func (w *Job) Failing(second int, reason, message string) *Job {
 	return w.finish(batchv1.JobCondition{Type: batchv1.JobFailureTarget, Reason: reason, Message: message, LastTransitionTime: at(second)})
 }
 
-// Failed makes the Job fail, at a time in seconds after an arbitrary moment.
+// Failed makes the Job fail, at a time given in seconds after an arbitrary moment.
 func (w *Job) Failed(second int, reason, message string) *Job {
 	return w.finish(batchv1.JobCondition{Type: batchv1.JobFailed, Reason: reason, Message: message,
 		LastTransitionTime: at(second)})
 }
 
-// Deleted deletes the Job, at a time in seconds after the same moment.
+// Deleted deletes the Job, at a time given in seconds after the same moment.
 func (w *Job) Deleted(second int) *Job {
 	w.DeletionTimestamp = ptr.To(at(second))
 	return w

@@ -37,10 +37,10 @@ func (w *JobSet) Annotation(key, value string) *JobSet {
 	return w
 }
 
-// Workers adds a replicatedJob "workers" with the given number of Jobs of one pod each.
+// Workers adds a replicatedJob "workers" with the given number of single-pod Jobs.
 func (w *JobSet) Workers(replicas int32) *JobSet { return w.Entry("workers", replicas) }
 
-// Entry adds a replicatedJob with the given number of Jobs of one pod each, and changes it.
+// Entry adds a replicatedJob with the given number of single-pod Jobs, and applies the given changes to it.
 func (w *JobSet) Entry(name string, replicas int32, changes ...func(*v1alpha2.ReplicatedJob)) *JobSet {
 	entry := v1alpha2.ReplicatedJob{Name: name, GroupName: "default", Replicas: replicas}
 	entry.Template.Spec = batchv1.JobSpec{
@@ -96,7 +96,7 @@ func (w *JobSet) failurePolicy() *v1alpha2.FailurePolicy {
 	return w.Spec.FailurePolicy
 }
 
-// InOrder makes the replicatedJobs start one after the other.
+// InOrder makes the replicatedJobs start one after another.
 func (w *JobSet) InOrder() *JobSet {
 	w.Spec.StartupPolicy = &v1alpha2.StartupPolicy{StartupPolicyOrder: v1alpha2.InOrder}
 	return w
@@ -118,7 +118,7 @@ func (w *JobSet) Success(operator v1alpha2.Operator, targets ...string) *JobSet 
 	return w
 }
 
-// Restarts sets the counts of the status.
+// Restarts sets the restart counts in the status.
 func (w *JobSet) Restarts(all, counted int32) *JobSet {
 	w.Status.Restarts, w.Status.RestartsCountTowardsMax = all, counted
 	return w

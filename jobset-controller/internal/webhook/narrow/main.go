@@ -1,5 +1,5 @@
-// Command narrow adds to generated webhook configurations which Jobs and pods the API server sends to them. These are few of a
-// whole cluster, and markers cannot express them.
+// Command narrow adds rules to generated webhook configurations that limit which Jobs and pods the API server sends to
+// the webhooks. These are few of those in a cluster, and markers cannot express such rules.
 package main
 
 import (
@@ -92,7 +92,7 @@ func narrowHook(hook map[string]any) error {
 	return nil
 }
 
-// besideWebhook prepares Jobs alongside the published JobSet controller. besidePods prepares pods that declare a group.
+// besideWebhook prepares Jobs alongside the upstream JobSet controller. besidePods prepares pods that declare a group.
 const (
 	besideWebhook = "mjob.holdfast.dev"
 	besidePods    = "mpod.holdfast.dev"
@@ -105,20 +105,20 @@ func groups() []admissionv1.MatchCondition {
 		v1alpha2.JobSetNameKey, v1alpha2.InPlaceTimeoutKey)}}
 }
 
-// podGroups matches pods that declare a group, and those of LeaderWorkerSets.
+// podGroups matches pods that declare a group, and pods of LeaderWorkerSets.
 func podGroups() []admissionv1.MatchCondition {
 	return []admissionv1.MatchCondition{{Name: "may-have-a-group", Expression: fmt.Sprintf(
 		"has(object.metadata.labels) && ('%s' in object.metadata.labels || '%s' in object.metadata.labels)", v1alpha2.PodGroupKey, inplace.LeaderWorkerSetKey)}}
 }
 
-// ofJobSets is cheap: the API server keeps selectors compiled, and compares only labels.
+// ofJobSets is cheap, because the API server keeps selectors compiled and only compares labels.
 func ofJobSets() metav1.LabelSelector {
 	return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 		{Key: v1alpha2.JobSetNameKey, Operator: metav1.LabelSelectorOpExists},
 	}}
 }
 
-// exclusively matches pods that ask for exclusive placement, except those whose nodes were reserved beforehand.
+// exclusively matches pods that request exclusive placement, except those whose nodes were reserved beforehand.
 func exclusively() []admissionv1.MatchCondition {
 	return []admissionv1.MatchCondition{
 		{Name: "placed-exclusively", Expression: fmt.Sprintf("has(object.metadata.annotations) && '%s' in object.metadata.annotations", v1alpha2.ExclusiveKey)},
