@@ -86,7 +86,7 @@ type Store struct {
 // Help is the help text. Parse returns it as an error for -h.
 type Help string
 
-func (Help) Error() string { return "help was asked for" }
+func (Help) Error() string { return "help requested" }
 
 // Problems lists everything that is wrong with the settings.
 type Problems []string
@@ -161,7 +161,7 @@ func ParseExec(args []string, getenv func(string) string) (Exec, error) {
 	}
 	c := s.checkExec(&p)
 	if c.Command = command; len(command) == 0 {
-		p.add("there is nothing to run: put -- and the worker's command behind the flags")
+		p.add("no command to run: add -- and the worker's command after the flags")
 	}
 	if len(p.list) > 0 {
 		return Exec{}, p.list

@@ -21,7 +21,7 @@ func identitySettings() []*setting {
 		},
 		{flag: podUID, env: "POD_UID", usage: "UID of this pod", fix: "set POD_UID from metadata.uid"},
 		{
-			flag: podEpoch, env: "HOLDFAST_POD_EPOCH", usage: "generation of the group for which this pod was created; the agent joins no earlier one",
+			flag: podEpoch, env: "HOLDFAST_POD_EPOCH", usage: "generation of the group that this pod was created for; the agent does not join an earlier one",
 			fix: "set HOLDFAST_POD_EPOCH from metadata.annotations['holdfast.dev/epoch'], or omit it",
 		},
 		{
@@ -65,7 +65,7 @@ func storeSettings() []*setting {
 		},
 		{
 			flag: relayFrom, env: "RELAY_FROM", initial: "0",
-			usage: "number of workers of a replicatedJob from which on every hundredth agent passes on the store's messages to the others; the same for all; 0 disables this",
+			usage: "minimum number of workers of a replicatedJob for every hundredth agent to relay the store's messages to the others; must be the same for all agents; 0 disables relays",
 			fix:   "give a number such as 2000, or 0",
 		},
 	}
@@ -119,7 +119,7 @@ func workerSettings() []*setting {
 		},
 		{
 			flag: maxStops, env: "MAX_STOPS_PER_MINUTE", initial: "60",
-			usage: "maximum restart orders in a minute; the supervisor refuses more, and requests a recreation of the group",
+			usage: "maximum number of restart orders per minute; the supervisor rejects more, and requests a recreation of the group",
 			fix:   "give a number of 1 or more",
 		},
 		{
@@ -135,7 +135,7 @@ func roundSettings() []*setting {
 	return []*setting{
 		{
 			flag: roundVariables, env: "ROUND_VARIABLES",
-			usage: "environment variables of the worker, separated by commas, to whose values each start appends -<generation>-<restart count>, such as the name of a rendezvous",
+			usage: "comma-separated environment variables of the worker, such as the name of a rendezvous; each start appends -<generation>-<restart count> to their values",
 			fix:   "give names of variables, such as PET_RDZV_ID",
 		},
 	}
@@ -146,7 +146,7 @@ func spareSettings() []*setting {
 	return []*setting{
 		{
 			flag: podSlot, env: "HOLDFAST_POD_SLOT",
-			usage: "slot that the pod was given, or a dash if it waits until it is given one; empty if it works in its own",
+			usage: "slot assigned to the pod, or a dash while it waits for one to be assigned; empty if it works in its own slot",
 			fix:   "set HOLDFAST_POD_SLOT from metadata.annotations['holdfast.dev/slot']",
 		},
 		{
@@ -166,12 +166,12 @@ func progressSettings() []*setting {
 	return []*setting{
 		{
 			flag: progressTimeout, env: "PROGRESS_TIMEOUT", initial: "0s",
-			usage: "a worker that reports no progress for this time hangs: it is killed, and the group restarts; 0s disables this",
+			usage: "a worker that reports no progress for this long is considered hung: it is killed, and the group restarts; 0s disables this",
 			fix:   "give a duration of 1s or more, such as 2m, or 0s",
 		},
 		{
 			flag: progressStart, env: "PROGRESS_START_TIMEOUT", initial: "0s",
-			usage: "maximum time from the start of a worker to its first progress; 0s means no limit",
+			usage: "maximum time from the start of a worker to its first progress report; 0s means no limit",
 			fix:   "give a duration of 1s or more, such as 10m, or 0s",
 		},
 		{

@@ -81,7 +81,7 @@ func (l *loop) remove(r worker.Remove) {
 		return
 	}
 	l.refused = refusal{}
-	l.Log.Info("removed the exited containers, so that a new one is started", "containers", r.IDs)
+	l.Log.Info("removed the exited containers so that the kubelet starts a new one", "containers", r.IDs)
 	time.AfterFunc(observeRetry, l.wake)
 }
 

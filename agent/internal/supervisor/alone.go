@@ -79,7 +79,7 @@ func (r *run) awaitAlone(ctx context.Context, c *contact, limit time.Duration) e
 			ran = time.Now()
 		}
 		if time.Since(ran) >= limit && time.Since(time.Unix(0, c.last.Load())) >= limit {
-			return fmt.Errorf("the worker waits, and the store was unreachable for %s: exiting", limit)
+			return fmt.Errorf("the worker is waiting, and the store has been unreachable for %s: exiting", limit)
 		}
 	}
 }

@@ -97,7 +97,7 @@ type socketProgress struct {
 // folder can send to it.
 func ListenForProgress(path string) (Progress, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("removing an old socket for progress: %w", err)
+		return nil, fmt.Errorf("removing an old progress socket: %w", err)
 	}
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {

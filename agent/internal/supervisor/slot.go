@@ -86,7 +86,7 @@ func (s *Supervisor) askHosts(ctx context.Context, slots []string) map[string]st
 			return hosts
 		}
 		if failures == 0 {
-			s.options.Log.Warn("reading where the workers run failed, retrying before the worker starts", "error", err)
+			s.options.Log.Warn("looking up the workers' hosts failed, retrying before starting the worker", "error", err)
 		}
 		select {
 		case <-time.After(hostsRetry):
