@@ -126,7 +126,7 @@ func unprepared(kind string) string {
 	case inplace.JobKind:
 		return "the Job was " + why + "; create it again"
 	}
-	return "the Jobs were " + why + "; they get some when all of them are recreated"
+	return "the Jobs were " + why + "; agents are added when all of them are recreated"
 }
 
 // isOthers reports whether another installation leads the JobSet, or our own controller manages it.

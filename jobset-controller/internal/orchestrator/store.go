@@ -86,7 +86,7 @@ func (w *Wakeups) Start(ctx context.Context) error {
 	w.Store.WatchAll(ctx, func(group string) {
 		if group == "" && w.Connected != nil {
 			if err := w.Connected(ctx); err != nil && !errors.Is(err, context.Canceled) { // the reconcile of each owner tries again
-				log.FromContext(ctx).Error(err, "restoring the store's users failed")
+				log.FromContext(ctx).Error(err, "restoring store users failed")
 			}
 		}
 		w.wake(ctx, types.UID(group))

@@ -75,7 +75,7 @@ func (w pods) ValidateCreate(_ context.Context, pod *corev1.Pod) (admission.Warn
 		return nil, nil
 	}
 	return nil, apierrors.NewForbidden(corev1.Resource("pods"), pod.Name, fmt.Errorf(
-		"it asks for exclusive placement in %s, and another client removed the settings that the JobSet controller added for it", exclusive.Topology(pod)))
+		"it requests exclusive placement in %s, and another client removed the settings that the JobSet controller added for it", exclusive.Topology(pod)))
 }
 
 // ValidateUpdate is never called.

@@ -24,7 +24,7 @@ import (
 
 // deletePrevious deletes the Jobs replaced by a restart or full recreation that has been recorded.
 func (r *Reconciler) deletePrevious(ctx context.Context, s *scope) (ctrl.Result, error) {
-	_, again, err := r.updateJobs(s, "replaced jobs are not deleted yet", func() error { return r.deleteJobs(ctx, s, s.jobs.Previous) })
+	_, again, err := r.updateJobs(s, "replaced jobs have not been deleted yet", func() error { return r.deleteJobs(ctx, s, s.jobs.Previous) })
 	return again, err
 }
 
@@ -33,7 +33,7 @@ func (r *Reconciler) deletePrevious(ctx context.Context, s *scope) (ctrl.Result,
 func (r *Reconciler) deleteRemaining(ctx context.Context, s *scope) (ctrl.Result, error) {
 	spares, later := s.leftSpares(r.clock.Now())
 	running := slices.DeleteFunc(slices.Concat(s.jobs.Previous, s.jobs.Active, spares), policy.Finished)
-	_, again, err := r.updateJobs(s, "jobs that still run are not deleted yet", func() error { return r.deleteJobs(ctx, s, running) })
+	_, again, err := r.updateJobs(s, "jobs that are still running have not been deleted yet", func() error { return r.deleteJobs(ctx, s, running) })
 	return soonest(again, later), err
 }
 

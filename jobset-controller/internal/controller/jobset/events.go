@@ -113,6 +113,6 @@ func (r *Reconciler) reportPlacement(s *scope) {
 	}
 	for _, owner := range policy.PlacedByWebhook(s.jobSet) {
 		r.report.warnOnce(s.jobSet, placementNotEnforced, owner, "annotation "+v1alpha2.ExclusiveKey+" of "+owner+
-			" is handed down to the jobs but not enforced, because the manager serves no webhooks; they may share a topology domain")
+			" is passed on to the jobs but not enforced, because the manager serves no webhooks; they may share a topology domain")
 	}
 }

@@ -77,7 +77,7 @@ func (r *Reconciler) finishEmptying(ctx context.Context, s *scope) (ctrl.Result,
 			left = append(left, job)
 		}
 	}
-	_, again, err := r.updateJobs(s, "jobs of before the suspension still run", func() error { return r.emptyJobs(ctx, s, left) })
+	_, again, err := r.updateJobs(s, "jobs from before the suspension are still running", func() error { return r.emptyJobs(ctx, s, left) })
 	return again, err
 }
 

@@ -107,7 +107,7 @@ func (o *Options) Flags(set *pflag.FlagSet) {
 	set.StringVar(&o.ValkeyTLS.Key, "valkey-tls-key-file", "", "file with the key of the client certificate")
 	set.StringVar(&o.ValkeyTLS.ServerName, "valkey-tls-server-name", "", "server name in the store's certificate; defaults to the host of the address")
 	set.BoolVar(&o.ValkeyACL, flagValkeyACL, false, "create a store user for each workload, which can access only its own group, and a Secret with its password in the namespace of the workload; --valkey-username must be allowed to manage users")
-	set.BoolVar(&o.ElasticJobs, flagElasticJobs, false, "lead the groups of ElasticJobs with in-place restarts, as soon as the cluster has the kind")
+	set.BoolVar(&o.ElasticJobs, flagElasticJobs, false, "lead the groups of ElasticJobs with in-place restarts, as soon as the cluster serves the kind")
 	set.DurationVar(&o.ValkeyPasswordMaxAge, "valkey-password-max-age", 30*24*time.Hour, "age at which the password of a workload's store user is rotated; 0 disables rotation")
 	set.DurationVar(&o.ValkeyPasswordOverlap, "valkey-password-overlap", 10*time.Minute, "how long the old password stays valid after a rotation; must be longer than the kubelet takes to update Secrets in pods")
 }
@@ -161,7 +161,7 @@ func (o *Options) validate() []error {
 		errs = append(errs, errors.New("--valkey-tls-secret: also set --valkey-tls-ca-file, where the CA is copied to"))
 	}
 	if o.ValkeyPasswordMaxAge < 0 || o.ValkeyPasswordOverlap < 0 || (o.ValkeyPasswordMaxAge > 0 && o.ValkeyPasswordMaxAge <= o.ValkeyPasswordOverlap) {
-		errs = append(errs, errors.New("--valkey-password-max-age must be longer than --valkey-password-overlap, and neither negative"))
+		errs = append(errs, errors.New("--valkey-password-max-age must be longer than --valkey-password-overlap, and neither may be negative"))
 	}
 	if o.Webhooks && (o.Agents.Store.Address == "" || o.Agents.ExecImage == "") {
 		errs = append(errs, fmt.Errorf("--webhooks adds agents to Jobs: set --%s and --%s", supervise.FlagStoreAddress, supervise.FlagExecImage))

@@ -92,7 +92,7 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 	if o.ValkeyACL {
 		keeper := o.keeper(mgr, store, known)
 		users, wakeups.Connected = keeper, keeper.Restore
-		if err := mgr.Add(bootstrap.Every(10*time.Second, "sweeping the store's users failed", keeper.Sweep)); err != nil {
+		if err := mgr.Add(bootstrap.Every(10*time.Second, "cleaning up store users failed", keeper.Sweep)); err != nil {
 			return err
 		}
 	}
@@ -133,7 +133,7 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 	sweep := &orchestrator.Sweep{
 		Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), Store: store, Tokens: lease, Owners: known, Tidy: !o.ValkeyACL,
 	}
-	return mgr.Add(bootstrap.Every(30*time.Second, "sweeping the store failed", sweep.Once))
+	return mgr.Add(bootstrap.Every(30*time.Second, "cleaning up the store failed", sweep.Once))
 }
 
 func (o *Options) keeper(mgr ctrl.Manager, store *valkey.Store, known *owners.Lister) *credentials.Keeper {

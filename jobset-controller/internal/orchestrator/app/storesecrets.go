@@ -62,7 +62,7 @@ func (o *Options) copySecrets(ctx context.Context, mgr manager.Manager) error {
 		if err := mgr.Add(bootstrap.Everywhere(func(ctx context.Context) error {
 			wait.UntilWithContext(ctx, func(ctx context.Context) {
 				if err := s.copy(ctx, mgr.GetAPIReader()); err != nil && ctx.Err() == nil {
-					log.FromContext(ctx).Error(err, "Copying a Secret of the store failed, retrying", "secret", s.name, "after", copyEvery)
+					log.FromContext(ctx).Error(err, "copying a store Secret failed, retrying", "secret", s.name, "after", copyEvery)
 				}
 			}, copyEvery)
 			return nil
@@ -81,7 +81,7 @@ func (s storeSecret) fill(ctx context.Context, live client.Reader, writer client
 		if err := live.Get(ctx, s.name, secret); apierrors.IsNotFound(err) {
 			return fmt.Errorf("no Secret %s for the store: create it empty, or with the key %s", s.name, s.key)
 		} else if err != nil {
-			return fmt.Errorf("reading a Secret of the store: %w", err)
+			return fmt.Errorf("reading a store Secret: %w", err)
 		}
 		if len(secret.Data) > 0 {
 			return nil
@@ -91,9 +91,9 @@ func (s storeSecret) fill(ctx context.Context, live client.Reader, writer client
 			return err
 		}
 		if err := writer.Update(ctx, secret); err != nil {
-			return fmt.Errorf("writing a Secret of the store: %w", err)
+			return fmt.Errorf("writing a store Secret: %w", err)
 		}
-		log.FromContext(ctx).Info("Filled the empty Secret of the store", "secret", s.name)
+		log.FromContext(ctx).Info("filled the empty store Secret", "secret", s.name)
 		return nil
 	})
 }
@@ -102,7 +102,7 @@ func (s storeSecret) fill(ctx context.Context, live client.Reader, writer client
 func (s storeSecret) copy(ctx context.Context, live client.Reader) error {
 	secret := &corev1.Secret{}
 	if err := live.Get(ctx, s.name, secret); err != nil {
-		return fmt.Errorf("reading a Secret of the store: %w", err)
+		return fmt.Errorf("reading a store Secret: %w", err)
 	}
 	value := secret.Data[s.key]
 	if len(value) == 0 {
@@ -117,7 +117,7 @@ func (s storeSecret) copy(ctx context.Context, live client.Reader) error {
 		err = os.Rename(next, s.file)
 	}
 	if err != nil {
-		return fmt.Errorf("copying a Secret of the store: %w", err)
+		return fmt.Errorf("copying a store Secret: %w", err)
 	}
 	return nil
 }

@@ -134,7 +134,7 @@ func (k *Keeper) revoke(ctx context.Context, owner client.Object, bytes int64) e
 		return err
 	}
 	k.forget(owner.GetUID())
-	why := fmt.Sprintf("its data took %d bytes of the store, more than the %d that %s may", bytes, share(owner), owner.GetName())
+	why := fmt.Sprintf("its data used %d bytes of the store, more than the limit of %d for %s", bytes, share(owner), owner.GetName())
 	record := ptr.Deref(Of(owner.GetAnnotations()), Record{}).revoked(why)
 	next := owners.WithAnnotations(owner, map[string]string{Annotation: record.Format()})
 	if err := k.Client.Patch(ctx, next, client.MergeFrom(owner)); err != nil {
@@ -142,7 +142,7 @@ func (k *Keeper) revoke(ctx context.Context, owner client.Object, bytes int64) e
 	}
 	log.FromContext(ctx).Info("revoked a user's access to the store", "owner", client.ObjectKeyFromObject(owner), "bytes", bytes)
 	k.Recorder.Eventf(owner, nil, corev1.EventTypeWarning, eventRevoked, "Revoking",
-		"its agents wrote too much into the store and no longer have access: %s; no worker was stopped. A new value of annotation %s gives them access again",
+		"its agents wrote too much data to the store and no longer have access: %s; no worker was stopped. A new value of annotation %s gives them access again",
 		why, RotateAnnotation)
 	return nil
 }

@@ -31,7 +31,7 @@ func noPodFailurePolicy(t *template) *field.Error {
 	if t.job().PodFailurePolicy == nil {
 		return nil
 	}
-	return field.Forbidden(t.jobPath().Child("podFailurePolicy"), "it needs restartPolicy Never, restarts in place need OnFailure")
+	return field.Forbidden(t.jobPath().Child("podFailurePolicy"), "it requires restartPolicy Never, but in-place restarts require OnFailure")
 }
 
 func noBackoffLimitPerIndex(t *template) *field.Error {
@@ -47,7 +47,7 @@ func isIndexed(t *template) *field.Error {
 	if mode == batchv1.IndexedCompletion {
 		return nil
 	}
-	return field.Invalid(t.jobPath().Child("completionMode"), mode, "workers are told apart by their completion index: use Indexed")
+	return field.Invalid(t.jobPath().Child("completionMode"), mode, "workers are distinguished by their completion index: use Indexed")
 }
 
 // allRunAtOnce requires that all workers run at the same time. Otherwise the group would wait for a worker that is only

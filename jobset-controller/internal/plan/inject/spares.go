@@ -49,7 +49,7 @@ func (t *template) slotIsFree() *field.Error {
 		return nil
 	}
 	path := t.path.Child("spec", "template", "metadata", "annotations").Key(v1alpha2.SlotKey)
-	return field.Forbidden(path, "the orchestrator writes it on the pods that it gives slots to")
+	return field.Forbidden(path, "the orchestrator sets it on pods to which it assigns slots")
 }
 
 // checkSpares rejects spares that could not take over a slot, or that are not included in the JobSet's quota. An
