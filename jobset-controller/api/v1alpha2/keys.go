@@ -110,8 +110,8 @@ const (
 const (
 	// InPlaceAttemptKey is set by an agent on its pod. Its value is the attempt in which the agent participates.
 	InPlaceAttemptKey = "jobset.sigs.k8s.io/in-place-restart-attempt"
-	// DisableInPlaceRestartKey, if users set it on a JobSet to any value, makes its agents start their workers
-	// immediately.
+	// DisableInPlaceRestartKey makes the agents of a JobSet start their workers immediately. Users set it on the JobSet
+	// to any value.
 	DisableInPlaceRestartKey = "jobset.sigs.k8s.io/disable-in-place-restart"
 )
 

@@ -117,7 +117,7 @@ type Sweep struct {
 	Tidy   bool           // this program also removes data that late reports have left in the store
 }
 
-// Once sweeps once. Another process may have become the leader by now and hold the token.
+// Once performs a single sweep. Another process may have become the leader in the meantime and hold the token.
 func (s *Sweep) Once(ctx context.Context) error {
 	if s.Tidy {
 		if _, err := s.Store.Tidy(ctx); err != nil {

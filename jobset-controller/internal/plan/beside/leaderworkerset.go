@@ -30,9 +30,8 @@ var settingsOfSets = append([]string{
 	v1alpha2.MaxRestartsKey, v1alpha2.FormingTimeoutKey, v1alpha2.MaxRestartDelayKey, v1alpha2.NodeLostAfterKey,
 }, inherited...)
 
-// Declare makes a pod of a LeaderWorkerSet that requests in-place restarts declare its group, as pods of any owner can
-// do. Each replica is a group, and its leader pod has index 0. Declare reports whether the LeaderWorkerSet requests
-// in-place restarts.
+// Declare sets the declaration of its group on a pod of a LeaderWorkerSet that requests in-place restarts. Each replica
+// is a group, and its leader pod has index 0. Declare reports whether the LeaderWorkerSet requests in-place restarts.
 func Declare(pod *corev1.Pod, set *unstructured.Unstructured) bool {
 	asks := set.GetAnnotations()
 	if !AsksOfSet(set) {

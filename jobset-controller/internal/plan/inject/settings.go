@@ -54,7 +54,7 @@ func (s Settings) of(job *batchv1.Job, kind string) Settings {
 	return s
 }
 
-// Lacks returns why the assessed drivers cannot be added because of the manager's own settings, or "" if they can.
+// Lacks returns how the manager's own settings prevent the assessed drivers from being added, or "" if they do not.
 func (s Settings) Lacks(a Assessment) string {
 	for _, rjob := range a.Entries {
 		if flag := s.missing(rjob.Driver); flag != "" {
