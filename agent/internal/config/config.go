@@ -161,7 +161,7 @@ func ParseExec(args []string, getenv func(string) string) (Exec, error) {
 	}
 	c := s.checkExec(&p)
 	if c.Command = command; len(command) == 0 {
-		p.add("no command to run: add -- and the worker's command after the flags")
+		p.add("nothing to run: add -- and the worker's command after the flags")
 	}
 	if len(p.list) > 0 {
 		return Exec{}, p.list
