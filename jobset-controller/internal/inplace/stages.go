@@ -99,7 +99,7 @@ func TooLarge(stages []coordination.Stage) string {
 }
 
 // gate is what a replicatedJob waits for before its Jobs start. ReplicatedJobs with the same gate start together and
-// form one step. Replicated jobs with different gates are ordered by the following criteria:
+// form one step. ReplicatedJobs with different gates are ordered by the following criteria:
 //
 //	fewest completions first   a step that can start never waits for one that must finish
 //	then the shortest path     a step comes after everything that it depends on
