@@ -84,7 +84,7 @@ var (
 	Phases = counter("appwrapper_phase_total", "Transitions of AppWrappers into a phase.", "namespace", "phase").of(AppWrapperManager)
 	// QuotaHeld is computed on each scrape.
 	QuotaHeld = gauge("appwrapper_quota_held_pods",
-		"Pods for which quota is held although not all pods of their AppWrapper run, by the phase of the AppWrapper.", "phase").of(AppWrapperManager)
+		"Pods for which quota is held although not all pods of their AppWrapper are running, by the phase of the AppWrapper.", "phase").of(AppWrapperManager)
 	Resets = counter("appwrapper_resets_total",
 		"Resets of AppWrappers, by reason and whether they count towards retryLimit.", "reason", "counted").of(AppWrapperManager)
 
@@ -112,13 +112,13 @@ var (
 	RendezvousKeys         = gauge("holdfast_rendezvous_keys", "Stored keys.").of(Rendezvous)
 	RendezvousParticipants = gauge("holdfast_rendezvous_participants", "Agents in the current rounds.").of(Rendezvous)
 	RendezvousOpened       = counter("holdfast_rendezvous_opened_total",
-		"Closed rendezvous that were opened again, by reason: left (other agents were still training) or not_done (all agents had ended, but not the job).",
+		"Closed rendezvous that were reopened, by reason: left (other agents were still training) or not_done (all agents had ended, but not the job).",
 		"reason").of(Rendezvous)
 	RendezvousRefused      = counter("holdfast_rendezvous_refused_total", "Rejected connections and requests, by reason.", "reason").of(Rendezvous)
 	RendezvousRequests     = counter("holdfast_rendezvous_requests_total", "Requests, by operation.", "operation").of(Rendezvous)
 	RendezvousRounds       = counter("holdfast_rendezvous_rounds_total", "Completed rounds.").of(Rendezvous)
-	RendezvousWaitingNodes = gauge("holdfast_rendezvous_waiting_nodes", "Agents that wait for the next round.").of(Rendezvous)
-	RendezvousWaits        = gauge("holdfast_rendezvous_waits", "Keys that clients wait for.").of(Rendezvous)
+	RendezvousWaitingNodes = gauge("holdfast_rendezvous_waiting_nodes", "Agents that are waiting for the next round.").of(Rendezvous)
+	RendezvousWaits        = gauge("holdfast_rendezvous_waits", "Keys that clients are waiting for.").of(Rendezvous)
 
 	rendezvous = []Metric{
 		RendezvousAccepted, RendezvousBytes, RendezvousClosed, RendezvousConnections, RendezvousKeys, RendezvousParticipants,
@@ -143,10 +143,10 @@ var (
 		"kind", "reason", "counted").of(JobSetManager, Orchestrator)
 	RestartDuration = histogram("holdfast_restart_duration_seconds",
 		"Duration of the phases of a restart in seconds, by kind (in-place, recreation). The phases are detect (from the failure until it is "+
-			"detected), order (until the restart is ordered), down (until the last old worker has ended, only for recreations) and start (until all new workers run). Their sum is the outage.",
+			"detected), order (until the restart is ordered), down (until the last old worker has ended, only for recreations) and start (until all new workers are running). Their sum is the outage.",
 		"kind", "phase").of(JobSetManager, Orchestrator)
 	LostWorkerSeconds = counter("holdfast_lost_worker_seconds_total",
-		"Worker-seconds from a failure until all workers run again, by cause.",
+		"Worker-seconds from a failure until all workers are running again, by cause.",
 		"cause").of(JobSetManager, Orchestrator)
 
 	restarts = []Metric{Restarts, RestartDuration, LostWorkerSeconds}
@@ -174,17 +174,17 @@ var (
 	EarlyFailures = counter("holdfast_inplace_early_failures_total",
 		"Failures of workers before their group formed that counted towards maxRestarts.").of(Orchestrator)
 	Evictions = counter("holdfast_inplace_evictions_total",
-		"Slots that were released because their pod was deleted or failed.").of(Orchestrator)
+		"Slots that were released because their pods were deleted or failed.").of(Orchestrator)
 	ForcedDeletions = counter("holdfast_inplace_forced_deletions_total",
 		"Pods that were force-deleted because their node is gone.").of(Orchestrator)
 	FormingTimeouts = counter("holdfast_inplace_forming_timeouts_total",
 		"Groups that did not form within forming-timeout, even after the pods of missing workers were replaced.").of(Orchestrator)
 	Groups       = gauge("holdfast_inplace_groups", "Groups that this process leads, by phase.", "phase").of(Orchestrator)
 	Replacements = counter("holdfast_inplace_replacements_total",
-		"Pods that the leader created for workers that had lost their pod.").of(Orchestrator)
+		"Pods that the leader created to replace lost pods.").of(Orchestrator)
 	Rounds = counter("holdfast_inplace_rounds_total",
 		"In-place restarts that ended, by outcome: in_sync, overtaken (another failure came first) or abandoned (a recreation follows).", "outcome").of(Orchestrator)
-	SparesUsed = counter("holdfast_inplace_spares_used_total", "Slots of lost pods that spares have taken.").of(Orchestrator)
+	SparesUsed = counter("holdfast_inplace_spares_used_total", "Slots of lost pods that were taken over by spares.").of(Orchestrator)
 	Timeouts   = counter("holdfast_inplace_timeouts_total", "In-place restarts that did not end within inplace-timeout.").of(Orchestrator)
 	Leading    = gauge("holdfast_orchestrator_leader", "1 while this process is the leader.").of(Orchestrator)
 	// RunningWorkerSeconds and LostWorkerSeconds yield the goodput: running / (running + lost).
@@ -195,7 +195,7 @@ var (
 		"Workers that forming or restarting groups are waiting for, as of the last reconcile.").of(Orchestrator)
 
 	WaitingToJoin = gauge("holdfast_workers_waiting_to_join",
-		"Workers that have not joined their group for the first time, by what they wait for, as of the last reconcile.",
+		"Workers that have not joined their group since it was opened, by what they are waiting for, as of the last reconcile.",
 		"waits_for").of(Orchestrator)
 
 	groups = []Metric{
