@@ -89,27 +89,6 @@ func (o *orchestrator) plan(r *reconciliation) {
 	}
 }
 
-// report emits the events of a plan whose actions have succeeded.
-func (o *orchestrator) report(events []leader.Event) {
-	for _, e := range events {
-		o.note(o.name, "event %s: %s", e.Reason, e.Note)
-		switch e.Reason {
-		case leader.EventRestarting:
-			o.repairs = nil
-		case leader.EventPod, leader.EventJob:
-			o.repairs = append(o.repairs, e.Note)
-		case leader.EventUsedUp:
-			o.verdict = append(o.repairs, e.Note)
-		}
-	}
-}
-
-// reportDone emits the events for what a reconcile has changed.
-func (o *orchestrator) reportDone(r *reconciliation) {
-	events, _ := leader.Report(&r.o, o.memory, moment(o.now))
-	o.report(events)
-}
-
 // fail ends a reconcile early.
 func (o *orchestrator) fail(r *reconciliation, retry time.Duration) {
 	o.reportDone(r)

@@ -191,6 +191,27 @@ func (o *orchestrator) finish(next time.Duration) {
 	o.wake(next)
 }
 
+// report emits the events of a plan whose actions have succeeded.
+func (o *orchestrator) report(events []leader.Event) {
+	for _, e := range events {
+		o.note(o.name, "event %s: %s", e.Reason, e.Note)
+		switch e.Reason {
+		case leader.EventRestarting:
+			o.repairs = nil
+		case leader.EventPod, leader.EventJob:
+			o.repairs = append(o.repairs, e.Note)
+		case leader.EventUsedUp:
+			o.verdict = append(o.repairs, e.Note)
+		}
+	}
+}
+
+// reportDone emits the events for what a reconcile has changed.
+func (o *orchestrator) reportDone(r *reconciliation) {
+	events, _ := leader.Report(&r.o, o.memory, moment(o.now))
+	o.report(events)
+}
+
 // sweep drops groups of deleted JobSets.
 func (o *orchestrator) sweep() {
 	request(o.link, func(s *server) ([]string, error) { return s.names(), nil }, func(names []string, err error) {
