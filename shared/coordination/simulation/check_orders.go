@@ -10,11 +10,13 @@ func (t *truth) ordered(a *agent, id string, c *instance) {
 		t.fail("S3", "%s is ordered to stop, which is no worker of this pod", id)
 		return
 	}
-	if i.orders > 0 && i.runs == a.run {
+	if i.runs != a.run {
+		i.orders, i.runs = 0, a.run
+	}
+	if i.orders > 0 {
 		t.fail("S4", "%s is ordered to stop a second time", id)
 	}
 	i.orders++
-	i.runs = a.run
 	if c != nil && c.running {
 		c.ordered = true
 	}
