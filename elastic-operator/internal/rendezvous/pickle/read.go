@@ -3,10 +3,12 @@
 package pickle
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // ErrMalformed is returned for input that is not a pickle or uses unsupported opcodes.
@@ -19,7 +21,7 @@ const maxOperations = 1 << 19
 // mark is the value that the opcode MARK pushes onto the stack.
 type mark struct{}
 
-// machine executes the opcodes of a pickle.
+// machine executes the opcodes of a pickle. Its methods panic with malformed if the input is invalid.
 type machine struct {
 	input []byte
 	at    int
@@ -27,39 +29,49 @@ type machine struct {
 	memo  map[uint64]any
 }
 
+// malformed says what is wrong with the input. Read recovers it.
+type malformed string
+
+func fail(format string, args ...any) { panic(malformed(fmt.Sprintf(format, args...))) }
+
 // Read returns the value of a pickle: nil, Bool, int64, float64, string, []byte, Global, Tuple, *List, *Set, *Dict or *Object. Values may
 // contain themselves. Time and memory are proportional to the length of the input. A pickle may have at most maxOperations operations.
-func Read(input []byte) (any, error) {
+func Read(input []byte) (value any, err error) {
 	m := &machine{input: input, memo: map[uint64]any{}}
+	defer func() {
+		switch problem := recover().(type) {
+		case nil:
+		case malformed:
+			value, err = nil, fmt.Errorf("%w: %s at offset %d", ErrMalformed, string(problem), m.at)
+		default:
+			panic(problem)
+		}
+	}()
 	for range maxOperations {
-		op, err := m.byte()
-		if err != nil {
-			return nil, err
-		}
+		op := m.take(1)[0]
 		if op == '.' {
-			return m.pop()
+			return m.pop(), nil
 		}
-		if err := m.step(op); err != nil {
-			return nil, fmt.Errorf("%w at offset %d", err, m.at)
-		}
+		m.step(op)
 	}
 	return nil, fmt.Errorf("%w: more than %d operations", ErrMalformed, maxOperations)
 }
 
 // step executes one opcode.
-func (m *machine) step(op byte) error {
-	if f, ok := framing[op]; ok {
-		_, err := m.take(f)
-		return err
+func (m *machine) step(op byte) {
+	if size, ok := framing[op]; ok {
+		m.take(size)
+		return
 	}
-	if f, ok := constants[op]; ok {
-		m.push(f(m.at - 1))
-		return nil
+	if value, ok := constants[op]; ok {
+		m.push(value(m.at - 1))
+		return
 	}
-	if f, ok := operations[op]; ok {
-		return f(m)
+	operation, ok := operations[op]
+	if !ok {
+		fail("opcode %#x", op)
 	}
-	return fmt.Errorf("%w: opcode %#x", ErrMalformed, op)
+	operation(m)
 }
 
 // framing contains the opcodes for the protocol version and frame sizes, with the number of bytes to skip.
@@ -77,173 +89,116 @@ var constants = map[byte]func(at int) any{
 	'(':     func(int) any { return mark{} },
 }
 
-var operations map[byte]func(*machine) error
-
-func init() {
-	operations = map[byte]func(*machine) error{
-		// numbers
-		'K': func(m *machine) error { return m.number(1, func(b []byte) any { return int64(b[0]) }) },
-		'M': func(m *machine) error {
-			return m.number(2, func(b []byte) any { return int64(binary.LittleEndian.Uint16(b)) })
-		},
-		'J': func(m *machine) error {
-			return m.number(4, func(b []byte) any { return int64(int32(binary.LittleEndian.Uint32(b))) })
-		},
-		'G': func(m *machine) error {
-			return m.number(8, func(b []byte) any { return math.Float64frombits(binary.BigEndian.Uint64(b)) })
-		},
-		0x8a: long,
-		// strings and bytes, by the size of their length
-		0x8c: func(m *machine) error { return m.blob(1, text) },
-		'X':  func(m *machine) error { return m.blob(4, text) },
-		0x8d: func(m *machine) error { return m.blob(8, text) },
-		'C':  func(m *machine) error { return m.blob(1, raw) },
-		'B':  func(m *machine) error { return m.blob(4, raw) },
-		0x8e: func(m *machine) error { return m.blob(8, raw) },
-		// collections
-		0x85: func(m *machine) error { return m.tuple(1) },
-		0x86: func(m *machine) error { return m.tuple(2) },
-		0x87: func(m *machine) error { return m.tuple(3) },
-		't':  tupleFromMark,
-		'a':  appendOne,
-		'e':  appendMany,
-		's':  setItem,
-		'u':  setItems,
-		0x90: addItems,
-		0x91: frozenSet,
-		// memo
-		0x94: func(m *machine) error { return m.remember(uint64(len(m.memo))) },
-		'q':  func(m *machine) error { return m.indexed(1, m.remember) },
-		'r':  func(m *machine) error { return m.indexed(4, m.remember) },
-		'h':  func(m *machine) error { return m.indexed(1, m.recall) },
-		'j':  func(m *machine) error { return m.indexed(4, m.recall) },
-		// classes and instances
-		'c':  global,
-		0x93: stackGlobal,
-		'R':  call,
-		0x81: call,
-		0x92: callWithKeywords,
-		'b':  build,
-	}
+var operations = map[byte]func(*machine){
+	// numbers
+	'K':  func(m *machine) { m.push(int64(m.take(1)[0])) },
+	'M':  func(m *machine) { m.push(int64(binary.LittleEndian.Uint16(m.take(2)))) },
+	'J':  func(m *machine) { m.push(int64(int32(binary.LittleEndian.Uint32(m.take(4))))) },
+	'G':  func(m *machine) { m.push(math.Float64frombits(binary.BigEndian.Uint64(m.take(8)))) },
+	0x8a: long,
+	// strings and bytes, by the size of their length
+	0x8c: func(m *machine) { m.push(string(m.blob(1))) },
+	'X':  func(m *machine) { m.push(string(m.blob(4))) },
+	0x8d: func(m *machine) { m.push(string(m.blob(8))) },
+	'C':  func(m *machine) { m.push(bytes.Clone(m.blob(1))) },
+	'B':  func(m *machine) { m.push(bytes.Clone(m.blob(4))) },
+	0x8e: func(m *machine) { m.push(bytes.Clone(m.blob(8))) },
+	// collections
+	0x85: func(m *machine) { m.tuple(1) },
+	0x86: func(m *machine) { m.tuple(2) },
+	0x87: func(m *machine) { m.tuple(3) },
+	't':  func(m *machine) { m.push(Tuple(m.sinceMark())) },
+	'a':  func(m *machine) { m.extend([]any{m.pop()}) },
+	'e':  func(m *machine) { m.extend(m.sinceMark()) },
+	's':  setItem,
+	'u':  func(m *machine) { m.assign(m.sinceMark()) },
+	0x90: addItems,
+	0x91: func(m *machine) { m.push(&Set{Items: m.sinceMark()}) },
+	// memo
+	0x94: func(m *machine) { m.remember(uint64(len(m.memo))) },
+	'q':  func(m *machine) { m.remember(m.unsigned(1)) },
+	'r':  func(m *machine) { m.remember(m.unsigned(4)) },
+	'h':  func(m *machine) { m.recall(m.unsigned(1)) },
+	'j':  func(m *machine) { m.recall(m.unsigned(4)) },
+	// classes and instances
+	'c':  global,
+	0x93: stackGlobal,
+	'R':  call,
+	0x81: call,
+	0x92: callWithKeywords,
+	'b':  build,
 }
 
 func (m *machine) push(v any) { m.stack = append(m.stack, v) }
 
-func (m *machine) pop() (any, error) {
+func (m *machine) pop() any {
 	if len(m.stack) == 0 {
-		return nil, fmt.Errorf("%w: the stack is empty", ErrMalformed)
+		fail("the stack is empty")
 	}
 	v := m.stack[len(m.stack)-1]
 	m.stack = m.stack[:len(m.stack)-1]
 	if v == any(mark{}) {
-		return nil, fmt.Errorf("%w: found a mark instead of a value", ErrMalformed)
+		fail("found a mark instead of a value")
 	}
-	return v, nil
+	return v
 }
 
 // top returns the top of the stack, which the caller changes in place.
-func top[T any](m *machine) (T, error) {
-	var none T
+func top[T any](m *machine) T {
 	if len(m.stack) == 0 {
-		return none, fmt.Errorf("%w: the stack is empty", ErrMalformed)
+		fail("the stack is empty")
 	}
 	v, ok := m.stack[len(m.stack)-1].(T)
 	if !ok {
-		return none, fmt.Errorf("%w: found a value of type %T instead of %T", ErrMalformed, m.stack[len(m.stack)-1], none)
+		fail("found a value of type %T instead of %T", m.stack[len(m.stack)-1], v)
 	}
-	return v, nil
+	return v
 }
 
 // sinceMark pops the values above the last mark, and the mark.
-func (m *machine) sinceMark() ([]any, error) {
-	for i := len(m.stack) - 1; i >= 0; i-- {
-		if m.stack[i] == any(mark{}) {
-			items := append([]any(nil), m.stack[i+1:]...)
-			m.stack = m.stack[:i]
-			return items, nil
-		}
+func (m *machine) sinceMark() []any {
+	i := len(m.stack) - 1
+	for i >= 0 && m.stack[i] != any(mark{}) {
+		i--
 	}
-	return nil, fmt.Errorf("%w: the stack has no mark", ErrMalformed)
+	if i < 0 {
+		fail("the stack has no mark")
+	}
+	items := slices.Clone(m.stack[i+1:])
+	m.stack = m.stack[:i]
+	return items
 }
 
 // take consumes n bytes of the input.
-func (m *machine) take(n int) ([]byte, error) {
+func (m *machine) take(n int) []byte {
 	if n < 0 || n > len(m.input)-m.at {
-		return nil, fmt.Errorf("%w: unexpected end", ErrMalformed)
+		fail("unexpected end")
 	}
 	b := m.input[m.at : m.at+n]
 	m.at += n
-	return b, nil
-}
-
-func (m *machine) byte() (byte, error) {
-	b, err := m.take(1)
-	if err != nil {
-		return 0, err
-	}
-	return b[0], nil
-}
-
-func (m *machine) number(size int, read func([]byte) any) error {
-	b, err := m.take(size)
-	if err == nil {
-		m.push(read(b))
-	}
-	return err
+	return b
 }
 
 // unsigned reads an unsigned integer of 1, 4 or 8 bytes.
-func (m *machine) unsigned(size int) (uint64, error) {
-	b, err := m.take(size)
-	if err != nil {
-		return 0, err
-	}
+func (m *machine) unsigned(size int) uint64 {
 	var wide [8]byte
-	copy(wide[:], b)
-	return binary.LittleEndian.Uint64(wide[:]), nil
+	copy(wide[:], m.take(size))
+	return binary.LittleEndian.Uint64(wide[:])
 }
 
-func text(b []byte) any { return string(b) }
-func raw(b []byte) any  { return append([]byte(nil), b...) }
-
-func (m *machine) blob(size int, kind func([]byte) any) error {
-	n, err := m.unsigned(size)
-	if err != nil {
-		return err
-	}
-	if n > uint64(len(m.input)) {
-		return fmt.Errorf("%w: unexpected end", ErrMalformed)
-	}
-	b, err := m.take(int(n))
-	if err == nil {
-		m.push(kind(b))
-	}
-	return err
+// blob reads bytes behind their length, which has the given size.
+func (m *machine) blob(size int) []byte {
+	return m.take(int(min(m.unsigned(size), math.MaxInt)))
 }
 
-func (m *machine) indexed(size int, do func(uint64) error) error {
-	n, err := m.unsigned(size)
-	if err != nil {
-		return err
-	}
-	return do(n)
-}
+func (m *machine) remember(n uint64) { m.memo[n] = top[any](m) }
 
-func (m *machine) remember(n uint64) error {
-	v, err := top[any](m)
-	if err == nil {
-		m.memo[n] = v
-	}
-	return err
-}
-
-func (m *machine) recall(n uint64) error {
+func (m *machine) recall(n uint64) {
 	v, ok := m.memo[n]
 	if !ok {
-		return fmt.Errorf("%w: the memo has no entry %d", ErrMalformed, n)
+		fail("the memo has no entry %d", n)
 	}
 	m.push(v)
-	return nil
 }
 
 // Bool is a Python bool.
