@@ -1,6 +1,8 @@
 // Package config reads the settings of the agent and the supervisor from flags and environment variables. It reports
 // all errors at once, each with its flag, its variable and how to fix it, so that a manifest can be corrected in one
 // go.
+//
+// Eight of the settings, with their environment variables, come from the manifest of JobSet KEP-876.
 package config
 
 import (
@@ -15,42 +17,17 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// Flag names.
-const (
-	jobSetUID       = "worker-jobset-uid"
-	workerID        = "worker-id"
-	podUID          = "worker-pod-uid"
-	podEpoch        = "worker-pod-epoch"
-	containerName   = "worker-container-name"
-	gracePeriod     = "worker-termination-grace-period"
-	criSocket       = "cri-socket-path"
-	pollingInterval = "cri-polling-interval"
-	valkeyAddress   = "valkey-address"
-	valkeyUsername  = "valkey-username"
-	valkeyPassword  = "valkey-password-file"
-	valkeyCA        = "valkey-tls-ca-file"
-	valkeyCert      = "valkey-tls-cert-file"
-	valkeyKey       = "valkey-tls-key-file"
-	valkeyServer    = "valkey-tls-server-name"
-	relayFrom       = "relay-from"
-	checkpointGrace = "checkpoint-grace-period"
-	podGrace        = "pod-termination-grace-period"
-	maxStops        = "max-stops-per-minute"
-	aloneLimit      = "exit-without-store-after"
-	readyPort       = "ready-port"
-	startupDir      = "startup-dir"
-	removeStopped   = "remove-stopped-containers"
-	logLevel        = "log-level"
-	podName         = "pod-name"
-	nodeName        = "node-name"
-	progressTimeout = "progress-timeout"
-	progressStart   = "progress-start-timeout"
-	progressFrom    = "progress-from"
-	roundVariables  = "round-variables"
-	podSlot         = "pod-slot"
-	firstGlobal     = "first-job-global-index"
-	firstGroup      = "first-job-group-index"
-)
+// Help is the help text. Parse returns it as an error for -h.
+type Help string
+
+func (Help) Error() string { return "help requested" }
+
+// Problems lists everything that is wrong with the settings.
+type Problems []string
+
+func (p Problems) Error() string {
+	return fmt.Sprintf("cannot start, %d setting(s) to correct:\n  - %s", len(p), strings.Join(p, "\n  - "))
+}
 
 // Config holds the settings of the agent.
 type Config struct {
@@ -66,6 +43,81 @@ type Config struct {
 	LogLevel        slog.Level
 }
 
+// Parse reads the agent's settings. The error is a Help or Problems.
+func Parse(args []string, getenv func(string) string) (Config, error) {
+	var c Config
+	r := reader{
+		title:    "The Holdfast agent: a sidecar that restarts its worker together with the group.",
+		settings: slices.Concat(c.Identity.settings(), c.Store.settings(), c.settings()),
+	}
+	if err := r.read(args, getenv); err != nil {
+		return Config{}, err
+	}
+	c.Store.check(&r)
+	return c, r.err()
+}
+
+func (c *Config) settings() []*setting {
+	return []*setting{
+		{
+			flag: "worker-container-name", env: "WORKER_CONTAINER_NAME", initial: "worker", parse: text(&c.ContainerName),
+			usage: "name of the worker's container",
+			fix:   "give the name in spec.containers",
+		},
+		gracePeriod(&c.GracePeriod, "10s"),
+		{
+			flag: "cri-socket-path", env: "CRI_SOCKET_PATH", initial: "unix:///run/containerd/containerd.sock", parse: socket(&c.CRISocket),
+			usage: "socket of the container runtime",
+			fix:   "give unix:// and the absolute path at which the runtime's socket is mounted",
+		},
+		{
+			flag: "cri-polling-interval", env: "CRI_POLLING_INTERVAL", initial: "1s", parse: duration(&c.PollingInterval, 10*time.Millisecond),
+			usage: "interval between polls of the runtime while it sends no events",
+			fix:   "give a duration of 10ms or more, such as 1s",
+		},
+		{
+			flag: "ready-port", env: "READY_PORT", initial: "80", parse: port(&c.ReadyPort),
+			usage: "port of /ready",
+			fix:   "give a port from 1 to 65535, the one of the startupProbe",
+		},
+		startupFolder(&c.StartupDir, "/app/startup"),
+		{
+			flag: "remove-stopped-containers", env: "REMOVE_STOPPED_CONTAINERS", initial: "true", parse: flagValue(&c.RemoveStopped),
+			usage: "remove containers that were stopped by a restart order, so that the kubelet starts new ones without back-off; kubectl logs --previous does not show removed containers",
+			fix:   "give true or false",
+		},
+		logLevel(&c.LogLevel),
+	}
+}
+
+// gracePeriod is 0s by default for the supervisor: a worker that restarts cannot save anything that its group still
+// agrees on, unless it says that it is writing a checkpoint.
+func gracePeriod(into *time.Duration, initial string) *setting {
+	return &setting{
+		flag: "worker-termination-grace-period", env: "WORKER_TERMINATION_GRACE_PERIOD", initial: initial, parse: duration(into, 0),
+		usage: "time between the stop signal and SIGKILL when a restart order stops the worker",
+		fix:   "give a duration such as 10s",
+	}
+}
+
+const startupDir = "startup-dir"
+
+func startupFolder(into *string, initial string) *setting {
+	return &setting{
+		flag: startupDir, env: "STARTUP_DIR", initial: initial, parse: folder(into),
+		usage: "folder on a volume with the lifetime of the pod",
+		fix:   "mount an emptyDir there",
+	}
+}
+
+func logLevel(into *slog.Level) *setting {
+	return &setting{
+		flag: "log-level", env: "LOG_LEVEL", initial: "info", parse: level(into),
+		usage: "log level: debug, info, warn or error",
+		fix:   "give one of debug, info, warn, error",
+	}
+}
+
 // Identity identifies the worker.
 type Identity struct {
 	JobSetUID string // the group
@@ -73,6 +125,51 @@ type Identity struct {
 	PodUID    string
 	PodEpoch  int64              // generation that the pod was created for; 0 if unknown
 	Place     coordination.Place // for display; may be empty
+}
+
+var (
+	// slotName matches slot names as the manifest builds them: the names of the JobSet and the replicatedJob, which neither
+	// begin nor end with a dash, and two indexes.
+	// The name of a spare has "spares" as its Job index.
+	slotName = regexp.MustCompile(`^[^-].*-.*[^-]-(0|[1-9][0-9]*|spares)-(0|[1-9][0-9]*)$`)
+	// objectName matches what may be the name of a pod or a node.
+	objectName = regexp.MustCompile(`^[^ \t\n$]+$`)
+)
+
+func (i *Identity) settings() []*setting {
+	return []*setting{
+		{
+			flag: "worker-jobset-uid", env: "JOBSET_UID", parse: text(&i.JobSetUID),
+			usage: "UID of the JobSet",
+			fix:   "set JOBSET_UID from metadata.annotations['jobset.sigs.k8s.io/jobset-uid']",
+		},
+		{
+			flag: "worker-id", env: "JOBSET_NAME, REPLICATED_JOB_NAME, JOB_INDEX, JOB_COMPLETION_INDEX",
+			parse: matching(&i.WorkerID, slotName, "<JobSet>-<replicatedJob>-<job index>-<completion index>"),
+			usage: "slot of the worker: <JobSet>-<replicatedJob>-<job index>-<completion index>",
+			fix:   "set the four variables from the pod's annotations jobset.sigs.k8s.io/{jobset-name,replicatedjob-name,job-index} and batch.kubernetes.io/job-completion-index",
+		},
+		{
+			flag: "worker-pod-uid", env: "POD_UID", parse: text(&i.PodUID),
+			usage: "UID of this pod",
+			fix:   "set POD_UID from metadata.uid",
+		},
+		{
+			flag: "worker-pod-epoch", env: "HOLDFAST_POD_EPOCH", optional: true, parse: number(&i.PodEpoch, 1),
+			usage: "generation of the group that this pod was created for; the agent does not join an earlier one",
+			fix:   "set HOLDFAST_POD_EPOCH from metadata.annotations['holdfast.dev/epoch'], or omit it",
+		},
+		{
+			flag: "pod-name", env: "HOLDFAST_POD_NAME", optional: true, parse: matching(&i.Place.PodName, objectName, "a name"),
+			usage: "name of this pod, for the restart history",
+			fix:   "set HOLDFAST_POD_NAME from metadata.name",
+		},
+		{
+			flag: "node-name", env: "HOLDFAST_NODE_NAME", optional: true, parse: matching(&i.Place.Node, objectName, "a name"),
+			usage: "name of this pod's node, for the restart history",
+			fix:   "set HOLDFAST_NODE_NAME from spec.nodeName",
+		},
+	}
 }
 
 // Store says how to reach the store. Files are given as paths; empty paths are ignored. Without a CA, TLS is disabled.
@@ -83,38 +180,68 @@ type Store struct {
 	RelayFrom                       int64  // number of workers of a replicatedJob from which relays are used; 0: never
 }
 
-// Help is the help text. Parse returns it as an error for -h.
-type Help string
+const (
+	valkeyCA     = "valkey-tls-ca-file"
+	valkeyCert   = "valkey-tls-cert-file"
+	valkeyKey    = "valkey-tls-key-file"
+	valkeyServer = "valkey-tls-server-name"
+)
 
-func (Help) Error() string { return "help requested" }
-
-// Problems lists everything that is wrong with the settings.
-type Problems []string
-
-func (p Problems) Error() string {
-	return fmt.Sprintf("cannot start, %d setting(s) to correct:\n  - %s", len(p), strings.Join(p, "\n  - "))
+func (s *Store) settings() []*setting {
+	return []*setting{
+		{
+			flag: "valkey-address", env: "VALKEY_ADDRESS", parse: address(&s.Address),
+			usage: "host:port of the store",
+			fix:   "give the store's service, such as valkey.default.svc.cluster.local:6379",
+		},
+		{
+			flag: "valkey-username", env: "VALKEY_USERNAME", optional: true, parse: text(&s.Username),
+			usage: "ACL user of the store",
+			fix:   "give the user's name",
+		},
+		{
+			flag: "valkey-password-file", env: "VALKEY_PASSWORD_FILE", optional: true, parse: file(&s.PasswordFile),
+			usage: "file with the password of the store user",
+			fix:   "mount the Secret and give the path of its key",
+		},
+		{
+			flag: valkeyCA, env: "VALKEY_TLS_CA_FILE", optional: true, parse: file(&s.CAFile),
+			usage: "file with the CA certificates of the store; enables TLS",
+			fix:   "mount the Secret or ConfigMap and give the path of its key",
+		},
+		{
+			flag: valkeyCert, env: "VALKEY_TLS_CERT_FILE", optional: true, parse: file(&s.CertFile),
+			usage: "file with the client certificate",
+			fix:   "mount the Secret and give the path of tls.crt",
+		},
+		{
+			flag: valkeyKey, env: "VALKEY_TLS_KEY_FILE", optional: true, parse: file(&s.KeyFile),
+			usage: "file with the key of the client certificate",
+			fix:   "mount the Secret and give the path of tls.key",
+		},
+		{
+			flag: valkeyServer, env: "VALKEY_TLS_SERVER_NAME", optional: true, parse: text(&s.ServerName),
+			usage: "server name in the store's certificate; defaults to the host of the address",
+			fix:   "give a name that is in the certificate",
+		},
+		{
+			flag: "relay-from", env: "RELAY_FROM", initial: "0", parse: number(&s.RelayFrom, 0),
+			usage: "minimum number of workers of a replicatedJob for every hundredth agent to relay the store's messages to the others; must be the same for all agents; 0 disables relays",
+			fix:   "give a number such as 2000, or 0",
+		},
+	}
 }
 
-// problems collects Problems.
-type problems struct{ list Problems }
-
-func (p *problems) add(format string, args ...any) {
-	p.list = append(p.list, fmt.Sprintf(format, args...))
-}
-
-// Parse reads the agent's settings. A flag takes precedence over its environment variable, which takes precedence over
-// the default. The error is either Help or Problems.
-func Parse(args []string, getenv func(string) string) (Config, error) {
-	var p problems
-	s := agent.settings(getenv)
-	if err := s.parse(args, agent.title, &p); err != nil {
-		return Config{}, err
+// check records settings that are missing for others.
+func (s *Store) check(r *reader) {
+	switch {
+	case (s.CertFile == "") != (s.KeyFile == ""):
+		r.add("--%s and --%s go together: give both or none", valkeyCert, valkeyKey)
+	case s.CertFile != "" && s.CAFile == "":
+		r.bad(valkeyCA, "is required with --"+valkeyCert)
+	case s.ServerName != "" && s.CAFile == "":
+		r.bad(valkeyCA, "is required with --"+valkeyServer)
 	}
-	c := s.check(&p)
-	if len(p.list) > 0 {
-		return Config{}, p.list
-	}
-	return c, nil
 }
 
 // Sources of progress reports.
@@ -133,8 +260,9 @@ type Exec struct {
 	PodGrace        time.Duration // of the pod
 	MaxStops        int           // per minute
 	// AloneLimit is how long a worker that is not running waits while the store is unreachable. 0 means forever.
-	AloneLimit     time.Duration
-	StartupDir     string // empty: none
+	AloneLimit time.Duration
+	StartupDir string // empty: none
+	// Progress has timeouts of a second or more, because the supervisor checks eight times per timeout.
 	Progress       worker.Progress
 	RoundVariables []string
 	// Waits means that the slot already belonged to another pod when this pod was created.
@@ -150,89 +278,123 @@ type Exec struct {
 // ParseExec reads the supervisor's settings in the same way as Parse reads the agent's. The worker's command follows
 // the first "--".
 func ParseExec(args []string, getenv func(string) string) (Exec, error) {
-	var p problems
-	flags, command := args, []string(nil)
+	var c Exec
 	if at := slices.Index(args, "--"); at >= 0 {
-		flags, command = args[:at], args[at+1:]
+		args, c.Command = args[:at], args[at+1:]
 	}
-	s := supervisor.settings(getenv)
-	if err := s.parse(flags, supervisor.title, &p); err != nil {
+	r := reader{
+		title: `holdfast-exec [flags] -- command [arguments]: runs the command as a worker of its group, and restarts it together with the others.
+holdfast-exec install DIR: copies itself there.`,
+		settings: slices.Concat(c.Identity.settings(), c.Store.settings(), c.stopSettings(), c.progressSettings(), c.slotSettings()),
+	}
+	if err := r.read(args, getenv); err != nil {
 		return Exec{}, err
 	}
-	c := s.checkExec(&p)
-	if c.Command = command; len(command) == 0 {
-		p.add("nothing to run: add -- and the worker's command after the flags")
+	c.Store.check(&r)
+	if c.Progress.Timeout > 0 && c.ProgressFrom != FromOutput && c.StartupDir == "" {
+		r.bad(startupDir, "is required with --"+progressTimeout+": it contains the worker's progress file or socket")
 	}
-	if len(p.list) > 0 {
-		return Exec{}, p.list
+	if c.CheckpointGrace > 0 && c.StartupDir == "" {
+		r.bad(startupDir, "is required with --"+checkpointGrace+": it contains the worker's checkpoint file")
 	}
-	return c, nil
+	if len(c.Command) == 0 {
+		r.add("nothing to run: add -- and the worker's command after the flags")
+	}
+	return c, r.err()
 }
 
-func (s settings) checkExec(p *problems) Exec {
-	c := Exec{
-		Identity:        s.identity(p),
-		Store:           s.store(p),
-		GracePeriod:     s.duration(p, gracePeriod, 0, 0),
-		CheckpointGrace: s.duration(p, checkpointGrace, 0, 0),
-		PodGrace:        s.duration(p, podGrace, 30*time.Second, 0),
-		MaxStops:        int(s.number(p, maxStops, s.text(p, maxStops), 1)),
-		AloneLimit:      s.period(p, aloneLimit),
-		StartupDir:      s.optionalFolder(p, startupDir),
-		LogLevel:        s.level(p),
+const (
+	checkpointGrace = "checkpoint-grace-period"
+	progressTimeout = "progress-timeout"
+)
+
+// stopSettings configure how the worker is stopped, and the supervisor itself.
+func (c *Exec) stopSettings() []*setting {
+	volume := startupFolder(&c.StartupDir, "")
+	volume.optional = true
+	return []*setting{
+		gracePeriod(&c.GracePeriod, "0s"),
+		{
+			flag: checkpointGrace, env: "CHECKPOINT_GRACE_PERIOD", initial: "0s", parse: duration(&c.CheckpointGrace, 0),
+			usage: "how long a restart order waits for a worker that is writing a checkpoint, see HOLDFAST_CHECKPOINT_FILE",
+			fix:   "give a duration such as 30s",
+		},
+		{
+			flag: "pod-termination-grace-period", env: "POD_TERMINATION_GRACE_PERIOD", initial: "30s", parse: duration(&c.PodGrace, 0),
+			usage: "terminationGracePeriodSeconds of the pod; when the pod is deleted, the worker is killed shortly before this time",
+			fix:   "give the pod's value as a duration, such as 30s",
+		},
+		{
+			flag: "max-stops-per-minute", env: "MAX_STOPS_PER_MINUTE", initial: "60", parse: number(&c.MaxStops, 1),
+			usage: "maximum number of restart orders per minute; the supervisor rejects more, and requests a recreation of the group",
+			fix:   "give a number of 1 or more",
+		},
+		{
+			flag: "exit-without-store-after", env: "EXIT_WITHOUT_STORE_AFTER", initial: "0s", parse: period(&c.AloneLimit),
+			usage: "how long a worker that is not running waits for an unreachable store before the supervisor exits, so that the owner of the pod handles it; 0s means no limit",
+			fix:   "give a duration of 1s or more, such as 1m, or 0s",
+		},
+		volume,
+		logLevel(&c.LogLevel),
 	}
-	c.RoundVariables = s.variables(p, roundVariables)
-	c.Waits = s[podSlot].value == waits
-	if c.AnySlot = s[firstGlobal].value != ""; c.AnySlot {
-		c.FirstGlobal, c.FirstGroup = s.number(p, firstGlobal, s.text(p, firstGlobal), 0), s.number(p, firstGroup, s.text(p, firstGroup), 0)
-	}
-	c.Progress, c.ProgressFrom = s.progress(p), s.text(p, progressFrom)
-	if !slices.Contains([]string{FromFile, FromSocket, FromOutput}, c.ProgressFrom) {
-		s.bad(p, progressFrom, fmt.Sprintf("is %q", c.ProgressFrom))
-	}
-	if c.Progress.Timeout > 0 && c.ProgressFrom != FromOutput && s[startupDir].value == "" {
-		s.bad(p, startupDir, "is required with --"+progressTimeout+": it contains the worker's progress file or socket")
-	}
-	if c.CheckpointGrace > 0 && s[startupDir].value == "" {
-		s.bad(p, startupDir, "is required with --"+checkpointGrace+": it contains the worker's checkpoint file")
-	}
-	return c
 }
 
-// progress returns the progress timeouts. They are at least one second, because the supervisor checks eight times per
-// timeout.
-func (s settings) progress(p *problems) worker.Progress {
-	return worker.Progress{Timeout: s.period(p, progressTimeout), Start: s.period(p, progressStart)}
+// progressSettings configure how the worker reports progress.
+func (c *Exec) progressSettings() []*setting {
+	return []*setting{
+		{
+			flag: progressTimeout, env: "PROGRESS_TIMEOUT", initial: "0s", parse: period(&c.Progress.Timeout),
+			usage: "a worker that reports no progress for this long is considered hung: it is killed, and the group restarts; 0s disables this",
+			fix:   "give a duration of 1s or more, such as 2m, or 0s",
+		},
+		{
+			flag: "progress-start-timeout", env: "PROGRESS_START_TIMEOUT", initial: "0s", parse: period(&c.Progress.Start),
+			usage: "maximum time from the start of a worker to its first progress report; 0s means no limit",
+			fix:   "give a duration of 1s or more, such as 10m, or 0s",
+		},
+		{
+			flag: "progress-from", env: "PROGRESS_FROM", initial: FromFile,
+			parse: matching(&c.ProgressFrom, regexp.MustCompile(`^(file|socket|output)$`), "a way to report progress"),
+			usage: "how the worker reports progress: file (it touches HOLDFAST_PROGRESS_FILE), socket (it sends datagrams to HOLDFAST_PROGRESS_SOCKET) or output (it writes output)",
+			fix:   "give file, socket or output",
+		},
+	}
 }
 
-// period returns a duration that is either 0 or at least one second.
-func (s settings) period(p *problems, name string) time.Duration {
-	d := s.duration(p, name, 0, 0)
-	if d > 0 && d < time.Second {
-		s.bad(p, name, fmt.Sprintf("is %s", d))
+// slotSettings let a pod work in another slot than its own, and name variables that change with each restart, in
+// addition to those that every driver sets.
+func (c *Exec) slotSettings() []*setting {
+	first := number(&c.FirstGlobal, 0)
+	return []*setting{
+		{
+			flag: "pod-slot", env: "HOLDFAST_POD_SLOT", optional: true,
+			parse: func(v string) error {
+				c.Waits = v == waits
+				return nil
+			},
+			usage: "slot assigned to the pod, or a dash while it waits for one to be assigned; empty if it works in its own slot",
+			fix:   "set HOLDFAST_POD_SLOT from metadata.annotations['holdfast.dev/slot']",
+		},
+		{
+			flag: "first-job-global-index", env: "HOLDFAST_FIRST_JOB_GLOBAL_INDEX", optional: true,
+			parse: func(v string) error {
+				c.AnySlot = true
+				return first(v)
+			},
+			usage: "job-global-index of the first Job of the replicatedJob; if set, the worker can run in any slot of the replicatedJob",
+			fix:   "give the number of Jobs of the replicatedJobs before this one",
+		},
+		{
+			flag: "first-job-group-index", env: "HOLDFAST_FIRST_JOB_GROUP_INDEX", optional: true, parse: number(&c.FirstGroup, 0),
+			usage: "job-group-index of the first Job of the replicatedJob",
+			fix:   "give the number of Jobs of the replicatedJobs of the same group before this one",
+		},
+		{
+			flag: "round-variables", env: "ROUND_VARIABLES", optional: true, parse: variables(&c.RoundVariables),
+			usage: "comma-separated environment variables of the worker, such as the name of a rendezvous; each start appends -<generation>-<restart count> to their values",
+			fix:   "give names of variables, such as PET_RDZV_ID",
+		},
 	}
-	return d
-}
-
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
-func (s settings) variables(p *problems, name string) []string {
-	if s[name].value == "" {
-		return nil
-	}
-	list := strings.Split(s[name].value, ",")
-	if slices.ContainsFunc(list, func(v string) bool { return !variableName.MatchString(v) }) {
-		s.bad(p, name, fmt.Sprintf("is %q", s[name].value))
-		return nil
-	}
-	return list
-}
-
-func (s settings) optionalFolder(p *problems, name string) string {
-	if s[name].value == "" {
-		return ""
-	}
-	return s.folder(p, name)
 }
 
 // waits is the slot of a pod that is waiting for a slot to be assigned.

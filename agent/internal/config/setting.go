@@ -5,21 +5,87 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
+
+	"github.com/holdfast-project/holdfast/agent/internal/startup"
+	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
-// setting is a flag. Its value remains a string until check.go parses it, so that all problems are reported at once.
+// setting is one flag. Its value stays a string until all arguments are read, so that all problems are found together.
 type setting struct {
-	flag    string
-	env     string // environment variable that overrides the default; named in messages
-	initial string // default if neither the flag nor the variable is set
-	usage   string
-	fix     string // what to do if it is missing or invalid
-	value   string
+	flag     string
+	env      string // variables that give the default, joined by dashes; named in messages
+	initial  string // default if neither the flag nor the variable is sets
+	usage    string
+	fix      string // what to do if it is missing or invalid
+	optional bool   // may be empty, and is not parsed then
+	parse    func(value string) error
+	value    string
 }
 
-// settings maps flag names to settings.
-type settings map[string]*setting
+// reader reads the settings of a program. A flag takes precedence over its environment variable, and that over the
+// default.
+type reader struct {
+	title    string
+	settings []*setting
+	problems Problems
+}
+
+// read reads all settings. It records problems and continues. The error is a Help.
+func (r *reader) read(args []string, getenv func(string) string) error {
+	flags := flag.NewFlagSet("", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	for _, s := range r.settings {
+		flags.StringVar(&s.value, s.flag, s.fromEnv(getenv), fmt.Sprintf("%s (environment: %s)", s.usage, s.env))
+	}
+	for len(args) > 0 {
+		err := flags.Parse(args)
+		switch {
+		case errors.Is(err, flag.ErrHelp):
+			return Help(usage(r.title, flags))
+		case err != nil:
+			r.add("%v", err)
+			args = flags.Args()
+		case flags.NArg() > 0:
+			r.add("unexpected argument %q: every setting is a flag --name=value", flags.Arg(0))
+			args = flags.Args()[1:]
+		default:
+			args = nil
+		}
+	}
+	for _, s := range r.settings {
+		if err := s.check(); err != nil {
+			r.bad(s.flag, err.Error())
+		}
+	}
+	return nil
+}
+
+func (r *reader) add(format string, args ...any) {
+	r.problems = append(r.problems, fmt.Sprintf(format, args...))
+}
+
+// bad records what is wrong with a setting, where it is set, and how to fix it.
+func (r *reader) bad(name, what string) {
+	i := slices.IndexFunc(r.settings, func(s *setting) bool { return s.flag == name })
+	r.add("--%s (environment: %s) %s; %s", name, r.settings[i].env, what, r.settings[i].fix)
+}
+
+// err returns the problems, or nil if there are none.
+func (r *reader) err() error {
+	if len(r.problems) == 0 {
+		return nil
+	}
+	return r.problems
+}
 
 // fromEnv returns the value of the environment variable, or the default.
 func (s *setting) fromEnv(getenv func(string) string) string {
@@ -36,27 +102,18 @@ func (s *setting) fromEnv(getenv func(string) string) string {
 	return strings.Join(values, "-")
 }
 
-// parse reads the arguments. It records invalid arguments and continues.
-func (s settings) parse(args []string, title string, p *problems) error {
-	flags := flag.NewFlagSet("", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	for _, one := range s {
-		flags.StringVar(&one.value, one.flag, one.value, fmt.Sprintf("%s (environment: %s)", one.usage, one.env))
+var unexpanded = regexp.MustCompile(`\$\([A-Za-z_][A-Za-z0-9_.-]*\)`)
+
+// check parses the value. Kubernetes leaves $(NAME) unexpanded if the variable is not defined before it.
+func (s *setting) check() error {
+	if left := unexpanded.FindAllString(s.value, -1); left != nil {
+		return fmt.Errorf("is %q: %s was not expanded, because the container defines no such variable", s.value, strings.Join(left, ", "))
 	}
-	for len(args) > 0 {
-		err := flags.Parse(args)
-		switch {
-		case errors.Is(err, flag.ErrHelp):
-			return Help(usage(title, flags))
-		case err != nil:
-			p.add("%v", err)
-			args = flags.Args()
-		case flags.NArg() > 0:
-			p.add("unexpected argument %q: every setting is a flag --name=value", flags.Arg(0))
-			args = flags.Args()[1:]
-		default:
-			args = nil
-		}
+	switch {
+	case s.value != "":
+		return s.parse(s.value)
+	case !s.optional:
+		return errors.New("is missing")
 	}
 	return nil
 }
@@ -69,50 +126,143 @@ func usage(title string, f *flag.FlagSet) string {
 	return out.String()
 }
 
-// program lists the settings of one program.
-type program struct {
-	title   string
-	flags   []string
-	initial map[string]string // overrides the default of the setting
-}
-
-var agent = program{
-	title: "The Holdfast agent: a sidecar that restarts its worker together with the group.",
-	flags: []string{
-		jobSetUID, workerID, podUID, podEpoch, containerName, gracePeriod, criSocket, pollingInterval,
-		valkeyAddress, valkeyUsername, valkeyPassword, valkeyCA, valkeyCert, valkeyKey, valkeyServer, relayFrom,
-		readyPort, startupDir, removeStopped, logLevel, podName, nodeName,
-	},
-}
-
-var supervisor = program{
-	title: `holdfast-exec [flags] -- command [arguments]: runs the command as a worker of its group, and restarts it together with the others.
-holdfast-exec install DIR: copies itself there.`,
-	flags: []string{
-		jobSetUID, workerID, podUID, podEpoch, gracePeriod, checkpointGrace, podGrace, maxStops, aloneLimit,
-		valkeyAddress, valkeyUsername, valkeyPassword, valkeyCA, valkeyCert, valkeyKey, valkeyServer, relayFrom,
-		startupDir, logLevel, podName, nodeName, progressTimeout, progressStart, progressFrom, roundVariables,
-		podSlot, firstGlobal, firstGroup,
-	},
-	// A worker that restarts cannot save anything that the rest of its group agrees on, unless it reports that it is
-	// writing a checkpoint. The startup volume is optional.
-	initial: map[string]string{gracePeriod: "0s", startupDir: ""},
-}
-
-// settings returns the program's settings with their values from the environment.
-func (p program) settings(getenv func(string) string) settings {
-	all := map[string]*setting{}
-	for _, one := range known() {
-		all[one.flag] = one
+// text accepts any value.
+func text(into *string) func(string) error {
+	return func(v string) error {
+		*into = v
+		return nil
 	}
-	s := settings{}
-	for _, name := range p.flags {
-		one := all[name]
-		if initial, other := p.initial[name]; other {
-			one.initial = initial
+}
+
+// matching accepts values that match an expression. what says what the others are not.
+func matching(into *string, valid *regexp.Regexp, what string) func(string) error {
+	return func(v string) error {
+		if !valid.MatchString(v) {
+			return fmt.Errorf("is %q, not %s", v, what)
 		}
-		one.value = one.fromEnv(getenv)
-		s[name] = one
+		*into = v
+		return nil
 	}
-	return s
+}
+
+// number accepts whole numbers of least or more.
+func number[N int | int64](into *N, least int64) func(string) error {
+	return func(v string) error {
+		n, err := strconv.ParseInt(v, 10, 32)
+		if err != nil || n < least {
+			return fmt.Errorf("is %q, not a number from %d on", v, least)
+		}
+		*into = N(n)
+		return nil
+	}
+}
+
+func flagValue(into *bool) func(string) error {
+	return func(v string) (err error) {
+		if *into, err = strconv.ParseBool(v); err != nil {
+			return fmt.Errorf("is %q, neither true nor false", v)
+		}
+		return nil
+	}
+}
+
+func duration(into *time.Duration, least time.Duration) func(string) error {
+	return func(v string) (err error) {
+		if *into, err = (grace.Rule{Name: "duration", Minimum: least}).Parse(v); err != nil {
+			return fmt.Errorf("is wrong: %w", err)
+		}
+		return nil
+	}
+}
+
+// period accepts 0, and durations of a second or more.
+func period(into *time.Duration) func(string) error {
+	parse := duration(into, 0)
+	return func(v string) error {
+		if err := parse(v); err != nil {
+			return err
+		}
+		if *into > 0 && *into < time.Second {
+			return fmt.Errorf("is %s", *into)
+		}
+		return nil
+	}
+}
+
+func level(into *slog.Level) func(string) error {
+	return func(v string) error {
+		if into.UnmarshalText([]byte(v)) != nil {
+			return fmt.Errorf("is %q, not a level", v)
+		}
+		return nil
+	}
+}
+
+// socket accepts an absolute path, with or without unix://.
+func socket(into *string) func(string) error {
+	return func(v string) error {
+		if *into = strings.TrimPrefix(v, "unix://"); !filepath.IsAbs(*into) {
+			return fmt.Errorf("is %q, not a socket's path", v)
+		}
+		return nil
+	}
+}
+
+func address(into *string) func(string) error {
+	return func(v string) error {
+		host, port, err := net.SplitHostPort(v)
+		if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || n == 0 || host == "" {
+			return fmt.Errorf("is %q, not host:port", v)
+		}
+		*into = v
+		return nil
+	}
+}
+
+func port(into *int) func(string) error {
+	return func(v string) error {
+		n, err := strconv.ParseUint(v, 10, 16)
+		if err != nil || n == 0 {
+			return fmt.Errorf("is %q, not a port", v)
+		}
+		*into = int(n)
+		return nil
+	}
+}
+
+// file accepts the path of a readable file.
+func file(into *string) func(string) error {
+	return func(v string) error {
+		*into = v
+		f, err := os.Open(v)
+		if err != nil {
+			return fmt.Errorf("cannot be read: %w", err)
+		}
+		return f.Close()
+	}
+}
+
+// folder accepts the path of a writable directory.
+func folder(into *string) func(string) error {
+	return func(v string) error {
+		*into = v
+		if err := startup.Writable(v); err != nil {
+			return fmt.Errorf("cannot be written: %w", err)
+		}
+		return nil
+	}
+}
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// variables accepts names of environment variables, separated by commas.
+func variables(into *[]string) func(string) error {
+	return func(v string) error {
+		list := strings.Split(v, ",")
+		if slices.ContainsFunc(list, func(name string) bool { return !variableName.MatchString(name) }) {
+			return fmt.Errorf("is %q", v)
+		}
+		*into = list
+		return nil
+	}
 }
