@@ -3,6 +3,8 @@ package bootstrap
 import (
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 )
 
 func text(err error) string {
@@ -22,8 +24,9 @@ func TestReadLooseConfigReturnsUnknownKeys(t *testing.T) {
 		"that is no YAML":            {"webhook: {\n", "", "yaml: ", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var into testConfig
-			unknown, err := ReadLooseConfig(write(t, c.file), &into)
+			var o Options
+			into := testConfig{Config: o.Config()}
+			unknown, err := ReadLooseConfig(write(t, c.file), &pflag.FlagSet{}, &into)
 			var lines []string
 			for _, u := range unknown {
 				lines = append(lines, u.Error())
@@ -31,8 +34,8 @@ func TestReadLooseConfigReturnsUnknownKeys(t *testing.T) {
 			if got := strings.Join(lines, " "); got != c.unknown || !strings.Contains(text(err), c.err) || (c.err == "") != (err == nil) {
 				t.Errorf("unknown %q, error %v", got, err)
 			}
-			if c.port != 0 && (into.Webhook.Port == nil || *into.Webhook.Port != c.port) {
-				t.Errorf("port %v", into.Webhook.Port)
+			if o.Webhook.Port != c.port {
+				t.Errorf("port %v", o.Webhook.Port)
 			}
 		})
 	}

@@ -55,58 +55,58 @@ type Options struct {
 
 // Webhook configures the address and certificate of the webhook server.
 type Webhook struct {
-	Host    string // empty means all addresses
-	Port    int
-	CertDir string // contains tls.crt and tls.key
+	Host    string `json:"host,omitempty"` // empty means all addresses
+	Port    int    `json:"port,omitempty"`
+	CertDir string `json:"certDir,omitempty"` // contains tls.crt and tls.key
 }
 
 // Certificates configures the webhook certificate. If Internal is set, the program creates it and stores it in a Secret. Otherwise, it
 // is provided externally in Webhook.CertDir.
 type Certificates struct {
-	Internal    bool
-	Namespace   string // namespace of the Service and the Secret
-	ServiceName string // called by the API server
-	SecretName  string // the Secret must exist but may be empty
-	CAName      string
-	Validating  []string // ValidatingWebhookConfigurations that get the CA
-	Mutating    []string // MutatingWebhookConfigurations that get the CA
+	Internal    bool     `json:"enable,omitempty"`
+	Namespace   string   `json:"-"`                            // namespace of the Service and the Secret
+	ServiceName string   `json:"webhookServiceName,omitempty"` // called by the API server
+	SecretName  string   `json:"webhookSecretName,omitempty"`  // the Secret must exist but may be empty
+	CAName      string   `json:"-"`
+	Validating  []string `json:"-"` // ValidatingWebhookConfigurations that get the CA
+	Mutating    []string `json:"-"` // MutatingWebhookConfigurations that get the CA
 }
 
 // Leader configures leader election. If Renew or Retry is 0, it is derived from Lease.
 type Leader struct {
-	Elect     bool
-	Namespace string
-	Name      string
-	Lease     time.Duration // how long a leader that does not renew the Lease keeps it
-	Renew     time.Duration // how long the leader tries to renew before it gives up
-	Retry     time.Duration // time between two tries
+	Elect     bool          `json:"leaderElect,omitempty"`
+	Namespace string        `json:"resourceNamespace,omitempty"`
+	Name      string        `json:"resourceName,omitempty"`
+	Lease     time.Duration `json:"-"` // how long a leader that does not renew the Lease keeps it
+	Renew     time.Duration `json:"-"` // how long the leader tries to renew before it gives up
+	Retry     time.Duration `json:"-"` // time between two tries
 }
 
 // Metrics configures the metrics endpoint. Secure means that metrics are served over HTTPS, only to clients that are authorized
 // to get /metrics.
 type Metrics struct {
-	Address string // 0 disables it
-	Secure  bool
-	CertDir string // empty means a self-signed certificate
+	Address string `json:"bindAddress,omitempty"` // 0 disables it
+	Secure  bool   `json:"-"`
+	CertDir string `json:"certDir,omitempty"` // empty means a self-signed certificate
 }
 
 // Health configures the probe endpoint.
 type Health struct {
-	Address   string // 0 disables it
-	Readiness string // path
-	Liveness  string // path
+	Address   string `json:"healthProbeBindAddress,omitempty"` // 0 disables it
+	Readiness string `json:"readinessEndpointName,omitempty"`  // path
+	Liveness  string `json:"livenessEndpointName,omitempty"`   // path
 }
 
 // Client limits the requests to the API server.
 type Client struct {
-	QPS   float32
-	Burst int
+	QPS   float32 `json:"qps,omitempty"`
+	Burst int     `json:"burst,omitempty"`
 }
 
 // TLS configures TLS for webhooks and metrics. Empty fields mean Go's defaults.
 type TLS struct {
-	MinVersion   string // VersionTLS12 or VersionTLS13
-	CipherSuites []string
+	MinVersion   string   `json:"minVersion,omitempty"`   // VersionTLS12 or VersionTLS13
+	CipherSuites []string `json:"cipherSuites,omitempty"` // not with VersionTLS13
 }
 
 // Defaults returns the defaults that all programs share.

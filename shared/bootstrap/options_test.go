@@ -39,9 +39,9 @@ func newProgram() *testProgram {
 }
 
 func (p *testProgram) Complete(set *pflag.FlagSet) error {
-	var file testConfig
+	file := testConfig{Config: p.Config()}
 	if p.ConfigFile != "" {
-		if err := ReadConfig(p.ConfigFile, testKind, &file); err != nil {
+		if err := ReadConfig(p.ConfigFile, testKind, set, &file); err != nil {
 			return err
 		}
 	}
@@ -203,7 +203,7 @@ func TestAllErrorsAreReported(t *testing.T) {
 }
 
 func TestFileOfAnotherKind(t *testing.T) {
-	err := ReadConfig(write(t, "apiVersion: config.test/v1\nkind: Other\n"), testKind, &testConfig{})
+	err := ReadConfig(write(t, "apiVersion: config.test/v1\nkind: Other\n"), testKind, &pflag.FlagSet{}, &testConfig{})
 	if err == nil || !strings.Contains(err.Error(), `got apiVersion "config.test/v1", kind "Other"; want apiVersion test.holdfast.dev/v1, kind Configuration`) {
 		t.Errorf("got %v", err)
 	}

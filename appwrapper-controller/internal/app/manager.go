@@ -123,34 +123,18 @@ func NewOptions() *Options {
 
 // Complete reads the configuration file and returns all invalid settings.
 func (o *Options) Complete(set *pflag.FlagSet) error {
-	file := Configuration{AppWrapper: &o.AppWrapper} // the file overrides the defaults
+	file := o.configuration()
 	if o.ConfigFile != "" {
 		var err error
-		if o.Warnings, err = bootstrap.ReadLooseConfig(o.ConfigFile, &file); err != nil {
+		if o.Warnings, err = bootstrap.ReadLooseConfig(o.ConfigFile, set, &file); err != nil {
 			return err
 		}
 	}
-	if file.WebhooksEnabled != nil && !set.Changed("webhooks") {
-		o.Webhooks = *file.WebhooksEnabled
-	}
-	o.certificates(file.CertManagement)
-	errs := o.Options.Complete(set, file.shared())
+	errs := o.Options.Complete(set, file.Config)
 	if err := o.AppWrapper.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("appwrapper: %w", err))
 	}
 	return bootstrap.Join(errs)
-}
-
-func (o *Options) certificates(c certManagement) {
-	put := func(target, value *string) {
-		if value != nil {
-			*target = *value
-		}
-	}
-	put(&o.Certificates.Namespace, c.Namespace)
-	put(&o.Certificates.CAName, c.CertificateName)
-	put(&o.Certificates.Mutating[0], c.MutatingWebhookConfigName)
-	put(&o.Certificates.Validating[0], c.ValidatingWebhookConfigName)
 }
 
 // reviews returns the store of access reviews, or nil if access is not checked. If the check is on and the webhooks are off, new
@@ -164,7 +148,7 @@ func (o *Options) reviews() *review.Reviews {
 
 // Configuration is the content of the file given by --config: the settings shared by all managers, and the keys of the upstream operator's
 // ConfigMap. One file may contain both. Unknown keys cause a warning and are ignored, because existing files may contain keys from earlier
-// versions.
+// versions. Several keys may set the same option.
 type Configuration struct {
 	metav1.TypeMeta  `json:",inline"`
 	bootstrap.Config `json:",inline"`
@@ -197,20 +181,18 @@ type address struct {
 	BindAddress *string `json:"bindAddress,omitempty"`
 }
 
-// shared copies upstream keys to the shared manager settings, unless the latter are set explicitly.
-func (c Configuration) shared() bootstrap.Config {
-	out := c.Config
-	fill(&out.Metrics.BindAddress, c.ControllerManager.Metrics.BindAddress)
-	fill(&out.Health.HealthProbeBindAddress, c.ControllerManager.Health.BindAddress)
-	fill(&out.LeaderElection.LeaderElect, c.ControllerManager.LeaderElection)
-	fill(&out.Webhook.CertDir, c.CertManagement.CertificateDir)
-	fill(&out.InternalCertManagement.WebhookServiceName, c.CertManagement.WebhookServiceName)
-	fill(&out.InternalCertManagement.WebhookSecretName, c.CertManagement.WebhookSecretName)
-	return out
-}
-
-func fill[T any](target **T, value *T) {
-	if *target == nil {
-		*target = value
+// configuration returns the content of a file that sets these options when it is read.
+func (o *Options) configuration() Configuration {
+	c := &o.Certificates
+	return Configuration{
+		Config: o.Config(), AppWrapper: &o.AppWrapper, WebhooksEnabled: &o.Webhooks,
+		CertManagement: certManagement{
+			Namespace: &c.Namespace, CertificateDir: &o.Webhook.CertDir, CertificateName: &c.CAName,
+			MutatingWebhookConfigName: &c.Mutating[0], ValidatingWebhookConfigName: &c.Validating[0],
+			WebhookServiceName: &c.ServiceName, WebhookSecretName: &c.SecretName,
+		},
+		ControllerManager: controllerManager{
+			Metrics: address{&o.Metrics.Address}, Health: address{&o.Health.Address}, LeaderElection: &o.Leader.Elect,
+		},
 	}
 }

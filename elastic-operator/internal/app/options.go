@@ -37,8 +37,8 @@ type Configuration struct {
 	metav1.TypeMeta  `json:",inline"`
 	bootstrap.Config `json:",inline"`
 
-	RendezvousImage *string          `json:"rendezvousImage,omitempty"` // --rendezvous-image
-	InPlace         supervise.Config `json:"inPlace,omitempty"`
+	RendezvousImage *string      `json:"rendezvousImage,omitempty"` // --rendezvous-image
+	InPlace         *plan.Agents `json:"inPlace,omitempty"`
 }
 
 // NewOptions returns the defaults.
@@ -48,15 +48,13 @@ func NewOptions() *Options {
 	return o
 }
 
-const flagRendezvousImage = "rendezvous-image"
-
 // kind is the kind of the workloads, for flags and errors.
 const kind = "ElasticJob"
 
 // Flags registers the flags.
 func (o *Options) Flags(set *pflag.FlagSet) {
 	o.Options.Flags(set)
-	set.StringVar(&o.RendezvousImage, flagRendezvousImage, o.RendezvousImage,
+	set.StringVar(&o.RendezvousImage, "rendezvous-image", o.RendezvousImage,
 		"image of the managed rendezvous server; if empty, every ElasticJob needs spec.rdzvEndpoint")
 	set.StringSliceVar(&o.Agents.PullSecrets, "image-pull-secrets", nil,
 		"pull Secrets in the namespaces of ElasticJobs, added to rendezvous server pods and to workers with a supervisor")
@@ -65,16 +63,11 @@ func (o *Options) Flags(set *pflag.FlagSet) {
 
 // Complete reads the configuration file and returns all invalid settings.
 func (o *Options) Complete(set *pflag.FlagSet) error {
-	var file Configuration
-	if err := bootstrap.ReadStrictConfig(o.ConfigFile, &file); err != nil {
+	file := Configuration{Config: o.Config(), RendezvousImage: &o.RendezvousImage, InPlace: &o.Agents}
+	if err := bootstrap.ReadStrictConfig(o.ConfigFile, set, &file); err != nil {
 		return err
 	}
-	if file.RendezvousImage != nil && !set.Changed(flagRendezvousImage) {
-		o.RendezvousImage = *file.RendezvousImage
-	}
-	a := &o.Agents
-	file.InPlace.Complete(set, &a.Store, &a.StoreACL, &a.ExecImage)
-	return bootstrap.Join(append(o.Options.Complete(set, file.Config), a.Store.Check(a.StoreACL, kind)...))
+	return bootstrap.Join(append(o.Options.Complete(set, file.Config), o.Agents.Store.Check(o.Agents.StoreACL, kind)...))
 }
 
 //go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=manager-role,fileName=manager.yaml paths=. paths=../controller/... output:rbac:dir=../../../charts/elastic-operator/files/rbac

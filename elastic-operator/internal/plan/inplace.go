@@ -22,13 +22,13 @@ import (
 // Agents configures in-place restarts.
 type Agents struct {
 	// ExecImage is the image of the supervisor.
-	ExecImage string
+	ExecImage string `json:"execImage,omitempty"`
 	// Store is the address of the store, as used by pods.
-	Store supervise.Store
+	supervise.Store
 	// StoreACL means that each job has its own store user and Secret, created by the orchestrator, instead of those in Store.
-	StoreACL bool
+	StoreACL bool `json:"storeACL,omitempty"`
 	// PullSecrets are the names of pull Secrets in the namespace of the job, for the images of the supervisor and the rendezvous server.
-	PullSecrets []string
+	PullSecrets []string `json:"-"`
 }
 
 // Environment variables of the supervisor, in addition to those of the store.

@@ -37,7 +37,7 @@ type Configuration struct {
 	metav1.TypeMeta  `json:",inline"`
 	bootstrap.Config `json:",inline"`
 
-	InPlace inject.Config `json:"inPlace,omitempty"`
+	InPlace *inject.Settings `json:"inPlace,omitempty"`
 }
 
 // Options holds the settings from the command line and the configuration file.
@@ -69,31 +69,24 @@ func NewOptions() *Options {
 
 // Complete reads the configuration file, and returns an error that lists everything that is invalid.
 func (o *Options) Complete(set *pflag.FlagSet) error {
-	var file Configuration
+	file := Configuration{Config: o.Config(), InPlace: &o.Agents}
 	if o.ConfigFile != "" {
-		if err := bootstrap.ReadConfig(o.ConfigFile, configKind, &file); err != nil {
+		o.asPublished(set)
+		if err := bootstrap.ReadConfig(o.ConfigFile, configKind, set, &file); err != nil {
 			return err
 		}
-		o.asPublished(set, &file)
 	}
 	errs := o.Options.Complete(set, file.Config)
 	if !o.Enabled(gateTLSOptions) {
 		o.TLS = bootstrap.TLS{}
 	}
-	return bootstrap.Join(append(errs, o.Agents.Complete(set, file.InPlace)...))
+	return bootstrap.Join(append(errs, o.Agents.Check()...))
 }
 
-// flagWebhooks is a flag of package bootstrap.
-const flagWebhooks = "webhooks"
-
 // asPublished sets the upstream controller's defaults for a file of its kind: serve webhooks and use leader election.
-func (o *Options) asPublished(set *pflag.FlagSet, file *Configuration) {
-	if !set.Changed(flagWebhooks) {
-		o.Webhooks = true
-	}
-	if file.LeaderElection.LeaderElect == nil {
-		file.LeaderElection.LeaderElect = new(true)
-	}
+func (o *Options) asPublished(set *pflag.FlagSet) {
+	o.Webhooks = o.Webhooks || !set.Changed("webhooks")
+	o.Leader.Elect = o.Leader.Elect || !set.Changed("leader-elect")
 }
 
 // Feature gates of the upstream controller.

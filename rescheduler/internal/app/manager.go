@@ -149,8 +149,8 @@ func NewOptions() *Options {
 
 // Complete reads the configuration file and returns all errors in it.
 func (o *Options) Complete(set *pflag.FlagSet) error {
-	file := Configuration{Rescheduling: &o.Rescheduling} // the file overrides the defaults
-	if err := bootstrap.ReadStrictConfig(o.ConfigFile, &file); err != nil {
+	file := Configuration{Config: o.Config(), Rescheduling: &o.Rescheduling}
+	if err := bootstrap.ReadStrictConfig(o.ConfigFile, set, &file); err != nil {
 		return err
 	}
 	errs := o.Options.Complete(set, file.Config)

@@ -140,18 +140,20 @@ const (
 // ElasticSecret returns the name of the Secret with the store credentials of an ElasticJob's agents. Secrets of JobSets have other names.
 func ElasticSecret(job string) string { return "holdfast-elastic-store-" + job }
 
-// Store describes how the agents of a pod connect to the store.
+// Store describes how the agents of a pod connect to the store. Its fields are part of the section about agents in the configuration
+// file of a manager.
 type Store struct {
 	// Address is host:port as seen from pods.
-	Address string
+	Address string `json:"storeAddress,omitempty"`
 	// Username is the ACL user; empty is the default user.
-	Username string
+	Username string `json:"storeUsername,omitempty"`
 	// Secret names a Secret in the pod's namespace that holds the password under SecretKey; empty means no password.
-	Secret, SecretKey string
+	Secret    string `json:"storeSecret,omitempty"`
+	SecretKey string `json:"storeSecretKey,omitempty"`
 	// TLS means that the Secret also holds the CA of the store's certificate, under SecretCA.
-	TLS bool
+	TLS bool `json:"storeTLS,omitempty"`
 	// ServerName is the name in the certificate; empty means the host in the address.
-	ServerName string
+	ServerName string `json:"storeTLSServerName,omitempty"`
 }
 
 // Environment returns the environment variables for the store and the startup folder.
@@ -237,18 +239,6 @@ func AddPullSecrets(pod *corev1.PodSpec, names []string) {
 	}
 }
 
-// Config is the section for agents in the configuration file of a manager that adds agents to pods. Flags override it.
-type Config struct {
-	StoreAddress   string `json:"storeAddress,omitempty"` // host:port, as pods reach it
-	StoreUsername  string `json:"storeUsername,omitempty"`
-	StoreSecret    string `json:"storeSecret,omitempty"`    // in the namespace of the workload
-	StoreSecretKey string `json:"storeSecretKey,omitempty"` // default password
-	StoreACL       bool   `json:"storeACL,omitempty"`
-	StoreTLS       bool   `json:"storeTLS,omitempty"`
-	StoreServer    string `json:"storeTLSServerName,omitempty"`
-	ExecImage      string `json:"execImage,omitempty"`
-}
-
 // Flags registers the flags of a manager that adds agents to the pods of a kind of workload: the store, whether each workload has its own
 // store user, and the supervisor's image.
 func Flags(set *pflag.FlagSet, store *Store, acl *bool, image *string, kind string) {
@@ -260,37 +250,6 @@ func Flags(set *pflag.FlagSet, store *Store, acl *bool, image *string, kind stri
 	set.BoolVar(&store.TLS, FlagStoreTLS, false, "agents connect to the store with TLS; their Secret must also contain ca.crt")
 	set.StringVar(&store.ServerName, FlagStoreServer, "", "server name in the store's certificate; defaults to the host of the address")
 	set.StringVar(image, FlagExecImage, "", "image of the supervisor, the agent of the exec driver")
-}
-
-// Complete applies the fields whose flags are not set: the store, whether each workload has its own store user, and the supervisor's
-// image.
-func (c Config) Complete(set *pflag.FlagSet, store *Store, acl *bool, image *string) {
-	for _, one := range []struct {
-		flag, file string
-		into       *string
-	}{
-		{FlagStoreAddress, c.StoreAddress, &store.Address},
-		{FlagStoreUsername, c.StoreUsername, &store.Username},
-		{FlagStoreSecret, c.StoreSecret, &store.Secret},
-		{FlagStoreSecretKey, c.StoreSecretKey, &store.SecretKey},
-		{FlagStoreServer, c.StoreServer, &store.ServerName},
-		{FlagExecImage, c.ExecImage, image},
-	} {
-		CompleteText(set, one.flag, one.file, one.into)
-	}
-	if !set.Changed(FlagStoreACL) {
-		*acl = c.StoreACL
-	}
-	if !set.Changed(FlagStoreTLS) {
-		store.TLS = c.StoreTLS
-	}
-}
-
-// CompleteText applies a field if it is not empty and its flag is not set.
-func CompleteText(set *pflag.FlagSet, flag, field string, into *string) {
-	if field != "" && !set.Changed(flag) {
-		*into = field
-	}
 }
 
 // Check validates the store flags. acl says whether each workload of the kind has its own store user.

@@ -2,7 +2,6 @@
 package app
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -20,12 +19,6 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
-const (
-	flagValkeyAddress = "valkey-address"
-	flagValkeyACL     = "valkey-acl"
-	flagElasticJobs   = "elasticjobs"
-)
-
 // besideName is the name of the webhook configuration and the Lease of an installation that runs alongside the upstream
 // controller. A cluster has one such installation.
 const besideName = "holdfast-inplace"
@@ -39,18 +32,18 @@ type Configuration struct {
 
 	Valkey ValkeyConfig `json:"valkey,omitempty"`
 	// InPlace configures what the webhook adds to Jobs if --webhooks is set.
-	InPlace     inject.Config `json:"inPlace,omitempty"`
-	ElasticJobs bool          `json:"elasticJobs,omitempty"`
+	InPlace     *inject.Settings `json:"inPlace,omitempty"`
+	ElasticJobs *bool            `json:"elasticJobs,omitempty"`
 }
 
-// ValkeyConfig configures the store. Flags override its fields.
+// ValkeyConfig configures the store.
 type ValkeyConfig struct {
-	Address      string `json:"address,omitempty"` // host:port; overrides VALKEY_ADDRESS
-	Username     string `json:"username,omitempty"`
-	PasswordFile string `json:"passwordFile,omitempty"`
-	ACL          bool   `json:"acl,omitempty"` // see --valkey-acl
+	Address      *string `json:"address,omitempty"` // host:port; overrides VALKEY_ADDRESS
+	Username     *string `json:"username,omitempty"`
+	PasswordFile *string `json:"passwordFile,omitempty"`
+	ACL          *bool   `json:"acl,omitempty"` // see --valkey-acl
 	// TLS holds file names. Without a CA, TLS is disabled.
-	TLS valkey.TLSFiles `json:"tls,omitempty"`
+	TLS *valkey.TLSFiles `json:"tls,omitempty"`
 }
 
 // Options holds the settings from the command line and the configuration file.
@@ -97,7 +90,7 @@ func (o *Options) Flags(set *pflag.FlagSet) {
 	o.Options.Flags(set)
 	o.Agents.Flags(set, "workload")
 	set.DurationVar(&o.Agents.Alone, "inplace-exit-without-store-after", time.Minute, "how long a worker that is not running waits for an unreachable store before its supervisor exits, so that the owner of the pod handles it; 0 means no limit")
-	set.StringVar(&o.ValkeyAddress, flagValkeyAddress, os.Getenv("VALKEY_ADDRESS"), "host:port of Valkey or Redis 7 (env VALKEY_ADDRESS)")
+	set.StringVar(&o.ValkeyAddress, "valkey-address", os.Getenv("VALKEY_ADDRESS"), "host:port of Valkey or Redis 7 (env VALKEY_ADDRESS)")
 	set.StringVar(&o.ValkeyUsername, "valkey-username", "", "ACL user of the orchestrator")
 	set.StringVar(&o.ValkeyPasswordFile, "valkey-password-file", "", "file with the password; read for every connection")
 	set.StringVar(&o.ValkeyPasswordSecret, "valkey-password-secret", "", "Secret in the namespace of the Lease whose key password is copied to --valkey-password-file; if the Secret is empty, the orchestrator writes a random password first")
@@ -106,37 +99,25 @@ func (o *Options) Flags(set *pflag.FlagSet) {
 	set.StringVar(&o.ValkeyTLS.Cert, "valkey-tls-cert-file", "", "file with the client certificate")
 	set.StringVar(&o.ValkeyTLS.Key, "valkey-tls-key-file", "", "file with the key of the client certificate")
 	set.StringVar(&o.ValkeyTLS.ServerName, "valkey-tls-server-name", "", "server name in the store's certificate; defaults to the host of the address")
-	set.BoolVar(&o.ValkeyACL, flagValkeyACL, false, "create a store user for each workload, which can access only its own group, and a Secret with its password in the namespace of the workload; --valkey-username must be allowed to manage users")
-	set.BoolVar(&o.ElasticJobs, flagElasticJobs, false, "lead the groups of ElasticJobs with in-place restarts, as soon as the cluster serves the kind")
+	set.BoolVar(&o.ValkeyACL, "valkey-acl", false, "create a store user for each workload, which can access only its own group, and a Secret with its password in the namespace of the workload; --valkey-username must be allowed to manage users")
+	set.BoolVar(&o.ElasticJobs, "elasticjobs", false, "lead the groups of ElasticJobs with in-place restarts, as soon as the cluster serves the kind")
 	set.DurationVar(&o.ValkeyPasswordMaxAge, "valkey-password-max-age", 30*24*time.Hour, "age at which the password of a workload's store user is rotated; 0 disables rotation")
 	set.DurationVar(&o.ValkeyPasswordOverlap, "valkey-password-overlap", 10*time.Minute, "how long the old password stays valid after a rotation; must be longer than the kubelet takes to update Secrets in pods")
 }
 
 // Complete reads the configuration file, and returns a single error that lists everything that is invalid.
 func (o *Options) Complete(set *pflag.FlagSet) error {
-	var file Configuration
+	leads := o.Leader.Name
+	file := Configuration{
+		Config: o.Config(), InPlace: &o.Agents, ElasticJobs: &o.ElasticJobs,
+		Valkey: ValkeyConfig{&o.ValkeyAddress, &o.ValkeyUsername, &o.ValkeyPasswordFile, &o.ValkeyACL, &o.ValkeyTLS},
+	}
 	if o.ConfigFile != "" {
-		if err := bootstrap.ReadConfig(o.ConfigFile, configKind, &file); err != nil {
+		if err := bootstrap.ReadConfig(o.ConfigFile, configKind, set, &file); err != nil {
 			return err
 		}
 	}
-	if !set.Changed(flagValkeyAddress) {
-		o.ValkeyAddress = cmp.Or(file.Valkey.Address, o.ValkeyAddress)
-	}
-	o.ValkeyUsername = cmp.Or(o.ValkeyUsername, file.Valkey.Username)
-	o.ValkeyPasswordFile = cmp.Or(o.ValkeyPasswordFile, file.Valkey.PasswordFile)
-	o.ValkeyTLS = valkey.TLSFiles{
-		CA: cmp.Or(o.ValkeyTLS.CA, file.Valkey.TLS.CA), Cert: cmp.Or(o.ValkeyTLS.Cert, file.Valkey.TLS.Cert),
-		Key: cmp.Or(o.ValkeyTLS.Key, file.Valkey.TLS.Key), ServerName: cmp.Or(o.ValkeyTLS.ServerName, file.Valkey.TLS.ServerName),
-	}
-	if !set.Changed(flagValkeyACL) {
-		o.ValkeyACL = file.Valkey.ACL
-	}
-	if !set.Changed(flagElasticJobs) {
-		o.ElasticJobs = file.ElasticJobs
-	}
-	leads := o.Leader.Name
-	errs := append(o.Options.Complete(set, file.Config), o.Agents.Complete(set, file.InPlace)...)
+	errs := append(o.Options.Complete(set, file.Config), o.Agents.Check()...)
 	if o.Webhooks && o.Leader.Name == leads {
 		o.Leader.Name = besideName // not the Lease of an orchestrator for our own controller
 	}

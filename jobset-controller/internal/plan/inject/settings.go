@@ -16,20 +16,21 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// Settings holds the manager's settings: the address of the store, and the images to add.
+// Settings holds the manager's settings: the address of the store, and the images to add. They are a section of the
+// configuration file.
 type Settings struct {
 	// Store describes the store as seen from pods. Without an address, nothing is added.
-	Store supervise.Store
+	supervise.Store
 	// StoreACL gives each JobSet its own user and Secret, created by the orchestrator, instead of those in Store.
-	StoreACL bool
+	StoreACL bool `json:"storeACL,omitempty"`
 	// ExecImage contains the supervisor, AgentImage the sidecar.
-	ExecImage  string
-	AgentImage string
+	ExecImage  string `json:"execImage,omitempty"`
+	AgentImage string `json:"agentImage,omitempty"`
 	// Alone is how long a worker that is not running waits for an unreachable store before its supervisor exits. 0
 	// means forever.
-	Alone time.Duration
+	Alone time.Duration `json:"-"`
 	// PullSecrets names Secrets in the JobSet's namespace that nodes use to pull these images.
-	PullSecrets []string
+	PullSecrets []string `json:"-"`
 }
 
 // FlagAgentImage sets AgentImage, and FlagPullSecrets sets PullSecrets. The other flags are in package supervise.
@@ -79,13 +80,6 @@ func (s Settings) missing(driver Driver) string {
 	return ""
 }
 
-// Config is the section of the configuration file about the agents added to pods of workloads that request in-place
-// restarts and have none. Flags override it.
-type Config struct {
-	supervise.Config
-	AgentImage string `json:"agentImage,omitempty"`
-}
-
 // Flags registers the flags. Their help text mentions the kind of the workloads.
 func (s *Settings) Flags(set *pflag.FlagSet, kind string) {
 	supervise.Flags(set, &s.Store, &s.StoreACL, &s.ExecImage, kind)
@@ -93,12 +87,8 @@ func (s *Settings) Flags(set *pflag.FlagSet, kind string) {
 	set.StringSliceVar(&s.PullSecrets, FlagPullSecrets, nil, "pull Secrets of these images in the namespace of the "+kind+", added to pods that get an agent")
 }
 
-// Complete applies fields of the file whose flag is not set, and returns errors for invalid settings.
-func (s *Settings) Complete(set *pflag.FlagSet, file Config) []error {
-	file.Complete(set, &s.Store, &s.StoreACL, &s.ExecImage)
-	supervise.CompleteText(set, FlagAgentImage, file.AgentImage, &s.AgentImage)
-	return s.Store.Check(s.StoreACL, "JobSet")
-}
+// Check returns errors for invalid settings.
+func (s *Settings) Check() []error { return s.Store.Check(s.StoreACL, "JobSet") }
 
 // Variables read by agents, named as in the manifest of JobSet KEP-876.
 const (
