@@ -72,6 +72,16 @@ type Certificates struct {
 	Mutating    []string `json:"-"` // MutatingWebhookConfigurations that get the CA
 }
 
+// ServeWebhooks lets the program serve webhooks. The names of the Service, the Secret and the webhook configurations begin with the prefix, as
+// in the published installations.
+func (o *Options) ServeWebhooks(prefix string) {
+	o.Certificates.ServiceName = prefix + "-webhook-service"
+	o.Certificates.SecretName = prefix + "-webhook-server-cert"
+	o.Certificates.CAName = prefix + "-ca"
+	o.Certificates.Validating = []string{prefix + "-validating-webhook-configuration"}
+	o.Certificates.Mutating = []string{prefix + "-mutating-webhook-configuration"}
+}
+
 // Leader configures leader election. If Renew or Retry is 0, it is derived from Lease.
 type Leader struct {
 	Elect     bool          `json:"leaderElect,omitempty"`

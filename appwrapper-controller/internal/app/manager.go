@@ -90,17 +90,9 @@ func (o *Options) addWebhooks(mgr ctrl.Manager) error {
 	return nil
 }
 
-// Names used by the upstream installation.
-const (
-	// leaseName is the Lease of the upstream controller, so that only one of the two acts if both run in the same namespace. In different
-	// namespaces they have different Leases, so stop one before starting the other.
-	leaseName         = "f134c674.codeflare.dev"
-	serviceName       = "appwrapper-webhook-service"
-	secretName        = "appwrapper-webhook-server-cert"
-	caName            = "appwrapper-ca"
-	mutatingWebhook   = "appwrapper-mutating-webhook-configuration"
-	validatingWebhook = "appwrapper-validating-webhook-configuration"
-)
+// leaseName is the Lease of the upstream controller, so that only one of the two acts if both run in the same namespace. In different
+// namespaces they have different Leases, so stop one before starting the other.
+const leaseName = "f134c674.codeflare.dev"
 
 // Options holds the settings from the command line and the configuration file.
 type Options struct {
@@ -113,11 +105,7 @@ type Options struct {
 func NewOptions() *Options {
 	o := &Options{Options: bootstrap.Defaults(), AppWrapper: settings.Default()}
 	o.Leader.Name = leaseName
-	o.Certificates.ServiceName = serviceName
-	o.Certificates.SecretName = secretName
-	o.Certificates.CAName = caName
-	o.Certificates.Validating = []string{validatingWebhook}
-	o.Certificates.Mutating = []string{mutatingWebhook}
+	o.ServeWebhooks("appwrapper")
 	return o
 }
 

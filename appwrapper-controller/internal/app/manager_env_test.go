@@ -31,7 +31,7 @@ func TestManagerServesWebhooksAndRunsAJob(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "default")
 	health, webhooks := sandbox.FreeAddress(t), sandbox.FreeAddress(t)
 	_, port, _ := net.SplitHostPort(webhooks)
-	apiserver.InstallWebhooks(t, k8s, "../../../charts/appwrapper-controller/files/webhook/manifests.yaml", "https://localhost:"+port, secretName)
+	apiserver.InstallWebhooks(t, k8s, "../../../charts/appwrapper-controller/files/webhook/manifests.yaml", "https://localhost:"+port, "appwrapper-webhook-server-cert")
 	o, err := complete(t, "webhook: {host: localhost, port: "+port+", certDir: "+filepath.Join(t.TempDir(), "certificates")+"}\nappwrapper: {defaultQueueName: default}\n",
 		"--webhooks", "--metrics-bind-address=0", "--health-probe-bind-address="+health)
 	if err != nil {

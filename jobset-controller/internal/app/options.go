@@ -16,18 +16,10 @@ import (
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
 )
 
-// Names used by the upstream installation, which other projects depend on.
-const (
-	// leaseName is the Lease of the upstream controller. In the same namespace, the two controllers share this Lease
-	// and are never active at the same time. In different namespaces they have different Leases and would both be
-	// active, so one of them must be stopped before the other is started.
-	leaseName         = "6d4f6a47.jobset.x-k8s.io"
-	serviceName       = "jobset-webhook-service"
-	secretName        = "jobset-webhook-server-cert"
-	caName            = "jobset-ca"
-	validatingWebhook = "jobset-validating-webhook-configuration"
-	mutatingWebhook   = "jobset-mutating-webhook-configuration"
-)
+// leaseName is the Lease of the upstream controller. In the same namespace, the two controllers share this Lease and are
+// never active at the same time. In different namespaces they have different Leases and would both be active, so one of
+// them must be stopped before the other is started.
+const leaseName = "6d4f6a47.jobset.x-k8s.io"
 
 // configKind is the kind of the upstream controller's configuration, whose files are also accepted.
 var configKind = schema.GroupVersionKind{Group: "config.jobset.x-k8s.io", Version: "v1alpha1", Kind: "Configuration"}
@@ -58,11 +50,7 @@ func (o *Options) Flags(set *pflag.FlagSet) {
 func NewOptions() *Options {
 	o := &Options{Options: bootstrap.Defaults()}
 	o.Leader.Name = leaseName
-	o.Certificates.ServiceName = serviceName
-	o.Certificates.SecretName = secretName
-	o.Certificates.CAName = caName
-	o.Certificates.Validating = []string{validatingWebhook}
-	o.Certificates.Mutating = []string{mutatingWebhook}
+	o.ServeWebhooks("jobset")
 	o.Gates = gates()
 	return o
 }

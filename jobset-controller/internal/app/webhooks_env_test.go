@@ -23,6 +23,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
+const secretName = "jobset-webhook-server-cert"
+
 // The test follows the certificate: the manager writes the Secret and copies it to its folder, and the API server
 // trusts it and calls the webhook.
 func TestWebhooksFromNoCertificateToARejection(t *testing.T) {

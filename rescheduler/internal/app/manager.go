@@ -111,15 +111,6 @@ func leads(mgr ctrl.Manager) func() bool {
 	}
 }
 
-// Names of objects in the cluster.
-const (
-	leaseName       = "rescheduler.holdfast.dev"
-	serviceName     = "rescheduler-webhook-service"
-	secretName      = "rescheduler-webhook-server-cert"
-	caName          = "rescheduler-ca"
-	mutatingWebhook = "rescheduler-mutating-webhook-configuration"
-)
-
 // Configuration is the content of the file given by --config: the settings shared by all managers, and the key
 // rescheduling.
 type Configuration struct {
@@ -139,11 +130,9 @@ type Options struct {
 // NewOptions returns the defaults.
 func NewOptions() *Options {
 	o := &Options{Options: bootstrap.Defaults(), Rescheduling: settings.Default()}
-	o.Leader.Name = leaseName
-	o.Certificates.ServiceName = serviceName
-	o.Certificates.SecretName = secretName
-	o.Certificates.CAName = caName
-	o.Certificates.Mutating = []string{mutatingWebhook}
+	o.Leader.Name = "rescheduler.holdfast.dev"
+	o.ServeWebhooks("rescheduler")
+	o.Certificates.Validating = nil
 	return o
 }
 

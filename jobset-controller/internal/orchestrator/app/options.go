@@ -78,10 +78,8 @@ func NewOptions() *Options {
 	o.Leader.Name = "holdfast-orchestrator"
 	o.Metrics = bootstrap.Metrics{Address: "0"}
 	o.Health.Address = ":8082"
-	o.Certificates.ServiceName = "holdfast-inplace-webhook-service"
-	o.Certificates.SecretName = "holdfast-inplace-webhook-server-cert"
-	o.Certificates.CAName = "holdfast-inplace-ca"
-	o.Certificates.Mutating = []string{besideName}
+	o.ServeWebhooks(besideName)
+	o.Certificates.Validating, o.Certificates.Mutating = nil, []string{besideName}
 	return o
 }
 
