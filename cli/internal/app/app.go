@@ -2,6 +2,7 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -101,6 +102,29 @@ func (c *command) reader() (read.Reader, string, error) {
 	return read.Reader{Client: client, Mapper: mapper}, namespace, err
 }
 
+// run returns a function that runs a subcommand with a reader and the namespace of the flags.
+func (c *command) run(
+	do func(ctx context.Context, r read.Reader, namespace string, args []string) error,
+) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		r, namespace, err := c.reader()
+		if err != nil {
+			return err
+		}
+		return do(cmd.Context(), r, namespace, args)
+	}
+}
+
+// show writes an answer in the format that the user wants.
+func (c *command) show(refused read.Forbidden, answer any, asText func()) error {
+	c.warnForbidden(refused)
+	if c.output == "json" || c.output == "yaml" {
+		return report.Encode(c.Out, c.output, answer)
+	}
+	asText()
+	return nil
+}
+
 // warnForbidden warns about missing permissions, so that users do not assume that hidden objects are missing.
 func (c *command) warnForbidden(refused read.Forbidden) {
 	if len(refused) > 0 {
@@ -109,8 +133,6 @@ func (c *command) warnForbidden(refused read.Forbidden) {
 }
 
 func (c *command) wide() bool { return c.output == "wide" }
-
-func (c *command) encoded() bool { return c.output == "json" || c.output == "yaml" }
 
 func (c *command) palette() report.Palette {
 	_, never := os.LookupEnv("NO_COLOR")
@@ -124,30 +146,21 @@ func (c *command) status() *cobra.Command {
 	var watch bool
 	cmd := &cobra.Command{
 		Use: "status NAME", Short: "Show whether a workload is training, what it waits for, and what it lost to failures", Long: naming, Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: c.run(func(ctx context.Context, r read.Reader, namespace string, args []string) error {
 			if watch && c.output != formats[0] {
 				return fmt.Errorf("--watch cannot be combined with --output %s", c.output)
 			}
-			r, namespace, err := c.reader()
-			if err != nil {
-				return err
-			}
 			if watch {
 				r.Cached = true
-				return c.watch(cmd.Context(), r, namespace, args[0])
+				return c.watch(ctx, r, namespace, args[0])
 			}
-			w, err := r.Workload(cmd.Context(), namespace, args[0])
+			w, err := r.Workload(ctx, namespace, args[0])
 			if err != nil {
 				return err
 			}
-			c.warnForbidden(w.Forbidden)
 			s := report.Of(w, c.Now())
-			if c.encoded() {
-				return report.Encode(c.Out, c.output, s)
-			}
-			s.Text(c.Out, c.wide(), c.palette())
-			return nil
-		},
+			return c.show(w.Forbidden, s, func() { s.Text(c.Out, c.wide(), c.palette()) })
+		}),
 	}
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "update one line until the workload has finished or failed")
 	return cmd
@@ -156,46 +169,28 @@ func (c *command) status() *cobra.Command {
 func (c *command) timeline() *cobra.Command {
 	return &cobra.Command{
 		Use: "timeline NAME", Short: "Show what happened to a workload, across programs, oldest first", Long: naming, Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r, namespace, err := c.reader()
+		RunE: c.run(func(ctx context.Context, r read.Reader, namespace string, args []string) error {
+			w, err := r.Workload(ctx, namespace, args[0])
 			if err != nil {
 				return err
 			}
-			w, err := r.Workload(cmd.Context(), namespace, args[0])
-			if err != nil {
-				return err
-			}
-			c.warnForbidden(w.Forbidden)
 			list := timeline.Of(w.Timeline(), c.Now())
-			if c.encoded() {
-				return report.Encode(c.Out, c.output, list)
-			}
-			_, err = fmt.Fprint(c.Out, timeline.Text(list))
-			return err
-		},
+			return c.show(w.Forbidden, list, func() { fmt.Fprint(c.Out, timeline.Text(list)) })
+		}),
 	}
 }
 
 func (c *command) why() *cobra.Command {
 	return &cobra.Command{
 		Use: "why POD", Short: "Explain why a pod was moved or not", Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r, namespace, err := c.reader()
+		RunE: c.run(func(ctx context.Context, r read.Reader, namespace string, args []string) error {
+			p, err := r.Pod(ctx, namespace, args[0])
 			if err != nil {
 				return err
 			}
-			p, err := r.Pod(cmd.Context(), namespace, args[0])
-			if err != nil {
-				return err
-			}
-			c.warnForbidden(p.Forbidden)
 			why := report.WhyOf(p, c.Now())
-			if c.encoded() {
-				return report.Encode(c.Out, c.output, why)
-			}
-			why.Text(c.Out)
-			return nil
-		},
+			return c.show(p.Forbidden, why, func() { why.Text(c.Out) })
+		}),
 	}
 }
 
@@ -203,26 +198,17 @@ func (c *command) top() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use: "top", Short: "List workloads by the time they lost to failures", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, namespace, err := c.reader()
-			if err != nil {
-				return err
-			}
+		RunE: c.run(func(ctx context.Context, r read.Reader, namespace string, _ []string) error {
 			if all {
 				namespace = ""
 			}
-			list, refused, err := r.All(cmd.Context(), namespace)
+			list, refused, err := r.All(ctx, namespace)
 			if err != nil {
 				return err
 			}
-			c.warnForbidden(refused)
 			rows := report.Top(list, c.Now())
-			if c.encoded() {
-				return report.Encode(c.Out, c.output, rows)
-			}
-			report.TopText(c.Out, rows, c.wide())
-			return nil
-		},
+			return c.show(refused, rows, func() { report.TopText(c.Out, rows, c.wide()) })
+		}),
 	}
 	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "list the workloads of all namespaces")
 	return cmd
