@@ -21,7 +21,6 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/controller/rescheduling"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
-	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 	"github.com/holdfast-project/holdfast/shared/history"
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
@@ -393,26 +392,6 @@ func TestTaintOfBlamedNodeExpires(t *testing.T) {
 	tainted := func() bool { return w.isTainted(w.bad) }
 	w.eventually("the bad node is not tainted", tainted)
 	w.eventually("the taint stays", func() bool { return !tainted() })
-}
-
-// The supervisor gives up on a node on which its slot keeps failing. The pod is not moved, and the next pod of the slot is scheduled to
-// another node.
-func TestHandedOverSlotAvoidsNode(t *testing.T) {
-	w := newWorld(t)
-	set := &appsv1.StatefulSet{ObjectMeta: w.meta("w"), Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](1), Selector: selector, Template: w.template()}}
-	w.ok(w.Create(t.Context(), set))
-	w.eventually("it does not run", func() bool { return len(w.boundTo(w.bad)) == 1 })
-	pod := &corev1.Pod{}
-	w.ok(w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "w-0"}, pod))
-	before := pod.DeepCopy()
-	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, signals.HandoverAnnotation, "hangs")
-	w.ok(w.Patch(t.Context(), pod, client.MergeFrom(before)))
-	w.eventually("the set does not remember", func() bool {
-		m := w.memoryOf(set)
-		return len(m.Entries) == 1 && m.Entries[0].Slot == "w-0" && m.Entries[0].Class == "HandedOver"
-	})
-	w.ok(w.Delete(t.Context(), pod))
-	w.eventually("its next pod does not run on the good node", w.runningOnGood(1))
 }
 
 // The supervisor restarts the processes of its worker, which the kubelet does not notice. The group's owner names the worker that

@@ -141,7 +141,6 @@ func TestDecide(t *testing.T) {
 		"an old failure": {
 			facts("OutOfResource", failedNow, func(f *Facts) { f.Match.Since = noon.Add(-time.Hour) }), Leave, TooLongAgo, ""},
 		"a slot that fails in place is recorded and stays": {facts("FailsInPlace", inGroup), Record, Excluded, ""},
-		"a handed over slot is recorded and stays":         {facts("HandedOver", inGroup), Record, Excluded, "move 1 of 3"},
 		"the member of a group moves":                      {facts("OOMKilled", inGroup), Evict, Moved, ""},
 		"a group is moved once": {
 			facts("OOMKilled", inGroup, func(f *Facts) { f.Workload.GroupMoved = noon.Add(-time.Minute) }), Wait, GroupMovedAlready, "group g"},

@@ -76,10 +76,6 @@ func killed() Table {
 func containers() Table {
 	return Table{
 		{
-			Name: "HandedOver", Where: Handover,
-			Trigger: Always, Action: Record, Scope: Slot, TTL: 30 * time.Minute, Charged: true,
-		},
-		{
 			Name: "FailsInPlace", Where: Repeat,
 			Trigger: Always, Action: Record, Scope: Slot, Restarts: 3, TTL: 30 * time.Minute,
 		},
@@ -174,7 +170,6 @@ const (
 	Loop                    // a container in a crash loop
 	Sandbox                 // the condition PodReadyToStartContainers: no sandbox, network or volumes
 	Device                  // device health in a container status
-	Handover                // annotation by which a supervisor gives up on the node
 	Repeat                  // a member of a group that keeps restarting in place on the same node
 )
 

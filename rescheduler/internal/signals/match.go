@@ -9,10 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// HandoverAnnotation marks a pod whose supervisor has given up on the node because the slot keeps failing in place. Its value is the
-// reason. The next pod of the slot avoids the node.
-const HandoverAnnotation = "holdfast.dev/failing-here"
-
 // Match is a row that a pod matches.
 type Match struct {
 	Row    Row
@@ -79,9 +75,6 @@ func (r Row) match(pod *corev1.Pod, now time.Time) (Match, bool) {
 		return r.sandbox(pod)
 	case Device:
 		return r.device(pod)
-	case Handover:
-		reason := pod.Annotations[HandoverAnnotation]
-		return Match{Reason: reason, Down: true}, reason != "" && bound(pod)
 	case Repeat:
 		return r.repeat(pod)
 	}

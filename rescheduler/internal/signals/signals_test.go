@@ -109,7 +109,6 @@ func TestEveryReasonMatchesItsSignal(t *testing.T) {
 		"Error with an exit code":           {pod().Terminated("Error", 3, noon), "ExitCode"},
 		"no sandbox":                        {pod().Pending().Condition(corev1.PodReadyToStartContainers, corev1.ConditionFalse, "", noon), "SandboxNotReady"},
 		"unhealthy device":                  {pod().Change(sick), "DeviceUnhealthy"},
-		"a supervisor that gives up":        {pod().Change(handedOver), "HandedOver"},
 		"worker that is restarted in place": {pod().Again("Error", 1, 3, noon).Change(member), "FailsInPlace"},
 	} {
 		t.Run(reason, func(t *testing.T) {
@@ -164,8 +163,6 @@ func TestGroupMembersAreRecognizedByAgent(t *testing.T) {
 	}
 }
 
-func handedOver(p *corev1.Pod) { p.Annotations[signals.HandoverAnnotation] = "hangs in each round" }
-
 func TestHealthyPodsMatchNothing(t *testing.T) {
 	for name, p := range map[string]*pods.Pod{
 		"running pod":                               pod(),
@@ -179,7 +176,7 @@ func TestHealthyPodsMatchNothing(t *testing.T) {
 		"loop that ended long ago":                  pod().Again("OOMKilled", 137, 9, noon.Add(-10*time.Minute)),
 		"worker stopped for a restart of its group": pod().Again("Error", 143, 3, noon.Add(-time.Hour)).Change(member),
 		"worker killed for a restart of its group":  pod().Again("Error", 137, 3, noon.Add(-time.Hour)).Change(member),
-		"handed over pod that succeeded":            pod().Change(handedOver).Change(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }),
+		"restarted pod that succeeded":              pod().Again("Error", 1, 3, noon).Change(member).Change(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }),
 		"first failure of a worker of a group":      pod().Again("Error", 1, 1, noon.Add(-time.Hour)).Change(member),
 		"unknown device": pod().Change(sick).Change(func(p *corev1.Pod) {
 			p.Status.ContainerStatuses[0].AllocatedResourcesStatus[0].Resources[0].Health = "Unknown"

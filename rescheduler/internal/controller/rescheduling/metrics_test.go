@@ -53,7 +53,7 @@ func TestDecisionCountersStartAtZero(t *testing.T) {
 		"default": {
 			settings.Default(),
 			[]string{"Rescheduled OOMKilled", "BlockedByDisruptionBudget OOMKilled", "NotTheNodesFault ConfigError", "NotMovable NodeFeature", "ExclusionsLifted "},
-			[]string{"Rescheduled ConfigError", "BlockedByDisruptionBudget HandedOver", "Rescheduled DeviceUnhealthy", "NotLongEnough OOMKilled"},
+			[]string{"Rescheduled ConfigError", "BlockedByDisruptionBudget FailsInPlace", "Rescheduled DeviceUnhealthy", "NotLongEnough OOMKilled"},
 		},
 		"configured": {
 			changed,
