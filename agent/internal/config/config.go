@@ -247,7 +247,6 @@ func (s *Store) check(r *reader) {
 // Sources of progress reports.
 const (
 	FromFile   = "file"
-	FromSocket = "socket"
 	FromOutput = "output"
 )
 
@@ -270,7 +269,7 @@ type Exec struct {
 	// AnySlot means that the worker can run in any slot of its stage, whose first Job has these indexes.
 	AnySlot                 bool
 	FirstGlobal, FirstGroup int64
-	ProgressFrom            string // FromFile, FromSocket or FromOutput
+	ProgressFrom            string // FromFile or FromOutput
 	LogLevel                slog.Level
 	Command                 []string // of the worker, starting with the program
 }
@@ -292,7 +291,7 @@ holdfast-exec install DIR: copies itself there.`,
 	}
 	c.Store.check(&r)
 	if c.Progress.Timeout > 0 && c.ProgressFrom != FromOutput && c.StartupDir == "" {
-		r.bad(startupDir, "is required with --"+progressTimeout+": it contains the worker's progress file or socket")
+		r.bad(startupDir, "is required with --"+progressTimeout+": it contains the worker's progress file")
 	}
 	if c.CheckpointGrace > 0 && c.StartupDir == "" {
 		r.bad(startupDir, "is required with --"+checkpointGrace+": it contains the worker's checkpoint file")
@@ -354,9 +353,9 @@ func (c *Exec) progressSettings() []*setting {
 		},
 		{
 			flag: "progress-from", env: "PROGRESS_FROM", initial: FromFile,
-			parse: matching(&c.ProgressFrom, regexp.MustCompile(`^(file|socket|output)$`), "a way to report progress"),
-			usage: "how the worker reports progress: file (it touches HOLDFAST_PROGRESS_FILE), socket (it sends datagrams to HOLDFAST_PROGRESS_SOCKET) or output (it writes output)",
-			fix:   "give file, socket or output",
+			parse: matching(&c.ProgressFrom, regexp.MustCompile(`^(file|output)$`), "a way to report progress"),
+			usage: "how the worker reports progress: file (it touches HOLDFAST_PROGRESS_FILE) or output (it writes output)",
+			fix:   "give file or output",
 		},
 	}
 }

@@ -47,7 +47,7 @@ func TestInvalidSettingsOfTheSupervisor(t *testing.T) {
 		"a folder that is not there":   {[]string{"--startup-dir=/nonexistent", "--", "x"}, []string{"--startup-dir", "no such file"}},
 		"a checkpoint without a unit":  {[]string{"--checkpoint-grace-period=5", "--", "x"}, []string{"--checkpoint-grace-period"}},
 		"progress without a place":     {[]string{"--progress-timeout=5s", "--", "x"}, []string{"--startup-dir", "--progress-timeout"}},
-		"progress from nowhere":        {[]string{"--progress-from=stars", "--", "x"}, []string{"--progress-from", "file, socket or output"}},
+		"progress from nowhere":        {[]string{"--progress-from=stars", "--", "x"}, []string{"--progress-from", "file or output"}},
 		"a checkpoint without a place": {[]string{"--checkpoint-grace-period=5s", "--", "x"}, []string{"--startup-dir", "--checkpoint-grace-period", "emptyDir"}},
 		"a variable that is none":      {[]string{"--round-variables=PET_RDZV_ID,A=B", "--", "x"}, []string{"--round-variables", "A=B", "PET_RDZV_ID"}},
 		"a pod's grace without a unit": {[]string{"--pod-termination-grace-period=5", "--", "x"}, []string{"--pod-termination-grace-period"}},

@@ -1,23 +1,15 @@
 package supervisor
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
-	"net"
 	"os"
-	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/holdfast-project/holdfast/agent/internal/process"
 )
 
-// Environment variables that tell a worker where to report progress.
-const (
-	ProgressFileVariable   = "HOLDFAST_PROGRESS_FILE"
-	ProgressSocketVariable = "HOLDFAST_PROGRESS_SOCKET"
-)
+// ProgressFileVariable is the environment variable with the file through which a worker reports progress.
+const ProgressFileVariable = "HOLDFAST_PROGRESS_FILE"
 
 // Progress counts a worker's progress reports. It does not record their times, so that no clocks have to be compared.
 type Progress interface {
@@ -83,49 +75,6 @@ func (f *fileProgress) count() uint64 {
 	}
 	return f.n
 }
-
-// readRetry is the pause after a socket error.
-const readRetry = 100 * time.Millisecond
-
-// socketProgress counts datagrams.
-type socketProgress struct {
-	path string
-	n    atomic.Uint64
-}
-
-// ListenForProgress replaces whatever exists at path with a Unix datagram socket. Anyone with write access to the
-// folder can send to it.
-func ListenForProgress(path string) (Progress, error) {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("removing an old progress socket: %w", err)
-	}
-	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	if err != nil {
-		return nil, fmt.Errorf("listening for progress: %w", err)
-	}
-	p := &socketProgress{path: path}
-	go p.read(socket)
-	return p, nil
-}
-
-func (p *socketProgress) read(socket *net.UnixConn) {
-	var content [1]byte // the rest of a datagram is discarded
-	for {
-		_, _, err := socket.ReadFromUnix(content[:])
-		switch {
-		case err == nil:
-			p.n.Add(1)
-		case errors.Is(err, net.ErrClosed):
-			return
-		default:
-			time.Sleep(readRetry)
-		}
-	}
-}
-
-func (p *socketProgress) count() uint64    { return p.n.Load() }
-func (p *socketProgress) clear()           {}
-func (p *socketProgress) variable() string { return ProgressSocketVariable + "=" + p.path }
 
 // checkpointPoll is how often the file is checked. Writing a checkpoint takes seconds.
 const checkpointPoll = 10 * time.Millisecond

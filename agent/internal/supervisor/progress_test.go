@@ -45,7 +45,7 @@ func (g *group) cause() coordination.Cause {
 }
 
 func TestAWorkerThatHangsRestartsItsGroup(t *testing.T) {
-	for _, from := range []string{config.FromFile, config.FromSocket, config.FromOutput} {
+	for _, from := range []string{config.FromFile, config.FromOutput} {
 		t.Run(from, func(t *testing.T) {
 			g := getOn(t, 2, from)
 			g.pods[0].config.GracePeriod, g.pods[0].config.CheckpointGrace = time.Hour, time.Hour // neither applies to a worker that hangs

@@ -25,11 +25,8 @@ const killReserve = 2 * time.Second
 // checkpointName is the file on the startup volume that exists while the worker writes a checkpoint.
 const checkpointName = "checkpoint"
 
-// Files on the startup volume through which a worker reports progress.
-const (
-	progressFile   = "progress"
-	progressSocket = "progress.sock"
-)
+// progressFile is the file on the startup volume through which a worker reports progress.
+const progressFile = "progress"
 
 // Parts holds the dependencies of a supervisor.
 type Parts struct {
@@ -51,10 +48,7 @@ type Parts struct {
 func Run(c config.Exec, p Parts) (code int, err error) {
 	store := newContact(p.Store)
 	p.Store = store
-	r, err := newRun(c, p)
-	if err != nil {
-		return code, err
-	}
+	r := newRun(c, p)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	defer r.finish()
@@ -99,7 +93,7 @@ type run struct {
 	leaving    chan struct{}
 }
 
-func newRun(c config.Exec, p Parts) (*run, error) {
+func newRun(c config.Exec, p Parts) *run {
 	r := &run{Parts: p, config: c, memory: worker.Fresh(), leaving: make(chan struct{})}
 	o := Options{
 		Group: c.JobSetUID, Program: p.Program, Start: p.Start, Log: p.Log,
@@ -118,26 +112,21 @@ func newRun(c config.Exec, p Parts) (*run, error) {
 			o.CheckpointFile = filepath.Join(c.StartupDir, checkpointName)
 		}
 	}
-	if err := r.lookForProgress(&o); err != nil {
-		return nil, err
-	}
+	r.lookForProgress(&o)
 	r.supervisor = New(o)
-	return r, nil
+	return r
 }
 
 // lookForProgress sets up progress reports if they are configured.
-func (r *run) lookForProgress(o *Options) (err error) {
+func (r *run) lookForProgress(o *Options) {
 	switch c := r.config; {
 	case c.Progress.Timeout == 0:
 	case c.ProgressFrom == config.FromOutput:
 		r.output = newOutputProgress([2]io.Writer{orElse(r.Output[0], os.Stdout), orElse(r.Output[1], os.Stderr)})
 		o.Progress, o.Start = r.output, r.output.through(o.Start)
-	case c.ProgressFrom == config.FromSocket:
-		o.Progress, err = ListenForProgress(filepath.Join(c.StartupDir, progressSocket))
 	default:
 		o.Progress = NewProgressFile(filepath.Join(c.StartupDir, progressFile))
 	}
-	return err
 }
 
 func orElse(w, otherwise io.Writer) io.Writer {

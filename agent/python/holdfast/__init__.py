@@ -9,7 +9,6 @@ import contextlib
 import dataclasses
 import fcntl
 import os
-import socket
 from collections.abc import Iterator
 
 __all__ = ["Restart", "checkpoint", "progress", "restart"]
@@ -44,14 +43,11 @@ def progress() -> None:
     """Reports that the training is making progress. Call it after every step: it takes microseconds.
 
     If a worker does not call it for --progress-timeout, it counts as hung and its group restarts. Raises OSError if the file
-    that the supervisor watches cannot be written. It does not raise if the supervisor is not reading its socket.
+    that the supervisor watches cannot be written.
     """
     if path := os.environ.get("HOLDFAST_PROGRESS_FILE"):
         with open(path, "ab"):
             os.utime(path)
-    elif path := os.environ.get("HOLDFAST_PROGRESS_SOCKET"):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as s, contextlib.suppress(OSError):
-            s.sendto(b"", path)
 
 
 @contextlib.contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pathlib
-import socket
 import subprocess
 import sys
 import tempfile
@@ -50,17 +49,6 @@ class TestProgress(HoldfastTest):
         os.utime(file, ns=(0, 0))
         holdfast.progress()
         self.assertGreater(file.stat().st_mtime_ns, 0)
-
-    def test_each_call_sends_a_datagram(self) -> None:
-        path = str(self.directory / "socket")
-        self.environment(HOLDFAST_PROGRESS_SOCKET=path)
-        holdfast.progress()  # no one is listening yet
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
-            s.bind(path)
-            s.settimeout(10)
-            holdfast.progress()
-            holdfast.progress()
-            self.assertEqual([s.recv(16), s.recv(16)], [b"", b""])
 
 
 class TestCheckpoint(HoldfastTest):

@@ -8,7 +8,6 @@ package main
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/signal"
 	"runtime"
@@ -64,25 +63,12 @@ func getOn() {
 	if file := os.Getenv("HOLDFAST_PROGRESS_FILE"); file != "" {
 		complain(os.WriteFile(file, nil, 0o600))
 	}
-	if socket := os.Getenv("HOLDFAST_PROGRESS_SOCKET"); socket != "" {
-		complain(send(socket))
-	}
 }
 
 func complain(err error) {
 	if err != nil {
 		fmt.Println("no sign of progress:", err)
 	}
-}
-
-func send(socket string) error {
-	to, err := net.Dial("unixgram", socket)
-	if err != nil {
-		return err
-	}
-	defer to.Close()
-	_, err = to.Write([]byte("."))
-	return err
 }
 
 func hang() {

@@ -85,8 +85,7 @@ const (
 	// starts with that report.
 	ProgressStartTimeoutKey = "holdfast.dev/progress-start-timeout"
 	// ProgressFromKey is the source of progress reports: "file" (the default; the worker touches
-	// HOLDFAST_PROGRESS_FILE), "socket" (it sends a datagram to HOLDFAST_PROGRESS_SOCKET) or "output" (it writes
-	// anything to its standard output or error).
+	// HOLDFAST_PROGRESS_FILE) or "output" (it writes anything to its standard output or error).
 	ProgressFromKey = "holdfast.dev/progress-from"
 	// StuckPodTimeoutKey enables the removal of stuck pods for a JobSet. The value is a duration such as "60s". A pod
 	// that should have terminated that long ago is deleted without waiting for its kubelet, if its node is known to be

@@ -106,7 +106,7 @@ func TestProblems(t *testing.T) {
 		"our folder":                          {plain(mount(startupDir)), at + "spec.template.spec.containers[0].volumeMounts[0].mountPath: Duplicate value"},
 		"our credentials":                     {plain(mount(credentialsDir)), at + "spec.template.spec.containers[0].volumeMounts[0].mountPath: Duplicate value"},
 		"another folder":                      {plain(mount("/data")), ""},
-		"progress is asked for":               {plain(on(v1alpha2.ProgressTimeoutKey, "2m"), on(v1alpha2.ProgressFromKey, "socket")), ""},
+		"progress is asked for":               {plain(on(v1alpha2.ProgressTimeoutKey, "2m"), on(v1alpha2.ProgressFromKey, "output")), ""},
 		"progress is asked for on the JobSet": {plain().Annotation(v1alpha2.ProgressTimeoutKey, "2m"), ""},
 		"a time for progress that is none": {
 			plain(on(v1alpha2.ProgressTimeoutKey, "soon")), at + `metadata.annotations[holdfast.dev/progress-timeout]: Invalid value: "soon"`},
@@ -119,7 +119,7 @@ func TestProblems(t *testing.T) {
 			at + `metadata.annotations[holdfast.dev/progress-start-timeout]: Invalid value: "-1s"`},
 		"progress from nowhere": {
 			plain(on(v1alpha2.ProgressTimeoutKey, "1m"), on(v1alpha2.ProgressFromKey, "stars")),
-			at + `metadata.annotations[holdfast.dev/progress-from]: Unsupported value: "stars": supported values: "file", "socket", "output"`},
+			at + `metadata.annotations[holdfast.dev/progress-from]: Unsupported value: "stars": supported values: "file", "output"`},
 		"progress by the output": {plain(on(v1alpha2.ProgressTimeoutKey, "1m"), on(v1alpha2.ProgressFromKey, "output")), ""},
 		"progress by the output of a terminal": {
 			plain(on(v1alpha2.ProgressTimeoutKey, "1m"), on(v1alpha2.ProgressFromKey, "output"), worker(func(c *corev1.Container) { c.TTY = true })),

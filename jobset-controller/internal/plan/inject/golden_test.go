@@ -83,7 +83,7 @@ func TestGoldens(t *testing.T) {
 		"exec":      {plain(), Settings{Store: supervise.Store{Address: complete.Store.Address}, ExecImage: complete.ExecImage}},
 		"exec-rich": {plain(rich, named), complete},
 		"exec-progress": {
-			plain(on(v1alpha2.ProgressTimeoutKey, "2m")).Annotation(v1alpha2.ProgressStartTimeoutKey, "10m").Annotation(v1alpha2.ProgressFromKey, "socket"),
+			plain(on(v1alpha2.ProgressTimeoutKey, "2m")).Annotation(v1alpha2.ProgressStartTimeoutKey, "10m").Annotation(v1alpha2.ProgressFromKey, "output"),
 			Settings{Store: supervise.Store{Address: complete.Store.Address}, ExecImage: complete.ExecImage}},
 		"cri": {plain(on(v1alpha2.InPlaceDriverKey, "cri")), Settings{Store: supervise.Store{Address: complete.Store.Address}, AgentImage: complete.AgentImage}},
 		"exec-spares": {

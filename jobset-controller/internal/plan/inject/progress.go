@@ -20,7 +20,6 @@ type Progress struct {
 
 const (
 	fromFile   = "file"
-	fromSocket = "socket"
 	fromOutput = "output"
 	// leastSilence is the shortest timeout: the supervisor checks eight times within a timeout.
 	leastSilence = time.Second
@@ -39,7 +38,7 @@ func (t *template) findProgress() field.ErrorList {
 	}
 	if value, path, found := t.annotation(v1alpha2.ProgressFromKey); found {
 		t.Progress.From = value
-		if sources := []string{fromFile, fromSocket, fromOutput}; !slices.Contains(sources, value) {
+		if sources := []string{fromFile, fromOutput}; !slices.Contains(sources, value) {
 			errs = append(errs, field.NotSupported(path, value, sources))
 		}
 	}
