@@ -4,9 +4,9 @@ package install
 
 import (
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
+
+	"github.com/holdfast-project/holdfast/agent/internal/startup"
 )
 
 // Name is the name of the program.
@@ -19,28 +19,5 @@ func Into(dir string) error {
 		return fmt.Errorf("installing %s: %w", Name, err)
 	}
 	defer self.Close()
-	temp, err := os.CreateTemp(dir, "."+Name+".*")
-	if err != nil {
-		return fmt.Errorf("installing %s: %w", Name, err)
-	}
-	defer os.Remove(temp.Name())
-	if err := fill(temp, self); err != nil {
-		return fmt.Errorf("installing %s: %w", Name, err)
-	}
-	if err := os.Rename(temp.Name(), filepath.Join(dir, Name)); err != nil {
-		return fmt.Errorf("installing %s: %w", Name, err)
-	}
-	return nil
-}
-
-// fill copies the program and closes the file, because a file that is open for writing cannot be executed.
-func fill(temp *os.File, from io.Reader) error {
-	_, err := io.Copy(temp, from)
-	if err == nil {
-		err = temp.Chmod(0o755) // the worker may run as any user
-	}
-	if closed := temp.Close(); err == nil {
-		err = closed
-	}
-	return err
+	return startup.Replace(dir, Name, 0o755, self) // the worker may run as any user
 }

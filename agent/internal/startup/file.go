@@ -3,9 +3,11 @@
 package startup
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -82,7 +84,7 @@ func Load(dir, podUID string) (worker.Memory, error) {
 
 // Save writes the startup file.
 func Save(dir, podUID string, m worker.Memory) error {
-	return write(dir, FileName, Encode(podUID, m))
+	return Replace(dir, FileName, 0o644, bytes.NewReader(Encode(podUID, m)))
 }
 
 // EnvName is the file from which a worker can read its round. It can be read by a shell and by an env file parser.
@@ -95,25 +97,25 @@ func Env(jobSetUID string, epoch, round int64) []byte {
 		epoch, round, jobSetUID, epoch, round)
 }
 
-// SaveEnv writes that file.
+// SaveEnv writes that file, which workers of any user can read.
 func SaveEnv(dir, jobSetUID string, epoch, round int64) error {
-	return write(dir, EnvName, Env(jobSetUID, epoch, round))
+	return Replace(dir, EnvName, 0o644, bytes.NewReader(Env(jobSetUID, epoch, round)))
 }
 
-// write replaces a file atomically: a reader, or an agent that starts after a crash, sees either the old or the new
+// Replace writes a file atomically: a reader, or an agent that starts after a crash, sees either the old or the new
 // content. It does not call fsync, because the volume does not survive a reboot of the node.
-func write(dir, name string, data []byte) error {
+func Replace(dir, name string, mode fs.FileMode, content io.Reader) error {
 	temp, err := os.CreateTemp(dir, "."+name+".*")
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	defer os.Remove(temp.Name())
-	_, err = temp.Write(data)
+	_, err = io.Copy(temp, content)
 	if closed := temp.Close(); err == nil {
 		err = closed
 	}
 	if err == nil {
-		err = os.Chmod(temp.Name(), 0o644) // the worker may run as any user
+		err = os.Chmod(temp.Name(), mode)
 	}
 	if err == nil {
 		err = os.Rename(temp.Name(), filepath.Join(dir, name))
