@@ -53,13 +53,13 @@ type adapter func(status object) Report
 
 // byKind lists the kinds whose status is interpreted, in all versions.
 var byKind = map[schema.GroupKind]adapter{
-	{Group: "apps", Kind: "Deployment"}:                          deployment,
-	{Group: "apps", Kind: "StatefulSet"}:                         statefulSet,
+	{Group: "apps", Kind: "Deployment"}:                          replicas,
+	{Group: "apps", Kind: "StatefulSet"}:                         replicas,
 	{Group: "batch", Kind: "Job"}:                                job,
 	{Group: "elastic.pytorch.org", Kind: "ElasticJob"}:           elasticJob,
 	{Group: "jobset.x-k8s.io", Kind: "JobSet"}:                   jobSet,
-	{Group: "kubeflow.org", Kind: "MPIJob"}:                      mpiJob,
-	{Group: "kubeflow.org", Kind: "PyTorchJob"}:                  pyTorchJob,
+	{Group: "kubeflow.org", Kind: "MPIJob"}:                      kubeflowJob,
+	{Group: "kubeflow.org", Kind: "PyTorchJob"}:                  kubeflowJob,
 	{Group: "leaderworkerset.x-k8s.io", Kind: "LeaderWorkerSet"}: leaderWorkerSet,
 	{Group: "ray.io", Kind: "RayCluster"}:                        rayCluster,
 	{Group: "ray.io", Kind: "RayJob"}:                            rayJob,
@@ -157,11 +157,8 @@ func count(n int64) *int32 {
 	return &n32
 }
 
-// deployment reads replicas from the spec, because a Deployment may be scaled.
-func deployment(o object) Report { return Report{Pods: count(o.number(1, "spec", "replicas"))} }
-
-// statefulSet reads replicas from the spec, because a StatefulSet may be scaled.
-func statefulSet(o object) Report { return Report{Pods: count(o.number(1, "spec", "replicas"))} }
+// replicas reads them from the spec, because Deployments and StatefulSets may be scaled.
+func replicas(o object) Report { return Report{Pods: count(o.number(1, "spec", "replicas"))} }
 
 // job handles Jobs, which run fewer pods near their end and keep failed pods. A Job with more completions than parallelism runs its pods
 // in waves, and its status determines how many remain.
@@ -205,14 +202,8 @@ func leaderWorkerSet(o object) Report {
 	return Report{Pods: count(o.number(1, "spec", "replicas") * size), Restarting: updating}
 }
 
-// mpiJob reads only the conditions, because the workers may be deleted as soon as the launcher has finished.
-func mpiJob(o object) Report {
-	r := o.terminal("Succeeded", "Failed")
-	r.Restarting, _ = o.condition("Restarting")
-	return r
-}
-
-func pyTorchJob(o object) Report {
+// kubeflowJob reads only the conditions, because the workers of an MPIJob may be deleted as soon as the launcher has finished.
+func kubeflowJob(o object) Report {
 	r := o.terminal("Succeeded", "Failed")
 	r.Restarting, _ = o.condition("Restarting")
 	return r
