@@ -186,13 +186,8 @@ type expiry struct {
 // folder.
 func registerExpiry(registry prometheus.Registerer, program, folder string) error {
 	own := expiry{program, folder, meter.Desc(series.WebhookCertificateEnd)}
-	err := registry.Register(own)
-	var there prometheus.AlreadyRegisteredError
-	if errors.As(err, &there) {
-		registry.Unregister(there.ExistingCollector)
-		err = registry.Register(own)
-	}
-	if err != nil {
+	registry.Unregister(own) // finds the earlier one by the name of the metric
+	if err := registry.Register(own); err != nil {
 		return fmt.Errorf("registering the expiry of the webhook certificate: %w", err)
 	}
 	return nil
