@@ -1,5 +1,5 @@
 // Package podcache reduces the memory usage of a cache with many pods. It lists pods in pages, strips each page as it arrives, and shares
-// strings between pods.
+// strings between pods. It also strips other objects, and indexes pods by their node.
 package podcache
 
 import (
@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Strip returns a copy of a pod with only the fields that a program reads.
@@ -26,11 +27,29 @@ func (s Strip) NewInformer(lw cache.ListerWatcher, o runtime.Object, resync time
 }
 
 // Transform strips a pod before the informer stores it. It returns other objects unchanged.
-func (s Strip) Transform(o any) (any, error) {
-	if pod, ok := o.(*corev1.Pod); ok {
-		return s.once(pod), nil
+func (s Strip) Transform(o any) (any, error) { return Each(s.once)(o) }
+
+// Each returns a function that strips each object of a kind before an informer stores it, and returns other objects unchanged.
+func Each[T any](strip func(full *T) *T) cache.TransformFunc {
+	return func(o any) (any, error) {
+		if full, ok := o.(*T); ok {
+			return strip(full), nil
+		}
+		return o, nil
 	}
-	return o, nil
+}
+
+// NodeIndex is the index of pods by their node.
+const NodeIndex = "holdfast.node"
+
+// IndexByNode adds the index.
+func IndexByNode(ctx context.Context, indexer client.FieldIndexer) error {
+	return indexer.IndexField(ctx, &corev1.Pod{}, NodeIndex, func(o client.Object) []string {
+		if node := o.(*corev1.Pod).Spec.NodeName; node != "" {
+			return []string{node}
+		}
+		return nil
+	})
 }
 
 // paged lists pods in pages and strips each page as it arrives. An API server without streaming lists would otherwise send all pods

@@ -29,12 +29,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-const (
-	// labelIndex finds pods by the name of their AppWrapper.
-	labelIndex = "holdfast.appwrapper"
-	// nodeIndex finds pods by their node.
-	nodeIndex = "holdfast.node"
-)
+// labelIndex finds pods by the name of their AppWrapper.
+const labelIndex = "holdfast.appwrapper"
 
 // CacheOptions limits the cache to the pods of AppWrappers, the Jobs of JobSets, and nodes, each with only the fields that the controller
 // reads. Jobs are watched only once there is an AppWrapper with a JobSet.
@@ -45,8 +41,8 @@ func CacheOptions() cache.Options {
 		NewInformer:      kept.NewInformer,
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}:  {Label: hasLabel(v1beta2.AppWrapperLabel), Transform: kept.Transform},
-			&batchv1.Job{}: {Label: hasLabel(jobSetName), Transform: stripJob},
-			&corev1.Node{}: {Transform: stripNode},
+			&batchv1.Job{}: {Label: hasLabel(jobSetName), Transform: podcache.Each(stripJob)},
+			&corev1.Node{}: {Transform: podcache.Each(stripNode)},
 		},
 	}
 }
@@ -71,12 +67,7 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	}); err != nil {
 		return err
 	}
-	return indexer.IndexField(ctx, &corev1.Pod{}, nodeIndex, func(o client.Object) []string {
-		if node := o.(*corev1.Pod).Spec.NodeName; node != "" {
-			return []string{node}
-		}
-		return nil
-	})
+	return podcache.IndexByNode(ctx, indexer)
 }
 
 func stripPod(full *corev1.Pod) *corev1.Pod {
@@ -119,12 +110,8 @@ func dropPodSpecs(value any) {
 }
 
 // stripJob keeps only the number of succeeded pods of a Job.
-func stripJob(o any) (any, error) {
-	full, ok := o.(*batchv1.Job)
-	if !ok {
-		return o, nil
-	}
-	return &batchv1.Job{TypeMeta: full.TypeMeta, ObjectMeta: *trimMeta(&full.ObjectMeta), Status: batchv1.JobStatus{Succeeded: full.Status.Succeeded}}, nil
+func stripJob(full *batchv1.Job) *batchv1.Job {
+	return &batchv1.Job{TypeMeta: full.TypeMeta, ObjectMeta: *trimMeta(&full.ObjectMeta), Status: batchv1.JobStatus{Succeeded: full.Status.Succeeded}}
 }
 
 func trimMeta(m *metav1.ObjectMeta) *metav1.ObjectMeta {
@@ -162,18 +149,14 @@ func trimTerminated(t *corev1.ContainerStateTerminated) *corev1.ContainerStateTe
 	return &corev1.ContainerStateTerminated{ExitCode: t.ExitCode, FinishedAt: t.FinishedAt}
 }
 
-func stripNode(o any) (any, error) {
-	full, ok := o.(*corev1.Node)
-	if !ok {
-		return o, nil
-	}
+func stripNode(full *corev1.Node) *corev1.Node {
 	node := &corev1.Node{TypeMeta: full.TypeMeta, ObjectMeta: *trimMeta(&full.ObjectMeta)}
 	node.Spec.Taints = full.Spec.Taints
 	node.Spec.Unschedulable = full.Spec.Unschedulable
 	for _, c := range full.Status.Conditions {
 		node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
 	}
-	return node, nil
+	return node
 }
 
 // appWrapperChanged reports whether an update of an AppWrapper affects decisions. Changes to condition messages and component statuses do

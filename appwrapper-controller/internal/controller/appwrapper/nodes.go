@@ -26,6 +26,7 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/pods"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/signals"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/podcache"
 )
 
 type nodeQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -52,7 +53,7 @@ func (r *Reconciler) nodeHandler() handler.TypedEventHandler[*corev1.Node, recon
 
 func (r *Reconciler) enqueueWorkloadsOn(ctx context.Context, node string, q nodeQueue) {
 	var list corev1.PodList
-	if err := r.Client.List(ctx, &list, client.MatchingFields{nodeIndex: node}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.Client.List(ctx, &list, client.MatchingFields{podcache.NodeIndex: node}, client.UnsafeDisableDeepCopy); err != nil {
 		ctrllog.FromContext(ctx).Error(err, "Failed to list the pods on a node whose signals changed", "node", node)
 		return
 	}

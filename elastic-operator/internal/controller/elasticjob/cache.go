@@ -18,15 +18,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/podcache"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-const (
-	// ownerIndex indexes pods and services by the UID of their ElasticJob.
-	ownerIndex = "holdfast.owner"
-	// nodeIndex indexes pods by their node.
-	nodeIndex = "holdfast.node"
-)
+// ownerIndex indexes pods and services by the UID of their ElasticJob.
+const ownerIndex = "holdfast.owner"
 
 // CacheOptions limits the cache to the pods and services of ElasticJobs, and each object to the fields that the controller reads.
 func CacheOptions() cache.Options {
@@ -34,9 +31,9 @@ func CacheOptions() cache.Options {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Pod{}:     {Label: ofElasticJobs, Transform: stripPod},
-			&corev1.Service{}: {Label: ofElasticJobs, Transform: stripService},
-			&corev1.Node{}:    {Transform: stripNode},
+			&corev1.Pod{}:     {Label: ofElasticJobs, Transform: podcache.Each(stripPod)},
+			&corev1.Service{}: {Label: ofElasticJobs, Transform: podcache.Each(stripService)},
+			&corev1.Node{}:    {Transform: podcache.Each(stripNode)},
 		},
 	}
 }
@@ -54,19 +51,10 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 			return err
 		}
 	}
-	return indexer.IndexField(ctx, &corev1.Pod{}, nodeIndex, func(o client.Object) []string {
-		if node := o.(*corev1.Pod).Spec.NodeName; node != "" {
-			return []string{node}
-		}
-		return nil
-	})
+	return podcache.IndexByNode(ctx, indexer)
 }
 
-func stripPod(o any) (any, error) {
-	full, ok := o.(*corev1.Pod)
-	if !ok {
-		return o, nil
-	}
+func stripPod(full *corev1.Pod) *corev1.Pod {
 	pod := &corev1.Pod{TypeMeta: full.TypeMeta, ObjectMeta: *stripMeta(&full.ObjectMeta)}
 	pod.Spec.NodeName, pod.Spec.Tolerations = full.Spec.NodeName, full.Spec.Tolerations
 	isServer := full.Labels[v1alpha1.ReplicaTypeLabel] == v1alpha1.ReplicaTypeRendezvous
@@ -88,7 +76,7 @@ func stripPod(o any) (any, error) {
 			pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason})
 		}
 	}
-	return pod, nil
+	return pod
 }
 
 func stripMeta(m *metav1.ObjectMeta) *metav1.ObjectMeta {
@@ -119,19 +107,11 @@ func stripStatuses(statuses []corev1.ContainerStatus, isServer bool) []corev1.Co
 	return kept
 }
 
-func stripService(o any) (any, error) {
-	full, ok := o.(*corev1.Service)
-	if !ok {
-		return o, nil
-	}
-	return &corev1.Service{TypeMeta: full.TypeMeta, ObjectMeta: *stripMeta(&full.ObjectMeta)}, nil
+func stripService(full *corev1.Service) *corev1.Service {
+	return &corev1.Service{TypeMeta: full.TypeMeta, ObjectMeta: *stripMeta(&full.ObjectMeta)}
 }
 
-func stripNode(o any) (any, error) {
-	full, ok := o.(*corev1.Node)
-	if !ok {
-		return o, nil
-	}
+func stripNode(full *corev1.Node) *corev1.Node {
 	node := &corev1.Node{TypeMeta: full.TypeMeta, ObjectMeta: *stripMeta(&full.ObjectMeta)}
 	node.Spec.Unschedulable, node.Spec.Taints = full.Spec.Unschedulable, full.Spec.Taints
 	for _, c := range full.Status.Conditions {
@@ -139,7 +119,7 @@ func stripNode(o any) (any, error) {
 			node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
 		}
 	}
-	return node, nil
+	return node
 }
 
 // debounce delays the reconcile after a pod event, so that pods that start or fail at the same time require only one reconcile.
@@ -212,7 +192,7 @@ func (r *Reconciler) nodeEvents() handler.TypedEventHandler[*corev1.Node, reconc
 
 func (r *Reconciler) enqueueNode(ctx context.Context, q queue, node *corev1.Node) {
 	var pods corev1.PodList
-	if err := r.Client.List(ctx, &pods, client.MatchingFields{nodeIndex: node.Name}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.Client.List(ctx, &pods, client.MatchingFields{podcache.NodeIndex: node.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		log.FromContext(ctx).Error(err, "Failed to list the pods of a node, not reconciling their jobs", "node", node.Name)
 		return
 	}

@@ -36,7 +36,7 @@ func CacheOptions(namespaces ...string) cache.Options {
 		NewInformer:       pods.NewInformer,
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}:  {Transform: pods.Transform},
-			&corev1.Node{}: {Transform: stripNode},
+			&corev1.Node{}: {Transform: podcache.Each(stripNode)},
 		},
 	}
 }
@@ -156,11 +156,7 @@ func terse(t *corev1.ContainerStateTerminated) *corev1.ContainerStateTerminated 
 	return &corev1.ContainerStateTerminated{ExitCode: t.ExitCode, Signal: t.Signal, Reason: t.Reason, StartedAt: t.StartedAt, FinishedAt: t.FinishedAt}
 }
 
-func stripNode(o any) (any, error) {
-	full, ok := o.(*corev1.Node)
-	if !ok {
-		return o, nil
-	}
+func stripNode(full *corev1.Node) *corev1.Node {
 	node := &corev1.Node{TypeMeta: full.TypeMeta, ObjectMeta: full.ObjectMeta}
 	node.ManagedFields = nil
 	node.Annotations = some(full.Annotations)
@@ -168,5 +164,5 @@ func stripNode(o any) (any, error) {
 	for _, c := range full.Status.Conditions {
 		node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: c.Type, Status: c.Status})
 	}
-	return node, nil
+	return node
 }
