@@ -22,29 +22,24 @@ import (
 
 // Memory is the failure history of a workload, as recorded in WorkloadAnnotation and Annotation.
 type Memory struct {
-	Times   int // counted moves
-	Entries []Entry
+	Times int `json:"-"` // counted moves; stored only in WorkloadAnnotation
 	// Template identifies the pod template of the recorded failures. SharedWith lists other templates that share this history, because
 	// their pods were running when it was started.
-	Template   string
-	SharedWith []string
-	// Moves are the counted moves, oldest first. They form the history of each slot.
-	Moves []Move
+	Template   string   `json:"template,omitempty"`
+	SharedWith []string `json:"beside,omitempty"`
 	// Exhausted means that all moves are used up. Entries are kept, but their nodes are no longer excluded.
-	Exhausted bool
+	Exhausted bool `json:"exhausted,omitempty"`
 	// RelaxedUntil is when exclusions apply again after they were lifted because a replacement could not be scheduled to any other node.
-	RelaxedUntil time.Time
-}
-
-// record is the value of Annotation. The count is stored only in WorkloadAnnotation.
-type record struct {
-	Version      int       `json:"version"`
-	Template     string    `json:"template,omitempty"`
-	SharedWith   []string  `json:"beside,omitempty"`
-	Exhausted    bool      `json:"exhausted,omitempty"`
 	RelaxedUntil time.Time `json:"relaxedUntil,omitzero"`
 	Entries      []Entry   `json:"entries"`
-	Moves        []Move    `json:"moves,omitempty"`
+	// Moves are the counted moves, oldest first. They form the history of each slot.
+	Moves []Move `json:"moves,omitempty"`
+}
+
+// record is the value of Annotation.
+type record struct {
+	Version int `json:"version"`
+	Memory
 }
 
 const version = 1
@@ -58,14 +53,11 @@ var farAway = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 // Read returns the history from the annotations of a workload and drops invalid parts. The nodes in WorkloadAnnotation are used only if
 // Annotation holds no record. In that case they were written by another program, and never expire.
 func Read(annotations map[string]string) Memory {
-	var m Memory
-	info, err := ParseWorkloadInfo(cmp.Or(annotations[WorkloadAnnotation], "null"))
-	if err == nil {
-		m.Times = info.CurrentReschedulingTimes
-	}
-	if r, ok := parseRecord(annotations[Annotation]); ok {
-		m.Template, m.SharedWith, m.Exhausted, m.Entries = r.Template, others(r.Template, r.SharedWith), r.Exhausted, r.Entries
-		m.Moves, m.RelaxedUntil = r.Moves, r.RelaxedUntil
+	info, _ := ParseWorkloadInfo(cmp.Or(annotations[WorkloadAnnotation], "null")) // zero if it is invalid
+	r, ok := parseRecord(annotations[Annotation])
+	m := r.Memory
+	m.Times = info.CurrentReschedulingTimes
+	if ok {
 		return m.bounded()
 	}
 	for _, host := range info.DeployScheduledHosts {
@@ -87,6 +79,7 @@ func parseRecord(value string) (r record, ok bool) {
 	})
 	r.Moves = slices.DeleteFunc(r.Moves, func(move Move) bool { return !move.valid() })
 	r.Moves = r.Moves[max(0, len(r.Moves)-MaxMoves):]
+	r.SharedWith = others(r.Template, r.SharedWith)
 	if !writable(r.RelaxedUntil) {
 		r.RelaxedUntil = time.Time{}
 	}
@@ -102,10 +95,8 @@ func writable(t time.Time) bool {
 // Annotations returns the annotations that hold the history at `now`. Always write both of them together.
 func (m Memory) Annotations(now time.Time) map[string]string {
 	m = m.bounded()
-	r := record{
-		Version: version, Template: m.Template, SharedWith: m.SharedWith, Exhausted: m.Exhausted, Entries: m.Entries,
-		Moves: m.Moves, RelaxedUntil: m.RelaxedUntil.UTC().Truncate(time.Second),
-	}
+	r := record{Version: version, Memory: m}
+	r.RelaxedUntil = m.RelaxedUntil.UTC().Truncate(time.Second)
 	if r.Entries == nil {
 		r.Entries = []Entry{}
 	}
