@@ -82,7 +82,7 @@ func (d *decider) suspend() {
 		}
 	}
 	d.m.Suspended = true
-	d.m.Started, d.m.BelowMin, d.m.Reduction = time.Time{}, time.Time{}, nil
+	d.m.Started, d.m.BelowMin, d.m.GivenBack = time.Time{}, time.Time{}, nil
 	d.out.KeepServices = true
 	for _, i := range d.podIndexes() {
 		pod := d.Pods[i]

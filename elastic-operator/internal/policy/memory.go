@@ -26,7 +26,7 @@ type Memory struct {
 	Started time.Time
 	// BelowMin is when the number of workers that can still run dropped below the minimum, or zero.
 	BelowMin  time.Time
-	Reduction *Reduction
+	GivenBack *v1alpha1.GivenBack
 	Resumes   int32
 	// InPlaceFailures is the number of failures that were handled in place. InPlaceCounted is the time of the last one that was counted, in
 	// Unix milliseconds.
@@ -50,12 +50,6 @@ type History struct {
 	LastTime              time.Time
 }
 
-// Reduction is a temporary reduction to Replicas workers, although Wanted are desired. It is stored in status.givenBack.
-type Reduction struct {
-	Replicas, Wanted int
-	Since            time.Time
-}
-
 // ReadMemory reads the memory from a status. Invalid index sets are treated as empty and returned as an error.
 func ReadMemory(status *v1alpha1.ElasticJobStatus) (Memory, error) {
 	wanted, errWanted := indexes.Parse(status.Indexes)
@@ -74,9 +68,7 @@ func ReadMemory(status *v1alpha1.ElasticJobStatus) (Memory, error) {
 		m.Started = status.StartTime.Time
 	}
 	m.BelowMin = fromMicro(status.BelowMinSince)
-	if g := status.GivenBack; g != nil {
-		m.Reduction = &Reduction{Replicas: int(g.Replicas), Wanted: int(g.Wanted), Since: g.Since.Time}
-	}
+	m.GivenBack = status.GivenBack.DeepCopy()
 	if p := status.InPlace; p != nil {
 		m.InPlaceFailures = p.Failures
 		if p.Counted != nil {
@@ -124,10 +116,7 @@ func (m *Memory) Write(status *v1alpha1.ElasticJobStatus) {
 		status.InPlace = &v1alpha1.InPlaceStatus{Failures: m.InPlaceFailures, Counted: toMicro(time.UnixMilli(m.InPlaceCounted))}
 	}
 	status.BelowMinSince = toMicro(m.BelowMin)
-	status.StartTime, status.CompletionTime, status.GivenBack = toTime(m.Started), toTime(m.EndedAt), nil
-	if g := m.Reduction; g != nil {
-		status.GivenBack = &v1alpha1.GivenBack{Replicas: int32(g.Replicas), Wanted: int32(g.Wanted), Since: *toMicro(g.Since)}
-	}
+	status.StartTime, status.CompletionTime, status.GivenBack = toTime(m.Started), toTime(m.EndedAt), m.GivenBack.DeepCopy()
 }
 
 // clone returns a deep copy.
@@ -136,9 +125,7 @@ func (m Memory) clone() Memory {
 	workers := make(map[int]History, len(m.Workers))
 	maps.Copy(workers, m.Workers)
 	m.Workers = workers
-	if m.Reduction != nil {
-		m.Reduction = new(*m.Reduction)
-	}
+	m.GivenBack = m.GivenBack.DeepCopy()
 	return m
 }
 

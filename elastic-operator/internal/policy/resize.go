@@ -4,19 +4,19 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
+	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/indexes"
 )
 
 // resize grows or shrinks the set of desired indexes to the desired size. Remaining indexes keep their pods.
 func (d *decider) resize() {
-	if g := d.m.Reduction; g != nil && (g.Wanted != d.Settings.Wanted || !d.Now.Before(g.Since.Add(d.Settings.SurplusRetry))) {
-		d.m.Reduction = nil
+	if g := d.m.GivenBack; g != nil && (int(g.Wanted) != d.Settings.Wanted || !d.Now.Before(g.Since.Add(d.Settings.SurplusRetry))) {
+		d.m.GivenBack = nil
 	}
 	size := d.Settings.Wanted
-	if g := d.m.Reduction; g != nil {
-		size = min(size, max(d.Settings.Min, g.Replicas))
+	if g := d.m.GivenBack; g != nil {
+		size = min(size, max(d.Settings.Min, int(g.Replicas)))
 		d.requeueAt(g.Since.Add(d.Settings.SurplusRetry))
 	}
 	d.resizeTo(size)
@@ -128,7 +128,7 @@ func (d *decider) dropUnschedulable(size int) (removed []int) {
 	smaller := max(d.Settings.Min+d.countAbandoned(), size-len(unschedulable))
 	if smaller < size {
 		removed = d.removalOrder(unschedulable)[:size-smaller]
-		d.m.Reduction = &Reduction{Replicas: smaller, Wanted: d.Settings.Wanted, Since: d.Now.Truncate(time.Microsecond)}
+		d.m.GivenBack = &v1alpha1.GivenBack{Replicas: int32(smaller), Wanted: int32(d.Settings.Wanted), Since: *toMicro(d.Now)}
 		d.requeueAt(d.Now.Add(d.Settings.SurplusRetry))
 		d.event(Event{
 			Warning: true, Reason: EventGivenBack, Action: actionScale,
