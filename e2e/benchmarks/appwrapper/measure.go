@@ -48,9 +48,9 @@ func (b *bench) measure(ctx context.Context) ([]phase, error) {
 		name string
 		do   func(context.Context, *phase) error
 	}{
-		{fmt.Sprintf("%d AppWrappers of %d pods, from nothing to all running", b.workloads, b.pods), b.startAll},
-		{"nothing happens for 30 s", b.idle},
-		{fmt.Sprintf("%d fail at once, until all run again", b.failures), b.failSome},
+		{fmt.Sprintf("%d AppWrappers of %d pods, from creation until all are running", b.workloads, b.pods), b.startAll},
+		{"idle for 30 s", b.idle},
+		{fmt.Sprintf("%d fail simultaneously, until all are running again", b.failures), b.failSome},
 	} {
 		before, err := framework.UsageAt(ctx, metricsAddress)
 		if err != nil {

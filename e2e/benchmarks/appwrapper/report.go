@@ -12,19 +12,19 @@ import (
 const introduction = `# AppWrapper manager with many workloads
 
 ` + "`make bench-appwrapper`" + ` writes this page: %d AppWrappers, each around a Job of %d pods, on %d simulated nodes. The API server, the Job
-controller and the scheduler are real and share %d cores with the manager. CPU, calls and memory are only those of the manager. Most of
-the seconds are spent in the Job controller and the scheduler. RetryPausePeriod and the FailureGracePeriod of failed Jobs are 0.
+controller and the scheduler are real and share %d cores with the manager. CPU, API calls and memory are the manager's only. Most of
+the time is spent in the Job controller and the scheduler. RetryPausePeriod and the FailureGracePeriod of failed Jobs are 0.
 
 `
 
 const playedIntroduction = `
-## Memory, and calls at rest
+## Memory and idle API calls
 
-The same manager with more AppWrappers, each around a Job of %d pods. The benchmark creates these pods and sets their status to running.
+This table shows the same manager with more AppWrappers, each around a Job of %d pods. The benchmark creates these pods and sets their status to running.
 The Job controller and kubelets are not involved, because only the manager's memory is measured. Memory is the peak, without the GOMEMLIMIT of the
-chart. When the manager starts, it lists pods in pages. At rest, nothing changes for %s.
+chart. When the manager starts, it lists pods in pages. Idle means that nothing changes for %s.
 
-| AppWrappers | pods | s | CPU, s | API calls | memory, MiB | memory at rest, MiB | API calls at rest | CPU at rest, s | memory of a start with all objects, MiB |
+| AppWrappers | pods | s | CPU, s | API calls | memory, MiB | idle memory, MiB | idle API calls | idle CPU, s | memory when starting with all objects, MiB |
 |---|---|---|---|---|---|---|---|---|---|
 `
 
@@ -37,7 +37,7 @@ func page(o options, phases []phase, sizes []size) string {
 	}
 	for _, p := range phases {
 		if a := p.Answers; a != (answers{}) {
-			fmt.Fprintf(&text, "\nTime from the failure of a Job, as its status reports it, to the reset of its AppWrapper: %.2f s (median), "+
+			fmt.Fprintf(&text, "\nTime from the failure of a Job, as reported in its status, to the reset of its AppWrapper: %.2f s (median), "+
 				"%.2f s for the last of %d.\n", a.Median, a.Last, o.failures)
 		}
 	}

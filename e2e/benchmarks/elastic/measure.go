@@ -45,10 +45,10 @@ func (b *bench) measure(ctx context.Context) ([]phase, error) {
 		workers int
 		do      func(context.Context) error
 	}{
-		{fmt.Sprintf("%d workers, from nothing to all running", b.workers), b.workers, b.start},
-		{"nothing happens for 30 s", 0, b.idle},
-		{fmt.Sprintf("%d fail at once, until all run again", b.losses), b.losses, b.fail},
-		{fmt.Sprintf("%d are deleted at once, until all run again", b.losses), b.losses, b.lose},
+		{fmt.Sprintf("%d workers, from creation until all are running", b.workers), b.workers, b.start},
+		{"idle for 30 s", 0, b.idle},
+		{fmt.Sprintf("%d fail simultaneously, until all are running again", b.losses), b.losses, b.fail},
+		{fmt.Sprintf("%d are deleted simultaneously, until all are running again", b.losses), b.losses, b.lose},
 		{fmt.Sprintf("scaled down by %d", b.losses), b.losses, func(ctx context.Context) error { return b.scale(ctx, b.workers-b.losses) }},
 	} {
 		before, err := framework.UsageAt(ctx, metricsAddress)

@@ -11,7 +11,7 @@ import (
 // Names of the managers.
 const (
 	ours      = "holdfast"
-	published = "published"
+	published = "upstream"
 )
 
 const (

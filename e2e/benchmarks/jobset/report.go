@@ -59,30 +59,30 @@ func (b *benchmark) keepOthers(file string) error {
 	return nil
 }
 
-const introduction = `# The JobSet manager compared with the published one
+const introduction = `# The JobSet manager compared with the upstream one
 
-Seconds until all Jobs have reached the state that the phase asks for, CPU seconds of the manager, and its writes to the API server: Holdfast / published.
-Less is better. Most of the time is spent in the Job controller and the scheduler, and is the same for both.
+The tables show the time in seconds until all Jobs have reached the state that the phase requires, the manager's CPU seconds, and its writes to the API
+server: Holdfast / upstream. Less is better. Most of the time is spent in the Job controller and the scheduler, and is the same for both managers.
 
 `
 
 const explanation = `
-"fail" ends, and "restart" starts, when the last JobSet has recorded its restart. A manager that reacts to the first failures sooner does a part of
-the restart during "fail", so compare the line "fail + restart".
+"fail" ends and "restart" starts when the last JobSet has recorded its restart. A manager that reacts faster to the first failures does part of the
+restart during "fail", so compare the line "fail + restart".
 
-## Additional requests of Holdfast, and why
+## Additional requests made by Holdfast
 
 | request | number | reason |
 |---|---|---|
-| get jobs | one for each restart | Before a restart is counted, the failed Job is read from the API server: the cache may still have a deleted Job |
-| list pods | one for each restart | The restart history names the worker that failed, its node and its exit code, before its pod is deleted. The API server answers it from its cache |
-| patch jobsets | one for each restart | The entry in the restart history. It is written before the condition says that the restart is complete, so a manager that dies in between writes it again |
-| patch jobsets/status | one when a change starts, one when it is complete | The published manager makes the same number of writes. A restart is recorded before a Job is deleted. In between, progress such as the number of ready Jobs is written every 5 s for each JobSet, and at most five times per second for all JobSets |
+| get jobs | one per restart | Before a restart is counted, the failed Job is read from the API server: the cache may still have a deleted Job |
+| list pods | one per restart | To record the failed worker, its node and its exit code in the restart history before its pod is deleted. The API server answers this request from its cache |
+| patch jobsets | one per restart | To write the entry in the restart history. It is written before the condition says that the restart is complete, so if the manager dies in between, the next one writes it again |
+| patch jobsets/status | one when a change starts, one when it is complete | The upstream manager makes the same number of writes. A restart is recorded before a Job is deleted. In between, progress such as the number of ready Jobs is written every 5 s for each JobSet, and at most five times per second for all JobSets |
 
 ## How this was measured
 
-By ` + "`make bench-jobset`" + `, with the published manager %s. Both managers run the same phases on the same cluster, one after the other: JobSets whose Jobs
-have one pod each are created, one pod of each JobSet fails, and all Jobs are recreated, suspended, resumed and deleted. The API server, the Job
+The results were measured with ` + "`make bench-jobset`" + ` and the upstream manager %s. Both managers run the same phases on the same cluster, one after the
+other: JobSets with one pod per Job are created, one pod of each JobSet fails, and all Jobs are recreated, suspended, resumed and deleted. The API server, the Job
 controller and the scheduler are real and share %d cores with the manager; nodes and pods are simulated. Both managers serve their webhooks and
 use their defaults (500 requests per second). Requests are counted in the API server's audit log.
 `
@@ -103,12 +103,12 @@ func (b *benchmark) page(w io.Writer) {
 	for _, s := range shapes {
 		fmt.Fprintf(w, "\n## %s: resource use\n\n", s.heading())
 		b.results.of(s).details(w)
-		fmt.Fprint(w, "\nRequests to the API server, Holdfast / published. A number in parentheses is the HTTP status of rejected requests.\n")
+		fmt.Fprint(w, "\nRequests to the API server, Holdfast / upstream. A number in parentheses is the HTTP status of rejected requests.\n")
 		b.results.of(s).requestTable(w)
 	}
 	if growth := b.growth(); growth != "" {
-		fmt.Fprintf(w, "\n## One reconcile, from 10 to 5,000 Jobs\n\nGo benchmarks of one reconcile, without an API server: what it costs for each Job, and how many times"+
-			" that at 10 Jobs.\nA manager whose reconciles cost the square of the Jobs would have 500 in the last line.\n%s", growth)
+		fmt.Fprintf(w, "\n## One reconcile, from 10 to 5,000 Jobs\n\nGo benchmarks of one reconcile, without an API server. The tables show the cost per Job, and its ratio"+
+			" to the cost per Job with 10 Jobs.\nIf the cost of a reconcile grew with the square of the number of Jobs, the ratio in the last line would be 500.\n%s", growth)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 
 func tableOf(o options, results []result, memory float64) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Time from the rejection of a pod to a replacement on another node: %d pods one by one, then %d at once, %d good nodes.\n\n", o.samples, o.pods, o.nodes)
-	fmt.Fprintln(&b, "| avoids the node by | one pod: median, s | slowest, s | rejections per pod | all at once: last, s | rejections |")
+	fmt.Fprintf(&b, "Time from the rejection of a pod until its replacement has another node: %d pods one by one, then %d pods simultaneously, with %d good nodes.\n\n", o.samples, o.pods, o.nodes)
+	fmt.Fprintln(&b, "| avoids the node by | one pod: median, s | slowest, s | rejections per pod | simultaneous: last, s | rejections |")
 	fmt.Fprintln(&b, "|---|---|---|---|---|---|")
 	for _, r := range results {
 		single, slowest, each, last := "-", "-", "-", "never"
@@ -26,8 +26,8 @@ func tableOf(o options, results []result, memory float64) string {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %d |\n", r.Way, single, slowest, each, last, r.WaveRejections)
 	}
-	fmt.Fprintf(&b, "\nWithout: the pods do not request rescheduling, and the scheduler prefers the bad node. Observed for %s.\n", watched)
-	fmt.Fprintf(&b, "\nThe rescheduler's memory, most in the whole run, of at most %d pods at a time: %.0f MiB.\n", o.pods, memory)
+	fmt.Fprintf(&b, "\nIn the row \"without\", the pods do not request rescheduling, and the scheduler prefers the bad node. They were observed for %s.\n", watched)
+	fmt.Fprintf(&b, "\nThe rescheduler's peak memory during the run, with at most %d pods at a time, was %.0f MiB.\n", o.pods, memory)
 	return b.String()
 }
 

@@ -14,7 +14,7 @@ var titles = map[string]string{"killed": "A process is killed", "hung": "A rank 
 func page(all []result) string {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, introduction, workers, hangTimeout)
-	fmt.Fprint(b, "\n## Seconds to the next step\n\n| answer |")
+	fmt.Fprint(b, "\n## Seconds to the next step\n\n| recovery |")
 	for _, failure := range failures {
 		fmt.Fprintf(b, " %s |", strings.ToLower(titles[failure]))
 	}
@@ -29,7 +29,7 @@ func page(all []result) string {
 	fmt.Fprint(b, targets(all)+reasons)
 	for _, failure := range failures {
 		phases := slices.DeleteFunc(slices.Clone(phases), func(phase string) bool { return phase == podEnd && failure != deleted })
-		fmt.Fprintf(b, "\n## %s\n\nSeconds of each phase, medians.\n\n| answer | %s |\n|---|%s\n", titles[failure], strings.Join(phases, " | "), strings.Repeat("---:|", len(phases)))
+		fmt.Fprintf(b, "\n## %s\n\nSeconds of each phase, medians.\n\n| recovery | %s |\n|---|%s\n", titles[failure], strings.Join(phases, " | "), strings.Repeat("---:|", len(phases)))
 		for _, r := range all {
 			fmt.Fprintf(b, "| %s |", r.Way)
 			for _, phase := range phases {

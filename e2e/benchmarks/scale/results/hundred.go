@@ -12,11 +12,11 @@ func (p *page) agents() {
 		return
 	}
 	p.section("100,000 agents, calculated")
-	p.line("This is a calculation, because the machine is too small to run them. With %s and %d workers, each agent cost %s µs of the store's CPU in a restart and %s calls,",
+	p.line("This section is calculated, because the machine is too small to run 100,000 agents. With %s and %d workers, each agent cost %s µs of the store's CPU in a restart and %s calls,",
 		from, c.Agents, number(c.RestartCPU*1e6), number(c.RestartCalls))
-	p.line("%s µs per second at rest and %s calls, pings included, %s KiB of the store's memory. A store executes commands on one core.\n",
+	p.line("%s µs per second and %s calls (including pings) when idle, and %s KiB of the store's memory. A store executes commands on one core.\n",
 		number(c.RestCPU*1e6), number(c.RestCalls), number(c.Bytes/1024))
-	p.header("agents", "stores", "agents for each", "connections", "memory, MiB", "share of its core at rest", "busy in a restart of all, s")
+	p.header("agents", "stores", "agents per store", "connections", "memory, MiB", "share of its core when idle", "busy during a restart of all agents, s")
 	counts := []int{1, 4, 8, 16, 32, 64}
 	if n := c.ShardsWithin(hundred, restartGoal); n > counts[len(counts)-1] {
 		counts = append(counts, n)
@@ -31,13 +31,13 @@ func (p *page) agents() {
 	p.line("\nFor a restart of all agents that keeps each store busy for at most %s s, %d stores are needed.", number(restartGoal), c.ShardsWithin(hundred, restartGoal))
 	p.line("\nAssumptions:\n")
 	for _, assumption := range []string{
-		"the cost of an agent does not depend on the size of the group: broadcasts and joins are linear in the number of agents, as the sizes above show or refute",
-		"groups can be dealt out to stores; one group of more agents than a store can take needs relays, each of which subscribes once and reports for many agents." +
-			" Relays are off by default, and were off here; see docs/benchmarks/coordination.md",
-		"each store has its own core. In the measurement it shared the machine's cores, so the table has its CPU time but not its waiting time",
-		"connections are two for each agent, without TLS. With TLS, add a handshake of 0.3 to 1 ms for each after a restart of the store",
-		"the time from the first to the last agent that gets the order is part of the busy time",
-		"the API server and the orchestrator are not involved in a restart in place with the exec driver. The tables above have their requests",
+		"the cost per agent does not depend on the size of the group: the cost of broadcasts and joins grows linearly with the number of agents, which can be checked with the sizes above",
+		"groups can be distributed over stores. A group that is too large for one store needs relays, each of which subscribes once and reports for many agents." +
+			" Relays are off by default, and were off here; see [coordination](coordination.md)",
+		"each store has its own core. In the measurement it shared the machine's cores, so the table includes its CPU time but not its waiting time",
+		"there are two connections per agent, without TLS. With TLS, add a handshake of 0.3 to 1 ms for each connection after a restart of the store",
+		"the time between the first and the last agent that receives the order is part of the busy time",
+		"the API server and the orchestrator are not involved in a restart in place with the exec driver. The tables above show their requests",
 	} {
 		p.line("* %s.", assumption)
 	}

@@ -61,14 +61,14 @@ func (p *page) row(cells []string) { p.line("| %s |", strings.Join(cells, " | ")
 
 func (p *page) introduce() {
 	p.line("# Restart of thousands of workers")
-	p.line("\n`make bench-scale` writes this page. One JobSet runs with exclusive topology in five node pools, with one worker on each node. One process is")
-	p.line("killed, or one pod is deleted. The time ends when the last worker's program runs. Four kinds of recovery are compared on the same cluster.")
-	p.line("With spares, the JobSet has no exclusive topology, one node more in each pool, and two [spares](../spares.md).\n")
-	p.line("**Real:** API server, etcd, Job controller, scheduler, redis-server, our manager with its webhooks, and our orchestrator. For each worker, also the")
-	p.line("agent's core and store client run, with their own connections. From 9,000 workers on, a hundred agents share one connection for calls. **Simulated:** nodes, kubelets, the container runtime and processes, in one program, with")
-	p.line("[times measured on a real node](#what-is-simulated). Everything shares one small machine, so CPU use adds to the times. Compare ratios rather than seconds.")
-	p.line("\nValues are medians, with the minimum and the maximum of the runs in parentheses. Seconds count from the failure. The page shows the newest result of each")
-	p.line("kind in [results.json](scale/results.json): `make bench-scale SIZES=500 SCALEFLAGS=\"-runs 1 -scenarios failure\"` is a short run.")
+	p.line("\n`make bench-scale` writes this page. One JobSet runs with exclusive topology in five node pools, with one worker on each node. The benchmark kills a")
+	p.line("process or deletes a pod, and measures the time until the last worker's program is running. It compares four kinds of recovery on the same cluster.")
+	p.line("With spares, the JobSet has no exclusive topology, an additional node in each pool, and two [spares](../spares.md).\n")
+	p.line("**Real:** API server, etcd, Job controller, scheduler, redis-server, our manager with its webhooks, and our orchestrator. For each worker, the agent's core and")
+	p.line("store client are also real, with their own connections. From 9,000 workers on, a hundred agents share one connection for calls. **Simulated:** nodes, kubelets, the container runtime and processes, in one program, with")
+	p.line("[times measured on a real node](#what-is-simulated). Everything runs on one small machine, so CPU usage increases the times. Compare ratios rather than seconds.")
+	p.line("\nValues are medians, with the minimum and the maximum of the runs in parentheses. Times are in seconds, from the failure. The page shows the newest result of each")
+	p.line("kind in [results.json](scale/results.json): `make bench-scale SIZES=500 SCALEFLAGS=\"-runs 1 -scenarios failure\"` does a short run.")
 }
 
 func (p *page) machines() {
@@ -101,7 +101,7 @@ func (p *page) machines() {
 		p.line("* %s", m)
 	}
 	if !last.IsZero() {
-		p.line("* %s; the load before the runs was %.1f to %.1f, which is other work on the same machine", dates(first, last), least, most)
+		p.line("* %s; the load before the runs, caused by other work on the same machine, was %.1f to %.1f", dates(first, last), least, most)
 	}
 }
 
@@ -157,8 +157,8 @@ func (r Result) name() string {
 }
 
 func (p *page) headline() {
-	p.section("From the failure until all workers run")
-	p.header("workers", "answer", "runs", "process killed, s", "x", "pod deleted, s", "x")
+	p.section("From the failure until all workers are running")
+	p.header("workers", "recovery", "runs", "process killed, s", "x", "pod deleted, s", "x")
 	for _, n := range p.sizes(Failure) {
 		base, _ := p.find(Failure, Recreate, n)
 		basePod, _ := p.find(Pod, Recreate, n)
@@ -208,8 +208,8 @@ func ratio(base, is Statistic) string {
 
 func (p *page) phases() {
 	p.section("Where the time goes")
-	p.line("Seconds from the failure, medians. In place, the store publishes the order in the same step in which it learns of the failure. \"all down\" and \"in sync\"")
-	p.line("are times at the store. A lost pod's slot can be given away from \"pod ended\" on.")
+	p.line("Median times in seconds, from the failure. For in-place restarts, the store publishes the order in the same step in which it is notified of the failure. \"all down\" and \"in sync\"")
+	p.line("are measured at the store. From \"pod ended\" on, a lost pod's slot can be reassigned.")
 	for _, scenario := range []string{Failure, Pod} {
 		names := []string{Detected, Ordered, OrderP50, OrderP99, OrderLast, AllDown, InSync, AllUp}
 		if scenario == Pod {
@@ -239,7 +239,7 @@ func (p *page) phaseTable(scenario string, ways, names []string) {
 			rows = append(rows, cells)
 		}
 	}
-	p.table(what[scenario], append([]string{"workers", "answer"}, names...), rows)
+	p.table(what[scenario], append([]string{"workers", "recovery"}, names...), rows)
 }
 
 // what describes scenarios in words.
@@ -267,8 +267,8 @@ const Players = "agents and nodes"
 
 func (p *page) cost() {
 	p.section("What one failure costs")
-	p.line("From the failure until some seconds after all workers run. Calls are requests to the API server, without watches; ours are those of the manager")
-	p.line("and the orchestrator. Requests to the store are function calls and the pings of subscribers; one function runs many commands.")
+	p.line("From the failure until a few seconds after all workers are running. Calls are requests to the API server, excluding watches; ours are those of the manager")
+	p.line("and the orchestrator. Requests to the store are function calls and subscribers' pings; one function runs many commands.")
 	for _, scenario := range []string{Failure, Pod} {
 		var calls, cpu, memory [][]string
 		for _, n := range p.sizes(scenario) {
@@ -286,10 +286,10 @@ func (p *page) cost() {
 				}
 			}
 		}
-		columns := append([]string{"workers", "answer"}, Programs...)
-		p.table(what[scenario], []string{"workers", "answer", "API calls", "manager's", "orchestrator's", "etcd writes", "store calls", "pings"}, calls)
-		p.table("CPU, seconds", columns, cpu)
-		p.table("memory, most at a time, MiB", columns, memory)
+		columns := append([]string{"workers", "recovery"}, Programs...)
+		p.table(what[scenario], []string{"workers", "recovery", "API calls", "manager's", "orchestrator's", "etcd writes", "store calls", "pings"}, calls)
+		p.table("CPU time, seconds", columns, cpu)
+		p.table("peak memory, MiB", columns, memory)
 	}
 }
 
@@ -298,17 +298,17 @@ func (p *page) repeats() {
 		return
 	}
 	p.section("Failures within ten minutes")
-	p.line("The kubelet delays repeated restarts of a container: 10 s, 20 s, 40 s and so on, until ten minutes pass without one. The simulation uses the measured back-off, and also")
-	p.line("`crashLoopBackOff.maxContainerRestartPeriod: 1s` (kubelet period-1s). Ordered restarts of the CRI driver avoid the back-off if the agent removes the container's")
-	p.line("record before the kubelet reads it. Otherwise the container waits. The back-off always applies to the worker that fails by itself. With the exec driver,")
-	p.line("containers keep running and the kubelet is not involved.")
+	p.line("The kubelet delays repeated restarts of a container: 10 s, 20 s, 40 s and so on, until ten minutes pass without a restart. The simulation uses the measured back-off, and also")
+	p.line("`crashLoopBackOff.maxContainerRestartPeriod: 1s` (kubelet period-1s). Restarts requested through the CRI driver avoid the back-off if the agent removes the container's")
+	p.line("record before the kubelet reads it. Otherwise, the container waits. The back-off always applies to the worker that fails on its own. With the exec driver,")
+	p.line("containers keep running, and the kubelet is not involved.")
 	for _, n := range p.sizes(Repeat) {
 		var rows [][]string
 		most := 0
 		for _, r := range p.of(Repeat, n) {
 			most = max(most, len(r.Runs))
 		}
-		columns := []string{"answer", "who fails"}
+		columns := []string{"recovery", "who fails"}
 		for i := range most {
 			columns = append(columns, fmt.Sprint(i+1))
 		}
@@ -319,7 +319,7 @@ func (p *page) repeats() {
 			}
 			rows = append(rows, append(cells, make([]string, 2+most-len(cells))...))
 		}
-		p.table(fmt.Sprintf("%d workers, seconds of each failure", n), columns, rows)
+		p.table(fmt.Sprintf("%d workers, seconds until recovery for each failure", n), columns, rows)
 		p.repeatFigure(n)
 	}
 }
@@ -328,9 +328,9 @@ func (p *page) steady() {
 	if len(p.sizes(Steady)) == 0 {
 		return
 	}
-	p.section("At rest")
-	p.line("A group at rest, per second. Each agent reads every 15 to 30 s, and idle subscriptions ping every 10 s. The remaining calls to the API server renew")
-	p.line("Leases: those of the orchestrator, of the cluster's components and of its real node.\n")
+	p.section("Idle groups")
+	p.line("Calls of an idle group, per second. Each agent reads every 15 to 30 s, and idle subscriptions ping every 10 s. The remaining calls to the API server renew")
+	p.line("the Leases of the orchestrator, the cluster's components and its real node.\n")
 	var calls, cpu [][]string
 	for _, n := range p.sizes(Steady) {
 		for _, r := range p.of(Steady, n) {
@@ -349,9 +349,9 @@ func (p *page) steady() {
 		}
 	}
 	p.table("", []string{
-		"workers", "answer", "seconds", "manager's calls", "orchestrator's", "all API calls", "store reads", "N/15", "pings", "store, MiB", "its connections",
+		"workers", "recovery", "seconds", "manager's calls", "orchestrator's", "all API calls", "store reads", "N/15", "pings", "store, MiB", "its connections",
 	}, calls)
-	p.table("CPU, milliseconds per second", append([]string{"workers", "answer"}, Programs...), cpu)
+	p.table("CPU, milliseconds per second", append([]string{"workers", "recovery"}, Programs...), cpu)
 }
 
 func (p *page) many() {
@@ -376,10 +376,10 @@ func (p *page) many() {
 		return
 	}
 	p.section("Many JobSets, a failure every second")
-	p.line("Every second, one worker of a running JobSet is killed. Calls are per failure; CPU is the share of a core. Some JobSets fail twice. With the CRI driver, if")
+	p.line("Every second, one worker of a running JobSet is killed. Calls are counted per failure; CPU is the share of a core. Some JobSets fail twice. With the CRI driver, if")
 	p.line("the kubelet has already noticed an exit of the failing worker's container, that worker waits for the back-off of 10 s, and its group waits with it.\n")
 	p.table("", []string{
-		"JobSets x workers", "answer", "failures", "median, s", "99 %, s", "slowest, s", "API calls", "ours", "store calls",
+		"JobSets x workers", "recovery", "failures", "median, s", "99 %, s", "slowest, s", "API calls", "ours", "store calls",
 		"CPU orchestrator", "manager", "store", "MiB orchestrator", "manager",
 	}, rows)
 }
@@ -393,6 +393,6 @@ func (p *page) models(models []Model) {
 	for _, m := range models {
 		p.row([]string{m.What, m.Value, m.Source})
 	}
-	p.line("\nNot simulated, and therefore without cost: pulling images, the CPU time of starting a container on its node, slow release of GPUs, the network between nodes,")
-	p.line("and the startup file of an agent. The agents' limit of stops per minute is raised, because failures follow each other faster here than in practice.")
+	p.line("\nThe following is not simulated and therefore takes no time: pulling images, the CPU time of starting a container on its node, slow release of GPUs, the network between nodes,")
+	p.line("and an agent's startup file. The agents' limit of stops per minute is raised, because failures follow each other faster here than in practice.")
 }

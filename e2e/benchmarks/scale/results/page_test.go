@@ -57,10 +57,10 @@ func TestPage(t *testing.T) {
 		"ratios are to Recreate at the same size":       {"| 5000 | in place, exec driver | 3, 1 | 0.500 (0.400-0.600) | 240 | 1.20 | - |"},
 		"and not to that of another":                    {"| 500 | in place, exec driver | 1 | 0.100 | 120 |"},
 		"the published controller is alongside ours":    {"| 5000 | Recreate, published JobSet | 1 | 240 | 0.500 |"},
-		"with its version":                              {"published JobSet controller is v9.9.9 with"},
+		"with its version":                              {"the upstream JobSet controller v9.9.9 with"},
 		"and its phases":                                {"| 5000 | Recreate, published JobSet | - | - | - | 240 |"},
 		"a target that is met":                          {"group restart, exec driver, s", "<= 0.5", "| met |"},
-		"one that is missed, with its distance":         {"order reaches", "0.190", "missed: 1.90 of the target"},
+		"one that is missed, with its distance":         {"from publishing the order", "0.190", "missed: 1.90 of the target"},
 		"one that is bound below":                       {"CRI driver against Recreate", "60.0", "met"},
 		"one that was measured in a smaller group":      {"deleted pod, CRI driver, against Recreate", "| 500 | 3.00 | met |"},
 		"a lost pod and a killed process":               {"deleted pod with spares against a killed process", "| 1.50 | missed: 1.15"},
@@ -112,7 +112,7 @@ func TestPageWithoutResults(t *testing.T) {
 
 func TestRunsOfAnEarlierInvocationAreNamed(t *testing.T) {
 	page, _ := Page(Add(some(), result(Failure, Exec, 500, 0.3)), "scale", nil)
-	lineOf(t, page, "Of the 2 runs of a killed process with 500 workers, in place, exec driver, 1 are of an earlier invocation.")
+	lineOf(t, page, "Of the 2 runs of a killed process with 500 workers, in place, exec driver, 1 are from an earlier invocation.")
 	lineOf(t, page, "| 500 | in place, exec driver | 2 | 0.200 (0.100-0.300) |")
 }
 
@@ -120,7 +120,7 @@ func TestRunsOfAnEarlierInvocationAreNamed(t *testing.T) {
 func TestRowsOfTwoMachinesAreNamed(t *testing.T) {
 	list := some()
 	page, _ := Page(list, "scale", nil)
-	if strings.Contains(page, "These rows ran on another processor") {
+	if strings.Contains(page, "These rows were measured on a different processor") {
 		t.Error("rows of one machine are named")
 	}
 	for i := range list {
@@ -129,6 +129,6 @@ func TestRowsOfTwoMachinesAreNamed(t *testing.T) {
 		}
 	}
 	page, _ = Page(list, "scale", nil)
-	lineOf(t, page, "These rows ran on another processor than their Recreate")
+	lineOf(t, page, "These rows were measured on a different processor than their Recreate")
 	lineOf(t, page, "* 500 workers, in place, exec driver, a killed process (another, Recreate")
 }

@@ -18,7 +18,7 @@ func (p *page) aboutPublished() {
 		}
 	}
 	if len(versions) > 0 {
-		p.line("\nThe published JobSet controller is %s with its defaults and webhooks, instead of our manager. Everything else is the same.", strings.Join(slices.Sorted(maps.Keys(versions)), ", "))
+		p.line("\n\"Published JobSet\" is the upstream JobSet controller %s with its defaults and webhooks, instead of our manager. Everything else is the same.", strings.Join(slices.Sorted(maps.Keys(versions)), ", "))
 	}
 }
 
@@ -33,7 +33,7 @@ func (p *page) aboutMachines() {
 		}
 	}
 	if len(apart) > 0 {
-		p.line("\nThese rows ran on another processor than their Recreate, so x compares two machines:\n%s", strings.Join(apart, "\n"))
+		p.line("\nThese rows were measured on a different processor than their Recreate, so x compares two machines:\n%s", strings.Join(apart, "\n"))
 	}
 }
 
@@ -44,7 +44,7 @@ var outageWords = map[string]string{Failure: "a killed process", Pod: "a deleted
 func (p *page) aboutEarlier() {
 	for _, r := range p.all {
 		if what, here := outageWords[r.Scenario]; here && r.Earlier > 0 {
-			p.line("\nOf the %d runs of %s with %d workers, %s, %d are of an earlier invocation.", len(r.Runs), what, r.Workers, r.name(), r.Earlier)
+			p.line("\nOf the %d runs of %s with %d workers, %s, %d are from an earlier invocation.", len(r.Runs), what, r.Workers, r.name(), r.Earlier)
 		}
 	}
 }

@@ -55,9 +55,9 @@ func targets(size int) []target {
 			return base.Outage().Median / is.Outage().Median
 		}
 	}
-	const shared = "the agents of all workers, the store and the API server share the cores, where each node would have its own"
+	const shared = "the agents of all workers, the store and the API server share the same cores; in a real cluster, each node has its own"
 	return []target{
-		{"order reaches 99 % of the agents after the store has published it, s", "<= 0.1", 0.1, false, func(p *page) float64 {
+		{"from publishing the order until 99 % of the agents have it, s", "<= 0.1", 0.1, false, func(p *page) float64 {
 			r, ok := p.find(Failure, Exec, size)
 			if !ok {
 				return math.NaN()
@@ -75,26 +75,26 @@ func targets(size int) []target {
 		{"deleted pod with spares against a killed process, x", "<= 1.3", 1.3, false, func(p *page) float64 {
 			return p.against(size, func(run Run) float64 { return run.Seconds })
 		}, shared},
-		{"the same, from the evidence that the pod has ended, x", "<= 1.3", 1.3, false, func(p *page) float64 {
+		{"the same, counted from the evidence that the pod has ended, x", "<= 1.3", 1.3, false, func(p *page) float64 {
 			return p.against(size, func(run Run) float64 { return run.Seconds - moment(run, Evidence) })
 		}, shared},
 		{"deleted pod, CRI driver, against Recreate, x", ">= 1", 1, true, podAgainst(CRI, size), ""},
-		{"store reads of the agents at rest, a second", fmt.Sprintf("<= N/15 = %.0f", float64(size)/15), float64(size) / 15, false, func(p *page) float64 {
+		{"store reads per second by idle agents", fmt.Sprintf("<= N/15 = %.0f", float64(size)/15), float64(size) / 15, false, func(p *page) float64 {
 			r, ok := p.find(Steady, Exec, size)
 			if !ok {
 				return math.NaN()
 			}
 			return r.each(func(run Run) float64 { return run.Usage.Store["fcall"] / run.Usage.Seconds }).Median
 		}, ""},
-		{"total API calls of the manager at rest", "0", 0, false, func(p *page) float64 {
+		{"total API calls of the idle manager", "0", 0, false, func(p *page) float64 {
 			r, ok := p.find(Steady, Exec, size)
 			if !ok {
 				return math.NaN()
 			}
 			return r.each(func(run Run) float64 { return run.Usage.Calls["manager"] }).Median
-		}, "a watch is asked for again after 5 to 10 minutes, and counted; there is one for each kind"},
-		{"memory of the manager, most in any run, MiB", "<= 256", 256, false, memory("manager", size), ""},
-		{"memory of the orchestrator, most in any run, MiB", "<= 256", 256, false, memory("orchestrator", size), ""},
+		}, "each watch, one per kind, is renewed after 5 to 10 minutes, and these requests are counted"},
+		{"memory of the manager, maximum of all runs, MiB", "<= 256", 256, false, memory("manager", size), ""},
+		{"memory of the orchestrator, maximum of all runs, MiB", "<= 256", 256, false, memory("orchestrator", size), ""},
 	}
 }
 

@@ -68,13 +68,13 @@ const introduction = `# Cost of the scheduler plugin
 
 ` + "`make bench-rescheduler-scheduler`" + ` writes this page. kube-scheduler 1.36 with and without PodRescheduling schedules %d pending pods (half as many in the second shape) on nodes
 that exist only in the API server. API server and etcd are real and share the machine's %d cores with the scheduler, so they determine most of the pods per second. The
-algorithm time is the scheduler's own metric, from taking a pod out of its queue until a node is chosen. The plugin works in that time, but it is wall
-time, and other processes use the cores too. CPU and memory are those of the scheduler's process, including its caches and clients. They depend
+algorithm time is the scheduler's own metric: the time from taking a pod out of its queue until a node is chosen. It includes the plugin, but it is wall
+time, and other processes also use the cores. CPU and memory are those of the scheduler process, including its caches and clients. They depend
 least on other work on the machine.
 
-All variants alternate in each of %d rounds of one run. The figures are medians, and x is the ratio to the plugin off. A pod with exclusions
-avoids %d nodes, which are random for each pod unless all pods have the same. The scheduler batches pods only if each fills a node and they are not
-spread by default. This is the second shape. Pods with different exclusions cannot share a result.
+All variants alternate in each of %d rounds of one run. The figures are medians, and x is the ratio to the value with the plugin off. A pod with exclusions
+avoids %d nodes, which are chosen at random for each pod unless all pods have the same exclusions. The scheduler batches pods only if each pod fills a node
+and no default spreading applies, as in the second shape. Pods with different exclusions cannot share a result.
 `
 
 func save(o options, measured []*series) error {
