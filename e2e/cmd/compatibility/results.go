@@ -80,12 +80,12 @@ func (all results) write(file string) error {
 
 const introduction = `# Compatibility
 
-This page lists tested versions in addition to those that every change is tested with: Kubernetes 1.36.3 and what hack/ and the modules below tools/
-pin. The page is generated from [results.json](compatibility/results.json), which the test targets write.
+This page lists versions that were tested in addition to those with which every change is tested: Kubernetes 1.36.3 and the versions pinned in hack/ and in the modules
+below tools/. The page is generated from [results.json](compatibility/results.json), which the test targets write.
 
 * **tested**: the suite has passed on this version, on the date given.
-* **expected to work**: no test has run on it, for the reason given.
-* **does not work**: it is rejected, or a test fails with it.
+* **expected to work**: no test has run on this version, for the reason given.
+* **does not work**: this version is rejected, or a test fails with it.
 
 | component | version | | by | on |
 |---|---|---|---|---|

@@ -12,9 +12,9 @@ func (p *page) agents() {
 		return
 	}
 	p.section("100,000 agents, calculated")
-	p.line("This section is calculated, because the machine is too small to run 100,000 agents. With %s and %d workers, each agent cost %s µs of the store's CPU in a restart and %s calls,",
+	p.line("The machine is too small to run 100,000 agents, so this is a calculation. Measured with %s and %d workers: in a restart, each agent cost %s µs of the store's CPU and %s calls.",
 		from, c.Agents, number(c.RestartCPU*1e6), number(c.RestartCalls))
-	p.line("%s µs per second and %s calls (including pings) when idle, and %s KiB of the store's memory. A store executes commands on one core.\n",
+	p.line("When idle, it cost %s µs per second and %s calls (including pings), and %s KiB of the store's memory. A store executes commands on one core.\n",
 		number(c.RestCPU*1e6), number(c.RestCalls), number(c.Bytes/1024))
 	p.header("agents", "stores", "agents per store", "connections", "memory, MiB", "share of its core when idle", "busy during a restart of all agents, s")
 	counts := []int{1, 4, 8, 16, 32, 64}
