@@ -60,7 +60,7 @@ func TestPage(t *testing.T) {
 		"with its version":                              {"the upstream JobSet controller v9.9.9 with"},
 		"and its phases":                                {"| 5000 | Recreate, published JobSet | - | - | - | 240 |"},
 		"a target that is met":                          {"group restart, exec driver, s", "<= 0.5", "| met |"},
-		"one that is missed, with its distance":         {"from publishing the order", "0.190", "missed: 1.90 of the target"},
+		"one that is missed, with its distance":         {"from publishing the order", "0.190", "missed: 1.90 times the target"},
 		"one that is bound below":                       {"CRI driver against Recreate", "60.0", "met"},
 		"one that was measured in a smaller group":      {"deleted pod, CRI driver, against Recreate", "| 500 | 3.00 | met |"},
 		"a lost pod and a killed process":               {"deleted pod with spares against a killed process", "| 1.50 | missed: 1.15"},

@@ -178,7 +178,7 @@ func (t target) verdict(value float64) string {
 	}
 	verdict := "missed"
 	if t.bound != 0 {
-		verdict = fmt.Sprintf("missed: %s of the target", number(value/t.bound))
+		verdict = fmt.Sprintf("missed: %s times the target", number(value/t.bound))
 	}
 	if t.reason != "" {
 		verdict += ": " + t.reason
