@@ -80,8 +80,8 @@ func (all results) write(file string) error {
 
 const introduction = `# Compatibility
 
-This page lists versions that were tested in addition to those with which every change is tested: Kubernetes 1.36.3 and the versions pinned in hack/ and in the modules
-below tools/. The page is generated from [results.json](compatibility/results.json), which the test targets write.
+Every change is tested with Kubernetes 1.36.3 and the versions pinned in hack/ and in the modules below tools/. This page lists additional tested
+versions. The page is generated from [results.json](compatibility/results.json), which the test targets write.
 
 * **tested**: the suite has passed on this version, on the date given.
 * **expected to work**: no test has run on this version, for the reason given.
