@@ -41,7 +41,7 @@ var variants = []variant{
 	{Name: "on, 1 % with exclusions", on: true, percent: 1},
 	{Name: "on, 100 % with exclusions", on: true, percent: 100},
 	{Name: "on, 100 %, all with the same", on: true, percent: 100, same: true},
-	{Name: "on, 100 %, the most nodes there may be", on: true, percent: 100, excluded: memory.MaxHosts},
+	{Name: "on, 100 %, the maximum number of nodes", on: true, percent: 100, excluded: memory.MaxHosts},
 }
 
 // configuration returns the scheduler's default configuration, with the plugin if it is enabled, and without a request rate limit.
