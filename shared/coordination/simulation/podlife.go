@@ -7,6 +7,9 @@ import (
 
 // deletePod requests the deletion of a pod. Its kubelet does the rest.
 func (w *world) deletePod(p *pod) {
+	if p.phase != podSucceeded && slices.ContainsFunc(p.containers, func(c *instance) bool { return c.done }) {
+		w.truth.uncounted = true
+	}
 	if p.deleting || p.gone {
 		return
 	}

@@ -398,6 +398,22 @@ func TestLiveness(t *testing.T) {
 // its test fails, and the exceptions for it (counts, nobodyKnows, the repair in checkRound) must be removed.
 func TestKnownGaps(t *testing.T) {
 	stories := map[string]func(*testing.T){
+		// The group is complete once all workers have reported success. If a pod is deleted before its Job has counted that, the Job creates
+		// another one, whose worker runs alone.
+		"a pod that is deleted before its success is counted runs again next to a completed group": func(t *testing.T) {
+			s := enter(t, plain())
+			for range s.slots {
+				s.finishOne()
+			}
+			s.until(10*time.Second, "the group is complete", s.at(coordination.Completed))
+			p := s.podOf("uid1", s.slots[0])
+			s.deletePod(p)
+			s.until(time.Minute, "its worker runs again", func() bool {
+				next := s.podOf("uid1", s.slots[0])
+				return next != nil && next != p && next.living() != nil && s.phase() == coordination.Completed
+			})
+			s.settles(time.Second)
+		},
 		// A store that was reset to a state before the first start of a later step does not know that the step's workers are
 		// running. It restarts the earlier steps without them, until one of their agents reconnects.
 		"a store that has gone back restarts one step before it has heard of the next": func(t *testing.T) {

@@ -24,6 +24,7 @@ type truth struct {
 	failedInPeace bool                  // the JobSet has failed after the faults had ended
 	resumed       bool                  // a group was resumed or resized, so all members join its round again
 	resized       bool                  // a group was resized
+	uncounted     bool                  // a pod was deleted before its Job had counted its success
 	silenced      []string              // slots with pods on a node that became silent
 	fenced        map[string]rendezvous // round in which a pod was released, by pod UID
 }
