@@ -173,12 +173,8 @@ func (s *Store) Groups(ctx context.Context) ([]string, error) {
 func (s *Store) WatchAll(ctx context.Context, on func(group string)) {
 	w := watch{
 		store: s, channel: rounds.AllChannels, pattern: true,
-		read: func(ctx context.Context) error {
-			err := s.Load(ctx)
-			if err == nil {
-				on("")
-			}
-			return err
+		read: func(ctx context.Context) (func(), error) {
+			return func() { on("") }, s.Load(ctx)
 		},
 		message: func(m *redis.Message) { on(rounds.GroupOf(m.Channel)) },
 		lost:    s.options.OnLost,

@@ -99,13 +99,12 @@ func (s *Store) Level(ctx context.Context, group string) (rounds.Level, error) {
 func (s *Store) Watch(ctx context.Context, group string, on func(rounds.Observation)) {
 	w := watch{
 		store: s, channel: rounds.KeysOf(group).Channel(), resync: true,
-		read: func(ctx context.Context) error {
+		read: func(ctx context.Context) (func(), error) {
 			level, err := s.Level(ctx, group)
 			if err != nil && !isAnswer(err) {
-				return err
+				return nil, err
 			}
-			on(rounds.Observation{Level: level, Read: true, Err: err})
-			return nil
+			return func() { on(rounds.Observation{Level: level, Read: true, Err: err}) }, nil
 		},
 		message: func(m *redis.Message) {
 			level, err := rounds.ParseLevel(m.Payload)

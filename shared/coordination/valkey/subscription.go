@@ -80,20 +80,15 @@ func (sub *subscription) close() {
 	_ = sub.client.Close()
 }
 
-// alive makes the kernel detect within a few seconds that the peer of an idle subscription is gone. Unlike pings, this costs the
-// store's process nothing: pings of thousands of idle agents took most of its time. Pings are only needed to detect a store that
-// hangs.
-var alive = net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second, Interval: time.Second, Count: 3}
-
 // subscription returns the options for the go-redis client of a subscription. They prevent automatic reconnects.
 func (o Options) subscription() *redis.Options {
-	c, dial := o.client(), o.dialer(alive)
+	c := o.client()
 	var dialled atomic.Bool
-	c.Dialer = func(ctx context.Context, network, address string) (net.Conn, error) {
+	c.Dialer = func(ctx context.Context, _, address string) (net.Conn, error) {
 		if dialled.Swap(true) {
 			return nil, errDialled
 		}
-		return dial(ctx, network, address)
+		return o.dial(ctx, listening, address)
 	}
 	return c
 }

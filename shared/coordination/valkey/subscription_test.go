@@ -5,6 +5,8 @@ import (
 	"net"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // The kernel's probes detect an unreachable store long before two pings have been missed.
@@ -45,7 +47,7 @@ func checkProbes(t *testing.T, conn *net.TCPConn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for which, want := range map[int]int{syscall.TCP_KEEPIDLE: 3, syscall.TCP_KEEPINTVL: 1, syscall.TCP_KEEPCNT: 3} {
+	for which, want := range map[int]int{unix.TCP_KEEPIDLE: 3, unix.TCP_KEEPINTVL: 1, unix.TCP_KEEPCNT: 3, unix.TCP_USER_TIMEOUT: 6000} {
 		var got int
 		var failed error
 		err := raw.Control(func(fd uintptr) { got, failed = syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP, which) })

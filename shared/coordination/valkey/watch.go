@@ -15,7 +15,8 @@ type watch struct {
 	store   *Store
 	channel string
 	pattern bool // the channel is a pattern
-	read    func(context.Context) error
+	// read returns a function that passes on what was read.
+	read    func(context.Context) (pass func(), err error)
 	resync  bool // also read at intervals
 	message func(*redis.Message)
 	lost    func(error) // called once whenever the subscription is lost
@@ -25,34 +26,115 @@ type watch struct {
 
 func (w *watch) run(ctx context.Context) {
 	for attempt := 0; ; attempt++ {
-		begun := time.Now()
-		err := w.session(ctx)
+		lasted, err := w.session(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if !w.isLost {
-			w.isLost = true
-			w.lost(err)
-		}
-		if time.Since(begun) > w.store.options.MaxBackoff {
+		w.noteLost(err)
+		if lasted > w.store.options.MaxBackoff {
 			attempt = 0
 		}
 		sleep(ctx, pause(attempt, w.store.options.MaxBackoff, rand.Int64N))
 	}
 }
 
-// session runs one connection until it ends.
-func (w *watch) session(ctx context.Context) error {
-	sub, err := w.store.subscribe(ctx, w.pattern, w.channel)
+func (w *watch) noteLost(err error) {
+	if !w.isLost {
+		w.isLost = true
+		w.lost(err)
+	}
+}
+
+// session runs one connection until it ends. It returns how long it has received messages.
+func (w *watch) session(ctx context.Context) (lasted time.Duration, err error) {
+	sub, err := w.subscribe(ctx)
 	if err != nil {
-		return w.store.memberError(ctx, err)
+		return 0, w.store.memberError(ctx, err)
 	}
 	defer sub.close()
-	if err := w.read(ctx); err != nil {
-		return err
+	if err := w.begin(ctx, sub); err != nil {
+		return 0, err
 	}
 	w.isLost = false
-	return w.follow(ctx, sub)
+	begun := time.Now()
+	err = w.follow(ctx, sub)
+	return time.Since(begun), err
+}
+
+// subscribe connects. It reports a loss if this takes long, because the store may be busy with the handshakes of others.
+func (w *watch) subscribe(ctx context.Context) (sub *subscription, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		sub, err = w.store.subscribe(ctx, w.pattern, w.channel)
+	}()
+	_ = w.await(done, nil)
+	return sub, err
+}
+
+// begin reads for the first time on a connection. Calls have another connection, which may come later, so a failed read is no reason
+// to give up this one.
+func (w *watch) begin(ctx context.Context, sub *subscription) error {
+	giveUp := time.Now().Add(handshakeTimeout)
+	for attempt := 0; ; attempt++ {
+		ended, err := w.readFirst(ctx, sub)
+		if err == nil || ended || ctx.Err() != nil || time.Now().After(giveUp) {
+			return err
+		}
+		w.noteLost(err)
+		sleep(ctx, pause(attempt, w.store.options.MaxBackoff, rand.Int64N))
+	}
+}
+
+// readFirst waits for the connection of calls, as long as the subscription lasts. ended: the subscription has ended.
+func (w *watch) readFirst(ctx context.Context, sub *subscription) (ended bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	var pass func()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		pass, err = w.read(ctx)
+	}()
+	if lost := w.await(done, sub.failed); lost != nil {
+		cancel()
+		<-done
+		return true, unreachable(lost)
+	}
+	if err == nil {
+		pass()
+	}
+	return false, err
+}
+
+// await waits until something is done, or has failed. It reports a loss if this takes long.
+func (w *watch) await(done <-chan struct{}, failed <-chan error) error {
+	late := time.NewTimer(w.answerLimit())
+	defer late.Stop()
+	for {
+		select {
+		case <-done:
+			return nil
+		case err := <-failed:
+			return err
+		case <-late.C:
+			w.noteLost(fmt.Errorf("the store is unreachable: not connected after %v", w.answerLimit()))
+		}
+	}
+}
+
+// answerLimit is how long the store may take before it counts as lost.
+func (w *watch) answerLimit() time.Duration { return 2 * w.store.options.Timeout }
+
+// readAgain reads on connections that exist.
+func (w *watch) readAgain(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, w.answerLimit())
+	defer cancel()
+	pass, err := w.read(ctx)
+	if err == nil {
+		pass()
+	}
+	return err
 }
 
 func (w *watch) follow(ctx context.Context, sub *subscription) error {
@@ -82,7 +164,7 @@ func (w *watch) follow(ctx context.Context, sub *subscription) error {
 			if !w.resync {
 				continue
 			}
-			if err := w.read(ctx); err != nil {
+			if err := w.readAgain(ctx); err != nil {
 				return err
 			}
 			resync.Reset(jittered(w.store.options.Resync))
