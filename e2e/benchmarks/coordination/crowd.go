@@ -23,8 +23,11 @@ const (
 	startedAtOnce = 100
 	startingMost  = 100
 	formEvery     = 10 * time.Millisecond
+	formPatience  = 5 * time.Minute
 	agentTimeout  = 2 * time.Second // the default of the agent's store client
 )
+
+var errSlow = fmt.Errorf("it took longer than %v", formPatience)
 
 // crowd is a group whose members are in several processes.
 type crowd struct {
@@ -69,7 +72,9 @@ func startCrowd(ctx context.Context, program string, size int, relays bool) (*cr
 		}
 		c.children = append(c.children, child)
 	}
-	if err := c.form(ctx); err != nil {
+	forming, cancel := context.WithTimeoutCause(ctx, formPatience, errSlow)
+	defer cancel()
+	if err := c.form(forming); err != nil {
 		return nil, errors.Join(fmt.Errorf("forming the group: %w", err), c.stop())
 	}
 	return c, nil
@@ -104,8 +109,8 @@ func (c *crowd) form(ctx context.Context) error {
 	}
 	started := 0
 	for from := 0; from < membersOfAChild; from += startedAtOnce {
-		if err := checkMemory(); err != nil {
-			return err
+		if err := errors.Join(checkMemory(), context.Cause(ctx)); err != nil {
+			return fmt.Errorf("after the start of %d members: %w", started, err)
 		}
 		for _, child := range c.children {
 			begin, end := from, min(from+startedAtOnce, child.size)
@@ -152,7 +157,7 @@ func (c *crowd) restart(ctx context.Context) (r members.Round, used parts, err e
 	if _, err := c.all(command{Do: "expect", Round: c.round}); err != nil {
 		return r, used, err
 	}
-	before, err := c.cpu(ctx)
+	before, accepted, err := c.used(ctx)
 	if err != nil {
 		return r, used, err
 	}
@@ -162,7 +167,7 @@ func (c *crowd) restart(ctx context.Context) (r members.Round, used parts, err e
 		return r, used, err
 	}
 	if _, err := c.all(command{Do: "await"}); err != nil {
-		return r, used, err
+		return r, used, fmt.Errorf("%w; %s", err, c.accepted(ctx, accepted))
 	}
 	after, err := c.cpu(ctx)
 	if err != nil {
@@ -191,17 +196,32 @@ func (p parts) plus(o parts, times float64) parts {
 }
 
 // cpu returns the CPU time that each part has used so far.
-func (c *crowd) cpu(ctx context.Context) (p parts, err error) {
+func (c *crowd) cpu(ctx context.Context) (parts, error) {
+	p, _, err := c.used(ctx)
+	return p, err
+}
+
+// used returns the CPU time that each part has used so far, and how many connections the store has accepted.
+func (c *crowd) used(ctx context.Context) (p parts, accepted int64, err error) {
 	u, err := c.server.Usage(ctx)
 	if err != nil {
-		return p, err
+		return p, 0, err
 	}
 	reports, err := c.all(command{Do: "cpu"})
 	for _, r := range reports {
 		p.Members += r.CPU
 	}
 	p.Store, p.Leader = u.CPU, cputime.Used().Seconds()
-	return p, err
+	return p, u.Accepted, err
+}
+
+// accepted says how many connections the store has accepted since then. Members whose connections time out open new ones.
+func (c *crowd) accepted(ctx context.Context, before int64) string {
+	u, err := c.server.Usage(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("the store has accepted %d connections meanwhile", u.Accepted-before)
 }
 
 // switches returns how often the members have changed between a relay and the store.

@@ -79,12 +79,12 @@ func printMemory(w io.Writer, all []crowdResult) {
 
 func printStorms(w io.Writer, all []crowdResult) {
 	fmt.Fprintf(w, "\nThe store restarts: seconds since its start until it answers the leader and until all members have read the level, and milliseconds until a failure after that is answered\n\n")
-	fmt.Fprintln(w, "| store | members | relays | it answers, s | users made again, s | all back, s | failure answered, ms | store CPU, s | CPU of agents, s | peak, MiB | resident, MiB |")
-	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|")
+	fmt.Fprintln(w, "| store | members | relays | it answers, s | users made again, s | all back, s | failure answered, ms | connections accepted | store CPU, s | CPU of agents, s | peak, MiB | resident, MiB |")
+	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|---|")
 	for _, r := range all {
 		if s := r.Storm; s != nil {
-			fmt.Fprintf(w, "| %s | %d | %s | %.1f | %.1f | %.1f | %d | %.1f | %.1f | %d | %d |\n", r.Store, r.Members, yes(r.Relays), s.Answers.Seconds(), s.Allowed.Seconds(), s.Back.Seconds(), s.Answered.Milliseconds(),
-				s.CPU.Store, s.CPU.Members, s.Peak>>20, s.Resident>>20)
+			fmt.Fprintf(w, "| %s | %d | %s | %.1f | %.1f | %.1f | %d | %d | %.1f | %.1f | %d | %d |\n", r.Store, r.Members, yes(r.Relays), s.Answers.Seconds(), s.Allowed.Seconds(), s.Back.Seconds(), s.Answered.Milliseconds(),
+				s.Accepted, s.CPU.Store, s.CPU.Members, s.Peak>>20, s.Resident>>20)
 		}
 	}
 }

@@ -37,6 +37,7 @@ type stormResult struct {
 	Back     time.Duration `json:"allBackNanoseconds"`         // since the store was started: all members have read the level
 	Answered time.Duration `json:"failureAnsweredNanoseconds"` // a failure right after that
 	CPU      parts         `json:"cpuSeconds"`                 // until all are back; the leader's includes that of the measurement
+	Accepted int64         `json:"acceptedConnections"`        // by the store until all are back
 	Peak     int64         `json:"serverPeakBytes"`
 	Resident int64         `json:"serverResidentBytes"`
 }
@@ -128,6 +129,11 @@ func (c *crowd) storm(ctx context.Context) (*stormResult, error) {
 		return nil, err
 	}
 	s.Back = time.Since(began)
+	now, err := c.server.Usage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.Accepted = now.Accepted
 	after, err := c.cpu(ctx)
 	if err != nil {
 		return nil, err

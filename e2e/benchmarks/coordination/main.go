@@ -9,6 +9,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -52,6 +53,7 @@ func runCrowds(ctx context.Context, crowds, store string, rounds int, results st
 		return err
 	}
 	var all []crowdResult
+	var failures []error
 	for _, text := range strings.Split(crowds, ",") {
 		size, err := strconv.Atoi(strings.TrimRight(text, "rs"))
 		if err != nil || size < 2 {
@@ -59,7 +61,12 @@ func runCrowds(ctx context.Context, crowds, store string, rounds int, results st
 		}
 		r, err := measureCrowd(ctx, store, size, strings.Contains(text, "r"), rounds, strings.Contains(text, "s"))
 		if err != nil {
-			return fmt.Errorf("%s members: %w", text, err)
+			failures = append(failures, fmt.Errorf("%s members: %w", text, err))
+			fmt.Fprintln(os.Stderr, failures[len(failures)-1])
+			if ctx.Err() != nil {
+				break
+			}
+			continue // the other sizes are measured all the same
 		}
 		fmt.Fprintf(os.Stderr, "%s members: all know that all have joined after %v\n", text, r.Median.Start.Last)
 		if all, err = keepCrowd(results, r); err != nil {
@@ -67,7 +74,7 @@ func runCrowds(ctx context.Context, crowds, store string, rounds int, results st
 		}
 	}
 	printCrowds(os.Stdout, all)
-	return nil
+	return errors.Join(failures...)
 }
 
 func run(ctx context.Context, sizes, driver string, rounds int, results string) error {

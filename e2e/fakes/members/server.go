@@ -141,6 +141,7 @@ type Usage struct {
 	Bytes       int64 // memory in use, without that of the TLS library
 	Peak        int64 // peak memory, likewise
 	Connections int64
+	Accepted    int64   // connections since the server was started
 	CPU         float64 // seconds
 	Calls       int64   // executed commands, including those inside functions
 }
@@ -160,6 +161,7 @@ func (s *Server) Usage(ctx context.Context) (Usage, error) {
 	return Usage{
 		Bytes: int64(number("used_memory")), Peak: int64(number("used_memory_peak")),
 		Connections: int64(number("connected_clients")),
+		Accepted:    int64(number("total_connections_received")),
 		CPU:         number("used_cpu_user") + number("used_cpu_sys"),
 		Calls:       int64(number("total_commands_processed")),
 	}, nil
