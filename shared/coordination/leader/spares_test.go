@@ -66,6 +66,11 @@ func one(uid string, change func(*workload.Pod)) func(*scene) {
 	}
 }
 
+// spares changes the Job of spares.
+func spares(change func(*workload.Job)) func(*scene) {
+	return func(s *scene) { change(&s.Jobs[len(s.Jobs)-1]) }
+}
+
 func all(changes ...func(*scene)) func(*scene) {
 	return func(s *scene) {
 		for _, change := range changes {
@@ -146,7 +151,13 @@ func TestSlotsAreGivenToSpares(t *testing.T) {
 		"nor one whose container does not run": {
 			withSpares(all(one("spare0", func(p *workload.Pod) { p.Containers = []workload.Container{{Waiting: true}} }), loses(3))), "release uid3 of js-w-0-3 for spare1",
 		},
-		"nor one that has a slot": {withSpares(all(working, loses(5))), "release uid5 of js-w-0-5 for spare1"},
+		"nor one that its Job is about to delete, because there are to be fewer": {
+			withSpares(all(spares(func(j *workload.Job) { j.Indexes, j.Pods = 1, 1 }), loses(3), loses(5))), "release uid3 of js-w-0-3 for spare0, release uid5 of js-w-0-5",
+		},
+		"nor because there are to be none":    {withSpares(all(spares(func(j *workload.Job) { j.Deleting = true }), loses(3))), "release uid3 of js-w-0-3"},
+		"nor because its Job is suspended":    {withSpares(all(spares(func(j *workload.Job) { j.Suspended = true }), loses(3))), "release uid3 of js-w-0-3"},
+		"nor because its Job is gone already": {withSpares(all(func(s *scene) { s.Jobs = s.Jobs[:1] }, loses(3))), "release uid3 of js-w-0-3"},
+		"nor one that has a slot":             {withSpares(all(working, loses(5))), "release uid5 of js-w-0-5 for spare1"},
 		"a slot whose other pod lives is not given": {
 			withSpares(all(func(s *scene) { s.Pods = append(s.Pods, pod(3)); s.Pods[len(s.Pods)-1].UID = "twin" }, loses(3))), "release uid3 of js-w-0-3",
 		},
