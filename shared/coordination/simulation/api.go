@@ -19,6 +19,7 @@ type jobSet struct {
 	suspended  bool
 	deleted    bool
 	state      string // "", completed or failed
+	spares     int64  // number of spares that each replicatedJob with spares has in addition to those of the shape
 	more       int64  // number of Jobs that its first replicatedJob has in addition to those of the shape
 
 	epoch    epoch.Record

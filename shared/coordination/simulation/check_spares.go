@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -103,6 +104,9 @@ func (w *world) unsettledSpares(g *view) string {
 		return ""
 	}
 	for _, j := range w.controller.current(*w.api.current) {
+		if j.spares && !j.complete() && len(j.seats) != max(j.wantsSpares(), j.usedSpares()) {
+			return fmt.Sprintf("%s has %d pods", j.name, len(j.seats))
+		}
 		for _, s := range j.seats {
 			p := w.podOf(w.api.current.uid, s.slot)
 			if u, found := g.UnitOf(s.slot); s.completed || found && g.Units[u].Left {

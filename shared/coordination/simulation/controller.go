@@ -101,7 +101,7 @@ func (c *controller) follow(js jobSet) {
 		names[j.name] = true
 		if j.previous(js) {
 			j.remove(c.name, "of an earlier attempt")
-		} else if !wanted[j.name] {
+		} else if !wanted[j.name] && !j.spares {
 			j.remove(c.name, "one too many")
 		}
 	}
@@ -115,6 +115,7 @@ func (c *controller) follow(js jobSet) {
 			}
 		}
 	}
+	c.resizeSpares(js)
 	if js.suspended {
 		c.suspend(js)
 		return

@@ -85,6 +85,7 @@ const (
 	Controller     Kind = "controller crashes" // after Count more steps
 	Suspended      Kind = "suspended"          // the JobSet is suspended, and resumed after For
 	Resized        Kind = "resized"            // a Job is added, or the last one is removed
+	SparesResized  Kind = "spares resized"     // the number of spares changes
 	Recreated      Kind = "recreated"          // the JobSet is deleted, and another one with the same name is created
 	PolicyRestart  Kind = "policy restart"     // a Job fails, so the failure policy restarts the JobSet
 

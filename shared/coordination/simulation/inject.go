@@ -199,8 +199,9 @@ var worldFaults = map[Kind]func(*world, Fault){
 		w.api.spec("queue", func(js *jobSet) { js.suspended = true })
 		w.in(f.For, func() { w.api.spec("queue", func(js *jobSet) { js.suspended = false }) })
 	},
-	Resized:   (*world).resize,
-	Recreated: func(w *world, f Fault) { w.recreate(f.Count%2 == 0) },
+	Resized:       (*world).resize,
+	SparesResized: (*world).resizeSpares,
+	Recreated:     func(w *world, f Fault) { w.recreate(f.Count%2 == 0) },
 }
 
 // breakSilently drops all messages for a while. The subscription detects that by its pings.

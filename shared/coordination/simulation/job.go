@@ -86,6 +86,7 @@ func (j *job) sync() {
 	case j.suspended || j.failed:
 		j.empty()
 	default:
+		j.drop()
 		j.fill()
 	}
 }

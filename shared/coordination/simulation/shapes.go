@@ -23,7 +23,7 @@ func Shapes() []Shape {
 		relayed(shape("everything", workers(Exec, 1, 3), everything(), 5), relayKinds()), relayed(shape("two jobs", workers(CRI, 2, 2), everything(), 4), relayKinds()),
 		relayed(storms(Exec), relayKinds()), relayed(neutral(Exec), chances(6, RelayIdle, RelayLate, RelayHangs)), relayed(repairs(Exec), relayKinds()),
 		relayed(withSpares("losses", workers(Exec, 1, 3), 1, lossKinds(), 6), relayKinds()),
-		sparesIn(resized(Exec), 1), sparesIn(endless(Exec), 1), sparesIn(forged(Exec), 1), sparesIn(neutral(Exec), 1),
+		resizedSpares(), sparesIn(endless(Exec), 1), sparesIn(forged(Exec), 1), sparesIn(neutral(Exec), 1),
 	}
 }
 
@@ -107,6 +107,13 @@ func repairs(driver Driver) Shape {
 func resized(driver Driver) Shape {
 	kinds := append(harmless(driver), chances(6, WorkerDies, PodDeleted, StoreBack, StoreWiped)...)
 	return shape("resized "+string(driver), workers(driver, 2, 1), append(kinds, chances(25, Resized)...), 6)
+}
+
+// resizedSpares also changes the number of spares, while pods are lost.
+func resizedSpares() Shape {
+	s := sparesIn(resized(Exec), 1)
+	s.Faults = append(s.Faults, append(chances(25, SparesResized), chances(12, PodDeleted, PodFails)...)...)
+	return s
 }
 
 // poor has a small budget that is soon used up.

@@ -66,6 +66,105 @@ func TestSpares(t *testing.T) {
 				s.lose("the spare holds %d slots in generation %d", held, s.group().Generation)
 			}
 		},
+		"a second loss before the new spare is ready": func(t *testing.T) {
+			s := enter(t, spareScene(1))
+			s.worker(1).fail()
+			s.until(time.Second, "all run again", func() bool { return s.phase() == coordination.Running && s.group().Round == 1 })
+			if next := s.podOf(s.api.current.uid, s.slots[1]); next != nil && next.phase == podRunning {
+				s.lose("the new spare is ready already")
+			}
+			s.worker(2).fail()
+			s.settles(time.Minute)
+			s.wants(1, 2, 2, 4)
+		},
+		"two leaders in succession give two slots": func(t *testing.T) {
+			s := enter(t, spareScene(2))
+			first, second := s.spare(0), s.spare(1)
+			s.worker(1).fail()
+			s.until(time.Second, "the slot is given", func() bool { return s.group().givenTo(s.slots[1]) == first.uid })
+			before := s.leader()
+			before.pause(40 * time.Second)
+			s.until(30*time.Second, "another leads", func() bool { return s.leader() != nil && s.leader() != before })
+			s.worker(2).fail()
+			s.passes(30 * time.Second) // the first one has returned, and must not act
+			s.settles(time.Minute)
+			if s.holds(1) != first.uid || s.holds(2) != second.uid || s.group().Generation != 1 {
+				s.lose("%s and %s hold the slots", s.holds(1), s.holds(2))
+			}
+		},
+		"a node that is cut off keeps its slot without evidence, and is fenced when it returns": func(t *testing.T) {
+			s := enter(t, spareScene(1))
+			spare, old := s.spare(0), s.worker(1)
+			old.node.cut = true
+			s.passes(30 * time.Second)
+			if s.holds(1) != old.uid || s.group().Round != 0 || old.living() == nil {
+				s.lose("%s holds the slot in round %d", s.holds(1), s.group().Round)
+			}
+			old.forceDelete()
+			s.until(5*time.Second, "the spare works in the slot", func() bool { c := spare.living(); return c != nil && c.lifted && c.slot == s.slots[1] })
+			if old.living() == nil {
+				s.lose("the old worker has ended before its node is connected again")
+			}
+			s.passes(time.Second)
+			old.node.cut = false // its kubelet is slower than its agent
+			stopped := func() bool { c := old.living(); return c == nil || !c.lifted }
+			s.until(time.Minute, "its agent has stopped the worker", stopped)
+			s.worker(0).die(1)
+			s.until(time.Minute, "all run again", func() bool { return s.phase() == coordination.Running && s.group().Round == 2 })
+			if !stopped() || !s.truth.isFenced(old) {
+				s.lose("the old worker runs in round %d", old.living().rendezvous.round)
+			}
+			old.terminate()
+			s.settles(time.Minute)
+			if s.holds(1) != spare.uid {
+				s.lose("%s holds the slot", s.holds(1))
+			}
+		},
+		"a pod whose agent has lost the store is no lost pod": func(t *testing.T) {
+			s := enter(t, spareScene(1))
+			old := s.worker(1)
+			old.agent.link.breakSilently(2 * time.Minute)
+			s.passes(3 * time.Minute)
+			s.settles(time.Minute)
+			s.wants(1, 0, 0, 0)
+			if s.holds(1) != old.uid {
+				s.lose("%s holds the slot", s.holds(1))
+			}
+		},
+		"a spare that is given a slot while its Job is deleted is lost like any other": func(t *testing.T) {
+			s := enter(t, spareScene(1))
+			spare := s.spare(0)
+			s.worker(1).fail()
+			s.until(time.Second, "the slot is given", func() bool { return s.group().givenTo(s.slots[1]) == spare.uid })
+			if spare.given != "" {
+				s.lose("it is annotated already")
+			}
+			s.api.spec("user", func(js *jobSet) { js.spares = -1 })
+			spare.job.resize(0) // the controller has read the spare before it was annotated
+			s.settles(2 * time.Minute)
+			if s.holds(1) != s.worker(1).uid || s.group().Generation != 1 {
+				s.lose("%s holds the slot", s.holds(1))
+			}
+		},
+		"a spare that its Job is about to delete is given no slot": func(t *testing.T) {
+			s := enter(t, spareScene(2))
+			first, second := s.spare(0), s.spare(1)
+			first.job.kicked = true // the Job controller is slow
+			s.api.spec("user", func(js *jobSet) { js.spares = -1 })
+			s.until(time.Second, "the Job has one seat", func() bool { return len(first.job.seats) == 1 })
+			s.worker(1).fail()
+			s.worker(2).fail()
+			s.passes(2 * time.Second)
+			if g := s.group(); g.givenTo(s.slots[1]) == second.uid || g.givenTo(s.slots[2]) == second.uid {
+				s.lose("%s was given a slot", second.uid)
+			}
+			first.job.kicked = false
+			first.job.kick()
+			s.settles(time.Minute)
+			if s.holds(1) != first.uid && s.holds(2) != first.uid || s.holds(1) == second.uid || s.holds(2) == second.uid {
+				s.lose("%s and %s hold the slots", s.holds(1), s.holds(2))
+			}
+		},
 		"a spare that is lost leaves its slot to the slot's own pod": func(t *testing.T) {
 			s := enter(t, spareScene(1))
 			spare := s.spare(0)

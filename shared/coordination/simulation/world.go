@@ -118,6 +118,11 @@ func (w *world) slotsOf(js jobSet) []string {
 func (w *world) entries(js jobSet) []Entry {
 	entries := slices.Clone(w.shape.Entries)
 	entries[0].Jobs += js.more
+	for i := range entries {
+		if entries[i].Spares > 0 {
+			entries[i].Spares += js.spares
+		}
+	}
 	return entries
 }
 
