@@ -27,7 +27,7 @@ const (
 
 // settingsOfSets lists the annotations that the pod with index 0 inherits from its LeaderWorkerSet.
 var settingsOfSets = append([]string{
-	v1alpha2.MaxRestartsKey, v1alpha2.FormingTimeoutKey, v1alpha2.MaxRestartDelayKey, v1alpha2.NodeLostAfterKey,
+	v1alpha2.MaxRestartsKey, v1alpha2.FormingTimeoutKey, v1alpha2.MaxRestartDelayKey, v1alpha2.NodeLostAfterKey, v1alpha2.SparesKey,
 }, inherited...)
 
 // Declare sets the declaration of its group on a pod of a LeaderWorkerSet that requests in-place restarts. Each replica
