@@ -225,12 +225,16 @@ func (s *scope) planAgents(settings inject.Settings) {
 		return
 	}
 	assessment := inject.Assess(s.jobSet)
-	current := slices.Concat(s.jobs.Active, s.jobs.Succeeded, s.jobs.Failed)
 	s.agents = agents{
 		assessment: assessment,
-		plan:       inject.For(assessment, current, settings),
+		plan:       inject.For(assessment, s.counted(), settings),
 		lacks:      settings.Lacks(assessment),
 	}
+}
+
+// counted returns the Jobs of the current attempt without those of spares.
+func (s *scope) counted() []*batchv1.Job {
+	return slices.Concat(s.jobs.Active, s.jobs.Succeeded, s.jobs.Failed)
 }
 
 // builder returns the builder of the Jobs of this attempt.
@@ -252,7 +256,11 @@ func (r *Reconciler) reportAgents(s *scope) {
 		r.report.warnOnce(s.jobSet, inPlaceNotConfigured, s.agents.lacks, s.agents.lacks+"; the jobs run without in-place restarts")
 		return
 	}
+	then := "; the jobs run without in-place restarts"
+	if injects, _ := inject.Began(s.counted()); injects {
+		then = "; running jobs keep their agents, and recreated ones get none"
+	}
 	for _, problem := range s.agents.assessment.Problems {
-		r.report.warnOnce(s.jobSet, inPlaceRefused, problem.Error(), problem.Error()+"; the jobs run without in-place restarts")
+		r.report.warnOnce(s.jobSet, inPlaceRefused, problem.Error(), problem.Error()+then)
 	}
 }

@@ -4,6 +4,7 @@ package jobset
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -104,9 +105,24 @@ func TestTheNumberOfSparesChanges(t *testing.T) {
 	w.annotate("a", v1alpha2.SparesKey, "1")
 	w.awaitSpares(1)
 	w.annotate("a", v1alpha2.SparesKey, "many")
+	w.Eventually(func() string {
+		if got := strings.Join(w.eventsWith(inPlaceRefused), "\n"); !strings.Contains(got, "running jobs keep their agents") {
+			return "events: " + got
+		}
+		return ""
+	})
 	w.awaitSpares(1)
 	w.annotate("a", v1alpha2.SparesKey, "0")
 	w.awaitJobs("a-w-0@0", "a-w-spares@0-")
+}
+
+func TestSparesWithoutInPlaceRestartsAreReported(t *testing.T) {
+	w := newWorldThatAdds(t, agentsToAdd)
+	w.create(MakeJobSet("a").Entry("w", 1, runnable("train")).Annotation(v1alpha2.SparesKey, "1"))
+	w.awaitCondition("a", "Accepted=False/InvalidSpec")
+	w.awaitJobs("a-w-0@0")
+	w.ready("a-w-0")
+	w.Always(func() string { return sandbox.Differs("jobs", "a-w-0@0", w.jobNames()) })
 }
 
 // Workers that were created without spares cannot reach a worker in a spare.
