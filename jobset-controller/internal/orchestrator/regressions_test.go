@@ -240,16 +240,22 @@ func TestRefusalIsReportedForAGroupWith(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			g := newRig(t, tc.change)
-			g.reconcile()
-			g.wantReason("NotPossible")
-			c := meta.FindStatusCondition(g.jobSet().Status.Conditions, ConditionInSync)
-			if !strings.Contains(c.Message, tc.says) {
-				t.Errorf("the condition says %q", c.Message)
-			}
-			if groups, _ := g.store.Groups(g.ctx); len(groups) != 0 {
-				t.Error("a group was opened")
-			}
+			isRefused(t, tc.change, tc.says)
 		})
+	}
+}
+
+// isRefused checks that a JobSet has no group, and that the condition gives the reason.
+func isRefused(t *testing.T, change func(*v1alpha2.JobSet), why string) {
+	t.Helper()
+	g := newRig(t, change)
+	g.reconcile()
+	g.wantReason("NotPossible")
+	c := meta.FindStatusCondition(g.jobSet().Status.Conditions, ConditionInSync)
+	if !strings.Contains(c.Message, why) {
+		t.Errorf("the condition says %q", c.Message)
+	}
+	if groups, _ := g.store.Groups(g.ctx); len(groups) != 0 {
+		t.Error("a group was opened")
 	}
 }

@@ -105,3 +105,32 @@ func TestASpareThatRunsWakesTheLeader(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 }
+
+// Without the webhook, spares that cannot take over become a condition.
+func TestSparesThatCannotTakeOverAreReported(t *testing.T) {
+	annotated := func(key, value string) func(*v1alpha2.JobSet) {
+		return func(js *v1alpha2.JobSet) { js.Annotations[key] = value }
+	}
+	for name, c := range map[string]struct {
+		change func(*v1alpha2.JobSet)
+		why    string
+	}{
+		"negative":            {annotated(v1alpha2.SparesKey, "-1"), "Invalid value"},
+		"no number":           {annotated(v1alpha2.SparesKey, "two"), "Invalid value"},
+		"too many":            {annotated(v1alpha2.SparesKey, "101"), "Invalid value"},
+		"the cri driver":      {annotated(v1alpha2.InPlaceDriverKey, "cri"), "Forbidden: spares wait at the barrier"},
+		"exclusive placement": {annotated(v1alpha2.ExclusiveKey, "rack"), "Forbidden: a spare has no place"},
+		"success of any": {func(js *v1alpha2.JobSet) {
+			js.Spec.SuccessPolicy = &v1alpha2.SuccessPolicy{Operator: v1alpha2.OperatorAny}
+		}, "Forbidden: a worker that finishes in a spare"},
+		"a queue": {func(js *v1alpha2.JobSet) { js.Labels = map[string]string{v1alpha2.QueueNameLabel: "q"} }, "Forbidden: Kueue does not count spares"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			isRefused(t, func(js *v1alpha2.JobSet) {
+				plain(js)
+				js.Annotations[v1alpha2.SparesKey] = "1"
+				c.change(js)
+			}, "no agent can be added to the pods: metadata.annotations[holdfast.dev/spares]: "+c.why)
+		})
+	}
+}

@@ -3,7 +3,9 @@ package plan
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination"
@@ -33,5 +35,26 @@ func TestSpares(t *testing.T) {
 	}
 	if none := withAgents(oneAnnotation()).Spares(0); none != nil {
 		t.Errorf("%s without the annotation", none.Name)
+	}
+}
+
+// The placement that the template asks for holds for spares, too: among themselves and beside the workers.
+func TestSparesAreSpreadAsTheirTemplateAsks(t *testing.T) {
+	js := oneAnnotation().Annotation(v1alpha2.SparesKey, "2")
+	pod := &js.Spec.ReplicatedJobs[0].Template.Spec.Template
+	pod.Labels = map[string]string{"app": "train"}
+	pod.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+		MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule,
+		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "train"}},
+	}}
+	pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{TopologyKey: "example.com/rack"}},
+	}}
+	spares := withAgents(js).Spares(0).Spec.Template
+	if diff := cmp.Diff(pod.Spec.TopologySpreadConstraints, spares.Spec.TopologySpreadConstraints); diff != "" || spares.Labels["app"] != "train" {
+		t.Errorf("labels %v, constraints: %s", spares.Labels, diff)
+	}
+	if terms := spares.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution; len(terms) != 2 || terms[0].TopologyKey != "example.com/rack" {
+		t.Errorf("anti-affinity %+v", terms)
 	}
 }

@@ -74,6 +74,36 @@ func TestUpdateThatMakesAnAgentImpossibleIsRejected(t *testing.T) {
 	}
 }
 
+func TestSparesThatCannotTakeOverAreRejected(t *testing.T) {
+	all := agents
+	all.AgentImage = "agent"
+	spares := func(n string) *JobSet { return runnable().Annotation(timeout, "60s").Annotation(v1alpha2.SparesKey, n) }
+	const path = "metadata.annotations[holdfast.dev/spares]: "
+	for name, tc := range map[string]struct {
+		js   *JobSet
+		want string
+	}{
+		"negative":                 {spares("-1"), path + "Invalid value"},
+		"no number":                {spares("two"), path + "Invalid value"},
+		"too many":                 {spares("101"), path + "Invalid value"},
+		"the cri driver":           {spares("1").Annotation(v1alpha2.InPlaceDriverKey, "cri"), path + "Forbidden: spares wait at the barrier"},
+		"exclusive placement":      {spares("1").Annotation(v1alpha2.ExclusiveKey, "rack"), path + "Forbidden: a spare has no place"},
+		"success of any":           {spares("1").Success(v1alpha2.OperatorAny), path + "Forbidden: a worker that finishes in a spare"},
+		"without in-place restart": {runnable().Annotation(v1alpha2.SparesKey, "1"), path + "Forbidden: spares need in-place restarts"},
+		"on a Job template": {runnable().Annotation(timeout, "60s").Change(func(js *v1alpha2.JobSet) {
+			js.Spec.ReplicatedJobs[0].Template.Annotations = map[string]string{v1alpha2.SparesKey: "many"}
+		}), "spec.replicatedJobs[0].template." + path + "Invalid value"},
+		"as many as possible": {spares("100"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := jobSets{agents: all}.ValidateCreate(t.Context(), tc.js.Obj())
+			if got := text(err); !strings.Contains(got, tc.want) || (tc.want == "") != (got == "") {
+				t.Errorf("refused because of %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestWarningIsGivenOnce(t *testing.T) {
 	js := runnable().Annotation(timeout, "60s").Change(probed).Obj()
 	warnings, err := jobSets{agents: agents}.ValidateUpdate(t.Context(), js, js)

@@ -41,6 +41,8 @@ func TestSpares(t *testing.T) {
 		"too many":                          {spares(plain(), "101"), 0, onJobSet + `Invalid value: "101": it must be a number from 0 to 100`},
 		"negative":                          {spares(plain(), "-1"), 0, onJobSet},
 		"no number":                         {plain(on(v1alpha2.SparesKey, "two")), 0, onTemplate},
+		"a fraction":                        {spares(plain(), "1.5"), 0, onJobSet},
+		"more than a number can hold":       {plain(on(v1alpha2.SparesKey, "99999999999999999999")), 0, onTemplate},
 		"empty":                             {spares(plain(), ""), 0, onJobSet},
 		"with the cri driver":               {spares(plain(cri), "1"), 0, onJobSet + "Forbidden: spares wait at the barrier"},
 		"beside the cri driver":             {spares(plain().Entry("other", 1, cri), "1"), 0, onJobSet + "Forbidden: spares wait at the barrier"},
@@ -53,6 +55,7 @@ func TestSpares(t *testing.T) {
 		"with queues for the stages":        {spares(plain(), "1").Annotation(v1alpha2.StageQueueKey, "q"), 1, ""},
 		"of another owner":                  {owned, 0, onJobSet + "Forbidden: the quota of the TrainJob"},
 		"with exclusive placement":          {spares(plain(on(v1alpha2.ExclusiveKey, "rack")), "1"), 0, onJobSet + "Forbidden: a spare has no place"},
+		"with exclusive Jobs of the JobSet": {spares(plain().Annotation(v1alpha2.ExclusiveKey, "rack"), "1"), 0, onJobSet + "Forbidden: a spare has no place"},
 		"with success policy Any":           {spares(plain().Success(v1alpha2.OperatorAny), "1"), 0, onJobSet + "Forbidden: a worker that finishes in a spare"},
 		"with a long name":                  {spares(plain(func(e *rjob) { e.Name = strings.Repeat("w", 45) }), "1"), 0, onJobSet + "Forbidden: the names of JobSet"},
 		"a template with a slot": {plain(func(e *rjob) {
@@ -71,5 +74,19 @@ func TestSpares(t *testing.T) {
 				t.Errorf("problems %v, want one that begins with %q", a.Problems, c.wrong)
 			}
 		})
+	}
+}
+
+func TestEachReplicatedJobHasItsOwnSpares(t *testing.T) {
+	runs := func(e *rjob) { e.Template.Spec.Template.Spec.Containers[0].Command = []string{"python"} }
+	js := plain().Entry("more", 1, runs, on(v1alpha2.SparesKey, "5")).Entry("same", 1, runs).Annotation(v1alpha2.SparesKey, "2").Obj()
+	a := Assess(js)
+	if len(a.Problems) > 0 {
+		t.Fatal(a.Problems)
+	}
+	for i, want := range []int{2, 5, 2} {
+		if got := a.Entries[i].Spares; got != want {
+			t.Errorf("%s has %d spares, want %d", js.Spec.ReplicatedJobs[i].Name, got, want)
+		}
 	}
 }
