@@ -148,6 +148,16 @@ func TestStatus(t *testing.T) {
 				"message": "1 of 8 workers have not joined: train-workers-0-3: pod train-workers-0-3-x7k2p is unscheduled (0/3 nodes are available). The 30m0s forming-timeout does not run meanwhile"},
 		}, "status", "conditions")
 	}
+	spares := func(_ *unstructured.Unstructured, w *read.Workload) {
+		for name, ready := range map[string]bool{"train-workers-spares-0": true, "train-workers-spares-1": false} {
+			spare := pod(name, ready)
+			spare.Annotations = map[string]string{"jobset.sigs.k8s.io/job-index": "spares"}
+			w.Pods = append(w.Pods, spare)
+		}
+		taken := pod("train-workers-spares-2", true)
+		taken.Annotations = map[string]string{"jobset.sigs.k8s.io/job-index": "spares", "holdfast.dev/slot": "train-workers-0-2"}
+		w.Pods = append(w.Pods, taken)
+	}
 	unknown := func(_ *unstructured.Unstructured, w *read.Workload) {
 		w.Pods, w.Forbidden = nil, read.Forbidden{"list pods"}
 	}
@@ -158,7 +168,7 @@ func TestStatus(t *testing.T) {
 	}{
 		"training": {nil, false, false}, "recovering": {recoveringNow, false, false}, "wide": {recoveringNow, true, false},
 		"colour": {nil, false, true}, "failed": {failed, false, false}, "forming": {forming, false, false},
-		"late": {late, false, false}, "unknown": {unknown, false, false},
+		"late": {late, false, false}, "spares": {spares, false, false}, "unknown": {unknown, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			golden(t, "status-"+name+".txt", text(Of(workload(t, tc.change), now), tc.wide, tc.colour))
