@@ -25,6 +25,18 @@ func (c *Cluster) KillKubelet(ctx context.Context, number int) error {
 	return c.KillProgram(ctx, n.kubelet())
 }
 
+// CutNode kills the kubelet of a real node and takes its pods off the network, while they keep running. Up brings it back.
+func (c *Cluster) CutNode(ctx context.Context, number int) error {
+	n, err := c.node(number)
+	if err != nil {
+		return err
+	}
+	if err := n.bridge().Down(ctx); err != nil {
+		return err
+	}
+	return c.KillProgram(ctx, n.kubelet())
+}
+
 func (c *Cluster) node(number int) (node, error) {
 	if number < 1 || number > c.options.Nodes {
 		return node{}, fmt.Errorf("there is no node-%d: the testbed has %d", number, c.options.Nodes)

@@ -47,6 +47,9 @@ func (b Bridge) Ensure(ctx context.Context) error {
 	return nil
 }
 
+// Down takes the bridge and the pods' devices on it off the network. Ensure undoes it.
+func (b Bridge) Down(ctx context.Context) error { return ip(ctx, "link", "set", b.Name, "down") }
+
 func (b Bridge) hasAddress(device *net.Interface) bool {
 	addresses, err := device.Addrs()
 	return err == nil && slices.ContainsFunc(addresses, func(a net.Addr) bool { return a.String() == b.Address })

@@ -22,6 +22,7 @@ import (
 
 const (
 	workers = 8
+	first   = "js-workers-0-0" // the slot that the spare takes
 	// target is how long after the evidence that a pod has ended all workers run again.
 	target = 500 * time.Millisecond
 )
@@ -95,7 +96,6 @@ func (g *group) expectIdentity(all map[string]framework.Worker, master string) {
 
 func TestASpareTakesTheSlotOfALostPod(t *testing.T) {
 	g := withSpare(t)
-	const first = "js-workers-0-0"
 	all := g.awaitAll(0)
 	g.expectIdentity(all, first)
 
@@ -143,25 +143,61 @@ func TestASpareTakesTheSlotOfALostPod(t *testing.T) {
 	}))
 }
 
+// moved returns a group whose first worker runs in the spare on the second node, and that worker. Its own pod waits on the first node.
+func moved(t *testing.T) (*group, framework.Worker) {
+	t.Helper()
+	g := withSpare(t)
+	g.end(g.awaitAll(0)[first])
+	all := g.awaitAll(1)
+	g.must(g.AwaitSpares(g.ctx, g.js, first))
+	return g, all[first]
+}
+
 // The spare has taken a slot, and its node loses power. The new pod of the slot takes it back.
 func TestTheNodeOfASpareLosesPower(t *testing.T) {
-	g := withSpare(t)
-	const first = "js-workers-0-0"
-	all := g.awaitAll(0)
-	g.end(all[first])
-	all = g.awaitAll(1)
-	g.must(g.AwaitSpares(g.ctx, g.js, first))
-
+	g, lost := moved(t)
 	off := time.Now()
 	g.must(g.Cluster.KillNode(g.ctx, doomed))
-	evidence, err := g.AwaitPodEnd(g.ctx, all[first])
+	g.takesBack(lost, off)
+}
+
+// The node of the spare is cut off while its worker keeps running. No other worker gets the slot before the evidence. When the node returns,
+// the old worker is stopped, and the group runs on.
+func TestTheNodeOfASpareIsCutOff(t *testing.T) {
+	g, lost := moved(t)
+	program, err := g.Program(g.ctx, lost)
+	g.must(err)
+	off := time.Now()
+	g.must(g.Cluster.CutNode(g.ctx, doomed))
+	for end := off.Add(quiet); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		g.must(g.AwaitSpares(g.ctx, g.js, first))
+	}
+	g.takesBack(lost, off)
+	if still, err := g.Program(g.ctx, lost); err != nil || still != program {
+		t.Errorf("on the cut node, program %s runs (%v), not %s", still, err, program)
+	}
+
+	g.restore(g.ctx)
+	g.must(framework.Until(g.ctx, "the worker on the cut node has ended", func(ctx context.Context) error {
+		if pid, err := g.Cluster.ContainerPID(ctx, lost.PodUID, lost.Container); err == nil {
+			return fmt.Errorf("it is process %d", pid)
+		}
+		return nil
+	}))
+	g.expectIdentity(g.awaitAll(2), first)
+}
+
+// takesBack checks that the own pod of the first slot runs its worker soon after the evidence that the lost one has ended.
+func (g *group) takesBack(lost framework.Worker, off time.Time) {
+	g.Helper()
+	evidence, err := g.AwaitPodEnd(g.ctx, lost)
 	g.must(err)
 	last, err := g.StartsAfter(g.ctx, g.js.Namespace, g.js.Name, workers, off)
 	g.must(err)
-	t.Logf("the leader deleted the pod %s after the loss of the node, and all %d workers ran %s later",
+	g.Logf("the leader deleted the pod %s after the loss of the node, and all %d workers ran %s later",
 		evidence.Sub(off).Round(time.Millisecond), workers, last.Sub(evidence).Round(time.Millisecond))
 	if took := last.Sub(evidence); took > target {
-		t.Errorf("%s after the evidence, want %s at most", took, target)
+		g.Errorf("%s after the evidence, want %s at most", took, target)
 	}
 	g.expectIdentity(g.awaitAll(2), first)
 }
