@@ -144,36 +144,48 @@ func (c *client) recheck() {
 	}
 }
 
-// secondThought is how long a member waits before it leaves its relay. A process that was starved of CPU may not have read the
+// secondThought is how long a member waits at least before it leaves its relay. A process that was starved of CPU may not have read the
 // answer yet.
 const secondThought = 50 * time.Millisecond
 
-// keep sends pings and ends the connection if the relay does not answer.
+// keep sends pings and ends the connection if the relay does not answer. If it runs late itself, it is starved of CPU, and so may be
+// what reads the answers: it then waits as much longer. Otherwise members leave healthy relays, and their connections to the store
+// take even more CPU.
 func (c *client) keep() {
+	due := time.Now()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for leaving := false; ; {
+	var leave time.Time // zero unless it is about to leave
+	for {
+		var late time.Duration
 		select {
 		case <-c.done:
 			return
 		case <-c.change:
 		case <-timer.C:
+			late = time.Since(due)
 		}
+		now := time.Now()
 		c.mu.Lock()
-		verdict, next := c.link.Check(time.Now())
+		verdict, next := c.link.Check(now)
 		c.mu.Unlock()
-		wait := time.Until(next)
 		switch {
-		case verdict == relay.Leave && leaving:
+		case verdict == relay.Leave && leave.IsZero():
+			leave = now.Add(max(secondThought, late))
+			next = leave
+		case verdict == relay.Leave && now.Before(leave):
+			next = leave
+		case verdict == relay.Leave:
 			c.end()
 			return
-		case verdict == relay.Leave:
-			wait = secondThought
 		case verdict == relay.Ping:
 			_ = c.send(message{kindPing})
 		}
-		leaving = verdict == relay.Leave
-		timer.Reset(max(0, wait))
+		if verdict != relay.Leave {
+			leave = time.Time{}
+		}
+		due = next
+		timer.Reset(max(0, time.Until(next)))
 	}
 }
 
