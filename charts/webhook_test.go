@@ -192,17 +192,22 @@ func TestCertificateSecretHasNoData(t *testing.T) {
 
 // The chart uses the names that the manager expects.
 func TestManagerUsesNamesOfChart(t *testing.T) {
-	options := string(mustRead(t, filepath.Join("..", "jobset-controller", "internal", "app", "options.go")))
+	manager := string(mustRead(t, filepath.Join("..", "jobset-controller", "internal", "app", "options.go")))
+	served := regexp.MustCompile(`ServeWebhooks\("(.*)"\)`).FindStringSubmatch(manager)
+	if served == nil {
+		t.Fatal("the manager serves no webhooks")
+	}
+	options := string(mustRead(t, filepath.Join("..", "shared", "bootstrap", "options.go")))
 	all := mustParse(t, jobSetChart, "")
-	for constant, got := range map[string]string{
-		"serviceName":       all.named(t, "Service", "webhook-service").GetName(),
-		"secretName":        all.find("Secret")[0].GetName(),
-		"validatingWebhook": all.find(validating)[0].GetName(),
-		"mutatingWebhook":   all.find(mutating)[0].GetName(),
+	for field, got := range map[string]string{
+		"ServiceName": all.named(t, "Service", "webhook-service").GetName(),
+		"SecretName":  all.find("Secret")[0].GetName(),
+		"Validating":  all.find(validating)[0].GetName(),
+		"Mutating":    all.find(mutating)[0].GetName(),
 	} {
-		match := regexp.MustCompile(`(?m)^\s*` + constant + `\s*=\s*"(.*)"$`).FindStringSubmatch(options)
-		if match == nil || match[1] != got {
-			t.Errorf("%s is %q in the code, %s in the chart", constant, match, got)
+		match := regexp.MustCompile(`Certificates\.` + field + ` = .*prefix \+ "([^"]*)"`).FindStringSubmatch(options)
+		if match == nil || served[1]+match[1] != got {
+			t.Errorf("%s ends with %q in the code, and is %s in the chart", field, match, got)
 		}
 	}
 }
