@@ -94,9 +94,13 @@ func TestAJobIsNotRecreatedForASlotThatHasJustGotAPod(t *testing.T) {
 func TestSlotsAreNotGivenSoonAfterALostStore(t *testing.T) {
 	for since, gives := range map[time.Duration]bool{time.Second: false, 2 * collectFor: true} {
 		s := withSpares(func(s *scene) { s.memory.recoveredAt = now.Add(-since) })
-		if p := newPlanner(&s.Observation, &s.memory, now); p.gives() != gives && p.replaces() {
+		if p := newPlanner(&s.Observation, &s.memory, now); p.gives() != gives {
 			t.Errorf("%s after the recovery, slots are given: %t", since, p.gives())
 		}
+	}
+	reset := withSpares(func(s *scene) { s.memory.seq = s.Stored.State.Seq + 1 })
+	if p := newPlanner(&reset.Observation, &reset.memory, now); p.gives() {
+		t.Error("slots are given right after the store was reset to an earlier state")
 	}
 	s := withSpares(nil)
 	s.Record(&s.memory, WriteGroup{Write: group.Write{Reason: group.Opens, State: rounds.Fresh(level("A 1 0/1"), 1)}}, Result{})

@@ -34,7 +34,7 @@ type Memory struct {
 	released    releasedPods
 	given       givenSlots
 	repairs     repairs
-	recoveredAt time.Time // when this process restored the group after the store had lost it
+	recoveredAt time.Time // when this process observed that the store had lost the group, or had been reset to an earlier state
 
 	accounted rounds.Level // the level at which the history was last read; without a phase if it was never read
 
@@ -218,10 +218,13 @@ type victim struct {
 }
 
 // recheckHolders forgets which pods hold their slots if the store was reset to an earlier state, because earlier pods may hold
-// the slots again.
+// the slots again, and workers whose joins were lost have to join again.
 func (m *Memory) recheckHolders(o *Observation) {
 	if o.Stored.State.Level.Seq < m.seq || o.Stored.Config.Token != o.Token {
 		m.holdersKnown, m.holding = time.Time{}, nil
+	}
+	if o.Stored.State.Level.Seq < m.seq {
+		m.recoveredAt = o.Began
 	}
 	m.seq = o.Stored.State.Level.Seq
 }
