@@ -8,9 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/holdfast-project/holdfast/e2e/testbed/host"
+	"github.com/holdfast-project/holdfast/e2e/testbed/process"
 )
 
 // programs lists the programs of the distribution that the testbed uses.
@@ -55,7 +57,7 @@ func checkOwner(ctx context.Context, layout Layout, progress io.Writer) error {
 		return nil // its directory is gone, so nothing else can clean up
 	}
 	other := Layout{cache: filepath.Dir(owner)}
-	if len(other.processes()) > 0 {
+	if slices.ContainsFunc((process.Table{Dir: other.processDir()}).All(), func(r process.Record) bool { return r.ID.Alive() }) {
 		return fmt.Errorf("another testbed is up on this host, kept in %s", owner)
 	}
 	fmt.Fprintf(progress, "removing what an ended testbed left in %s\n", owner)

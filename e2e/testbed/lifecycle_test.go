@@ -84,6 +84,9 @@ func TestLifecycle(t *testing.T) {
 		for _, component := range components {
 			kill(t, component.Name)
 		}
+		for len(running(t)) > 0 { // a killed process ends a moment later
+			time.Sleep(10 * time.Millisecond)
+		}
 		t.Setenv("XDG_CACHE_HOME", elsewhere)
 		down(t)
 		if _, err := os.Stat(filepath.Join(first, "holdfast", "testbed")); !errors.Is(err, os.ErrNotExist) {
