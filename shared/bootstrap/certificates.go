@@ -105,7 +105,7 @@ func waitForCertificate(ctx context.Context, folder string, ready chan<- struct{
 }
 
 const (
-	// fetchSoon is the interval until the first certificate has been fetched. No webhooks are served before that.
+	// fetchSoon is the polling interval until the first certificate has been fetched. No webhooks are served before that.
 	fetchSoon = time.Second
 	// fetchLater is the maximum delay before a renewed certificate is served. The API server trusts its CA immediately.
 	fetchLater = time.Minute
@@ -182,8 +182,7 @@ type expiry struct {
 	desc            *prometheus.Desc
 }
 
-// registerExpiry registers the collector. It replaces the collector of an earlier manager in this process, which uses another
-// folder.
+// registerExpiry registers the collector. It replaces the collector of an earlier manager in this process, which uses a different folder.
 func registerExpiry(registry prometheus.Registerer, program, folder string) error {
 	own := expiry{program, folder, meter.Desc(series.WebhookCertificateEnd)}
 	registry.Unregister(own) // finds the earlier one by the name of the metric

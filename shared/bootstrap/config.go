@@ -87,7 +87,7 @@ func ReadLooseConfig(path string, set *pflag.FlagSet, into any) (unknown []error
 	return unknown, nil
 }
 
-// withoutEmptyTexts removes the fields whose value is an empty text.
+// withoutEmptyTexts removes the fields that are set to an empty string.
 func withoutEmptyTexts(document []byte) ([]byte, error) {
 	var root any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(document, &root); err != nil {
@@ -127,7 +127,7 @@ func (o *Options) Complete(set *pflag.FlagSet, c Config) []error {
 	if lock := c.LeaderElection.ResourceLock; lock != "" && lock != "leases" {
 		errs = append(errs, fmt.Errorf("leaderElection.resourceLock: %q is not supported, only leases", lock))
 	}
-	if !set.Changed(flagLeaseDuration) { // otherwise the file's times belong to another duration
+	if !set.Changed(flagLeaseDuration) { // if the flag sets the lease duration, the other times in the file do not fit it
 		put(&o.Leader.Lease, c.LeaderElection.LeaseDuration)
 		put(&o.Leader.Renew, c.LeaderElection.RenewDeadline)
 		put(&o.Leader.Retry, c.LeaderElection.RetryPeriod)

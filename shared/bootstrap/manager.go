@@ -101,8 +101,8 @@ func New(cluster *rest.Config, o *Options, s Setup) (*Manager, error) {
 }
 
 // controllers returns the settings for all controllers. Names may be repeated, because tests start several managers. The priority queue is
-// off, because that of controller-runtime v0.24.1 can deadlock on shutdown: it holds a lock that other workers need while it hands an item
-// to a worker that has stopped.
+// off, because the one in controller-runtime v0.24.1 can deadlock on shutdown: it holds a lock that other workers need while it hands an
+// item to a worker that has stopped.
 func controllers() config.Controller {
 	return config.Controller{SkipNameValidation: ptr.To(true), UsePriorityQueue: ptr.To(false)}
 }
@@ -181,7 +181,7 @@ func (l Leader) lock(cluster *rest.Config, identity string) (resourcelock.Interf
 	return lock, nil
 }
 
-// newIdentity returns an identity that is unique for every process, even on the same host.
+// newIdentity returns an identity that is unique to each process, even on the same host.
 func newIdentity() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -246,8 +246,8 @@ func Every(interval time.Duration, failed string, do func(context.Context) error
 }
 
 const (
-	// kindPatience is the default of Options.KindPatience. It is shorter than the time until failing startup probes make the
-	// kubelet restart the container.
+	// kindPatience is the default of Options.KindPatience. It is shorter than the time after which the kubelet restarts a container whose
+	// startup probe keeps failing.
 	kindPatience = 30 * time.Second
 	kindRetry    = 200 * time.Millisecond
 )

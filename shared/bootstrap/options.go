@@ -41,7 +41,7 @@ type Options struct {
 	Gates        map[string]Gate
 	Workers      int // number of objects of a kind that are reconciled concurrently
 
-	// KindPatience is how long to wait until the API server serves the program's own kind.
+	// KindPatience is how long to wait for the API server to serve the program's own kind.
 	KindPatience time.Duration
 
 	gates    featuregate.MutableFeatureGate // set by Complete
@@ -72,8 +72,8 @@ type Certificates struct {
 	Mutating    []string `json:"-"` // MutatingWebhookConfigurations that get the CA
 }
 
-// ServeWebhooks lets the program serve webhooks. The names of the Service, the Secret and the webhook configurations begin with the prefix, as
-// in the published installations.
+// ServeWebhooks lets the program serve webhooks. The names of the Service, the Secret and the webhook configurations begin with the prefix,
+// as in the upstream installations.
 func (o *Options) ServeWebhooks(prefix string) {
 	o.Certificates.ServiceName = prefix + "-webhook-service"
 	o.Certificates.SecretName = prefix + "-webhook-server-cert"

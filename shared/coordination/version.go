@@ -3,7 +3,7 @@ package coordination
 import "fmt"
 
 // Version is the protocol version. It covers the store's functions, the messages and the stored data, and is part of the names of
-// keys and functions. A store with another version is rejected with a VersionError.
+// keys and functions. A store with a different version is rejected with a VersionError.
 const Version = "2"
 
 // VersionError means that the functions in the store belong to another protocol version. Nothing was read or changed.

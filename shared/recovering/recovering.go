@@ -1,4 +1,4 @@
-// Package recovering defines the annotation with which a program announces, on the object that it manages, that it is recovering the
+// Package recovering defines the annotation that a program sets on the object that it manages to announce that it is recovering the
 // workload, so that each fault is handled only once. Kinds with conditions also have a condition.
 //
 //	program at        what it does with the annotation

@@ -51,7 +51,7 @@ func HistogramVec(m series.Metric, buckets []float64) *prometheus.HistogramVec {
 // Desc returns the description for a custom collector.
 func Desc(m series.Metric) *prometheus.Desc { return prometheus.NewDesc(m.Name, m.Help, m.Labels, nil) }
 
-// Zero creates series with the given label values before anything is counted. Otherwise, Prometheus would miss the first increase of a
+// Zero creates series with the given label values before anything is counted, because Prometheus would miss the first increase of a new
 // series.
 func Zero[M any](of interface{ WithLabelValues(values ...string) M }, series ...[]string) {
 	for _, values := range series {

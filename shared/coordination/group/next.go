@@ -14,7 +14,7 @@ type Wanted struct {
 	Token      coordination.Token
 	Generation int64         // from 1; it increases whenever the owner deletes the group's pods on purpose
 	Limit      int64         // number of restarts allowed in the generation
-	MaxPause   time.Duration // upper limit of the pause after short-lived restarts
+	MaxPause   time.Duration // upper limit of the pause after short rounds
 	Stages     []coordination.Stage
 	Suspended  bool
 	Barrier    bool // instances wait until their unit is started, and finished instances are held there

@@ -21,7 +21,7 @@ type Observation struct {
 	Pods  []*workload.Pod // pods that claim to belong to the owner, from the cache
 	Lost  []Loss          // losses observed since the last reconcile, ordered by slot
 	Token coordination.Token
-	// Incarnation is a random name, generated anew for each plan.
+	// Incarnation is a random name, newly generated for each plan.
 	Incarnation string
 
 	Stored  *rounds.Stored // nil if the store has no readable group
@@ -46,7 +46,7 @@ type Owner struct {
 	Refused   string // why it gets no group although it asks for one
 
 	Epoch   epoch.Record
-	Charged int32 // annotation inplace-restarts
+	Charged int32 // the inplace-restarts annotation
 	Counted bool  // the annotation is set, which means that the group was opened before
 	Budget  restart.Budget
 

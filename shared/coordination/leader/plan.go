@@ -14,7 +14,7 @@ import (
 )
 
 // Plan is what to do next. If it needs reads or has actions, it is followed by another plan that takes their results into account.
-// Otherwise, the group is as wanted.
+// If it has neither, the group is in the desired state.
 type Plan struct {
 	Rule    string // the rule that made the plan
 	Need    Need
@@ -30,7 +30,7 @@ type Plan struct {
 	Waits  map[forming.Kind]int // what workers are waiting for before their first join, with the number of workers
 	Forms  bool                 // some workers have not joined yet since the group was opened
 	Over   bool                 // the owner wants no group
-	Resync time.Duration        // when to plan again if no event comes before; 0 if not needed
+	Resync time.Duration        // when to plan again if no event arrives earlier; 0 if not needed
 }
 
 // Need lists what must be read before planning can continue. After objects have been read, the group is read again, so that a

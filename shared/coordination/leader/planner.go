@@ -125,10 +125,9 @@ func (p *planner) dated(next epoch.Record) *epoch.Record {
 	return &next
 }
 
-// spentRestarts returns the number of restarts to write to the annotation: each round of this epoch and, in phase Terminal, the
-// failure for which no restart was left, which makes the count exceed the budget (KEP-876: "exceeds"). A closed group is not
-// charged. The store does not open a round beyond the budget, so if a member forges a higher round, it counts only as the one
-// failure that exceeds the budget.
+// spentRestarts returns the number of restarts to write to the annotation: each round of this epoch and, in the Terminal phase, the failure
+// for which no restart was left, which makes the count exceed the budget (KEP-876: "exceeds"). A closed group is not charged. The store
+// does not open a round beyond the budget, so if a member forges a higher round, it counts only as the one failure that exceeds the budget.
 func (p *planner) spentRestarts() int32 {
 	if p.group.Phase == coordination.Closed {
 		return p.Owner.Charged

@@ -68,7 +68,7 @@ func (p *planner) isRead(v victim) bool {
 	return read
 }
 
-// stands reports whether the decision to delete still applies: the live pod is the one that was decided on, and it still
+// stands reports whether the decision to delete still applies: the live pod is the one that the decision was about, and it still
 // qualifies.
 func (p *planner) stands(v victim, still func(victim, *workload.Pod) bool) bool {
 	live := p.Reads.Pods[v.pod.Name]

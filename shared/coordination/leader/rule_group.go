@@ -26,15 +26,15 @@ func (p *planner) restoreEpoch() {
 	p.do(Annotate{Epoch: &epoch.Record{Epoch: int32(p.Stored.State.Generation), Base: base, Cause: "restored"}})
 }
 
-// writeGroup changes the stored group to what the owner wants.
+// writeGroup updates the stored group to match what the owner wants.
 func (p *planner) writeGroup() {
 	if p.wanted != nil {
 		p.write(p.want())
 	}
 }
 
-// giveUpLate ends an in-place restart that has timed out. This puts the stored group into phase Recreating, in which recreate opens
-// the next epoch.
+// giveUpLate ends an in-place restart that has timed out. This moves the stored group to the Recreating phase, in which recreate
+// opens the next epoch.
 func (p *planner) giveUpLate() {
 	if p.wanted != nil && p.clock != nil && p.clock.Passed(p.now) {
 		want := p.want()

@@ -39,8 +39,8 @@ func (p *planner) pauseLeft() time.Duration {
 	return left
 }
 
-// accountFor reports whether all restarts that have ended are in the history. Otherwise it requests what is missing: the read, or
-// the write. over means that no further restart will follow.
+// accountFor reports whether all restarts that have ended are in the history. If not, it requests what is missing: the read or the
+// write. over means that no further restart will follow.
 func (p *planner) accountFor(over bool) bool {
 	switch {
 	case !p.Reads.HistoryRead:

@@ -11,9 +11,10 @@ import (
 // listed live while some of them are missing.
 const MissedEvery = 10 * time.Second
 
-// leaveMissed handles groups in which only some Jobs have agents, because those would wait for the others forever. If the group
-// has not run yet, it is no longer managed: the Jobs with agents are deleted, and the owner's controller creates them again
-// without agents. If the group has already run, a Job without agents must have been recreated; that Job is deleted again.
+// leaveMissed handles groups in which only some Jobs have agents. In such a group, the workers with agents would wait for the
+// others forever. If the group has not run yet, it is no longer managed: the Jobs with agents are deleted, and the owner's
+// controller creates them again without agents. If the group has already run, a Job without agents must have been recreated; that
+// Job is deleted again.
 func (p *planner) leaveMissed() {
 	s := p.Owner.Served
 	if s == nil || p.wanted == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
-// nodesEvery is how long a pod may be terminating before its node is checked, and the interval after that.
+// nodesEvery is how long a pod may be terminating before its node is checked, and the interval between later checks.
 const nodesEvery = 5 * time.Second
 
 // releaseDead force-deletes pods if there is evidence that nothing in them is running, in any phase of the group. A deleted Job

@@ -13,14 +13,14 @@ type Call struct {
 	Arguments []any
 }
 
-// Past is what a member remembers and the store may have lost.
+// Past is what a member remembers but the store may have lost.
 type Past struct {
 	Kind PastKind
 	// MoreEntered means that the member knows of more entered units than the level has, so the store has lost data.
 	MoreEntered bool
 }
 
-// PastKind says what has happened in the member's pod before.
+// PastKind describes what happened earlier in the member's pod.
 type PastKind string
 
 const (
@@ -58,8 +58,8 @@ type Death struct {
 	ID     string
 	Round  int64 // round of the instance
 	Ran    bool  // its program was started
-	Saw    bool  // the agent saw its unit started in the round; if the store is waiting for joins, it has lost that
-	Leaves bool  // its pod is ending and gives up the slot
+	Saw    bool  // the agent observed that its unit was started in the round; if the store is still waiting for joins, it has lost that information
+	Leaves bool  // its pod is terminating and is giving up the slot
 	Cause  string
 }
 
@@ -98,7 +98,7 @@ func Release(t coordination.Token, incarnation string, unit int, s Slot, cause s
 const FinishedInstance = "finished 0 1"
 
 // Set writes a group if its stored state still equals before; before is empty if there must be no group. The check is needed because
-// a group that a leader believes to be lost may have reappeared when the write arrives.
+// a group that the leader believes to be lost may have reappeared by the time the write arrives.
 func Set(before string, s State, c Config) Call {
 	return Call{FunctionSet, append([]any{formatToken(c.Token), before, s.String()}, c.fields()...)}
 }

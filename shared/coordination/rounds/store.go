@@ -11,7 +11,7 @@ import (
 // Observation is an update delivered by Members.Watch.
 type Observation struct {
 	Level Level
-	Read  bool  // the level was read from the store; otherwise it was published and may be late
+	Read  bool  // the level was read from the store; if false, it was published and may be late
 	Err   error // coordination.ErrNoGroup, ErrForeignValue, or the reason why the store is unreachable; Level is then empty
 }
 

@@ -16,18 +16,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// handshakeTimeout is that of a TLS handshake. The store's single thread performs the handshakes of all agents: after a restart of
-// the store, an agent waits for all others in the queue of the store's kernel. A handshake that its agent gives up costs the store as
-// much as any other.
+// handshakeTimeout limits a TLS handshake. The store's single thread performs the handshakes of all agents: after the store restarts,
+// an agent may have to wait in the kernel's queue behind all others. A handshake that the agent abandons costs the store as much as
+// any other.
 const handshakeTimeout = 30 * time.Second
 
-// silenceLimit is how long the server's kernel may take to acknowledge data. It does so even if the store is too busy to read, so
-// this detects a lost server during a handshake, too.
+// silenceLimit is how long the server's kernel may take to acknowledge data. The kernel acknowledges data even while the store is too
+// busy to read it, so a lost server is also detected during a handshake.
 const silenceLimit = 6 * time.Second
 
 // listening makes the kernel detect within a few seconds that the peer of an idle subscription is gone. Unlike pings, this costs the
-// store's process nothing: pings of thousands of idle agents took most of its time. Pings are only needed to detect a store that
-// hangs. calling does the same for a connection of the pool, which needs it only during a handshake.
+// store's process nothing: pings from thousands of idle agents took most of its time. Pings are only needed to detect a store that
+// hangs. calling is the same for a pooled connection, which needs it only during a handshake.
 var (
 	listening = net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second, Interval: time.Second, Count: 3}
 	calling   = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: time.Second, Count: 3}
@@ -105,8 +105,9 @@ func limitSilence(_, _ string, conn syscall.RawConn) (err error) {
 	return err
 }
 
-// pool connects for a pool of go-redis. After as many failures as it may have connections, such a pool connects at intervals only to
-// see whether the server is back. It closes this connection unused, so a handshake would be in vain.
+// pool connects on behalf of a go-redis pool. Once as many attempts have failed as the pool may have connections, go-redis connects
+// at intervals only to check whether the server is back. It closes such a connection without using it, so a handshake would be
+// wasted.
 type pool struct {
 	Options
 

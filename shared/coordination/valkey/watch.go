@@ -61,7 +61,8 @@ func (w *watch) session(ctx context.Context) (lasted time.Duration, err error) {
 	return time.Since(begun), err
 }
 
-// subscribe connects. It reports a loss if this takes long, because the store may be busy with the handshakes of others.
+// subscribe connects. If this takes a long time, it reports a loss, because the store may be busy with the handshakes of other
+// clients.
 func (w *watch) subscribe(ctx context.Context) (sub *subscription, err error) {
 	done := make(chan struct{})
 	go func() {
@@ -72,8 +73,8 @@ func (w *watch) subscribe(ctx context.Context) (sub *subscription, err error) {
 	return sub, err
 }
 
-// begin reads for the first time on a connection. Calls have another connection, which may come later, so a failed read is no reason
-// to give up this one.
+// begin makes the first read of a session. Calls use a different connection, which may be established later, so a failed read is not
+// a reason to close the subscription.
 func (w *watch) begin(ctx context.Context, sub *subscription) error {
 	giveUp := time.Now().Add(handshakeTimeout)
 	for attempt := 0; ; attempt++ {
@@ -86,7 +87,7 @@ func (w *watch) begin(ctx context.Context, sub *subscription) error {
 	}
 }
 
-// readFirst waits for the connection of calls, as long as the subscription lasts. ended: the subscription has ended.
+// readFirst waits until calls have a connection, for as long as the subscription lasts. ended means that the subscription has ended.
 func (w *watch) readFirst(ctx context.Context, sub *subscription) (ended bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
@@ -107,7 +108,7 @@ func (w *watch) readFirst(ctx context.Context, sub *subscription) (ended bool, e
 	return false, err
 }
 
-// await waits until something is done, or has failed. It reports a loss if this takes long.
+// await waits until an operation has succeeded or failed. If this takes a long time, it reports a loss.
 func (w *watch) await(done <-chan struct{}, failed <-chan error) error {
 	late := time.NewTimer(w.answerLimit())
 	defer late.Stop()
@@ -126,7 +127,7 @@ func (w *watch) await(done <-chan struct{}, failed <-chan error) error {
 // answerLimit is how long the store may take before it counts as lost.
 func (w *watch) answerLimit() time.Duration { return 2 * w.store.options.Timeout }
 
-// readAgain reads on connections that exist.
+// readAgain reads on existing connections.
 func (w *watch) readAgain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, w.answerLimit())
 	defer cancel()

@@ -82,7 +82,7 @@ func (s *State) lost() *call {
 	}
 }
 
-// down reports a death in the current round. A death in another round is expected or has already been handled. If a report is
+// down reports a death in the current round. A death in a different round is expected or has already been handled. If a report is
 // repeated, it contains the same round.
 func (s *State) down(i *instance) *call {
 	if i.Round == NoRound && i.Ran && !s.joinedAfter(i) {
@@ -215,9 +215,9 @@ func (s *State) joined(i *instance, made place, reply string, now rounds.Level) 
 	}
 }
 
-// elsewhere reports whether the store was at another round or incarnation when it answered a join, although the agent knows of no
-// newer level. This happens if the store was reset to an earlier state, after which it may have reached a later round. The join
-// has no effect then, and the level is being read.
+// elsewhere reports whether the store was in a different round or incarnation when it answered a join, even though the agent
+// knows of no newer level. This happens if the store was reset to an earlier state, after which it may have reached a later
+// round. In that case, the join has no effect, and the agent is reading the level.
 func (s *State) elsewhere(now rounds.Level, made place) bool {
 	if made == (place{now.Incarnation, now.Round}) {
 		return false

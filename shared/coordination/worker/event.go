@@ -47,7 +47,7 @@ type StopEnded struct {
 // Tick means that the time returned by NextTick has been reached.
 type Tick struct{}
 
-// Leaving means that the pod is ending: pending reports are still sent, but no instance is stopped or started any more.
+// Leaving means that the pod is ending: pending reports are still sent, but instances are no longer stopped or started.
 type Leaving struct{}
 
 func (Tick) apply(*State)      {}

@@ -50,9 +50,9 @@ func (g *signs) limit(p Progress) (limit time.Time, allowed time.Duration, ok bo
 	return g.at.Add(allowed), allowed, p.Timeout > 0 && allowed > 0
 }
 
-// endHung kills an instance that has not made progress for too long. Instances that wait at the barrier, are held or are about to
-// restart anyway do not count as hung. A hung worker is not asked to save a checkpoint, because it could not do so while it is
-// stuck in a collective.
+// endHung kills an instance that has not made progress for too long. Instances that are waiting at the barrier, are held or are
+// about to restart anyway do not count as hung. A hung worker is not asked to save a checkpoint, because it could not do so while
+// it is stuck in a collective.
 func (s *State) endHung() {
 	i := s.current()
 	if i == nil || !s.config.Barrier || !i.Ran || s.config.Progress.Timeout == 0 || s.leaving || s.behind() > 0 {
@@ -74,7 +74,7 @@ func (s *State) endHung() {
 	s.do(Stop{ID: i.ID, Haste: Hung})
 }
 
-// hangs reports whether an instance hangs, which is the case if a check after the limit has found no new sign of progress. It
+// hangs reports whether an instance is hung, which is the case if a check after the limit has found no new sign of progress. It
 // requests checks at intervals.
 func (s *State) hangs(i *instance) bool {
 	g := &i.signs

@@ -33,9 +33,9 @@ func (s *State) adopt(l rounds.Level) {
 	s.memory.Entered = max(s.memory.Entered, l.Entered)
 }
 
-// adoptAnswer adopts the level in an answer. If that level belongs to another incarnation, the agent reads the level and what the
-// leader has decided about the pod instead. It does the same if the level is older than the current one, which can happen if the
-// store was reset to an earlier state. Calls wait for the read, because until then they would get the same answer.
+// adoptAnswer adopts the level in an answer. If that level belongs to a different incarnation, the agent reads the level and what
+// the leader has decided about the pod instead. It does the same if the level is older than the current one, which can happen if
+// the store was reset to an earlier state. Calls wait for the read, because until then they would get the same answer.
 func (s *State) adoptAnswer(now rounds.Level) {
 	if now.Incarnation != s.level.Incarnation || now.Seq < s.level.Seq {
 		s.retry.at = s.now.Add(s.jitter(lastRetry))

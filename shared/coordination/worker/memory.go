@@ -26,7 +26,7 @@ type Known struct {
 	// before it starts.
 	Incarnation string `json:"incarnation"`
 	Ran         bool   `json:"ran"` // its program was started
-	Saw         bool   `json:"saw"` // the agent saw its unit started in that round
+	Saw         bool   `json:"saw"` // the agent observed that its unit was started in that round
 }
 
 // NoRound means that there is no round.

@@ -73,9 +73,9 @@ func (s *State) exit(i *instance, p Process) {
 	}
 }
 
-// noteAbsent handles instances whose record is gone. If there is a newer instance, they are dead. Otherwise, a single observation
-// is not enough, because missing data must never cause a restart. With a barrier, it is enough, because the driver knows its own
-// children.
+// noteAbsent handles instances whose record is gone. If there is a newer instance, they are dead. If there is none, a single
+// observation without the record is not enough evidence, because missing data must never cause a restart. With a barrier, it is
+// enough, because the driver knows its own children.
 func (s *State) noteAbsent(seen map[string]bool) {
 	for n, i := range s.instances {
 		if i.exited || seen[i.ID] {

@@ -34,8 +34,8 @@ func (s Slot) counted() []*workload.Container {
 	return list
 }
 
-// ExitOf returns the most recent failure in a slot since the group opened, and whether there was one. An earlier exit may have had
-// another reason than a failure to join, because an agent can exist before its group. A deleted pod that ends has not failed
+// ExitOf returns the most recent failure in a slot since the group opened, and whether there was one. An earlier exit may have
+// been unrelated to joining, because an agent can exist before its group. A pod that ends because it was deleted has not failed
 // either.
 func ExitOf(s Slot, opened time.Time) (newest Exit, found bool) {
 	if s.Pod == nil || s.Pod.Deleting {
@@ -71,8 +71,8 @@ func failedPod(s Slot) (Exit, bool) {
 	return Exit{Slot: s, Times: failed}, failed > 0
 }
 
-// lastExit returns how a container last exited, and whether it is still dead. If it is, RestartCount does not include that exit
-// yet.
+// lastExit returns how a container last exited, and whether it has not been restarted since. If it has not, RestartCount does
+// not include that exit yet.
 func lastExit(c *workload.Container) (last *workload.Exit, dead bool) {
 	if c.Exited != nil {
 		return c.Exited, true

@@ -59,8 +59,8 @@ func (r Round) past(share float64) bool {
 	return r.Now.Sub(r.Clock.Start) >= time.Duration(float64(r.Clock.Period)*share)
 }
 
-// NextShare returns how long it takes until Decide may return something else just because time has passed, or 0 if both shares
-// have passed.
+// NextShare returns the time until Decide may return a different result merely because time has passed, or 0 if both shares have
+// passed.
 func (r Round) NextShare() time.Duration {
 	for _, share := range []float64{podShare, jobShare} {
 		if !r.past(share) {

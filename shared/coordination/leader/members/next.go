@@ -20,7 +20,7 @@ func (in Input) Want() group.Wanted {
 	return want
 }
 
-// maxPause limits how long members wait before they start after short-lived restarts. It equals the default for JobSets.
+// maxPause limits how long members wait before they restart when previous rounds were short. It equals the default for JobSets.
 const maxPause = 32 * time.Second
 
 // stuck reports whether the group could continue but is in a phase that it only leaves by being closed: the member that caused the

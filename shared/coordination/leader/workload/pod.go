@@ -64,8 +64,8 @@ type Exit struct {
 	At      time.Time
 }
 
-// Over reports whether nothing in a pod is running any longer: the kubelet has reported that, the pod was deleted before it was
-// bound to a node, or it was force-deleted.
+// Over reports whether nothing in a pod is running anymore: the kubelet has reported that, the pod was deleted before it was bound
+// to a node, or it was force-deleted.
 func (p *Pod) Over() bool {
 	return p.Phase == Failed || p.Phase == Succeeded || (p.Deleting && (p.Node == "" || p.Forced))
 }
@@ -120,7 +120,7 @@ const (
 )
 
 // StateOf returns the combined state of all pods of a slot, regardless of which Job created them, because two workers of one slot
-// must never run at the same time. Held wins over Ending, and Ending over Finished.
+// must never run at the same time. Held takes precedence over Ending, and Ending over Finished.
 func StateOf(pods []*Pod) State {
 	state := Vacant
 	for _, pod := range pods {

@@ -73,7 +73,7 @@ func (c *client) send(m message) error {
 	return err
 }
 
-// end closes the connection. Requests without an answer fail.
+// end closes the connection. Unanswered requests fail.
 func (c *client) end() {
 	c.ends.Do(func() {
 		close(c.done)
@@ -144,13 +144,13 @@ func (c *client) recheck() {
 	}
 }
 
-// secondThought is how long a member waits at least before it leaves its relay. A process that was starved of CPU may not have read the
-// answer yet.
+// secondThought is the minimum time that a member waits before it leaves its relay. A process that was starved of CPU may not have read
+// the answer yet.
 const secondThought = 50 * time.Millisecond
 
-// keep sends pings and ends the connection if the relay does not answer. If it runs late itself, it is starved of CPU, and so may be
-// what reads the answers: it then waits as much longer. Otherwise members leave healthy relays, and their connections to the store
-// take even more CPU.
+// keep sends pings and ends the connection if the relay does not answer. If its timer fires late, this process is starved of CPU, and
+// the goroutine that reads the answers may be, too. In that case, keep waits longer by the same amount. If it did not, members would
+// leave healthy relays, and their connections to the store would use even more CPU.
 func (c *client) keep() {
 	due := time.Now()
 	timer := time.NewTimer(0)

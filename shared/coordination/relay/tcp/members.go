@@ -169,7 +169,7 @@ func (m *Members) note(own rounds.Slot, p rounds.Place) {
 	m.works, m.relay = works, m.options.Plan.Of(p.Stage, works)
 }
 
-// role returns the slot of the member's relay, and whether the member is that relay.
+// role returns the slot of this member's relay, and whether this member is that relay.
 func (m *Members) role() (slot string, relays bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -156,7 +156,7 @@ func (s *server) serve(p *peer) {
 	}
 }
 
-// welcome makes a member receive all messages from now on.
+// welcome registers a member to receive all messages from now on.
 func (s *server) welcome(p *peer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
