@@ -61,7 +61,7 @@ func (w *watch) serve(ctx context.Context) {
 		w.endServer()
 	case running == nil && relays:
 		if err := w.startServer(context.WithoutCancel(ctx), slot); err != nil {
-			w.options.Log.Warn("cannot start the relay, its members use the store", "error", err)
+			w.options.Log.Warn("cannot start the relay; its members will use the store", "error", err)
 		}
 	}
 }
