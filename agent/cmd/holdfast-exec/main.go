@@ -33,7 +33,7 @@ const (
 // the template.
 const preloadVariable = "HOLDFAST_PRELOAD"
 
-// lastLines is how long the program waits before it exits for the last log lines to be written.
+// lastLines is how long the program waits for the last log lines to be written before it exits.
 const lastLines = 100 * time.Millisecond
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -62,7 +62,8 @@ func run(args []string) int {
 	return code
 }
 
-// find resolves the path of the worker's program, so that a wrong command fails before the supervisor joins the group.
+// find resolves the path of the worker's program, so that an invalid command fails before the supervisor joins the
+// group.
 func find(command []string) (p process.Spec, code int, err error) {
 	path, err := exec.LookPath(command[0])
 	switch {

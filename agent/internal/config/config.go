@@ -90,8 +90,8 @@ func (c *Config) settings() []*setting {
 	}
 }
 
-// gracePeriod is 0s by default for the supervisor: a worker that restarts cannot save anything that its group still
-// agrees on, unless it says that it is writing a checkpoint.
+// gracePeriod is 0s by default for the supervisor: a worker that is being restarted cannot save any state that its group
+// still agrees on, unless it has announced that it is writing a checkpoint.
 func gracePeriod(into *time.Duration, initial string) *setting {
 	return &setting{
 		flag: "worker-termination-grace-period", env: "WORKER_TERMINATION_GRACE_PERIOD", initial: initial, parse: duration(into, 0),
@@ -172,12 +172,13 @@ func (i *Identity) settings() []*setting {
 	}
 }
 
-// Store says how to reach the store. Files are given as paths; empty paths are ignored. Without a CA, TLS is disabled.
+// Store describes how to connect to the store. Files are given as paths; empty paths are ignored. Without a CA, TLS is
+// disabled.
 type Store struct {
 	Address, Username, PasswordFile string
 	CAFile, CertFile, KeyFile       string
 	ServerName                      string // expected in the store's certificate; empty: the host in Address
-	RelayFrom                       int64  // number of workers of a replicatedJob from which relays are used; 0: never
+	RelayFrom                       int64  // minimum number of workers of a replicatedJob for which relays are used; 0: never
 }
 
 const (
@@ -360,8 +361,8 @@ func (c *Exec) progressSettings() []*setting {
 	}
 }
 
-// slotSettings let a pod work in another slot than its own, and name variables that change with each restart, in
-// addition to those that every driver sets.
+// slotSettings let a pod work in a slot other than its own, and name variables that change with each restart, in addition
+// to those that every driver sets.
 func (c *Exec) slotSettings() []*setting {
 	first := number(&c.FirstGlobal, 0)
 	return []*setting{

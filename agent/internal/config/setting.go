@@ -23,7 +23,7 @@ import (
 type setting struct {
 	flag     string
 	env      string // variables that give the default, joined by dashes; named in messages
-	initial  string // default if neither the flag nor the variable is sets
+	initial  string // default if neither the flag nor the variable is set
 	usage    string
 	fix      string // what to do if it is missing or invalid
 	optional bool   // may be empty, and is not parsed then
@@ -134,7 +134,8 @@ func text(into *string) func(string) error {
 	}
 }
 
-// matching accepts values that match an expression. what says what the others are not.
+// matching accepts values that match an expression. what describes the expected value in the error for any other
+// value, such as "a name".
 func matching(into *string, valid *regexp.Regexp, what string) func(string) error {
 	return func(v string) error {
 		if !valid.MatchString(v) {

@@ -82,7 +82,7 @@ func New(o Options) (*Client, error) {
 // Close closes the connection.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// Explain says what an operator can do about an error of Observe.
+// Explain describes what an operator can do about an error returned by Observe.
 func (c *Client) Explain(err error) string {
 	path := c.options.Socket
 	const socket = "mount the socket of the runtime that the kubelet uses there (volume cri-socket, hostPath of type Socket), or set --cri-socket-path"

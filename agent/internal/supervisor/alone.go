@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// aloneEvery is the longest interval between checks of whether the store has been reachable.
+// aloneEvery is the maximum interval between checks of the store's reachability.
 const aloneEvery = time.Second
 
 // contact records when the store was last reached.
@@ -63,8 +63,8 @@ func (c *contact) Watch(ctx context.Context, group string, on func(rounds.Observ
 	})
 }
 
-// awaitAlone returns an error once the worker has not been running for the limit and the store has been unreachable for
-// the limit. The group then has no leader any more, and the owner of the pod handles a container that exits. It returns
+// awaitAlone returns an error once the worker has not been running, and the store has been unreachable, for at least
+// the limit. The group then no longer has a leader, and the pod's owner handles the exit of the container. It returns
 // nil when ctx is done.
 func (r *run) awaitAlone(ctx context.Context, c *contact, limit time.Duration) error {
 	tick := time.NewTicker(min(aloneEvery, limit/4))

@@ -44,7 +44,7 @@ type Parts struct {
 
 // Run supervises the worker. It returns 0 when the group releases the worker. When a signal ends the pod, it returns
 // the exit code for that signal regardless of the worker's exit code, because the worker has not completed. It returns
-// an error if the group has no leader any more, see awaitAlone.
+// an error if the group no longer has a leader; see awaitAlone.
 func Run(c config.Exec, p Parts) (code int, err error) {
 	store := newContact(p.Store)
 	p.Store = store
@@ -136,7 +136,7 @@ func orElse(w, otherwise io.Writer) io.Writer {
 	return w
 }
 
-// finish runs last, when no process is writing output any more.
+// finish runs last, when no process is writing output anymore.
 func (r *run) finish() {
 	if r.output != nil {
 		r.output.finish(drainTimeout)

@@ -35,8 +35,8 @@ var slotName = regexp.MustCompile(`[a-z0-9][a-z0-9-]*-[0-9]+-[0-9]+`)
 var label = regexp.MustCompile(`[a-z0-9-]+`)
 
 // placed prepares a program to run as the worker of a slot. It sets the indexes of the slot, and replaces the names of
-// slots by the host names of the pods that occupy them. If the instance is told to end before these are known, placed
-// returns that ending.
+// slots with the host names of the pods that occupy them. If the instance is told to end before these are known,
+// placed returns that ending.
 func (s *Supervisor) placed(i *instance, r round) (process.Spec, *ending) {
 	p := s.options.Program
 	if s.options.Slots == nil {
