@@ -22,8 +22,8 @@ const (
 	// RestartsKey holds the value of status.restarts when the Job was created. A lower number marks a Job of an earlier
 	// attempt.
 	RestartsKey = "jobset.sigs.k8s.io/restart-attempt"
-	// JobRestartsKey holds how often this single Job had been restarted when it was created. A number lower than the
-	// one in the status marks a Job that was replaced. It is set if the feature gate RestartJob is enabled.
+	// JobRestartsKey holds how often this single Job had been restarted when it was created. A number lower than the one
+	// in the status marks a Job that was replaced. It is set if the RestartJob feature gate is enabled.
 	JobRestartsKey = "jobset.sigs.k8s.io/job-restart-attempt"
 	// GroupNameKey holds the groupName of the replicatedJob.
 	GroupNameKey = "jobset.sigs.k8s.io/group-name"
@@ -52,9 +52,9 @@ const (
 	// The clock is paused while the JobSet or a Job is suspended, or a pod is unscheduled.
 	FormingTimeoutKey = "holdfast.dev/forming-timeout"
 	// MaxRestartDelayKey limits how long the workers of a JobSet that restarts in place are delayed before they start.
-	// They are delayed if restarts occur within a minute after the workers began to run: by 1 s from the third restart
-	// on, then 2 s, 4 s and so on. It is a duration such as "5m". The default is 32 seconds. With "0s", workers are
-	// never delayed. It affects only the driver "exec".
+	// They are delayed if restarts occur within a minute after the workers began to run: by 1 s from the third restart on,
+	// then 2 s, 4 s and so on. It is a duration such as "5m". The default is 32 seconds. With "0s", workers are never
+	// delayed. It affects only the exec driver.
 	MaxRestartDelayKey = "holdfast.dev/max-restart-delay"
 	// InPlaceDriverKey is the driver for the workers of a JobSet that enables in-place restarts and does not include
 	// its own agent: "exec" (the default; a supervisor in the worker's container), "cri" (a sidecar that uses the
@@ -65,17 +65,17 @@ const (
 	// of a lost pod immediately. It requires in-place restarts with the exec driver. It is set on the JobSet, or on the
 	// Job template of a replicatedJob, which takes precedence. Kueue counts spares only with StageQueueKey.
 	SparesKey = "holdfast.dev/spares"
-	// StageQueueKey names a Kueue LocalQueue in which each Job of the JobSet waits individually once it may start, so
-	// that the quota of a later stage is not reserved while an earlier one is running. Without it, and with the label
-	// QueueNameLabel on the JobSet, the JobSet waits as a whole for the quota of all stages.
+	// StageQueueKey names a Kueue LocalQueue in which each Job of the JobSet waits individually once it may start, so that
+	// the quota of a later stage is not reserved while an earlier one is running. Without it, a JobSet with QueueNameLabel
+	// waits as a whole for the quota of all stages.
 	StageQueueKey = "holdfast.dev/stage-queue"
 	// InPlaceContainerKey names the container to restart if a pod has several. It is set on the JobSet, or on the Job
 	// template of a replicatedJob, which takes precedence.
 	InPlaceContainerKey = "holdfast.dev/inplace-container"
-	// NodeLostAfterKey is how long a node's kubelet must be silent (a duration of 10 s or more) until the node is
+	// NodeLostAfterKey is how long a node's kubelet must be silent (a duration of 10 s or more) before the node is
 	// considered switched off. Terminating pods on such a node are force-deleted, and their slots get new pods. Without
-	// it, this happens only if the node was deleted from the API server or has the taint
-	// node.kubernetes.io/out-of-service.
+	// it, this happens only if the node was deleted from the API server or has the node.kubernetes.io/out-of-service
+	// taint.
 	NodeLostAfterKey = "holdfast.dev/node-lost-after"
 	// ProgressTimeoutKey enables hang detection: a worker that reports no progress for this long, for example "2m", is
 	// killed, and its group restarts in place. It requires the exec driver. It is set on the JobSet, or on the Job
@@ -134,8 +134,7 @@ const (
 	// GroupKindKey is a label on pods prepared by the webhooks. Its value is the kind of the group's owner: JobSet,
 	// Job, or Pod for a group declared by its pods.
 	GroupKindKey = "holdfast.dev/group-kind"
-	// RefusedKey is set by the webhook for pods on a pod of such a group that does not get an agent. Its value is the
-	// reason.
+	// RefusedKey is set by the pod webhook on a pod of such a group that does not get an agent. Its value is the reason.
 	RefusedKey = "holdfast.dev/refused"
 	// SlotKey is set on pods by the orchestrator. Its value is the slot that was assigned to a spare, or "-" on a pod
 	// that is waiting because its own slot was assigned to another pod.

@@ -31,8 +31,8 @@ func HasAgent(pod *corev1.PodSpec) bool {
 	return slices.ContainsFunc(pod.InitContainers, isSidecarAgent) || slices.ContainsFunc(pod.Containers, isSupervised)
 }
 
-// HasSidecar reports whether the agent is a sidecar, which restarts containers. Otherwise it is a supervisor, which
-// restarts processes.
+// HasSidecar reports whether the agent is a sidecar, which restarts containers, and not a supervisor, which restarts
+// processes.
 func HasSidecar(pod *corev1.PodSpec) bool {
 	return slices.ContainsFunc(pod.InitContainers, isSidecarAgent)
 }

@@ -28,7 +28,7 @@ const (
 	aloneIndex = "0"
 )
 
-// IsAlone reports whether a JobSet is a Job without a JobSet, or a group of pods; see OfJob.
+// IsAlone reports whether a JobSet represents a standalone Job or a group of pods; see OfJob.
 func IsAlone(js *v1alpha2.JobSet) bool { return js.Kind == JobKind || IsPods(js) }
 
 // OfJob represents a Job without a JobSet as a JobSet. The Job may be a group of pods represented as a Job by OfPods.

@@ -19,8 +19,8 @@ import (
 
 // Stages returns the slots of a JobSet's group: those of the replicatedJobs that have any pods and whose pods have an
 // agent (as given by carries, for each replicatedJob). The number of pods is taken from the Job if it exists, because a
-// change to the JobSet does not change its existing Jobs. While Jobs are being resized one by one (feature gate
-// ElasticJobSet), the first Job determines the size for all.
+// change to the JobSet does not change its existing Jobs. While Jobs are being resized one by one (ElasticJobSet
+// feature gate), the first Job determines the size for all.
 func Stages(js *v1alpha2.JobSet, jobs []*batchv1.Job, carries []bool) []coordination.Stage {
 	sizes := sizesOf(jobs)
 	var stages []coordination.Stage
@@ -185,7 +185,7 @@ func hold(stages []coordination.Stage, spec *v1alpha2.JobSetSpec, counted []int)
 	}
 }
 
-// releaseOf returns the release rule of a replicatedJob. With the operator Any, one successful Job completes the
+// releaseOf returns the release rule of a replicatedJob. With the Any operator, one successful Job completes the
 // JobSet, so its workers must not be held. A gate that did not open would block everything after it.
 func releaseOf(success *v1alpha2.SuccessPolicy, rjob string, awaited bool) coordination.Release {
 	target := success == nil || len(success.TargetReplicatedJobs) == 0 || slices.Contains(success.TargetReplicatedJobs, rjob)

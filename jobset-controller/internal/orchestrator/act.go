@@ -203,7 +203,7 @@ func (x *run) failOwner(ctx context.Context, a leader.FailOwner) leader.Result {
 }
 
 // fail sets the condition that makes an owner fail, and reports whether the owner was running. The Job controller
-// handles a Job with the condition FailureTarget: it deletes the pods and then fails the Job. A JobSet gets the
+// handles a Job with the FailureTarget condition: it deletes the pods and then fails the Job. A JobSet gets the
 // condition that its controller would set, which then deletes the Jobs. Failing a Job of the JobSet instead would cause
 // recreations until the controller's own budget is used up.
 func fail(owner client.Object, message string, now time.Time) bool {

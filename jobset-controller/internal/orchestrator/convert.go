@@ -67,7 +67,7 @@ func isJobOver(job *batchv1.Job) bool {
 	})
 }
 
-// noPods returns why only the Job controller may create pods for a Job, or "" if other programs may as well.
+// noPods returns why only the Job controller may create pods for a Job, or "" if other programs may create them, too.
 func noPods(job *batchv1.Job) string {
 	spec := &job.Spec
 	switch {

@@ -37,8 +37,8 @@ func NewGroups(clock clock.PassiveClock) *Groups {
 	return &Groups{clock: clock, byUID: map[types.UID]*groupState{}, byOwner: map[ownerKey]map[types.UID]bool{}}
 }
 
-// groupState is everything that this process keeps about a group. leader.Memory documents what a new leader lacks. In
-// addition, a new leader learns of losses observed by the watch only by listing the pods, and does not count the
+// groupState holds everything that this process keeps about a group. leader.Memory documents what a new leader lacks.
+// In addition, a new leader learns of losses observed by the watch only by listing the pods, and does not count the
 // worker-seconds since the last reconcile.
 type groupState struct {
 	owner  ownerKey

@@ -35,7 +35,7 @@ type Kind struct {
 	// Alone means that the owner is the only Job of its group, or the pod with index 0. It is represented as a JobSet
 	// (jobSetOf).
 	Alone bool
-	// Pods is the value of the label GroupKindKey on the pods of its groups. If it is empty, the pods have another
+	// Pods is the value of the GroupKindKey label on the pods of its groups. If it is empty, the pods have a different
 	// value or no such label.
 	Pods string
 	// Installation leads groups whose owners are managed by other controllers. It is empty for our own controllers.
@@ -57,8 +57,8 @@ var JobSets = Kind{
 	View: viewJobSet,
 }
 
-// ElasticJobs is the kind of ElasticJobs, whose roster lists the members of the group. The report lists the workers
-// that do not come back in place, and the operator replaces their pods.
+// ElasticJobs is the kind of ElasticJobs, whose roster lists the members of the group. The report lists the workers that
+// cannot be restarted in place, and the operator replaces their pods.
 var ElasticJobs = Kind{
 	Controller: "rosters", GVK: owners.ElasticJob,
 	New: func() client.Object { return owners.MakeElasticJob() },
@@ -196,7 +196,8 @@ func whyNone(agents inject.Assessment) string {
 const (
 	// ConditionInSync is True while all workers of the group have the same total restart count.
 	ConditionInSync = "InPlaceInSync"
-	// ConditionRecovering is set to True while the owner has the annotation of package recovering, and is absent otherwise.
+	// ConditionRecovering is True while the owner has the annotation defined by package recovering, and is absent at all
+	// other times.
 	ConditionRecovering = recovering.Condition
 )
 

@@ -40,8 +40,9 @@ const (
 	retryStore  = time.Second
 	// maxPlans limits the number of plans in a reconcile that never settles.
 	maxPlans = 1000
-	// turnFor is how long one rule may start calls within one reconcile. An API server that is busy with the restart of
-	// a whole group takes half a second per call, and the other rules and other groups wait until it is done.
+	// turnFor is how long one rule may keep starting calls within a reconcile. An API server that is busy with the
+	// restart of a whole group takes half a second per call, and the other rules and other groups wait until it is
+	// done.
 	turnFor = time.Second
 )
 

@@ -38,7 +38,7 @@ func (b *Builder) Adding(agents inject.Plan) *Builder {
 }
 
 // CountingSingleRestarts makes the Builder record on every Job how often it was restarted individually, as the upstream
-// controller does with its feature gate RestartJob.
+// controller does with its RestartJob feature gate.
 func (b *Builder) CountingSingleRestarts(on bool) *Builder {
 	b.countsSingle = on
 	return b

@@ -167,7 +167,7 @@ func podOf(jobSet string, pod *corev1.Pod) string {
 // ordinary holds the reasons that add no information to the exit code.
 var ordinary = map[string]bool{"": true, "Error": true, "Completed": true}
 
-// signalled is what runtimes add to the number of the signal that ended a container.
+// signalled is added by runtimes to the number of the signal that ended a container, to form an exit code.
 const signalled = 128
 
 func exitOf(t *corev1.ContainerStateTerminated) history.Cause {

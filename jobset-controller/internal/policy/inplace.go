@@ -21,7 +21,7 @@ type InPlace struct {
 	MaxRestartDelay time.Duration
 	// Restarts is the value of inplace-restarts, or 0 if it is absent or invalid.
 	Restarts int32
-	// NodeLostAfter is how long a node must be silent until its pods are considered stopped. 0 means never.
+	// NodeLostAfter is how long a node must be silent before its pods are considered stopped. 0 means never.
 	NodeLostAfter time.Duration
 	// Problems lists invalid annotations. They have no other effect.
 	Problems []Problem

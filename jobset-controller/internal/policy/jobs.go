@@ -145,7 +145,7 @@ func StuckPodTimeout(annotations map[string]string) (time.Duration, *Problem) {
 	return timeout, nil
 }
 
-// Overdue returns for how long a pod has been terminating beyond its grace period and the timeout. It is negative while
+// Overdue returns how long a pod has been terminating beyond its grace period and the timeout. It is negative while
 // there is time left, and the most negative duration for a pod that is not being deleted.
 func Overdue(pod *corev1.Pod, timeout time.Duration, now time.Time) time.Duration {
 	if pod.DeletionTimestamp.IsZero() {

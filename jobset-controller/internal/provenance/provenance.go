@@ -32,8 +32,8 @@ func Stamp(owner metav1.Object, annotations map[string]string) {
 	}
 }
 
-// Copied reports whether the annotations were written for an object with another UID. Annotations without a stamp were
-// written before stamps existed.
+// Copied reports whether the annotations were written for an object with a different UID. Annotations without a stamp
+// were written before stamps existed.
 func Copied(annotations map[string]string, uid types.UID) bool {
 	stamp, found := annotations[v1alpha2.WrittenForKey]
 	return found && stamp != string(uid)

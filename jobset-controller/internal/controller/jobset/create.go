@@ -23,7 +23,7 @@ const (
 	// maxCreates limits how many new Jobs a reconcile holds in memory. The events of the created Jobs trigger the next
 	// reconcile.
 	maxCreates = 5000
-	// createRetry is when the next reconcile starts if these events do not arrive.
+	// createRetry is the delay until the next reconcile if these events do not arrive.
 	createRetry = time.Second
 )
 
@@ -172,7 +172,7 @@ func createMore(missing []*batchv1.Job) ctrl.Result {
 	return ctrl.Result{RequeueAfter: createRetry}
 }
 
-// resizeJobs sets the size of unfinished Jobs to the current size of their replicatedJob (feature gate ElasticJobSet).
+// resizeJobs sets the size of unfinished Jobs to the current size of their replicatedJob (ElasticJobSet feature gate).
 func (r *Reconciler) resizeJobs(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if !s.features.ElasticJobSet {
 		return ctrl.Result{}, nil

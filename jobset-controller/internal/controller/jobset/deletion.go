@@ -49,7 +49,7 @@ func (r *Reconciler) deleteJobs(ctx context.Context, s *scope, jobs []*batchv1.J
 			r.wrote(s.jobSet)
 		}
 		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-			return nil // deleted, or replaced by a Job with another UID
+			return nil // deleted, or replaced by a Job with a different UID
 		}
 		return fmt.Errorf("deleting job %s: %w", job.Name, err)
 	})

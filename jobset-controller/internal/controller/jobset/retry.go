@@ -96,9 +96,9 @@ func (n *notBefore) set(js *v1alpha2.JobSet, what string, wait time.Duration) {
 	n.of.Add(taskOf(js, what), pause{until: n.clock.Now().Add(wait)})
 }
 
-// writePause is how long a JobSet is not reconciled after a write to it or to one of its Jobs, so that the next
-// reconcile finds the write in the cache. If the cache shows it later than that, the write is repeated, which changes
-// nothing.
+// writePause is how long reconciles of a JobSet are suspended after a write to it or to one of its Jobs, so that the
+// next reconcile finds the write in the cache. If the cache shows it later than that, the write is repeated, which
+// changes nothing.
 const writePause = 200 * time.Millisecond
 
 // wrote starts the pause after a write.
@@ -110,7 +110,7 @@ func (r *Reconciler) pauseAfterWrites(js *v1alpha2.JobSet) ctrl.Result {
 	return ctrl.Result{RequeueAfter: wait}
 }
 
-// refused makes the task wait longer each time, and returns for how long. Without an error it resets the pause.
+// refused makes the task wait longer after each error, and returns how long to wait. A nil error resets the pause.
 func (n *notBefore) refused(js *v1alpha2.JobSet, what string, err error) time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()

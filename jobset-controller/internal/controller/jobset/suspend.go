@@ -36,8 +36,9 @@ func (r *Reconciler) suspendJobs(ctx context.Context, s *scope) (ctrl.Result, er
 	return again, err
 }
 
-// emptyJobs removes the pods of Jobs. A Job that waits in a queue individually is deleted, because the queue manager
-// would otherwise resume it immediately. This releases its quota, and a new Job is queued when the JobSet is resumed.
+// emptyJobs removes the pods of Jobs. A Job that is waiting in a queue individually is deleted, because the queue
+// manager would otherwise resume it immediately. This releases its quota, and a new Job is queued when the JobSet is
+// resumed.
 func (r *Reconciler) emptyJobs(ctx context.Context, s *scope, running []*batchv1.Job) error {
 	if s.queuesStages() {
 		return r.deleteJobs(ctx, s, running)
@@ -93,7 +94,7 @@ func (s *scope) activeJobs(suspended bool) []*batchv1.Job {
 }
 
 // resumeJobs resumes suspended Jobs that may start, with the current pod template of the JobSet. It does not resume
-// Jobs that wait in a queue individually.
+// Jobs that are waiting in a queue individually.
 func (r *Reconciler) resumeJobs(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if s.queuesStages() {
 		s.settled = true

@@ -30,11 +30,11 @@ import (
 // Name is the name of the controller in logs, metrics and events.
 const Name = "placement"
 
-// labelRetry is when a leader's node that lacks the label is read again. Nodes are not watched for this.
+// labelRetry is the delay before a leader's node that lacks the label is read again. Nodes are not watched for this.
 const labelRetry = 10 * time.Second
 
-// leaderRetry is when followers without a leader are reconciled again. If index 0 has finished, no leader will appear,
-// and no pod event signals that.
+// leaderRetry is the delay before followers without a leader are reconciled again. If index 0 has finished, no leader
+// will appear, and no pod event signals that.
 const leaderRetry = 10 * time.Second
 
 // Options configures a Reconciler.

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/exclusive"
 )
 
-// violation is the reason for the condition DisruptionTarget, as in the upstream controller.
+// violation is the reason of the DisruptionTarget condition, as in the upstream controller.
 const violation = "ExclusivePlacementViolation"
 
 // release sends waiting followers to the domain of their leader.

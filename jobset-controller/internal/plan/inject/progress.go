@@ -21,7 +21,8 @@ type Progress struct {
 const (
 	fromFile   = "file"
 	fromOutput = "output"
-	// leastSilence is the shortest timeout: the supervisor checks eight times within a timeout.
+	// leastSilence is the shortest allowed timeout. It has a lower limit because the supervisor checks eight times
+	// within a timeout.
 	leastSilence = time.Second
 )
 

@@ -50,8 +50,8 @@ func isIndexed(t *template) *field.Error {
 	return field.Invalid(t.jobPath().Child("completionMode"), mode, "workers are distinguished by their completion index: use Indexed")
 }
 
-// allRunAtOnce requires that all workers run at the same time. Otherwise the group would wait for a worker that is only
-// started after others have finished.
+// allRunAtOnce requires that all workers run at the same time, because the group would otherwise wait for a worker that
+// is only started after others have finished.
 func allRunAtOnce(t *template) *field.Error {
 	parallelism, completions := ptr.Deref(t.job().Parallelism, 1), ptr.Deref(t.job().Completions, 1)
 	if parallelism == completions {

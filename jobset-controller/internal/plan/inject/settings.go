@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// Settings holds the manager's settings: the address of the store, and the images to add. They are a section of the
+// Settings holds the manager's settings: the store's address, and the images to add. They are a section of the
 // configuration file.
 type Settings struct {
 	// Store describes the store as seen from pods. Without an address, nothing is added.

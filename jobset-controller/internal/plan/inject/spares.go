@@ -132,8 +132,9 @@ var placeholders = map[string]string{
 	v1alpha2.JobGroupIndexKey:            coordination.PlaceholderGroup,
 }
 
-// takeAnySlot sets those variables of the worker that refer to an index of the pod to placeholders. The kubelet expands
-// references to these variables, in other variables, in the command and in the arguments, to the same placeholders.
+// takeAnySlot replaces the values of the worker's environment variables that refer to a pod index with placeholders.
+// The kubelet expands references to these variables, whether in other variables, the command or the arguments, to the
+// same placeholders.
 func takeAnySlot(worker *corev1.Container) {
 	for i := range worker.Env {
 		v := &worker.Env[i]

@@ -1,5 +1,6 @@
 // Command narrow adds rules to generated webhook configurations that limit which Jobs and pods the API server sends to
-// the webhooks. These are few of those in a cluster, and markers cannot express such rules.
+// the webhooks. Only a small share of the Jobs and pods in a cluster concerns the webhooks, and markers cannot express
+// such rules.
 package main
 
 import (
