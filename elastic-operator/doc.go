@@ -13,7 +13,7 @@
 //
 // A job with an empty spec.rdzvEndpoint gets its own server: a pod and a Service, both named <job>-rendezvous and owned by the job. The
 // operator replaces the pod when it fails or its node is lost, and deletes it while the job is suspended. The pod runs the image given by
-// the operator's flag --rendezvous-image:
+// the operator's --rendezvous-image flag:
 //
 //	rendezvous --listen=:29400 --metrics=:8080 --run-id=<run ID>
 //

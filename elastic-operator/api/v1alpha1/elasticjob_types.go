@@ -157,7 +157,7 @@ const (
 	BackendC10d   RendezvousBackend = "c10d"
 )
 
-// ReplicaSpecs contains the spec of each replica type. In the upstream API it is a map in which only the key Worker has an effect.
+// ReplicaSpecs contains the spec of each replica type. In the upstream API it is a map in which only the Worker key has an effect.
 type ReplicaSpecs struct {
 	// Worker describes the workers.
 	Worker ReplicaSpec `json:"Worker"`

@@ -88,7 +88,7 @@ type State string
 const (
 	// StatePending means that fewer than minReplicas workers are running, or that they have not completed a rendezvous round.
 	StatePending State = "Pending"
-	// StateRunning means that the condition Running is True.
+	// StateRunning means that the Running condition is True.
 	StateRunning State = "Running"
 	// StateRestarting means that failed workers are being replaced.
 	StateRestarting State = "Restarting"

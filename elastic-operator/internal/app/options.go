@@ -48,7 +48,7 @@ func NewOptions() *Options {
 	return o
 }
 
-// kind is the kind of the workloads, for flags and errors.
+// kind is the kind of workload that flags and errors name.
 const kind = "ElasticJob"
 
 // Flags registers the flags.

@@ -21,9 +21,9 @@ import (
 
 // Agents configures in-place restarts.
 type Agents struct {
-	// ExecImage is the image of the supervisor.
+	// ExecImage is the supervisor's image.
 	ExecImage string `json:"execImage,omitempty"`
-	// Store is the address of the store, as used by pods.
+	// Store is the store's address, as used by pods.
 	supervise.Store
 	// StoreACL means that each job has its own store user and Secret, created by the orchestrator, instead of those in Store.
 	StoreACL bool `json:"storeACL,omitempty"`
@@ -35,8 +35,8 @@ type Agents struct {
 const (
 	envPodUID   = "HOLDFAST_POD_UID"
 	envNodeName = "HOLDFAST_NODE_NAME"
-	// envRunID is torchrun's rendezvous ID. After an in-place restart, launchers need a new ID. Otherwise they find the data of the
-	// previous round and wait until its heartbeats expire.
+	// envRunID is torchrun's rendezvous ID. After an in-place restart, launchers need a new ID. With the old one, they would find the
+	// data of the previous round and wait for its heartbeats to expire.
 	envRunID = "PET_RDZV_ID"
 )
 

@@ -105,8 +105,8 @@ func owner(job *v1alpha1.ElasticJob) []metav1.OwnerReference {
 }
 
 const (
-	// maxRestarts limits how often torchrun restarts its processes. torchrun's default is 0, but each departing worker causes one restart on
-	// every other worker. A program that fails on startup exhausts the limit within minutes.
+	// maxRestarts limits how often torchrun restarts its processes. torchrun's default is 0, but each departing worker causes one restart
+	// of every other worker. A program that fails on startup exhausts the limit within minutes.
 	maxRestarts = 10
 	// lastCall is how long, in seconds, a round waits for more workers after the minimum has joined. Every loss of a worker costs this time.
 	lastCall = "10"

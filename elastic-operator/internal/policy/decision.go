@@ -44,7 +44,7 @@ type Decision struct {
 	// Events are emitted, and Faults are counted in metrics, after the status was written.
 	Events []Event
 	Faults []Cause
-	// After is when to reconcile again without an event. 0 means never.
+	// After is the delay until the next reconcile if no event arrives. 0 means never.
 	After time.Duration
 }
 

@@ -143,8 +143,8 @@ func (d *decider) deletes(uid types.UID) bool {
 }
 
 // limit returns the restart count up to which the group may restart without another decision. It is chosen so that no worker can exceed its
-// backoffLimit before that. The limit rises while workers have failures left. It never decreases, because a restart may be in progress. If
-// the group has reached the limit and the worker that failed last is still a member, the group gets one more restart.
+// backoffLimit before that. The limit rises as long as every worker has retries left. It never decreases, because a restart may be in
+// progress. If the group has reached the limit and the worker that failed last is still a member, the group gets one more restart.
 func (d *decider) limit(r *roster.Roster) int64 {
 	var round, limit int64
 	exhausted := false
@@ -194,7 +194,7 @@ func (d *decider) announceInPlace() bool {
 	return true
 }
 
-// reportInSync sets the condition InPlaceInSync of a job that requests in-place restarts.
+// reportInSync sets the InPlaceInSync condition of a job that requests in-place restarts.
 func (d *decider) reportInSync() {
 	report := d.InPlace.Report
 	c := Condition{Type: v1alpha1.JobInPlaceInSync, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonWaitingForWorkers, Always: true}

@@ -32,7 +32,7 @@ type Memory struct {
 	// Unix milliseconds.
 	InPlaceFailures int32
 	InPlaceCounted  int64
-	// Suspended means that the condition Suspended is True.
+	// Suspended means that the Suspended condition is True.
 	Suspended bool
 	// Ended is Succeeded or Failed once the job has finished, and EndedAt is when it finished.
 	Ended   v1alpha1.JobConditionType

@@ -67,7 +67,7 @@ func phase(phase corev1.PodPhase) Phase {
 	return Pending
 }
 
-// disruption describes how the pod was disrupted, or returns an empty string. Newer components set the condition DisruptionTarget. Kubelets
+// disruption describes how the pod was disrupted, or returns an empty string. Newer components set the DisruptionTarget condition. Kubelets
 // that reject or shut down pods set a status reason.
 func disruption(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
-// reasons holds the reasons of events about objects of one kind. They are those of the upstream controller.
+// reasons holds the event reasons for one kind of object. They match those of the upstream controller.
 type reasons struct {
 	kind, noun                                   string
 	created, deleted, failedCreate, failedDelete string

@@ -136,7 +136,7 @@ func (s *scope) clearRendezvous() {
 	}
 }
 
-// requestStatus requests the status of the server unless the last response is recent. If the request fails, only the message changes.
+// requestStatus requests the server's status unless the last response is recent. If the request fails, only the message changes.
 func (r *Reconciler) requestStatus(ctx context.Context, s *scope, status *v1alpha1.RendezvousStatus) {
 	interval := statusInterval
 	if !status.Complete {

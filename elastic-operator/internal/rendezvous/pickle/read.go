@@ -18,7 +18,7 @@ var ErrMalformed = errors.New("malformed or unsupported pickle")
 // about 310,000 operations.
 const maxOperations = 1 << 19
 
-// mark is the value that the opcode MARK pushes onto the stack.
+// mark is the value that the MARK opcode pushes onto the stack.
 type mark struct{}
 
 // machine executes the opcodes of a pickle. Its methods panic with malformed if the input is invalid.
@@ -29,7 +29,7 @@ type machine struct {
 	memo  map[uint64]any
 }
 
-// malformed says what is wrong with the input. Read recovers it.
+// malformed is the panic value that describes what is wrong with the input. Read recovers it.
 type malformed string
 
 func fail(format string, args ...any) { panic(malformed(fmt.Sprintf(format, args...))) }

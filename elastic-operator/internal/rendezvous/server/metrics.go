@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/series"
 )
 
-// Values of the label reason.
+// Values of the reason label.
 const (
 	refusedConnections = "connections" // too many connections
 	refusedProtocol    = "protocol"    // unknown protocol

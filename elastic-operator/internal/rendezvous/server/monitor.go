@@ -20,7 +20,7 @@ type run struct {
 	reopening  *time.Timer // nil while the rendezvous is open
 }
 
-// monitor observes the rendezvous of a job, by run ID. It is protected by the lock of the server.
+// monitor tracks the rendezvous of a job, keyed by run ID. It is guarded by the server's lock.
 type monitor struct {
 	runs    map[string]*run
 	stopped bool

@@ -32,7 +32,7 @@ type Server struct {
 	config  Config
 	metrics *metrics
 
-	// mu protects the store and the monitor. No I/O is performed while it is held.
+	// mu guards the store and the monitor. No I/O is performed while it is held.
 	mu      sync.Mutex
 	store   *flat.Store
 	monitor monitor

@@ -31,7 +31,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/policy"
 )
 
-// GVK identifies the kind ElasticJob.
+// GVK identifies the ElasticJob kind.
 var GVK = v1alpha1.GroupVersion.WithKind(v1alpha1.Kind)
 
 // PodSet is the name of a job's only pod set.
