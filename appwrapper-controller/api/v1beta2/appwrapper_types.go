@@ -239,7 +239,7 @@ type Attempt struct {
 	// endTime is when the controller decided to end the attempt. Absent while it is in progress.
 	// +optional
 	EndTime *metav1.Time `json:"endTime,omitempty"`
-	// reason is why it ended: a reason of the condition Unhealthy, or Succeeded, Suspended or Terminating.
+	// reason is why it ended: a reason of the Unhealthy condition, or Succeeded, Suspended or Terminating.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 	// message gives details about the reason. At most 256 characters.

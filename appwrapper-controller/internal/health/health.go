@@ -209,7 +209,7 @@ func kubeflowJob(o object) Report {
 	return r
 }
 
-// rayCluster ignores the state "failed", which is temporary. An autoscaler may request fewer workers than the groups specify.
+// rayCluster ignores the "failed" state, which is temporary. An autoscaler may request fewer workers than the groups specify.
 func rayCluster(o object) Report {
 	if wanted := o.number(-1, "status", "desiredWorkerReplicas"); wanted >= 0 {
 		const head = 1

@@ -118,9 +118,9 @@ type Facts struct {
 	Finalizer bool // whether our finalizer is set
 	// Unreviewed is why the components may not be created; empty if they may.
 	Unreviewed string
-	// Deployed is the condition ResourcesDeployed.
+	// Deployed is the status of the ResourcesDeployed condition.
 	Deployed bool
-	// Ready is the condition PodsReady.
+	// Ready is the status of the PodsReady condition.
 	Ready                bool
 	Retries, Evacuations int32
 	Clocks               Clocks

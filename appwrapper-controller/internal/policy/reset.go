@@ -131,7 +131,7 @@ func (f *Facts) remove(gone func(*Decision)) *Decision {
 	return d
 }
 
-// Explain adds deletion errors to the condition DeletingResources.
+// Explain adds deletion errors to the DeletingResources condition.
 func (d *Decision) Explain(remains []Remains) {
 	for i := range d.Conditions {
 		if c := &d.Conditions[i]; c.Type == v1beta2.DeletingResources {

@@ -144,7 +144,7 @@ func (f *Facts) decideByPods() *Decision {
 	return d
 }
 
-// findPodProblem returns what is wrong with the pods, if anything. Otherwise it requests a reconcile for when a grace period ends.
+// findPodProblem returns what is wrong with the pods. If nothing is wrong yet, it requests a reconcile for when a grace period ends.
 func (f *Facts) findPodProblem(d *Decision, t tally) (reason, message string) {
 	if list := f.failedPods(); len(list) > 0 && !f.restarting() {
 		return v1beta2.ReasonFoundFailedPods, "Found failed pods" + first(list)
@@ -181,7 +181,7 @@ func (f *Facts) notReadySince(d *Decision) time.Time {
 	return d.Clocks.AttemptStart
 }
 
-// recoveringUntil returns until when to wait for a component's own recovery: its deadline, but at most GracePeriodMaximum.
+// recoveringUntil returns the time until which to wait for a component's own recovery: its deadline, but at most GracePeriodMaximum.
 func (f *Facts) recoveringUntil(d *Decision) time.Time {
 	if limit := f.notReadySince(d).Add(f.Parameters.GracePeriodMaximum); f.Recovering.After(limit) {
 		return limit

@@ -61,7 +61,7 @@ func newKinds(o Options) *kinds {
 	}
 }
 
-// start receives the queue of the controller before the first reconcile.
+// start receives the controller's queue before the first reconcile.
 func (k *kinds) start(_ context.Context, q queue) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

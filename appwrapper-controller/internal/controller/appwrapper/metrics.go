@@ -52,8 +52,8 @@ var countedPhases = []v1beta2.AppWrapperPhase{
 	v1beta2.Suspended, v1beta2.Resuming, v1beta2.Running, v1beta2.Resetting, v1beta2.Suspending, v1beta2.Succeeded, v1beta2.Failed,
 }
 
-// initNamespace creates the series of the AppWrapper's namespace with value 0. Otherwise Prometheus could miss the first transition
-// of the first AppWrapper in a namespace, which follows immediately.
+// initNamespace creates the series of the AppWrapper's namespace with value 0. Without this, Prometheus could miss the first
+// transition of the first AppWrapper in a namespace, which follows immediately.
 func (m *Metrics) initNamespace(aw *v1beta2.AppWrapper) {
 	if _, seen := m.namespaces.LoadOrStore(aw.Namespace, nil); seen {
 		return
