@@ -33,9 +33,9 @@ type watcher struct {
 	failing         bool   // the last poll failed
 }
 
-// watch updates a single line on a terminal. Otherwise it prints each change on a new line. It ends when the workload has finished or
-// failed, or when ctx is done. Errors after the first poll are reported once and retried, because users also watch during API server
-// outages.
+// On a terminal, watch updates a single line. If the output is not a terminal, it prints each change on a new line. It ends when the
+// workload has finished or failed, or when ctx is done. Errors after the first poll are reported once and retried, because users also
+// watch during API server outages.
 func (c *command) watch(ctx context.Context, r reader, namespace, name string) error {
 	w := &watcher{command: c, reader: r, namespace: namespace, name: name}
 	defer w.endLine() // later output starts on a new line

@@ -103,8 +103,8 @@ func phase(o timeline.Object) string {
 	return o.AppWrapper.Phase
 }
 
-// failure returns why an object failed, based on its condition Failed. An AppWrapper has no such condition and reports it in the
-// condition Unhealthy.
+// failure returns why an object failed, based on its Failed condition. An AppWrapper has no such condition and reports the failure in its
+// Unhealthy condition.
 func failure(o timeline.Object, failed *timeline.Condition) string {
 	c := cmp.Or(failed, o.Condition("Unhealthy"), &timeline.Condition{})
 	if c.Message == "" {

@@ -150,8 +150,8 @@ func counters(t timeline.Workload) []Counter {
 	return list
 }
 
-// restartsOf returns the name of the restart counter of a group. For groups declared by pods, the name contains the pod with index 0,
-// because a LeaderWorkerSet has several groups.
+// restartsOf returns the name of the restart counter of a group. For groups declared by pods, the counter's name includes the name of
+// the pod with index 0, because a LeaderWorkerSet has several groups.
 func restartsOf(t timeline.Workload, o timeline.Object) string {
 	if o.Kind == "Pod" && t.Objects[0].Name != o.Name {
 		return "restarts of " + o.Name

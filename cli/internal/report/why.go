@@ -43,7 +43,7 @@ const (
 	retriesAnnotation  = "schedulingRetries"
 )
 
-// WhyOf explains what happens to a pod, as of `now`.
+// WhyOf explains what is happening to a pod as of `now`.
 func WhyOf(p *read.Pod, now time.Time) Why {
 	w := Why{Pod: p.Name, Node: p.Spec.NodeName, State: podState(&p.Pod)}
 	for _, o := range p.Owners {
