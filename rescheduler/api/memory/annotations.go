@@ -20,7 +20,7 @@ const (
 	Annotation = "holdfast.dev/rescheduling"
 )
 
-// FilterMessage is the scheduler plugin's message about an excluded node. The scheduler includes it in the condition PodScheduled of a pod
+// FilterMessage is the scheduler plugin's message about an excluded node. The scheduler includes it in the PodScheduled condition of a pod
 // that fits nowhere. From it, the controller learns that exclusions are involved.
 const FilterMessage = "node(s) on which the pod's workload has failed"
 

@@ -164,7 +164,7 @@ func (m Memory) Forget(now time.Time) Memory {
 const maxSharedWith = 8
 
 // For returns the history for pods of a template. If m does not know the template, the result is an empty history that is shared with the
-// templates of the living pods. Otherwise two templates in use at the same time would keep erasing each other's history. If m has no
+// templates of the living pods. Without sharing, two templates in use at the same time would keep erasing each other's history. If m has no
 // template yet, it is assigned this one. living may be empty if the history is only read. Do not call For for a pod that has ended. See
 // Knows.
 func (m Memory) For(template string, living ...string) Memory {

@@ -111,8 +111,7 @@ func leads(mgr ctrl.Manager) func() bool {
 	}
 }
 
-// Configuration is the content of the file given by --config: the settings shared by all managers, and the key
-// rescheduling.
+// Configuration is the content of the file given by --config: the settings shared by all managers, and the rescheduling key.
 type Configuration struct {
 	metav1.TypeMeta  `json:",inline"`
 	bootstrap.Config `json:",inline"`

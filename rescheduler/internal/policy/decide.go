@@ -17,7 +17,7 @@ import (
 
 // Decide decides what to do about the pod. The caller must check the budgets before it moves the pod. See Budgets.
 func Decide(f Facts) Decision {
-	if f.Match.Since.After(f.Now) { // the clock of the node is ahead
+	if f.Match.Since.After(f.Now) { // the node's clock is ahead
 		f.Match.Since = f.Now
 	}
 	for _, rule := range []func(Facts) (Decision, bool){
@@ -114,7 +114,7 @@ func workloadsFault(f Facts) (Decision, bool) {
 	return Decision{Act: Leave, Reason: WorkloadFault, Message: message, Warning: true, After: recheck}, true
 }
 
-// recheck is when to decide again if the decision depends on other pods, whose changes cause no event for this pod.
+// recheck is the delay before deciding again if the decision depends on other pods, because their changes cause no event for this pod.
 const recheck = 5 * time.Minute
 
 // learn adds the failure to the history and determines its cost.

@@ -45,7 +45,7 @@ type Decision struct {
 	Message string
 	// Warning means that the user must act.
 	Warning bool
-	// After is when to reconcile again if nothing changes. 0 means never.
+	// After is the delay until the next reconcile if nothing changes. 0 means never.
 	After time.Duration
 	// Memory is the failure history of the workload after the decision. It must be written if Learned is set.
 	Memory  memory.Memory
@@ -128,7 +128,7 @@ type Workload struct {
 	GroupMoved time.Time
 	// Recovering is the time until which a lower recovery level handles the workload, or zero if none does.
 	Recovering time.Time
-	// Recovered is when the recovery that the pod was waiting for was observed to be over, or zero if it is not over.
+	// Recovered is when the recovery that the pod was waiting for was observed to have ended, or zero if it has not ended.
 	Recovered time.Time
 }
 

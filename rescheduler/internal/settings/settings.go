@@ -1,4 +1,4 @@
-// Package settings defines the key rescheduling of the configuration file: its fields, defaults and limits. It performs no I/O.
+// Package settings defines the rescheduling key of the configuration file: its fields, defaults and limits. It performs no I/O.
 package settings
 
 import (
@@ -16,11 +16,11 @@ import (
 	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
-// Rescheduling is the key rescheduling of the configuration file.
+// Rescheduling is the rescheduling key of the configuration file.
 type Rescheduling struct {
 	// DryRun publishes decisions without carrying them out.
 	DryRun bool `json:"dryRun,omitempty"`
-	// DefaultRetries is the number of moves for workloads without the annotation schedulingRetries. With 0, their pods are not moved.
+	// DefaultRetries is the number of moves for workloads without the schedulingRetries annotation. With 0, their pods are not moved.
 	DefaultRetries int `json:"defaultRetries,omitempty"`
 	// Namespaces lists the namespaces whose pods are managed; empty means all.
 	Namespaces []string `json:"namespaces,omitempty"`
@@ -94,7 +94,7 @@ type Breaker struct {
 
 // BarePods configures pods without a controller.
 type BarePods struct {
-	// Recreate recreates bare pods with the annotation schedulingRetries under another name.
+	// Recreate recreates bare pods that have the schedulingRetries annotation under a different name.
 	Recreate bool `json:"recreate,omitempty"`
 }
 

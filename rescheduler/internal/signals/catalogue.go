@@ -33,8 +33,8 @@ func forbidden() Table {
 	}
 }
 
-// rejected returns the reasons of pods that the kubelet rejected before they ran: phase Failed with a reason, no conditions and no container
-// statuses.
+// rejected returns the reasons of pods that the kubelet rejected before they ran: they are in the Failed phase, with a reason, no
+// conditions and no container statuses.
 func rejected() Table {
 	return Table{
 		admission("AdmissionError", 15*time.Minute, 3, "UnexpectedAdmissionError"),
@@ -164,11 +164,11 @@ const (
 type Where int
 
 const (
-	Phase      Where = iota // status.reason of a pod in phase Failed
-	Disruption              // reason of the condition DisruptionTarget
+	Phase      Where = iota // status.reason of a pod in the Failed phase
+	Disruption              // reason of the DisruptionTarget condition
 	Container               // reason of a waiting or terminated container
 	Loop                    // a container in a crash loop
-	Sandbox                 // the condition PodReadyToStartContainers: no sandbox, network or volumes
+	Sandbox                 // the PodReadyToStartContainers condition: no sandbox, network or volumes
 	Device                  // device health in a container status
 	Repeat                  // a member of a group that keeps restarting in place on the same node
 )

@@ -110,8 +110,8 @@ func (r Row) container(pod *corev1.Pod) (Match, bool) {
 	return Match{}, false
 }
 
-// ended returns when the container ended. If the container was lost, it returns when the pod failed. Otherwise a restarted process would
-// take it for a new failure.
+// ended returns when the container ended. If the container was lost, it returns when the pod failed, so that this program, after a restart,
+// does not mistake the loss for a new failure.
 func ended(pod *corev1.Pod, t *corev1.ContainerStateTerminated) time.Time {
 	if t.FinishedAt.IsZero() && pod.Status.Phase == corev1.PodFailed {
 		return FailedAt(pod)
@@ -169,7 +169,7 @@ func limited(pod *corev1.Pod, container string, t *corev1.ContainerStateTerminat
 	})
 }
 
-// since returns when the container ended if it is not restarted. Otherwise it returns zero, because the problem began earlier.
+// since returns when the container ended. If the container is restarted, it returns zero, because the problem began earlier.
 func since(t *corev1.ContainerStateTerminated, final bool) time.Time {
 	if final {
 		return t.FinishedAt.Time

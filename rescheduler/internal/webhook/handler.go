@@ -56,7 +56,8 @@ const (
 	Unknown   = "unknown" // could not be determined
 )
 
-// Handle admits every pod, even after a panic. Otherwise the library would reject the request, regardless of the failurePolicy.
+// Handle admits every pod, even after a panic. If it did not recover, the library would reject the request, regardless of the
+// failurePolicy.
 func (h *Handler) Handle(ctx context.Context, request admission.Request) (response admission.Response) {
 	defer func() {
 		if problem := recover(); problem != nil {

@@ -87,7 +87,7 @@ func (r *Reconciler) taintedNodes() (n float64) {
 	return n
 }
 
-// cacheDelay is how long it may take until a taint is visible in the cache.
+// cacheDelay is how long a taint may take to become visible in the cache.
 const cacheDelay = time.Minute
 
 // isTaintedBy reports whether the node is tainted, according to the cache or to recent writes that are not in the cache yet. Both count
@@ -123,7 +123,7 @@ func isOurs(t corev1.Taint) bool {
 	return t.Key == TaintKey && t.Effect == corev1.TaintEffectNoSchedule
 }
 
-// TaintExpiry removes expired taints. It runs only if taints are enabled, because otherwise the manager has no permission to modify
+// TaintExpiry removes expired taints. It runs only if taints are enabled, because without them the manager has no permission to modify
 // nodes.
 type TaintExpiry struct {
 	Client client.Client

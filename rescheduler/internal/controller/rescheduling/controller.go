@@ -187,9 +187,9 @@ func soonest(a, b time.Duration) time.Duration {
 // goneFor is how long a failed pod is still handled after it was deleted.
 const goneFor = 2 * time.Minute
 
-// failedPods holds pods in phase Failed, from the watch event that shows the failure until they are reconciled. A StatefulSet deletes a
-// failed pod within milliseconds and reuses its name for the replacement. The cache may then contain only the terminating pod or the
-// replacement, and the failure would be missed. If the process restarts, the pods held here are lost.
+// failedPods holds pods in the Failed phase, from the watch event that shows the failure until they are reconciled. A StatefulSet
+// deletes a failed pod within milliseconds and reuses its name for the replacement. The cache may then contain only the terminating pod
+// or the replacement, and the failure would be missed. If the process restarts, the pods held here are lost.
 type failedPods struct {
 	mu   sync.Mutex
 	pods map[client.ObjectKey]*corev1.Pod

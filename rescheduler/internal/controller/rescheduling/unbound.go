@@ -33,7 +33,8 @@ func (r *Reconciler) unbound(ctx context.Context, s *scope) (ctrl.Result, error)
 	return r.relax(ctx, s, since)
 }
 
-// unschedulable reports whether the scheduler could not find a node for the pod, since when, and why.
+// unschedulable reports whether the scheduler could not find a node for the pod. If so, it also returns when the pod became unschedulable,
+// and why.
 func unschedulable(pod *corev1.Pod) (since time.Time, message string, stuck bool) {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
@@ -51,7 +52,7 @@ const (
 	notYet = time.Minute
 )
 
-// relax replaces a pod that cannot be scheduled because of its node affinity, which is immutable, by a pod without the affinity: an
+// relax replaces a pod that cannot be scheduled because of its node affinity, which is immutable, with a pod without the affinity: an
 // unwanted node is better than none. This counts as a move and is limited like one. If the exclusions are only in the annotation, the
 // plugin handles them.
 func (r *Reconciler) relax(ctx context.Context, s *scope, since time.Time) (ctrl.Result, error) {

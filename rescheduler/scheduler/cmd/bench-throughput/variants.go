@@ -12,12 +12,12 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/scheduler/internal/plugin"
 )
 
-// shape is the shape of the pods: small pods, many of which share a node, or pods that fill a node each. The scheduler batches only
+// shape is the shape of the pods: small pods, many of which share a node, or pods that each fill a node. The scheduler batches only
 // the latter.
 type shape struct {
 	Name   string
 	cpus   string
-	share  int  // one in so many pods has it, which leaves nodes free
+	share  int  // one in this many pods has it, which leaves nodes free
 	spread bool // spread over zones and hosts by default, which prevents batching
 }
 

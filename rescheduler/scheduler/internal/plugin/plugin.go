@@ -27,7 +27,7 @@ import (
 const Name = "PodRescheduling"
 
 const (
-	// maxRelaxed limits how many relaxed pods are remembered. Each takes about 100 bytes plus its annotation.
+	// maxRelaxed limits the number of pods whose dropped exclusions are remembered. Each takes about 100 bytes plus its annotation.
 	maxRelaxed = 10_000
 	// relaxedFor is how long a dropped annotation is ignored if it cannot be removed.
 	relaxedFor = 5 * time.Minute
@@ -81,7 +81,7 @@ func (p *Plugin) excluded(pod *corev1.Pod) (sets.Set[string], error) {
 	return sets.New(hosts...), err
 }
 
-// ignored is why an annotation is ignored.
+// ignored is the reason why an annotation is ignored.
 type ignored string
 
 const (
@@ -89,7 +89,7 @@ const (
 	noNodeLeft ignored = "NoNodeLeft"
 )
 
-// clearResult is the result of removing a relaxed pod's annotation.
+// clearResult is the result of removing the annotation of a pod whose exclusions were dropped.
 type clearResult string
 
 const (
@@ -117,7 +117,7 @@ var registerMetrics = sync.OnceFunc(func() {
 	}
 })
 
-// argsKind is the kind of the arguments. It may be omitted, and is checked otherwise.
+// argsKind is the kind of the arguments. It may be omitted, but is checked if it is set.
 const argsKind = "PodReschedulingArgs"
 
 // exhaustion is what happens to a pod that is unschedulable only because of its exclusions.

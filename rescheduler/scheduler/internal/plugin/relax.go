@@ -20,7 +20,7 @@ import (
 )
 
 // PostFilter runs when a pod fits on no node. It must run before preemption, which depends on the order of the profile's plugins. If the
-// exclusions are the cause, it drops them and prevents preemption in this cycle, and the pod is retried immediately. Otherwise preemption
+// exclusions are the cause, it drops them and prevents preemption in this cycle, and the pod is retried immediately. If not, preemption
 // continues.
 func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
 	c := cycleOf(state)
@@ -44,7 +44,6 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *core
 
 // candidates returns how well the pod would fit each excluded node without its exclusions, and whether preemption might free capacity on a
 // node that is not excluded.
-// is not excluded.
 func (p *Plugin) candidates(
 	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, c *cycleState, statuses fwk.NodeToStatusReader,
 ) (excluded []candidate, others bool, err error) {
@@ -77,7 +76,7 @@ const (
 	now
 )
 
-// relaxReason is why exclusions are dropped. It is a metric label.
+// relaxReason is the reason why exclusions are dropped. It is a metric label.
 type relaxReason string
 
 const (
@@ -138,7 +137,7 @@ func (p *Plugin) relax(ctx context.Context, pod *corev1.Pod, why relaxReason, no
 // attempts is the maximum number of attempts to remove one annotation, over about ten seconds in total. The pod does not wait for it.
 const attempts = 12
 
-// clearer removes the annotations of relaxed pods outside of the scheduling cycle.
+// clearer removes the annotations of pods whose exclusions were dropped, outside of the scheduling cycle.
 type clearer struct {
 	handle fwk.Handle
 	queue  workqueue.TypedRateLimitingInterface[removal]
@@ -191,7 +190,7 @@ func (c *clearer) report(ctx context.Context, r removal, err error) {
 	result := resultOf(err)
 	annotationsClear.WithLabelValues(string(result)).Inc()
 	if result == failed {
-		logger.Error(err, "Failed to remove the annotation of a relaxed pod, ignoring the annotation for now", "pod", klog.KRef(r.pod.Namespace, r.pod.Name))
+		logger.Error(err, "Failed to remove the annotation of a pod whose exclusions were dropped, ignoring the annotation for now", "pod", klog.KRef(r.pod.Namespace, r.pod.Name))
 	}
 	// Activate skips the back-off of the pod.
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: r.pod.Namespace, Name: r.pod.Name, UID: r.uid}}
