@@ -21,8 +21,8 @@ const playedIntroduction = `
 ## Memory and idle API calls
 
 This table shows the same manager with more AppWrappers, each around a Job of %d pods. The benchmark creates these pods and sets their status to running.
-The Job controller and kubelets are not involved, because only the manager's memory is measured. Memory is the peak, without the GOMEMLIMIT of the
-chart. When the manager starts, it lists pods in pages. Idle means that nothing changes for %s.
+The Job controller and kubelets are not involved, because only the manager's memory is measured. Memory is peak usage, without the chart's
+GOMEMLIMIT. When the manager starts, it lists pods in pages. Idle means that nothing changes for %s.
 
 | AppWrappers | pods | s | CPU, s | API calls | memory, MiB | idle memory, MiB | idle API calls | idle CPU, s | memory when starting with all objects, MiB |
 |---|---|---|---|---|---|---|---|---|---|

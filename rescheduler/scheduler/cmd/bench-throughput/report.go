@@ -72,7 +72,7 @@ algorithm time is the scheduler's own metric: the time from taking a pod out of 
 time, and other processes also use the cores. CPU and memory are those of the scheduler process, including its caches and clients. They depend
 least on other work on the machine.
 
-All variants alternate in each of %d rounds of one run. The figures are medians, and x is the ratio to the value with the plugin off. A pod with exclusions
+All variants alternate in each of %d rounds of one run. The figures are medians; x is the ratio to the value with the plugin turned off. A pod with exclusions
 avoids %d nodes, which are chosen at random for each pod unless all pods have the same exclusions. The scheduler batches pods only if each pod fills a node
 and no default spreading applies, as in the second shape. Pods with different exclusions cannot share a result.
 `
