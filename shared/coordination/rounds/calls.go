@@ -129,7 +129,7 @@ type AnswerKind string
 const (
 	AnswerJoined   AnswerKind = "J"
 	AnswerReplaced AnswerKind = "R" // joined; the store has also handled the unreported death of the previous instance
-	AnswerHeld     AnswerKind = "H" // another pod holds the slot or is assigned to it, or this pod is assigned another slot
+	AnswerHeld     AnswerKind = "H" // another pod holds the slot or is assigned to it, or this pod is assigned to a different slot
 	AnswerFenced   AnswerKind = "X"
 	AnswerAttempt  AnswerKind = "N" // a later attempt has joined; use the attempt number after it
 	AnswerOver     AnswerKind = "-" // the round or the incarnation is over

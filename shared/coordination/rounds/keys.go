@@ -49,8 +49,8 @@ const relays = "r:"
 // Relay is the key of a string with what members need to know about the relay in a slot.
 func (k Keys) Relay(slot string) string { return k.base + relays + slot }
 
-// IsOver reports whether a key is a table of an earlier round than the level's, or of another generation or incarnation. Tables of later rounds are
-// not over: they exist after the store has been rolled back, and the members return to these rounds.
+// IsOver reports whether a key belongs to a table of a round before the level's, or of a different generation or incarnation. Tables of
+// later rounds are not over: they exist after the store has been rolled back, and the members return to these rounds.
 func (k Keys) IsOver(key string, l Level) bool {
 	kind, of, isTable := strings.Cut(strings.TrimPrefix(key, k.base), ":")
 	switch {

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// samples is the number of fields of a table that the server measures, which takes about 1 ms; it estimates the rest. If a
-	// member hides large values among many small ones, the small ones alone exceed its share.
+	// samples is the number of fields of a table that the server measures, which takes about 1 ms. The server estimates the
+	// rest. If a member hides large values among many small ones, the small ones alone exceed its share.
 	samples = 5000
 	// keysPerMeasurement is the number of keys that the server measures before it serves other clients.
 	keysPerMeasurement = 8

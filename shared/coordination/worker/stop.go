@@ -12,7 +12,7 @@ const (
 	stopRetry = 2 * time.Second
 )
 
-// behind returns by how many rounds the current instance lags behind the desired round. Only an instance that has run needs to be
+// behind returns how many rounds the current instance lags behind the desired round. Only an instance that has run needs to be
 // stopped, because a waiting instance can join the next round as it is. An instance whose round never started is at most one round
 // behind.
 func (s *State) behind() int64 {
