@@ -33,7 +33,7 @@ type watcher struct {
 	failing         bool   // the last poll failed
 }
 
-// On a terminal, watch updates a single line. If the output is not a terminal, it prints each change on a new line. It ends when the
+// watch updates a single line if the output is a terminal, and prints each change on a new line if it is not. It ends when the
 // workload has finished or failed, or when ctx is done. Errors after the first poll are reported once and retried, because users also
 // watch during API server outages.
 func (c *command) watch(ctx context.Context, r reader, namespace, name string) error {
