@@ -16,13 +16,28 @@ const supervisor = "holdfast-exec"
 
 var errNoProgram = errors.New("its supervisor has not started it")
 
-// Variable returns an environment variable of a worker's program, or "".
-func (env *Environment) Variable(ctx context.Context, w Worker, name string) (string, error) {
+// awaitProgram returns the PID of a worker's program. If the supervisor is about to start the worker, it waits.
+func (env *Environment) awaitProgram(ctx context.Context, w Worker) (pid int, err error) {
 	first, err := env.Cluster.ContainerPID(ctx, w.PodUID, w.Container)
 	if err != nil {
-		return "", err
+		return 0, err
 	}
-	pid, err := program(first)
+	var failure error
+	err = Until(ctx, "worker "+w.ID+" has a program", func(context.Context) error {
+		if pid, failure = program(first); errors.Is(failure, errNoProgram) {
+			return failure
+		}
+		return nil
+	})
+	if err = errors.Join(err, failure); err != nil {
+		return 0, fmt.Errorf("looking for the program of worker %s: %w", w.ID, err)
+	}
+	return pid, nil
+}
+
+// Variable returns an environment variable of a worker's program, or "". If the supervisor is about to start the worker, it waits.
+func (env *Environment) Variable(ctx context.Context, w Worker, name string) (string, error) {
+	pid, err := env.awaitProgram(ctx, w)
 	if err != nil {
 		return "", err
 	}

@@ -126,22 +126,9 @@ func (env *Environment) AwaitWorkers(ctx context.Context, namespace, jobSet stri
 // Signal sends a signal to a worker's process from the host, and returns the time. With a supervisor, the worker is the supervisor's child. If
 // the supervisor is about to start the worker, Signal waits.
 func (env *Environment) Signal(ctx context.Context, w Worker, signal unix.Signal) (time.Time, error) {
-	first, err := env.Cluster.ContainerPID(ctx, w.PodUID, w.Container)
+	pid, err := env.awaitProgram(ctx, w)
 	if err != nil {
 		return time.Time{}, err
-	}
-	pid, failure := 0, error(nil)
-	err = Until(ctx, "worker "+w.ID+" has a program", func(context.Context) error {
-		if pid, failure = program(first); errors.Is(failure, errNoProgram) {
-			return failure
-		}
-		return nil
-	})
-	if err == nil {
-		err = failure
-	}
-	if err != nil {
-		return time.Time{}, fmt.Errorf("looking for the program of worker %s: %w", w.ID, err)
 	}
 	return kill(pid, signal, "worker "+w.ID)
 }
