@@ -16,15 +16,20 @@ const supervisor = "holdfast-exec"
 
 var errNoProgram = errors.New("its supervisor has not started it")
 
-// awaitProgram returns the PID of a worker's program. If the supervisor is about to start the worker, it waits.
-func (env *Environment) awaitProgram(ctx context.Context, w Worker) (pid int, err error) {
+// program returns the PID of a worker's program, or errNoProgram if its supervisor has not started it.
+func (env *Environment) program(ctx context.Context, w Worker) (int, error) {
 	first, err := env.Cluster.ContainerPID(ctx, w.PodUID, w.Container)
 	if err != nil {
 		return 0, err
 	}
+	return program(first)
+}
+
+// awaitProgram returns the PID of a worker's program. If the supervisor is about to start the worker, it waits.
+func (env *Environment) awaitProgram(ctx context.Context, w Worker) (pid int, err error) {
 	var failure error
-	err = Until(ctx, "worker "+w.ID+" has a program", func(context.Context) error {
-		if pid, failure = program(first); errors.Is(failure, errNoProgram) {
+	err = Until(ctx, "worker "+w.ID+" has a program", func(ctx context.Context) error {
+		if pid, failure = env.program(ctx, w); errors.Is(failure, errNoProgram) {
 			return failure
 		}
 		return nil
@@ -52,11 +57,7 @@ func (env *Environment) Variable(ctx context.Context, w Worker, name string) (st
 
 // Program returns an identifier of a worker's process that is never reused: its PID and start time.
 func (env *Environment) Program(ctx context.Context, w Worker) (string, error) {
-	first, err := env.Cluster.ContainerPID(ctx, w.PodUID, w.Container)
-	if err != nil {
-		return "", err
-	}
-	pid, err := program(first)
+	pid, err := env.program(ctx, w)
 	if err != nil {
 		return "", err
 	}
@@ -71,11 +72,7 @@ func (env *Environment) Program(ctx context.Context, w Worker) (string, error) {
 // not handle the signal yet: the signal would kill it.
 func (env *Environment) Finish(ctx context.Context, w Worker) error {
 	const finish = unix.SIGUSR2
-	first, err := env.Cluster.ContainerPID(ctx, w.PodUID, w.Container)
-	if err != nil {
-		return err
-	}
-	pid, err := program(first)
+	pid, err := env.program(ctx, w)
 	if err != nil {
 		return err
 	}
