@@ -75,14 +75,6 @@ func (p *planner) tried(a Action) bool { return p.keys[a.key()] }
 
 func (p *planner) round() Round { return Round{p.group.Generation, p.group.Round} }
 
-// finishedSlots returns the slots that their Jobs count as finished.
-func (p *planner) finishedSlots() []string {
-	if p.wanted == nil {
-		return nil
-	}
-	return p.wanted.Finished
-}
-
 // onlyEnded reports whether a Job counts a slot as finished only because the worker exited with code 0 when its pod was deleted. Such a pod was
 // released from the slot, which has had no other pod since.
 func (p *planner) onlyEnded(slot string) bool {

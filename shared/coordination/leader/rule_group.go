@@ -50,7 +50,7 @@ func (p *planner) want() group.Wanted {
 	for _, slot := range p.memory.released.in(int64(o.Epoch.Epoch)) {
 		want.Fenced = append(want.Fenced, slot.Pod)
 	}
-	want.Finished = slices.DeleteFunc(slices.Clone(p.finishedSlots()), p.onlyEnded)
+	want.Finished = slices.DeleteFunc(slices.Clone(want.Finished), p.onlyEnded)
 	want.Given = p.claimed()
 	if !want.Barrier {
 		want.MaxPause = 0 // without a barrier, workers do not wait before they start

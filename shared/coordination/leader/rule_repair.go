@@ -22,7 +22,8 @@ func (p *planner) repair() {
 		return
 	}
 	if m := &p.memory.repairs; !m.began.Equal(p.Began) {
-		if len(p.Lost) == 0 && !p.ladder().Repairs() && !slices.ContainsFunc(p.finishedSlots(), p.onlyEnded) {
+		miscounted := p.wanted != nil && slices.ContainsFunc(p.wanted.Finished, p.onlyEnded)
+		if len(p.Lost) == 0 && !p.ladder().Repairs() && !miscounted {
 			return
 		}
 		missing, known := p.missing(p.awaited()...)
