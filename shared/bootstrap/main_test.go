@@ -99,7 +99,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// signalled prints a line when it is running and another when it is told to stop.
+// signalled prints a line when it is running and another when it is asked to stop.
 func signalled(stubborn bool) int {
 	p := newProgram()
 	p.ran = func(ctx context.Context, _ *rest.Config) error {

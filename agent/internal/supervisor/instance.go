@@ -26,7 +26,7 @@ type instance struct {
 
 	// ---
 	released  bool                 // from the barrier
-	stopping  bool                 // was told to end
+	stopping  bool                 // was asked to stop
 	signal    func(syscall.Signal) // nil while there is no process
 	early     []syscall.Signal     // received after the release but before the process was known
 	dead      bool
@@ -225,7 +225,7 @@ func startCode(err error) int {
 	return notExecutable
 }
 
-// follow waits until an instance exits or is told to end, and ends it. It returns false if some of its processes are
+// follow waits until an instance exits or is asked to stop, and ends it. It returns false if some of its processes are
 // left.
 func (s *Supervisor) follow(i *instance, child *process.Child) (gone bool) {
 	select {

@@ -79,7 +79,7 @@ func (f *fileProgress) count() uint64 {
 // checkpointPoll is how often the file is checked. Writing a checkpoint takes seconds.
 const checkpointPoll = 10 * time.Millisecond
 
-// awaitCheckpoint waits while a worker that was told to end writes a checkpoint. It returns when the file is gone, when
+// awaitCheckpoint waits while a worker that was asked to stop writes a checkpoint. It returns when the file is gone, when
 // the leader exits, after CheckpointGrace, or when the pod is terminating. In the last case it stops waiting for the
 // file and returns the ending requested for the pod.
 func (s *Supervisor) awaitCheckpoint(i *instance, child *process.Child, e ending) (pod ending, ends bool) {

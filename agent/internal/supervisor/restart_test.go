@@ -88,7 +88,7 @@ func TestAnOrderedRestartGivesTheGracePeriod(t *testing.T) {
 	if e := g.recorder.Next(); e.What != "terminated" || e.Slot != "js-w-0-1" {
 		t.Errorf("the first event is %+v", e)
 	}
-	g.recorder.Await(2, "started", "1") // exit code 0 after being told to end is not a success
+	g.recorder.Await(2, "started", "1") // exit code 0 after being asked to stop is not a success
 }
 
 func TestAnExhaustedBudgetKillsNoWorker(t *testing.T) {

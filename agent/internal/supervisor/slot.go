@@ -35,7 +35,7 @@ var slotName = regexp.MustCompile(`[a-z0-9][a-z0-9-]*-[0-9]+-[0-9]+`)
 var label = regexp.MustCompile(`[a-z0-9-]+`)
 
 // placed prepares a program to run as the worker of a slot. It sets the indexes of the slot, and replaces the names of
-// slots with the host names of the pods that occupy them. If the instance is told to end before these are known,
+// slots with the host names of the pods that occupy them. If the instance is asked to stop before these are known,
 // placed returns that ending.
 func (s *Supervisor) placed(i *instance, r round) (process.Spec, *ending) {
 	p := s.options.Program
@@ -63,7 +63,7 @@ func (s *Supervisor) placed(i *instance, r round) (process.Spec, *ending) {
 	return p, order
 }
 
-// hosts asks the store until it replies or the instance is told to end.
+// hosts asks the store until it replies or the instance is asked to stop.
 func (s *Supervisor) hosts(i *instance, slots []string) (map[string]string, *ending) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

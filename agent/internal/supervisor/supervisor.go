@@ -115,7 +115,7 @@ func (s *Supervisor) Observe(context.Context) (worker.Observed, error) {
 }
 
 // Start implements loop.Barrier. It runs the program of an instance in the given round and slot. It ignores an instance
-// that is running, was told to end, or no longer exists.
+// that is running, was asked to stop, or no longer exists.
 func (s *Supervisor) Start(id string, generation, number int64, slot string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,7 +158,7 @@ func (s *Supervisor) Signal(signal syscall.Signal) {
 }
 
 // Leave ends the worker when the pod terminates. It sends the signal, waits up to grace, then sends SIGKILL. No further
-// instance is created. Exit code 0 is replaced by that of SIGTERM, because a worker that was told to end has not
+// instance is created. Exit code 0 is replaced by that of SIGTERM, because a worker that was asked to stop has not
 // completed. Leave returns when no process of the worker is left or ctx is done.
 func (s *Supervisor) Leave(ctx context.Context, signal syscall.Signal, grace time.Duration) error {
 	s.mu.Lock()

@@ -29,7 +29,7 @@ func newBench(t *testing.T) *bench {
 	return &bench{suites.NewNamespace(t, k8s, "e2e-elastic-")}
 }
 
-// job returns an ElasticJob whose workers run until they are told to stop.
+// job returns an ElasticJob whose workers run until they are asked to stop.
 func (b *bench) job(name string, minimum, wanted, maximum int32, changes ...func(*v1alpha1.ElasticJob)) *v1alpha1.ElasticJob {
 	job := &v1alpha1.ElasticJob{
 		ObjectMeta: metav1.ObjectMeta{Namespace: b.NS, Name: name},

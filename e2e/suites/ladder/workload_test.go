@@ -85,7 +85,7 @@ func (r *run) wrapElastic(o settings, job *v1alpha1.ElasticJob) *v1beta2.AppWrap
 	return aw
 }
 
-// elasticJob returns an ElasticJob whose workers run until they are told to stop.
+// elasticJob returns an ElasticJob whose workers run until they are asked to stop.
 func (r *run) elasticJob(restart v1alpha1.RestartPolicy, change func(*v1alpha1.ElasticJobSpec)) *v1alpha1.ElasticJob {
 	job := &v1alpha1.ElasticJob{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ElasticJob"},

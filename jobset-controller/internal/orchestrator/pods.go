@@ -127,7 +127,7 @@ func (r *Reconciler) sawPod(obj client.Object, gone bool, q workqueue.TypedRateL
 	plain := podOf(pod)
 	state := r.Groups.get(uid)
 	lost := plain.Lost() || (gone && plain.LostWhenGone())
-	// A pod that succeeds during a restart was told to stop, and the restart needs its slot.
+	// A pod that succeeds during a restart was asked to stop, and the restart needs its slot.
 	needed := plain.Phase == workload.Succeeded && state != nil && state.restarting.Load()
 	switch {
 	case lost || needed || plain.Deleting:

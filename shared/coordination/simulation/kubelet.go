@@ -69,7 +69,7 @@ func (p *pod) removed() {
 	})
 }
 
-// succeed ends the pod: its sidecar is told to stop, and sends its pending reports.
+// succeed ends the pod: its sidecar is asked to stop, and sends its pending reports.
 func (p *pod) succeed() {
 	p.phase = podSucceeded
 	p.note(p.uid, "has succeeded")

@@ -26,7 +26,7 @@ func commandIsKnown(t *template) *field.Error {
 	return field.Required(t.workerPath().Child("command"), "required with the exec driver, which cannot read the image's entry point")
 }
 
-// noPodFailurePolicy rejects pod failure policies, because their rules would match a worker that was told to stop.
+// noPodFailurePolicy rejects pod failure policies, because their rules would match a worker that was asked to stop.
 func noPodFailurePolicy(t *template) *field.Error {
 	if t.job().PodFailurePolicy == nil {
 		return nil
