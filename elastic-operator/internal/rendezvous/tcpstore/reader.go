@@ -42,7 +42,8 @@ type Reader struct {
 	dialect Dialect
 	limits  Limits
 	greeted bool
-	left    int // bytes of the current message that remain of limits.Total
+	left    int   // bytes of the current message that remain of limits.Total
+	err     error // of the current message, which is the last one
 }
 
 // NewReader returns a reader for the dialect, which must be Classic or Validated. The source should be buffered.
@@ -54,19 +55,19 @@ func NewReader(source io.Reader, d Dialect, l Limits) *Reader {
 // closed. Memory is allocated for received bytes only, not for the lengths that a client announces.
 func (r *Reader) Next() (Request, error) {
 	r.left = r.limits.Total
-	var number [1]byte
-	if _, err := io.ReadFull(r.source, number[:]); err != nil {
+	var op [1]byte
+	if _, err := io.ReadFull(r.source, op[:]); err != nil {
 		return Request{}, err
 	}
-	op := r.dialect.Op(number[0])
-	q := Request{Op: op}
-	if err := r.arguments(&q); err != nil {
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
+	q := Request{Op: r.dialect.Op(op[0])}
+	r.arguments(&q)
+	if r.err != nil {
+		if errors.Is(r.err, io.EOF) {
+			r.err = io.ErrUnexpectedEOF
 		}
-		return Request{}, fmt.Errorf("operation %d: %w", number[0], err)
+		return Request{}, fmt.Errorf("operation %d: %w", op[0], r.err)
 	}
-	return q, r.checkGreeting(op)
+	return q, r.checkGreeting(q.Op)
 }
 
 // checkGreeting returns an error if a required greeting is missing, or a greeting is not the first message.
@@ -80,113 +81,79 @@ func (r *Reader) checkGreeting(op Op) error {
 	return nil
 }
 
-func (r *Reader) arguments(q *Request) error {
+// arguments reads the arguments of an operation. After an error, the methods that it calls read nothing.
+func (r *Reader) arguments(q *Request) {
 	switch q.Op {
 	case OpValidate:
-		return r.greeting()
-	case OpSet, OpAppend:
-		return each(q, r.key, r.value)
-	case OpCompareSet:
-		return each(q, r.key, r.value, r.value)
+		if number[uint32](r) != Magic {
+			r.fail(ErrBadMagic)
+		}
 	case OpGet, OpDelete:
-		return r.key(q)
+		r.key(q)
+	case OpSet, OpAppend:
+		r.key(q)
+		r.value(q)
+	case OpCompareSet:
+		r.key(q)
+		r.value(q)
+		r.value(q)
 	case OpAdd:
-		if err := r.key(q); err != nil {
-			return err
-		}
-		n, err := r.uint64()
-		q.Number = int64(n)
-		return err
-	case OpCheck, OpWait, OpMultiGet:
-		return r.list(q, r.key)
-	case OpMultiSet:
-		return r.list(q, func(q *Request) error { return each(q, r.key, r.value) })
-	case OpCount, OpCancelWait:
-		return nil
+		r.key(q)
+		q.Number = int64(number[uint64](r))
+	case OpCheck, OpWait, OpMultiGet, OpMultiSet:
+		r.list(q)
 	case OpPing:
-		n, err := r.uint32()
-		q.Nonce = n
-		return err
+		q.Nonce = number[uint32](r)
+	case OpCount, OpCancelWait:
 	default:
-		return ErrNotServed
+		r.fail(ErrNotServed)
 	}
 }
 
-// each reads the items in order until one fails.
-func each(q *Request, items ...func(*Request) error) error {
-	for _, item := range items {
-		if err := item(q); err != nil {
-			return err
-		}
+// fail records the first error of a message.
+func (r *Reader) fail(err error) {
+	if r.err == nil {
+		r.err = err
 	}
-	return nil
 }
 
-func (r *Reader) greeting() error {
-	n, err := r.uint32()
-	if err == nil && n != Magic {
-		return ErrBadMagic
-	}
-	return err
-}
-
-func (r *Reader) list(q *Request, item func(*Request) error) error {
-	n, err := r.uint64()
-	if err != nil {
-		return err
-	}
+// list reads any number of keys, each with a value for OpMultiSet.
+func (r *Reader) list(q *Request) {
+	n := number[uint64](r)
 	if n > uint64(r.limits.Keys) {
-		return fmt.Errorf("%w: %d keys", ErrTooLarge, n)
+		r.fail(fmt.Errorf("%w: %d keys", ErrTooLarge, n))
+		return
 	}
 	for range n {
-		if err := item(q); err != nil {
-			return err
+		r.key(q)
+		if q.Op == OpMultiSet {
+			r.value(q)
 		}
 	}
-	return nil
 }
 
-func (r *Reader) key(q *Request) error {
-	b, err := r.bytes(r.limits.Key)
-	if err == nil {
-		q.Keys = append(q.Keys, string(b))
-	}
-	return err
-}
+func (r *Reader) key(q *Request) { q.Keys = append(q.Keys, string(r.bytes(r.limits.Key))) }
 
-func (r *Reader) value(q *Request) error {
-	b, err := r.bytes(r.limits.Value)
-	if err == nil {
-		q.Values = append(q.Values, b)
-	}
-	return err
-}
+func (r *Reader) value(q *Request) { q.Values = append(q.Values, r.bytes(r.limits.Value)) }
 
-func (r *Reader) bytes(limit int) ([]byte, error) {
-	n, err := r.uint64()
-	if err != nil {
-		return nil, err
-	}
+func (r *Reader) bytes(limit int) []byte {
+	n := number[uint64](r)
 	if n > uint64(limit) || n > uint64(r.left) {
-		return nil, fmt.Errorf("%w: %d bytes", ErrTooLarge, n)
+		r.fail(fmt.Errorf("%w: %d bytes", ErrTooLarge, n))
+	}
+	if r.err != nil {
+		return nil
 	}
 	r.left -= int(n)
 	var b bytes.Buffer
 	b.Grow(min(int(n), 64<<10))
-	if _, err := io.CopyN(&b, r.source, int64(n)); err != nil {
-		return nil, err
+	_, r.err = io.CopyN(&b, r.source, int64(n))
+	return b.Bytes()
+}
+
+func number[T uint32 | uint64](r *Reader) (n T) {
+	if r.err == nil {
+		r.err = binary.Read(r.source, binary.LittleEndian, &n)
 	}
-	return b.Bytes(), nil
-}
-
-func (r *Reader) uint64() (uint64, error) {
-	var b [8]byte
-	_, err := io.ReadFull(r.source, b[:])
-	return binary.LittleEndian.Uint64(b[:]), err
-}
-
-func (r *Reader) uint32() (uint32, error) {
-	var b [4]byte
-	_, err := io.ReadFull(r.source, b[:])
-	return binary.LittleEndian.Uint32(b[:]), err
+	return n
 }
