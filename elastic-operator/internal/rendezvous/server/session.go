@@ -96,28 +96,11 @@ func (c *session) answer(q tcpstore.Request) error {
 	if err := s.permit(q); err != nil {
 		return err
 	}
-	switch q.Op {
-	case tcpstore.OpWait:
-		return c.await(q.Keys)
-	case tcpstore.OpCancelWait:
-		s.store.Cancel(c.wait)
-		c.wait = nil
-		return c.out.put(tcpstore.Canceled())
-	case tcpstore.OpPing:
-		return c.out.put(tcpstore.Pong(q.Nonce))
-	}
-	reply, err := s.apply(q)
+	reply, err := c.apply(q)
 	if err != nil {
 		return err
 	}
 	return c.out.put(reply)
-}
-
-func (c *session) await(keys []string) error {
-	c.server.store.Cancel(c.wait)
-	wait, err := c.server.store.Wait(keys, func() { _ = c.out.put(tcpstore.Ready()) })
-	c.wait = wait
-	return err
 }
 
 // permit returns an error if a key belongs to another job.
@@ -188,22 +171,38 @@ func (o *outbox) close() {
 	o.failed = true
 }
 
-// apply executes a request with permitted keys and returns the reply. The caller holds the lock.
-func (s *Server) apply(q tcpstore.Request) ([]byte, error) {
+// apply executes a request with permitted keys and returns the reply, if any. The caller holds the lock.
+func (c *session) apply(q tcpstore.Request) (reply []byte, err error) {
+	s := c.server
 	switch q.Op {
+	case tcpstore.OpValidate:
+		return nil, nil
+	case tcpstore.OpPing:
+		return tcpstore.Pong(q.Nonce), nil
+	case tcpstore.OpWait:
+		s.store.Cancel(c.wait)
+		c.wait, err = s.store.Wait(q.Keys, func() { _ = c.out.put(tcpstore.Ready) })
+		return nil, err
+	case tcpstore.OpCancelWait:
+		s.store.Cancel(c.wait)
+		c.wait = nil
+		return tcpstore.Canceled, nil
 	case tcpstore.OpGet, tcpstore.OpMultiGet:
 		return s.read(q.Keys)
 	case tcpstore.OpCheck:
-		return tcpstore.Checked(s.store.Has(q.Keys)), nil
+		if s.store.Has(q.Keys) {
+			return tcpstore.Ready, nil
+		}
+		return tcpstore.NotReady, nil
 	case tcpstore.OpCount:
 		return tcpstore.Number(int64(s.store.Used().Keys)), nil
 	case tcpstore.OpDelete:
-		return s.remove(q.Keys[0])
+		if s.store.Delete(q.Keys[0]) {
+			return tcpstore.Number(1), nil
+		}
+		return tcpstore.Number(0), nil
 	case tcpstore.OpSet, tcpstore.OpMultiSet:
 		return nil, s.write(q.Keys, q.Values)
-	}
-	if len(q.Keys) == 0 { // the greeting
-		return nil, nil
 	}
 	return s.change(q)
 }
@@ -253,12 +252,4 @@ func (s *Server) write(keys []string, values [][]byte) error {
 		s.wrote(key)
 	}
 	return nil
-}
-
-func (s *Server) remove(key string) ([]byte, error) {
-	n := int64(0)
-	if s.store.Delete(key) {
-		n = 1
-	}
-	return tcpstore.Number(n), nil
 }

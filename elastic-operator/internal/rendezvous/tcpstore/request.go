@@ -127,12 +127,14 @@ func (d Dialect) String() string {
 	}
 }
 
-// One-byte replies.
-const (
-	replyReady    = 0 // to OpCheck if all keys exist
-	replyNotReady = 1 // to OpCheck otherwise
-	replyStopWait = 0 // to OpWait when all keys exist
-	replyCanceled = 1 // to OpCancelWait
+// One-byte replies. The caller must not change them.
+var (
+	// Ready is the reply to OpCheck if all keys exist, and to OpWait once they do.
+	Ready = []byte{0}
+	// NotReady is the reply to OpCheck if a key is missing.
+	NotReady = []byte{1}
+	// Canceled is the reply to OpCancelWait. If the wait completed first, the client receives it after the reply to the wait.
+	Canceled = []byte{1}
 )
 
 // Value returns the reply to OpGet and OpCompareSet, and one item of the reply to OpMultiGet.
@@ -142,20 +144,6 @@ func Value(v []byte) []byte {
 
 // Number returns the reply to OpAdd, OpCount and OpDelete.
 func Number(n int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(n)) }
-
-// Checked returns the reply to OpCheck.
-func Checked(ready bool) []byte {
-	if ready {
-		return []byte{replyReady}
-	}
-	return []byte{replyNotReady}
-}
-
-// Ready returns the reply to OpWait. It is sent when all keys exist.
-func Ready() []byte { return []byte{replyStopWait} }
-
-// Canceled returns the reply to OpCancelWait. If the wait completed first, the client receives it after the reply to the wait.
-func Canceled() []byte { return []byte{replyCanceled} }
 
 // Pong returns the reply to OpPing.
 func Pong(nonce uint32) []byte { return binary.LittleEndian.AppendUint32(nil, nonce) }
