@@ -41,14 +41,8 @@ func newMetrics(s *Server) *metrics {
 		rounds:   meter.Counter(series.RendezvousRounds),
 		opened:   meter.CounterVec(series.RendezvousOpened),
 	}
-	m.zero()
 	m.registry.MustRegister(m.accepted, m.requests, m.refused, m.rounds, m.opened)
 	m.gauges(s)
-	return m
-}
-
-// zero initializes all series, so that the first increase of each is visible.
-func (m *metrics) zero() {
 	for _, dialect := range tcpstore.Dialects() {
 		meter.Zero(m.accepted, []string{dialect.String()})
 	}
@@ -61,6 +55,7 @@ func (m *metrics) zero() {
 	for _, reason := range openedLabels {
 		meter.Zero(m.opened, []string{reason})
 	}
+	return m
 }
 
 func (m *metrics) gauges(s *Server) {
@@ -74,8 +69,8 @@ func (m *metrics) gauges(s *Server) {
 			return read()
 		}
 	}
-	gauge(series.RendezvousConnections, s.connections.count)
-	gauge(series.RendezvousWaits, locked(func() int { return s.store.Waits() }))
+	gauge(series.RendezvousConnections, func() int { return int(s.connections.Load()) })
+	gauge(series.RendezvousWaits, locked(s.store.Waits))
 	gauge(series.RendezvousKeys, locked(func() int { return s.store.Used().Keys }))
 	gauge(series.RendezvousBytes, locked(func() int { return int(s.store.Used().Bytes) }))
 	gauge(series.RendezvousParticipants, func() int { return s.Status().Participants })

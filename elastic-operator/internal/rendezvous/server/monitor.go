@@ -20,19 +20,6 @@ type run struct {
 	reopening  *time.Timer // nil while the rendezvous is open
 }
 
-// monitor tracks the rendezvous of a job, keyed by run ID. It is guarded by the server's lock.
-type monitor struct {
-	runs    map[string]*run
-	stopped bool
-}
-
-func (m *monitor) stop() {
-	m.stopped = true
-	for _, r := range m.runs {
-		r.cancelReopening()
-	}
-}
-
 func (r *run) cancelReopening() {
 	if r.reopening != nil {
 		r.reopening.Stop()
@@ -49,10 +36,10 @@ func (s *Server) wrote(key string) {
 
 // observe parses the state of a rendezvous and handles changes.
 func (s *Server) observe(id string) {
-	r := s.monitor.runs[id]
+	r := s.runs[id]
 	if r == nil {
 		r = &run{changed: time.Now()}
-		s.monitor.runs[id] = r
+		s.runs[id] = r
 		s.dropOldRuns()
 	}
 	text, _ := s.store.Get(state.KeyOf(id))
@@ -79,7 +66,7 @@ func (s *Server) observe(id string) {
 
 // scheduleReopening starts the timer for a closed rendezvous, or cancels it for an open one.
 func (s *Server) scheduleReopening(id string, r *run) {
-	if !r.state.Closed || s.monitor.stopped {
+	if !r.state.Closed {
 		r.cancelReopening()
 		return
 	}
@@ -103,8 +90,8 @@ func (s *Server) decide(id string, r *run) (time.Time, healing.Reason) {
 func (s *Server) reopen(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.monitor.runs[id]
-	if r == nil || r.reopening == nil || s.monitor.stopped {
+	r := s.runs[id]
+	if r == nil || r.reopening == nil {
 		return
 	}
 	at, reason := s.decide(id, r)
@@ -154,12 +141,12 @@ const keptRuns = 3
 
 // dropOldRuns removes all runs and their keys, except for the most recently changed ones.
 func (s *Server) dropOldRuns() {
-	ids := slices.SortedFunc(maps.Keys(s.monitor.runs), func(a, b string) int {
-		return s.monitor.runs[b].changed.Compare(s.monitor.runs[a].changed)
+	ids := slices.SortedFunc(maps.Keys(s.runs), func(a, b string) int {
+		return s.runs[b].changed.Compare(s.runs[a].changed)
 	})
 	for _, id := range ids[min(keptRuns, len(ids)):] {
-		s.monitor.runs[id].cancelReopening()
-		delete(s.monitor.runs, id)
+		s.runs[id].cancelReopening()
+		delete(s.runs, id)
 		s.dropKeys(func(k state.Key) bool { return k.RunID == id })
 	}
 }

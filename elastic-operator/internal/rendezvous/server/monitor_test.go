@@ -116,7 +116,7 @@ func TestRendezvousStaysClosedForTheGracePeriodAfterAllAgentsTerminated(t *testi
 	w.closes()
 	w.until("it is closed", func() bool { return w.job().Closed })
 	w.server.mu.Lock()
-	at, _ := w.server.decide("uid", w.server.monitor.runs["uid"])
+	at, _ := w.server.decide("uid", w.server.runs["uid"])
 	w.server.mu.Unlock()
 	if wait := time.Until(at); wait < 50*time.Minute {
 		t.Errorf("it is opened in %v", wait)
@@ -162,7 +162,7 @@ func TestRunsOfEarlierRestartsAreRemoved(t *testing.T) {
 		c.get(fmt.Sprintf("/torch.rendezvous.uid-1-%d.300/k", i))
 	}
 	w.server.mu.Lock()
-	keys, views := w.server.store.Keys(), len(w.server.monitor.runs)
+	keys, views := w.server.store.Keys(), len(w.server.runs)
 	w.server.mu.Unlock()
 	if len(keys) != 2*keptRuns || views != keptRuns {
 		t.Errorf("%d keys and %d runs are left", len(keys), views)

@@ -18,6 +18,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -32,29 +33,26 @@ type Server struct {
 	config  Config
 	metrics *metrics
 
-	// mu guards the store and the monitor. No I/O is performed while it is held.
-	mu      sync.Mutex
-	store   *flat.Store
-	monitor monitor
+	// mu guards the store and the runs. No I/O is performed while it is held.
+	mu    sync.Mutex
+	store *flat.Store
+	runs  map[string]*run // by run ID
 
-	connections connections
+	connections atomic.Int64 // open connections
 }
 
 // New returns a server with an empty store.
 func New(c Config) *Server {
-	s := &Server{
-		config: c, store: flat.New(c.Store), monitor: monitor{runs: map[string]*run{}},
-		connections: connections{limit: c.Connections, open: map[net.Conn]struct{}{}},
-	}
+	s := &Server{config: c, store: flat.New(c.Store), runs: map[string]*run{}}
 	s.metrics = newMetrics(s)
 	return s
 }
 
 // Serve accepts connections until ctx is done, then closes all connections.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	stop := context.AfterFunc(ctx, func() { l.Close() })
+	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	defer s.close()
+	context.AfterFunc(ctx, func() { l.Close() })
 	for {
 		conn, err := l.Accept()
 		switch {
@@ -67,20 +65,14 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
-		if !s.connections.add(conn) {
+		if s.connections.Load() >= int64(s.config.Connections) {
 			s.metrics.refused.WithLabelValues(refusedConnections).Inc()
 			conn.Close()
 			continue
 		}
-		go s.serve(conn)
+		s.connections.Add(1)
+		go s.serve(ctx, conn)
 	}
-}
-
-func (s *Server) close() {
-	s.mu.Lock()
-	s.monitor.stop()
-	s.mu.Unlock()
-	s.connections.closeAll()
 }
 
 // Config configures a server.
@@ -136,7 +128,7 @@ func (s *Server) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var latest *run
-	for _, r := range s.monitor.runs {
+	for _, r := range s.runs {
 		if latest == nil || r.changed.After(latest.changed) {
 			latest = r
 		}
@@ -144,13 +136,10 @@ func (s *Server) Status() Status {
 	if latest == nil {
 		return Status{}
 	}
-	return latest.status()
-}
-
-func (r *run) status() Status {
+	now := latest.state
 	return Status{
-		Round: r.state.Round, Restarts: max(0, r.completed-1), Complete: r.state.Complete, Closed: r.state.Closed, Unreadable: r.unreadable,
-		Participants: r.state.Participants, Waiting: r.state.Waiting, LastChange: r.changed.UTC(), LastOpened: r.reopened.UTC(),
+		Round: now.Round, Restarts: max(0, latest.completed-1), Complete: now.Complete, Closed: now.Closed, Unreadable: latest.unreadable,
+		Participants: now.Participants, Waiting: now.Waiting, LastChange: latest.changed.UTC(), LastOpened: latest.reopened.UTC(),
 	}
 }
 
@@ -166,93 +155,39 @@ func (s *Server) Handler() http.Handler {
 	return mux
 }
 
-// connections is a set of open connections with a maximum size.
-type connections struct {
-	mu     sync.Mutex
-	limit  int
-	open   map[net.Conn]struct{}
-	closed bool
-}
-
-func (c *connections) add(conn net.Conn) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed || len(c.open) >= c.limit {
-		return false
-	}
-	c.open[conn] = struct{}{}
-	return true
-}
-
-func (c *connections) remove(conn net.Conn) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.open, conn)
-}
-
-func (c *connections) count() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.open)
-}
-
-func (c *connections) closeAll() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.closed = true
-	for conn := range c.open {
-		conn.Close()
-	}
-}
-
 // keepAlive detects clients whose node is lost, so that their connections are closed.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 4}
 
 // serve detects the dialect of a client and serves it. There is no timeout for the first byte, because torch 1.13 opens a second connection
 // for subscriptions and never uses it.
-func (s *Server) serve(conn net.Conn) {
+func (s *Server) serve(ctx context.Context, conn net.Conn) {
+	defer s.connections.Add(-1)
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetKeepAliveConfig(keepAlive)
 	}
-	first := make([]byte, 1, tcpstore.SniffLength)
+	first := make([]byte, 1)
 	if _, err := conn.Read(first); err != nil {
-		s.drop(conn)
 		return
 	}
 	buffered := bufio.NewReaderSize(io.MultiReader(bytes.NewReader(first), conn), 4<<10)
-	dialect, err := detect(conn, buffered, s.config.Timeout)
-	switch {
-	case err != nil:
-		s.drop(conn)
-	case dialect == tcpstore.Unknown:
+	dialect := tcpstore.Sniff(first)
+	if dialect == tcpstore.Undecided {
+		_ = conn.SetReadDeadline(time.Now().Add(s.config.Timeout))
+		greeting, err := buffered.Peek(tcpstore.SniffLength)
+		if err != nil {
+			return
+		}
+		_ = conn.SetReadDeadline(time.Time{})
+		dialect = tcpstore.Sniff(greeting)
+	}
+	if dialect == tcpstore.Unknown {
 		s.metrics.refused.WithLabelValues(refusedProtocol).Inc()
 		s.config.Log.Warn("unknown protocol, closing the connection", "client", conn.RemoteAddr().String(), "first", first)
-		s.drop(conn)
-	default:
-		s.metrics.accepted.WithLabelValues(dialect.String()).Inc()
-		s.session(conn, buffered, dialect)
-		s.drop(conn)
+		return
 	}
-}
-
-func (s *Server) drop(conn net.Conn) {
-	conn.Close()
-	s.connections.remove(conn)
-}
-
-// detect detects the dialect from the first bytes without consuming them.
-func detect(conn net.Conn, r *bufio.Reader, timeout time.Duration) (tcpstore.Dialect, error) {
-	first, err := r.Peek(1)
-	if err != nil {
-		return tcpstore.Unknown, err
-	}
-	if d := tcpstore.Sniff(first); d != tcpstore.Undecided {
-		return d, nil
-	}
-	_ = conn.SetReadDeadline(time.Now().Add(timeout))
-	first, err = r.Peek(tcpstore.SniffLength)
-	if err != nil {
-		return tcpstore.Unknown, err
-	}
-	return tcpstore.Sniff(first), conn.SetReadDeadline(time.Time{})
+	s.metrics.accepted.WithLabelValues(dialect.String()).Inc()
+	s.session(conn, buffered, dialect)
 }

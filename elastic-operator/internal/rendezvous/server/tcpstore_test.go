@@ -112,7 +112,7 @@ func TestWaitOfADisconnectedClientIsRemoved(t *testing.T) {
 	w.until("the server knows of the wait", func() bool { return w.waits() == 1 })
 	c.conn.Close()
 	w.until("the wait is forgotten", func() bool { return w.waits() == 0 })
-	w.until("the connection is forgotten", func() bool { return w.server.connections.count() == 0 })
+	w.until("the connection is forgotten", func() bool { return w.server.connections.Load() == 0 })
 }
 
 func TestConnectionsMayBeIdle(t *testing.T) {
@@ -167,7 +167,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 	first.get(key)
 	w.client(tcpstore.Classic).gone()
 	first.conn.Close()
-	w.until("there is room again", func() bool { return w.server.connections.count() == 0 })
+	w.until("there is room again", func() bool { return w.server.connections.Load() == 0 })
 	if got := w.client(tcpstore.Classic).get(key); got != "1" {
 		t.Errorf("got %q", got)
 	}
@@ -186,7 +186,7 @@ func TestSlowClientIsDisconnected(t *testing.T) {
 		}
 	}()
 	w.until("it is dropped", func() bool {
-		return w.server.connections.count() == 0 && strings.Contains(w.page("/metrics"), `accepted_total{dialect="classic"} 1`)
+		return w.server.connections.Load() == 0 && strings.Contains(w.page("/metrics"), `accepted_total{dialect="classic"} 1`)
 	})
 }
 
