@@ -36,11 +36,10 @@ func Parse(text string) (State, error) {
 	if err != nil || o == nil {
 		return State{}, err
 	}
-	round, ok1 := whole(o, "round")
-	complete, ok2 := flag(o, "complete")
-	closed, ok3 := flag(o, "closed")
-	v, _ := o.Attribute("participants")
-	joined, ok4 := v.(*pickle.Dict)
+	round, ok1 := attribute[int64](o, "round")
+	complete, ok2 := attribute[pickle.Bool](o, "complete")
+	closed, ok3 := attribute[pickle.Bool](o, "closed")
+	joined, ok4 := attribute[*pickle.Dict](o, "participants")
 	if !ok1 || !ok2 || !ok3 || !ok4 {
 		return State{}, fmt.Errorf("%w: an attribute is missing", ErrUnreadable)
 	}
@@ -56,7 +55,7 @@ func Open(text string) (string, error) {
 	if o == nil {
 		return text, nil
 	}
-	closed, ok := flag(o, "closed")
+	closed, ok := attribute[pickle.Bool](o, "closed")
 	if !ok {
 		return "", fmt.Errorf("%w: the attribute closed is missing", ErrUnreadable)
 	}
@@ -84,16 +83,11 @@ func decode(text string) ([]byte, *pickle.Object, error) {
 	return raw, o, nil
 }
 
-func whole(o *pickle.Object, name string) (int64, bool) {
+// attribute returns an attribute if it has the expected type.
+func attribute[T any](o *pickle.Object, name string) (T, bool) {
 	v, _ := o.Attribute(name)
-	n, ok := v.(int64)
-	return n, ok
-}
-
-func flag(o *pickle.Object, name string) (pickle.Bool, bool) {
-	v, _ := o.Attribute(name)
-	b, ok := v.(pickle.Bool)
-	return b, ok
+	t, ok := v.(T)
+	return t, ok
 }
 
 // size returns the number of items of an attribute that is a set. Before pickle protocol 4, a set is encoded as a call with a list.
