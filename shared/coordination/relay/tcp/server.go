@@ -129,9 +129,7 @@ func (s *server) add(p *peer) bool {
 func (s *server) serve(p *peer) {
 	defer func() {
 		p.end()
-		s.mu.Lock()
-		delete(s.members, p)
-		s.mu.Unlock()
+		s.forget(p)
 	}()
 	keepAlive(p.conn)
 	_ = p.conn.SetDeadline(time.Now().Add(helloTimeout))
@@ -161,9 +159,19 @@ func (s *server) welcome(p *peer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.members[p] = true
+	s.up.served(1)
 	if s.outage != nil {
 		p.send(s.outage)
 	}
+}
+
+func (s *server) forget(p *peer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.members[p] {
+		s.up.served(-1)
+	}
+	delete(s.members, p)
 }
 
 // join sends the join of the relay's own worker, together with those of other members.

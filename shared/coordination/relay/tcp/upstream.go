@@ -36,7 +36,7 @@ const maxWaiting = 8 * maxMembers
 
 var errBusy = errors.New("too many waiting requests")
 
-// gather is how long a relay waits for more requests after the first one. Members join within a few milliseconds of each other.
+// gather is how long a relay waits for more requests of the same kind after the first read of a level or a place.
 const gather = 2 * time.Millisecond
 
 // upstream makes a relay's store calls, one at a time. While a call is in progress, requests are collected for the next one.
@@ -45,10 +45,13 @@ type upstream struct {
 	group string
 	wake  chan struct{} // buffer of one
 
-	mu     sync.Mutex
-	joins  relay.Batch[joining]
-	levels []func(message)
-	places []placing
+	mu      sync.Mutex
+	members int // that use the relay, including the relay itself
+	joins   relay.Batch[joining]
+	hold    relay.Hold
+	levels  []func(message)
+	places  []placing
+	reads   time.Time // when the levels and places are due; zero if there are none
 }
 
 // joining is a member that is waiting for the answer to its join.
@@ -64,7 +67,14 @@ type placing struct {
 }
 
 func newUpstream(store Store, group string) *upstream {
-	return &upstream{store: store, group: group, wake: make(chan struct{}, 1)}
+	return &upstream{store: store, group: group, members: 1, wake: make(chan struct{}, 1)}
+}
+
+// served changes the number of members that use the relay.
+func (u *upstream) served(change int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.members += change
 }
 
 // request accepts a member's request. answer is called with the fields of the answer that follow the number.
@@ -83,10 +93,14 @@ func (u *upstream) request(m message, answer func(message)) {
 			return
 		}
 		u.joins.Add(joining{call: c, answer: answer}, c, false)
+		u.hold.Joined(time.Now(), c)
 	case kindLevel:
 		u.levels = append(u.levels, answer)
 	case kindPlace:
 		u.places = append(u.places, placing{rounds.Slot{Name: m.field(2), Pod: m.field(3)}, answer})
+	}
+	if m.kind() != kindJoin && u.reads.IsZero() {
+		u.reads = time.Now().Add(gather)
 	}
 	select {
 	case u.wake <- struct{}{}:
@@ -96,26 +110,48 @@ func (u *upstream) request(m message, answer func(message)) {
 
 // run makes calls until ctx is done.
 func (u *upstream) run(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-u.wake:
-		}
-		time.Sleep(gather)
-		for u.turn(ctx) {
-		}
+	for u.collect(ctx) {
+		u.turn(ctx)
 	}
 }
 
-// turn makes the calls for the collected requests. It reports whether there were any.
-func (u *upstream) turn(ctx context.Context) bool {
+// collect waits until collected requests are due. It returns false if ctx is done.
+func (u *upstream) collect(ctx context.Context) bool {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		switch wait, some := u.wait(time.Now()); {
+		case !some:
+			timer.Stop()
+		case wait <= 0:
+			return true
+		default:
+			timer.Reset(wait)
+		}
+		select {
+		case <-ctx.Done():
+		case <-u.wake:
+		case <-timer.C:
+		}
+	}
+	return false
+}
+
+// wait returns how long the collected requests can wait for others. It returns false if there are none.
+func (u *upstream) wait(now time.Time) (time.Duration, bool) {
 	u.mu.Lock()
-	call, who, some := u.joins.Next()
-	levels, places := u.levels, u.places
-	u.levels, u.places = nil, nil
-	u.mu.Unlock()
-	if some {
+	defer u.mu.Unlock()
+	due := u.hold.Due(now, u.members)
+	if due.IsZero() || !u.reads.IsZero() && u.reads.Before(due) {
+		due = u.reads
+	}
+	return due.Sub(now), !due.IsZero()
+}
+
+// turn makes the calls that are due.
+func (u *upstream) turn(ctx context.Context) {
+	call, who, levels, places := u.take(time.Now())
+	if len(who) > 0 {
 		u.join(ctx, call, who)
 	}
 	if len(levels) > 0 {
@@ -124,7 +160,21 @@ func (u *upstream) turn(ctx context.Context) bool {
 	if len(places) > 0 {
 		u.place(ctx, places)
 	}
-	return some || len(levels) > 0 || len(places) > 0
+}
+
+// take removes the requests that are due.
+func (u *upstream) take(now time.Time) (call rounds.Call, joins []joining, levels []func(message), places []placing) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if due := u.hold.Due(now, u.members); !due.IsZero() && !due.After(now) {
+		call, joins, _ = u.joins.Next()
+		u.hold.Sent(now, u.joins.Waiting() > 0)
+	}
+	if !u.reads.IsZero() && !u.reads.After(now) {
+		levels, places = u.levels, u.places
+		u.levels, u.places, u.reads = nil, nil, time.Time{}
+	}
+	return call, joins, levels, places
 }
 
 // join sends the joins of several members in one call. If an invalid value of one member makes the whole call fail, each join is
@@ -144,6 +194,7 @@ func (u *upstream) join(ctx context.Context, call rounds.Call, who []joining) {
 		case answerErrors[text] != nil && len(who) > 1:
 			w.solo = true
 			u.joins.Add(w, w.call, true)
+			u.hold.Release(time.Now())
 		default:
 			w.answer(message{text})
 		}
