@@ -2,19 +2,15 @@ package relay
 
 import "time"
 
-// How long a member waits before it leaves its relay. A relay that answers pings is alive but slow, so its members do not leave
-// immediately.
+// How long a member waits before it leaves its relay. Members are patient, because leaving costs a new connection to the store, and all
+// members of a relay leave together. A relay that hangs is also a worker that hangs, so a restart waits for its replacement anyway.
 const (
 	restPing    = 10 * time.Second // silence before a ping while no message is expected
-	restartPing = time.Second      // the same while a restart is in progress, because the relay reports when it ends
-	requestPing = 500 * time.Millisecond
-	pongLimit   = 2 * time.Second // from a ping to the next message
-	urgentLimit = 500 * time.Millisecond
-	// RequestLimit is how long a relay that answers pings may take to answer a request. It is shorter than the agent's call
-	// timeout, so that there is time left to call the store.
-	RequestLimit = 2 * time.Second
-	resyncLimit  = 45 * time.Second // a relay reads and forwards the level at least every 30 s
-	outageLimit  = 15 * time.Second // for a store outage reported by the relay; members wait at least a third of this
+	busyPing    = time.Second      // the same during a restart, which the relay reports, and while a request is unanswered
+	pongLimit   = 6 * time.Second  // from a ping to the next message
+	answerLimit = 20 * time.Second // for a relay that answers pings but no requests
+	resyncLimit = 45 * time.Second // a relay reads and forwards the level at least every 30 s
+	outageLimit = 15 * time.Second // for a store outage reported by the relay; members wait at least a third of this
 )
 
 // Link is what a member knows about the connection to its relay. It decides when to send a ping and when to leave the relay. It
@@ -23,7 +19,7 @@ type Link struct {
 	heard      time.Time // time of the last message
 	synced     time.Time // time of the last message with a level that the relay has read
 	pinged     time.Time // time of the unanswered ping; zero if there is none
-	requests   []time.Time
+	asked      time.Time // time of the first request since the last answer; zero if no request is unanswered
 	outage     time.Time // when to leave if the store outage continues; zero if there is no outage
 	restarting bool
 }
@@ -61,15 +57,17 @@ func (l *Link) StoreLost(now time.Time, random float64) {
 }
 
 // Requested records a request that the relay must answer.
-func (l *Link) Requested(now time.Time) { l.requests = append(l.requests, now) }
+func (l *Link) Requested(now time.Time) {
+	if l.asked.IsZero() {
+		l.asked = now
+	}
+}
 
-// Answered records the answer to the request made at the given time.
-func (l *Link) Answered(requested time.Time) {
-	for i, at := range l.requests {
-		if at.Equal(requested) {
-			l.requests = append(l.requests[:i:i], l.requests[i+1:]...)
-			return
-		}
+// Answered records an answer. more says whether other requests are unanswered.
+func (l *Link) Answered(now time.Time, more bool) {
+	l.asked = time.Time{}
+	if more {
+		l.asked = now
 	}
 }
 
@@ -79,23 +77,24 @@ func (l *Link) Check(now time.Time) (v Verdict, next time.Time) {
 	if !l.outage.IsZero() {
 		leave = l.outage
 	}
-	ping, limit := l.heard.Add(restPing), pongLimit
+	ping := l.heard.Add(restPing)
 	if l.restarting {
-		ping = l.heard.Add(restartPing)
+		ping = l.heard.Add(busyPing)
 	}
-	if len(l.requests) > 0 {
-		leave = earlier(leave, l.requests[0].Add(RequestLimit))
-		ping, limit = earlier(ping, later(l.heard, l.requests[0]).Add(requestPing)), urgentLimit
+	if !l.asked.IsZero() {
+		leave = earlier(leave, l.asked.Add(answerLimit))
+		ping = earlier(ping, later(l.heard, l.asked).Add(busyPing))
 	}
 	if !l.pinged.IsZero() {
-		leave, ping = earlier(leave, l.pinged.Add(limit)), leave
+		leave = earlier(leave, l.pinged.Add(pongLimit))
+		ping = leave
 	}
 	switch {
 	case !now.Before(leave):
 		return Leave, now
 	case !now.Before(ping):
 		l.pinged = now
-		return Ping, earlier(leave, now.Add(limit))
+		return Ping, earlier(leave, now.Add(pongLimit))
 	}
 	return Stay, earlier(leave, ping)
 }

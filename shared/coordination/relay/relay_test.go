@@ -132,14 +132,15 @@ func TestWhenAMemberLeavesItsRelay(t *testing.T) {
 		leaves time.Duration // the member leaves before this time; 0 if it never leaves
 	}{
 		"a relay that is healthy is never left":      {pongs: true, reads: true},
-		"a relay that is silent at rest":             {stays: 10 * time.Second, leaves: 13 * time.Second},
-		"a relay that is silent in a restart":        {begin: func(l *Link) { l.Told(start, true, false) }, stays: 2 * time.Second, leaves: 4 * time.Second},
-		"a request, and the relay is dead":           {begin: func(l *Link) { l.Requested(start) }, stays: 900 * time.Millisecond, leaves: 1100 * time.Millisecond},
-		"a request, and the relay is alive but idle": {begin: func(l *Link) { l.Requested(start) }, pongs: true, stays: 1900 * time.Millisecond, leaves: 2100 * time.Millisecond},
+		"a relay that is silent at rest":             {stays: 15 * time.Second, leaves: 17 * time.Second},
+		"a relay that is silent in a restart":        {begin: func(l *Link) { l.Told(start, true, false) }, stays: 6 * time.Second, leaves: 8 * time.Second},
+		"a request, and the relay is dead":           {begin: func(l *Link) { l.Requested(start) }, stays: 6 * time.Second, leaves: 8 * time.Second},
+		"a request, and the relay is alive but idle": {begin: func(l *Link) { l.Requested(start) }, pongs: true, stays: 19 * time.Second, leaves: 21 * time.Second},
 		"a relay that lives and hears nothing":       {pongs: true, stays: 40 * time.Second, leaves: 46 * time.Second},
 		"a relay that has lost the store":            {begin: func(l *Link) { l.StoreLost(start, 0.5) }, pongs: true, stays: 9 * time.Second, leaves: 11 * time.Second},
 		"an outage that ends":                        {begin: func(l *Link) { l.StoreLost(start, 0); l.Told(start, false, true) }, pongs: true, reads: true},
-		"a request that was answered":                {begin: func(l *Link) { l.Requested(start); l.Answered(start) }, pongs: true, reads: true},
+		"a request that was answered":                {begin: func(l *Link) { l.Requested(start); l.Answered(start, false) }, pongs: true, reads: true},
+		"a request that has the first answer":        {begin: func(l *Link) { l.Requested(start); l.Requested(start); l.Answered(start.Add(5*time.Second), true) }, pongs: true, stays: 24 * time.Second, leaves: 26 * time.Second},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

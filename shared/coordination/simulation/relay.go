@@ -44,7 +44,6 @@ type via struct {
 
 // waiting is a request that the relay has not answered.
 type waiting struct {
-	since  time.Time
 	direct func() // makes the request without the relay
 }
 
@@ -191,15 +190,15 @@ func (a *agent) work(do func()) {
 
 // ask sends a request to the relay, which runs serve. If the relay does not answer, direct makes the request without it.
 func (v *via) ask(serve func(done func(answer func())), direct func()) {
-	w := &waiting{since: moment(v.member.now), direct: direct}
+	w := &waiting{direct: direct}
 	v.waiting = append(v.waiting, w)
-	v.link.Requested(w.since)
+	v.link.Requested(moment(v.member.now))
 	v.send(toRelay, func() {
 		v.relay.work(func() {
 			serve(func(answer func()) {
 				v.send(toMember, func() {
 					v.waiting = slices.DeleteFunc(v.waiting, func(other *waiting) bool { return other == w })
-					v.link.Answered(w.since)
+					v.link.Answered(moment(v.member.now), len(v.waiting) > 0)
 					answer()
 				})
 			})

@@ -27,12 +27,7 @@ type client struct {
 	mu      sync.Mutex
 	link    *relay.Link
 	number  int64
-	waiting map[string]pending // by request number
-}
-
-type pending struct {
-	answer chan message
-	since  time.Time
+	waiting map[string]chan message // for the answer, by request number
 }
 
 // errLeft means that the relay does not answer, so the caller must use the store.
@@ -50,7 +45,7 @@ func connect(ctx context.Context, r relay.Record) (*client, error) {
 	keepAlive(conn)
 	c := &client{
 		conn: conn, told: make(chan message, backlog), done: make(chan struct{}), change: make(chan struct{}, 1),
-		link: relay.NewLink(time.Now()), waiting: map[string]pending{},
+		link: relay.NewLink(time.Now()), waiting: map[string]chan message{},
 	}
 	if err := c.send(message{kindHello, r.Token}); err != nil {
 		c.end()
@@ -121,9 +116,9 @@ func (c *client) note(m message) {
 	case kindAnswer:
 		if w, found := c.waiting[m.field(1)]; found {
 			delete(c.waiting, m.field(1))
-			c.link.Answered(w.since)
-			w.answer <- m
+			w <- m
 		}
+		c.link.Answered(now, len(c.waiting) > 0)
 	case kindRead, kindPublished:
 		level, _ := rounds.ParseLevel(m.field(1))
 		c.link.Told(now, level.Restarting(), m.kind() == kindRead)
@@ -144,81 +139,72 @@ func (c *client) recheck() {
 	}
 }
 
-// secondThought is the minimum time that a member waits before it leaves its relay. A process that was starved of CPU may not have read
-// the answer yet.
-const secondThought = 50 * time.Millisecond
+// secondThought is how long a member waits before it leaves its relay. A process that did not run for a while may not have read the
+// answer yet.
+const secondThought = time.Second
 
-// keep sends pings and ends the connection if the relay does not answer. If its timer fires late, this process is starved of CPU, and
-// the goroutine that reads the answers may be, too. In that case, keep waits longer by the same amount. If it did not, members would
-// leave healthy relays, and their connections to the store would use even more CPU.
+// keep sends pings and ends the connection if the relay does not answer.
 func (c *client) keep() {
-	due := time.Now()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var leave time.Time // zero unless it is about to leave
-	for {
-		var late time.Duration
+	for leaving := false; ; {
+		due := false
 		select {
 		case <-c.done:
 			return
 		case <-c.change:
 		case <-timer.C:
-			late = time.Since(due)
+			due = true
 		}
-		now := time.Now()
 		c.mu.Lock()
-		verdict, next := c.link.Check(now)
+		verdict, next := c.link.Check(time.Now())
 		c.mu.Unlock()
+		wait := time.Until(next)
 		switch {
-		case verdict == relay.Leave && leave.IsZero():
-			leave = now.Add(max(secondThought, late))
-			next = leave
-		case verdict == relay.Leave && now.Before(leave):
-			next = leave
-		case verdict == relay.Leave:
+		case verdict == relay.Leave && leaving && due:
 			c.end()
 			return
+		case verdict == relay.Leave && leaving:
+			continue
+		case verdict == relay.Leave:
+			wait = secondThought
 		case verdict == relay.Ping:
 			_ = c.send(message{kindPing})
 		}
-		if verdict != relay.Leave {
-			leave = time.Time{}
-		}
-		due = next
-		timer.Reset(max(0, time.Until(next)))
+		leaving = verdict == relay.Leave
+		timer.Reset(max(0, wait))
 	}
 }
 
 // request sends a request and returns the answer, or an error if there is none.
 func (c *client) request(ctx context.Context, build func(number string) message) (message, error) {
-	w := pending{make(chan message, 1), time.Now()}
+	answer := make(chan message, 1)
 	c.mu.Lock()
 	c.number++
 	number := strconv.FormatInt(c.number, 10)
-	c.waiting[number] = w
-	c.link.Requested(w.since)
+	c.waiting[number] = answer
+	c.link.Requested(time.Now())
 	c.mu.Unlock()
+	defer c.forget(number)
 	c.recheck()
 	if err := c.send(build(number)); err != nil {
-		c.forget(number, w)
 		return nil, errLeft
 	}
 	select {
-	case m := <-w.answer:
+	case m := <-answer:
 		return m, nil
 	case <-c.done:
 		return nil, errLeft
 	case <-ctx.Done():
-		c.forget(number, w)
 		return nil, ctx.Err()
 	}
 }
 
-func (c *client) forget(number string, w pending) {
+// forget stops waiting for an answer. The link still expects it.
+func (c *client) forget(number string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.waiting, number)
-	c.link.Answered(w.since)
 }
 
 // ask sends a request and passes the fields that follow the error in the answer to parse. If the answer is unreadable, it ends the

@@ -2,8 +2,8 @@ package tcp
 
 import (
 	"bytes"
-	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -74,6 +74,22 @@ func TestRestartsThroughARelay(t *testing.T) {
 	}
 }
 
+// A relay joins with one call if all its members join within 50 ms. On a slow machine, they may need more than one of ten restarts.
+func TestARelayMakesOneCallForAllItsMembers(t *testing.T) {
+	b, all := relayed(t)
+	joinAll(all, 0)
+	for round := range int64(10) {
+		for _, m := range all {
+			m.awaitRound(round)
+		}
+		all[round%4].dies(round)
+		joinAll(all, round+1)
+	}
+	if !slices.Contains(b.batches, 4) {
+		t.Errorf("the calls of the relay have the joins of %v members, want 4 at least once", b.batches)
+	}
+}
+
 // When a relay ends, its members lose only the connection: they switch to the store, and join there.
 func TestARelayThatEnds(t *testing.T) {
 	_, all := relayed(t)
@@ -90,18 +106,17 @@ func TestARelayThatEnds(t *testing.T) {
 	}
 }
 
-// A join that a relay does not answer is sent to the store before the call times out.
+// A member leaves a relay that hangs, but not soon, and sends its join to the store.
 func TestARelayThatHangs(t *testing.T) {
+	t.Parallel()
 	_, all := relayed(t)
 	s := all[0].serving()
 	s.up.mu.Lock()
+	defer s.up.mu.Unlock()
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), callTimeout)
-	defer cancel()
 	c := rounds.Join("A", 0, 0, 0, rounds.Member{Slot: all[1].own, ID: "i", Past: rounds.Past{Kind: rounds.PastNew}})
-	reply, _, err := all[1].Call(ctx, group, c)
-	s.up.mu.Unlock()
-	if err != nil || reply != string(rounds.AnswerJoined) || time.Since(began) < relay.RequestLimit/2 {
+	reply, _, err := all[1].Call(t.Context(), group, c)
+	if err != nil || reply != string(rounds.AnswerJoined) || time.Since(began) < 5*time.Second {
 		t.Errorf("%q, %v after %s", reply, err, time.Since(began))
 	}
 }

@@ -182,10 +182,8 @@ func (w *watch) follow(ctx context.Context, c *client) {
 	}
 }
 
-// read reads the level from the relay. It returns false if the relay does not answer.
+// read reads the level from the relay. It returns false if the relay does not answer before the member leaves it.
 func (w *watch) read(ctx context.Context, c *client) (last string, answered bool) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	level, err := c.level(ctx)
 	switch {
 	case errors.Is(err, errLeft) || ctx.Err() != nil:
