@@ -232,6 +232,15 @@ func (s *scope) planAgents(settings inject.Settings) {
 	}
 }
 
+// keepsAgents is the consequence of a problem that a change to a running JobSet causes.
+const keepsAgents = "; running jobs keep their agents, and recreated ones get none"
+
+// runsAgents reports whether Jobs of the current attempt were created with agents.
+func (s *scope) runsAgents() bool {
+	injects, _ := inject.Began(s.counted())
+	return injects
+}
+
 // counted returns the Jobs of the current attempt without those of spares.
 func (s *scope) counted() []*batchv1.Job {
 	return slices.Concat(s.jobs.Active, s.jobs.Succeeded, s.jobs.Failed)
@@ -257,8 +266,8 @@ func (r *Reconciler) reportAgents(s *scope) {
 		return
 	}
 	then := "; the jobs run without in-place restarts"
-	if injects, _ := inject.Began(s.counted()); injects {
-		then = "; running jobs keep their agents, and recreated ones get none"
+	if s.runsAgents() {
+		then = keepsAgents
 	}
 	for _, problem := range s.agents.assessment.Problems {
 		r.report.warnOnce(s.jobSet, inPlaceRefused, problem.Error(), problem.Error()+then)

@@ -112,7 +112,9 @@ func TestTheNumberOfSparesChanges(t *testing.T) {
 		return ""
 	})
 	w.awaitSpares(1)
+	w.awaitCondition("a", "Accepted=False/InvalidSpec")
 	w.annotate("a", v1alpha2.SparesKey, "0")
+	w.awaitCondition("a", "Accepted=True/SpecAccepted")
 	w.awaitJobs("a-w-0@0", "a-w-spares@0-")
 }
 
