@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/benchmarks/scale/results"
 	"github.com/holdfast-project/holdfast/e2e/fakes/agent"
 	"github.com/holdfast-project/holdfast/e2e/fakes/kubelet"
+	"github.com/holdfast-project/holdfast/e2e/fakes/members"
 	"github.com/holdfast-project/holdfast/e2e/framework"
 	"github.com/holdfast-project/holdfast/e2e/testbed"
 )
@@ -30,7 +31,8 @@ type benchmark struct {
 	env        *framework.Environment
 	simulation *kubelet.Nodes
 	agents     *agent.Agents
-	store      *storeInfo
+	store      *members.Server
+	folder     string // for the passwords of the store's users
 	machine    results.Machine
 	manager    *managerOf // the running manager; nil before the first way
 }
@@ -48,8 +50,14 @@ func bench(ctx context.Context, o options) error {
 	}
 	defer env.Close()
 	b.env = env
-	b.store = newStoreInfo(env.Cluster.RedisAddress())
-	defer b.store.Close()
+	if err := b.startStore(ctx); err != nil {
+		return err
+	}
+	defer b.store.Stop()
+	if b.folder, err = os.MkdirTemp("", "bench-scale"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.folder)
 	if err := b.install(ctx); err != nil {
 		return err
 	}
@@ -76,7 +84,8 @@ func (b *benchmark) install(ctx context.Context) error {
 		Command: []string{
 			env.File("bin", "orchestrator"), "--kubeconfig=" + env.Cluster.KubeconfigPath(), "--health-probe-bind-address=" + orchestratorHealth,
 			"--metrics-bind-address=" + orchestratorMetrics, "--metrics-secure=false", "--pprof-bind-address=" + orchestratorProfile,
-			"--valkey-address=" + env.Cluster.RedisAddress(), "--leader-election-namespace=kube-system", "--leader-election-lease-duration=" + env.OrchestratorLease.String(),
+			"--valkey-address=" + b.store.Address, "--valkey-acl", "--valkey-username=" + storeUser, "--valkey-password-file=" + b.store.Options.PasswordFile,
+			"--valkey-tls-ca-file=" + b.store.CA(), "--leader-election-namespace=kube-system", "--leader-election-lease-duration=" + env.OrchestratorLease.String(),
 		},
 		Ready: framework.Healthy(orchestratorHealth),
 	}
@@ -92,7 +101,7 @@ const (
 
 func (b *benchmark) simulate(ctx context.Context) (err error) {
 	k := kubelets[b.kubelet]
-	o := agent.Options{Address: b.env.Cluster.RedisAddress(), Timing: k.timing}
+	o := agent.Options{Store: b.reach, Timing: k.timing}
 	if b.workers >= sharedFrom {
 		o.Share = share
 	}

@@ -30,7 +30,7 @@ var programs = results.Programs
 
 // processes maps these names to processes of the testbed.
 var processes = map[string]string{
-	manager: managerName, orchestrator: orchestratorName, results.Store: "redis",
+	manager: managerName, orchestrator: orchestratorName,
 	"kube-apiserver": "kube-apiserver", "etcd": "etcd", "kube-controller-manager": "kube-controller-manager", "kube-scheduler": "kube-scheduler",
 }
 
@@ -65,26 +65,28 @@ func less(a, b map[string]float64) map[string]float64 {
 // count reads all counters. If clear is set, the next memory peaks are measured from now on.
 func (b *benchmark) count(ctx context.Context, clear bool) (counters, error) {
 	c := counters{usage: results.Usage{Calls: map[string]float64{}, CPU: map[string]float64{}, MemoryMiB: map[string]float64{}}}
-	for _, read := range []func(context.Context, *results.Usage) error{b.countCalls, b.countEtcd, b.store.read, b.countProcesses} {
+	for _, read := range []func(context.Context, *results.Usage) error{b.countCalls, b.countEtcd, b.countStore, b.countProcesses} {
 		if err := read(ctx, &c.usage); err != nil {
 			return c, err
 		}
 	}
 	if clear {
-		for name := range processes {
+		for _, name := range programs {
 			if pid, err := b.pid(name); err == nil {
 				_ = footprint.Forget(pid)
 			}
 		}
-		_ = footprint.Forget(os.Getpid())
 	}
 	c.at = time.Now()
 	return c, nil
 }
 
 func (b *benchmark) pid(name string) (int, error) {
-	if name == self {
+	switch name {
+	case self:
 		return os.Getpid(), nil
+	case results.Store:
+		return b.store.PID(), nil
 	}
 	return b.env.Cluster.ProgramPID(processes[name])
 }

@@ -10,12 +10,15 @@ const (
 	spareFiles         = 4000
 )
 
-// filesFor returns the number of files that the agents of the given number of workers need.
-func filesFor(workers int) int {
+// filesFor returns the number of files that this program needs for the given number of workers.
+func filesFor(workers int) int { return connections(workers) + spareFiles }
+
+// connections returns the number of connections that the agents of the given number of workers have to the store.
+func connections(workers int) int {
 	if workers >= sharedFrom {
-		return workers + workers/share + spareFiles
+		return workers + workers/share
 	}
-	return connectionsOfAgent*workers + spareFiles
+	return connectionsOfAgent * workers
 }
 
 // raiseFiles raises the limit of open files of this program and its children to the number of the agents' connections

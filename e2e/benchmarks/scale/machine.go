@@ -33,8 +33,8 @@ func machine() results.Machine {
 	}
 	load, _ := os.ReadFile("/proc/loadavg")
 	_, _ = fmt.Sscanf(string(load), "%f", &m.Waiting)
-	if out, err := exec.Command("redis-server", "--version").Output(); err == nil {
-		m.Versions["redis"] = wordAfter(string(out), "v=")
+	if out, err := exec.Command(storeProgram, "--version").Output(); err == nil {
+		m.Versions["valkey"] = wordAfter(string(out), "v=")
 	}
 	if out, err := exec.Command("etcd", "--version").Output(); err == nil {
 		m.Versions["etcd"] = wordAfter(string(out), "etcd Version: ")

@@ -69,7 +69,7 @@ func (b *benchmark) managerCommand(ctx context.Context, published bool) (command
 	return []string{
 		env.File("bin", "manager"), "--kubeconfig=" + env.Cluster.KubeconfigPath(), "--health-probe-bind-address=" + managerHealth,
 		"--metrics-bind-address=" + managerMetrics, "--metrics-secure=false", "--pprof-bind-address=" + managerProfile,
-		"--inplace-store-address=" + env.Cluster.RedisAddress(), "--inplace-exec-image=" + framework.ExecImage, "--inplace-agent-image=" + framework.AgentImage,
+		"--inplace-store-address=" + b.store.Address, "--inplace-store-acl", "--inplace-store-tls", "--inplace-exec-image=" + framework.ExecImage, "--inplace-agent-image=" + framework.AgentImage,
 		"--webhooks", fmt.Sprintf("--webhook-port=%d", webhookPort), "--webhook-cert-dir=" + certificates,
 	}, env.File("charts", "jobset-controller", "files", "webhook", "manifests.yaml"), err
 }

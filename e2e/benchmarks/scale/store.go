@@ -2,28 +2,58 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
-	"github.com/redis/go-redis/v9"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/holdfast-project/holdfast/e2e/benchmarks/scale/results"
+	"github.com/holdfast-project/holdfast/e2e/fakes/members"
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
+	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
-// storeInfo reads the store's counters.
-type storeInfo struct{ client *redis.Client }
+const (
+	storeProgram = "valkey-server"
+	// storeUser may manage users.
+	storeUser = "default"
+	// spareConnections are for the orchestrator, for spares, and for pods that end while their successors start.
+	spareConnections = 500
+)
 
-func newStoreInfo(address string) *storeInfo {
-	return &storeInfo{redis.NewClient(&redis.Options{Addr: address, Protocol: 2})}
+// startStore starts a store with the settings of the chart: TLS, an append-only file, and users for which the orchestrator issues
+// passwords.
+func (b *benchmark) startStore(ctx context.Context) (err error) {
+	b.store, err = members.StartDurableServer(ctx, storeProgram, connections(b.workers)+spareConnections)
+	return err
 }
 
-func (s *storeInfo) Close() error { return s.client.Close() }
+// reach returns how the agents of a JobSet reach the store: with the user and the password that the orchestrator has written for it.
+func (b *benchmark) reach(pod *corev1.Pod) (valkey.Options, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), secretPatience)
+	defer cancel()
+	var secret corev1.Secret
+	key := types.NamespacedName{Namespace: pod.Namespace, Name: "holdfast-store-" + pod.Annotations[v1alpha2.JobSetNameKey]}
+	if err := until(ctx, "the Secret exists", interval, func(ctx context.Context) error { return b.env.Client.Get(ctx, key, &secret) }); err != nil {
+		return valkey.Options{}, err
+	}
+	o := b.store.Options
+	o.Username, o.PasswordFile = string(secret.Data[supervise.SecretUsername]), filepath.Join(b.folder, string(secret.UID))
+	return o, os.WriteFile(o.PasswordFile, secret.Data[supervise.SecretPassword], 0o600)
+}
 
-func (s *storeInfo) read(ctx context.Context, u *results.Usage) error {
-	text, err := s.client.Info(ctx, "everything").Result()
+// secretPatience is how long agents wait for the Secret of their JobSet.
+const secretPatience = time.Minute
+
+func (b *benchmark) countStore(ctx context.Context, u *results.Usage) error {
+	text, err := b.store.Info(ctx)
 	if err != nil {
-		return fmt.Errorf("reading the counters of the store: %w", err)
+		return err
 	}
 	u.Store = outside(commandsIn(text))
 	u.Inside = fieldIn(text, "total_commands_processed")

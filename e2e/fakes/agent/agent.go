@@ -56,10 +56,10 @@ type agent struct {
 	leaving   time.Time // when a leaving agent ends; zero: it stays
 }
 
-func (c *Agents) newAgent(w Worker, pod *corev1.Pod, generation int64) *agent {
+func (c *Agents) newAgent(w Worker, pod *corev1.Pod, generation int64, line *line) *agent {
 	a := &agent{
 		all: c, worker: w, pod: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, barrier: w.Driver == Exec,
-		line: c.lines.take(), todo: make(chan func(), 64),
+		line: line, todo: make(chan func(), 64),
 	}
 	a.slot = rounds.Slot{Name: w.Slot, Pod: string(pod.UID)}
 	a.state = worker.New(worker.Config{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"slices"
 	"strconv"
@@ -17,6 +18,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/fakes/kubelet"
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
+	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
 // Kubelet is the part of the simulated nodes that the agents use.
@@ -56,7 +58,8 @@ func (w Worker) in(slot string) Worker {
 
 // Options say how the agents reach the store.
 type Options struct {
-	Address string
+	// Store returns how the agents of a group reach the store. It is called once for each group, with one of its pods.
+	Store func(*corev1.Pod) (valkey.Options, error)
 	// Share is how many agents share one connection for calls. The default of 1 is what real agents have. Each agent
 	// has its own subscription.
 	Share  int
@@ -93,7 +96,10 @@ type posted struct {
 func New(o Options) *Agents {
 	o.Share = max(o.Share, 1)
 	ctx, stop := context.WithCancel(context.Background())
-	return &Agents{options: o, timing: o.Timing, ctx: ctx, stop: stop, workers: map[types.UID]*posted{}, lines: lines{address: o.Address, share: o.Share}, watches: map[string]*Stopwatch{}}
+	return &Agents{
+		options: o, timing: o.Timing, ctx: ctx, stop: stop, workers: map[types.UID]*posted{}, watches: map[string]*Stopwatch{},
+		lines: lines{store: o.Store, share: o.Share, options: map[string]valkey.Options{}, open: map[string]*line{}},
+	}
 }
 
 // Attach sets the nodes on which the pods run.
@@ -169,10 +175,15 @@ func (c *Agents) agentOf(p *posted) *agent {
 	return p.agent
 }
 
-// join starts the agent of a pod.
+// join starts the agent of a pod. A group whose agents cannot reach the store never forms.
 func (c *Agents) join(p *posted, pod *corev1.Pod) {
 	made, _ := strconv.ParseInt(pod.Annotations[epoch.Annotation], 10, 64) // 0, that is unknown, without the annotation
-	a := c.newAgent(p.Worker, pod, made)
+	line, err := c.lines.take(p.Group, pod)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return
+	}
+	a := c.newAgent(p.Worker, pod, made, line)
 	ctx, stop := context.WithCancel(c.ctx)
 	a.stop = stop
 	c.mu.Lock()

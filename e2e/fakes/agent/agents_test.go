@@ -121,7 +121,7 @@ func testGroup(t *testing.T, driver Driver) {
 	}
 	defer server.Stop()
 	leader := open(t, server.Address, driver)
-	c := New(Options{Address: server.Address, Share: 5, Timing: Measured()})
+	c := New(Options{Store: storeAt(server.Address), Share: 5, Timing: Measured()})
 	defer c.Close()
 	n := &node{all: c, pods: map[string]*corev1.Pod{}}
 	c.Attach(n)
@@ -174,7 +174,7 @@ func TestSparesTakeSlots(t *testing.T) {
 	}
 	defer server.Stop()
 	leader := open(t, server.Address, Exec)
-	c := New(Options{Address: server.Address, Share: 5, Timing: Measured()})
+	c := New(Options{Store: storeAt(server.Address), Share: 5, Timing: Measured()})
 	defer c.Close()
 	c.Attach(&node{all: c})
 	anySlot := func(p *corev1.Pod) *corev1.Pod {
@@ -223,6 +223,10 @@ func give(t *testing.T, leader *valkey.Store, lost, heir *corev1.Pod) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func storeAt(address string) func(*corev1.Pod) (valkey.Options, error) {
+	return func(*corev1.Pod) (valkey.Options, error) { return valkey.Options{Address: address}, nil }
 }
 
 func open(t *testing.T, address string, driver Driver) *valkey.Store {

@@ -146,11 +146,20 @@ type Usage struct {
 	Calls       int64   // executed commands, including those inside functions
 }
 
+// Info returns all fields of the INFO command.
+func (s *Server) Info(ctx context.Context) (string, error) {
+	text, err := s.admin.Info(ctx, "everything").Result()
+	if err != nil {
+		return "", fmt.Errorf("reading the usage of %s: %w", s.program, err)
+	}
+	return text, nil
+}
+
 // Usage asks the server for its usage.
 func (s *Server) Usage(ctx context.Context) (Usage, error) {
-	text, err := s.admin.Info(ctx).Result()
+	text, err := s.Info(ctx)
 	if err != nil {
-		return Usage{}, fmt.Errorf("reading the usage of %s: %w", s.program, err)
+		return Usage{}, err
 	}
 	number := func(field string) float64 {
 		_, rest, _ := strings.Cut(text, "\r\n"+field+":")
