@@ -35,7 +35,7 @@ func (p *page) agents() {
 		"groups can be distributed over stores. A group that is too large for one store needs relays, each of which subscribes once and reports for many agents." +
 			" Relays are off by default, and were off here; see [coordination](coordination.md)",
 		"each store has its own core. In the measurement it shared the machine's cores, so the table includes its CPU time but not its waiting time",
-		"there are two connections per agent, without TLS. With TLS, add a handshake of 0.3 to 1 ms for each connection after a restart of the store",
+		"there are two connections per agent, with TLS. After a restart of the store, add a handshake of 0.3 to 1 ms for each connection",
 		"the time between the first and the last agent that receives the order is part of the busy time",
 		"the API server and the orchestrator are not involved in a restart in place with the exec driver. The tables above show their requests",
 	} {

@@ -8,7 +8,7 @@ import (
 )
 
 func result(scenario, way string, workers int, seconds ...float64) Result {
-	r := Result{Key: Key{Scenario: scenario, Way: way, Workers: workers, JobSets: 1, Kubelet: kubeletDefault}}
+	r := Result{Machine: Machine{Cores: 2}, Key: Key{Scenario: scenario, Way: way, Workers: workers, JobSets: 1, Kubelet: kubeletDefault}}
 	for _, s := range seconds {
 		r.Runs = append(r.Runs, Run{Seconds: s, Phases: []Phase{{Ordered, 0.01}, {OrderP99, 0.2}, {AllUp, s}}, Usage: Usage{
 			Seconds: 10, Calls: map[string]float64{"all": 7}, CPU: map[string]float64{Store: 0.5}, Store: map[string]float64{"fcall": 100},
@@ -69,6 +69,7 @@ func TestPage(t *testing.T) {
 		"one that was not measured":                     {"deleted pod, exec driver, against Recreate", "not measured"},
 		"the slowest repeat, without the first":         {"repeated, kubelet period-1s", "9.00", "missed"},
 		"a controller that takes more memory":           {"memory of the manager", "300", "missed"},
+		"CPU of a restart, without that at rest":        {"| 5000 | in place, exec driver | 0 | 0 | 80.0 | 0 |", "| 0.213 | 0.500 | 2.35 | 0.413 |"},
 		"failures of many JobSets":                      {"| 10 x 5 | in place, CRI driver | 3 | 2.00 | 3.00 | 3.00 |"},
 		"what is played":                                {"| a kubelet's look | 1 s |"},
 		"repeats of other kubelets are named":           {"in place, CRI driver, kubelet period-1s | another worker each time | 1.50 | 9.00 | 4.00 |"},
