@@ -74,6 +74,7 @@ func TestJobSetsAreConfiguredForTheirWay(t *testing.T) {
 		results.CRI:      {"", false, "cri"},
 		results.Exec:     {"", false, "exec"},
 		results.Spares:   {"", false, "exec"},
+		results.Upstream: {corev1.RestartPolicyOnFailure, true, ""},
 	} {
 		js := jobSet("train", way, 5, 10, true)
 		if got := js.Annotations[v1alpha2.SparesKey]; (got != "") != (way == results.Spares) {

@@ -101,7 +101,7 @@ const (
 
 func (b *benchmark) simulate(ctx context.Context) (err error) {
 	k := kubelets[b.kubelet]
-	o := agent.Options{Store: b.reach, Timing: k.timing}
+	o := agent.Options{Store: b.reach, Timing: k.timing, Client: b.env.Client}
 	if b.workers >= sharedFrom {
 		o.Share = share
 	}

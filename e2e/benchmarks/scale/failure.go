@@ -172,6 +172,10 @@ func (g *group) phases(ctx context.Context, at, last time.Time, watch *agent.Sto
 	if !inPlace(g.way) {
 		_, ended := watch.Ended()
 		add(results.Decided, decided())
+		add(results.OrderP50, watch.Order(0.5))
+		add(results.OrderP99, watch.Order(0.99))
+		add(results.OrderLast, watch.Order(1))
+		add(results.AllDown, watch.Down())
 		add(results.FirstUp, watch.FirstStart())
 		add(results.OldGone, ended)
 		add(results.AllUp, last)

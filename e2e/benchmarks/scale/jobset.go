@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"time"
@@ -74,6 +75,12 @@ func jobSet(name, way string, jobs, pods int, exclusive bool) *v1alpha2.JobSet {
 		js.Annotations[v1alpha2.InPlaceDriverKey] = map[string]string{results.CRI: "cri", results.Exec: "exec", results.Spares: "exec"}[way]
 		template := &js.Spec.ReplicatedJobs[0].Template.Spec
 		template.BackoffLimit, template.Template.Spec.RestartPolicy = nil, ""
+	}
+	if way == results.Upstream {
+		js.Spec.FailurePolicy.RestartStrategy = v1alpha2.InPlaceRestart
+		template := &js.Spec.ReplicatedJobs[0].Template.Spec
+		template.BackoffLimit, template.PodReplacementPolicy = ptr.To[int32](math.MaxInt32), ptr.To(batchv1.Failed)
+		agent.UpstreamPod(&template.Template)
 	}
 	if way == results.Spares {
 		js.Annotations[v1alpha2.SparesKey] = fmt.Sprint(spares)

@@ -44,7 +44,7 @@ type options struct {
 // waysByFlag maps the values of the flag to ways.
 var waysByFlag = map[string]string{
 	"recreate": results.Recreate, "published": results.Published, "blocking": results.Blocking, "cri": results.CRI, "exec": results.Exec,
-	"spares": results.Spares,
+	"spares": results.Spares, "inplacerestart": results.Upstream,
 }
 
 func main() {
@@ -75,7 +75,7 @@ func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("bench-scale", flag.ExitOnError)
 	flags.IntVar(&o.workers, "workers", 500, "workers of the JobSet, one on each node; a multiple of 5")
-	ways := flags.String("ways", "exec,cri,recreate,blocking", "answers, in this order; also published: Recreate by the published JobSet controller, and spares: exec with two spares")
+	ways := flags.String("ways", "exec,cri,recreate,blocking,published,inplacerestart", "answers, in this order; also published: Recreate by the published JobSet controller, inplacerestart: its InPlaceRestart, and spares: exec with two spares")
 	scenarios := flags.String("scenarios", "failure,pod,steady", "of failure, pod, repeat, steady, many")
 	flags.IntVar(&o.runs, "runs", 5, "failures of each kind whose median is taken")
 	flags.BoolVar(&o.add, "add", false, "add the runs to those that are there, instead of taking their place")

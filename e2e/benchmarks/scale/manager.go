@@ -25,10 +25,13 @@ type managerOf struct {
 	web       *http.Client // may read the metrics
 }
 
+// byPublished reports whether the published JobSet controller carries out a way.
+func byPublished(way string) bool { return way == results.Published || way == results.Upstream }
+
 // manage starts the manager that a way needs, with its webhooks, which exclusive placement requires. It stops another
 // one first.
 func (b *benchmark) manage(ctx context.Context, way string) error {
-	published := way == results.Published
+	published := byPublished(way)
 	if b.manager != nil && b.manager.published == published {
 		return nil
 	}

@@ -83,7 +83,7 @@ func (b *benchmark) playOne(ctx context.Context, way string) error {
 func (b *benchmark) keep(k results.Key, runs []results.Run, skipped int) error {
 	k.Kubelet = b.kubelet
 	machine := b.machine
-	if k.Way == results.Published {
+	if byPublished(k.Way) {
 		machine = machine.With(results.JobSet, binaries.JobSetVersion)
 	}
 	result := results.Result{Key: k, At: time.Now().UTC().Truncate(time.Second), Machine: machine, Runs: runs, Skipped: skipped}

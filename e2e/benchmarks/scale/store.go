@@ -27,9 +27,13 @@ const (
 )
 
 // startStore starts a store with the settings of the chart: TLS, an append-only file, and users for which the orchestrator issues
-// passwords.
+// passwords. The environment then reads groups from it.
 func (b *benchmark) startStore(ctx context.Context) (err error) {
-	b.store, err = members.StartDurableServer(ctx, storeProgram, connections(b.workers)+spareConnections)
+	if b.store, err = members.StartDurableServer(ctx, storeProgram, connections(b.workers)+spareConnections); err != nil {
+		return err
+	}
+	_ = b.env.Store.Close()
+	b.env.Store, err = valkey.New(b.store.Options)
 	return err
 }
 

@@ -14,6 +14,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/e2e/fakes/kubelet"
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
@@ -32,9 +33,10 @@ type Driver string
 
 // Drivers.
 const (
-	None Driver = ""
-	Exec Driver = "exec"
-	CRI  Driver = "cri"
+	None     Driver = ""
+	Exec     Driver = "exec"
+	CRI      Driver = "cri"
+	Upstream Driver = "upstream" // restartStrategy InPlaceRestart of the upstream JobSet controller
 )
 
 // Worker is one worker in one pod.
@@ -64,6 +66,8 @@ type Options struct {
 	// has its own subscription.
 	Share  int
 	Timing Timing
+	// Client makes the API calls of upstream agents.
+	Client client.WithWatch
 }
 
 // Agents simulates the agents of all pods on simulated nodes. Its methods are safe for concurrent use. The fake kubelet
@@ -80,6 +84,8 @@ type Agents struct {
 	workers map[types.UID]*posted // by UID of the pod
 	lines   lines
 	watches map[string]*Stopwatch
+
+	upstream *upstream
 }
 
 // posted is a worker whose pod has started.
@@ -96,10 +102,12 @@ type posted struct {
 func New(o Options) *Agents {
 	o.Share = max(o.Share, 1)
 	ctx, stop := context.WithCancel(context.Background())
-	return &Agents{
+	c := &Agents{
 		options: o, timing: o.Timing, ctx: ctx, stop: stop, workers: map[types.UID]*posted{}, watches: map[string]*Stopwatch{},
 		lines: lines{store: o.Store, share: o.Share, options: map[string]valkey.Options{}, open: map[string]*line{}},
 	}
+	c.upstream = &upstream{all: c, client: o.Client, agents: map[types.UID]*upstreamAgent{}, status: map[string]v1alpha2.JobSetStatus{}}
+	return c
 }
 
 // Attach sets the nodes on which the pods run.
@@ -133,8 +141,13 @@ func workerOf(pod *corev1.Pod) (Worker, bool) {
 			w.Driver = CRI
 		}
 	}
-	if len(worker.Command) > 0 && path.Base(worker.Command[0]) == "holdfast-exec" {
-		w.Driver = Exec
+	if len(worker.Command) > 0 {
+		switch path.Base(worker.Command[0]) {
+		case "holdfast-exec":
+			w.Driver = Exec
+		case UpstreamProgram:
+			w.Driver = Upstream
+		}
 	}
 	w.anySlot = slices.ContainsFunc(worker.Env, func(v corev1.EnvVar) bool { return v.Name == anySlotVariable })
 	return w, true
@@ -160,6 +173,8 @@ func (c *Agents) Observe(pod *corev1.Pod, start kubelet.Started) {
 	switch {
 	case w.Driver == None:
 		c.began(w)
+	case w.Driver == Upstream:
+		c.upstream.started(w, pod)
 	case first:
 		c.join(p, pod)
 	default:
@@ -208,6 +223,7 @@ func (c *Agents) Ended(pod *corev1.Pod) {
 		s.podEnded()
 	}
 	c.mu.Unlock()
+	c.upstream.podEnded(pod.UID)
 	if a := c.agentOf(p); a != nil {
 		go a.hand(c.ctx, a.leave)
 	}

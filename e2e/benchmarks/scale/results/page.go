@@ -46,7 +46,7 @@ func byKey(a, b Result) int {
 }
 
 // ways are in the order of the tables.
-var ways = []string{Recreate, Published, Blocking, CRI, Exec, Spares}
+var ways = []string{Recreate, Published, Blocking, Upstream, CRI, Exec, Spares}
 
 func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
 
@@ -218,6 +218,7 @@ func (p *page) phases() {
 		}
 		p.phaseTable(scenario, []string{CRI, Exec, Spares}, names)
 		p.phaseTable(scenario, []string{Recreate, Published, Blocking}, []string{Decided, FirstUp, OldGone, AllUp})
+		p.phaseTable(scenario, []string{Upstream}, []string{OrderP50, OrderP99, OrderLast, AllDown, FirstUp, AllUp})
 	}
 }
 

@@ -13,12 +13,14 @@ import (
 func (p *page) aboutPublished() {
 	versions := map[string]bool{}
 	for _, r := range p.all {
-		if r.Way == Published {
+		if r.Way == Published || r.Way == Upstream {
 			versions[r.Machine.Versions[JobSet]] = true
 		}
 	}
 	if len(versions) > 0 {
 		p.line("\n\"Published JobSet\" is the upstream JobSet controller %s with its defaults and webhooks, instead of our manager. Everything else is the same.", strings.Join(slices.Sorted(maps.Keys(versions)), ", "))
+		p.line("With \"in place\", the JobSet has `restartStrategy: InPlaceRestart`. The agents of the upstream project are simulated: their calls to the API server are real, but the agents")
+		p.line("share one watch of the JobSet, which each real agent has for itself, and they start without delay.")
 	}
 }
 

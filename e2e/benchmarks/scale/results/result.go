@@ -29,6 +29,7 @@ const (
 	Recreate  = "Recreate"
 	Blocking  = "BlockingRecreate"
 	Published = "Recreate, published JobSet" // by the published manager instead of ours
+	Upstream  = "in place, published JobSet" // restartStrategy InPlaceRestart of the published manager
 	CRI       = "in place, CRI driver"
 	Exec      = "in place, exec driver"
 	Spares    = "in place, exec driver, spares" // without exclusive placement, which spares cannot have
