@@ -3,11 +3,31 @@ package framework
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/holdfast-project/holdfast/e2e/testbed"
 	"github.com/holdfast-project/holdfast/e2e/testbed/binaries"
+	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+)
+
+const (
+	publishedProgram  = "published-jobset-bench"
+	publishedWebhooks = 9848
+	publishedHealth   = "127.0.0.1:18848"
+	// publishedAgentImage is the image of the upstream agent.
+	publishedAgentImage = "localhost/holdfast/published-jobset-agent:dev"
 )
 
 // PublishedManager is an upstream JobSet manager that runs alongside ours or replaces it.
@@ -65,4 +85,90 @@ internalCertManagement: {enable: false}
 		},
 		Webhooks: filepath.Join(module, "config", "components", "webhook", "manifests.yaml"),
 	}, nil
+}
+
+// InstallPublished runs the upstream controller in place of ours and loads its agent, which may work in the given
+// namespace, until restore is called.
+func (env *Environment) InstallPublished(ctx context.Context, namespace string) (restore func(context.Context) error, err error) {
+	agent, err := env.PublishedAgent(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := env.LoadProgram(ctx, publishedAgentImage, agent); err != nil {
+		return nil, err
+	}
+	other, err := env.PublishedManager(ctx, PublishedAddresses{WebhookPort: publishedWebhooks, Metrics: "0", Health: publishedHealth})
+	if err != nil {
+		return nil, err
+	}
+	if err := env.Cluster.StopProgram(ctx, Manager); err != nil {
+		return nil, err
+	}
+	restore = func(ctx context.Context) error {
+		return errors.Join(env.RemoveWebhooks(ctx), env.Cluster.StopProgram(ctx, publishedProgram), env.StartManager(ctx))
+	}
+	for _, step := range []func() error{
+		func() error {
+			return env.Cluster.StartProgram(ctx, testbed.Program{Name: publishedProgram, Command: other.Command, Ready: Healthy(publishedHealth)})
+		},
+		func() error { return env.ApplyWebhooks(ctx, other.Webhooks, publishedWebhooks) },
+		func() error { return env.allowPublishedAgents(ctx, namespace) },
+	} {
+		if err := step(); err != nil {
+			return nil, errors.Join(err, restore(context.WithoutCancel(ctx)))
+		}
+	}
+	return restore, nil
+}
+
+// allowPublishedAgents creates a role with which the agents of the namespace can watch their JobSet and patch their pods.
+func (env *Environment) allowPublishedAgents(ctx context.Context, namespace string) error {
+	meta := metav1.ObjectMeta{Name: "in-place-restart-agent", Namespace: namespace}
+	for _, object := range []client.Object{
+		&rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"jobset.x-k8s.io"}, Resources: []string{"jobsets"}, Verbs: []string{"get", "list", "watch"}},
+			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "patch"}},
+		}},
+		&rbacv1.RoleBinding{
+			ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "default", Namespace: namespace}},
+		},
+	} {
+		if err := client.IgnoreAlreadyExists(env.Client.Create(ctx, object)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PublishedInPlace makes the upstream controller restart a JobSet of one replicatedJob in place. It adds the upstream
+// agent as a sidecar, as in its design document. The kubelet restarts all containers of a pod when its worker fails, or
+// when its agent exits because another agent did.
+func PublishedInPlace(js *v1alpha2.JobSet) {
+	js.Spec.FailurePolicy.RestartStrategy = v1alpha2.InPlaceRestart
+	job := &js.Spec.ReplicatedJobs[0].Template.Spec
+	job.BackoffLimit, job.PodReplacementPolicy = ptr.To[int32](math.MaxInt32), ptr.To(batchv1.Failed)
+	pod := &job.Template.Spec
+	pod.RestartPolicy = corev1.RestartPolicyNever
+	field := func(variable, path string) corev1.EnvVar {
+		return corev1.EnvVar{Name: variable, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
+	}
+	restart := func(operator corev1.ContainerRestartRuleOnExitCodesOperator, code int32) []corev1.ContainerRestartRule {
+		return []corev1.ContainerRestartRule{{
+			Action:    corev1.ContainerRestartRuleActionRestartAllContainers,
+			ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: operator, Values: []int32{code}},
+		}}
+	}
+	worker := &pod.Containers[0]
+	worker.RestartPolicy = ptr.To(corev1.ContainerRestartPolicyNever)
+	worker.RestartPolicyRules = restart(corev1.ContainerRestartRuleOnExitCodesOpNotIn, 0)
+	pod.InitContainers = []corev1.Container{{
+		Name: "agent", Image: publishedAgentImage, RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
+		RestartPolicyRules: restart(corev1.ContainerRestartRuleOnExitCodesOpIn, 1),
+		Env:                []corev1.EnvVar{field("POD_NAME", "metadata.name"), field("JOBSET_NAME", "metadata.annotations['jobset.sigs.k8s.io/jobset-name']")},
+		StartupProbe: &corev1.Probe{
+			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/barrier-is-down", Port: intstr.FromInt32(8081)}},
+			PeriodSeconds: 1, FailureThreshold: 600,
+		},
+	}}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -27,7 +28,7 @@ type row struct {
 	Lost    []recovery.Phases `json:"podDeletedNanoseconds"`
 }
 
-var answers = []recovery.Mode{recovery.Recreate, withoutDelay(recovery.CRI), withoutDelay(recovery.Exec), withoutDelay(recovery.ExecSpare)}
+var answers = []recovery.Mode{recovery.Recreate, withoutDelay(recovery.CRI), withoutDelay(recovery.Exec), withoutDelay(recovery.ExecSpare), recovery.Upstream}
 
 // withoutDelay returns a mode whose workers start at once, although the third failure of a group comes within a minute of the first.
 func withoutDelay(m recovery.Mode) recovery.Mode {
@@ -47,7 +48,7 @@ func measureAll(ctx context.Context, env *framework.Environment, o options) ([]r
 			if !strings.Contains(a.Name, o.only) {
 				continue
 			}
-			r, err := measure(ctx, env, a, workers, o)
+			r, err := measureWith(ctx, env, a, workers, o)
 			if err != nil {
 				return nil, fmt.Errorf("%s with %d workers: %w", a.Name, workers, err)
 			}
@@ -55,6 +56,19 @@ func measureAll(ctx context.Context, env *framework.Environment, o options) ([]r
 		}
 	}
 	return rows, nil
+}
+
+// measureWith measures a mode with the controller that carries it out.
+func measureWith(ctx context.Context, env *framework.Environment, a recovery.Mode, workers int, o options) (row, error) {
+	if !a.Upstream {
+		return measure(ctx, env, a, workers, o)
+	}
+	restore, err := env.InstallPublished(ctx, namespace)
+	if err != nil {
+		return row{}, err
+	}
+	r, err := measure(ctx, env, a, workers, o)
+	return r, errors.Join(err, restore(context.WithoutCancel(ctx)))
 }
 
 func measure(ctx context.Context, env *framework.Environment, a recovery.Mode, workers int, o options) (row, error) {

@@ -14,7 +14,6 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/benchmarks/scale/results"
 	"github.com/holdfast-project/holdfast/e2e/fakes/members"
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
-	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
@@ -47,8 +46,8 @@ func (b *benchmark) reach(pod *corev1.Pod) (valkey.Options, error) {
 		return valkey.Options{}, err
 	}
 	o := b.store.Options
-	o.Username, o.PasswordFile = string(secret.Data[supervise.SecretUsername]), filepath.Join(b.folder, string(secret.UID))
-	return o, os.WriteFile(o.PasswordFile, secret.Data[supervise.SecretPassword], 0o600)
+	o.Username, o.PasswordFile = string(secret.Data["username"]), filepath.Join(b.folder, string(secret.UID))
+	return o, os.WriteFile(o.PasswordFile, secret.Data["password"], 0o600)
 }
 
 // secretPatience is how long agents wait for the Secret of their JobSet.

@@ -95,7 +95,7 @@ func bench(ctx context.Context, only string, repeats int, report string) error {
 func measure(ctx context.Context, env *framework.Environment, w way, repeats int) (r result, err error) {
 	r = result{Way: w.name, Measured: time.Now().Format(time.DateOnly), Outcomes: map[string][]outcome{}}
 	if w.published {
-		restore, err := installPublished(ctx, env)
+		restore, err := env.InstallPublished(ctx, namespace)
 		if err != nil {
 			return r, err
 		}

@@ -2,14 +2,13 @@ package main
 
 import (
 	"fmt"
-	"math"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	"github.com/holdfast-project/holdfast/e2e/framework"
 	"github.com/holdfast-project/holdfast/e2e/framework/torch"
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
@@ -55,7 +54,7 @@ var ways = []way{
 	{name: "Holdfast CRI", records: true, change: func(js *v1alpha2.JobSet) {
 		js.Annotations = map[string]string{v1alpha2.InPlaceTimeoutKey: "120s", v1alpha2.InPlaceDriverKey: "cri"}
 	}},
-	{name: "JobSet InPlaceRestart", published: true, change: publishedInPlace},
+	{name: "JobSet InPlaceRestart", published: true, change: framework.PublishedInPlace},
 	{name: recreate, change: recreated},
 	{name: warmSpare, records: true, spare: true, change: func(js *v1alpha2.JobSet) {
 		warm(js)
@@ -117,37 +116,4 @@ func warm(js *v1alpha2.JobSet) {
 func recreated(js *v1alpha2.JobSet) {
 	job(js).BackoffLimit = ptr.To[int32](0)
 	job(js).Template.Spec.RestartPolicy = corev1.RestartPolicyNever
-}
-
-// agentImage is the image of the published agent.
-const agentImage = "localhost/holdfast/published-jobset-agent:dev"
-
-// publishedInPlace adds the published agent as a sidecar, as in its design document. The kubelet restarts all
-// containers of a pod when its worker fails, or when its agent exits because another agent did.
-func publishedInPlace(js *v1alpha2.JobSet) {
-	js.Spec.FailurePolicy.RestartStrategy = v1alpha2.InPlaceRestart
-	job(js).BackoffLimit = ptr.To[int32](math.MaxInt32)
-	job(js).PodReplacementPolicy = ptr.To(batchv1.Failed)
-	pod := &job(js).Template.Spec
-	pod.RestartPolicy = corev1.RestartPolicyNever
-	field := func(variable, path string) corev1.EnvVar {
-		return corev1.EnvVar{Name: variable, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
-	}
-	restart := func(operator corev1.ContainerRestartRuleOnExitCodesOperator, code int32) []corev1.ContainerRestartRule {
-		return []corev1.ContainerRestartRule{{
-			Action:    corev1.ContainerRestartRuleActionRestartAllContainers,
-			ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: operator, Values: []int32{code}},
-		}}
-	}
-	worker(js).RestartPolicy = ptr.To(corev1.ContainerRestartPolicyNever)
-	worker(js).RestartPolicyRules = restart(corev1.ContainerRestartRuleOnExitCodesOpNotIn, 0)
-	pod.InitContainers = []corev1.Container{{
-		Name: "agent", Image: agentImage, RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
-		RestartPolicyRules: restart(corev1.ContainerRestartRuleOnExitCodesOpIn, 1),
-		Env:                []corev1.EnvVar{field("POD_NAME", "metadata.name"), field("JOBSET_NAME", "metadata.annotations['jobset.sigs.k8s.io/jobset-name']")},
-		StartupProbe: &corev1.Probe{
-			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/barrier-is-down", Port: intstr.FromInt32(8081)}},
-			PeriodSeconds: 1, FailureThreshold: 600,
-		},
-	}}
 }

@@ -3,6 +3,7 @@
 package recovery
 
 import (
+	"github.com/holdfast-project/holdfast/e2e/framework"
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
@@ -14,10 +15,15 @@ type Mode struct {
 	InPlace bool
 	// SameContainers means that not even the containers are restarted.
 	SameContainers bool
+	// Upstream means that the upstream JobSet controller restarts the workers, so the store has no group.
+	Upstream bool
 	// Spare means that a spare pod is waiting on the second node, to which no other pod is scheduled.
 	Spare  bool
 	Change func(*v1alpha2.JobSet)
 }
+
+// grouped reports whether the store has a group of the workers.
+func (m Mode) grouped() bool { return m.InPlace && !m.Upstream }
 
 // Recovery modes, fastest first.
 var (
@@ -32,6 +38,10 @@ var (
 	CRI = Mode{
 		Name: "in place, CRI driver", Example: "in-place-restart.yaml", InPlace: true,
 		Keeps: "pods: addresses, volumes, devices",
+	}
+	Upstream = Mode{
+		Name: "in place, upstream JobSet controller", Example: "recreate.yaml", InPlace: true, Upstream: true,
+		Keeps: "pods", Change: framework.PublishedInPlace,
 	}
 	Recreate = Mode{Name: "recreation", Example: "recreate.yaml", Keeps: "nothing: new pods"}
 )

@@ -89,7 +89,7 @@ func (t *Workload) End(ctx context.Context) error {
 
 // awaitSync returns once the API server also shows all workers as running.
 func (t *Workload) awaitSync(ctx context.Context) (err error) {
-	if t.Mode.InPlace {
+	if t.Mode.grouped() {
 		if _, err := t.env.AwaitPhase(ctx, t.JobSet, coordination.Running, 1, int64(t.failures)); err != nil {
 			return err
 		}
@@ -143,7 +143,7 @@ func (t *Workload) strike(ctx context.Context, pod string, strike func(framework
 	if err := t.awaitAnswer(ctx, before); err != nil {
 		return f, err
 	}
-	if t.Mode.InPlace {
+	if t.Mode.grouped() {
 		f.Account, err = t.account(ctx)
 	}
 	return f, err
@@ -181,7 +181,7 @@ func (t *Workload) compare(id string, was, is framework.Worker) error {
 
 // charged checks that each failure was counted against the budget as one restart.
 func (t *Workload) charged(ctx context.Context) error {
-	if !t.Mode.InPlace {
+	if !t.Mode.grouped() {
 		return nil
 	}
 	js, err := t.env.JobSet(ctx, t.JobSet.Namespace, t.JobSet.Name)
