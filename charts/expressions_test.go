@@ -43,11 +43,19 @@ func served() map[string][]string {
 	}
 	for _, metric := range series.All() {
 		labels := slices.Concat(ofTargets, metric.Labels)
-		for _, name := range metric.Samples() {
+		for _, name := range samples(metric) {
 			all[name] = labels
 		}
 	}
 	return all
+}
+
+// samples returns the names under which a metric is stored, which are three for a histogram.
+func samples(m series.Metric) []string {
+	if m.Type == series.Histogram {
+		return []string{m.Name + "_bucket", m.Name + "_count", m.Name + "_sum"}
+	}
+	return []string{m.Name}
 }
 
 // expressions returns the expressions of all dashboards and alerts, by where they appear. Grafana variables are replaced by all namespaces and

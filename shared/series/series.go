@@ -40,23 +40,6 @@ func All() []Metric {
 	return slices.Concat([]Metric{BuildInfo, WebhookCertificateEnd}, restarts, jobSets, groups, appWrappers, elasticJobs, rendezvous, moves, scheduling)
 }
 
-// Samples returns the names under which a metric is stored, which are three for a histogram.
-func (m Metric) Samples() []string {
-	if m.Type == Histogram {
-		return []string{m.Name + "_bucket", m.Name + "_count", m.Name + "_sum"}
-	}
-	return []string{m.Name}
-}
-
-// Bucket returns the name of a histogram's buckets.
-func (m Metric) Bucket() string { return m.Name + "_bucket" }
-
-// Sum returns the name of a histogram's sum.
-func (m Metric) Sum() string { return m.Name + "_sum" }
-
-// Count returns the name of a histogram's count.
-func (m Metric) Count() string { return m.Name + "_count" }
-
 func counter(name, help string, labels ...string) Metric {
 	return Metric{Name: name, Type: Counter, Help: help, Labels: labels}
 }

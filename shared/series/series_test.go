@@ -40,13 +40,3 @@ func TestNoLabelNamesAnObject(t *testing.T) {
 		}
 	}
 }
-
-func TestHistogramIsStoredAsThreeSeries(t *testing.T) {
-	want := []string{"holdfast_restart_duration_seconds_bucket", "holdfast_restart_duration_seconds_count", "holdfast_restart_duration_seconds_sum"}
-	if got := RestartDuration.Samples(); !slices.Equal(got, want) {
-		t.Errorf("got %v", got)
-	}
-	if got := Leading.Samples(); !slices.Equal(got, []string{"holdfast_orchestrator_leader"}) {
-		t.Errorf("got %v", got)
-	}
-}

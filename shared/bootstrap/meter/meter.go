@@ -13,11 +13,6 @@ func Counter(m series.Metric) prometheus.Counter {
 	return prometheus.NewCounter(prometheus.CounterOpts{Name: m.Name, Help: m.Help})
 }
 
-// CounterFunc returns a counter that is computed on each scrape.
-func CounterFunc(m series.Metric, read func() float64) prometheus.CounterFunc {
-	return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: m.Name, Help: m.Help}, read)
-}
-
 // CounterVec returns a counter with the labels of its definition.
 func CounterVec(m series.Metric) *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: m.Name, Help: m.Help}, m.Labels)
