@@ -1,13 +1,13 @@
 package bootstrap
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -128,19 +128,13 @@ func (o *Options) Complete(set *pflag.FlagSet, c Config) []error {
 		errs = append(errs, fmt.Errorf("leaderElection.resourceLock: %q is not supported, only leases", lock))
 	}
 	if !set.Changed(flagLeaseDuration) { // if the flag sets the lease duration, the other times in the file do not fit it
-		put(&o.Leader.Lease, c.LeaderElection.LeaseDuration)
-		put(&o.Leader.Renew, c.LeaderElection.RenewDeadline)
-		put(&o.Leader.Retry, c.LeaderElection.RetryPeriod)
+		l := &o.Leader // zero counts as not set
+		l.Lease = cmp.Or(c.LeaderElection.LeaseDuration.Duration, l.Lease)
+		l.Renew = cmp.Or(c.LeaderElection.RenewDeadline.Duration, l.Renew)
+		l.Retry = cmp.Or(c.LeaderElection.RetryPeriod.Duration, l.Retry)
 	}
 	if set.Changed(flagWebhookCertDir) { // someone else provides the certificate
 		o.Certificates.Internal = false
 	}
 	return append(errs, o.validate()...)
-}
-
-// put sets a duration from the file. Zero counts as not set.
-func put(target *time.Duration, value metav1.Duration) {
-	if value.Duration != 0 {
-		*target = value.Duration
-	}
 }

@@ -69,7 +69,9 @@ func run(ctx context.Context, name string, p Program, args []string, stdout, std
 		fmt.Fprintf(stderr, "%s: %v\n", name, err)
 		return exitUsage
 	}
-	log(p.Logging())
+	logger := zap.New(zap.UseFlagOptions(p.Logging()))
+	ctrl.SetLogger(logger)
+	klog.SetLogger(logger)
 	if err := start(ctx, p); err != nil {
 		fmt.Fprintf(stderr, "%s: %v\n", name, err)
 		return exitFailed
@@ -102,13 +104,6 @@ func twoDashes(args []string) []string {
 		}
 	}
 	return own
-}
-
-// log sets the logger of controller-runtime and klog.
-func log(options *zap.Options) {
-	logger := zap.New(zap.UseFlagOptions(options))
-	ctrl.SetLogger(logger)
-	klog.SetLogger(logger)
 }
 
 // Manage runs a manager until ctx is done. It calls add to add controllers once the API server serves the kinds, and returns an error if the

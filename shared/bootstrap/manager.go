@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -150,20 +151,10 @@ func (m *Manager) Start(ctx context.Context) error {
 	return err
 }
 
-func (l Leader) renew() time.Duration {
-	if l.Renew != 0 {
-		return l.Renew
-	}
-	return l.Lease * 2 / 3
-}
+func (l Leader) renew() time.Duration { return cmp.Or(l.Renew, l.Lease*2/3) }
 
 // retry returns the retry period, which limits how long a handover takes: a released Lease is acquired within 2.2 periods.
-func (l Leader) retry() time.Duration {
-	if l.Retry != 0 {
-		return l.Retry
-	}
-	return l.Lease / 8
-}
+func (l Leader) retry() time.Duration { return cmp.Or(l.Retry, l.Lease/8) }
 
 // lock returns the Lease. It uses its own connection with a shorter timeout and the program's User-Agent.
 func (l Leader) lock(cluster *rest.Config, identity string) (resourcelock.Interface, error) {
@@ -194,12 +185,8 @@ func newIdentity() string {
 func (o *Options) cluster(c *rest.Config, program string) *rest.Config {
 	own := rest.CopyConfig(c)
 	own.QPS, own.Burst = o.Client.QPS, o.Client.Burst
-	own.UserAgent = userAgent(program)
+	own.UserAgent = fmt.Sprintf("%s/%s (%s/%s) %s", program, version.Version(), goruntime.GOOS, goruntime.GOARCH, version.Commit())
 	return own
-}
-
-func userAgent(program string) string {
-	return fmt.Sprintf("%s/%s (%s/%s) %s", program, version.Version(), goruntime.GOOS, goruntime.GOARCH, version.Commit())
 }
 
 func (o *Options) metricsServer(change func(*tls.Config)) server.Options {
@@ -273,16 +260,12 @@ func awaitKind(ctx context.Context, mapper meta.RESTMapper, kind schema.GroupVer
 		problem = err
 		return err == nil, nil
 	})
-	if err != nil && ctx.Err() == nil {
-		return notServed(kind, patience, problem)
-	}
-	return err
-}
-
-func notServed(kind schema.GroupVersionKind, patience time.Duration, err error) error {
-	if meta.IsNoMatchError(err) {
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return err
+	case meta.IsNoMatchError(problem):
 		return fmt.Errorf("the API server did not serve kind %s of %s within %s: install its CustomResourceDefinition first",
 			kind.Kind, kind.GroupVersion(), patience)
 	}
-	return fmt.Errorf("discovering kind %s of %s: %w", kind.Kind, kind.GroupVersion(), err)
+	return fmt.Errorf("discovering kind %s of %s: %w", kind.Kind, kind.GroupVersion(), problem)
 }

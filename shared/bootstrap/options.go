@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -291,26 +292,18 @@ func (t TLS) change() (func(*tls.Config), error) {
 		return nil, fmt.Errorf("tls.cipherSuites: must be empty with VersionTLS13")
 	}
 	var suites []uint16
+	secure := tls.CipherSuites()
 	for _, name := range t.CipherSuites {
-		id, known := cipherSuite(name)
-		if !known {
+		i := slices.IndexFunc(secure, func(suite *tls.CipherSuite) bool { return suite.Name == name })
+		if i < 0 {
 			return nil, fmt.Errorf("tls.cipherSuites: %q is unknown or insecure", name)
 		}
-		suites = append(suites, id)
+		suites = append(suites, secure[i].ID)
 	}
 	return func(c *tls.Config) {
 		c.MinVersion = version
 		c.CipherSuites = suites
 	}, nil
-}
-
-func cipherSuite(name string) (id uint16, known bool) {
-	for _, suite := range tls.CipherSuites() {
-		if suite.Name == name {
-			return suite.ID, true
-		}
-	}
-	return 0, false
 }
 
 // onlyHTTP1 disables HTTP/2, because clients can exhaust the server with rapid resets.

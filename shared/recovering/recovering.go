@@ -14,6 +14,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -128,12 +129,7 @@ func Place(annotations map[string]string, s State, now time.Time) (value string,
 // other levels are kept.
 func Release(annotations map[string]string, levels ...int) bool {
 	s, found := Of(annotations)
-	for _, level := range levels {
-		if found && s.Level == level {
-			return true
-		}
-	}
-	return false
+	return found && slices.Contains(levels, s.Level)
 }
 
 func invalid(value, problem string) error {
