@@ -3,6 +3,7 @@
 package owners
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,18 +92,11 @@ func Slot(pod *corev1.Pod) string {
 	if keepsName(ref) {
 		return pod.Name
 	}
-	index := pod.Annotations[completionIndex]
-	if index == "" {
-		index = pod.Labels[completionIndex]
-	}
+	index := cmp.Or(pod.Annotations[completionIndex], pod.Labels[completionIndex])
 	if _, err := strconv.Atoi(index); err != nil {
 		return ""
 	}
-	name := pod.Labels[jobName]
-	if name == "" {
-		name = ref.Name
-	}
-	return name + "/" + index
+	return cmp.Or(pod.Labels[jobName], ref.Name) + "/" + index
 }
 
 // OneTemplate reports whether the root of the chain has a single template, which the pod identifies. This is so if the root is a Deployment
@@ -122,10 +116,7 @@ const (
 // Template identifies the template of a pod, if its controller provides this information. It is empty if the template is immutable or
 // unknown.
 func Template(pod *corev1.Pod) string {
-	if hash := pod.Labels[templateHash]; hash != "" {
-		return hash
-	}
-	return pod.Labels[revisionHash]
+	return cmp.Or(pod.Labels[templateHash], pod.Labels[revisionHash])
 }
 
 // parts lists labels that name the part of the workload to which a pod belongs. Each part has its own template.

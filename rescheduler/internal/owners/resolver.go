@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	expiring "k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -26,6 +27,8 @@ const (
 	deepest = 8
 	// closedFor is the delay before retrying to read a kind that this program is not allowed to read.
 	closedFor = time.Minute
+	// maxKinds is the maximum number of kinds for which that is remembered.
+	maxKinds = 1024
 )
 
 // Resolver follows owner references. It starts to watch the metadata of a kind when it reads the first object of that kind. Until the cache
@@ -33,23 +36,22 @@ const (
 type Resolver struct {
 	cache  cache.Cache
 	live   client.Reader
-	clock  clock.PassiveClock
 	ledger *Ledger
 	// changed is called with owners whose annotations have changed.
 	changed func(before, after metav1.Object)
 
 	mu        sync.Mutex
 	informers map[schema.GroupVersionKind]cache.Informer
-	closed    map[schema.GroupVersionKind]time.Time // kinds that it is not allowed to read
-	unlisted  map[schema.GroupVersionKind]time.Time // kinds that it is not allowed to list, so that each read is live
+	closed    *expiring.LRUExpireCache // kinds that it is not allowed to read
+	unlisted  *expiring.LRUExpireCache // kinds that it is not allowed to list, so that each read is live
 }
 
 // NewResolver returns a resolver that reads from a cache, and live until the cache has synced. Newer objects in the ledger take precedence.
 func NewResolver(c cache.Cache, live client.Reader, clock clock.PassiveClock, ledger *Ledger) *Resolver {
 	return &Resolver{
-		cache: c, live: live, clock: clock, ledger: ledger,
-		informers: map[schema.GroupVersionKind]cache.Informer{}, closed: map[schema.GroupVersionKind]time.Time{},
-		unlisted: map[schema.GroupVersionKind]time.Time{},
+		cache: c, live: live, ledger: ledger,
+		informers: map[schema.GroupVersionKind]cache.Informer{},
+		closed:    expiring.NewLRUExpireCacheWithClock(maxKinds, clock), unlisted: expiring.NewLRUExpireCacheWithClock(maxKinds, clock),
 	}
 }
 
@@ -62,7 +64,6 @@ func (r *Resolver) Live(ctx context.Context, owner *metav1.PartialObjectMetadata
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(owner), fresh); err != nil {
 		return nil, fmt.Errorf("reading %s %s: %w", owner.Kind, owner.Name, err)
 	}
-	fresh.SetGroupVersionKind(owner.GroupVersionKind())
 	return fresh, nil
 }
 
@@ -95,7 +96,7 @@ func (r *Resolver) get(ctx context.Context, namespace string, ref *metav1.OwnerR
 		return nil, nil
 	}
 	kind := group.WithKind(ref.Kind)
-	if kind == (schema.GroupVersionKind{Version: "v1", Kind: "Node"}) || r.isClosed(kind) {
+	if _, closed := r.closed.Get(kind); closed || kind == (schema.GroupVersionKind{Version: "v1", Kind: "Node"}) {
 		return nil, nil
 	}
 	found, err := r.read(ctx, kind, client.ObjectKey{Namespace: namespace, Name: ref.Name}, string(ref.UID))
@@ -105,7 +106,7 @@ func (r *Resolver) get(ctx context.Context, namespace string, ref *metav1.OwnerR
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case apierrors.IsForbidden(err) || meta.IsNoMatchError(err):
-		r.close(kind)
+		r.closed.Add(kind, nil, closedFor)
 		return nil, nil
 	}
 	return nil, err
@@ -121,7 +122,6 @@ func (r *Resolver) read(ctx context.Context, kind schema.GroupVersionKind, key c
 	if informer != nil && informer.HasSynced() {
 		err := r.cache.Get(ctx, key, o)
 		if err == nil && string(o.UID) == uid {
-			o.SetGroupVersionKind(kind)
 			return o, nil
 		}
 		if err != nil && !apierrors.IsNotFound(err) {
@@ -132,7 +132,6 @@ func (r *Resolver) read(ctx context.Context, kind schema.GroupVersionKind, key c
 	if err := r.live.Get(ctx, key, o); err != nil {
 		return nil, err
 	}
-	o.SetGroupVersionKind(kind)
 	return o, nil
 }
 
@@ -144,14 +143,14 @@ func (r *Resolver) informer(ctx context.Context, kind schema.GroupVersionKind) (
 	if informer != nil && informer.HasSynced() {
 		return informer, nil
 	}
-	if probed, found := r.unlisted[kind]; found && r.clock.Since(probed) < closedFor {
+	if _, probed := r.unlisted.Get(kind); probed {
 		return informer, nil
 	}
 	forbidden, err := r.mayNotList(ctx, kind)
 	if err != nil {
 		return nil, err
 	}
-	r.unlisted[kind] = r.clock.Now()
+	r.unlisted.Add(kind, nil, closedFor)
 	switch {
 	case forbidden && informer != nil:
 		delete(r.informers, kind)
@@ -199,19 +198,6 @@ func (r *Resolver) updated(before, after any) {
 	if ok && also && !maps.Equal(b.GetAnnotations(), a.GetAnnotations()) {
 		r.changed(b, a)
 	}
-}
-
-func (r *Resolver) isClosed(kind schema.GroupVersionKind) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	since, closed := r.closed[kind]
-	return closed && r.clock.Since(since) < closedFor
-}
-
-func (r *Resolver) close(kind schema.GroupVersionKind) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.closed[kind] = r.clock.Now()
 }
 
 // remembered is the maximum number of objects in a Ledger. All others are read from the cache.

@@ -71,13 +71,13 @@ func TestForbiddenKindHasNoInformer(t *testing.T) {
 		t.Errorf("%d informers, %d lists without permission", s.started, s.lists)
 	}
 	s.mayList = true
-	clock.Step(closedFor)
+	clock.Step(closedFor + 1)
 	find()
 	if s.started != 1 {
 		t.Errorf("%d informers with permission", s.started)
 	}
 	s.mayList = false
-	clock.Step(closedFor)
+	clock.Step(closedFor + 1)
 	find()
 	if s.removed != 1 {
 		t.Errorf("the informer was stopped %d times after the permission was removed", s.removed)

@@ -19,7 +19,7 @@ func Fits(pod *corev1.Pod, node *corev1.Node) bool { return Fitting(pod)(node) }
 func Fitting(pod *corev1.Pod) func(node *corev1.Node) bool {
 	required := nodeaffinity.GetRequiredNodeAffinity(pod)
 	return func(node *corev1.Node) bool {
-		if !Usable(node) || !tolerated(pod, node) {
+		if !IsTrue(node, corev1.NodeReady) || node.Spec.Unschedulable || !node.DeletionTimestamp.IsZero() || !tolerated(pod, node) {
 			return false
 		}
 		matches, err := required.Match(node)
@@ -27,17 +27,20 @@ func Fitting(pod *corev1.Pod) func(node *corev1.Node) bool {
 	}
 }
 
-// Usable reports whether a node is ready and schedulable.
-func Usable(node *corev1.Node) bool {
-	if node.Spec.Unschedulable || !node.DeletionTimestamp.IsZero() {
-		return false
-	}
-	for _, c := range node.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c.Status == corev1.ConditionTrue
+// FitsAny reports whether the pod could run on one of the nodes, apart from the given ones.
+func FitsAny(pod *corev1.Pod, nodes []corev1.Node, except []string) bool {
+	fits := Fitting(pod)
+	for i := range nodes {
+		if !slices.Contains(except, nodes[i].Name) && fits(&nodes[i]) {
+			return true
 		}
 	}
 	return false
+}
+
+// IsTrue reports whether a condition of a node is True.
+func IsTrue(node *corev1.Node, kind corev1.NodeConditionType) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == kind && c.Status == corev1.ConditionTrue })
 }
 
 func tolerated(pod *corev1.Pod, node *corev1.Node) bool {
@@ -75,14 +78,19 @@ func Pinned(pod *corev1.Pod) string {
 	if _, found := pod.Spec.NodeSelector[corev1.LabelHostname]; found {
 		return "its node selector names one host"
 	}
-	if pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil {
-		return ""
-	}
-	required := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-	if required != nil && len(required.NodeSelectorTerms) > 0 && !slices.ContainsFunc(required.NodeSelectorTerms, open) {
+	if terms := requiredTerms(pod); len(terms) > 0 && !slices.ContainsFunc(terms, open) {
 		return "its node affinity names one host"
 	}
 	return ""
+}
+
+// requiredTerms returns the terms of the pod's required node affinity.
+func requiredTerms(pod *corev1.Pod) []corev1.NodeSelectorTerm {
+	a := pod.Spec.Affinity
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return nil
+	}
+	return a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 }
 
 // open reports whether a term allows more than one host.
@@ -132,30 +140,23 @@ func Avoid(required *corev1.NodeSelector, nodes []string) *corev1.NodeSelector {
 func without(nodes []string, there []corev1.NodeSelectorRequirement) []corev1.NodeSelectorRequirement {
 	var out []corev1.NodeSelectorRequirement
 	for _, node := range nodes {
-		if !slices.ContainsFunc(there, func(r corev1.NodeSelectorRequirement) bool { return isAvoided(r, node) }) {
+		if !slices.ContainsFunc(there, func(r corev1.NodeSelectorRequirement) bool { return excludes(r, node) }) {
 			out = append(out, corev1.NodeSelectorRequirement{Key: nodeName, Operator: corev1.NodeSelectorOpNotIn, Values: []string{node}})
 		}
 	}
 	return out
 }
 
-func isAvoided(r corev1.NodeSelectorRequirement, node string) bool {
-	return r.Key == nodeName && r.Operator == corev1.NodeSelectorOpNotIn && len(r.Values) == 1 && r.Values[0] == node
+// excludes reports whether the requirement only excludes one of the nodes.
+func excludes(r corev1.NodeSelectorRequirement, nodes ...string) bool {
+	return r.Key == nodeName && r.Operator == corev1.NodeSelectorOpNotIn && len(r.Values) == 1 && slices.Contains(nodes, r.Values[0])
 }
 
 // Avoids reports whether the pod's required affinity excludes one of the nodes.
 func Avoids(pod *corev1.Pod, nodes []string) bool {
-	if pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil || pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return false
-	}
-	for _, term := range pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
-		for _, r := range term.MatchFields {
-			if slices.ContainsFunc(nodes, func(node string) bool { return isAvoided(r, node) }) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(requiredTerms(pod), func(term corev1.NodeSelectorTerm) bool {
+		return slices.ContainsFunc(term.MatchFields, func(r corev1.NodeSelectorRequirement) bool { return excludes(r, nodes...) })
+	})
 }
 
 // WithoutExclusions returns a copy of the pod without the exclusions, for checking whether lifting them helps.
@@ -164,11 +165,9 @@ func WithoutExclusions(pod *corev1.Pod, nodes []string) *corev1.Pod {
 	if !Avoids(pod, nodes) {
 		return free
 	}
-	terms := free.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	terms := requiredTerms(free)
 	for i := range terms {
-		terms[i].MatchFields = slices.DeleteFunc(terms[i].MatchFields, func(r corev1.NodeSelectorRequirement) bool {
-			return slices.ContainsFunc(nodes, func(node string) bool { return isAvoided(r, node) })
-		})
+		terms[i].MatchFields = slices.DeleteFunc(terms[i].MatchFields, func(r corev1.NodeSelectorRequirement) bool { return excludes(r, nodes...) })
 		if len(terms[i].MatchFields)+len(terms[i].MatchExpressions) == 0 {
 			free.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = nil
 			break

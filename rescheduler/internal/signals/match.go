@@ -62,7 +62,7 @@ func (r Row) match(pod *corev1.Pod, now time.Time) (Match, bool) {
 		failed := pod.Status.Phase == corev1.PodFailed && r.hasReason(pod.Status.Reason) && r.hasMessage(pod.Status.Message)
 		return Match{Reason: pod.Status.Reason, Since: FailedAt(pod), Down: true}, failed
 	case Disruption:
-		c := condition(pod, corev1.DisruptionTarget)
+		c := Condition(pod, corev1.DisruptionTarget)
 		if c == nil || c.Status != corev1.ConditionTrue || !r.hasReason(c.Reason) {
 			return Match{}, false
 		}
@@ -132,7 +132,11 @@ func (r Row) loop(pod *corev1.Pod, now time.Time) (Match, bool) {
 		if t := c.State.Terminated; t != nil && r.hasReason(t.Reason) && r.hasCode(t.ExitCode) {
 			final := pod.Status.Phase == corev1.PodFailed && pod.Spec.RestartPolicy == corev1.RestartPolicyNever
 			if onlyReason := !slices.Contains(r.Reasons, "*"); onlyReason && final || c.RestartCount >= r.Restarts && !final {
-				return Match{Reason: t.Reason, Since: since(t, final), Down: true, OwnLimit: limited(pod, c.Name, t)}, true
+				m := Match{Reason: t.Reason, Down: true, OwnLimit: limited(pod, c.Name, t)}
+				if final { // if the container is restarted, the problem began earlier
+					m.Since = t.FinishedAt.Time
+				}
+				return m, true
 			}
 		}
 		last := c.LastTerminationState.Terminated
@@ -169,21 +173,13 @@ func limited(pod *corev1.Pod, container string, t *corev1.ContainerStateTerminat
 	})
 }
 
-// since returns when the container ended. If the container is restarted, it returns zero, because the problem began earlier.
-func since(t *corev1.ContainerStateTerminated, final bool) time.Time {
-	if final {
-		return t.FinishedAt.Time
-	}
-	return time.Time{}
-}
-
 // sandbox matches a pod that is waiting for its sandbox. Volumes, devices and the network are set up before the condition becomes True, and
 // images are pulled after that.
 func (r Row) sandbox(pod *corev1.Pod) (Match, bool) {
 	if pod.Status.Phase != corev1.PodPending || !bound(pod) {
 		return Match{}, false
 	}
-	c := condition(pod, corev1.PodReadyToStartContainers)
+	c := Condition(pod, corev1.PodReadyToStartContainers)
 	if c == nil || c.Status != corev1.ConditionFalse {
 		return Match{}, false
 	}
@@ -231,10 +227,10 @@ func FailedAt(pod *corev1.Pod) time.Time {
 			last = t.FinishedAt.Time
 		}
 	}
-	if c := condition(pod, corev1.DisruptionTarget); last.IsZero() && c != nil {
+	if c := Condition(pod, corev1.DisruptionTarget); last.IsZero() && c != nil {
 		last = c.LastTransitionTime.Time
 	}
-	if c := condition(pod, corev1.PodReady); last.IsZero() && c != nil && c.Status == corev1.ConditionFalse {
+	if c := Condition(pod, corev1.PodReady); last.IsZero() && c != nil && c.Status == corev1.ConditionFalse {
 		last = c.LastTransitionTime.Time
 	}
 	if start := pod.Status.StartTime; last.IsZero() && start != nil {
@@ -248,7 +244,8 @@ func FailedAt(pod *corev1.Pod) time.Time {
 
 func bound(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" }
 
-func condition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
+// Condition returns a condition of the pod, or nil if the pod does not have it.
+func Condition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
 	for i := range pod.Status.Conditions {
 		if pod.Status.Conditions[i].Type == kind {
 			return &pod.Status.Conditions[i]
