@@ -18,6 +18,9 @@ const (
 
 	// Annotation holds what does not fit into the annotations of the document: a record with reasons and times.
 	Annotation = "holdfast.dev/rescheduling"
+
+	// HostsPath is the JSON pointer to HostsAnnotation of a pod.
+	HostsPath = "/metadata/annotations/sigs.k8s.io~1scheduledHosts"
 )
 
 // FilterMessage is the scheduler plugin's message about an excluded node. The scheduler includes it in the PodScheduled condition of a pod
@@ -41,64 +44,24 @@ func Retries(annotations map[string]string) (retries int, asked bool, err error)
 	return min(retries, MaxRetries), true, nil
 }
 
-// Next returns the number of moves after one more, and whether that exceeds the retries. If it does, the pod is not moved, the number does
-// not change, and all exclusions are lifted. A workload therefore has at most `retries` moves. The design document moves the pod before it
-// compares, which allows one more.
-func Next(times, retries int) (next int, exhausted bool) {
-	next = max(0, times) + 1
-	return next, next > retries
+// workloadInfo is the value of WorkloadAnnotation, for workloads of all kinds (DeployInfo in the design document).
+type workloadInfo struct {
+	Times int      `json:"currentReschedulingTimes"` // number of moves so far
+	Hosts []string `json:"deployScheduledHosts"`     // nodes that replacements must avoid
 }
 
-// WorkloadInfo is the value of WorkloadAnnotation, for workloads of all kinds (DeployInfo in the design document).
-type WorkloadInfo struct {
-	// CurrentReschedulingTimes is the number of moves so far.
-	CurrentReschedulingTimes int `json:"currentReschedulingTimes"`
-	// DeployScheduledHosts are the nodes that replacements must avoid.
-	DeployScheduledHosts []string `json:"deployScheduledHosts"`
+// podInfo is the value of PodAnnotation, for pods without an owner.
+type podInfo struct {
+	Times int      `json:"currentReschedulingTimes"`
+	Hosts []string `json:"podScheduledHosts"`
 }
 
-// PodInfo is the value of PodAnnotation, for pods without an owner.
-type PodInfo struct {
-	CurrentReschedulingTimes int      `json:"currentReschedulingTimes"`
-	PodScheduledHosts        []string `json:"podScheduledHosts"`
-}
-
-// ParseWorkloadInfo parses the value of WorkloadAnnotation. Missing fields and null are zero, and a negative count is treated as 0. Lists
-// of nodes and errors are handled as in ParseHosts.
-func ParseWorkloadInfo(value string) (WorkloadInfo, error) {
-	info, err := parseInfo[WorkloadInfo](WorkloadAnnotation, value)
-	return info.within(), err
-}
-
-// Format returns the value of WorkloadAnnotation.
-func (i WorkloadInfo) Format() string { return text(i.within()) }
-
-func (i WorkloadInfo) within() WorkloadInfo {
-	return WorkloadInfo{max(0, i.CurrentReschedulingTimes), notNil(normal(i.DeployScheduledHosts))}
-}
-
-// ParsePodInfo parses the value of PodAnnotation in the same way as ParseWorkloadInfo.
-func ParsePodInfo(value string) (PodInfo, error) {
-	info, err := parseInfo[PodInfo](PodAnnotation, value)
-	return info.within(), err
-}
-
-// Format returns the value of PodAnnotation.
-func (i PodInfo) Format() string { return text(i.within()) }
-
-func (i PodInfo) within() PodInfo {
-	return PodInfo{max(0, i.CurrentReschedulingTimes), notNil(normal(i.PodScheduledHosts))}
-}
-
-func parseInfo[T any](name, value string) (info T, err error) {
-	var none T
-	if len(value) > MaxHostsBytes {
-		return none, fmt.Errorf("%s: %w: %d bytes, at most %d", name, ErrTooLarge, len(value), MaxHostsBytes)
+// parseInfo parses one of the two. Missing fields and null are zero. ok is false if the value is invalid or longer than MaxHostsBytes.
+func parseInfo[T workloadInfo | podInfo](value string) (info T, ok bool) {
+	if len(value) > MaxHostsBytes || json.Unmarshal([]byte(value), &info) != nil {
+		return *new(T), false
 	}
-	if err := json.Unmarshal([]byte(value), &info); err != nil {
-		return none, fmt.Errorf("%s: %w", name, err)
-	}
-	return info, nil
+	return info, true
 }
 
 // Limits of the values. All annotations of an object share 256 KiB.
@@ -128,11 +91,7 @@ func ParseHosts(value string) ([]string, error) {
 
 // Hosts returns the nodes that the annotations of a pod exclude. It returns none if the annotation is absent or invalid.
 func Hosts(annotations map[string]string) []string {
-	value, found := annotations[HostsAnnotation]
-	if !found {
-		return nil
-	}
-	hosts, err := ParseHosts(value)
+	hosts, err := ParseHosts(annotations[HostsAnnotation])
 	if err != nil {
 		return nil
 	}
@@ -140,7 +99,7 @@ func Hosts(annotations map[string]string) []string {
 }
 
 // FormatHosts returns the value of HostsAnnotation, limited to MaxHosts and MaxHostsBytes.
-func FormatHosts(hosts []string) string { return text(notNil(normal(hosts))) }
+func FormatHosts(hosts []string) string { return text(normal(hosts)) }
 
 // MergeHosts returns the union of two lists, limited in the same way. If there are too many names, those of the first list take precedence.
 func MergeHosts(first, second []string) []string {
@@ -154,7 +113,8 @@ func MergeHosts(first, second []string) []string {
 	return merged
 }
 
-// normal returns the valid names, sorted and without duplicates. It does not modify hosts.
+// normal returns the valid names, sorted and without duplicates. It does not modify hosts. The result is never nil, so that it is encoded
+// as [] and not as null.
 func normal(hosts []string) []string {
 	kept := make([]string, 0, len(hosts))
 	for _, host := range hosts {
@@ -165,14 +125,6 @@ func normal(hosts []string) []string {
 	slices.Sort(kept)
 	kept = slices.Compact(kept)
 	return kept[:min(len(kept), MaxHosts)]
-}
-
-// notNil returns an empty list for nil, so that it is encoded as [] and not as null.
-func notNil(hosts []string) []string {
-	if hosts == nil {
-		return []string{}
-	}
-	return hosts
 }
 
 // text encodes one of our own values, for which encoding never fails.

@@ -3,73 +3,69 @@ package memory
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestWorkloadAnnotationMatchesDesignDocument(t *testing.T) {
-	got := WorkloadInfo{2, []string{"node2", "node1"}}.Format()
-	if want := `{"currentReschedulingTimes":2,"deployScheduledHosts":["node1","node2"]}`; got != want {
+func TestAnnotationsMatchDesignDocument(t *testing.T) {
+	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	m := Memory{Times: 2, Entries: []Entry{{Node: "node2", Expires: noon.Add(time.Hour)}, {Node: "node1", Expires: noon.Add(time.Minute)}}}
+	if got, want := m.Annotations(noon)[WorkloadAnnotation], `{"currentReschedulingTimes":2,"deployScheduledHosts":["node1","node2"]}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got, want := m.PodAnnotations(noon)[PodAnnotation], `{"currentReschedulingTimes":2,"podScheduledHosts":["node1","node2"]}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got, want := (Memory{}).Annotations(noon)[WorkloadAnnotation], `{"currentReschedulingTimes":0,"deployScheduledHosts":[]}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
-func TestPodAnnotationMatchesDesignDocument(t *testing.T) {
-	got := PodInfo{1, []string{"node1"}}.Format()
-	if want := `{"currentReschedulingTimes":1,"podScheduledHosts":["node1"]}`; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
-func TestParseWorkloadInfo(t *testing.T) {
+func TestReadWorkloadAnnotation(t *testing.T) {
 	for name, c := range map[string]struct {
 		value string
-		want  WorkloadInfo
+		times int
+		nodes []string
 	}{
-		"both fields":                   {`{"currentReschedulingTimes":2,"deployScheduledHosts":["b","a"]}`, WorkloadInfo{2, []string{"a", "b"}}},
-		"fields that are missing":       {`{}`, WorkloadInfo{0, []string{}}},
-		"a list that is null":           {`{"currentReschedulingTimes":3,"deployScheduledHosts":null}`, WorkloadInfo{3, []string{}}},
-		"null":                          {`null`, WorkloadInfo{0, []string{}}},
-		"a count below 0":               {`{"currentReschedulingTimes":-4}`, WorkloadInfo{0, []string{}}},
-		"fields of somebody else's":     {`{"currentReschedulingTimes":1,"rsScheduledHosts":["a"]}`, WorkloadInfo{1, []string{}}},
-		"an empty list":                 {`{"deployScheduledHosts":[]}`, WorkloadInfo{0, []string{}}},
-		"a list that names a host anew": {`{"deployScheduledHosts":["a","a"]}`, WorkloadInfo{0, []string{"a"}}},
+		"both fields":                   {`{"currentReschedulingTimes":2,"deployScheduledHosts":["b","a"]}`, 2, []string{"a", "b"}},
+		"fields that are missing":       {`{}`, 0, nil},
+		"a list that is null":           {`{"currentReschedulingTimes":3,"deployScheduledHosts":null}`, 3, nil},
+		"null":                          {`null`, 0, nil},
+		"a count below 0":               {`{"currentReschedulingTimes":-4}`, 0, nil},
+		"fields of somebody else's":     {`{"currentReschedulingTimes":1,"rsScheduledHosts":["a"]}`, 1, nil},
+		"an empty list":                 {`{"deployScheduledHosts":[]}`, 0, nil},
+		"a list that names a host anew": {`{"deployScheduledHosts":["a","a"]}`, 0, []string{"a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := ParseWorkloadInfo(c.value)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Error(diff)
+			got := Read(map[string]string{WorkloadAnnotation: c.value})
+			if diff := cmp.Diff(c.nodes, got.Exclusions("", time.Now(), nil)); diff != "" || got.Times != c.times {
+				t.Error(got.Times, diff)
 			}
 		})
 	}
 }
 
-func TestParsePodInfo(t *testing.T) {
-	got, err := ParsePodInfo(`{"currentReschedulingTimes":2,"podScheduledHosts":["b","a"]}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(PodInfo{2, []string{"a", "b"}}, got); diff != "" {
-		t.Error(diff)
+func TestMovesOfPodAreInItsOwnAnnotation(t *testing.T) {
+	got := ReadPod(map[string]string{
+		PodAnnotation: `{"currentReschedulingTimes":2,"podScheduledHosts":["b","a"]}`, WorkloadAnnotation: `{"currentReschedulingTimes":5}`,
+	})
+	if got.Times != 2 {
+		t.Errorf("got %d moves", got.Times)
 	}
 }
 
-func TestInvalidInfoIsAnError(t *testing.T) {
+func TestInvalidInfoIsIgnored(t *testing.T) {
 	for name, value := range map[string]string{
 		"no JSON":                             `{`,
 		"an array":                            `["a"]`,
 		"a text count":                        `{"currentReschedulingTimes":"2"}`,
+		"a count and a wrong list":            `{"currentReschedulingTimes":2,"deployScheduledHosts":3,"podScheduledHosts":3}`,
 		"a count of 1e9 digits would not fit": `{"currentReschedulingTimes":1` + strings.Repeat("0", 400) + `}`,
 		"more than its bound":                 `{"deployScheduledHosts":["` + strings.Repeat("a", MaxHostsBytes) + `"]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, err := ParseWorkloadInfo(value); err == nil {
-				t.Errorf("read as %+v", got)
-			}
-			if got, err := ParsePodInfo(value); err == nil {
+			if got := ReadPod(map[string]string{WorkloadAnnotation: value, PodAnnotation: value}); !got.Empty() {
 				t.Errorf("read as %+v", got)
 			}
 		})
@@ -98,29 +94,5 @@ func TestRetries(t *testing.T) {
 				t.Errorf("got %d, %t, %v", got, asked, err)
 			}
 		})
-	}
-}
-
-func TestWorkloadHasAsManyMovesAsRetries(t *testing.T) {
-	const retries = 3
-	for name, c := range map[string]struct {
-		times, want int
-		exhausted   bool
-	}{
-		"the first":                   {0, 1, false},
-		"the second":                  {1, 2, false},
-		"the last":                    {retries - 1, retries, false},
-		"one more than that":          {retries, retries + 1, true},
-		"after somebody raised it":    {retries + 1, retries + 2, true},
-		"a count that makes no sense": {-7, 1, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if next, exhausted := Next(c.times, retries); next != c.want || exhausted != c.exhausted {
-				t.Errorf("got %d, %t", next, exhausted)
-			}
-		})
-	}
-	if _, exhausted := Next(0, 0); !exhausted {
-		t.Error("a workload with no retries is moved")
 	}
 }

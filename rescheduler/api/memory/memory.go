@@ -2,9 +2,9 @@
 // pods have failed on, for the webhook and the scheduler plugin. It performs no I/O.
 //
 //	schedulingRetries            workload   the user     maximum number of moves; without it, pods are not moved
-//	sigs.k8s.io/deploy           workload   controller   WorkloadInfo: moves so far, nodes to avoid
+//	sigs.k8s.io/deploy           workload   controller   moves so far, nodes to avoid
 //	holdfast.dev/rescheduling    workload   controller   Memory: the same with reasons, node UIDs and times
-//	sigs.k8s.io/pod              bare pod   controller   PodInfo: as sigs.k8s.io/deploy, on a pod without an owner
+//	sigs.k8s.io/pod              bare pod   controller   as sigs.k8s.io/deploy, on a pod without an owner
 //	sigs.k8s.io/scheduledHosts   pod        webhook      Hosts: nodes that this pod avoids
 //
 // Anyone with permission to write an object can write its annotations, so they are not trusted: values are limited, and invalid ones are
@@ -14,7 +14,6 @@
 package memory
 
 import (
-	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -53,15 +52,24 @@ var farAway = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 // Read returns the history from the annotations of a workload and drops invalid parts. The nodes in WorkloadAnnotation are used only if
 // Annotation holds no record. In that case they were written by another program, and never expire.
 func Read(annotations map[string]string) Memory {
-	info, _ := ParseWorkloadInfo(cmp.Or(annotations[WorkloadAnnotation], "null")) // zero if it is invalid
+	info, _ := parseInfo[workloadInfo](annotations[WorkloadAnnotation]) // zero if it is invalid
 	r, ok := parseRecord(annotations[Annotation])
 	m := r.Memory
-	m.Times = info.CurrentReschedulingTimes
+	m.Times = max(0, info.Times)
 	if ok {
 		return m.bounded()
 	}
-	for _, host := range info.DeployScheduledHosts {
+	for _, host := range normal(info.Hosts) {
 		m.Entries = append(m.Entries, Entry{Node: host, Class: unknownClass, Count: 1, Expires: farAway})
+	}
+	return m
+}
+
+// ReadPod is like Read, but for a pod without an owner, whose number of moves is in PodAnnotation.
+func ReadPod(annotations map[string]string) Memory {
+	m := Read(annotations)
+	if info, ok := parseInfo[podInfo](annotations[PodAnnotation]); ok {
+		m.Times = max(0, info.Times)
 	}
 	return m
 }
@@ -101,14 +109,23 @@ func (m Memory) Annotations(now time.Time) map[string]string {
 		r.Entries = []Entry{}
 	}
 	return map[string]string{
-		WorkloadAnnotation: m.Info(now).Format(),
+		WorkloadAnnotation: text(m.info(now)),
 		Annotation:         text(r),
 	}
 }
 
-// Info returns the history in the format of the design document: the union of all nodes.
-func (m Memory) Info(now time.Time) WorkloadInfo {
-	return WorkloadInfo{m.Times, m.nodes(MaxHosts, now, func(Entry) bool { return true })}
+// PodAnnotations is like Annotations, but for a pod without an owner. The webhook does not admit the replacement of such a pod, so
+// PodAnnotation is only informational.
+func (m Memory) PodAnnotations(now time.Time) map[string]string {
+	return map[string]string{
+		PodAnnotation: text(podInfo(m.info(now))),
+		Annotation:    m.Annotations(now)[Annotation],
+	}
+}
+
+// info returns the history in the format of the design document: the union of all nodes.
+func (m Memory) info(now time.Time) workloadInfo {
+	return workloadInfo{max(0, m.Times), normal(m.nodes(MaxHosts, now, func(Entry) bool { return true }))}
 }
 
 // Exclusions returns the nodes that the pod of a slot must avoid at `now`: at most MaxHosts, preferring those that expire last. current

@@ -134,7 +134,8 @@ func learn(f Facts) Decision {
 		d.Memory.RelaxedUntil = time.Time{}
 	}
 	d.Learned = lesson != memory.Known
-	_, over := memory.Next(f.Workload.Memory.Times, f.Workload.Retries)
+	// A workload has at most `retries` moves. The design document moves the pod before it compares, which allows one more.
+	over := max(0, f.Workload.Memory.Times) >= f.Workload.Retries
 	if f.Workload.Memory.Exhausted && over {
 		return exhausted(f, false)
 	}

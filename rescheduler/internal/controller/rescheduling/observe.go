@@ -80,14 +80,12 @@ func (r *Reconciler) manages(s *scope) bool {
 	return s.annotated
 }
 
-// read reads the failure history from the subject. For a bare pod, the count is in a different annotation.
+// read reads the failure history from the subject.
 func (s *scope) read() {
-	s.memory = memory.Read(s.subject.Annotations)
-	if !s.bare() {
-		return
-	}
-	if info, err := memory.ParsePodInfo(s.subject.Annotations[memory.PodAnnotation]); err == nil {
-		s.memory.Times = info.CurrentReschedulingTimes
+	if s.bare() {
+		s.memory = memory.ReadPod(s.subject.Annotations)
+	} else {
+		s.memory = memory.Read(s.subject.Annotations)
 	}
 }
 

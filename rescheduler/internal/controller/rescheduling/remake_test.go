@@ -75,7 +75,7 @@ func TestPodWithNameOfSuccessorIsKept(t *testing.T) {
 
 func TestMovesOfBarePodAreCounted(t *testing.T) {
 	pod := pods.Make("p", noon).Obj()
-	pod.Annotations = bareAnnotations(memory.Memory{Times: 3}, noon)
+	pod.Annotations = memory.Memory{Times: 3}.PodAnnotations(noon)
 	s := alone(pod)
 	s.read()
 	if s.memory.Times != 3 {

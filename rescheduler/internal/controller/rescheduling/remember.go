@@ -40,7 +40,7 @@ func (r *Reconciler) remember(ctx context.Context, s *scope, d *policy.Decision)
 	}
 	want := d.Memory.Forget(s.now).Annotations(s.now)
 	if s.bare() {
-		want = bareAnnotations(d.Memory, s.now)
+		want = d.Memory.PodAnnotations(s.now)
 	}
 	if same(s.subject.Annotations, want) {
 		return false, nil
@@ -49,16 +49,6 @@ func (r *Reconciler) remember(ctx context.Context, s *scope, d *policy.Decision)
 		want[DecisionAnnotation] = lastDecision(s, d)
 	}
 	return true, r.write(ctx, s, want)
-}
-
-// bareAnnotations returns the annotations of a bare pod. Its replacement is not admitted by the webhook, so the annotation of the design
-// document is only informational.
-func bareAnnotations(m memory.Memory, now time.Time) map[string]string {
-	info := m.Info(now)
-	return map[string]string{
-		memory.PodAnnotation: memory.PodInfo{CurrentReschedulingTimes: info.CurrentReschedulingTimes, PodScheduledHosts: info.DeployScheduledHosts}.Format(),
-		memory.Annotation:    m.Annotations(now)[memory.Annotation],
-	}
 }
 
 func same(have, want map[string]string) bool {

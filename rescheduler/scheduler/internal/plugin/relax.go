@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -209,11 +208,10 @@ func (r removal) patch() []byte {
 		Path  string `json:"path"`
 		Value string `json:"value,omitempty"`
 	}
-	path := "/metadata/annotations/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(memory.HostsAnnotation)
 	patch, err := json.Marshal([]operation{
 		{Op: "test", Path: "/metadata/uid", Value: string(r.uid)},
-		{Op: "test", Path: path, Value: r.value},
-		{Op: "remove", Path: path},
+		{Op: "test", Path: memory.HostsPath, Value: r.value},
+		{Op: "remove", Path: memory.HostsPath},
 	})
 	if err != nil {
 		panic(fmt.Sprintf("strings have no JSON: %v", err))
