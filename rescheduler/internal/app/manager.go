@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -36,13 +35,10 @@ import (
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	parts := &parts{}
 	return bootstrap.Manage(ctx, cluster, &o.Options, bootstrap.Setup{
-		Program: "rescheduler", Scheme: NewScheme(), Cache: rescheduling.CacheOptions(o.Rescheduling.Namespaces...),
+		Program: "rescheduler", Scheme: bootstrap.NewScheme(), Cache: rescheduling.CacheOptions(o.Rescheduling.Namespaces...),
 		Webhooks: func(mgr ctrl.Manager) error { return parts.addWebhooks(mgr, o) },
 	}, func(ctx context.Context, mgr ctrl.Manager) error { return parts.add(ctx, mgr, o) })
 }
-
-// NewScheme returns a scheme with the kinds that are read as typed objects. Owners may be of any kind.
-func NewScheme() *runtime.Scheme { return bootstrap.NewScheme() }
 
 // parts holds what the controllers and the webhook share.
 type parts struct {
@@ -76,16 +72,6 @@ func (p *parts) add(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 	p.owners.Notify(pods.Wake)
 	if err := pods.Register(mgr, o.Workers); err != nil {
 		return fmt.Errorf("adding the %s controller: %w", rescheduling.Name, err)
-	}
-	if err := mgr.Add(pods); err != nil {
-		return fmt.Errorf("adding the sweep of namespaces: %w", err)
-	}
-	if !o.Rescheduling.Blame.Taint || o.Rescheduling.DryRun {
-		return nil
-	}
-	taints := &rescheduling.TaintExpiry{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}}
-	if err := taints.Register(mgr); err != nil {
-		return fmt.Errorf("adding the controller of expired taints: %w", err)
 	}
 	return nil
 }

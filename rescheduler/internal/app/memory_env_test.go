@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/shared/bootstrap"
 )
 
 // BenchmarkMemory reports the peak resident memory of this process while the manager fills its caches. The limit of the garbage collector
@@ -27,7 +28,7 @@ import (
 func BenchmarkMemory(b *testing.B) {
 	for _, c := range []struct{ pods, limitMiB int }{{10_000, 256}, {50_000, 512}} {
 		b.Run(fmt.Sprint("pods=", c.pods), func(b *testing.B) {
-			admin, err := client.New(cluster.Config, client.Options{Scheme: NewScheme()})
+			admin, err := client.New(cluster.Config, client.Options{Scheme: bootstrap.NewScheme()})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -32,6 +32,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 	controlplane "github.com/holdfast-project/holdfast/rescheduler/internal/testing/cluster"
+	"github.com/holdfast-project/holdfast/shared/bootstrap"
 )
 
 var (
@@ -66,7 +67,7 @@ func TestMain(m *testing.M) {
 
 // giveRights grants the permissions of the generated role, and permissions for owners of a kind that only this test defines.
 func giveRights() error {
-	c, err := client.New(cluster.Config, client.Options{Scheme: NewScheme()})
+	c, err := client.New(cluster.Config, client.Options{Scheme: bootstrap.NewScheme()})
 	if err != nil {
 		return err
 	}
@@ -112,7 +113,7 @@ type world struct {
 func newWorld(t *testing.T, changes ...func(*settings.Rescheduling)) *world {
 	t.Helper()
 	t.Parallel()
-	c, err := client.New(cluster.Config, client.Options{Scheme: NewScheme()})
+	c, err := client.New(cluster.Config, client.Options{Scheme: bootstrap.NewScheme()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -123,16 +122,15 @@ func isOurs(t corev1.Taint) bool {
 	return t.Key == TaintKey && t.Effect == corev1.TaintEffectNoSchedule
 }
 
-// TaintExpiry removes expired taints. It runs only if taints are enabled, because without them the manager has no permission to modify
+// taintExpiry removes expired taints. It runs only if taints are enabled, because without them the manager has no permission to modify
 // nodes.
-type TaintExpiry struct {
-	Client client.Client
-	Live   client.Reader
-	Clock  clock.PassiveClock
-}
+type taintExpiry struct{ *Reconciler }
 
-// Register adds the controller to the manager.
-func (p *TaintExpiry) Register(mgr ctrl.Manager) error {
+// register adds the controller to the manager.
+func (p taintExpiry) register(mgr ctrl.Manager) error {
+	if !p.Config.Blame.Taint || p.Config.DryRun {
+		return nil
+	}
 	ours := predicate.NewPredicateFuncs(func(o client.Object) bool { _, found := o.GetAnnotations()[TaintUntil]; return found })
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("taint-expiry").
@@ -142,7 +140,7 @@ func (p *TaintExpiry) Register(mgr ctrl.Manager) error {
 }
 
 // Reconcile handles one node. A time that cannot be parsed is treated as expired.
-func (p *TaintExpiry) Reconcile(ctx context.Context, node *corev1.Node) (ctrl.Result, error) {
+func (p taintExpiry) Reconcile(ctx context.Context, node *corev1.Node) (ctrl.Result, error) {
 	until, err := time.Parse(time.RFC3339, node.Annotations[TaintUntil])
 	if left := until.Sub(p.Clock.Now()); err == nil && left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil

@@ -22,11 +22,8 @@ const ownerIndex = "holdfast.controller"
 // CacheOptions limits the cache to the fields of pods, nodes and owners that are needed for decisions. With many pods, the other fields
 // would use most of the memory. If no namespaces are given, all are cached.
 func CacheOptions(namespaces ...string) cache.Options {
-	var only map[string]cache.Config
+	only := map[string]cache.Config{}
 	for _, name := range namespaces {
-		if only == nil {
-			only = map[string]cache.Config{}
-		}
 		only[name] = cache.Config{}
 	}
 	pods := podcache.Strip(stripPod)
@@ -73,9 +70,9 @@ func stripPod(full *corev1.Pod) *corev1.Pod {
 	}
 	for _, v := range spec.Volumes {
 		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
-			pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: v.Name, VolumeSource: corev1.VolumeSource{
-				PersistentVolumeClaim: v.PersistentVolumeClaim, Ephemeral: shell(v.Ephemeral),
-			}})
+			pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{
+				Name: v.Name, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: v.PersistentVolumeClaim},
+			})
 		}
 	}
 	status := full.Status
@@ -92,13 +89,6 @@ func memoryLimit(r *corev1.ResourceRequirements) *corev1.ResourceRequirements {
 		return nil
 	}
 	return &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: *r.Limits.Memory()}}
-}
-
-func shell(e *corev1.EphemeralVolumeSource) *corev1.EphemeralVolumeSource {
-	if e == nil {
-		return nil
-	}
-	return &corev1.EphemeralVolumeSource{}
 }
 
 func some(annotations map[string]string) map[string]string {
@@ -158,8 +148,7 @@ func terse(t *corev1.ContainerStateTerminated) *corev1.ContainerStateTerminated 
 
 func stripNode(full *corev1.Node) *corev1.Node {
 	node := &corev1.Node{TypeMeta: full.TypeMeta, ObjectMeta: full.ObjectMeta}
-	node.ManagedFields = nil
-	node.Annotations = some(full.Annotations)
+	node.ManagedFields, node.Annotations = nil, some(full.Annotations)
 	node.Spec.Taints, node.Spec.Unschedulable = full.Spec.Taints, full.Spec.Unschedulable
 	for _, c := range full.Status.Conditions {
 		node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: c.Type, Status: c.Status})

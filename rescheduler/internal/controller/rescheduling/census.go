@@ -52,7 +52,7 @@ func (r *Reconciler) census(ctx context.Context, s *scope) (*census, error) {
 	}
 	c := &census{taken: s.now, byKind: map[kind]policy.Siblings{}}
 	living := map[string]bool{}
-	err := r.kin(ctx, s, func(pod *corev1.Pod) error {
+	err := r.kin(ctx, s.subject.UID, s.pod.Namespace, func(pod *corev1.Pod) error {
 		if template := owners.Template(pod); !ended(pod) && !living[template] {
 			living[template] = true
 			c.living = append(c.living, template)
@@ -212,17 +212,13 @@ func (r *Reconciler) Wake(before, after metav1.Object) {
 	r.enqueue(pods...)
 }
 
-func (r *Reconciler) podsOf(owner metav1.Object) []client.ObjectKey {
-	var keys []client.ObjectKey
-	for _, direct := range r.ownership.of(owner.GetUID()) {
-		var pods corev1.PodList
-		if err := r.Client.List(context.Background(), &pods, client.InNamespace(owner.GetNamespace()), byOwner(direct), client.UnsafeDisableDeepCopy); err != nil {
-			log.Log.Error(err, "Failed to list the pods of a changed owner", "owner", owner.GetName())
-			return keys
-		}
-		for i := range pods.Items {
-			keys = append(keys, client.ObjectKeyFromObject(&pods.Items[i]))
-		}
+func (r *Reconciler) podsOf(owner metav1.Object) (keys []client.ObjectKey) {
+	err := r.kin(context.Background(), owner.GetUID(), owner.GetNamespace(), func(pod *corev1.Pod) error {
+		keys = append(keys, client.ObjectKeyFromObject(pod))
+		return nil
+	})
+	if err != nil {
+		log.Log.Error(err, "Failed to list the pods of a changed owner", "owner", owner.GetName())
 	}
 	return keys
 }

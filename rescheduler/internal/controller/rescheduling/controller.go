@@ -50,10 +50,8 @@ type Options struct {
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
 	// Live reads from the API server.
-	Live client.Reader
-	// Nodes lists nodes from the cache.
-	Nodes *nodes.Lister
-	// Owners finds the owners of a pod.
+	Live   client.Reader
+	Nodes  *nodes.Lister
 	Owners chains
 	// Ledger is the ledger used by Owners.
 	Ledger   *owners.Ledger
@@ -121,8 +119,14 @@ func New(o Options) *Reconciler {
 // +kubebuilder:rbac:groups=ray.io,resources=rayclusters;rayjobs;rayservices,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=argoproj.io,resources=rollouts,verbs=get;list;watch;patch
 
-// Register adds the controller to the manager.
+// Register adds the controller, the sweep of namespaces and the controller of expired taints to the manager.
 func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
+	if err := mgr.Add(r); err != nil {
+		return err
+	}
+	if err := (taintExpiry{r}).register(mgr); err != nil {
+		return err
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
 		Watches(&corev1.Pod{}, r.watchPods()).

@@ -56,7 +56,7 @@ func (r *Reconciler) decide(ctx context.Context, s *scope) (*policy.Decision, si
 			}
 			d = policy.Decide(f)
 		}
-		if !slices.Contains([]string{policy.TooEarly, policy.TooLongAgo}, d.Reason) && d.Act != policy.Wait {
+		if !quiet(d.Reason) && d.Act != policy.Wait {
 			return &d, m, nil
 		}
 		if d.After > 0 && (waiting == nil || d.After < waiting.After) {
@@ -115,7 +115,7 @@ func (r *Reconciler) due(ctx context.Context, s *scope) (found bool, err error) 
 			charged[uid] = charged[uid] || moves
 		}
 	}
-	err = r.kin(ctx, s, func(pod *corev1.Pod) error {
+	err = r.kin(ctx, s.subject.UID, s.pod.Namespace, func(pod *corev1.Pod) error {
 		stays := pod.DeletionTimestamp.IsZero() && !ended(pod)
 		found = found || pod.UID != s.pod.UID && stays && charged[string(pod.UID)]
 		return nil
@@ -137,7 +137,7 @@ func (r *Reconciler) mayNotWrite(ctx context.Context, s *scope, m signals.Match)
 const mayNotWriteFor = 5 * time.Minute
 
 func (r *Reconciler) move(ctx context.Context, s *scope, m signals.Match, d *policy.Decision, refund func()) (ctrl.Result, error) {
-	step := r.evict
+	step := func(ctx context.Context, s *scope) (outcome, error) { return r.evict(ctx, s.pod, exactly(s.pod)) }
 	if d.Act == policy.Remake {
 		step = r.remake
 	}
@@ -180,11 +180,14 @@ func (r *Reconciler) take(p policy.BudgetKeys) (refund func(), why string, after
 	}, "", 0
 }
 
-// breakerOpen reports whether the circuit breaker is open.
-func (r *Reconciler) breakerOpen() bool {
+// breakerOpen returns 1 if the circuit breaker is open, and 0 otherwise, for the metric.
+func (r *Reconciler) breakerOpen() float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.budgets.Open(r.Clock.Now()) > 0
+	if r.budgets.Open(r.Clock.Now()) > 0 {
+		return 1
+	}
+	return 0
 }
 
 // budgetKeys returns the budgets that a move away from the node draws on.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/lru"
@@ -25,10 +26,8 @@ const (
 	actionDecide  = "Reschedule"
 )
 
-const (
-	// maxReported is the maximum number of reports that are remembered. A dropped report may be sent again.
-	maxReported = 8192
-)
+// maxReported is the maximum number of reports that are remembered. A dropped report may be sent again.
+const maxReported = 8192
 
 // reporter emits an event only once while its reason and message stay the same.
 type reporter struct {
@@ -51,20 +50,15 @@ func (r *reporter) changed(pod types.UID, reason, message string) bool {
 	return true
 }
 
-// sendPod emits an event about the pod.
-func (r *reporter) sendPod(s *scope, kind, reason, message string) {
-	r.recorder.Eventf(s.pod.DeepCopy(), nil, kind, reason, actionDecide, "%s", notes.Truncate(message, notes.MaxLength))
-}
-
-// sendWorkload emits an event about the workload. If many pods fail in the same way on one node, callers send it only for the first.
-func (r *reporter) sendWorkload(s *scope, kind, reason, message string) {
-	r.recorder.Eventf(s.subject.DeepCopy(), s.pod.DeepCopy(), kind, reason, actionDecide, "%s", notes.Truncate("pod "+s.pod.Name+": "+message, notes.MaxLength))
+// send emits an event about an object and, unless it is nil, a related one.
+func (r *reporter) send(about, related runtime.Object, kind, reason, message string) {
+	r.recorder.Eventf(about, related, kind, reason, actionDecide, "%s", notes.Truncate(message, notes.MaxLength))
 }
 
 // warn emits one event about an annotation of the pod that cannot be parsed.
 func (r *reporter) warn(s *scope, reason, message string) {
 	if r.changed(s.pod.UID+"/"+types.UID(reason), reason, message) {
-		r.recorder.Eventf(s.pod.DeepCopy(), nil, corev1.EventTypeWarning, reason, actionDecide, "%s", notes.Truncate(message, notes.MaxLength))
+		r.send(s.pod.DeepCopy(), nil, corev1.EventTypeWarning, reason, message)
 	}
 }
 
@@ -83,13 +77,14 @@ func (r *Reconciler) announce(ctx context.Context, s *scope, m signals.Match, d 
 	if d.Warning {
 		kind = corev1.EventTypeWarning
 	}
-	r.report.sendPod(s, kind, d.Reason, d.Message)
+	r.report.send(s.pod.DeepCopy(), nil, kind, d.Reason, d.Message)
 	r.Metrics.decided(d.Reason, m.Row.Name)
 	log.FromContext(ctx).Info(d.Message, "reason", d.Reason, "workload", s.subject.Kind+"/"+s.subject.Name)
+	// If many pods fail in the same way on one node, the event about the workload is sent only for the first.
 	if s.bare() || !r.report.changed(s.subject.UID, d.Reason, fmt.Sprint(m.Row.Name, " ", s.pod.Spec.NodeName, " ", s.memory.Times)) {
 		return
 	}
-	r.report.sendWorkload(s, kind, d.Reason, d.Message)
+	r.report.send(s.subject.DeepCopy(), s.pod.DeepCopy(), kind, d.Reason, "pod "+s.pod.Name+": "+d.Message)
 	want := map[string]string{DecisionAnnotation: lastDecision(s, d)}
 	if r.Config.DryRun || d.Reason == policy.NeverMoved || same(s.subject.Annotations, want) {
 		return

@@ -3,6 +3,7 @@ package rescheduling
 import (
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -34,22 +35,18 @@ const (
 // changes.
 const blockedFor = 10 * time.Second
 
-// evict uses the Eviction API, which respects disruption budgets and records the reason on the pod.
-func (r *Reconciler) evict(ctx context.Context, s *scope) (outcome, error) {
-	return r.evictBy(ctx, s.pod, exactly(s.pod))
-}
-
 // severalBudgets is part of the API server's message about a pod with several PodDisruptionBudgets. The error has no distinct reason.
 const severalBudgets = "more than one PodDisruptionBudget"
 
-func (r *Reconciler) evictBy(ctx context.Context, pod *corev1.Pod, options *metav1.DeleteOptions) (outcome, error) {
+// evict uses the Eviction API, which respects disruption budgets and records the reason on the pod.
+func (r *Reconciler) evict(ctx context.Context, pod *corev1.Pod, options *metav1.DeleteOptions) (outcome, error) {
 	err := r.Client.SubResource("eviction").Create(ctx, pod.DeepCopy(), &policyv1.Eviction{DeleteOptions: options})
 	switch {
 	case err == nil:
 		return moved, nil
 	case apierrors.IsTooManyRequests(err):
 		return blocked, nil
-	case err != nil && strings.Contains(err.Error(), severalBudgets):
+	case strings.Contains(err.Error(), severalBudgets):
 		return contradicted, nil
 	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
 		return gone, nil
@@ -58,8 +55,7 @@ func (r *Reconciler) evictBy(ctx context.Context, pod *corev1.Pod, options *meta
 }
 
 func exactly(pod *corev1.Pod) *metav1.DeleteOptions {
-	uid := pod.UID
-	return &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
+	return &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: new(pod.UID)}}
 }
 
 // volumes returns the name of a volume that ties the pod to its node, or "" if there is none.
@@ -163,16 +159,13 @@ func (r *Reconciler) isSuccessor(ctx context.Context, next *corev1.Pod) error {
 func successor(pod *corev1.Pod, hosts []string, mode settings.Mode) *corev1.Pod {
 	next := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: nextName(pod.Name), Namespace: pod.Namespace, Labels: pod.Labels, Annotations: map[string]string{}, Finalizers: pod.Finalizers,
+			Name: nextName(pod.Name), Namespace: pod.Namespace, Labels: pod.Labels, Annotations: maps.Clone(pod.Annotations), Finalizers: pod.Finalizers,
 			OwnerReferences: pod.OwnerReferences,
 		},
 		Spec: *pod.Spec.DeepCopy(),
 	}
-	for key, value := range pod.Annotations {
-		next.Annotations[key] = value
-	}
-	next.Annotations[SuccessorOf] = string(pod.UID)
-	next.Annotations[memory.HostsAnnotation] = memory.FormatHosts(hosts)
+	metav1.SetMetaDataAnnotation(&next.ObjectMeta, SuccessorOf, string(pod.UID))
+	metav1.SetMetaDataAnnotation(&next.ObjectMeta, memory.HostsAnnotation, memory.FormatHosts(hosts))
 	next.Spec.NodeName, next.Spec.EphemeralContainers, next.Spec.Priority = "", nil, nil
 	withoutToken(&next.Spec)
 	if mode == settings.Required && len(hosts) > 0 {

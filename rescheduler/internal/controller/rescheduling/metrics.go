@@ -48,13 +48,8 @@ func NewMetrics(registerer prometheus.Registerer, config settings.Rescheduling) 
 }
 
 // follow registers the metrics that are computed at each scrape: whether the breaker is open, and the number of tainted nodes.
-func (m *Metrics) follow(open func() bool, tainted func() float64) {
-	m.open = meter.GaugeFunc(series.BreakerOpen, func() float64 {
-		if open() {
-			return 1
-		}
-		return 0
-	})
+func (m *Metrics) follow(open, tainted func() float64) {
+	m.open = meter.GaugeFunc(series.BreakerOpen, open)
 	m.taints = meter.GaugeFunc(series.TaintedNodes, tainted)
 	m.registerer.MustRegister(m.open, m.taints)
 }
@@ -93,7 +88,7 @@ const (
 
 // bound observes the time from a failure until its replacement is bound, once for each replacement.
 func (m *Metrics) bound(s *scope) {
-	failed, at := failureBehind(s.pod, s.memory), boundAt(s.pod)
+	failed, at := failureBehind(s.pod, s.memory), trueSince(s.pod, corev1.PodScheduled)
 	if failed.IsZero() || at.IsZero() || s.now.Sub(at) >= fresh {
 		return
 	}
@@ -115,14 +110,4 @@ func failureBehind(pod *corev1.Pod, remembered memory.Memory) (last time.Time) {
 		}
 	}
 	return last
-}
-
-// boundAt returns when the pod was bound, according to the API server's clock, or zero if unknown.
-func boundAt(pod *corev1.Pod) time.Time {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
-			return c.LastTransitionTime.Time
-		}
-	}
-	return time.Time{}
 }

@@ -1,6 +1,7 @@
 package rescheduling
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
@@ -98,13 +100,11 @@ func (r *Reconciler) match(s *scope) []signals.Match {
 		}
 	}
 	matches = slices.DeleteFunc(matches, func(m signals.Match) bool { return m.Row.Trigger == signals.Annotated && !s.annotated })
-	var over []string
 	for _, row := range r.table {
 		if !slices.ContainsFunc(matches, func(m signals.Match) bool { return m.Row.Name == row.Name }) {
-			over = append(over, row.Name)
+			r.observed.forget(s.pod.UID, row.Name)
 		}
 	}
-	r.observed.forget(s.pod.UID, over)
 	for i := range matches {
 		if matches[i].Since.IsZero() {
 			matches[i].Since = r.observed.since(s.pod.UID, matches[i].Row.Name, s.now)
@@ -177,10 +177,8 @@ func groupOf(s *scope) string {
 		return *g.PodGroupName
 	}
 	for _, key := range groupKeys {
-		for _, set := range []map[string]string{s.pod.Labels, s.pod.Annotations} {
-			if name := set[key]; name != "" {
-				return name
-			}
+		if name := cmp.Or(s.pod.Labels[key], s.pod.Annotations[key]); name != "" {
+			return name
 		}
 	}
 	for _, o := range s.chain {
@@ -199,7 +197,7 @@ func (r *Reconciler) whole(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	}
 	var group schedulingv1alpha2.PodGroup
 	err := r.Live.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: *g.PodGroupName}, &group)
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || err != nil && isNoKind(err) {
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || meta.IsNoMatchError(err) {
 		return false, nil
 	}
 	if err != nil {
@@ -237,34 +235,24 @@ func (r *Reconciler) nodeFacts(ctx context.Context, s *scope, f *policy.Facts) e
 		return err
 	}
 	if node := all.Get(s.pod.Spec.NodeName); node != nil {
-		f.Node.UID, f.Node.MemoryPressure, f.Node.Tainted = string(node.UID), underMemoryPressure(node), isTainted(node)
+		f.Node.UID, f.Node.MemoryPressure, f.Node.Tainted = string(node.UID), placement.IsTrue(node, corev1.NodeMemoryPressure), isTainted(node)
 	}
 	var avoided []string
 	if !f.Pod.Failed {
 		avoided = s.memory.Exclusions(f.Pod.Slot, s.now, all.UID)
 	}
-	fits := placement.Fitting(placement.WithoutExclusions(s.pod, memory.Hosts(s.pod.Annotations)))
-	for i := range all.All {
-		if node := &all.All[i]; node.Name != s.pod.Spec.NodeName && !slices.Contains(avoided, node.Name) && fits(node) {
-			f.Node.Others = true
-			break
-		}
-	}
+	free := placement.WithoutExclusions(s.pod, memory.Hosts(s.pod.Annotations))
+	f.Node.Others = placement.FitsAny(free, all.All, append(avoided, s.pod.Spec.NodeName))
 	return nil
 }
 
-func underMemoryPressure(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeMemoryPressure && c.Status == corev1.ConditionTrue
-	})
-}
-
 // readySince returns when the pod became ready, or zero if it is not ready.
-func readySince(pod *corev1.Pod) time.Time {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
-			return c.LastTransitionTime.Time
-		}
+func readySince(pod *corev1.Pod) time.Time { return trueSince(pod, corev1.PodReady) }
+
+// trueSince returns when a condition of the pod became True, according to the API server's clock, or zero if it is not True.
+func trueSince(pod *corev1.Pod, kind corev1.PodConditionType) time.Time {
+	if c := signals.Condition(pod, kind); c != nil && c.Status == corev1.ConditionTrue {
+		return c.LastTransitionTime.Time
 	}
 	return time.Time{}
 }
@@ -323,9 +311,7 @@ func (d *observationTimes) recovered(pod types.UID, until, now time.Time) time.T
 	return at.(time.Time)
 }
 
-// forget removes the rows that the pod no longer matches.
-func (d *observationTimes) forget(pod types.UID, rows []string) {
-	for _, row := range rows {
-		d.first.Remove(observationKey{pod, row})
-	}
+// forget removes a row that the pod no longer matches.
+func (d *observationTimes) forget(pod types.UID, row string) {
+	d.first.Remove(observationKey{pod, row})
 }

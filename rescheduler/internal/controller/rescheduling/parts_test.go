@@ -66,7 +66,7 @@ func TestFirstObservationIsRemembered(t *testing.T) {
 	if got := d.since("p", "row", noon.Add(time.Hour)); !got.Equal(noon) {
 		t.Errorf("since %s", got)
 	}
-	d.forget("p", []string{"row"})
+	d.forget("p", "row")
 	if got := d.since("p", "row", noon.Add(time.Hour)); !got.Equal(noon.Add(time.Hour)) {
 		t.Errorf("after it was healthy, since %s", got)
 	}

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -84,19 +83,14 @@ func (r *Reconciler) write(ctx context.Context, s *scope, annotations map[string
 		if r.Live.Get(ctx, client.ObjectKeyFromObject(s.subject), fresh) != nil || fresh.UID != s.subject.UID || !sameMemory(fresh, s.subject) {
 			return err
 		}
-		fresh.SetGroupVersionKind(s.subject.GroupVersionKind())
 		s.subject = fresh
 	}
 	return err
 }
 
 func sameMemory(a, b *metav1.PartialObjectMetadata) bool {
-	for _, key := range []string{memory.Annotation, memory.WorkloadAnnotation, memory.PodAnnotation, memory.RetriesAnnotation} {
-		if a.Annotations[key] != b.Annotations[key] {
-			return false
-		}
-	}
-	return true
+	keys := []string{memory.Annotation, memory.WorkloadAnnotation, memory.PodAnnotation, memory.RetriesAnnotation}
+	return !slices.ContainsFunc(keys, func(key string) bool { return a.Annotations[key] != b.Annotations[key] })
 }
 
 func (r *Reconciler) patch(ctx context.Context, s *scope, annotations map[string]string, patch client.Patch) error {
@@ -109,7 +103,6 @@ func (r *Reconciler) patch(ctx context.Context, s *scope, annotations map[string
 	if err := r.Client.Patch(ctx, after, patch, fieldOwner); err != nil {
 		return fmt.Errorf("writing the annotations of %s %s: %w", before.Kind, before.Name, err)
 	}
-	after.SetGroupVersionKind(before.GroupVersionKind())
 	r.Ledger.Wrote(after)
 	s.subject = after
 	s.read()
@@ -155,8 +148,6 @@ func untilReplaced(s *scope) time.Duration {
 
 // replaced is how long controllers may take to replace a pod that has failed.
 const replaced = 20 * time.Second
-
-func isNoKind(err error) bool { return meta.IsNoMatchError(err) }
 
 // restore handles healthy pods. If a slot has been healthy for long enough, its moves no longer count. Expired entries are dropped.
 func (r *Reconciler) restore(ctx context.Context, s *scope) (ctrl.Result, error) {

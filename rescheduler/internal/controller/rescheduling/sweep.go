@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
@@ -21,18 +22,13 @@ const swept = 10 * time.Minute
 
 // Start sweeps at intervals, on the leader only.
 func (r *Reconciler) Start(ctx context.Context) error {
-	ticks := time.NewTicker(swept)
-	defer ticks.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticks.C:
-			if err := r.Sweep(ctx); err != nil && ctx.Err() == nil {
-				log.FromContext(ctx).Error(err, "Sweep failed, retrying at the next interval")
-			}
+	_ = wait.PollUntilContextCancel(ctx, swept, false, func(ctx context.Context) (done bool, err error) {
+		if err := r.Sweep(ctx); err != nil && ctx.Err() == nil {
+			log.FromContext(ctx).Error(err, "Sweep failed, retrying at the next interval")
 		}
-	}
+		return false, nil
+	})
+	return nil
 }
 
 // Sweep removes the label from namespaces without managed workloads.
@@ -55,12 +51,10 @@ func (r *Reconciler) Sweep(ctx context.Context) error {
 // sweep handles one namespace. Namespaces that are excluded by the configuration do not need the label.
 func (r *Reconciler) sweep(ctx context.Context, namespace string) error {
 	only := r.Config.Namespaces
-	if slices.Contains(r.Config.ExcludedNamespaces, namespace) || len(only) > 0 && !slices.Contains(only, namespace) {
-		return r.setLabel(ctx, namespace, "")
-	}
-	needed, err := r.needed(ctx, namespace)
-	if err != nil || needed {
-		return err
+	if !slices.Contains(r.Config.ExcludedNamespaces, namespace) && (len(only) == 0 || slices.Contains(only, namespace)) {
+		if needed, err := r.needed(ctx, namespace); err != nil || needed {
+			return err
+		}
 	}
 	return r.setLabel(ctx, namespace, "")
 }
@@ -119,7 +113,6 @@ func (r *Reconciler) setLabel(ctx context.Context, name, value string) error {
 		return nil
 	}
 	after := namespace.DeepCopy()
-	after.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	metav1.SetMetaDataLabel(&after.ObjectMeta, NamespaceLabel, value)
 	if value == "" {
 		delete(after.Labels, NamespaceLabel)

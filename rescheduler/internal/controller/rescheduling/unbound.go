@@ -2,6 +2,7 @@ package rescheduling
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,12 +11,16 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	resourcehelper "k8s.io/component-helpers/resource"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
+	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/placement"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
@@ -26,22 +31,130 @@ func (r *Reconciler) unbound(ctx context.Context, s *scope) (ctrl.Result, error)
 	if s.pod.Status.Phase != corev1.PodPending && s.pod.Status.Phase != "" {
 		return ctrl.Result{}, nil
 	}
-	since, _, stuck := unschedulable(s.pod)
-	if err := r.fill(ctx, s, s.pod); err != nil || !stuck {
+	stuck := unschedulable(s.pod)
+	if err := r.fill(ctx, s, s.pod); err != nil || stuck == nil {
 		return ctrl.Result{}, err
 	}
-	return r.relax(ctx, s, since)
+	return r.relax(ctx, s, stuck.LastTransitionTime.Time)
 }
 
-// unschedulable reports whether the scheduler could not find a node for the pod. If so, it also returns when the pod became unschedulable,
-// and why.
-func unschedulable(pod *corev1.Pod) (since time.Time, message string, stuck bool) {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-			return c.LastTransitionTime.Time, c.Message, true
+// unschedulable returns the condition of a pod for which the scheduler could not find a node, or nil if there is none.
+func unschedulable(pod *corev1.Pod) *corev1.PodCondition {
+	c := signals.Condition(pod, corev1.PodScheduled)
+	if c == nil || c.Status != corev1.ConditionFalse || c.Reason != corev1.PodReasonUnschedulable {
+		return nil
+	}
+	return c
+}
+
+// fillNews adds the exclusions that were just written to pods, or those that an earlier reconcile failed to add.
+func (r *Reconciler) fillNews(ctx context.Context, s *scope, wrote bool) error {
+	if _, behind := r.unfilled.Get(s.subject.UID); !wrote && !behind {
+		return nil
+	}
+	err := r.fillFamily(ctx, s)
+	if err != nil {
+		r.unfilled.Add(s.subject.UID, nil)
+	} else {
+		r.unfilled.Remove(s.subject.UID)
+	}
+	return err
+}
+
+// fillFamily adds the exclusions to all pods of the workload that were admitted before the failure was recorded and are not bound yet. When
+// the moves are used up, it removes the exclusions.
+func (r *Reconciler) fillFamily(ctx context.Context, s *scope) error {
+	if s.bare() {
+		return nil
+	}
+	if s.memory.Exhausted {
+		if err := r.fill(ctx, s, s.pod); err != nil {
+			return err
 		}
 	}
-	return time.Time{}, "", false
+	var problems []error // an error about one pod does not affect the others
+	err := r.kin(ctx, s.subject.UID, s.pod.Namespace, func(pod *corev1.Pod) error {
+		if pod.Spec.NodeName == "" && pod.DeletionTimestamp.IsZero() {
+			problems = append(problems, r.fill(ctx, s, pod))
+		}
+		return nil
+	})
+	return errors.Join(append(problems, err)...)
+}
+
+// kin calls visit for each pod of the workload, regardless of which of its controllers owns the pod.
+func (r *Reconciler) kin(ctx context.Context, workload types.UID, namespace string, visit func(*corev1.Pod) error) error {
+	for _, direct := range r.ownership.of(workload) {
+		var pods corev1.PodList
+		if err := r.Client.List(ctx, &pods, client.InNamespace(namespace), byOwner(direct), client.UnsafeDisableDeepCopy); err != nil {
+			return fmt.Errorf("listing pods of the workload: %w", err)
+		}
+		for i := range pods.Items {
+			if err := visit(&pods.Items[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fill annotates a pod that is not bound yet. Only the plugin reads the annotation, because node affinity is immutable.
+func (r *Reconciler) fill(ctx context.Context, s *scope, pod *corev1.Pod) error {
+	have := memory.Hosts(pod.Annotations)
+	if r.Config.DryRun || placement.Placed(pod) || s.bare() {
+		return nil
+	}
+	m := s.memory
+	if s.chain.OneTemplate(pod) {
+		m = m.For(owners.Template(pod))
+	}
+	if m.Exhausted {
+		if len(have) == 0 {
+			return nil
+		}
+		return r.annotate(ctx, pod, "")
+	}
+	if liftedByPlugin(pod, have) {
+		return nil
+	}
+	all, err := r.Nodes.List(ctx)
+	if err != nil {
+		return err
+	}
+	want := m.Exclusions(owners.Slot(pod), s.now, all.UID)
+	if !slices.ContainsFunc(want, func(node string) bool { return !slices.Contains(have, node) }) {
+		return nil
+	}
+	err = r.annotate(ctx, pod, memory.FormatHosts(memory.MergeHosts(want, have)))
+	if err == nil {
+		r.Metrics.filled()
+	}
+	return err
+}
+
+// liftedByPlugin reports whether the plugin rejected nodes for the pod and has since removed the annotation.
+func liftedByPlugin(pod *corev1.Pod, have []string) bool {
+	stuck := unschedulable(pod)
+	return len(have) == 0 && stuck != nil && strings.Contains(stuck.Message, memory.FilterMessage)
+}
+
+// annotate sets the pod's exclusions, or removes them if hosts is empty. If the pod has changed, the resulting event triggers another
+// reconcile.
+func (r *Reconciler) annotate(ctx context.Context, pod *corev1.Pod, hosts string) error {
+	before := metadataOf(pod)
+	after := before.DeepCopy()
+	metav1.SetMetaDataAnnotation(&after.ObjectMeta, memory.HostsAnnotation, hosts)
+	if hosts == "" {
+		delete(after.Annotations, memory.HostsAnnotation)
+	}
+	err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), fieldOwner)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("annotating pod %s: %w", pod.Name, err)
+	}
+	return nil
 }
 
 const (
@@ -167,9 +280,8 @@ func (r *Reconciler) lift(ctx context.Context, s *scope) (outcome, error) {
 		return gone, err
 	}
 	options := exactly(s.pod)
-	version := s.pod.ResourceVersion
-	options.Preconditions.ResourceVersion = &version // fails if the pod has been bound in the meantime
-	return r.evictBy(ctx, s.pod, options)
+	options.Preconditions.ResourceVersion = new(s.pod.ResourceVersion) // fails if the pod has been bound in the meantime
+	return r.evict(ctx, s.pod, options)
 }
 
 // roomFor is how long a measurement of a node's free resources is used. Replacements that return to the node in the meantime are
