@@ -12,7 +12,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/holdfast-project/holdfast/rescheduler/internal/controller/rescheduling"
-	"github.com/holdfast-project/holdfast/rescheduler/internal/failures"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/nodes"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
@@ -33,55 +32,34 @@ import (
 
 // Run runs the manager until ctx is done.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
-	parts := &parts{}
+	handler := &webhook.Handler{Failed: &webhook.Failures{}, Clock: clock.RealClock{}, Config: o.Rescheduling}
 	return bootstrap.Manage(ctx, cluster, &o.Options, bootstrap.Setup{
 		Program: "rescheduler", Scheme: bootstrap.NewScheme(), Cache: rescheduling.CacheOptions(o.Rescheduling.Namespaces...),
-		Webhooks: func(mgr ctrl.Manager) error { return parts.addWebhooks(mgr, o) },
-	}, func(ctx context.Context, mgr ctrl.Manager) error { return parts.add(ctx, mgr, o) })
+		Webhooks: func(mgr ctrl.Manager) error { webhook.Register(mgr, handler); return nil },
+	}, func(ctx context.Context, mgr ctrl.Manager) error { return o.add(ctx, mgr, handler) })
 }
 
-// parts holds what the controllers and the webhook share.
-type parts struct {
-	owners *owners.Resolver
-	failed *failures.Index
-	nodes  *nodes.Lister
-	count  func(string)
-}
-
-// add adds the controllers and the webhook to the manager.
-func (p *parts) add(ctx context.Context, mgr ctrl.Manager, o *Options) error {
+// add adds the controllers to the manager, and gives the webhook's handler what they share.
+func (o *Options) add(ctx context.Context, mgr ctrl.Manager, handler *webhook.Handler) error {
 	if err := rescheduling.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("adding indexes: %w", err)
 	}
 	ledger := owners.NewLedger()
-	p.owners = owners.NewResolver(mgr.GetCache(), mgr.GetAPIReader(), clock.RealClock{}, ledger)
-	p.nodes = nodes.NewLister(mgr.GetClient(), clock.RealClock{})
-	p.failed = &failures.Index{}
-	if err := p.failed.Watch(ctx, mgr.GetCache(), o.Rescheduling.Table(), clock.RealClock{}); err != nil {
-		return err
-	}
-	var err error
-	if p.count, err = webhook.Counter(o.Registry); err != nil {
+	handler.Owners = owners.NewResolver(mgr.GetCache(), mgr.GetAPIReader(), clock.RealClock{}, ledger)
+	handler.Nodes, handler.Leads = nodes.NewLister(mgr.GetClient(), clock.RealClock{}), leads(mgr)
+	handler.Count = webhook.Counter(o.Registry)
+	if err := handler.Failed.Watch(ctx, mgr.GetCache(), o.Rescheduling.Table(), clock.RealClock{}); err != nil {
 		return err
 	}
 	pods := rescheduling.New(rescheduling.Options{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: p.nodes, Owners: p.owners, Ledger: ledger,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Nodes: handler.Nodes, Owners: handler.Owners, Ledger: ledger,
 		Recorder: mgr.GetEventRecorder(rescheduling.Name), Metrics: rescheduling.NewMetrics(o.Registry, o.Rescheduling),
 		Clock: clock.RealClock{}, Config: o.Rescheduling,
 	})
-	p.owners.Notify(pods.Wake)
+	handler.Owners.Notify(pods.Wake)
 	if err := pods.Register(mgr, o.Workers); err != nil {
 		return fmt.Errorf("adding the %s controller: %w", rescheduling.Name, err)
 	}
-	return nil
-}
-
-// addWebhooks registers the webhooks of the manager.
-func (p *parts) addWebhooks(mgr ctrl.Manager, o *Options) error {
-	webhook.Register(mgr, &webhook.Handler{
-		Nodes: p.nodes, Owners: p.owners, Failed: p.failed, Clock: clock.RealClock{}, Config: o.Rescheduling, Count: p.count,
-		Leads: leads(mgr),
-	})
 	return nil
 }
 

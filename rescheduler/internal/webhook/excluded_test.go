@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
-	"github.com/holdfast-project/holdfast/rescheduler/internal/failures"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/nodes"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
@@ -57,9 +56,9 @@ func TestExclusionsOfReplacement(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := handler(settings.Required, readyNodes(10)...)
-			h.Clock, h.Failed = testclock.NewFakePassiveClock(noon), &failures.Index{}
+			h.Clock, h.Failed = testclock.NewFakePassiveClock(noon), &Failures{}
 			if c.failed != "" {
-				h.Failed.Note("uid", failures.Failure{Node: c.failed, At: noon, TTL: time.Minute})
+				h.Failed.note("uid", failure{node: c.failed, at: noon, ttl: time.Minute})
 			}
 			owner := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: "uid", Annotations: c.memory.Annotations(noon)}}
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"pod-template-hash": c.template}}}
@@ -104,7 +103,7 @@ func TestNodesAreListedOnlyForExclusions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := handler(settings.Required)
-			h.Clock, h.Failed = testclock.NewFakePassiveClock(noon), &failures.Index{}
+			h.Clock, h.Failed = testclock.NewFakePassiveClock(noon), &Failures{}
 			h.Nodes = nodes.NewLister(unlisted{T: t}, h.Clock)
 			owner := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: "uid", Annotations: m.Annotations(noon)}}
 			if got, err := h.excluded(t.Context(), &corev1.Pod{}, owners.Chain{owner}); len(got) > 0 || err != nil {
@@ -144,7 +143,7 @@ func TestStandbyReadsMemoryLive(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			live := &liveOwner{annotations: written.Annotations(noon)}
 			h := handler(settings.Required, readyNodes(10)...)
-			h.Clock, h.Failed, h.Leads = testclock.NewFakePassiveClock(noon), &failures.Index{}, func() bool { return c.leads }
+			h.Clock, h.Failed, h.Leads = testclock.NewFakePassiveClock(noon), &Failures{}, func() bool { return c.leads }
 			h.Owners = owners.NewResolver(nil, live, testclock.NewFakeClock(noon), owners.NewLedger())
 			cached := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "w", UID: "uid"}}
 			got, err := h.excluded(t.Context(), &corev1.Pod{}, owners.Chain{cached})

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,7 +21,6 @@ import (
 	panics "sigs.k8s.io/controller-runtime/pkg/webhook/admission/metrics"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
-	"github.com/holdfast-project/holdfast/rescheduler/internal/failures"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/nodes"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/placement"
@@ -39,7 +37,7 @@ type Handler struct {
 	Nodes  *nodes.Lister
 	Owners *owners.Resolver
 	// Failed holds pods that failed recently and may not be in the failure history yet.
-	Failed *failures.Index
+	Failed *Failures
 	// Leads reports whether this process is the leader. The leader writes the failure histories, so it knows them before they are in the
 	// cache.
 	Leads  func() bool
@@ -120,7 +118,7 @@ func (h *Handler) excluded(ctx context.Context, pod *corev1.Pod, chain owners.Ch
 	}
 	var hosts []string
 	if !m.Exhausted && !now.Before(m.RelaxedUntil) {
-		hosts = h.Failed.Nodes(chain.Direct().UID, slot, now)
+		hosts = h.Failed.nodes(chain.Direct().UID, slot, now)
 	}
 	if len(hosts) == 0 && len(m.Exclusions(slot, now, nil)) == 0 {
 		return nil, nil // most pods return here, without a list of the nodes
@@ -164,19 +162,13 @@ const (
 
 func most(all *nodes.List) int { return max(fewest, len(all.All)/mostShare) }
 
-// takes reports whether the pod can still run on a node that is not excluded.
-func takes(all *nodes.List, pod *corev1.Pod, without []string) bool {
-	fits := placement.Fitting(pod)
-	return slices.ContainsFunc(all.All, func(node corev1.Node) bool { return !slices.Contains(without, node.Name) && fits(&node) })
-}
-
 // patch returns operations that add the annotation, and node affinity if the pod's scheduler does not read the annotation. It keeps the
 // nodes in the pod's own annotation, within the limits. It changes nothing else.
 func (h *Handler) patch(ctx context.Context, pod *corev1.Pod, hosts []string) []jsonpatch.Operation {
 	value := memory.FormatHosts(memory.MergeHosts(hosts, memory.Hosts(pod.Annotations)))
 	operations := []jsonpatch.Operation{annotate(pod, value)}
 	all, err := h.Nodes.List(ctx)
-	if err != nil || !takes(all, pod, hosts) {
+	if err != nil || !placement.FitsAny(pod, all.All, hosts) {
 		return operations // with affinity the pod could not run at all, whereas the plugin can drop exclusions
 	}
 	if h.Config.Enforcement.Mode(pod.Spec.SchedulerName) == settings.Required {
@@ -189,11 +181,8 @@ func annotate(pod *corev1.Pod, value string) jsonpatch.Operation {
 	if pod.Annotations == nil {
 		return jsonpatch.NewOperation("add", "/metadata/annotations", map[string]string{memory.HostsAnnotation: value})
 	}
-	return jsonpatch.NewOperation("add", "/metadata/annotations/"+escape(memory.HostsAnnotation), value)
+	return jsonpatch.NewOperation("add", memory.HostsPath, value)
 }
-
-// escape escapes a key for use in a JSON pointer.
-func escape(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
 
 const affinityPath = "/spec/affinity"
 
@@ -214,23 +203,18 @@ func required(selector *corev1.NodeSelector, hosts []string) *corev1.NodeAffinit
 	return &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: placement.Avoid(selector, hosts)}
 }
 
-// Path is the URL path of the webhook.
-const Path = "/mutate-v1-pod"
-
 // +kubebuilder:webhook:path=/mutate-v1-pod,mutating=true,failurePolicy=ignore,sideEffects=None,groups="",resources=pods,verbs=create,versions=v1,name=pods.rescheduler.holdfast.dev,admissionReviewVersions=v1,serviceName=rescheduler-webhook-service,timeoutSeconds=2,reinvocationPolicy=IfNeeded
 // +kubebuilder:webhookconfiguration:mutating=true,name=rescheduler-mutating-webhook-configuration
 
 // Register adds the handler to the manager's webhook server.
 func Register(mgr ctrl.Manager, h *Handler) {
-	mgr.GetWebhookServer().Register(Path, &admission.Webhook{Handler: h})
+	mgr.GetWebhookServer().Register("/mutate-v1-pod", &admission.Webhook{Handler: h})
 }
 
 // Counter returns a function that counts the results of a handler. Each counter starts at 0.
-func Counter(registerer prometheus.Registerer) (func(result string), error) {
+func Counter(registerer prometheus.Registerer) func(result string) {
 	answers := meter.CounterVec(series.Admissions)
-	if err := registerer.Register(answers); err != nil {
-		return nil, fmt.Errorf("registering metrics: %w", err)
-	}
+	registerer.MustRegister(answers)
 	meter.Zero(answers, []string{Unchanged}, []string{Excluded}, []string{Unknown})
-	return func(result string) { answers.WithLabelValues(result).Inc() }, nil
+	return func(result string) { answers.WithLabelValues(result).Inc() }
 }

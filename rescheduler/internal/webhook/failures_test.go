@@ -1,4 +1,4 @@
-package failures
+package webhook
 
 import (
 	"fmt"
@@ -16,16 +16,14 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
 )
 
-var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-
-func on(node string) Failure { return Failure{Node: node, At: noon, TTL: time.Hour} }
+func on(node string) failure { return failure{node: node, at: noon, ttl: time.Hour} }
 
 func TestFailuresExpire(t *testing.T) {
-	var x Index
-	x.Note("o", on("a"))
-	x.Note("o", Failure{Node: "b", Slot: "web-0", At: noon, TTL: time.Hour})
-	x.Note("o", Failure{Node: "c", At: noon, TTL: time.Second})
-	x.Note("other", on("d"))
+	var x Failures
+	x.note("o", on("a"))
+	x.note("o", failure{node: "b", slot: "web-0", at: noon, ttl: time.Hour})
+	x.note("o", failure{node: "c", at: noon, ttl: time.Second})
+	x.note("other", on("d"))
 	for name, c := range map[string]struct {
 		slot string
 		now  time.Time
@@ -38,27 +36,27 @@ func TestFailuresExpire(t *testing.T) {
 		"recorded in the memory":  {"web-0", noon.Add(keep), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, x.Nodes("o", c.slot, c.now)); diff != "" {
+			if diff := cmp.Diff(c.want, x.nodes("o", c.slot, c.now)); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
 }
 
-func TestIndexIsLimited(t *testing.T) {
-	var x Index
+func TestFailuresAreLimited(t *testing.T) {
+	var x Failures
 	for i := range 3 * perOwner {
-		x.Note("o", on(fmt.Sprint(i)))
+		x.note("o", on(fmt.Sprint(i)))
 	}
-	if n := len(x.Nodes("o", "", noon)); n != perOwner {
+	if n := len(x.nodes("o", "", noon)); n != perOwner {
 		t.Errorf("%d nodes of one owner", n)
 	}
-	for i := range 2 * most {
+	for i := range 2 * maxOwners {
 		f := on("a")
-		f.At = noon.Add(time.Duration(i) * time.Second)
-		x.Note(types.UID(fmt.Sprint(i)), f)
+		f.at = noon.Add(time.Duration(i) * time.Second)
+		x.note(types.UID(fmt.Sprint(i)), f)
 	}
-	if n := len(x.byOwner); n > most {
+	if n := len(x.byOwner); n > maxOwners {
 		t.Errorf("%d owners", n)
 	}
 }
@@ -84,9 +82,9 @@ func TestFailedPodsAreRecorded(t *testing.T) {
 		"pod evicted by node pressure":   {owned(pods.Make("p", noon).Rejected("Evicted", "The node was low on resource: memory.")), []string{"a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var x Index
+			var x Failures
 			x.notePod(c.pod, signals.Default(), testingclock.NewFakePassiveClock(noon))
-			if diff := cmp.Diff(c.want, x.Nodes("o", "", noon)); diff != "" {
+			if diff := cmp.Diff(c.want, x.nodes("o", "", noon)); diff != "" {
 				t.Error(diff)
 			}
 		})
