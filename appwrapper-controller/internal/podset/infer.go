@@ -2,6 +2,7 @@ package podset
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -28,7 +29,7 @@ var published = map[schema.GroupVersionKind]inference{
 	{Group: "apps", Version: "v1", Kind: "StatefulSet"}:             single("template.spec.template", "template.spec.replicas"),
 	{Group: "batch", Version: "v1", Kind: "Job"}:                    job,
 	{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"}: jobSet,
-	{Group: "kubeflow.org", Version: "v1", Kind: "PyTorchJob"}:      pyTorchJob,
+	{Group: "kubeflow.org", Version: "v1", Kind: "PyTorchJob"}:      roles("template.spec.pytorchReplicaSpecs.", map[string]string{v1beta2.PodIndexLabelKey: trainingReplicaType}, "Master", "Worker"),
 	{Group: "ray.io", Version: "v1", Kind: "RayCluster"}:            ray("template.spec."),
 	{Group: "ray.io", Version: "v1", Kind: "RayJob"}:                ray("template.spec.rayClusterSpec."),
 }
@@ -39,13 +40,13 @@ func Infer(object *unstructured.Unstructured) ([]v1beta2.AppWrapperPodSet, error
 }
 
 func infer(kinds map[schema.GroupVersionKind]inference, object *unstructured.Unstructured) ([]v1beta2.AppWrapperPodSet, error) {
-	find, known := kinds[object.GroupVersionKind()]
-	if !known {
-		return []v1beta2.AppWrapperPodSet{}, nil
-	}
-	sets, err := find(object.Object)
-	if err != nil {
-		return nil, err
+	sets := []v1beta2.AppWrapperPodSet{} // never nil, because the CRD does not allow null
+	if find, known := kinds[object.GroupVersionKind()]; known {
+		found, err := find(object.Object)
+		if err != nil {
+			return nil, err
+		}
+		sets = append(sets, found...)
 	}
 	for _, set := range sets {
 		if _, _, err := Template(object.Object, set.Path); err != nil {
@@ -70,8 +71,7 @@ func job(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
 	}}, nil
 }
 
-func jobSet(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
-	sets := []v1beta2.AppWrapperPodSet{}
+func jobSet(object map[string]any) (sets []v1beta2.AppWrapperPodSet, err error) {
 	for i := range list(object, "template.spec.replicatedJobs") {
 		rj := fmt.Sprintf("template.spec.replicatedJobs[%d].", i)
 		if !Exists(object, rj+"template") {
@@ -91,26 +91,24 @@ func jobSet(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
 	return sets, nil
 }
 
-func pyTorchJob(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
-	sets := []v1beta2.AppWrapperPodSet{}
-	for _, role := range []string{"Master", "Worker"} {
-		at := "template.spec.pytorchReplicaSpecs." + role + "."
-		var err error
-		sets, err = optional(sets, object, at+"template", at+"replicas", map[string]string{v1beta2.PodIndexLabelKey: trainingReplicaType})
-		if err != nil {
-			return nil, err
+// roles returns the inference for a kind with a template for each role of its pods, each of which is optional.
+func roles(at string, annotations map[string]string, names ...string) inference {
+	return func(object map[string]any) (sets []v1beta2.AppWrapperPodSet, err error) {
+		for _, name := range names {
+			if sets, err = optional(sets, object, at+name+".template", at+name+".replicas", annotations); err != nil {
+				return nil, err
+			}
 		}
+		return sets, nil
 	}
-	return sets, nil
 }
 
 // ray returns the pod set of the head, which is required, followed by those of the worker groups.
 func ray(at string) inference {
-	return func(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
-		sets := []v1beta2.AppWrapperPodSet{{Replicas: new(int32(1)), Path: at + "headGroupSpec.template"}}
+	return func(object map[string]any) (sets []v1beta2.AppWrapperPodSet, err error) {
+		sets = append(sets, v1beta2.AppWrapperPodSet{Replicas: new(int32(1)), Path: at + "headGroupSpec.template"})
 		for i := range list(object, at+"workerGroupSpecs") {
 			group := fmt.Sprintf("%sworkerGroupSpecs[%d].", at, i)
-			var err error
 			if sets, err = optional(sets, object, group+"template", group+"replicas", nil); err != nil {
 				return nil, err
 			}
@@ -121,9 +119,6 @@ func ray(at string) inference {
 
 // optional adds the pod set of a template if the template exists. The default count is 1; a count that is not a number is an error.
 func optional(sets []v1beta2.AppWrapperPodSet, object map[string]any, path, replicas string, annotations map[string]string) ([]v1beta2.AppWrapperPodSet, error) {
-	if sets == nil {
-		sets = []v1beta2.AppWrapperPodSet{}
-	}
 	if !Exists(object, path) {
 		return sets, nil
 	}
@@ -135,7 +130,7 @@ func optional(sets []v1beta2.AppWrapperPodSet, object map[string]any, path, repl
 		}
 		count = n
 	}
-	return append(sets, v1beta2.AppWrapperPodSet{Replicas: &count, Path: path, Annotations: annotations}), nil
+	return append(sets, v1beta2.AppWrapperPodSet{Replicas: &count, Path: path, Annotations: maps.Clone(annotations)}), nil
 }
 
 // parallel returns how many pods a Job runs at a time.
@@ -179,10 +174,10 @@ func list(object map[string]any, path string) []any {
 
 // declared lists the kinds that we support and Kueue does not.
 var declared = map[schema.GroupVersionKind]inference{
-	{Group: "kubeflow.org", Version: "v2beta1", Kind: "MPIJob"}:                 mpiJob,
-	{Group: "kubeflow.org", Version: "v1", Kind: "MPIJob"}:                      mpiJob,
+	{Group: "kubeflow.org", Version: "v2beta1", Kind: "MPIJob"}:                 roles("template.spec.mpiReplicaSpecs.", nil, "Launcher", "Worker"),
+	{Group: "kubeflow.org", Version: "v1", Kind: "MPIJob"}:                      roles("template.spec.mpiReplicaSpecs.", nil, "Launcher", "Worker"),
 	{Group: "leaderworkerset.x-k8s.io", Version: "v1", Kind: "LeaderWorkerSet"}: leaderWorkerSet,
-	{Group: "elastic.pytorch.org", Version: "v1alpha1", Kind: "ElasticJob"}:     elasticJob,
+	{Group: "elastic.pytorch.org", Version: "v1alpha1", Kind: "ElasticJob"}:     roles("template.spec.replicaSpecs.", nil, "Worker"),
 }
 
 // Declare returns the pod sets to write into the spec if Kueue does not support the kind, because Kueue reads declared pod sets. For all
@@ -191,32 +186,12 @@ func Declare(object *unstructured.Unstructured) ([]v1beta2.AppWrapperPodSet, err
 	return infer(declared, object)
 }
 
-func mpiJob(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
-	return roles(object, "template.spec.mpiReplicaSpecs.", "Launcher", "Worker")
-}
-
-func elasticJob(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
-	return roles(object, "template.spec.replicaSpecs.", "Worker")
-}
-
-func roles(object map[string]any, at string, names ...string) ([]v1beta2.AppWrapperPodSet, error) {
-	sets := []v1beta2.AppWrapperPodSet{}
-	for _, name := range names {
-		var err error
-		if sets, err = optional(sets, object, at+name+".template", at+name+".replicas", nil); err != nil {
-			return nil, err
-		}
-	}
-	return sets, nil
-}
-
 // leaderWorkerSet returns the pod sets of the leaders and of the other workers. Each group has `size` pods, one of which is the leader. The
 // leader uses its own template or that of the workers.
-func leaderWorkerSet(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
+func leaderWorkerSet(object map[string]any) (sets []v1beta2.AppWrapperPodSet, err error) {
 	const at = "template.spec.leaderWorkerTemplate."
 	groups := number(object, "template.spec.replicas", 1)
 	workers := number(object, at+"size", 1)
-	sets := []v1beta2.AppWrapperPodSet{}
 	if Exists(object, at+"leaderTemplate") {
 		sets = append(sets, v1beta2.AppWrapperPodSet{Replicas: &groups, Path: at + "leaderTemplate"})
 		workers--
