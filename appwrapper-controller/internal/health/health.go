@@ -49,38 +49,35 @@ type Report struct {
 func (r Report) Ended() bool { return r.State == Complete || r.State == Failed }
 
 // adapter reads objects of one kind.
-type adapter func(status object) Report
+type adapter struct {
+	read func(status object) Report
+	// completes means that objects of the kind report their own completion.
+	completes bool
+}
 
 // byKind lists the kinds whose status is interpreted, in all versions.
 var byKind = map[schema.GroupKind]adapter{
-	{Group: "apps", Kind: "Deployment"}:                          replicas,
-	{Group: "apps", Kind: "StatefulSet"}:                         replicas,
-	{Group: "batch", Kind: "Job"}:                                job,
-	{Group: "elastic.pytorch.org", Kind: "ElasticJob"}:           elasticJob,
-	{Group: "jobset.x-k8s.io", Kind: "JobSet"}:                   jobSet,
-	{Group: "kubeflow.org", Kind: "MPIJob"}:                      kubeflowJob,
-	{Group: "kubeflow.org", Kind: "PyTorchJob"}:                  kubeflowJob,
-	{Group: "leaderworkerset.x-k8s.io", Kind: "LeaderWorkerSet"}: leaderWorkerSet,
-	{Group: "ray.io", Kind: "RayCluster"}:                        rayCluster,
-	{Group: "ray.io", Kind: "RayJob"}:                            rayJob,
+	{Group: "apps", Kind: "Deployment"}:                          {replicas, false},
+	{Group: "apps", Kind: "StatefulSet"}:                         {replicas, false},
+	{Group: "batch", Kind: "Job"}:                                {job, true},
+	{Group: "elastic.pytorch.org", Kind: "ElasticJob"}:           {elasticJob, true},
+	{Group: "jobset.x-k8s.io", Kind: "JobSet"}:                   {jobSet, true},
+	{Group: "kubeflow.org", Kind: "MPIJob"}:                      {kubeflowJob, true},
+	{Group: "kubeflow.org", Kind: "PyTorchJob"}:                  {kubeflowJob, true},
+	{Group: "leaderworkerset.x-k8s.io", Kind: "LeaderWorkerSet"}: {leaderWorkerSet, false},
+	{Group: "ray.io", Kind: "RayCluster"}:                        {rayCluster, false},
+	{Group: "ray.io", Kind: "RayJob"}:                            {rayJob, true},
 }
 
 // Pod is read as a typed object, because pods are cached anyway.
 var Pod = schema.GroupKind{Kind: "Pod"}
 
 // Known reports whether the status of the kind is interpreted. For other kinds only the metadata is needed.
-func Known(kind schema.GroupKind) bool { return kind == Pod || byKind[kind] != nil }
+func Known(kind schema.GroupKind) bool { return kind == Pod || byKind[kind].read != nil }
 
 // ReportsCompletion reports whether objects of the kind report their own completion. Other kinds are complete when all of their pods have
 // succeeded.
-func ReportsCompletion(kind schema.GroupKind) bool {
-	switch kind {
-	case schema.GroupKind{Group: "apps", Kind: "Deployment"}, schema.GroupKind{Group: "apps", Kind: "StatefulSet"},
-		schema.GroupKind{Group: "leaderworkerset.x-k8s.io", Kind: "LeaderWorkerSet"}, schema.GroupKind{Group: "ray.io", Kind: "RayCluster"}:
-		return false
-	}
-	return Known(kind)
-}
+func ReportsCompletion(kind schema.GroupKind) bool { return kind == Pod || byKind[kind].completes }
 
 // Of interprets the status of an object. Fields of an unexpected type are treated as absent.
 func Of(o runtime.Object) Report {
@@ -88,7 +85,7 @@ func Of(o runtime.Object) Report {
 	case *corev1.Pod:
 		return pod(o)
 	case *unstructured.Unstructured:
-		if read := byKind[o.GroupVersionKind().GroupKind()]; read != nil {
+		if read := byKind[o.GroupVersionKind().GroupKind()].read; read != nil {
 			return read(object(o.Object))
 		}
 	}
