@@ -40,7 +40,7 @@ type Decision struct {
 	Do   Action
 	Next v1beta2.AppWrapperPhase
 	// Conditions to write. All others are left unchanged.
-	Conditions           []Condition
+	Conditions           []metav1.Condition
 	Clocks               Clocks
 	Retries, Evacuations int32
 	// Begins reports whether a new attempt starts.
@@ -55,13 +55,6 @@ type Decision struct {
 	Events []Event
 	// Confirm means that the decision is final and may be based on a stale cache. Decide again with live reads.
 	Confirm bool
-}
-
-// Condition is a condition to write.
-type Condition struct {
-	Type            v1beta2.AppWrapperCondition
-	Status          metav1.ConditionStatus
-	Reason, Message string
 }
 
 // End is the end of an attempt.
@@ -82,12 +75,17 @@ func (f *Facts) decision() *Decision {
 	return &Decision{Next: f.Phase, Clocks: f.Clocks, Retries: f.Retries, Evacuations: f.Evacuations}
 }
 
-func (d *Decision) set(kind v1beta2.AppWrapperCondition, to bool, reason, message string) {
+// Condition returns a condition that is True or False.
+func Condition(kind v1beta2.AppWrapperCondition, to bool, reason, message string) metav1.Condition {
 	status := metav1.ConditionFalse
 	if to {
 		status = metav1.ConditionTrue
 	}
-	d.Conditions = append(d.Conditions, Condition{kind, status, reason, message})
+	return metav1.Condition{Type: string(kind), Status: status, Reason: reason, Message: message}
+}
+
+func (d *Decision) set(kind v1beta2.AppWrapperCondition, to bool, reason, message string) {
+	d.Conditions = append(d.Conditions, Condition(kind, to, reason, message))
 }
 
 func (d *Decision) event(warning bool, reason, action, note string) {

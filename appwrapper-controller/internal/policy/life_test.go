@@ -178,16 +178,17 @@ func (l *life) write(t *testing.T, f *Facts, d *Decision) {
 		return
 	}
 	for _, c := range d.Conditions {
-		if c.Status == metav1.ConditionFalse && l.conditions[c.Type] == metav1.ConditionTrue {
+		kind := v1beta2.AppWrapperCondition(c.Type)
+		if c.Status == metav1.ConditionFalse && l.conditions[kind] == metav1.ConditionTrue {
 			left := l.remains()
-			if c.Type == v1beta2.ResourcesDeployed && len(left) > 0 {
+			if kind == v1beta2.ResourcesDeployed && len(left) > 0 {
 				t.Fatalf("ResourcesDeployed turns False while %v remain", left)
 			}
-			if c.Type == v1beta2.QuotaReserved && len(left) > 0 && d.Next != v1beta2.Succeeded {
+			if kind == v1beta2.QuotaReserved && len(left) > 0 && d.Next != v1beta2.Succeeded {
 				t.Fatalf("the quota is given back in phase %q while %v remain", d.Next, left)
 			}
 		}
-		l.conditions[c.Type] = c.Status
+		l.conditions[kind] = c.Status
 	}
 	if d.Next == v1beta2.Resetting && d.Ends != nil {
 		l.resets = append(l.resets, d.Ends.label())

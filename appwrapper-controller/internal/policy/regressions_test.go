@@ -70,7 +70,7 @@ func unhealthyFor(d time.Duration) func(*Facts) {
 // condition returns a condition that a decision writes, as Status/Reason.
 func condition(d *Decision, kind v1beta2.AppWrapperCondition) string {
 	for _, c := range slices.Backward(d.Conditions) {
-		if c.Type == kind {
+		if c.Type == string(kind) {
 			return string(c.Status) + "/" + c.Reason
 		}
 	}
@@ -513,7 +513,7 @@ func TestSucceededPodsMayBeDeleted(t *testing.T) {
 
 // Pods that become ready one by one do not change the status until the last one is ready.
 func TestReadyPodsChangeNoMessage(t *testing.T) {
-	wrote := func(ready int) []Condition {
+	wrote := func(ready int) []metav1.Condition {
 		phases := []corev1.PodPhase{"Pending", "Pending", "Pending", "Pending"}
 		for i := range ready {
 			phases[i] = "Running"

@@ -134,7 +134,7 @@ func (f *Facts) remove(gone func(*Decision)) *Decision {
 // Explain adds deletion errors to the DeletingResources condition.
 func (d *Decision) Explain(remains []Remains) {
 	for i := range d.Conditions {
-		if c := &d.Conditions[i]; c.Type == v1beta2.DeletingResources {
+		if c := &d.Conditions[i]; c.Type == string(v1beta2.DeletingResources) {
 			c.Message = "held up: " + describeRemains(remains)
 		}
 	}

@@ -56,9 +56,8 @@ func (s *scope) record(d *policy.Decision) {
 		meta.RemoveStatusCondition(&status.Conditions, string(v1beta2.AccessReviewed))
 	}
 	for _, c := range d.Conditions {
-		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-			Type: string(c.Type), Status: c.Status, Reason: c.Reason, Message: c.Message, ObservedGeneration: s.aw.Generation,
-		})
+		c.ObservedGeneration = s.aw.Generation
+		meta.SetStatusCondition(&status.Conditions, c)
 	}
 	if d.Begins { // nothing is deployed, regardless of what an earlier controller recorded
 		for i := range status.ComponentStatus {
@@ -89,11 +88,7 @@ func initComponents(status *v1beta2.AppWrapperStatus, aw *v1beta2.AppWrapper) {
 }
 
 func setComponent(cs *v1beta2.AppWrapperComponentStatus, kind v1beta2.AppWrapperCondition, to bool, reason, message string) {
-	status := metav1.ConditionFalse
-	if to {
-		status = metav1.ConditionTrue
-	}
-	meta.SetStatusCondition(&cs.Conditions, metav1.Condition{Type: string(kind), Status: status, Reason: reason, Message: message})
+	meta.SetStatusCondition(&cs.Conditions, policy.Condition(kind, to, reason, message))
 }
 
 // Limits of the attempt history, as in the CRD.
