@@ -2,6 +2,7 @@
 package plan
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -20,18 +21,12 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/podset"
 )
 
-// Placement determines which nodes pods avoid.
-type Placement interface {
-	// For returns what pods with these requests must avoid.
-	For(requests map[corev1.ResourceName]bool) Avoidance
-}
-
 // Options applies to all components.
 type Options struct {
 	// SchedulerName is set on pods that do not specify one. If empty, they use the cluster's default scheduler.
 	SchedulerName string
-	// Placement of the pods; nil means no restriction.
-	Placement Placement
+	// Placement returns which nodes pods with these requests avoid; nil means no restriction.
+	Placement func(requests map[corev1.ResourceName]bool) Avoidance
 }
 
 // Component builds the object of a component. It adds the labels by which pods are found, the settings from Kueue and the affinities that
@@ -53,7 +48,9 @@ func Component(aw *v1beta2.AppWrapper, index int, attempt int32, o Options) (*un
 		object.SetName(generatedName(aw, object.GetGenerateName(), index, attempt))
 		object.SetGenerateName("")
 	}
-	object.SetLabels(withDefaults(object.GetLabels(), map[string]string{v1beta2.AppWrapperLabel: aw.Name}))
+	labels := map[string]string{v1beta2.AppWrapperLabel: aw.Name}
+	maps.Copy(labels, object.GetLabels()) // those of the template take precedence
+	object.SetLabels(labels)
 	object.SetOwnerReferences(append(object.GetOwnerReferences(), *metav1.NewControllerRef(aw, v1beta2.GroupVersion.WithKind(v1beta2.Kind))))
 	sets, err := podset.Of(component)
 	if err != nil {
@@ -92,20 +89,14 @@ func inject(object map[string]any, path, name string, index int, info v1beta2.Ap
 		return fmt.Errorf("the template has no spec")
 	}
 	metadata := child(template, "metadata")
-	if err := merge(metadata, "annotations", info.Annotations); err != nil {
-		return err
-	}
 	ours := map[string]string{v1beta2.AppWrapperLabel: name, v1beta2.ComponentLabel: strconv.Itoa(index)}
-	if err := merge(metadata, "labels", info.Labels); err != nil {
-		return err
-	}
-	if err := merge(metadata, "labels", ours); err != nil {
-		return err
-	}
-	if err := merge(spec, "nodeSelector", info.NodeSelector); err != nil {
-		return err
-	}
-	if err := tolerate(spec, info.Tolerations); err != nil {
+	if err := cmp.Or(
+		merge(metadata, "annotations", info.Annotations),
+		merge(metadata, "labels", info.Labels),
+		merge(metadata, "labels", ours),
+		merge(spec, "nodeSelector", info.NodeSelector),
+		tolerate(spec, info.Tolerations),
+	); err != nil {
 		return err
 	}
 	gate(spec, info.SchedulingGates)
@@ -119,7 +110,7 @@ func inject(object map[string]any, path, name string, index int, info v1beta2.Ap
 	if err != nil {
 		return err
 	}
-	return place(spec, o.Placement.For(pods.Requests(parsed)))
+	return place(spec, parsed.Affinity, o.Placement(pods.Requests(parsed)))
 }
 
 // child returns a nested map, creating it if it is missing or null.
@@ -145,12 +136,6 @@ func merge(into map[string]any, key string, add map[string]string) error {
 		m[k] = add[k]
 	}
 	return nil
-}
-
-func withDefaults(labels, defaults map[string]string) map[string]string {
-	all := maps.Clone(defaults)
-	maps.Copy(all, labels)
-	return all
 }
 
 func items(of map[string]any, key string) []any {
@@ -200,20 +185,46 @@ type Avoidance struct {
 // maxNodes limits how many nodes a pod avoids by name.
 const maxNodes = 100
 
-// place adds the node exclusions to a pod's affinity. Required rules are added to every term, because a node needs to match only one of
-// them. The soft rules become a separate preference.
-func place(spec map[string]any, a Avoidance) error {
-	labels, nodes := exclude(a.Labels), excludeNodes(a.Nodes)
-	if len(labels)+len(nodes) > 0 {
-		if err := require(spec, labels, nodes); err != nil {
-			return err
+// place adds the node exclusions to a pod's affinity. The soft rules become a separate preference.
+func place(spec map[string]any, affinity *corev1.Affinity, a Avoidance) error {
+	must := corev1.NodeSelectorTerm{MatchExpressions: exclude(a.Labels), MatchFields: excludeNodes(a.Nodes)}
+	should := corev1.NodeSelectorTerm{MatchExpressions: exclude(a.SoftLabels), MatchFields: excludeNodes(a.SoftNodes)}
+	if isEmpty(must) && isEmpty(should) {
+		return nil
+	}
+	nodes := &corev1.NodeAffinity{}
+	if affinity != nil && affinity.NodeAffinity != nil {
+		nodes = affinity.NodeAffinity
+	}
+	if !isEmpty(must) {
+		nodes.RequiredDuringSchedulingIgnoredDuringExecution = require(nodes.RequiredDuringSchedulingIgnoredDuringExecution, must)
+	}
+	if !isEmpty(should) {
+		nodes.PreferredDuringSchedulingIgnoredDuringExecution = append(nodes.PreferredDuringSchedulingIgnoredDuringExecution,
+			corev1.PreferredSchedulingTerm{Weight: a.Weight, Preference: should})
+	}
+	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(nodes)
+	if err != nil {
+		return fmt.Errorf("converting the node affinity: %w", err)
+	}
+	child(spec, "affinity")["nodeAffinity"] = raw
+	return nil
+}
+
+func isEmpty(t corev1.NodeSelectorTerm) bool { return len(t.MatchExpressions)+len(t.MatchFields) == 0 }
+
+// require adds the rules to every term, because a node needs to match only one of them.
+func require(selector *corev1.NodeSelector, rules corev1.NodeSelectorTerm) *corev1.NodeSelector {
+	if selector == nil || len(selector.NodeSelectorTerms) == 0 {
+		return &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{rules}}
+	}
+	for i := range selector.NodeSelectorTerms {
+		if term := &selector.NodeSelectorTerms[i]; !isEmpty(*term) { // an empty term matches no node and must stay empty
+			term.MatchExpressions = append(term.MatchExpressions, rules.MatchExpressions...)
+			term.MatchFields = append(term.MatchFields, rules.MatchFields...)
 		}
 	}
-	softLabels, softNodes := exclude(a.SoftLabels), excludeNodes(a.SoftNodes)
-	if len(softLabels)+len(softNodes) > 0 {
-		return prefer(spec, a.Weight, softLabels, softNodes)
-	}
-	return nil
+	return selector
 }
 
 func exclude(labels map[string][]string) []corev1.NodeSelectorRequirement {
@@ -231,54 +242,4 @@ func excludeNodes(names []string) []corev1.NodeSelectorRequirement {
 		all = append(all, corev1.NodeSelectorRequirement{Key: "metadata.name", Operator: corev1.NodeSelectorOpNotIn, Values: []string{name}})
 	}
 	return all
-}
-
-func require(spec map[string]any, labels, nodes []corev1.NodeSelectorRequirement) error {
-	selector := child(child(child(spec, "affinity"), "nodeAffinity"), "requiredDuringSchedulingIgnoredDuringExecution")
-	terms := items(selector, "nodeSelectorTerms")
-	given := len(terms) > 0
-	if !given {
-		terms = []any{map[string]any{}}
-	}
-	for i, term := range terms {
-		m, ok := term.(map[string]any)
-		if !ok {
-			return fmt.Errorf("affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[%d] is not an object", i)
-		}
-		if given && len(m) == 0 {
-			continue // an empty term matches no node and must stay empty
-		}
-		if err := extend(m, "matchExpressions", labels); err != nil {
-			return err
-		}
-		if err := extend(m, "matchFields", nodes); err != nil {
-			return err
-		}
-	}
-	selector["nodeSelectorTerms"] = terms
-	return nil
-}
-
-func extend(term map[string]any, key string, add []corev1.NodeSelectorRequirement) error {
-	for i := range add {
-		raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&add[i])
-		if err != nil {
-			return fmt.Errorf("converting a requirement: %w", err)
-		}
-		term[key] = append(items(term, key), any(raw))
-	}
-	return nil
-}
-
-func prefer(spec map[string]any, weight int32, labels, nodes []corev1.NodeSelectorRequirement) error {
-	affinity := child(child(spec, "affinity"), "nodeAffinity")
-	const key = "preferredDuringSchedulingIgnoredDuringExecution"
-	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&corev1.PreferredSchedulingTerm{
-		Weight: weight, Preference: corev1.NodeSelectorTerm{MatchExpressions: labels, MatchFields: nodes},
-	})
-	if err != nil {
-		return fmt.Errorf("converting a preference: %w", err)
-	}
-	affinity[key] = append(items(affinity, key), any(raw))
-	return nil
 }

@@ -60,11 +60,11 @@ const printed = `nodeAffinity:
 `
 
 func TestAffinityExcludesUnhealthyNodes(t *testing.T) {
-	o := build(t, MakeAppWrapper("a").GPUJob("j"), Options{Placement: autopilot})
+	o := build(t, MakeAppWrapper("a").GPUJob("j"), Options{Placement: autopilot.For})
 	if diff := cmp.Diff(printed, at(t, o, "spec", "template", "spec", "affinity")); diff != "" {
 		t.Error(diff)
 	}
-	if o := build(t, MakeAppWrapper("a").Job("j", 1), Options{Placement: autopilot}); at(t, o, "spec", "template", "spec", "affinity") != "null\n" {
+	if o := build(t, MakeAppWrapper("a").Job("j", 1), Options{Placement: autopilot.For}); at(t, o, "spec", "template", "spec", "affinity") != "null\n" {
 		t.Error("a pod that requests no GPU has an affinity")
 	}
 }
@@ -75,7 +75,7 @@ func TestAffinityIsMerged(t *testing.T) {
 			{matchExpressions: [{key: zone, operator: In, values: [a]}]}, {}, {matchFields: [{key: metadata.name, operator: In, values: [node]}]}]}}}}}`
 	a := autopilot
 	a.Nodes, a.SoftLabels, a.Weight = []string{"bad-1", "bad-2"}, map[string][]string{"health": {"WARN"}}, 50
-	got := at(t, build(t, MakeAppWrapper("a").Component(object), Options{Placement: a}), "spec", "affinity", "nodeAffinity")
+	got := at(t, build(t, MakeAppWrapper("a").Component(object), Options{Placement: a.For}), "spec", "affinity", "nodeAffinity")
 	const want = `preferredDuringSchedulingIgnoredDuringExecution:
 - preference:
     matchExpressions:

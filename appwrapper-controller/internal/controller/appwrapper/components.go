@@ -67,7 +67,7 @@ func (r *Reconciler) build(ctx context.Context, s *scope) ([]*unstructured.Unstr
 	if err != nil {
 		return nil, policy.Outcome{}, err
 	}
-	options := plan.Options{SchedulerName: r.Config.SchedulerName, Placement: placement}
+	options := plan.Options{SchedulerName: r.Config.SchedulerName, Placement: placement.avoid}
 	var objects []*unstructured.Unstructured
 	for i := range s.aw.Spec.Components {
 		object, err := plan.Component(s.aw, i, attemptNumber(&s.aw.Status), options)

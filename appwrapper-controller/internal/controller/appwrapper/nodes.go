@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -151,28 +152,25 @@ type placement struct {
 	inject bool
 }
 
-func (r *Reconciler) placement(ctx context.Context, s *scope) (plan.Placement, error) {
+func (r *Reconciler) placement(ctx context.Context, s *scope) (placement, error) {
 	p := placement{
-		table: r.signals, weight: 1, now: s.facts.Now, inject: r.Config.Autopilot.InjectAntiAffinities,
+		table: r.signals, weight: ptr.Deref(r.Config.Autopilot.PreferNoScheduleWeight, 1), now: s.facts.Now, inject: r.Config.Autopilot.InjectAntiAffinities,
 		left: leftNodes(&s.aw.Status, time.Duration(r.Config.NodeHealth.EvacuatedNodeTTL), s.facts.Now),
-	}
-	if w := r.Config.Autopilot.PreferNoScheduleWeight; w != nil {
-		p.weight = *w
 	}
 	if !p.inject {
 		return p, nil
 	}
 	var list corev1.NodeList
 	if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing nodes: %w", err)
+		return p, fmt.Errorf("listing nodes: %w", err)
 	}
 	p.nodes = list.Items
 	return p, nil
 }
 
-// For returns the nodes that pods with these requests must or should avoid: those identified by the signal table, and those that the
+// avoid returns the nodes that pods with these requests must or should avoid: those identified by the signal table, and those that the
 // workload was evacuated from, provided that the table applies to the requests.
-func (p placement) For(requests map[corev1.ResourceName]bool) plan.Avoidance {
+func (p placement) avoid(requests map[corev1.ResourceName]bool) plan.Avoidance {
 	a := plan.Avoidance{Weight: p.weight}
 	concerned := false
 	for _, s := range p.table {
