@@ -38,7 +38,7 @@ import (
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	return bootstrap.Manage(ctx, cluster, &o.Options, bootstrap.Setup{
 		Program: "appwrapper", Scheme: NewScheme(), Cache: appwrapper.CacheOptions(),
-		Webhooks: o.addWebhooks,
+		Webhooks: func(mgr ctrl.Manager) error { return webhook.Register(mgr, o.AppWrapper, o.reviews()) },
 	}, o.addControllers, v1beta2.GroupVersion.WithKind(v1beta2.Kind))
 }
 
@@ -78,14 +78,6 @@ func (o *Options) addControllers(ctx context.Context, mgr ctrl.Manager) error {
 	})
 	if err := appWrappers.Register(mgr, o.Workers); err != nil {
 		return fmt.Errorf("adding the %s controller: %w", appwrapper.Name, err)
-	}
-	return nil
-}
-
-// addWebhooks adds the webhooks that the manager serves.
-func (o *Options) addWebhooks(mgr ctrl.Manager) error {
-	if err := webhook.Register(mgr, o.AppWrapper, o.reviews()); err != nil {
-		return fmt.Errorf("adding the AppWrapper webhooks: %w", err)
 	}
 	return nil
 }

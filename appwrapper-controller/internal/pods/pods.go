@@ -88,13 +88,17 @@ func (s *Summary) add(pod *corev1.Pod, count func(*Count)) {
 	s.ByComponent[index] = c
 }
 
-// ExitCodes returns the distinct exit codes of the failed pods in ascending order.
+// ExitCodes returns the distinct nonzero exit codes of the failed pods in ascending order.
 func (s Summary) ExitCodes() []int32 {
 	var codes []int32
 	for _, pod := range s.Failed {
-		codes = append(codes, ExitCodes(pod)...)
+		for _, status := range pod.Status.ContainerStatuses {
+			if t := status.State.Terminated; t != nil && t.ExitCode != 0 {
+				codes = append(codes, t.ExitCode)
+			}
+		}
 	}
-	slices.SortFunc(codes, cmp.Compare[int32])
+	slices.Sort(codes)
 	return slices.Compact(codes)
 }
 
@@ -131,17 +135,6 @@ func Requests(spec *corev1.PodSpec) map[corev1.ResourceName]bool {
 		add(spec.Resources.Requests, spec.Resources.Limits)
 	}
 	return found
-}
-
-// ExitCodes returns the nonzero exit codes of the pod's containers.
-func ExitCodes(pod *corev1.Pod) []int32 {
-	var codes []int32
-	for _, status := range pod.Status.ContainerStatuses {
-		if t := status.State.Terminated; t != nil && t.ExitCode != 0 {
-			codes = append(codes, t.ExitCode)
-		}
-	}
-	return codes
 }
 
 // slot is the position that a pod and its replacements fill. Pods without an index share one slot per owner.

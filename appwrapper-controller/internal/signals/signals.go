@@ -121,34 +121,29 @@ func (t Table) WithoutEvacuation() Table {
 // Unhealthy returns the signal triggered by the device health of a pod, or nil. Devices from resource claims trigger only signals without
 // resources.
 func (t Table) Unhealthy(status *corev1.PodStatus) *Signal {
+	devices := UnhealthyDevices(status)
 	for i := range t {
 		s := &t[i]
-		if !s.PodResourceHealth || s.Effect != Evacuate {
-			continue
-		}
-		for _, list := range [][]corev1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
-			for _, container := range list {
-				if s.holdsUnhealthy(container.AllocatedResourcesStatus) {
-					return s
-				}
-			}
+		concerned := func(r corev1.ResourceName) bool { return s.Concerns(map[corev1.ResourceName]bool{r: true}) }
+		if s.PodResourceHealth && s.Effect == Evacuate && slices.ContainsFunc(devices, concerned) {
+			return s
 		}
 	}
 	return nil
 }
 
-func (s *Signal) holdsUnhealthy(resources []corev1.ResourceStatus) bool {
-	for _, r := range resources {
-		if !s.Concerns(map[corev1.ResourceName]bool{r.Name: true}) {
-			continue
-		}
-		for _, device := range r.Resources {
-			if device.Health == corev1.ResourceHealthStatusUnhealthy {
-				return true
+// UnhealthyDevices returns the resource of each unhealthy device of a pod.
+func UnhealthyDevices(status *corev1.PodStatus) (resources []corev1.ResourceName) {
+	for _, container := range slices.Concat(status.InitContainerStatuses, status.ContainerStatuses) {
+		for _, r := range container.AllocatedResourcesStatus {
+			for _, device := range r.Resources {
+				if device.Health == corev1.ResourceHealthStatusUnhealthy {
+					resources = append(resources, r.Name)
+				}
 			}
 		}
 	}
-	return false
+	return resources
 }
 
 // since returns when the node started to show the signal. Labels and taints have no start time and take effect immediately.

@@ -338,9 +338,6 @@ func (a *access) check(ctx context.Context, user authenticationv1.UserInfo, name
 }
 
 func extra(user authenticationv1.UserInfo) map[string]authorizationv1.ExtraValue {
-	if len(user.Extra) == 0 {
-		return nil
-	}
 	all := map[string]authorizationv1.ExtraValue{}
 	for key, value := range user.Extra {
 		all[key] = authorizationv1.ExtraValue(value)

@@ -20,11 +20,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/pods"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/signals"
 	"github.com/holdfast-project/holdfast/shared/bootstrap/podcache"
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
@@ -182,43 +182,17 @@ func relevantStatus(status *v1beta2.AppWrapperStatus) *v1beta2.AppWrapperStatus 
 	return status
 }
 
-// podHandler enqueues the AppWrapper of a pod after a relevant change.
-func podHandler() handler.EventHandler {
-	wake := func(object client.Object, q queue) {
-		name := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetLabels()[v1beta2.AppWrapperLabel]}
-		q.Add(reconcile.Request{NamespacedName: name})
-	}
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { wake(e.Object, q) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { wake(e.Object, q) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-			before, isPod := e.ObjectOld.(*corev1.Pod)
-			after, isPodToo := e.ObjectNew.(*corev1.Pod)
-			if !isPod || !isPodToo || podChanged(before, after) {
-				wake(e.ObjectNew, q)
-			}
-		},
-	}
+// requestOf returns the request for the AppWrapper of a pod.
+func requestOf(pod client.Object) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: pod.GetLabels()[v1beta2.AppWrapperLabel]}}
 }
 
-func podChanged(before, after *corev1.Pod) bool {
-	return before.UID != after.UID || before.Status.Phase != after.Status.Phase || before.Spec.NodeName != after.Spec.NodeName ||
+// podChanged reports whether an update of a pod affects decisions.
+func podChanged(e event.UpdateEvent) bool {
+	before, isPod := e.ObjectOld.(*corev1.Pod)
+	after, isPodToo := e.ObjectNew.(*corev1.Pod)
+	return !isPod || !isPodToo ||
+		before.UID != after.UID || before.Status.Phase != after.Status.Phase || before.Spec.NodeName != after.Spec.NodeName ||
 		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || !slices.Equal(before.Finalizers, after.Finalizers) ||
-		unhealthyDevices(before) != unhealthyDevices(after)
-}
-
-func unhealthyDevices(pod *corev1.Pod) int {
-	n := 0
-	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
-		for _, container := range list {
-			for _, r := range container.AllocatedResourcesStatus {
-				for _, device := range r.Resources {
-					if device.Health == corev1.ResourceHealthStatusUnhealthy {
-						n++
-					}
-				}
-			}
-		}
-	}
-	return n
+		len(signals.UnhealthyDevices(&before.Status)) != len(signals.UnhealthyDevices(&after.Status))
 }

@@ -183,13 +183,9 @@ func withUID(object metav1.Object) client.Preconditions {
 func (r *Reconciler) deleteComponents(ctx context.Context, s *scope, force bool) error {
 	var errs []error
 	for i, c := range s.components {
-		if s.isGone(i) {
-			continue
+		if !s.isGone(i) && c.presence != policy.Absent && (c.presence != policy.Terminating || force) {
+			errs = append(errs, r.deleteComponent(ctx, s, i, force))
 		}
-		if c.presence == policy.Absent || (c.presence == policy.Terminating && !force) {
-			continue
-		}
-		errs = append(errs, r.deleteComponent(ctx, s, i, force))
 	}
 	return errors.Join(errs...)
 }

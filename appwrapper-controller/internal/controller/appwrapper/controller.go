@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -68,15 +69,11 @@ type Options struct {
 	// Discovery reports whether a kind is still served.
 	Discovery discovery.ServerResourcesInterface
 	// Reviews verifies that the webhook checked an AppWrapper. If nil, components are created without a check.
-	Reviews *review.Reviews
-	// Recorder sends events.
+	Reviews  *review.Reviews
 	Recorder events.EventRecorder
-	// Metrics holds the counters of the reconciler.
-	Metrics *Metrics
-	// Clock is used for grace periods.
-	Clock clock.PassiveClock
-	// Config is the operator's configuration.
-	Config settings.AppWrapper
+	Metrics  *Metrics
+	Clock    clock.PassiveClock
+	Config   settings.AppWrapper
 }
 
 // Reconciler reconciles AppWrappers.
@@ -112,7 +109,9 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
 		For(&v1beta2.AppWrapper{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: appWrapperChanged})).
-		Watches(&corev1.Pod{}, podHandler()).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, pod client.Object) []reconcile.Request {
+			return []reconcile.Request{requestOf(pod)}
+		}), builder.WithPredicates(predicate.Funcs{UpdateFunc: podChanged})).
 		WatchesRawSource(source.Kind(mgr.GetCache(), &corev1.Node{}, r.nodeHandler())).
 		WatchesRawSource(source.Func(r.kinds.start)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).

@@ -1,8 +1,9 @@
 package appwrapper
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/lru"
 
@@ -31,19 +32,11 @@ func newReporter(recorder events.EventRecorder) *reporter {
 
 // send sends an event, unless the last event with the same reason in the same attempt had the same note.
 func (r *reporter) send(aw *v1beta2.AppWrapper, e policy.Event) {
-	type key struct {
-		uid    types.UID
-		reason string
-	}
-	type sentEvent struct {
-		note    string
-		attempt int32
-	}
-	k, now := key{aw.UID, e.Reason + "/" + e.Action}, sentEvent{e.Note, attemptNumber(&aw.Status)}
-	if before, _ := r.sent.Get(k); before == now {
+	key, now := fmt.Sprintf("%s/%s/%s", aw.UID, e.Reason, e.Action), fmt.Sprintf("%d: %s", attemptNumber(&aw.Status), e.Note)
+	if before, _ := r.sent.Get(key); before == now {
 		return
 	}
-	r.sent.Add(k, now)
+	r.sent.Add(key, now)
 	kind := corev1.EventTypeNormal
 	if e.Warning {
 		kind = corev1.EventTypeWarning
@@ -53,15 +46,11 @@ func (r *reporter) send(aw *v1beta2.AppWrapper, e policy.Event) {
 
 // warnOnce sends one warning for each AppWrapper, annotation and message.
 func (r *reporter) warnOnce(aw *v1beta2.AppWrapper, annotation, message string) {
-	type key struct {
-		uid                 types.UID
-		annotation, message string
-	}
-	k := key{aw.UID, annotation, message}
-	if _, sent := r.sent.Get(k); sent {
+	key := fmt.Sprintf("%s/%s: %s", aw.UID, annotation, message)
+	if _, sent := r.sent.Get(key); sent {
 		return
 	}
-	r.sent.Add(k, nil)
+	r.sent.Add(key, nil)
 	r.recorder.Eventf(aw, nil, corev1.EventTypeWarning, reasonInvalidAnnotation, actionRead, "%s", notes.Truncate(message, notes.MaxLength))
 }
 

@@ -133,14 +133,13 @@ func (k *kinds) informer(ctx context.Context, ref reference) (cache.Informer, er
 		return informer, nil
 	}
 	informer, err := k.cache.GetInformer(ctx, ref.object(), cache.BlockUntilSynced(false))
-	if err != nil {
-		return nil, fmt.Errorf("watching %s: %w", ref.GroupVersionKind, err)
+	if err == nil {
+		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    k.enqueue,
+			UpdateFunc: func(_, o any) { k.enqueue(o) },
+			DeleteFunc: k.deleted,
+		})
 	}
-	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    k.enqueue,
-		UpdateFunc: func(_, o any) { k.enqueue(o) },
-		DeleteFunc: k.deleted,
-	})
 	if err != nil {
 		return nil, fmt.Errorf("watching %s: %w", ref.GroupVersionKind, err)
 	}

@@ -59,9 +59,7 @@ func (r *Reconciler) enqueueWorkloadsOn(ctx context.Context, node string, q node
 		return
 	}
 	for i := range list.Items { // the queue drops duplicates
-		q.Add(reconcile.Request{NamespacedName: types.NamespacedName{
-			Namespace: list.Items[i].Namespace, Name: list.Items[i].Labels[v1beta2.AppWrapperLabel],
-		}})
+		q.Add(requestOf(&list.Items[i]))
 	}
 }
 
@@ -258,18 +256,15 @@ func (e *evacuations) others(ctx context.Context, uid types.UID) (count int, err
 	waiting := map[types.UID]int32{}
 	for i := range list.Items {
 		aw := &list.Items[i]
-		count, admitted := e.admitted[aw.UID]
-		if admitted && aw.Status.Phase == v1beta2.Running && aw.Status.Evacuations < count {
-			waiting[aw.UID] = count
+		evacuations, admitted := e.admitted[aw.UID]
+		if admitted = admitted && aw.Status.Phase == v1beta2.Running && aw.Status.Evacuations < evacuations; admitted {
+			waiting[aw.UID] = evacuations
 		}
-	}
-	e.admitted = waiting
-	for i := range list.Items {
-		aw := &list.Items[i]
-		if _, admitted := waiting[aw.UID]; aw.UID != uid && (admitted || underEvacuation(aw)) {
+		if aw.UID != uid && (admitted || underEvacuation(aw)) {
 			count++
 		}
 	}
+	e.admitted = waiting
 	return count, nil
 }
 
