@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"time"
 
 	"k8s.io/utils/ptr"
@@ -44,90 +45,61 @@ type Settings struct {
 // Read returns the settings of a job. It enforces all bounds, because objects created before the CRD's validation rules may violate them.
 func Read(job *v1alpha1.ElasticJob) Settings {
 	spec := &job.Spec
-	run := RunPolicyOf(spec)
+	run, elastic := runPolicy(spec), ptr.Deref(spec.ElasticPolicy, v1alpha1.ElasticPolicy{})
 	s := Settings{
-		Restart:   spec.ReplicaSpecs.Worker.RestartPolicy,
-		Permanent: spec.ReplicaSpecs.Worker.PermanentExitCodes,
-		Success:   ptr.Deref(spec.SuccessPolicy, v1alpha1.SuccessPolicy{Type: v1alpha1.SuccessAll}),
-		Clean:     ptr.Deref(run.CleanPodPolicy, defaultCleanPolicy(job)),
-		Suspend:   spec.Suspend,
+		Restart:        cmp.Or(spec.ReplicaSpecs.Worker.RestartPolicy, v1alpha1.RestartExitCode),
+		Permanent:      spec.ReplicaSpecs.Worker.PermanentExitCodes,
+		Backoff:        (*restart.Budget)(run.BackoffLimit),
+		Disruptions:    (*restart.Budget)(elastic.DisruptionLimit),
+		Success:        ptr.Deref(spec.SuccessPolicy, v1alpha1.SuccessPolicy{Type: v1alpha1.SuccessAll}),
+		Settle:         seconds(elastic.SettleSeconds, defaultSettle),
+		LostNode:       seconds(elastic.LostNodeSeconds, defaultLostNode),
+		SurplusPending: seconds(elastic.SurplusPendingSeconds, defaultSurplusPending),
+		SurplusRetry:   seconds(elastic.SurplusRetrySeconds, defaultSurplusRetry),
+		Suspend:        spec.Suspend,
 	}
-	if queue := job.Labels[v1alpha1.QueueLabel]; queue != "" && spec.GrantedReplicas == nil {
-		s.Suspend, s.Queue = true, queue
-	}
-	if s.Restart == "" {
-		s.Restart = v1alpha1.RestartExitCode
-	}
-	s.readSize(spec)
-	s.readBudgets(spec, run)
-	s.readTimes(spec, run)
-	return s
-}
-
-// RunPolicyOf merges the run policies of a spec. Fields at the top level take precedence over runPolicy, and those over RunPolicy.
-func RunPolicyOf(spec *v1alpha1.ElasticJobSpec) v1alpha1.RunPolicy {
-	run := spec.RunPolicy
-	for _, other := range []*v1alpha1.RunPolicy{spec.NestedRunPolicy, spec.LegacyRunPolicy} {
-		if other == nil {
-			continue
-		}
-		fill(&run.CleanPodPolicy, other.CleanPodPolicy)
-		fill(&run.TTLSecondsAfterFinished, other.TTLSecondsAfterFinished)
-		fill(&run.ActiveDeadlineSeconds, other.ActiveDeadlineSeconds)
-		fill(&run.BackoffLimit, other.BackoffLimit)
-	}
-	return run
-}
-
-func fill[T any](target **T, value *T) {
-	if *target == nil {
-		*target = value
-	}
-}
-
-// Replicas returns the number of replicas in a spec, or its default.
-func Replicas(spec *v1alpha1.ElasticJobSpec) int32 {
-	for _, n := range []*int32{spec.ReplicaSpecs.Worker.Replicas, spec.MaxReplicas, spec.MinReplicas} {
-		if n != nil {
-			return *n
-		}
-	}
-	return 1
-}
-
-func (s *Settings) readSize(spec *v1alpha1.ElasticJobSpec) {
-	replicas := int(max(1, Replicas(spec)))
-	s.Min = max(1, int(ptr.Deref(spec.MinReplicas, int32(replicas))))
-	s.Max = max(s.Min, int(ptr.Deref(spec.MaxReplicas, int32(replicas))))
-	s.Wanted = min(max(s.Min, replicas), s.Max)
-	if granted := spec.GrantedReplicas; granted != nil {
-		s.Wanted = max(s.Min, min(s.Wanted, int(*granted)))
-	}
-}
-
-func (s *Settings) readBudgets(spec *v1alpha1.ElasticJobSpec, run v1alpha1.RunPolicy) {
-	switch {
-	case run.BackoffLimit != nil:
-		s.Backoff = new(restart.Budget(*run.BackoffLimit))
-	case s.Restart != v1alpha1.RestartAlways:
+	if s.Backoff == nil && s.Restart != v1alpha1.RestartAlways {
 		s.Backoff = new(restart.Budget(defaultBackoffLimit))
 	}
-	if p := spec.ElasticPolicy; p != nil && p.DisruptionLimit != nil {
-		s.Disruptions = new(restart.Budget(*p.DisruptionLimit))
-	}
-}
-
-func (s *Settings) readTimes(spec *v1alpha1.ElasticJobSpec, run v1alpha1.RunPolicy) {
-	p := ptr.Deref(spec.ElasticPolicy, v1alpha1.ElasticPolicy{})
-	s.Settle = seconds(p.SettleSeconds, defaultSettle)
-	s.LostNode = seconds(p.LostNodeSeconds, defaultLostNode)
-	s.SurplusPending = seconds(p.SurplusPendingSeconds, defaultSurplusPending)
-	s.SurplusRetry = seconds(p.SurplusRetrySeconds, defaultSurplusRetry)
 	if ttl := run.TTLSecondsAfterFinished; ttl != nil {
 		s.TTL = new(time.Duration(*ttl) * time.Second)
 	}
 	if deadline := run.ActiveDeadlineSeconds; deadline != nil {
 		s.Deadline = new(time.Duration(*deadline) * time.Second)
+	}
+	defaultClean := v1alpha1.CleanNone
+	if queue := job.Labels[v1alpha1.QueueLabel]; queue != "" {
+		defaultClean = v1alpha1.CleanRunning
+		if spec.GrantedReplicas == nil {
+			s.Suspend, s.Queue = true, queue
+		}
+	}
+	s.Clean = ptr.Deref(run.CleanPodPolicy, defaultClean)
+	s.readSize(spec)
+	return s
+}
+
+// runPolicy merges the run policies of a spec. Fields at the top level take precedence over runPolicy, and those over RunPolicy.
+func runPolicy(spec *v1alpha1.ElasticJobSpec) v1alpha1.RunPolicy {
+	run := spec.RunPolicy
+	for _, other := range []*v1alpha1.RunPolicy{spec.NestedRunPolicy, spec.LegacyRunPolicy} {
+		if other != nil {
+			run.CleanPodPolicy = cmp.Or(run.CleanPodPolicy, other.CleanPodPolicy)
+			run.TTLSecondsAfterFinished = cmp.Or(run.TTLSecondsAfterFinished, other.TTLSecondsAfterFinished)
+			run.ActiveDeadlineSeconds = cmp.Or(run.ActiveDeadlineSeconds, other.ActiveDeadlineSeconds)
+			run.BackoffLimit = cmp.Or(run.BackoffLimit, other.BackoffLimit)
+		}
+	}
+	return run
+}
+
+func (s *Settings) readSize(spec *v1alpha1.ElasticJobSpec) {
+	replicas := max(1, *cmp.Or(spec.ReplicaSpecs.Worker.Replicas, spec.MaxReplicas, spec.MinReplicas, ptr.To(int32(1))))
+	s.Min = int(max(1, ptr.Deref(spec.MinReplicas, replicas)))
+	s.Max = max(s.Min, int(ptr.Deref(spec.MaxReplicas, replicas)))
+	s.Wanted = min(max(s.Min, int(replicas)), s.Max)
+	if granted := spec.GrantedReplicas; granted != nil {
+		s.Wanted = max(s.Min, min(s.Wanted, int(*granted)))
 	}
 }
 
@@ -136,11 +108,4 @@ func seconds(n *int32, absent time.Duration) time.Duration {
 		return absent
 	}
 	return time.Duration(*n) * time.Second
-}
-
-func defaultCleanPolicy(job *v1alpha1.ElasticJob) v1alpha1.CleanPodPolicy {
-	if job.Labels[v1alpha1.QueueLabel] != "" {
-		return v1alpha1.CleanRunning
-	}
-	return v1alpha1.CleanNone
 }
