@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
+	"github.com/holdfast-project/holdfast/elastic-operator/internal/indexes"
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
@@ -25,7 +28,7 @@ func (d *decider) account() {
 		pod, there := d.Pods[i]
 		switch {
 		case !there || d.m.Completed.Has(i):
-		case pod.Phase == Succeeded && !pod.Terminating: // a program may exit with 0 when it is stopped
+		case pod.Phase == corev1.PodSucceeded && !pod.Terminating: // a program may exit with 0 when it is stopped
 			d.m.Completed = d.m.Completed.With(i)
 		case d.m.Workers[i].LastPod == pod.UID:
 		default:
@@ -48,17 +51,17 @@ func (d *decider) findFault(i int, pod Pod) *fault {
 	switch {
 	case pod.Node == NodeLost:
 		return &fault{cause: CauseDisruption, reason: reasonNodeLost}
-	case pod.Disruption != "" && (pod.Terminating || pod.Phase == Failed):
+	case pod.Disruption != "" && (pod.Terminating || pod.Phase == corev1.PodFailed):
 		return &fault{cause: CauseDisruption, reason: pod.Disruption}
 	case pod.Terminating:
 		return &fault{cause: CauseDisruption, reason: reasonDeleted}
 	case d.inPlaceFailure(i, pod) != "":
 		return &fault{cause: CauseProgram, reason: d.inPlaceFailure(i, pod), stuck: true}
-	case pod.Phase == Failed && !pod.ExceededLimits && d.lostServer(pod):
+	case pod.Phase == corev1.PodFailed && !pod.ExceededLimits && d.lostServer(pod):
 		return &fault{cause: CauseDisruption, reason: reasonServerLost}
-	case pod.Phase == Failed && kubeletRestarts && !pod.ExceededLimits: // otherwise the kubelet would have restarted the failed container
+	case pod.Phase == corev1.PodFailed && kubeletRestarts && !pod.ExceededLimits: // otherwise the kubelet would have restarted the failed container
 		return &fault{cause: CauseDisruption, reason: reasonTerminated}
-	case pod.Phase == Failed:
+	case pod.Phase == corev1.PodFailed:
 		return &fault{cause: CauseProgram, reason: exitReason(pod), permanent: d.permanent(pod)}
 	case exceeded(d.Settings.Backoff, d.m.Workers[i].Failures+pod.Restarts):
 		return &fault{cause: CauseProgram, reason: fmt.Sprintf("its containers have failed %d times", pod.Restarts)}
@@ -90,7 +93,7 @@ const exitedWith = "exited with code"
 func (d *decider) countFault(i int, pod Pod, f fault) {
 	h := d.m.Workers[i]
 	failures := pod.Restarts
-	if f.cause == CauseProgram && (pod.Phase == Failed || f.stuck) {
+	if f.cause == CauseProgram && (pod.Phase == corev1.PodFailed || f.stuck) {
 		failures++
 	}
 	if f.cause == CauseDisruption {
@@ -100,7 +103,7 @@ func (d *decider) countFault(i int, pod Pod, f fault) {
 	h.Failures += failures
 	d.m.Restarts += failures
 	h.Permanent = h.Permanent || f.permanent
-	h.LastPod, h.LastReason, h.LastTime = pod.UID, f.reason, d.Now
+	h.LastPod, h.LastReason, h.LastTime = pod.UID, f.reason, toMicro(d.Now)
 	d.m.Workers[i] = h
 	d.out.Faults = append(d.out.Faults, f.cause)
 	d.counted++
@@ -110,7 +113,7 @@ func (d *decider) countFault(i int, pod Pod, f fault) {
 func (d *decider) reportFault(i int, pod Pod, f fault) {
 	name := fmt.Sprintf("%s-worker-%d", d.Name, i)
 	switch {
-	case f.cause == CauseProgram && pod.Phase == Failed:
+	case f.cause == CauseProgram && pod.Phase == corev1.PodFailed:
 		d.event(Event{Pod: name, Reason: EventExited, Action: actionReplace, Note: fmt.Sprintf("Pod: %s.%s %s", d.Namespace, name, f.reason)})
 	case f.stuck:
 		d.event(Event{Pod: name, Warning: true, Reason: EventNotInPlace, Action: actionReplace, Note: fmt.Sprintf("Pod: %s is replaced: %s", name, f.reason)})
@@ -134,14 +137,8 @@ func (d *decider) abandoned(i int) bool {
 	return h.Permanent || exceeded(d.Settings.Backoff, h.Failures) || exceeded(d.Settings.Disruptions, h.Disruptions)
 }
 
-func (d *decider) countAbandoned() int {
-	n := 0
-	for _, i := range d.m.Indexes {
-		if d.abandoned(i) {
-			n++
-		}
-	}
-	return n
+func (d *decider) abandonedWorkers() indexes.Set {
+	return slices.DeleteFunc(slices.Clone(d.m.Indexes), func(i int) bool { return !d.abandoned(i) })
 }
 
 func exceeded(budget *restart.Budget, charged int32) bool {

@@ -20,6 +20,8 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
 
@@ -88,13 +90,13 @@ func (d *decider) suspend() {
 		pod := d.Pods[i]
 		switch {
 		case d.m.Completed.Has(i):
-		case pod.Phase == Succeeded && !pod.Terminating && d.m.Indexes.Has(i):
+		case pod.Phase == corev1.PodSucceeded && !pod.Terminating && d.m.Indexes.Has(i):
 			d.m.Completed = d.m.Completed.With(i)
 		default:
 			d.remove(i, pod)
 		}
 	}
-	d.m.Indexes = slices.Clone(d.m.Completed)
+	d.m.Indexes = d.m.Completed
 }
 
 // cleanUp deletes the pods of a finished job according to its cleanPodPolicy, and the job after its TTL.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -84,7 +85,7 @@ func (w *world) play() *world {
 			case pod.Terminating && pod.Node != NodeLost:
 				delete(w.facts.Pods, i)
 				busy = true
-			case pod.Phase == Pending && !pod.Bound && w.facts.Memory.Indexes.Has(i):
+			case pod.pending() && !pod.Bound && w.facts.Memory.Indexes.Has(i):
 				w.run(i)
 				busy = true
 			}
@@ -107,19 +108,21 @@ func (w *world) change(i int, change func(*Pod)) *world {
 }
 
 func (w *world) run(i int) *world {
-	return w.change(i, func(p *Pod) { p.Phase, p.Bound, p.Ready = Running, true, true })
+	return w.change(i, func(p *Pod) { p.Phase, p.Bound, p.Ready = corev1.PodRunning, true, true })
 }
 
 func (w *world) fail(i int, code int32) *world {
-	return w.change(i, func(p *Pod) { p.Phase, p.Ready, p.ExitCode = Failed, false, code })
+	return w.change(i, func(p *Pod) { p.Phase, p.Ready, p.ExitCode = corev1.PodFailed, false, code })
 }
 
 func (w *world) complete(i int) *world {
-	return w.change(i, func(p *Pod) { p.Phase, p.Ready = Succeeded, false })
+	return w.change(i, func(p *Pod) { p.Phase, p.Ready = corev1.PodSucceeded, false })
 }
 
 func (w *world) evict(i int) *world {
-	return w.change(i, func(p *Pod) { p.Phase, p.Ready, p.Disruption, p.ExitCode = Failed, false, "it was evicted", 1 })
+	return w.change(i, func(p *Pod) {
+		p.Phase, p.Ready, p.Disruption, p.ExitCode = corev1.PodFailed, false, "it was evicted", 1
+	})
 }
 
 func (w *world) pass(d time.Duration) *world {
@@ -161,16 +164,16 @@ func TestFailedAndDisruptedWorkersAreReplaced(t *testing.T) {
 		end               func(*Pod)
 		failed, disrupted int32
 	}{
-		"its program failed":           {v1alpha1.RestartExitCode, func(p *Pod) { p.Phase, p.ExitCode = Failed, 1 }, 1, 0},
-		"it was evicted":               {v1alpha1.RestartExitCode, func(p *Pod) { p.Phase, p.ExitCode, p.Disruption = Failed, 1, "it was evicted" }, 0, 1},
+		"its program failed":           {v1alpha1.RestartExitCode, func(p *Pod) { p.Phase, p.ExitCode = corev1.PodFailed, 1 }, 1, 0},
+		"it was evicted":               {v1alpha1.RestartExitCode, func(p *Pod) { p.Phase, p.ExitCode, p.Disruption = corev1.PodFailed, 1, "it was evicted" }, 0, 1},
 		"it was deleted":               {v1alpha1.RestartExitCode, func(p *Pod) { p.Terminating = true }, 0, 1},
-		"it was stopped and exits 0":   {v1alpha1.RestartExitCode, func(p *Pod) { p.Terminating, p.Phase = true, Succeeded }, 0, 1},
+		"it was stopped and exits 0":   {v1alpha1.RestartExitCode, func(p *Pod) { p.Terminating, p.Phase = true, corev1.PodSucceeded }, 0, 1},
 		"its node is lost":             {v1alpha1.RestartExitCode, func(p *Pod) { p.Node = NodeLost }, 0, 1},
 		"deleted on a lost node":       {v1alpha1.RestartExitCode, func(p *Pod) { p.Node, p.Terminating = NodeLost, true }, 0, 1},
-		"evicted, and Never restarted": {v1alpha1.RestartNever, func(p *Pod) { p.Phase, p.Disruption = Failed, "it was evicted" }, 0, 1},
-		"failed although OnFailure":    {v1alpha1.RestartOnFailure, func(p *Pod) { p.Phase, p.ExitCode = Failed, -1 }, 0, 1},
+		"evicted, and Never restarted": {v1alpha1.RestartNever, func(p *Pod) { p.Phase, p.Disruption = corev1.PodFailed, "it was evicted" }, 0, 1},
+		"failed although OnFailure":    {v1alpha1.RestartOnFailure, func(p *Pod) { p.Phase, p.ExitCode = corev1.PodFailed, -1 }, 0, 1},
 		"its containers keep failing, then its node is shut down": {
-			v1alpha1.RestartOnFailure, func(p *Pod) { p.Phase, p.Restarts, p.Disruption = Failed, 2, "its node was shut down" }, 2, 1,
+			v1alpha1.RestartOnFailure, func(p *Pod) { p.Phase, p.Restarts, p.Disruption = corev1.PodFailed, 2, "its node was shut down" }, 2, 1,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -196,7 +199,7 @@ func TestEachPodIsCountedOnce(t *testing.T) {
 		t.Fatalf("%d faults, %d deletions", len(first.Faults), len(first.Delete))
 	}
 	// The deletion was lost in a crash, so the pod still exists.
-	w.facts.Pods[1] = Pod{UID: w.facts.Memory.Workers[1].LastPod, Phase: Failed, ExitCode: 1}
+	w.facts.Pods[1] = Pod{UID: w.facts.Memory.Workers[1].LastPod, Phase: corev1.PodFailed, ExitCode: 1}
 	second := w.look()
 	if len(second.Faults) != 0 || len(second.Delete) != 1 || w.facts.Memory.Workers[1].Failures != 1 {
 		t.Errorf("second look: %d faults, %d deletions, %+v", len(second.Faults), len(second.Delete), w.facts.Memory.Workers[1])
@@ -274,7 +277,7 @@ func TestRaisedLimitReplacesAbandonedWorker(t *testing.T) {
 
 func TestPodOfAbandonedWorkerIsKept(t *testing.T) {
 	w := newWorld(1, 2, 2, func(s *Settings) { s.Restart = v1alpha1.RestartNever }).play().fail(1, 1).play()
-	if pod, there := w.facts.Pods[1]; !there || pod.Phase != Failed {
+	if pod, there := w.facts.Pods[1]; !there || pod.Phase != corev1.PodFailed {
 		t.Errorf("pod %+v there %t", pod, there)
 	}
 }
@@ -341,7 +344,7 @@ func TestReplacementsAreDelayedAfterRejections(t *testing.T) {
 	w := newWorld(1, 2, 2).play()
 	var waits []time.Duration
 	for range 5 {
-		w.change(0, func(p *Pod) { p.Phase, p.Ready, p.ExitCode, p.Disruption = Failed, false, -1, reasonRejected }).look()
+		w.change(0, func(p *Pod) { p.Phase, p.Ready, p.ExitCode, p.Disruption = corev1.PodFailed, false, -1, reasonRejected }).look()
 		var waited time.Duration
 		for w.look(); len(w.last.Create) == 0; w.look() {
 			waited += w.last.After
@@ -360,7 +363,7 @@ func TestReplacementsAreDelayedAfterRejections(t *testing.T) {
 func TestExceedingOwnLimitsIsAFailure(t *testing.T) {
 	for _, restart := range []v1alpha1.RestartPolicy{v1alpha1.RestartExitCode, v1alpha1.RestartOnFailure} {
 		w := newWorld(1, 2, 2, func(s *Settings) { s.Restart = restart }).play()
-		w.change(0, func(p *Pod) { p.Phase, p.Ready, p.ExitCode, p.ExceededLimits = Failed, false, 137, true }).look()
+		w.change(0, func(p *Pod) { p.Phase, p.Ready, p.ExitCode, p.ExceededLimits = corev1.PodFailed, false, 137, true }).look()
 		if h := w.facts.Memory.Workers[0]; h.Failures != 1 || h.Disruptions != 0 || h.LastReason != "it exceeded its own limits" {
 			t.Errorf("%s: counted as %+v", restart, h)
 		}

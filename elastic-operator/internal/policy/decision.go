@@ -3,7 +3,7 @@ package policy
 import (
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
@@ -15,8 +15,9 @@ import (
 // Decision is what to do about a job. The caller first writes the status (Memory, Conditions and counts), then carries out the
 // rest.
 type Decision struct {
-	Memory     Memory
-	Conditions []Condition
+	Memory Memory
+	// Conditions are the conditions to set, without their times.
+	Conditions []v1alpha1.JobCondition
 	State      v1alpha1.State
 	Message    string
 	Counts     v1alpha1.ReplicaStatus
@@ -53,16 +54,6 @@ type Deletion struct {
 	Index int
 	UID   types.UID
 	Force bool
-}
-
-// Condition is a condition to set.
-type Condition struct {
-	Type    v1alpha1.JobConditionType
-	Status  metav1.ConditionStatus
-	Reason  string
-	Message string
-	// Always adds the condition even if it is False and was never True.
-	Always bool
 }
 
 // Event is an event to emit. Pod is the name of the related pod, if any.
@@ -125,7 +116,7 @@ type Facts struct {
 // Pod is the observed state of a worker pod.
 type Pod struct {
 	UID         types.UID
-	Phase       Phase
+	Phase       corev1.PodPhase // empty means pending
 	Ready       bool
 	Terminating bool
 	Bound       bool // to a node
@@ -159,17 +150,6 @@ type Rendezvous struct {
 	Incomplete string
 }
 
-// Phase is the phase of a pod.
-type Phase int
-
-// Pod phases.
-const (
-	Pending Phase = iota
-	Running
-	Succeeded
-	Failed
-)
-
 // NodeState is the state of a pod's node.
 type NodeState int
 
@@ -185,8 +165,11 @@ const (
 
 // running reports whether the worker can train.
 func (p Pod) running() bool {
-	return p.Phase == Running && !p.Terminating && p.Node != NodeLost
+	return p.Phase == corev1.PodRunning && !p.Terminating && p.Node != NodeLost
 }
 
+// pending reports whether the pod has not started running.
+func (p Pod) pending() bool { return p.Phase != corev1.PodRunning && !p.terminated() }
+
 // terminated reports whether all containers of the pod have terminated.
-func (p Pod) terminated() bool { return p.Phase == Succeeded || p.Phase == Failed }
+func (p Pod) terminated() bool { return p.Phase == corev1.PodSucceeded || p.Phase == corev1.PodFailed }

@@ -3,7 +3,6 @@ package policy
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,7 +61,7 @@ func (d *decider) countFailure(i int, pod Pod, f roster.Failure) {
 	d.m.Restarts++
 	d.m.InPlaceFailures++
 	h.Permanent = h.Permanent || d.Settings.Restart == v1alpha1.RestartNever || slices.Contains(d.Settings.Permanent, int32(f.Code))
-	h.LastReason, h.LastTime = failureReason(f), d.Now
+	h.LastReason, h.LastTime = failureReason(f), toMicro(d.Now)
 	d.m.Workers[i] = h
 	d.out.Faults = append(d.out.Faults, CauseProgram)
 	name := fmt.Sprintf("%s-worker-%d", d.Name, i)
@@ -83,9 +82,9 @@ func failureReason(f roster.Failure) string {
 	case f.Kind == coordination.KindHang:
 		return "made no progress for " + f.Reason
 	case f.Reason != "":
-		return fmt.Sprintf("exited with code %d (%s)", f.Code, f.Reason)
+		return fmt.Sprintf("%s %d (%s)", exitedWith, f.Code, f.Reason)
 	}
-	return "exited with code " + strconv.FormatInt(f.Code, 10)
+	return fmt.Sprintf("%s %d", exitedWith, f.Code)
 }
 
 // inPlaceFailure returns why the in-place restart of a pod failed, or an empty string.
@@ -197,7 +196,7 @@ func (d *decider) announceInPlace() bool {
 // reportInSync sets the InPlaceInSync condition of a job that requests in-place restarts.
 func (d *decider) reportInSync() {
 	report := d.InPlace.Report
-	c := Condition{Type: v1alpha1.JobInPlaceInSync, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonWaitingForWorkers, Always: true}
+	c := v1alpha1.JobCondition{Type: v1alpha1.JobInPlaceInSync, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonWaitingForWorkers}
 	switch {
 	case d.InPlace.Problem != "":
 		c.Reason, c.Message = v1alpha1.ReasonNotPossible, d.InPlace.Problem

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/recovering"
@@ -93,7 +95,7 @@ func TestGroupFormsWithTheMinimum(t *testing.T) {
 	if w.lookInPlace(); len(w.members()) != 2 {
 		t.Errorf("two are not: %v", w.members())
 	}
-	w.change(1, func(p *Pod) { p.Phase = Failed }).lookInPlace()
+	w.change(1, func(p *Pod) { p.Phase = corev1.PodFailed }).lookInPlace()
 	if len(w.members()) != 1 {
 		t.Errorf("a group that has begun follows: %v", w.members())
 	}
@@ -183,7 +185,7 @@ func TestPermanentInPlaceFailures(t *testing.T) {
 func TestFailuresOfTerminatedPodsAreNotCountedTwice(t *testing.T) {
 	for name, change := range map[string]func(*Pod){
 		"a pod that is being deleted": func(p *Pod) { p.Terminating = true },
-		"a pod that has failed":       func(p *Pod) { p.Phase, p.ExitCode = Failed, 1 },
+		"a pod that has failed":       func(p *Pod) { p.Phase, p.ExitCode = corev1.PodFailed, 1 },
 		"another pod":                 func(p *Pod) { p.UID = "other" },
 	} {
 		w := newGroup(1, 2, 2)
@@ -230,7 +232,7 @@ func TestInPlaceRestartIsAnnounced(t *testing.T) {
 	}
 }
 
-func (w *world) condition(kind v1alpha1.JobConditionType) *Condition {
+func (w *world) condition(kind v1alpha1.JobConditionType) *v1alpha1.JobCondition {
 	for i := range w.last.Conditions {
 		if w.last.Conditions[i].Type == kind {
 			return &w.last.Conditions[i]
@@ -246,7 +248,7 @@ func TestConditionInPlaceInSync(t *testing.T) {
 	}
 	plain.facts.InPlace.Problem = "restarts in place are not possible: no command"
 	plain.look()
-	if c := plain.condition(v1alpha1.JobInPlaceInSync); c == nil || c.Reason != v1alpha1.ReasonNotPossible || !c.Always || plain.last.Roster != nil {
+	if c := plain.condition(v1alpha1.JobInPlaceInSync); c == nil || c.Reason != v1alpha1.ReasonNotPossible || plain.last.Roster != nil {
 		t.Errorf("a job that cannot have any: %+v, %+v", c, plain.last.Roster)
 	}
 	alone := newGroup(1, 1, 1).lookInPlace()
@@ -287,7 +289,7 @@ func TestResumedJobStartsAnEpoch(t *testing.T) {
 
 func TestFinishedJobHasNoRoster(t *testing.T) {
 	w := newGroup(1, 1, 1)
-	w.change(0, func(p *Pod) { p.Phase = Succeeded }).lookInPlace()
+	w.change(0, func(p *Pod) { p.Phase = corev1.PodSucceeded }).lookInPlace()
 	if w.last.Memory.Ended != v1alpha1.JobSucceeded || w.last.Roster != nil {
 		t.Errorf("%s: %+v", fmt.Sprint(w.last.Memory.Ended), w.last.Roster)
 	}

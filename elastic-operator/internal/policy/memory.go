@@ -1,12 +1,12 @@
 package policy
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/indexes"
@@ -19,7 +19,7 @@ type Memory struct {
 	// Completed contains the workers that have succeeded.
 	Completed indexes.Set
 	// Workers contains the history of workers that have failed or were disrupted.
-	Workers map[int]History
+	Workers map[int]v1alpha1.WorkerHistory
 	// Restarts and Disruptions are totals that include removed workers.
 	Restarts, Disruptions int32
 	// Started is when the job was started or last resumed.
@@ -41,28 +41,16 @@ type Memory struct {
 	Overdue bool
 }
 
-// History contains the faults of a worker.
-type History struct {
-	Failures, Disruptions int32
-	Permanent             bool
-	LastPod               types.UID
-	LastReason            string
-	LastTime              time.Time
-}
-
 // ReadMemory reads the memory from a status. Invalid index sets are treated as empty and returned as an error.
 func ReadMemory(status *v1alpha1.ElasticJobStatus) (Memory, error) {
 	wanted, errWanted := indexes.Parse(status.Indexes)
 	completed, errCompleted := indexes.Parse(status.CompletedIndexes)
 	m := Memory{
-		Indexes: wanted, Completed: completed, Workers: map[int]History{},
+		Indexes: wanted, Completed: completed, Workers: map[int]v1alpha1.WorkerHistory{},
 		Restarts: status.Restarts, Disruptions: status.Disruptions, Resumes: status.Resumes,
 	}
 	for _, w := range status.Workers {
-		m.Workers[int(w.Index)] = History{
-			Failures: w.Failures, Disruptions: w.Disruptions, Permanent: w.Permanent, LastPod: w.LastPod, LastReason: w.LastReason,
-			LastTime: fromMicro(w.LastTime),
-		}
+		m.Workers[int(w.Index)] = w
 	}
 	if status.StartTime != nil {
 		m.Started = status.StartTime.Time
@@ -75,14 +63,6 @@ func ReadMemory(status *v1alpha1.ElasticJobStatus) (Memory, error) {
 			m.InPlaceCounted = p.Counted.UnixMilli()
 		}
 	}
-	m.readConditions(status)
-	if errWanted != nil {
-		return m, errWanted
-	}
-	return m, errCompleted
-}
-
-func (m *Memory) readConditions(status *v1alpha1.ElasticJobStatus) {
 	for _, c := range status.Conditions {
 		if c.Status != metav1.ConditionTrue {
 			continue
@@ -97,6 +77,7 @@ func (m *Memory) readConditions(status *v1alpha1.ElasticJobStatus) {
 			}
 		}
 	}
+	return m, errors.Join(errWanted, errCompleted)
 }
 
 // Write writes the memory to a status.
@@ -106,10 +87,8 @@ func (m *Memory) Write(status *v1alpha1.ElasticJobStatus) {
 	status.Workers = nil
 	for _, index := range slices.Sorted(maps.Keys(m.Workers)) {
 		h := m.Workers[index]
-		status.Workers = append(status.Workers, v1alpha1.WorkerHistory{
-			Index: int32(index), Failures: h.Failures, Disruptions: h.Disruptions, Permanent: h.Permanent, LastPod: h.LastPod,
-			LastReason: h.LastReason, LastTime: toMicro(h.LastTime),
-		})
+		h.Index = int32(index)
+		status.Workers = append(status.Workers, h)
 	}
 	status.InPlace = nil
 	if m.InPlaceCounted > 0 {
@@ -119,13 +98,11 @@ func (m *Memory) Write(status *v1alpha1.ElasticJobStatus) {
 	status.StartTime, status.CompletionTime, status.GivenBack = toTime(m.Started), toTime(m.EndedAt), m.GivenBack.DeepCopy()
 }
 
-// clone returns a deep copy.
+// clone returns a copy whose workers can be changed. Index sets and GivenBack are only ever replaced.
 func (m Memory) clone() Memory {
-	m.Indexes, m.Completed = slices.Clone(m.Indexes), slices.Clone(m.Completed)
-	workers := make(map[int]History, len(m.Workers))
+	workers := make(map[int]v1alpha1.WorkerHistory, len(m.Workers))
 	maps.Copy(workers, m.Workers)
 	m.Workers = workers
-	m.GivenBack = m.GivenBack.DeepCopy()
 	return m
 }
 

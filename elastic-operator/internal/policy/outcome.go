@@ -9,7 +9,7 @@ import (
 
 // outcome finishes the job when it has succeeded, has exceeded its deadline, or has had too few workers for settleSeconds.
 func (d *decider) outcome() {
-	total, completed, abandoned := len(d.m.Indexes), len(d.m.Completed), d.countAbandoned()
+	total, completed, abandoned := len(d.m.Indexes), len(d.m.Completed), len(d.abandonedWorkers())
 	switch {
 	case d.succeeded(total, completed, abandoned):
 		d.finish(v1alpha1.JobSucceeded, Event{Reason: v1alpha1.ReasonSucceeded, Note: succeeded(d.Name)})

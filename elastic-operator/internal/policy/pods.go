@@ -29,7 +29,7 @@ const reasonRejected = "its node rejected it"
 // considered lost.
 func Observe(pod *corev1.Pod, node *corev1.Node, lostAfter time.Duration, now time.Time) Pod {
 	p := Pod{
-		UID: pod.UID, Phase: phase(pod.Status.Phase), Terminating: pod.DeletionTimestamp != nil, Bound: pod.Spec.NodeName != "",
+		UID: pod.UID, Phase: pod.Status.Phase, Terminating: pod.DeletionTimestamp != nil, Bound: pod.Spec.NodeName != "",
 		Created: pod.CreationTimestamp.Time, Disruption: disruption(pod),
 	}
 	_, p.Supervised = pod.Annotations[epoch.Annotation]
@@ -53,18 +53,6 @@ func Observe(pod *corev1.Pod, node *corev1.Node, lostAfter time.Duration, now ti
 		}
 	}
 	return p
-}
-
-func phase(phase corev1.PodPhase) Phase {
-	switch phase {
-	case corev1.PodRunning:
-		return Running
-	case corev1.PodSucceeded:
-		return Succeeded
-	case corev1.PodFailed:
-		return Failed
-	}
-	return Pending
 }
 
 // disruption describes how the pod was disrupted, or returns an empty string. Newer components set the DisruptionTarget condition. Kubelets

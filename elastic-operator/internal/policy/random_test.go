@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
@@ -15,10 +16,10 @@ import (
 // actors are the events that can happen to a job. Each returns a description for the log.
 var actors = []func(*world, *rand.Rand) string{
 	func(w *world, r *rand.Rand) string {
-		return w.someone(r, "fails", func(p *Pod) { p.Phase, p.Ready, p.ExitCode = Failed, false, 1 })
+		return w.someone(r, "fails", func(p *Pod) { p.Phase, p.Ready, p.ExitCode = corev1.PodFailed, false, 1 })
 	},
 	func(w *world, r *rand.Rand) string {
-		return w.someone(r, "is evicted", func(p *Pod) { p.Phase, p.Ready, p.Disruption = Failed, false, "it was evicted" })
+		return w.someone(r, "is evicted", func(p *Pod) { p.Phase, p.Ready, p.Disruption = corev1.PodFailed, false, "it was evicted" })
 	},
 	func(w *world, r *rand.Rand) string {
 		return w.someone(r, "is drained", func(p *Pod) { p.Terminating, p.Disruption = true, "it was evicted" })
@@ -84,7 +85,7 @@ func (w *world) nodes(r *rand.Rand) {
 		switch pod := w.facts.Pods[i]; {
 		case pod.Terminating && pod.Node != NodeLost && r.IntN(2) == 0:
 			delete(w.facts.Pods, i)
-		case pod.Phase == Pending && !pod.Terminating && pod.Node != NodeLost && r.IntN(2) == 0:
+		case pod.pending() && !pod.Terminating && pod.Node != NodeLost && r.IntN(2) == 0:
 			w.run(i)
 		}
 	}

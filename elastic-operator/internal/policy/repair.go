@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/indexes"
 )
 
@@ -39,7 +41,7 @@ func (d *decider) repairPod(i int, pod Pod) {
 	}
 	switch counted := d.m.Workers[i].LastPod == pod.UID; {
 	case !counted || d.m.Completed.Has(i):
-	case d.abandoned(i) && pod.Phase == Failed && pod.Node != NodeLost:
+	case d.abandoned(i) && pod.Phase == corev1.PodFailed && pod.Node != NodeLost:
 	default:
 		d.remove(i, pod)
 	}
@@ -56,7 +58,7 @@ func (d *decider) createPod(i int) {
 	if h.LastReason == reasonRejected { // the scheduler may select the same node again
 		n = max(n, h.Disruptions)
 	}
-	if at := h.LastTime.Add(backoff(n)); n > 1 && d.Now.Before(at) {
+	if at := fromMicro(h.LastTime).Add(backoff(n)); n > 1 && d.Now.Before(at) {
 		d.requeueAt(at)
 		return
 	}
@@ -98,7 +100,7 @@ func (d *decider) lostServer(pod Pod) bool {
 // of a server before the kubelet reports it.
 func (d *decider) refund() {
 	for i, h := range d.m.Workers {
-		ago := d.Rendezvous.Started.Sub(h.LastTime)
+		ago := d.Rendezvous.Started.Sub(fromMicro(h.LastTime))
 		if !d.Rendezvous.Managed || !strings.HasPrefix(h.LastReason, exitedWith) || ago < -reportLag || ago > refundWindow || h.Failures == 0 {
 			continue
 		}

@@ -39,11 +39,7 @@ func (d *decider) report() {
 	if d.Memory.Ended != "" {
 		d.out.Counts.Succeeded, d.out.Counts.Failed = d.Reported.Succeeded, d.Reported.Failed
 	}
-	for _, i := range d.m.Indexes {
-		if d.abandoned(i) {
-			d.out.Abandoned = d.out.Abandoned.With(i)
-		}
-	}
+	d.out.Abandoned = d.abandonedWorkers()
 	d.setConditions(c)
 }
 
@@ -68,24 +64,19 @@ func (d *decider) countWorkers() workerCounts {
 			}
 		case pod.Terminating:
 			c.stopping++
-		case pod.Phase == Pending && !pod.Bound:
+		case pod.pending() && !pod.Bound:
 			c.unscheduled++
-		case pod.Phase == Pending:
+		case pod.pending():
 			c.starting++
 		}
 		if d.m.Workers[i].LastReason != "" && !(found && pod.running() && pod.UID != d.m.Workers[i].LastPod) {
 			c.replacing++
-			c.lastFault = later(c.lastFault, d.m.Workers[i].LastTime)
+			if at := fromMicro(d.m.Workers[i].LastTime); at.After(c.lastFault) {
+				c.lastFault = at
+			}
 		}
 	}
 	return c
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 // failedWorkers counts the workers that are abandoned or have failed and not been replaced yet.
@@ -179,7 +170,7 @@ func (d *decider) waitingFor(c workerCounts) string {
 		what string
 	}{
 		{c.missing, "not created yet"}, {c.unscheduled, "waiting for a node"}, {c.starting, "starting"}, {c.stopping, "being stopped"},
-		{d.countAbandoned(), "abandoned"},
+		{len(d.out.Abandoned), "abandoned"},
 	} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
@@ -221,5 +212,5 @@ func (d *decider) setCondition(kind v1alpha1.JobConditionType, holds bool, reaso
 	if holds {
 		status = metav1.ConditionTrue
 	}
-	d.out.Conditions = append(d.out.Conditions, Condition{Type: kind, Status: status, Reason: reason, Message: message})
+	d.out.Conditions = append(d.out.Conditions, v1alpha1.JobCondition{Type: kind, Status: status, Reason: reason, Message: message})
 }

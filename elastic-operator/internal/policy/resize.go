@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/indexes"
 )
@@ -58,7 +60,7 @@ func (d *decider) removalOrder(set []int) []int {
 func (d *decider) value(i int) int {
 	pod, found := d.Pods[i]
 	switch {
-	case d.m.Completed.Has(i) || (found && pod.Phase == Succeeded):
+	case d.m.Completed.Has(i) || (found && pod.Phase == corev1.PodSucceeded):
 		return 6
 	case d.abandoned(i):
 		return 0
@@ -116,7 +118,7 @@ func (d *decider) dropUnschedulable(size int) (removed []int) {
 	var unschedulable []int
 	for _, i := range d.m.Indexes {
 		pod, found := d.Pods[i]
-		if !found || pod.Phase != Pending || pod.Bound || pod.Terminating {
+		if !found || !pod.pending() || pod.Bound || pod.Terminating {
 			continue
 		}
 		if until := pod.Created.Add(timeout); d.Now.Before(until) {
@@ -125,7 +127,7 @@ func (d *decider) dropUnschedulable(size int) (removed []int) {
 			unschedulable = append(unschedulable, i)
 		}
 	}
-	smaller := max(d.Settings.Min+d.countAbandoned(), size-len(unschedulable))
+	smaller := max(d.Settings.Min+len(d.abandonedWorkers()), size-len(unschedulable))
 	if smaller < size {
 		removed = d.removalOrder(unschedulable)[:size-smaller]
 		d.m.GivenBack = &v1alpha1.GivenBack{Replicas: int32(smaller), Wanted: int32(d.Settings.Wanted), Since: *toMicro(d.Now)}

@@ -35,7 +35,7 @@ func TestRemovalOrder(t *testing.T) {
 		left    string
 	}{
 		"the highest index":                  {func(*world) {}, "0,1,2"},
-		"a pending one before a running one": {func(w *world) { w.change(1, func(p *Pod) { p.Phase, p.Ready = Pending, false }) }, "0,2,3"},
+		"a pending one before a running one": {func(w *world) { w.change(1, func(p *Pod) { p.Phase, p.Ready = corev1.PodPending, false }) }, "0,2,3"},
 		"one that is not ready":              {func(w *world) { w.change(2, func(p *Pod) { p.Ready = false }) }, "0,1,3"},
 		"one on a node that is drained":      {func(w *world) { w.change(1, func(p *Pod) { p.Node = NodeDraining }) }, "0,2,3"},
 		"not ready before drained": {func(w *world) {
@@ -47,7 +47,7 @@ func TestRemovalOrder(t *testing.T) {
 			w.change(1, func(p *Pod) { p.Node = seen.Node })
 		}, "0,2,3"},
 		"worker 0 last, on a drained node too":     {func(w *world) { w.change(0, func(p *Pod) { p.Node = NodeDraining }) }, "0,1,2"},
-		"worker 0 first if it does not run":        {func(w *world) { w.change(0, func(p *Pod) { p.Phase, p.Bound = Pending, true }) }, "1,2,3"},
+		"worker 0 first if it does not run":        {func(w *world) { w.change(0, func(p *Pod) { p.Phase, p.Bound = corev1.PodPending, true }) }, "1,2,3"},
 		"one that was abandoned before all others": {func(w *world) { w.fail(1, 7).look() }, "0,2,3"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestRevertedScaleDownIsNotADisruption(t *testing.T) {
 func TestPodsOfAnotherControllerAreAdopted(t *testing.T) {
 	w := newWorld(2, 2, 5)
 	for i := range 3 {
-		w.facts.Pods[i] = Pod{UID: types.UID(fmt.Sprint("old-", i)), Created: noon, Phase: Running, Bound: true, Ready: i != 1}
+		w.facts.Pods[i] = Pod{UID: types.UID(fmt.Sprint("old-", i)), Created: noon, Phase: corev1.PodRunning, Bound: true, Ready: i != 1}
 	}
 	if d := w.look(); len(d.Create) != 0 || len(d.Delete) != 1 || d.Delete[0].Index != 1 {
 		t.Errorf("created %v, deleted %+v", d.Create, d.Delete)
@@ -179,7 +179,7 @@ func TestAbandonedWorkersAreNotRemovedAsSurplus(t *testing.T) {
 		w.run(i)
 	}
 	w.look()
-	w.facts.Memory.Workers[3] = History{Failures: 1, Permanent: true}
+	w.facts.Memory.Workers[3] = v1alpha1.WorkerHistory{Failures: 1, Permanent: true}
 	w.pass(10 * time.Minute).look()
 	w.look()
 	if got := w.facts.Memory.Indexes.String(); got != "0-1,3" || !w.facts.Memory.Workers[3].Permanent {

@@ -4,13 +4,15 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 )
 
 // exits makes a worker fail. began and finished are its start and end times, relative to noon.
 func (w *world) exits(i int, began, finished time.Duration) *world {
 	return w.change(i, func(p *Pod) {
-		p.Phase, p.ExitCode, p.Began, p.Finished = Failed, 1, noon.Add(began), noon.Add(finished)
+		p.Phase, p.ExitCode, p.Began, p.Finished = corev1.PodFailed, 1, noon.Add(began), noon.Add(finished)
 	})
 }
 

@@ -55,8 +55,8 @@ func statusOf(s *scope, d *policy.Decision) *v1alpha1.ElasticJobStatus {
 }
 
 // setCondition adds or updates a condition. The times are updated only if the condition has changed. A condition that was never True is not
-// added as False unless Always is set.
-func setCondition(list []v1alpha1.JobCondition, c policy.Condition, now time.Time) []v1alpha1.JobCondition {
+// added as False, except for InPlaceInSync.
+func setCondition(list []v1alpha1.JobCondition, c v1alpha1.JobCondition, now time.Time) []v1alpha1.JobCondition {
 	at := metav1.NewTime(now.Truncate(time.Second))
 	for i := range list {
 		known := &list[i]
@@ -71,12 +71,11 @@ func setCondition(list []v1alpha1.JobCondition, c policy.Condition, now time.Tim
 		}
 		return list
 	}
-	if c.Status != metav1.ConditionTrue && !c.Always {
+	if c.Status != metav1.ConditionTrue && c.Type != v1alpha1.JobInPlaceInSync {
 		return list
 	}
-	return append(list, v1alpha1.JobCondition{
-		Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message, LastUpdateTime: at, LastTransitionTime: at,
-	})
+	c.LastUpdateTime, c.LastTransitionTime = at, at
+	return append(list, c)
 }
 
 // minRemaining is the remaining time of an announced recovery below which its deadline is extended. Workers often fail one after the other,
@@ -115,16 +114,10 @@ func annotateRecovery(annotations map[string]string, d *policy.Decision, now tim
 		}
 		return
 	}
-	if isAnnounced(annotations, now) {
-		return
+	if state, found := recovering.Of(annotations); found && state.Level == recovering.LevelElastic && state.Live(now.Add(minRemaining)) {
+		return // announced for long enough
 	}
 	if value, write := recovering.Place(annotations, *d.Recovering, now); write {
 		annotations[recovering.Annotation] = value
 	}
-}
-
-// isAnnounced reports whether a recovery at this level is announced for long enough.
-func isAnnounced(annotations map[string]string, now time.Time) bool {
-	state, found := recovering.Of(annotations)
-	return found && state.Level == recovering.LevelElastic && state.Live(now.Add(minRemaining))
 }
