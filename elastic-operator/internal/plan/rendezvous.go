@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
@@ -53,16 +54,7 @@ func RunID(job *v1alpha1.ElasticJob, resumes int32) string {
 // RendezvousName returns the name of the server's pod and service.
 func RendezvousName(job string) string { return job + "-" + v1alpha1.ReplicaTypeRendezvous }
 
-func rendezvousLabels(job string) map[string]string {
-	return map[string]string{
-		v1alpha1.GroupNameLabel: v1alpha1.GroupName, v1alpha1.JobNameLabel: job, v1alpha1.ReplicaTypeLabel: v1alpha1.ReplicaTypeRendezvous,
-	}
-}
-
-// StatusURL returns the URL of the server's status.
-func StatusURL(job *v1alpha1.ElasticJob, address string) string {
-	return fmt.Sprintf("http://%s:%d/status", address, RendezvousMetricsPort)
-}
+func rendezvousLabels(job string) labels.Set { return labelsOf(job, v1alpha1.ReplicaTypeRendezvous) }
 
 // RendezvousPod returns the server pod of a job. A restart of the server restarts all workers, so the pod has no liveness probe, and its
 // annotations ask autoscalers not to evict it. It has the tolerations and the priority of the workers, so that it can run on their nodes and

@@ -56,11 +56,9 @@ func WorkerService(job *v1alpha1.ElasticJob, index int) *corev1.Service {
 // restartPolicy returns the restart policy of the pods. With ExitCode the operator replaces failed pods, so the kubelet must not restart
 // them.
 func restartPolicy(job *v1alpha1.ElasticJob) corev1.RestartPolicy {
-	switch policy.Read(job).Restart {
-	case v1alpha1.RestartAlways:
-		return corev1.RestartPolicyAlways
-	case v1alpha1.RestartOnFailure:
-		return corev1.RestartPolicyOnFailure
+	switch restart := policy.Read(job).Restart; restart {
+	case v1alpha1.RestartAlways, v1alpha1.RestartOnFailure:
+		return corev1.RestartPolicy(restart)
 	}
 	return corev1.RestartPolicyNever
 }
@@ -72,20 +70,16 @@ func WorkerName(job string, index int) string {
 
 // WorkerLabels returns the labels of a worker's pod and service, which are also the selector of the service.
 func WorkerLabels(job string, index int) map[string]string {
-	return map[string]string{
-		v1alpha1.GroupNameLabel:    v1alpha1.GroupName,
-		v1alpha1.JobNameLabel:      job,
-		v1alpha1.ReplicaTypeLabel:  v1alpha1.ReplicaTypeWorker,
-		v1alpha1.ReplicaIndexLabel: strconv.Itoa(index),
-	}
+	return labels.Merge(labelsOf(job, v1alpha1.ReplicaTypeWorker), labels.Set{v1alpha1.ReplicaIndexLabel: strconv.Itoa(index)})
+}
+
+// labelsOf returns the labels that all pods and services of a replica type have in common.
+func labelsOf(job, replicaType string) labels.Set {
+	return labels.Set{v1alpha1.GroupNameLabel: v1alpha1.GroupName, v1alpha1.JobNameLabel: job, v1alpha1.ReplicaTypeLabel: replicaType}
 }
 
 // Selector returns the label selector of all workers of a job.
-func Selector(job string) string {
-	all := WorkerLabels(job, 0)
-	delete(all, v1alpha1.ReplicaIndexLabel)
-	return labels.Set(all).String()
-}
+func Selector(job string) string { return labelsOf(job, v1alpha1.ReplicaTypeWorker).String() }
 
 // IndexOf returns the worker index of a pod or service. It returns false if the label and the name do not match each other. It ignores the
 // owner of the object.
@@ -144,14 +138,14 @@ func environment(job *v1alpha1.ElasticJob, index int, runID string, container *c
 
 // configuration returns the rendezvous configuration. With the managed rendezvous no worker hosts the c10d store.
 func configuration(job *v1alpha1.ElasticJob) string {
-	parts := []string{"join_timeout=" + joinTimeout, "last_call_timeout=" + lastCall}
+	text := "join_timeout=" + joinTimeout + ",last_call_timeout=" + lastCall
 	if Backend(job) == v1alpha1.BackendEtcd {
-		parts = []string{"timeout=" + joinTimeout, "last_call_timeout=" + lastCall}
+		text = "timeout=" + joinTimeout + ",last_call_timeout=" + lastCall
 	}
-	if Backend(job) == v1alpha1.BackendC10d && Managed(job) {
-		parts = append(parts, "is_host=0")
+	if Managed(job) {
+		text += ",is_host=0"
 	}
-	return strings.Join(parts, ",")
+	return text
 }
 
 // processes returns the number of processes per worker: one for each GPU, or 0 without GPUs.
