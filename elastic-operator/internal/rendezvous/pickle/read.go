@@ -52,44 +52,29 @@ func Read(input []byte) (value any, err error) {
 		if op == '.' {
 			return m.pop(), nil
 		}
-		m.step(op)
+		operation, ok := operations[op]
+		if !ok {
+			fail("opcode %#x", op)
+		}
+		operation(m)
 	}
 	return nil, fmt.Errorf("%w: more than %d operations", ErrMalformed, maxOperations)
 }
 
-// step executes one opcode.
-func (m *machine) step(op byte) {
-	if size, ok := framing[op]; ok {
-		m.take(size)
-		return
-	}
-	if value, ok := constants[op]; ok {
-		m.push(value(m.at - 1))
-		return
-	}
-	operation, ok := operations[op]
-	if !ok {
-		fail("opcode %#x", op)
-	}
-	operation(m)
-}
-
-// framing contains the opcodes for the protocol version and frame sizes, with the number of bytes to skip.
-var framing = map[byte]int{0x80: 1, 0x95: 8}
-
-// constants contains the opcodes that push a new value. The argument is the offset of the opcode.
-var constants = map[byte]func(at int) any{
-	'N':     func(int) any { return nil },
-	OpTrue:  func(at int) any { return Bool{true, at} },
-	OpFalse: func(at int) any { return Bool{false, at} },
-	')':     func(int) any { return Tuple{} },
-	'}':     func(int) any { return &Dict{} },
-	']':     func(int) any { return &List{} },
-	0x8f:    func(int) any { return &Set{} },
-	'(':     func(int) any { return mark{} },
-}
-
+// operations contains the supported opcodes.
 var operations = map[byte]func(*machine){
+	// protocol version and frame size, which are not needed
+	0x80: func(m *machine) { m.take(1) },
+	0x95: func(m *machine) { m.take(8) },
+	// new values
+	'N':     func(m *machine) { m.push(nil) },
+	OpTrue:  func(m *machine) { m.push(Bool{true, m.at - 1}) },
+	OpFalse: func(m *machine) { m.push(Bool{false, m.at - 1}) },
+	')':     func(m *machine) { m.push(Tuple{}) },
+	'}':     func(m *machine) { m.push(&Dict{}) },
+	']':     func(m *machine) { m.push(&List{}) },
+	0x8f:    func(m *machine) { m.push(&Set{}) },
+	'(':     func(m *machine) { m.push(mark{}) },
 	// numbers
 	'K':  func(m *machine) { m.push(int64(m.take(1)[0])) },
 	'M':  func(m *machine) { m.push(int64(binary.LittleEndian.Uint16(m.take(2)))) },
