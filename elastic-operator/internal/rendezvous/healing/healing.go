@@ -7,6 +7,7 @@
 package healing
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,21 +20,15 @@ const (
 	last     = terminal + "/last_member"
 )
 
-// Terminal reports whether a key of a round indicates terminated agents.
-func Terminal(name string) bool { return strings.HasPrefix(name, terminal) }
-
-// Ended counts the terminated agents based on the keys of a round. all reports whether the last agent of the round has terminated.
+// Ended counts the terminated agents based on the names of a round's keys. all reports whether the last agent of the round has terminated.
 func Ended(names []string) (n int, all bool) {
 	for _, name := range names {
-		if name == last {
-			all = true
-			continue
-		}
-		if _, err := strconv.ParseUint(strings.TrimPrefix(name, terminal), 10, 31); err == nil && Terminal(name) {
+		rank, found := strings.CutPrefix(name, terminal)
+		if _, err := strconv.ParseUint(rank, 10, 31); found && err == nil {
 			n++
 		}
 	}
-	return n, all
+	return n, slices.Contains(names, last)
 }
 
 // Settings configures when a rendezvous is reopened.

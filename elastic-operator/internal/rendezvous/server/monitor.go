@@ -49,8 +49,7 @@ func (s *Server) observe(id string) {
 		return
 	}
 	r.state = now
-	if now.Round != before.Round || now.Complete != before.Complete || now.Closed != before.Closed ||
-		now.Participants != before.Participants || now.Waiting != before.Waiting {
+	if now != before {
 		r.changed = time.Now()
 	}
 	if now.Complete && (!before.Complete || now.Round != before.Round) {
@@ -78,8 +77,15 @@ func (s *Server) scheduleReopening(id string, r *run) {
 	r.reopening = time.AfterFunc(time.Until(at), func() { s.reopen(id) })
 }
 
+// decide returns when and why to reopen a closed rendezvous.
 func (s *Server) decide(id string, r *run) (time.Time, healing.Reason) {
-	ended, all := healing.Ended(s.terminalNames(id, r.state.Round))
+	var names []string
+	for _, key := range s.store.Keys() {
+		if k, ok := state.ParseKey(key, s.config.RunID); ok && k.RunID == id && k.Round == r.state.Round {
+			names = append(names, k.Name)
+		}
+	}
+	ended, all := healing.Ended(names)
 	return healing.Decide(healing.Closed{
 		At: r.closedAt, Participants: r.state.Participants, Ended: ended, AllEnded: all, Opened: r.reopened,
 	}, s.config.Healing)
@@ -119,17 +125,6 @@ func (s *Server) writeOpen(id string) error {
 		return err
 	}
 	return s.store.Set(state.KeyOf(id), []byte(opened))
-}
-
-// terminalNames returns the names of a round's keys that indicate terminated agents.
-func (s *Server) terminalNames(id string, round int64) (names []string) {
-	for _, key := range s.store.Keys() {
-		k, ok := state.ParseKey(key, s.config.RunID)
-		if ok && k.RunID == id && k.Round == round && healing.Terminal(k.Name) {
-			names = append(names, k.Name)
-		}
-	}
-	return names
 }
 
 // keptRounds is the number of previous rounds whose keys are kept, because agents of the last round may still write terminal keys.
