@@ -166,7 +166,7 @@ func (r *Reconciler) jobEvents() handler.TypedEventHandler[*v1alpha1.ElasticJob,
 	return handler.TypedFuncs[*v1alpha1.ElasticJob, reconcile.Request]{
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1alpha1.ElasticJob], _ queue) {
 			r.expectations.forget(e.Object.UID)
-			r.requests.forget(e.Object.UID)
+			r.requested.Delete(e.Object.UID)
 		},
 	}
 }

@@ -5,6 +5,7 @@ package elasticjob
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -58,12 +59,12 @@ type Reconciler struct {
 	Options
 
 	expectations *expectations
-	requests     *intervals // limits status requests to rendezvous servers
+	requested    sync.Map // when the status of a job's rendezvous server was last requested, by the UID of the job
 }
 
 // New returns a Reconciler.
 func New(o Options) *Reconciler {
-	return &Reconciler{Options: o, expectations: newExpectations(o.Clock), requests: newIntervals(o.Clock)}
+	return &Reconciler{Options: o, expectations: newExpectations(o.Clock)}
 }
 
 // Register adds the controller to a manager.

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
@@ -142,17 +141,21 @@ func (r *Reconciler) requestStatus(ctx context.Context, s *scope, status *v1alph
 	if !status.Complete {
 		interval = incompleteInterval
 	}
-	if wait := r.requests.due(s.job.UID, interval); wait > 0 {
-		s.requestAfter = wait
-		return
+	now := r.Clock.Now()
+	if last, found := r.requested.Load(s.job.UID); found {
+		if wait := interval - now.Sub(last.(time.Time)); wait > 0 {
+			s.requestAfter = wait
+			return
+		}
 	}
+	r.requested.Store(s.job.UID, now)
 	s.requestAfter = interval
-	response, err := r.Rendezvous(ctx, plan.StatusURL(s.job, s.server.Status.PodIP))
+	response, err := r.Rendezvous(ctx, fmt.Sprintf("http://%s:%d/status", s.server.Status.PodIP, plan.RendezvousMetricsPort))
 	if err != nil {
 		status.Message = "the server is unreachable"
 		s.requestAfter = statusInterval
 		if utilnet.IsTimeout(err) {
-			r.requests.postpone(s.job.UID, unreachablePause)
+			r.requested.Store(s.job.UID, r.Clock.Now().Add(unreachablePause))
 			s.requestAfter = statusInterval + unreachablePause
 		}
 		return
@@ -189,14 +192,9 @@ func HTTPRendezvous() RendezvousReader {
 // from a rendezvous server.
 func parseStatus(content []byte) (v1alpha1.RendezvousStatus, error) {
 	var r struct {
-		Round        *int64       `json:"round"`
-		Complete     bool         `json:"complete"`
-		Restarts     int64        `json:"restarts"`
-		Participants int32        `json:"participants"`
-		Waiting      int32        `json:"waiting"`
-		Closed       bool         `json:"closed"`
-		LastChange   *metav1.Time `json:"lastChange"`
-		Unreadable   bool         `json:"unreadable"`
+		v1alpha1.RendezvousStatus
+		Round      *int64 `json:"round"`
+		Unreadable bool   `json:"unreadable"`
 	}
 	if err := json.Unmarshal(content, &r); err != nil {
 		return v1alpha1.RendezvousStatus{}, fmt.Errorf("parsing the rendezvous status: %w", err)
@@ -204,10 +202,8 @@ func parseStatus(content []byte) (v1alpha1.RendezvousStatus, error) {
 	if r.Round == nil {
 		return v1alpha1.RendezvousStatus{}, errors.New("parsing the rendezvous status: it has no round")
 	}
-	status := v1alpha1.RendezvousStatus{
-		Round: *r.Round, Complete: r.Complete, Restarts: r.Restarts, Participants: r.Participants, Waiting: r.Waiting, Closed: r.Closed,
-		LastChange: r.LastChange,
-	}
+	status := r.RendezvousStatus
+	status.Round, status.Message = *r.Round, ""
 	if r.Unreadable {
 		status.Message = "the server cannot parse the rendezvous state of this PyTorch version"
 	}

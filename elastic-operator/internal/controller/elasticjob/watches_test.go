@@ -16,9 +16,9 @@ func TestStateOfADeletedJobIsDropped(t *testing.T) {
 	r := New(Options{Clock: clock.RealClock{}})
 	job := MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) { j.UID = "uid" }).Obj()
 	r.expectations.podCreated(job.UID, 0, "pod")
-	r.requests.due(job.UID, time.Minute)
+	r.requested.Store(job.UID, time.Now())
 	r.jobEvents().Delete(t.Context(), event.TypedDeleteEvent[*v1alpha1.ElasticJob]{Object: job}, nil)
-	if len(r.expectations.jobs)+len(r.requests.last) > 0 {
-		t.Errorf("left: %v, %v", r.expectations.jobs, r.requests.last)
+	if last, found := r.requested.Load(job.UID); len(r.expectations.jobs) > 0 || found {
+		t.Errorf("left: %v, %v", r.expectations.jobs, last)
 	}
 }
