@@ -127,19 +127,29 @@ const debounce = 50 * time.Millisecond
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// podEvents enqueues the job of a pod when a field that the policy reads changes.
-func podEvents() handler.EventHandler {
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueue(q, e.Object) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(q, e.Object) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-			before, isPod := e.ObjectOld.(*corev1.Pod)
-			after, isPodToo := e.ObjectNew.(*corev1.Pod)
-			if !isPod || !isPodToo || podChanged(before, after) {
-				enqueue(q, e.ObjectNew)
+// onEvents calls enqueue when an object is created or deleted, or when a field that the policy reads changes.
+func onEvents[T client.Object](
+	enqueue func(context.Context, queue, T), changed func(before, after T) bool,
+) handler.TypedEventHandler[T, reconcile.Request] {
+	return handler.TypedFuncs[T, reconcile.Request]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[T], q queue) { enqueue(ctx, q, e.Object) },
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[T], q queue) { enqueue(ctx, q, e.Object) },
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[T], q queue) {
+			if changed(e.ObjectOld, e.ObjectNew) {
+				enqueue(ctx, q, e.ObjectNew)
 			}
 		},
 	}
+}
+
+// enqueue enqueues the job that controls an object.
+func enqueue[T client.Object](_ context.Context, q queue, object T) {
+	if owner(object) == "" {
+		return
+	}
+	q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{
+		Namespace: object.GetNamespace(), Name: metav1.GetControllerOfNoCopy(object).Name,
+	}}, debounce)
 }
 
 func podChanged(before, after *corev1.Pod) bool {
@@ -147,18 +157,9 @@ func podChanged(before, after *corev1.Pod) bool {
 		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || !equality.Semantic.DeepEqual(before.Status, after.Status)
 }
 
-// serviceEvents enqueues the job of a deleted service.
-func serviceEvents() handler.EventHandler {
-	return handler.Funcs{DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(q, e.Object) }}
-}
-
-func enqueue(q queue, object client.Object) {
-	if owner(object) == "" {
-		return
-	}
-	q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{
-		Namespace: object.GetNamespace(), Name: metav1.GetControllerOfNoCopy(object).Name,
-	}}, debounce)
+func nodeChanged(before, after *corev1.Node) bool {
+	return before.Spec.Unschedulable != after.Spec.Unschedulable || !equality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints) ||
+		!equality.Semantic.DeepEqual(before.Status.Conditions, after.Status.Conditions)
 }
 
 // jobEvents drops the in-memory state of deleted jobs. Most jobs disappear without being reconciled with a deletion timestamp.
@@ -171,25 +172,7 @@ func (r *Reconciler) jobEvents() handler.TypedEventHandler[*v1alpha1.ElasticJob,
 	}
 }
 
-// nodeEvents enqueues the jobs that have pods on a node when the node is created or deleted, or when a field that the policy reads
-// changes.
-func (r *Reconciler) nodeEvents() handler.TypedEventHandler[*corev1.Node, reconcile.Request] {
-	return handler.TypedFuncs[*corev1.Node, reconcile.Request]{
-		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*corev1.Node], q queue) {
-			r.enqueueNode(ctx, q, e.Object)
-		},
-		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*corev1.Node], q queue) {
-			r.enqueueNode(ctx, q, e.Object)
-		},
-		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*corev1.Node], q queue) {
-			if e.ObjectOld.Spec.Unschedulable != e.ObjectNew.Spec.Unschedulable || !equality.Semantic.DeepEqual(e.ObjectOld.Spec.Taints, e.ObjectNew.Spec.Taints) ||
-				!equality.Semantic.DeepEqual(e.ObjectOld.Status.Conditions, e.ObjectNew.Status.Conditions) {
-				r.enqueueNode(ctx, q, e.ObjectNew)
-			}
-		},
-	}
-}
-
+// enqueueNode enqueues the jobs that have pods on a node.
 func (r *Reconciler) enqueueNode(ctx context.Context, q queue, node *corev1.Node) {
 	var pods corev1.PodList
 	if err := r.Client.List(ctx, &pods, client.MatchingFields{podcache.NodeIndex: node.Name}, client.UnsafeDisableDeepCopy); err != nil {
@@ -197,6 +180,6 @@ func (r *Reconciler) enqueueNode(ctx context.Context, q queue, node *corev1.Node
 		return
 	}
 	for i := range pods.Items {
-		enqueue(q, &pods.Items[i])
+		enqueue(ctx, q, &pods.Items[i])
 	}
 }
