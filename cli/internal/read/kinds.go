@@ -85,14 +85,6 @@ func served(mapper meta.RESTMapper, kinds []kind) ([]kind, error) {
 	return found, nil
 }
 
-// listing excludes the Jobs of JobSets, of which there may be thousands. Their rescheduler state is on the JobSet.
-func listing(k kind) metav1.ListOptions {
-	if k != jobs {
-		return metav1.ListOptions{}
-	}
-	return metav1.ListOptions{LabelSelector: "!" + jobSetLabel}
-}
-
 // All returns the workloads of a namespace, or of all namespaces if it is empty, without pods and events. It includes objects of our kinds,
 // Indexed Jobs that request in-place restarts, and other objects with rescheduler state. Groups declared by pods are not included. Kinds that
 // the user is not allowed to list are skipped, and the missing permissions are returned. All fails with ErrForbidden if none of the kinds may
@@ -103,16 +95,30 @@ func (r Reader) All(ctx context.Context, namespace string) ([]*Workload, Forbidd
 		return nil, nil, err
 	}
 	var refused Forbidden
-	f := workloads{byUID: map[types.UID]*Workload{}}
-	for _, k := range kinds { // owners come first, and owned objects are added to them
-		list, err := r.permitted(ctx, &refused, k.gvr(), namespace, listing(k))
+	var roots []*Workload
+	byUID := map[types.UID]*Workload{} // by the UID of the root
+	for _, k := range kinds {          // owners come first, and owned objects are added to them
+		var options metav1.ListOptions
+		if k == jobs { // exclude the Jobs of JobSets, of which there may be thousands: their rescheduler state is on the JobSet
+			options.LabelSelector = "!" + jobSetLabel
+		}
+		list, err := r.list(ctx, &refused, k.gvr(), namespace, options)
 		if err != nil {
 			return nil, nil, err
 		}
 		for i := range list {
-			if slices.Contains(training, k) || timeline.Remembered(list[i].GetAnnotations()) || declared(&list[i]) != nil {
-				f.add(&list[i])
+			o := &list[i]
+			if !slices.Contains(training, k) && !timeline.Remembered(o.GetAnnotations()) && declared(o) == nil {
+				continue
 			}
+			if ref := metav1.GetControllerOf(o); ref != nil && byUID[ref.UID] != nil {
+				owner := byUID[ref.UID]
+				owner.Objects = append(owner.Objects, o)
+				continue
+			}
+			w := &Workload{Objects: []*unstructured.Unstructured{o}}
+			byUID[o.GetUID()] = w
+			roots = append(roots, w)
 		}
 	}
 	if len(refused) > 0 && len(refused) == len(kinds) {
@@ -122,22 +128,5 @@ func (r Reader) All(ctx context.Context, namespace string) ([]*Workload, Forbidd
 		}
 		return nil, nil, fmt.Errorf("%w to %s in %s", ErrForbidden, refused, where)
 	}
-	return f.roots, refused, nil
-}
-
-// workloads collects workloads by their root.
-type workloads struct {
-	roots []*Workload
-	byUID map[types.UID]*Workload
-}
-
-func (f *workloads) add(o *unstructured.Unstructured) {
-	if ref := metav1.GetControllerOf(o); ref != nil && f.byUID[ref.UID] != nil {
-		owner := f.byUID[ref.UID]
-		owner.Objects = append(owner.Objects, o)
-		return
-	}
-	w := &Workload{Objects: []*unstructured.Unstructured{o}}
-	f.byUID[o.GetUID()] = w
-	f.roots = append(f.roots, w)
+	return roots, refused, nil
 }

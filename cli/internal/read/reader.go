@@ -52,11 +52,14 @@ func (r Reader) Workload(ctx context.Context, namespace, name string) (*Workload
 	if err != nil {
 		return nil, err
 	}
-	w := &Workload{}
-	if object, err = r.root(ctx, object, &w.Forbidden); err != nil {
+	w := &Workload{Objects: []*unstructured.Unstructured{object}}
+	owners, err := r.owners(ctx, object, &w.Forbidden)
+	if err != nil {
 		return nil, err
 	}
-	w.Objects = []*unstructured.Unstructured{object}
+	if len(owners) > 0 {
+		w.Objects = owners[len(owners)-1:]
+	}
 	if err := r.below(ctx, w); err != nil {
 		return nil, err
 	}
@@ -145,37 +148,29 @@ func notFound(namespace, kind, name string, none, refused []string) error {
 		ErrForbidden, strings.Join(refused, ", "), namespace, strings.Join(none, ", "), name)
 }
 
-// root follows controller references up to the last known kind. UIDs must match.
-func (r Reader) root(ctx context.Context, object *unstructured.Unstructured, refused *Forbidden) (*unstructured.Unstructured, error) {
+// owners follows controller references up to the last known kind and returns the owners, the root last. UIDs must match.
+func (r Reader) owners(ctx context.Context, o *unstructured.Unstructured, refused *Forbidden) (owners []*unstructured.Unstructured, err error) {
 	for {
-		owner, err := r.owner(ctx, object, refused)
-		if err != nil || owner == nil {
-			return object, err
+		ref := metav1.GetControllerOf(o)
+		if ref == nil {
+			return owners, nil
 		}
-		object = owner
+		i := slices.IndexFunc(allKinds(), func(k kind) bool { return k.Kind == ref.Kind && strings.HasPrefix(ref.APIVersion, k.Group+"/") })
+		if i < 0 {
+			return owners, nil
+		}
+		gvr := allKinds()[i].gvr()
+		o, err = r.Client.Resource(gvr).Namespace(o.GetNamespace()).Get(ctx, ref.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err) || refused.record(err, "get", gvr.Resource):
+			return owners, nil
+		case err != nil:
+			return nil, fmt.Errorf("getting %s %s: %w", ref.Kind, ref.Name, err)
+		case o.GetUID() != ref.UID:
+			return owners, nil
+		}
+		owners = append(owners, o)
 	}
-}
-
-func (r Reader) owner(ctx context.Context, o metav1.Object, refused *Forbidden) (*unstructured.Unstructured, error) {
-	ref := metav1.GetControllerOf(o)
-	if ref == nil {
-		return nil, nil
-	}
-	i := slices.IndexFunc(allKinds(), func(k kind) bool { return k.Kind == ref.Kind && strings.HasPrefix(ref.APIVersion, k.Group+"/") })
-	if i < 0 {
-		return nil, nil
-	}
-	gvr := allKinds()[i].gvr()
-	owner, err := r.Client.Resource(gvr).Namespace(o.GetNamespace()).Get(ctx, ref.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err) || refused.record(err, "get", gvr.Resource):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("getting %s %s: %w", ref.Kind, ref.Name, err)
-	case owner.GetUID() != ref.UID:
-		return nil, nil
-	}
-	return owner, nil
 }
 
 // below adds the objects of known kinds that the root owns.
@@ -189,12 +184,12 @@ func (r Reader) below(ctx context.Context, w *Workload) error {
 		return err
 	}
 	for _, k := range kinds {
-		list, err := r.permitted(ctx, &w.Forbidden, k.gvr(), root.GetNamespace(), metav1.ListOptions{})
+		list, err := r.list(ctx, &w.Forbidden, k.gvr(), root.GetNamespace(), metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
 		for i := range list {
-			if ref := metav1.GetControllerOf(&list[i]); ref != nil && ref.UID == root.GetUID() {
+			if metav1.IsControlledBy(&list[i], root) {
 				w.Objects = append(w.Objects, &list[i])
 			}
 		}
@@ -202,27 +197,20 @@ func (r Reader) below(ctx context.Context, w *Workload) error {
 	return nil
 }
 
-// permitted is like list, but records missing permissions instead of returning an error.
-func (r Reader) permitted(
+// list returns all objects, page by page. It records a missing permission instead of returning an error.
+func (r Reader) list(
 	ctx context.Context, refused *Forbidden, gvr schema.GroupVersionResource, namespace string, options metav1.ListOptions,
 ) ([]unstructured.Unstructured, error) {
-	list, err := r.list(ctx, gvr, namespace, options)
-	if refused.record(err, "list", gvr.Resource) {
-		return nil, nil
-	}
-	return list, err
-}
-
-func (r Reader) list(ctx context.Context, gvr schema.GroupVersionResource, namespace string, options metav1.ListOptions) ([]unstructured.Unstructured, error) {
 	var all []unstructured.Unstructured
 	options.Limit = page
 	for {
 		list, err := r.Client.Resource(gvr).Namespace(namespace).List(ctx, options)
-		// Cached discovery data may be hours old, so the kind may no longer be served.
-		if apierrors.IsNotFound(err) {
+		switch {
+		case apierrors.IsNotFound(err): // cached discovery data may be hours old, so the kind may no longer be served
 			return all, nil
-		}
-		if err != nil {
+		case refused.record(err, "list", gvr.Resource):
+			return nil, nil
+		case err != nil:
 			return nil, fmt.Errorf("listing %s: %w", gvr.Resource, err)
 		}
 		all = append(all, list.Items...)
@@ -256,17 +244,17 @@ func (r Reader) pods(ctx context.Context, w *Workload) error {
 	}
 	owners := map[types.UID]bool{root.GetUID(): true}
 	if k, found := intermediate[root.GetKind()]; found && byOwner {
-		owned, err := r.permitted(ctx, &w.Forbidden, k.gvr(), root.GetNamespace(), metav1.ListOptions{})
+		owned, err := r.list(ctx, &w.Forbidden, k.gvr(), root.GetNamespace(), metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
 		for i := range owned {
-			if ref := metav1.GetControllerOf(&owned[i]); ref != nil && ref.UID == root.GetUID() && !finishedJob(&owned[i]) {
+			if metav1.IsControlledBy(&owned[i], root) && !finishedJob(&owned[i]) {
 				owners[owned[i].GetUID()] = true
 			}
 		}
 	}
-	list, err := r.permitted(ctx, &w.Forbidden, podsResource, root.GetNamespace(), options)
+	list, err := r.list(ctx, &w.Forbidden, podsResource, root.GetNamespace(), options)
 	if err != nil {
 		return err
 	}
@@ -281,16 +269,11 @@ func (r Reader) pods(ctx context.Context, w *Workload) error {
 		}
 		w.Pods = append(w.Pods, pod)
 		if pod.UID != root.GetUID() && pod.Labels[groupNameLabel] == pod.Name {
-			w.Objects = append(w.Objects, withKind(&list[i], podKind))
+			list[i].SetGroupVersionKind(podKind.GroupVersionKind) // list items may lack it
+			w.Objects = append(w.Objects, &list[i])
 		}
 	}
 	return nil
-}
-
-// withKind sets the kind of a list item, which may lack it.
-func withKind(o *unstructured.Unstructured, k kind) *unstructured.Unstructured {
-	o.SetGroupVersionKind(k.GroupVersionKind)
-	return o
 }
 
 // finishedJob reports whether the object is a Job that has ended. Pods of earlier runs of a CronJob do not belong to the current run.
@@ -301,7 +284,7 @@ func finishedJob(o *unstructured.Unstructured) bool {
 
 func (r Reader) events(ctx context.Context, refused *Forbidden, namespace, kind, name string) ([]corev1.Event, error) {
 	selector := fields.Set{"involvedObject.kind": kind, "involvedObject.name": name}.String()
-	list, err := r.permitted(ctx, refused, eventsResource, namespace, metav1.ListOptions{FieldSelector: selector})
+	list, err := r.list(ctx, refused, eventsResource, namespace, metav1.ListOptions{FieldSelector: selector})
 	if err != nil {
 		return nil, err
 	}
@@ -338,16 +321,8 @@ func (r Reader) Pod(ctx context.Context, namespace, name string) (*Pod, error) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &p.Pod); err != nil {
 		return nil, fmt.Errorf("reading pod %s: %w", name, err)
 	}
-	for o := metav1.Object(object); ; {
-		owner, err := r.owner(ctx, o, &p.Forbidden)
-		if err != nil {
-			return nil, err
-		}
-		if owner == nil {
-			break
-		}
-		p.Owners = append(p.Owners, owner)
-		o = owner
+	if p.Owners, err = r.owners(ctx, object, &p.Forbidden); err != nil {
+		return nil, err
 	}
 	p.Events, err = r.events(ctx, &p.Forbidden, namespace, "Pod", name)
 	return p, err

@@ -42,16 +42,6 @@ func (w *Workload) Root() *unstructured.Unstructured { return w.Objects[0] }
 // Name returns KIND/NAME of the root.
 func (w *Workload) Name() string { return w.Root().GetKind() + "/" + w.Root().GetName() }
 
-// Of returns the object of the kind, or nil.
-func (w *Workload) Of(kind string) *unstructured.Unstructured {
-	for _, o := range w.Objects {
-		if o.GetKind() == kind {
-			return o
-		}
-	}
-	return nil
-}
-
 // Timeline converts the workload for package timeline.
 func (w *Workload) Timeline() timeline.Workload {
 	var t timeline.Workload
@@ -143,12 +133,8 @@ func isSpare(pod *corev1.Pod) bool {
 
 // elasticJobOf returns the ElasticJob that controls the pod, or nil. UIDs must match.
 func (w *Workload) elasticJobOf(pod *corev1.Pod) *unstructured.Unstructured {
-	ref := metav1.GetControllerOf(pod)
-	if ref == nil {
-		return nil
-	}
 	for _, o := range w.Objects {
-		if o.GroupVersionKind().Group == elasticGroup && o.GetUID() == ref.UID {
+		if o.GroupVersionKind().Group == elasticGroup && metav1.IsControlledBy(pod, o) {
 			return o
 		}
 	}
