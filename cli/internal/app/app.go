@@ -132,8 +132,6 @@ func (c *command) warnForbidden(refused read.Forbidden) {
 	}
 }
 
-func (c *command) wide() bool { return c.output == "wide" }
-
 func (c *command) palette() report.Palette {
 	_, never := os.LookupEnv("NO_COLOR")
 	return report.Palette(c.Interactive && !never)
@@ -159,7 +157,7 @@ func (c *command) status() *cobra.Command {
 				return err
 			}
 			s := report.Of(w, c.Now())
-			return c.show(w.Forbidden, s, func() { s.Text(c.Out, c.wide(), c.palette()) })
+			return c.show(w.Forbidden, s, func() { s.Text(c.Out, c.output == "wide", c.palette()) })
 		}),
 	}
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "update one line until the workload has finished or failed")
@@ -207,7 +205,7 @@ func (c *command) top() *cobra.Command {
 				return err
 			}
 			rows := report.Top(list, c.Now())
-			return c.show(refused, rows, func() { report.TopText(c.Out, rows, c.wide()) })
+			return c.show(refused, rows, func() { report.TopText(c.Out, rows, c.output == "wide") })
 		}),
 	}
 	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "list the workloads of all namespaces")

@@ -101,19 +101,15 @@ func (w *watcher) endLine() {
 	w.last = ""
 }
 
-const (
-	// clock is the format of the time at the start of a line.
-	clock = "15:04:05"
-	// timeWidth is the width of the clock at the start of a line.
-	timeWidth = len(clock)
-)
+// clock is the format of the time at the start of a line.
+const clock = "15:04:05"
 
 func (c *command) writeLine(s report.Status, last string, now time.Time) string {
 	line := s.Line(c.palette(), now)
 	switch {
 	case c.Interactive:
 		fmt.Fprintf(c.Out, "\r\x1b[K%s", line)
-	case last == "" || line[timeWidth:] != last[timeWidth:]:
+	case last == "" || line[len(clock):] != last[len(clock):]:
 		fmt.Fprintln(c.Out, line)
 	}
 	return line

@@ -69,14 +69,6 @@ func notInSync(t timeline.Workload) *timeline.Condition {
 	return nil
 }
 
-// outOfSync returns the message of such a group during a recovery. At other times, WaitsFor contains it.
-func outOfSync(s Status, t timeline.Workload) string {
-	if c := notInSync(t); c != nil && s.State == Recovering {
-		return c.Message
-	}
-	return ""
-}
-
 const podsToCome = "its pods to be created"
 
 // elasticText returns the messages of elastic jobs that have not ended.

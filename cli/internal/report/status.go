@@ -115,7 +115,9 @@ func Of(w *read.Workload, now time.Time) Status {
 	}
 	s.State, s.WaitsFor = state(s, t, needed-ready)
 	s.Elastic = elasticText(s, t)
-	s.OutOfSync = outOfSync(s, t)
+	if c := notInSync(t); c != nil && s.State == Recovering { // in other states, WaitsFor contains the message
+		s.OutOfSync = c.Message
+	}
 	return s
 }
 

@@ -170,19 +170,17 @@ func (p Palette) state(s State) string {
 
 // Encode writes a value as JSON or YAML with the same keys.
 func Encode(out io.Writer, format string, value any) error {
-	content, err := json.MarshalIndent(value, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encoding: %w", err)
-	}
 	if format == "yaml" {
-		if content, err = yaml.JSONToYAML(content); err != nil {
-			return fmt.Errorf("encoding: %w", err)
+		content, err := yaml.Marshal(value)
+		if err != nil {
+			return err
 		}
 		_, err = out.Write(content)
 		return err
 	}
-	_, err = fmt.Fprintln(out, string(content))
-	return err
+	e := json.NewEncoder(out)
+	e.SetIndent("", "  ")
+	return e.Encode(value)
 }
 
 // Row is a workload in the output of `top`.
