@@ -74,7 +74,9 @@ func ofEvents(w Workload, known []Entry) []Entry {
 		e := Entry{At: ev.At, Level: m.level, Object: ev.Kind + " " + ev.Name, What: m.what, Cause: ev.Note, Limit: -1}
 		switch m.what {
 		case Replaced:
-			e.Cause, e.Worker = replacedBy(ev)
+			if pod, cause, found := podIn(ev.Note); found {
+				e.Cause, e.Worker = cause, strings.TrimPrefix(pod, ev.Name+"-")
+			}
 			if abandoned(ev, w.Events) {
 				e.Result = workerAbandoned
 			}
@@ -91,15 +93,6 @@ func ofEvents(w Workload, known []Entry) []Entry {
 		}
 	}
 	return list
-}
-
-// replacedBy returns the cause and the worker from the note of an ElasticJob's event.
-func replacedBy(ev Event) (cause, worker string) {
-	pod, cause, found := podIn(ev.Note)
-	if !found {
-		return ev.Note, ""
-	}
-	return cause, elasticWorker(ev.Name, pod)
 }
 
 // podIn returns the pod's name from the note of an ElasticJob's event, and the rest of the note. In some notes, the namespace and a dot
@@ -131,18 +124,16 @@ func countIn(note string) (count, limit int32) {
 	return 0, -1
 }
 
-// later reports whether a restart has a higher count than another, which means that it is not in the history yet.
-func (e Entry) later(than Entry) bool { return than.Count > 0 && e.Count > than.Count }
-
 // isDuplicate reports whether the known entries contain an entry of the same type at the same time.
 func isDuplicate(e Entry, known []Entry) bool {
 	for _, k := range known {
+		later := k.Count > 0 && e.Count > k.Count // a restart with a higher count is not in the history yet
 		within := !e.At.Before(k.At.Add(-sameMoment)) && !e.At.After(k.At.Add(k.Took+sameMoment))
 		switch {
 		case !within || k.What != e.What:
 		case e.What == Moved && (k.Node == "" || strings.Contains(e.Cause, k.Node)),
 			e.What == Replaced && (e.Worker == "" || k.Worker == e.Worker),
-			(e.What == InPlace || e.What == Recreation) && !e.later(k),
+			(e.What == InPlace || e.What == Recreation) && !later,
 			e.What == Suspended:
 			return true
 		}

@@ -1,7 +1,9 @@
 package timeline
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,9 +26,13 @@ func ofGroup(o Object) []Entry {
 	text := o.Annotations[history.Annotation]
 	entries, _ := history.Parse(text) // ignore invalid lines, which are from a later version
 	counted := numberRestarts(entries, o.Group.Charged, history.Whole(text))
+	level := recovering.LevelProcess
+	if o.Group.Sidecar {
+		level = recovering.LevelGroup
+	}
 	for i, h := range entries {
 		e := Entry{
-			At: h.FailedAt, Level: inPlaceLevel(o.Group.Sidecar), Object: o.String(), What: InPlace, Cause: causeText(h.Cause),
+			At: h.FailedAt, Level: level, Object: o.String(), What: InPlace, Cause: causeText(h.Cause),
 			Worker: h.Worker, Pod: h.Pod, Node: h.Node, Took: h.Lost(), Count: counted[i], Limit: o.Group.MaxRestarts, Result: string(h.Ended),
 		}
 		if h.Kind == history.Recreation {
@@ -35,13 +41,6 @@ func ofGroup(o Object) []Entry {
 		list = append(list, e)
 	}
 	return append(list, ends(o, "Failed", "Completed", "Complete")...)
-}
-
-func inPlaceLevel(sidecar bool) int {
-	if sidecar {
-		return recovering.LevelGroup
-	}
-	return recovering.LevelProcess
 }
 
 // numberRestarts numbers the counted entries backwards, starting from the object's count. If the history is complete, the count is
@@ -86,12 +85,7 @@ func causeText(c history.Cause) string {
 	default:
 		text = c.Kind
 	}
-	var more []string
-	for _, part := range []string{c.Signal, c.Reason} {
-		if part != "" {
-			more = append(more, part)
-		}
-	}
+	more := slices.DeleteFunc([]string{c.Signal, c.Reason}, func(part string) bool { return part == "" })
 	if len(more) > 0 {
 		text += " (" + strings.Join(more, ", ") + ")"
 	}
@@ -122,17 +116,12 @@ func ofRecovering(o Object, known []Entry, now time.Time) []Entry {
 	if !found || !state.Live(now) {
 		return nil
 	}
-	for _, e := range known {
-		if e.Ongoing && e.Level == state.Level {
-			return nil
-		}
+	if slices.ContainsFunc(known, func(e Entry) bool { return e.Ongoing && e.Level == state.Level }) {
+		return nil
 	}
-	e := Entry{At: now, Level: state.Level, Object: o.String(), What: byLevel[state.Level], Cause: state.Reason, Ongoing: true, Limit: -1}
+	e := Entry{At: now, Level: state.Level, Object: o.String(), What: cmp.Or(byLevel[state.Level], Noted), Cause: state.Reason, Ongoing: true, Limit: -1}
 	if c := o.True(recovering.Condition); c != nil {
 		e.At, e.Took = c.Since, max(0, now.Sub(c.Since))
-	}
-	if e.What == "" {
-		e.What = Noted
 	}
 	return []Entry{e}
 }
@@ -180,9 +169,6 @@ func ofElasticJob(o Object) []Entry {
 	}
 	return append(list, ends(o, "Failed", "Succeeded")...)
 }
-
-// elasticWorker returns the worker's name, given the name of its pod.
-func elasticWorker(job, pod string) string { return strings.TrimPrefix(pod, job+"-") }
 
 // AppWrapper contains the fields that are used from an AppWrapper's status, and its retryLimit.
 type AppWrapper struct {

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -39,10 +40,7 @@ func ofMemory(o Object) []Entry {
 	var list []Entry
 	for _, node := range m.Entries {
 		e := Entry{
-			At: node.Last, Level: recovering.LevelMove, Object: o.String(), What: Moved, Cause: node.Reason, Worker: node.Slot, Node: node.Node, Limit: -1,
-		}
-		if e.Cause == "" {
-			e.Cause = node.Class
+			At: node.Last, Level: recovering.LevelMove, Object: o.String(), What: Moved, Cause: cmp.Or(node.Reason, node.Class), Worker: node.Slot, Node: node.Node, Limit: -1,
 		}
 		if node.Count > 1 {
 			e.Cause += fmt.Sprintf(", %d times", node.Count)
