@@ -64,12 +64,6 @@ func (s *State) refused(i *instance) {
 	}
 }
 
-// unsure reports whether the pod was assigned its slot and the join of a waiting instance has not been confirmed on this connection. The store may
-// have been rolled back, so that another pod holds the slot.
-func (s *State) unsure(i *instance) bool {
-	return s.memory.Slot != "" && !i.Ran && i.joined != s.here()
-}
-
 // takeBack discards the joins of waiting instances, because they were in another slot.
 func (s *State) takeBack() {
 	for _, i := range s.instances {

@@ -19,6 +19,10 @@ func (s *State) start() {
 	s.do(Start{i.ID, s.level.Generation, i.Round, s.slot().Name})
 }
 
+// unsure reports whether the join of a waiting instance has not been confirmed on this connection. The store may have been rolled back, or another
+// store may answer, so that another pod holds the slot.
+func (s *State) unsure(i *instance) bool { return !i.Ran && i.joined != s.here() }
+
 // waits reports whether the instance must wait because previous rounds ended early. The pause begins when the agent learns that its
 // unit was started, by the agent's own clock.
 func (s *State) waits(i *instance) bool {

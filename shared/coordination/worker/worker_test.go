@@ -120,6 +120,12 @@ func TestBarrier(t *testing.T) {
 		"it does not start in an incarnation that it has not joined": {
 			[]moment{read("i2/1.0 A 1/1 #1"), reply("J", "i2/1.0 A 1/1 #1")}, "join js-w-0-0 as a.10 in 0 ran=0 n, start a 1.0",
 		},
+		"it starts on a new connection once its join is confirmed there": {
+			[]moment{disconnected(errUnavailable), read("i1/1.0 A 1/1 #3"), reply("J", "i1/1.0 A 1/1 #3")}, "join js-w-0-0 as a.10 in 0 ran=0 n, start a 1.0",
+		},
+		"and not if another pod holds the slot there": { // two stores may believe that they are the primary
+			[]moment{disconnected(coordination.ErrSwitched), read("i1/1.0 A 1/1 #3"), reply("H", "i1/1.0 A 1/1 #3"), tick(time.Second)}, "join js-w-0-0 as a.10 in 0 ran=0 n",
+		},
 		"a slot that another pod holds is tried again": {
 			[]moment{cast("i1/1.1 A 0/0 #3"), reply("H", "i1/1.1 A 0/0 #3"), tick(time.Second), tick(5 * time.Second)},
 			"join js-w-0-0 as a.10 in 1 ran=0 n, join js-w-0-0 as a.10 in 1 ran=0 n",
