@@ -61,6 +61,9 @@ func (a *agent) relays() bool { return a.relaySlot() != "" && a.relaySlot() == a
 func (a *agent) seek(after time.Duration) {
 	a.later(after, func() {
 		random := newRandom(a.seed, "relay "+a.name)
+		if !a.relays() { // it may have relayed in another slot
+			a.stopRelaying()
+		}
 		switch r := a.findRelay(); {
 		case a.relays() || a.sub.via != nil:
 		case r != nil && !a.link.cut() && !r.pod.node.cut:
@@ -69,6 +72,13 @@ func (a *agent) seek(after time.Duration) {
 		}
 		a.seek(relay.Back(random.Float64()))
 	})
+}
+
+// stopRelaying closes the connections of the members.
+func (a *agent) stopRelaying() {
+	for _, v := range slices.Clone(a.relaying.served) {
+		v.leave()
+	}
 }
 
 // findRelay returns the newest agent of the group that works in the slot of the relay, or nil.
@@ -94,6 +104,23 @@ func (s *subscription) connectVia(member, r *agent, random random) {
 	}
 	s.read(s.session)
 	v.check()
+	v.checkRole()
+}
+
+// roleEvery is how often a member checks whether it has become a relay itself.
+const roleEvery = 4 * time.Second
+
+// checkRole makes a member that was given the slot of a relay leave its own.
+func (v *via) checkRole() {
+	v.member.later(roleEvery, func() {
+		switch {
+		case v.over:
+		case v.member.relays():
+			v.leave()
+		default:
+			v.checkRole()
+		}
+	})
 }
 
 // leave switches back to the store.
