@@ -169,13 +169,16 @@ func (g *group) phases(ctx context.Context, at, last time.Time, watch *agent.Sto
 			phases = append(phases, results.Phase{Name: name, At: max(0, moment.Sub(at).Seconds())})
 		}
 	}
-	if !inPlace(g.way) {
-		_, ended := watch.Ended()
-		add(results.Decided, decided())
+	orders := func() {
 		add(results.OrderP50, watch.Order(0.5))
 		add(results.OrderP99, watch.Order(0.99))
 		add(results.OrderLast, watch.Order(1))
 		add(results.AllDown, watch.Down())
+	}
+	if !inPlace(g.way) {
+		_, ended := watch.Ended()
+		add(results.Decided, decided())
+		orders()
 		add(results.FirstUp, watch.FirstStart())
 		add(results.OldGone, ended)
 		add(results.AllUp, last)
@@ -187,10 +190,7 @@ func (g *group) phases(ctx context.Context, at, last time.Time, watch *agent.Sto
 	}
 	add(results.Detected, time.UnixMilli(record.DetectedAt))
 	add(results.Ordered, time.UnixMilli(record.ReportedAt))
-	add(results.OrderP50, watch.Order(0.5))
-	add(results.OrderP99, watch.Order(0.99))
-	add(results.OrderLast, watch.Order(1))
-	add(results.AllDown, watch.Down())
+	orders()
 	if g.ended != nil {
 		add(results.Evidence, g.ended())
 	}

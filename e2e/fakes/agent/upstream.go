@@ -46,15 +46,16 @@ type upstream struct {
 type upstreamAgent struct {
 	worker  Worker
 	pod     types.NamespacedName
-	attempt *int32 // nil until the pod has it
-	waits   bool   // at the barrier
+	uid     types.UID // of the pod
+	attempt *int32    // nil until the pod has it
+	waits   bool      // at the barrier
 	ended   bool
 }
 
 // started replaces the agent of a pod whose container has started.
 func (u *upstream) started(w Worker, pod *corev1.Pod) {
 	u.begin.Do(func() { u.all.running.Go(func() { u.watch(u.all.ctx, pod.Namespace) }) })
-	a := &upstreamAgent{worker: w, pod: client.ObjectKeyFromObject(pod), waits: true}
+	a := &upstreamAgent{worker: w, pod: client.ObjectKeyFromObject(pod), uid: pod.UID, waits: true}
 	u.mu.Lock()
 	u.agents[pod.UID] = a
 	status, known := u.status[w.JobSet]
@@ -178,12 +179,7 @@ func (u *upstream) write(a *upstreamAgent, attempt int32) {
 func (u *upstream) runs(a *upstreamAgent) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for _, other := range u.agents {
-		if other == a {
-			return true
-		}
-	}
-	return false
+	return u.agents[a.uid] == a
 }
 
 // UpstreamPod changes a template so that the upstream controller's agent runs its worker.

@@ -28,14 +28,14 @@ func TestReadWorkloadAnnotation(t *testing.T) {
 		times int
 		nodes []string
 	}{
-		"both fields":                   {`{"currentReschedulingTimes":2,"deployScheduledHosts":["b","a"]}`, 2, []string{"a", "b"}},
-		"fields that are missing":       {`{}`, 0, nil},
-		"a list that is null":           {`{"currentReschedulingTimes":3,"deployScheduledHosts":null}`, 3, nil},
-		"null":                          {`null`, 0, nil},
-		"a count below 0":               {`{"currentReschedulingTimes":-4}`, 0, nil},
-		"fields of somebody else's":     {`{"currentReschedulingTimes":1,"rsScheduledHosts":["a"]}`, 1, nil},
-		"an empty list":                 {`{"deployScheduledHosts":[]}`, 0, nil},
-		"a list that names a host anew": {`{"deployScheduledHosts":["a","a"]}`, 0, []string{"a"}},
+		"both fields":                {`{"currentReschedulingTimes":2,"deployScheduledHosts":["b","a"]}`, 2, []string{"a", "b"}},
+		"fields that are missing":    {`{}`, 0, nil},
+		"a list that is null":        {`{"currentReschedulingTimes":3,"deployScheduledHosts":null}`, 3, nil},
+		"null":                       {`null`, 0, nil},
+		"a count below 0":            {`{"currentReschedulingTimes":-4}`, 0, nil},
+		"fields of somebody else's":  {`{"currentReschedulingTimes":1,"rsScheduledHosts":["a"]}`, 1, nil},
+		"an empty list":              {`{"deployScheduledHosts":[]}`, 0, nil},
+		"a list that repeats a host": {`{"deployScheduledHosts":["a","a"]}`, 0, []string{"a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Read(map[string]string{WorkloadAnnotation: c.value})
