@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"slices"
 	"time"
@@ -77,10 +76,8 @@ func jobSet(name, way string, jobs, pods int, exclusive bool) *v1alpha2.JobSet {
 		template.BackoffLimit, template.Template.Spec.RestartPolicy = nil, ""
 	}
 	if way == results.Upstream {
-		js.Spec.FailurePolicy.RestartStrategy = v1alpha2.InPlaceRestart
-		template := &js.Spec.ReplicatedJobs[0].Template.Spec
-		template.BackoffLimit, template.PodReplacementPolicy = ptr.To[int32](math.MaxInt32), ptr.To(batchv1.Failed)
-		agent.UpstreamPod(&template.Template)
+		framework.PublishedStrategy(js)
+		agent.UpstreamPod(&js.Spec.ReplicatedJobs[0].Template.Spec.Template)
 	}
 	if way == results.Spares {
 		js.Annotations[v1alpha2.SparesKey] = fmt.Sprint(spares)
