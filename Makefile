@@ -343,6 +343,8 @@ bench-scale: ## SIZES workers on simulated nodes (root): failures answered in ev
 	for kubelet in default period-1s; do \
 		go run ./e2e/benchmarks/scale -workers $(lastword $(SIZES)) -scenarios repeat -ways exec,cri -kubelet $$kubelet $(SCALEFLAGS); $(TESTBED) down; done
 	go run ./e2e/benchmarks/scale -workers $(lastword $(SIZES)) -scenarios failure,pod -ways cri -kubelet evented $(SCALEFLAGS); $(TESTBED) down
+	go run ./e2e/benchmarks/scale -workers 5000 -scenarios failure,pod,ten,rack -ways exec $(SCALEFLAGS); $(TESTBED) down
+	go run ./e2e/benchmarks/scale -workers 10000 -scenarios failure -ways exec -runs 3 $(SCALEFLAGS); $(TESTBED) down
 	go run ./e2e/benchmarks/scale -workers 5000 -scenarios many -ways exec,cri $(SCALEFLAGS); $(TESTBED) down
 	go run ./e2e/benchmarks/scale -workers 5000 -scenarios failure,pod -ways spares $(SCALEFLAGS); $(TESTBED) down
 

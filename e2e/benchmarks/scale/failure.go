@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/e2e/benchmarks/scale/results"
 	"github.com/holdfast-project/holdfast/e2e/fakes/agent"
+	"github.com/holdfast-project/holdfast/e2e/framework"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
@@ -30,6 +31,44 @@ func (b *benchmark) fail(ctx context.Context, g *group) error {
 	return b.strikes(ctx, g, results.Failure, b.runs, func(_ context.Context, i int) (time.Time, error) {
 		b.simulation.Forgive()
 		return b.agents.Fail(g.js.Name, g.victim(i))
+	})
+}
+
+// failTen kills the processes of ten workers at once, several times.
+func (b *benchmark) failTen(ctx context.Context, g *group) error {
+	return b.strikes(ctx, g, results.Ten, b.runs, func(_ context.Context, i int) (time.Time, error) {
+		b.simulation.Forgive()
+		at := time.Now()
+		return at, framework.Each(ten, func(n int) error {
+			_, err := b.agents.Fail(g.js.Name, g.slot((i+n*(g.size/ten))%g.size))
+			return err
+		})
+	})
+}
+
+const (
+	// ten is the number of workers in the scenario of that name.
+	ten = 10
+	// rackPods is the number of pods in a rack.
+	rackPods = 100
+)
+
+// loseRack deletes many pods of one node pool at once, as if a rack had been lost, several times.
+func (b *benchmark) loseRack(ctx context.Context, g *group) error {
+	return b.strikes(ctx, g, results.Rack, b.runs, func(ctx context.Context, i int) (time.Time, error) {
+		b.simulation.Forgive()
+		jobs := int(g.js.Spec.ReplicatedJobs[0].Replicas)
+		pods := make([]types.NamespacedName, min(rackPods, g.size/jobs))
+		for n := range pods {
+			var err error
+			if pods[n], err = b.agents.Pod(g.js.Name, g.slot((i*len(pods)+n)*jobs%g.size)); err != nil {
+				return time.Time{}, err
+			}
+		}
+		at := time.Now()
+		return at, framework.Each(len(pods), func(n int) error {
+			return b.env.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pods[n].Namespace, Name: pods[n].Name}})
+		})
 	})
 }
 

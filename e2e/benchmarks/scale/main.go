@@ -76,7 +76,7 @@ func parse(args []string) (options, error) {
 	flags := flag.NewFlagSet("bench-scale", flag.ExitOnError)
 	flags.IntVar(&o.workers, "workers", 500, "workers of the JobSet, one on each node; a multiple of 5")
 	ways := flags.String("ways", "exec,cri,recreate,blocking,published,inplacerestart", "answers, in this order; also published: Recreate by the published JobSet controller, inplacerestart: its InPlaceRestart, and spares: exec with two spares")
-	scenarios := flags.String("scenarios", "failure,pod,steady", "of failure, pod, repeat, steady, many")
+	scenarios := flags.String("scenarios", "failure,pod,steady", "of failure, pod, ten (killed at once), rack (100 pods deleted at once), repeat, steady, many")
 	flags.IntVar(&o.runs, "runs", 5, "failures of each kind whose median is taken")
 	flags.BoolVar(&o.add, "add", false, "add the runs to those that are there, instead of taking their place")
 	flags.StringVar(&o.kubelet, "kubelet", kubeletDefault, "how kubelets restart containers: default, period-1s (crashLoopBackOff.maxContainerRestartPeriod), evented (EventedPLEG)")
@@ -100,7 +100,7 @@ func parse(args []string) (options, error) {
 	}
 	o.scenarios = strings.Split(*scenarios, ",")
 	for _, s := range o.scenarios {
-		if !slices.Contains([]string{results.Failure, results.Pod, results.Repeat, results.Steady, results.Many}, s) {
+		if !slices.Contains([]string{results.Failure, results.Pod, results.Ten, results.Rack, results.Repeat, results.Steady, results.Many}, s) {
 			return o, fmt.Errorf("--scenarios %q: unknown scenario %q", *scenarios, s)
 		}
 	}

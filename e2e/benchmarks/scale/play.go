@@ -37,6 +37,8 @@ func (b *benchmark) scenariosOf() []scenario {
 		{results.Steady, b.steadily, every},
 		{results.Failure, b.fail, every},
 		{results.Pod, b.losePods, every},
+		{results.Ten, b.failTen, inPlace},
+		{results.Rack, b.loseRack, inPlace},
 		{results.Repeat, b.repeat, inPlace},
 	}
 }

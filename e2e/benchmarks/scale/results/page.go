@@ -24,9 +24,10 @@ func Page(all []Result, folder string, models []Model) (text string, figures map
 	p := &page{all: slices.Clone(all), folder: folder, figures: map[string]string{}}
 	slices.SortStableFunc(p.all, byKey)
 	p.introduce()
-	p.machines()
 	p.headline()
+	p.together()
 	p.targets()
+	p.method()
 	p.phases()
 	p.cost()
 	p.budget()
@@ -62,14 +63,26 @@ func (p *page) row(cells []string) { p.line("| %s |", strings.Join(cells, " | ")
 
 func (p *page) introduce() {
 	p.line("# Restart of thousands of workers")
-	p.line("\n`make bench-scale` writes this page. One JobSet runs with exclusive topology in five node pools, with one worker on each node. The benchmark kills a")
-	p.line("process or deletes a pod, and measures the time until the last worker's program is running. It compares four kinds of recovery on the same cluster.")
-	p.line("With spares, the JobSet has no exclusive topology, an additional node in each pool, and two [spares](../spares.md).\n")
-	p.line("**Real:** API server, etcd, Job controller, scheduler, Valkey with the settings of the chart (TLS, a user for each group, an append-only file), our manager with its webhooks, and our orchestrator. For each worker, the agent's core and")
-	p.line("store client are also real, with their own connections. From 9,000 workers on, a hundred agents share one connection for calls. **Simulated:** nodes, kubelets, the container runtime and processes, in one program, with")
-	p.line("[times measured on a real node](#what-is-simulated). Everything runs on one small machine, so CPU usage increases the times. Compare ratios rather than seconds.")
-	p.line("\nValues are medians, with the minimum and the maximum of the runs in parentheses. Times are in seconds, from the failure. The page shows the newest result of each")
-	p.line("kind in [results.json](scale/results.json): `make bench-scale SIZES=500 SCALEFLAGS=\"-runs 1 -scenarios failure\"` does a short run.")
+	p.line("\nA worker of a large JobSet fails. This page shows how long it takes until all workers are running again, for each kind of recovery on the same")
+	p.line("cluster. [Nodes are simulated, programs are real](#how-it-was-measured), and everything shares one small machine. So compare ratios rather than seconds.")
+}
+
+// method describes the measurement.
+func (p *page) method() {
+	p.section("How it was measured")
+	p.line("`make bench-scale` writes this page. One JobSet runs with exclusive topology in five node pools, with one worker on each node. The benchmark kills a")
+	p.line("process or deletes a pod, and measures the time until the last worker's program is running. With spares, the JobSet has no exclusive topology, an")
+	p.line("additional node in each pool, and two [spares](../spares.md).\n")
+	p.line("* **Real:** API server, etcd, Job controller, scheduler, our manager with its webhooks, and our orchestrator. Valkey has the settings of the chart: TLS, a")
+	p.line("  user for each group, and an append-only file. For each worker, the agent's core and store client are also real, with their own connections. From")
+	p.line("  9,000 workers on, a hundred agents share one connection for calls.")
+	p.line("* **Simulated:** nodes, kubelets, the container runtime and processes, in one program, with [times measured on a real node](#what-is-simulated).\n")
+	p.line("Values are medians, with the minimum and the maximum of the runs in parentheses. Times are in seconds, from the failure. The page shows the newest result")
+	p.line("of each kind in [results.json](scale/results.json): `make bench-scale SIZES=500 SCALEFLAGS=\"-runs 1 -scenarios failure\"` does a short run.")
+	p.machines()
+	p.aboutMachines()
+	p.aboutPublished()
+	p.aboutEarlier()
 }
 
 func (p *page) machines() {
@@ -172,12 +185,31 @@ func (p *page) headline() {
 		}
 	}
 	p.line("\nx is the speedup over Recreate with the same number of workers.")
-	p.aboutMachines()
-	p.aboutPublished()
-	p.aboutEarlier()
 	for _, scenario := range []string{Failure, Pod} {
 		p.outages(scenario)
 	}
+}
+
+// together shows failures of many workers at once.
+func (p *page) together() {
+	var rows [][]string
+	for _, n := range p.sizes(Failure) {
+		for _, r := range p.of(Failure, n) {
+			several, rack := p.same(r, Ten), p.same(r, Rack)
+			if len(several.Runs)+len(rack.Runs) > 0 {
+				rows = append(rows, []string{
+					fmt.Sprint(n), r.name(), r.Outage().String(), several.Outage().String(), ratio(several.Outage(), r.Outage()),
+					p.same(r, Pod).Outage().String(), rack.Outage().String(),
+				})
+			}
+		}
+	}
+	if len(rows) == 0 {
+		return
+	}
+	p.section("Several failures at once")
+	p.line("The processes of ten workers are killed at once, or a hundred pods of one node pool are deleted at once, such as the pods of a rack.\n")
+	p.table("", []string{"workers", "recovery", "one process, s", "ten processes, s", "ten / one", "one pod, s", "a hundred pods, s"}, rows)
 }
 
 // runsOf returns the number of runs with a killed process, and with a deleted pod if that differs.

@@ -19,6 +19,8 @@ import (
 const (
 	Failure = "failure" // a worker's process is killed
 	Pod     = "pod"     // a worker's pod is deleted
+	Ten     = "ten"     // the processes of ten workers are killed at once
+	Rack    = "rack"    // a hundred pods are deleted at once
 	Repeat  = "repeat"  // repeated failures within ten minutes
 	Steady  = "steady"  // no failures
 	Many    = "many"    // many JobSets, with a failure every second in one of them
