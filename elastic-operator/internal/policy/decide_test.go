@@ -297,6 +297,15 @@ func TestJobFailsAfterSettleSeconds(t *testing.T) {
 	w.want(t, "2", v1alpha1.StateFailed)
 }
 
+// The minimum is met here, and yet no worker can run.
+func TestJobWithoutAnyWorkerThatCanRunSaysSo(t *testing.T) {
+	w := newWorld(2, 4, 4, func(s *Settings) {
+		s.Restart, s.Success = v1alpha1.RestartNever, v1alpha1.SuccessPolicy{Type: v1alpha1.SuccessPercent, Percent: ptr.To(int32(75))}
+	}).play().fail(0, 1).fail(1, 1).complete(2).complete(3)
+	w.look()
+	w.heard(t, "TooFewWorkers: 2 of 4 workers have completed, which is not enough for success, and no other can run: the job fails in 30s")
+}
+
 func TestMoreReplicasWithinSettleSecondsSaveTheJob(t *testing.T) {
 	w := newWorld(2, 2, 5, func(s *Settings) { s.Restart = v1alpha1.RestartNever }).play().fail(0, 1).play()
 	w.facts.Settings.Wanted = 3

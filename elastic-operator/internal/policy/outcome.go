@@ -16,8 +16,10 @@ func (d *decider) outcome() {
 	case d.overdue():
 		d.m.Overdue = true
 		d.finish(v1alpha1.JobFailed, Event{Warning: true, Reason: v1alpha1.ReasonDeadlineExceeded, Note: overdue(d.Name)})
-	case total-abandoned < d.Settings.Min, completed+abandoned == total:
-		d.failBelowMin(total - abandoned)
+	case total-abandoned < d.Settings.Min:
+		d.waitOrFail(fmt.Sprintf("Only %d workers can run and at least %d are required", total-abandoned, d.Settings.Min))
+	case completed+abandoned == total:
+		d.waitOrFail(fmt.Sprintf("%d of %d workers have completed, which is not enough for success, and no other can run", completed, total))
 	default:
 		d.m.BelowMin = time.Time{}
 	}
@@ -48,15 +50,15 @@ func (d *decider) overdue() bool {
 	return true
 }
 
-// failBelowMin fails the job if too few workers can run for settleSeconds. During this time, further failures with the same cause are
-// counted.
-func (d *decider) failBelowMin(possible int) {
+// waitOrFail fails the job if too few workers can run for settleSeconds. During this time, further failures with the same cause are
+// counted, and a larger number of replicas saves the job.
+func (d *decider) waitOrFail(why string) {
 	if d.m.BelowMin.IsZero() {
 		d.m.BelowMin = d.Now.Truncate(time.Microsecond)
 		if d.Settings.Settle > 0 {
 			d.event(Event{
 				Warning: true, Reason: EventBelowMin, Action: actionWait,
-				Note: fmt.Sprintf("Only %d workers can run and at least %d are required: the job fails in %s", possible, d.Settings.Min, d.Settings.Settle),
+				Note: fmt.Sprintf("%s: the job fails in %s", why, d.Settings.Settle),
 			})
 		}
 	}
