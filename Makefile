@@ -278,7 +278,7 @@ demo-cluster: ## A worker dies on a real node (root) and the JobSet restarts in 
 	@$(BIN)/demo
 
 .PHONY: bench
-bench: bench-restart bench-train bench-jobset bench-appwrapper bench-rescheduler bench-elastic bench-rendezvous bench-scale ## All benchmarks
+bench: bench-restart bench-train bench-jobset bench-appwrapper bench-rescheduler bench-elastic bench-rendezvous bench-scale bench-capacity ## All benchmarks
 
 .PHONY: bench-restart
 bench-restart: ## Measure restarts on the real node (root), first and second, every answer in one run; writes docs/benchmarks/restart.md; then coordination alone
@@ -347,6 +347,13 @@ bench-scale: ## SIZES workers on simulated nodes (root): failures answered in ev
 	go run ./e2e/benchmarks/scale -workers 10000 -scenarios failure -ways exec -runs 3 $(SCALEFLAGS); $(TESTBED) down
 	go run ./e2e/benchmarks/scale -workers 5000 -scenarios many -ways exec,cri $(SCALEFLAGS); $(TESTBED) down
 	go run ./e2e/benchmarks/scale -workers 5000 -scenarios failure,pod -ways spares $(SCALEFLAGS); $(TESTBED) down
+
+.PHONY: bench-capacity
+bench-capacity: ## JobSet manager and orchestrator with 10,000 and 50,000 running pods (root): memory, idle use, a start; writes docs/benchmarks/capacity.md
+	./hack/install-debian.sh
+	$(MAKE) --no-print-directory build-jobset
+	go run ./e2e/benchmarks/capacity
+	$(TESTBED) down
 
 .PHONY: bench-elastic
 bench-elastic: ## One ElasticJob of 500 workers on simulated nodes (root): until all run, then 50 lost at once; CPU, memory, API calls per worker

@@ -14,6 +14,8 @@ type Usage struct {
 	CPU   float64 // in seconds
 	RSS   float64 // current, in bytes
 	Calls float64 // requests to the API server
+	// Reconciles is the number of reconciles of all controllers, and ReconcileTime is what they took together, in seconds.
+	Reconciles, ReconcileTime float64
 }
 
 // UsageAt reads the usage of the program that serves its metrics at the given address.
@@ -39,10 +41,18 @@ func UsageAt(ctx context.Context, address string) (Usage, error) {
 		}
 		return total
 	}
-	return Usage{CPU: sum("process_cpu_seconds_total"), RSS: sum("process_resident_memory_bytes"), Calls: sum("rest_client_requests_total")}, nil
+	u := Usage{CPU: sum("process_cpu_seconds_total"), RSS: sum("process_resident_memory_bytes"), Calls: sum("rest_client_requests_total")}
+	for _, m := range families["controller_runtime_reconcile_time_seconds"].GetMetric() {
+		u.Reconciles += float64(m.GetHistogram().GetSampleCount())
+		u.ReconcileTime += m.GetHistogram().GetSampleSum()
+	}
+	return u, nil
 }
 
 // Since returns the usage since an earlier measurement. RSS is the current value.
 func (u Usage) Since(before Usage) Usage {
-	return Usage{CPU: u.CPU - before.CPU, RSS: u.RSS, Calls: u.Calls - before.Calls}
+	return Usage{
+		CPU: u.CPU - before.CPU, RSS: u.RSS, Calls: u.Calls - before.Calls,
+		Reconciles: u.Reconciles - before.Reconciles, ReconcileTime: u.ReconcileTime - before.ReconcileTime,
+	}
 }

@@ -9,22 +9,18 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/e2e/fakes/pods"
 	"github.com/holdfast-project/holdfast/e2e/framework"
 	"github.com/holdfast-project/holdfast/e2e/framework/footprint"
 )
 
 const (
 	playedNamespace = "bench-appwrapper-played"
-	// podsPerNode is the number of pods on each of the nodes of played pods, on which no kubelet runs.
-	podsPerNode = 100
 	// settling leaves time for the last writes, and for the first reconciles of all AppWrappers after a start.
 	settling = 20 * time.Second
 	// atRest is how long use is measured without activity.
@@ -59,7 +55,7 @@ func (b *bench) measurePlayed(ctx context.Context) ([]size, error) {
 	var sizes []size
 	from := 0
 	for _, workloads := range b.sizes {
-		if err := b.playNodes(ctx, workloads*b.played/podsPerNode+1); err != nil {
+		if err := pods.CreateNodes(ctx, b.client, workloads*b.played); err != nil {
 			return nil, err
 		}
 		s, err := b.measureSize(ctx, from, workloads)
@@ -139,27 +135,6 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// playNodes creates the first n nodes, unless they exist.
-func (b *bench) playNodes(ctx context.Context, n int) error {
-	return framework.Each(n, func(i int) error {
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: playedNode(i)}}
-		err := b.client.Create(ctx, node)
-		if apierrors.IsAlreadyExists(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		before := node.DeepCopy()
-		node.Status.Conditions = []corev1.NodeCondition{{
-			Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "Played", LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now(),
-		}}
-		return b.client.Status().Patch(ctx, node, client.MergeFrom(before))
-	})
-}
-
-func playedNode(i int) string { return fmt.Sprintf("played-%04d", i) }
-
 // playWorkloads creates workloads, creates their pods once the manager has created the Jobs, and waits until all are
 // ready.
 func (b *bench) playWorkloads(ctx context.Context, from, to int) error {
@@ -202,41 +177,9 @@ func (b *bench) playWorkload(ctx context.Context, i int) error {
 		}
 	}
 	for index := range b.played {
-		if err := b.playPod(ctx, &job, index, playedNode((i*b.played+index)/podsPerNode)); err != nil {
+		if _, err := pods.Run(ctx, b.client, &job, index, i*b.played+index); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// playPod does what the Job controller, the scheduler and the kubelet would do.
-func (b *bench) playPod(ctx context.Context, job *batchv1.Job, index int, node string) error {
-	labels := map[string]string{batchv1.JobNameLabel: job.Name, batchv1.JobCompletionIndexAnnotation: fmt.Sprint(index)}
-	for key, value := range job.Spec.Template.Labels {
-		labels[key] = value
-	}
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: fmt.Sprintf("%s-%d", job.Name, index), Namespace: job.Namespace, Labels: labels,
-			Annotations:     map[string]string{batchv1.JobCompletionIndexAnnotation: fmt.Sprint(index)},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))},
-		},
-		Spec: *job.Spec.Template.Spec.DeepCopy(),
-	}
-	pod.Spec.NodeName = node
-	if err := b.client.Create(ctx, pod); err != nil {
-		return err
-	}
-	now := metav1.Now()
-	pod.Status = corev1.PodStatus{
-		Phase: corev1.PodRunning, HostIP: "10.1.2.3", PodIP: "10.2.3.4", PodIPs: []corev1.PodIP{{IP: "10.2.3.4"}}, StartTime: &now,
-		ContainerStatuses: []corev1.ContainerStatus{{
-			Name: "worker", Ready: true, Started: ptr.To(true), Image: pod.Spec.Containers[0].Image, ImageID: "sha256:" + strings.Repeat("0", 64),
-			ContainerID: "containerd://" + strings.Repeat("0", 64), State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}},
-		}},
-	}
-	for _, kind := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady} {
-		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now})
-	}
-	return b.client.Status().Update(ctx, pod)
 }

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/holdfast-project/holdfast/e2e/framework"
+	"github.com/holdfast-project/holdfast/e2e/framework/footprint"
+)
+
+const (
+	// settling leaves time for the last writes, and for the first reconciles of all objects after a start.
+	settling = 30 * time.Second
+	// atRest is how long the use is measured without activity.
+	atRest = time.Minute
+)
+
+// size is one measurement of a program with a number of running pods.
+type size struct {
+	Pods    int
+	JobSets int
+	Program string
+	// Growing is what the program used while the last of the pods were created. Its memory is the peak, in bytes.
+	Growing framework.Usage
+	// Rest is the usage during atRest.
+	Rest framework.Usage
+	// Start is what the program used from its start until it had reconciled all objects. Its memory is the peak.
+	Start framework.Usage
+}
+
+// measureAll increases the number of pods from size to size with the same programs.
+func (b *benchmark) measureAll(ctx context.Context) error {
+	var sizes []size
+	from := 0
+	for _, to := range b.sizes {
+		some, err := b.measure(ctx, from, to)
+		if err != nil {
+			return fmt.Errorf("%d pods: %w", to, err)
+		}
+		for _, s := range some {
+			fmt.Fprintf(os.Stderr, "%+v\n", s)
+		}
+		sizes, from = append(sizes, some...), to
+		if err := b.report(sizes); err != nil { // keep the measurements even if a later one fails
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *benchmark) measure(ctx context.Context, from, to int) ([]size, error) {
+	growing, err := b.use(ctx, func() error { return b.grow(ctx, from, to) })
+	if err != nil {
+		return nil, err
+	}
+	if err := pause(ctx, settling); err != nil {
+		return nil, err
+	}
+	resting, err := b.use(ctx, func() error { return pause(ctx, atRest) })
+	if err != nil {
+		return nil, err
+	}
+	sizes := make([]size, len(b.programs))
+	for i, p := range b.programs {
+		sizes[i] = size{Pods: to, JobSets: to / b.workers(), Program: p.Name, Growing: growing[i], Rest: resting[i]}
+		if err := b.restart(ctx, p); err != nil {
+			return nil, err
+		}
+		if err := pause(ctx, settling); err != nil {
+			return nil, err
+		}
+		if sizes[i].Start, err = b.usage(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	return sizes, nil
+}
+
+// use returns what each program uses while do runs. Its memory is the peak.
+func (b *benchmark) use(ctx context.Context, do func() error) ([]framework.Usage, error) {
+	before := make([]framework.Usage, len(b.programs))
+	for i, p := range b.programs {
+		pid, err := b.env.Cluster.ProgramPID(p.Name)
+		if err != nil {
+			return nil, err
+		}
+		if err := footprint.Forget(pid); err != nil {
+			return nil, err
+		}
+		if before[i], err = framework.UsageAt(ctx, p.metrics); err != nil {
+			return nil, err
+		}
+	}
+	if err := do(); err != nil {
+		return nil, err
+	}
+	used := make([]framework.Usage, len(b.programs))
+	for i, p := range b.programs {
+		after, err := b.usage(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		used[i] = after.Since(before[i])
+	}
+	return used, nil
+}
+
+// usage returns what a program has used since its start, with its peak memory since it was last reset.
+func (b *benchmark) usage(ctx context.Context, p program) (framework.Usage, error) {
+	u, err := framework.UsageAt(ctx, p.metrics)
+	if err != nil {
+		return u, err
+	}
+	pid, err := b.env.Cluster.ProgramPID(p.Name)
+	if err != nil {
+		return u, err
+	}
+	peak, err := footprint.Peak(pid)
+	u.RSS = peak * (1 << 20)
+	return u, err
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
