@@ -139,7 +139,7 @@ func (f *Facts) decideByPods() *Decision {
 	}
 	d.set(v1beta2.Unhealthy, true, reason, message)
 	if f.Clocks.UnhealthySince.IsZero() {
-		d.event(true, reason, string(v1beta2.Unhealthy), fmt.Sprintf("%s; if this is not repaired within %s, the workload is reset", message, f.Parameters.FailureGracePeriod))
+		d.event(true, reason, string(v1beta2.Unhealthy), fmt.Sprintf("%s; if this is not repaired within %s, the workload is reset, or fails if it may not be reset", message, f.Parameters.FailureGracePeriod))
 	}
 	return d
 }

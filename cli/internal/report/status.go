@@ -21,7 +21,7 @@ type State string
 const (
 	Training   State = "Training"   // all workers are running, or enough of an elastic job
 	Recovering State = "Recovering" // a recovery is in progress
-	Waiting    State = "Waiting"    // waiting for pods or quota
+	Waiting    State = "Waiting"    // waiting for pods, for enough workers of an elastic job, or for a group that is not in sync
 	Suspended  State = "Suspended"
 	Finished   State = "Finished"
 	Failed     State = "Failed"

@@ -75,7 +75,7 @@ const (
 	// NodeLostAfterKey is how long a node's kubelet must be silent (a duration of 10 s or more) before the node is
 	// considered switched off. Terminating pods on such a node are force-deleted, and their slots get new pods. Without
 	// it, this happens only if the node was deleted from the API server or has the node.kubernetes.io/out-of-service
-	// taint.
+	// taint. The orchestrator reads it, for groups with in-place restarts; compare StuckPodTimeoutKey.
 	NodeLostAfterKey = "holdfast.dev/node-lost-after"
 	// ProgressTimeoutKey enables hang detection: a worker that reports no progress for this long, for example "2m", is
 	// killed, and its group restarts in place. It requires the exec driver. It is set on the JobSet, or on the Job
@@ -89,7 +89,7 @@ const (
 	ProgressFromKey = "holdfast.dev/progress-from"
 	// StuckPodTimeoutKey enables the removal of stuck pods for a JobSet. The value is a duration such as "60s". A pod
 	// that should have terminated that long ago is deleted without waiting for its kubelet, if its node is known to be
-	// dead.
+	// dead. The manager reads it, for all JobSets.
 	StuckPodTimeoutKey = "holdfast.dev/stuck-pod-timeout"
 )
 

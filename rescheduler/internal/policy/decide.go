@@ -2,9 +2,9 @@
 // reason, as shown to users in events and annotations. It performs no I/O. The time and the state of the cluster are arguments of Decide.
 // Budgets has state: the caller draws on it before it moves a pod.
 //
-//	managed? ── never moved? ── recovering below? ── long enough? ── workload or node? ── exhausted? ── pinned? ── somewhere else? ── budget
-//	   no│          yes│               yes│              no│            workload│           yes│         yes│             no│        no│
-//	   leave          leave              wait             wait            leave              lift         leave            leave       wait
+// Decide tries the rules in the order of its list: whether the pod may be moved at all, whether the failure has lasted long enough,
+// whether the workload is recovering or its group was just moved, and whether the fault is the workload's or the node's. learn then records
+// the node, and moves the pod if there is another place for it.
 package policy
 
 import (

@@ -253,6 +253,9 @@ func (a Answered) apply(s *State) {
 	c.answered(a.Reply, a.Now)
 }
 
+// killSlack is how much longer than its grace period a worker may take to die.
+const killSlack = 30 * time.Second
+
 // nextAsk returns a request to recreate the group if one is due, or nil. A request is sent once for each reason, and again after
 // each read of the level, in case it was lost.
 func (s *State) nextAsk() *call {

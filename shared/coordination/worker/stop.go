@@ -5,12 +5,8 @@ import (
 	"time"
 )
 
-const (
-	// killSlack is how much longer than its grace period a worker may take to die.
-	killSlack = 30 * time.Second
-	// stopRetry is how long to wait before a stop is retried after a driver error.
-	stopRetry = 2 * time.Second
-)
+// stopRetry is how long to wait before a stop is retried after a driver error.
+const stopRetry = 2 * time.Second
 
 // behind returns how many rounds the current instance lags behind the desired round. Only an instance that has run needs to be
 // stopped, because a waiting instance can join the next round as it is. An instance whose round never started is at most one round
