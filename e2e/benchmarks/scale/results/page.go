@@ -81,6 +81,7 @@ func (p *page) method() {
 	p.line("of each kind in [results.json](scale/results.json): `make bench-scale SIZES=500 SCALEFLAGS=\"-runs 1 -scenarios failure\"` does a short run.")
 	p.machines()
 	p.aboutMachines()
+	p.aboutStores()
 	p.aboutPublished()
 	p.aboutEarlier()
 }

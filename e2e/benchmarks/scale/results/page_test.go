@@ -109,6 +109,17 @@ func TestTargetsUseTheLargestMeasuredSize(t *testing.T) {
 	lineOf(t, page, "store reads per second", "<= 33 | - |")
 }
 
+// The store's settings change its cost, so results with other settings must be recognizable.
+func TestResultsWithAnotherStoreAreNamed(t *testing.T) {
+	list := some()
+	list[0].Machine = list[0].Machine.With("redis", "7.0.15")
+	page, _ := Page(list, "scale", nil)
+	lineOf(t, page, "* failure, 5000 workers, Recreate, published JobSet")
+	if strings.Contains(page, "* failure, 5000 workers, in place") {
+		t.Error("results with the chart's settings are named")
+	}
+}
+
 func TestPageWithoutResults(t *testing.T) {
 	page, figures := Page(nil, "scale", nil)
 	if len(figures) > 0 || strings.Contains(page, "NaN") || strings.Contains(page, "100,000 agents, calculated") {

@@ -39,6 +39,19 @@ func (p *page) aboutMachines() {
 	}
 }
 
+// aboutStores names the rows that were measured before the store had the settings of the chart.
+func (p *page) aboutStores() {
+	var plain []string
+	for _, r := range p.all {
+		if r.Machine.Versions["redis"] != "" {
+			plain = append(plain, fmt.Sprintf("* %s, %d workers, %s", r.Scenario, r.Workers, r.name()))
+		}
+	}
+	if len(plain) > 0 {
+		p.line("\nThese results are from an earlier version of the benchmark, with redis-server without TLS, users and a file:\n\n%s", strings.Join(plain, "\n"))
+	}
+}
+
 // outageWords describe the failure in the scenarios that are compared.
 var outageWords = map[string]string{Failure: "a killed process", Pod: "a deleted pod"}
 
