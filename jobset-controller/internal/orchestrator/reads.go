@@ -1,9 +1,11 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -105,6 +107,7 @@ func (x *run) readObjects(ctx context.Context, need leader.Need) {
 			return func() { set(&r.Jobs, job.Name, ifFound(found, &plain)); x.live[job.Name] = live }, err
 		})
 	}
+	known := x.newestVersion()
 	for _, slot := range need.Slots {
 		into := &r.Slots
 		if slot.Twin {
@@ -112,7 +115,7 @@ func (x *run) readObjects(ctx context.Context, need leader.Need) {
 		}
 		reads = append(reads, func() (func(), error) {
 			at := x.Clock.Now()
-			pods, err := x.livePods(ctx, slot)
+			pods, err := x.livePods(ctx, slot, cmp.Or(slot.Since, known))
 			return func() { set(into, slot.Slot, leader.SlotRead{At: at, Pods: pods, Failed: err != nil}) }, err
 		})
 	}
@@ -172,13 +175,13 @@ func (x *run) readNode(ctx context.Context, name string) (leader.Node, error) {
 	return leader.Node{Dead: nodes.Dead(node, after, x.Clock.Now()), Unready: nodes.Unready(node)}, nil
 }
 
-// livePods returns a slot's pods from the API server. It selects them by labels that both our controller and the Job
-// controller set.
-func (x *run) livePods(ctx context.Context, slot leader.SlotNeed) ([]*workload.Pod, error) {
+// livePods returns a slot's pods from the API server, at the given version or a newer one. It selects them by labels that
+// both our controller and the Job controller set.
+func (x *run) livePods(ctx context.Context, slot leader.SlotNeed, version string) ([]*workload.Pod, error) {
 	options := []client.ListOption{client.InNamespace(x.owner.GetNamespace()), podLabels(x.cached(slot.Job.Name), slot.Index)}
-	if version := newestOf(slot.Since); version != "" {
-		// List from the API server's own cache, at the given version or a newer one. For a list from etcd, it may have
-		// to examine all pods of the namespace, which takes seconds if there are thousands.
+	if version != "" {
+		// List from the API server's own cache. For a list from etcd, it may have to examine all pods of the namespace,
+		// which takes seconds if there are thousands.
 		raw := &metav1.ListOptions{ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}
 		options = append([]client.ListOption{&client.ListOptions{Raw: raw}}, options...)
 	}
@@ -201,12 +204,17 @@ func (x *run) plain(job *batchv1.Job, current bool) workload.Job {
 	return jobOf(x.owner.GetName(), job, current)
 }
 
-// newestOf returns the newest of the versions. If two of them cannot be compared, it keeps the earlier element.
-func newestOf(versions []string) string {
+// newestVersion returns the newest version of the group's pods, including those that were just lost. If two versions cannot
+// be compared, it keeps the earlier one.
+func (x *run) newestVersion() string {
+	pods := slices.Clone(x.o.Pods)
+	for _, lost := range x.o.Lost {
+		pods = append(pods, lost.Pod)
+	}
 	newest := ""
-	for _, version := range versions {
-		if order, err := resourceversion.CompareResourceVersion(version, newest); newest == "" || err == nil && order > 0 {
-			newest = version
+	for _, pod := range pods {
+		if order, err := resourceversion.CompareResourceVersion(pod.Version, newest); newest == "" || err == nil && order > 0 {
+			newest = pod.Version
 		}
 	}
 	return newest

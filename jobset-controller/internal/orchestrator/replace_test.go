@@ -297,6 +297,27 @@ func TestLostSlotIsReadAtTheVersionOfItsLoss(t *testing.T) {
 	}
 }
 
+// With many lost pods, most slots are read in a later reconcile than the one that observed their loss.
+func TestASlotLostEarlierIsReadAtTheVersionOfTheOtherPods(t *testing.T) {
+	g := fourPods(t)
+	g.must(g.c.Delete(g.ctx, g.changePod(0, 2, func(p *corev1.Pod) { p.Finalizers = nil })))
+	newest := g.changePod(0, 1, func(p *corev1.Pod) { metav1.SetMetaDataAnnotation(&p.ObjectMeta, "changed", "yes") })
+	var asked []metav1.ListOptions
+	g.r.Live = g.through(interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			all := (&client.ListOptions{}).ApplyOptions(opts)
+			asked = append(asked, *all.AsListOptions())
+			all.Raw = nil
+			return c.List(ctx, list, all)
+		},
+	})
+	g.reconcile()
+	g.wantPods("2", 1)
+	if len(asked) == 0 || asked[0].ResourceVersion != newest.ResourceVersion || asked[0].ResourceVersionMatch != metav1.ResourceVersionMatchNotOlderThan {
+		t.Errorf("the slot's pods were asked for with %+v, the newest pod is of %s", asked, newest.ResourceVersion)
+	}
+}
+
 // There is no slot to release, but the store is still asked whether this process is the leader.
 func TestReplacedLeaderCreatesNoPod(t *testing.T) {
 	g := fourPods(t)

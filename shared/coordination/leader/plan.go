@@ -51,8 +51,8 @@ type SlotNeed struct {
 	Slot  string
 	Job   *workload.Job
 	Index int
-	Since []string // versions that the list must include; if empty, the latest state is read
-	Twin  bool     // the result goes to Reads.Twins
+	Since string // the list must be this version or newer; if empty, not older than the pods in the Observation
+	Twin  bool   // the result goes to Reads.Twins
 }
 
 func (n *Need) empty() bool {

@@ -121,7 +121,7 @@ func (p *planner) giveWay() {
 		}
 		twins, known := p.Reads.Twins[a.Slot]
 		if !known {
-			p.plan.Need.Slots = append(p.plan.Need.Slots, SlotNeed{Slot: a.Slot, Job: a.Job, Index: a.Index, Since: []string{done.Pod.Version}, Twin: true})
+			p.plan.Need.Slots = append(p.plan.Need.Slots, SlotNeed{Slot: a.Slot, Job: a.Job, Index: a.Index, Since: done.Pod.Version, Twin: true})
 			continue
 		}
 		for _, other := range twins.Pods {

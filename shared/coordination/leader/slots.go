@@ -56,16 +56,7 @@ func (p *planner) places() []place {
 func (p *planner) readPlaces(places []place) {
 	jobs := map[string]bool{}
 	for _, at := range places {
-		need := SlotNeed{Slot: at.slot, Job: at.job, Index: at.index}
-		for _, pod := range at.pods {
-			need.Since = append(need.Since, pod.Version)
-		}
-		for _, lost := range p.Lost {
-			if lost.Pod.Slot == at.slot {
-				need.Since = append(need.Since, lost.Pod.Version)
-			}
-		}
-		p.plan.Need.Slots = append(p.plan.Need.Slots, need)
+		p.plan.Need.Slots = append(p.plan.Need.Slots, SlotNeed{Slot: at.slot, Job: at.job, Index: at.index})
 		if !jobs[at.job.Name] {
 			jobs[at.job.Name] = true
 			p.plan.Need.Jobs = append(p.plan.Need.Jobs, at.job)
