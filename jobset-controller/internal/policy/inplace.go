@@ -35,34 +35,38 @@ type Problem struct {
 	Message string
 }
 
-// timeoutRule has no default: a JobSet enables in-place restarts by setting a value.
+// timeoutRule has no default; see optIn.
 var timeoutRule = grace.Rule{Name: "annotation " + v1alpha2.InPlaceTimeoutKey, Minimum: time.Millisecond}
 
 // ReadInPlace reads the annotations of a JobSet.
 func ReadInPlace(annotations map[string]string) InPlace {
 	var p InPlace
-	p.readTimeout(annotations)
+	timeout, problem := optIn(timeoutRule, v1alpha2.InPlaceTimeoutKey, annotations)
+	if problem != nil {
+		p.Problems = append(p.Problems, *problem)
+	}
+	p.Enabled, p.Timeout = timeout > 0, timeout
 	p.FormingTimeout = p.readOrDefault(formingRule, v1alpha2.FormingTimeoutKey, annotations)
 	p.MaxRestartDelay = p.readOrDefault(delayRule, v1alpha2.MaxRestartDelayKey, annotations)
 	p.readRestarts(annotations)
-	p.readNodeLost(annotations)
+	p.NodeLostAfter = p.readOrDefault(nodeLostRule, v1alpha2.NodeLostAfterKey, annotations)
 	return p
 }
 
-func (p *InPlace) readTimeout(annotations map[string]string) {
-	value, found := annotations[v1alpha2.InPlaceTimeoutKey]
+// optIn reads the duration by which a JobSet enables something. It returns 0 if the annotation is missing or invalid.
+func optIn(rule grace.Rule, annotation string, annotations map[string]string) (time.Duration, *Problem) {
+	value, found := annotations[annotation]
 	if !found {
-		return
+		return 0, nil
 	}
-	timeout, err := timeoutRule.Parse(value)
-	if err == nil && timeout == 0 {
-		err = fmt.Errorf("%s: %q is empty; set a duration such as \"60s\"", timeoutRule.Name, value)
+	d, err := rule.Parse(value)
+	if err == nil && d == 0 {
+		err = fmt.Errorf("%s: %q is empty; set a duration such as \"60s\"", rule.Name, value)
 	}
 	if err != nil {
-		p.problem(v1alpha2.InPlaceTimeoutKey, value, err.Error())
-		return
+		return 0, &Problem{Annotation: annotation, Value: value, Message: err.Error()}
 	}
-	p.Enabled, p.Timeout = true, timeout
+	return d, nil
 }
 
 // formingRule has a long default, because a node may have to pull an image of tens of gigabytes.
@@ -72,6 +76,9 @@ var formingRule = grace.Rule{Name: "annotation " + v1alpha2.FormingTimeoutKey, D
 // exceeds any useful delay.
 var delayRule = grace.Rule{Name: "annotation " + v1alpha2.MaxRestartDelayKey, Default: 32 * time.Second, Maximum: 24 * time.Hour}
 
+// nodeLostRule has a minimum, because a node may temporarily be not ready.
+var nodeLostRule = grace.Rule{Name: "annotation " + v1alpha2.NodeLostAfterKey, Minimum: 10 * time.Second}
+
 // readOrDefault returns the default for an invalid value.
 func (p *InPlace) readOrDefault(rule grace.Rule, annotation string, annotations map[string]string) time.Duration {
 	value := annotations[annotation]
@@ -80,22 +87,6 @@ func (p *InPlace) readOrDefault(rule grace.Rule, annotation string, annotations 
 		p.problem(annotation, value, err.Error())
 	}
 	return d
-}
-
-// nodeLostRule has a minimum, because a node may temporarily be not ready.
-var nodeLostRule = grace.Rule{Name: "annotation " + v1alpha2.NodeLostAfterKey, Minimum: 10 * time.Second}
-
-func (p *InPlace) readNodeLost(annotations map[string]string) {
-	value, found := annotations[v1alpha2.NodeLostAfterKey]
-	if !found {
-		return
-	}
-	after, err := nodeLostRule.Parse(value)
-	if err != nil {
-		p.problem(v1alpha2.NodeLostAfterKey, value, err.Error())
-		return
-	}
-	p.NodeLostAfter = after
 }
 
 func (p *InPlace) readRestarts(annotations map[string]string) {

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -125,24 +124,13 @@ func condition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCond
 	return nil
 }
 
-// stuckPodRule has no default: a JobSet enables the timeout by setting a value.
+// stuckPodRule has no default; see optIn.
 var stuckPodRule = grace.Rule{Name: "annotation " + v1alpha2.StuckPodTimeoutKey, Minimum: time.Second}
 
 // StuckPodTimeout returns how long after its grace period a pod may be terminating on a dead node, or 0 if the JobSet
 // does not set a valid limit.
 func StuckPodTimeout(annotations map[string]string) (time.Duration, *Problem) {
-	value, found := annotations[v1alpha2.StuckPodTimeoutKey]
-	if !found {
-		return 0, nil
-	}
-	timeout, err := stuckPodRule.Parse(value)
-	if err == nil && timeout == 0 {
-		err = fmt.Errorf("%s: %q is empty; set a duration such as \"60s\"", stuckPodRule.Name, value)
-	}
-	if err != nil {
-		return 0, &Problem{Annotation: v1alpha2.StuckPodTimeoutKey, Value: value, Message: err.Error()}
-	}
-	return timeout, nil
+	return optIn(stuckPodRule, v1alpha2.StuckPodTimeoutKey, annotations)
 }
 
 // Overdue returns how long a pod has been terminating beyond its grace period and the timeout. It is negative while
