@@ -63,12 +63,7 @@ func inPlaceBudget(f Facts) Decision {
 	if !Budget(f.Spec).Exceeded(f.InPlace.Restarts) {
 		return Decision{}
 	}
-	return Decision{
-		Outcome: Fail,
-		Reason:  v1alpha2.ReachedMaxRestartsReason,
-		Message: fmt.Sprintf("annotation %s is %d, which exceeds maxRestarts of %d",
-			v1alpha2.InPlaceRestartsKey, f.InPlace.Restarts, maxRestarts(f.Spec)),
-	}
+	return exceeded(f, fmt.Sprintf("annotation %s is %d", v1alpha2.InPlaceRestartsKey, f.InPlace.Restarts))
 }
 
 // Budget returns the restart budget of a JobSet. Without a failure policy it is 0.

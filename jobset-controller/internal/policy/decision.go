@@ -107,13 +107,9 @@ func Success(f Facts) Decision {
 	}
 }
 
-// targetsOf returns how many Jobs of the targets have succeeded, and how many must. Without a success policy, all of
-// them must succeed.
+// targetsOf returns how many Jobs of the targets have succeeded, and how many must.
 func targetsOf(f Facts) (succeeded, expected int64) {
-	policy := f.Spec.SuccessPolicy
-	if policy == nil {
-		policy = &v1alpha2.SuccessPolicy{Operator: v1alpha2.OperatorAll}
-	}
+	policy := SuccessPolicy(f.Spec)
 	for i, s := range f.Tallies {
 		if len(policy.TargetReplicatedJobs) == 0 || slices.Contains(policy.TargetReplicatedJobs, s.Name) {
 			succeeded += int64(s.Succeeded)

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -66,8 +67,7 @@ func restartJobs(f Facts, rulings []ruling) Decision {
 		if counts {
 			charged++
 		}
-		d.Restarts = append(d.Restarts, JobRestart{
-			Job: r.job, Action: r.rule.action, Reason: r.rule.reason(), Counts: counts, Rule: r.rule.name})
+		d.Restarts = append(d.Restarts, JobRestart{Job: r.job, Action: r.rule.action, Counts: counts, Rule: r.rule.name})
 	}
 	d.Message = "recreating only this Job because " + describe(d.Job)
 	if more := len(rulings) - 1; more > 0 {
@@ -118,16 +118,7 @@ func describe(job *batchv1.Job) string {
 // deterministic.
 func byTimeOfFailure(failed []*batchv1.Job) []*batchv1.Job {
 	return slices.SortedFunc(slices.Values(failed), func(a, b *batchv1.Job) int {
-		at, bt := FailureOf(a).LastTransitionTime, FailureOf(b).LastTransitionTime
-		switch {
-		case at.Before(&bt):
-			return -1
-		case bt.Before(&at):
-			return 1
-		case a.Name < b.Name:
-			return -1
-		}
-		return 1
+		return cmp.Or(FailureOf(a).LastTransitionTime.Compare(FailureOf(b).LastTransitionTime.Time), cmp.Compare(a.Name, b.Name))
 	})
 }
 

@@ -47,13 +47,11 @@ func (r jobRestarts) outdated(job *batchv1.Job) bool {
 // JobRestart describes the restart of one Job.
 type JobRestart struct {
 	Job *batchv1.Job
-	// Action and Reason are those of the rule that requires the restart.
+	// Rule and Action are those of the rule that requires the restart.
+	Rule   string
 	Action v1alpha2.FailurePolicyAction
-	Reason string
 	// Counts reports whether it counts towards maxRestarts.
 	Counts bool
-	// Rule is the rule that requires the restart.
-	Rule string
 }
 
 // CountRestarts returns the tallies with single restarts added. From the first restart on, a counter has an element for
@@ -163,15 +161,8 @@ func (a *Attempts) add(pod *corev1.Pod) {
 
 // Agreed reports whether all expected pods report the same attempt.
 func (a Attempts) Agreed() bool {
-	if a.Expected <= 0 || int64(len(a.Said)) != a.Expected {
-		return false
-	}
-	for _, attempt := range a.Said {
-		if attempt != a.Highest {
-			return false
-		}
-	}
-	return true
+	other := func(attempt int32) bool { return attempt != a.Highest }
+	return a.Expected > 0 && int64(len(a.Said)) == a.Expected && !slices.ContainsFunc(a.Said, other)
 }
 
 // Next returns the new attempts of the status. Neither of them decreases, except that a suspended JobSet starts over,
