@@ -46,11 +46,11 @@ func SortJobs(jobs []batchv1.Job, status *v1alpha2.JobSetStatus, current epoch.R
 // CurrentJobs returns the Jobs of the current attempt that are not being deleted: a deleted Job is recreated, and all
 // of its workers run again.
 func CurrentJobs(js *v1alpha2.JobSet, jobs []batchv1.Job, current epoch.Record) []*batchv1.Job {
-	sorted := SortJobs(jobs, &js.Status, current)
-	return slices.DeleteFunc(slices.Concat(sorted.Active, sorted.Succeeded, sorted.Failed), func(job *batchv1.Job) bool {
-		return !job.DeletionTimestamp.IsZero()
-	})
+	return slices.DeleteFunc(SortJobs(jobs, &js.Status, current).Current(), func(job *batchv1.Job) bool { return !job.DeletionTimestamp.IsZero() })
 }
+
+// Current returns the Jobs of the current attempt without those of spares.
+func (j Jobs) Current() []*batchv1.Job { return slices.Concat(j.Active, j.Succeeded, j.Failed) }
 
 // IsSpares reports whether the pods of a Job are spares.
 func IsSpares(job *batchv1.Job) bool { return job.Labels[v1alpha2.JobIndexKey] == coordination.Spares }
@@ -161,10 +161,8 @@ func (t tallies) creditPassed(spec *v1alpha2.JobSetSpec, jobs Jobs) {
 		return
 	}
 	there := map[string]int32{}
-	for _, list := range [][]*batchv1.Job{jobs.Active, jobs.Succeeded, jobs.Failed} {
-		for _, job := range list {
-			there[job.Labels[v1alpha2.ReplicatedJobNameKey]]++
-		}
+	for _, job := range jobs.Current() {
+		there[job.Labels[v1alpha2.ReplicatedJobNameKey]]++
 	}
 	for i := range passed {
 		if s := &t.statuses[i]; passed[i] {
@@ -228,6 +226,15 @@ func isReady(job *batchv1.Job) bool {
 	return job.Status.Succeeded+ptr.Deref(job.Status.Ready, 0) >= expected
 }
 
+// Workers returns how many pods of a JobSet run at the same time.
+func Workers(spec *v1alpha2.JobSetSpec) int64 {
+	var n int64
+	for i := range spec.ReplicatedJobs {
+		n += int64(spec.ReplicatedJobs[i].Replicas) * int64(ptr.Deref(spec.ReplicatedJobs[i].Template.Spec.Parallelism, 1))
+	}
+	return n
+}
+
 // AllReady reports whether every Job of the JobSet is ready or has succeeded.
 func AllReady(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) bool {
 	var up, expected int64
@@ -238,6 +245,15 @@ func AllReady(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus
 		expected += int64(spec.ReplicatedJobs[i].Replicas)
 	}
 	return up == expected
+}
+
+// Queued reports whether Kueue queues the JobSet as a whole: the JobSet has a queue label, or was admitted without one,
+// which is possible if Kueue also manages objects without a queue. Kueue then counts only the pods of
+// spec.replicatedJobs.
+func Queued(js *v1alpha2.JobSet) bool {
+	return js.Labels[v1alpha2.QueueNameLabel] != "" || slices.ContainsFunc(js.Spec.ReplicatedJobs, func(rjob v1alpha2.ReplicatedJob) bool {
+		return rjob.Template.Spec.Template.Labels[v1alpha2.PodSetLabel] != ""
+	})
 }
 
 // Reported returns the tallies for the status of a JobSet, in which the Jobs of replicatedJobs that may not start yet

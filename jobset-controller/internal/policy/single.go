@@ -123,16 +123,11 @@ type Attempts struct {
 
 // ReadAttempts reads the pods of current Jobs. It ignores others, regardless of their labels.
 func ReadAttempts(spec *v1alpha2.JobSetSpec, jobs Jobs, pods []corev1.Pod) Attempts {
-	a := Attempts{Highest: -1}
-	for i := range spec.ReplicatedJobs {
-		a.Expected += int64(spec.ReplicatedJobs[i].Replicas) * int64(ptr.Deref(spec.ReplicatedJobs[i].Template.Spec.Parallelism, 1))
-	}
+	a := Attempts{Expected: Workers(spec), Highest: -1}
 	current := map[types.UID]bool{}
-	for _, list := range [][]*batchv1.Job{jobs.Active, jobs.Succeeded, jobs.Failed} {
-		for _, job := range list {
-			current[job.UID] = true
-			a.Expected -= int64(job.Status.Succeeded)
-		}
+	for _, job := range jobs.Current() {
+		current[job.UID] = true
+		a.Expected -= int64(job.Status.Succeeded)
 	}
 	for i := range pods {
 		if owner := metav1.GetControllerOf(&pods[i]); owner != nil && current[owner.UID] {

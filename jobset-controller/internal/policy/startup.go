@@ -3,7 +3,6 @@ package policy
 import (
 	"slices"
 
-	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
@@ -78,11 +77,9 @@ func dependsOnCompletion(rjob v1alpha2.ReplicatedJob) bool {
 // begunReplicatedJobs returns the replicatedJobs with a Job that is running or has finished.
 func begunReplicatedJobs(jobs Jobs) map[string]bool {
 	begun := map[string]bool{}
-	for _, list := range [][]*batchv1.Job{jobs.Active, jobs.Succeeded, jobs.Failed} {
-		for _, job := range list {
-			if Finished(job) || !ptr.Deref(job.Spec.Suspend, false) {
-				begun[job.Labels[v1alpha2.ReplicatedJobNameKey]] = true
-			}
+	for _, job := range jobs.Current() {
+		if Finished(job) || !ptr.Deref(job.Spec.Suspend, false) {
+			begun[job.Labels[v1alpha2.ReplicatedJobNameKey]] = true
 		}
 	}
 	return begun

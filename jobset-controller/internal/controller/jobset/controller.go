@@ -15,7 +15,6 @@ package jobset
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -227,7 +226,7 @@ func (s *scope) planAgents(settings inject.Settings) {
 	assessment := inject.Assess(s.jobSet)
 	s.agents = agents{
 		assessment: assessment,
-		plan:       inject.For(assessment, s.counted(), settings),
+		plan:       inject.For(assessment, s.jobs.Current(), settings),
 		lacks:      settings.Lacks(assessment),
 	}
 }
@@ -237,13 +236,8 @@ const keepsAgents = "; running jobs keep their agents, and recreated ones get no
 
 // runsAgents reports whether Jobs of the current attempt were created with agents.
 func (s *scope) runsAgents() bool {
-	injects, _ := inject.Began(s.counted())
+	injects, _ := inject.Began(s.jobs.Current())
 	return injects
-}
-
-// counted returns the Jobs of the current attempt without those of spares.
-func (s *scope) counted() []*batchv1.Job {
-	return slices.Concat(s.jobs.Active, s.jobs.Succeeded, s.jobs.Failed)
 }
 
 // builder returns the builder of the Jobs of this attempt.

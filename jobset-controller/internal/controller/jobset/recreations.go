@@ -95,19 +95,9 @@ func (r *Reconciler) accountRecreation(ctx context.Context, s *scope) (ctrl.Resu
 	if !ok {
 		return ctrl.Result{RequeueAfter: staleRetry}, nil
 	}
-	r.metrics.account(e, workersOf(&s.jobSet.Spec))
+	r.metrics.account(e, policy.Workers(&s.jobSet.Spec))
 	r.recreations.Remove(s.jobSet.UID)
 	return ctrl.Result{}, nil
-}
-
-// workersOf returns how many pods run at the same time.
-func workersOf(spec *v1alpha2.JobSetSpec) int64 {
-	var n int64
-	for i := range spec.ReplicatedJobs {
-		entry := &spec.ReplicatedJobs[i]
-		n += int64(entry.Replicas) * int64(ptr.Deref(entry.Template.Spec.Parallelism, 1))
-	}
-	return n
 }
 
 // account adds a completed recreation to the metrics.

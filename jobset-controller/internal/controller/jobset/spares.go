@@ -43,7 +43,7 @@ func (s *scope) workersReady(i int) bool {
 
 // hasSpares reports whether all existing Jobs of a replicatedJob were created for workers with spares.
 func (s *scope) hasSpares(rjob string) bool {
-	return !slices.ContainsFunc(s.counted(), func(job *batchv1.Job) bool {
+	return !slices.ContainsFunc(s.jobs.Current(), func(job *batchv1.Job) bool {
 		return job.Labels[v1alpha2.ReplicatedJobNameKey] == rjob && job.Annotations[v1alpha2.SparesKey] == ""
 	})
 }

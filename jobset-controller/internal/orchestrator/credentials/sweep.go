@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
 
@@ -99,11 +100,7 @@ func share(owner client.Object) int64 {
 		m, _, _ := inplace.MemberOf(o)
 		workers = int64(m.Size)
 	case *v1alpha2.JobSet:
-		workers = 0
-		for i := range o.Spec.ReplicatedJobs {
-			entry := &o.Spec.ReplicatedJobs[i]
-			workers += int64(entry.Replicas) * int64(ptr.Deref(entry.Template.Spec.Parallelism, 1))
-		}
+		workers = policy.Workers(&o.Spec)
 	}
 	return baseShare + slotShare*workers
 }
