@@ -23,7 +23,9 @@ func oneAnnotation() *JobSet {
 
 func withAgents(js *JobSet) *Builder {
 	settings := inject.Settings{Store: supervise.Store{Address: "valkey:6379"}, ExecImage: "exec"}
-	return NewBuilder(js.Obj(), epoch.First()).Adding(inject.For(inject.Assess(js.Obj()), nil, settings))
+	b := NewBuilder(js.Obj(), epoch.First())
+	b.Agents = inject.For(inject.Assess(js.Obj()), nil, settings)
+	return b
 }
 
 func TestEachJobGetsAnAgent(t *testing.T) {
@@ -48,7 +50,9 @@ func TestPodsWithAgentGetPullSecrets(t *testing.T) {
 	js := oneAnnotation()
 	js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "own"}, {Name: "both"}}
 	settings := inject.Settings{Store: supervise.Store{Address: "valkey:6379"}, ExecImage: "exec", PullSecrets: []string{"both", "agents"}}
-	job := NewBuilder(js.Obj(), epoch.First()).Adding(inject.For(inject.Assess(js.Obj()), nil, settings)).Job(0, 0)
+	builder := NewBuilder(js.Obj(), epoch.First())
+	builder.Agents = inject.For(inject.Assess(js.Obj()), nil, settings)
+	job := builder.Job(0, 0)
 	want := []corev1.LocalObjectReference{{Name: "own"}, {Name: "both"}, {Name: "agents"}}
 	if diff := cmp.Diff(want, job.Spec.Template.Spec.ImagePullSecrets); diff != "" {
 		t.Errorf("pull Secrets (-want +got):\n%s", diff)

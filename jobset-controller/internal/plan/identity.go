@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"cmp"
 	"crypto/sha1"
 	"encoding/hex"
 	"maps"
@@ -14,12 +15,14 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
 // identity returns the keys that a Job and its pods carry both as labels and as annotations.
 func (b *Builder) identity(rjobIndex, index int) map[string]string {
 	js, rjob := b.jobSet, &b.jobSet.Spec.ReplicatedJobs[rjobIndex]
-	group, first := groupOf(rjob), b.layout.starts[rjobIndex]
+	group, first := groupOf(rjob), b.layout.first[rjobIndex]
 	keys := map[string]string{
 		v1alpha2.JobSetNameKey:         js.Name,
 		v1alpha2.JobSetUIDKey:          string(js.UID),
@@ -27,14 +30,14 @@ func (b *Builder) identity(rjobIndex, index int) map[string]string {
 		v1alpha2.ReplicatedJobReplicas: decimal(int64(rjob.Replicas)),
 		v1alpha2.GlobalReplicasKey:     decimal(b.layout.total),
 		v1alpha2.JobIndexKey:           decimal(int64(index)),
-		v1alpha2.JobGlobalIndexKey:     decimal(first.global + int64(index)),
+		v1alpha2.JobGlobalIndexKey:     decimal(first.Global + int64(index)),
 		v1alpha2.JobKey:                jobKey(js.Namespace, JobName(js.Name, rjob.Name, index)),
 		v1alpha2.RestartsKey:           decimal(int64(js.Status.Restarts)),
 		v1alpha2.GroupNameKey:          group,
 		v1alpha2.GroupReplicasKey:      decimal(b.layout.groups[group]),
-		v1alpha2.JobGroupIndexKey:      decimal(first.group + int64(index)),
+		v1alpha2.JobGroupIndexKey:      decimal(first.Group + int64(index)),
 	}
-	if restarts := b.layout.restartsOf(rjobIndex, index); b.countsSingle || restarts > 0 {
+	if restarts := b.layout.restartsOf(rjob.Name, index); b.CountsSingle || restarts > 0 {
 		keys[v1alpha2.JobRestartsKey] = decimal(int64(restarts))
 	}
 	if js.Spec.Coordinator != nil {
@@ -64,55 +67,33 @@ func merged(all ...map[string]string) map[string]string {
 // DefaultGroup is the group of a replicatedJob that does not name one.
 const DefaultGroup = "default"
 
-// Layout numbers the Jobs of a JobSet, across all replicatedJobs and within each group. It is computed once for all
+// layout numbers the Jobs of a JobSet, across all replicatedJobs and within each group. It is computed once for all
 // Jobs, so that building n Jobs takes O(n) time.
-type Layout struct {
+type layout struct {
 	total  int64
 	groups map[string]int64
-	starts []start
-	// single holds the restarts of single Jobs, by replicatedJob and Job index.
-	single [][]int32
+	first  []inject.First     // by replicatedJob
+	single map[string][]int32 // see policy.JobRestarts
 }
 
-// start is the number of Jobs before the first Job of a replicatedJob, in the JobSet and in the group.
-type start struct{ global, group int64 }
-
-// NewLayout numbers the Jobs of a JobSet.
-func NewLayout(js *v1alpha2.JobSet) Layout {
+func newLayout(js *v1alpha2.JobSet) layout {
 	spec := &js.Spec
-	l := Layout{single: singleRestarts(js), groups: map[string]int64{}, starts: make([]start, len(spec.ReplicatedJobs))}
+	l := layout{single: policy.JobRestarts(&js.Status), groups: map[string]int64{}, first: make([]inject.First, len(spec.ReplicatedJobs))}
 	for i := range spec.ReplicatedJobs {
 		rjob := &spec.ReplicatedJobs[i]
 		group := groupOf(rjob)
-		l.starts[i] = start{global: l.total, group: l.groups[group]}
+		l.first[i] = inject.First{Global: l.total, Group: l.groups[group]}
 		l.total += int64(rjob.Replicas)
 		l.groups[group] += int64(rjob.Replicas)
 	}
 	return l
 }
 
-func groupOf(rjob *v1alpha2.ReplicatedJob) string {
-	if rjob.GroupName == "" {
-		return DefaultGroup
-	}
-	return rjob.GroupName
-}
-
-func singleRestarts(js *v1alpha2.JobSet) [][]int32 {
-	byName := make(map[string][]int32, len(js.Status.ReplicatedJobsStatus))
-	for i := range js.Status.ReplicatedJobsStatus {
-		byName[js.Status.ReplicatedJobsStatus[i].Name] = js.Status.ReplicatedJobsStatus[i].JobRestarts
-	}
-	counts := make([][]int32, len(js.Spec.ReplicatedJobs))
-	for i := range counts {
-		counts[i] = byName[js.Spec.ReplicatedJobs[i].Name]
-	}
-	return counts
-}
+func groupOf(rjob *v1alpha2.ReplicatedJob) string { return cmp.Or(rjob.GroupName, DefaultGroup) }
 
 // restartsOf returns how often the Job was restarted individually.
-func (l Layout) restartsOf(rjobIndex, index int) int32 {
-	if counts := l.single[rjobIndex]; index < len(counts) {
+func (l layout) restartsOf(rjob string, index int) int32 {
+	if counts := l.single[rjob]; index < len(counts) {
 		return counts[index]
 	}
 	return 0

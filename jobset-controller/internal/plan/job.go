@@ -18,30 +18,20 @@ import (
 
 // Builder builds the Jobs of one JobSet for its current attempt and generation.
 type Builder struct {
+	// Agents is what is added to the Jobs.
+	Agents inject.Plan
+	// CountsSingle records on every Job how often it was restarted individually, even if that is 0, as the upstream
+	// controller does with its RestartJob feature gate.
+	CountsSingle bool
+
 	jobSet *v1alpha2.JobSet
-	layout Layout
+	layout layout
 	epoch  int32
-	agents inject.Plan
-	// countsSingle records the number of individual restarts on every Job, even if it is 0.
-	countsSingle bool
 }
 
 // NewBuilder returns a Builder for a JobSet. It does not change the JobSet.
 func NewBuilder(js *v1alpha2.JobSet, current epoch.Record) *Builder {
-	return &Builder{jobSet: js, layout: NewLayout(js), epoch: current.Epoch}
-}
-
-// Adding makes the Builder add the planned agents.
-func (b *Builder) Adding(agents inject.Plan) *Builder {
-	b.agents = agents
-	return b
-}
-
-// CountingSingleRestarts makes the Builder record on every Job how often it was restarted individually, as the upstream
-// controller does with its RestartJob feature gate.
-func (b *Builder) CountingSingleRestarts(on bool) *Builder {
-	b.countsSingle = on
-	return b
+	return &Builder{jobSet: js, layout: newLayout(js), epoch: current.Epoch}
 }
 
 // Job builds the Job with the given index of the replicatedJob spec.replicatedJobs[rjobIndex].
@@ -69,8 +59,7 @@ func (b *Builder) build(rjobIndex int, name string, identity map[string]string) 
 	}
 	addClaims(js, &job.Spec.Template.Spec)
 	pinToReservedNodes(job)
-	first := b.layout.starts[rjobIndex]
-	b.agents.Into(rjobIndex, job, inject.First{Global: first.global, Group: first.group})
+	b.Agents.Into(rjobIndex, job, b.layout.first[rjobIndex])
 	return job
 }
 
@@ -204,7 +193,7 @@ func SparesName(jobSet, rjob string) string { return jobSet + "-" + rjob + "-" +
 // Spares builds the Job of a replicatedJob's spares, or returns nil if it has none. The pods have the template of the
 // workers, and run on nodes without other pods of the JobSet.
 func (b *Builder) Spares(rjobIndex int) *batchv1.Job {
-	n := int32(b.agents.Spares(rjobIndex))
+	n := int32(b.Agents.Spares(rjobIndex))
 	if n == 0 {
 		return nil
 	}

@@ -91,7 +91,8 @@ func TestSingleRestartsAreWritten(t *testing.T) {
 		"without the gate, as the published one does":   {false, 0, ""},
 		"without the gate, but it was restarted before": {false, 1, "3"},
 	} {
-		builder := NewBuilder(js.Obj(), mustEpoch(js)).CountingSingleRestarts(c.always)
+		builder := NewBuilder(js.Obj(), mustEpoch(js))
+		builder.CountsSingle = c.always
 		job := builder.Job(0, c.index)
 		for where, got := range map[string]string{"label": job.Labels[v1alpha2.JobRestartsKey], "annotation": job.Annotations[v1alpha2.JobRestartsKey],
 			"label of pods": job.Spec.Template.Labels[v1alpha2.JobRestartsKey]} {

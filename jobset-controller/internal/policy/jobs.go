@@ -34,11 +34,11 @@ type Jobs struct {
 // SortJobs sorts the Jobs of a JobSet into the lists.
 func SortJobs(jobs []batchv1.Job, status *v1alpha2.JobSetStatus, current epoch.Record) Jobs {
 	sorted := Jobs{Names: make(map[string]bool, len(jobs))}
-	single := newJobRestarts(status)
+	single := JobRestarts(status)
 	for i := range jobs {
 		job := &jobs[i]
 		sorted.Names[job.Name] = true
-		sorted.add(job, isPrevious(job, status.Restarts, current) || !IsSpares(job) && single.outdated(job))
+		sorted.add(job, isPrevious(job, status.Restarts, current) || !IsSpares(job) && outdated(job, single[job.Labels[v1alpha2.ReplicatedJobNameKey]]))
 	}
 	return sorted
 }

@@ -19,29 +19,22 @@ import (
 // a counter for each of them.
 const MaxSingleRestarts = 1024
 
-// jobRestarts holds the restarts of single Jobs, by replicatedJob and Job index.
-type jobRestarts map[string][]int32
-
-func newJobRestarts(status *v1alpha2.JobSetStatus) jobRestarts {
-	var restarts jobRestarts
+// JobRestarts returns how often single Jobs were restarted, by replicatedJob and Job index.
+func JobRestarts(status *v1alpha2.JobSetStatus) map[string][]int32 {
+	restarts := make(map[string][]int32, len(status.ReplicatedJobsStatus))
 	for i := range status.ReplicatedJobsStatus {
-		if s := &status.ReplicatedJobsStatus[i]; len(s.JobRestarts) > 0 {
-			if restarts == nil {
-				restarts = jobRestarts{}
-			}
-			restarts[s.Name] = s.JobRestarts
-		}
+		restarts[status.ReplicatedJobsStatus[i].Name] = status.ReplicatedJobsStatus[i].JobRestarts
 	}
 	return restarts
 }
 
-// outdated reports whether a Job has been replaced since it was created.
-func (r jobRestarts) outdated(job *batchv1.Job) bool {
-	if r == nil {
+// outdated reports whether a Job of a replicatedJob with these restarts has been replaced since it was created.
+func outdated(job *batchv1.Job, restarts []int32) bool {
+	if len(restarts) == 0 {
 		return false
 	}
-	counts, index := r[job.Labels[v1alpha2.ReplicatedJobNameKey]], number(job, v1alpha2.JobIndexKey)
-	return index >= 0 && int(index) < len(counts) && number(job, v1alpha2.JobRestartsKey) < counts[index]
+	index := number(job, v1alpha2.JobIndexKey)
+	return index >= 0 && int(index) < len(restarts) && number(job, v1alpha2.JobRestartsKey) < restarts[index]
 }
 
 // JobRestart describes the restart of one Job.

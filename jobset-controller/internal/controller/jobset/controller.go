@@ -242,7 +242,9 @@ func (s *scope) runsAgents() bool {
 
 // builder returns the builder of the Jobs of this attempt.
 func (s *scope) builder() *plan.Builder {
-	return plan.NewBuilder(s.jobSet, s.epoch).Adding(s.agents.plan).CountingSingleRestarts(s.features.RestartJob)
+	b := plan.NewBuilder(s.jobSet, s.epoch)
+	b.Agents, b.CountsSingle = s.agents.plan, s.features.RestartJob
+	return b
 }
 
 // reportAgents warns about problems that prevent in-place restarts. The Jobs run without them.
