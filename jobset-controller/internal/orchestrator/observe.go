@@ -170,7 +170,7 @@ func (x *run) listMissed(ctx context.Context) error {
 	for i := range list.Items {
 		pod := &list.Items[i]
 		why := beside.WithoutAgent(pod, x.o.Owner.Served.Installation)
-		if why != "" && beside.Lives(pod) && pod.UID != x.owner.GetUID() {
+		if why != "" && policy.Lives(pod) && pod.UID != x.owner.GetUID() {
 			x.state.missed = append(x.state.missed, leader.Missed{Pod: podOf(pod), Why: why})
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/parallel"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/beside"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader"
 )
 
@@ -44,7 +45,7 @@ func (r *Reconciler) getLeader(ctx context.Context, key types.NamespacedName, po
 	left := func() []corev1.Pod {
 		return slices.DeleteFunc(slices.Clone(list.Items), func(member corev1.Pod) bool {
 			leads := err == nil && pod.DeletionTimestamp.IsZero() && inplace.LeaderOf(&member) == string(pod.UID)
-			return leads || isLeader(&member) || member.Annotations[v1alpha2.LedByKey] != r.Kind.Installation || !beside.Lives(&member)
+			return leads || isLeader(&member) || member.Annotations[v1alpha2.LedByKey] != r.Kind.Installation || !policy.Lives(&member)
 		})
 	}
 	if apierrors.IsNotFound(err) && len(list.Items) > 0 || len(left()) > 0 {
@@ -103,7 +104,7 @@ func (r *Reconciler) examine(ctx context.Context, metadata *metav1.PartialObject
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(metadata), pod); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if pod.UID != metadata.UID || !beside.Lives(pod) || pod.Labels[v1alpha2.GroupKindKey] != "" {
+	if pod.UID != metadata.UID || !policy.Lives(pod) || pod.Labels[v1alpha2.GroupKindKey] != "" {
 		return nil
 	}
 	why := unprepared(inplace.PodKind)

@@ -64,19 +64,13 @@ func (b *Builder) build(rjobIndex int, name string, identity map[string]string) 
 }
 
 func (b *Builder) decorate(job *batchv1.Job, rjob *v1alpha2.ReplicatedJob, identity map[string]string) {
-	inherited := placement(b.jobSet)
 	own := merged(identity, map[string]string{epoch.Annotation: epoch.FormatNumber(b.epoch)})
 	job.Labels = merged(rjob.Template.Labels, identity)
-	job.Annotations = merged(inherited, rjob.Template.Annotations, own)
+	job.Annotations = merged(placement(b.jobSet.Annotations), rjob.Template.Annotations, own)
 
 	pod := &job.Spec.Template
 	pod.Labels = merged(pod.Labels, identity)
-	pod.Annotations = merged(pod.Annotations, placementOf(job), own)
-}
-
-// placementOf returns the placement annotations of the Job, which are copied to its pods.
-func placementOf(job *batchv1.Job) map[string]string {
-	return placement(&v1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Annotations: job.Annotations}})
+	pod.Annotations = merged(pod.Annotations, placement(job.Annotations), own)
 }
 
 // Defaults sets the defaults of the upstream webhook: Jobs are Indexed, and their pods restart on failure.
@@ -115,12 +109,12 @@ func enqueue(job *batchv1.Job, js *v1alpha2.JobSet) {
 	job.Spec.Suspend = ptr.To(true)
 }
 
-// placement returns the placement annotations that Jobs inherit from the JobSet. Those on the Job template take
-// precedence.
-func placement(js *v1alpha2.JobSet) map[string]string {
+// placement returns the placement annotations that Jobs inherit from the JobSet, and pods from their Job. Those on the
+// Job template take precedence.
+func placement(annotations map[string]string) map[string]string {
 	keys := map[string]string{}
 	for _, key := range []string{v1alpha2.ExclusiveKey, v1alpha2.NodeSelectorStrategyKey} {
-		if value, found := js.Annotations[key]; found {
+		if value, found := annotations[key]; found {
 			keys[key] = value
 		}
 	}
@@ -212,17 +206,22 @@ func (b *Builder) Spares(rjobIndex int) *batchv1.Job {
 // keepApart keeps a spare off the nodes of all other pods of the JobSet, because the loss of a node must not affect
 // both.
 func keepApart(js *v1alpha2.JobSet, pod *corev1.PodSpec) {
+	anti := AntiAffinity(pod)
+	anti.RequiredDuringSchedulingIgnoredDuringExecution = append(anti.RequiredDuringSchedulingIgnoredDuringExecution, corev1.PodAffinityTerm{
+		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha2.JobSetUIDKey: string(js.UID)}},
+		TopologyKey:   corev1.LabelHostname,
+	})
+}
+
+// AntiAffinity returns the anti-affinity of a pod, and adds an empty one if the pod has none.
+func AntiAffinity(pod *corev1.PodSpec) *corev1.PodAntiAffinity {
 	if pod.Affinity == nil {
 		pod.Affinity = &corev1.Affinity{}
 	}
 	if pod.Affinity.PodAntiAffinity == nil {
 		pod.Affinity.PodAntiAffinity = &corev1.PodAntiAffinity{}
 	}
-	anti := pod.Affinity.PodAntiAffinity
-	anti.RequiredDuringSchedulingIgnoredDuringExecution = append(anti.RequiredDuringSchedulingIgnoredDuringExecution, corev1.PodAffinityTerm{
-		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha2.JobSetUIDKey: string(js.UID)}},
-		TopologyKey:   corev1.LabelHostname,
-	})
+	return pod.Affinity.PodAntiAffinity
 }
 
 // ClaimName returns "<template>-<jobset>".

@@ -133,6 +133,11 @@ func StuckPodTimeout(annotations map[string]string) (time.Duration, *Problem) {
 	return optIn(stuckPodRule, v1alpha2.StuckPodTimeoutKey, annotations)
 }
 
+// Lives reports whether a pod is running or will run, and has not been deleted.
+func Lives(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp.IsZero() && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+}
+
 // Overdue returns how long a pod has been terminating beyond its grace period and the timeout. It is negative while
 // there is time left, and the most negative duration for a pod that is not being deleted.
 func Overdue(pod *corev1.Pod, timeout time.Duration, now time.Time) time.Duration {

@@ -131,7 +131,7 @@ func ReadAttempts(spec *v1alpha2.JobSetSpec, jobs Jobs, pods []corev1.Pod) Attem
 }
 
 func (a *Attempts) add(pod *corev1.Pod) {
-	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded || !pod.DeletionTimestamp.IsZero() {
+	if !Lives(pod) {
 		return
 	}
 	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/beside"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
 // +kubebuilder:webhook:path=/mutate--v1-pod,mutating=true,failurePolicy=ignore,sideEffects=None,groups="",resources=pods,verbs=create,versions=v1,name=mpod.holdfast.dev,admissionReviewVersions=v1,serviceName=holdfast-inplace-webhook-service
@@ -72,7 +73,7 @@ func (w *Pods) lead(ctx context.Context, pod *corev1.Pod, set *unstructured.Unst
 	}
 	var without []string
 	for i := range list.Items {
-		if other := &list.Items[i]; beside.Lives(other) && beside.WithoutAgent(other, w.Installation) != "" {
+		if other := &list.Items[i]; policy.Lives(other) && beside.WithoutAgent(other, w.Installation) != "" {
 			without = append(without, other.Name)
 		}
 	}

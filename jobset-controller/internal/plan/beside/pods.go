@@ -81,11 +81,6 @@ func WithoutAgent(pod *corev1.Pod, installation string) string {
 	return "created without an agent, because the webhook was unreachable or does not apply to it"
 }
 
-// Lives reports whether a pod is running or will run, and has not been deleted.
-func Lives(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp.IsZero() && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
-}
-
 // conflict returns an error if the pod describes its group differently from the pod with index 0.
 func conflict(pod *corev1.Pod, m inplace.Member, leader *corev1.Pod) error {
 	first, _, err := inplace.MemberOf(leader)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
 // Anchor returns the pod whose node determines the domain of its Job, or nil if no pod has a node. That is the leader
@@ -20,7 +21,7 @@ import (
 func Anchor(pods []*corev1.Pod) *corev1.Pod {
 	var anchor *corev1.Pod
 	for _, p := range pods {
-		if p.Spec.NodeName != "" && lives(p) && (anchor == nil || goesBefore(p, anchor)) {
+		if p.Spec.NodeName != "" && policy.Lives(p) && (anchor == nil || goesBefore(p, anchor)) {
 			anchor = p
 		}
 	}
@@ -32,10 +33,6 @@ func goesBefore(a, b *corev1.Pod) bool {
 		return Leads(a)
 	}
 	return a.CreationTimestamp.Before(&b.CreationTimestamp)
-}
-
-func lives(p *corev1.Pod) bool {
-	return p.DeletionTimestamp.IsZero() && p.Status.Phase != corev1.PodFailed && p.Status.Phase != corev1.PodSucceeded
 }
 
 // Leader returns the living leader, or nil if there is none.
@@ -50,7 +47,7 @@ func Waiting(pods []*corev1.Pod) *corev1.Pod { return first(pods, Held) }
 func first(pods []*corev1.Pod, is func(*corev1.Pod) bool) *corev1.Pod {
 	var found *corev1.Pod
 	for _, p := range pods {
-		if lives(p) && is(p) && (found == nil || p.Name < found.Name) {
+		if policy.Lives(p) && is(p) && (found == nil || p.Name < found.Name) {
 			found = p
 		}
 	}
@@ -73,7 +70,7 @@ func Plan(pods []*corev1.Pod, domain string, domainOf func(node string) string) 
 	anchor := Anchor(pods)
 	decided := anchor != nil && Leads(anchor)
 	for _, p := range pods {
-		if Leads(p) || !lives(p) {
+		if Leads(p) || !policy.Lives(p) {
 			continue
 		}
 		switch {

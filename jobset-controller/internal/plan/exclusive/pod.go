@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
 )
 
 // Gate holds a follower back until the domain of its leader is known.
@@ -99,18 +100,11 @@ func attract(pod *corev1.Pod) {
 		metav1.LabelSelectorRequirement{Key: v1alpha2.JobKey, Operator: metav1.LabelSelectorOpNotIn, Values: []string{own}},
 		metav1.LabelSelectorRequirement{Key: v1alpha2.PriorityKey, Operator: metav1.LabelSelectorOpIn, Values: []string{priority(pod)}},
 	)
-	if pod.Spec.Affinity == nil {
-		pod.Spec.Affinity = &corev1.Affinity{}
+	replace(&plan.AntiAffinity(&pod.Spec).RequiredDuringSchedulingIgnoredDuringExecution, pod, others)
+	if pod.Spec.Affinity.PodAffinity == nil {
+		pod.Spec.Affinity.PodAffinity = &corev1.PodAffinity{}
 	}
-	a := pod.Spec.Affinity
-	if a.PodAffinity == nil {
-		a.PodAffinity = &corev1.PodAffinity{}
-	}
-	if a.PodAntiAffinity == nil {
-		a.PodAntiAffinity = &corev1.PodAntiAffinity{}
-	}
-	replace(&a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, pod, same)
-	replace(&a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, pod, others)
+	replace(&pod.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, pod, same)
 }
 
 // term returns an affinity term for all namespaces, because a domain is exclusive in the whole cluster.

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
 )
 
 // indexVariable is the variable that the Job controller sets in each container of a pod.
@@ -46,13 +47,7 @@ func Pod(job *batchv1.Job, index int, reason ...string) *corev1.Pod {
 // node must not affect both a worker and its spare. Unlike a requirement, a preference lets the pod run if there is no
 // such node, so that the pod can take its slot back.
 func PreferOtherNodes(pod *corev1.Pod) {
-	if pod.Spec.Affinity == nil {
-		pod.Spec.Affinity = &corev1.Affinity{}
-	}
-	if pod.Spec.Affinity.PodAntiAffinity == nil {
-		pod.Spec.Affinity.PodAntiAffinity = &corev1.PodAntiAffinity{}
-	}
-	anti := pod.Spec.Affinity.PodAntiAffinity
+	anti := plan.AntiAffinity(&pod.Spec)
 	anti.PreferredDuringSchedulingIgnoredDuringExecution = append(anti.PreferredDuringSchedulingIgnoredDuringExecution, corev1.WeightedPodAffinityTerm{
 		Weight: 100, // the highest
 		PodAffinityTerm: corev1.PodAffinityTerm{
