@@ -53,7 +53,7 @@ func restartsAlone(spec *v1alpha2.JobSetSpec, r ruling) bool {
 		return e.Name == r.job.Labels[v1alpha2.ReplicatedJobNameKey]
 	})
 	index := number(r.job, v1alpha2.JobIndexKey)
-	return r.rule.single() && known && index >= 0 && index < MaxSingleRestarts
+	return RestartsOneJob(r.rule.action) && known && index >= 0 && index < MaxSingleRestarts
 }
 
 func restartJobs(f Facts, rulings []ruling) Decision {
@@ -155,9 +155,9 @@ func safeName(name string) string {
 	}, name[:min(len(name), maxReasonName)])
 }
 
-// single reports whether the action of the rule concerns only the failed Job.
-func (r chosenRule) single() bool {
-	return r.action == v1alpha2.RestartJob || r.action == v1alpha2.RestartJobAndIgnoreMaxRestarts
+// RestartsOneJob reports whether an action concerns only the failed Job.
+func RestartsOneJob(action v1alpha2.FailurePolicyAction) bool {
+	return action == v1alpha2.RestartJob || action == v1alpha2.RestartJobAndIgnoreMaxRestarts
 }
 
 // ruling is the rule that applies to a failed Job.
@@ -181,7 +181,7 @@ func judge(f Facts, failed []*batchv1.Job) []ruling {
 			if budget == 0 || !m.matches(job) {
 				return false
 			}
-			if chosen.single() {
+			if RestartsOneJob(chosen.action) {
 				budget--
 			}
 			rulings = append(rulings, ruling{chosen, job})

@@ -4,7 +4,9 @@
 package validation
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -24,28 +26,25 @@ type Problems struct {
 }
 
 // All returns all faults.
-func (p Problems) All() field.ErrorList {
-	all := append(field.ErrorList{}, p.Disabled...)
-	return append(append(all, p.Blocking...), p.Other...)
-}
+func (p Problems) All() field.ErrorList { return slices.Concat(p.Disabled, p.Blocking, p.Other) }
 
 // Stops reports whether nothing can be started.
 func (p Problems) Stops() bool { return len(p.Disabled)+len(p.Blocking) > 0 }
 
 // Of returns the faults of a JobSet, without reference to other objects.
 func Of(js *v1alpha2.JobSet, features policy.Features) Problems {
-	c := &checked{name: nameOf(js), jobSet: js, spec: &js.Spec, path: field.NewPath("spec")}
+	c := &checked{name: cmp.Or(js.Name, js.GenerateName+generatedSuffix), jobSet: js, spec: &js.Spec, path: field.NewPath("spec")}
 	return Problems{
 		Disabled: c.features(features),
 		Blocking: c.startupRules(),
-		Other: concat(c.replicatedJobs(), c.network(), c.successPolicy(), c.failurePolicy(), c.inPlaceRestart(), c.coordinator(), c.managedBy(),
+		Other: slices.Concat(c.replicatedJobs(), c.network(), c.successPolicy(), c.failurePolicy(), c.inPlaceRestart(), c.coordinator(), c.managedBy(),
 			c.volumeClaims(), c.annotations()),
 	}
 }
 
 // checked is a JobSet that is being validated.
 type checked struct {
-	name   string
+	name   string // or one like the name that the API server will generate
 	jobSet *v1alpha2.JobSet
 	spec   *v1alpha2.JobSetSpec
 	path   *field.Path // of the spec
@@ -53,14 +52,6 @@ type checked struct {
 
 // generatedSuffix has the length of the suffix that the API server appends to generateName.
 const generatedSuffix = "xxxxx"
-
-// nameOf returns the name of the JobSet, or one like the name that the API server will generate.
-func nameOf(js *v1alpha2.JobSet) string {
-	if js.Name == "" && js.GenerateName != "" {
-		return js.GenerateName + generatedSuffix
-	}
-	return js.Name
-}
 
 func (c *checked) replicatedJob(name string) *v1alpha2.ReplicatedJob {
 	for i := range c.spec.ReplicatedJobs {
@@ -71,27 +62,19 @@ func (c *checked) replicatedJob(name string) *v1alpha2.ReplicatedJob {
 	return nil
 }
 
-// known rejects names that do not belong to a replicatedJob.
-func (c *checked) known(path *field.Path, names []string) field.ErrorList {
+// known rejects names that do not belong to a replicatedJob. where is added to the message.
+func (c *checked) known(path *field.Path, names []string, where string) field.ErrorList {
 	var errs field.ErrorList
 	for i, name := range names {
 		if c.replicatedJob(name) == nil {
-			errs = append(errs, unknownReplicatedJob(path.Index(i), name))
+			errs = append(errs, unknownReplicatedJob(path.Index(i), name, where))
 		}
 	}
 	return errs
 }
 
-func unknownReplicatedJob(path *field.Path, name string) *field.Error {
-	return field.Invalid(path, name, fmt.Sprintf("invalid replicatedJob name '%s' does not appear in .spec.ReplicatedJobs", name))
-}
-
-func concat(lists ...field.ErrorList) field.ErrorList {
-	var all field.ErrorList
-	for _, list := range lists {
-		all = append(all, list...)
-	}
-	return all
+func unknownReplicatedJob(path *field.Path, name, where string) *field.Error {
+	return field.Invalid(path, name, fmt.Sprintf("invalid replicatedJob name '%s'%s does not appear in .spec.ReplicatedJobs", name, where))
 }
 
 // because returns an error for each reason.
@@ -115,7 +98,7 @@ func (c *checked) features(on policy.Features) field.ErrorList {
 			"InPlaceRestart restart strategy cannot be set when InPlaceRestart feature gate is disabled"))
 	}
 	for i, rule := range c.spec.FailurePolicy.Rules {
-		if restartsJobs(rule.Action) && !on.RestartJob {
+		if policy.RestartsOneJob(rule.Action) && !on.RestartJob {
 			errs = append(errs, field.Forbidden(path.Child("rules").Index(i).Child("action"),
 				"RestartJob and RestartJobAndIgnoreMaxRestarts failure policy actions are not allowed when RestartJob feature gate is disabled"))
 		}

@@ -114,7 +114,7 @@ func withoutName(p policy.Problem) string {
 // inPlaceRestart checks the requirements of the agents of restartStrategy InPlaceRestart: pods that stay and that start
 // together.
 func (c *checked) inPlaceRestart() field.ErrorList {
-	if c.spec.FailurePolicy == nil || c.spec.FailurePolicy.RestartStrategy != v1alpha2.InPlaceRestart {
+	if !policy.UsesAttempts(c.spec) {
 		return nil
 	}
 	errs := c.inPlaceAlone()

@@ -28,7 +28,7 @@ func (c *checked) successPolicy() field.ErrorList {
 	if c.spec.SuccessPolicy == nil {
 		return nil
 	}
-	return c.known(c.path.Child("successPolicy", "targetReplicatedJobs"), c.spec.SuccessPolicy.TargetReplicatedJobs)
+	return c.known(c.path.Child("successPolicy", "targetReplicatedJobs"), c.spec.SuccessPolicy.TargetReplicatedJobs, "")
 }
 
 func (c *checked) failurePolicy() field.ErrorList {
@@ -67,33 +67,18 @@ func ruleName(path *field.Path, name string, indexes []int) field.ErrorList {
 }
 
 func (c *checked) rule(rule *v1alpha2.FailurePolicyRule, path *field.Path) field.ErrorList {
-	errs := concat(
+	errs := slices.Concat(
 		reasons(path.Child("onJobFailureReasons"), rule.OnJobFailureReasons),
 		patterns(path.Child("onJobFailureMessagePatterns"), rule.OnJobFailureMessagePatterns),
-		c.ruleTargetsExist(path.Child("targetReplicatedJobs"), rule.TargetReplicatedJobs),
+		c.known(path.Child("targetReplicatedJobs"), rule.TargetReplicatedJobs, " in failure policy"),
 	)
 	if rule.MaxRestarts != nil && rule.Action == v1alpha2.FailJobSet {
 		errs = append(errs, field.Forbidden(path.Child("maxRestarts"), "action FailJobSet restarts nothing"))
 	}
-	if restartsJobs(rule.Action) {
+	if policy.RestartsOneJob(rule.Action) {
 		errs = append(errs, c.countable(path.Child("action"), rule.Action)...)
 	}
 	return errs
-}
-
-func (c *checked) ruleTargetsExist(path *field.Path, names []string) field.ErrorList {
-	var errs field.ErrorList
-	for i, name := range names {
-		if c.replicatedJob(name) == nil {
-			errs = append(errs, field.Invalid(path.Index(i), name,
-				fmt.Sprintf("invalid replicatedJob name '%s' in failure policy does not appear in .spec.ReplicatedJobs", name)))
-		}
-	}
-	return errs
-}
-
-func restartsJobs(action v1alpha2.FailurePolicyAction) bool {
-	return action == v1alpha2.RestartJob || action == v1alpha2.RestartJobAndIgnoreMaxRestarts
 }
 
 // countable checks that the status has enough room for the counters.
@@ -182,7 +167,7 @@ func (c *checked) ruleTargets(path *field.Path) (field.ErrorList, map[string]boo
 func (c *checked) ruleTarget(path *field.Path, name string, again bool) field.ErrorList {
 	switch {
 	case c.replicatedJob(name) == nil:
-		return field.ErrorList{unknownReplicatedJob(path, name)}
+		return field.ErrorList{unknownReplicatedJob(path, name, "")}
 	case again:
 		return field.ErrorList{field.Duplicate(path, name)}
 	case name == c.last().Name:

@@ -25,7 +25,7 @@ func (c *checked) replicatedJobs() field.ErrorList {
 	earlier := map[string]bool{}
 	for i := range c.spec.ReplicatedJobs {
 		rjob, path := &c.spec.ReplicatedJobs[i], c.path.Child("replicatedJobs").Index(i)
-		errs = append(errs, concat(c.jobNames(rjob, path), groupName(rjob, path), size(rjob, path), dependsOn(rjob, path, i, earlier))...)
+		errs = append(errs, slices.Concat(c.jobNames(rjob, path), groupName(rjob, path), size(rjob, path), dependsOn(rjob, path, i, earlier))...)
 		earlier[rjob.Name] = true
 	}
 	return errs

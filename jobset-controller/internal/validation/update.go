@@ -1,6 +1,7 @@
 package validation
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -20,7 +21,7 @@ import (
 // or removing a default value is not a change.
 func Update(old, js *v1alpha2.JobSet, features policy.Features) field.ErrorList {
 	path := field.NewPath("spec")
-	return concat(
+	return slices.Concat(
 		fixed(path.Child("managedBy"), old.Spec.ManagedBy, js.Spec.ManagedBy),
 		fixed(path.Child("network"), policy.Network(&old.Spec), policy.Network(&js.Spec)),
 		fixed(path.Child("successPolicy"), policy.SuccessPolicy(&old.Spec), policy.SuccessPolicy(&js.Spec)),
@@ -43,8 +44,7 @@ func immutable(path *field.Path, more string) *field.Error {
 
 func replicatedJobs(old, js *v1alpha2.JobSet, features policy.Features) field.ErrorList {
 	path := field.NewPath("spec", "replicatedJobs")
-	name := func(e v1alpha2.ReplicatedJob) string { return e.Name }
-	before, after := names(old.Spec.ReplicatedJobs, name), names(js.Spec.ReplicatedJobs, name)
+	before, after := names(old), names(js)
 	if !slices.Equal(before, after) {
 		return field.ErrorList{immutable(path, fmt.Sprintf(": replicatedJobs cannot be added, removed or reordered: %q became %q", before, after))}
 	}
@@ -60,10 +60,10 @@ func replicatedJobs(old, js *v1alpha2.JobSet, features policy.Features) field.Er
 	return errs
 }
 
-func names[T any](list []T, name func(T) string) []string {
-	all := make([]string, len(list))
-	for i := range list {
-		all[i] = name(list[i])
+func names(js *v1alpha2.JobSet) []string {
+	all := make([]string, len(js.Spec.ReplicatedJobs))
+	for i := range all {
+		all[i] = js.Spec.ReplicatedJobs[i].Name
 	}
 	return all
 }
@@ -105,9 +105,7 @@ func (c change) replicatedJob(path *field.Path, old, now *v1alpha2.ReplicatedJob
 // withDefaults returns a copy with the defaults that admission sets.
 func withDefaults(rjob *v1alpha2.ReplicatedJob) *v1alpha2.ReplicatedJob {
 	filled := rjob.DeepCopy()
-	if filled.GroupName == "" {
-		filled.GroupName = plan.DefaultGroup
-	}
+	filled.GroupName = cmp.Or(filled.GroupName, plan.DefaultGroup)
 	plan.Defaults(&filled.Template.Spec)
 	delete(filled.Template.Annotations, v1alpha2.SparesKey) // their number may change at any time
 	return filled
