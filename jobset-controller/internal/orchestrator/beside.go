@@ -86,10 +86,7 @@ func asks(js *v1alpha2.JobSet) bool {
 // once its condition reports that it was refused.
 func viewServed(js *v1alpha2.JobSet, jobs []*batchv1.Job, installation string) (view leader.Owner, known bool) {
 	inPlace := policy.ReadInPlace(js.Annotations)
-	current, err := epoch.Of(js.Annotations)
-	if err != nil {
-		current = epoch.First()
-	}
+	current, _ := epoch.Of(js.Annotations)
 	view = ownerOf(js, inPlace, current)
 	view.Budget = beside.Budget(js)
 	claimed := js.Annotations[v1alpha2.LedByKey] == installation

@@ -150,10 +150,7 @@ func isOurs(js *v1alpha2.JobSet) bool {
 // epochOf returns the epoch of a JobSet. An unreadable epoch counts as the first one; the store then has a later one.
 // Restarts that the controller counted before in-place restarts were enabled also count against the budget.
 func epochOf(js *v1alpha2.JobSet) epoch.Record {
-	record, err := epoch.Of(js.Annotations)
-	if err != nil {
-		record = epoch.First()
-	}
+	record, _ := epoch.Of(js.Annotations)
 	record.Base = max(record.Base, js.Status.RestartsCountTowardsMax)
 	return record
 }

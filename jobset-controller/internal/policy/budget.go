@@ -24,10 +24,7 @@ func BudgetUsed(js *v1alpha2.JobSet) float64 {
 	if js.Status.TerminalState != "" || limit <= 0 {
 		return 0
 	}
-	current, err := epoch.Of(js.Annotations)
-	if err != nil {
-		current = epoch.First() // as in the controller
-	}
+	current, _ := epoch.Of(js.Annotations) // an unreadable epoch counts as the first one, as in the controller
 	used := max(Charged(&js.Status, ReadInPlace(js.Annotations), current), attemptsUsed(&js.Status))
 	return min(1, float64(used)/float64(limit))
 }

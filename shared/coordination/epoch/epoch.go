@@ -42,13 +42,17 @@ type Record struct {
 // First returns the epoch of a JobSet without the annotation.
 func First() Record { return Record{Epoch: 1} }
 
-// Of returns the epoch from the annotations of a JobSet. It returns an error if Parse does.
+// Of returns the epoch from the annotations of a JobSet. If Parse returns an error, Of returns it with the first epoch.
 func Of(annotations map[string]string) (Record, error) {
 	value, found := annotations[Annotation]
 	if !found {
 		return First(), nil
 	}
-	return Parse(value)
+	r, err := Parse(value)
+	if err != nil {
+		return First(), err
+	}
+	return r, nil
 }
 
 // Parse reads the value of the annotation. It ignores unknown fields, which later versions may have written, and rejects numbers

@@ -51,7 +51,6 @@ func (s *scope) readEpoch(jobs []batchv1.Job) epoch.Record {
 	}
 	s.problems = append(s.problems, policy.Problem{
 		Annotation: epoch.Annotation, Value: s.jobSet.Annotations[epoch.Annotation], Message: err.Error()})
-	current = epoch.First()
 	for i := range jobs {
 		current.Epoch = max(current.Epoch, epoch.OfJob(jobs[i].Annotations))
 	}

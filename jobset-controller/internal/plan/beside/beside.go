@@ -117,10 +117,7 @@ func restartsOf(js *v1alpha2.JobSet) (n int32, said bool, problem string) {
 // Epoch returns the generation of a Job that is being created. The upstream controller does not advance the generation
 // when it recreates all Jobs. Until the orchestrator catches up, new Jobs belong to the generation that it will open.
 func Epoch(js *v1alpha2.JobSet) epoch.Record {
-	record, err := epoch.Of(js.Annotations)
-	if err != nil {
-		record = epoch.First()
-	}
+	record, _ := epoch.Of(js.Annotations)
 	s := &js.Status
 	record, _ = record.Follow(policy.RestartCause(s.Restarts), record.Base, s.Restarts, s.RestartsCountTowardsMax)
 	return record
