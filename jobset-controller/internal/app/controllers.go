@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
@@ -38,7 +37,6 @@ func (o *Options) addControllers(ctx context.Context, mgr ctrl.Manager) error {
 		Live:     mgr.GetAPIReader(),
 		Recorder: mgr.GetEventRecorder(jobset.Name),
 		Metrics:  jobset.NewMetrics(o.Registry),
-		Clock:    clock.RealClock{},
 		Features: o.features(),
 		Pods:     pods,
 		Agents:   o.Agents,

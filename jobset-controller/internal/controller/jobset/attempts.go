@@ -82,11 +82,11 @@ func podEvents(pods cache.Cache) source.Source {
 
 // readAttempts reads the attempts reported by the agents of restartStrategy InPlaceRestart.
 func (r *Reconciler) readAttempts(ctx context.Context, s *scope) error {
-	if r.pods == nil || !policy.UsesAttempts(&s.jobSet.Spec) || s.finished() {
+	if r.Pods == nil || !policy.UsesAttempts(&s.jobSet.Spec) || s.finished() {
 		return nil
 	}
 	var pods corev1.PodList
-	err := r.pods.List(ctx, &pods, client.InNamespace(s.jobSet.Namespace),
+	err := r.Pods.List(ctx, &pods, client.InNamespace(s.jobSet.Namespace),
 		client.MatchingFields{podIndex: string(s.jobSet.UID)}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return fmt.Errorf("listing pods: %w", err)

@@ -59,7 +59,7 @@ func measure(b *testing.B, m *memory, jobs int) cost {
 	b.ReportAllocs()
 	before := readMemory()
 	for b.Loop() {
-		r.notBefore = newNotBefore(r.clock) // a reconcile with writes delays the next one
+		r.notBefore = newNotBefore(r.Clock) // a reconcile with writes delays the next one
 		if _, err := r.Reconcile(b.Context(), m.jobSet.DeepCopy()); err != nil {
 			b.Fatal(err)
 		}

@@ -231,7 +231,7 @@ func (r *Reconciler) failuresAreCurrent(ctx context.Context, s *scope) (bool, er
 
 func (r *Reconciler) failureIsCurrent(ctx context.Context, failed *batchv1.Job) (bool, error) {
 	var live batchv1.Job
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(failed), &live); err != nil {
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(failed), &live); err != nil {
 		return false, ignoreNotFound("getting job "+failed.Name, err)
 	}
 	return live.UID == failed.UID && policy.FailureOf(&live) != nil, nil

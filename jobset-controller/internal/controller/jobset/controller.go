@@ -78,15 +78,8 @@ type Options struct {
 
 // Reconciler reconciles JobSets.
 type Reconciler struct {
-	client   client.Client
-	live     client.Reader
-	metrics  *Metrics
-	clock    clock.PassiveClock
-	features policy.Features
-	pods     cache.Cache
-	agents   inject.Settings
-	report   *reporter
-	places   bool
+	Options
+	report *reporter
 	// written records the time of the last status write of each JobSet.
 	written *lru.Cache
 	// counters limits the writes of intermediate counts.
@@ -106,8 +99,7 @@ func New(o Options) *Reconciler {
 		o.Clock = clock.RealClock{}
 	}
 	return &Reconciler{
-		client: o.Client, live: o.Live, metrics: o.Metrics, clock: o.Clock, features: o.Features, pods: o.Pods, agents: o.Agents,
-		report: newReporter(o.Recorder), places: o.Places, written: lru.New(cacheSize),
+		Options: o, report: newReporter(o.Recorder), written: lru.New(cacheSize),
 		counters:  flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(progressRate, progressRate, o.Clock),
 		notBefore: newNotBefore(o.Clock), recreations: lru.New(cacheSize),
 	}
@@ -121,8 +113,8 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 		Watches(&batchv1.Job{}, jobEvents()).
 		Owns(&corev1.Service{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
-	if r.pods != nil {
-		building.WatchesRawSource(podEvents(r.pods))
+	if r.Pods != nil {
+		building.WatchesRawSource(podEvents(r.Pods))
 	}
 	return building.Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }

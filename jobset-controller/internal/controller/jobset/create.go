@@ -133,14 +133,14 @@ func (r *Reconciler) epochIsCurrent(ctx context.Context, s *scope) (bool, error)
 		return true, nil
 	}
 	var live v1alpha2.JobSet
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(s.jobSet), &live); err != nil {
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.jobSet), &live); err != nil {
 		return false, ignoreNotFound("getting the live JobSet", err)
 	}
 	return live.Annotations[epoch.Annotation] == s.jobSet.Annotations[epoch.Annotation], nil
 }
 
 func (r *Reconciler) createJob(ctx context.Context, js *v1alpha2.JobSet, job *batchv1.Job) error {
-	err := r.client.Create(ctx, job)
+	err := r.Client.Create(ctx, job)
 	if apierrors.IsAlreadyExists(err) {
 		return r.checkExisting(ctx, js, job.Name)
 	}
@@ -154,7 +154,7 @@ func (r *Reconciler) createJob(ctx context.Context, js *v1alpha2.JobSet, job *ba
 // checkExisting returns no error if the Job belongs to this JobSet and is just not in the cache yet.
 func (r *Reconciler) checkExisting(ctx context.Context, js *v1alpha2.JobSet, name string) error {
 	var existing batchv1.Job
-	err := r.live.Get(ctx, client.ObjectKey{Namespace: js.Namespace, Name: name}, &existing)
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: js.Namespace, Name: name}, &existing)
 	switch {
 	case err != nil:
 		return fmt.Errorf("getting job %s: %w", name, err)
@@ -205,7 +205,7 @@ func (r *Reconciler) patchJob(ctx context.Context, js *v1alpha2.JobSet, current,
 	from.Status, to.Status = batchv1.JobStatus{}, batchv1.JobStatus{}
 	leaveOutEqual(&from.ObjectMeta, &to.ObjectMeta)
 	leaveOutEqual(&from.Spec.Template.ObjectMeta, &to.Spec.Template.ObjectMeta)
-	return r.jobPatched(js, current, r.client.Patch(ctx, &to, withUID(&from)))
+	return r.jobPatched(js, current, r.Client.Patch(ctx, &to, withUID(&from)))
 }
 
 // leaveOutEqual removes equal labels and annotations, which make up most of a Job, so that they are not encoded and

@@ -31,7 +31,7 @@ func (r *Reconciler) deletePrevious(ctx context.Context, s *scope) (ctrl.Result,
 // deleteRemaining deletes the running Jobs of a finished JobSet. It keeps finished Jobs, so that their logs remain
 // available.
 func (r *Reconciler) deleteRemaining(ctx context.Context, s *scope) (ctrl.Result, error) {
-	spares, later := s.leftSpares(r.clock.Now())
+	spares, later := s.leftSpares(r.Clock.Now())
 	running := slices.DeleteFunc(slices.Concat(s.jobs.Previous, s.jobs.Active, spares), policy.Finished)
 	_, again, err := r.updateJobs(s, "jobs that are still running have not been deleted yet", func() error { return r.deleteJobs(ctx, s, running) })
 	return soonest(again, later), err
@@ -44,7 +44,7 @@ func (r *Reconciler) deleteJobs(ctx context.Context, s *scope, jobs []*batchv1.J
 		if !job.DeletionTimestamp.IsZero() {
 			return nil
 		}
-		err := r.client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationForeground), exactly(job))
+		err := r.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationForeground), exactly(job))
 		if err == nil {
 			r.wrote(s.jobSet)
 		}
@@ -61,13 +61,13 @@ func (r *Reconciler) expire(ctx context.Context, s *scope) (ctrl.Result, error) 
 	if ttl == nil {
 		return ctrl.Result{}, nil
 	}
-	left := s.finishedAt().Add(time.Duration(*ttl) * time.Second).Sub(r.clock.Now())
+	left := s.finishedAt().Add(time.Duration(*ttl) * time.Second).Sub(r.Clock.Now())
 	if left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
 	// The preconditions make a live read unnecessary.
 	asObserved := client.Preconditions{UID: &s.jobSet.UID, ResourceVersion: &s.jobSet.ResourceVersion}
-	err := r.client.Delete(ctx, s.jobSet, client.PropagationPolicy(metav1.DeletePropagationForeground), asObserved)
+	err := r.Client.Delete(ctx, s.jobSet, client.PropagationPolicy(metav1.DeletePropagationForeground), asObserved)
 	switch {
 	case err == nil || apierrors.IsNotFound(err):
 		return ctrl.Result{}, nil
@@ -107,7 +107,7 @@ func (r *Reconciler) releaseStuckPods(ctx context.Context, s *scope) (ctrl.Resul
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	var pods corev1.PodList
-	err := r.live.List(ctx, &pods, client.InNamespace(s.jobSet.Namespace), client.MatchingLabels{v1alpha2.JobSetNameKey: s.jobSet.Name})
+	err := r.Live.List(ctx, &pods, client.InNamespace(s.jobSet.Namespace), client.MatchingLabels{v1alpha2.JobSetNameKey: s.jobSet.Name})
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("listing pods that may be stuck: %w", err)
 	}
@@ -115,7 +115,7 @@ func (r *Reconciler) releaseStuckPods(ctx context.Context, s *scope) (ctrl.Resul
 	var overdue []*corev1.Pod
 	for i := range pods.Items {
 		pod := &pods.Items[i]
-		late := policy.Overdue(pod, timeout, r.clock.Now())
+		late := policy.Overdue(pod, timeout, r.Clock.Now())
 		switch owner := metav1.GetControllerOf(pod); {
 		case owner == nil || !owners[owner.UID] || pod.DeletionTimestamp.IsZero():
 		case late < 0:
@@ -151,7 +151,7 @@ func (r *Reconciler) releasePod(ctx context.Context, s *scope, pod *corev1.Pod, 
 	if err != nil || evidence == "" {
 		return err
 	}
-	err = r.client.Delete(ctx, pod, client.GracePeriodSeconds(0), exactly(pod))
+	err = r.Client.Delete(ctx, pod, client.GracePeriodSeconds(0), exactly(pod))
 	if err := ignoreNotFound("deleting stuck pod "+pod.Name, err); err != nil {
 		return err
 	}
@@ -167,12 +167,12 @@ func (r *Reconciler) evidence(ctx context.Context, node string, timeout time.Dur
 		return "", nil
 	}
 	var live corev1.Node
-	err := r.live.Get(ctx, client.ObjectKey{Name: node}, &live)
+	err := r.Live.Get(ctx, client.ObjectKey{Name: node}, &live)
 	if client.IgnoreNotFound(err) != nil {
 		return "", fmt.Errorf("getting node %s: %w", node, err)
 	}
 	if err != nil {
-		return nodes.Dead(nil, timeout, r.clock.Now()), nil
+		return nodes.Dead(nil, timeout, r.Clock.Now()), nil
 	}
-	return nodes.Dead(&live, timeout, r.clock.Now()), nil
+	return nodes.Dead(&live, timeout, r.Clock.Now()), nil
 }

@@ -42,7 +42,7 @@ func (r *Reconciler) annotate(ctx context.Context, s *scope, key, value string) 
 	changed := s.jobSet.DeepCopy()
 	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, key, value)
 	provenance.Stamp(changed, changed.Annotations)
-	err := r.client.Patch(ctx, changed, client.MergeFromWithOptions(s.jobSet, client.MergeFromWithOptimisticLock{}))
+	err := r.Client.Patch(ctx, changed, client.MergeFromWithOptions(s.jobSet, client.MergeFromWithOptimisticLock{}))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return false, nil
 	}
@@ -59,7 +59,7 @@ func (r *Reconciler) annotate(ctx context.Context, s *scope, key, value string) 
 func (r *Reconciler) dropCopied(ctx context.Context, js *v1alpha2.JobSet) (ctrl.Result, error) {
 	changed := js.DeepCopy()
 	provenance.Drop(changed.Annotations)
-	err := r.client.Patch(ctx, changed, client.MergeFromWithOptions(js, client.MergeFromWithOptimisticLock{}))
+	err := r.Client.Patch(ctx, changed, client.MergeFromWithOptions(js, client.MergeFromWithOptimisticLock{}))
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: staleRetry}, nil
 	}

@@ -108,7 +108,7 @@ func (r *Reconciler) reportProblems(s *scope) {
 
 // reportPlacement warns if the pods of a JobSet are not placed exclusively as requested because no webhook is served.
 func (r *Reconciler) reportPlacement(s *scope) {
-	if r.places {
+	if r.Places {
 		return
 	}
 	for _, owner := range policy.PlacedByWebhook(s.jobSet) {

@@ -21,7 +21,7 @@ import (
 
 // observe does all reads of a reconcile except the live ones, and makes all decisions.
 func (r *Reconciler) observe(ctx context.Context, js *v1alpha2.JobSet) (*scope, error) {
-	s := &scope{jobSet: js, features: r.features}
+	s := &scope{jobSet: js, features: r.Features}
 	s.inPlace = policy.ReadInPlace(js.Annotations)
 	s.problems = s.inPlace.Problems
 	if _, problem := policy.StuckPodTimeout(js.Annotations); problem != nil {
@@ -30,11 +30,11 @@ func (r *Reconciler) observe(ctx context.Context, js *v1alpha2.JobSet) (*scope, 
 	if err := r.readJobs(ctx, s); err != nil {
 		return nil, err
 	}
-	s.faults = validation.Of(js, r.features)
+	s.faults = validation.Of(js, r.Features)
 	if err := r.readAttempts(ctx, s); err != nil {
 		return nil, err
 	}
-	s.planAgents(r.agents)
+	s.planAgents(r.Agents)
 	s.decide()
 	if err := r.readService(ctx, s); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (s *scope) readEpoch(jobs []batchv1.Job) epoch.Record {
 
 func (r *Reconciler) readJobs(ctx context.Context, s *scope) error {
 	var jobs batchv1.JobList
-	err := r.client.List(ctx, &jobs, client.InNamespace(s.jobSet.Namespace),
+	err := r.Client.List(ctx, &jobs, client.InNamespace(s.jobSet.Namespace),
 		client.MatchingFields{ownerIndex: string(s.jobSet.UID)}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return fmt.Errorf("listing jobs: %w", err)
@@ -71,7 +71,7 @@ func (r *Reconciler) readJobs(ctx context.Context, s *scope) error {
 
 func (r *Reconciler) readService(ctx context.Context, s *scope) error {
 	var service corev1.Service
-	err := r.client.Get(ctx, client.ObjectKey{Namespace: s.jobSet.Namespace, Name: plan.Subdomain(s.jobSet)}, &service)
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.jobSet.Namespace, Name: plan.Subdomain(s.jobSet)}, &service)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

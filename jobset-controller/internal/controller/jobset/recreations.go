@@ -41,7 +41,7 @@ func (r *Reconciler) noteRestart(ctx context.Context, s *scope) {
 	if d.Outcome != policy.Restart || !s.accounts() {
 		return
 	}
-	one := policy.Recreation{DecidedAt: r.clock.Now(), Counted: d.Counts}
+	one := policy.Recreation{DecidedAt: r.Clock.Now(), Counted: d.Counts}
 	if d.Job != nil {
 		one.FailedAt, one.Culprit = policy.FailureOf(d.Job).LastTransitionTime.Time, r.culprit(ctx, s, d.Job)
 	}
@@ -61,7 +61,7 @@ func (r *Reconciler) culprit(ctx context.Context, s *scope, job *batchv1.Job) po
 		options.Raw = &metav1.ListOptions{ResourceVersion: "0"}
 	}
 	var pods corev1.PodList
-	err := r.live.List(ctx, &pods, &options)
+	err := r.Live.List(ctx, &pods, &options)
 	if err != nil {
 		log.FromContext(ctx).V(1).Info("failed to list the pods of a failed Job; its restart record will not name a worker", "job", job.Name, "error", err.Error())
 		return policy.Culprit{}
@@ -77,13 +77,13 @@ func (r *Reconciler) accountRecreation(ctx context.Context, s *scope) (ctrl.Resu
 	}
 	one, known := r.recreation(s)
 	if known && one.DownAt.IsZero() && len(s.jobs.Previous) == 0 {
-		one.DownAt = r.clock.Now()
+		one.DownAt = r.Clock.Now()
 		r.recreations.Add(s.jobSet.UID, one)
 	}
 	if !policy.AllReady(&s.jobSet.Spec, s.tallies) {
 		return ctrl.Result{}, nil
 	}
-	e := one.Account(s.jobSet.Status.Restarts, r.clock.Now())
+	e := one.Account(s.jobSet.Status.Restarts, r.Clock.Now())
 	written, _ := history.Parse(s.jobSet.Annotations[history.Annotation]) // unreadable entries are dropped
 	if n := len(written); n > 0 && !e.After(written[n-1].Attempt) {
 		return ctrl.Result{}, nil
@@ -95,7 +95,7 @@ func (r *Reconciler) accountRecreation(ctx context.Context, s *scope) (ctrl.Resu
 	if !ok {
 		return ctrl.Result{RequeueAfter: staleRetry}, nil
 	}
-	r.metrics.account(e, policy.Workers(&s.jobSet.Spec))
+	r.Metrics.account(e, policy.Workers(&s.jobSet.Spec))
 	r.recreations.Remove(s.jobSet.UID)
 	return ctrl.Result{}, nil
 }

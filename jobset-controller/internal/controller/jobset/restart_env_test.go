@@ -205,7 +205,7 @@ func TestHandledFailureIsNotCharged(t *testing.T) {
 	w.awaitJobs("a-other-0@0", "a-workers-0@0")
 	w.Stop()
 	w.fail("a-workers-0")
-	r := &Reconciler{live: w.Client}
+	r := &Reconciler{Options: Options{Live: w.Client}}
 	for name, c := range map[string]struct {
 		change func(*batchv1.Job)
 		want   bool

@@ -28,7 +28,7 @@ func (r *Reconciler) ensureService(ctx context.Context, s *scope) (ctrl.Result, 
 
 func (r *Reconciler) createService(ctx context.Context, s *scope) error {
 	desired := plan.Service(s.jobSet)
-	err := r.client.Create(ctx, desired)
+	err := r.Client.Create(ctx, desired)
 	if apierrors.IsAlreadyExists(err) {
 		return r.adoptService(ctx, s, desired)
 	}
@@ -44,7 +44,7 @@ func (r *Reconciler) createService(ctx context.Context, s *scope) error {
 // a subdomain.
 func (r *Reconciler) adoptService(ctx context.Context, s *scope, desired *corev1.Service) error {
 	var service corev1.Service
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(desired), &service); err != nil {
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(desired), &service); err != nil {
 		return fmt.Errorf("getting service %s: %w", desired.Name, err)
 	}
 	if !owns(s.jobSet, &service) {
@@ -57,7 +57,7 @@ func (r *Reconciler) adoptService(ctx context.Context, s *scope, desired *corev1
 	if labels.Equals(labelled.Labels, service.Labels) {
 		return nil // just created, and not in the cache yet
 	}
-	if err := r.client.Patch(ctx, labelled, client.MergeFrom(&service)); err != nil {
+	if err := r.Client.Patch(ctx, labelled, client.MergeFrom(&service)); err != nil {
 		return fmt.Errorf("labelling service %s: %w", service.Name, err)
 	}
 	return nil
@@ -86,7 +86,7 @@ func (r *Reconciler) ensureClaims(ctx context.Context, s *scope) (exist bool, ag
 
 func (r *Reconciler) ensureClaim(ctx context.Context, s *scope, desired *corev1.PersistentVolumeClaim) error {
 	var existing corev1.PersistentVolumeClaim
-	err := r.live.Get(ctx, client.ObjectKeyFromObject(desired), &existing)
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(desired), &existing)
 	switch {
 	case apierrors.IsNotFound(err):
 		return r.createClaim(ctx, desired)
@@ -100,7 +100,7 @@ func (r *Reconciler) ensureClaim(ctx context.Context, s *scope, desired *corev1.
 }
 
 func (r *Reconciler) createClaim(ctx context.Context, desired *corev1.PersistentVolumeClaim) error {
-	if err := r.client.Create(ctx, desired); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := r.Client.Create(ctx, desired); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating volume claim %s: %w", desired.Name, err)
 	}
 	return nil

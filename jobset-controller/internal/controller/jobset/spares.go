@@ -131,7 +131,7 @@ func possibleSpares(want, used, have int, queued bool) int {
 // deleted. A pod that is assigned a slot at this very moment may be deleted, which is handled as the loss of a worker.
 func (r *Reconciler) usedSpares(ctx context.Context, job *batchv1.Job) (int, error) {
 	var pods corev1.PodList
-	if err := r.live.List(ctx, &pods, client.InNamespace(job.Namespace), client.MatchingLabels{batchv1.JobNameLabel: job.Name}); err != nil {
+	if err := r.Live.List(ctx, &pods, client.InNamespace(job.Namespace), client.MatchingLabels{batchv1.JobNameLabel: job.Name}); err != nil {
 		return 0, fmt.Errorf("listing the spares of job %s: %w", job.Name, err)
 	}
 	used := 0

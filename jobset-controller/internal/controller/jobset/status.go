@@ -33,13 +33,13 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope) (ctrl.Result, er
 	case err != nil:
 		return ctrl.Result{}, ignoreNotFound("writing the status", err)
 	}
-	r.written.Add(s.jobSet.UID, r.clock.Now())
+	r.written.Add(s.jobSet.UID, r.Clock.Now())
 	for _, n := range s.pending {
 		r.report.send(s.jobSet, n)
 	}
 	if s.decided {
 		r.noteRestart(ctx, s)
-		r.metrics.count(s.decision)
+		r.Metrics.count(s.decision)
 	}
 	return ctrl.Result{}, nil
 }
@@ -51,7 +51,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, js *v1alpha2.JobSet, statu
 	identity := metav1.ObjectMeta{Namespace: js.Namespace, Name: js.Name, UID: js.UID, ResourceVersion: js.ResourceVersion}
 	observed := &v1alpha2.JobSet{ObjectMeta: identity, Status: js.Status}
 	changed := &v1alpha2.JobSet{ObjectMeta: identity, Status: *status}
-	return r.client.Status().Patch(ctx, changed, client.MergeFromWithOptions(observed, client.MergeFromWithOptimisticLock{}))
+	return r.Client.Status().Patch(ctx, changed, client.MergeFromWithOptions(observed, client.MergeFromWithOptimisticLock{}))
 }
 
 // status is the only place that computes the status.
@@ -186,7 +186,7 @@ func (r *Reconciler) progressDelay(js *v1alpha2.JobSet, status *v1alpha2.JobSetS
 	if !written || !onlyProgress(&js.Spec, &js.Status, status) {
 		return 0
 	}
-	if left := progressInterval - r.clock.Since(last.(time.Time)); left > 0 {
+	if left := progressInterval - r.Clock.Since(last.(time.Time)); left > 0 {
 		return left
 	}
 	if !r.counters.TryAccept() {
