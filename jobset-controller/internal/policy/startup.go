@@ -26,13 +26,6 @@ func Gates(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) [
 	return open
 }
 
-// AllStarted reports whether every replicatedJob has reached the status that the next one waits for, and the last one
-// is ready.
-func AllStarted(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) bool {
-	_, wait := Blocker(spec, statuses)
-	return wait == ""
-}
-
 // AllBegun reports whether every replicatedJob has become ready or finished, possibly with a failure.
 func AllBegun(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) bool {
 	for i := range spec.ReplicatedJobs {
@@ -113,8 +106,8 @@ func waitAfter(spec *v1alpha2.JobSetSpec, rjob string) v1alpha2.WaitForReplicate
 	return v1alpha2.WaitForReady
 }
 
-// Blocker returns the first replicatedJob that delays an ordered start, and the status that it has not reached yet. Both
-// are empty if there is none.
+// Blocker returns the first replicatedJob that delays an ordered start, and the status that it has not reached yet. The
+// last one must be ready. Both are empty if there is none.
 func Blocker(spec *v1alpha2.JobSetSpec, statuses []v1alpha2.ReplicatedJobStatus) (rjob string, wait v1alpha2.WaitForReplicatedJobsStatus) {
 	for i, wait := range StartupWaits(spec) {
 		if !progressOf(spec.ReplicatedJobs[i].Replicas, statuses[i]).reached(wait) {

@@ -58,8 +58,8 @@ func TestGatesOfAnOrderedStart(t *testing.T) {
 			if diff := cmp.Diff(c.want, Gates(&c.js.Spec, c.statuses)); diff != "" {
 				t.Error(diff)
 			}
-			if got := AllStarted(&c.js.Spec, c.statuses); got != c.started {
-				t.Errorf("all started: %v", got)
+			if _, wait := Blocker(&c.js.Spec, c.statuses); (wait == "") != c.started {
+				t.Errorf("waits to be %q", wait)
 			}
 		})
 	}

@@ -51,45 +51,35 @@ func (s *scope) set(status *v1alpha2.JobSetStatus, kind v1alpha2.JobSetCondition
 // rejected.
 const maxMessage = 32768
 
-// setSequence sets the progress of an ordered start. Once complete, it remains complete until the sequence starts
-// again, even if a Job is temporarily not ready.
+// setSequence sets the progress of an ordered start.
 func (s *scope) setSequence(status *v1alpha2.JobSetStatus) {
-	if !policy.InOrder(&s.jobSet.Spec) || meta.IsStatusConditionTrue(status.Conditions, string(v1alpha2.JobSetStartupPolicyCompleted)) {
-		return
-	}
-	if policy.AllStarted(&s.jobSet.Spec, s.tallies) {
-		s.setTrue(status, v1alpha2.JobSetStartupPolicyCompleted, sequenceCompleted)
-		s.setFalseSilently(status, v1alpha2.JobSetStartupPolicyInProgress)
-		return
-	}
-	s.setTrue(status, v1alpha2.JobSetStartupPolicyInProgress, normal(v1alpha2.InOrderStartupPolicyInProgressReason, s.sequenceMessage()))
-}
-
-func (s *scope) sequenceMessage() string {
 	rjob, wait := policy.Blocker(&s.jobSet.Spec, s.tallies)
-	return fmt.Sprintf("replicated jobs are starting in order: waiting for %s to be %s", rjob, wait)
-}
-
-// restartSequence resets the completion of an ordered start.
-func (s *scope) restartSequence(status *v1alpha2.JobSetStatus) {
-	s.setFalseSilently(status, v1alpha2.JobSetStartupPolicyCompleted)
+	if policy.InOrder(&s.jobSet.Spec) && !s.completeSequence(status, wait == "") {
+		s.setTrue(status, v1alpha2.JobSetStartupPolicyInProgress, normal(v1alpha2.InOrderStartupPolicyInProgressReason, fmt.Sprintf(
+			"replicated jobs are starting in order: waiting for %s to be %s", rjob, wait)))
+	}
 }
 
 // endSequence ends the sequence of a finished JobSet. The last stage may have finished without ever being observed as
 // ready.
 func (s *scope) endSequence(status *v1alpha2.JobSetStatus, n notice) {
-	if !policy.InOrder(&s.jobSet.Spec) || meta.IsStatusConditionTrue(status.Conditions, string(v1alpha2.JobSetStartupPolicyCompleted)) {
-		return
+	if policy.InOrder(&s.jobSet.Spec) && !s.completeSequence(status, policy.AllBegun(&s.jobSet.Spec, s.tallies)) {
+		s.setFalse(status, v1alpha2.JobSetStartupPolicyInProgress, n)
 	}
-	if policy.AllBegun(&s.jobSet.Spec, s.tallies) {
-		s.setTrue(status, v1alpha2.JobSetStartupPolicyCompleted, sequenceCompleted)
-		s.setFalseSilently(status, v1alpha2.JobSetStartupPolicyInProgress)
-		return
-	}
-	s.setFalse(status, v1alpha2.JobSetStartupPolicyInProgress, n)
 }
 
-var sequenceCompleted = normal(v1alpha2.InOrderStartupPolicyCompletedReason, "all replicated jobs have started in order")
+// completeSequence records that an ordered start is complete, and reports whether it is. It remains complete until the
+// sequence starts again, even if a Job is temporarily not ready.
+func (s *scope) completeSequence(status *v1alpha2.JobSetStatus, started bool) bool {
+	if meta.IsStatusConditionTrue(status.Conditions, string(v1alpha2.JobSetStartupPolicyCompleted)) {
+		return true
+	}
+	if started {
+		s.setTrue(status, v1alpha2.JobSetStartupPolicyCompleted, normal(v1alpha2.InOrderStartupPolicyCompletedReason, "all replicated jobs have started in order"))
+		s.setFalseSilently(status, v1alpha2.JobSetStartupPolicyInProgress)
+	}
+	return started
+}
 
 // setFalseSilently sets a True condition to False without an event, because the opposite condition already emits one.
 // It keeps the reason and the message.
@@ -220,21 +210,14 @@ func (r *Reconciler) confirm(ctx context.Context, s *scope) (ctrl.Result, error)
 func (r *Reconciler) failuresAreCurrent(ctx context.Context, s *scope) (bool, error) {
 	var over atomic.Bool
 	err := parallel.Do(ctx, s.decision.Failures(), func(ctx context.Context, failed *batchv1.Job) error {
-		current, err := r.failureIsCurrent(ctx, failed)
-		if !current {
+		var live batchv1.Job
+		err := r.Live.Get(ctx, client.ObjectKeyFromObject(failed), &live)
+		if err != nil || live.UID != failed.UID || policy.FailureOf(&live) == nil {
 			over.Store(true)
 		}
-		return err
+		return ignoreNotFound("getting job "+failed.Name, err)
 	})
 	return err == nil && !over.Load(), err
-}
-
-func (r *Reconciler) failureIsCurrent(ctx context.Context, failed *batchv1.Job) (bool, error) {
-	var live batchv1.Job
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(failed), &live); err != nil {
-		return false, ignoreNotFound("getting job "+failed.Name, err)
-	}
-	return live.UID == failed.UID && policy.FailureOf(&live) != nil, nil
 }
 
 func ignoreNotFound(doing string, err error) error {

@@ -134,7 +134,7 @@ func (s *scope) recordRestart(status *v1alpha2.JobSetStatus) {
 	status.RuleRestarts = policy.CountRules(status.RuleRestarts, d)
 	s.set(status, v1alpha2.JobSetRestarting, metav1.ConditionTrue, warning(d.Reason, d.Message))
 	s.pending = append(s.pending, warning(string(d.Action)+actionSuffix, d.Message))
-	s.restartSequence(status)
+	s.setFalseSilently(status, v1alpha2.JobSetStartupPolicyCompleted) // an ordered start begins again
 }
 
 // recordJobRestarts counts the Jobs that are recreated individually. The other Jobs, and an ordered start, continue.
@@ -161,7 +161,7 @@ func (s *scope) setSuspended(status *v1alpha2.JobSetStatus) {
 func (s *scope) setResumed(status *v1alpha2.JobSetStatus) {
 	if s.has(v1alpha2.JobSetSuspended) && s.settled {
 		s.setFalse(status, v1alpha2.JobSetSuspended, normal(v1alpha2.ResumeJobsReason, "the jobs are resumed"))
-		s.restartSequence(status)
+		s.setFalseSilently(status, v1alpha2.JobSetStartupPolicyCompleted) // an ordered start begins again
 	}
 	s.setAttempts(status)
 	if policy.AllReady(&s.jobSet.Spec, s.tallies) && !s.restartsInPlace() {
