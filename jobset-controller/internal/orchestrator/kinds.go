@@ -99,7 +99,7 @@ func viewJobSet(owner client.Object, jobs []*batchv1.Job) (leader.Owner, bool, e
 // asksUs reports whether a running JobSet of our own controller requests in-place restarts and is not led by another
 // installation.
 func asksUs(js *v1alpha2.JobSet) bool {
-	return policy.ReadInPlace(js.Annotations).Enabled && !isOver(js) && isOurs(js) && js.Annotations[v1alpha2.LedByKey] == ""
+	return policy.ReadInPlace(js.Annotations).Enabled && !isOver(js) && policy.Ours(js) && js.Annotations[v1alpha2.LedByKey] == ""
 }
 
 // jobSetOf returns the JobSet that represents an owner whose pods are created by Jobs, or nil for other owners.
@@ -141,10 +141,6 @@ func ownerOf(js *v1alpha2.JobSet, inPlace policy.InPlace, current epoch.Record) 
 
 func isOver(js *v1alpha2.JobSet) bool {
 	return js.Status.TerminalState != "" || !js.DeletionTimestamp.IsZero()
-}
-
-func isOurs(js *v1alpha2.JobSet) bool {
-	return ptr.Deref(js.Spec.ManagedBy, v1alpha2.JobSetControllerName) == v1alpha2.JobSetControllerName
 }
 
 // epochOf returns the epoch of a JobSet. An unreadable epoch counts as the first one; the store then has a later one.

@@ -43,6 +43,11 @@ func StartupPolicy(spec *v1alpha2.JobSetSpec) *v1alpha2.StartupPolicy {
 	return p
 }
 
+// Ours reports whether the JobSet controller manages the JobSet, and not another one, such as that of MultiKueue.
+func Ours(js *v1alpha2.JobSet) bool {
+	return ptr.Deref(js.Spec.ManagedBy, v1alpha2.JobSetControllerName) == v1alpha2.JobSetControllerName
+}
+
 // PlacedByWebhook returns what requests exclusive placement by the webhook for pods: the JobSet, or replicatedJobs by
 // their field path.
 func PlacedByWebhook(js *v1alpha2.JobSet) []string {

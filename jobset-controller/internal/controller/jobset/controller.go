@@ -24,7 +24,6 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -121,7 +120,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 
 // Reconcile performs the next steps for a JobSet.
 func (r *Reconciler) Reconcile(ctx context.Context, js *v1alpha2.JobSet) (ctrl.Result, error) {
-	if !js.DeletionTimestamp.IsZero() || managedElsewhere(js) {
+	if !js.DeletionTimestamp.IsZero() || !policy.Ours(js) {
 		return ctrl.Result{}, nil
 	}
 	if provenance.Copied(js.Annotations, js.UID) {
@@ -141,11 +140,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, js *v1alpha2.JobSet) (ctrl.R
 		return ctrl.Result{}, err
 	}
 	return soonest(soonest(result, statusResult), r.pauseAfterWrites(js)), nil
-}
-
-// managedElsewhere reports whether another controller, such as that of MultiKueue, manages the JobSet.
-func managedElsewhere(js *v1alpha2.JobSet) bool {
-	return ptr.Deref(js.Spec.ManagedBy, v1alpha2.JobSetControllerName) != v1alpha2.JobSetControllerName
 }
 
 // step is one step of a reconcile. It is idempotent and may be repeated at any time.

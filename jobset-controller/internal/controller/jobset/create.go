@@ -37,7 +37,7 @@ func (r *Reconciler) createJobs(ctx context.Context, s *scope) (ctrl.Result, err
 		s.jobsExist = again.IsZero() && len(s.jobs.Previous) == 0
 		return again, nil
 	}
-	if exist, result, err := r.ensureClaims(ctx, s); !exist {
+	if result, err := r.ensureClaims(ctx, s); err != nil || !result.IsZero() {
 		return soonest(again, result), err
 	}
 	if current, err := r.epochIsCurrent(ctx, s); err != nil || !current {
@@ -50,7 +50,10 @@ func (r *Reconciler) createJobs(ctx context.Context, s *scope) (ctrl.Result, err
 	if err != nil {
 		r.report.warn(s.jobSet, jobCreationFailed, err.Error())
 	}
-	again = soonest(soonest(again, r.noteRefused(s, missing, refused.of)), createMore(missing))
+	again = soonest(again, r.noteRefused(s, missing, refused.of))
+	if len(missing) >= maxCreates {
+		again = soonest(again, ctrl.Result{RequeueAfter: createRetry})
+	}
 	s.jobsExist = err == nil && again.IsZero() && len(s.jobs.Previous) == 0
 	return again, err
 }
@@ -79,10 +82,11 @@ func (r *Reconciler) noteRefused(s *scope, tried []*batchv1.Job, refused map[str
 	return result
 }
 
-// noteInvalid keeps the first error in which the API server reports an invalid Job.
+// noteInvalid keeps the first message in which the API server reports an invalid Job.
 func (s *scope) noteInvalid(err error) {
-	if s.refused == "" {
-		s.refused = invalidJob(err)
+	var status apierrors.APIStatus
+	if s.refused == "" && apierrors.IsInvalid(err) && errors.As(err, &status) {
+		s.refused = status.Status().Message
 	}
 }
 
@@ -158,18 +162,11 @@ func (r *Reconciler) checkExisting(ctx context.Context, js *v1alpha2.JobSet, nam
 	switch {
 	case err != nil:
 		return fmt.Errorf("getting job %s: %w", name, err)
-	case !owns(js, &existing):
+	case !metav1.IsControlledBy(&existing, js):
 		return fmt.Errorf("job %s %w; delete it or rename the JobSet", name, errForeign)
 	}
 	r.wrote(js)
 	return nil
-}
-
-func createMore(missing []*batchv1.Job) ctrl.Result {
-	if len(missing) < maxCreates {
-		return ctrl.Result{}
-	}
-	return ctrl.Result{RequeueAfter: createRetry}
 }
 
 // resizeJobs sets the size of unfinished Jobs to the current size of their replicatedJob (ElasticJobSet feature gate).
@@ -192,10 +189,9 @@ func (r *Reconciler) resizeJobs(ctx context.Context, s *scope) (ctrl.Result, err
 			pairs = append(pairs, resumption{current: job, desired: desired})
 		}
 	}
-	_, again, err := r.updateJobs(s, "not all jobs have their new size yet", func() error {
+	return r.updateJobs(s, "not all jobs have their new size yet", func() error {
 		return parallel.Do(ctx, pairs, func(ctx context.Context, p resumption) error { return r.patchJob(ctx, s.jobSet, p.current, p.desired) })
 	})
-	return again, err
 }
 
 // patchJob writes the differences, except those in the status. The patch includes the UID, so that the API server

@@ -24,8 +24,7 @@ import (
 
 // deletePrevious deletes the Jobs replaced by a restart or full recreation that has been recorded.
 func (r *Reconciler) deletePrevious(ctx context.Context, s *scope) (ctrl.Result, error) {
-	_, again, err := r.updateJobs(s, "replaced jobs have not been deleted yet", func() error { return r.deleteJobs(ctx, s, s.jobs.Previous) })
-	return again, err
+	return r.updateJobs(s, "replaced jobs have not been deleted yet", func() error { return r.deleteJobs(ctx, s, s.jobs.Previous) })
 }
 
 // deleteRemaining deletes the running Jobs of a finished JobSet. It keeps finished Jobs, so that their logs remain
@@ -33,7 +32,7 @@ func (r *Reconciler) deletePrevious(ctx context.Context, s *scope) (ctrl.Result,
 func (r *Reconciler) deleteRemaining(ctx context.Context, s *scope) (ctrl.Result, error) {
 	spares, later := s.leftSpares(r.Clock.Now())
 	running := slices.DeleteFunc(slices.Concat(s.jobs.Previous, s.jobs.Active, spares), policy.Finished)
-	_, again, err := r.updateJobs(s, "jobs that are still running have not been deleted yet", func() error { return r.deleteJobs(ctx, s, running) })
+	again, err := r.updateJobs(s, "jobs that are still running have not been deleted yet", func() error { return r.deleteJobs(ctx, s, running) })
 	return soonest(again, later), err
 }
 
@@ -133,17 +132,13 @@ func (r *Reconciler) releaseStuckPods(ctx context.Context, s *scope) (ctrl.Resul
 func (s *scope) terminating() map[types.UID]bool {
 	owners := map[types.UID]bool{}
 	for _, job := range slices.Concat(s.jobs.Previous, s.jobs.Active, s.jobs.Failed, s.jobs.Spares) {
-		if !job.DeletionTimestamp.IsZero() || ptr.Deref(job.Status.Terminating, 0) > 0 || failing(job) {
+		c := policy.FailureOf(job)
+		failing := c != nil && c.Type == batchv1.JobFailureTarget // waits for its pods to terminate
+		if !job.DeletionTimestamp.IsZero() || ptr.Deref(job.Status.Terminating, 0) > 0 || failing {
 			owners[job.UID] = true
 		}
 	}
 	return owners
-}
-
-// failing reports whether the Job is about to fail and is waiting for its pods to terminate.
-func failing(job *batchv1.Job) bool {
-	c := policy.FailureOf(job)
-	return c != nil && c.Type == batchv1.JobFailureTarget
 }
 
 func (r *Reconciler) releasePod(ctx context.Context, s *scope, pod *corev1.Pod, timeout time.Duration) error {
@@ -166,13 +161,11 @@ func (r *Reconciler) evidence(ctx context.Context, node string, timeout time.Dur
 	if node == "" {
 		return "", nil
 	}
-	var live corev1.Node
-	err := r.Live.Get(ctx, client.ObjectKey{Name: node}, &live)
-	if client.IgnoreNotFound(err) != nil {
+	live := &corev1.Node{}
+	if err := r.Live.Get(ctx, client.ObjectKey{Name: node}, live); apierrors.IsNotFound(err) {
+		live = nil
+	} else if err != nil {
 		return "", fmt.Errorf("getting node %s: %w", node, err)
 	}
-	if err != nil {
-		return nodes.Dead(nil, timeout, r.Clock.Now()), nil
-	}
-	return nodes.Dead(&live, timeout, r.Clock.Now()), nil
+	return nodes.Dead(live, timeout, r.Clock.Now()), nil
 }

@@ -25,9 +25,6 @@ type Metrics struct {
 	lost        *prometheus.CounterVec
 }
 
-// causePolicy is the cause of a recreation decided by the failure policy.
-const causePolicy = "policy"
-
 // NewMetrics creates and registers the metrics.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	m := &Metrics{
@@ -42,8 +39,8 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	registerer.MustRegister(m.completed, m.failed, m.restarts, m.jobRestarts, m.accounted, m.durations, m.lost)
 	meter.Zero(m.restarts, []string{"true"}, []string{"false"})
 	meter.Zero(m.jobRestarts, []string{"true"}, []string{"false"})
-	meter.Zero(m.accounted, []string{history.Recreation, causePolicy, "true"}, []string{history.Recreation, causePolicy, "false"})
-	meter.Zero(m.lost, []string{causePolicy})
+	meter.Zero(m.accounted, []string{history.Recreation, policy.RecreationCause, "true"}, []string{history.Recreation, policy.RecreationCause, "false"})
+	meter.Zero(m.lost, []string{policy.RecreationCause})
 	for _, phase := range history.Phases {
 		meter.Zero(m.durations, []string{history.Recreation, phase.String()})
 	}
@@ -60,7 +57,7 @@ func (m *Metrics) count(d policy.Decision) {
 		m.failed.WithLabelValues(d.Reason).Inc()
 	case policy.Restart:
 		m.restarts.WithLabelValues(strconv.FormatBool(d.Counts)).Inc()
-		m.accounted.WithLabelValues(history.Recreation, causePolicy, strconv.FormatBool(d.Counts)).Inc()
+		m.accounted.WithLabelValues(history.Recreation, policy.RecreationCause, strconv.FormatBool(d.Counts)).Inc()
 	case policy.RestartJobs:
 		for _, restart := range d.Restarts {
 			m.jobRestarts.WithLabelValues(strconv.FormatBool(restart.Counts)).Inc()

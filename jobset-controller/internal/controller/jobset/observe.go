@@ -153,11 +153,6 @@ func (s *scope) has(kind v1alpha2.JobSetConditionType) bool {
 	return meta.IsStatusConditionTrue(s.jobSet.Status.Conditions, string(kind))
 }
 
-// owns compares UIDs, because names are reused and anyone can set labels.
-func owns(js *v1alpha2.JobSet, object metav1.Object) bool {
-	return metav1.IsControlledBy(object, js)
-}
-
 // exactly restricts a deletion to this object, so that it does not affect a later object with the same name.
 func exactly(object metav1.Object) client.Preconditions {
 	uid := object.GetUID()

@@ -62,10 +62,10 @@ const (
 
 func jobsOf(rjob string) string { return "jobs of " + rjob }
 
-// pause holds the time of the next retry, the number of consecutive pauses, and the error that caused them.
+// pause holds the time of the next retry, the length of the pause, and the error that caused it.
 type pause struct {
 	until time.Time
-	times int
+	wait  time.Duration
 	cause error
 }
 
@@ -123,13 +123,8 @@ func (n *notBefore) refused(js *v1alpha2.JobSet, what string, err error) time.Du
 	if found, ok := n.of.Get(key); ok {
 		last = found.(pause)
 	}
-	wait := lastRetry
-	if doubled := firstRetry << last.times; doubled < lastRetry {
-		wait = doubled
-	} else {
-		last.times-- // keeps the longest pause
-	}
-	n.of.Add(key, pause{until: n.clock.Now().Add(wait), times: last.times + 1, cause: err})
+	wait := min(max(firstRetry, 2*last.wait), lastRetry)
+	n.of.Add(key, pause{until: n.clock.Now().Add(wait), wait: wait, cause: err})
 	return wait
 }
 
@@ -143,16 +138,16 @@ func (r *Reconciler) retry(js *v1alpha2.JobSet, what string, err error) (ctrl.Re
 }
 
 // updateJobs changes or deletes Jobs, unless the API server has rejected that recently. It reports an error as an event
-// that starts with the text notYet. done reports whether everything was done.
-func (r *Reconciler) updateJobs(s *scope, notYet string, update func() error) (done bool, again ctrl.Result, err error) {
+// that starts with the text notYet. It returns an empty result if everything was done.
+func (r *Reconciler) updateJobs(s *scope, notYet string, update func() error) (ctrl.Result, error) {
 	if wait, _ := r.notBefore.wait(s.jobSet, notYet); wait > 0 {
-		return false, ctrl.Result{RequeueAfter: wait}, nil
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
-	if err = update(); err != nil {
+	err := update()
+	if err != nil {
 		r.report.warn(s.jobSet, jobUpdateFailed, notYet+": "+err.Error())
 	}
-	again, requeue := r.retry(s.jobSet, notYet, err)
-	return err == nil, again, requeue
+	return r.retry(s.jobSet, notYet, err)
 }
 
 // refusedJobs collects, for each replicatedJob, the rejected Job with the lowest index, so that every reconcile reports
@@ -178,20 +173,9 @@ func (r *refusedJobs) unlessRefused(job *batchv1.Job, err error) error {
 		r.of = map[string]refusedJob{}
 	}
 	rjob := job.Labels[v1alpha2.ReplicatedJobNameKey]
-	if known, is := r.of[rjob]; !is || compareNames(job.Name, known.name) < 0 {
+	known, is := r.of[rjob] // the names differ only in the index
+	if !is || cmp.Or(cmp.Compare(len(job.Name), len(known.name)), cmp.Compare(job.Name, known.name)) < 0 {
 		r.of[rjob] = refusedJob{job.Name, err}
 	}
 	return nil
-}
-
-// compareNames orders the Jobs of a replicatedJob by their index.
-func compareNames(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
-
-// invalidJob returns the API server's message about an invalid Job, or "" for other rejections.
-func invalidJob(err error) string {
-	var status apierrors.APIStatus
-	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
-		return ""
-	}
-	return status.Status().Message
 }

@@ -17,7 +17,7 @@ import (
 
 // ensureService creates the headless Service if the pods get DNS names.
 func (r *Reconciler) ensureService(ctx context.Context, s *scope) (ctrl.Result, error) {
-	if !plan.WantsService(s.jobSet) || s.service != nil && owns(s.jobSet, s.service) {
+	if !plan.WantsService(s.jobSet) || s.service != nil && metav1.IsControlledBy(s.service, s.jobSet) {
 		return ctrl.Result{}, nil
 	}
 	if wait, _ := r.notBefore.wait(s.jobSet, taskService); wait > 0 {
@@ -47,7 +47,7 @@ func (r *Reconciler) adoptService(ctx context.Context, s *scope, desired *corev1
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(desired), &service); err != nil {
 		return fmt.Errorf("getting service %s: %w", desired.Name, err)
 	}
-	if !owns(s.jobSet, &service) {
+	if !metav1.IsControlledBy(&service, s.jobSet) {
 		err := fmt.Errorf("service %s %w", service.Name, errForeign)
 		r.report.warnOnce(s.jobSet, foreignService, service.Name, err.Error()+"; the pods' DNS names depend on it")
 		return err
@@ -63,54 +63,44 @@ func (r *Reconciler) adoptService(ctx context.Context, s *scope, desired *corev1
 	return nil
 }
 
-// ensureClaims creates the volume claims of the pods, and reports whether all of them exist. Claims are not watched. It
-// runs before Jobs are created, because only new pods need the claims.
-func (r *Reconciler) ensureClaims(ctx context.Context, s *scope) (exist bool, again ctrl.Result, err error) {
+// ensureClaims creates the volume claims of the pods. It returns an empty result once all of them exist. Claims are not
+// watched. It runs before Jobs are created, because only new pods need the claims.
+func (r *Reconciler) ensureClaims(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if len(s.jobSet.Spec.VolumeClaimPolicies) == 0 {
-		return true, ctrl.Result{}, nil
+		return ctrl.Result{}, nil
 	}
 	if wait, refused := r.notBefore.wait(s.jobSet, taskClaims); wait > 0 {
 		s.claimsErr = refused
-		return false, ctrl.Result{RequeueAfter: wait}, nil
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
-	err = parallel.Do(ctx, plan.Claims(s.jobSet), func(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+	err := parallel.Do(ctx, plan.Claims(s.jobSet), func(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 		return r.ensureClaim(ctx, s, claim)
 	})
 	s.claimsErr = err
 	if err != nil {
 		r.report.warn(s.jobSet, pvcCreationFailed, "no jobs are created before the claims of their volumes: "+err.Error())
 	}
-	again, requeue := r.retry(s.jobSet, taskClaims, err)
-	return err == nil, again, requeue
+	return r.retry(s.jobSet, taskClaims, err)
 }
 
 func (r *Reconciler) ensureClaim(ctx context.Context, s *scope, desired *corev1.PersistentVolumeClaim) error {
 	var existing corev1.PersistentVolumeClaim
 	err := r.Live.Get(ctx, client.ObjectKeyFromObject(desired), &existing)
+	if apierrors.IsNotFound(err) {
+		if err := r.Client.Create(ctx, desired); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("creating volume claim %s: %w", desired.Name, err)
+		}
+		return nil
+	}
+	deleted := metav1.GetControllerOf(desired) != nil // with the JobSet
 	switch {
-	case apierrors.IsNotFound(err):
-		return r.createClaim(ctx, desired)
 	case err != nil:
 		return fmt.Errorf("getting volume claim %s: %w", desired.Name, err)
 	case !existing.DeletionTimestamp.IsZero(): // pods that use it would not be scheduled
 		return fmt.Errorf("volume claim %s %w; it is created again once it is gone", desired.Name, errTerminating)
-	}
-	r.reportForeignClaim(s, desired, &existing)
-	return nil
-}
-
-func (r *Reconciler) createClaim(ctx context.Context, desired *corev1.PersistentVolumeClaim) error {
-	if err := r.Client.Create(ctx, desired); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("creating volume claim %s: %w", desired.Name, err)
-	}
-	return nil
-}
-
-// reportForeignClaim reports that an existing claim is used, and that it will not be deleted with the JobSet.
-func (r *Reconciler) reportForeignClaim(s *scope, desired, existing *corev1.PersistentVolumeClaim) {
-	deleted := metav1.GetControllerOf(desired) != nil
-	if deleted && !owns(s.jobSet, existing) {
+	case deleted && !metav1.IsControlledBy(&existing, s.jobSet):
 		r.report.warnOnce(s.jobSet, foreignClaim, existing.Name, fmt.Sprintf(
 			"volume claim %s exists and does not belong to this JobSet; it is used, and not deleted with the JobSet", existing.Name))
 	}
+	return nil
 }

@@ -23,16 +23,18 @@ import (
 
 // suspendJobs stops the running Jobs. For a group with in-place restarts it writes the epoch first.
 func (r *Reconciler) suspendJobs(ctx context.Context, s *scope) (ctrl.Result, error) {
-	running := s.jobsToEmpty()
+	running := s.activeJobs(false)
+	if s.queuesStages() { // a queue may resume the others
+		running = append(running, s.activeJobs(true)...)
+	}
 	if len(running) > 0 && s.inPlace.Enabled {
 		opened, err := r.openEpoch(ctx, s, policy.SuspendCause(s.jobSet.Generation), s.charged())
 		if err != nil || !opened {
 			return ctrl.Result{RequeueAfter: staleRetry}, err
 		}
 	}
-	var again ctrl.Result
-	var err error
-	s.settled, again, err = r.updateJobs(s, "the JobSet is not suspended yet", func() error { return r.emptyJobs(ctx, s, running) })
+	again, err := r.updateJobs(s, "the JobSet is not suspended yet", func() error { return r.emptyJobs(ctx, s, running) })
+	s.settled = again.IsZero() && err == nil
 	return again, err
 }
 
@@ -44,14 +46,6 @@ func (r *Reconciler) emptyJobs(ctx context.Context, s *scope, running []*batchv1
 		return r.deleteJobs(ctx, s, running)
 	}
 	return r.stopJobs(ctx, s, running)
-}
-
-// jobsToEmpty returns the running Jobs, and those that a queue may resume.
-func (s *scope) jobsToEmpty() []*batchv1.Job {
-	if s.queuesStages() {
-		return append(s.activeJobs(false), s.activeJobs(true)...)
-	}
-	return s.activeJobs(false)
 }
 
 func (s *scope) queuesStages() bool { return plan.StageQueue(s.jobSet) != "" }
@@ -72,25 +66,15 @@ func (r *Reconciler) finishEmptying(ctx context.Context, s *scope) (ctrl.Result,
 	if !s.inPlace.Enabled {
 		return ctrl.Result{}, nil
 	}
-	var left []*batchv1.Job
-	for _, job := range s.activeJobs(false) {
-		if epoch.OfJob(job.Annotations) < s.epoch.Epoch {
-			left = append(left, job)
-		}
-	}
-	_, again, err := r.updateJobs(s, "jobs from before the suspension are still running", func() error { return r.emptyJobs(ctx, s, left) })
-	return again, err
+	left := slices.DeleteFunc(s.activeJobs(false), func(job *batchv1.Job) bool { return epoch.OfJob(job.Annotations) >= s.epoch.Epoch })
+	return r.updateJobs(s, "jobs from before the suspension are still running", func() error { return r.emptyJobs(ctx, s, left) })
 }
 
 // activeJobs returns either the suspended or the other active Jobs, including Jobs of spares.
 func (s *scope) activeJobs(suspended bool) []*batchv1.Job {
-	var jobs []*batchv1.Job
-	for _, job := range slices.Concat(s.jobs.Active, s.unfinishedSpares()) {
-		if ptr.Deref(job.Spec.Suspend, false) == suspended && job.DeletionTimestamp.IsZero() {
-			jobs = append(jobs, job)
-		}
-	}
-	return jobs
+	return slices.DeleteFunc(slices.Concat(s.jobs.Active, s.unfinishedSpares()), func(job *batchv1.Job) bool {
+		return ptr.Deref(job.Spec.Suspend, false) != suspended || !job.DeletionTimestamp.IsZero()
+	})
 }
 
 // resumeJobs resumes suspended Jobs that may start, with the current pod template of the JobSet. It does not resume
@@ -101,7 +85,7 @@ func (r *Reconciler) resumeJobs(ctx context.Context, s *scope) (ctrl.Result, err
 		return ctrl.Result{}, nil
 	}
 	var waiting atomic.Bool
-	resumed, again, err := r.updateJobs(s, "the JobSet is not resumed yet", func() error {
+	again, err := r.updateJobs(s, "the JobSet is not resumed yet", func() error {
 		return parallel.Do(ctx, s.jobsToResume(), func(ctx context.Context, p resumption) error {
 			changed, differs := plan.Resume(p.current, p.desired)
 			if differs && !templateIsMutable(p.current) {
@@ -111,7 +95,7 @@ func (r *Reconciler) resumeJobs(ctx context.Context, s *scope) (ctrl.Result, err
 			return r.resumeJob(ctx, s.jobSet, p.current, changed, differs)
 		})
 	})
-	s.settled = resumed && !waiting.Load()
+	s.settled = again.IsZero() && err == nil && !waiting.Load()
 	return again, err
 }
 
