@@ -45,15 +45,10 @@ func (o *Options) addControllers(ctx context.Context, mgr ctrl.Manager) error {
 	if err := jobSets.Register(mgr, o.Workers); err != nil {
 		return fmt.Errorf("adding the %s controller: %w", jobset.Name, err)
 	}
-	return addPlacement(ctx, mgr, o)
-}
-
-func addPlacement(ctx context.Context, mgr ctrl.Manager, o *Options) error {
 	if err := placement.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("adding indexes: %w", err)
 	}
-	pods := placement.New(placement.Options{Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder(placement.Name)})
-	if err := pods.Register(mgr, o.Workers); err != nil {
+	if err := placement.New(mgr.GetClient(), mgr.GetEventRecorder(placement.Name)).Register(mgr, o.Workers); err != nil {
 		return fmt.Errorf("adding the %s controller: %w", placement.Name, err)
 	}
 	return nil

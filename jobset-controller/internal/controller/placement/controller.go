@@ -30,20 +30,10 @@ import (
 // Name is the name of the controller in logs, metrics and events.
 const Name = "placement"
 
-// labelRetry is the delay before a leader's node that lacks the label is read again. Nodes are not watched for this.
-const labelRetry = 10 * time.Second
-
-// leaderRetry is the delay before followers without a leader are reconciled again. If index 0 has finished, no leader
-// will appear, and no pod event signals that.
-const leaderRetry = 10 * time.Second
-
-// Options configures a Reconciler.
-type Options struct {
-	// Client reads from the cache and writes to the API server.
-	Client client.Client
-	// Recorder emits events.
-	Recorder events.EventRecorder
-}
+// retry is the delay before a leader's node that lacks the label is read again, and before followers without a leader
+// are reconciled again: nodes are not watched, and if index 0 has finished, no pod event signals that no leader will
+// appear.
+const retry = 10 * time.Second
 
 // Reconciler keeps the pods of each Job in one domain.
 type Reconciler struct {
@@ -53,9 +43,9 @@ type Reconciler struct {
 	reported *lru.Cache
 }
 
-// New returns a Reconciler.
-func New(o Options) *Reconciler {
-	return &Reconciler{client: o.Client, domains: Domains{o.Client}, recorder: o.Recorder, reported: lru.New(cacheSize)}
+// New returns a Reconciler. The client reads from the cache.
+func New(c client.Client, recorder events.EventRecorder) *Reconciler {
+	return &Reconciler{client: c, domains: Domains{c}, recorder: recorder, reported: lru.New(cacheSize)}
 }
 
 // Register adds the controller to a manager. It reconciles a Job when a relevant part of one of its pods changes.
@@ -88,20 +78,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, job *batchv1.Job) (ctrl.Resu
 	}
 	r.report(s)
 	if s.anchor != nil && s.domain == "" {
-		return ctrl.Result{RequeueAfter: labelRetry}, nil
+		return ctrl.Result{RequeueAfter: retry}, nil
 	}
 	if err := errors.Join(r.promote(ctx, s), r.release(ctx, s), r.evict(ctx, s)); err != nil {
 		return ctrl.Result{}, err
 	}
 	if s.leaderless != nil {
-		return ctrl.Result{RequeueAfter: leaderRetry}, nil
+		return ctrl.Result{RequeueAfter: retry}, nil
 	}
 	return ctrl.Result{}, nil
 }
 
 // observe returns nil for a Job without exclusively placed pods.
 func (r *Reconciler) observe(ctx context.Context, job *batchv1.Job) (*scope, error) {
-	pods, err := r.domains.pods(ctx, job.UID)
+	pods, err := r.domains.pods(ctx, string(job.UID))
 	if err != nil || len(pods) == 0 {
 		return nil, err
 	}

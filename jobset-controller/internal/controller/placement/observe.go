@@ -71,7 +71,7 @@ func (d Domains) LeaderIsOver(ctx context.Context, job types.NamespacedName, uid
 // Of returns the topology domain of the pods of a Job, or "" if none of them has a node yet.
 func (d Domains) Of(ctx context.Context, job types.UID, topology string) (string, error) {
 	for _, few := range []string{leading, placed} { // a leader with a node is the anchor, regardless of the other pods
-		pods, err := d.find(ctx, string(job)+few)
+		pods, err := d.pods(ctx, string(job)+few)
 		if err != nil {
 			return "", err
 		}
@@ -82,12 +82,8 @@ func (d Domains) Of(ctx context.Context, job types.UID, topology string) (string
 	return "", nil
 }
 
-// pods returns the pods of a Job. They are shared with the cache and must not be modified.
-func (d Domains) pods(ctx context.Context, job types.UID) ([]*corev1.Pod, error) {
-	return d.find(ctx, string(job))
-}
-
-func (d Domains) find(ctx context.Context, entry string) ([]*corev1.Pod, error) {
+// pods returns the pods of an entry of the index. They are shared with the cache and must not be modified.
+func (d Domains) pods(ctx context.Context, entry string) ([]*corev1.Pod, error) {
 	var list corev1.PodList
 	if err := d.Client.List(ctx, &list, client.MatchingFields{jobIndex: entry}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing pods: %w", err)

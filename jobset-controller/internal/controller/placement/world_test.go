@@ -42,7 +42,7 @@ func newWorld(t *testing.T) *world {
 		if err := AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 			return err
 		}
-		return New(Options{Client: mgr.GetClient(), Recorder: w}).Register(mgr, 2)
+		return New(mgr.GetClient(), w).Register(mgr, 2)
 	})
 	w.createJob()
 	return w

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
@@ -150,6 +149,3 @@ func (o *Options) validate() []error {
 	}
 	return errs
 }
-
-// Logging returns the options of the zap flags.
-func (o *Options) Logging() *zap.Options { return &o.Zap }
