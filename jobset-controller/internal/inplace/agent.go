@@ -28,7 +28,7 @@ const (
 // HasAgent recognizes an agent: a sidecar with the flag or environment variable of JobSet KEP-876, or the supervisor in
 // the command of a container, possibly wrapped by a shell or an init program.
 func HasAgent(pod *corev1.PodSpec) bool {
-	return slices.ContainsFunc(pod.InitContainers, isSidecarAgent) || slices.ContainsFunc(pod.Containers, isSupervised)
+	return HasSidecar(pod) || slices.ContainsFunc(pod.Containers, isSupervised)
 }
 
 // HasSidecar reports whether the agent is a sidecar, which restarts containers, and not a supervisor, which restarts
@@ -105,20 +105,21 @@ func SlotOf(pod *corev1.Pod) string {
 	parts := []string{
 		a[v1alpha2.JobSetNameKey], a[v1alpha2.ReplicatedJobNameKey], a[v1alpha2.JobIndexKey], a[batchv1.JobCompletionIndexAnnotation],
 	}
-	for _, part := range parts {
-		if part == "" {
-			return ""
-		}
+	if slices.Contains(parts, "") {
+		return ""
 	}
 	return strings.Join(parts, "-")
 }
 
-// StoreSecret returns the name of the Secret in the JobSet's namespace that holds the store credentials of its agents.
-// The name depends only on that of the JobSet, so that a manifest that includes its own agent can refer to the Secret.
-func StoreSecret(jobSet string) string { return "holdfast-store-" + jobSet }
-
-// JobStoreSecret is StoreSecret for a Job that forms a group of its own.
-func JobStoreSecret(job string) string { return "holdfast-job-store-" + job }
-
-// PodStoreSecret is StoreSecret for a group declared by its pods, given the name of the pod with index 0.
-func PodStoreSecret(leader string) string { return "holdfast-pod-store-" + leader }
+// StoreSecret returns the name of the Secret that holds the store credentials of the agents of a group, given the kind
+// and the name of its owner: a JobSet, a Job, or the pod with index 0. The name depends only on these, so that a manifest
+// that includes its own agent can refer to the Secret.
+func StoreSecret(kind, owner string) string {
+	switch kind {
+	case JobKind:
+		return "holdfast-job-store-" + owner
+	case PodKind:
+		return "holdfast-pod-store-" + owner
+	}
+	return "holdfast-store-" + owner
+}

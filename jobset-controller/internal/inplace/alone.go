@@ -35,15 +35,12 @@ func IsAlone(js *v1alpha2.JobSet) bool { return js.Kind == JobKind || IsPods(js)
 // The number of restarts is limited by the backoffLimit that the user has set.
 func OfJob(job *batchv1.Job) *v1alpha2.JobSet {
 	js := &v1alpha2.JobSet{
-		TypeMeta: metav1.TypeMeta{Kind: JobKind}, ObjectMeta: job.ObjectMeta,
+		TypeMeta: metav1.TypeMeta{Kind: cmp.Or(job.Kind, JobKind)}, ObjectMeta: job.ObjectMeta,
 		Spec: v1alpha2.JobSetSpec{
 			Suspend:        job.Spec.Suspend,
 			FailurePolicy:  &v1alpha2.FailurePolicy{MaxRestarts: maxRestartsOf(job)},
 			ReplicatedJobs: []v1alpha2.ReplicatedJob{{Name: aloneJob, Replicas: 1, Template: batchv1.JobTemplateSpec{Spec: job.Spec}}},
 		},
-	}
-	if job.Kind == PodKind {
-		js.Kind = PodKind
 	}
 	if by := ptr.Deref(job.Spec.ManagedBy, batchv1.JobControllerName); by != batchv1.JobControllerName {
 		js.Spec.ManagedBy = &by
@@ -76,7 +73,7 @@ func maxRestartsOf(job *batchv1.Job) int32 {
 func ChildOf(job *batchv1.Job) batchv1.Job {
 	child := *job
 	child.Name = job.Name + "-" + aloneJob + "-" + aloneIndex
-	child.Labels = map[string]string{v1alpha2.JobSetNameKey: job.Name, v1alpha2.ReplicatedJobNameKey: aloneJob, v1alpha2.JobIndexKey: aloneIndex}
+	child.Labels = PodIdentity(job.Name)
 	child.Annotations = maps.Clone(job.Annotations)
 	delete(child.Annotations, epoch.Annotation)
 	if record, err := epoch.Of(job.Annotations); err == nil && job.Annotations[v1alpha2.LedByKey] != "" {

@@ -9,6 +9,7 @@ package nodes
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,14 +19,16 @@ import (
 // silent kubelet may be disconnected while its pods are still running: only the user who sets after knows that a node
 // silent for that long is off (0 means never).
 func Dead(node *corev1.Node, after time.Duration, now time.Time) string {
-	switch since, silent := silence(node); {
-	case node == nil:
+	if node == nil {
 		return "its node is gone"
-	case outOfService(node):
+	}
+	if slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }) {
 		return fmt.Sprintf("its node %s is out of service", node.Name)
-	case silent && after > 0 && now.Sub(since) >= after:
+	}
+	c := ready(node)
+	if c != nil && c.Status == corev1.ConditionUnknown && after > 0 && now.Sub(c.LastTransitionTime.Time) >= after {
 		return fmt.Sprintf("the kubelet of its node %s has not been heard of since %s, which is %s or more",
-			node.Name, since.UTC().Format(time.RFC3339), after)
+			node.Name, c.LastTransitionTime.UTC().Format(time.RFC3339), after)
 	}
 	return ""
 }
@@ -33,35 +36,18 @@ func Dead(node *corev1.Node, after time.Duration, now time.Time) string {
 // Unready reports whether a node's kubelet is not working, for any reason, and therefore may never end a terminating
 // pod. A node without the condition has a new kubelet.
 func Unready(node *corev1.Node) bool {
-	c := ready(node)
-	return node == nil || (c != nil && c.Status != corev1.ConditionTrue)
-}
-
-func silence(node *corev1.Node) (since time.Time, silent bool) {
-	c := ready(node)
-	if c == nil || c.Status != corev1.ConditionUnknown {
-		return time.Time{}, false
+	if node == nil {
+		return true
 	}
-	return c.LastTransitionTime.Time, true
+	c := ready(node)
+	return c != nil && c.Status != corev1.ConditionTrue
 }
 
 func ready(node *corev1.Node) *corev1.NodeCondition {
-	if node == nil {
-		return nil
-	}
 	for i := range node.Status.Conditions {
 		if node.Status.Conditions[i].Type == corev1.NodeReady {
 			return &node.Status.Conditions[i]
 		}
 	}
 	return nil
-}
-
-func outOfService(node *corev1.Node) bool {
-	for _, taint := range node.Spec.Taints {
-		if taint.Key == corev1.TaintNodeOutOfService {
-			return true
-		}
-	}
-	return false
 }

@@ -78,8 +78,7 @@ func TrimJob(obj any) (any, error) {
 
 // asks reports whether a running JobSet requests in-place restarts, even with a value that cannot be parsed.
 func asks(js *v1alpha2.JobSet) bool {
-	_, said := js.Annotations[v1alpha2.InPlaceTimeoutKey]
-	return (said || beside.Misplaced(js) != "") && !isOver(js) && policy.Ours(js)
+	return (beside.Asks(js) || beside.Misplaced(js) != "") && !isOver(js) && policy.Ours(js)
 }
 
 // viewServed returns what a JobSet requests from this installation. An unclaimed JobSet is known once it has Jobs, or

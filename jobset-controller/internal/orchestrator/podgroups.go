@@ -123,13 +123,12 @@ func (r *Reconciler) examine(ctx context.Context, metadata *metav1.PartialObject
 // LeaderWorkerSet.
 func (r *Reconciler) asks(ctx context.Context, pod *metav1.PartialObjectMetadata) (bool, error) {
 	if leader, declared := pod.Labels[v1alpha2.PodGroupKey]; declared {
-		_, asks := pod.Annotations[v1alpha2.InPlaceTimeoutKey]
-		return asks && leader == pod.Name, nil
+		return beside.Asks(pod) && leader == pod.Name, nil
 	}
 	set := &unstructured.Unstructured{}
 	set.SetGroupVersionKind(beside.LeaderWorkerSet)
 	if err := r.Live.Get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[inplace.LeaderWorkerSetKey]}, set); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
-	return beside.AsksOfSet(set), nil
+	return beside.Asks(set), nil
 }

@@ -43,13 +43,9 @@ func secret(owner client.Object, password string, ca []byte) *corev1.Secret {
 
 // secretName returns different names for owners that have the same name but different kinds.
 func secretName(owner client.Object) string {
-	switch owners.KindOf(owner) {
-	case owners.ElasticJob:
+	kind := owners.KindOf(owner)
+	if kind == owners.ElasticJob {
 		return supervise.ElasticSecret(owner.GetName())
-	case owners.Job:
-		return inplace.JobStoreSecret(owner.GetName())
-	case owners.Pod:
-		return inplace.PodStoreSecret(owner.GetName())
 	}
-	return inplace.StoreSecret(owner.GetName())
+	return inplace.StoreSecret(kind.Kind, owner.GetName())
 }

@@ -61,7 +61,7 @@ func (w *Pods) Default(ctx context.Context, pod *corev1.Pod) error {
 
 // lead prepares the pod with index 0, unless pods of the group that have no agents are waiting for it.
 func (w *Pods) lead(ctx context.Context, pod *corev1.Pod, set *unstructured.Unstructured) (bool, error) {
-	if !beside.AsksOfPods(pod) {
+	if !beside.Asks(pod) {
 		return false, nil
 	}
 	if set != nil { // the workers of an earlier leader are deleted together with it
@@ -111,7 +111,7 @@ func (w *Pods) follow(ctx context.Context, pod *corev1.Pod) (bool, error) {
 		return false, fmt.Errorf("label %s: create pod %s first", v1alpha2.PodGroupKey, name.Name)
 	case err != nil:
 		return false, fmt.Errorf("reading the pod with index 0: %w", err)
-	case !leader.DeletionTimestamp.IsZero() && beside.AsksOfPods(leader):
+	case !leader.DeletionTimestamp.IsZero() && beside.Asks(leader):
 		return false, fmt.Errorf("label %s: pod %s is being deleted, wait for the next one", v1alpha2.PodGroupKey, name.Name)
 	}
 	return beside.Follow(pod, leader, w.Agents, w.Installation), nil

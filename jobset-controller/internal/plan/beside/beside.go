@@ -67,13 +67,20 @@ func Refusal(js *v1alpha2.JobSet) string {
 	return inplace.TooLarge(inplace.Stages(js, nil, carries))
 }
 
+// Asks reports whether a JobSet, a LeaderWorkerSet or the pod with index 0 of a group requests in-place restarts, even
+// with a value that cannot be parsed.
+func Asks(owner metav1.Object) bool {
+	_, said := owner.GetAnnotations()[v1alpha2.InPlaceTimeoutKey]
+	return said
+}
+
 // Misplaced returns an error text if the JobSet has the annotation only on a template, where it has no effect. A
 // TrainJob, for example, sets annotations on the pod template.
 func Misplaced(js *v1alpha2.JobSet) string {
-	key := v1alpha2.InPlaceTimeoutKey
-	if _, found := js.Annotations[key]; found {
+	if Asks(js) {
 		return ""
 	}
+	key := v1alpha2.InPlaceTimeoutKey
 	if inplace.IsAlone(js) {
 		if _, found := js.Spec.ReplicatedJobs[0].Template.Spec.Template.Annotations[key]; found {
 			return fmt.Sprintf("%s: it has no effect there; set it on the Job", field.NewPath("spec", "template", "metadata", "annotations").Key(key))

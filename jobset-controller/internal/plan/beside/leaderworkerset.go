@@ -33,15 +33,14 @@ var settingsOfSets = append([]string{
 // Declare sets the declaration of its group on a pod of a LeaderWorkerSet that requests in-place restarts. Each replica
 // is a group, and its leader pod has index 0. Declare reports whether the LeaderWorkerSet requests in-place restarts.
 func Declare(pod *corev1.Pod, set *unstructured.Unstructured) bool {
-	asks := set.GetAnnotations()
-	if !AsksOfSet(set) {
+	if !Asks(set) {
 		return false
 	}
 	index, leader := pod.Labels[WorkerIndexKey], pod.Annotations[lwsLeaderName]
 	if index == "0" {
 		leader = pod.Name
 		for _, key := range settingsOfSets {
-			if value, said := asks[key]; said {
+			if value, said := set.GetAnnotations()[key]; said {
 				metav1.SetMetaDataAnnotation(&pod.ObjectMeta, key, value)
 			}
 		}
@@ -52,13 +51,6 @@ func Declare(pod *corev1.Pod, set *unstructured.Unstructured) bool {
 		metav1.SetMetaDataLabel(&pod.ObjectMeta, v1alpha2.PodGroupIndexKey, index)
 	}
 	return true
-}
-
-// AsksOfSet reports whether a LeaderWorkerSet requests in-place restarts for its replicas, even with a value that
-// cannot be parsed.
-func AsksOfSet(set *unstructured.Unstructured) bool {
-	_, said := set.GetAnnotations()[v1alpha2.InPlaceTimeoutKey]
-	return said
 }
 
 // RefusalOfSet returns why a LeaderWorkerSet cannot have in-place restarts, or "" if it can. It checks only what cannot

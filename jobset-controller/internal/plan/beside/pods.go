@@ -21,7 +21,7 @@ import (
 // the pod has an agent. If not, an annotation on the pod gives the reason.
 func Lead(pod *corev1.Pod, against string, s inject.Settings, installation string) bool {
 	dropWritten(pod)
-	if !AsksOfPods(pod) {
+	if !Asks(pod) {
 		return false
 	}
 	m, _, err := inplace.MemberOf(pod)
@@ -41,7 +41,7 @@ func Lead(pod *corev1.Pod, against string, s inject.Settings, installation strin
 // restarts, or was refused, Follow does not change the pod.
 func Follow(pod, leader *corev1.Pod, s inject.Settings, installation string) bool {
 	dropWritten(pod)
-	if !AsksOfPods(leader) && inplace.LeaderWorkerSetOf(leader) == "" || leader.Annotations[v1alpha2.RefusedKey] != "" {
+	if !Asks(leader) && inplace.LeaderWorkerSetOf(leader) == "" || leader.Annotations[v1alpha2.RefusedKey] != "" {
 		return false
 	}
 	by, prepared := leader.Annotations[v1alpha2.LedByKey]
@@ -61,13 +61,6 @@ func Follow(pod, leader *corev1.Pod, s inject.Settings, installation string) boo
 		return refuse(pod, "the pod with index 0 has no agent")
 	}
 	return add(pod, leader.Annotations, s, installation)
-}
-
-// AsksOfPods reports whether the pod with index 0 requests in-place restarts for its group, even with a value that
-// cannot be parsed.
-func AsksOfPods(leader *corev1.Pod) bool {
-	_, asks := leader.Annotations[v1alpha2.InPlaceTimeoutKey]
-	return asks
 }
 
 // WithoutAgent returns why a pod that declares its membership in a group has no agent, or "" if it has one.

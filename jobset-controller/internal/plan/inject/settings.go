@@ -41,17 +41,18 @@ const (
 
 // of returns the settings for the agents in the pods of a Job, given the kind of the group's owner.
 func (s Settings) of(job *batchv1.Job, kind string) Settings {
-	secret := inplace.StoreSecret(job.Labels[v1alpha2.JobSetNameKey])
+	if !s.StoreACL {
+		return s
+	}
+	owner := job.Labels[v1alpha2.JobSetNameKey]
 	switch kind {
 	case inplace.JobKind:
-		secret = inplace.JobStoreSecret(job.Name)
+		owner = job.Name
 	case inplace.PodKind:
-		secret = inplace.PodStoreSecret(job.Labels[v1alpha2.PodGroupKey])
+		owner = job.Labels[v1alpha2.PodGroupKey]
 	}
-	if s.StoreACL {
-		s.Store.Username = coordination.UserOf("$(" + envJobSetUID + ")") // expanded by the kubelet
-		s.Store.Secret, s.Store.SecretKey = secret, supervise.SecretPassword
-	}
+	s.Store.Username = coordination.UserOf("$(" + envJobSetUID + ")") // expanded by the kubelet
+	s.Store.Secret, s.Store.SecretKey = inplace.StoreSecret(kind, owner), supervise.SecretPassword
 	return s
 }
 
