@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,45 +18,32 @@ const Patience = 900 * time.Millisecond
 
 // Gate answers probes once it is open. The zero value is not usable; call New.
 type Gate struct {
-	mu     sync.Mutex
-	reason string
+	reason atomic.Pointer[string]
+	open   sync.Once
 	opened chan struct{}
 }
 
 // New returns a closed gate. reason says what it is waiting for.
-func New(reason string) *Gate { return &Gate{reason: reason, opened: make(chan struct{})} }
+func New(reason string) *Gate {
+	g := &Gate{opened: make(chan struct{})}
+	g.Wait(reason)
+	return g
+}
 
 // Wait changes the reason why the gate is closed. An open gate stays open, because a startup probe is not repeated.
-func (g *Gate) Wait(reason string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.reason = reason
-}
+func (g *Gate) Wait(reason string) { g.reason.Store(&reason) }
 
 // Open opens the gate permanently.
-func (g *Gate) Open() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	select {
-	case <-g.opened:
-	default:
-		close(g.opened)
-	}
-}
+func (g *Gate) Open() { g.open.Do(func() { close(g.opened) }) }
 
 // ServeHTTP implements http.Handler. It responds with 200 once the gate is open, or with 503 and the reason after
 // Patience.
 func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	late := time.NewTimer(Patience)
-	defer late.Stop()
 	select {
 	case <-g.opened:
 		fmt.Fprintln(w, "ready")
 	case <-r.Context().Done():
-	case <-late.C:
-		g.mu.Lock()
-		reason := g.reason
-		g.mu.Unlock()
-		http.Error(w, "not ready: "+reason, http.StatusServiceUnavailable)
+	case <-time.After(Patience):
+		http.Error(w, "not ready: "+*g.reason.Load(), http.StatusServiceUnavailable)
 	}
 }
