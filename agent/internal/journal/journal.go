@@ -74,16 +74,15 @@ func (d *Detached) Write(p []byte) (int, error) {
 
 // Flush returns when all earlier lines have been written, or after the given time.
 func (d *Detached) Flush(most time.Duration) {
-	late := time.NewTimer(most)
-	defer late.Stop()
+	late := time.After(most)
 	written := make(chan struct{})
 	select {
 	case d.lines <- line{written: written}:
-	case <-late.C:
+	case <-late:
 		return
 	}
 	select {
 	case <-written:
-	case <-late.C:
+	case <-late:
 	}
 }

@@ -164,7 +164,10 @@ func (c *Child) leave(deadline time.Time) error {
 func (c *Child) kill(deadline time.Time) error {
 	for {
 		c.Signal(syscall.SIGKILL)
-		c.awaitLeader(killAgain) // a scan is more expensive than waiting for the leader, which usually exits last
+		select { // a scan is more expensive than waiting for the leader, which usually exits last
+		case <-c.exited:
+		case <-time.After(killAgain):
+		}
 		tree, err := c.members()
 		if err != nil {
 			return err
@@ -177,24 +180,8 @@ func (c *Child) kill(deadline time.Time) error {
 		}
 		held := hold(tree)
 		held.kill()
-		held.await(earlier(deadline, time.Now().Add(killAgain)))
+		held.await(time.Now().Add(min(killAgain, time.Until(deadline))))
 	}
-}
-
-func (c *Child) awaitLeader(most time.Duration) {
-	late := time.NewTimer(most)
-	defer late.Stop()
-	select {
-	case <-c.exited:
-	case <-late.C:
-	}
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }
 
 // signalled is added to the number of a signal to get an exit code, as in a shell.

@@ -20,7 +20,7 @@ type stat struct {
 	state           byte
 	parent, session int
 	threads         int
-	started         int64 // in ticks since boot; unique together with the PID
+	started         int // in ticks since boot; unique together with the PID
 }
 
 // alive reports whether the process is still running. A thread group leader that exits before its other threads is a
@@ -81,33 +81,20 @@ var errStat = errors.New("not a line of /proc/PID/stat")
 // parseStat parses a line of /proc/PID/stat, see proc(5). The process name may contain spaces and parentheses, so the
 // fields are counted from the last parenthesis.
 func parseStat(line []byte) (stat, error) {
-	_, rest, ok := cutLast(line, ')')
-	f := bytes.Fields(rest)
-	if !ok || len(f) < 20 || len(f[0]) != 1 {
+	end := bytes.LastIndexByte(line, ')')
+	f := bytes.Fields(line[end+1:])
+	if end < 0 || len(f) < 20 || len(f[0]) != 1 {
 		return stat{}, errStat
 	}
 	s := stat{state: f[0][0]}
-	for to, from := range map[*int][]byte{&s.parent: f[1], &s.session: f[3], &s.threads: f[17]} {
+	for to, from := range map[*int][]byte{&s.parent: f[1], &s.session: f[3], &s.threads: f[17], &s.started: f[19]} {
 		n, err := strconv.Atoi(string(from))
 		if err != nil {
 			return stat{}, errStat
 		}
 		*to = n
 	}
-	started, err := strconv.ParseInt(string(f[19]), 10, 64)
-	if err != nil {
-		return stat{}, errStat
-	}
-	s.started = started
 	return s, nil
-}
-
-func cutLast(line []byte, sep byte) (before, after []byte, found bool) {
-	i := bytes.LastIndexByte(line, sep)
-	if i < 0 {
-		return line, nil, false
-	}
-	return line[:i], line[i+1:], true
 }
 
 // members returns the living processes of the tree: the descendants of the leader and all processes in its session.

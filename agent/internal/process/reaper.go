@@ -50,9 +50,13 @@ func Adopt() (*Reaper, error) {
 
 // Start runs a program. It tracks the program's orphans, so that End ends them too.
 func (r *Reaper) Start(s Spec) (*Child, error) {
+	return r.start(func() (int, error) { return fork(s) })
+}
+
+func (r *Reaper) start(fork func() (int, error)) (*Child, error) {
 	r.mu.Lock() // a leader that dies immediately must not be mistaken for an orphan
 	defer r.mu.Unlock()
-	pid, err := fork(s)
+	pid, err := fork()
 	if err != nil {
 		return nil, err
 	}

@@ -145,7 +145,7 @@ func (t *Templates) Start(s Spec) (*Child, error) {
 	one := t.current
 	t.mu.Unlock()
 	if one != nil && one.isReady() {
-		c, err := t.reaper.startFrom(one, s)
+		c, err := t.reaper.start(func() (int, error) { return one.fork(s) })
 		if err == nil {
 			return c, nil
 		}
@@ -166,12 +166,10 @@ func (t *Templates) kill(one *template) {
 
 // isReady waits until the template has imported its modules. It returns false after importPatience.
 func (t *template) isReady() bool {
-	late := time.NewTimer(importPatience)
-	defer late.Stop()
 	select {
 	case <-t.ready:
 		return true
-	case <-late.C:
+	case <-time.After(importPatience):
 		return false
 	}
 }
@@ -269,18 +267,6 @@ func (r *Reaper) endTemplate(t *template) {
 	delete(r.leaders, t.pid)
 	delete(r.templates, t.pid)
 	t.socket.Close() // under the lock, so that no start is using it
-}
-
-// startFrom starts a program from a template.
-func (r *Reaper) startFrom(t *template, s Spec) (*Child, error) {
-	r.mu.Lock() // a leader that dies immediately must not be mistaken for an orphan
-	defer r.mu.Unlock()
-	pid, err := t.fork(s)
-	if err != nil {
-		return nil, err
-	}
-	r.leaders[pid] = true
-	return watch(pid, r), nil
 }
 
 // isTemplate reports whether a process is a template or a descendant of one.

@@ -89,14 +89,13 @@ func (s *Supervisor) awaitCheckpoint(i *instance, child *process.Child, e ending
 	begun := time.Now()
 	poll := time.NewTicker(checkpointPoll)
 	defer poll.Stop()
-	late := time.NewTimer(s.options.CheckpointGrace)
-	defer late.Stop()
+	late := time.After(s.options.CheckpointGrace)
 	for done := false; s.saving() && !done; {
 		select {
 		case <-poll.C:
 		case <-child.Exited():
 			done = true
-		case <-late.C:
+		case <-late:
 			done = true
 		case pod = <-i.end:
 			done, ends = true, true
