@@ -7,7 +7,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"time"
@@ -22,11 +21,9 @@ import (
 
 // Exit codes.
 const (
-	done          = 0
-	failed        = 1
-	misplaced     = 2 // invalid settings: restarting does not help
-	notExecutable = 126
-	notFound      = 127
+	done      = 0
+	failed    = 1
+	misplaced = 2 // invalid settings: restarting does not help
 )
 
 // preloadVariable lists the Python modules that a template process imports. Each start of the worker is then a fork of
@@ -66,11 +63,8 @@ func run(args []string) int {
 // group.
 func find(command []string) (p process.Spec, code int, err error) {
 	path, err := exec.LookPath(command[0])
-	switch {
-	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
-		return p, notFound, fmt.Errorf("finding the worker's program: %w", err)
-	case err != nil && !errors.Is(err, exec.ErrDot):
-		return p, notExecutable, fmt.Errorf("finding the worker's program: %w", err)
+	if err != nil && !errors.Is(err, exec.ErrDot) {
+		return p, supervisor.StartCode(err), fmt.Errorf("finding the worker's program: %w", err)
 	}
 	return process.Spec{Path: path, Args: command, Env: os.Environ()}, done, nil
 }

@@ -99,7 +99,7 @@ func (l *loop) updated(o rounds.Observation) {
 		return
 	}
 	p, err := l.place()
-	if isReply(err) {
+	if IsReply(err) {
 		l.postUpdate(placed(p, o.Level, err)...)
 		return
 	}
@@ -119,7 +119,7 @@ func (l *loop) read() {
 		if err == nil {
 			p, err = l.place()
 		}
-		if !isReply(err) {
+		if !IsReply(err) {
 			l.postUpdate(worker.Updated{Observation: rounds.Observation{Err: err}})
 			if !l.sleep(readRetry) {
 				return
@@ -152,8 +152,8 @@ func (l *loop) place() (rounds.Place, error) {
 	return l.Store.Place(ctx, l.config.Group, rounds.Slot{Name: l.config.Slot, Pod: l.config.Pod})
 }
 
-// isReply reports whether the store replied, possibly with an error.
-func isReply(err error) bool {
+// IsReply reports whether the store replied, possibly with an error.
+func IsReply(err error) bool {
 	return err == nil || errors.Is(err, coordination.ErrNoGroup) || errors.Is(err, coordination.ErrUnknownSlot) || errors.Is(err, coordination.ErrForeignValue)
 }
 

@@ -2,12 +2,11 @@ package supervisor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
 
-	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/agent/internal/loop"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
@@ -28,12 +27,7 @@ func newContact(store rounds.Members) *contact {
 
 // note records contact if the store replied, even if the reply was an error.
 func (c *contact) note(err error) {
-	for _, answer := range []error{coordination.ErrNoGroup, coordination.ErrUnknownSlot, coordination.ErrForeignValue} {
-		if errors.Is(err, answer) {
-			err = nil
-		}
-	}
-	if err == nil {
+	if loop.IsReply(err) {
 		c.last.Store(time.Now().UnixNano())
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
@@ -160,12 +161,6 @@ func nameOf(variable string) string {
 	return name
 }
 
-// Exit codes for a program that cannot be started, as used by shells.
-const (
-	notExecutable = 126
-	notFound      = 127
-)
-
 // unkilledRetry is the pause before the next attempt to end a tree that survived SIGKILL.
 const unkilledRetry = 2 * time.Second
 
@@ -204,7 +199,7 @@ func (s *Supervisor) run(i *instance, r round) {
 	child, err := s.options.Start(s.inRound(program, r))
 	if err != nil {
 		s.options.Log.Error("the worker cannot be started", "instance", i.id, "error", err)
-		s.died(i, process.Exit{Code: startCode(err), At: time.Now()})
+		s.died(i, process.Exit{Code: StartCode(err), At: time.Now()})
 		return
 	}
 	s.options.Log.Info("worker started", "instance", i.id, "pid", child.PID(), "generation", r.generation, "round", r.number,
@@ -218,11 +213,12 @@ func (s *Supervisor) run(i *instance, r round) {
 	}
 }
 
-func startCode(err error) int {
-	if errors.Is(err, fs.ErrNotExist) {
-		return notFound
+// StartCode returns the exit code for a program that cannot be started, as used by shells.
+func StartCode(err error) int {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrNotFound) {
+		return 127
 	}
-	return notExecutable
+	return 126
 }
 
 // follow waits until an instance exits or is asked to stop, and ends it. It returns false if some of its processes are
@@ -248,19 +244,12 @@ func (s *Supervisor) follow(i *instance, child *process.Child) (gone bool) {
 		}
 		err := s.options.End(child, syscall.SIGKILL, 0)
 		s.died(i, child.Exit())
-		if err != nil {
-			s.unkilled(i, err)
+		if err != nil { // the group restarts, and this slot holds it at the barrier until they are gone or the pod is recreated
+			s.options.Log.Error("worker processes survived SIGKILL, not starting a new worker until they exit", "instance", i.id, "error", err)
+			time.Sleep(unkilledRetry)
 		}
 		return err == nil
 	}
-}
-
-// unkilled handles an instance whose leader is dead while other processes of its tree survived SIGKILL. It reports the
-// death, so that the group restarts. This slot then holds the group at the barrier until these processes are gone or
-// the pod is recreated.
-func (s *Supervisor) unkilled(i *instance, err error) {
-	s.options.Log.Error("worker processes survived SIGKILL, not starting a new worker until they exit", "instance", i.id, "error", err)
-	time.Sleep(unkilledRetry)
 }
 
 // died records how an instance ended. Only the first call has an effect.

@@ -124,7 +124,7 @@ func TestAProgramThatCannotBeStartedCountsAsADeath(t *testing.T) {
 	s.Prepare()
 	id := observe(s)[0].ID
 	s.Start(id, 1, 0, "")
-	eventually(t, "dead", func() bool { w := observe(s)[0]; return !w.Running && w.ExitCode == notFound })
+	eventually(t, "dead", func() bool { w := observe(s)[0]; return !w.Running && w.ExitCode == 127 })
 }
 
 // When a container is out of memory, the kernel kills its largest process, which is the worker. The supervisor reports

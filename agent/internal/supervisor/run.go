@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -122,18 +123,11 @@ func (r *run) lookForProgress(o *Options) {
 	switch c := r.config; {
 	case c.Progress.Timeout == 0:
 	case c.ProgressFrom == config.FromOutput:
-		r.output = newOutputProgress([2]io.Writer{orElse(r.Output[0], os.Stdout), orElse(r.Output[1], os.Stderr)})
+		r.output = newOutputProgress([2]io.Writer{cmp.Or[io.Writer](r.Output[0], os.Stdout), cmp.Or[io.Writer](r.Output[1], os.Stderr)})
 		o.Progress, o.Start = r.output, r.output.through(o.Start)
 	default:
 		o.Progress = NewProgressFile(filepath.Join(c.StartupDir, progressFile))
 	}
-}
-
-func orElse(w, otherwise io.Writer) io.Writer {
-	if w == nil {
-		return otherwise
-	}
-	return w
 }
 
 // finish runs last, when no process is writing output anymore.
