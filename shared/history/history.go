@@ -60,6 +60,15 @@ type Cause struct {
 	Reason   string // such as OOMKilled; for a hang, the time without progress
 }
 
+// ReasonOf returns a runtime's reason for the end of a container if it is a single word that adds information to the exit code. Otherwise
+// it returns "".
+func ReasonOf(reason string) string {
+	if reason == "Error" || reason == "Completed" || len(strings.Fields(reason)) != 1 {
+		return ""
+	}
+	return reason
+}
+
 // Entry describes one restart.
 type Entry struct {
 	Attempt

@@ -3,13 +3,15 @@ package cri
 import (
 	"context"
 	"fmt"
-	"strings"
+	"maps"
+	"slices"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
+	"github.com/holdfast-project/holdfast/shared/history"
 )
 
 // Observe returns all containers of the worker, including exited ones. The error is ErrNoPod or comes from the runtime.
@@ -96,33 +98,17 @@ func (c *Client) exit(ctx context.Context, one *runtime.Container) (w worker.Pro
 	}
 	w = worker.Process{
 		ID: one.Id, Born: micros(one.CreatedAt), ExitCode: int64(r.GetStatus().GetExitCode()), FinishedAt: r.GetStatus().GetFinishedAt() / 1e6,
-		Reason: reasonOf(r.GetStatus().GetReason()),
+		Reason: history.ReasonOf(r.GetStatus().GetReason()),
 	}
 	c.exited[one.Id] = w
 	return w, true, nil
 }
 
-// ordinary holds the reasons that add no information to the exit code.
-var ordinary = map[string]bool{"Error": true, "Completed": true}
-
-// reasonOf returns the runtime's reason if it is a single word that adds information to the exit code, such as
-// OOMKilled. Otherwise it returns "".
-func reasonOf(reason string) string {
-	if ordinary[reason] || len(strings.Fields(reason)) != 1 {
-		return ""
-	}
-	return reason
-}
-
 // forget drops the exits of containers that no longer exist.
 func (c *Client) forget(list []*runtime.Container) {
-	kept := map[string]worker.Process{}
-	for _, one := range list {
-		if w, ok := c.exited[one.Id]; ok {
-			kept[one.Id] = w
-		}
-	}
-	c.exited = kept
+	maps.DeleteFunc(c.exited, func(id string, _ worker.Process) bool {
+		return !slices.ContainsFunc(list, func(one *runtime.Container) bool { return one.Id == id })
+	})
 }
 
 // micros converts nanoseconds to microseconds.

@@ -156,19 +156,13 @@ func podOf(jobSet string, pod *corev1.Pod) string {
 	return strings.TrimPrefix(pod.Name, jobSet+"-"+workerOf(pod)+"-")
 }
 
-// ordinary holds the reasons that add no information to the exit code.
-var ordinary = map[string]bool{"": true, "Error": true, "Completed": true}
-
 // signalled is added by runtimes to the number of the signal that ended a container, to form an exit code.
 const signalled = 128
 
 func exitOf(t *corev1.ContainerStateTerminated) history.Cause {
-	c := history.Cause{ExitCode: int64(t.ExitCode)}
+	c := history.Cause{ExitCode: int64(t.ExitCode), Reason: history.ReasonOf(t.Reason)}
 	if t.ExitCode > signalled {
 		c.Signal = unix.SignalName(unix.Signal(t.ExitCode - signalled))
-	}
-	if !ordinary[t.Reason] && len(strings.Fields(t.Reason)) == 1 {
-		c.Reason = t.Reason
 	}
 	return c
 }
