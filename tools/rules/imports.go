@@ -55,7 +55,7 @@ var rules = []rule{
 	{
 		packages: []string{
 			"agent/cmd/holdfast-exec", "agent/internal/supervisor", "agent/internal/process", "agent/internal/loop",
-			"agent/internal/config", "agent/internal/store", "agent/internal/install", "agent/internal/journal",
+			"agent/internal/config", "agent/internal/store", "agent/internal/journal",
 		},
 		deps: []string{"google.golang.org/", "k8s.io/", "net/http$", "text/template$"},
 		why:  "the supervisor is in every worker's container: it is small and reaches no runtime",

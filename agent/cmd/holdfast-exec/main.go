@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/agent/internal/config"
-	"github.com/holdfast-project/holdfast/agent/internal/install"
 	"github.com/holdfast-project/holdfast/agent/internal/journal"
 	"github.com/holdfast-project/holdfast/agent/internal/process"
+	"github.com/holdfast-project/holdfast/agent/internal/startup"
 	"github.com/holdfast-project/holdfast/agent/internal/store"
 	"github.com/holdfast-project/holdfast/agent/internal/supervisor"
 )
@@ -37,7 +37,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
 	if len(args) == 2 && args[0] == "install" {
-		return end(failed, install.Into(args[1]))
+		return end(failed, install(args[1]))
 	}
 	c, err := config.ParseExec(args, os.Getenv)
 	var help config.Help
@@ -57,6 +57,17 @@ func run(args []string) int {
 		return end(failed, err)
 	}
 	return code
+}
+
+// install copies this program into a folder of a volume, from which a container can run it even if its image does not
+// include it. It is called in an init container. It replaces an existing copy atomically, even while that copy is running.
+func install(dir string) error {
+	self, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return fmt.Errorf("installing holdfast-exec: %w", err)
+	}
+	defer self.Close()
+	return startup.Replace(dir, "holdfast-exec", 0o755, self) // the worker may run as any user
 }
 
 // find resolves the path of the worker's program, so that an invalid command fails before the supervisor joins the

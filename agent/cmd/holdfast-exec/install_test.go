@@ -1,4 +1,4 @@
-package install
+package main
 
 import (
 	"bytes"
@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-func TestIntoCopiesThisProgram(t *testing.T) {
+func TestInstallCopiesThisProgram(t *testing.T) {
 	dir := t.TempDir()
 	for range 2 { // a restarted init container finds its own copy
-		if err := Into(dir); err != nil {
+		if err := install(dir); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -19,11 +19,11 @@ func TestIntoCopiesThisProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile(filepath.Join(dir, Name))
+	got, err := os.ReadFile(filepath.Join(dir, "holdfast-exec"))
 	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%d bytes (%v), want %d", len(got), err, len(want))
 	}
-	if file, err := os.Stat(filepath.Join(dir, Name)); err != nil || file.Mode() != 0o755 {
+	if file, err := os.Stat(filepath.Join(dir, "holdfast-exec")); err != nil || file.Mode() != 0o755 {
 		t.Errorf("mode %v (%v)", file.Mode(), err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
@@ -31,8 +31,8 @@ func TestIntoCopiesThisProgram(t *testing.T) {
 	}
 }
 
-func TestIntoAMissingFolderFails(t *testing.T) {
-	if err := Into("/nonexistent"); err == nil || !strings.Contains(err.Error(), "/nonexistent") {
+func TestInstallIntoAMissingFolderFails(t *testing.T) {
+	if err := install("/nonexistent"); err == nil || !strings.Contains(err.Error(), "/nonexistent") {
 		t.Errorf("error %v", err)
 	}
 }
