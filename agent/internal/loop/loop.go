@@ -53,10 +53,6 @@ func Run(ctx context.Context, c Config, p Parts, s *worker.State) error {
 		Parts: p, config: c, state: s,
 		events: make(chan worker.Event, 64), due: make(chan struct{}, 1), failure: make(chan error, 1), timer: time.NewTimer(far),
 	}
-	return l.run(ctx)
-}
-
-func (l *loop) run(ctx context.Context) error {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	l.work = work
 	defer l.goroutines.Wait()
