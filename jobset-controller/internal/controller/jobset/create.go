@@ -201,7 +201,7 @@ func (r *Reconciler) patchJob(ctx context.Context, js *v1alpha2.JobSet, current,
 	from.Status, to.Status = batchv1.JobStatus{}, batchv1.JobStatus{}
 	leaveOutEqual(&from.ObjectMeta, &to.ObjectMeta)
 	leaveOutEqual(&from.Spec.Template.ObjectMeta, &to.Spec.Template.ObjectMeta)
-	return r.jobPatched(js, current, r.Client.Patch(ctx, &to, withUID(&from)))
+	return r.jobWritten(js, "patching", current, r.Client.Patch(ctx, &to, withUID(&from)))
 }
 
 // leaveOutEqual removes equal labels and annotations, which make up most of a Job, so that they are not encoded and
@@ -221,14 +221,14 @@ func withUID(current *batchv1.Job) client.Patch {
 	return client.MergeFrom(&base)
 }
 
-// jobPatched treats a patch of a Job that was deleted or replaced as done. After a patch, the next reconcile waits
-// until the cache is expected to show it.
-func (r *Reconciler) jobPatched(js *v1alpha2.JobSet, job *batchv1.Job, err error) error {
+// jobWritten treats a patch or a deletion of a Job that was deleted or replaced as done. After a write, the next
+// reconcile waits until the cache is expected to show it.
+func (r *Reconciler) jobWritten(js *v1alpha2.JobSet, doing string, job *batchv1.Job, err error) error {
 	if err == nil {
 		r.wrote(js)
 	}
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}
-	return fmt.Errorf("patching job %s: %w", job.Name, err)
+	return fmt.Errorf("%s job %s: %w", doing, job.Name, err)
 }

@@ -44,13 +44,7 @@ func (r *Reconciler) deleteJobs(ctx context.Context, s *scope, jobs []*batchv1.J
 			return nil
 		}
 		err := r.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationForeground), exactly(job))
-		if err == nil {
-			r.wrote(s.jobSet)
-		}
-		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-			return nil // deleted, or replaced by a Job with a different UID
-		}
-		return fmt.Errorf("deleting job %s: %w", job.Name, err)
+		return r.jobWritten(s.jobSet, "deleting", job, err)
 	})
 }
 

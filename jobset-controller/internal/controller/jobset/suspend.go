@@ -54,7 +54,7 @@ func (r *Reconciler) stopJobs(ctx context.Context, s *scope, running []*batchv1.
 	return parallel.Do(ctx, running, func(ctx context.Context, job *batchv1.Job) error {
 		stopped := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: job.Name}} // receives the response
 		suspend := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"suspend":true}}`, job.UID))
-		return r.jobPatched(s.jobSet, job, r.Client.Patch(ctx, stopped, suspend))
+		return r.jobWritten(s.jobSet, "patching", job, r.Client.Patch(ctx, stopped, suspend))
 	})
 }
 
@@ -151,7 +151,7 @@ func (r *Reconciler) resumeUnstarted(ctx context.Context, js *v1alpha2.JobSet, c
 	unstarted := current.DeepCopy()
 	unstarted.Status.StartTime = nil
 	if err := r.Client.Status().Patch(ctx, unstarted, withUID(current)); err != nil {
-		return r.jobPatched(js, current, err)
+		return r.jobWritten(js, "patching", current, err)
 	}
 	return r.patchJob(ctx, js, current, changed)
 }
