@@ -111,28 +111,18 @@ func (v jobSets) claims(ctx context.Context, js *v1alpha2.JobSet) (field.ErrorLi
 		policy := &js.Spec.VolumeClaimPolicies[i]
 		path := field.NewPath("spec", "volumeClaimPolicies").Index(i)
 		for j := range policy.Templates {
-			found, err := v.claim(ctx, js, plan.ClaimName(policy.Templates[j].Name, js.Name))
-			if err != nil {
-				return nil, err
-			}
-			if found != nil {
-				errs = append(errs, existing(path, j, policy, found)...)
+			var found corev1.PersistentVolumeClaim
+			name := plan.ClaimName(policy.Templates[j].Name, js.Name)
+			err := v.live.Get(ctx, client.ObjectKey{Namespace: js.Namespace, Name: name}, &found)
+			switch {
+			case err == nil:
+				errs = append(errs, existing(path, j, policy, &found)...)
+			case !apierrors.IsNotFound(err):
+				return nil, fmt.Errorf("getting volume claim %s: %w", name, err)
 			}
 		}
 	}
 	return errs, nil
-}
-
-func (v jobSets) claim(ctx context.Context, js *v1alpha2.JobSet, name string) (*corev1.PersistentVolumeClaim, error) {
-	var found corev1.PersistentVolumeClaim
-	err := v.live.Get(ctx, client.ObjectKey{Namespace: js.Namespace, Name: name}, &found)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("getting volume claim %s: %w", name, err)
-	}
-	return &found, nil
 }
 
 func existing(path *field.Path, template int, policy *v1alpha2.VolumeClaimPolicy, found *corev1.PersistentVolumeClaim) field.ErrorList {

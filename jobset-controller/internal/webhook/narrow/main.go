@@ -53,9 +53,7 @@ func narrow(content []byte) ([]byte, error) {
 		}
 		hooks, _ := configuration["webhooks"].([]any)
 		for _, hook := range hooks {
-			if err := narrowHook(hook.(map[string]any)); err != nil {
-				return nil, err
-			}
+			narrowHook(hook.(map[string]any))
 		}
 		rendered, err := yaml.Marshal(configuration)
 		if err != nil {
@@ -66,31 +64,17 @@ func narrow(content []byte) ([]byte, error) {
 	return out, nil
 }
 
-func narrowHook(hook map[string]any) error {
-	raw, err := yaml.Marshal(hook)
-	if err != nil {
-		return err
-	}
-	var typed admissionv1.ValidatingWebhook
-	if err := yaml.Unmarshal(raw, &typed); err != nil {
-		return err
-	}
-	switch typed.Rules[0].Resources[0] {
-	case "jobs":
-		if typed.Name == besideWebhook {
-			hook["matchConditions"] = groups()
-		} else {
-			hook["objectSelector"] = ofJobSets()
-		}
-	case "pods":
-		if typed.Name == besidePods {
-			hook["matchConditions"] = podGroups()
-			return nil
-		}
+func narrowHook(hook map[string]any) {
+	rule := hook["rules"].([]any)[0].(map[string]any)
+	switch name := hook["name"]; {
+	case name == besideWebhook:
+		hook["matchConditions"] = groups()
+	case name == besidePods:
+		hook["matchConditions"] = podGroups()
+	case rule["resources"].([]any)[0] == "pods":
 		hook["objectSelector"] = ofJobSets()
 		hook["matchConditions"] = exclusively()
 	}
-	return nil
 }
 
 // besideWebhook prepares Jobs alongside the upstream JobSet controller. besidePods prepares pods that declare a group.
