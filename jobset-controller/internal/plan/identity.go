@@ -143,11 +143,7 @@ func Service(js *v1alpha2.JobSet) *corev1.Service {
 		Spec: corev1.ServiceSpec{
 			ClusterIP:                corev1.ClusterIPNone,
 			Selector:                 map[string]string{v1alpha2.JobSetNameKey: js.Name},
-			PublishNotReadyAddresses: publishesNotReady(js),
+			PublishNotReadyAddresses: *policy.Network(&js.Spec).PublishNotReadyAddresses,
 		},
 	}
-}
-
-func publishesNotReady(js *v1alpha2.JobSet) bool {
-	return js.Spec.Network == nil || ptr.Deref(js.Spec.Network.PublishNotReadyAddresses, true)
 }

@@ -10,6 +10,7 @@
 package beside
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -35,15 +36,14 @@ func Refusal(js *v1alpha2.JobSet) string {
 	if misplaced := Misplaced(js); misplaced != "" {
 		return misplaced
 	}
-	if inplace.IsPods(js) {
-		if refused := refusedPods(js); refused != "" {
-			return refused
-		}
+	_, _, problem := restartsOf(js)
+	if refused := cmp.Or(js.Annotations[v1alpha2.RefusedKey], problem); refused != "" && inplace.IsPods(js) {
+		return refused
 	}
 	if problems := policy.ReadInPlace(js.Annotations).Problems; len(problems) > 0 {
 		return problems[0].Message
 	}
-	if _, _, problem := restartsOf(js); problem != "" && js.Spec.FailurePolicy == nil {
+	if problem != "" && js.Spec.FailurePolicy == nil {
 		return problem
 	}
 	if policy.UsesAttempts(&js.Spec) {

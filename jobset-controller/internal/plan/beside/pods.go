@@ -122,15 +122,6 @@ func refuse(pod *corev1.Pod, why string) bool {
 	return false
 }
 
-// refusedPods returns reasons for refusal that only apply to groups of pods.
-func refusedPods(js *v1alpha2.JobSet) string {
-	if refused := js.Annotations[v1alpha2.RefusedKey]; refused != "" {
-		return refused
-	}
-	_, _, problem := restartsOf(js)
-	return problem
-}
-
 // inherited lists the annotations that a pod inherits from the pod with index 0 unless it sets its own.
 var inherited = []string{
 	v1alpha2.InPlaceTimeoutKey, v1alpha2.InPlaceDriverKey, v1alpha2.InPlaceContainerKey,

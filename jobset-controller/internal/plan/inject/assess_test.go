@@ -102,9 +102,9 @@ func TestProblems(t *testing.T) {
 		"a volume of our name": {
 			plain(pod(func(p *corev1.PodSpec) { p.Volumes = []corev1.Volume{{Name: supervise.StartupVolume}} })), at + "spec.template.spec.volumes[0].name: Duplicate value"},
 		"an init container of our name": {
-			plain(pod(func(p *corev1.PodSpec) { p.InitContainers = []corev1.Container{{Name: installerName}} })), at + "spec.template.spec.initContainers[0].name: Duplicate value"},
-		"our folder":                          {plain(mount(startupDir)), at + "spec.template.spec.containers[0].volumeMounts[0].mountPath: Duplicate value"},
-		"our credentials":                     {plain(mount(credentialsDir)), at + "spec.template.spec.containers[0].volumeMounts[0].mountPath: Duplicate value"},
+			plain(pod(func(p *corev1.PodSpec) { p.InitContainers = []corev1.Container{{Name: supervise.InstallerName}} })), at + "spec.template.spec.initContainers[0].name: Duplicate value"},
+		"our folder":                          {plain(mount(supervise.StartupDir)), at + "spec.template.spec.containers[0].volumeMounts[0].mountPath: Duplicate value"},
+		"our credentials":                     {plain(mount(supervise.CredentialsDir)), at + "spec.template.spec.containers[0].volumeMounts[0].mountPath: Duplicate value"},
 		"another folder":                      {plain(mount("/data")), ""},
 		"progress is asked for":               {plain(on(v1alpha2.ProgressTimeoutKey, "2m"), on(v1alpha2.ProgressFromKey, "output")), ""},
 		"progress is asked for on the JobSet": {plain().Annotation(v1alpha2.ProgressTimeoutKey, "2m"), ""},

@@ -116,8 +116,6 @@ func (t *template) findContainer() *field.Error {
 	return nil
 }
 
-const installerName = supervise.InstallerName
-
 // addSupervisor makes the supervisor the entry point of the worker's container. With spares, the worker can run in any
 // slot of its replicatedJob.
 func (s Settings) addSupervisor(pod *corev1.PodSpec, e Entry, who []corev1.EnvVar, first First) {

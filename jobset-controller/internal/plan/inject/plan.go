@@ -137,10 +137,7 @@ func Carriers(js *v1alpha2.JobSet, a Assessment, current []*batchv1.Job) []bool 
 
 const (
 	socketVolume = "holdfast-cri-socket"
-
-	startupDir     = supervise.StartupDir
-	credentialsDir = supervise.CredentialsDir
-	socketPath     = "/run/containerd/containerd.sock"
+	socketPath   = "/run/containerd/containerd.sock"
 )
 
 var volumeNames = []string{supervise.StartupVolume, supervise.CredentialsVolume, socketVolume}

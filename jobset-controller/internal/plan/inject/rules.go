@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/inplace"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 )
 
 // rules lists the requirements of the drivers. Each rule returns what is wrong with the template, or nil.
@@ -77,7 +78,7 @@ func variablesAreFree(t *template) *field.Error {
 
 func namesAreFree(t *template) *field.Error {
 	for i, c := range t.pod().InitContainers {
-		if c.Name == installerName || c.Name == sidecarName {
+		if c.Name == supervise.InstallerName || c.Name == sidecarName {
 			return field.Duplicate(t.podPath().Child("initContainers").Index(i).Child("name"), c.Name)
 		}
 	}
@@ -91,7 +92,7 @@ func namesAreFree(t *template) *field.Error {
 
 func pathIsFree(t *template) *field.Error {
 	for i, m := range t.worker().VolumeMounts {
-		if m.MountPath == startupDir || m.MountPath == credentialsDir {
+		if m.MountPath == supervise.StartupDir || m.MountPath == supervise.CredentialsDir {
 			return field.Duplicate(t.workerPath().Child("volumeMounts").Index(i).Child("mountPath"), m.MountPath)
 		}
 	}
