@@ -2,7 +2,6 @@ package inplace
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
 // FinishedSlots returns the slots of a Job whose worker has succeeded, based on the Job's completed indexes ("0,2-4").
@@ -19,8 +19,8 @@ import (
 func FinishedSlots(jobSet string, job *batchv1.Job) []string {
 	var slots []string
 	prefix := fmt.Sprintf("%s-%s-%s-", jobSet, job.Labels[v1alpha2.ReplicatedJobNameKey], job.Labels[v1alpha2.JobIndexKey])
-	for first, last := range Ranges(job.Status.CompletedIndexes) {
-		for i := first; i <= last; i++ {
+	for _, r := range Indexes(job.Status.CompletedIndexes) {
+		for i := r[0]; i <= r[1]; i++ {
 			slots = append(slots, prefix+strconv.Itoa(i))
 		}
 	}
@@ -46,26 +46,15 @@ func SlotsBeyond(jobSet string, job *batchv1.Job, stages []coordination.Stage) [
 	return slots
 }
 
-// HasIndex reports whether a list of completion indexes in the format of the Job controller ("0,2-4") contains an
-// index.
-func HasIndex(indexes string, index int) bool {
-	for first, last := range Ranges(indexes) {
-		if first <= index && index <= last {
-			return true
+// Indexes parses a list of completion indexes in the format of the Job controller ("0,2-4"). It skips unreadable parts.
+func Indexes(list string) workload.Indexes {
+	var set workload.Indexes
+	for part := range strings.SplitSeq(list, ",") {
+		if first, last, ok := parseRange(part); ok {
+			set = append(set, [2]int{first, last})
 		}
 	}
-	return false
-}
-
-// Ranges returns the first and last index of each part of such a list. It skips unreadable parts.
-func Ranges(list string) iter.Seq2[int, int] {
-	return func(yield func(first, last int) bool) {
-		for part := range strings.SplitSeq(list, ",") {
-			if first, last, ok := parseRange(part); ok && !yield(first, last) {
-				return
-			}
-		}
-	}
+	return set
 }
 
 // maxIndex is higher than the API's limit.

@@ -180,13 +180,13 @@ func TestFinishedSlots(t *testing.T) {
 	}
 }
 
-func TestHasIndex(t *testing.T) {
+func TestIndexes(t *testing.T) {
 	for index, want := range []bool{true, false, true, true, true, false} {
-		if got := HasIndex("0,2-4,x,7-", index); got != want {
+		if got := Indexes("0,2-4,x,7-").Has(index); got != want {
 			t.Errorf("%d: %v", index, got)
 		}
 	}
-	if HasIndex("", 0) {
+	if Indexes("").Has(0) {
 		t.Error("nothing holds 0")
 	}
 }

@@ -28,7 +28,7 @@ func jobOf(owner string, job *batchv1.Job, current bool) workload.Job {
 		Failures: job.Status.Failed, Spares: policy.IsSpares(job), Sidecar: inplace.HasSidecar(pod), Findable: spec.Template.Labels[podsKey(job)] != "",
 		Worker: inplace.WorkerContainer(pod), Store: inplace.StoreAddress(pod),
 		NoPods: noPods(job), MadePods: madePods(job), Indexes: int(ptr.Deref(spec.Completions, 0)),
-		Completed: indexes(job.Status.CompletedIndexes), Failed: indexes(ptr.Deref(job.Status.FailedIndexes, "")),
+		Completed: inplace.Indexes(job.Status.CompletedIndexes), Failed: inplace.Indexes(ptr.Deref(job.Status.FailedIndexes, "")),
 	}
 	if at := job.Status.StartTime; at != nil {
 		j.Started = at.Time
@@ -95,14 +95,6 @@ func madePods(job *batchv1.Job) bool {
 	counting := s.UncountedTerminatedPods != nil && len(s.UncountedTerminatedPods.Failed) > 0
 	wanted := min(ptr.Deref(job.Spec.Completions, 0)-s.Succeeded, ptr.Deref(job.Spec.Parallelism, 1))
 	return s.Failed > 0 || ptr.Deref(s.Terminating, 0) > 0 || counting || s.Active >= wanted
-}
-
-func indexes(text string) workload.Indexes {
-	var set workload.Indexes
-	for first, last := range inplace.Ranges(text) {
-		set = append(set, [2]int{first, last})
-	}
-	return set
 }
 
 func podOf(pod *corev1.Pod) *workload.Pod {

@@ -101,7 +101,7 @@ const leaderIndex = 0
 // LeaderIsOver reports whether the Job controller will create no more pods with index 0, because the index has
 // completed or has permanently failed.
 func LeaderIsOver(job *batchv1.Job) bool {
-	return inplace.HasIndex(job.Status.CompletedIndexes, leaderIndex) || inplace.HasIndex(ptr.Deref(job.Status.FailedIndexes, ""), leaderIndex)
+	return inplace.Indexes(job.Status.CompletedIndexes).Has(leaderIndex) || inplace.Indexes(ptr.Deref(job.Status.FailedIndexes, "")).Has(leaderIndex)
 }
 
 // Leads reports whether the scheduler chooses the domain for this pod.
