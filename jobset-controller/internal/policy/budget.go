@@ -20,7 +20,7 @@ import (
 // it is 1 if the next failure would be the last. It is 0 for a JobSet that has finished, or that may not restart at
 // all.
 func BudgetUsed(js *v1alpha2.JobSet) float64 {
-	limit := maxRestarts(&js.Spec)
+	limit := Budget(&js.Spec)
 	if js.Status.TerminalState != "" || limit <= 0 {
 		return 0
 	}
@@ -64,14 +64,11 @@ func inPlaceBudget(f Facts) Decision {
 }
 
 // Budget returns the restart budget of a JobSet. Without a failure policy it is 0.
-func Budget(spec *v1alpha2.JobSetSpec) restart.Budget { return restart.Budget(maxRestarts(spec)) }
-
-// maxRestarts returns maxRestarts of the failure policy, or 0 if there is none.
-func maxRestarts(spec *v1alpha2.JobSetSpec) int32 {
+func Budget(spec *v1alpha2.JobSetSpec) restart.Budget {
 	if spec.FailurePolicy == nil {
 		return 0
 	}
-	return spec.FailurePolicy.MaxRestarts
+	return restart.Budget(spec.FailurePolicy.MaxRestarts)
 }
 
 // RecreationCause is the cause kind of a recreation decided by the failure policy.

@@ -91,7 +91,7 @@ func restartWithinBudget(f Facts, rule chosenRule, job *batchv1.Job) Decision {
 
 func exhausted(spec *v1alpha2.JobSetSpec, charged int32, job *batchv1.Job) Decision {
 	return fail(v1alpha2.ReachedMaxRestartsReason, job,
-		fmt.Sprintf("%d restarts were counted and maxRestarts is %d", charged, maxRestarts(spec)))
+		fmt.Sprintf("%d restarts were counted and maxRestarts is %d", charged, Budget(spec)))
 }
 
 func restartFor(rule chosenRule, job *batchv1.Job) Decision {

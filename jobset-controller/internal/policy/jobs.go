@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -88,10 +89,7 @@ func number(job *batchv1.Job, label string) int32 {
 // if there is none. Recovery does not wait for the pods: in a large Job, terminating them takes longer than everything
 // else.
 func FailureOf(job *batchv1.Job) *batchv1.JobCondition {
-	if c := condition(job, batchv1.JobFailed); c != nil {
-		return c
-	}
-	return condition(job, batchv1.JobFailureTarget)
+	return cmp.Or(condition(job, batchv1.JobFailed), condition(job, batchv1.JobFailureTarget))
 }
 
 // failedByDeletion reports whether a Job failed because it is being deleted. When a Job is deleted in the foreground,

@@ -192,6 +192,6 @@ func exceeded(f Facts, what string) Decision {
 	return Decision{
 		Outcome: Fail,
 		Reason:  v1alpha2.ReachedMaxRestartsReason,
-		Message: fmt.Sprintf("%s, which exceeds maxRestarts of %d", what, maxRestarts(f.Spec)),
+		Message: fmt.Sprintf("%s, which exceeds maxRestarts of %d", what, Budget(f.Spec)),
 	}
 }

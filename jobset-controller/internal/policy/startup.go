@@ -141,10 +141,7 @@ func (p progress) reached(wait v1alpha2.WaitForReplicatedJobsStatus) bool {
 func dependenciesMet(dependencies []v1alpha2.DependsOn, reached map[string]progress) bool {
 	for _, d := range dependencies {
 		p := reached[d.Name]
-		if d.Status == v1alpha2.DependencyComplete && !p.complete {
-			return false
-		}
-		if !p.finished {
+		if !p.finished || d.Status == v1alpha2.DependencyComplete && !p.complete {
 			return false
 		}
 	}

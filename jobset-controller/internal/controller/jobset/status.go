@@ -199,19 +199,15 @@ func (r *Reconciler) progressDelay(js *v1alpha2.JobSet, status *v1alpha2.JobSetS
 // numbers of ready, active or suspended Jobs. It returns false if one of these numbers has reached a value that another
 // program waits for: all Jobs are ready or done, or no Job of a suspended JobSet is still active.
 func onlyProgress(spec *v1alpha2.JobSetSpec, old, now *v1alpha2.JobSetStatus) bool {
-	if len(old.ReplicatedJobsStatus) != len(now.ReplicatedJobsStatus) || !equality.Semantic.DeepEqual(withoutCounters(old), withoutCounters(now)) {
+	if !equality.Semantic.DeepEqual(withoutCounters(old), withoutCounters(now)) {
 		return false
-	}
-	before := make(map[string]v1alpha2.ReplicatedJobStatus, len(old.ReplicatedJobsStatus))
-	for _, s := range old.ReplicatedJobsStatus {
-		before[s.Name] = s
 	}
 	replicas := make(map[string]int32, len(spec.ReplicatedJobs))
 	for i := range spec.ReplicatedJobs {
 		replicas[spec.ReplicatedJobs[i].Name] = spec.ReplicatedJobs[i].Replicas
 	}
-	for _, s := range now.ReplicatedJobsStatus {
-		was, all := before[s.Name], replicas[s.Name]
+	for i, s := range now.ReplicatedJobsStatus { // old has the same names in the same order
+		was, all := old.ReplicatedJobsStatus[i], replicas[s.Name]
 		arrived := s.Succeeded != was.Succeeded || s.Failed > was.Failed || // they free quota
 			ptr.Deref(spec.Suspend, false) && s.Active == 0 && was.Active != 0 ||
 			s.Ready+s.Succeeded == all && was.Ready+was.Succeeded != all
