@@ -38,7 +38,7 @@ type Parts struct {
 	Output  [2]io.Writer     // destination of the worker's output, if it is read; nil: this process's output
 	// MemoryKills is described in Options.
 	MemoryKills func() (n uint64, ok bool)
-	// Hosts is described in Slots. It takes the group as an argument.
+	// Hosts is described in Slots.
 	Hosts func(ctx context.Context, group string, slots []string) (map[string]string, error)
 	Log   *slog.Logger
 }
@@ -102,9 +102,7 @@ func newRun(c config.Exec, p Parts) *run {
 		GracePeriod:    c.GracePeriod, CheckpointGrace: c.CheckpointGrace, MemoryKills: p.MemoryKills,
 	}
 	if c.AnySlot {
-		o.Slots = &Slots{FirstGlobal: c.FirstGlobal, FirstGroup: c.FirstGroup, Hosts: func(ctx context.Context, slots []string) (map[string]string, error) {
-			return p.Hosts(ctx, c.JobSetUID, slots)
-		}}
+		o.Slots = &Slots{FirstGlobal: c.FirstGlobal, FirstGroup: c.FirstGroup, Hosts: p.Hosts}
 	}
 	if c.StartupDir != "" {
 		r.load()

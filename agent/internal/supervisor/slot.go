@@ -2,7 +2,9 @@ package supervisor
 
 import (
 	"context"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,9 +17,9 @@ type Slots struct {
 	// FirstGlobal and FirstGroup are the numbers of Jobs before the first Job of the stage, in the JobSet and in the
 	// group of replicatedJobs.
 	FirstGlobal, FirstGroup int64
-	// Hosts returns the host names of the pods that currently occupy the given slots. It omits slots whose pod has the
-	// same name as the slot.
-	Hosts func(ctx context.Context, slots []string) (map[string]string, error)
+	// Hosts returns the host names of the pods that currently occupy the given slots of a group. It omits slots whose pod
+	// has the same name as the slot.
+	Hosts func(ctx context.Context, group string, slots []string) (map[string]string, error)
 }
 
 const (
@@ -80,7 +82,7 @@ func (s *Supervisor) hosts(i *instance, slots []string) (map[string]string, *end
 func (s *Supervisor) askHosts(ctx context.Context, slots []string) map[string]string {
 	for failures := 0; ; failures++ {
 		one, cancel := context.WithTimeout(ctx, hostsTimeout)
-		hosts, err := s.options.Slots.Hosts(one, slots)
+		hosts, err := s.options.Slots.Hosts(one, s.options.Group, slots)
 		cancel()
 		if err == nil || ctx.Err() != nil {
 			return hosts
@@ -97,18 +99,16 @@ func (s *Supervisor) askHosts(ctx context.Context, slots []string) map[string]st
 
 // slotsIn returns the strings in the program's environment and arguments that may be slot names.
 func slotsIn(p process.Spec) []string {
-	var slots []string
-	known := map[string]bool{}
+	slots := map[string]bool{}
 	mapped(p, func(text string) string {
 		for _, name := range label.FindAllString(text, -1) {
-			if slotName.FindString(name) == name && !known[name] {
-				known[name] = true
-				slots = append(slots, name)
+			if slotName.FindString(name) == name {
+				slots[name] = true
 			}
 		}
 		return text
 	})
-	return slots
+	return slices.Sorted(maps.Keys(slots))
 }
 
 // mapped returns a copy of the program with change applied to its arguments and the values of its variables.

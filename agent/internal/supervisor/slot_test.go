@@ -19,7 +19,10 @@ import (
 
 // inSlot returns a supervisor in a group in which slot js-w-0-0 is occupied by the pod js-w-spares-1.
 func inSlot(spec process.Spec, hosts func(context.Context, []string) (map[string]string, error)) *Supervisor {
-	return New(Options{Program: spec, Start: nobody, Log: quiet(), Slots: &Slots{FirstGlobal: 4, FirstGroup: 1, Hosts: hosts}})
+	ofGroup := func(ctx context.Context, _ string, slots []string) (map[string]string, error) {
+		return hosts(ctx, slots)
+	}
+	return New(Options{Program: spec, Start: nobody, Log: quiet(), Slots: &Slots{FirstGlobal: 4, FirstGroup: 1, Hosts: ofGroup}})
 }
 
 func TestTheProgramIsPlacedInItsSlot(t *testing.T) {
