@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/config"
 	"github.com/holdfast-project/holdfast/agent/internal/cri"
 	"github.com/holdfast-project/holdfast/agent/internal/journal"
+	"github.com/holdfast-project/holdfast/agent/internal/loop"
 	"github.com/holdfast-project/holdfast/agent/internal/store"
 )
 
@@ -61,7 +62,7 @@ func start(ctx context.Context, c config.Config) error {
 		return err
 	}
 	defer groups.Close()
-	return app.Run(ctx, c, app.Parts{Driver: driver, Watcher: driver, Store: groups, Log: log})
+	return app.Run(ctx, c, loop.Parts{Driver: driver, Watcher: driver, Store: groups, Log: log}, app.Patience)
 }
 
 // end writes the final error to the log and to the container's termination message.

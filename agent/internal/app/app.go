@@ -2,10 +2,8 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -19,23 +17,13 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
-// runtimePatience is how long the runtime may be unreachable before the agent exits with an error. A restarted runtime
+// Patience is how long the runtime may be unreachable before the agent exits with an error. A restarted runtime
 // replaces its socket, and the kubelet mounts the new one when it restarts the agent. The worker is not affected.
-const runtimePatience = 20 * time.Second
-
-// Parts holds the dependencies of the agent.
-type Parts struct {
-	Driver  loop.Driver
-	Watcher loop.Watcher
-	Store   rounds.Members
-	Log     *slog.Logger
-
-	Patience time.Duration // how long the runtime may be unreachable; default runtimePatience
-}
+const Patience = 20 * time.Second
 
 // Run runs the agent until ctx is done, and then returns nil. It returns an error if the worker's runtime has been
-// unreachable for too long. The worker keeps running in either case.
-func Run(ctx context.Context, c config.Config, p Parts) error {
+// unreachable for too long. The worker keeps running in either case. The parts need no Gate.
+func Run(ctx context.Context, c config.Config, p loop.Parts, patience time.Duration) error {
 	gate := ready.New("the container runtime has not answered yet")
 	closeServer, err := serve(c.ReadyPort, gate)
 	if err != nil {
@@ -53,9 +41,10 @@ func Run(ctx context.Context, c config.Config, p Parts) error {
 	}, memory)
 	settings := loop.Config{
 		Group: c.JobSetUID, Slot: c.WorkerID, Pod: c.PodUID, StartupDir: c.StartupDir, PollingInterval: c.PollingInterval,
-		Patience: cmp.Or(p.Patience, runtimePatience),
+		Patience: patience,
 	}
-	return loop.Run(ctx, settings, loop.Parts{Driver: p.Driver, Watcher: p.Watcher, Gate: gate, Store: p.Store, Log: p.Log}, state)
+	p.Gate = gate
+	return loop.Run(ctx, settings, p, state)
 }
 
 // serve starts listening for probes. Run calls it first, because the kubelet sends its first probe immediately.

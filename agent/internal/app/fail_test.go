@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/agent/internal/cri"
 	"github.com/holdfast-project/holdfast/agent/internal/journal"
+	"github.com/holdfast-project/holdfast/agent/internal/loop"
 	"github.com/holdfast-project/holdfast/agent/internal/startup"
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
@@ -23,9 +24,9 @@ func TestTheAgentExitsWithOneErrorWhenTheRuntimeIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer driver.Close()
-	err = Run(t.Context(), n.config, Parts{
-		Driver: driver, Watcher: driver, Store: n.store, Log: journal.New(n.log, slog.LevelInfo), Patience: 500 * time.Millisecond,
-	})
+	err = Run(t.Context(), n.config, loop.Parts{
+		Driver: driver, Watcher: driver, Store: n.store, Log: journal.New(n.log, slog.LevelInfo),
+	}, 500*time.Millisecond)
 	if err == nil || !strings.Contains(err.Error(), n.socket) || !strings.Contains(err.Error(), "hostPath") {
 		t.Errorf("error %v", err)
 	}
@@ -90,7 +91,7 @@ func TestTheErrorNamesThePortInUse(t *testing.T) {
 	other.start()
 	eventually(t, "listening", func() bool { code, _ := probe(other); return code != 0 })
 	n.config.ReadyPort = other.config.ReadyPort
-	err := Run(t.Context(), n.config, Parts{Store: n.store, Log: journal.New(n.log, slog.LevelInfo)})
+	err := Run(t.Context(), n.config, loop.Parts{Store: n.store, Log: journal.New(n.log, slog.LevelInfo)}, Patience)
 	if err == nil || !strings.Contains(err.Error(), "--ready-port") {
 		t.Errorf("error %v", err)
 	}

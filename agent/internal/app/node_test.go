@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/config"
 	"github.com/holdfast-project/holdfast/agent/internal/cri"
 	"github.com/holdfast-project/holdfast/agent/internal/journal"
+	"github.com/holdfast-project/holdfast/agent/internal/loop"
 	"github.com/holdfast-project/holdfast/agent/internal/testing/fakecri"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
@@ -87,7 +88,7 @@ func (n *node) start() {
 	n.cancel, n.ended = cancel, make(chan error, 1)
 	go func() {
 		defer driver.Close()
-		n.ended <- Run(ctx, n.config, Parts{Driver: driver, Watcher: driver, Store: n.store, Log: journal.New(n.log, slog.LevelDebug)})
+		n.ended <- Run(ctx, n.config, loop.Parts{Driver: driver, Watcher: driver, Store: n.store, Log: journal.New(n.log, slog.LevelDebug)}, Patience)
 	}()
 	n.t.Cleanup(n.end)
 }

@@ -296,7 +296,7 @@ func (c *Exec) slotSettings() []*setting {
 		{
 			flag: "pod-slot", env: "HOLDFAST_POD_SLOT", optional: true,
 			parse: func(v string) error {
-				c.Waits = v == waits
+				c.Waits = v == "-"
 				return nil
 			},
 			usage: "slot assigned to the pod, or a dash while it waits for one to be assigned; empty if it works in its own slot",
@@ -323,6 +323,3 @@ func (c *Exec) slotSettings() []*setting {
 		},
 	}
 }
-
-// waits is the slot of a pod that is waiting for a slot to be assigned.
-const waits = "-"

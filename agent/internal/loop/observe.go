@@ -51,8 +51,11 @@ func (l *loop) observe(ctx context.Context) {
 		case err != nil:
 			failing = l.observeFailed(failing, err)
 		default:
-			l.observeWorked(failing)
-			failing = time.Time{}
+			if !failing.IsZero() {
+				l.Log.Info("container runtime reachable again", "afterMs", time.Since(failing).Milliseconds())
+				failing = time.Time{}
+			}
+			l.Gate.Open()
 			select {
 			case l.events <- o:
 			case <-ctx.Done(): // the loop receives no events while it stops observing
@@ -76,13 +79,6 @@ func (l *loop) observeFailed(since time.Time, err error) time.Time {
 	}
 	time.AfterFunc(observeRetry, l.wake)
 	return since
-}
-
-func (l *loop) observeWorked(failing time.Time) {
-	if !failing.IsZero() {
-		l.Log.Info("container runtime reachable again", "afterMs", time.Since(failing).Milliseconds())
-	}
-	l.Gate.Open()
 }
 
 // readRetry is the pause while the store is unreachable.

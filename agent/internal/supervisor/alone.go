@@ -19,12 +19,6 @@ type contact struct {
 	last atomic.Int64 // Unix nanoseconds
 }
 
-func newContact(store rounds.Members) *contact {
-	c := &contact{Members: store}
-	c.note(nil)
-	return c
-}
-
 // note records contact if the store replied, even if the reply was an error.
 func (c *contact) note(err error) {
 	if loop.IsReply(err) {

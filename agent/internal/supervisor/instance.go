@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -193,7 +194,9 @@ func (s *Supervisor) run(i *instance, r round) {
 		s.endIdle(i, *order)
 		return
 	}
-	s.clearCheckpoint()
+	if s.options.CheckpointFile != "" {
+		_ = os.Remove(s.options.CheckpointFile) // left behind by a killed worker
+	}
 	s.beginProgress(i)
 	i.kills, _ = s.options.MemoryKills()
 	child, err := s.options.Start(s.inRound(program, r))

@@ -112,10 +112,3 @@ func (s *Supervisor) saving() bool {
 	_, err := os.Stat(s.options.CheckpointFile)
 	return err == nil
 }
-
-// clearCheckpoint removes a file left behind by a killed worker.
-func (s *Supervisor) clearCheckpoint() {
-	if s.options.CheckpointFile != "" {
-		_ = os.Remove(s.options.CheckpointFile)
-	}
-}

@@ -47,7 +47,8 @@ type Parts struct {
 // the exit code for that signal regardless of the worker's exit code, because the worker has not completed. It returns
 // an error if the group no longer has a leader; see awaitAlone.
 func Run(c config.Exec, p Parts) (code int, err error) {
-	store := newContact(p.Store)
+	store := &contact{Members: p.Store}
+	store.note(nil)
 	p.Store = store
 	r := newRun(c, p)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -105,7 +106,10 @@ func newRun(c config.Exec, p Parts) *run {
 		o.Slots = &Slots{FirstGlobal: c.FirstGlobal, FirstGroup: c.FirstGroup, Hosts: p.Hosts}
 	}
 	if c.StartupDir != "" {
-		r.load()
+		var err error
+		if r.memory, err = startup.Load(c.StartupDir, c.PodUID); err != nil { // of an earlier supervisor, whose container has exited
+			r.Log.Warn("startup file invalid, starting as a new pod", "error", err)
+		}
 		o.After = r.memory.Instance.Born
 		if c.CheckpointGrace > 0 {
 			o.CheckpointFile = filepath.Join(c.StartupDir, checkpointName)
@@ -132,14 +136,6 @@ func (r *run) lookForProgress(o *Options) {
 func (r *run) finish() {
 	if r.output != nil {
 		r.output.finish(drainTimeout)
-	}
-}
-
-// load reads the state saved by an earlier supervisor of this pod, whose container has exited.
-func (r *run) load() {
-	var err error
-	if r.memory, err = startup.Load(r.config.StartupDir, r.config.PodUID); err != nil {
-		r.Log.Warn("startup file invalid, starting as a new pod", "error", err)
 	}
 }
 
