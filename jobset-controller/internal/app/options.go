@@ -59,7 +59,9 @@ func NewOptions() *Options {
 func (o *Options) Complete(set *pflag.FlagSet) error {
 	file := Configuration{Config: o.Config(), InPlace: &o.Agents}
 	if o.ConfigFile != "" {
-		o.asPublished(set)
+		// The upstream controller's defaults for a file of its kind: serve webhooks and use leader election.
+		o.Webhooks = o.Webhooks || !set.Changed("webhooks")
+		o.Leader.Elect = o.Leader.Elect || !set.Changed("leader-elect")
 		if err := bootstrap.ReadConfig(o.ConfigFile, configKind, set, &file); err != nil {
 			return err
 		}
@@ -69,12 +71,6 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 		o.TLS = bootstrap.TLS{}
 	}
 	return bootstrap.Join(append(errs, o.Agents.Check()...))
-}
-
-// asPublished sets the upstream controller's defaults for a file of its kind: serve webhooks and use leader election.
-func (o *Options) asPublished(set *pflag.FlagSet) {
-	o.Webhooks = o.Webhooks || !set.Changed("webhooks")
-	o.Leader.Elect = o.Leader.Elect || !set.Changed("leader-elect")
 }
 
 // Feature gates of the upstream controller.

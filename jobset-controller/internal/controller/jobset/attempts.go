@@ -35,14 +35,11 @@ func NewPods(ctx context.Context, mgr ctrl.Manager, namespaces map[string]cache.
 	if err != nil {
 		return nil, fmt.Errorf("creating the cache of pods: %w", err)
 	}
-	if err := pods.IndexField(ctx, &corev1.Pod{}, podIndex, jobSetUID); err != nil {
+	uid := func(object client.Object) []string { return []string{object.GetLabels()[v1alpha2.JobSetUIDKey]} }
+	if err := pods.IndexField(ctx, &corev1.Pod{}, podIndex, uid); err != nil {
 		return nil, fmt.Errorf("indexing pods: %w", err)
 	}
 	return pods, mgr.Add(pods)
-}
-
-func jobSetUID(object client.Object) []string {
-	return []string{object.GetLabels()[v1alpha2.JobSetUIDKey]}
 }
 
 // stripAgentPod keeps the pod's owner, what its agent reports, and the status of its containers.

@@ -143,15 +143,10 @@ func listed(errs field.ErrorList) string {
 	return strings.Join(texts, "; ")
 }
 
-// setRunning sets whether the JobSet is running and, if not, what it is waiting for. It emits no events, because the
-// conditions that it summarizes emit their own. Its message contains no numbers: these are in the counters and change
-// with every Job, and each change of a condition triggers all watchers.
-func (s *scope) setRunning(status *v1alpha2.JobSetStatus) {
-	to, n := s.running(status)
-	s.set(status, v1alpha2.JobSetRunning, to, n)
-}
-
-func (s *scope) running(status *v1alpha2.JobSetStatus) (metav1.ConditionStatus, notice) {
+// running returns whether the JobSet is running and, if not, what it is waiting for. This condition emits no events,
+// because the conditions that it summarizes emit their own. Its message contains no numbers: these are in the counters
+// and change with every Job, and each change of a condition triggers all watchers.
+func (s *scope) running() (metav1.ConditionStatus, notice) {
 	no := func(reason, message string) (metav1.ConditionStatus, notice) {
 		return metav1.ConditionFalse, normal(reason, message)
 	}

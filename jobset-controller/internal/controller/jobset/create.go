@@ -29,8 +29,9 @@ const (
 
 // createJobs creates the missing Jobs that may start, once their volume claims exist.
 func (r *Reconciler) createJobs(ctx context.Context, s *scope) (ctrl.Result, error) {
-	if s.mustWaitForPrevious() {
-		return ctrl.Result{}, nil
+	policy := s.jobSet.Spec.FailurePolicy
+	if policy != nil && policy.RestartStrategy == v1alpha2.BlockingRecreate && len(s.jobs.Previous) > 0 {
+		return ctrl.Result{}, nil // attempts never overlap
 	}
 	missing, again := r.missingJobs(s)
 	if len(missing) == 0 {
@@ -88,13 +89,6 @@ func (s *scope) noteInvalid(err error) {
 	if s.refused == "" && apierrors.IsInvalid(err) && errors.As(err, &status) {
 		s.refused = status.Status().Message
 	}
-}
-
-// mustWaitForPrevious reports whether new Jobs must wait for those of the previous attempt. With BlockingRecreate,
-// attempts never overlap.
-func (s *scope) mustWaitForPrevious() bool {
-	policy := s.jobSet.Spec.FailurePolicy
-	return policy != nil && policy.RestartStrategy == v1alpha2.BlockingRecreate && len(s.jobs.Previous) > 0
 }
 
 // missingJobs builds the missing Jobs that have no predecessor. It skips Jobs whose predecessor is still being deleted,

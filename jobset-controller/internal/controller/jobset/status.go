@@ -72,7 +72,8 @@ func (s *scope) status() *v1alpha2.JobSetStatus {
 	default:
 		s.setResumed(status)
 	}
-	s.setRunning(status)
+	to, n := s.running()
+	s.set(status, v1alpha2.JobSetRunning, to, n)
 	return status
 }
 
