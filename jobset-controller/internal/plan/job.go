@@ -124,7 +124,8 @@ func placement(annotations map[string]string) map[string]string {
 // pinToReservedNodes implements the node selector strategy: nodes were labeled for this Job and tainted to repel all
 // others.
 func pinToReservedNodes(job *batchv1.Job) {
-	if !selectsReservedNodes(job.Annotations) {
+	_, exclusive := job.Annotations[v1alpha2.ExclusiveKey]
+	if _, byNodeSelector := job.Annotations[v1alpha2.NodeSelectorStrategyKey]; !exclusive || !byNodeSelector {
 		return
 	}
 	pod := &job.Spec.Template.Spec
@@ -134,12 +135,6 @@ func pinToReservedNodes(job *batchv1.Job) {
 		Operator: corev1.TolerationOpExists,
 		Effect:   corev1.TaintEffectNoSchedule,
 	})
-}
-
-func selectsReservedNodes(annotations map[string]string) bool {
-	_, exclusive := annotations[v1alpha2.ExclusiveKey]
-	_, byNodeSelector := annotations[v1alpha2.NodeSelectorStrategyKey]
-	return exclusive && byNodeSelector
 }
 
 // Resume returns the Job with the changes required for it to run again, and reports whether its pod template differs

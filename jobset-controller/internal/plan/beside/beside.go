@@ -147,7 +147,8 @@ func Other(job *batchv1.Job, installation string) bool {
 // the group gets none.
 func Prepare(js *v1alpha2.JobSet, current []*batchv1.Job, job *batchv1.Job, s inject.Settings, installation string) bool {
 	rjob := slices.IndexFunc(js.Spec.ReplicatedJobs, func(r v1alpha2.ReplicatedJob) bool { return r.Name == job.Labels[v1alpha2.ReplicatedJobNameKey] })
-	if rjob < 0 || !mayLead(js, installation) || Other(job, installation) || Refusal(js) != "" {
+	by := js.Annotations[v1alpha2.LedByKey]
+	if rjob < 0 || !policy.ReadInPlace(js.Annotations).Enabled || by != "" && by != installation || Other(job, installation) || Refusal(js) != "" {
 		return false
 	}
 	a := inject.Assess(js)
@@ -193,12 +194,6 @@ func Alone(job *batchv1.Job, s inject.Settings, installation string) bool {
 		endInTime(job, template, restarts.Most())
 	}
 	return true
-}
-
-// mayLead reports whether a JobSet requests in-place restarts and no other installation has claimed it.
-func mayLead(js *v1alpha2.JobSet, installation string) bool {
-	by := js.Annotations[v1alpha2.LedByKey]
-	return policy.ReadInPlace(js.Annotations).Enabled && (by == "" || by == installation)
 }
 
 func mark(job *batchv1.Job, installation, kind string) {

@@ -119,7 +119,10 @@ func (t *template) findContainer() *field.Error {
 // addSupervisor makes the supervisor the entry point of the worker's container. With spares, the worker can run in any
 // slot of its replicatedJob.
 func (s Settings) addSupervisor(pod *corev1.PodSpec, e Entry, who []corev1.EnvVar, first First) {
-	supervisor := supervise.Supervisor{Image: s.ExecImage, Store: s.Store, Identity: who, Flags: append(e.Progress.flags(), s.aloneFlags()...)}
+	supervisor := supervise.Supervisor{Image: s.ExecImage, Store: s.Store, Identity: who, Flags: e.Progress.flags()}
+	if s.Alone > 0 {
+		supervisor.Flags = append(supervisor.Flags, "--exit-without-store-after="+s.Alone.String())
+	}
 	if e.Spares > 0 {
 		supervisor.Identity = append(supervisor.Identity, ownIdentity(first)...)
 		supervisor.Flags = append(supervisor.Flags, flagOwnID)
@@ -128,14 +131,6 @@ func (s Settings) addSupervisor(pod *corev1.PodSpec, e Entry, who []corev1.EnvVa
 	if e.Spares > 0 {
 		takeAnySlot(&pod.Containers[e.Container])
 	}
-}
-
-// aloneFlags returns the flags that limit how long a worker waits without a leader.
-func (s Settings) aloneFlags() []string {
-	if s.Alone == 0 {
-		return nil
-	}
-	return []string{"--exit-without-store-after=" + s.Alone.String()}
 }
 
 const (
@@ -148,7 +143,9 @@ const (
 func (s Settings) addSidecar(pod *corev1.PodSpec, worker int, who []corev1.EnvVar) {
 	c := &pod.Containers[worker]
 	pod.InitContainers = append(pod.InitContainers, s.sidecar(c.Name, who))
-	pod.Volumes = append(append(pod.Volumes, s.Store.Volumes()...), socket())
+	pod.Volumes = append(append(pod.Volumes, s.Store.Volumes()...), corev1.Volume{Name: socketVolume, VolumeSource: corev1.VolumeSource{
+		HostPath: &corev1.HostPathVolumeSource{Path: socketPath, Type: ptr.To(corev1.HostPathSocket)},
+	}})
 	round := supervise.StartupMount()
 	round.ReadOnly = true
 	c.VolumeMounts = append(c.VolumeMounts, round)
@@ -163,25 +160,15 @@ func (s Settings) sidecar(worker string, who []corev1.EnvVar) corev1.Container {
 			corev1.EnvVar{Name: envContainer, Value: worker},
 			corev1.EnvVar{Name: envReadyPort, Value: strconv.Itoa(readyPort)},
 		),
-		VolumeMounts:    append(s.Store.Mounts(), corev1.VolumeMount{Name: socketVolume, MountPath: socketPath}),
-		SecurityContext: privileged(),
-		StartupProbe:    agentIsReady(),
-	}
-}
-
-// privileged returns the security context required for access to the container runtime's socket, regardless of what the
-// pod sets for its other containers.
-func privileged() *corev1.SecurityContext {
-	return &corev1.SecurityContext{
-		Privileged: ptr.To(true), RunAsNonRoot: ptr.To(false), RunAsUser: ptr.To[int64](0), RunAsGroup: ptr.To[int64](0),
-	}
-}
-
-// agentIsReady returns a startup probe that delays the worker until its agent is ready. The default period of ten
-// seconds would delay every pod by that long.
-func agentIsReady() *corev1.Probe {
-	return &corev1.Probe{
-		ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/ready", Port: intstr.FromInt32(readyPort)}},
-		PeriodSeconds: 1, FailureThreshold: 60,
+		VolumeMounts: append(s.Store.Mounts(), corev1.VolumeMount{Name: socketVolume, MountPath: socketPath}),
+		// Required for access to the socket, regardless of what the pod sets for its other containers.
+		SecurityContext: &corev1.SecurityContext{
+			Privileged: ptr.To(true), RunAsNonRoot: ptr.To(false), RunAsUser: ptr.To[int64](0), RunAsGroup: ptr.To[int64](0),
+		},
+		// Delays the worker until its agent is ready. The default period of ten seconds would delay every pod by that long.
+		StartupProbe: &corev1.Probe{
+			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/ready", Port: intstr.FromInt32(readyPort)}},
+			PeriodSeconds: 1, FailureThreshold: 60,
+		},
 	}
 }

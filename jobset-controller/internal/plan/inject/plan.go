@@ -141,9 +141,3 @@ const (
 )
 
 var volumeNames = []string{supervise.StartupVolume, supervise.CredentialsVolume, socketVolume}
-
-func socket() corev1.Volume {
-	return corev1.Volume{Name: socketVolume, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{
-		Path: socketPath, Type: ptr.To(corev1.HostPathSocket),
-	}}}
-}
