@@ -59,10 +59,7 @@ func speaksBefore(a, b *batchv1.Job) bool {
 	if over := policy.Finished(a); over != policy.Finished(b) {
 		return !over
 	}
-	if i, k := indexOf(a), indexOf(b); i != k {
-		return i < k
-	}
-	return a.Name < b.Name
+	return cmp.Or(cmp.Compare(indexOf(a), indexOf(b)), cmp.Compare(a.Name, b.Name)) < 0
 }
 
 // indexOf returns the index of a Job in its replicatedJob. An unreadable index is sorted last.

@@ -3,8 +3,6 @@
 package policy
 
 import (
-	"slices"
-
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
@@ -111,7 +109,7 @@ func Success(f Facts) Decision {
 func targetsOf(f Facts) (succeeded, expected int64) {
 	policy := SuccessPolicy(f.Spec)
 	for i, s := range f.Tallies {
-		if len(policy.TargetReplicatedJobs) == 0 || slices.Contains(policy.TargetReplicatedJobs, s.Name) {
+		if includes(policy.TargetReplicatedJobs, s.Name) {
 			succeeded += int64(s.Succeeded)
 			expected += int64(f.Spec.ReplicatedJobs[i].Replicas)
 		}

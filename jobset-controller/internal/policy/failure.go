@@ -259,23 +259,16 @@ func newMatcher(rule *v1alpha2.FailurePolicyRule) matcher {
 }
 
 func (m matcher) matches(job *batchv1.Job) bool {
-	c := FailureOf(job)
-	return m.targets(job.Labels[v1alpha2.ReplicatedJobNameKey]) && m.hasReason(c.Reason) && m.hasMessage(c.Message)
+	c, rjob := FailureOf(job), job.Labels[v1alpha2.ReplicatedJobNameKey]
+	return rjob != "" && includes(m.rule.TargetReplicatedJobs, rjob) && includes(m.rule.OnJobFailureReasons, c.Reason) && m.hasMessage(c.Message)
 }
 
-func (m matcher) targets(rjob string) bool {
-	targets := m.rule.TargetReplicatedJobs
-	return rjob != "" && (len(targets) == 0 || slices.Contains(targets, rjob))
-}
-
-func (m matcher) hasReason(reason string) bool {
-	reasons := m.rule.OnJobFailureReasons
-	return len(reasons) == 0 || slices.Contains(reasons, reason)
+// includes reports whether a list contains a value. An empty list stands for all values.
+func includes(list []string, value string) bool {
+	return len(list) == 0 || slices.Contains(list, value)
 }
 
 func (m matcher) hasMessage(message string) bool {
-	if len(m.rule.OnJobFailureMessagePatterns) == 0 {
-		return true
-	}
-	return slices.ContainsFunc(m.patterns, func(p *regexp.Regexp) bool { return p.MatchString(message) })
+	return len(m.rule.OnJobFailureMessagePatterns) == 0 ||
+		slices.ContainsFunc(m.patterns, func(p *regexp.Regexp) bool { return p.MatchString(message) })
 }

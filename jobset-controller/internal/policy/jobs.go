@@ -39,7 +39,8 @@ func SortJobs(jobs []batchv1.Job, status *v1alpha2.JobSetStatus, current epoch.R
 	for i := range jobs {
 		job := &jobs[i]
 		sorted.Names[job.Name] = true
-		sorted.add(job, isPrevious(job, status.Restarts, current) || !IsSpares(job) && outdated(job, single[job.Labels[v1alpha2.ReplicatedJobNameKey]]))
+		previous := number(job, v1alpha2.RestartsKey) < status.Restarts || current.Stale(epoch.OfJob(job.Annotations))
+		sorted.add(job, previous || !IsSpares(job) && outdated(job, single[job.Labels[v1alpha2.ReplicatedJobNameKey]]))
 	}
 	return sorted
 }
@@ -69,10 +70,6 @@ func (j *Jobs) add(job *batchv1.Job, previous bool) {
 	default:
 		j.Active = append(j.Active, job)
 	}
-}
-
-func isPrevious(job *batchv1.Job, restarts int32, current epoch.Record) bool {
-	return number(job, v1alpha2.RestartsKey) < restarts || current.Stale(epoch.OfJob(job.Annotations))
 }
 
 // number parses a label of a Job, such as the attempt in which it was created. An invalid label counts as 0, so that
