@@ -266,7 +266,6 @@ func (c *Exec) stopSettings() []*setting {
 	}
 }
 
-// progressSettings configure how the worker reports progress.
 func (c *Exec) progressSettings() []*setting {
 	return []*setting{
 		{

@@ -79,7 +79,6 @@ func (r *reader) bad(name, what string) {
 	r.add("--%s (environment: %s) %s; %s", name, r.settings[i].env, what, r.settings[i].fix)
 }
 
-// err returns the problems, or nil if there are none.
 func (r *reader) err() error {
 	if len(r.problems) == 0 {
 		return nil
@@ -87,7 +86,6 @@ func (r *reader) err() error {
 	return r.problems
 }
 
-// fromEnv returns the value of the environment variable, or the default.
 func (s *setting) fromEnv(getenv func(string) string) string {
 	names := strings.Split(s.env, ", ")
 	values := make([]string, len(names))
@@ -126,7 +124,6 @@ func usage(title string, f *flag.FlagSet) string {
 	return out.String()
 }
 
-// text accepts any value.
 func text(into *string) func(string) error {
 	return func(v string) error {
 		*into = v

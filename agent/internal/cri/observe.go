@@ -104,12 +104,10 @@ func (c *Client) exit(ctx context.Context, one *runtime.Container) (w worker.Pro
 	return w, true, nil
 }
 
-// forget drops the exits of containers that no longer exist.
 func (c *Client) forget(list []*runtime.Container) {
 	maps.DeleteFunc(c.exited, func(id string, _ worker.Process) bool {
 		return !slices.ContainsFunc(list, func(one *runtime.Container) bool { return one.Id == id })
 	})
 }
 
-// micros converts nanoseconds to microseconds.
 func micros(nanos int64) int64 { return nanos / 1000 }

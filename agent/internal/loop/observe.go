@@ -153,7 +153,6 @@ func IsReply(err error) bool {
 	return err == nil || errors.Is(err, coordination.ErrNoGroup) || errors.Is(err, coordination.ErrUnknownSlot) || errors.Is(err, coordination.ErrForeignValue)
 }
 
-// postUpdate posts related events together.
 func (l *loop) postUpdate(events ...worker.Event) {
 	l.updates.Lock()
 	defer l.updates.Unlock()

@@ -137,7 +137,6 @@ func (l *loop) save(m worker.Memory) {
 	l.unsaved = &m
 }
 
-// saveAgain retries failed writes.
 func (l *loop) saveAgain() {
 	if l.unsaved != nil {
 		l.save(*l.unsaved)

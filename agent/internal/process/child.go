@@ -110,7 +110,6 @@ func (c *Child) Signal(s syscall.Signal) {
 	}
 }
 
-// reap reaps the leader.
 func (c *Child) reap() {
 	<-c.exited
 	c.mu.Lock()

@@ -98,7 +98,6 @@ func (t *Templates) keep(one *template) {
 	}
 }
 
-// begin starts a template.
 func (t *Templates) begin() (*template, error) {
 	ends, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -259,7 +258,6 @@ func (r *Reaper) startTemplate(s Spec, socket uintptr) (pid int, err error) {
 	return pid, err
 }
 
-// endTemplate reaps a template that has exited.
 func (r *Reaper) endTemplate(t *template) {
 	reap(t.pid)
 	r.mu.Lock()

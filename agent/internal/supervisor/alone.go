@@ -80,7 +80,6 @@ func (s *Supervisor) finished() bool {
 	return i != nil && i.dead && i.exit.Code == 0
 }
 
-// running reports whether the worker's program is running.
 func (s *Supervisor) running() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

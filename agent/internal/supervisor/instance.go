@@ -47,7 +47,6 @@ type round struct {
 	at                 time.Time // time of the release
 }
 
-// ending tells an instance how to end.
 type ending struct {
 	signal     syscall.Signal
 	grace      time.Duration

@@ -120,7 +120,6 @@ func newRun(c config.Exec, p Parts) *run {
 	return r
 }
 
-// lookForProgress sets up progress reports if they are configured.
 func (r *run) lookForProgress(o *Options) {
 	switch c := r.config; {
 	case c.Progress.Timeout == 0:

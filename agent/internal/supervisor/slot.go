@@ -33,7 +33,6 @@ const hostVariable = "HOSTNAME"
 // slotName matches the host names of slots, and possibly other text that the store does not know.
 var slotName = regexp.MustCompile(`[a-z0-9][a-z0-9-]*-[0-9]+-[0-9]+`)
 
-// label matches a label of a DNS name.
 var label = regexp.MustCompile(`[a-z0-9-]+`)
 
 // placed prepares a program to run as the worker of a slot. It sets the indexes of the slot, and replaces the names of

@@ -20,7 +20,6 @@ import (
 //go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen webhook paths=../webhook/... output:webhook:dir=../../../charts/jobset-controller/files/webhook
 //go:generate go run ../webhook/narrow ../../../charts/jobset-controller/files/webhook/manifests.yaml
 
-// addControllers adds all controllers that run in the manager.
 func (o *Options) addControllers(ctx context.Context, mgr ctrl.Manager) error {
 	if err := jobset.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("adding indexes: %w", err)
@@ -54,7 +53,6 @@ func (o *Options) addControllers(ctx context.Context, mgr ctrl.Manager) error {
 	return nil
 }
 
-// addWebhooks adds all webhooks served by the manager.
 func (o *Options) addWebhooks(mgr ctrl.Manager) error {
 	if err := webhook.RegisterJobSet(mgr, mgr.GetAPIReader(), o.Agents, o.features()); err != nil {
 		return fmt.Errorf("adding the JobSet webhook: %w", err)

@@ -109,7 +109,6 @@ type gate struct {
 	key         string // what the replicatedJob itself waits for
 }
 
-// gatesOf returns the gates of spec.replicatedJobs, in order.
 func gatesOf(spec *v1alpha2.JobSetSpec) []gate {
 	if policy.InOrder(spec) {
 		return gatesInOrder(spec)

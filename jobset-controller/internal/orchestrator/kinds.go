@@ -175,7 +175,6 @@ func wantedOf(js *v1alpha2.JobSet, inPlace policy.InPlace, jobs []*batchv1.Job) 
 	return w, false, ""
 }
 
-// whyNone returns why no pod has an agent.
 func whyNone(agents inject.Assessment) string {
 	switch {
 	case len(agents.Problems) > 0:

@@ -39,7 +39,6 @@ func (b *Builder) Job(rjobIndex, index int) *batchv1.Job {
 	return b.build(rjobIndex, JobName(b.jobSet.Name, b.jobSet.Spec.ReplicatedJobs[rjobIndex].Name, index), b.identity(rjobIndex, index))
 }
 
-// build builds a Job with the given name and identity.
 func (b *Builder) build(rjobIndex int, name string, identity map[string]string) *batchv1.Job {
 	js, rjob := b.jobSet, &b.jobSet.Spec.ReplicatedJobs[rjobIndex]
 	job := &batchv1.Job{

@@ -42,7 +42,6 @@ func Of(js *v1alpha2.JobSet, features policy.Features) Problems {
 	}
 }
 
-// checked is a JobSet that is being validated.
 type checked struct {
 	name   string // or one like the name that the API server will generate
 	jobSet *v1alpha2.JobSet
@@ -77,7 +76,6 @@ func unknownReplicatedJob(path *field.Path, name, where string) *field.Error {
 	return field.Invalid(path, name, fmt.Sprintf("invalid replicatedJob name '%s'%s does not appear in .spec.ReplicatedJobs", name, where))
 }
 
-// because returns an error for each reason.
 func because(path *field.Path, value any, reasons []string) field.ErrorList {
 	var errs field.ErrorList
 	for _, reason := range reasons {

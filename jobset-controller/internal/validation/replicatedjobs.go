@@ -19,7 +19,6 @@ import (
 // podSuffix has the length of the suffix that the Job controller appends to the name of a pod.
 const podSuffix = "-xxxxx"
 
-// replicatedJobs checks spec.replicatedJobs.
 func (c *checked) replicatedJobs() field.ErrorList {
 	var errs field.ErrorList
 	earlier := map[string]bool{}

@@ -36,7 +36,6 @@ func RegisterJobSet(mgr ctrl.Manager, live client.Reader, agents inject.Settings
 	return ctrl.NewWebhookManagedBy(mgr, &v1alpha2.JobSet{}).WithValidator(validator).WithDefaulter(defaults{}).Complete()
 }
 
-// jobSets validates JobSets.
 type jobSets struct {
 	agents   inject.Settings
 	features policy.Features

@@ -32,7 +32,6 @@ func RegisterPod(mgr ctrl.Manager, domains Domains) error {
 	return ctrl.NewWebhookManagedBy(mgr, &corev1.Pod{}).WithDefaulter(w).WithValidator(w).Complete()
 }
 
-// pods is the webhook for pods.
 type pods struct{ domains Domains }
 
 // Default makes a pod a leader or a follower. It ignores a pod whose controller is not a Job, regardless of its

@@ -51,7 +51,6 @@ func (s *scope) set(status *v1alpha2.JobSetStatus, kind v1alpha2.JobSetCondition
 // rejected.
 const maxMessage = 32768
 
-// setSequence sets the progress of an ordered start.
 func (s *scope) setSequence(status *v1alpha2.JobSetStatus) {
 	rjob, wait := policy.Blocker(&s.jobSet.Spec, s.tallies)
 	if policy.InOrder(&s.jobSet.Spec) && !s.completeSequence(status, wait == "") {

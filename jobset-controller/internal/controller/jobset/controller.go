@@ -145,7 +145,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, js *v1alpha2.JobSet) (ctrl.R
 // step is one step of a reconcile. It is idempotent and may be repeated at any time.
 type step func(context.Context, *scope) (ctrl.Result, error)
 
-// steps returns the steps that carry out the decision.
 func (r *Reconciler) steps(s *scope) []step {
 	switch {
 	case s.finished():
@@ -226,7 +225,6 @@ func (s *scope) runsAgents() bool {
 	return injects
 }
 
-// builder returns the builder of the Jobs of this attempt.
 func (s *scope) builder() *plan.Builder {
 	b := plan.NewBuilder(s.jobSet, s.epoch)
 	b.Agents, b.CountsSingle = s.agents.plan, s.features.RestartJob

@@ -48,7 +48,6 @@ func (r *Reconciler) deleteJobs(ctx context.Context, s *scope, jobs []*batchv1.J
 	})
 }
 
-// expire deletes a finished JobSet after its TTL.
 func (r *Reconciler) expire(ctx context.Context, s *scope) (ctrl.Result, error) {
 	ttl := s.jobSet.Spec.TTLSecondsAfterFinished
 	if ttl == nil {

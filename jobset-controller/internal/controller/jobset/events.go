@@ -61,7 +61,6 @@ func normal(reason, message string) notice { return notice{corev1.EventTypeNorma
 
 func warning(reason, message string) notice { return notice{corev1.EventTypeWarning, reason, message} }
 
-// reporter emits events about JobSets.
 type reporter struct {
 	recorder events.EventRecorder
 	reported *lru.Cache

@@ -52,7 +52,6 @@ func (s *scope) hasSpares(rjob string) bool {
 // annotation may have been removed in the meantime.
 func waitsByItself(job *batchv1.Job) bool { return job.Labels[v1alpha2.QueueNameLabel] != "" }
 
-// unfinishedSpares returns the Jobs of spares that have not finished.
 func (s *scope) unfinishedSpares() []*batchv1.Job {
 	return slices.DeleteFunc(slices.Clone(s.jobs.Spares), policy.Finished)
 }

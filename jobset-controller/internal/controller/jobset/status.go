@@ -113,13 +113,11 @@ func (s *scope) record(status *v1alpha2.JobSetStatus) {
 	}
 }
 
-// end ends everything that is in progress.
 func (s *scope) end(status *v1alpha2.JobSetStatus, n notice) {
 	s.endRestarts(status, n)
 	s.endSequence(status, n)
 }
 
-// endRestarts ends restarts of every kind.
 func (s *scope) endRestarts(status *v1alpha2.JobSetStatus, n notice) {
 	for _, kind := range []v1alpha2.JobSetConditionType{v1alpha2.JobSetRestarting, v1alpha2.JobSetRestartingJobs, v1alpha2.JobSetRestartingInPlace} {
 		s.setFalse(status, kind, n)

@@ -72,7 +72,6 @@ func bringsAgent(rjob v1alpha2.ReplicatedJob) bool {
 	return inplace.HasAgent(&rjob.Template.Spec.Template.Spec)
 }
 
-// examine checks a template that needs a driver.
 func (a *Assessment) examine(t *template) {
 	if err := t.findContainer(); err != nil {
 		a.refuse(err)
@@ -98,7 +97,6 @@ func (a *Assessment) refuse(err *field.Error) {
 	}
 }
 
-// warningsOf returns the warnings for a template to which a driver is added.
 func warningsOf(t *template) []string {
 	if t.Driver != Exec {
 		return nil

@@ -29,7 +29,6 @@ const (
 	longestSpare = "-" + coordination.Spares + "-99-xxxxx"
 )
 
-// findSpares reads how many spares the template requests.
 func (t *template) findSpares() *field.Error {
 	value, path, found := t.annotation(v1alpha2.SparesKey)
 	if !found {
