@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -28,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/holdfast-project/holdfast/shared/bootstrap/meter"
 	"github.com/holdfast-project/holdfast/shared/series"
@@ -268,4 +270,12 @@ func awaitKind(ctx context.Context, mapper meta.RESTMapper, kind schema.GroupVer
 			kind.Kind, kind.GroupVersion(), patience)
 	}
 	return fmt.Errorf("discovering kind %s of %s: %w", kind.Kind, kind.GroupVersion(), problem)
+}
+
+// NamespaceOf returns the namespace of an admission request, because a new object may not specify it.
+func NamespaceOf(ctx context.Context, obj metav1.Object) string {
+	if request, err := admission.RequestFromContext(ctx); err == nil && request.Namespace != "" {
+		return request.Namespace
+	}
+	return obj.GetNamespace()
 }

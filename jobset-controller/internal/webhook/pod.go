@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/exclusive"
+	"github.com/holdfast-project/holdfast/shared/bootstrap"
 )
 
 // +kubebuilder:webhook:path=/mutate--v1-pod,mutating=true,failurePolicy=fail,sideEffects=None,groups="",resources=pods,verbs=create,versions=v1,name=mpod.kb.io,admissionReviewVersions=v1,serviceName=jobset-webhook-service
@@ -51,20 +52,12 @@ func (w pods) Default(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil {
 		return fmt.Errorf("finding the topology domain of job %s: %w", job.Name, err)
 	}
-	over, err := w.domains.LeaderIsOver(ctx, types.NamespacedName{Namespace: namespaceOf(ctx, pod), Name: job.Name}, job.UID)
+	over, err := w.domains.LeaderIsOver(ctx, types.NamespacedName{Namespace: bootstrap.NamespaceOf(ctx, pod), Name: job.Name}, job.UID)
 	if err != nil {
 		return fmt.Errorf("finding the leader pod of job %s: %w", job.Name, err)
 	}
 	exclusive.Prepare(pod, domain, over)
 	return nil
-}
-
-// namespaceOf returns the namespace of the request, because a new pod may not specify it.
-func namespaceOf(ctx context.Context, pod *corev1.Pod) string {
-	if request, err := admission.RequestFromContext(ctx); err == nil && request.Namespace != "" {
-		return request.Namespace
-	}
-	return pod.Namespace
 }
 
 // ValidateCreate rejects a pod that another webhook has changed in such a way that it could run anywhere.

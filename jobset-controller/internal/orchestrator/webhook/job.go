@@ -13,13 +13,13 @@ import (
 	"k8s.io/apiserver/pkg/storage/names"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/owners"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/beside"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/bootstrap"
 )
 
 //go:generate env GOWORK=off go tool -modfile=../../../../tools/codegen/go.mod controller-gen rbac:roleName=orchestrator-role,fileName=orchestrator.yaml paths=. paths=.. output:rbac:dir=../../../../charts/holdfast-inplace/files/rbac
@@ -61,7 +61,7 @@ func (w *Jobs) Default(ctx context.Context, job *batchv1.Job) error {
 		return nil
 	}
 	js := &v1alpha2.JobSet{}
-	err := w.Live.Get(ctx, types.NamespacedName{Namespace: namespaceOf(ctx, job), Name: owner.Name}, js)
+	err := w.Live.Get(ctx, types.NamespacedName{Namespace: bootstrap.NamespaceOf(ctx, job), Name: owner.Name}, js)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("reading the JobSet: %w", err)
 	}
@@ -95,12 +95,4 @@ func (w *Jobs) currentJobs(ctx context.Context, js *v1alpha2.JobSet) ([]*batchv1
 	}
 	owned := slices.DeleteFunc(list.Items, func(job batchv1.Job) bool { return !metav1.IsControlledBy(&job, js) })
 	return policy.CurrentJobs(js, owned, beside.Epoch(js)), nil
-}
-
-// namespaceOf returns the namespace of the request, because a new object may not specify it.
-func namespaceOf(ctx context.Context, obj metav1.Object) string {
-	if request, err := admission.RequestFromContext(ctx); err == nil && request.Namespace != "" {
-		return request.Namespace
-	}
-	return obj.GetNamespace()
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/beside"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/shared/bootstrap"
 )
 
 // +kubebuilder:webhook:path=/mutate--v1-pod,mutating=true,failurePolicy=ignore,sideEffects=None,groups="",resources=pods,verbs=create,versions=v1,name=mpod.holdfast.dev,admissionReviewVersions=v1,serviceName=holdfast-inplace-webhook-service
@@ -68,7 +69,7 @@ func (w *Pods) lead(ctx context.Context, pod *corev1.Pod, set *unstructured.Unst
 		return beside.Lead(pod, beside.RefusalOfSet(set), w.Agents, w.Installation), nil
 	}
 	var list corev1.PodList
-	if err := w.Live.List(ctx, &list, client.InNamespace(namespaceOf(ctx, pod)), client.MatchingLabels{v1alpha2.PodGroupKey: pod.Name}); err != nil {
+	if err := w.Live.List(ctx, &list, client.InNamespace(bootstrap.NamespaceOf(ctx, pod)), client.MatchingLabels{v1alpha2.PodGroupKey: pod.Name}); err != nil {
 		return false, fmt.Errorf("listing the pods of the group: %w", err)
 	}
 	var without []string
@@ -93,7 +94,7 @@ func (w *Pods) setOf(ctx context.Context, pod *corev1.Pod) *unstructured.Unstruc
 	}
 	set := &unstructured.Unstructured{}
 	set.SetGroupVersionKind(beside.LeaderWorkerSet)
-	err := w.Live.Get(ctx, types.NamespacedName{Namespace: namespaceOf(ctx, pod), Name: name}, set)
+	err := w.Live.Get(ctx, types.NamespacedName{Namespace: bootstrap.NamespaceOf(ctx, pod), Name: name}, set)
 	if err != nil {
 		log.FromContext(ctx).Error(err, "reading a LeaderWorkerSet failed, creating its pod without an agent", "leaderWorkerSet", name, "pod", pod.Name)
 		return nil
@@ -104,7 +105,7 @@ func (w *Pods) setOf(ctx context.Context, pod *corev1.Pod) *unstructured.Unstruc
 // follow prepares any other pod, which needs the UID of the pod with index 0.
 func (w *Pods) follow(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	leader := &corev1.Pod{}
-	name := types.NamespacedName{Namespace: namespaceOf(ctx, pod), Name: pod.Labels[v1alpha2.PodGroupKey]}
+	name := types.NamespacedName{Namespace: bootstrap.NamespaceOf(ctx, pod), Name: pod.Labels[v1alpha2.PodGroupKey]}
 	err := w.Live.Get(ctx, name, leader)
 	switch {
 	case apierrors.IsNotFound(err):
