@@ -235,10 +235,7 @@ func CountRules(counts []v1alpha2.RuleRestarts, d Decision) []v1alpha2.RuleResta
 
 // RuleName returns the name of a rule. For a rule without a name, it is the name that the upstream webhook would set.
 func RuleName(rules []v1alpha2.FailurePolicyRule, i int) string {
-	if rules[i].Name == "" {
-		return fmt.Sprintf("failurePolicyRule%d", i)
-	}
-	return rules[i].Name
+	return cmp.Or(rules[i].Name, fmt.Sprintf("failurePolicyRule%d", i))
 }
 
 // matcher is a rule with its patterns compiled once for all Jobs.

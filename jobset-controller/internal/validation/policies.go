@@ -170,14 +170,10 @@ func (c *checked) ruleTarget(path *field.Path, name string, again bool) field.Er
 		return field.ErrorList{unknownReplicatedJob(path, name, "")}
 	case again:
 		return field.ErrorList{field.Duplicate(path, name)}
-	case name == c.last().Name:
+	case name == c.spec.ReplicatedJobs[len(c.spec.ReplicatedJobs)-1].Name:
 		return field.ErrorList{field.Invalid(path, name, "is the last replicatedJob: no later replicatedJob can wait for it")}
 	}
 	return nil
-}
-
-func (c *checked) last() *v1alpha2.ReplicatedJob {
-	return &c.spec.ReplicatedJobs[len(c.spec.ReplicatedJobs)-1]
 }
 
 // unnamed rejects replicatedJobs without a rule, whose gate would be unintentional.

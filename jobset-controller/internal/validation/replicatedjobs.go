@@ -44,14 +44,11 @@ func (c *checked) jobNames(rjob *v1alpha2.ReplicatedJob, path *field.Path) field
 
 // label rejects a value that is not a DNS label, with the message tooLong if it is too long.
 func label(path *field.Path, value, tooLong string) field.ErrorList {
-	var errs field.ErrorList
-	for _, reason := range validation.IsDNS1035Label(value) {
-		if reason == validation.MaxLenError(validation.DNS1035LabelMaxLength) {
-			reason = tooLong
-		}
-		errs = append(errs, field.Invalid(path, value, reason))
+	reasons := validation.IsDNS1035Label(value)
+	if i := slices.Index(reasons, validation.MaxLenError(validation.DNS1035LabelMaxLength)); i >= 0 {
+		reasons[i] = tooLong
 	}
-	return errs
+	return because(path, value, reasons)
 }
 
 // indexed reports whether Jobs are Indexed, which is the default.

@@ -6,7 +6,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -71,12 +70,8 @@ func (r *Reconciler) readJobs(ctx context.Context, s *scope) error {
 
 func (r *Reconciler) readService(ctx context.Context, s *scope) error {
 	var service corev1.Service
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.jobSet.Namespace, Name: plan.Subdomain(s.jobSet)}, &service)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("getting service: %w", err)
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.jobSet.Namespace, Name: plan.Subdomain(s.jobSet)}, &service); err != nil {
+		return ignoreNotFound("getting service", err)
 	}
 	s.service = &service
 	return nil
