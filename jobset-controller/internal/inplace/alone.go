@@ -137,9 +137,6 @@ const (
 	lwsGroup           = "leaderworkerset.sigs.k8s.io/group-index"
 )
 
-// LeaderWorkerSetOf returns the name of the LeaderWorkerSet that the pod belongs to, or "" if there is none.
-func LeaderWorkerSetOf(pod *corev1.Pod) string { return pod.Labels[LeaderWorkerSetKey] }
-
 // GroupLabels returns labels that select all pods of a group, given the pod with index 0. They were set by the pods'
 // owner.
 func GroupLabels(leader *corev1.Pod) map[string]string {

@@ -88,7 +88,7 @@ func (w *Pods) lead(ctx context.Context, pod *corev1.Pod, set *unstructured.Unst
 // setOf returns the LeaderWorkerSet of a pod, or nil if it has none. If the read fails, the pod is created without an
 // agent.
 func (w *Pods) setOf(ctx context.Context, pod *corev1.Pod) *unstructured.Unstructured {
-	name := inplace.LeaderWorkerSetOf(pod)
+	name := pod.Labels[inplace.LeaderWorkerSetKey]
 	if name == "" {
 		return nil
 	}

@@ -76,8 +76,8 @@ func RefusalOfSet(set *unstructured.Unstructured) string {
 func claims(pod, leader *corev1.Pod) error {
 	ours, theirs := controllerOf(pod), controllerOf(leader)
 	owner := metav1.GetControllerOfNoCopy(pod)
-	ofSet := inplace.LeaderWorkerSetOf(pod) != "" && inplace.LeaderWorkerSetOf(pod) == inplace.LeaderWorkerSetOf(leader)
-	if ours == theirs || ofSet && owner != nil && owner.Kind == "StatefulSet" && owner.Name == leader.Name {
+	set := pod.Labels[inplace.LeaderWorkerSetKey]
+	if ours == theirs || set != "" && set == leader.Labels[inplace.LeaderWorkerSetKey] && owner != nil && owner.Kind == "StatefulSet" && owner.Name == leader.Name {
 		return nil
 	}
 	return fmt.Errorf("label %s: two owners claim the group: %s, and %s of pod %s", v1alpha2.PodGroupKey, ours, theirs, leader.Name)

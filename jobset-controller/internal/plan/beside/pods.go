@@ -41,7 +41,7 @@ func Lead(pod *corev1.Pod, against string, s inject.Settings, installation strin
 // restarts, or was refused, Follow does not change the pod.
 func Follow(pod, leader *corev1.Pod, s inject.Settings, installation string) bool {
 	dropWritten(pod)
-	if !Asks(leader) && inplace.LeaderWorkerSetOf(leader) == "" || leader.Annotations[v1alpha2.RefusedKey] != "" {
+	if !Asks(leader) && leader.Labels[inplace.LeaderWorkerSetKey] == "" || leader.Annotations[v1alpha2.RefusedKey] != "" {
 		return false
 	}
 	by, prepared := leader.Annotations[v1alpha2.LedByKey]
