@@ -53,7 +53,9 @@ func Run(c config.Exec, p Parts) (code int, err error) {
 	r := newRun(c, p)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	defer r.finish()
+	if r.output != nil {
+		defer r.output.finish(drainTimeout) // by then no process is writing output anymore
+	}
 	released := make(chan error, 1)
 	go func() { released <- r.runLoop(ctx) }()
 	alone := make(chan error, 1)
@@ -128,13 +130,6 @@ func (r *run) lookForProgress(o *Options) {
 		o.Progress, o.Start = r.output, r.output.through(o.Start)
 	default:
 		o.Progress = NewProgressFile(filepath.Join(c.StartupDir, progressFile))
-	}
-}
-
-// finish runs last, when no process is writing output anymore.
-func (r *run) finish() {
-	if r.output != nil {
-		r.output.finish(drainTimeout)
 	}
 }
 

@@ -73,20 +73,20 @@ func (r *Runtime) CutEvents() {
 }
 
 // Create adds a container that is not running yet.
-func (r *Runtime) Create(id string) {
-	r.Change(func() {
-		r.containers = append(r.containers, &runtime.ContainerStatus{
-			Id: id, State: runtime.ContainerState_CONTAINER_CREATED, CreatedAt: time.Now().UnixNano(),
-		})
+func (r *Runtime) Create(id string) { r.Change(func() { r.create(id) }) }
+
+func (r *Runtime) create(id string) {
+	r.containers = append(r.containers, &runtime.ContainerStatus{
+		Id: id, State: runtime.ContainerState_CONTAINER_CREATED, CreatedAt: time.Now().UnixNano(),
 	})
 }
 
 // Start runs a container, creating it if it does not exist.
 func (r *Runtime) Start(id string) {
-	if r.find(id) == nil {
-		r.Create(id)
-	}
 	r.Change(func() {
+		if r.get(id) == nil {
+			r.create(id)
+		}
 		c := r.get(id)
 		c.State, c.StartedAt = runtime.ContainerState_CONTAINER_RUNNING, time.Now().UnixNano()
 		r.send(id, runtime.ContainerEventType_CONTAINER_STARTED_EVENT)
@@ -114,12 +114,6 @@ func (r *Runtime) Newest() (id string, running bool) {
 	}
 	c := r.containers[len(r.containers)-1]
 	return c.Id, c.State == runtime.ContainerState_CONTAINER_RUNNING
-}
-
-func (r *Runtime) find(id string) *runtime.ContainerStatus {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.get(id)
 }
 
 func (r *Runtime) get(id string) *runtime.ContainerStatus {
