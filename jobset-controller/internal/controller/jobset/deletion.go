@@ -43,7 +43,7 @@ func (r *Reconciler) deleteJobs(ctx context.Context, s *scope, jobs []*batchv1.J
 		if !job.DeletionTimestamp.IsZero() {
 			return nil
 		}
-		err := r.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationForeground), exactly(job))
+		err := r.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationForeground), client.Preconditions{UID: &job.UID})
 		return r.jobWritten(s.jobSet, "deleting", job, err)
 	})
 }
@@ -139,7 +139,7 @@ func (r *Reconciler) releasePod(ctx context.Context, s *scope, pod *corev1.Pod, 
 	if err != nil || evidence == "" {
 		return err
 	}
-	err = r.Client.Delete(ctx, pod, client.GracePeriodSeconds(0), exactly(pod))
+	err = r.Client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
 	if err := ignoreNotFound("deleting stuck pod "+pod.Name, err); err != nil {
 		return err
 	}

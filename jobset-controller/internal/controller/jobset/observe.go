@@ -7,7 +7,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -146,10 +145,4 @@ func (s *scope) finished() bool {
 // has reports whether the observed condition is True.
 func (s *scope) has(kind v1alpha2.JobSetConditionType) bool {
 	return meta.IsStatusConditionTrue(s.jobSet.Status.Conditions, string(kind))
-}
-
-// exactly restricts a deletion to this object, so that it does not affect a later object with the same name.
-func exactly(object metav1.Object) client.Preconditions {
-	uid := object.GetUID()
-	return client.Preconditions{UID: &uid}
 }
