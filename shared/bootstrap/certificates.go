@@ -3,9 +3,6 @@ package bootstrap
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,10 +19,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/cert"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/holdfast-project/holdfast/shared/bootstrap/meter"
 	"github.com/holdfast-project/holdfast/shared/series"
@@ -196,38 +193,11 @@ func (e expiry) Describe(out chan<- *prometheus.Desc) { out <- e.desc }
 
 // Collect reports no value until there is a certificate.
 func (e expiry) Collect(out chan<- prometheus.Metric) {
-	end, err := certificateEnd(filepath.Join(e.folder, certificateFile))
+	certificates, err := cert.CertsFromFile(filepath.Join(e.folder, certificateFile)) // the first one is the server's own
 	if err != nil {
 		return
 	}
-	out <- prometheus.MustNewConstMetric(e.desc, prometheus.GaugeValue, float64(end.Unix()), e.program)
-}
-
-// certificateEnd returns the expiry time of the first certificate in a file, which is the server's own.
-func certificateEnd(file string) (time.Time, error) {
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return time.Time{}, err
-	}
-	block, _ := pem.Decode(content)
-	if block == nil {
-		return time.Time{}, fmt.Errorf("%s holds no certificate", file)
-	}
-	certificate, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("reading %s: %w", file, err)
-	}
-	return certificate.NotAfter, nil
-}
-
-// webhookServer creates the webhook server. The server creates its path map when it starts or when the first path is registered,
-// and webhooks are registered concurrently. Registering a path here avoids the race without changing any responses.
-func (o *Options) webhookServer(change func(*tls.Config)) webhook.Server {
-	server := webhook.NewServer(webhook.Options{
-		Host: o.Webhook.Host, Port: o.Webhook.Port, CertDir: o.Webhook.CertDir, TLSOpts: []func(*tls.Config){change},
-	})
-	server.Register("/", http.NotFoundHandler())
-	return server
+	out <- prometheus.MustNewConstMetric(e.desc, prometheus.GaugeValue, float64(certificates[0].NotAfter.Unix()), e.program)
 }
 
 // registerWhenReady registers the webhooks once there is a certificate. The server starts when the first webhook is registered, and would

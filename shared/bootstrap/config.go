@@ -3,7 +3,6 @@ package bootstrap
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -82,7 +81,7 @@ func ReadLooseConfig(path string, set *pflag.FlagSet, into any) (unknown []error
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("--config %s: %w", path, oneLine(err))
+		return nil, fmt.Errorf("--config %s: %s", path, strings.Join(strings.Fields(err.Error()), " "))
 	}
 	return unknown, nil
 }
@@ -117,8 +116,6 @@ func ReadStrictConfig(path string, set *pflag.FlagSet, into any) error {
 	}
 	return err
 }
-
-func oneLine(err error) error { return errors.New(strings.Join(strings.Fields(err.Error()), " ")) }
 
 // Complete applies what a configuration file that was read into c does not set directly, and returns all errors. set is the
 // parsed flag set.

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	goruntime "runtime"
 	"time"
@@ -69,11 +70,18 @@ func New(cluster *rest.Config, o *Options, s Setup) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := s.lock(cluster, o)
-	if err != nil {
-		return nil, err
+	lock := s.Lock
+	if lock == nil {
+		if lock, err = o.Leader.lock(cluster, newIdentity()); err != nil {
+			return nil, err
+		}
 	}
-	server := o.webhookServer(change)
+	server := webhook.NewServer(webhook.Options{
+		Host: o.Webhook.Host, Port: o.Webhook.Port, CertDir: o.Webhook.CertDir, TLSOpts: []func(*tls.Config){change},
+	})
+	// The server creates its path map when it starts or when the first path is registered, and webhooks are registered concurrently.
+	// Registering a path here avoids the race without changing any responses.
+	server.Register("/", http.NotFoundHandler())
 	mgr, err := ctrl.NewManager(cluster, ctrl.Options{
 		Scheme:                              s.Scheme,
 		Cache:                               s.Cache,
@@ -83,7 +91,7 @@ func New(cluster *rest.Config, o *Options, s Setup) (*Manager, error) {
 		LivenessEndpointName:                o.Health.Liveness,
 		PprofBindAddress:                    o.Profiling,
 		WebhookServer:                       server,
-		Controller:                          controllers(),
+		Controller:                          controllers,
 		GracefulShutdownTimeout:             ptr.To(graceTime),
 		LeaderElection:                      o.Leader.Elect,
 		LeaderElectionID:                    o.Leader.Name, // becomes the label of leader_election_master_status
@@ -103,19 +111,10 @@ func New(cluster *rest.Config, o *Options, s Setup) (*Manager, error) {
 	return m, m.addChecks(server, s)
 }
 
-// controllers returns the settings for all controllers. Names may be repeated, because tests start several managers. The priority queue is
+// controllers are the settings for all controllers. Names may be repeated, because tests start several managers. The priority queue is
 // off, because the one in controller-runtime v0.24.1 can deadlock on shutdown: it holds a lock that other workers need while it hands an
 // item to a worker that has stopped.
-func controllers() config.Controller {
-	return config.Controller{SkipNameValidation: ptr.To(true), UsePriorityQueue: ptr.To(false)}
-}
-
-func (s Setup) lock(cluster *rest.Config, o *Options) (resourcelock.Interface, error) {
-	if s.Lock != nil {
-		return s.Lock, nil
-	}
-	return o.Leader.lock(cluster, newIdentity())
-}
+var controllers = config.Controller{SkipNameValidation: ptr.To(true), UsePriorityQueue: ptr.To(false)}
 
 // addChecks adds the liveness check and the readiness checks. The latter pass once all webhooks are served.
 func (m *Manager) addChecks(server webhook.Server, s Setup) error {

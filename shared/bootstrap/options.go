@@ -149,7 +149,6 @@ func ownNamespace() string {
 const (
 	flagWebhookPort    = "webhook-port"
 	flagWebhookCertDir = "webhook-cert-dir"
-	flagLeaderElect    = "leader-elect"
 	flagLeaseNamespace = "leader-election-namespace"
 	flagLeaseName      = "leader-election-name"
 	flagLeaseDuration  = "leader-election-lease-duration"
@@ -165,8 +164,16 @@ const (
 // Flags registers the flags, with the current options as defaults. --kubeconfig is registered by controller-runtime.
 func (o *Options) Flags(set *pflag.FlagSet) {
 	set.StringVar(&o.ConfigFile, "config", o.ConfigFile, "configuration file; flags override it")
-	o.webhookFlags(set)
-	o.leaderFlags(set)
+	if o.Certificates.ServiceName != "" { // the program has webhooks
+		set.BoolVar(&o.Webhooks, "webhooks", o.Webhooks, "serve webhooks; the program is not ready until their certificate exists")
+		set.IntVar(&o.Webhook.Port, flagWebhookPort, o.Webhook.Port, "port of the webhooks")
+		set.StringVar(&o.Webhook.CertDir, flagWebhookCertDir, o.Webhook.CertDir,
+			"folder with tls.crt and tls.key that another program renews, such as cert-manager; if not set, the program creates its own certificate")
+	}
+	set.BoolVar(&o.Leader.Elect, "leader-elect", o.Leader.Elect, "elect a leader, so that only one replica acts at a time")
+	set.StringVar(&o.Leader.Namespace, flagLeaseNamespace, o.Leader.Namespace, "namespace of the Lease (env POD_NAMESPACE)")
+	set.StringVar(&o.Leader.Name, flagLeaseName, o.Leader.Name, "name of the Lease")
+	set.DurationVar(&o.Leader.Lease, flagLeaseDuration, o.Leader.Lease, "how long standbys wait for a leader that does not renew the Lease before they replace it")
 	set.StringVar(&o.Metrics.Address, flagMetricsAddress, o.Metrics.Address, "address of the metrics endpoint; 0 disables it")
 	set.BoolVar(&o.Metrics.Secure, "metrics-secure", o.Metrics.Secure, "serve metrics over HTTPS, only to clients that RBAC allows to get /metrics")
 	set.StringVar(&o.Health.Address, flagHealthAddress, o.Health.Address, "address of /healthz and /readyz; 0 disables them")
@@ -175,7 +182,8 @@ func (o *Options) Flags(set *pflag.FlagSet) {
 	set.IntVar(&o.Client.Burst, flagBurst, o.Client.Burst, "maximum burst of requests to the API server")
 	set.IntVar(&o.Workers, flagWorkers, o.Workers, "maximum number of objects of a kind that are reconciled concurrently")
 	if len(o.Gates) > 0 {
-		set.Var(cliflag.NewMapStringBool(&o.gateFlag), flagFeatureGates, o.gatesUsage())
+		set.Var(cliflag.NewMapStringBool(&o.gateFlag), flagFeatureGates,
+			"features to enable or disable, such as `A=true,B=false`:\n"+strings.Join(o.newGates().KnownFeatures(), "\n"))
 	}
 	goFlags := flag.NewFlagSet("", flag.ContinueOnError)
 	config.RegisterFlags(goFlags)
@@ -185,23 +193,6 @@ func (o *Options) Flags(set *pflag.FlagSet) {
 
 // Logging implements Program.
 func (o *Options) Logging() *zap.Options { return &o.Zap }
-
-func (o *Options) webhookFlags(set *pflag.FlagSet) {
-	if o.Certificates.ServiceName == "" {
-		return // the program has no webhooks
-	}
-	set.BoolVar(&o.Webhooks, "webhooks", o.Webhooks, "serve webhooks; the program is not ready until their certificate exists")
-	set.IntVar(&o.Webhook.Port, flagWebhookPort, o.Webhook.Port, "port of the webhooks")
-	set.StringVar(&o.Webhook.CertDir, flagWebhookCertDir, o.Webhook.CertDir,
-		"folder with tls.crt and tls.key that another program renews, such as cert-manager; if not set, the program creates its own certificate")
-}
-
-func (o *Options) leaderFlags(set *pflag.FlagSet) {
-	set.BoolVar(&o.Leader.Elect, flagLeaderElect, o.Leader.Elect, "elect a leader, so that only one replica acts at a time")
-	set.StringVar(&o.Leader.Namespace, flagLeaseNamespace, o.Leader.Namespace, "namespace of the Lease (env POD_NAMESPACE)")
-	set.StringVar(&o.Leader.Name, flagLeaseName, o.Leader.Name, "name of the Lease")
-	set.DurationVar(&o.Leader.Lease, flagLeaseDuration, o.Leader.Lease, "how long standbys wait for a leader that does not renew the Lease before they replace it")
-}
 
 // Join joins errors into a single line, so that all of them are reported at once.
 func Join(errs []error) error {
@@ -342,9 +333,4 @@ func (o *Options) newGates() featuregate.MutableFeatureGate {
 	gates := featuregate.NewFeatureGate()
 	utilruntime.Must(gates.Add(specs))
 	return gates
-}
-
-// gatesUsage lists the gates with their stages and defaults.
-func (o *Options) gatesUsage() string {
-	return "features to enable or disable, such as `A=true,B=false`:\n" + strings.Join(o.newGates().KnownFeatures(), "\n")
 }

@@ -56,23 +56,18 @@ func (s Supervisor) command(pod *corev1.PodSpec) []string {
 	return append(append(command, s.Flags...), "--")
 }
 
-// installer copies the supervisor into the startup volume.
+// installer copies the supervisor into the startup volume. It has the worker's CPU and memory requests and limits: because init containers
+// finish before the worker starts, the pod does not request more than without the installer and keeps its QoS class, and small limits do not
+// slow down its start. Devices are left to the worker.
 func (s Supervisor) installer(worker corev1.ResourceRequirements) corev1.Container {
 	return corev1.Container{
 		Name:            InstallerName,
 		Image:           s.Image,
 		Args:            []string{"install", StartupDir}, // the image's entry point is the supervisor
 		VolumeMounts:    []corev1.VolumeMount{StartupMount()},
-		Resources:       shareOf(worker),
+		Resources:       corev1.ResourceRequirements{Requests: computing(worker.Requests), Limits: computing(worker.Limits)},
 		SecurityContext: restricted(),
 	}
-}
-
-// shareOf returns the worker's CPU and memory requests and limits, for use by the installer. Because init containers finish before the
-// worker starts, the pod does not request more than without the installer and keeps its QoS class, and small limits do not slow down its
-// start. Devices are left to the worker.
-func shareOf(worker corev1.ResourceRequirements) corev1.ResourceRequirements {
-	return corev1.ResourceRequirements{Requests: computing(worker.Requests), Limits: computing(worker.Limits)}
 }
 
 func computing(all corev1.ResourceList) corev1.ResourceList {
