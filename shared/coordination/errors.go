@@ -5,6 +5,10 @@ import (
 	"fmt"
 )
 
+// Version is the protocol version. It covers the store's functions, the messages and the stored data, and is part of the names of
+// keys and functions. A store with a different version is rejected with a VersionError.
+const Version = "2"
+
 // Errors returned by the store. Any other error means that the store is unreachable and the call should be retried.
 var (
 	// ErrNoGroup: the store has no such group, because it has not been opened yet, has finished, or its data was lost.
@@ -33,3 +37,10 @@ func (e *ForeignValueError) Error() string {
 }
 
 func (e *ForeignValueError) Unwrap() error { return ErrForeignValue }
+
+// VersionError means that the functions in the store belong to another protocol version. Nothing was read or changed.
+type VersionError struct{ Store string }
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("the store serves protocol version %.20s, this program speaks version %s", e.Store, Version)
+}

@@ -57,3 +57,41 @@ func isIndex(text string, n int64) bool {
 	index, err := strconv.ParseInt(text, 10, 64)
 	return err == nil && index >= 0 && index < n && strconv.FormatInt(index, 10) == text
 }
+
+// Placeholders for values that depend on the slot, in the environment and arguments of a worker's program. They are used if a pod may work
+// in any slot of its stage. The supervisor replaces them when it starts the worker.
+const (
+	PlaceholderJob    = "__holdfast_job_index__"        // index of the Job in its replicatedJob
+	PlaceholderPod    = "__holdfast_completion_index__" // completion index of the pod in the Job
+	PlaceholderGlobal = "__holdfast_job_global_index__" // index of the Job in the JobSet
+	PlaceholderGroup  = "__holdfast_job_group_index__"  // index of the Job in its group of replicatedJobs
+)
+
+// Position holds the indexes of a slot.
+type Position struct{ Job, Pod, Global, Group int64 }
+
+// PositionOf returns the position of a slot, given how many Jobs precede the first Job of its stage in the JobSet (global) and in the
+// group of replicatedJobs (group). It returns false for a name without indexes, such as the name of a spare.
+func PositionOf(slot string, global, group int64) (Position, bool) {
+	words := strings.Split(slot, "-")
+	if len(words) < 3 {
+		return Position{}, false
+	}
+	job, err := strconv.ParseInt(words[len(words)-2], 10, 64)
+	pod, other := strconv.ParseInt(words[len(words)-1], 10, 64)
+	if err != nil || other != nil {
+		return Position{}, false
+	}
+	return Position{Job: job, Pod: pod, Global: global + job, Group: group + job}, true
+}
+
+// Fill replaces the placeholders in a text.
+func (p Position) Fill(text string) string {
+	if !strings.Contains(text, "__holdfast_") {
+		return text
+	}
+	return strings.NewReplacer(
+		PlaceholderJob, strconv.FormatInt(p.Job, 10), PlaceholderPod, strconv.FormatInt(p.Pod, 10),
+		PlaceholderGlobal, strconv.FormatInt(p.Global, 10), PlaceholderGroup, strconv.FormatInt(p.Group, 10),
+	).Replace(text)
+}

@@ -1,9 +1,12 @@
 package coordination
 
-const (
-	// MaxCount limits every count received from outside: 2^53-1, the largest integer that the store's numbers represent exactly.
-	MaxCount int64 = 1<<53 - 1
+import (
+	"cmp"
+	"strings"
 )
+
+// MaxCount limits every count received from outside: 2^53-1, the largest integer that the store's numbers represent exactly.
+const MaxCount int64 = 1<<53 - 1
 
 // Place says where a worker runs. It is informational: no decision depends on it, and either name may be empty.
 type Place struct {
@@ -20,10 +23,7 @@ type Token struct {
 
 // Less reports whether u wins over t.
 func (t Token) Less(u Token) bool {
-	if t.LeaseCreated != u.LeaseCreated {
-		return t.LeaseCreated < u.LeaseCreated
-	}
-	return t.Transitions < u.Transitions
+	return cmp.Or(cmp.Compare(t.LeaseCreated, u.LeaseCreated), cmp.Compare(t.Transitions, u.Transitions)) < 0
 }
 
 // Cause describes why a round was opened or abandoned.
@@ -65,3 +65,28 @@ type Record struct {
 	ReportedAt int64 // when the store received the report, opened the round and published the order, which it does in one step
 	InSyncAt   int64 // when all workers had joined and were started, after the round's pause
 }
+
+// Phase is the phase of a group, under the name that conditions and metrics use.
+type Phase string
+
+const (
+	Forming    Phase = "Forming"    // no step has entered yet, and the group is waiting for all slots of the first step to join
+	Running    Phase = "Running"    // all slots of the entered steps are in sync
+	Restarting Phase = "Restarting" // slots of the entered steps must join the desired round
+	Terminal   Phase = "Terminal"   // a worker failed and no restarts are left; no worker is stopped
+	Recreating Phase = "Recreating" // the group cannot recover in place; the leader recreates the Jobs
+	Closed     Phase = "Closed"     // suspended
+	Completed  Phase = "Completed"  // everything needed has finished; no worker restarts
+)
+
+// Phases lists all phases.
+var Phases = []Phase{Forming, Running, Restarting, Terminal, Recreating, Closed, Completed}
+
+// userPrefix is the name prefix of the store users that the leader creates. The leader does not change any other users.
+const userPrefix = "holdfast:"
+
+// UserOf returns the name of the store user for a group's members. The group is named after the UID of its owner.
+func UserOf(group string) string { return userPrefix + group }
+
+// GroupOfUser is the inverse of UserOf. ok is false if the user does not belong to a group.
+func GroupOfUser(name string) (group string, ok bool) { return strings.CutPrefix(name, userPrefix) }
