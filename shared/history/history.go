@@ -8,6 +8,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -232,8 +233,16 @@ func parseLine(line string) (Entry, error) {
 	if len(f) < 6 {
 		return Entry{}, fmt.Errorf("%.80q has %d fields, not 6 or more", line, len(f))
 	}
-	e := Entry{Kind: f[2], Counted: true}
-	problems := []error{e.readAttempt(f[0]), e.readTime(f[1]), e.Cause.read(f[3]), e.readWhere(f[4]), e.readTimes(f[5])}
+	at, err := time.Parse(stamp, f[1])
+	e := Entry{FailedAt: at, Kind: f[2], Counted: true}
+	if err := cmp.Or(e.readAttempt(f[0]), err, e.Cause.read(f[3]), e.readTimes(f[5])); err != nil {
+		return Entry{}, fmt.Errorf("%.80q: %w", line, err)
+	}
+	if f[4] != nothing {
+		where, node, _ := strings.Cut(f[4], "@")
+		e.Node = node
+		e.Worker, e.Pod, _ = strings.Cut(where, "/")
+	}
 	for _, more := range f[6:] {
 		switch {
 		case more == uncounted:
@@ -242,11 +251,6 @@ func parseLine(line string) (Entry, error) {
 			e.Ended = End(more)
 		case more == abandonedBefore:
 			e.Ended = Abandoned
-		}
-	}
-	for _, err := range problems {
-		if err != nil {
-			return Entry{}, fmt.Errorf("%.80q: %w", line, err)
 		}
 	}
 	return e, nil
@@ -261,11 +265,6 @@ func (e *Entry) readAttempt(s string) (err error) {
 	return err
 }
 
-func (e *Entry) readTime(s string) (err error) {
-	e.FailedAt, err = time.Parse(stamp, s)
-	return err
-}
-
 func (c *Cause) read(s string) (err error) {
 	parts := append(strings.SplitN(s, ":", 4), "", "", "")
 	c.Kind, c.Signal, c.Reason = parts[0], parts[2], parts[3]
@@ -273,15 +272,6 @@ func (c *Cause) read(s string) (err error) {
 		c.ExitCode, err = strconv.ParseInt(parts[1], 10, 64)
 	}
 	return err
-}
-
-func (e *Entry) readWhere(s string) error {
-	if s == nothing {
-		return nil
-	}
-	s, e.Node, _ = strings.Cut(s, "@")
-	e.Worker, e.Pod, _ = strings.Cut(s, "/")
-	return nil
 }
 
 func (e *Entry) readTimes(s string) error {

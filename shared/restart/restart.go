@@ -2,9 +2,7 @@
 // everywhere. It is pure.
 package restart
 
-import (
-	"math"
-)
+import "math"
 
 // Budget is the number of allowed restarts, such as failurePolicy.maxRestarts of a JobSet. A negative budget counts as 0.
 type Budget int32

@@ -77,10 +77,8 @@ type wireRoster struct {
 
 // Format returns the value of the annotation, with sorted members.
 func (r Roster) Format() string {
-	members := slices.Sorted(slices.Values(r.Members))
-	if members == nil {
-		members = []string{}
-	}
+	members := append([]string{}, r.Members...)
+	slices.Sort(members)
 	return encode(wireRoster{r.Epoch, r.Limit, r.Timeout.Milliseconds(), members})
 }
 
@@ -92,20 +90,20 @@ func Of(annotations map[string]string) (*Roster, error) {
 	}
 	var w wireRoster
 	if err := json.Unmarshal([]byte(value), &w); err != nil {
-		return nil, invalid(Annotation, err.Error())
+		return nil, invalid(err.Error())
 	}
 	switch {
 	case w.Epoch < 1 || w.Epoch > coordination.MaxCount || w.Limit < 0 || w.Limit > coordination.MaxCount:
-		return nil, invalid(Annotation, "epoch and limit must be counts, the epoch from 1")
+		return nil, invalid("epoch and limit must be counts, the epoch from 1")
 	case w.TimeoutMS < 1 || w.TimeoutMS > maxTimeout.Milliseconds():
-		return nil, invalid(Annotation, "the timeout must be between 1 ms and a year")
+		return nil, invalid("the timeout must be between 1 ms and a year")
 	case len(w.Members) > MaxMembers:
-		return nil, invalid(Annotation, fmt.Sprintf("%d members are more than %d", len(w.Members), MaxMembers))
+		return nil, invalid(fmt.Sprintf("%d members are more than %d", len(w.Members), MaxMembers))
 	}
 	seen := map[string]bool{}
 	for _, name := range w.Members {
 		if _, _, ok := ParseMember(name); !ok || seen[name] {
-			return nil, invalid(Annotation, fmt.Sprintf("%.80q is not a member, or a duplicate", name))
+			return nil, invalid(fmt.Sprintf("%.80q is not a member, or a duplicate", name))
 		}
 		seen[name] = true
 	}
@@ -122,7 +120,7 @@ func encode(v any) string {
 	return string(value)
 }
 
-func invalid(key, problem string) error { return fmt.Errorf("annotation %s: %s", key, problem) }
+func invalid(problem string) error { return fmt.Errorf("annotation %s: %s", Annotation, problem) }
 
 // ReportAnnotation is the key of the annotation with a Report. The orchestrator writes it to the object that has Annotation.
 const ReportAnnotation = "holdfast.dev/group-report"

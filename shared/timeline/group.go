@@ -197,7 +197,11 @@ func ofAppWrapper(o Object, now time.Time) []Entry {
 	for i := len(aw.Attempts) - 1; i >= 0; i-- {
 		a := aw.Attempts[i]
 		if i == 0 {
-			list = append(list, started(o, a))
+			first := Entry{At: a.Start, Object: o.String(), What: Started}
+			if !a.Ready.IsZero() {
+				first.Took = a.Ready.Sub(a.Start)
+			}
+			list = append(list, first)
 		}
 		if a.End.IsZero() {
 			continue
@@ -224,14 +228,6 @@ func ofAppWrapper(o Object, now time.Time) []Entry {
 		list = append(list, e)
 	}
 	return list
-}
-
-func started(o Object, a Attempt) Entry {
-	e := Entry{At: a.Start, Object: o.String(), What: Started}
-	if !a.Ready.IsZero() {
-		e.Took = a.Ready.Sub(a.Start)
-	}
-	return e
 }
 
 // until returns the time from the end of an attempt until the next one became ready or ended.

@@ -62,8 +62,15 @@ func Parse(value string) (Record, error) {
 	if err := json.Unmarshal([]byte(value), &r); err != nil {
 		return Record{}, invalid(value, err.Error())
 	}
-	if problem := r.problem(); problem != "" {
-		return Record{}, invalid(value, problem)
+	switch {
+	case r.Epoch < 1:
+		return Record{}, invalid(value, "epoch must be 1 or more")
+	case r.Base < 0:
+		return Record{}, invalid(value, "base must not be negative")
+	case r.Early < 0:
+		return Record{}, invalid(value, "early must not be negative")
+	case r.Recreate < 0 || r.Recreate > r.Epoch:
+		return Record{}, invalid(value, "recreate must be between 0 and epoch")
 	}
 	return r, nil
 }
@@ -130,20 +137,6 @@ func (r Record) OfPod(created time.Time) int32 {
 
 // Stale reports whether a full recreation has replaced a Job that was created in the given epoch.
 func (r Record) Stale(created int32) bool { return created < r.Recreate }
-
-func (r Record) problem() string {
-	switch {
-	case r.Epoch < 1:
-		return "epoch must be 1 or more"
-	case r.Base < 0:
-		return "base must not be negative"
-	case r.Early < 0:
-		return "early must not be negative"
-	case r.Recreate < 0 || r.Recreate > r.Epoch:
-		return "recreate must be between 0 and epoch"
-	}
-	return ""
-}
 
 func invalid(value, problem string) error {
 	return fmt.Errorf("annotation %s has the invalid value %q: %s", Annotation, value, problem)
