@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/grouptest"
 )
 
 // JobSet reads a JobSet.
@@ -26,7 +27,7 @@ type Summary = group.Summary
 // Summary reads the group of a JobSet, given by its UID. It returns coordination.ErrNoGroup if the store has no such
 // group.
 func (env *Environment) Summary(ctx context.Context, uid string) (Summary, error) {
-	return group.Read(ctx, env.Store, uid)
+	return grouptest.Read(ctx, env.Store, uid)
 }
 
 // Records returns the records of the last restarts of a JobSet, given by its UID, oldest first.

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/testing/workers"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/grouptest"
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
@@ -36,7 +37,7 @@ func openGroup(t *testing.T, s *memory.Store, size int64) {
 
 func running(t *testing.T, s *memory.Store, round int64) func() bool {
 	return func() bool {
-		sum, err := group.Read(t.Context(), s, "uid")
+		sum, err := grouptest.Read(t.Context(), s, "uid")
 		return err == nil && sum.Phase == coordination.Running && sum.Round == round
 	}
 }
@@ -97,7 +98,7 @@ func TestALeavingAgentReportsADeathItHasNotObserved(t *testing.T) {
 	if took := time.Since(start); took > time.Second {
 		t.Errorf("took %v", took)
 	}
-	if sum, err := group.Read(t.Context(), store, "uid"); err != nil || sum.Round != 1 {
+	if sum, err := grouptest.Read(t.Context(), store, "uid"); err != nil || sum.Round != 1 {
 		t.Errorf("the store knows %+v (%v), want the death", sum.Level, err)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	rules "github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/grouptest"
 )
 
 func TestMain(m *testing.M) {
@@ -214,7 +215,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 
 func (g *group) summary() rules.Summary {
 	g.t.Helper()
-	s, err := rules.Read(context.Background(), g.store, "uid")
+	s, err := grouptest.Read(context.Background(), g.store, "uid")
 	if err != nil {
 		g.t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/fakes/members"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/grouptest"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
@@ -85,7 +86,7 @@ func open(ctx context.Context, address string) error {
 	if err := store.Load(ctx); err != nil {
 		return fmt.Errorf("loading the functions into the store: %w", err)
 	}
-	_, err = group.Open(ctx, store, uid, group.Wanted{
+	_, err = grouptest.Open(ctx, store, uid, group.Wanted{
 		Generation: 1, Limit: failures, Barrier: true, Stages: []coordination.Stage{{Prefix: "demo-workers", Jobs: 1, Pods: workers}},
 	})
 	if err != nil {

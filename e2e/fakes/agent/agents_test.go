@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	groups "github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/grouptest"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
@@ -236,7 +237,7 @@ func open(t *testing.T, address string, driver Driver) *valkey.Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = leader.Close() })
-	_, err = groups.Open(t.Context(), leader, group, groups.Wanted{
+	_, err = grouptest.Open(t.Context(), leader, group, groups.Wanted{
 		Token: coordination.Token{LeaseCreated: 1, Transitions: 1}, Generation: 1, Limit: math.MaxInt32, Barrier: driver == Exec,
 		Stages: []coordination.Stage{{Prefix: "train-w", Jobs: 1, Pods: workers}},
 	})
@@ -251,7 +252,7 @@ func await(t *testing.T, leader *valkey.Store, watch *Stopwatch, phase coordinat
 	t.Helper()
 	var last groups.Summary
 	for {
-		sum, err := groups.Read(t.Context(), leader, group)
+		sum, err := grouptest.Read(t.Context(), leader, group)
 		if err != nil {
 			t.Fatal(err)
 		}

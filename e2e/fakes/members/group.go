@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/relay"
 	"github.com/holdfast-project/holdfast/shared/coordination/relay/tcp"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/grouptest"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
@@ -85,7 +86,7 @@ func Open(ctx context.Context, server valkey.Options, o Options) (*valkey.Store,
 	if err != nil {
 		return nil, err
 	}
-	_, err = group.Open(ctx, leader, id, group.Wanted{
+	_, err = grouptest.Open(ctx, leader, id, group.Wanted{
 		Token: coordination.Token{LeaseCreated: 1, Transitions: 1}, Generation: 1, Limit: math.MaxInt32, Barrier: o.Barrier,
 		Stages: []coordination.Stage{{Prefix: prefix, Jobs: 1, Pods: int64(o.total())}},
 	})

@@ -27,8 +27,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/replacement"
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/grouptest"
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
@@ -147,7 +147,7 @@ func (s *staged) join(rjob string, job, pod int) {
 		s.Fatal(err)
 	}
 	uid := string(s.jobSet().UID)
-	group, err := group.Read(s.Context(), s.store, uid)
+	group, err := grouptest.Read(s.Context(), s.store, uid)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func (s *staged) join(rjob string, job, pod int) {
 func (s *staged) is(entered int, message string) {
 	s.Helper()
 	s.lead()
-	group, err := group.Read(s.Context(), s.store, string(s.jobSet().UID))
+	group, err := grouptest.Read(s.Context(), s.store, string(s.jobSet().UID))
 	if err != nil || group.Level.Entered != entered {
 		s.Fatalf("%d units have entered (%v), want %d", group.Level.Entered, err, entered)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/grouptest"
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
 
@@ -214,7 +215,7 @@ func (g *rig) takeOver(transitions int64) {
 
 func (g *rig) group() group.Summary {
 	g.Helper()
-	sum, err := group.Read(g.ctx, g.store, uid)
+	sum, err := grouptest.Read(g.ctx, g.store, uid)
 	if err != nil {
 		g.Fatalf("the group: %v", err)
 	}

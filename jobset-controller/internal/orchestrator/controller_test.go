@@ -28,6 +28,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/grouptest"
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 )
@@ -368,7 +369,7 @@ func TestReplacedLeaderIsRejected(t *testing.T) {
 
 func TestSweepDropsGroupsOfDeletedJobSets(t *testing.T) {
 	g := formed(t)
-	_, err := group.Open(g.ctx, g.store, "gone", group.Wanted{
+	_, err := grouptest.Open(g.ctx, g.store, "gone", group.Wanted{
 		Generation: 1, Limit: 1, Stages: []coordination.Stage{{Prefix: "a-b", Jobs: 1, Pods: 1}},
 	})
 	g.must(err)

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
-	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/grouptest"
 )
 
 // job returns the child Job.
@@ -125,7 +125,7 @@ func TestRestartsBeforeTheAnnotationCount(t *testing.T) {
 func TestJobSetOfAnotherControllerIsIgnored(t *testing.T) {
 	g := newRig(t, func(js *v1alpha2.JobSet) { js.Spec.ManagedBy = ptr.To("kueue.x-k8s.io/multikueue") })
 	g.reconcile()
-	if _, err := group.Read(g.ctx, g.store, uid); err == nil {
+	if _, err := grouptest.Read(g.ctx, g.store, uid); err == nil {
 		t.Error("a group was opened")
 	}
 }

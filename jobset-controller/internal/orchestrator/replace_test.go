@@ -24,8 +24,8 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/grouptest"
 )
 
 // fourPods returns a group in sync with one Job of four pods, as created by the Job controller.
@@ -200,7 +200,7 @@ func TestNoPodIsCreatedFor(t *testing.T) {
 			if pods := g.podsOf("2"); len(pods) > 0 && pods[0].Name != "js-w-0-2" {
 				t.Errorf("made %s", pods[0].Name)
 			}
-			if sum, _ := group.Read(g.ctx, g.store, uid); sum.Phase != c.phase {
+			if sum, _ := grouptest.Read(g.ctx, g.store, uid); sum.Phase != c.phase {
 				t.Errorf("phase %s, want %s", sum.Phase, c.phase)
 			}
 		})

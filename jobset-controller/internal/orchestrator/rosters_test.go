@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/grouptest"
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 	"github.com/holdfast-project/holdfast/shared/coordination/worker"
 	"github.com/holdfast-project/holdfast/shared/roster"
@@ -141,7 +142,7 @@ func mapsKeys(m map[string]*crewman) func(func(string) bool) {
 
 func (k *crew) group() group.Summary {
 	k.Helper()
-	sum, err := group.Read(k.Context(), k.store, uid)
+	sum, err := grouptest.Read(k.Context(), k.store, uid)
 	if err != nil {
 		k.Fatal(err)
 	}
@@ -404,7 +405,7 @@ func TestStoreThatLosesItsData(t *testing.T) {
 
 func TestNoGroupWithoutARoster(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1).work().annotate("").look()
-	if _, err := group.Read(t.Context(), k.store, uid); err == nil {
+	if _, err := grouptest.Read(t.Context(), k.store, uid); err == nil {
 		t.Error("the group is still there")
 	}
 	if r := roster.ReportOf(k.owner().Annotations); r != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/orchestrator/credentials"
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/group"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/grouptest"
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
@@ -92,7 +92,7 @@ func TestElasticJobIsLedWithoutCredentials(t *testing.T) {
 	}
 	k.r.Users = noUsers{errQuota}
 	k.look()
-	if _, err := group.Read(k.Context(), k.store, uid); err != nil {
+	if _, err := grouptest.Read(k.Context(), k.store, uid); err != nil {
 		t.Errorf("the group: %v", err)
 	}
 }

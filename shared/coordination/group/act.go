@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
-	"slices"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
@@ -30,18 +28,6 @@ func (w Write) Line() *rounds.Line {
 // Incarnation returns a new random name for a group's data.
 func Incarnation() string { return rand.Text() }
 
-// Read reads a group. It returns coordination.ErrNoGroup if the store has none.
-func Read(ctx context.Context, store rounds.Leader, uid string) (Summary, error) {
-	stored, err := store.Read(ctx, uid)
-	switch {
-	case err != nil:
-		return Summary{}, err
-	case stored == nil:
-		return Summary{}, coordination.ErrNoGroup
-	}
-	return Summarize(stored), nil
-}
-
 // Drop removes a group. It returns coordination.ErrStaleLeader if a newer leader has written to it.
 func Drop(ctx context.Context, store rounds.Leader, uid string, t coordination.Token) error {
 	stored, err := store.Read(ctx, uid)
@@ -53,30 +39,3 @@ func Drop(ctx context.Context, store rounds.Leader, uid string, t coordination.T
 	}
 	return store.Drop(ctx, uid)
 }
-
-// maxWrites limits the writes of one Open. A group needs at most three, unless its members change it concurrently.
-const maxWrites = 20
-
-// Open makes the stored group match what its owner wants.
-func Open(ctx context.Context, store rounds.Leader, uid string, want Wanted) (Summary, error) {
-	for range maxWrites {
-		stored, err := store.Read(ctx, uid)
-		if err != nil {
-			return Summary{}, err
-		}
-		write, needed, err := Next(stored, want, Incarnation())
-		if err != nil {
-			return Summary{}, err
-		}
-		if !needed {
-			return Summarize(stored), nil
-		}
-		if _, err := store.Set(ctx, uid, write.Before, write.State, write.Config, write.Finished, write.Line()); err != nil {
-			return Summary{}, err
-		}
-	}
-	return Summary{}, fmt.Errorf("group %s does not settle after %d writes", uid, maxWrites)
-}
-
-// IsFenced reports whether a pod was released from its slot, which means that the store rejects all its reports.
-func (g Summary) IsFenced(pod string) bool { return slices.Contains(g.Fenced, pod) }

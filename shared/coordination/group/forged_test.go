@@ -1,4 +1,4 @@
-package group
+package group_test
 
 import (
 	"errors"
@@ -9,10 +9,21 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/grouptest"
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/interpreter"
 	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
+
+// wanted has a driver stage, which others wait for, and a worker stage.
+var wanted = group.Wanted{
+	Token: coordination.Token{LeaseCreated: 7, Transitions: 1}, Generation: 1, Limit: 5, MaxPause: 32 * time.Second, Barrier: true,
+	Stages: []coordination.Stage{
+		{Prefix: "js-driver", Jobs: 1, Pods: 1, Release: coordination.ReleaseGate},
+		{Prefix: "js-worker", Jobs: 2, Pods: 2, Step: 1},
+	},
+}
 
 // A member writes random values to the keys of its group that it may write. The leader still reads, decides and repairs the group
 // in a few writes, without panicking.
@@ -21,8 +32,7 @@ func TestForgedRecords(t *testing.T) {
 	for seed := range uint64(1000) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		store := memory.New(time.Now)
-		want := wanted(func(w *Wanted) { w.Generation = 1 })
-		if _, err := Open(t.Context(), store, "g", want); err != nil {
+		if _, err := grouptest.Open(t.Context(), store, "g", wanted); err != nil {
 			t.Fatal(err)
 		}
 		dump := store.Dump()
@@ -35,7 +45,7 @@ func TestForgedRecords(t *testing.T) {
 			forge(r, server)
 		}
 		store.Restore(server.Dump())
-		g, err := Read(t.Context(), store, "g")
+		g, err := grouptest.Read(t.Context(), store, "g")
 		if errors.Is(err, coordination.ErrForeignValue) || errors.Is(err, coordination.ErrNoGroup) {
 			foreign++
 			if err := store.Drop(t.Context(), "g"); err != nil {
@@ -43,17 +53,17 @@ func TestForgedRecords(t *testing.T) {
 			}
 		} else if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
-		} else if g.Generation != want.Generation {
+		} else if g.Generation != wanted.Generation {
 			t.Fatalf("seed %d: generation %d", seed, g.Generation)
 		}
 		stored, _ := store.Read(t.Context(), "g")
 		lines, _ := store.History(t.Context(), "g")
-		for _, record := range Records(stored, lines) {
+		for _, record := range group.Records(stored, lines) {
 			if record.FailedAt > record.ReportedAt || record.ReportedAt < 0 || record.InSyncAt < 0 {
 				t.Fatalf("seed %d: %+v", seed, record)
 			}
 		}
-		if _, err := Open(t.Context(), store, "g", want); err != nil {
+		if _, err := grouptest.Open(t.Context(), store, "g", wanted); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 	}
@@ -108,7 +118,7 @@ func TestCallsOnForgedRecords(t *testing.T) {
 	for seed := range uint64(1000) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		store := memory.New(time.Now)
-		g, err := Open(t.Context(), store, "g", wanted(func(w *Wanted) { w.Generation = 1 }))
+		g, err := grouptest.Open(t.Context(), store, "g", wanted)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +132,7 @@ func TestCallsOnForgedRecords(t *testing.T) {
 		calls := []rounds.Call{
 			rounds.Join(inc, 0, 0, 0, m), rounds.Join(inc, 0, 1, 2, m), rounds.Lost(inc, 0, slot, 2, 1), rounds.Finish(inc, 0, slot, "a", false),
 			rounds.Down(inc, 0, rounds.Death{Slot: slot, ID: "a", Ran: true, Cause: "exit"}), rounds.Ask(inc, 0, slot, "gap"),
-			rounds.Release(wanted().Token, inc, 0, slot, "w-0 pod", rounds.Slot{}),
+			rounds.Release(wanted.Token, inc, 0, slot, "w-0 pod", rounds.Slot{}),
 		}
 		for range 8 {
 			forge(r, server)

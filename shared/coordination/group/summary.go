@@ -85,6 +85,9 @@ func (g Summary) UnitOf(slot string) (int, bool) {
 	return 0, false
 }
 
+// IsFenced reports whether a pod was released from its slot, which means that the store rejects all its reports.
+func (g Summary) IsFenced(pod string) bool { return slices.Contains(g.Fenced, pod) }
+
 // HasEntered reports whether workers of a stage have run in this generation.
 func (g Summary) HasEntered(stage coordination.Stage) bool {
 	return g.isIn(stage, func(u Unit) bool { return u.Entered && !u.Left })

@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework"
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/shared/coordination"
-	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/grouptest"
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
@@ -151,7 +151,7 @@ func (c *installation) summary(js *v1alpha2.JobSet) framework.Summary {
 	c.Helper()
 	store := c.store(orchestratorUser, c.secret(namespace, fullname+"-valkey-password"))
 	defer store.Close()
-	sum, err := group.Read(c.ctx, store, string(js.UID))
+	sum, err := grouptest.Read(c.ctx, store, string(js.UID))
 	c.must(err)
 	return sum
 }
