@@ -1,3 +1,5 @@
+// Package group contains the leader's rules for the stored group: what to write next, given what is stored and what the owner asks
+// for. The rules are pure. The orchestrator and the simulation apply each write that Next returns in one compare-and-set.
 package group
 
 import (
@@ -116,12 +118,20 @@ func newPlanner(stored *rounds.Stored, want Wanted, incarnation string) (planner
 	p := planner{stored: stored, want: want, layout: l, fresh: incarnation, finished: make([]int64, len(l.units))}
 	p.config = rounds.Config{
 		Token: want.Token, Generation: want.Generation, Limit: want.Limit, MaxPause: want.MaxPause.Truncate(time.Millisecond),
-		Units: slices.Clone(l.units), Stages: l.bounds, Fenced: p.fences(), Given: p.given(),
+		Units: slices.Clone(l.units), Stages: l.bounds,
+	}
+	same := stored != nil && stored.State.Generation == want.Generation
+	switch {
+	case same:
+		p.config.Fenced, p.config.Given = stored.Config.Fenced, stored.Config.Given
+	case stored == nil: // a newly opened group gets what the leader knows of; the store rejects pods of earlier generations anyway
+		p.config.Fenced = slices.Compact(slices.Sorted(slices.Values(want.Fenced)))
+		p.config.Given = slices.SortedFunc(slices.Values(want.Given), func(a, b rounds.Seat) int { return cmp.Compare(a.Name, b.Name) })
 	}
 	for _, f := range p.finishedSlots() {
 		p.finished[f.Unit]++
 	}
-	if p.sameGeneration() && !p.resized() {
+	if same && !p.resized() {
 		p.config.Incarnation = stored.Config.Incarnation
 		for u := range l.units {
 			p.finished[u] = max(p.finished[u], stored.Finished[u])
@@ -133,39 +143,10 @@ func newPlanner(stored *rounds.Stored, want Wanted, incarnation string) (planner
 	return p, nil
 }
 
-func (p planner) sameGeneration() bool {
-	return p.stored != nil && p.stored.State.Generation == p.want.Generation
-}
-
 // resized reports whether the wanted stages differ from the stored ones. It does not compare slot counts, because a unit that has
 // left is stored with zero slots.
 func (p planner) resized() bool {
 	return !slices.Equal(p.stored.Config.Stages, p.layout.bounds) || len(p.stored.Config.Units) != len(p.layout.units)
-}
-
-// fences returns the stored fences. A newly opened group gets the fences that the leader remembers.
-func (p planner) fences() []string {
-	if p.sameGeneration() {
-		return p.stored.Config.Fenced
-	}
-	if p.stored != nil {
-		return nil // the store rejects pods of earlier generations anyway
-	}
-	fences := slices.Clone(p.want.Fenced)
-	slices.Sort(fences)
-	return slices.Compact(fences)
-}
-
-// given returns the slots that are stored as assigned to pods. If the store has lost the group, it returns the assignments that the leader
-// knows of.
-func (p planner) given() []rounds.Seat {
-	switch {
-	case p.sameGeneration():
-		return p.stored.Config.Given
-	case p.stored != nil:
-		return nil
-	}
-	return slices.SortedFunc(slices.Values(p.want.Given), func(a, b rounds.Seat) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 func (p planner) finishedSlots() []rounds.FinishedSlot {
