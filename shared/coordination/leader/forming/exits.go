@@ -5,7 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
+	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
 // Exit is the most recent failure of a slot's pods.
@@ -43,7 +45,10 @@ func ExitOf(s Slot, opened time.Time) (newest Exit, found bool) {
 	}
 	var times int32
 	for _, c := range s.counted() {
-		last, dead := lastExit(c)
+		last, dead := c.Exited, c.Exited != nil // if dead, it has not been restarted, and RestartCount does not include this exit yet
+		if !dead {
+			last, dead = c.Last, c.Waiting
+		}
 		if last == nil || last.Code == 0 {
 			continue
 		}
@@ -55,29 +60,15 @@ func ExitOf(s Slot, opened time.Time) (newest Exit, found bool) {
 			newest, found = Exit{Slot: s, Container: c.Name, Code: last.Code, Message: last.Message, At: at, Dead: dead}, true
 		}
 	}
-	if times == 0 {
-		return failedPod(s)
+	if times == 0 { // the pod has no failed container, for example because its node rejected it
+		failed := s.Failed
+		if s.Pod.Phase == workload.Failed {
+			failed++
+		}
+		return Exit{Slot: s, Times: failed}, failed > 0
 	}
 	newest.Times = times + s.Failed
 	return newest, !newest.At.Before(opened.Truncate(time.Second)) // the kubelet reports whole seconds
-}
-
-// failedPod returns the failure of a pod that has no failed container, for example because its node rejected it.
-func failedPod(s Slot) (Exit, bool) {
-	failed := s.Failed
-	if s.Pod.Phase == workload.Failed {
-		failed++
-	}
-	return Exit{Slot: s, Times: failed}, failed > 0
-}
-
-// lastExit returns how a container last exited, and whether it has not been restarted since. If it has not, RestartCount does
-// not include that exit yet.
-func lastExit(c *workload.Container) (last *workload.Exit, dead bool) {
-	if c.Exited != nil {
-		return c.Exited, true
-	}
-	return c.Last, c.Waiting
 }
 
 // Worst returns the failure of the slot that has failed most often. Workers that fail at the same time count as one failure, as
@@ -100,21 +91,29 @@ func (e Exit) Text() string {
 		e.Name, e.Code, inParentheses(e.Message), e.Container, e.Pod.Name)
 }
 
+// longestText limits each text in a message that names several workers, in characters.
+const longestText = 160
+
 func inParentheses(text string) string {
 	if text == "" {
 		return ""
 	}
-	return " (" + shortened(text) + ")"
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > longestText {
+		text = string(runes[:longestText]) + "..."
+	}
+	return " (" + text + ")"
 }
 
-// longestText limits each text in a message that names several workers, in characters.
-const longestText = 160
-
-func shortened(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	runes := []rune(text)
-	if len(runes) <= longestText {
-		return text
+// Charge counts failures before the first join against the budget: it adds the failures that the base of the epoch does not include
+// yet. It returns the new epoch and the new number of charged restarts, or false if there is nothing to charge. It does not charge
+// anything beyond the failure that fails the JobSet.
+func Charge(e epoch.Record, charged int32, budget restart.Budget, round int64, failures int32) (epoch.Record, int32, bool) {
+	more := failures - e.Early
+	if more <= 0 || budget.Exceeded(charged) {
+		return e, charged, false
 	}
-	return string(runes[:longestText]) + "..."
+	last := budget.Left(restart.Charged(e.Base, round)) + 1
+	e.Base, e.Early = restart.Charged(e.Base, int64(min(more, last))), failures
+	return e, max(charged, restart.Charged(e.Base, round)), true
 }
