@@ -23,7 +23,7 @@ func (p *planner) repair() {
 	}
 	if m := &p.memory.repairs; !m.began.Equal(p.Began) {
 		miscounted := p.wanted != nil && slices.ContainsFunc(p.wanted.Finished, p.onlyEnded)
-		if len(p.Lost) == 0 && !p.ladder().Repairs() && !miscounted {
+		if len(p.Lost) == 0 && p.ladder().RepairsIn() > 0 && !miscounted {
 			return
 		}
 		missing, known := p.missing(p.awaited()...)
@@ -139,9 +139,8 @@ func (p *planner) deleteJobs(victims []victim) {
 
 // repairResync returns when to plan again during a restart: at the end of the first share of its time, and frequently after that.
 func (p *planner) repairResync() time.Duration {
-	round := p.ladder()
-	if next := round.NextShare(); !round.Repairs() {
-		return next + time.Millisecond
+	if wait := p.ladder().RepairsIn(); wait > 0 {
+		return wait + time.Millisecond
 	}
 	return min(max(p.Owner.Timeout/12, minResync), maxResync)
 }

@@ -65,11 +65,11 @@ func Decide(r Round, s Slot) Action {
 		return Action{} // a new Job has been created or is coming
 	case s.finished():
 		return Action{Job, "exited 0 when it was stopped, so that its Job takes it for finished"}
-	case !r.past(podShare) || !r.few():
+	case r.RepairsIn() > 0 || !r.few():
 		return Action{}
 	}
 	state, why := stateOf(s.Pod, r)
-	if r.past(jobShare) {
+	if r.until(jobShare) <= 0 {
 		return r.late(s, state, why)
 	}
 	if state == stuck && !r.made(s.Pod.Created) {
@@ -107,23 +107,12 @@ func (r Round) made(created time.Time) bool {
 	return !created.Before(r.Clock.Start.Truncate(time.Second))
 }
 
-func (r Round) past(share float64) bool {
-	return r.Now.Sub(r.Clock.Start) >= time.Duration(float64(r.Clock.Period)*share)
-}
+// RepairsIn returns the time until individual slots are examined. It is not positive if they are examined now.
+func (r Round) RepairsIn() time.Duration { return r.until(podShare) }
 
-// NextShare returns the time until Decide may return a different result merely because time has passed, or 0 if both shares have
-// passed.
-func (r Round) NextShare() time.Duration {
-	for _, share := range []float64{podShare, jobShare} {
-		if !r.past(share) {
-			return time.Duration(float64(r.Clock.Period)*share) - r.Now.Sub(r.Clock.Start)
-		}
-	}
-	return 0
+func (r Round) until(share float64) time.Duration {
+	return time.Duration(float64(r.Clock.Period)*share) - r.Now.Sub(r.Clock.Start)
 }
-
-// Repairs reports whether it is time to examine individual slots.
-func (r Round) Repairs() bool { return r.past(podShare) }
 
 // finished reports whether the Job considers the slot finished and will not create another pod for it. A round still needs all
 // slots.

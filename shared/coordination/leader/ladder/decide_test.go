@@ -130,11 +130,11 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func TestNextShare(t *testing.T) {
+func TestRepairsIn(t *testing.T) {
 	for elapsed, want := range map[time.Duration]time.Duration{
-		0: 20 * time.Second, 19 * time.Second: time.Second, 20 * time.Second: 20 * time.Second, 40 * time.Second: 0,
+		0: 20 * time.Second, 19 * time.Second: time.Second, 20 * time.Second: 0, 40 * time.Second: -20 * time.Second,
 	} {
-		if got := at(elapsed).NextShare(); got != want {
+		if got := at(elapsed).RepairsIn(); got != want {
 			t.Errorf("after %s: %s, want %s", elapsed, got, want)
 		}
 	}
