@@ -84,7 +84,7 @@ func onlyCollects(g *group.Summary) bool {
 type formation struct {
 	epoch    int64
 	answered map[int64]time.Time // when pods of a step were last deleted
-	named    map[int64]bool      // steps whose missing workers have been named in an event
+	named    map[int64]bool      // steps whose missing workers have been named in an event, which is done once per epoch
 	// pending are the pods to delete. The decision was based on the given incarnation of the stored group.
 	pending     []victim
 	incarnation string
@@ -99,13 +99,6 @@ func (f *formation) in(l rounds.Level) *formation {
 		f.incarnation, f.pending = l.Incarnation, nil
 	}
 	return f
-}
-
-// name reports whether an event should name the missing workers of a step, which is done once per epoch.
-func (f *formation) name(step int64) bool {
-	before := f.named[step]
-	f.named[step] = true
-	return !before
 }
 
 // roundPods counts the pods that were created for each slot in a round.

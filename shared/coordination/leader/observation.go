@@ -8,7 +8,6 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/group"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
-	"github.com/holdfast-project/holdfast/shared/recovering"
 	"github.com/holdfast-project/holdfast/shared/restart"
 	"github.com/holdfast-project/holdfast/shared/roster"
 )
@@ -144,23 +143,6 @@ type Node struct {
 	Dead    string // why nothing is running there; empty if something may be running
 	Unready bool
 	Failed  bool // the node could not be read
-}
-
-// recovery returns the recovery in progress according to the owner's annotation, or false if the annotation is absent or invalid.
-func (o *Observation) recovery() (recovering.State, bool) {
-	state, err := recovering.Parse(o.Owner.Annotations[recovering.Annotation])
-	return state, err == nil
-}
-
-// recoveryLevel returns the recovery level of this group's in-place restarts: LevelProcess if all agents are supervisors,
-// otherwise LevelGroup.
-func (o *Observation) recoveryLevel() int {
-	for i := range o.Jobs {
-		if o.Jobs[i].Sidecar {
-			return recovering.LevelGroup
-		}
-	}
-	return recovering.LevelProcess
 }
 
 // podIndex finds pods by their slots.

@@ -44,21 +44,16 @@ func newPlanner(o *Observation, m *Memory, now time.Time) *planner {
 		p.group = &g
 		m.recheckHolders(o)
 	}
-	if o.Owner.Undecided {
-		p.wanted = p.wantedUndecided()
+	if p.wanted != nil && o.Owner.Undecided { // an existing group is left unchanged
+		p.wanted = nil
+		if p.group != nil && len(p.group.Stages) > 0 {
+			w := *o.Owner.Wanted
+			w.Stages = p.group.Stages
+			p.wanted = &w
+		}
 	}
 	p.clock = m.clock(p.group, o.Owner.Timeout, now)
 	return p
-}
-
-// wantedUndecided returns the existing group, unchanged.
-func (p *planner) wantedUndecided() *group.Wanted {
-	if p.wanted == nil || p.group == nil || len(p.group.Stages) == 0 {
-		return nil
-	}
-	w := *p.wanted
-	w.Stages = p.group.Stages
-	return &w
 }
 
 // do adds an action, unless it was tried before. It reports whether it was added.
@@ -91,19 +86,12 @@ func (p *planner) onlyEnded(slot string) bool {
 // alone reports whether the owner is the only Job of its group.
 func (p *planner) alone() bool { return p.Owner.Served != nil && p.Owner.Served.Alone }
 
-// ownerKind and recreated return the words that messages use for the owner and for the objects that a full recreation deletes.
+// ownerKind returns the word that messages use for the owner.
 func (p *planner) ownerKind() string {
 	if p.alone() {
 		return "Job"
 	}
 	return "JobSet"
-}
-
-func (p *planner) recreated() string {
-	if p.alone() {
-		return "pods"
-	}
-	return "Jobs"
 }
 
 // dated returns an epoch with the creation time of the newest pod before it, if the owner's pods are not annotated with their

@@ -40,11 +40,12 @@ func (p *planner) nodeOfPod(uid string) string {
 func (p *planner) remove(victims []victim, purpose Purpose, still func(victim, *workload.Pod) bool) {
 	var read, unread []victim
 	for _, v := range victims {
+		live, known := p.Reads.Pods[v.pod.Name]
 		switch {
 		case p.tried(DeletePod{Pod: v.pod}):
-		case !p.isRead(v):
+		case !known:
 			unread = append(unread, v)
-		case p.stands(v, still):
+		case live != nil && live.UID == v.pod.UID && live.Job == v.pod.Job && still(v, live): // the decision was about this pod and still applies
 			read = append(read, v)
 		}
 	}
@@ -61,16 +62,4 @@ func (p *planner) remove(victims []victim, purpose Purpose, still func(victim, *
 			p.do(DeletePod{Pod: p.Reads.Pods[v.pod.Name], Slot: v.slot, Why: v.why, For: purpose})
 		}
 	}
-}
-
-func (p *planner) isRead(v victim) bool {
-	_, read := p.Reads.Pods[v.pod.Name]
-	return read
-}
-
-// stands reports whether the decision to delete still applies: the live pod is the one that the decision was about, and it still
-// qualifies.
-func (p *planner) stands(v victim, still func(victim, *workload.Pod) bool) bool {
-	live := p.Reads.Pods[v.pod.Name]
-	return live != nil && live.UID == v.pod.UID && live.Job == v.pod.Job && still(v, live)
 }

@@ -18,7 +18,10 @@ func Report(o *Observation, m *Memory, now time.Time) (events []Event, counts []
 	r.repaired()
 	r.taken()
 	r.replaced()
-	r.forced()
+	if pods := r.byPurpose[ForDead]; len(pods) > 0 {
+		r.count(series.ForcedDeletions, float64(len(pods)))
+		r.event(true, EventForced, forcedText(pods))
+	}
 	return r.plan.Events, r.plan.Counts
 }
 
@@ -80,7 +83,11 @@ func (r *reporter) repaired() {
 	if r.group == nil {
 		return // the store has lost the group since; the repair continues once the group is restored
 	}
-	then := fmt.Sprintf("all Jobs are recreated if %d of %d workers have not joined in %s", r.group.Size-r.group.Joined, r.group.Size, r.left())
+	var left time.Duration // until the restart times out
+	if r.clock != nil {
+		left = r.clock.Remaining(r.now).Round(time.Second)
+	}
+	then := fmt.Sprintf("all Jobs are recreated if %d of %d workers have not joined in %s", r.group.Size-r.group.Joined, r.group.Size, left)
 	if pods := r.byPurpose[ForRestart]; len(pods) > 0 {
 		r.count(series.Escalations, float64(len(pods)), ScopePod)
 		r.event(true, EventPod, fmt.Sprintf("%s %s; deleting only this pod (%s), so that its owner creates a new one; %s",
@@ -91,14 +98,6 @@ func (r *reporter) repaired() {
 		r.event(true, EventJob, fmt.Sprintf("%s %s; deleting Job %s, to be recreated in generation %d; %s",
 			workers(jobs[0].Slot, len(jobs)), jobs[0].Why, jobs[0].Job.Name, r.Owner.Epoch.Epoch, then))
 	}
-}
-
-// left returns how much time the round has left.
-func (r *reporter) left() time.Duration {
-	if r.clock == nil {
-		return 0
-	}
-	return r.clock.Remaining(r.now).Round(time.Second)
 }
 
 // taken reports the slots that spares have taken, according to the store.
@@ -140,13 +139,6 @@ func (r *reporter) replaced() {
 		lost, created = fmt.Sprintf("worker %s and %d more lost their pods", slot, others), "replacements"
 	}
 	r.event(false, EventReplaced, fmt.Sprintf("%s; created %s (%s) without waiting for the Job's back-off", lost, created, first.Pod.Name))
-}
-
-func (r *reporter) forced() {
-	if pods := r.byPurpose[ForDead]; len(pods) > 0 {
-		r.count(series.ForcedDeletions, float64(len(pods)))
-		r.event(true, EventForced, forcedText(pods))
-	}
 }
 
 // forcedText describes the forced deletions. It states the evidence for each node once and lists as many pods and nodes as fit

@@ -77,7 +77,7 @@ func (p *planner) recoveringCondition(inSync Condition) *Condition {
 	if p.clock != nil {
 		return &Condition{True: true, Reason: inSync.Reason, Message: inSync.Message, Version: p.Owner.Version}
 	}
-	if state, found := p.recovery(); found && state.Level == recovering.LevelRecreate {
+	if state, found := recovering.Of(p.Owner.Annotations); found && state.Level == recovering.LevelRecreate {
 		return &Condition{True: true, Reason: ReasonRecreating, Message: state.Reason, Version: p.Owner.Version}
 	}
 	return nil

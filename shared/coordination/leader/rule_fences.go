@@ -18,7 +18,8 @@ const (
 // deleteFenced deletes pods that were released from their slots but are still the only pods of these slots. The store rejects
 // their reports, so the group would wait for them forever.
 func (p *planner) deleteFenced() {
-	if !p.waitsForSlots() {
+	waits := p.current() && (p.group.Phase == coordination.Forming || p.group.Phase == coordination.Restarting)
+	if !waits || p.group.Joined >= p.group.Size {
 		p.memory.fencesChecked = time.Time{}
 		return
 	}
@@ -50,10 +51,4 @@ func (p *planner) deleteFenced() {
 		}
 	}
 	p.remove(alone, ForFence, func(_ victim, live *workload.Pod) bool { return live.Lives() })
-}
-
-// waitsForSlots reports whether the group is waiting for pods of this epoch to join.
-func (p *planner) waitsForSlots() bool {
-	waits := p.current() && (p.group.Phase == coordination.Forming || p.group.Phase == coordination.Restarting)
-	return waits && p.group.Joined < p.group.Size
 }

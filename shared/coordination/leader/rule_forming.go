@@ -44,15 +44,13 @@ func (p *planner) form() {
 			}
 		}
 	}
-	p.deletePending()
-}
-
-// deletePending deletes the pods of workers that did not join in time.
-func (p *planner) deletePending() {
 	m := &p.memory.formation
 	p.remove(m.pending, ForForming, func(_ victim, live *workload.Pod) bool { return !live.Deleting })
 	if len(p.plan.Actions) == 0 && len(p.plan.Need.Pods) == 0 {
-		m.pending = slices.DeleteFunc(m.pending, p.isRead)
+		m.pending = slices.DeleteFunc(m.pending, func(v victim) bool {
+			_, read := p.Reads.Pods[v.pod.Name]
+			return read
+		})
 	}
 }
 
@@ -178,8 +176,15 @@ func (p *planner) formStep(step *formingStep) {
 	switch step.Answer() {
 	case forming.Replace:
 		p.replaceMissing(step)
-	case forming.Recreate:
-		p.recreateForming(step)
+	case forming.Recreate: // in the next epoch, unless the failure that is charged ends the owner
+		text := step.Text()
+		writes, usedUp := p.failOver(forming.KindForming, text)
+		if writes {
+			p.count(series.FormingTimeouts, 1)
+		}
+		if usedUp {
+			p.reportUsedUp(text, "")
+		}
 	}
 	if deadline, runs := step.Clock(); runs {
 		p.resyncIn(deadline.Remaining(p.now) + time.Millisecond)
@@ -228,7 +233,8 @@ func (p *planner) nameMissing(step *formingStep) {
 	text := step.Text()
 	p.forming = text
 	expected := !runs && p.group.Phase != coordination.Forming // a later step is expected to wait while the other steps run
-	if !expected && p.memory.formation.name(step.number) {
+	if named := p.memory.formation.named; !expected && !named[step.number] {
+		named[step.number] = true
 		p.event(runs, EventWaiting, text)
 	}
 }
@@ -240,17 +246,5 @@ func (p *planner) replaceMissing(step *formingStep) {
 	why := fmt.Sprintf("did not join within %s (%s)", step.Period, forming.WaitOf(step.Missing[0], p.now).Text)
 	for _, slot := range step.Missing {
 		m.pending = append(m.pending, victim{slot: slot.Name, pod: slot.Pod, why: why})
-	}
-}
-
-// recreateForming opens the next epoch, which recreates all Jobs, or charges the failure that ends the owner.
-func (p *planner) recreateForming(step *formingStep) {
-	text := step.Text()
-	writes, usedUp := p.failOver(forming.KindForming, text)
-	if writes {
-		p.count(series.FormingTimeouts, 1)
-	}
-	if usedUp {
-		p.reportUsedUp(text, "")
 	}
 }

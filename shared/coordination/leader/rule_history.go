@@ -22,21 +22,13 @@ func (p *planner) account() {
 	if p.group == nil || p.memory.accounted == p.group.Level {
 		return
 	}
-	if pause := p.pauseLeft(); pause > 0 {
+	// The workers start at the end of the pause. If it seems to be longer than it is, the store's clock is ahead.
+	pause := time.UnixMilli(p.group.Record.InSyncAt).Sub(p.now)
+	if p.group.Phase == coordination.Running && pause > 0 && pause <= p.group.Level.Pause {
 		p.resyncIn(pause)
 		return
 	}
 	p.accountFor(false)
-}
-
-// pauseLeft returns how much longer the workers wait before they start. It returns 0 if the store's clock is ahead of the local
-// clock, because the pause would otherwise seem too long.
-func (p *planner) pauseLeft() time.Duration {
-	left := time.UnixMilli(p.group.Record.InSyncAt).Sub(p.now)
-	if p.group.Phase != coordination.Running || left > p.group.Level.Pause {
-		return 0
-	}
-	return left
 }
 
 // accountFor reports whether all restarts that have ended are in the history. If not, it requests what is missing: the read or the
@@ -89,7 +81,10 @@ func (p *planner) located(a accounting.Account) accounting.Account {
 
 // observeRestart records a restart in the metrics and emits an event.
 func (p *planner) observeRestart(a accounting.Account) {
-	reason := ReasonLabel(a.Cause.Kind)
+	reason := a.Cause.Kind
+	if !Causes[reason] {
+		reason = "other"
+	}
 	if a.Cause.Kind != accounting.KindPolicy { // the controller decided on that restart and counts it
 		p.count(series.Restarts, 1, a.Kind, reason, strconv.FormatBool(a.Counted))
 	}
@@ -117,19 +112,11 @@ func Outcome(e history.End) string {
 }
 
 // Causes is the set of values of the metric label for the cause of a restart. Agents may also request a recreation for other
-// reasons.
+// reasons, which are counted as "other".
 var Causes = map[string]bool{
 	coordination.KindExit: true, coordination.KindHang: true, coordination.KindReplaced: true, coordination.KindPod: true,
 	coordination.KindRecovery: true, coordination.KindFinished: true, coordination.KindGap: true, coordination.KindTimeout: true,
 	coordination.KindUnkilled: true, coordination.KindStops: true, accounting.KindPolicy: true, forming.KindForming: true,
-}
-
-// ReasonLabel returns the metric label for the cause of a restart.
-func ReasonLabel(kind string) string {
-	if Causes[kind] {
-		return kind
-	}
-	return "other"
 }
 
 // accountText summarizes the cause of a restart.

@@ -1,9 +1,11 @@
 package leader
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
@@ -32,8 +34,12 @@ func (p *planner) marked(a Annotate, set bool) Annotate {
 		a.ClearRecovering = p.markState() != markAbsent
 		return a
 	}
-	state := recovering.State{Level: p.recoveryLevel(), Reason: CauseText(p.group.Record.Cause), Deadline: p.clock.Start.Add(p.clock.Period)}
-	if now, found := p.recovery(); found && now.Level == recovering.LevelRecreate { // this is our mark; the recreation has finished and a worker has already died again
+	level := recovering.LevelProcess // all agents are supervisors
+	if slices.ContainsFunc(p.Jobs, func(job workload.Job) bool { return job.Sidecar }) {
+		level = recovering.LevelGroup
+	}
+	state := recovering.State{Level: level, Reason: CauseText(p.group.Record.Cause), Deadline: p.clock.Start.Add(p.clock.Period)}
+	if now, found := recovering.Of(p.Owner.Annotations); found && now.Level == recovering.LevelRecreate { // this is our mark; the recreation has finished and a worker has already died again
 		a.Recovering = &state
 		return a
 	}
@@ -65,11 +71,15 @@ func (p *planner) markState() markState {
 	if _, found := p.Owner.Annotations[recovering.Annotation]; !found {
 		return markAbsent
 	}
-	state, readable := p.recovery()
+	forms := p.Owner.Undecided // not all workers of the new epoch have joined
+	if p.group != nil {
+		forms = p.group.Phase == coordination.Forming || p.group.Phase == coordination.Recreating
+	}
+	state, readable := recovering.Of(p.Owner.Annotations)
 	switch {
 	case !readable:
 		return markOutdated
-	case state.Level == recovering.LevelRecreate && (!p.isRecreated() || !state.Live(p.now)):
+	case state.Level == recovering.LevelRecreate && (!forms || !state.Live(p.now)):
 		return markOutdated
 	case state.Level > recovering.LevelRecreate && p.clock != nil && state.Live(p.now):
 		return markSet // a higher level replaces the whole workload, and this restart is part of that
@@ -79,12 +89,4 @@ func (p *planner) markState() markState {
 		return markOutdated
 	}
 	return markSet
-}
-
-// isRecreated reports whether the group is still being recreated: not all workers of the new epoch have joined.
-func (p *planner) isRecreated() bool {
-	if p.group == nil {
-		return p.Owner.Undecided
-	}
-	return p.group.Phase == coordination.Forming || p.group.Phase == coordination.Recreating
 }

@@ -57,16 +57,20 @@ func (p *planner) leaveMissedPods() {
 	if p.group == nil || p.group.Joined < p.group.Size {
 		p.resyncIn(MissedEvery) // to list the pods again
 	}
+	deleted := false
 	switch {
-	case p.hasRun():
-		if len(s.Missed) > 0 && p.due(&p.memory.missedChecked, MissedEvery) {
-			p.deleteMissedPods()
+	case p.hasRun() && len(s.Missed) > 0 && p.due(&p.memory.missedChecked, MissedEvery):
+		for _, one := range s.Missed {
+			deleted = p.do(DeletePod{Pod: one.Pod, Why: one.Why, For: ForMissed}) || deleted
 		}
+		if deleted {
+			p.event(true, EventMissedPods, missedPodsText(s.Missed)+"; deleting them, because the group waits for their workers")
+		}
+	case p.hasRun():
 	case s.Conflict != "":
 		p.refused, p.wanted = s.Conflict, nil
 	case len(s.Missed) > 0:
 		p.refused, p.wanted = missedPodsText(s.Missed), nil
-		deleted := false
 		for _, pod := range p.Pods {
 			if pod.Lives() {
 				deleted = p.do(DeletePod{Pod: pod, Slot: pod.Slot, Why: "others have no agents", For: ForMissed}) || deleted
@@ -75,17 +79,6 @@ func (p *planner) leaveMissedPods() {
 		if deleted {
 			p.event(true, EventMissedPods, p.refused+"; deleting the pods with agents, so that their owner recreates them without agents")
 		}
-	}
-}
-
-// deleteMissedPods deletes the pods without agents from a group that has run.
-func (p *planner) deleteMissedPods() {
-	deleted := false
-	for _, one := range p.Owner.Served.Missed {
-		deleted = p.do(DeletePod{Pod: one.Pod, Why: one.Why, For: ForMissed}) || deleted
-	}
-	if deleted {
-		p.event(true, EventMissedPods, missedPodsText(p.Owner.Served.Missed)+"; deleting them, because the group waits for their workers")
 	}
 }
 

@@ -44,7 +44,11 @@ func (p *planner) failOver(kind, text string) (writes, usedUp bool) {
 	mark := recovering.State{Level: recovering.LevelRecreate, Reason: text, Deadline: p.now.Add(recreationTime)}
 	p.do(p.placed(Annotate{Epoch: p.dated(next), Charged: &charged}, mark))
 	p.count(series.Escalations, 1, ScopeGroup)
-	p.event(true, EventFailOver, fmt.Sprintf("%s; deleting all %s for a full recreation (generation %d, restart %d of %d)", text, p.recreated(), next.Epoch, charged, o.Budget))
+	what := "Jobs"
+	if p.alone() {
+		what = "pods"
+	}
+	p.event(true, EventFailOver, fmt.Sprintf("%s; deleting all %s for a full recreation (generation %d, restart %d of %d)", text, what, next.Epoch, charged, o.Budget))
 	return true, false
 }
 

@@ -103,7 +103,11 @@ func (p *planner) giveVacant(at place) {
 	if given == "" && !p.isVacantNow(at) {
 		return
 	}
-	heir := p.spareFor(at.slot, nodeOf(p.workersOf(at.slot)))
+	node := ""
+	if pods := p.workersOf(at.slot); len(pods) > 0 {
+		node = pods[0].Node
+	}
+	heir := p.spareFor(at.slot, node)
 	if heir == (rounds.Slot{}) && given != "" {
 		heir = p.spareFor(at.slot, "") // a spare on the same node is better than none, because only spares take a slot that has been assigned
 	}
@@ -122,12 +126,4 @@ func (p *planner) isVacantNow(at place) bool {
 		return false
 	}
 	return workload.StateOf(slices.DeleteFunc(slices.Clone(read.Pods), func(pod *workload.Pod) bool { return p.worksIn(pod) != at.slot })) == workload.Vacant
-}
-
-// nodeOf returns the node of the first pod, or "" if there is none.
-func nodeOf(pods []*workload.Pod) string {
-	if len(pods) == 0 {
-		return ""
-	}
-	return pods[0].Node
 }

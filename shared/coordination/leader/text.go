@@ -66,7 +66,11 @@ func groupText(g *group.Summary) string {
 	where := fmt.Sprintf("restart count %d of generation %d", g.Round, g.Generation)
 	switch g.Phase {
 	case coordination.Running:
-		return fmt.Sprintf("all %d workers have %s%s%s", g.Size, where, delayText(g), formingText(g))
+		delay := ""
+		if g.Level.Pause > 0 {
+			delay = fmt.Sprintf("; they waited %s before they started, because the restarts before ended within a minute", g.Level.Pause)
+		}
+		return fmt.Sprintf("all %d workers have %s%s%s", g.Size, where, delay, formingText(g))
 	case coordination.Restarting:
 		if g.Record.Cause.Kind == coordination.KindRecovery {
 			return fmt.Sprintf("%s; %d workers join again with %s%s", CauseText(g.Record.Cause), g.Size, where, formingText(g))
@@ -78,15 +82,6 @@ func groupText(g *group.Summary) string {
 		return fmt.Sprintf("all required workers have finished with %s", where)
 	}
 	return fmt.Sprintf("%d workers, %s", g.Size, where)
-}
-
-// delayText says how long workers waited before they started in this round, or "" if they did not wait.
-func delayText(g *group.Summary) string {
-	delay := g.Level.Pause
-	if delay == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; they waited %s before they started, because the restarts before ended within a minute", delay)
 }
 
 // formingText names the stages that have not started yet. The group does not wait for them, and restarts do not affect them.

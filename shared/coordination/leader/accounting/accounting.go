@@ -128,10 +128,7 @@ func (g Group) failOver(before *coordination.Record, r coordination.Record, end 
 // caused returns an account in which only the cause and the place of the worker are set.
 func (g Group) caused(c coordination.Cause) Account {
 	a := Account{Slot: c.Slot, Place: c.Place}
-	a.Cause = history.Cause{Kind: c.Kind, ExitCode: c.ExitCode, Reason: c.Reason}
-	if c.Signal > 0 {
-		a.Cause.Signal = unix.SignalName(unix.Signal(c.Signal))
-	}
+	a.Cause = history.Cause{Kind: c.Kind, ExitCode: c.ExitCode, Signal: unix.SignalName(unix.Signal(c.Signal)), Reason: c.Reason}
 	a.Worker = strings.TrimPrefix(c.Slot, g.JobSet+"-")
 	return a.At(c.Place)
 }
