@@ -37,12 +37,11 @@ var errLeft = errors.New("the relay does not answer")
 func connect(ctx context.Context, r relay.Record) (*client, error) {
 	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
 	defer cancel()
-	dialer := tls.Dialer{Config: clientTLS(r.Fingerprint)}
+	dialer := tls.Dialer{NetDialer: &net.Dialer{KeepAliveConfig: alive}, Config: clientTLS(r.Fingerprint)}
 	conn, err := dialer.DialContext(ctx, "tcp", r.Address)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the relay: %w", err)
 	}
-	keepAlive(conn)
 	c := &client{
 		conn: conn, told: make(chan message, backlog), done: make(chan struct{}), change: make(chan struct{}, 1),
 		link: relay.NewLink(time.Now()), waiting: map[string]chan message{},
@@ -74,16 +73,6 @@ func (c *client) end() {
 		close(c.done)
 		c.conn.Close()
 	})
-}
-
-// ended reports whether the connection has ended.
-func (c *client) ended() bool {
-	select {
-	case <-c.done:
-		return true
-	default:
-		return false
-	}
 }
 
 func (c *client) receive() {

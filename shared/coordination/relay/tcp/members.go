@@ -1,3 +1,8 @@
+// Package tcp runs relays (package relay) over TLS connections between the members of a group. Members implements rounds.Members: it
+// uses the store or a relay, or acts as a relay itself. A relay writes its address, the fingerprint of its certificate and a token
+// to the store, where only its group can read them. Members therefore need no credentials other than those for the store.
+//
+// Messages are lines of tab-separated fields. The first field is one of the kinds in wire.go.
 package tcp
 
 import (
@@ -5,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"sync"
 	"time"
@@ -216,15 +220,3 @@ func (m *Members) host() (string, error) {
 	host, _, err := net.SplitHostPort(conn.LocalAddr().String())
 	return host, err
 }
-
-// back returns how long to wait before looking for a relay again. At first, the wait is shorter, because the pod may have started
-// before its relay.
-func back(first bool) time.Duration {
-	wait := relay.Back(rand.Float64())
-	if first {
-		wait /= firstBack
-	}
-	return wait
-}
-
-const firstBack = 6

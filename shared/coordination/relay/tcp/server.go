@@ -53,7 +53,8 @@ func listen(store Store, group, slot, host string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	config := net.ListenConfig{KeepAliveConfig: alive}
+	l, err := config.Listen(context.Background(), "tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		return nil, fmt.Errorf("listening for members: %w", err)
 	}
@@ -131,7 +132,6 @@ func (s *server) serve(p *peer) {
 		p.end()
 		s.forget(p)
 	}()
-	keepAlive(p.conn)
 	_ = p.conn.SetDeadline(time.Now().Add(helloTimeout))
 	lines := newReader(p.conn)
 	hello, err := lines.next()
@@ -254,12 +254,3 @@ func (p *peer) end() {
 
 // alive makes the kernel detect within a few seconds that the peer is gone.
 var alive = net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second, Interval: time.Second, Count: 3}
-
-func keepAlive(conn net.Conn) {
-	if secure, ok := conn.(*tls.Conn); ok {
-		conn = secure.NetConn()
-	}
-	if c, ok := conn.(*net.TCPConn); ok {
-		_ = c.SetKeepAliveConfig(alive) // if this fails, pings detect the loss later
-	}
-}

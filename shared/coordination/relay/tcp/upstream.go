@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -58,7 +59,6 @@ type upstream struct {
 type joining struct {
 	call   rounds.Call
 	answer func(message)
-	solo   bool
 }
 
 type placing struct {
@@ -111,7 +111,16 @@ func (u *upstream) request(m message, answer func(message)) {
 // run makes calls until ctx is done.
 func (u *upstream) run(ctx context.Context) {
 	for u.collect(ctx) {
-		u.turn(ctx)
+		call, who, levels, places := u.take(time.Now())
+		if len(who) > 0 {
+			u.join(ctx, call, who)
+		}
+		if len(levels) > 0 {
+			u.level(ctx, levels)
+		}
+		if len(places) > 0 {
+			u.place(ctx, places)
+		}
 	}
 }
 
@@ -148,20 +157,6 @@ func (u *upstream) wait(now time.Time) (time.Duration, bool) {
 	return due.Sub(now), !due.IsZero()
 }
 
-// turn makes the calls that are due.
-func (u *upstream) turn(ctx context.Context) {
-	call, who, levels, places := u.take(time.Now())
-	if len(who) > 0 {
-		u.join(ctx, call, who)
-	}
-	if len(levels) > 0 {
-		u.level(ctx, levels)
-	}
-	if len(places) > 0 {
-		u.place(ctx, places)
-	}
-}
-
 // take removes the requests that are due.
 func (u *upstream) take(now time.Time) (call rounds.Call, joins []joining, levels []func(message), places []placing) {
 	u.mu.Lock()
@@ -192,7 +187,6 @@ func (u *upstream) join(ctx context.Context, call rounds.Call, who []joining) {
 		case err == nil:
 			w.answer(message{noError, replies[i], now.String()})
 		case answerErrors[text] != nil && len(who) > 1:
-			w.solo = true
 			u.joins.Add(w, w.call, true)
 			u.hold.Release(time.Now())
 		default:
@@ -204,12 +198,10 @@ func (u *upstream) join(ctx context.Context, call rounds.Call, who []joining) {
 func (u *upstream) level(ctx context.Context, who []func(message)) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	m := message{noError, ""}
 	level, err := u.store.Level(ctx, u.group)
-	if err != nil {
-		m = message{errorText(err)}
-	} else {
-		m[1] = level.String()
+	m := message{errorText(err)}
+	if err == nil {
+		m = append(m, level.String())
 	}
 	for _, answer := range who {
 		answer(m)
@@ -226,19 +218,10 @@ func (u *upstream) place(ctx context.Context, who []placing) {
 	places, errs := u.store.PlaceAll(ctx, u.group, own)
 	for i, w := range who {
 		text, err := json.Marshal(places[i])
-		if err = firstError(errs[i], err); err != nil {
+		if err = cmp.Or(errs[i], err); err != nil {
 			w.answer(message{errorText(err)})
 			continue
 		}
 		w.answer(message{noError, string(text)})
 	}
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

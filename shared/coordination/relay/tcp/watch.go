@@ -3,10 +3,12 @@ package tcp
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination"
+	"github.com/holdfast-project/holdfast/shared/coordination/relay"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
@@ -26,7 +28,9 @@ func (m *Members) Watch(ctx context.Context, group string, on func(rounds.Observ
 	defer w.endServer()
 	var found *client
 	if m.options.Plan.From > 0 {
-		w.look(ctx)
+		looking, cancel := context.WithTimeout(ctx, callTimeout)
+		_, _ = m.Place(looking, group, m.options.Own) // determines the relay; errors are ignored because the place is read again with each level
+		cancel()
 		found = m.seek(ctx, group)
 	}
 	for first := true; ctx.Err() == nil; first = false {
@@ -43,13 +47,6 @@ func (m *Members) Watch(ctx context.Context, group string, on func(rounds.Observ
 	if found != nil {
 		found.end()
 	}
-}
-
-// look determines this member's relay.
-func (w *watch) look(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	_, _ = w.Place(ctx, w.group, w.options.Own) // errors are ignored because the place is read again with each level
 }
 
 // serve starts or stops the relay, depending on the slot in which the pod works.
@@ -131,7 +128,11 @@ func (w *watch) watchStore(ctx context.Context, first bool) (found *client) {
 // seekLater looks for a relay at intervals, until it has found one or ctx is done.
 func (w *watch) seekLater(ctx context.Context, first bool) *client {
 	for ctx.Err() == nil {
-		sleep(ctx, back(first))
+		wait := relay.Back(rand.Float64())
+		if first { // the pod may have started before its relay
+			wait /= 6
+		}
+		sleep(ctx, wait)
 		if w.options.Plan.From <= 0 || ctx.Err() != nil {
 			continue
 		}
@@ -203,10 +204,7 @@ func (m *Members) use(c *client) {
 }
 
 func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	<-ctx.Done()
 }
