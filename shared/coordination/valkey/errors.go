@@ -25,7 +25,7 @@ func protocolError(err error) error {
 // memberError treats a missing function as a store that is empty because the leader has not written to it yet, unless the store
 // serves another protocol version.
 func (s *Store) memberError(ctx context.Context, err error) error {
-	if !isMissingFunction(err) && !isNotPermitted(err) {
+	if !isMissingFunction(err) && !redis.HasErrorPrefix(err, "NOPERM") {
 		return protocolError(err)
 	}
 	if other := s.noGroup(ctx); isMissingFunction(err) || other != coordination.ErrNoGroup {
@@ -49,5 +49,3 @@ func foreign(group string, err error) error {
 }
 
 func isMissingFunction(err error) bool { return redis.HasErrorPrefix(err, "Function not found") }
-
-func isNotPermitted(err error) bool { return redis.HasErrorPrefix(err, "NOPERM") }

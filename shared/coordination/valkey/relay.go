@@ -37,19 +37,13 @@ var errReplies = errors.New("want one reply for each member")
 
 // Announce writes what members need to know about the relay in a slot. The text expires after life.
 func (s *Store) Announce(ctx context.Context, group, slot, text string, life time.Duration) error {
-	if err := s.client.Set(ctx, rounds.KeysOf(group).Relay(slot), text, life).Err(); err != nil {
-		return protocolError(err)
-	}
-	return nil
+	return protocolError(s.client.Set(ctx, rounds.KeysOf(group).Relay(slot), text, life).Err())
 }
 
 // Announced returns what the relay in a slot has announced, or "" if there is no relay.
 func (s *Store) Announced(ctx context.Context, group, slot string) (string, error) {
 	text, err := s.client.GetRange(ctx, rounds.KeysOf(group).Relay(slot), 0, rounds.MaxText).Result()
-	if err != nil {
-		return "", protocolError(err)
-	}
-	return text, nil
+	return text, protocolError(err)
 }
 
 // PlaceAll returns the places of several pods, with an error for each.

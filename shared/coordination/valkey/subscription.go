@@ -72,8 +72,6 @@ func (sub *subscription) receive(ctx context.Context) {
 	}
 }
 
-func (sub *subscription) ping(ctx context.Context) error { return sub.pubsub.Ping(ctx) }
-
 func (sub *subscription) close() {
 	close(sub.closed)
 	_ = sub.pubsub.Close()

@@ -21,36 +21,28 @@ func (s *Store) SetUsers(ctx context.Context, hashes map[string][]string) error 
 	if len(hashes) == 0 {
 		return nil
 	}
-	for group, list := range hashes {
-		if err := checkUser(group, list); err != nil {
-			return err
+	for group, list := range hashes { // other names and hashes would change the meaning of a rule
+		if !groupName.MatchString(group) {
+			return fmt.Errorf("%.80q cannot name a group in an access rule", group)
+		}
+		for _, hash := range list {
+			if !passwordHash.MatchString(hash) {
+				return fmt.Errorf("user of group %s: %.80q is not a SHA-256 hash", group, hash)
+			}
 		}
 	}
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for group, list := range hashes {
-			p.Do(ctx, s.setUser(group, list)...)
+			p.Do(ctx, setUser(group, list)...)
 		}
 		return nil
 	})
 	return inUsers(err)
 }
 
-// checkUser rejects names and hashes that would change the meaning of a rule.
-func checkUser(group string, hashes []string) error {
-	if !groupName.MatchString(group) {
-		return fmt.Errorf("%.80q cannot name a group in an access rule", group)
-	}
-	for _, hash := range hashes {
-		if !passwordHash.MatchString(hash) {
-			return fmt.Errorf("user of group %s: %.80q is not a SHA-256 hash", group, hash)
-		}
-	}
-	return nil
-}
-
 // setUser returns the command that creates or updates a user. It is a single command so that the user is never without a
 // password.
-func (s *Store) setUser(group string, hashes []string) []any {
+func setUser(group string, hashes []string) []any {
 	args := []any{"ACL", "SETUSER", coordination.UserOf(group), "on", "resetpass"}
 	for _, hash := range hashes {
 		args = append(args, "#"+hash)

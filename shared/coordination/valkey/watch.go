@@ -157,7 +157,7 @@ func (w *watch) follow(ctx context.Context, sub *subscription) error {
 			if asked && !w.takeWaiting(sub) {
 				return fmt.Errorf("the store is unreachable: no answer to a ping for %v", w.store.options.PingInterval)
 			}
-			if err := sub.ping(ctx); err != nil {
+			if err := sub.pubsub.Ping(ctx); err != nil {
 				return unreachable(err)
 			}
 			asked = true
