@@ -18,7 +18,7 @@ func TestRulesAreSufficient(t *testing.T) {
 	server := newGuardedServer(t)
 	leader := server.as(t, "leader", leaderPassword, patient)
 	useLeader(t, server, leader, server.agentOf(t, uid, patient))
-	for _, rule := range LeaderRules() {
+	for _, rule := range leaderRules() {
 		command, isCommand := strings.CutPrefix(rule, "+")
 		if isCommand && command != "auth" && // clients that use the older protocol send it instead of hello
 			!slices.ContainsFunc(server.commands(), func(used string) bool {

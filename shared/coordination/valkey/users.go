@@ -13,6 +13,9 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
+// groupName matches group names that are safe to use in access rules. Other names might contain a pattern.
+var groupName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+
 var passwordHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // SetUsers makes the user of each group accept exactly the given passwords, which are SHA-256 hashes in hexadecimal. It creates

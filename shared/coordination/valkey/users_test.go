@@ -26,7 +26,7 @@ const (
 // with its permissions, and drop commands that it may not run (valkey-io/valkey#3983).
 func newGuardedServer(t testing.TB, args ...string) *server {
 	t.Helper()
-	rules := append([]string{"--user", "leader", "on", ">" + leaderPassword}, LeaderRules()...)
+	rules := append([]string{"--user", "leader", "on", ">" + leaderPassword}, leaderRules()...)
 	args = append(args, "--user", "default", "off", "~*", "&*", "+@all", "--user", "root", "on", ">"+rootPassword, "~*", "&*", "+@all")
 	s := prepareServer(t, append(args, rules...)...)
 	s.admin.Options().Username, s.admin.Options().Password = "root", rootPassword

@@ -101,7 +101,9 @@ func (g *guarded) startStore() {
 		"--tls-ca-cert-file", g.file("ca.crt"), "--tls-auth-clients", "no", "--dir", g.dir, "--save", "", "--appendonly", "no",
 		"--user", "default", "off", "--user", leaderUser, "on", ">secret",
 	}
-	g.redis = exec.Command("redis-server", append(args, valkey.LeaderRules()...)...)
+	rules, err := os.ReadFile("../../../../charts/jobset-controller/files/valkey/orchestrator.rules")
+	g.must(err)
+	g.redis = exec.Command("redis-server", append(args, strings.Fields(string(rules))...)...)
 	g.redis.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // exits with the test process, even if that is killed
 	g.must(g.redis.Start())
 }
