@@ -13,9 +13,6 @@ import (
 // Version is the version of the protocol.
 const Version = coordination.Version
 
-// LibraryName is the name of the function library in the store.
-const LibraryName = "holdfast" + Version
-
 // Library is the source of the functions.
 //
 //go:embed rounds.lua

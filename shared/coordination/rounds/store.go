@@ -63,9 +63,7 @@ type Leader interface {
 	// Set records finished workers and then writes a group. It returns false if the stored state no longer equals before, which is
 	// empty if there must be no group. If line is not nil, it is added to the history with the store's time as OpenedAt.
 	Set(ctx context.Context, group, before string, s State, c Config, finished []FinishedSlot, line *Line) (bool, error)
-	// Release fences a pod and handles the death of its instance. cause is recorded in the history; see LostPod. heir is a pod without a slot that is
-	// assigned this slot if no other pod holds it by then, with the name of its own slot; zero if there is none. If s has no pod, Release only
-	// assigns the slot.
+	// Release fences a pod and handles the death of its instance; see the function Release.
 	Release(ctx context.Context, group string, t coordination.Token, l Level, unit int, s Slot, cause string, heir Slot) error
 	// Look returns the value for each of the slots in one of the group's tables; see Keys. Slots without a value are omitted.
 	Look(ctx context.Context, group, table string, slots []string) (map[string]string, error)

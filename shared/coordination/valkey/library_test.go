@@ -12,7 +12,7 @@ import (
 )
 
 // earlier is a library of this protocol version with other code.
-const earlier = "#!lua name=" + rounds.LibraryName + "\nredis.register_function('hf" + rounds.Version + "_old', function() return 1 end)"
+const earlier = "#!lua name=holdfast" + rounds.Version + "\nredis.register_function('hf" + rounds.Version + "_old', function() return 1 end)"
 
 func TestLibraryIsLoadedOnceAndReplacedIfItDiffers(t *testing.T) {
 	server := newServer(t)

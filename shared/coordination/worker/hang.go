@@ -41,15 +41,6 @@ func (g *signs) note(count uint64, every time.Duration, now time.Time) {
 	}
 }
 
-// limit returns when silence becomes a hang, and how much silence is allowed. ok is false if there is no limit.
-func (g *signs) limit(p Progress) (limit time.Time, allowed time.Duration, ok bool) {
-	allowed = p.Timeout
-	if g.count == 0 {
-		allowed = p.Start
-	}
-	return g.at.Add(allowed), allowed, p.Timeout > 0 && allowed > 0
-}
-
 // endHung kills an instance that has not made progress for too long. Instances that are waiting at the barrier, are held or are
 // about to restart anyway do not count as hung. A hung worker is not asked to save a checkpoint, because it could not do so while
 // it is stuck in a collective.
@@ -77,18 +68,21 @@ func (s *State) endHung() {
 // hangs reports whether an instance is hung, which is the case if a check after the limit has found no new sign of progress. It
 // requests checks at intervals.
 func (s *State) hangs(i *instance) bool {
-	g := &i.signs
-	limit, allowed, ok := g.limit(s.config.Progress)
-	if ok && !g.looked.Before(limit) {
+	g, p := &i.signs, s.config.Progress
+	allowed := p.Timeout // without a sign of progress
+	if g.count == 0 {
+		allowed = p.Start
+	}
+	if p.Timeout > 0 && allowed > 0 && !g.looked.Before(g.at.Add(allowed)) {
 		g.hung, g.found = allowed, s.now
 		s.log(Warning, "worker hung, killing it so that the group restarts", "instance", i.ID,
 			"for", allowed.String(), "first", g.count == 0)
 		return true
 	}
-	next := g.looked.Add(s.config.Progress.every())
+	next := g.looked.Add(p.every())
 	if g.looked.IsZero() || !s.now.Before(next) {
 		s.do(Observe{})
-		next = s.now.Add(s.config.Progress.every())
+		next = s.now.Add(p.every())
 	}
 	s.wakeAt(next)
 	return false

@@ -45,11 +45,10 @@ func (s *State) observe(p Process) {
 // born returns the birth of a process. A running process gets a birth later than all known ones, because the node's clock may
 // have been set back.
 func (s *State) born(p Process) int64 {
-	born := p.Born
 	if !p.Running {
-		return born
+		return p.Born
 	}
-	born = max(born, s.accounted+1)
+	born := max(p.Born, s.accounted+1)
 	for _, i := range s.instances {
 		born = max(born, i.Born+1)
 	}

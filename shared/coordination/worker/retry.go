@@ -31,7 +31,7 @@ func (s *State) callFailed(err error) {
 	switch {
 	case errors.Is(err, coordination.ErrNoGroup):
 		s.waitForGroup()
-	case isForeign(err):
+	case errors.Is(err, coordination.ErrUnknownSlot) || errors.Is(err, coordination.ErrForeignValue):
 		s.retry.at = s.now.Add(s.jitter(slowRetry))
 	default:
 		s.retry.at = s.now.Add(s.jitter(min(lastRetry, firstRetry<<min(s.retry.failures, 10))))
@@ -45,10 +45,6 @@ func (s *State) waitForGroup() {
 	if !s.retry.at.After(s.now) {
 		s.retry.at = s.now.Add(s.jitter(slowRetry))
 	}
-}
-
-func isForeign(err error) bool {
-	return errors.Is(err, coordination.ErrUnknownSlot) || errors.Is(err, coordination.ErrForeignValue)
 }
 
 // way is one of the two ways in which the agent uses the store.

@@ -1,6 +1,10 @@
 package worker
 
-import "github.com/holdfast-project/holdfast/shared/coordination/rounds"
+import (
+	"slices"
+
+	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+)
 
 // A pod works in the slot for which it was created, or in a slot that the leader has assigned to it because another pod was lost. A spare has no slot
 // until it is assigned one, and neither does a pod whose own slot was assigned to another pod. Such a pod waits, and reads the leader's decision
@@ -24,13 +28,5 @@ func (s *State) slot() rounds.Slot {
 
 // hasRun reports whether a worker has run in this pod.
 func (s *State) hasRun() bool {
-	if s.memory.Ran {
-		return true
-	}
-	for _, i := range s.instances {
-		if i.Ran {
-			return true
-		}
-	}
-	return false
+	return s.memory.Ran || slices.ContainsFunc(s.instances, func(i *instance) bool { return i.Ran })
 }

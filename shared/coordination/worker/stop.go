@@ -40,7 +40,10 @@ func (s *State) orderStop() {
 		if !s.guardAllows() {
 			return
 		}
-		s.give(i)
+		i.order.given = s.now
+		s.stops = append(s.stops, s.now)
+		s.memory.Ordered = i.ID
+		s.log(Info, "ordered to restart", "instance", i.ID, "round", i.Round, "desired", s.level.Round, "grace", s.config.Grace.String())
 	} else if i.order.retryAt.IsZero() {
 		return // it was stopped but has not been observed as exited yet
 	}
@@ -48,13 +51,6 @@ func (s *State) orderStop() {
 	s.save()
 	haste, grace := s.haste(i)
 	s.do(Stop{i.ID, grace, haste})
-}
-
-func (s *State) give(i *instance) {
-	i.order.given = s.now
-	s.stops = append(s.stops, s.now)
-	s.memory.Ordered = i.ID
-	s.log(Info, "ordered to restart", "instance", i.ID, "round", i.Round, "desired", s.level.Round, "grace", s.config.Grace.String())
 }
 
 // guardAllows limits stops to Config.MaxStops within guardPeriod, whatever the store reports.
