@@ -82,16 +82,8 @@ func (p *planner) spareFor(slot, node string) rounds.Slot {
 	if best == nil {
 		return rounds.Slot{}
 	}
-	p.take(best)
+	p.heirs[best.UID] = true
 	return rounds.Slot{Name: best.Slot, Pod: best.UID}
-}
-
-// take marks a pod as assigned a slot in this plan.
-func (p *planner) take(pod *workload.Pod) {
-	if p.heirs == nil {
-		p.heirs = map[string]bool{}
-	}
-	p.heirs[pod.UID] = true
 }
 
 // heirOf returns the pod to assign to the slot of a lost pod. It returns the zero value if there is none, or if another pod may
@@ -133,7 +125,7 @@ func (p *planner) giveToHolder(slot string) bool {
 		return false
 	}
 	if p.worksIn(pod) == "" && pod.Lives() {
-		p.take(pod)
+		p.heirs[pod.UID] = true
 		p.give(slot, "", rounds.Slot{Name: pod.Slot, Pod: pod.UID})
 	}
 	return true

@@ -38,7 +38,7 @@ type planner struct {
 }
 
 func newPlanner(o *Observation, m *Memory, now time.Time) *planner {
-	p := &planner{Observation: o, memory: m, now: now, wanted: o.Owner.Wanted, refused: o.Owner.Refused}
+	p := &planner{Observation: o, memory: m, now: now, wanted: o.Owner.Wanted, refused: o.Owner.Refused, heirs: map[string]bool{}}
 	if o.Stored != nil {
 		g := group.Summarize(o.Stored)
 		p.group = &g

@@ -29,11 +29,10 @@ func (p *planner) freeSlots() {
 	if !p.due(&p.memory.holdersChecked, holdersEvery) {
 		return
 	}
-	slots := make([]string, len(newcomers))
-	for i, one := range newcomers {
-		slots[i] = one.Slot
+	for _, one := range newcomers {
+		p.knowsHolder(one.Slot)
 	}
-	if !p.knowsHolders(slots...) {
+	if len(p.plan.Need.Holders) > 0 {
 		return
 	}
 	held := 0

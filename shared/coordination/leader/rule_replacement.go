@@ -124,11 +124,8 @@ func (p *planner) giveWay() {
 			p.plan.Need.Slots = append(p.plan.Need.Slots, SlotNeed{Slot: a.Slot, Job: a.Job, Index: a.Index, Since: done.Pod.Version, Twin: true})
 			continue
 		}
-		for _, other := range twins.Pods {
-			if other.UID != done.Pod.UID && other.Outranks(done.Pod) {
-				p.do(DeletePod{Pod: done.Pod, Slot: a.Slot, For: ForTwin, Exactly: true})
-				break
-			}
+		if slices.ContainsFunc(twins.Pods, func(other *workload.Pod) bool { return other.UID != done.Pod.UID && other.Outranks(done.Pod) }) {
+			p.do(DeletePod{Pod: done.Pod, Slot: a.Slot, For: ForTwin, Exactly: true})
 		}
 	}
 }

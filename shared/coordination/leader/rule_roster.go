@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -50,49 +51,39 @@ func (p *planner) followRoster() {
 func (p *planner) report() {
 	text := ""
 	if p.Owner.Roster != nil {
-		if p.group == nil {
+		g := p.group
+		if g == nil {
 			return
 		}
-		report, known := p.reportOf()
-		if !known {
-			return
+		r := roster.Report{Epoch: g.Generation, Round: g.Round, Phase: g.Phase, Size: g.Size, Message: groupText(g)}
+		if p.clock != nil {
+			r.Deadline = p.clock.Start.Add(p.clock.Period)
 		}
-		text = report.Format()
+		var failures, lost bool
+		r.Failures, failures = p.failures()
+		r.Lost, lost = p.lostMembers()
+		if !failures || !lost {
+			return // something must be read first
+		}
+		text = r.Format()
 	}
 	if p.Owner.Annotations[roster.ReportAnnotation] != text {
 		p.do(Annotate{Report: &text})
 	}
 }
 
-// reportOf returns the report, or false if something must be read first.
-func (p *planner) reportOf() (roster.Report, bool) {
-	g := p.group
-	r := roster.Report{Epoch: g.Generation, Round: g.Round, Phase: g.Phase, Size: g.Size, Message: groupText(g)}
-	if p.clock != nil {
-		r.Deadline = p.clock.Start.Add(p.clock.Period)
-	}
-	var failures, lost bool
-	r.Failures, failures = p.failures()
-	r.Lost, lost = p.lostMembers()
-	return r, failures && lost
-}
-
 // failures returns the failures in the last report and those that have occurred since. The store keeps the most recent rounds,
 // which are read only if there is a new round.
 func (p *planner) failures() ([]roster.Failure, bool) {
-	var known []roster.Failure
-	r := p.Owner.Report
-	if r != nil {
-		known = r.Failures
-	}
-	if r != nil && r.Epoch == p.group.Generation && r.Round == p.group.Round && r.Phase == p.group.Phase {
-		return known, true
+	r := cmp.Or(p.Owner.Report, &roster.Report{})
+	if r.Epoch == p.group.Generation && r.Round == p.group.Round && r.Phase == p.group.Phase {
+		return r.Failures, true
 	}
 	if !p.Reads.HistoryRead {
 		p.plan.Need.History = true
 		return nil, false
 	}
-	return merged(known, group.Records(nil, p.Reads.History)), true // if the history is unreadable, the next reconcile reads the group again
+	return merged(r.Failures, group.Records(nil, p.Reads.History)), true // if the history is unreadable, the next reconcile reads the group again
 }
 
 // merged returns the known failures followed by later ones from the records.

@@ -33,7 +33,7 @@ func (p *planner) keepGiven() {
 		}
 	}
 	for _, pod := range again {
-		if slot := s.slot[pod.UID]; p.knowsHolders(slot) && p.giveAgain(slot, pod) {
+		if slot := s.slot[pod.UID]; p.knowsHolder(slot) && p.giveAgain(slot, pod) {
 			astray = append(astray, victim{slot: slot, pod: pod, why: Fenced})
 		}
 	}
@@ -80,7 +80,7 @@ func (p *planner) giveSlots() {
 	var vacant []place
 	for _, at := range p.places() {
 		if p.needed(at.slot) && workload.StateOf(p.runningIn(at.slot)) == workload.Vacant &&
-			len(vacant) < atOnce && len(p.plan.Need.Holders) < atOnce && p.knowsHolders(at.slot) {
+			len(vacant) < atOnce && len(p.plan.Need.Holders) < atOnce && p.knowsHolder(at.slot) {
 			vacant = append(vacant, at)
 		}
 	}

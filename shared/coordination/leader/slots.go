@@ -64,12 +64,10 @@ func (p *planner) readPlaces(places []place) {
 	}
 }
 
-// knowsHolders reports whether the holders of the slots have been read from the store, and requests the missing ones.
-func (p *planner) knowsHolders(slots ...string) bool {
-	for _, slot := range slots {
-		if _, known := p.Reads.Holders[slot]; !known {
-			p.plan.Need.Holders = append(p.plan.Need.Holders, slot)
-		}
+// knowsHolder requests the holder of a slot from the store if it is unknown, and reports whether nothing requested is missing.
+func (p *planner) knowsHolder(slot string) bool {
+	if _, known := p.Reads.Holders[slot]; !known {
+		p.plan.Need.Holders = append(p.plan.Need.Holders, slot)
 	}
 	return len(p.plan.Need.Holders) == 0
 }
