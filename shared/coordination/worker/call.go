@@ -12,8 +12,8 @@ import (
 // call is a store call in flight and the functions that handle its result.
 type call struct {
 	rounds.Call
-	answered func(reply string, now rounds.Level)
-	lost     func() // called if there was no answer although the store may have executed the call; may be nil
+	answered func(reply string, now rounds.Level) // called after now has been adopted
+	lost     func()                               // called if there was no answer although the store may have executed the call; may be nil
 }
 
 // callNext makes the next call unless a call is in flight or must wait.
@@ -74,7 +74,6 @@ func (s *State) lost() *call {
 	return &call{
 		Call: rounds.Lost(s.level.Incarnation, s.placed.Unit, s.slot(), s.memory.Highest, s.entered()),
 		answered: func(reply string, now rounds.Level) {
-			s.adoptAnswer(now)
 			if now.Round < s.memory.Highest {
 				s.retry.at = s.now.Add(s.jitter(lastRetry))
 			}
@@ -96,7 +95,6 @@ func (s *State) down(i *instance) *call {
 	d := rounds.Death{Slot: s.slot(), ID: i.ID, Round: max(0, i.Round), Ran: i.Ran, Saw: i.Saw, Leaves: s.leaving, Cause: s.cause(i)}
 	incarnation := s.level.Incarnation
 	return &call{Call: rounds.Down(incarnation, s.placed.Unit, d), answered: func(reply string, now rounds.Level) {
-		s.adoptAnswer(now)
 		if reply == string(rounds.AnswerOver) && now.Incarnation != incarnation {
 			return // the report is repeated in the new incarnation
 		}
@@ -136,8 +134,7 @@ func (s *State) cause(i *instance) string {
 func (s *State) finish(i *instance) *call {
 	return &call{
 		Call: rounds.Finish(s.level.Incarnation, s.placed.Unit, s.slot(), i.ID, s.config.Barrier),
-		answered: func(reply string, now rounds.Level) {
-			s.adoptAnswer(now)
+		answered: func(reply string, _ rounds.Level) {
 			if reply != string(rounds.AnswerOver) {
 				i.reported = true
 				s.log(Info, "success reported", "instance", i.ID, "round", i.Round)
@@ -161,12 +158,9 @@ func (s *State) join(i *instance) *call {
 	made := s.here()
 	m := rounds.Member{Slot: s.slot(), ID: i.ID, Attempt: i.Attempt, Ran: i.Ran, Past: s.past(i)}
 	return &call{
-		Call: rounds.Join(made.incarnation, s.placed.Unit, made.round, s.entered(), m),
-		answered: func(reply string, now rounds.Level) {
-			s.adoptAnswer(now)
-			s.joined(i, made, reply, now)
-		},
-		lost: func() { s.mayHaveJoined(i, made) },
+		Call:     rounds.Join(made.incarnation, s.placed.Unit, made.round, s.entered(), m),
+		answered: func(reply string, now rounds.Level) { s.joined(i, made, reply, now) },
+		lost:     func() { s.mayHaveJoined(i, made) },
 	}
 }
 
@@ -250,6 +244,7 @@ func (a Answered) apply(s *State) {
 	}
 	s.retry.clear()
 	s.noTrouble(viaCall)
+	s.adoptAnswer(a.Now)
 	c.answered(a.Reply, a.Now)
 }
 
@@ -280,8 +275,5 @@ func (s *State) ask(kind, about string) *call {
 	if s.asked[id] {
 		return nil
 	}
-	return &call{Call: rounds.Ask(s.level.Incarnation, s.placed.Unit, s.slot(), kind), answered: func(_ string, now rounds.Level) {
-		s.asked[id] = true
-		s.adoptAnswer(now)
-	}}
+	return &call{Call: rounds.Ask(s.level.Incarnation, s.placed.Unit, s.slot(), kind), answered: func(string, rounds.Level) { s.asked[id] = true }}
 }
