@@ -96,7 +96,8 @@ func (o *Observation) Record(m *Memory, a Action, r Result) {
 			m.recoveredAt = o.Began
 		}
 	case CreatePod:
-		m.created.note(a.Round, a.Slot, o.Began, r.OK())
+		slots := m.created.in(a.Round)
+		slots[a.Slot] = replacements{slots[a.Slot].created + 1, o.Began, r.OK()}
 	}
 }
 

@@ -114,12 +114,6 @@ func (p *roundPods) in(round Round) map[string]replacements {
 	return p.slots
 }
 
-// note counts an attempt to create a pod.
-func (p *roundPods) note(round Round, slot string, now time.Time, ok bool) {
-	slots := p.in(round)
-	slots[slot] = replacements{slots[slot].created + 1, now, ok}
-}
-
 // replacements counts the pods that the leader created for a slot in one round. Most rounds need none or one. If such a pod ends
 // before its slot has joined, the next one is created after an increasing delay. Nothing else limits their number, because they do
 // not count as restarts.

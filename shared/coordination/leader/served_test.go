@@ -195,7 +195,7 @@ func TestAJobIsFilledOnceAfterAFullRecreation(t *testing.T) {
 				for _, action := range s.decide().Actions {
 					if a, is := action.(CreatePod); is {
 						created++
-						s.memory.created.note(a.Round, a.Slot, now, true)
+						s.memory.created.in(a.Round)[a.Slot] = replacements{created: 1, last: now, ok: true}
 					}
 				}
 				if created != want {

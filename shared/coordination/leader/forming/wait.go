@@ -140,17 +140,12 @@ func (s Step) Text() string {
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, "; ")
 	}
-	return text + ". " + s.next()
-}
-
-// next describes what happens if no worker joins.
-func (s Step) next() string {
 	deadline, runs := s.Clock()
 	if !runs {
-		return fmt.Sprintf("The %s forming-timeout does not run meanwhile", s.Period)
+		return fmt.Sprintf("%s. The %s forming-timeout does not run meanwhile", text, s.Period)
 	}
 	end := deadline.Start.Add(deadline.Period).UTC().Format(time.RFC3339)
-	return fmt.Sprintf("If they have not joined by %s (forming-timeout %s), pods are recreated", end, s.Period)
+	return fmt.Sprintf("%s. If they have not joined by %s (forming-timeout %s), pods are recreated", text, end, s.Period)
 }
 
 // Waits counts the missing workers by what they are waiting for. Missing workers whose names are unknown count as running without

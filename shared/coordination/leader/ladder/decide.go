@@ -65,7 +65,9 @@ func Decide(r Round, s Slot) Action {
 		return Action{} // a new Job has been created or is coming
 	case s.finished():
 		return Action{Job, "exited 0 when it was stopped, so that its Job takes it for finished"}
-	case r.RepairsIn() > 0 || !r.few():
+	case r.RepairsIn() > 0:
+		return Action{}
+	case 2*r.Missing > r.Size: // individual slots are not the cause, and recreating them takes longer than recreating the group
 		return Action{}
 	}
 	state, why := stateOf(s.Pod, r)
@@ -97,10 +99,6 @@ func (r Round) late(s Slot, state state, why string) Action {
 	}
 	return Action{}
 }
-
-// few reports whether no more than half of the group is missing. If most of the group is missing, individual slots are not the
-// cause, and recreating them one by one takes longer than recreating the group.
-func (r Round) few() bool { return 2*r.Missing <= r.Size }
 
 // made reports whether an object was created in this round. API servers report whole seconds.
 func (r Round) made(created time.Time) bool {

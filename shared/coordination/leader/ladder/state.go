@@ -67,7 +67,10 @@ func stateOfContainer(c *workload.Container, r Round) (state, string) {
 }
 
 func stateOfBackedOff(c *workload.Container, r Round) (state, string) {
-	wait := backOff(c.Message)
+	_, rest, _ := strings.Cut(c.Message, "back-off ")
+	text, _, _ := strings.Cut(rest, " ")
+	wait, _ := backOffRule.Parse(text) // on errors it is the default
+
 	last := r.Now // if unknown, the latest possible time
 	if t := c.Last; t != nil {
 		last = t.At
@@ -81,10 +84,3 @@ func stateOfBackedOff(c *workload.Container, r Round) (state, string) {
 
 // backOffRule parses the kubelet's "back-off 20s restarting failed container=...". Its default is the kubelet's maximum.
 var backOffRule = grace.Rule{Name: "the kubelet's back-off", Default: 5 * time.Minute}
-
-func backOff(message string) time.Duration {
-	_, rest, _ := strings.Cut(message, "back-off ")
-	text, _, _ := strings.Cut(rest, " ")
-	wait, _ := backOffRule.Parse(text) // on errors it is the default
-	return wait
-}
