@@ -59,14 +59,8 @@ func (s State) holds(now time.Time) bool { return s.Live(now) && !s.Deadline.Aft
 
 // Format returns the value of the annotation. The deadline is rounded up to a whole second.
 func (s State) Format() string {
-	deadline := s.Deadline.UTC().Truncate(time.Second)
-	if deadline.Before(s.Deadline) {
-		deadline = deadline.Add(time.Second)
-	}
-	value, err := json.Marshal(wire{Level: s.Level, Reason: s.Reason, Deadline: deadline.Format(time.RFC3339)})
-	if err != nil {
-		panic(err) // a number and two strings always marshal
-	}
+	deadline := s.Deadline.UTC().Add(time.Second - time.Nanosecond).Truncate(time.Second)
+	value, _ := json.Marshal(wire{Level: s.Level, Reason: s.Reason, Deadline: deadline.Format(time.RFC3339)}) // a number and two strings always marshal
 	return string(value)
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -80,14 +81,10 @@ const evictedWithin = time.Minute
 func joinMoves(list []Entry) {
 	for i := range list {
 		e := &list[i]
-		if e.What != Replaced || e.Cause != evicted {
-			continue
-		}
-		for _, move := range list {
-			if move.What == Moved && move.moves(*e) && !e.At.Before(move.At.Add(-sameMoment)) && e.At.Before(move.At.Add(evictedWithin)) {
-				e.What, e.Level = Repair, recovering.LevelMove
-				break
-			}
+		if e.What == Replaced && e.Cause == evicted && slices.ContainsFunc(list, func(move Entry) bool {
+			return move.What == Moved && move.moves(*e) && !e.At.Before(move.At.Add(-sameMoment)) && e.At.Before(move.At.Add(evictedWithin))
+		}) {
+			e.What, e.Level = Repair, recovering.LevelMove
 		}
 	}
 }

@@ -103,12 +103,9 @@ func FromField(name, path string) corev1.EnvVar {
 
 // WithEnvironment adds environment variables that are missing.
 func WithEnvironment(have, add []corev1.EnvVar) []corev1.EnvVar {
-	known := make(map[string]bool, len(have))
-	for _, v := range have {
-		known[v.Name] = true
-	}
+	known := have
 	for _, v := range add {
-		if !known[v.Name] {
+		if !slices.ContainsFunc(known, func(k corev1.EnvVar) bool { return k.Name == v.Name }) {
 			have = append(have, v)
 		}
 	}
@@ -249,13 +246,12 @@ func Flags(set *pflag.FlagSet, store *Store, acl *bool, image *string, kind stri
 
 // Check validates the store flags. acl says whether each workload of the kind has its own store user.
 func (s Store) Check(acl bool, kind string) []error {
-	if s.TLS && !acl && s.Secret == "" {
+	switch {
+	case s.TLS && !acl && s.Secret == "":
 		return []error{fmt.Errorf("--%s: agents read the store's CA from their Secret: set --%s or --%s", FlagStoreTLS, FlagStoreACL, FlagStoreSecret)}
-	}
-	if acl && (s.Secret != "" || s.Username != "") {
+	case acl && (s.Secret != "" || s.Username != ""):
 		return []error{fmt.Errorf("--%s gives each %s its own store user: omit --%s and --%s", FlagStoreACL, kind, FlagStoreUsername, FlagStoreSecret)}
-	}
-	if s.Address == "" {
+	case s.Address == "":
 		return nil
 	}
 	if host, port, err := net.SplitHostPort(s.Address); err != nil || host == "" || port == "" {
