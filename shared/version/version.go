@@ -15,17 +15,14 @@ var (
 func Version() string { return version }
 
 // Commit returns the revision set by the linker or recorded by the go command, or "unknown".
-func Commit() string { return cmp.Or(commit, recorded(), "unknown") }
-
-func recorded() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value
+func Commit() string {
+	var recorded string
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				recorded = s.Value
+			}
 		}
 	}
-	return ""
+	return cmp.Or(commit, recorded, "unknown")
 }

@@ -83,8 +83,10 @@ func (p *planner) worksIn(pod *workload.Pod) string {
 	switch slot := s.slot[pod.UID]; {
 	case slot != "":
 		return slot
-	case pod.Waits || p.isGiven(pod.Slot) || p.isSpare(pod):
+	case pod.Waits || p.isGiven(pod.Slot):
 		return ""
+	case strings.Contains(pod.Slot, "-spares-") && slices.ContainsFunc(p.group.Stages, func(s coordination.Stage) bool { return s.HasSpare(pod.Slot) }):
+		return "" // it belongs to a spare Job
 	}
 	return pod.Slot
 }
@@ -92,11 +94,6 @@ func (p *planner) worksIn(pod *workload.Pod) string {
 // isGiven reports whether a slot is assigned to a pod.
 func (p *planner) isGiven(slot string) bool {
 	return p.seating().given[slot] != "" || p.seating().by[slot] != nil
-}
-
-// isSpare reports whether a pod belongs to a spare Job.
-func (p *planner) isSpare(pod *workload.Pod) bool {
-	return strings.Contains(pod.Slot, "-spares-") && slices.ContainsFunc(p.group.Stages, func(s coordination.Stage) bool { return s.HasSpare(pod.Slot) })
 }
 
 // slotOf returns the slot from which a pod is released.

@@ -1,6 +1,9 @@
 package workload
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Pod is one pod.
 type Pod struct {
@@ -94,15 +97,7 @@ func (p *Pod) LostWhenGone() bool { return p.Phase != Succeeded || p.stoppedByDe
 
 // stoppedByDeletion reports whether a container ended after the deletion was requested.
 func (p *Pod) stoppedByDeletion() bool {
-	if !p.Deleting {
-		return false
-	}
-	for i := range p.Containers {
-		if exit := p.Containers[i].Exited; exit != nil && !exit.At.Before(p.Asked) {
-			return true
-		}
-	}
-	return false
+	return p.Deleting && slices.ContainsFunc(p.Containers, func(c Container) bool { return c.Exited != nil && !c.Exited.At.Before(p.Asked) })
 }
 
 // State is the combined state of the pods of one slot.

@@ -2,6 +2,7 @@
 package workload
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,12 +42,7 @@ type Indexes [][2]int
 
 // Has reports whether an index is in the set.
 func (s Indexes) Has(index int) bool {
-	for _, r := range s {
-		if r[0] <= index && index <= r[1] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s, func(r [2]int) bool { return r[0] <= index && index <= r[1] })
 }
 
 // Refusal returns why programs other than the Job controller must not create a pod for an index of a Job, or "" if they may. A pod

@@ -59,7 +59,8 @@ func listen(store Store, group, slot, host string) (*server, error) {
 		return nil, fmt.Errorf("listening for members: %w", err)
 	}
 	return &server{
-		outage: message{kindOutage, errorText(errStarting)}, up: newUpstream(store, group), slot: slot, listener: tls.NewListener(l, serverTLS(certificate)), members: map[*peer]bool{},
+		up:   &upstream{store: store, group: group, members: 1, wake: make(chan struct{}, 1)},
+		slot: slot, listener: tls.NewListener(l, serverTLS(certificate)), members: map[*peer]bool{}, outage: message{kindOutage, errorText(errStarting)},
 		record: relay.Record{Address: l.Addr().String(), Fingerprint: fingerprint, Token: rand.Text()},
 	}, nil
 }

@@ -66,10 +66,6 @@ type placing struct {
 	answer func(message)
 }
 
-func newUpstream(store Store, group string) *upstream {
-	return &upstream{store: store, group: group, members: 1, wake: make(chan struct{}, 1)}
-}
-
 // served changes the number of members that use the relay.
 func (u *upstream) served(change int) {
 	u.mu.Lock()
