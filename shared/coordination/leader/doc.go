@@ -16,7 +16,7 @@
 //	decide.go                                the list of rules
 //	rule_*.go                                one concern each
 //	heirs.go                                 which spare is assigned a slot
-//	release.go, slots.go                     how to release and delete pods; what to read about slots
+//	slots.go                                 what to read about slots; how to release and delete pods
 //	planner.go, seats.go                     the state of one plan; which pod works in which slot
 //	observation.go, plan.go, memory.go, text.go
 //
