@@ -112,8 +112,10 @@ func (p *planner) conclude() {
 		return
 	case p.group == nil:
 		p.resyncIn(time.Millisecond) // the store has lost the group during this reconcile
+	case p.clock != nil && p.ladder().RepairsIn() > 0:
+		p.resyncIn(p.ladder().RepairsIn() + time.Millisecond)
 	case p.clock != nil:
-		p.resyncIn(p.repairResync())
+		p.resyncIn(min(max(p.Owner.Timeout/12, minResync), maxResync))
 	}
 	if p.clock != nil && !p.clock.Passed(p.now) {
 		p.resyncIn(p.clock.Remaining(p.now) + time.Millisecond)

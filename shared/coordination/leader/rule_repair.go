@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
+// minResync and maxResync limit how soon to plan again once slots are repaired.
 const (
 	minResync = 500 * time.Millisecond
 	maxResync = 5 * time.Second
@@ -135,12 +136,4 @@ func (p *planner) deleteJobs(victims []victim) {
 	if len(p.plan.Need.Jobs) > 0 {
 		p.plan.Actions = nil // delete all of them together, once all have been read
 	}
-}
-
-// repairResync returns when to plan again during a restart: at the end of the first share of its time, and frequently after that.
-func (p *planner) repairResync() time.Duration {
-	if wait := p.ladder().RepairsIn(); wait > 0 {
-		return wait + time.Millisecond
-	}
-	return min(max(p.Owner.Timeout/12, minResync), maxResync)
 }

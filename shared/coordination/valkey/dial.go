@@ -1,6 +1,7 @@
 package valkey
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -99,10 +100,7 @@ func limitSilence(_, _ string, conn syscall.RawConn) (err error) {
 	failed := conn.Control(func(fd uintptr) {
 		err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(silenceLimit.Milliseconds()))
 	})
-	if failed != nil {
-		return failed
-	}
-	return err
+	return cmp.Or(failed, err)
 }
 
 // pool connects on behalf of a go-redis pool. Once as many attempts have failed as the pool may have connections, go-redis connects
