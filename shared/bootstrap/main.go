@@ -30,7 +30,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
-// Exit codes.
 const (
 	exitOK     = 0
 	exitFailed = 1

@@ -145,7 +145,6 @@ func ownNamespace() string {
 	return strings.TrimSpace(string(content))
 }
 
-// Names of flags.
 const (
 	flagWebhookPort    = "webhook-port"
 	flagWebhookCertDir = "webhook-cert-dir"
@@ -303,7 +302,6 @@ func onlyHTTP1(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }
 // Gate is a feature gate: its default, its stage, and whether it is locked to the default.
 type Gate = featuregate.FeatureSpec
 
-// Stages of feature gates.
 const (
 	Alpha = featuregate.Alpha
 	Beta  = featuregate.Beta

@@ -29,7 +29,6 @@ const (
 // add up to the outage.
 type Phase int
 
-// The phases in order.
 const (
 	Detect Phase = iota // from the failure to its detection
 	Order               // until the restart is ordered
@@ -87,7 +86,6 @@ type Entry struct {
 // End says how a restart ended.
 type End string
 
-// Values of End.
 const (
 	Running   End = ""          // all workers are running
 	Overtaken End = "overtaken" // by another failure; the outage continues in the next entry

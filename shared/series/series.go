@@ -7,7 +7,6 @@ import "slices"
 // Type is a Prometheus metric type.
 type Type string
 
-// Metric types in use.
 const (
 	Counter   Type = "counter"
 	Gauge     Type = "gauge"

@@ -37,7 +37,6 @@ type Entry struct {
 // What is the type of an entry.
 type What string
 
-// Types of entries.
 const (
 	Started    What = "started"
 	InPlace    What = "restart in place"

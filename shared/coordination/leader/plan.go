@@ -128,7 +128,6 @@ func (d DeletePod) Force() bool { return d.For == ForDead || d.For == ForTwin }
 // Purpose says why something is deleted.
 type Purpose string
 
-// Purposes of deletions.
 const (
 	ForForming Purpose = "forming" // its worker has not joined in time since the group was opened
 	ForRestart Purpose = "restart" // its worker did not rejoin after a restart

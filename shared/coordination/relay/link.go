@@ -27,7 +27,6 @@ type Link struct {
 // Verdict says what a member does about its relay.
 type Verdict int
 
-// Values of Verdict.
 const (
 	Stay  Verdict = iota
 	Ping          // send a ping

@@ -18,7 +18,6 @@ const Version = coordination.Version
 //go:embed rounds.lua
 var Library string
 
-// Function names.
 const (
 	FunctionJoin    = "hf" + Version + "_join"
 	FunctionDown    = "hf" + Version + "_down"

@@ -39,7 +39,6 @@ type Stop struct {
 // Haste says how quickly a Stop ends the instance.
 type Haste int
 
-// Degrees of haste.
 const (
 	Patient Haste = iota // the signal, then the grace period; waits for a checkpoint in progress
 	Stuck                // for an instance that has been silent for a long time: no signal and no grace period, but waits for a checkpoint in progress
@@ -61,7 +60,6 @@ type Observe struct{}
 // Severity is the severity of a Log.
 type Severity int
 
-// Severities of a Log.
 const (
 	Info Severity = iota
 	Warning

@@ -31,7 +31,6 @@ type Pod struct {
 // Phase is the phase of a pod in the API.
 type Phase string
 
-// Pod phases.
 const (
 	Pending   Phase = "Pending"
 	Running   Phase = "Running"
