@@ -40,7 +40,7 @@ func ofGroup(o Object) []Entry {
 		}
 		list = append(list, e)
 	}
-	return append(list, ends(o, "Failed", "Completed", "Complete")...)
+	return append(list, ends(o, "Completed", "Complete")...)
 }
 
 // numberRestarts numbers the counted entries backwards, starting from the object's count. If the history is complete, the count is
@@ -93,8 +93,8 @@ func causeText(c history.Cause) string {
 }
 
 // ends returns an entry for the end of the workload, according to its conditions.
-func ends(o Object, failed string, finished ...string) []Entry {
-	if c := o.True(failed); c != nil {
+func ends(o Object, finished ...string) []Entry {
+	if c := o.True("Failed"); c != nil {
 		return []Entry{{At: c.Since, Object: o.String(), What: Failed, Cause: joined(c.Reason, c.Message)}}
 	}
 	if c := o.True(finished...); c != nil {
@@ -167,7 +167,7 @@ func ofElasticJob(o Object) []Entry {
 		}
 		list = append(list, e)
 	}
-	return append(list, ends(o, "Failed", "Succeeded")...)
+	return append(list, ends(o, "Succeeded")...)
 }
 
 // AppWrapper contains the fields that are used from an AppWrapper's status, and its retryLimit.

@@ -99,7 +99,8 @@ func ParseConfig(hash map[string]string) (Config, error) {
 		Incarnation: hash["inc"], Generation: p.count("gen"), Limit: p.count("limit"),
 		MaxPause: time.Duration(p.count("delay")) * time.Millisecond,
 	}
-	c.Token.LeaseCreated, c.Token.Transitions = p.pair("token")
+	created, transitions, _ := strings.Cut(hash["token"], " ")
+	c.Token = coordination.Token{LeaseCreated: p.parse("token", created), Transitions: p.parse("token", transitions)}
 	units := p.count("units")
 	if units > MaxUnits {
 		return Config{}, fmt.Errorf("reading the group: %d units", units)
@@ -150,22 +151,14 @@ type parser struct {
 	err  error
 }
 
-func (p *parser) count(field string) int64 {
-	n, err := parseCount(p.hash[field])
+func (p *parser) count(field string) int64 { return p.parse(field, p.hash[field]) }
+
+func (p *parser) parse(field, text string) int64 {
+	n, err := parseCount(text)
 	if err != nil {
 		p.err = cmp.Or(p.err, fmt.Errorf("reading the group: field %s: %w", field, err))
 	}
 	return n
-}
-
-func (p *parser) pair(field string) (a, b int64) {
-	first, second, _ := strings.Cut(p.hash[field], " ")
-	numbers, err := parseCounts(first, second)
-	if err != nil {
-		p.err = cmp.Or(p.err, fmt.Errorf("reading the group: field %s: %w", field, err))
-		return 0, 0
-	}
-	return numbers[0], numbers[1]
 }
 
 // PlaceFields returns the hash fields that PlaceOf needs.
@@ -191,8 +184,8 @@ func PlaceOf(own Slot, values []string) (Place, error) {
 	if !spare && given == "" && !b.Has(own.Name) {
 		return Place{}, fmt.Errorf("%w: %.80q", coordination.ErrUnknownSlot, own.Name)
 	}
-	p := parser{hash: map[string]string{"limit": limit}}
-	return Place{Bounds: b, Limit: p.count("limit"), Given: given, Spare: spare || (to != "" && to != own.Pod)}, p.err
+	var p parser
+	return Place{Bounds: b, Limit: p.parse("limit", limit), Given: given, Spare: spare || (to != "" && to != own.Pod)}, p.err
 }
 
 // HomeFields returns the hash fields that say where the workers of the given slots run. Each value is the own slot of the pod to
