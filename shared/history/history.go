@@ -158,14 +158,11 @@ const uncounted = "uncounted"
 
 // String returns the parts up to the last non-empty one, separated by colons.
 func (c Cause) String() string {
-	parts := []string{word(c.Kind), "", word(c.Signal), word(c.Reason)}
+	code := ""
 	if c.ExitCode != 0 {
-		parts[1] = strconv.FormatInt(c.ExitCode, 10)
+		code = strconv.FormatInt(c.ExitCode, 10)
 	}
-	for len(parts) > 1 && parts[len(parts)-1] == "" {
-		parts = parts[:len(parts)-1]
-	}
-	return strings.Join(parts, ":")
+	return strings.TrimRight(strings.Join([]string{word(c.Kind), code, word(c.Signal), word(c.Reason)}, ":"), ":")
 }
 
 // word replaces characters in a name that separate the fields of a line.
