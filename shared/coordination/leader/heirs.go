@@ -49,21 +49,15 @@ func (p *planner) spares() []*workload.Pod {
 	return p.waiting
 }
 
-// isIdle reports whether a pod without a slot can be assigned one.
+// isIdle reports whether a pod without a slot can be assigned one. A Job that has become smaller, for example because a user wants fewer
+// spares, deletes its highest indexes a moment later.
 func (p *planner) isIdle(pod *workload.Pod) bool {
-	if !p.keeps(pod) {
+	_, index := workload.JobOf(pod.Slot)
+	if job := p.jobOf(pod); job == nil || job.Deleting || job.Suspended || index >= job.Indexes {
 		return false
 	}
 	runs := pod.Phase == workload.Running && !pod.Deleting && !slices.ContainsFunc(pod.Containers, func(c workload.Container) bool { return !c.Running })
 	return runs && pod.Generation == p.Owner.Epoch.Epoch && !p.group.IsFenced(pod.UID) && p.knownSlot(pod) == ""
-}
-
-// keeps reports whether the Job of a pod keeps it. A Job that has become smaller, for example because a user wants fewer spares, deletes its
-// highest indexes a moment later.
-func (p *planner) keeps(pod *workload.Pod) bool {
-	_, index := workload.JobOf(pod.Slot)
-	job := p.jobOf(pod)
-	return job != nil && !job.Deleting && !job.Suspended && index < job.Indexes
 }
 
 // spareFor returns the pod to assign to a slot: the slot's own pod if it is waiting, otherwise the oldest spare on a different node from the lost
