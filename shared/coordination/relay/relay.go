@@ -6,7 +6,6 @@ package relay
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -30,10 +29,8 @@ func (p Plan) Of(stage coordination.Stage, slot string) string {
 	if p.From <= 0 || stage.Slots() < max(2, p.From) || !stage.Has(slot) {
 		return ""
 	}
-	job, pod, _ := strings.Cut(strings.TrimPrefix(slot, stage.Prefix+"-"), "-")
-	j, _ := strconv.ParseInt(job, 10, 64)
-	n, _ := strconv.ParseInt(pod, 10, 64)
-	index := j*stage.Pods + n
+	at, _ := coordination.PositionOf(slot, 0, 0)
+	index := at.Job*stage.Pods + at.Pod
 	index -= index % min(max(1, p.Per), rounds.MaxBatch)
 	return stage.Slot(index/stage.Pods, index%stage.Pods)
 }
