@@ -38,6 +38,22 @@ type Write struct {
 	Finished []rounds.FinishedSlot // slots to record as finished before the state is written
 }
 
+// Line returns the line that the write adds to the history, or nil. New generations and abandoned restarts get a line. So does a
+// group that is restored because the store has lost it, since the history was lost too.
+func (w Write) Line() *rounds.Line {
+	l := rounds.Line{Generation: w.State.Generation, Round: w.State.Round, Slot: "-"}
+	switch {
+	case w.Reason == Regenerates, w.Reason == Opens && w.State.Round == 0 && w.State.Entered == 0:
+	case w.Reason == Opens:
+		l.Cause = coordination.KindRecovery
+	case w.Reason == GivesUp:
+		l.Round, l.Ends, l.Cause = w.State.Round+1, true, coordination.KindTimeout
+	default:
+		return nil
+	}
+	return &l
+}
+
 // Reason says why the leader writes.
 type Reason string
 
