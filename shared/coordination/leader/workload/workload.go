@@ -76,3 +76,139 @@ func JobOf(slot string) (job string, index int) {
 	}
 	return slot[:cut], index
 }
+
+// Pod is one pod.
+type Pod struct {
+	Name, UID  string
+	Slot       string // the pod's own slot, or its name as a spare
+	Given      string // the slot that its annotation says it was assigned; empty if there is none
+	Waits      bool   // created for a slot that is assigned to another pod, so it waits until it is assigned a slot
+	Job        string // UID of the Job that owns it
+	Generation int32  // generation of the group in which it was created
+	Node       string // empty if it has not been scheduled
+	Version    string // resource version
+	Created    time.Time
+	Phase      Phase
+	Reason     string // reason for the phase
+
+	Deleting   bool
+	Asked, Due time.Time // when its deletion was requested, and when its grace period ends
+	Forced     bool      // it was deleted with a grace period of 0
+
+	Scheduling *Scheduling // nil if the scheduler has not reported on it yet
+	Init       []Container
+	Containers []Container
+}
+
+// Phase is the phase of a pod in the API.
+type Phase string
+
+const (
+	Pending   Phase = "Pending"
+	Running   Phase = "Running"
+	Succeeded Phase = "Succeeded"
+	Failed    Phase = "Failed"
+)
+
+// Scheduling is the scheduling condition of a pod.
+type Scheduling struct {
+	Done    bool
+	At      time.Time
+	Gated   bool
+	Message string
+}
+
+// Container is one container of a pod.
+type Container struct {
+	Name     string
+	Running  bool
+	Since    time.Time // when it was started, if it is running
+	Waiting  bool
+	Reason   string // why it is waiting
+	Message  string // details of the reason
+	Exited   *Exit  // nil if it is running or waiting
+	Last     *Exit  // how its previous instance exited
+	Restarts int32
+}
+
+// Exit describes how a container ended.
+type Exit struct {
+	Code    int32
+	Message string // the termination message
+	At      time.Time
+}
+
+// Over reports whether nothing in a pod is running anymore: the kubelet has reported that, the pod was deleted before it was bound
+// to a node, or it was force-deleted.
+func (p *Pod) Over() bool {
+	return p.Phase == Failed || p.Phase == Succeeded || (p.Deleting && (p.Node == "" || p.Forced))
+}
+
+// MayRun reports whether something in a pod may be running or may still be started.
+func (p *Pod) MayRun() bool { return !p.Over() && !p.Lost() }
+
+// Lives reports whether a pod is running or will run, and is not being deleted.
+func (p *Pod) Lives() bool { return p.state() == Held }
+
+// Lost reports whether an existing pod can no longer run its worker although the worker has not finished: the pod has failed or was
+// force-deleted, or the worker exited with code 0 because the pod was being deleted. If the worker exited with code 0 before the
+// deletion, it has finished.
+func (p *Pod) Lost() bool {
+	switch p.Phase {
+	case Failed:
+		return true
+	case Succeeded:
+		return p.stoppedByDeletion()
+	}
+	return p.Deleting && p.Forced
+}
+
+// LostWhenGone is like Lost, but for a pod that has been removed from the API: the pod is lost unless its worker had finished.
+func (p *Pod) LostWhenGone() bool { return p.Phase != Succeeded || p.stoppedByDeletion() }
+
+// stoppedByDeletion reports whether a container ended after the deletion was requested.
+func (p *Pod) stoppedByDeletion() bool {
+	return p.Deleting && slices.ContainsFunc(p.Containers, func(c Container) bool { return c.Exited != nil && !c.Exited.At.Before(p.Asked) })
+}
+
+// State is the combined state of the pods of one slot.
+type State int
+
+const (
+	// Held means that a pod of the slot is live.
+	Held State = iota
+	// Ending means that the remaining pods are being deleted and the worker may still be running.
+	Ending
+	// Finished means that the slot's worker has succeeded. The rest is up to its Job.
+	Finished
+	// Vacant means that there is no pod, or that nothing is running in any of the pods.
+	Vacant
+)
+
+// StateOf returns the combined state of all pods of a slot, regardless of which Job created them, because two workers of one slot
+// must never run at the same time. Held takes precedence over Ending, and Ending over Finished.
+func StateOf(pods []*Pod) State {
+	state := Vacant
+	for _, pod := range pods {
+		state = min(state, pod.state())
+	}
+	return state
+}
+
+func (p *Pod) state() State {
+	switch {
+	case p.Phase == Succeeded:
+		return Finished
+	case p.Over():
+		return Vacant
+	case !p.Deleting:
+		return Held
+	}
+	return Ending
+}
+
+// Outranks reports whether the Job controller would keep this pod rather than made, a pod of the same slot that was just created
+// and has no node. It would if this pod has a node or is older. If both were created in the same second, it may keep either.
+func (p *Pod) Outranks(made *Pod) bool {
+	return p.state() == Held && (p.Node != "" || p.Created.Before(made.Created))
+}
