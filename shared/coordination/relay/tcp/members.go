@@ -69,9 +69,12 @@ func (m *Members) direct() (Store, error) {
 	if m.store != nil {
 		return m.store, nil
 	}
-	var err error
-	m.store, err = m.options.Open()
-	return m.store, err
+	store, err := m.options.Open()
+	if err != nil {
+		return nil, err // not stored: it may be a nil pointer in an interface, which is not nil
+	}
+	m.store = store
+	return store, nil
 }
 
 // idleStore is how long an unused store connection for calls stays open while the relay is used. It is longer than any call.

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/relay"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
+	"github.com/holdfast-project/holdfast/shared/coordination/simulation/memory"
 )
 
 // relayed starts a group in which members 1 to 3 use the relay in slot 0.
@@ -217,5 +218,26 @@ func TestARelayRejectsBrokenRequests(t *testing.T) {
 	}
 	if err := c.send(message{kindLevel, "with a\ttab"}); !errors.Is(err, errField) {
 		t.Errorf("a field with a tab: %v", err)
+	}
+}
+
+// The password file of a store may be unreadable for a moment, and then a function that opens a store of its own type returns a nil
+// pointer.
+func TestAStoreThatCannotBeOpenedIsOpenedLater(t *testing.T) {
+	b := &backend{Store: memory.New(time.Now), records: map[string]string{}}
+	broken := true
+	open := func() (Store, error) {
+		if broken {
+			return (*connection)(nil), errors.New("no password")
+		}
+		return &connection{backend: b}, nil
+	}
+	m := &Members{options: Options{Open: open}}
+	if _, err := m.Level(t.Context(), group); err == nil {
+		t.Error("the level was read without a store")
+	}
+	broken = false
+	if _, err := m.Level(t.Context(), group); !errors.Is(err, coordination.ErrNoGroup) {
+		t.Errorf("after the store could be opened: %v", err)
 	}
 }
