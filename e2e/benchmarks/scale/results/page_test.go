@@ -114,8 +114,8 @@ func TestResultsWithAnotherStoreAreNamed(t *testing.T) {
 	list := some()
 	list[0].Machine = list[0].Machine.With("redis", "7.0.15")
 	page, _ := Page(list, "scale", nil)
-	lineOf(t, page, "* failure, 5000 workers, Recreate, published JobSet")
-	if strings.Contains(page, "* failure, 5000 workers, in place") {
+	lineOf(t, page, "* 5000 workers, Recreate, published JobSet: failure")
+	if strings.Contains(page, "* 5000 workers, in place") {
 		t.Error("results with the chart's settings are named")
 	}
 }

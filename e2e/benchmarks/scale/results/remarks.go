@@ -41,14 +41,24 @@ func (p *page) aboutMachines() {
 
 // aboutStores names the rows that were measured before the store had the settings of the chart.
 func (p *page) aboutStores() {
-	var plain []string
+	scenarios := map[string][]string{} // by size and way
+	var groups []string
 	for _, r := range p.all {
-		if r.Machine.Versions["redis"] != "" {
-			plain = append(plain, fmt.Sprintf("* %s, %d workers, %s", r.Scenario, r.Workers, r.name()))
+		group := fmt.Sprintf("* %d workers, %s", r.Workers, r.name())
+		if r.Machine.Versions["redis"] == "" || slices.Contains(scenarios[group], r.Scenario) {
+			continue
 		}
+		if scenarios[group] == nil {
+			groups = append(groups, group)
+		}
+		scenarios[group] = append(scenarios[group], r.Scenario)
 	}
-	if len(plain) > 0 {
-		p.line("\nThese results are from an earlier version of the benchmark, with redis-server without TLS, users and a file:\n\n%s", strings.Join(plain, "\n"))
+	if len(groups) == 0 {
+		return
+	}
+	p.line("\nThese results are from an earlier version of the benchmark, whose store was redis-server without TLS, users and a file:\n")
+	for _, group := range groups {
+		p.line("%s: %s", group, strings.Join(scenarios[group], ", "))
 	}
 }
 
