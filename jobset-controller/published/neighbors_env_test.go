@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
-	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/beside"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
@@ -222,7 +222,7 @@ func (g *guest) awaitReplica(replica int, before []*corev1.Pod) []*corev1.Pod {
 		clear(pods)
 		for i := range list.Items {
 			pod := &list.Items[i]
-			if index, err := strconv.Atoi(pod.Labels[v1alpha2.PodGroupIndexKey]); err == nil && index < len(pods) && beside.Lives(pod) {
+			if index, err := strconv.Atoi(pod.Labels[v1alpha2.PodGroupIndexKey]); err == nil && index < len(pods) && policy.Lives(pod) {
 				pods[index] = pod
 			}
 		}
