@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -107,7 +106,10 @@ func (x *run) readObjects(ctx context.Context, need leader.Need) {
 			return func() { set(&r.Jobs, job.Name, ifFound(found, &plain)); x.live[job.Name] = live }, err
 		})
 	}
-	known := x.newestVersion()
+	known := ""
+	if len(need.Slots) > 0 {
+		known = x.newestVersion()
+	}
 	for _, slot := range need.Slots {
 		into := &r.Slots
 		if slot.Twin {
@@ -207,15 +209,17 @@ func (x *run) plain(job *batchv1.Job, current bool) workload.Job {
 // newestVersion returns the newest version of the group's pods, including those that were just lost. If two versions cannot
 // be compared, it keeps the earlier one.
 func (x *run) newestVersion() string {
-	pods := slices.Clone(x.o.Pods)
-	for _, lost := range x.o.Lost {
-		pods = append(pods, lost.Pod)
-	}
 	newest := ""
-	for _, pod := range pods {
+	note := func(pod *workload.Pod) {
 		if order, err := resourceversion.CompareResourceVersion(pod.Version, newest); newest == "" || err == nil && order > 0 {
 			newest = pod.Version
 		}
+	}
+	for _, pod := range x.o.Pods {
+		note(pod)
+	}
+	for _, lost := range x.o.Lost {
+		note(lost.Pod)
 	}
 	return newest
 }

@@ -276,24 +276,30 @@ func TestStaleCacheCreatesNoPodInASuspendedJob(t *testing.T) {
 	g.wantPods("2", 0)
 }
 
+// recordLists records the options of all live lists from now on.
+func (g *rig) recordLists() *[]metav1.ListOptions {
+	asked := &[]metav1.ListOptions{}
+	g.r.Live = g.through(interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			all := (&client.ListOptions{}).ApplyOptions(opts)
+			*asked = append(*asked, *all.AsListOptions())
+			all.Raw = nil
+			return c.List(ctx, list, all)
+		},
+	})
+	return asked
+}
+
 // A list from etcd takes seconds if a namespace has thousands of pods. A list at the version of the loss or later is
 // enough.
 func TestLostSlotIsReadAtTheVersionOfItsLoss(t *testing.T) {
 	g := fourPods(t)
 	lost := g.lose(2)
-	var asked []metav1.ListOptions
-	g.r.Live = g.through(interceptor.Funcs{
-		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-			all := (&client.ListOptions{}).ApplyOptions(opts)
-			asked = append(asked, *all.AsListOptions())
-			all.Raw = nil
-			return c.List(ctx, list, all)
-		},
-	})
+	asked := g.recordLists()
 	g.reconcile()
 	g.wantPods("2", 1)
-	if len(asked) == 0 || asked[0].ResourceVersion != lost.ResourceVersion || asked[0].ResourceVersionMatch != metav1.ResourceVersionMatchNotOlderThan {
-		t.Errorf("the slot's pods were asked for with %+v, lost as of %s", asked, lost.ResourceVersion)
+	if len(*asked) == 0 || (*asked)[0].ResourceVersion != lost.ResourceVersion || (*asked)[0].ResourceVersionMatch != metav1.ResourceVersionMatchNotOlderThan {
+		t.Errorf("the slot's pods were asked for with %+v, lost as of %s", *asked, lost.ResourceVersion)
 	}
 }
 
@@ -302,19 +308,11 @@ func TestASlotLostEarlierIsReadAtTheVersionOfTheOtherPods(t *testing.T) {
 	g := fourPods(t)
 	g.must(g.c.Delete(g.ctx, g.changePod(0, 2, func(p *corev1.Pod) { p.Finalizers = nil })))
 	newest := g.changePod(0, 1, func(p *corev1.Pod) { metav1.SetMetaDataAnnotation(&p.ObjectMeta, "changed", "yes") })
-	var asked []metav1.ListOptions
-	g.r.Live = g.through(interceptor.Funcs{
-		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-			all := (&client.ListOptions{}).ApplyOptions(opts)
-			asked = append(asked, *all.AsListOptions())
-			all.Raw = nil
-			return c.List(ctx, list, all)
-		},
-	})
+	asked := g.recordLists()
 	g.reconcile()
 	g.wantPods("2", 1)
-	if len(asked) == 0 || asked[0].ResourceVersion != newest.ResourceVersion || asked[0].ResourceVersionMatch != metav1.ResourceVersionMatchNotOlderThan {
-		t.Errorf("the slot's pods were asked for with %+v, the newest pod is of %s", asked, newest.ResourceVersion)
+	if len(*asked) == 0 || (*asked)[0].ResourceVersion != newest.ResourceVersion || (*asked)[0].ResourceVersionMatch != metav1.ResourceVersionMatchNotOlderThan {
+		t.Errorf("the slot's pods were asked for with %+v, the newest pod is of %s", *asked, newest.ResourceVersion)
 	}
 }
 
