@@ -77,6 +77,7 @@ func (p *planner) entered() int64 {
 			job := &p.Jobs[i]
 			if job.Stage == stage.Prefix && !job.Spares && (job.Current || job.Deleting && job.Generation == p.Owner.Epoch.Epoch) {
 				steps = max(steps, stage.Step+1)
+				break
 			}
 		}
 	}
