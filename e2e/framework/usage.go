@@ -7,6 +7,8 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"github.com/holdfast-project/holdfast/e2e/framework/footprint"
 )
 
 // Usage is what a program has used since it started, according to its own metrics.
@@ -47,6 +49,56 @@ func UsageAt(ctx context.Context, address string) (Usage, error) {
 		u.ReconcileTime += m.GetHistogram().GetSampleSum()
 	}
 	return u, nil
+}
+
+// Metered is a program on this host whose usage is measured.
+type Metered struct {
+	Name    string
+	Metrics string // address
+}
+
+// UsageOf returns what a program has used since its start. RSS is its peak since it was last reset by UsagesDuring.
+func (env *Environment) UsageOf(ctx context.Context, m Metered) (Usage, error) {
+	u, err := UsageAt(ctx, m.Metrics)
+	if err != nil {
+		return u, err
+	}
+	pid, err := env.Cluster.ProgramPID(m.Name)
+	if err != nil {
+		return u, err
+	}
+	peak, err := footprint.Peak(pid)
+	u.RSS = peak * (1 << 20)
+	return u, err
+}
+
+// UsagesDuring returns what each program uses while do runs. RSS is the peak.
+func (env *Environment) UsagesDuring(ctx context.Context, programs []Metered, do func() error) ([]Usage, error) {
+	before := make([]Usage, len(programs))
+	for i, m := range programs {
+		pid, err := env.Cluster.ProgramPID(m.Name)
+		if err != nil {
+			return nil, err
+		}
+		if err := footprint.Forget(pid); err != nil {
+			return nil, err
+		}
+		if before[i], err = UsageAt(ctx, m.Metrics); err != nil {
+			return nil, err
+		}
+	}
+	if err := do(); err != nil {
+		return nil, err
+	}
+	used := make([]Usage, len(programs))
+	for i, m := range programs {
+		after, err := env.UsageOf(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		used[i] = after.Since(before[i])
+	}
+	return used, nil
 }
 
 // Since returns the usage since an earlier measurement. RSS is the current value.

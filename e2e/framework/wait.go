@@ -35,3 +35,13 @@ func UntilEvery(ctx context.Context, what string, interval, limit time.Duration,
 	}
 	return nil
 }
+
+// Pause waits, unless ctx ends first.
+func Pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

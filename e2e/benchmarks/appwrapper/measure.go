@@ -100,7 +100,7 @@ func (b *bench) startAll(ctx context.Context, _ *phase) error {
 }
 
 func (b *bench) idle(ctx context.Context, _ *phase) error {
-	return pause(ctx, 30*time.Second)
+	return framework.Pause(ctx, 30*time.Second)
 }
 
 // failSome makes one pod of each of the first workloads exit with 1, which fails its Job.

@@ -77,10 +77,10 @@ func (b *bench) measureSize(ctx context.Context, from, to int) (size, error) {
 		return s, err
 	}
 	s.Seconds = time.Since(begin).Seconds()
-	if err := pause(ctx, settling); err != nil {
+	if err := framework.Pause(ctx, settling); err != nil {
 		return s, err
 	}
-	if s.Rest, err = b.use(ctx, func() error { return pause(ctx, atRest) }); err != nil {
+	if s.Rest, err = b.use(ctx, func() error { return framework.Pause(ctx, atRest) }); err != nil {
 		return s, err
 	}
 	if err := b.env.Cluster.StopProgram(ctx, manager); err != nil {
@@ -89,7 +89,7 @@ func (b *bench) measureSize(ctx context.Context, from, to int) (size, error) {
 	if err := b.startManager(ctx); err != nil {
 		return s, err
 	}
-	if err := pause(ctx, settling); err != nil {
+	if err := framework.Pause(ctx, settling); err != nil {
 		return s, err
 	}
 	pid, err := b.env.Cluster.ProgramPID(manager)
@@ -102,37 +102,11 @@ func (b *bench) measureSize(ctx context.Context, from, to int) (size, error) {
 
 // use returns what the manager uses while do runs. Its memory is the peak.
 func (b *bench) use(ctx context.Context, do func() error) (framework.Usage, error) {
-	pid, err := b.env.Cluster.ProgramPID(manager)
+	used, err := b.env.UsagesDuring(ctx, []framework.Metered{{Name: manager, Metrics: metricsAddress}}, do)
 	if err != nil {
 		return framework.Usage{}, err
 	}
-	if err := footprint.Forget(pid); err != nil {
-		return framework.Usage{}, err
-	}
-	before, err := framework.UsageAt(ctx, metricsAddress)
-	if err != nil {
-		return framework.Usage{}, err
-	}
-	if err := do(); err != nil {
-		return framework.Usage{}, err
-	}
-	after, err := framework.UsageAt(ctx, metricsAddress)
-	if err != nil {
-		return framework.Usage{}, err
-	}
-	used := after.Since(before)
-	peak, err := footprint.Peak(pid)
-	used.RSS = peak * (1 << 20)
-	return used, err
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
+	return used[0], nil
 }
 
 // playWorkloads creates workloads, creates their pods once the manager has created the Jobs, and waits until all are
@@ -171,7 +145,7 @@ func (b *bench) playWorkload(ctx context.Context, i int) error {
 			return err
 		}
 		if found = err == nil; !found {
-			if err := pause(ctx, interval); err != nil {
+			if err := framework.Pause(ctx, interval); err != nil {
 				return err
 			}
 		}

@@ -24,6 +24,10 @@ type program struct {
 	metrics string // address
 }
 
+func (p program) metered() framework.Metered {
+	return framework.Metered{Name: p.Name, Metrics: p.metrics}
+}
+
 // benchmark is one run.
 type benchmark struct {
 	options

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/e2e/framework"
-	"github.com/holdfast-project/holdfast/e2e/framework/footprint"
 )
 
 const (
@@ -51,14 +50,18 @@ func (b *benchmark) measureAll(ctx context.Context) error {
 }
 
 func (b *benchmark) measure(ctx context.Context, from, to int) ([]size, error) {
-	growing, err := b.use(ctx, func() error { return b.grow(ctx, from, to) })
+	programs := make([]framework.Metered, len(b.programs))
+	for i, p := range b.programs {
+		programs[i] = p.metered()
+	}
+	growing, err := b.env.UsagesDuring(ctx, programs, func() error { return b.grow(ctx, from, to) })
 	if err != nil {
 		return nil, err
 	}
-	if err := pause(ctx, settling); err != nil {
+	if err := framework.Pause(ctx, settling); err != nil {
 		return nil, err
 	}
-	resting, err := b.use(ctx, func() error { return pause(ctx, atRest) })
+	resting, err := b.env.UsagesDuring(ctx, programs, func() error { return framework.Pause(ctx, atRest) })
 	if err != nil {
 		return nil, err
 	}
@@ -68,65 +71,12 @@ func (b *benchmark) measure(ctx context.Context, from, to int) ([]size, error) {
 		if err := b.restart(ctx, p); err != nil {
 			return nil, err
 		}
-		if err := pause(ctx, settling); err != nil {
+		if err := framework.Pause(ctx, settling); err != nil {
 			return nil, err
 		}
-		if sizes[i].Start, err = b.usage(ctx, p); err != nil {
+		if sizes[i].Start, err = b.env.UsageOf(ctx, p.metered()); err != nil {
 			return nil, err
 		}
 	}
 	return sizes, nil
-}
-
-// use returns what each program uses while do runs. Its memory is the peak.
-func (b *benchmark) use(ctx context.Context, do func() error) ([]framework.Usage, error) {
-	before := make([]framework.Usage, len(b.programs))
-	for i, p := range b.programs {
-		pid, err := b.env.Cluster.ProgramPID(p.Name)
-		if err != nil {
-			return nil, err
-		}
-		if err := footprint.Forget(pid); err != nil {
-			return nil, err
-		}
-		if before[i], err = framework.UsageAt(ctx, p.metrics); err != nil {
-			return nil, err
-		}
-	}
-	if err := do(); err != nil {
-		return nil, err
-	}
-	used := make([]framework.Usage, len(b.programs))
-	for i, p := range b.programs {
-		after, err := b.usage(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		used[i] = after.Since(before[i])
-	}
-	return used, nil
-}
-
-// usage returns what a program has used since its start, with its peak memory since it was last reset.
-func (b *benchmark) usage(ctx context.Context, p program) (framework.Usage, error) {
-	u, err := framework.UsageAt(ctx, p.metrics)
-	if err != nil {
-		return u, err
-	}
-	pid, err := b.env.Cluster.ProgramPID(p.Name)
-	if err != nil {
-		return u, err
-	}
-	peak, err := footprint.Peak(pid)
-	u.RSS = peak * (1 << 20)
-	return u, err
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

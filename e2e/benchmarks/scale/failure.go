@@ -146,7 +146,7 @@ func (g *group) awaitAnswer(ctx context.Context, watch *agent.Stopwatch, round i
 		if last, err = g.awaitUp(ctx, watch); err != nil || !inPlace(g.way) || g.round > round {
 			return last, err
 		}
-		if err := pause(ctx, interval); err != nil {
+		if err := framework.Pause(ctx, interval); err != nil {
 			return last, err
 		}
 	}

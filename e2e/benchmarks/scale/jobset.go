@@ -162,7 +162,7 @@ func (g *group) awaitQuiet(ctx context.Context) error {
 		return errors.New("not all Jobs are ready")
 	})
 	if err == nil {
-		err = pause(ctx, rest)
+		err = framework.Pause(ctx, rest)
 	}
 	return err
 }
@@ -204,13 +204,4 @@ func cached() client.ListOption {
 
 func until(ctx context.Context, what string, every time.Duration, ask func(context.Context) error) error {
 	return framework.UntilEvery(ctx, what, every, patience, ask)
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-project/holdfast/e2e/benchmarks/scale/results"
+	"github.com/holdfast-project/holdfast/e2e/framework"
 )
 
 // repeat kills workers of one group one after another, within the ten minutes after which a kubelet resets its
@@ -26,7 +27,7 @@ func (b *benchmark) repeat(ctx context.Context, g *group) error {
 				break
 			}
 			if i > 0 {
-				if err := pause(ctx, b.pace); err != nil {
+				if err := framework.Pause(ctx, b.pace); err != nil {
 					return err
 				}
 			}

@@ -4,14 +4,15 @@ import (
 	"context"
 
 	"github.com/holdfast-project/holdfast/e2e/benchmarks/scale/results"
+	"github.com/holdfast-project/holdfast/e2e/framework"
 )
 
 // steadily measures a group without failures.
 func (b *benchmark) steadily(ctx context.Context, g *group) error {
-	if err := pause(ctx, 2*rest); err != nil {
+	if err := framework.Pause(ctx, 2*rest); err != nil {
 		return err
 	}
-	run, err := b.window(ctx, func() error { return pause(ctx, b.steady) })
+	run, err := b.window(ctx, func() error { return framework.Pause(ctx, b.steady) })
 	if err != nil {
 		return err
 	}
