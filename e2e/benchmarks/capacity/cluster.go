@@ -83,12 +83,10 @@ func (b *benchmark) install(ctx context.Context) error {
 	}}
 	orchestrator := program{metrics: "127.0.0.1:18874", Managed: framework.Managed{
 		Name: "jobset-orchestrator", Binary: "orchestrator", Health: "127.0.0.1:18873",
-		Arguments: []string{
+		Arguments: append([]string{
 			"--metrics-bind-address=127.0.0.1:18874", "--metrics-secure=false", "--leader-election-namespace=kube-system",
 			"--leader-election-lease-duration=" + b.env.OrchestratorLease.String(),
-			"--valkey-address=" + b.store.Address, "--valkey-acl", "--valkey-username=default", "--valkey-password-file=" + b.store.Options.PasswordFile,
-			"--valkey-tls-ca-file=" + b.store.CA(),
-		},
+		}, b.store.OrchestratorArguments()...),
 	}}
 	b.programs = []program{manager, orchestrator}
 	for _, p := range b.programs {

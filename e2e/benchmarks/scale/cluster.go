@@ -81,12 +81,11 @@ func (b *benchmark) install(ctx context.Context) error {
 	}
 	orchestrator := testbed.Program{
 		Name: orchestratorName,
-		Command: []string{
+		Command: append([]string{
 			env.File("bin", "orchestrator"), "--kubeconfig=" + env.Cluster.KubeconfigPath(), "--health-probe-bind-address=" + orchestratorHealth,
 			"--metrics-bind-address=" + orchestratorMetrics, "--metrics-secure=false", "--pprof-bind-address=" + orchestratorProfile,
-			"--valkey-address=" + b.store.Address, "--valkey-acl", "--valkey-username=" + storeUser, "--valkey-password-file=" + b.store.Options.PasswordFile,
-			"--valkey-tls-ca-file=" + b.store.CA(), "--leader-election-namespace=kube-system", "--leader-election-lease-duration=" + env.OrchestratorLease.String(),
-		},
+			"--leader-election-namespace=kube-system", "--leader-election-lease-duration=" + env.OrchestratorLease.String(),
+		}, b.store.OrchestratorArguments()...),
 		Ready: framework.Healthy(orchestratorHealth),
 	}
 	return env.Cluster.StartProgram(ctx, orchestrator)

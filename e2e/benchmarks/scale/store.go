@@ -19,8 +19,6 @@ import (
 
 const (
 	storeProgram = "valkey-server"
-	// storeUser may manage users.
-	storeUser = "default"
 	// spareConnections are for the orchestrator, for spares, and for pods that end while their successors start.
 	spareConnections = 500
 )

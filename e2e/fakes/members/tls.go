@@ -41,6 +41,14 @@ func (s *Server) credentials() error {
 // CA is the path of the certificate with which clients check that of the server.
 func (s *Server) CA() string { return s.certificates().Certificate(authority) }
 
+// OrchestratorArguments are the arguments of an orchestrator that uses the server and issues passwords for its users.
+func (s *Server) OrchestratorArguments() []string {
+	return []string{
+		"--valkey-address=" + s.Address, "--valkey-acl", "--valkey-username=default", "--valkey-password-file=" + s.Options.PasswordFile,
+		"--valkey-tls-ca-file=" + s.CA(),
+	}
+}
+
 // AllowMembers creates the store user of the group, as the orchestrator does. The server forgets it when it restarts.
 func AllowMembers(ctx context.Context, leader *valkey.Store) (username string, err error) {
 	sum := sha256.Sum256([]byte(password))
