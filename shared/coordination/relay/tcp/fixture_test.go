@@ -122,7 +122,29 @@ type member struct {
 	all    []rounds.Observation
 }
 
+// member returns a member that watches.
 func (b *backend) member(t *testing.T, n int) *member {
+	t.Helper()
+	m := b.idleMember(t, n)
+	ctx, cancel := context.WithCancel(context.Background())
+	m.stop = cancel
+	go func() {
+		defer close(m.done)
+		m.Watch(ctx, group, func(o rounds.Observation) {
+			if o.Read && o.Err == nil { // like the agent
+				_, _ = m.Place(ctx, group, m.own)
+			}
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.all = append(m.all, o)
+		})
+	}()
+	t.Cleanup(m.end)
+	return m
+}
+
+// idleMember returns a member that does not watch: nothing but the test changes it.
+func (b *backend) idleMember(t *testing.T, n int) *member {
 	t.Helper()
 	m := &member{t: t, n: n, own: rounds.Slot{Name: fmt.Sprint("js-w-0-", n), Pod: fmt.Sprint("pod", n)}, done: make(chan struct{})}
 	open := func() (Store, error) {
@@ -140,20 +162,6 @@ func (b *backend) member(t *testing.T, n int) *member {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	m.stop = cancel
-	go func() {
-		defer close(m.done)
-		m.Watch(ctx, group, func(o rounds.Observation) {
-			if o.Read && o.Err == nil { // like the agent
-				_, _ = m.Place(ctx, group, m.own)
-			}
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			m.all = append(m.all, o)
-		})
-	}()
-	t.Cleanup(m.end)
 	return m
 }
 

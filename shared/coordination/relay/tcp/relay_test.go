@@ -160,7 +160,7 @@ func TestAnOutageOfTheStore(t *testing.T) {
 
 func TestAPodThatIsGivenTheSlotOfARelayRelays(t *testing.T) {
 	b := newBackend(t, 4)
-	m := b.member(t, 1)
+	m := b.idleMember(t, 1)
 	m.note(m.own, rounds.Place{Bounds: rounds.Bounds{Stage: coordination.Stage{Prefix: "js-w", Jobs: 1, Pods: 4}}, Given: "js-w-0-0"})
 	if slot, relays := m.role(); slot != "js-w-0-0" || !relays {
 		t.Errorf("relay %q, itself %t", slot, relays)
