@@ -84,7 +84,7 @@ func newGuestIn(c *cluster, system string) *guest {
 		o.Flags(set)
 		c.ok(set.Parse([]string{
 			"--webhooks", "--webhook-port=" + port, "--webhook-cert-dir=" + folder, "--valkey-address=" + address, "--inplace-store-address=" + address, "--inplace-exec-image=" + image,
-			"--leader-election-namespace=" + system, "--leader-election-lease-duration=3s", "--metrics-bind-address=0", "--health-probe-bind-address=" + health,
+			"--leader-election-namespace=" + system, "--metrics-bind-address=0", "--health-probe-bind-address=" + health,
 		}))
 		o.Webhook.Host = "localhost"
 		c.ok(o.Complete(set))
