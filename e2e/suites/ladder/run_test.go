@@ -60,6 +60,9 @@ func (r *run) show(ctx context.Context) {
 		text, err := r.Plugin(ctx, r.ns, args...)
 		r.Logf("%s %v\n%s", args[0], err, text)
 	}
+	logs := []string{"logs", "-l", "jobset.sigs.k8s.io/jobset-name=" + name, "--all-containers", "--tail=15", "--prefix", "--timestamps"}
+	out, _ := exec.CommandContext(ctx, "kubectl", append(logs, "--kubeconfig", r.Cluster.KubeconfigPath(), "-n", r.ns)...).CombinedOutput() // best effort: kubectl may be missing
+	r.Logf("pods\n%s", out)
 	for _, program := range []string{framework.Manager, framework.Orchestrator, framework.AppWrappers, framework.ElasticJobs, framework.Rescheduler} {
 		out, _ := exec.CommandContext(ctx, "tail", "-n", "15", r.Cluster.ProgramLog(program)).CombinedOutput() // best effort
 		r.Logf("%s\n%s", program, out)
