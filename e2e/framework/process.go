@@ -69,21 +69,27 @@ func (env *Environment) Program(ctx context.Context, w Worker) (string, error) {
 }
 
 // Finish makes a worker of the image "worker" succeed. It returns an error if the worker has no program, or one that does
-// not handle the signal yet: the signal would kill it.
+// not handle the signal yet.
 func (env *Environment) Finish(ctx context.Context, w Worker) error {
-	const finish = unix.SIGUSR2
 	pid, err := env.program(ctx, w)
 	if err != nil {
 		return err
 	}
-	caught, err := handles(pid, finish)
-	if err != nil {
-		return err
+	if err := isListening(pid); err != nil {
+		return fmt.Errorf("worker %s: %w", w.ID, err)
 	}
-	if !caught {
-		return fmt.Errorf("worker %s does not handle %s yet", w.ID, unix.SignalName(finish))
+	_, err = kill(pid, unix.SIGUSR2, "worker "+w.ID)
+	return err
+}
+
+// isListening returns an error until a program of the image "worker" handles its signals. The Go runtime has handlers for nearly all
+// signals from the start. SIGTTIN is one of the few for which it installs a handler only when the program asks for it, which the
+// worker does last.
+func isListening(pid int) error {
+	caught, err := handles(pid, unix.SIGTTIN)
+	if err == nil && !caught {
+		err = fmt.Errorf("process %d does not handle its signals yet", pid)
 	}
-	_, err = kill(pid, finish, "worker "+w.ID)
 	return err
 }
 

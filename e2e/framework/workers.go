@@ -130,7 +130,7 @@ func (env *Environment) Signal(ctx context.Context, w Worker, signal unix.Signal
 	if err != nil {
 		return time.Time{}, err
 	}
-	return kill(pid, signal, "worker "+w.ID)
+	return awaitKill(ctx, pid, signal, "worker "+w.ID)
 }
 
 // SignalContainer sends a signal to the first process of a container from the host, and returns the time.
@@ -139,7 +139,19 @@ func (env *Environment) SignalContainer(ctx context.Context, podUID, container s
 	if err != nil {
 		return time.Time{}, err
 	}
-	return kill(pid, signal, "container "+container+" of pod "+podUID)
+	return awaitKill(ctx, pid, signal, "container "+container+" of pod "+podUID)
+}
+
+// ownSignals are the signals to which only programs of the image "worker" react. They ignore them while they are starting.
+var ownSignals = []unix.Signal{unix.SIGUSR1, unix.SIGUSR2, unix.SIGHUP, unix.SIGPWR}
+
+func awaitKill(ctx context.Context, pid int, signal unix.Signal, what string) (time.Time, error) {
+	if slices.Contains(ownSignals, signal) {
+		if err := Until(ctx, what+" handles signals", func(context.Context) error { return isListening(pid) }); err != nil {
+			return time.Time{}, err
+		}
+	}
+	return kill(pid, signal, what)
 }
 
 func kill(pid int, signal unix.Signal, what string) (time.Time, error) {
