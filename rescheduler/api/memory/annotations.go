@@ -2,7 +2,6 @@ package memory
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -72,15 +71,12 @@ const (
 	maxNodeName   = 253
 )
 
-// ErrTooLarge means that a value exceeds its limit.
-var ErrTooLarge = errors.New("the value is too large")
-
 // ParseHosts parses the value of HostsAnnotation, a JSON array of node names; null is an empty list. It drops invalid node names and
-// returns the first MaxHosts names, sorted and without duplicates. It fails if the value is not such an array, or with ErrTooLarge. Callers
-// then treat the annotation as absent.
+// returns the first MaxHosts names, sorted and without duplicates. It fails if the value is too large or not such an array. Callers then
+// treat the annotation as absent.
 func ParseHosts(value string) ([]string, error) {
 	if len(value) > MaxHostsBytes {
-		return nil, fmt.Errorf("%s: %w: %d bytes, at most %d", HostsAnnotation, ErrTooLarge, len(value), MaxHostsBytes)
+		return nil, fmt.Errorf("%s: the value is too large: %d bytes, at most %d", HostsAnnotation, len(value), MaxHostsBytes)
 	}
 	var hosts []string
 	if err := json.Unmarshal([]byte(value), &hosts); err != nil {
@@ -91,10 +87,7 @@ func ParseHosts(value string) ([]string, error) {
 
 // Hosts returns the nodes that the annotations of a pod exclude. It returns none if the annotation is absent or invalid.
 func Hosts(annotations map[string]string) []string {
-	hosts, err := ParseHosts(annotations[HostsAnnotation])
-	if err != nil {
-		return nil
-	}
+	hosts, _ := ParseHosts(annotations[HostsAnnotation])
 	return hosts
 }
 

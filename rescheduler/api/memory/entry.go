@@ -60,30 +60,33 @@ const (
 // as long as before, up to 16 times the TTL.
 func (m Memory) Learn(f Failure, now time.Time) (Memory, Lesson) {
 	i := slices.IndexFunc(m.Entries, func(e Entry) bool { return e.is(f) })
-	switch {
-	case i >= 0 && slices.Contains(m.Entries[i].Pods, f.Pod):
-		return m, Known
-	case i < 0 && !now.Before(f.At.Add(f.TTL)):
-		return m, Stale
-	case i < 0:
-		return m.with(newEntry(f)), m.lesson(f)
+	if i < 0 {
+		if !now.Before(f.At.Add(f.TTL)) {
+			return m, Stale
+		}
+		lesson := m.lesson(f)
+		first := Entry{Node: f.Node, NodeUID: f.NodeUID, Class: f.Class, Slot: f.Slot, First: f.At.UTC().Truncate(time.Second)}
+		m.Entries = append(slices.Clip(m.Entries), first.again(f))
+		return m.bounded(), lesson
 	}
 	old := m.Entries[i]
-	if old.covers(f) {
+	switch again := old.again(f); {
+	case slices.Contains(old.Pods, f.Pod):
+		return m, Known
+	case old.covers(f):
 		return m, Covered
-	}
-	again := old.again(f)
-	if !again.Live(now) {
+	case !again.Live(now):
 		return m, Stale
+	default:
+		return m.replaced(i, again), New
 	}
-	return m.replaced(i, again), New
 }
 
 // Renew excludes the node for another full period if the entry of a known failure has expired. This happens if the move of the pod was
 // delayed for that long. Without the exclusion, the replacement could return to the node. No further move is counted.
 func (m Memory) Renew(f Failure, now time.Time) (Memory, Lesson) {
 	i := slices.IndexFunc(m.Entries, func(e Entry) bool { return e.is(f) })
-	if i < 0 || f.TTL <= 0 || m.Entries[i].Live(now) {
+	if i < 0 || m.Entries[i].Live(now) {
 		return m, Known
 	}
 	e := m.Entries[i]
@@ -113,14 +116,7 @@ func (m Memory) lesson(f Failure) Lesson {
 	return New
 }
 
-func newEntry(f Failure) Entry {
-	at := f.At.UTC().Truncate(time.Second)
-	return Entry{
-		Node: f.Node, NodeUID: f.NodeUID, Class: f.Class, Reason: f.Reason[:min(len(f.Reason), maxText)], Slot: f.Slot,
-		Count: 1, First: at, Last: at, Expires: at.Add(f.TTL), Pods: []string{f.Pod},
-	}
-}
-
+// again returns the entry with one more failure.
 func (e Entry) again(f Failure) Entry {
 	e.Pods = append(slices.Clone(e.Pods), f.Pod)
 	e.Pods = e.Pods[max(0, len(e.Pods)-maxPods):]
@@ -129,11 +125,6 @@ func (e Entry) again(f Failure) Entry {
 	e.Expires = e.Last.Add(f.TTL << min(e.Count, maxDoubling))
 	e.Count++
 	return e
-}
-
-func (m Memory) with(e Entry) Memory {
-	m.Entries = append(slices.Clip(m.Entries), e)
-	return m.bounded()
 }
 
 func (m Memory) replaced(i int, e Entry) Memory {

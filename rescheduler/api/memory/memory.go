@@ -185,14 +185,13 @@ const maxSharedWith = 8
 // template yet, it is assigned this one. living may be empty if the history is only read. Do not call For for a pod that has ended. See
 // Knows.
 func (m Memory) For(template string, living ...string) Memory {
-	if template == "" || m.Template == template || slices.Contains(m.SharedWith, template) {
-		return m
+	if !m.Knows(template) {
+		return Memory{Template: template, SharedWith: others(template, living)}
 	}
-	if m.Template == "" {
+	if m.Template == "" && template != "" {
 		m.Template, m.SharedWith = template, others(template, living)
-		return m
 	}
-	return Memory{Template: template, SharedWith: others(template, living)}
+	return m
 }
 
 // Knows reports whether failures of the template belong to this history. A pod that has ended must not start a new history if m does not
