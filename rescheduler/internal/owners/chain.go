@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,32 +20,16 @@ import (
 // Chain holds the owners of a pod from its controller up to the root. It is empty for a bare pod.
 type Chain []*metav1.PartialObjectMetadata
 
-// Direct returns the pod's controller, or nil.
-func (c Chain) Direct() *metav1.PartialObjectMetadata {
-	if len(c) == 0 {
-		return nil
-	}
-	return c[0]
-}
+// Direct returns the pod's controller. The chain must not be empty.
+func (c Chain) Direct() *metav1.PartialObjectMetadata { return c[0] }
 
-// Root returns the last owner, which holds the failure history, or nil.
-func (c Chain) Root() *metav1.PartialObjectMetadata {
-	if len(c) == 0 {
-		return nil
-	}
-	return c[len(c)-1]
-}
+// Root returns the last owner, which holds the failure history. The chain must not be empty.
+func (c Chain) Root() *metav1.PartialObjectMetadata { return c[len(c)-1] }
 
 // WithOwnAnnotations returns the owners whose annotations apply. ReplicaSets are excluded, because a Deployment copies its annotations to
 // its ReplicaSets and does not remove them there.
 func (c Chain) WithOwnAnnotations() Chain {
-	var own Chain
-	for i, o := range c {
-		if i == len(c)-1 || o.Kind != "ReplicaSet" {
-			own = append(own, o)
-		}
-	}
-	return own
+	return slices.DeleteFunc(slices.Clone(c), func(o *metav1.PartialObjectMetadata) bool { return o.Kind == "ReplicaSet" && o != c.Root() })
 }
 
 // Retries returns the number of retries set by the owner nearest to the pod. An invalid value is treated as absent. In this case, the error
@@ -54,9 +40,7 @@ func (c Chain) Retries() (retries int, asked bool, problem error) {
 		if asked {
 			return n, true, problem
 		}
-		if err != nil && problem == nil {
-			problem = err
-		}
+		problem = cmp.Or(problem, err)
 	}
 	return 0, false, problem
 }
@@ -69,18 +53,8 @@ func ControllerUID(o metav1.Object) types.UID {
 	return ""
 }
 
-const (
-	completionIndex = "batch.kubernetes.io/job-completion-index"
-	jobName         = "batch.kubernetes.io/job-name"
-)
-
 // named are the API groups whose pods keep their name when they are replaced.
 var named = []string{"elastic.pytorch.org", "kubeflow.org"}
-
-func keepsName(ref *metav1.OwnerReference) bool {
-	group, _, _ := strings.Cut(ref.APIVersion, "/")
-	return ref.Kind == "StatefulSet" || slices.Contains(named, group)
-}
 
 // Slot returns the identity that a pod shares with its replacement: its name if it is owned by a StatefulSet, an ElasticJob or a Kubeflow
 // job, or the Job and the completion index for an Indexed Job. Otherwise it is empty.
@@ -89,34 +63,29 @@ func Slot(pod *corev1.Pod) string {
 	if ref == nil {
 		return ""
 	}
-	if keepsName(ref) {
+	if group, _, _ := strings.Cut(ref.APIVersion, "/"); ref.Kind == "StatefulSet" || slices.Contains(named, group) {
 		return pod.Name
 	}
-	index := cmp.Or(pod.Annotations[completionIndex], pod.Labels[completionIndex])
+	index := cmp.Or(pod.Annotations[batchv1.JobCompletionIndexAnnotation], pod.Labels[batchv1.JobCompletionIndexAnnotation])
 	if _, err := strconv.Atoi(index); err != nil {
 		return ""
 	}
-	return cmp.Or(pod.Labels[jobName], ref.Name) + "/" + index
+	return cmp.Or(pod.Labels[batchv1.JobNameLabel], ref.Name) + "/" + index
 }
 
 // OneTemplate reports whether the root of the chain has a single template, which the pod identifies. This is so if the root is a Deployment
 // that owns ReplicaSets, or the pod's own controller.
 func (c Chain) OneTemplate(pod *corev1.Pod) bool {
-	if pod.Labels[templateHash] != "" {
+	if pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] != "" {
 		return len(c) == 1 || len(c) == 2
 	}
-	return pod.Labels[revisionHash] != "" && len(c) == 1
+	return pod.Labels[appsv1.ControllerRevisionHashLabelKey] != "" && len(c) == 1
 }
-
-const (
-	templateHash = "pod-template-hash"
-	revisionHash = "controller-revision-hash"
-)
 
 // Template identifies the template of a pod, if its controller provides this information. It is empty if the template is immutable or
 // unknown.
 func Template(pod *corev1.Pod) string {
-	return cmp.Or(pod.Labels[templateHash], pod.Labels[revisionHash])
+	return cmp.Or(pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey], pod.Labels[appsv1.ControllerRevisionHashLabelKey])
 }
 
 // parts lists labels that name the part of the workload to which a pod belongs. Each part has its own template.

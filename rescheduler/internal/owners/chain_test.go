@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -61,10 +62,10 @@ func TestSlot(t *testing.T) {
 	}{
 		"pod of a StatefulSet":         {pod("StatefulSet", "web-0", nil, nil), "web-0"},
 		"pod of a Deployment":          {pod("ReplicaSet", "web-x", nil, nil), ""},
-		"pod of an Indexed Job":        {pod("Job", "j-3-x", map[string]string{jobName: "j"}, map[string]string{completionIndex: "3"}), "j/3"},
-		"index as a label":             {pod("Job", "j-3-x", map[string]string{completionIndex: "3"}, nil), "owner/3"},
-		"pod of a Job without indexes": {pod("Job", "j-x", map[string]string{jobName: "j"}, nil), ""},
-		"index that is not a number":   {pod("Job", "j-x", nil, map[string]string{completionIndex: "a/b"}), ""},
+		"pod of an Indexed Job":        {pod("Job", "j-3-x", map[string]string{batchv1.JobNameLabel: "j"}, map[string]string{batchv1.JobCompletionIndexAnnotation: "3"}), "j/3"},
+		"index as a label":             {pod("Job", "j-3-x", map[string]string{batchv1.JobCompletionIndexAnnotation: "3"}, nil), "owner/3"},
+		"pod of a Job without indexes": {pod("Job", "j-x", map[string]string{batchv1.JobNameLabel: "j"}, nil), ""},
+		"index that is not a number":   {pod("Job", "j-x", nil, map[string]string{batchv1.JobCompletionIndexAnnotation: "a/b"}), ""},
 		"pod of an ElasticJob":         {of("elastic.pytorch.org/v1alpha1", pod("ElasticJob", "train-worker-3", nil, nil)), "train-worker-3"},
 		"pod of a PyTorchJob":          {of("kubeflow.org/v1", pod("PyTorchJob", "train-master-0", nil, nil)), "train-master-0"},
 		"pod of a Workflow":            {of("argoproj.io/v1alpha1", pod("Workflow", "flow-x", nil, nil)), ""},

@@ -58,8 +58,10 @@ func (r *Reconciler) observe(ctx context.Context, pod *corev1.Pod) (*scope, erro
 	if orphan || !r.manages(s) {
 		return nil, nil
 	}
-	if s.subject = s.chain.Root(); s.bare() {
+	if s.bare() {
 		s.subject = r.Ledger.Latest(metadataOf(pod))
+	} else {
+		s.subject = s.chain.Root()
 	}
 	s.matches = r.match(s)
 	s.read()

@@ -215,12 +215,11 @@ func (r *Reconciler) mayNotRelax(ctx context.Context, s *scope) (why string, err
 
 // jobCounts reports whether the pod's Job would count its eviction as a failure.
 func (r *Reconciler) jobCounts(ctx context.Context, s *scope) (bool, error) {
-	direct := s.chain.Direct()
-	if direct == nil || direct.GroupVersionKind().Group != batchv1.GroupName {
+	if s.bare() || s.chain.Direct().GroupVersionKind().Group != batchv1.GroupName {
 		return false, nil
 	}
 	var job batchv1.Job
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(direct), &job); err != nil {
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.chain.Direct()), &job); err != nil {
 		return true, client.IgnoreNotFound(err)
 	}
 	return !ignoresDisruption(job.Spec.PodFailurePolicy), nil
