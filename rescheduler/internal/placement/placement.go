@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	schedulinghelpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
@@ -99,7 +100,7 @@ func open(term corev1.NodeSelectorTerm) bool {
 		return r.Key == key && r.Operator == corev1.NodeSelectorOpIn && len(r.Values) == 1
 	}
 	return !slices.ContainsFunc(term.MatchExpressions, func(r corev1.NodeSelectorRequirement) bool { return one(r, corev1.LabelHostname) }) &&
-		!slices.ContainsFunc(term.MatchFields, func(r corev1.NodeSelectorRequirement) bool { return one(r, "metadata.name") })
+		!slices.ContainsFunc(term.MatchFields, func(r corev1.NodeSelectorRequirement) bool { return one(r, metav1.ObjectNameField) })
 }
 
 // TiedTo reports whether a volume can be used only on one host.
@@ -112,9 +113,6 @@ func TiedTo(volume *corev1.PersistentVolume) bool {
 	}
 	return !slices.ContainsFunc(volume.Spec.NodeAffinity.Required.NodeSelectorTerms, open)
 }
-
-// nodeName is the only field that node affinity can match.
-const nodeName = "metadata.name"
 
 // Avoid returns the required node affinity, which may be nil, with the nodes excluded. The terms are alternatives, so all nodes are
 // excluded in each of them.
@@ -136,12 +134,13 @@ func Avoid(required *corev1.NodeSelector, nodes []string) *corev1.NodeSelector {
 	return selector
 }
 
-// without returns requirements that exclude the nodes. Each has a single value, as the API requires for fields.
+// without returns requirements that exclude the nodes by name, the only field that node affinity can match. Each has a single value, as the
+// API requires for fields.
 func without(nodes []string, there []corev1.NodeSelectorRequirement) []corev1.NodeSelectorRequirement {
 	var out []corev1.NodeSelectorRequirement
 	for _, node := range nodes {
 		if !slices.ContainsFunc(there, func(r corev1.NodeSelectorRequirement) bool { return excludes(r, node) }) {
-			out = append(out, corev1.NodeSelectorRequirement{Key: nodeName, Operator: corev1.NodeSelectorOpNotIn, Values: []string{node}})
+			out = append(out, corev1.NodeSelectorRequirement{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpNotIn, Values: []string{node}})
 		}
 	}
 	return out
@@ -149,7 +148,7 @@ func without(nodes []string, there []corev1.NodeSelectorRequirement) []corev1.No
 
 // excludes reports whether the requirement only excludes one of the nodes.
 func excludes(r corev1.NodeSelectorRequirement, nodes ...string) bool {
-	return r.Key == nodeName && r.Operator == corev1.NodeSelectorOpNotIn && len(r.Values) == 1 && slices.Contains(nodes, r.Values[0])
+	return r.Key == metav1.ObjectNameField && r.Operator == corev1.NodeSelectorOpNotIn && len(r.Values) == 1 && slices.Contains(nodes, r.Values[0])
 }
 
 // Avoids reports whether the pod's required affinity excludes one of the nodes.

@@ -5,12 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
-
-	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 	"github.com/holdfast-project/holdfast/shared/grace"
@@ -225,23 +222,20 @@ func (p *problems) signals(changes map[string]Signal) {
 		known = append(known, row.Name)
 		rows[row.Name] = row
 	}
-	for _, name := range slices.Sorted(maps.Keys(changes)) {
-		if !slices.Contains(known, name) {
+	for name, change := range changes {
+		row, found := rows[name]
+		if !found {
 			*p = append(*p, fmt.Errorf("signals.%s: unknown signal; known signals are %v", name, known))
 			continue
 		}
-		p.signal(name, changes[name])
-		changed := changes[name].apply(rows[name])
-		p.when(changed.Action != signals.Never && changed.TTL <= 0, "signals.%s.ttl: must be greater than 0, otherwise the pod would return to its node", name)
+		row = change.apply(row)
+		p.when(!slices.Contains([]signals.Trigger{signals.Always, signals.Annotated, signals.Off}, row.Trigger),
+			"signals.%s.trigger: must be Always, Annotated or Off", name)
+		p.when(!slices.Contains([]signals.Action{signals.Move, signals.Record, signals.Never}, row.Action),
+			"signals.%s.action: must be Move, Record or Never", name)
+		p.when(row.Restarts < 0, "signals.%s.restarts: %d is below 0", name, row.Restarts)
+		p.when(row.Action != signals.Never && row.TTL <= 0, "signals.%s.ttl: must be greater than 0, otherwise the pod would return to its node", name)
 	}
-}
-
-func (p *problems) signal(name string, s Signal) {
-	p.when(s.Trigger != nil && !slices.Contains([]signals.Trigger{signals.Always, signals.Annotated, signals.Off}, *s.Trigger),
-		"signals.%s.trigger: must be Always, Annotated or Off", name)
-	p.when(s.Action != nil && !slices.Contains([]signals.Action{signals.Move, signals.Record, signals.Never}, *s.Action),
-		"signals.%s.action: must be Move, Record or Never", name)
-	p.when(s.Restarts != nil && *s.Restarts < 0, "signals.%s.restarts: %d is below 0", name, ptr.Deref(s.Restarts, 0))
 }
 
 // Duration is written as "5m" or "1m30s".

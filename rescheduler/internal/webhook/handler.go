@@ -127,7 +127,7 @@ func (h *Handler) excluded(ctx context.Context, pod *corev1.Pod, chain owners.Ch
 	if err != nil {
 		return nil, err
 	}
-	most := min(memory.MaxHosts, most(all))
+	most := min(memory.MaxHosts, max(fewest, len(all.All)/mostShare))
 	hosts = slices.DeleteFunc(hosts, func(node string) bool { return all.Get(node) == nil })
 	hosts = hosts[max(0, len(hosts)-most):] // keep the latest
 	for _, node := range m.Longest(most-len(hosts), slot, now, all.UID) {
@@ -160,8 +160,6 @@ const (
 	mostShare = 5 // divisor of the number of nodes
 )
 
-func most(all *nodes.List) int { return max(fewest, len(all.All)/mostShare) }
-
 // patch returns operations that add the annotation, and node affinity if the pod's scheduler does not read the annotation. It keeps the
 // nodes in the pod's own annotation, within the limits. It changes nothing else.
 func (h *Handler) patch(ctx context.Context, pod *corev1.Pod, hosts []string) []jsonpatch.Operation {
@@ -189,18 +187,15 @@ const affinityPath = "/spec/affinity"
 // require returns the operation that adds the smallest missing part of the affinity.
 func require(pod *corev1.Pod, hosts []string) jsonpatch.Operation {
 	a := pod.Spec.Affinity
+	required := &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: placement.Avoid(nil, hosts)}
 	switch {
 	case a == nil:
-		return jsonpatch.NewOperation("add", affinityPath, corev1.Affinity{NodeAffinity: required(nil, hosts)})
+		return jsonpatch.NewOperation("add", affinityPath, corev1.Affinity{NodeAffinity: required})
 	case a.NodeAffinity == nil:
-		return jsonpatch.NewOperation("add", affinityPath+"/nodeAffinity", required(nil, hosts))
+		return jsonpatch.NewOperation("add", affinityPath+"/nodeAffinity", required)
 	}
 	selector := placement.Avoid(a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution, hosts)
 	return jsonpatch.NewOperation("add", affinityPath+"/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution", selector)
-}
-
-func required(selector *corev1.NodeSelector, hosts []string) *corev1.NodeAffinity {
-	return &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: placement.Avoid(selector, hosts)}
 }
 
 // +kubebuilder:webhook:path=/mutate-v1-pod,mutating=true,failurePolicy=ignore,sideEffects=None,groups="",resources=pods,verbs=create,versions=v1,name=pods.rescheduler.holdfast.dev,admissionReviewVersions=v1,serviceName=rescheduler-webhook-service,timeoutSeconds=2,reinvocationPolicy=IfNeeded
