@@ -49,7 +49,7 @@ func (t Table) Instant(pod *corev1.Pod, now time.Time) (Match, bool) {
 		switch {
 		case m.Row.Action == Never:
 			return Match{}, false
-		case m.Row.Instant() && m.Row.Excludes():
+		case m.Row.Instant():
 			return m, true
 		}
 	}
@@ -59,8 +59,9 @@ func (t Table) Instant(pod *corev1.Pod, now time.Time) (Match, bool) {
 func (r Row) match(pod *corev1.Pod, now time.Time) (Match, bool) {
 	switch r.Where {
 	case Phase:
-		failed := pod.Status.Phase == corev1.PodFailed && r.hasReason(pod.Status.Reason) && r.hasMessage(pod.Status.Message)
-		return Match{Reason: pod.Status.Reason, Since: FailedAt(pod), Down: true}, failed
+		status := &pod.Status
+		failed := status.Phase == corev1.PodFailed && r.hasReason(status.Reason) && (r.Message == nil || r.Message(status.Message))
+		return Match{Reason: status.Reason, Since: FailedAt(pod), Down: true}, failed
 	case Disruption:
 		c := Condition(pod, corev1.DisruptionTarget)
 		if c == nil || c.Status != corev1.ConditionTrue || !r.hasReason(c.Reason) {
@@ -87,8 +88,6 @@ func (r Row) hasReason(reason string) bool {
 		return known == reason || isPrefix && strings.HasPrefix(reason, prefix)
 	})
 }
-
-func (r Row) hasMessage(message string) bool { return r.Message == nil || r.Message(message) }
 
 func (r Row) hasCode(code int32) bool {
 	if len(r.ExitCodes) == 0 {
