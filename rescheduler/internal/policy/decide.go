@@ -9,6 +9,7 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
@@ -123,17 +124,14 @@ func learn(f Facts) Decision {
 	if lesson == memory.Known && f.disturbs() {
 		known, lesson = known.Renew(f.failure(), f.Now)
 	}
-	d := Decision{Memory: known, Blame: f.Match.Row.Blame, Charged: f.Match.Row.Charged && lesson == memory.New}
-	if lesson == memory.Stale {
+	d := Decision{Memory: known, Learned: lesson != memory.Known}
+	switch lesson {
+	case memory.Stale:
 		return Decision{Act: Leave, Reason: TooLongAgo, Message: "it failed long ago"}
+	case memory.New:
+		d.Blame, d.Charged = f.Match.Row.Blame, f.Match.Row.Charged
+		d.Memory.RelaxedUntil = time.Time{} // lifting the exclusions has not helped
 	}
-	if lesson == memory.Known || lesson == memory.Covered {
-		d.Blame = 0
-	}
-	if lesson == memory.New { // lifting the exclusions has not helped
-		d.Memory.RelaxedUntil = time.Time{}
-	}
-	d.Learned = lesson != memory.Known
 	// A workload has at most `retries` moves. The design document moves the pod before it compares, which allows one more.
 	over := max(0, f.Workload.Memory.Times) >= f.Workload.Retries
 	if f.Workload.Memory.Exhausted && over {
@@ -178,44 +176,31 @@ func (f Facts) failure() memory.Failure {
 
 // carryOut decides how the pod leaves its node.
 func (f Facts) carryOut(d Decision) Decision {
-	where := fmt.Sprintf("%s on node %s", f.Match.Reason, f.Node.Name)
+	where := fmt.Sprintf("%s on node %s: ", f.Match.Reason, f.Node.Name)
+	stays := func(reason string, after time.Duration, why string) Decision {
+		return Decision{Act: Leave, Reason: reason, Warning: true, After: after, Blame: d.Blame, Message: where + why}
+	}
 	switch {
 	case f.Pod.Placed && !f.Node.Tainted:
-		return Decision{
-			Act: Leave, Reason: NotMovable, Warning: true, After: recheck, Blame: d.Blame,
-			Message: where + ": Kueue has placed the pod by topology, and would place its replacement there again, because the node has no taint",
-		}
+		return stays(NotMovable, recheck, "Kueue has placed the pod by topology, and would place its replacement there again, because the node has no taint")
 	case f.Pod.Placed:
 	case f.Pod.Pinned != "":
-		return Decision{
-			Act: Leave, Reason: NotMovable, Warning: true, Blame: d.Blame,
-			Message: fmt.Sprintf("%s: the pod cannot run elsewhere, because %s", where, f.Pod.Pinned),
-		}
+		return stays(NotMovable, 0, "the pod cannot run elsewhere, because "+f.Pod.Pinned)
 	case !f.Node.Others:
-		return Decision{
-			Act: Leave, Reason: NoOtherNode, Warning: true, After: recheck, Blame: d.Blame,
-			Message: where + ": there is no other node that the pod could run on",
-		}
-	}
-	until := "a while"
-	if f.Match.Row.TTL > 0 {
-		until = f.Match.Row.TTL.String()
+		return stays(NoOtherNode, recheck, "there is no other node that the pod could run on")
 	}
 	switch {
 	case f.Match.Row.Action == signals.Record || f.Pod.Failed && !f.Pod.Bare:
 		d.Act, d.Reason = Record, Excluded
-		d.Message = fmt.Sprintf("%s: replacements avoid the node for %s", where, until)
+		d.Message = fmt.Sprintf("%sreplacements avoid the node for %s", where, f.Match.Row.TTL)
 	case f.Pod.Bare && !f.Config.BarePods.Recreate:
-		return Decision{
-			Act: Leave, Reason: NotMovable, Warning: true, Blame: d.Blame,
-			Message: where + ": no controller would recreate the pod, and barePods.recreate is off",
-		}
+		return stays(NotMovable, 0, "no controller would recreate the pod, and barePods.recreate is off")
 	case f.Pod.Bare:
 		d.Act, d.Reason = Remake, Moved
-		d.Message = fmt.Sprintf("%s: the pod is recreated, to run on another node", where)
+		d.Message = where + "the pod is recreated, to run on another node"
 	default:
 		d.Act, d.Reason = Evict, Moved
-		d.Message = fmt.Sprintf("%s: evicted, to run on another node; this one is avoided for %s", where, until)
+		d.Message = fmt.Sprintf("%sevicted, to run on another node; this one is avoided for %s", where, f.Match.Row.TTL)
 	}
 	if f.Match.Row.Charged && d.Memory.Times > 0 {
 		d.Message += fmt.Sprintf(" (move %d of %d)", d.Memory.Times, f.Workload.Retries)
@@ -239,16 +224,11 @@ const severalNodes = 2
 // in the same way on several nodes, regardless of how healthy its siblings are. For pods without an identity, the history of all pods and
 // the siblings that are currently failing are combined, unless siblings are healthy on more nodes than that.
 func suspectsWorkload(f Facts) bool {
-	history := f.Workload.Memory.FailedOn(f.Pod.Slot, f.Match.Row.Name)
-	if f.Pod.Slot != "" && without(f.Node.Name, history) >= severalNodes {
+	failing := f.Workload.Memory.FailedOn(f.Pod.Slot, f.Match.Row.Name)
+	if f.Pod.Slot != "" && without(f.Node.Name, failing) >= severalNodes {
 		return true
 	}
-	failing := map[string]bool{}
-	for _, nodes := range []map[string]bool{history, f.Siblings.Failing} {
-		for node := range nodes {
-			failing[node] = true
-		}
-	}
+	maps.Copy(failing, f.Siblings.Failing)
 	against := without(f.Node.Name, failing)
 	return against >= severalNodes && without(f.Node.Name, f.Siblings.Well) <= against
 }

@@ -29,7 +29,7 @@ func facts(signal string, changes ...func(*Facts)) Facts {
 	f := Facts{
 		Now:      noon,
 		Match:    signals.Match{Row: row(signal), Reason: signal, Since: noon.Add(-20 * time.Minute), Down: true},
-		Pod:      Pod{Name: "p", UID: "uid-p", Created: noon.Add(-time.Hour)},
+		Pod:      Pod{UID: "uid-p", Created: noon.Add(-time.Hour)},
 		Workload: Workload{Name: "Deployment w", Retries: 3},
 		Node:     Node{Name: "a", UID: "uid-a", Others: true},
 		Config:   &settings.Rescheduling{GroupSettle: settings.Duration(2 * time.Minute)},

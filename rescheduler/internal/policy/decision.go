@@ -96,7 +96,6 @@ type Facts struct {
 
 // Pod is the abnormal pod.
 type Pod struct {
-	Name    string
 	UID     string
 	Created time.Time
 	// Failed means that the pod has ended and its controller replaces it, so it does not have to be evicted.

@@ -141,7 +141,7 @@ func (r *Reconciler) facts(ctx context.Context, s *scope, m signals.Match) (poli
 func podFacts(s *scope) policy.Pod {
 	pod := s.pod
 	return policy.Pod{
-		Name: pod.Name, UID: string(pod.UID), Created: pod.CreationTimestamp.Time,
+		UID: string(pod.UID), Created: pod.CreationTimestamp.Time,
 		Failed: pod.Status.Phase == corev1.PodFailed, Bare: s.bare(), Slot: owners.Slot(pod),
 		Protected: protection(pod), Pinned: placement.Pinned(pod), Placed: placement.Placed(pod), Group: groupOf(s),
 	}
