@@ -37,15 +37,26 @@ func (b *Budgets) Take(p BudgetKeys, now time.Time) (refund func(), why string, 
 		return nil, fmt.Sprintf("the circuit breaker is open: more than %d pods were moved within %s", b.breaker.Moves, time.Duration(b.breaker.Window)), left
 	}
 	var taken []*rate.Reservation
-	for _, d := range b.draws(p) {
-		if d.rate.Burst == 0 {
+	for _, budget := range []struct {
+		key, name string
+		settings.Rate
+	}{
+		{"w/" + p.Workload, "of the workload", b.limits.Workload},
+		{"n/" + p.Node, "of node " + p.Node, b.limits.Node},
+		{"s/" + p.Namespace, "of namespace " + p.Namespace, b.limits.Namespace},
+		{"c", "of the cluster", b.limits.Cluster},
+	} {
+		if budget.Burst == 0 {
 			continue
 		}
-		r := b.limiter(d).ReserveN(now, 1)
+		if b.limiters[budget.key] == nil {
+			b.limiters[budget.key] = rate.NewLimiter(rate.Every(time.Duration(budget.Every)), budget.Burst)
+		}
+		r := b.limiters[budget.key].ReserveN(now, 1)
 		taken = append(taken, r)
 		if left := r.DelayFrom(now); left > 0 {
 			cancel(taken, now)
-			return nil, "the budget " + d.name + " is used up", max(time.Millisecond, left)
+			return nil, "the budget " + budget.name + " is used up", max(time.Millisecond, left)
 		}
 	}
 	b.note(now)
@@ -59,28 +70,6 @@ func cancel(taken []*rate.Reservation, now time.Time) {
 	for _, r := range taken {
 		r.CancelAt(now)
 	}
-}
-
-// draw is a withdrawal from one budget.
-type draw struct {
-	key, name string
-	rate      settings.Rate
-}
-
-func (b *Budgets) draws(p BudgetKeys) []draw {
-	return []draw{
-		{"w/" + p.Workload, "of the workload", b.limits.Workload},
-		{"n/" + p.Node, "of node " + p.Node, b.limits.Node},
-		{"s/" + p.Namespace, "of namespace " + p.Namespace, b.limits.Namespace},
-		{"c", "of the cluster", b.limits.Cluster},
-	}
-}
-
-func (b *Budgets) limiter(d draw) *rate.Limiter {
-	if b.limiters[d.key] == nil {
-		b.limiters[d.key] = rate.NewLimiter(rate.Every(time.Duration(d.rate.Every)), d.rate.Burst)
-	}
-	return b.limiters[d.key]
 }
 
 // maxLimiters is the number of budgets above which full ones are dropped.
@@ -104,9 +93,6 @@ func (b *Budgets) note(now time.Time) {
 
 // Open returns how long the breaker stays open; 0 if it is closed.
 func (b *Budgets) Open(now time.Time) time.Duration {
-	if b.opened.IsZero() {
-		return 0
-	}
 	return max(0, time.Duration(b.breaker.Pause)-now.Sub(b.opened))
 }
 
