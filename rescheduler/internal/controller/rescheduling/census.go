@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 	"github.com/holdfast-project/holdfast/shared/history"
+	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
 const (
@@ -52,13 +53,12 @@ func (r *Reconciler) census(ctx context.Context, s *scope) (*census, error) {
 	}
 	c := &census{taken: s.now, byKind: map[kind]policy.Siblings{}}
 	living := map[string]bool{}
-	err := r.kin(ctx, s.subject.UID, s.pod.Namespace, func(pod *corev1.Pod) error {
+	err := r.kin(ctx, s.subject.UID, s.pod.Namespace, func(pod *corev1.Pod) {
 		if template := owners.Template(pod); !ended(pod) && !living[template] {
 			living[template] = true
 			c.living = append(c.living, template)
 		}
 		r.count(c, pod, s.now)
-		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -121,45 +121,9 @@ func ended(pod *corev1.Pod) bool {
 type ownership struct {
 	mu       sync.Mutex
 	children map[types.UID]map[types.UID]bool
-	// waiting holds, by owner, the pods waiting for that owner to recover.
-	waiting map[types.UID]map[client.ObjectKey][]types.UID // each with the UIDs of all its owners
 }
 
-func newOwnership() *ownership {
-	return &ownership{children: map[types.UID]map[types.UID]bool{}, waiting: map[types.UID]map[client.ObjectKey][]types.UID{}}
-}
-
-// wait records that a pod must be reconciled when one of its owners changes.
-func (i *ownership) wait(s *scope) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	all := make([]types.UID, 0, len(s.chain))
-	for _, o := range s.chain {
-		all = append(all, o.UID)
-	}
-	for _, uid := range all {
-		if i.waiting[uid] == nil {
-			i.waiting[uid] = map[client.ObjectKey][]types.UID{}
-		}
-		i.waiting[uid][client.ObjectKeyFromObject(s.pod)] = all
-	}
-}
-
-// wake returns the pods waiting for the owner, and removes them.
-func (i *ownership) wake(owner types.UID) []client.ObjectKey {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	pods := slices.Collect(maps.Keys(i.waiting[owner]))
-	for pod, all := range i.waiting[owner] {
-		for _, uid := range all {
-			delete(i.waiting[uid], pod)
-			if len(i.waiting[uid]) == 0 {
-				delete(i.waiting, uid)
-			}
-		}
-	}
-	return pods
-}
+func newOwnership() *ownership { return &ownership{children: map[types.UID]map[types.UID]bool{}} }
 
 // add adds a controller to an owner.
 func (i *ownership) add(owner, direct types.UID) {
@@ -188,37 +152,31 @@ func (i *ownership) prune(hasPods func(direct types.UID) bool) {
 			delete(i.children, owner)
 		}
 	}
-	for owner := range i.waiting { // owners that were deleted before they recovered
-		if i.children[owner] == nil {
-			delete(i.waiting, owner)
-		}
-	}
 }
 
-// Wake reconciles pods of an owner whose annotations have changed: pods waiting for the owner, pods that it names as the cause of a
-// restart, and all pods if it now allows a different number of moves. These pods may have no events of their own. A standby observes no
-// pods, so it wakes none.
+// Wake reconciles pods of an owner whose annotations have changed: pods that it names as the cause of a restart, pods waiting for it to
+// recover if its recovery has changed, and all pods if it now allows a different number of moves. These pods may have no events of their
+// own. A standby observes no pods, so it wakes none.
 func (r *Reconciler) Wake(before, after metav1.Object) {
 	if len(r.ownership.of(after.GetUID())) == 0 {
 		return
 	}
-	pods := r.ownership.wake(after.GetUID())
+	changed := func(key string) bool { return before.GetAnnotations()[key] != after.GetAnnotations()[key] }
 	for _, name := range signals.Named(after.GetName(), before.GetAnnotations()[history.Annotation], after.GetAnnotations()[history.Annotation]) {
-		pods = append(pods, client.ObjectKey{Namespace: after.GetNamespace(), Name: name})
+		r.enqueue(client.ObjectKey{Namespace: after.GetNamespace(), Name: name})
 	}
-	if before.GetAnnotations()[memory.RetriesAnnotation] != after.GetAnnotations()[memory.RetriesAnnotation] {
-		pods = append(pods, r.podsOf(after)...)
+	all := changed(memory.RetriesAnnotation)
+	if !all && !changed(recovering.Annotation) {
+		return
 	}
-	r.enqueue(pods...)
-}
-
-func (r *Reconciler) podsOf(owner metav1.Object) (keys []client.ObjectKey) {
-	err := r.kin(context.Background(), owner.GetUID(), owner.GetNamespace(), func(pod *corev1.Pod) error {
-		keys = append(keys, client.ObjectKeyFromObject(pod))
-		return nil
+	var pods []client.ObjectKey
+	err := r.kin(context.Background(), after.GetUID(), after.GetNamespace(), func(pod *corev1.Pod) {
+		if all || r.observed.awaitsRecovery(pod.UID) {
+			pods = append(pods, client.ObjectKeyFromObject(pod))
+		}
 	})
 	if err != nil {
-		log.Log.Error(err, "Failed to list the pods of a changed owner", "owner", owner.GetName())
+		log.Log.Error(err, "Failed to list the pods of a changed owner", "owner", after.GetName())
 	}
-	return keys
+	r.enqueue(pods...)
 }

@@ -88,7 +88,6 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d 
 		return ctrl.Result{}, err
 	}
 	if d.Reason == policy.Recovering {
-		r.ownership.wait(s)
 		r.observed.markRecovering(s.pod.UID)
 	}
 	if !d.Moves() {
@@ -115,10 +114,9 @@ func (r *Reconciler) due(ctx context.Context, s *scope) (found bool, err error) 
 			charged[uid] = charged[uid] || moves
 		}
 	}
-	err = r.kin(ctx, s.subject.UID, s.pod.Namespace, func(pod *corev1.Pod) error {
+	err = r.kin(ctx, s.subject.UID, s.pod.Namespace, func(pod *corev1.Pod) {
 		stays := pod.DeletionTimestamp.IsZero() && !ended(pod)
 		found = found || pod.UID != s.pod.UID && stays && charged[string(pod.UID)]
-		return nil
 	})
 	return found, err
 }

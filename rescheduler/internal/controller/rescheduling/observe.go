@@ -298,6 +298,12 @@ func (d *observationTimes) markRecovering(pod types.UID) {
 	d.first.Add(observationKey{pod, recovery}, time.Time{})
 }
 
+// awaitsRecovery reports whether the pod is waiting for a recovery whose end was not observed yet.
+func (d *observationTimes) awaitsRecovery(pod types.UID) bool {
+	at, waited := d.first.Get(observationKey{pod, recovery})
+	return waited && at.(time.Time).IsZero()
+}
+
 // recovered returns when the end of the recovery that the pod was waiting for was first observed. It is zero while the workload is
 // recovering, and if the pod is not waiting.
 func (d *observationTimes) recovered(pod types.UID, until, now time.Time) time.Time {

@@ -3,6 +3,7 @@ package rescheduling
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -11,6 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/settings"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/testing/pods"
 	"github.com/holdfast-project/holdfast/shared/history"
+	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
 // A CronJob may create a Job every minute.
@@ -22,37 +24,6 @@ func TestOwnersWithoutPodsAreForgotten(t *testing.T) {
 	f.prune(func(direct types.UID) bool { return direct == "lives" })
 	if got := f.of("root"); !slices.Equal(got, []types.UID{"lives"}) || len(f.children) != 1 {
 		t.Errorf("left: %v", f.children)
-	}
-}
-
-func TestPodWaitsForOneOwner(t *testing.T) {
-	f := newOwnership()
-	s := &scope{pod: pods.Make("p", noon).Obj()}
-	s.chain = append(s.chain, workload("direct"), workload("root"))
-	f.wait(s)
-	if got := f.wake("uid-direct"); len(got) != 1 {
-		t.Errorf("enqueued: %v", got)
-	}
-	if len(f.waiting) != 0 {
-		t.Errorf("still waiting: %v", f.waiting)
-	}
-}
-
-func TestPodsWaitingForDeletedOwnerAreForgotten(t *testing.T) {
-	f := newOwnership()
-	s := &scope{pod: pods.Make("p", noon).Obj()}
-	s.chain = append(s.chain, workload("direct"), workload("root"))
-	for _, o := range s.chain {
-		f.add(o.UID, "uid-direct")
-	}
-	f.wait(s)
-	f.prune(func(types.UID) bool { return true })
-	if len(f.waiting) != 2 {
-		t.Errorf("waiting for existing owners: %v", f.waiting)
-	}
-	f.prune(func(types.UID) bool { return false })
-	if len(f.waiting) != 0 {
-		t.Errorf("still waiting: %v", f.waiting)
 	}
 }
 
@@ -75,6 +46,32 @@ func TestPodsAreReconciledWhenOwnerAllowsMoves(t *testing.T) {
 	}
 	if e := <-w.woken; e.Object.GetName() != "p" || e.Object.GetNamespace() != "default" {
 		t.Errorf("enqueued: %s", e.Object.GetName())
+	}
+}
+
+// A pod waits until the deadline of a recovery, which may end much earlier.
+func TestPodWaitingForRecoveryIsReconciledWhenItEnds(t *testing.T) {
+	direct := workload("w")
+	waits, other := pods.Make("waits", noon).Change(owned(direct)).Obj(), pods.Make("other", noon).Change(owned(direct)).Obj()
+	w := newWorld(t, settings.Default(), interceptor.Funcs{}, waits, other)
+	w.ownership.add("uid-root", direct.UID)
+	w.observed.markRecovering(waits.UID)
+	before, after := workload("root"), workload("root")
+	before.Annotations = map[string]string{recovering.Annotation: recovering.State{Level: recovering.LevelGroup, Deadline: noon.Add(time.Hour)}.Format()}
+	w.Wake(before, before)
+	if len(w.woken) != 0 {
+		t.Error("pods are enqueued although the recovery has not changed")
+	}
+	w.Wake(before, after)
+	if len(w.woken) != 1 {
+		t.Fatalf("%d pods were enqueued", len(w.woken))
+	}
+	if e := <-w.woken; e.Object.GetName() != "waits" {
+		t.Errorf("enqueued: %s", e.Object.GetName())
+	}
+	w.observed.recovered(waits.UID, time.Time{}, noon)
+	if w.Wake(before, after); len(w.woken) != 0 {
+		t.Error("the pod is enqueued again after the end was observed")
 	}
 }
 

@@ -73,26 +73,23 @@ func (r *Reconciler) fillFamily(ctx context.Context, s *scope) error {
 		}
 	}
 	var problems []error // an error about one pod does not affect the others
-	err := r.kin(ctx, s.subject.UID, s.pod.Namespace, func(pod *corev1.Pod) error {
+	err := r.kin(ctx, s.subject.UID, s.pod.Namespace, func(pod *corev1.Pod) {
 		if pod.Spec.NodeName == "" && pod.DeletionTimestamp.IsZero() {
 			problems = append(problems, r.fill(ctx, s, pod))
 		}
-		return nil
 	})
 	return errors.Join(append(problems, err)...)
 }
 
 // kin calls visit for each pod of the workload, regardless of which of its controllers owns the pod.
-func (r *Reconciler) kin(ctx context.Context, workload types.UID, namespace string, visit func(*corev1.Pod) error) error {
+func (r *Reconciler) kin(ctx context.Context, workload types.UID, namespace string, visit func(*corev1.Pod)) error {
 	for _, direct := range r.ownership.of(workload) {
 		var pods corev1.PodList
 		if err := r.Client.List(ctx, &pods, client.InNamespace(namespace), byOwner(direct), client.UnsafeDisableDeepCopy); err != nil {
 			return fmt.Errorf("listing pods of the workload: %w", err)
 		}
 		for i := range pods.Items {
-			if err := visit(&pods.Items[i]); err != nil {
-				return err
-			}
+			visit(&pods.Items[i])
 		}
 	}
 	return nil
