@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
-	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 )
 
 const (
@@ -27,13 +26,13 @@ const (
 )
 
 // blame adds the failure to the complaints about the node, if taints are enabled.
-func (r *Reconciler) blame(s *scope, m signals.Match, d *policy.Decision) {
+func (r *Reconciler) blame(s *scope, d *policy.Decision) {
 	if !r.Config.Blame.Taint || d.Blame == 0 {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.complaints.Add(s.pod.Spec.NodeName, string(s.pod.UID), string(s.subject.UID), m.Row.Blame, s.now)
+	r.complaints.Add(s.pod.Spec.NodeName, string(s.pod.UID), string(s.subject.UID), d.Blame, s.now)
 }
 
 // taint taints the node if enough pods of several workloads have failed on it. The number of tainted nodes is limited.
@@ -53,17 +52,17 @@ func (r *Reconciler) taint(ctx context.Context, s *scope) error {
 	}
 	node, count := all.Get(name), 0
 	for i := range all.All {
-		if r.isTaintedBy(s.now, &all.All[i]) {
+		if r.countsAsTainted(&all.All[i]) {
 			count++
 		}
 	}
-	if node == nil || r.isTaintedBy(s.now, node) || !r.complaints.MayTaint(count, len(all.All)) {
+	if node == nil || r.countsAsTainted(node) || !r.complaints.MayTaint(count, len(all.All)) {
 		return nil
 	}
 	if added, err := r.addTaint(ctx, node, s.now); err != nil || !added {
 		return err // deleted, or already tainted
 	}
-	r.tainting[name] = s.now
+	r.tainting.Add(name, nil, cacheDelay)
 	r.complaints.Clear(name)
 	r.report.recorder.Eventf(node.DeepCopy(), nil, corev1.EventTypeWarning, reasonTainted, "Taint",
 		"pods of several workloads failed here: no new ones for %s", time.Duration(r.Config.Blame.TTL))
@@ -89,15 +88,15 @@ func (r *Reconciler) taintedNodes() (n float64) {
 // cacheDelay is how long a taint may take to become visible in the cache.
 const cacheDelay = time.Minute
 
-// isTaintedBy reports whether the node is tainted, according to the cache or to recent writes that are not in the cache yet. Both count
+// countsAsTainted reports whether the node is tainted, according to the cache or to a recent write that is not in the cache yet. Both count
 // towards the limit.
-func (r *Reconciler) isTaintedBy(now time.Time, node *corev1.Node) bool {
-	written, found := r.tainting[node.Name]
-	if isTainted(node) || now.Sub(written) >= cacheDelay {
-		delete(r.tainting, node.Name)
-		found = false
+func (r *Reconciler) countsAsTainted(node *corev1.Node) bool {
+	if isTainted(node) {
+		r.tainting.Remove(node.Name)
+		return true
 	}
-	return found || isTainted(node)
+	_, written := r.tainting.Get(node.Name)
+	return written
 }
 
 func (r *Reconciler) addTaint(ctx context.Context, cached *corev1.Node, now time.Time) (added bool, err error) {
@@ -122,13 +121,10 @@ func isOurs(t corev1.Taint) bool {
 	return t.Key == TaintKey && t.Effect == corev1.TaintEffectNoSchedule
 }
 
-// taintExpiry removes expired taints. It runs only if taints are enabled, because without them the manager has no permission to modify
-// nodes.
-type taintExpiry struct{ *Reconciler }
-
-// register adds the controller to the manager.
-func (p taintExpiry) register(mgr ctrl.Manager) error {
-	if !p.Config.Blame.Taint || p.Config.DryRun {
+// watchTaints adds the controller that removes expired taints. It runs only if taints are enabled, because without them the manager has no
+// permission to modify nodes.
+func (r *Reconciler) watchTaints(mgr ctrl.Manager) error {
+	if !r.Config.Blame.Taint || r.Config.DryRun {
 		return nil
 	}
 	ours := predicate.NewPredicateFuncs(func(o client.Object) bool { _, found := o.GetAnnotations()[TaintUntil]; return found })
@@ -136,23 +132,23 @@ func (p taintExpiry) register(mgr ctrl.Manager) error {
 		Named("taint-expiry").
 		For(&corev1.Node{}, builder.WithPredicates(ours)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
-		Complete(reconcile.AsReconciler(mgr.GetClient(), p))
+		Complete(reconcile.Func(r.expireTaint))
 }
 
-// Reconcile handles one node. A time that cannot be parsed is treated as expired.
-func (p taintExpiry) Reconcile(ctx context.Context, node *corev1.Node) (ctrl.Result, error) {
-	until, err := time.Parse(time.RFC3339, node.Annotations[TaintUntil])
-	if left := until.Sub(p.Clock.Now()); err == nil && left > 0 {
-		return ctrl.Result{RequeueAfter: left}, nil
-	}
-	var whole corev1.Node
-	if err := p.Live.Get(ctx, client.ObjectKeyFromObject(node), &whole); err != nil {
+// expireTaint handles one node. A time that cannot be parsed is treated as expired.
+func (r *Reconciler) expireTaint(ctx context.Context, request reconcile.Request) (ctrl.Result, error) {
+	var node corev1.Node // the cached copy is incomplete
+	if err := r.Live.Get(ctx, request.NamespacedName, &node); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	after := whole.DeepCopy()
+	until, err := time.Parse(time.RFC3339, node.Annotations[TaintUntil])
+	if left := until.Sub(r.Clock.Now()); err == nil && left > 0 {
+		return ctrl.Result{RequeueAfter: left}, nil
+	}
+	after := node.DeepCopy()
 	after.Spec.Taints = slices.DeleteFunc(after.Spec.Taints, isOurs)
 	delete(after.Annotations, TaintUntil)
-	if err := p.Client.Patch(ctx, after, client.MergeFromWithOptions(&whole, client.MergeFromWithOptimisticLock{}), fieldOwner); err != nil {
+	if err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(&node, client.MergeFromWithOptimisticLock{}), fieldOwner); err != nil {
 		return again(err)
 	}
 	return ctrl.Result{}, nil

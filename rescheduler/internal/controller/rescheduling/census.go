@@ -31,7 +31,6 @@ const (
 
 // census summarizes the pods of a workload. It is immutable.
 type census struct {
-	taken    time.Time
 	living   []string // templates of pods that have not ended, without duplicates
 	byKind   map[kind]policy.Siblings
 	troubled time.Time // when a pod without an identity last failed or was not ready
@@ -47,11 +46,9 @@ func (c *census) siblings(pod *corev1.Pod, row string) policy.Siblings {
 // census returns the census of the workload's pods. It is at most censusFor old.
 func (r *Reconciler) census(ctx context.Context, s *scope) (*census, error) {
 	if known, found := r.censuses.Get(s.subject.UID); found {
-		if c := known.(*census); s.now.Sub(c.taken) < censusFor && !s.now.Before(c.taken) {
-			return c, nil
-		}
+		return known.(*census), nil
 	}
-	c := &census{taken: s.now, byKind: map[kind]policy.Siblings{}}
+	c := &census{byKind: map[kind]policy.Siblings{}}
 	living := map[string]bool{}
 	err := r.kin(ctx, s.subject.UID, s.pod.Namespace, func(pod *corev1.Pod) {
 		if template := owners.Template(pod); !ended(pod) && !living[template] {
@@ -63,7 +60,7 @@ func (r *Reconciler) census(ctx context.Context, s *scope) (*census, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.censuses.Add(s.subject.UID, c)
+	r.censuses.Add(s.subject.UID, c, censusFor)
 	return c, nil
 }
 

@@ -15,6 +15,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	expiring "k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -71,29 +72,30 @@ type Reconciler struct {
 	// unfilled holds the UIDs of workloads with pods that do not have the latest exclusions yet.
 	unfilled *lru.Cache
 	// censuses holds the cached censuses, by the workload's UID.
-	censuses  *lru.Cache
+	censuses  *expiring.LRUExpireCache
 	ownership *ownership
 	failed    failedPods
 	woken     chan event.GenericEvent
 
 	roomsMu sync.Mutex
-	// rooms holds the free resources of nodes to which pending pods may return.
-	rooms map[string]freeResources
+	// rooms holds the free resources of nodes to which pending pods may return, by the node's name.
+	rooms *expiring.LRUExpireCache
 
 	mu         sync.Mutex
 	budgets    *policy.Budgets
 	complaints *policy.Complaints
-	// tainting holds the nodes that were tainted, and when, until the taints are in the cache.
-	tainting map[string]time.Time
+	// tainting holds the names of nodes that were tainted, until the taints are in the cache.
+	tainting *expiring.LRUExpireCache
 }
 
 // New returns a Reconciler.
 func New(o Options) *Reconciler {
+	cache := func() *expiring.LRUExpireCache { return expiring.NewLRUExpireCacheWithClock(noted, o.Clock) }
 	r := &Reconciler{
 		Options: o, report: newReporter(o.Recorder), table: o.Config.Table(), observed: newObservationTimes(),
-		censuses: lru.New(noted), unfilled: lru.New(noted), ownership: newOwnership(),
-		failed: failedPods{pods: map[client.ObjectKey]*corev1.Pod{}}, woken: make(chan event.GenericEvent, 64), rooms: map[string]freeResources{},
-		budgets: policy.NewBudgets(o.Config.Limits, o.Config.Breaker), complaints: policy.NewComplaints(o.Config.Blame), tainting: map[string]time.Time{},
+		censuses: cache(), unfilled: lru.New(noted), ownership: newOwnership(),
+		failed: failedPods{pods: map[client.ObjectKey]*corev1.Pod{}}, woken: make(chan event.GenericEvent, 64), rooms: cache(),
+		budgets: policy.NewBudgets(o.Config.Limits, o.Config.Breaker), complaints: policy.NewComplaints(o.Config.Blame), tainting: cache(),
 	}
 	o.Metrics.follow(r.breakerOpen, r.taintedNodes)
 	return r
@@ -124,7 +126,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 	if err := mgr.Add(r); err != nil {
 		return err
 	}
-	if err := (taintExpiry{r}).register(mgr); err != nil {
+	if err := r.watchTaints(mgr); err != nil {
 		return err
 	}
 	return ctrl.NewControllerManagedBy(mgr).

@@ -68,7 +68,7 @@ func (r *Reconciler) decide(ctx context.Context, s *scope) (*policy.Decision, si
 
 // carryOut writes the failure history before it evicts the pod, because the webhook reads the history when it admits the replacement.
 func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d *policy.Decision) (ctrl.Result, error) {
-	r.blame(s, m, d)
+	r.blame(s, d)
 	if d.Act == policy.Exhaust {
 		if due, err := r.due(ctx, s); err != nil || due {
 			return ctrl.Result{RequeueAfter: blockedFor}, err

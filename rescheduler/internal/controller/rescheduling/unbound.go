@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -284,26 +283,17 @@ func (r *Reconciler) lift(ctx context.Context, s *scope) (outcome, error) {
 // subtracted.
 const roomFor = time.Minute
 
-// freeResources holds the resources of a node that are free for pending pods.
-type freeResources struct {
-	free corev1.ResourceList
-	at   time.Time
-}
-
 // findRoom returns an excluded node on which the pod would fit now, and the resources that it would take there, or "" if there is none. The
 // cache does not contain resource requests, so findRoom reads the pod, the node and the node's pods from the API server, at most once per
 // roomFor and node.
 func (r *Reconciler) findRoom(ctx context.Context, s *scope, hosts []string) (host string, requests corev1.ResourceList, err error) {
-	free := placement.WithoutExclusions(s.pod, hosts)
+	all, err := r.Nodes.List(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	fits := placement.Fitting(placement.WithoutExclusions(s.pod, hosts))
 	for _, host := range hosts {
-		var node corev1.Node
-		if err := r.Client.Get(ctx, client.ObjectKey{Name: host}, &node); err != nil {
-			if client.IgnoreNotFound(err) == nil {
-				continue
-			}
-			return "", nil, fmt.Errorf("reading node %s: %w", host, err)
-		}
-		if !placement.Fits(free, &node) {
+		if node := all.Get(host); node == nil || !fits(node) {
 			continue
 		}
 		if requests == nil {
@@ -313,7 +303,7 @@ func (r *Reconciler) findRoom(ctx context.Context, s *scope, hosts []string) (ho
 			}
 			requests = requestsOf(&pod)
 		}
-		if fits, err := r.hasRoom(ctx, host, requests, s.now); err != nil || fits {
+		if fits, err := r.hasRoom(ctx, host, requests); err != nil || fits {
 			return host, requests, err
 		}
 	}
@@ -327,21 +317,21 @@ func requestsOf(pod *corev1.Pod) corev1.ResourceList {
 	return requests
 }
 
-func (r *Reconciler) hasRoom(ctx context.Context, host string, requests corev1.ResourceList, now time.Time) (bool, error) {
+func (r *Reconciler) hasRoom(ctx context.Context, host string, requests corev1.ResourceList) (bool, error) {
 	r.roomsMu.Lock()
 	defer r.roomsMu.Unlock()
-	maps.DeleteFunc(r.rooms, func(_ string, known freeResources) bool { return now.Sub(known.at) >= roomFor })
-	known, found := r.rooms[host]
+	known, found := r.rooms.Get(host)
 	if !found {
 		free, err := r.freeOn(ctx, host)
 		if err != nil {
 			return false, err
 		}
-		known = freeResources{free: free, at: now}
-		r.rooms[host] = known
+		known = free
+		r.rooms.Add(host, free, roomFor)
 	}
+	free := known.(corev1.ResourceList)
 	for name, quantity := range requests {
-		if left := known.free[name]; !quantity.IsZero() && left.Cmp(quantity) < 0 {
+		if left := free[name]; !quantity.IsZero() && left.Cmp(quantity) < 0 {
 			return false, nil
 		}
 	}
@@ -352,7 +342,9 @@ func (r *Reconciler) hasRoom(ctx context.Context, host string, requests corev1.R
 func (r *Reconciler) occupy(host string, requests corev1.ResourceList) {
 	r.roomsMu.Lock()
 	defer r.roomsMu.Unlock()
-	subtract(r.rooms[host].free, requests)
+	if free, found := r.rooms.Get(host); found {
+		subtract(free.(corev1.ResourceList), requests)
+	}
 }
 
 // freeOn returns the allocatable resources of a node minus the requests of its pods.
