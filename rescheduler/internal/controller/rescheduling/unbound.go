@@ -169,17 +169,16 @@ func (r *Reconciler) relax(ctx context.Context, s *scope, since time.Time) (ctrl
 	if !placement.Avoids(s.pod, hosts) || s.bare() && !r.Config.BarePods.Recreate { // no controller would recreate it
 		return ctrl.Result{}, nil
 	}
-	if left := time.Duration(r.Config.RelaxAfter) - s.now.Sub(since); left > 0 {
+	if left := max(time.Duration(r.Config.RelaxAfter)-s.now.Sub(since), recoveringUntil(s).Sub(s.now)); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
-	if left := recoveringUntil(s).Sub(s.now); left > 0 {
-		return ctrl.Result{RequeueAfter: left}, nil
-	}
-	if why, err := r.mayNotRelax(ctx, s); err != nil || why != "" {
-		if why != "" {
-			r.announce(ctx, s, signals.Match{}, &policy.Decision{Reason: policy.NotMovable, Warning: true, Message: why})
-		}
+	why, err := r.mayNotRelax(ctx, s)
+	if err != nil {
 		return ctrl.Result{}, err
+	}
+	if why != "" {
+		r.announce(ctx, s, signals.Match{}, &policy.Decision{Reason: policy.NotMovable, Warning: true, Message: why})
+		return ctrl.Result{}, nil
 	}
 	unlock, locked := r.lock(s)
 	if !locked {
