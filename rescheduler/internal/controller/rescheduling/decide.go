@@ -146,7 +146,7 @@ func (r *Reconciler) move(ctx context.Context, s *scope, m signals.Match, d *pol
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	r.Metrics.moved(outcome)
+	r.Metrics.moves.WithLabelValues(string(outcome)).Inc()
 	switch outcome {
 	case moved:
 		r.announce(ctx, s, m, d)

@@ -55,13 +55,6 @@ func (r *reporter) send(about, related runtime.Object, kind, reason, message str
 	r.recorder.Eventf(about, related, kind, reason, actionDecide, "%s", notes.Truncate(message, notes.MaxLength))
 }
 
-// warn emits one event about an annotation of the pod that cannot be parsed.
-func (r *reporter) warn(s *scope, reason, message string) {
-	if r.changed(s.pod.UID+"/"+types.UID(reason), reason, message) {
-		r.send(s.pod.DeepCopy(), nil, corev1.EventTypeWarning, reason, message)
-	}
-}
-
 // quiet reports whether events with this reason are too frequent to be useful.
 func quiet(reason string) bool {
 	return reason == policy.TooEarly || reason == policy.TooLongAgo
@@ -78,7 +71,7 @@ func (r *Reconciler) announce(ctx context.Context, s *scope, m signals.Match, d 
 		kind = corev1.EventTypeWarning
 	}
 	r.report.send(s.pod.DeepCopy(), nil, kind, d.Reason, d.Message)
-	r.Metrics.decided(d.Reason, m.Row.Name)
+	r.Metrics.decisions.WithLabelValues(d.Reason, m.Row.Name).Inc()
 	log.FromContext(ctx).Info(d.Message, "reason", d.Reason, "workload", s.subject.Kind+"/"+s.subject.Name)
 	// If many pods fail in the same way on one node, the event about the workload is sent only for the first.
 	if s.bare() || !r.report.changed(s.subject.UID, d.Reason, fmt.Sprint(m.Row.Name, " ", s.pod.Spec.NodeName, " ", s.memory.Times)) {

@@ -117,7 +117,7 @@ func (r *Reconciler) remake(ctx context.Context, s *scope) (outcome, error) {
 	if err != nil {
 		return gone, fmt.Errorf("creating pod %s as the successor of %s: %w", next.Name, pod.Name, err)
 	}
-	err = r.Client.Delete(ctx, &pod, &client.DeleteOptions{Preconditions: exactly(&pod).Preconditions})
+	err = r.Client.Delete(ctx, &pod, client.Preconditions{UID: &pod.UID})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return gone, nil
 	}
@@ -137,7 +137,7 @@ func (r *Reconciler) retire(ctx context.Context, s *scope) error {
 	if err != nil || next.Annotations[SuccessorOf] != string(s.pod.UID) {
 		return client.IgnoreNotFound(err)
 	}
-	err = r.Client.Delete(ctx, s.pod.DeepCopy(), &client.DeleteOptions{Preconditions: exactly(s.pod).Preconditions})
+	err = r.Client.Delete(ctx, s.pod.DeepCopy(), client.Preconditions{UID: &s.pod.UID})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("deleting pod %s, whose successor is %s: %w", s.pod.Name, next.Name, err)
 	}

@@ -71,12 +71,6 @@ func outcomes(config settings.Rescheduling) [][]string {
 	return all
 }
 
-func (m *Metrics) decided(reason, signal string) { m.decisions.WithLabelValues(reason, signal).Inc() }
-
-func (m *Metrics) moved(o outcome) { m.moves.WithLabelValues(string(o)).Inc() }
-
-func (m *Metrics) filled() { m.fills.Inc() }
-
 const (
 	// fresh is the maximum age of a binding that is counted. Older ones were counted by this process or its predecessor.
 	fresh = time.Minute

@@ -74,8 +74,8 @@ func (r *Reconciler) manages(s *scope) bool {
 	if s.retries, s.annotated, problem = s.chain.Retries(); s.bare() {
 		s.retries, s.annotated, problem = memory.Retries(s.pod.Annotations)
 	}
-	if problem != nil {
-		r.report.warn(s, reasonInvalid, problem.Error()+"; it is ignored")
+	if problem != nil && r.report.changed(s.pod.UID+"/"+reasonInvalid, reasonInvalid, problem.Error()) {
+		r.report.send(s.pod.DeepCopy(), nil, corev1.EventTypeWarning, reasonInvalid, problem.Error()+"; it is ignored")
 	}
 	if !s.annotated && !s.bare() && r.Config.DefaultRetries > 0 {
 		s.retries = r.Config.DefaultRetries
@@ -261,9 +261,7 @@ func trueSince(pod *corev1.Pod, kind corev1.PodConditionType) time.Time {
 
 // metadataOf returns the metadata of a bare pod.
 func metadataOf(pod *corev1.Pod) *metav1.PartialObjectMetadata {
-	o := &metav1.PartialObjectMetadata{ObjectMeta: *pod.ObjectMeta.DeepCopy()}
-	o.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
-	return o
+	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: *pod.ObjectMeta.DeepCopy()}
 }
 
 // noted is the maximum number of entries. If an entry is dropped, its observation starts again.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -60,10 +59,8 @@ func same(have, want map[string]string) bool {
 }
 
 func lastDecision(s *scope, d *policy.Decision) string {
-	content, err := json.Marshal(LastDecision{s.now.UTC().Format(time.RFC3339), s.pod.Name, d.Reason, notes.Truncate(d.Message, notes.MaxLength)})
-	if err != nil {
-		panic(err) // four strings
-	}
+	decision := LastDecision{s.now.UTC().Format(time.RFC3339), s.pod.Name, d.Reason, notes.Truncate(d.Message, notes.MaxLength)}
+	content, _ := json.Marshal(decision) // four strings always marshal
 	return string(content)
 }
 
@@ -78,8 +75,7 @@ func (r *Reconciler) write(ctx context.Context, s *scope, annotations map[string
 		if !apierrors.IsConflict(err) {
 			return err
 		}
-		fresh := &metav1.PartialObjectMetadata{}
-		fresh.SetGroupVersionKind(s.subject.GroupVersionKind())
+		fresh := &metav1.PartialObjectMetadata{TypeMeta: s.subject.TypeMeta}
 		if r.Live.Get(ctx, client.ObjectKeyFromObject(s.subject), fresh) != nil || fresh.UID != s.subject.UID || !sameMemory(fresh, s.subject) {
 			return err
 		}
@@ -96,10 +92,9 @@ func sameMemory(a, b *metav1.PartialObjectMetadata) bool {
 func (r *Reconciler) patch(ctx context.Context, s *scope, annotations map[string]string, patch client.Patch) error {
 	before := s.subject
 	after := before.DeepCopy()
-	if after.Annotations == nil {
-		after.Annotations = map[string]string{}
+	for key, value := range annotations {
+		metav1.SetMetaDataAnnotation(&after.ObjectMeta, key, value)
 	}
-	maps.Copy(after.Annotations, annotations)
 	if err := r.Client.Patch(ctx, after, patch, fieldOwner); err != nil {
 		return fmt.Errorf("writing the annotations of %s %s: %w", before.Kind, before.Name, err)
 	}

@@ -36,8 +36,7 @@ func (r *Reconciler) Sweep(ctx context.Context) error {
 	if err := r.pruneFamily(ctx); err != nil {
 		return err
 	}
-	namespaces := &metav1.PartialObjectMetadataList{}
-	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
+	namespaces := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NamespaceList"}}
 	if err := r.Client.List(ctx, namespaces, client.MatchingLabels{NamespaceLabel: labelled}); err != nil {
 		return fmt.Errorf("listing namespaces: %w", err)
 	}
@@ -104,8 +103,7 @@ func (r *Reconciler) setLabel(ctx context.Context, name, value string) error {
 	if r.Config.DryRun {
 		return nil
 	}
-	namespace := &metav1.PartialObjectMetadata{}
-	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	namespace := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
 	if err := r.Client.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
 		return client.IgnoreNotFound(err)
 	}

@@ -123,7 +123,7 @@ func (r *Reconciler) fill(ctx context.Context, s *scope, pod *corev1.Pod) error 
 	}
 	err = r.annotate(ctx, pod, memory.FormatHosts(memory.MergeHosts(want, have)))
 	if err == nil {
-		r.Metrics.filled()
+		r.Metrics.fills.Inc()
 	}
 	return err
 }
@@ -257,7 +257,7 @@ func (r *Reconciler) replace(ctx context.Context, s *scope, host string, request
 	if err != nil {
 		return again(err)
 	}
-	r.Metrics.moved(done)
+	r.Metrics.moves.WithLabelValues(string(done)).Inc()
 	if done == moved {
 		r.occupy(host, requests)
 		r.announce(ctx, s, signals.Match{}, d)
