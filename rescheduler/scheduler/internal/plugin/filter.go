@@ -35,9 +35,6 @@ func cycleOf(state fwk.CycleState) *cycleState {
 
 // PreFilter skips pods without exclusions, so that the plugin adds no further cost for them, and pods whose exclusions cover all nodes.
 func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	if _, found := pod.Annotations[memory.HostsAnnotation]; !found {
-		return nil, skip
-	}
 	excluded, err := p.excluded(pod)
 	switch {
 	case err != nil:
@@ -97,57 +94,42 @@ func (p *Plugin) ignore(ctx context.Context, pod *corev1.Pod, why ignored, messa
 func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	const changesOfNodes = fwk.UpdateNodeAllocatable | fwk.UpdateNodeLabel | fwk.UpdateNodeTaint
 	return []fwk.ClusterEventWithHint{
-		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Update}, QueueingHintFn: p.afterPodUpdate},
-		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Delete}, QueueingHintFn: p.afterPodDelete},
-		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add}, QueueingHintFn: p.afterNodeAdd},
-		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: changesOfNodes}, QueueingHintFn: p.afterNodeUpdate},
+		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Update}, QueueingHintFn: hint(p.afterPodUpdate)},
+		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Delete}, QueueingHintFn: hint(p.afterPodDelete)},
+		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add}, QueueingHintFn: hint(p.afterNodeAdd)},
+		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: changesOfNodes}, QueueingHintFn: hint(p.afterNodeUpdate)},
 	}, nil
 }
 
-func (p *Plugin) afterPodUpdate(_ klog.Logger, pod *corev1.Pod, old, current any) (fwk.QueueingHint, error) {
-	before, after, err := util.As[*corev1.Pod](old, current)
-	if err != nil {
+// hint returns a hint that retries a pod if the change of an object may help it.
+func hint[T any](helps func(pod *corev1.Pod, before, after T) bool) fwk.QueueingHintFn {
+	return func(_ klog.Logger, pod *corev1.Pod, old, current any) (fwk.QueueingHint, error) {
+		before, after, err := util.As[T](old, current)
+		if err == nil && !helps(pod, before, after) {
+			return fwk.QueueSkip, nil
+		}
 		return fwk.Queue, err
 	}
-	if after == nil || before == nil || after.UID != pod.UID {
-		return fwk.QueueSkip, nil
-	}
-	return queueIf(!annotated(after).IsSuperset(annotated(before))), nil
+}
+
+func (p *Plugin) afterPodUpdate(pod, before, after *corev1.Pod) bool {
+	return after != nil && before != nil && after.UID == pod.UID && !annotated(after).IsSuperset(annotated(before))
 }
 
 // afterPodDelete retries if the deleted pod ran on an excluded node, which now has free capacity.
-func (p *Plugin) afterPodDelete(_ klog.Logger, pod *corev1.Pod, old, current any) (fwk.QueueingHint, error) {
-	deleted, _, err := util.As[*corev1.Pod](old, current)
-	if err != nil {
-		return fwk.Queue, err
-	}
-	return queueIf(p.mayRelax() && deleted != nil && annotated(pod).Has(deleted.Spec.NodeName)), nil
+func (p *Plugin) afterPodDelete(pod, deleted, _ *corev1.Pod) bool {
+	return p.mayRelax() && deleted != nil && annotated(pod).Has(deleted.Spec.NodeName)
 }
 
-func (p *Plugin) afterNodeAdd(_ klog.Logger, pod *corev1.Pod, old, current any) (fwk.QueueingHint, error) {
-	_, node, err := util.As[*corev1.Node](old, current)
-	if err != nil {
-		return fwk.Queue, err
-	}
-	return queueIf(p.mayRelax() || !annotated(pod).Has(node.Name)), nil
+func (p *Plugin) afterNodeAdd(pod *corev1.Pod, _, node *corev1.Node) bool {
+	return p.mayRelax() || !annotated(pod).Has(node.Name)
 }
 
-func (p *Plugin) afterNodeUpdate(_ klog.Logger, pod *corev1.Pod, old, current any) (fwk.QueueingHint, error) {
-	_, node, err := util.As[*corev1.Node](old, current)
-	if err != nil {
-		return fwk.Queue, err
-	}
-	return queueIf(p.mayRelax() && annotated(pod).Has(node.Name)), nil
+func (p *Plugin) afterNodeUpdate(pod *corev1.Pod, _, node *corev1.Node) bool {
+	return p.mayRelax() && annotated(pod).Has(node.Name)
 }
 
 func (p *Plugin) mayRelax() bool { return p.args.OnExhaustion == relax }
 
 // annotated returns the exclusions in the annotation even if they have been dropped. It returns none if the annotation is invalid.
 func annotated(pod *corev1.Pod) sets.Set[string] { return sets.New(memory.Hosts(pod.Annotations)...) }
-
-func queueIf(worthIt bool) fwk.QueueingHint {
-	if worthIt {
-		return fwk.Queue
-	}
-	return fwk.QueueSkip
-}

@@ -52,10 +52,10 @@ func TestHints(t *testing.T) {
 	}
 }
 
-func podUpdate(p *Plugin) fwk.QueueingHintFn  { return p.afterPodUpdate }
-func podDelete(p *Plugin) fwk.QueueingHintFn  { return p.afterPodDelete }
-func nodeAdd(p *Plugin) fwk.QueueingHintFn    { return p.afterNodeAdd }
-func nodeUpdate(p *Plugin) fwk.QueueingHintFn { return p.afterNodeUpdate }
+func podUpdate(p *Plugin) fwk.QueueingHintFn  { return hint(p.afterPodUpdate) }
+func podDelete(p *Plugin) fwk.QueueingHintFn  { return hint(p.afterPodDelete) }
+func nodeAdd(p *Plugin) fwk.QueueingHintFn    { return hint(p.afterNodeAdd) }
+func nodeUpdate(p *Plugin) fwk.QueueingHintFn { return hint(p.afterNodeUpdate) }
 
 func TestHintForAnotherTypeIsAnError(t *testing.T) {
 	w := newWorld(t, "")
