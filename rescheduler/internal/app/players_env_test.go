@@ -67,7 +67,7 @@ func (w *world) choose(ctx context.Context, pod *corev1.Pod) string {
 		if w.isFull(name) || w.plugin && slices.Contains(memory.Hosts(pod.Annotations), name) {
 			continue
 		}
-		if placement.Fits(pod, &node) {
+		if placement.Fitting(pod)(&node) {
 			return name
 		}
 	}

@@ -12,11 +12,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Fits reports whether the pod could run on the node: the node is ready and schedulable, the pod tolerates its taints, and the pod's node
-// selector and required affinity match.
-func Fits(pod *corev1.Pod, node *corev1.Node) bool { return Fitting(pod)(node) }
-
-// Fitting returns a function equivalent to Fits for a single pod. The pod is parsed only once for many nodes.
+// Fitting returns a function that reports whether the pod could run on a node: the node is ready and schedulable, the pod tolerates its
+// taints, and the pod's node selector and required affinity match. The pod is parsed only once for many nodes.
 func Fitting(pod *corev1.Pod) func(node *corev1.Node) bool {
 	required := nodeaffinity.GetRequiredNodeAffinity(pod)
 	return func(node *corev1.Node) bool {
@@ -129,21 +126,16 @@ func Avoid(required *corev1.NodeSelector, nodes []string) *corev1.NodeSelector {
 		if required != nil && len(term.MatchExpressions)+len(term.MatchFields) == 0 {
 			continue // an empty term matches no node, and must stay empty
 		}
-		term.MatchFields = append(term.MatchFields, without(nodes, term.MatchFields)...)
-	}
-	return selector
-}
-
-// without returns requirements that exclude the nodes by name, the only field that node affinity can match. Each has a single value, as the
-// API requires for fields.
-func without(nodes []string, there []corev1.NodeSelectorRequirement) []corev1.NodeSelectorRequirement {
-	var out []corev1.NodeSelectorRequirement
-	for _, node := range nodes {
-		if !slices.ContainsFunc(there, func(r corev1.NodeSelectorRequirement) bool { return excludes(r, node) }) {
-			out = append(out, corev1.NodeSelectorRequirement{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpNotIn, Values: []string{node}})
+		for _, node := range nodes {
+			if slices.ContainsFunc(term.MatchFields, func(r corev1.NodeSelectorRequirement) bool { return excludes(r, node) }) {
+				continue
+			}
+			term.MatchFields = append(term.MatchFields, corev1.NodeSelectorRequirement{
+				Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpNotIn, Values: []string{node}, // the API requires a single value
+			})
 		}
 	}
-	return out
+	return selector
 }
 
 // excludes reports whether the requirement only excludes one of the nodes.

@@ -44,7 +44,7 @@ func TestFits(t *testing.T) {
 		"affinity that excludes another node": {avoiding(nil, "b"), node(), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Fits(&corev1.Pod{Spec: c.spec}, c.node); got != c.want {
+			if got := Fitting(&corev1.Pod{Spec: c.spec})(c.node); got != c.want {
 				t.Errorf("got %t", got)
 			}
 		})
@@ -68,15 +68,16 @@ func TestEveryTermMustExcludeNode(t *testing.T) {
 	theirs := &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{expression("zone", "z"), expression("zone", "y", "z"), {}}}
 	before := theirs.DeepCopy()
 	pod := &corev1.Pod{Spec: avoiding(theirs, "a", "b")}
+	fits := Fitting(pod)
 	for _, name := range []string{"a", "b"} {
-		if Fits(pod, node(func(n *corev1.Node) { n.Name = name })) {
+		if fits(node(func(n *corev1.Node) { n.Name = name })) {
 			t.Errorf("node %s matches", name)
 		}
 	}
-	if !Fits(pod, node(func(n *corev1.Node) { n.Name = "c" })) {
+	if !fits(node(func(n *corev1.Node) { n.Name = "c" })) {
 		t.Error("node c does not match")
 	}
-	if Fits(pod, node(func(n *corev1.Node) { n.Name, n.Labels = "c", nil })) {
+	if fits(node(func(n *corev1.Node) { n.Name, n.Labels = "c", nil })) {
 		t.Error("the user's terms are lost: the empty term matches, or others match without a zone")
 	}
 	if diff := cmp.Diff(before, theirs); diff != "" {
@@ -98,13 +99,13 @@ func TestFreed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := &corev1.Pod{Spec: spec}
-			if Fits(pod, node()) || !Fits(WithoutExclusions(pod, []string{"a"}), node()) {
+			if Fitting(pod)(node()) || !Fitting(WithoutExclusions(pod, []string{"a"}))(node()) {
 				t.Error("the exclusion was not removed")
 			}
 		})
 	}
 	wish := &corev1.Pod{Spec: avoiding(&corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{expression("zone", "y")}}, "a")}
-	if Fits(WithoutExclusions(wish, []string{"a"}), node()) {
+	if Fitting(WithoutExclusions(wish, []string{"a"}))(node()) {
 		t.Error("the user's terms were removed, too")
 	}
 }

@@ -116,7 +116,7 @@ func TestAffinityIsAddedToExistingAffinity(t *testing.T) {
 			pod := &corev1.Pod{Spec: corev1.PodSpec{Affinity: before}}
 			bad, good := ready("bad"), ready("good")
 			got := apply(t, handler(settings.Required, bad, good), pod, "bad")
-			if placement.Fits(got, &bad) || !placement.Fits(got, &good) {
+			if fits := placement.Fitting(got); fits(&bad) || !fits(&good) {
 				t.Errorf("affinity %+v", got.Spec.Affinity)
 			}
 			if before != nil && before.PodAntiAffinity != nil && got.Spec.Affinity.PodAntiAffinity == nil {
