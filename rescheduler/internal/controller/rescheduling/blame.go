@@ -64,7 +64,7 @@ func (r *Reconciler) taint(ctx context.Context, s *scope) error {
 	}
 	r.tainting.Add(name, nil, cacheDelay)
 	r.complaints.Clear(name)
-	r.report.recorder.Eventf(node.DeepCopy(), nil, corev1.EventTypeWarning, reasonTainted, "Taint",
+	r.Recorder.Eventf(node.DeepCopy(), nil, corev1.EventTypeWarning, reasonTainted, "Taint",
 		"pods of several workloads failed here: no new ones for %s", time.Duration(r.Config.Blame.TTL))
 	return nil
 }

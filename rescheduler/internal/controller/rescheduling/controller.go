@@ -66,9 +66,10 @@ type Options struct {
 type Reconciler struct {
 	Options
 
-	report   *reporter
 	table    signals.Table
 	observed *observationTimes
+	// reported holds the last report about each pod.
+	reported *lru.Cache
 	// unfilled holds the UIDs of workloads with pods that do not have the latest exclusions yet.
 	unfilled *lru.Cache
 	// censuses holds the cached censuses, by the workload's UID.
@@ -92,7 +93,7 @@ type Reconciler struct {
 func New(o Options) *Reconciler {
 	cache := func() *expiring.LRUExpireCache { return expiring.NewLRUExpireCacheWithClock(noted, o.Clock) }
 	r := &Reconciler{
-		Options: o, report: newReporter(o.Recorder), table: o.Config.Table(), observed: newObservationTimes(),
+		Options: o, table: o.Config.Table(), observed: newObservationTimes(), reported: lru.New(maxReported),
 		censuses: cache(), unfilled: lru.New(noted), ownership: newOwnership(),
 		failed: failedPods{pods: map[client.ObjectKey]*corev1.Pod{}}, woken: make(chan event.GenericEvent, 64), rooms: cache(),
 		budgets: policy.NewBudgets(o.Config.Limits, o.Config.Breaker), complaints: policy.NewComplaints(o.Config.Blame), tainting: cache(),

@@ -14,8 +14,12 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 )
 
-// conflicted is the delay before a write based on a stale copy is retried. By then, the cache is up to date.
-const conflicted = 100 * time.Millisecond
+const (
+	// conflicted is the delay before a write based on a stale copy is retried. By then, the cache is up to date.
+	conflicted = 100 * time.Millisecond
+	// mayNotWriteFor is the delay before a forbidden write is retried.
+	mayNotWriteFor = 5 * time.Minute
+)
 
 // decideAndAct decides about an abnormal pod and carries out the decision. Decisions about one workload are made one at a time, and each is
 // based on what the previous one wrote.
@@ -76,8 +80,10 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d 
 	}
 	wrote, err := r.remember(ctx, s, d)
 	switch {
-	case apierrors.IsForbidden(err):
-		return r.mayNotWrite(ctx, s, m)
+	case apierrors.IsForbidden(err): // moves that cannot be recorded cannot be limited
+		r.warn(ctx, s, m, policy.NotMovable,
+			fmt.Sprintf("%s on node %s: the rescheduler is not allowed to write annotations of %s %s", m.Reason, s.pod.Spec.NodeName, s.subject.Kind, s.subject.Name))
+		return ctrl.Result{RequeueAfter: mayNotWriteFor}, nil
 	case err != nil:
 		return again(err)
 	}
@@ -96,7 +102,7 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d 
 	}
 	refund, why, after := r.take(s.budgetKeys(s.pod.Spec.NodeName))
 	if refund == nil {
-		r.announce(ctx, s, m, &policy.Decision{Reason: policy.LimitReached, Warning: true, Message: fmt.Sprintf("%s on node %s: %s", m.Reason, s.pod.Spec.NodeName, why)})
+		r.warn(ctx, s, m, policy.LimitReached, fmt.Sprintf("%s on node %s: %s", m.Reason, s.pod.Spec.NodeName, why))
 		return ctrl.Result{RequeueAfter: after}, nil
 	}
 	return r.move(ctx, s, m, d, refund)
@@ -121,19 +127,6 @@ func (r *Reconciler) due(ctx context.Context, s *scope) (found bool, err error) 
 	return found, err
 }
 
-// mayNotWrite handles a workload whose annotations this program is not allowed to write. Its pods are not moved, because moves that cannot
-// be recorded cannot be limited.
-func (r *Reconciler) mayNotWrite(ctx context.Context, s *scope, m signals.Match) (ctrl.Result, error) {
-	r.announce(ctx, s, m, &policy.Decision{
-		Reason: policy.NotMovable, Warning: true,
-		Message: fmt.Sprintf("%s on node %s: the rescheduler is not allowed to write annotations of %s %s", m.Reason, s.pod.Spec.NodeName, s.subject.Kind, s.subject.Name),
-	})
-	return ctrl.Result{RequeueAfter: mayNotWriteFor}, nil
-}
-
-// mayNotWriteFor is the delay before a forbidden write is retried.
-const mayNotWriteFor = 5 * time.Minute
-
 func (r *Reconciler) move(ctx context.Context, s *scope, m signals.Match, d *policy.Decision, refund func()) (ctrl.Result, error) {
 	step := func(ctx context.Context, s *scope) (outcome, error) { return r.evict(ctx, s.pod, exactly(s.pod)) }
 	if d.Act == policy.Remake {
@@ -151,14 +144,11 @@ func (r *Reconciler) move(ctx context.Context, s *scope, m signals.Match, d *pol
 	case moved:
 		r.announce(ctx, s, m, d)
 	case blocked:
-		d.Message = fmt.Sprintf("%s on node %s: a PodDisruptionBudget does not allow the eviction yet", m.Reason, s.pod.Spec.NodeName)
-		d.Reason, d.Warning = reasonBlocked, true
-		r.announce(ctx, s, m, d)
+		r.warn(ctx, s, m, reasonBlocked, fmt.Sprintf("%s on node %s: a PodDisruptionBudget does not allow the eviction yet", m.Reason, s.pod.Spec.NodeName))
 		return ctrl.Result{RequeueAfter: blockedFor}, nil
 	case contradicted:
-		d.Message = fmt.Sprintf("%s on node %s: more than one PodDisruptionBudget selects the pod, so it cannot be evicted: keep only one", m.Reason, s.pod.Spec.NodeName)
-		d.Reason, d.Warning = policy.NotMovable, true
-		r.announce(ctx, s, m, d)
+		r.warn(ctx, s, m, policy.NotMovable,
+			fmt.Sprintf("%s on node %s: more than one PodDisruptionBudget selects the pod, so it cannot be evicted: keep only one", m.Reason, s.pod.Spec.NodeName))
 	}
 	return ctrl.Result{}, nil
 }

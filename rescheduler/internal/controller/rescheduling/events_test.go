@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/lru"
 
 	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
@@ -26,7 +27,7 @@ func (h heard) Eventf(o, _ runtime.Object, _, _, _, _ string, _ ...any) {
 // hundreds of times, and copied to its ReplicaSet each time.
 func TestWorkloadGetsOneEventForManyPods(t *testing.T) {
 	events := heard{}
-	r := &Reconciler{Options: Options{Metrics: NewMetrics(prometheus.NewRegistry(), settings.Default())}, report: newReporter(events)}
+	r := &Reconciler{Options: Options{Metrics: NewMetrics(prometheus.NewRegistry(), settings.Default()), Recorder: events}, reported: lru.New(maxReported)}
 	for i := range 100 {
 		s := &scope{
 			pod: pods.Make(fmt.Sprint("p", i), noon).Obj(), now: noon, chain: owners.Chain{{}},

@@ -74,8 +74,8 @@ func (r *Reconciler) manages(s *scope) bool {
 	if s.retries, s.annotated, problem = s.chain.Retries(); s.bare() {
 		s.retries, s.annotated, problem = memory.Retries(s.pod.Annotations)
 	}
-	if problem != nil && r.report.changed(s.pod.UID+"/"+reasonInvalid, reasonInvalid, problem.Error()) {
-		r.report.send(s.pod.DeepCopy(), nil, corev1.EventTypeWarning, reasonInvalid, problem.Error()+"; it is ignored")
+	if problem != nil && r.changed(s.pod.UID+"/"+reasonInvalid, reasonInvalid, problem.Error()) {
+		r.send(s.pod.DeepCopy(), nil, corev1.EventTypeWarning, reasonInvalid, problem.Error()+"; it is ignored")
 	}
 	if !s.annotated && !s.bare() && r.Config.DefaultRetries > 0 {
 		s.retries = r.Config.DefaultRetries

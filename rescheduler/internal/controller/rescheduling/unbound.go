@@ -177,7 +177,7 @@ func (r *Reconciler) relax(ctx context.Context, s *scope, since time.Time) (ctrl
 		return ctrl.Result{}, err
 	}
 	if why != "" {
-		r.announce(ctx, s, signals.Match{}, &policy.Decision{Reason: policy.NotMovable, Warning: true, Message: why})
+		r.warn(ctx, s, signals.Match{}, policy.NotMovable, why)
 		return ctrl.Result{}, nil
 	}
 	unlock, locked := r.lock(s)
@@ -247,7 +247,7 @@ func (r *Reconciler) replace(ctx context.Context, s *scope, host string, request
 	}
 	refund, why, after := r.take(s.budgetKeys(host))
 	if refund == nil {
-		r.announce(ctx, s, signals.Match{}, &policy.Decision{Reason: policy.LimitReached, Warning: true, Message: "no other node fits the pod: " + why})
+		r.warn(ctx, s, signals.Match{}, policy.LimitReached, "no other node fits the pod: "+why)
 		return ctrl.Result{RequeueAfter: after}, nil
 	}
 	done, err := r.lift(ctx, s)
