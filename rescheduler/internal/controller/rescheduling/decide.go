@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
@@ -19,6 +20,8 @@ const (
 	conflicted = 100 * time.Millisecond
 	// mayNotWriteFor is the delay before a forbidden write is retried.
 	mayNotWriteFor = 5 * time.Minute
+	// replaced is how long controllers may take to replace a pod that has failed.
+	replaced = 20 * time.Second
 )
 
 // decideAndAct decides about an abnormal pod and carries out the decision. Decisions about one workload are made one at a time, and each is
@@ -34,7 +37,10 @@ func (r *Reconciler) decideAndAct(ctx context.Context, s *scope) (ctrl.Result, e
 		return ctrl.Result{}, err
 	}
 	if !known {
-		return ctrl.Result{RequeueAfter: untilReplaced(s)}, nil
+		if s.now.Sub(signals.FailedAt(s.pod)) < replaced { // its replacement, the first living pod of its template, may not exist yet
+			return ctrl.Result{RequeueAfter: replaced / 4}, nil
+		}
+		return ctrl.Result{}, nil
 	}
 	d, m, err := r.decide(ctx, s)
 	if err != nil || d == nil {
@@ -54,7 +60,7 @@ func (r *Reconciler) decide(ctx context.Context, s *scope) (*policy.Decision, si
 			return nil, m, err
 		}
 		d := policy.Decide(f)
-		if d.Moves() {
+		if d.Moves() && !f.Pod.Placed {
 			if f.Pod.Pinned, err = r.volumes(ctx, s.pod); err != nil {
 				return nil, m, err
 			}
@@ -112,17 +118,18 @@ func (r *Reconciler) carryOut(ctx context.Context, s *scope, m signals.Match, d 
 // exhausted now, that pod would not be moved although its move is counted. The wait is limited to the time for which a node is excluded
 // after its first failure.
 func (r *Reconciler) due(ctx context.Context, s *scope) (found bool, err error) {
-	charged := map[string]bool{}
+	charged := sets.New[string]()
 	for _, e := range s.memory.Entries {
-		row := slices.IndexFunc(r.table, func(row signals.Row) bool { return row.Name == e.Class })
-		for _, uid := range e.Pods {
-			moves := row >= 0 && r.table[row].Action == signals.Move && s.now.Before(e.Last.Add(r.table[row].TTL))
-			charged[uid] = charged[uid] || moves
+		moves := func(row signals.Row) bool {
+			return row.Name == e.Class && row.Action == signals.Move && s.now.Before(e.Last.Add(row.TTL))
+		}
+		if slices.ContainsFunc(r.table, moves) {
+			charged.Insert(e.Pods...)
 		}
 	}
 	err = r.kin(ctx, s.subject.UID, s.pod.Namespace, func(pod *corev1.Pod) {
 		stays := pod.DeletionTimestamp.IsZero() && !ended(pod)
-		found = found || pod.UID != s.pod.UID && stays && charged[string(pod.UID)]
+		found = found || pod.UID != s.pod.UID && stays && charged.Has(string(pod.UID))
 	})
 	return found, err
 }

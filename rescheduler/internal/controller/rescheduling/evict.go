@@ -58,11 +58,8 @@ func exactly(pod *corev1.Pod) *metav1.DeleteOptions {
 	return &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: new(pod.UID)}}
 }
 
-// volumes returns the name of a volume that ties the pod to its node, or "" if there is none.
+// volumes returns a description of a volume that ties the pod to its node, or "" if there is none.
 func (r *Reconciler) volumes(ctx context.Context, pod *corev1.Pod) (string, error) {
-	if pinned := placement.Pinned(pod); pinned != "" {
-		return pinned, nil
-	}
 	for _, v := range pod.Spec.Volumes {
 		claim := pod.Name + "-" + v.Name // the claim of an ephemeral volume
 		if v.PersistentVolumeClaim != nil {

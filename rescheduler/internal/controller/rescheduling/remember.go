@@ -16,7 +16,6 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/owners"
 	"github.com/holdfast-project/holdfast/rescheduler/internal/policy"
-	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
@@ -131,18 +130,6 @@ func (r *Reconciler) ofTemplate(ctx context.Context, s *scope) (known bool, err 
 	s.memory = s.memory.For(template, c.living...)
 	return true, nil
 }
-
-// untilReplaced returns when to reconcile a pod that has ended again. Its replacement, the first living pod of its template, may not exist
-// yet. 0 means that the pod ended too long ago.
-func untilReplaced(s *scope) time.Duration {
-	if s.now.Sub(signals.FailedAt(s.pod)) < replaced {
-		return replaced / 4
-	}
-	return 0
-}
-
-// replaced is how long controllers may take to replace a pod that has failed.
-const replaced = 20 * time.Second
 
 // restore handles healthy pods. If a slot has been healthy for long enough, its moves no longer count. Expired entries are dropped.
 func (r *Reconciler) restore(ctx context.Context, s *scope) (ctrl.Result, error) {

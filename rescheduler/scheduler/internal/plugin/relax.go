@@ -154,10 +154,7 @@ func newClearer(handle fwk.Handle) *clearer {
 }
 
 func (c *clearer) start(ctx context.Context) {
-	go func() {
-		<-ctx.Done()
-		c.queue.ShutDown()
-	}()
+	context.AfterFunc(ctx, c.queue.ShutDown)
 	go func() {
 		for c.next(ctx) {
 		}
@@ -175,7 +172,7 @@ func (c *clearer) next(ctx context.Context) bool {
 	}
 	defer c.queue.Done(r)
 	err := c.patch(ctx, r)
-	if retry(err) && c.queue.NumRequeues(r) < attempts {
+	if resultOf(err) == failed && !apierrors.IsForbidden(err) && c.queue.NumRequeues(r) < attempts {
 		c.queue.AddRateLimited(r)
 		return true
 	}
@@ -209,10 +206,6 @@ func (r removal) patch() []byte {
 		{"op": "remove", "path": memory.HostsPath},
 	})
 	return patch
-}
-
-func retry(err error) bool {
-	return err != nil && resultOf(err) == failed && !apierrors.IsForbidden(err)
 }
 
 func resultOf(err error) clearResult {
