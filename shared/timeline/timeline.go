@@ -146,10 +146,10 @@ func (e Entry) order() time.Time {
 
 // Loss is the time lost by recoveries.
 type Loss struct {
-	// Time is the lost time. Overlapping recoveries are counted once.
-	Time time.Duration
+	// Time is the lost time in nanoseconds. Overlapping recoveries are counted once.
+	Time time.Duration `json:"lostNanoseconds"`
 	// NotTimed is the number of recoveries of unknown duration. If it is not 0, more than Time was lost.
-	NotTimed int
+	NotTimed int `json:"notTimed,omitempty"`
 }
 
 // Lost returns the time lost by the recoveries of a timeline.

@@ -55,12 +55,10 @@ type Status struct {
 	Recovery *Recovery `json:"recovery,omitempty"`
 	// Counters are the counts with their limits.
 	Counters []Counter `json:"counters,omitempty"`
-	// LostNanoseconds is the total duration of recoveries in the available history. NotTimed is the number of recoveries of unknown
-	// duration.
-	LostNanoseconds time.Duration    `json:"lostNanoseconds"`
-	NotTimed        int              `json:"notTimed,omitempty"`
-	Last            []timeline.Entry `json:"last,omitempty"` // most recent recoveries, newest last
-	Objects         []string         `json:"objects"`
+	// Loss is the time lost by the recoveries in the available history.
+	timeline.Loss
+	Last    []timeline.Entry `json:"last,omitempty"` // most recent recoveries, newest last
+	Objects []string         `json:"objects"`
 }
 
 // Recovery is what a program announces about a recovery in progress.
@@ -92,10 +90,10 @@ const lastShown = 3
 func Of(w *read.Workload, now time.Time) Status {
 	t := w.Timeline()
 	entries := timeline.Of(t, now)
-	root, loss := w.Root(), timeline.Lost(entries)
+	root := w.Root()
 	s := Status{
 		Kind: root.GetKind(), Name: root.GetName(), Namespace: root.GetNamespace(), Quota: quota(w, t),
-		Recovery: recovery(t, now), Counters: counters(t), LostNanoseconds: loss.Time, NotTimed: loss.NotTimed,
+		Recovery: recovery(t, now), Counters: counters(t), Loss: timeline.Lost(entries),
 	}
 	for _, o := range t.Objects {
 		s.Objects = append(s.Objects, o.String())

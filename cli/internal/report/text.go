@@ -51,7 +51,7 @@ func (s Status) Text(out io.Writer, wide bool, p Palette) {
 		counted = append(counted, c.String())
 	}
 	line("Counted", strings.Join(counted, ", "))
-	line("Time lost", timeline.Loss{Time: s.LostNanoseconds, NotTimed: s.NotTimed}.String())
+	line("Time lost", s.Loss.String())
 	if wide {
 		line("Objects", strings.Join(s.Objects, ", "))
 	}
@@ -129,7 +129,7 @@ func TopText(out io.Writer, rows []Row, wide bool) {
 		if r.Slowest != nil {
 			slowest, cause = r.Slowest.TookText(), cmp.Or(r.Slowest.Cause, "-")
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s", r.Namespace, r.Kind, r.Name, r.loss(), r.shareText(), r.recoveries(), slowest)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s", r.Namespace, r.Kind, r.Name, r.Loss, r.shareText(), r.recoveries(), slowest)
 		if wide {
 			fmt.Fprintf(w, "\t%s\t%s", strings.Trim(strings.ReplaceAll(fmt.Sprint(r.Levels), " ", "/"), "[]"), cause)
 		}
@@ -139,7 +139,7 @@ func TopText(out io.Writer, rows []Row, wide bool) {
 }
 
 func (r Row) shareText() string {
-	if r.LostNanoseconds == 0 && r.NotTimed > 0 {
+	if r.Loss.Time == 0 && r.NotTimed > 0 {
 		return "-"
 	}
 	return fmt.Sprintf("%.2f%%", 100*r.Share)
@@ -185,21 +185,15 @@ func Encode(out io.Writer, format string, value any) error {
 
 // Row is a workload in the output of `top`.
 type Row struct {
-	Namespace       string        `json:"namespace"`
-	Kind            string        `json:"kind"`
-	Name            string        `json:"name"`
-	LostNanoseconds time.Duration `json:"lostNanoseconds"`
-	// NotTimed is the number of recoveries of unknown duration, which are not included in LostNanoseconds.
-	NotTimed int `json:"notTimed,omitempty"`
+	Namespace string `json:"namespace"`
+	Kind      string `json:"kind"`
+	Name      string `json:"name"`
+	timeline.Loss
 	// Levels counts recoveries by level, 1 to 6.
 	Levels [6]int `json:"levels"`
 	// Slowest is the slowest recovery; nil if there was none.
 	Slowest *timeline.Entry `json:"slowest,omitempty"`
 	Share   float64         `json:"lostShare"` // share of the time since the workload was created, 0 to 1
-}
-
-func (r Row) loss() timeline.Loss {
-	return timeline.Loss{Time: r.LostNanoseconds, NotTimed: r.NotTimed}
 }
 
 func (r Row) recoveries() int {
@@ -215,8 +209,8 @@ func Top(all []*read.Workload, now time.Time) []Row {
 	rows := []Row{}
 	for _, w := range all {
 		entries := timeline.Of(w.Timeline(), now)
-		root, loss := w.Root(), timeline.Lost(entries)
-		r := Row{Namespace: root.GetNamespace(), Kind: root.GetKind(), Name: root.GetName(), LostNanoseconds: loss.Time, NotTimed: loss.NotTimed}
+		root := w.Root()
+		r := Row{Namespace: root.GetNamespace(), Kind: root.GetKind(), Name: root.GetName(), Loss: timeline.Lost(entries)}
 		for i := range entries {
 			e := &entries[i]
 			if !e.Recovery() || e.Level > len(r.Levels) {
@@ -228,13 +222,13 @@ func Top(all []*read.Workload, now time.Time) []Row {
 			}
 		}
 		if age := now.Sub(root.GetCreationTimestamp().Time); age > 0 {
-			r.Share = min(1, r.LostNanoseconds.Seconds()/age.Seconds())
+			r.Share = min(1, r.Loss.Time.Seconds()/age.Seconds())
 		}
 		rows = append(rows, r)
 	}
 	slices.SortStableFunc(rows, func(a, b Row) int {
 		return cmp.Or(
-			cmp.Compare(b.LostNanoseconds, a.LostNanoseconds), cmp.Compare(b.recoveries(), a.recoveries()),
+			cmp.Compare(b.Loss.Time, a.Loss.Time), cmp.Compare(b.recoveries(), a.recoveries()),
 			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name),
 		)
 	})
