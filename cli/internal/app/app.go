@@ -85,33 +85,28 @@ func (c *command) config() (*rest.Config, error) {
 	return config, nil
 }
 
-func (c *command) reader() (read.Reader, string, error) {
-	config, err := c.config()
-	if err != nil {
-		return read.Reader{}, "", err
-	}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return read.Reader{}, "", err
-	}
-	mapper, err := c.flags.ToRESTMapper()
-	if err != nil {
-		return read.Reader{}, "", err
-	}
-	namespace, _, err := c.flags.ToRawKubeConfigLoader().Namespace()
-	return read.Reader{Client: client, Mapper: mapper}, namespace, err
-}
-
 // run returns a function that runs a subcommand with a reader and the namespace of the flags.
 func (c *command) run(
 	do func(ctx context.Context, r read.Reader, namespace string, args []string) error,
 ) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		r, namespace, err := c.reader()
+		config, err := c.config()
 		if err != nil {
 			return err
 		}
-		return do(cmd.Context(), r, namespace, args)
+		client, err := dynamic.NewForConfig(config)
+		if err != nil {
+			return err
+		}
+		mapper, err := c.flags.ToRESTMapper()
+		if err != nil {
+			return err
+		}
+		namespace, _, err := c.flags.ToRawKubeConfigLoader().Namespace()
+		if err != nil {
+			return err
+		}
+		return do(cmd.Context(), read.Reader{Client: client, Mapper: mapper}, namespace, args)
 	}
 }
 

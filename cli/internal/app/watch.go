@@ -71,7 +71,7 @@ func (w *watcher) poll(ctx context.Context) (over bool, interval time.Duration, 
 	w.known, w.failing = true, false
 	w.name = workload.Name() // later polls need not search for the root
 	s := report.Of(workload, now)
-	w.last = w.writeLine(s, w.last, now)
+	w.writeLine(s.Line(w.palette(), now))
 	if s.State == report.Recovering {
 		return false, fastPoll, nil
 	}
@@ -104,13 +104,13 @@ func (w *watcher) endLine() {
 // clock is the format of the time at the start of a line.
 const clock = "15:04:05"
 
-func (c *command) writeLine(s report.Status, last string, now time.Time) string {
-	line := s.Line(c.palette(), now)
+// writeLine updates the line on a terminal. Elsewhere, it writes the line if more than the time has changed.
+func (w *watcher) writeLine(line string) {
 	switch {
-	case c.Interactive:
-		fmt.Fprintf(c.Out, "\r\x1b[K%s", line)
-	case last == "" || line[len(clock):] != last[len(clock):]:
-		fmt.Fprintln(c.Out, line)
+	case w.Interactive:
+		fmt.Fprintf(w.Out, "\r\x1b[K%s", line)
+	case w.last == "" || line[len(clock):] != w.last[len(clock):]:
+		fmt.Fprintln(w.Out, line)
 	}
-	return line
+	w.last = line
 }

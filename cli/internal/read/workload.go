@@ -168,37 +168,30 @@ func contains(index int32, list string) bool {
 }
 
 // withoutReplaced drops failed pods that have been replaced, which controllers keep for their logs. Each newer pod of a slot replaces at
-// most one failed pod, so that a failure without a replacement is still shown.
+// most one failed pod, so that a failure without a replacement is still shown. withoutReplaced modifies the slice.
 func withoutReplaced(pods []corev1.Pod) []corev1.Pod {
-	slots := map[string][]int{}
+	slots := map[string][]*corev1.Pod{}
 	for i := range pods {
 		if of := slot(&pods[i]); of != "" {
-			slots[of] = append(slots[of], i)
+			slots[of] = append(slots[of], &pods[i])
 		}
 	}
-	gone := map[int]bool{}
+	gone := map[string]bool{} // by name
 	for _, of := range slots {
-		for _, i := range replaced(pods, of) {
-			gone[i] = true
+		for _, pod := range replaced(of) {
+			gone[pod.Name] = true
 		}
 	}
-	var list []corev1.Pod
-	for i := range pods {
-		if !gone[i] {
-			list = append(list, pods[i])
-		}
-	}
-	return list
+	return slices.DeleteFunc(pods, func(pod corev1.Pod) bool { return gone[pod.Name] })
 }
 
 // replaced pairs the failed pods of one slot with newer pods, starting with the newest, and returns the failed pods of these pairs.
-func replaced(pods []corev1.Pod, of []int) []int {
-	slices.SortStableFunc(of, func(a, b int) int { return order(&pods[a], &pods[b]) })
-	var gone []int
-	newest := len(of) - 1
-	for i, index := range slices.Backward(of) {
-		if pods[index].Status.Phase == corev1.PodFailed && newest > i && newer(&pods[of[newest]], &pods[index]) {
-			gone = append(gone, index)
+func replaced(pods []*corev1.Pod) (gone []*corev1.Pod) {
+	slices.SortStableFunc(pods, order)
+	newest := len(pods) - 1
+	for i, pod := range slices.Backward(pods) {
+		if pod.Status.Phase == corev1.PodFailed && newest > i && newer(pods[newest], pod) {
+			gone = append(gone, pod)
 			newest--
 		}
 	}

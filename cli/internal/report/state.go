@@ -78,11 +78,8 @@ func elasticText(s Status, t timeline.Workload) string {
 	}
 	var parts []string
 	for _, o := range t.Objects {
-		if o.ElasticJob == nil || o.ElasticJob.Message == "" || o.ElasticJob.Message == s.WaitsFor {
-			continue
-		}
-		if o.True("Succeeded") == nil {
-			parts = append(parts, o.ElasticJob.Message)
+		if job := o.ElasticJob; job != nil && job.Message != "" && job.Message != s.WaitsFor && o.True("Succeeded") == nil {
+			parts = append(parts, job.Message)
 		}
 	}
 	return strings.Join(parts, "; ")
