@@ -28,6 +28,11 @@ const (
 	queueLabel      = "kueue.x-k8s.io/queue-name"
 )
 
+// podLabels maps the API groups of roots to the label with the root's name on their pods. Pods of other roots are found by owner.
+var podLabels = map[string]string{
+	appWrapperGroup: appWrapperLabel, jobSetGroup: jobSetLabel, leaderWorkerSets.Group: lwsNameLabel, podKind.Group: groupNameLabel,
+}
+
 // kind is a kind of object that may belong to a workload.
 type kind struct {
 	schema.GroupVersionKind

@@ -94,16 +94,15 @@ func (r Reader) find(ctx context.Context, namespace, name string) (*unstructured
 		if qualified && !k.is(wanted) {
 			continue
 		}
-		object, err := r.Client.Resource(k.gvr()).Namespace(namespace).Get(ctx, bare, metav1.GetOptions{})
+		var missing Forbidden
+		object, err := r.get(ctx, &missing, k, namespace, bare)
 		switch {
-		case err == nil:
-			return object, nil
-		case apierrors.IsNotFound(err):
-			none = append(none, k.Kind)
-		case apierrors.IsForbidden(err):
+		case object != nil || err != nil:
+			return object, err
+		case len(missing) > 0:
 			refused = append(refused, k.Kind)
 		default:
-			return nil, fmt.Errorf("getting %s %s: %w", k.Kind, bare, err)
+			none = append(none, k.Kind)
 		}
 	}
 	if !qualified || podKind.is(wanted) {
@@ -115,23 +114,30 @@ func (r Reader) find(ctx context.Context, namespace, name string) (*unstructured
 	return nil, notFound(namespace, wanted, bare, none, refused)
 }
 
+// get returns an object, or nil if it does not exist or the user is not allowed to read it. It records a missing permission.
+func (r Reader) get(ctx context.Context, refused *Forbidden, k kind, namespace, name string) (*unstructured.Unstructured, error) {
+	o, err := r.Client.Resource(k.gvr()).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err) || refused.record(err, "get", k.resource):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("getting %s %s: %w", k.Kind, name, err)
+	}
+	return o, nil
+}
+
 // firstPod returns the pod with index 0 of the group to which a pod belongs. It returns nil if there is none, or if the user is not allowed
 // to read it.
 func (r Reader) firstPod(ctx context.Context, namespace, name string) (*unstructured.Unstructured, error) {
-	pod, err := r.Client.Resource(podsResource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
-	if err == nil && pod.GetLabels()[groupNameLabel] != name {
-		if name = pod.GetLabels()[groupNameLabel]; name == "" {
-			return nil, nil
-		}
-		pod, err = r.Client.Resource(podsResource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	var refused Forbidden
+	pod, err := r.get(ctx, &refused, podKind, namespace, name)
+	if pod == nil || pod.GetLabels()[groupNameLabel] == name {
+		return pod, err
 	}
-	switch {
-	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+	if name = pod.GetLabels()[groupNameLabel]; name == "" {
 		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("getting Pod %s: %w", name, err)
 	}
-	return pod, nil
+	return r.get(ctx, &refused, podKind, namespace, name)
 }
 
 // notFound returns an error that lists the kinds without such an object, and those that the user is not allowed to read.
@@ -159,14 +165,10 @@ func (r Reader) owners(ctx context.Context, o *unstructured.Unstructured, refuse
 		if i < 0 {
 			return owners, nil
 		}
-		gvr := allKinds()[i].gvr()
-		o, err = r.Client.Resource(gvr).Namespace(o.GetNamespace()).Get(ctx, ref.Name, metav1.GetOptions{})
-		switch {
-		case apierrors.IsNotFound(err) || refused.record(err, "get", gvr.Resource):
-			return owners, nil
-		case err != nil:
-			return nil, fmt.Errorf("getting %s %s: %w", ref.Kind, ref.Name, err)
-		case o.GetUID() != ref.UID:
+		if o, err = r.get(ctx, refused, allKinds()[i], o.GetNamespace(), ref.Name); err != nil {
+			return nil, err
+		}
+		if o == nil || o.GetUID() != ref.UID {
 			return owners, nil
 		}
 		owners = append(owners, o)
@@ -226,24 +228,15 @@ func (r Reader) list(
 func (r Reader) pods(ctx context.Context, w *Workload) error {
 	root := w.Root()
 	var options metav1.ListOptions
-	byOwner := false
-	switch root.GroupVersionKind().Group {
-	case appWrapperGroup:
-		options.LabelSelector = labels.Set{appWrapperLabel: root.GetName()}.String()
-	case jobSetGroup:
-		options.LabelSelector = labels.Set{jobSetLabel: root.GetName()}.String()
-	case leaderWorkerSets.Group:
-		options.LabelSelector = labels.Set{lwsNameLabel: root.GetName()}.String()
-	case podKind.Group:
-		options.LabelSelector = labels.Set{groupNameLabel: root.GetName()}.String()
-	default:
-		byOwner = true
+	label, labeled := podLabels[root.GroupVersionKind().Group]
+	if labeled {
+		options.LabelSelector = labels.Set{label: root.GetName()}.String()
 	}
 	if r.Cached {
 		options.ResourceVersion = "0" // with this, some API servers ignore the limit
 	}
 	owners := map[types.UID]bool{root.GetUID(): true}
-	if k, found := intermediate[root.GetKind()]; found && byOwner {
+	if k, found := intermediate[root.GetKind()]; found && !labeled {
 		owned, err := r.list(ctx, &w.Forbidden, k.gvr(), root.GetNamespace(), metav1.ListOptions{})
 		if err != nil {
 			return err
@@ -260,7 +253,7 @@ func (r Reader) pods(ctx context.Context, w *Workload) error {
 	}
 	for i := range list {
 		ref := metav1.GetControllerOf(&list[i])
-		if byOwner && (ref == nil || !owners[ref.UID]) {
+		if !labeled && (ref == nil || !owners[ref.UID]) {
 			continue
 		}
 		var pod corev1.Pod
