@@ -129,7 +129,7 @@ func learn(f Facts) Decision {
 	case memory.Stale:
 		return Decision{Act: Leave, Reason: TooLongAgo, Message: "it failed long ago"}
 	case memory.New:
-		d.Blame, d.Charged = f.Match.Row.Blame, f.Match.Row.Charged
+		d.Blame = f.Match.Row.Blame
 		d.Memory.RelaxedUntil = time.Time{} // lifting the exclusions has not helped
 	}
 	// A workload has at most `retries` moves. The design document moves the pod before it compares, which allows one more.
@@ -138,7 +138,7 @@ func learn(f Facts) Decision {
 		return exhausted(f, false)
 	}
 	d.Memory.Exhausted = false
-	if d.Charged {
+	if f.Match.Row.Charged && lesson == memory.New {
 		if over {
 			return exhausted(f, true)
 		}

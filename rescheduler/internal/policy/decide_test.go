@@ -237,7 +237,7 @@ func TestSimultaneousFailuresAreChargedOnce(t *testing.T) {
 func TestWrittenDecisionIsNotChargedAgain(t *testing.T) {
 	first := Decide(facts("OOMKilled"))
 	second := Decide(facts("OOMKilled", func(f *Facts) { f.Workload.Memory = first.Memory }))
-	if second.Act != Evict || second.Charged || second.Learned || second.Memory.Times != 1 || second.Blame != 0 {
+	if second.Act != Evict || second.Learned || second.Memory.Times != 1 || second.Blame != 0 {
 		t.Errorf("got %+v", second)
 	}
 }
@@ -305,7 +305,7 @@ func TestSuspicion(t *testing.T) {
 
 func TestExclusionsOfOtherSlotsAreIgnored(t *testing.T) {
 	d := Decide(facts("OOMKilled", remembered("OOMKilled", "web-1", "a"), func(f *Facts) { f.Pod.Slot = "web-0" }))
-	if d.Act != Evict || !d.Charged {
+	if d.Act != Evict || d.Memory.Times != 1 {
 		t.Errorf("got %+v", d)
 	}
 }
@@ -327,13 +327,13 @@ func TestFailureRestoresExclusions(t *testing.T) {
 // A PodDisruptionBudget blocked the move until the exclusion expired. The pod is not moved without an exclusion.
 func TestBlockedPodIsMovedWithExclusion(t *testing.T) {
 	first := Decide(facts("RuntimeError"))
-	if first.Act != Evict || !first.Charged {
+	if first.Act != Evict || first.Memory.Times != 1 {
 		t.Fatalf("at first: %+v", first)
 	}
 	later := Decide(facts("RuntimeError", func(f *Facts) {
 		f.Workload.Memory, f.Now = first.Memory, f.Now.Add(f.Match.Row.TTL+5*time.Minute)
 	}))
-	if later.Act != Evict || later.Charged || !later.Learned || later.Memory.Times != first.Memory.Times {
+	if later.Act != Evict || !later.Learned || later.Memory.Times != first.Memory.Times {
 		t.Errorf("later: %+v", later)
 	}
 	if got := later.Memory.Exclusions("", noon.Add(20*time.Minute), nil); len(got) != 1 {

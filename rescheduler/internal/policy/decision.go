@@ -50,8 +50,6 @@ type Decision struct {
 	// Memory is the failure history of the workload after the decision. It must be written if Learned is set.
 	Memory  memory.Memory
 	Learned bool
-	// Charged means that the decision counts as one move.
-	Charged bool
 	// Blame is the weight of the complaint about the node.
 	Blame int
 }

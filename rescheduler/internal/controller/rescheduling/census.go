@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -49,17 +50,17 @@ func (r *Reconciler) census(ctx context.Context, s *scope) (*census, error) {
 		return known.(*census), nil
 	}
 	c := &census{byKind: map[kind]policy.Siblings{}}
-	living := map[string]bool{}
+	living := sets.New[string]()
 	err := r.kin(ctx, s.subject.UID, s.pod.Namespace, func(pod *corev1.Pod) {
-		if template := owners.Template(pod); !ended(pod) && !living[template] {
-			living[template] = true
-			c.living = append(c.living, template)
+		if !ended(pod) {
+			living.Insert(owners.Template(pod))
 		}
 		r.count(c, pod, s.now)
 	})
 	if err != nil {
 		return nil, err
 	}
+	c.living = living.UnsortedList()
 	r.censuses.Add(s.subject.UID, c, censusFor)
 	return c, nil
 }

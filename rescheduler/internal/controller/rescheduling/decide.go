@@ -135,7 +135,7 @@ func (r *Reconciler) due(ctx context.Context, s *scope) (found bool, err error) 
 }
 
 func (r *Reconciler) move(ctx context.Context, s *scope, m signals.Match, d *policy.Decision, refund func()) (ctrl.Result, error) {
-	step := func(ctx context.Context, s *scope) (outcome, error) { return r.evict(ctx, s.pod, exactly(s.pod)) }
+	step := func(ctx context.Context, s *scope) (outcome, error) { return r.evict(ctx, s.pod, nil) }
 	if d.Act == policy.Remake {
 		step = r.remake
 	}

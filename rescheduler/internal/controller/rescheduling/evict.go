@@ -38,8 +38,10 @@ const blockedFor = 10 * time.Second
 // severalBudgets is part of the API server's message about a pod with several PodDisruptionBudgets. The error has no distinct reason.
 const severalBudgets = "more than one PodDisruptionBudget"
 
-// evict uses the Eviction API, which respects disruption budgets and records the reason on the pod.
-func (r *Reconciler) evict(ctx context.Context, pod *corev1.Pod, options *metav1.DeleteOptions) (outcome, error) {
+// evict uses the Eviction API, which respects disruption budgets and records the reason on the pod. It has no effect on another pod with
+// the same name or, if version is not nil, on another version of the pod.
+func (r *Reconciler) evict(ctx context.Context, pod *corev1.Pod, version *string) (outcome, error) {
+	options := &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID, ResourceVersion: version}}
 	err := r.Client.SubResource("eviction").Create(ctx, pod.DeepCopy(), &policyv1.Eviction{DeleteOptions: options})
 	switch {
 	case err == nil:
@@ -52,10 +54,6 @@ func (r *Reconciler) evict(ctx context.Context, pod *corev1.Pod, options *metav1
 		return gone, nil
 	}
 	return gone, fmt.Errorf("evicting the pod: %w", err)
-}
-
-func exactly(pod *corev1.Pod) *metav1.DeleteOptions {
-	return &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: new(pod.UID)}}
 }
 
 // volumes returns a description of a volume that ties the pod to its node, or "" if there is none.

@@ -273,9 +273,7 @@ func (r *Reconciler) lift(ctx context.Context, s *scope) (outcome, error) {
 	if err := r.write(ctx, s, s.memory.Annotations(s.now)); err != nil {
 		return gone, err
 	}
-	options := exactly(s.pod)
-	options.Preconditions.ResourceVersion = new(s.pod.ResourceVersion) // fails if the pod has been bound in the meantime
-	return r.evict(ctx, s.pod, options)
+	return r.evict(ctx, s.pod, &s.pod.ResourceVersion) // fails if the pod has been bound in the meantime
 }
 
 // roomFor is how long a measurement of a node's free resources is used. Replacements that return to the node in the meantime are

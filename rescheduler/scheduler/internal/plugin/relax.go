@@ -172,18 +172,13 @@ func (c *clearer) next(ctx context.Context) bool {
 	}
 	defer c.queue.Done(r)
 	err := c.patch(ctx, r)
-	if resultOf(err) == failed && !apierrors.IsForbidden(err) && c.queue.NumRequeues(r) < attempts {
+	result := resultOf(err)
+	if result == failed && !apierrors.IsForbidden(err) && c.queue.NumRequeues(r) < attempts {
 		c.queue.AddRateLimited(r)
 		return true
 	}
 	c.queue.Forget(r)
-	c.report(ctx, r, err)
-	return true
-}
-
-func (c *clearer) report(ctx context.Context, r removal, err error) {
 	logger := klog.FromContext(ctx)
-	result := resultOf(err)
 	annotationsClear.WithLabelValues(string(result)).Inc()
 	if result == failed {
 		logger.Error(err, "Failed to remove the annotation of a pod whose exclusions were dropped, ignoring the annotation for now", "pod", klog.KRef(r.pod.Namespace, r.pod.Name))
@@ -191,6 +186,7 @@ func (c *clearer) report(ctx context.Context, r removal, err error) {
 	// Activate skips the back-off of the pod.
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: r.pod.Namespace, Name: r.pod.Name, UID: r.uid}}
 	c.handle.Activate(logger, map[string]*corev1.Pod{r.pod.String(): pod})
+	return true
 }
 
 // patch removes the annotation. It fails without a change if the pod or its annotation has been replaced.
