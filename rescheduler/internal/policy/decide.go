@@ -55,12 +55,9 @@ func recovering(f Facts) (Decision, bool) {
 // disturbs reports whether the decision would remove a running pod.
 func (f Facts) disturbs() bool { return f.Match.Row.Action == signals.Move && !f.Pod.Failed }
 
-// Settled is how long after a recovery a pod's status may still show the failure.
-const Settled = signals.StatusAge
-
 // recovered waits after a recovery, because the kubelet reports a container as running some seconds later than its group does.
 func recovered(f Facts) (Decision, bool) {
-	left := Settled - f.Now.Sub(f.Workload.Recovered)
+	left := signals.StatusAge - f.Now.Sub(f.Workload.Recovered)
 	if f.Workload.Recovered.IsZero() || !f.disturbs() || left <= 0 {
 		return Decision{}, false
 	}

@@ -113,7 +113,7 @@ func TestDecide(t *testing.T) {
 		"the status may be older than a recovery that has just ended": {
 			facts("OOMKilled", func(f *Facts) { f.Workload.Recovered = noon.Add(-time.Second) }), Wait, TooEarly, "recovered a moment ago"},
 		"the status is newer than a recovery that ended some seconds ago": {
-			facts("OOMKilled", func(f *Facts) { f.Workload.Recovered = noon.Add(-Settled) }), Evict, Moved, ""},
+			facts("OOMKilled", func(f *Facts) { f.Workload.Recovered = noon.Add(-signals.StatusAge) }), Evict, Moved, ""},
 		"a failed pod stays failed after a recovery": {
 			facts("AdmissionError", failedNow, func(f *Facts) { f.Workload.Recovered = noon }), Record, Excluded, ""},
 		"a rejection is recorded during a recovery": {

@@ -54,7 +54,7 @@ const ofLate = time.Hour
 // The owner of the group records the restarts in history.Annotation. Only restarts that this pod caused on its current node count.
 func (t Table) Accounted(pod *corev1.Pod, owner, account string, now time.Time) (Match, bool) {
 	i := slices.IndexFunc(t, func(r Row) bool { return r.Where == Repeat && r.Trigger != Off })
-	if i < 0 || !InPlace(pod) || !bound(pod) || pod.Status.Phase == corev1.PodSucceeded {
+	if i < 0 || !InPlace(pod) || pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded {
 		return Match{}, false
 	}
 	list, _ := history.Parse(account) // invalid entries are dropped

@@ -175,7 +175,7 @@ func limited(pod *corev1.Pod, container string, t *corev1.ContainerStateTerminat
 // sandbox matches a pod that is waiting for its sandbox. Volumes, devices and the network are set up before the condition becomes True, and
 // images are pulled after that.
 func (r Row) sandbox(pod *corev1.Pod) (Match, bool) {
-	if pod.Status.Phase != corev1.PodPending || !bound(pod) {
+	if pod.Status.Phase != corev1.PodPending || pod.Spec.NodeName == "" {
 		return Match{}, false
 	}
 	c := Condition(pod, corev1.PodReadyToStartContainers)
@@ -200,7 +200,7 @@ func (r Row) device(pod *corev1.Pod) (Match, bool) {
 
 // repeat matches a member of a group that was repeatedly restarted in place. Its group continues, and its next pod avoids the node.
 func (r Row) repeat(pod *corev1.Pod) (Match, bool) {
-	if !InPlace(pod) || !bound(pod) {
+	if !InPlace(pod) || pod.Spec.NodeName == "" {
 		return Match{}, false
 	}
 	for _, c := range pod.Status.ContainerStatuses {
@@ -240,8 +240,6 @@ func FailedAt(pod *corev1.Pod) time.Time {
 	}
 	return last
 }
-
-func bound(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" }
 
 // Condition returns a condition of the pod, or nil if the pod does not have it.
 func Condition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {

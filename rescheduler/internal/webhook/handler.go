@@ -57,38 +57,34 @@ const (
 // Handle admits every pod, even after a panic. If it did not recover, the library would reject the request, regardless of the
 // failurePolicy.
 func (h *Handler) Handle(ctx context.Context, request admission.Request) (response admission.Response) {
+	response = admission.Allowed("")
 	defer func() {
 		if problem := recover(); problem != nil {
 			panics.WebhookPanics.WithLabelValues().Inc()
 			log.FromContext(ctx).Error(fmt.Errorf("panic: %v", problem), "Admitting pod without exclusions", "namespace", request.Namespace, "stack", string(debug.Stack()))
 			h.Count(Unknown)
-			response = admission.Allowed("")
 		}
 	}()
-	return h.answer(ctx, request)
-}
-
-func (h *Handler) answer(ctx context.Context, request admission.Request) admission.Response {
 	var pod corev1.Pod
 	if err := json.Unmarshal(request.Object.Raw, &pod); err != nil {
 		h.Count(Unknown)
-		return admission.Allowed("")
+		return response
 	}
 	pod.Namespace = request.Namespace
-	ctx, cancel := context.WithTimeout(ctx, budget)
+	limited, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
-	hosts, err := h.hosts(ctx, &pod)
+	hosts, err := h.hosts(limited, &pod)
 	switch {
 	case err != nil:
 		log.FromContext(ctx).V(1).Info("Admitting pod without exclusions", "namespace", pod.Namespace, "error", err.Error())
 		h.Count(Unknown)
-		return admission.Allowed("")
 	case len(hosts) == 0 || h.Config.DryRun:
 		h.Count(Unchanged)
-		return admission.Allowed("")
+	default:
+		h.Count(Excluded)
+		response = admission.Patched("", h.patch(limited, &pod, hosts)...)
 	}
-	h.Count(Excluded)
-	return admission.Patched("", h.patch(ctx, &pod, hosts)...)
+	return response
 }
 
 // hosts returns the nodes that the pod must avoid, or none.

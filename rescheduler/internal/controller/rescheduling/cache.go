@@ -66,7 +66,7 @@ func stripPod(full *corev1.Pod) *corev1.Pod {
 	pod.Spec = corev1.PodSpec{
 		NodeName: spec.NodeName, NodeSelector: spec.NodeSelector, Affinity: spec.Affinity, Tolerations: spec.Tolerations,
 		SchedulerName: spec.SchedulerName, PriorityClassName: spec.PriorityClassName, RestartPolicy: spec.RestartPolicy,
-		SchedulingGroup: spec.SchedulingGroup, SchedulingGates: spec.SchedulingGates, Resources: memoryLimit(spec.Resources), Containers: marks(spec.Containers), InitContainers: marks(spec.InitContainers),
+		SchedulingGroup: spec.SchedulingGroup, SchedulingGates: spec.SchedulingGates, Resources: memoryLimit(spec.Resources), Containers: each(spec.Containers, signals.Marks), InitContainers: each(spec.InitContainers, signals.Marks),
 	}
 	for _, v := range spec.Volumes {
 		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
@@ -78,7 +78,7 @@ func stripPod(full *corev1.Pod) *corev1.Pod {
 	status := full.Status
 	pod.Status = corev1.PodStatus{
 		Phase: status.Phase, Reason: status.Reason, Message: status.Message, StartTime: status.StartTime, Conditions: decisive(status.Conditions),
-		ContainerStatuses: states(status.ContainerStatuses), InitContainerStatuses: states(status.InitContainerStatuses),
+		ContainerStatuses: each(status.ContainerStatuses, state), InitContainerStatuses: each(status.InitContainerStatuses, state),
 	}
 	return pod
 }
@@ -104,11 +104,11 @@ func some(annotations map[string]string) map[string]string {
 	return out
 }
 
-// marks returns the containers with only the fields by which agents are recognized.
-func marks(containers []corev1.Container) []corev1.Container {
-	out := make([]corev1.Container, 0, len(containers))
-	for _, c := range containers {
-		out = append(out, signals.Marks(c))
+// each returns the elements with only the fields that strip keeps.
+func each[T any](all []T, strip func(T) T) []T {
+	out := make([]T, 0, len(all))
+	for _, one := range all {
+		out = append(out, strip(one))
 	}
 	return out
 }
@@ -125,17 +125,13 @@ func decisive(all []corev1.PodCondition) []corev1.PodCondition {
 	return slices.Clip(out)
 }
 
-func states(all []corev1.ContainerStatus) []corev1.ContainerStatus {
-	out := make([]corev1.ContainerStatus, 0, len(all))
-	for _, s := range all {
-		slim := corev1.ContainerStatus{
-			Name: s.Name, State: s.State, LastTerminationState: s.LastTerminationState, Ready: s.Ready, RestartCount: s.RestartCount,
-			AllocatedResourcesStatus: s.AllocatedResourcesStatus,
-		}
-		slim.State.Terminated, slim.LastTerminationState.Terminated = terse(s.State.Terminated), terse(s.LastTerminationState.Terminated)
-		out = append(out, slim)
+func state(s corev1.ContainerStatus) corev1.ContainerStatus {
+	slim := corev1.ContainerStatus{
+		Name: s.Name, State: s.State, LastTerminationState: s.LastTerminationState, Ready: s.Ready, RestartCount: s.RestartCount,
+		AllocatedResourcesStatus: s.AllocatedResourcesStatus,
 	}
-	return out
+	slim.State.Terminated, slim.LastTerminationState.Terminated = terse(s.State.Terminated), terse(s.LastTerminationState.Terminated)
+	return slim
 }
 
 // terse drops the termination message of a container.

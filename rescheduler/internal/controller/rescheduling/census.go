@@ -32,7 +32,7 @@ const (
 
 // census summarizes the pods of a workload. It is immutable.
 type census struct {
-	living   []string // templates of pods that have not ended, without duplicates
+	living   sets.Set[string] // templates of pods that have not ended
 	byKind   map[kind]policy.Siblings
 	troubled time.Time // when a pod without an identity last failed or was not ready
 }
@@ -49,18 +49,16 @@ func (r *Reconciler) census(ctx context.Context, s *scope) (*census, error) {
 	if known, found := r.censuses.Get(s.subject.UID); found {
 		return known.(*census), nil
 	}
-	c := &census{byKind: map[kind]policy.Siblings{}}
-	living := sets.New[string]()
+	c := &census{living: sets.New[string](), byKind: map[kind]policy.Siblings{}}
 	err := r.kin(ctx, s.subject.UID, s.pod.Namespace, func(pod *corev1.Pod) {
 		if !ended(pod) {
-			living.Insert(owners.Template(pod))
+			c.living.Insert(owners.Template(pod))
 		}
 		r.count(c, pod, s.now)
 	})
 	if err != nil {
 		return nil, err
 	}
-	c.living = living.UnsortedList()
 	r.censuses.Add(s.subject.UID, c, censusFor)
 	return c, nil
 }

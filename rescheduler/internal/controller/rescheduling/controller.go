@@ -182,11 +182,8 @@ func (r *Reconciler) enqueue(pods ...client.ObjectKey) {
 
 // soonest returns the shorter of two durations. 0 means never.
 func soonest(a, b time.Duration) time.Duration {
-	switch {
-	case a <= 0:
-		return max(0, b)
-	case b <= 0:
-		return a
+	if a <= 0 || b <= 0 {
+		return max(0, a, b)
 	}
 	return min(a, b)
 }

@@ -124,10 +124,10 @@ func (r *Reconciler) ofTemplate(ctx context.Context, s *scope) (known bool, err 
 	if err != nil {
 		return false, err
 	}
-	if ended(s.pod) && !s.memory.Knows(template) && !slices.Contains(c.living, template) {
+	if ended(s.pod) && !s.memory.Knows(template) && !c.living.Has(template) {
 		return false, nil
 	}
-	s.memory = s.memory.For(template, c.living...)
+	s.memory = s.memory.For(template, c.living.UnsortedList()...)
 	return true, nil
 }
 
