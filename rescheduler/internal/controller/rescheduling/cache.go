@@ -66,7 +66,8 @@ func stripPod(full *corev1.Pod) *corev1.Pod {
 	pod.Spec = corev1.PodSpec{
 		NodeName: spec.NodeName, NodeSelector: spec.NodeSelector, Affinity: spec.Affinity, Tolerations: spec.Tolerations,
 		SchedulerName: spec.SchedulerName, PriorityClassName: spec.PriorityClassName, RestartPolicy: spec.RestartPolicy,
-		SchedulingGroup: spec.SchedulingGroup, SchedulingGates: spec.SchedulingGates, Resources: memoryLimit(spec.Resources), Containers: each(spec.Containers, signals.Marks), InitContainers: each(spec.InitContainers, signals.Marks),
+		SchedulingGroup: spec.SchedulingGroup, SchedulingGates: spec.SchedulingGates, Resources: memoryLimit(spec.Resources),
+		Containers: each(spec.Containers, signals.Marks), InitContainers: each(spec.InitContainers, signals.Marks),
 	}
 	for _, v := range spec.Volumes {
 		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
