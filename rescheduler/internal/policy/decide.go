@@ -129,28 +129,26 @@ func learn(f Facts) Decision {
 		d.Blame = f.Match.Row.Blame
 		d.Memory.RelaxedUntil = time.Time{} // lifting the exclusions has not helped
 	}
+	charged := f.Match.Row.Charged && lesson == memory.New
 	// A workload has at most `retries` moves. The design document moves the pod before it compares, which allows one more.
 	over := max(0, f.Workload.Memory.Times) >= f.Workload.Retries
-	if f.Workload.Memory.Exhausted && over {
-		return exhausted(f, false)
+	if over && (charged || f.Workload.Memory.Exhausted) {
+		return exhausted(f)
 	}
 	d.Memory.Exhausted = false
-	if f.Match.Row.Charged && lesson == memory.New {
-		if over {
-			return exhausted(f, true)
-		}
+	if charged {
 		d.Memory = d.Memory.Charge(memory.Move{Slot: f.Pod.Slot, Node: f.Node.Name, Class: f.Match.Row.Name, At: f.Now})
 	}
 	return f.carryOut(d)
 }
 
-// exhausted lifts all exclusions, so that they cannot prevent the workload from running.
-func exhausted(f Facts, lift bool) Decision {
+// exhausted lifts all exclusions, so that they cannot prevent the workload from running, unless this was done before.
+func exhausted(f Facts) Decision {
 	d := Decision{
 		Act: Leave, Reason: Exhausted, Warning: true,
 		Message: fmt.Sprintf("%s on node %s: all %d moves are used up, so the pod is not moved", f.Match.Reason, f.Node.Name, f.Workload.Retries),
 	}
-	if lift {
+	if !f.Workload.Memory.Exhausted {
 		d.Act, d.Memory, d.Learned = Exhaust, f.Workload.Memory.Exhaust(), true
 		d.Message += "; all exclusions are lifted"
 	}
