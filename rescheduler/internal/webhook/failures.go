@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -47,22 +48,13 @@ func (x *Failures) note(owner types.UID, f failure) {
 		x.byOwner = map[types.UID][]failure{}
 	}
 	if len(x.byOwner) >= maxOwners {
-		x.sweep(f.at)
+		maps.DeleteFunc(x.byOwner, func(_ types.UID, old []failure) bool { return f.at.Sub(old[len(old)-1].at) > keep })
 	}
 	kept := slices.DeleteFunc(x.byOwner[owner], func(old failure) bool {
 		return old.node == f.node && old.slot == f.slot || f.at.Sub(old.at) > keep
 	})
 	kept = append(kept, f)
 	x.byOwner[owner] = kept[max(0, len(kept)-perOwner):]
-}
-
-// sweep drops expired failures.
-func (x *Failures) sweep(now time.Time) {
-	for owner, failures := range x.byOwner {
-		if now.Sub(failures[len(failures)-1].at) > keep {
-			delete(x.byOwner, owner)
-		}
-	}
 }
 
 // nodes returns the nodes on which pods of the owner have recently failed with an effect on all pods or on the given slot.

@@ -92,8 +92,7 @@ func (h *Handler) hosts(ctx context.Context, pod *corev1.Pod) ([]string, error) 
 	if placement.Placed(pod) || pod.Spec.NodeName != "" || slices.Contains(h.Config.ExcludedNamespaces, pod.Namespace) {
 		return nil, nil
 	}
-	ref := metav1.GetControllerOf(pod)
-	if ref == nil || ref.Kind == "DaemonSet" || ref.Kind == "Node" {
+	if ref := metav1.GetControllerOf(pod); ref == nil || ref.Kind == "DaemonSet" || ref.Kind == "Node" {
 		return nil, nil
 	}
 	chain, err := h.Owners.Of(ctx, pod)
