@@ -242,7 +242,7 @@ func resuming(f *Facts) *Decision {
 		return suspend(f)
 	}
 	if f.Unreviewed != "" {
-		return f.fail(v1beta2.ReasonCreateFailed, f.Unreviewed, nil)
+		return f.fail(v1beta2.ReasonCreateFailed, f.Unreviewed)
 	}
 	d := f.decision()
 	d.Do = Create
@@ -259,11 +259,11 @@ func AfterCreate(f *Facts, o Outcome) *Decision {
 		d.Clocks.NotReadySince = f.Now
 		return d
 	case o.Fatal:
-		return f.fail(v1beta2.ReasonCreateFailed, o.Err, nil)
+		return f.fail(v1beta2.ReasonCreateFailed, o.Err)
 	case f.Now.Before(deadline):
 		d.wait(deadline, f.Now)
 		d.waitFor(o.Retry)
 		return d
 	}
-	return f.resetOrFail(v1beta2.ReasonCreateFailed, o.Err, true)
+	return f.resetOrFail(v1beta2.ReasonCreateFailed, o.Err)
 }

@@ -20,52 +20,56 @@ var Resets = []End{
 	{Reason: v1beta2.ReasonAutopilotNoExecute, Evacuation: true},
 }
 
-// resetOrFail resets the workload if its budget allows, and fails it otherwise. The retry count restarts at zero after an attempt that was
-// ready for RetryDecay.
-func (f *Facts) resetOrFail(reason, message string, counted bool) *Decision {
+// resetOrFail resets the workload if the exit codes and its budget allow, and fails it otherwise. Evacuations are counted separately. The
+// retry count restarts at zero after an attempt that was ready for RetryDecay.
+func (f *Facts) resetOrFail(reason, message string) *Decision {
+	if f.terminal(reason) {
+		return f.fail(reason, fmt.Sprintf("%s; exit codes %d do not allow a reset", message, f.Pods.ExitCodes()))
+	}
 	if decay := f.Parameters.RetryDecay; decay > 0 && f.ReadyFor >= decay {
 		decayed := *f
 		decayed.Retries = 0
 		f = &decayed
 	}
+	evacuates := reason == v1beta2.ReasonAutopilotNoExecute
 	switch {
 	case !f.Parameters.RetryLimit.Allows(f.Retries):
-		return f.fail(reason, fmt.Sprintf("%s; retryLimit %d is used up", message, f.Parameters.RetryLimit), nil)
-	case !counted && f.EvacuationLimit != nil && !f.EvacuationLimit.Allows(f.Evacuations):
-		return f.fail(reason, fmt.Sprintf("%s; evacuationLimit %d is used up", message, *f.EvacuationLimit), f.nodes())
+		return f.fail(reason, fmt.Sprintf("%s; retryLimit %d is used up", message, f.Parameters.RetryLimit))
+	case evacuates && f.EvacuationLimit != nil && !f.EvacuationLimit.Allows(f.Evacuations):
+		d := f.fail(reason, fmt.Sprintf("%s; evacuationLimit %d is used up", message, *f.EvacuationLimit))
+		d.Ends.Nodes = f.Evacuation.Nodes
+		return d
 	}
 	d := f.end(reason, message)
 	d.Next = v1beta2.Resetting
-	if counted {
-		d.Retries = restart.Charged(f.Retries, 1)
-	} else {
+	uncounted := ""
+	if evacuates {
 		d.Evacuations = restart.Charged(f.Evacuations, 1)
-		d.Ends.Nodes, d.Ends.Evacuation = f.nodes(), true
+		d.Ends.Nodes, d.Ends.Evacuation = f.Evacuation.Nodes, true
+		uncounted = fmt.Sprintf(", evacuation %d, which is not counted", d.Evacuations)
+	} else {
+		d.Retries = restart.Charged(f.Retries, 1)
 	}
 	d.event(true, reason, string(v1beta2.Resetting), fmt.Sprintf("%s: all components are removed, and created again after %s; reset %d of %d%s",
-		message, f.Parameters.RetryPausePeriod, d.Retries, f.Parameters.RetryLimit, f.uncounted(counted)))
+		message, f.Parameters.RetryPausePeriod, d.Retries, f.Parameters.RetryLimit, uncounted))
 	return d
 }
 
-func (f *Facts) uncounted(counted bool) string {
-	if counted {
-		return ""
+// terminal reports whether the exit codes of failed pods rule out a reset for this reason.
+func (f *Facts) terminal(reason string) bool {
+	if reason != v1beta2.ReasonFailedComponent && reason != v1beta2.ReasonFoundFailedPods {
+		return false
 	}
-	return fmt.Sprintf(", evacuation %d, which is not counted", f.Evacuations+1)
-}
-
-func (f *Facts) nodes() []string {
-	if f.Evacuation == nil {
-		return nil
-	}
-	return f.Evacuation.Nodes
+	p := f.Parameters
+	return slices.ContainsFunc(f.Pods.ExitCodes(), func(code int32) bool {
+		return slices.Contains(p.TerminalExitCodes, code) || (len(p.RetryableExitCodes) > 0 && !slices.Contains(p.RetryableExitCodes, code))
+	})
 }
 
 // fail ends the workload permanently.
-func (f *Facts) fail(reason, message string, nodes []string) *Decision {
+func (f *Facts) fail(reason, message string) *Decision {
 	d := f.end(reason, message)
-	d.Next, d.Ends.Nodes = v1beta2.Failed, nodes
-	d.Clocks.Finished = f.Now
+	d.Next, d.Clocks.Finished = v1beta2.Failed, f.Now
 	next := "all components are removed, then the quota is released"
 	if pause := f.Parameters.DeletionOnFailureGracePeriod; pause > 0 {
 		next = fmt.Sprintf("components and quota are kept for %s; then %s", pause, next)

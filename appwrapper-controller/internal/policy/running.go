@@ -11,7 +11,6 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/health"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/pods"
-	"github.com/holdfast-project/holdfast/shared/grace"
 )
 
 // running checks the failure conditions, those without FailureGracePeriod first. A component that has completed is not
@@ -22,11 +21,7 @@ func running(f *Facts) *Decision {
 	}
 	for _, c := range f.Components {
 		if c.Report.State == health.Failed && !c.Succeeded {
-			message := strings.TrimSuffix(c.Name+" has failed: "+c.Report.Message, ": ")
-			if f.terminal() {
-				return f.fail(v1beta2.ReasonFailedComponent, fmt.Sprintf("%s; exit codes %d do not allow a reset", message, f.Pods.ExitCodes()), nil)
-			}
-			return f.resetOrFail(v1beta2.ReasonFailedComponent, message, true)
+			return f.resetOrFail(v1beta2.ReasonFailedComponent, strings.TrimSuffix(c.Name+" has failed: "+c.Report.Message, ": "))
 		}
 	}
 	if f.succeeded() {
@@ -34,11 +29,11 @@ func running(f *Facts) *Decision {
 	}
 	for _, c := range f.Components {
 		if c.missing() {
-			return f.fail(v1beta2.ReasonMissingComponent, c.Name+" was deleted by another client", nil)
+			return f.fail(v1beta2.ReasonMissingComponent, c.Name+" was deleted by another client")
 		}
 	}
 	if e := f.Evacuation; e != nil && e.Held == "" {
-		return f.resetOrFail(v1beta2.ReasonAutopilotNoExecute, e.Message, false)
+		return f.resetOrFail(v1beta2.ReasonAutopilotNoExecute, e.Message)
 	}
 	return f.decideByPods()
 }
@@ -98,17 +93,6 @@ func (f *Facts) succeed() *Decision {
 	return d
 }
 
-// terminal reports whether the exit codes of failed pods rule out a reset.
-func (f *Facts) terminal() bool {
-	p := f.Parameters
-	for _, code := range f.Pods.ExitCodes() {
-		if slices.Contains(p.TerminalExitCodes, code) || (len(p.RetryableExitCodes) > 0 && !slices.Contains(p.RetryableExitCodes, code)) {
-			return true
-		}
-	}
-	return false
-}
-
 // decideByPods checks the three failure conditions that depend on pods. The controllers of the components have FailureGracePeriod to repair
 // pods. The messages contain no counts, because otherwise every pod that becomes ready would cause a status write.
 func (f *Facts) decideByPods() *Decision {
@@ -126,17 +110,11 @@ func (f *Facts) decideByPods() *Decision {
 	case d.Clocks.UnhealthySince.IsZero():
 		d.Clocks.UnhealthySince = f.Now
 	}
-	deadline := grace.Deadline{Start: d.Clocks.UnhealthySince, Period: f.Parameters.FailureGracePeriod}
-	switch {
-	case deadline.Passed(f.Now):
-		message = fmt.Sprintf("%s (%d failed, %d of %d pods are ready)", message, len(f.failedPods()), t.ready, t.wanted)
-		if f.terminal() && reason == v1beta2.ReasonFoundFailedPods {
-			return f.fail(reason, fmt.Sprintf("%s; exit codes %d do not allow a reset", message, f.Pods.ExitCodes()), nil)
-		}
-		return f.resetOrFail(reason, message, true)
-	default:
-		d.waitFor(max(time.Millisecond, deadline.Remaining(f.Now)))
+	deadline := d.Clocks.UnhealthySince.Add(f.Parameters.FailureGracePeriod)
+	if !f.Now.Before(deadline) {
+		return f.resetOrFail(reason, fmt.Sprintf("%s (%d failed, %d of %d pods are ready)", message, len(f.failedPods()), t.ready, t.wanted))
 	}
+	d.wait(deadline, f.Now)
 	d.set(v1beta2.Unhealthy, true, reason, message)
 	if f.Clocks.UnhealthySince.IsZero() {
 		d.event(true, reason, string(v1beta2.Unhealthy), fmt.Sprintf("%s; if this is not repaired within %s, the workload is reset, or fails if it may not be reset", message, f.Parameters.FailureGracePeriod))
