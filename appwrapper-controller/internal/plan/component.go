@@ -95,11 +95,11 @@ func inject(object map[string]any, path, name string, index int, info v1beta2.Ap
 		merge(metadata, "labels", info.Labels),
 		merge(metadata, "labels", ours),
 		merge(spec, "nodeSelector", info.NodeSelector),
-		tolerate(spec, info.Tolerations),
+		extend(spec, "tolerations", info.Tolerations),
+		extend(spec, "schedulingGates", info.SchedulingGates),
 	); err != nil {
 		return err
 	}
-	gate(spec, info.SchedulingGates)
 	if given, _ := spec["schedulerName"].(string); given == "" && o.SchedulerName != "" {
 		spec["schedulerName"] = o.SchedulerName
 	}
@@ -138,38 +138,20 @@ func merge(into map[string]any, key string, add map[string]string) error {
 	return nil
 }
 
-func items(of map[string]any, key string) []any {
-	list, _ := of[key].([]any)
-	return list
-}
-
-// tolerate adds missing tolerations.
-func tolerate(spec map[string]any, add []corev1.Toleration) error {
+// extend adds the items that a list does not contain yet.
+func extend[T any](spec map[string]any, key string, add []T) error {
+	list, _ := spec[key].([]any)
 	for i := range add {
 		raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&add[i])
 		if err != nil {
-			return fmt.Errorf("converting a toleration: %w", err)
+			return fmt.Errorf("converting %s: %w", key, err)
 		}
-		list := items(spec, "tolerations")
 		if !slices.ContainsFunc(list, func(there any) bool { return reflect.DeepEqual(there, raw) }) {
-			spec["tolerations"] = append(list, raw)
+			list = append(list, raw)
+			spec[key] = list
 		}
 	}
 	return nil
-}
-
-// gate adds missing scheduling gates.
-func gate(spec map[string]any, add []corev1.PodSchedulingGate) {
-	for _, g := range add {
-		list := items(spec, "schedulingGates")
-		named := func(there any) bool {
-			m, _ := there.(map[string]any)
-			return m["name"] == g.Name
-		}
-		if !slices.ContainsFunc(list, named) {
-			spec["schedulingGates"] = append(list, any(map[string]any{"name": g.Name}))
-		}
-	}
 }
 
 // Avoidance describes which nodes a pod must or should avoid.
