@@ -183,8 +183,8 @@ func relevantStatus(status *v1beta2.AppWrapperStatus) *v1beta2.AppWrapperStatus 
 }
 
 // requestOf returns the request for the AppWrapper of a pod.
-func requestOf(pod client.Object) reconcile.Request {
-	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: pod.GetLabels()[v1beta2.AppWrapperLabel]}}
+func requestOf(_ context.Context, pod client.Object) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: pod.GetLabels()[v1beta2.AppWrapperLabel]}}}
 }
 
 // podChanged reports whether an update of a pod affects decisions.

@@ -109,10 +109,8 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
 		For(&v1beta2.AppWrapper{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: appWrapperChanged})).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, pod client.Object) []reconcile.Request {
-			return []reconcile.Request{requestOf(pod)}
-		}), builder.WithPredicates(predicate.Funcs{UpdateFunc: podChanged})).
-		WatchesRawSource(source.Kind(mgr.GetCache(), &corev1.Node{}, r.nodeHandler())).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(requestOf), builder.WithPredicates(predicate.Funcs{UpdateFunc: podChanged})).
+		WatchesRawSource(source.Kind(mgr.GetCache(), &corev1.Node{}, handler.TypedEnqueueRequestsFromMapFunc(r.workloadsOn), r.nodeChanged())).
 		WatchesRawSource(source.Func(r.kinds.start)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))

@@ -1,7 +1,6 @@
 package appwrapper
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -14,12 +13,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
@@ -30,37 +28,26 @@ import (
 	"github.com/holdfast-project/holdfast/shared/bootstrap/podcache"
 )
 
-type nodeQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-
-// nodeHandler enqueues the workloads on a node whose health signals changed.
-func (r *Reconciler) nodeHandler() handler.TypedEventHandler[*corev1.Node, reconcile.Request] {
-	enqueue := func(ctx context.Context, before, after *corev1.Node, q nodeQueue) {
-		if r.signals.Changed(before, after) {
-			r.enqueueWorkloadsOn(ctx, cmp.Or(after, before).Name, q)
-		}
-	}
-	return handler.TypedFuncs[*corev1.Node, reconcile.Request]{
-		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*corev1.Node], q nodeQueue) {
-			enqueue(ctx, nil, e.Object, q)
-		},
-		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*corev1.Node], q nodeQueue) {
-			enqueue(ctx, e.ObjectOld, e.ObjectNew, q)
-		},
-		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*corev1.Node], q nodeQueue) {
-			enqueue(ctx, e.Object, nil, q)
-		},
+// nodeChanged reports whether the health signals of a node changed.
+func (r *Reconciler) nodeChanged() predicate.TypedPredicate[*corev1.Node] {
+	return predicate.TypedFuncs[*corev1.Node]{
+		CreateFunc: func(e event.TypedCreateEvent[*corev1.Node]) bool { return r.signals.Changed(nil, e.Object) },
+		UpdateFunc: func(e event.TypedUpdateEvent[*corev1.Node]) bool { return r.signals.Changed(e.ObjectOld, e.ObjectNew) },
+		DeleteFunc: func(e event.TypedDeleteEvent[*corev1.Node]) bool { return r.signals.Changed(e.Object, nil) },
 	}
 }
 
-func (r *Reconciler) enqueueWorkloadsOn(ctx context.Context, node string, q nodeQueue) {
+// workloadsOn returns requests for the workloads that have pods on the node.
+func (r *Reconciler) workloadsOn(ctx context.Context, node *corev1.Node) []reconcile.Request {
 	var list corev1.PodList
-	if err := r.Client.List(ctx, &list, client.MatchingFields{podcache.NodeIndex: node}, client.UnsafeDisableDeepCopy); err != nil {
-		ctrllog.FromContext(ctx).Error(err, "Failed to list the pods on a node whose signals changed", "node", node)
-		return
+	if err := r.Client.List(ctx, &list, client.MatchingFields{podcache.NodeIndex: node.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		ctrllog.FromContext(ctx).Error(err, "Failed to list the pods on a node whose signals changed", "node", node.Name)
 	}
-	for i := range list.Items { // the queue drops duplicates
-		q.Add(requestOf(&list.Items[i]))
+	var requests []reconcile.Request
+	for i := range list.Items {
+		requests = append(requests, requestOf(ctx, &list.Items[i])...)
 	}
+	return requests
 }
 
 // observeNodes determines whether the workload must leave nodes.
