@@ -63,11 +63,15 @@ func (s *scope) markNotCreated(fresh []bool, from int, why string) {
 
 // build returns the objects to create, with affinities that avoid bad nodes.
 func (r *Reconciler) build(ctx context.Context, s *scope) ([]*unstructured.Unstructured, policy.Outcome, error) {
-	placement, err := r.placement(ctx, s)
-	if err != nil {
-		return nil, policy.Outcome{}, err
+	var nodes corev1.NodeList
+	if r.Config.Autopilot.InjectAntiAffinities {
+		if err := r.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, policy.Outcome{}, fmt.Errorf("listing nodes: %w", err)
+		}
 	}
-	options := plan.Options{SchedulerName: r.Config.SchedulerName, Placement: placement.avoid}
+	options := plan.Options{SchedulerName: r.Config.SchedulerName, Placement: func(requests map[corev1.ResourceName]bool) plan.Avoidance {
+		return r.avoid(s, nodes.Items, requests)
+	}}
 	var objects []*unstructured.Unstructured
 	for i := range s.aw.Spec.Components {
 		object, err := plan.Component(s.aw, i, attemptNumber(&s.aw.Status), options)

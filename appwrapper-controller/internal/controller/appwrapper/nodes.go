@@ -127,63 +127,34 @@ func placedByTopology(aw *v1beta2.AppWrapper) bool {
 	return false
 }
 
-// placement keeps the pods of an attempt off bad nodes.
-type placement struct {
-	table  signals.Table
-	weight int32
-	now    time.Time
-	nodes  []corev1.Node // of the cluster; empty if no anti-affinity is injected
-	left   []string      // nodes that the workload was evacuated from
-	inject bool
-}
-
-func (r *Reconciler) placement(ctx context.Context, s *scope) (placement, error) {
-	p := placement{
-		table: r.signals, weight: ptr.Deref(r.Config.Autopilot.PreferNoScheduleWeight, 1), now: s.facts.Now, inject: r.Config.Autopilot.InjectAntiAffinities,
-		left: leftNodes(&s.aw.Status, time.Duration(r.Config.NodeHealth.EvacuatedNodeTTL), s.facts.Now),
+// avoid returns the nodes that pods with these requests must or should avoid: those identified by the signal table, unless no anti-affinity
+// is injected, and those that the workload was evacuated from, provided that the table applies to the requests.
+func (r *Reconciler) avoid(s *scope, nodes []corev1.Node, requests map[corev1.ResourceName]bool) plan.Avoidance {
+	a := plan.Avoidance{
+		Labels: map[string][]string{}, SoftLabels: map[string][]string{}, Weight: ptr.Deref(r.Config.Autopilot.PreferNoScheduleWeight, 1),
 	}
-	if !p.inject {
-		return p, nil
-	}
-	var list corev1.NodeList
-	if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return p, fmt.Errorf("listing nodes: %w", err)
-	}
-	p.nodes = list.Items
-	return p, nil
-}
-
-// avoid returns the nodes that pods with these requests must or should avoid: those identified by the signal table, and those that the
-// workload was evacuated from, provided that the table applies to the requests.
-func (p placement) avoid(requests map[corev1.ResourceName]bool) plan.Avoidance {
-	a := plan.Avoidance{Weight: p.weight}
 	concerned := false
-	for _, s := range p.table {
-		if !s.Concerns(requests) {
+	for _, signal := range r.signals {
+		if !signal.Concerns(requests) {
 			continue
 		}
-		concerned = concerned || s.Effect != signals.SoftAvoid
-		if s.Label == nil || !p.inject {
-			continue
+		labels := a.SoftLabels
+		if signal.Effect != signals.SoftAvoid {
+			labels, concerned = a.Labels, true
 		}
-		into := &a.Labels
-		if s.Effect == signals.SoftAvoid {
-			into = &a.SoftLabels
+		if l := signal.Label; l != nil && r.Config.Autopilot.InjectAntiAffinities {
+			labels[l.Key] = append(labels[l.Key], l.Values...)
 		}
-		if *into == nil {
-			*into = map[string][]string{}
-		}
-		(*into)[s.Label.Key] = append((*into)[s.Label.Key], s.Label.Values...)
 	}
-	for i := range p.nodes {
-		if node := &p.nodes[i]; p.table.Avoids(node, requests, false, p.now) {
+	for i := range nodes {
+		if node := &nodes[i]; r.signals.Avoids(node, requests, false, s.facts.Now) {
 			a.Nodes = append(a.Nodes, node.Name)
-		} else if p.table.Avoids(node, requests, true, p.now) {
+		} else if r.signals.Avoids(node, requests, true, s.facts.Now) {
 			a.SoftNodes = append(a.SoftNodes, node.Name)
 		}
 	}
 	if concerned {
-		a.Nodes = append(a.Nodes, p.left...)
+		a.Nodes = append(a.Nodes, leftNodes(&s.aw.Status, time.Duration(r.Config.NodeHealth.EvacuatedNodeTTL), s.facts.Now)...)
 	}
 	slices.Sort(a.Nodes)
 	slices.Sort(a.SoftNodes)
