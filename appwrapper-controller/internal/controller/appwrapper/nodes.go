@@ -218,7 +218,7 @@ func (e *evacuations) others(ctx context.Context, uid types.UID) (count int, err
 		if admitted = admitted && aw.Status.Phase == v1beta2.Running && aw.Status.Evacuations < evacuations; admitted {
 			waiting[aw.UID] = evacuations
 		}
-		if aw.UID != uid && (admitted || underEvacuation(aw)) {
+		if aw.UID != uid && (admitted || underEvacuation(&aw.Status)) {
 			count++
 		}
 	}
@@ -234,14 +234,7 @@ func (e *evacuations) cancel(uid types.UID) {
 }
 
 // underEvacuation reports whether the workload has left bad nodes and its pods are not running elsewhere yet.
-func underEvacuation(aw *v1beta2.AppWrapper) bool {
-	attempts := aw.Status.Attempts
-	switch aw.Status.Phase {
-	case v1beta2.Resetting:
-		return len(attempts) > 0 && attempts[len(attempts)-1].Evacuation
-	case v1beta2.Resuming, v1beta2.Running:
-		return len(attempts) > 1 && attempts[len(attempts)-2].Evacuation && attempts[len(attempts)-1].ReadyTime == nil &&
-			!meta.IsStatusConditionTrue(aw.Status.Conditions, string(v1beta2.PodsReady))
-	}
-	return false
+func underEvacuation(status *v1beta2.AppWrapperStatus) bool {
+	left := failedAttempt(status)
+	return left != nil && left.Evacuation && !meta.IsStatusConditionTrue(status.Conditions, string(v1beta2.PodsReady))
 }
