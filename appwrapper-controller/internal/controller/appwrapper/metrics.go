@@ -4,11 +4,9 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
@@ -22,8 +20,6 @@ type Metrics struct {
 	phases *prometheus.CounterVec
 	resets *prometheus.CounterVec
 	graces *prometheus.CounterVec
-
-	namespaces sync.Map // namespaces whose series exist
 }
 
 // Outcomes of a failure grace period.
@@ -55,9 +51,6 @@ var countedPhases = []v1beta2.AppWrapperPhase{
 // initNamespace creates the series of the AppWrapper's namespace with value 0. Without this, Prometheus could miss the first
 // transition of the first AppWrapper in a namespace, which follows immediately.
 func (m *Metrics) initNamespace(aw *v1beta2.AppWrapper) {
-	if _, seen := m.namespaces.LoadOrStore(aw.Namespace, nil); seen {
-		return
-	}
 	for _, phase := range countedPhases {
 		meter.Zero(m.phases, []string{aw.Namespace, string(phase)})
 	}
@@ -111,7 +104,7 @@ func (h quotaCollector) Collect(out chan<- prometheus.Metric) {
 	for i := range list.Items {
 		status := &list.Items[i].Status
 		holds := meta.IsStatusConditionTrue(status.Conditions, string(v1beta2.QuotaReserved))
-		ready := meta.IsStatusConditionPresentAndEqual(status.Conditions, string(v1beta2.PodsReady), metav1.ConditionTrue)
+		ready := meta.IsStatusConditionTrue(status.Conditions, string(v1beta2.PodsReady))
 		if !holds || (ready && status.Phase == v1beta2.Running) {
 			continue
 		}
