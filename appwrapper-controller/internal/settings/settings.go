@@ -241,13 +241,11 @@ type Parameters struct {
 	RetryableExitCodes []int32
 }
 
-// Problem is an invalid annotation, for which the default is used.
-type Problem struct{ Annotation, Value, Message string }
-
-// Read returns the parameters from the annotations of an AppWrapper, with the operator's defaults.
-func Read(annotations map[string]string, operator FaultTolerance) (Parameters, []Problem) {
+// Read returns the parameters from the annotations of an AppWrapper, with the operator's defaults. problems describes the invalid
+// annotations, for which the defaults are used.
+func Read(annotations map[string]string, operator FaultTolerance) (p Parameters, problems []string) {
 	r := reader{annotations: annotations, maximum: time.Duration(operator.GracePeriodMaximum)}
-	p := Parameters{
+	p = Parameters{
 		AdmissionGracePeriod:         r.period(v1beta2.AdmissionGracePeriodKey, operator.AdmissionGracePeriod),
 		WarmupGracePeriod:            r.period(v1beta2.WarmupGracePeriodKey, operator.WarmupGracePeriod),
 		FailureGracePeriod:           r.period(v1beta2.FailureGracePeriodKey, operator.FailureGracePeriod),
@@ -268,7 +266,7 @@ func Read(annotations map[string]string, operator FaultTolerance) (Parameters, [
 type reader struct {
 	annotations map[string]string
 	maximum     time.Duration
-	problems    []Problem
+	problems    []string
 }
 
 // period reads a grace period and limits it to the range from 0 to GracePeriodMaximum.
@@ -283,10 +281,9 @@ func (r *reader) successTTL(operator time.Duration) time.Duration {
 }
 
 func (r *reader) parse(rule grace.Rule) time.Duration {
-	value := r.annotations[rule.Name]
-	d, err := rule.Parse(value)
+	d, err := rule.Parse(r.annotations[rule.Name])
 	if err != nil {
-		r.problems = append(r.problems, Problem{rule.Name, value, err.Error()})
+		r.problems = append(r.problems, err.Error())
 	}
 	return d
 }
@@ -298,7 +295,7 @@ func (r *reader) limit(operator int32) restart.Budget {
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 32)
 	if err != nil {
-		r.problems = append(r.problems, Problem{v1beta2.RetryLimitKey, value, fmt.Sprintf("%s: %q is not a whole number", v1beta2.RetryLimitKey, value)})
+		r.problems = append(r.problems, fmt.Sprintf("%s: %q is not a whole number", v1beta2.RetryLimitKey, value))
 		return restart.Budget(operator)
 	}
 	return restart.Budget(n)
@@ -314,7 +311,7 @@ func (r *reader) exitCodes(key string) []int32 {
 		}
 		code, err := strconv.ParseInt(item, 10, 32)
 		if err != nil {
-			r.problems = append(r.problems, Problem{key, r.annotations[key], fmt.Sprintf("%s: %q is not an exit code", key, item)})
+			r.problems = append(r.problems, fmt.Sprintf("%s: %q is not an exit code", key, item))
 			continue
 		}
 		codes = append(codes, int32(code))
@@ -330,12 +327,11 @@ var keys = []string{
 }
 
 // unknownKeys reports unsupported annotations with our prefix, which are probably misspelled.
-func unknownKeys(annotations map[string]string) []Problem {
+func unknownKeys(annotations map[string]string) (problems []string) {
 	prefix, _, _ := strings.Cut(v1beta2.RetryLimitKey, "/")
-	var problems []Problem
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		if strings.HasPrefix(key, prefix+"/") && !slices.Contains(keys, key) {
-			problems = append(problems, Problem{key, annotations[key], fmt.Sprintf("%s: unknown annotation; supported are %s", key, strings.Join(keys, ", "))})
+			problems = append(problems, fmt.Sprintf("%s: unknown annotation; supported are %s", key, strings.Join(keys, ", ")))
 		}
 	}
 	return problems

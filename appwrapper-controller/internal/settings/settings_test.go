@@ -59,7 +59,7 @@ func TestAnnotations(t *testing.T) {
 			if diff := cmp.Diff(tc.want, tc.get(p)); diff != "" {
 				t.Error(diff)
 			}
-			if len(problems) > 1 || (len(problems) == 1) != (tc.problem != "") || (len(problems) == 1 && !strings.Contains(problems[0].Message, tc.problem)) {
+			if len(problems) > 1 || (len(problems) == 1) != (tc.problem != "") || (len(problems) == 1 && !strings.Contains(problems[0], tc.problem)) {
 				t.Errorf("problems %v, want %q", problems, tc.problem)
 			}
 		})

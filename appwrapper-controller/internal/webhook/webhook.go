@@ -63,8 +63,8 @@ func (appWrappers) ValidateDelete(context.Context, *v1beta2.AppWrapper) (admissi
 func (w appWrappers) annotations(aw *v1beta2.AppWrapper) admission.Warnings {
 	var warnings admission.Warnings
 	_, problems := settings.Read(aw.Annotations, w.operator)
-	for _, p := range problems {
-		warnings = append(warnings, "metadata.annotations: "+p.Message+"; it is ignored")
+	for _, problem := range problems {
+		warnings = append(warnings, "metadata.annotations: "+problem+"; it is ignored")
 	}
 	return warnings
 }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -85,7 +86,8 @@ type Reconciler struct {
 	evacuations *evacuations
 	// retries delays creation retries after a failure, until the admission grace period of the attempt ends.
 	retries workqueue.TypedRateLimiter[types.UID]
-	report  *reporter
+	// sent holds the events that have been sent. Forgotten events may be sent again.
+	sent *lru.Cache
 }
 
 // New returns a Reconciler.
@@ -100,7 +102,7 @@ func New(o Options) *Reconciler {
 		signals:     table,
 		evacuations: newEvacuations(o.Client, o.Config.NodeHealth.MaxSimultaneousEvacuations),
 		retries:     workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](firstRetry, lastRetry),
-		report:      newReporter(o.Recorder),
+		sent:        lru.New(maxRememberedEvents),
 	}
 }
 
@@ -245,8 +247,8 @@ type scope struct {
 	components []observedComponent
 	// pods are shared with the cache and must not be changed.
 	pods []*corev1.Pod
-	// problems are invalid annotations, each of which is reported once.
-	problems []settings.Problem
+	// problems describe invalid annotations, each of which is reported once.
+	problems []string
 	// status is the next status. observe and the actions update the status of the components in it.
 	status *v1beta2.AppWrapperStatus
 	// deletionRefused reports whether the API server refused to delete some of the remaining objects.

@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/lru"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/policy"
@@ -13,62 +11,41 @@ import (
 )
 
 const (
-	// maxRememberedEvents limits how many sent events are remembered. Forgotten events may be sent again.
 	maxRememberedEvents = 4096
 
 	reasonInvalidAnnotation = "InvalidAnnotation"
 	actionRead              = "ReadAnnotation"
 )
 
-// reporter sends each event about an AppWrapper once.
-type reporter struct {
-	recorder events.EventRecorder
-	sent     *lru.Cache
-}
-
-func newReporter(recorder events.EventRecorder) *reporter {
-	return &reporter{recorder: recorder, sent: lru.New(maxRememberedEvents)}
-}
-
-// send sends an event, unless the last event with the same reason in the same attempt had the same note.
-func (r *reporter) send(aw *v1beta2.AppWrapper, e policy.Event) {
-	key, now := fmt.Sprintf("%s/%s/%s", aw.UID, e.Reason, e.Action), fmt.Sprintf("%d: %s", attemptNumber(&aw.Status), e.Note)
-	if before, _ := r.sent.Get(key); before == now {
+// send sends an event, unless the last event of the AppWrapper with this key had the same content.
+func (r *Reconciler) send(aw *v1beta2.AppWrapper, e policy.Event, key, content string) {
+	key = string(aw.UID) + "/" + key
+	if before, _ := r.sent.Get(key); before == content {
 		return
 	}
-	r.sent.Add(key, now)
+	r.sent.Add(key, content)
 	kind := corev1.EventTypeNormal
 	if e.Warning {
 		kind = corev1.EventTypeWarning
 	}
-	r.recorder.Eventf(aw, nil, kind, e.Reason, e.Action, "%s", notes.Truncate(e.Note, notes.MaxLength))
+	r.Recorder.Eventf(aw, nil, kind, e.Reason, e.Action, "%s", notes.Truncate(e.Note, notes.MaxLength))
 }
 
-// warnOnce sends one warning for each AppWrapper, annotation and message.
-func (r *reporter) warnOnce(aw *v1beta2.AppWrapper, annotation, message string) {
-	key := fmt.Sprintf("%s/%s: %s", aw.UID, annotation, message)
-	if _, sent := r.sent.Get(key); sent {
-		return
-	}
-	r.sent.Add(key, nil)
-	r.recorder.Eventf(aw, nil, corev1.EventTypeWarning, reasonInvalidAnnotation, actionRead, "%s", notes.Truncate(message, notes.MaxLength))
-}
-
-// reportProblems warns of invalid annotations.
+// reportProblems warns once of each invalid annotation.
 func (r *Reconciler) reportProblems(s *scope) {
 	if finished(s.facts.Phase) && s.facts.Phase != v1beta2.Suspended {
 		return
 	}
-	for _, p := range s.problems {
-		r.report.warnOnce(s.aw, p.Annotation, p.Message+"; it is ignored")
+	for _, problem := range s.problems {
+		r.send(s.aw, policy.Event{Warning: true, Reason: reasonInvalidAnnotation, Action: actionRead, Note: problem + "; it is ignored"}, problem, "")
 	}
 }
 
 // reportChanges sends events and updates counters after the status was written. The write requires the observed version, so each change is
 // reported once.
 func (r *Reconciler) reportChanges(s *scope, d *policy.Decision, before v1beta2.AppWrapperPhase) {
-	for _, e := range d.Events {
-		r.report.send(s.aw, e)
+	for _, e := range d.Events { // at most once in each attempt, unless its note changes
+		r.send(s.aw, e, e.Reason+"/"+e.Action, fmt.Sprintf("%d: %s", attemptNumber(&s.aw.Status), e.Note))
 	}
 	r.Metrics.count(s, d, before)
 	if !d.Begins {
