@@ -25,9 +25,6 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-// resetLevel is the recovery level at which a whole workload is reset. All other levels take precedence.
-const resetLevel = recovering.LevelReset
-
 // observe performs all reads of a reconcile, live if the decision must not be based on a stale cache.
 func (r *Reconciler) observe(ctx context.Context, aw *v1beta2.AppWrapper, live bool) (*scope, error) {
 	s := &scope{aw: aw, status: aw.Status.DeepCopy()}
@@ -99,15 +96,15 @@ func readyFor(aw *v1beta2.AppWrapper, ready bool, notReadySince, now time.Time) 
 
 func (r *Reconciler) observeRunning(ctx context.Context, s *scope, live bool) error {
 	for i := range s.status.ComponentStatus {
-		c, object, err := r.find(ctx, s, i, live)
+		c, err := r.find(ctx, s, i, live)
 		if err != nil {
 			return err
 		}
-		s.components = append(s.components, c)
-		if c.meta == nil {
+		if c.meta == nil { // asked after the read, because the object may have been deleted during it
 			c.report = r.kinds.finishedObjects.of(s.aw.UID, c.ref, s.facts.Clocks.AttemptStart)
 		}
-		s.facts.Components = append(s.facts.Components, s.component(i, c, object))
+		s.components = append(s.components, c)
+		s.facts.Components = append(s.facts.Components, s.component(i, c))
 	}
 	var err error
 	if s.pods, err = r.listPods(ctx, s.aw, live); err != nil {
@@ -121,33 +118,33 @@ func (r *Reconciler) observeRunning(ctx context.Context, s *scope, live bool) er
 }
 
 // find reads the object of a component. It ignores an object that has a different controller.
-func (r *Reconciler) find(ctx context.Context, s *scope, i int, live bool) (observedComponent, client.Object, error) {
+func (r *Reconciler) find(ctx context.Context, s *scope, i int, live bool) (observedComponent, error) {
 	c := observedComponent{ref: s.reference(i)}
 	if c.ref.Name == "" {
-		return c, nil, nil
+		return c, nil
 	}
 	object, err := r.kinds.get(ctx, c.ref, live)
 	switch {
 	case apierrors.IsForbidden(err):
 		c.presence = policy.Unreadable
-		return c, nil, nil
+		return c, nil
 	case errors.Is(err, errKindGone) || apierrors.IsNotFound(err):
-		return c, nil, nil
+		return c, nil
 	case err != nil:
-		return c, nil, fmt.Errorf("getting %s: %w", c.ref, err)
+		return c, fmt.Errorf("getting %s: %w", c.ref, err)
 	case !owns(s.aw, object):
-		return c, nil, nil
+		return c, nil
 	}
 	c.meta, c.presence, c.report = object, policy.Present, health.Of(object)
 	r.kinds.finishedObjects.record(s.aw.UID, c.ref, object, c.report)
 	if object.GetDeletionTimestamp() != nil {
 		c.presence = policy.Terminating
 	}
-	return c, object, nil
+	return c, nil
 }
 
 // component returns what the policy needs to know about a component.
-func (s *scope) component(i int, c observedComponent, object client.Object) policy.Component {
+func (s *scope) component(i int, c observedComponent) policy.Component {
 	cs := &s.status.ComponentStatus[i]
 	fact := policy.Component{
 		Name:      c.ref.String(),
@@ -163,8 +160,8 @@ func (s *scope) component(i int, c observedComponent, object client.Object) poli
 	if fact.Report.State == health.Complete {
 		setComponent(cs, v1beta2.ComponentSucceeded, true, "Complete", "")
 	}
-	if object != nil {
-		if until := recovering.Until(resetLevel, s.facts.Now, object.GetAnnotations()); until.After(s.facts.Recovering) {
+	if c.meta != nil { // every other recovery level takes precedence over a reset
+		if until := recovering.Until(recovering.LevelReset, s.facts.Now, c.meta.GetAnnotations()); until.After(s.facts.Recovering) {
 			s.facts.Recovering = until
 		}
 	}
@@ -274,7 +271,7 @@ func (r *Reconciler) findRemains(ctx context.Context, s *scope, live bool) error
 			s.components = append(s.components, observedComponent{ref: s.reference(i)})
 			continue
 		}
-		c, _, err := r.find(ctx, s, i, live)
+		c, err := r.find(ctx, s, i, live)
 		if err != nil {
 			return err
 		}

@@ -155,7 +155,7 @@ func recoveringState(status *v1beta2.AppWrapperStatus, p settings.Parameters) *r
 	}
 	timeout := p.ForcefulDeletionGracePeriod + p.RetryPausePeriod + p.AdmissionGracePeriod + p.WarmupGracePeriod
 	return &recovering.State{
-		Level: resetLevel, Reason: last.Reason + ": " + last.Message, Deadline: last.EndTime.Add(min(timeout, recovering.Maximum)),
+		Level: recovering.LevelReset, Reason: last.Reason + ": " + last.Message, Deadline: last.EndTime.Add(min(timeout, recovering.Maximum)),
 	}
 }
 
@@ -179,7 +179,7 @@ func failedAttempt(status *v1beta2.AppWrapperStatus) *v1beta2.Attempt {
 // annotation is removed or its deadline has passed.
 func (r *Reconciler) writeRecovering(ctx context.Context, s *scope) error {
 	reset := recoveringState(s.status, s.facts.Parameters)
-	value, write := "", reset == nil && recovering.Release(s.aw.Annotations, resetLevel)
+	value, write := "", reset == nil && recovering.Release(s.aw.Annotations, recovering.LevelReset)
 	if reset != nil {
 		value, write = recovering.Place(s.aw.Annotations, *reset, s.facts.Now)
 	}
