@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
@@ -187,7 +188,7 @@ func withUID(object metav1.Object) client.Preconditions {
 func (r *Reconciler) deleteComponents(ctx context.Context, s *scope, force bool) error {
 	var errs []error
 	for i, c := range s.components {
-		if !s.isGone(i) && c.presence != policy.Absent && (c.presence != policy.Terminating || force) {
+		if c.presence != policy.Absent && (c.presence != policy.Terminating || force) {
 			errs = append(errs, r.deleteComponent(ctx, s, i, force))
 		}
 	}
@@ -233,17 +234,12 @@ func (s *scope) refused(name, why string) {
 	}
 }
 
-// wasForced reports whether the pod was already deleted without a grace period. Only finalizers can keep such a pod.
-func wasForced(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0
-}
-
 // forcePods deletes the remaining pods without a grace period.
 func (r *Reconciler) forcePods(ctx context.Context, s *scope) error {
 	var errs []error
 	for _, pod := range s.pods {
-		if wasForced(pod) {
-			continue
+		if pod.DeletionTimestamp != nil && ptr.Deref(pod.DeletionGracePeriodSeconds, 1) == 0 {
+			continue // it was deleted without a grace period before, and only finalizers can keep it
 		}
 		err := r.Client.Delete(ctx, pod, client.GracePeriodSeconds(0), withUID(pod))
 		switch {
