@@ -9,7 +9,6 @@ package appwrapper
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -167,11 +166,8 @@ func (r *Reconciler) apply(ctx context.Context, s *scope, d *policy.Decision) (c
 	if s.deletionRefused {
 		d.Explain(s.facts.Remains)
 	}
-	if err := r.writeStatus(ctx, s, d); err != nil {
-		return retryOnConflict(err)
-	}
-	if d.Do != policy.Release && d.Do != policy.DeleteObject {
-		if err := r.writeRecovering(ctx, s); err != nil {
+	if d.Do != policy.Release && d.Do != policy.DeleteObject { // the object may be gone
+		if err := r.writeStatus(ctx, s, d); err != nil {
 			return retryOnConflict(err)
 		}
 	}
@@ -184,7 +180,7 @@ func (r *Reconciler) apply(ctx context.Context, s *scope, d *policy.Decision) (c
 // isRemoval reports whether the decision removes objects. The status of a removal is written even if a deletion failed: its grace periods
 // continue, and the message says what blocks it. Failed deletions are retried in the next reconcile.
 func isRemoval(d *policy.Decision) bool {
-	return d != nil && slices.Contains([]policy.Action{policy.Delete, policy.ForcePods, policy.ForceComponents}, d.Do)
+	return d.Do == policy.Delete || d.Do == policy.ForcePods || d.Do == policy.ForceComponents
 }
 
 // requeueAfter returns the time until the next reconcile if no event arrives, or 0 for never.
@@ -213,7 +209,7 @@ func (r *Reconciler) act(ctx context.Context, s *scope, d *policy.Decision) (*po
 	case policy.Create:
 		outcome, err := r.create(ctx, s)
 		if err != nil {
-			return nil, err
+			return d, err
 		}
 		if outcome.Err == "" || outcome.Fatal {
 			r.retries.Forget(s.aw.UID)
@@ -232,10 +228,8 @@ func (r *Reconciler) act(ctx context.Context, s *scope, d *policy.Decision) (*po
 		return d, r.setFinalizer(ctx, s.aw, false)
 	case policy.DeleteObject:
 		return d, r.Client.Delete(ctx, s.aw, withUID(s.aw))
-	case policy.Nothing:
-		return d, nil
 	}
-	return nil, fmt.Errorf("unknown action %d", d.Do)
+	return d, nil
 }
 
 // scope is the state of one reconcile. observe fills it, and actions record their results in it.

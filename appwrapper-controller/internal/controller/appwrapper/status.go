@@ -18,18 +18,15 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// writeStatus writes the decision to the status and then reports the changes.
+// writeStatus writes the decision to the status, reports the changes, and updates the recovering annotation.
 func (r *Reconciler) writeStatus(ctx context.Context, s *scope, d *policy.Decision) error {
-	if d.Do == policy.Release || d.Do == policy.DeleteObject {
-		return nil // the object may be gone
-	}
 	before := s.aw.Status.Phase
 	s.record(d)
 	if err := r.patchStatus(ctx, s.aw, s.status); err != nil {
 		return err
 	}
 	r.reportChanges(s, d, before)
-	return nil
+	return r.writeRecovering(ctx, s)
 }
 
 // patchStatus patches the status of the observed version if it has changed.
