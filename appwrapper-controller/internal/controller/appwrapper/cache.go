@@ -71,7 +71,7 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 }
 
 func stripPod(full *corev1.Pod) *corev1.Pod {
-	pod := &corev1.Pod{TypeMeta: full.TypeMeta, ObjectMeta: *trimMeta(&full.ObjectMeta)}
+	pod := &corev1.Pod{TypeMeta: full.TypeMeta, ObjectMeta: trimMeta(full.ObjectMeta)}
 	if sent, found := full.Annotations[recovering.Annotation]; found {
 		pod.Annotations = map[string]string{recovering.Annotation: sent}
 	}
@@ -111,13 +111,12 @@ func dropPodSpecs(value any) {
 
 // stripJob keeps only the number of succeeded pods of a Job.
 func stripJob(full *batchv1.Job) *batchv1.Job {
-	return &batchv1.Job{TypeMeta: full.TypeMeta, ObjectMeta: *trimMeta(&full.ObjectMeta), Status: batchv1.JobStatus{Succeeded: full.Status.Succeeded}}
+	return &batchv1.Job{TypeMeta: full.TypeMeta, ObjectMeta: trimMeta(full.ObjectMeta), Status: batchv1.JobStatus{Succeeded: full.Status.Succeeded}}
 }
 
-func trimMeta(m *metav1.ObjectMeta) *metav1.ObjectMeta {
-	kept := *m
-	kept.ManagedFields, kept.Annotations = nil, nil
-	return &kept
+func trimMeta(m metav1.ObjectMeta) metav1.ObjectMeta {
+	m.ManagedFields, m.Annotations = nil, nil
+	return m
 }
 
 // requested returns the names of the requested resources, without their quantities.
@@ -129,30 +128,24 @@ func requested(spec *corev1.PodSpec) *corev1.ResourceRequirements {
 	return &corev1.ResourceRequirements{Requests: requests}
 }
 
+// trimStatuses keeps how containers terminated, and the health of their devices.
 func trimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var kept []corev1.ContainerStatus
 	for _, s := range statuses {
-		if s.State.Terminated != nil || len(s.AllocatedResourcesStatus) > 0 {
-			kept = append(kept, corev1.ContainerStatus{
-				Name: s.Name, State: corev1.ContainerState{Terminated: trimTerminated(s.State.Terminated)}, AllocatedResourcesStatus: s.AllocatedResourcesStatus,
-			})
+		k := corev1.ContainerStatus{Name: s.Name, AllocatedResourcesStatus: s.AllocatedResourcesStatus}
+		if t := s.State.Terminated; t != nil {
+			k.State.Terminated = &corev1.ContainerStateTerminated{ExitCode: t.ExitCode, FinishedAt: t.FinishedAt}
+		}
+		if k.State.Terminated != nil || len(k.AllocatedResourcesStatus) > 0 {
+			kept = append(kept, k)
 		}
 	}
 	return kept
 }
 
-// trimTerminated drops the termination message.
-func trimTerminated(t *corev1.ContainerStateTerminated) *corev1.ContainerStateTerminated {
-	if t == nil {
-		return nil
-	}
-	return &corev1.ContainerStateTerminated{ExitCode: t.ExitCode, FinishedAt: t.FinishedAt}
-}
-
 func stripNode(full *corev1.Node) *corev1.Node {
-	node := &corev1.Node{TypeMeta: full.TypeMeta, ObjectMeta: *trimMeta(&full.ObjectMeta)}
+	node := &corev1.Node{TypeMeta: full.TypeMeta, ObjectMeta: trimMeta(full.ObjectMeta)}
 	node.Spec.Taints = full.Spec.Taints
-	node.Spec.Unschedulable = full.Spec.Unschedulable
 	for _, c := range full.Status.Conditions {
 		node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
 	}
@@ -162,14 +155,11 @@ func stripNode(full *corev1.Node) *corev1.Node {
 // appWrapperChanged reports whether an update of an AppWrapper affects decisions. Changes to condition messages and component statuses do
 // not: the controller writes both itself, and its own writes must not trigger another reconcile.
 func appWrapperChanged(e event.UpdateEvent) bool {
-	before, isOne := e.ObjectOld.(*v1beta2.AppWrapper)
-	after, isOneToo := e.ObjectNew.(*v1beta2.AppWrapper)
-	if !isOne || !isOneToo || before.UID != after.UID || before.Generation != after.Generation ||
+	before, after := e.ObjectOld.(*v1beta2.AppWrapper), e.ObjectNew.(*v1beta2.AppWrapper)
+	return before.UID != after.UID || before.Generation != after.Generation ||
 		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || !slices.Equal(before.Finalizers, after.Finalizers) ||
-		!maps.Equal(before.Annotations, after.Annotations) {
-		return true
-	}
-	return !equality.Semantic.DeepEqual(relevantStatus(&before.Status), relevantStatus(&after.Status))
+		!maps.Equal(before.Annotations, after.Annotations) ||
+		!equality.Semantic.DeepEqual(relevantStatus(&before.Status), relevantStatus(&after.Status))
 }
 
 // relevantStatus returns the part of the status that affects decisions.
@@ -189,10 +179,8 @@ func requestOf(_ context.Context, pod client.Object) []reconcile.Request {
 
 // podChanged reports whether an update of a pod affects decisions.
 func podChanged(e event.UpdateEvent) bool {
-	before, isPod := e.ObjectOld.(*corev1.Pod)
-	after, isPodToo := e.ObjectNew.(*corev1.Pod)
-	return !isPod || !isPodToo ||
-		before.UID != after.UID || before.Status.Phase != after.Status.Phase || before.Spec.NodeName != after.Spec.NodeName ||
+	before, after := e.ObjectOld.(*corev1.Pod), e.ObjectNew.(*corev1.Pod)
+	return before.UID != after.UID || before.Status.Phase != after.Status.Phase || before.Spec.NodeName != after.Spec.NodeName ||
 		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || !slices.Equal(before.Finalizers, after.Finalizers) ||
 		len(signals.UnhealthyDevices(&before.Status)) != len(signals.UnhealthyDevices(&after.Status))
 }
