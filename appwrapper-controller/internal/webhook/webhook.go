@@ -18,10 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/client-go/kubernetes"
-	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
@@ -135,7 +134,7 @@ func (v *createValidator) object(ctx context.Context, path *field.Path, object *
 			path.Child("metadata", "finalizers"), object.GetFinalizers()))
 	}
 	if v.webhook.access != nil && object.GetKind() != "" {
-		v.refuse(v.webhook.access.check(ctx, v.user, v.aw.Namespace, kind, path))
+		v.refuse(v.webhook.checkAccess(ctx, v.user, v.aw.Namespace, kind, path))
 	}
 }
 
@@ -271,7 +270,7 @@ func (w appWrappers) Default(ctx context.Context, aw *v1beta2.AppWrapper) error 
 func (w appWrappers) mayCreate(ctx context.Context, user authenticationv1.UserInfo, aw *v1beta2.AppWrapper) bool {
 	for i := range aw.Spec.Components {
 		object, err := podset.Decode(&aw.Spec.Components[i])
-		if err != nil || w.access.check(ctx, user, aw.Namespace, object.GroupVersionKind(), componentsPath.Index(i)) != nil {
+		if err != nil || w.checkAccess(ctx, user, aw.Namespace, object.GroupVersionKind(), componentsPath.Index(i)) != nil {
 			return false
 		}
 	}
@@ -303,16 +302,10 @@ func labelValue(name string) string {
 	return strings.Trim(notInLabels.ReplaceAllString(name[:min(len(name), longest)], "_"), "-_.")
 }
 
-// access checks whether users may create the components. The controller itself has that permission, and must not let users bypass their
-// own.
-type access struct {
-	reviews authorization.SubjectAccessReviewInterface
-	mapper  meta.RESTMapper
-}
-
-// check returns an error if the user may not create objects of the kind in the namespace.
-func (a *access) check(ctx context.Context, user authenticationv1.UserInfo, namespace string, kind schema.GroupVersionKind, path *field.Path) *field.Error {
-	mapping, err := a.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+// checkAccess returns an error if the user may not create objects of the kind in the namespace. The controller itself has that permission,
+// and must not let users bypass their own.
+func (w appWrappers) checkAccess(ctx context.Context, user authenticationv1.UserInfo, namespace string, kind schema.GroupVersionKind, path *field.Path) *field.Error {
+	mapping, err := w.access.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
 		return field.Invalid(path, kind.String(), "the cluster does not serve this kind")
 	}
@@ -325,10 +318,10 @@ func (a *access) check(ctx context.Context, user authenticationv1.UserInfo, name
 	wanted := &authorizationv1.ResourceAttributes{
 		Namespace: namespace, Verb: "create", Group: kind.Group, Version: kind.Version, Resource: mapping.Resource.Resource,
 	}
-	review, err := a.reviews.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		ResourceAttributes: wanted, User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extra(user),
-	}}, metav1.CreateOptions{})
-	if err != nil {
+	}}
+	if err := w.access.Create(ctx, review); err != nil {
 		return field.InternalError(path, fmt.Errorf("reviewing the access of %s: %w", user.Username, err))
 	}
 	if !review.Status.Allowed {
@@ -353,11 +346,7 @@ func extra(user authenticationv1.UserInfo) map[string]authorizationv1.ExtraValue
 func Register(mgr ctrl.Manager, config settings.AppWrapper, reviews *review.Reviews) error {
 	w := appWrappers{queue: config.DefaultQueueName, operator: config.FaultTolerance}
 	if reviews != nil {
-		clients, err := kubernetes.NewForConfig(mgr.GetConfig())
-		if err != nil {
-			return fmt.Errorf("preparing access reviews: %w", err)
-		}
-		w.reviews, w.access = reviews, &access{reviews: clients.AuthorizationV1().SubjectAccessReviews(), mapper: mgr.GetRESTMapper()}
+		w.reviews, w.access = reviews, mgr.GetClient()
 	}
 	return ctrl.NewWebhookManagedBy(mgr, &v1beta2.AppWrapper{}).WithDefaulter(w).WithValidator(w).Complete()
 }
@@ -366,7 +355,7 @@ func Register(mgr ctrl.Manager, config settings.AppWrapper, reviews *review.Revi
 type appWrappers struct {
 	queue    string // default queue, may be empty
 	operator settings.FaultTolerance
-	access   *access // nil if access is not checked
+	access   client.Client // for access reviews; nil if access is not checked
 	reviews  *review.Reviews
 }
 

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
@@ -37,21 +37,23 @@ const pods = `spec: {containers: [{name: a, image: b}]}`
 
 // reviews allows everything except Jobs.
 type reviews struct {
-	authorization.SubjectAccessReviewInterface
+	client.Client
 	asked []authorizationv1.SubjectAccessReviewSpec
 	err   error
 }
 
-func (r *reviews) Create(_ context.Context, review *authorizationv1.SubjectAccessReview, _ metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error) {
+func (r *reviews) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
+	review := o.(*authorizationv1.SubjectAccessReview)
 	r.asked = append(r.asked, review.Spec)
 	review.Status.Allowed = review.Spec.ResourceAttributes.Resource != "jobs"
-	return review, r.err
+	return r.err
 }
 
-func mapper() meta.RESTMapper {
+func (*reviews) RESTMapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	m.Add(schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, meta.RESTScopeNamespace)
 	m.Add(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, meta.RESTScopeNamespace)
+	m.Add(schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}, meta.RESTScopeRoot)
 	return m
 }
 
@@ -124,7 +126,7 @@ func TestWarnings(t *testing.T) {
 
 func TestAccessCheck(t *testing.T) {
 	r := &reviews{}
-	w := appWrappers{access: &access{reviews: r, mapper: mapper()}}
+	w := appWrappers{access: r}
 	if _, err := w.ValidateCreate(as(alice), MakeAppWrapper("a").Pod("p").Obj()); err != nil {
 		t.Error(err)
 	}
@@ -208,12 +210,11 @@ func TestDefaults(t *testing.T) {
 
 // A permission in a namespace does not cover cluster-scoped objects.
 func TestClusterScopedObjectsAreRejected(t *testing.T) {
-	m := meta.NewDefaultRESTMapper(nil)
+	r := &reviews{}
 	kind := schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}
-	m.Add(kind, meta.RESTScopeRoot)
-	a := &access{mapper: m} // no access review is requested
-	if err := a.check(t.Context(), authenticationv1.UserInfo{Username: "u"}, "ns", kind, field.NewPath("spec")); err == nil {
-		t.Error("it is let through")
+	err := (appWrappers{access: r}).checkAccess(t.Context(), authenticationv1.UserInfo{Username: "u"}, "ns", kind, field.NewPath("spec"))
+	if err == nil || len(r.asked) > 0 {
+		t.Errorf("%v, after %d access reviews", err, len(r.asked))
 	}
 }
 
@@ -223,7 +224,7 @@ func TestOnlyAllowedAppWrappersAreSigned(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "tls.key"), []byte("key"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w := appWrappers{access: &access{reviews: &reviews{}, mapper: mapper()}, reviews: review.With(folder)}
+	w := appWrappers{access: &reviews{}, reviews: review.With(folder)}
 	for name, tc := range map[string]struct {
 		webhook appWrappers
 		aw      *AppWrapper
