@@ -15,18 +15,11 @@ import (
 // Kind of the objects of this package.
 const Kind = "AppWrapper"
 
-var (
-	// GroupVersion identifies this API.
-	GroupVersion = schema.GroupVersion{Group: "workload.codeflare.dev", Version: "v1beta2"}
+// GroupVersion identifies this API.
+var GroupVersion = schema.GroupVersion{Group: "workload.codeflare.dev", Version: "v1beta2"}
 
-	// SchemeBuilder collects the types for AddToScheme.
-	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
-
-	// AddToScheme registers the kinds of this package.
-	AddToScheme = SchemeBuilder.AddToScheme
-)
-
-func addKnownTypes(scheme *runtime.Scheme) error {
+// AddToScheme registers the kinds of this package.
+func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion, &AppWrapper{}, &AppWrapperList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
