@@ -14,18 +14,11 @@ import (
 // Kind of the objects of this package.
 const Kind = "ElasticJob"
 
-var (
-	// GroupVersion identifies this API.
-	GroupVersion = schema.GroupVersion{Group: "elastic.pytorch.org", Version: "v1alpha1"}
+// GroupVersion identifies this API.
+var GroupVersion = schema.GroupVersion{Group: "elastic.pytorch.org", Version: "v1alpha1"}
 
-	// SchemeBuilder collects the types for AddToScheme.
-	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
-
-	// AddToScheme registers the kinds of this package.
-	AddToScheme = SchemeBuilder.AddToScheme
-)
-
-func addKnownTypes(scheme *runtime.Scheme) error {
+// AddToScheme registers the kinds of this package.
+func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion, &ElasticJob{}, &ElasticJobList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
