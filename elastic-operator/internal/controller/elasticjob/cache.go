@@ -162,16 +162,6 @@ func nodeChanged(before, after *corev1.Node) bool {
 		!equality.Semantic.DeepEqual(before.Status.Conditions, after.Status.Conditions)
 }
 
-// jobEvents drops the in-memory state of deleted jobs. Most jobs disappear without being reconciled with a deletion timestamp.
-func (r *Reconciler) jobEvents() handler.TypedEventHandler[*v1alpha1.ElasticJob, reconcile.Request] {
-	return handler.TypedFuncs[*v1alpha1.ElasticJob, reconcile.Request]{
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1alpha1.ElasticJob], _ queue) {
-			r.expectations.forget(e.Object.UID)
-			r.requested.Delete(e.Object.UID)
-		},
-	}
-}
-
 // enqueueNode enqueues the jobs that have pods on a node.
 func (r *Reconciler) enqueueNode(ctx context.Context, q queue, node *corev1.Node) {
 	var pods corev1.PodList

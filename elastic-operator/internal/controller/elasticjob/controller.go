@@ -5,11 +5,11 @@ package elasticjob
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilcache "k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -60,13 +60,13 @@ type Options struct {
 type Reconciler struct {
 	Options
 
-	expectations *expectations
-	requested    sync.Map // when the status of a job's rendezvous server was last requested, by the UID of the job
+	// recent holds recent API calls, see expectations.go, and when the status of a job's rendezvous server was last requested.
+	recent *utilcache.Expiring
 }
 
 // New returns a Reconciler.
 func New(o Options) *Reconciler {
-	return &Reconciler{Options: o, expectations: newExpectations(o.Clock)}
+	return &Reconciler{Options: o, recent: utilcache.NewExpiring()}
 }
 
 // Register adds the controller to a manager.
@@ -79,7 +79,6 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 		}).
 		WatchesRawSource(source.Kind(mgr.GetCache(), &corev1.Pod{}, onEvents(enqueue[*corev1.Pod], podChanged))).
 		WatchesRawSource(source.Kind(mgr.GetCache(), &corev1.Node{}, onEvents(r.enqueueNode, nodeChanged))).
-		WatchesRawSource(source.Kind(mgr.GetCache(), &v1alpha1.ElasticJob{}, r.jobEvents())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: rateLimiter()}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }

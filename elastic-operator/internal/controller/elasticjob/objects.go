@@ -61,7 +61,7 @@ func (r *Reconciler) deletePod(ctx context.Context, job *v1alpha1.ElasticJob, po
 	}
 	err := r.delete(ctx, job, pod, ofPods, options...)
 	if err == nil {
-		r.expectations.podDeleted(job.UID, pod.UID)
+		r.expect(deletedPod(pod.UID), nil)
 	}
 	return err
 }
@@ -72,7 +72,7 @@ func (r *Reconciler) createPods(ctx context.Context, s *scope, d *policy.Decisio
 		r.Agents.Supervise(s.job, pod, index, d.Memory.Resumes)
 		uid, err := r.create(ctx, s.job, pod, ofPods)
 		if err == nil && uid != "" {
-			r.expectations.podCreated(s.job.UID, index, uid)
+			r.expect(createdPod{s.job.UID, index}, policy.Pod{UID: uid, Created: r.Clock.Now()})
 		}
 		return err
 	})
@@ -99,7 +99,7 @@ func (r *Reconciler) ensureServices(ctx context.Context, s *scope, d *policy.Dec
 		inParallel(ctx, missing, func(ctx context.Context, index int) error {
 			_, err := r.create(ctx, s.job, plan.WorkerService(s.job, index), ofServices)
 			if err == nil {
-				r.expectations.serviceCreated(s.job.UID, index)
+				r.expect(createdService{s.job.UID, index}, nil)
 			}
 			return err
 		}),

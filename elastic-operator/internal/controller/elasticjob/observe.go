@@ -55,7 +55,7 @@ func (r *Reconciler) observe(ctx context.Context, job *v1alpha1.ElasticJob) (*sc
 	if err := r.observeServices(ctx, s); err != nil {
 		return nil, err
 	}
-	r.expectations.apply(s)
+	r.applyExpectations(s)
 	return s, nil
 }
 

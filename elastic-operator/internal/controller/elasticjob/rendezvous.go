@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
@@ -135,27 +136,30 @@ func (s *scope) clearRendezvous() {
 	}
 }
 
+// statusRequest is the key of the time of the last request, by the UID of the job.
+type statusRequest types.UID
+
 // requestStatus requests the server's status unless the last response is recent. If the request fails, only the message changes.
 func (r *Reconciler) requestStatus(ctx context.Context, s *scope, status *v1alpha1.RendezvousStatus) {
 	interval := statusInterval
 	if !status.Complete {
 		interval = incompleteInterval
 	}
-	now := r.Clock.Now()
-	if last, found := r.requested.Load(s.job.UID); found {
+	key, now := statusRequest(s.job.UID), r.Clock.Now()
+	if last, found := r.recent.Get(key); found {
 		if wait := interval - now.Sub(last.(time.Time)); wait > 0 {
 			s.requestAfter = wait
 			return
 		}
 	}
-	r.requested.Store(s.job.UID, now)
+	r.recent.Set(key, now, statusInterval)
 	s.requestAfter = interval
 	response, err := r.Rendezvous(ctx, fmt.Sprintf("http://%s:%d/status", s.server.Status.PodIP, plan.RendezvousMetricsPort))
 	if err != nil {
 		status.Message = "the server is unreachable"
 		s.requestAfter = statusInterval
 		if utilnet.IsTimeout(err) {
-			r.requested.Store(s.job.UID, r.Clock.Now().Add(unreachablePause))
+			r.recent.Set(key, r.Clock.Now().Add(unreachablePause), unreachablePause+statusInterval)
 			s.requestAfter = statusInterval + unreachablePause
 		}
 		return
