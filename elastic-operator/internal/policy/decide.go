@@ -29,8 +29,6 @@ import (
 func Decide(f *Facts) *Decision {
 	d := &decider{Facts: f, m: f.Memory.clone(), out: &Decision{}}
 	switch {
-	case f.Deleted:
-		d.out.KeepServices = true // the garbage collector deletes them
 	case d.m.Ended != "":
 		d.cleanUp()
 	case f.Settings.Suspend:

@@ -109,8 +109,6 @@ type Facts struct {
 	InPlace  InPlace
 	// Rendezvous is the state of the managed rendezvous. It is zero if the user runs the rendezvous.
 	Rendezvous Rendezvous
-	// Deleted means that the job is being deleted. The garbage collector deletes its pods.
-	Deleted bool
 }
 
 // Pod is the observed state of a worker pod.

@@ -104,7 +104,7 @@ func (d *decider) inPlaceFailure(i int, pod Pod) string {
 // updateRoster lists the workers that restart in place together: all running workers that are desired. The group forms once minReplicas
 // workers are running. After that, the roster follows every change.
 func (d *decider) updateRoster() {
-	if d.Deleted || d.m.Ended != "" || d.m.Suspended {
+	if d.m.Ended != "" || d.m.Suspended {
 		return
 	}
 	r := &roster.Roster{Epoch: Epoch(d.m.Resumes), Timeout: d.InPlace.Timeout}

@@ -151,14 +151,6 @@ func TestJobCreatedSuspendedHasNoPods(t *testing.T) {
 	}
 }
 
-func TestDeletedJobIsLeftToTheGarbageCollector(t *testing.T) {
-	w := newWorld(1, 2, 2).play()
-	w.facts.Deleted = true
-	if d := w.evict(1).look(); len(d.Create)+len(d.Delete)+len(d.Faults) != 0 || !d.KeepServices {
-		t.Errorf("%+v", d)
-	}
-}
-
 // With a rendezvous, the agents would wait for more workers, holding their devices until they time out.
 func TestFailedJobDoesNotNeedTheRendezvous(t *testing.T) {
 	w := newWorld(2, 2, 2, func(s *Settings) { s.Settle, s.Restart = 0, v1alpha1.RestartNever }).play().fail(0, 1).play()

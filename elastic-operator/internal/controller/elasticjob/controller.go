@@ -96,7 +96,7 @@ const staleRetry = 200 * time.Millisecond
 
 // Reconcile observes a job, decides what to do, writes the decision to its status, and carries it out.
 func (r *Reconciler) Reconcile(ctx context.Context, job *v1alpha1.ElasticJob) (ctrl.Result, error) {
-	if managedElsewhere(job) {
+	if managedElsewhere(job) || job.DeletionTimestamp != nil { // the garbage collector deletes the objects of a deleted job
 		return ctrl.Result{}, nil
 	}
 	s, err := r.observe(ctx, job)
@@ -112,16 +112,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, job *v1alpha1.ElasticJob) (c
 	if err != nil {
 		return retry(err)
 	}
-	if s.facts.Deleted {
-		return ctrl.Result{}, nil
-	}
-	if !written && acts(d) {
+	if written {
+		r.report(s, d)
+	} else if len(d.Create)+len(d.Delete) > 0 || d.RemoveJob { // no write has shown that the job is current
 		if current, err := r.isCurrent(ctx, job); err != nil || !current {
 			return ctrl.Result{RequeueAfter: staleRetry}, err
 		}
-	}
-	if written {
-		r.report(s, d)
 	}
 	if err := r.annotate(ctx, s, d); err != nil {
 		return retry(err)
@@ -136,8 +132,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, job *v1alpha1.ElasticJob) (c
 func managedElsewhere(job *v1alpha1.ElasticJob) bool {
 	return ptr.Deref(job.Spec.ManagedBy, v1alpha1.ControllerName) != v1alpha1.ControllerName
 }
-
-func acts(d *policy.Decision) bool { return len(d.Create)+len(d.Delete) > 0 || d.RemoveJob }
 
 // act carries out the decision. Every step is idempotent.
 func (r *Reconciler) act(ctx context.Context, s *scope, d *policy.Decision) error {

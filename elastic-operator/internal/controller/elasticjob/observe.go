@@ -43,12 +43,8 @@ func (r *Reconciler) observe(ctx context.Context, job *v1alpha1.ElasticJob) (*sc
 	}
 	s := &scope{job: job, facts: policy.Facts{
 		Now: r.Clock.Now(), Namespace: job.Namespace, Name: job.Name, Settings: policy.Read(job), Pods: map[int]policy.Pod{}, Memory: memory,
-		Reported: job.Status.ReplicaStatuses.Worker, Deleted: job.DeletionTimestamp != nil,
+		Reported: job.Status.ReplicaStatuses.Worker, InPlace: r.observeInPlace(ctx, job),
 	}}
-	if s.facts.Deleted {
-		return s, nil
-	}
-	s.facts.InPlace = r.observeInPlace(ctx, job)
 	if err := r.observePods(ctx, s); err != nil {
 		return nil, err
 	}

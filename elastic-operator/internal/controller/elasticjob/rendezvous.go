@@ -85,7 +85,7 @@ func serves(server *corev1.Pod, runID string) bool {
 
 // observeRendezvous observes the managed rendezvous server. The status keeps the last response until the next one arrives.
 func (r *Reconciler) observeRendezvous(ctx context.Context, s *scope) {
-	if !plan.Managed(s.job) || s.facts.Deleted {
+	if !plan.Managed(s.job) {
 		return
 	}
 	status := &v1alpha1.RendezvousStatus{}

@@ -20,9 +20,6 @@ import (
 // writeStatus writes the decision to the status if it changes anything. It fails with a conflict if the job has changed since it was
 // observed.
 func (r *Reconciler) writeStatus(ctx context.Context, s *scope, d *policy.Decision) (written bool, err error) {
-	if s.facts.Deleted {
-		return false, nil
-	}
 	status := statusOf(s, d)
 	if equality.Semantic.DeepEqual(s.job.Status, *status) {
 		return false, nil
