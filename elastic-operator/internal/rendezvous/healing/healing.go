@@ -20,15 +20,16 @@ const (
 	last     = terminal + "/last_member"
 )
 
-// Ended counts the terminated agents based on the names of a round's keys. all reports whether the last agent of the round has terminated.
-func Ended(names []string) (n int, all bool) {
+// Ended reports whether all agents of a round have terminated, based on the names of its keys.
+func Ended(names []string, participants int) bool {
+	n := 0
 	for _, name := range names {
 		rank, found := strings.CutPrefix(name, terminal)
 		if _, err := strconv.ParseUint(rank, 10, 31); found && err == nil {
 			n++
 		}
 	}
-	return n, slices.Contains(names, last)
+	return participants > 0 && n >= participants || slices.Contains(names, last)
 }
 
 // Settings configures when a rendezvous is reopened.
@@ -38,15 +39,6 @@ type Settings struct {
 	Grace time.Duration
 	// Gap is the minimum time between two reopenings of the same rendezvous.
 	Gap time.Duration
-}
-
-// Closed describes a closed rendezvous.
-type Closed struct {
-	At           time.Time // when it was observed to be closed
-	Participants int
-	Ended        int       // terminated agents of the round
-	AllEnded     bool      // the last agent of the round has terminated
-	Opened       time.Time // when it was last reopened, or zero
 }
 
 // Reason is why a rendezvous is reopened.
@@ -60,13 +52,14 @@ const (
 	NotDone Reason = "all agents terminated but the job has not finished"
 )
 
-// Decide returns when and why to reopen the rendezvous. The time may be in the past.
-func Decide(c Closed, s Settings) (at time.Time, reason Reason) {
-	at, reason = c.At, Left
-	if c.AllEnded || c.Participants > 0 && c.Ended >= c.Participants {
-		at, reason = c.At.Add(s.Grace), NotDone
+// Decide returns when and why to reopen a rendezvous that was observed to be closed at the given time. ended reports whether all its agents
+// have terminated. opened is when it was last reopened, or zero. The returned time may be in the past.
+func Decide(closed, opened time.Time, ended bool, s Settings) (at time.Time, reason Reason) {
+	at, reason = closed, Left
+	if ended {
+		at, reason = closed.Add(s.Grace), NotDone
 	}
-	if next := c.Opened.Add(s.Gap); !c.Opened.IsZero() && next.After(at) {
+	if next := opened.Add(s.Gap); next.After(at) {
 		at = next
 	}
 	return at, reason

@@ -85,10 +85,7 @@ func (s *Server) decide(id string, r *run) (time.Time, healing.Reason) {
 			names = append(names, k.Name)
 		}
 	}
-	ended, all := healing.Ended(names)
-	return healing.Decide(healing.Closed{
-		At: r.closedAt, Participants: r.state.Participants, Ended: ended, AllEnded: all, Opened: r.reopened,
-	}, s.config.Healing)
+	return healing.Decide(r.closedAt, r.reopened, healing.Ended(names, r.state.Participants), s.config.Healing)
 }
 
 // reopen reopens a rendezvous that is still closed. If the time to reopen it has moved further into the future, reopen restarts the
