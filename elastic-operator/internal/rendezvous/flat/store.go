@@ -129,15 +129,6 @@ func (s *Store) Delete(key string) bool {
 	return ok
 }
 
-// Sweep removes all keys for which obsolete returns true.
-func (s *Store) Sweep(obsolete func(key string) bool) {
-	for key := range s.values {
-		if obsolete(key) {
-			s.Delete(key)
-		}
-	}
-}
-
 // Keys returns all keys in random order.
 func (s *Store) Keys() []string { return slices.Collect(maps.Keys(s.values)) }
 

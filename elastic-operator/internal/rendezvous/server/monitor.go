@@ -145,8 +145,9 @@ func (s *Server) dropOldRuns() {
 
 // dropKeys removes the keys for which obsolete returns true.
 func (s *Server) dropKeys(obsolete func(state.Key) bool) {
-	s.store.Sweep(func(key string) bool {
-		k, ok := state.ParseKey(key, s.config.RunID)
-		return ok && obsolete(k)
-	})
+	for _, key := range s.store.Keys() {
+		if k, ok := state.ParseKey(key, s.config.RunID); ok && obsolete(k) {
+			s.store.Delete(key)
+		}
+	}
 }
