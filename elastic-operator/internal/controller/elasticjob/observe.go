@@ -22,6 +22,8 @@ import (
 type scope struct {
 	job   *v1alpha1.ElasticJob
 	facts policy.Facts
+	// nodes holds the nodes of the job's pods by name, nil if a node does not exist.
+	nodes map[string]*corev1.Node
 	// pods and services hold the objects of the workers by index.
 	pods     map[int]*corev1.Pod
 	services map[int]*corev1.Service
@@ -75,8 +77,7 @@ func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
 	if err != nil {
 		return fmt.Errorf("listing pods: %w", err)
 	}
-	s.pods = map[int]*corev1.Pod{}
-	nodes := nodeReader{r, map[string]*corev1.Node{}}
+	s.pods, s.nodes = map[int]*corev1.Pod{}, map[string]*corev1.Node{}
 	for i := range list.Items {
 		pod := &list.Items[i]
 		index, isWorker := plan.IndexOf(pod, s.job.Name)
@@ -84,11 +85,10 @@ func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
 		if !isWorker && !isServer {
 			continue
 		}
-		node, err := nodes.get(ctx, pod.Spec.NodeName, s.facts.Settings.LostNode, s.facts.Now)
-		if err != nil {
+		if err := r.observeNode(ctx, s, pod.Spec.NodeName); err != nil {
 			return err
 		}
-		observed := policy.Observe(pod, node, s.facts.Settings.LostNode, s.facts.Now)
+		observed := policy.Observe(pod, s.nodes[pod.Spec.NodeName], s.facts.Settings.LostNode, s.facts.Now)
 		if isServer {
 			s.server, s.serverLost = pod, observed.Node == policy.NodeLost
 			continue
@@ -116,29 +116,17 @@ func (r *Reconciler) observeServices(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// nodeReader reads each node once per reconcile. Before a node is considered lost it is read live, because its workers may still be running
-// when they are replaced, and the cache may be incomplete or stale.
-type nodeReader struct {
-	*Reconciler
-	known map[string]*corev1.Node
-}
-
-func (n nodeReader) get(ctx context.Context, name string, lostAfter time.Duration, now time.Time) (*corev1.Node, error) {
-	if name == "" {
-		return nil, nil
+// observeNode reads a node unless it was read before. Before a node is considered lost it is read live, because its workers may still be
+// running when they are replaced, and the cache may be incomplete or stale.
+func (r *Reconciler) observeNode(ctx context.Context, s *scope, name string) (err error) {
+	if _, known := s.nodes[name]; known || name == "" {
+		return nil
 	}
-	if node, known := n.known[name]; known {
-		return node, nil
+	s.nodes[name], err = readNode(ctx, r.Client, name)
+	if err == nil && policy.Lost(s.nodes[name], s.facts.Settings.LostNode, s.facts.Now) {
+		s.nodes[name], err = readNode(ctx, r.Live, name)
 	}
-	node, err := readNode(ctx, n.Client, name)
-	if err == nil && policy.Lost(node, lostAfter, now) {
-		node, err = readNode(ctx, n.Live, name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	n.known[name] = node
-	return node, nil
+	return err
 }
 
 // readNode returns nil if the node does not exist.
