@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -65,11 +64,10 @@ func RendezvousPod(job *v1alpha1.ElasticJob, image string, pullSecrets []string,
 	}, PeriodSeconds: 5}
 	workers := job.Spec.ReplicaSpecs.Worker.Template.Spec.DeepCopy()
 	supervise.AddPullSecrets(workers, pullSecrets)
+	meta := owned(job, RendezvousName(job.Name), rendezvousLabels(job.Name))
+	meta.Annotations = map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false", "karpenter.sh/do-not-disrupt": "true"}
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: RendezvousName(job.Name), Namespace: job.Namespace, Labels: rendezvousLabels(job.Name), OwnerReferences: owner(job),
-			Annotations: map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false", "karpenter.sh/do-not-disrupt": "true"},
-		},
+		ObjectMeta: meta,
 		Spec: corev1.PodSpec{
 			AutomountServiceAccountToken:  ptr.To(false),
 			EnableServiceLinks:            ptr.To(false),
@@ -106,9 +104,7 @@ func RendezvousPod(job *v1alpha1.ElasticJob, image string, pullSecrets []string,
 // RendezvousService returns the service that gives the server a stable name and address.
 func RendezvousService(job *v1alpha1.ElasticJob) *corev1.Service {
 	return &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: RendezvousName(job.Name), Namespace: job.Namespace, Labels: rendezvousLabels(job.Name), OwnerReferences: owner(job),
-		},
+		ObjectMeta: owned(job, RendezvousName(job.Name), rendezvousLabels(job.Name)),
 		Spec: corev1.ServiceSpec{
 			Selector: rendezvousLabels(job.Name),
 			Ports: []corev1.ServicePort{

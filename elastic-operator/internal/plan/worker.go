@@ -20,13 +20,8 @@ import (
 // WorkerPod returns the pod of a worker. resumes is how often the job was resumed.
 func WorkerPod(job *v1alpha1.ElasticJob, index int, resumes int32) *corev1.Pod {
 	template := job.Spec.ReplicaSpecs.Worker.Template.PodTemplateSpec.DeepCopy()
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: WorkerName(job.Name, index), Namespace: job.Namespace, Labels: labels.Merge(template.Labels, WorkerLabels(job.Name, index)),
-			Annotations: template.Annotations, Finalizers: template.Finalizers, OwnerReferences: owner(job),
-		},
-		Spec: template.Spec,
-	}
+	pod := &corev1.Pod{ObjectMeta: owned(job, WorkerName(job.Name, index), labels.Merge(template.Labels, WorkerLabels(job.Name, index))), Spec: template.Spec}
+	pod.Annotations, pod.Finalizers = template.Annotations, template.Finalizers
 	pod.Spec.RestartPolicy = restartPolicy(job)
 	runID := RunID(job, resumes)
 	for i := range pod.Spec.Containers {
@@ -44,9 +39,7 @@ func WorkerPod(job *v1alpha1.ElasticJob, index int, resumes int32) *corev1.Pod {
 // only after they have connected to each other.
 func WorkerService(job *v1alpha1.ElasticJob, index int) *corev1.Service {
 	return &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: WorkerName(job.Name, index), Namespace: job.Namespace, Labels: WorkerLabels(job.Name, index), OwnerReferences: owner(job),
-		},
+		ObjectMeta: owned(job, WorkerName(job.Name, index), WorkerLabels(job.Name, index)),
 		Spec: corev1.ServiceSpec{
 			ClusterIP: corev1.ClusterIPNone, PublishNotReadyAddresses: true, Selector: WorkerLabels(job.Name, index),
 		},
@@ -94,8 +87,12 @@ func IndexOf(o metav1.Object, job string) (int, bool) {
 	return index, true
 }
 
-func owner(job *v1alpha1.ElasticJob) []metav1.OwnerReference {
-	return []metav1.OwnerReference{*metav1.NewControllerRef(job, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))}
+// owned returns the metadata of an object that the job controls.
+func owned(job *v1alpha1.ElasticJob, name string, labels map[string]string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name: name, Namespace: job.Namespace, Labels: labels,
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))},
+	}
 }
 
 const (
