@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
@@ -73,7 +72,6 @@ func (o *Options) addControllers(ctx context.Context, mgr ctrl.Manager) error {
 		Recorder:  mgr.GetEventRecorder(appwrapper.Name),
 		Reviews:   o.reviews(),
 		Metrics:   appwrapper.NewMetrics(o.Registry),
-		Clock:     clock.RealClock{},
 		Config:    o.AppWrapper,
 	})
 	if err := appWrappers.Register(mgr, o.Workers); err != nil {

@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -72,7 +71,6 @@ type Options struct {
 	Reviews  *review.Reviews
 	Recorder events.EventRecorder
 	Metrics  *Metrics
-	Clock    clock.PassiveClock
 	Config   settings.AppWrapper
 }
 

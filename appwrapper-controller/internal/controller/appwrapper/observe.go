@@ -29,7 +29,7 @@ import (
 func (r *Reconciler) observe(ctx context.Context, aw *v1beta2.AppWrapper, live bool) (*scope, error) {
 	s := &scope{aw: aw, status: aw.Status.DeepCopy()}
 	initComponents(s.status, aw)
-	s.readSpecAndStatus(r.Clock.Now(), r.Config)
+	s.readSpecAndStatus(time.Now(), r.Config)
 	if r.Reviews != nil {
 		s.readReview(r.Reviews)
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
@@ -82,7 +81,7 @@ func (w *world) start() {
 		}
 		w.reconciler = New(Options{
 			Client: mgr.GetClient(), Live: w.Reader(mgr.GetAPIReader()), Wrapped: shown, Reviews: w.reviews, Recorder: w, Metrics: NewMetrics(w.metrics),
-			Discovery: kinds, Clock: clock.RealClock{}, Config: w.config,
+			Discovery: kinds, Config: w.config,
 		})
 		return w.reconciler.Register(mgr, 2)
 	})
