@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
@@ -96,7 +95,6 @@ func (o *Options) addControllers(ctx context.Context, mgr ctrl.Manager) error {
 		Live:            mgr.GetAPIReader(),
 		Recorder:        mgr.GetEventRecorder(elasticjob.Name),
 		Metrics:         elasticjob.NewMetrics(o.Registry),
-		Clock:           clock.RealClock{},
 		RendezvousImage: o.RendezvousImage,
 		Agents:          o.Agents,
 		Rendezvous:      elasticjob.HTTPRendezvous(),

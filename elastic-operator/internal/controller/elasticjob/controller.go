@@ -12,7 +12,6 @@ import (
 	utilcache "k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,8 +45,6 @@ type Options struct {
 	Live     client.Reader
 	Recorder events.EventRecorder
 	Metrics  *Metrics
-	// Clock measures all periods.
-	Clock clock.PassiveClock
 	// RendezvousImage is the image of the managed rendezvous server. If it is empty, there is no managed rendezvous.
 	RendezvousImage string
 	// Agents configures in-place restarts.

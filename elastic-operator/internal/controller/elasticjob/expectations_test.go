@@ -6,7 +6,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/indexes"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/policy"
@@ -28,7 +27,7 @@ func TestCreatedPodIsExpected(t *testing.T) {
 		"the pod was deleted and is in the cache": {map[int]policy.Pod{0: {UID: "new"}}, []types.UID{"new"}, map[int]policy.Pod{0: {UID: "new", Terminating: true}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := New(Options{Clock: clock.RealClock{}})
+			r := New(Options{})
 			job := MakeElasticJob("a").Obj()
 			observed := func(pods map[int]policy.Pod) map[int]policy.Pod {
 				s := &scope{job: job, services: map[int]*corev1.Service{}, facts: policy.Facts{Pods: map[int]policy.Pod{}, Memory: policy.Memory{Indexes: indexes.Of(0)}}}

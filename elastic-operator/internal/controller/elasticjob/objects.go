@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -72,7 +73,7 @@ func (r *Reconciler) createPods(ctx context.Context, s *scope, d *policy.Decisio
 		r.Agents.Supervise(s.job, pod, index, d.Memory.Resumes)
 		uid, err := r.create(ctx, s.job, pod, ofPods)
 		if err == nil && uid != "" {
-			r.expect(createdPod{s.job.UID, index}, policy.Pod{UID: uid, Created: r.Clock.Now()})
+			r.expect(createdPod{s.job.UID, index}, policy.Pod{UID: uid, Created: time.Now()})
 		}
 		return err
 	})

@@ -44,7 +44,7 @@ func (r *Reconciler) observe(ctx context.Context, job *v1alpha1.ElasticJob) (*sc
 		log.FromContext(ctx).Error(err, "Invalid status, ignoring the invalid fields")
 	}
 	s := &scope{job: job, facts: policy.Facts{
-		Now: r.Clock.Now(), Namespace: job.Namespace, Name: job.Name, Settings: policy.Read(job), Pods: map[int]policy.Pod{}, Memory: memory,
+		Now: time.Now(), Namespace: job.Namespace, Name: job.Name, Settings: policy.Read(job), Pods: map[int]policy.Pod{}, Memory: memory,
 		Reported: job.Status.ReplicaStatuses.Worker, InPlace: r.observeInPlace(ctx, job),
 	}}
 	if err := r.observePods(ctx, s); err != nil {

@@ -145,7 +145,7 @@ func (r *Reconciler) requestStatus(ctx context.Context, s *scope, status *v1alph
 	if !status.Complete {
 		interval = incompleteInterval
 	}
-	key, now := statusRequest(s.job.UID), r.Clock.Now()
+	key, now := statusRequest(s.job.UID), time.Now()
 	if last, found := r.recent.Get(key); found {
 		if wait := interval - now.Sub(last.(time.Time)); wait > 0 {
 			s.requestAfter = wait
@@ -159,7 +159,7 @@ func (r *Reconciler) requestStatus(ctx context.Context, s *scope, status *v1alph
 		status.Message = "the server is unreachable"
 		s.requestAfter = statusInterval
 		if utilnet.IsTimeout(err) {
-			r.recent.Set(key, r.Clock.Now().Add(unreachablePause), unreachablePause+statusInterval)
+			r.recent.Set(key, time.Now().Add(unreachablePause), unreachablePause+statusInterval)
 			s.requestAfter = statusInterval + unreachablePause
 		}
 		return

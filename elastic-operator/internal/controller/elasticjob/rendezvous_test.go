@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -31,7 +30,7 @@ func TestRejectedServerIsRecreatedAfterAPause(t *testing.T) {
 		server := plan.RendezvousPod(job, "image:1", nil, 0)
 		server.CreationTimestamp, server.Status.Phase = metav1.NewTime(noon.Add(-age)), corev1.PodFailed
 		c := fake.NewClientBuilder().WithObjects(server).Build()
-		r := New(Options{Client: c, Recorder: nobody{}, Clock: clock.RealClock{}, RendezvousImage: "image:1"})
+		r := New(Options{Client: c, Recorder: nobody{}, RendezvousImage: "image:1"})
 		s := &scope{job: job, server: server, serverService: &corev1.Service{}, facts: policy.Facts{Now: noon}}
 		if err := r.ensureRendezvous(t.Context(), s, &policy.Decision{Rendezvous: true}); err != nil {
 			t.Fatal(err)

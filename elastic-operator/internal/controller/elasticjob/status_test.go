@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
@@ -14,7 +13,7 @@ import (
 // The reconciler has no client, so every call would panic.
 func TestDeletedJobIsLeftToTheGarbageCollector(t *testing.T) {
 	job := MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) { j.DeletionTimestamp = &metav1.Time{Time: noon} }).Obj()
-	if result, err := New(Options{Clock: clock.RealClock{}}).Reconcile(t.Context(), job); err != nil || result != (ctrl.Result{}) {
+	if result, err := New(Options{}).Reconcile(t.Context(), job); err != nil || result != (ctrl.Result{}) {
 		t.Errorf("%+v, %v", result, err)
 	}
 }

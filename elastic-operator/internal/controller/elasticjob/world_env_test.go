@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -110,7 +109,7 @@ func (w *world) start() {
 	mgr := must(ctrl.NewManager(apiServer, w.managerOptions()))
 	w.ok(AddIndexes(ctx, mgr.GetFieldIndexer()))
 	r := New(Options{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: w, Metrics: NewMetrics(w.metrics), Clock: clock.RealClock{},
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: w, Metrics: NewMetrics(w.metrics),
 		RendezvousImage: w.image, Rendezvous: w.ask, Agents: w.agents,
 	})
 	w.ok(r.Register(mgr, 2))
