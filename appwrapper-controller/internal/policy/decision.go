@@ -134,6 +134,8 @@ type Facts struct {
 	Recovering time.Time
 	// Evacuation from bad nodes that is due; nil if none is.
 	Evacuation *Evacuation
+	// HoldDown is when the next hold-down of a node signal ends; zero if there is none.
+	HoldDown time.Time
 }
 
 // Presence reports whether an object exists.

@@ -118,6 +118,7 @@ func TestUnhealthyConditions(t *testing.T) {
 		"the grace period begins after a recovery": {facts(have("Failed", "Running"), func(f *Facts) { f.Recovering = now }), v1beta2.Running, "True/FoundFailedPods", 0, time.Minute},
 		"a component that failed is past recovery": {facts(states(health.Failed), func(f *Facts) { f.Recovering = now.Add(time.Minute) }), v1beta2.Resetting, "True/FailedComponent", 1, 0},
 		"its own controller's time is over":        {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Recovering = now }), v1beta2.Resetting, "True/FoundFailedPods", 1, 0},
+		"a signal that has not lasted long enough": {facts(func(f *Facts) { f.HoldDown = now.Add(time.Minute) }), v1beta2.Running, "False/FoundNoFailedPods", 0, time.Minute},
 		"suspension beats all of it":               {facts(states(health.Failed), func(f *Facts) { f.Suspend = true }), v1beta2.Suspending, "", 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -97,6 +97,9 @@ func (f *Facts) succeed() *Decision {
 // pods. The messages contain no counts, because otherwise every pod that becomes ready would cause a status write.
 func (f *Facts) decideByPods() *Decision {
 	d := f.decision()
+	if !f.HoldDown.IsZero() {
+		d.wait(f.HoldDown, f.Now)
+	}
 	t := f.tally()
 	f.setReady(d, t)
 	reason, message := f.findPodProblem(d, t)

@@ -172,7 +172,7 @@ func (r *Reconciler) apply(ctx context.Context, s *scope, d *policy.Decision) (c
 	if failed != nil {
 		return retryOnConflict(failed)
 	}
-	return ctrl.Result{RequeueAfter: s.requeueAfter(d)}, nil
+	return ctrl.Result{RequeueAfter: requeueAfter(d)}, nil
 }
 
 // isRemoval reports whether the decision removes objects. The status of a removal is written even if a deletion failed: its grace periods
@@ -182,17 +182,14 @@ func isRemoval(d *policy.Decision) bool {
 }
 
 // requeueAfter returns the time until the next reconcile if no event arrives, or 0 for never.
-func (s *scope) requeueAfter(d *policy.Decision) time.Duration {
-	next := safetyPoll
-	for _, after := range []time.Duration{d.After, s.requeueIn} {
-		if after > 0 {
-			next = min(next, after)
-		}
-	}
-	if d.After == 0 && finished(d.Next) {
+func requeueAfter(d *policy.Decision) time.Duration {
+	switch {
+	case d.After > 0:
+		return min(d.After, safetyPoll)
+	case finished(d.Next):
 		return 0
 	}
-	return next
+	return safetyPoll
 }
 
 func finished(phase v1beta2.AppWrapperPhase) bool {
@@ -245,8 +242,6 @@ type scope struct {
 	status *v1beta2.AppWrapperStatus
 	// deletionRefused reports whether the API server refused to delete some of the remaining objects.
 	deletionRefused bool
-	// requeueIn is the time until the hold-down of a node signal ends, or 0 if there is none.
-	requeueIn time.Duration
 }
 
 // observedComponent is the object of one component as it was found.

@@ -84,8 +84,7 @@ func (r *Reconciler) observeNodes(ctx context.Context, s *scope) error {
 	return err
 }
 
-// badSignal returns the signal that requires the pod to leave its node, or nil. If the hold-down of a signal has not ended, badSignal
-// schedules another reconcile.
+// badSignal returns the signal that requires the pod to leave its node, or nil. It records the end of the earliest hold-down.
 func (r *Reconciler) badSignal(ctx context.Context, s *scope, pod *corev1.Pod) (*signals.Signal, error) {
 	if signal := r.signals.Unhealthy(&pod.Status); signal != nil {
 		return signal, nil
@@ -98,19 +97,11 @@ func (r *Reconciler) badSignal(ctx context.Context, s *scope, pod *corev1.Pod) (
 	if err != nil {
 		return nil, fmt.Errorf("getting node %s: %w", pod.Spec.NodeName, err)
 	}
-	signal, next := r.signals.Bad(&node, pods.Requests(&pod.Spec), s.facts.Now)
-	s.requeueAt(next)
+	signal, held := r.signals.Bad(&node, pods.Requests(&pod.Spec), s.facts.Now)
+	if s.facts.HoldDown.IsZero() || !held.IsZero() && held.Before(s.facts.HoldDown) {
+		s.facts.HoldDown = held
+	}
 	return signal, nil
-}
-
-// requeueAt schedules a reconcile at a time, unless the time is zero.
-func (s *scope) requeueAt(at time.Time) {
-	if at.IsZero() {
-		return
-	}
-	if wait := max(time.Millisecond, at.Sub(s.facts.Now)); s.requeueIn == 0 || wait < s.requeueIn {
-		s.requeueIn = wait
-	}
 }
 
 // topologyGate is the scheduling gate of pods that Kueue places by topology.
