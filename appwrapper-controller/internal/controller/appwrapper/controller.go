@@ -259,12 +259,8 @@ type observedComponent struct {
 func (r *Reconciler) isCurrent(ctx context.Context, aw *v1beta2.AppWrapper) (bool, error) {
 	live := &metav1.PartialObjectMetadata{}
 	live.SetGroupVersionKind(v1beta2.GroupVersion.WithKind(v1beta2.Kind))
-	err := r.Live.Get(ctx, client.ObjectKeyFromObject(aw), live)
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("getting the live AppWrapper: %w", err)
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(aw), live); err != nil {
+		return false, client.IgnoreNotFound(fmt.Errorf("getting the live AppWrapper: %w", err))
 	}
 	return live.UID == aw.UID && live.ResourceVersion == aw.ResourceVersion, nil
 }

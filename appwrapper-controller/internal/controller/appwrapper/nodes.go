@@ -10,7 +10,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -90,12 +89,8 @@ func (r *Reconciler) badSignal(ctx context.Context, s *scope, pod *corev1.Pod) (
 		return signal, nil
 	}
 	var node corev1.Node
-	err := r.Client.Get(ctx, client.ObjectKey{Name: pod.Spec.NodeName}, &node, client.UnsafeDisableDeepCopy)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("getting node %s: %w", pod.Spec.NodeName, err)
+	if err := r.Client.Get(ctx, client.ObjectKey{Name: pod.Spec.NodeName}, &node, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, client.IgnoreNotFound(fmt.Errorf("getting node %s: %w", pod.Spec.NodeName, err))
 	}
 	signal, held := r.signals.Bad(&node, pods.Requests(&pod.Spec), s.facts.Now)
 	if s.facts.HoldDown.IsZero() || !held.IsZero() && held.Before(s.facts.HoldDown) {
