@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -132,12 +131,8 @@ func (r *Reconciler) observeNode(ctx context.Context, s *scope, name string) (er
 // readNode returns nil if the node does not exist.
 func readNode(ctx context.Context, reader client.Reader, name string) (*corev1.Node, error) {
 	node := &corev1.Node{}
-	err := reader.Get(ctx, client.ObjectKey{Name: name}, node)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("getting node %s: %w", name, err)
+	if err := reader.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
+		return nil, client.IgnoreNotFound(fmt.Errorf("getting node %s: %w", name, err))
 	}
 	return node, nil
 }
@@ -146,12 +141,8 @@ func readNode(ctx context.Context, reader client.Reader, name string) (*corev1.N
 func (r *Reconciler) isCurrent(ctx context.Context, job *v1alpha1.ElasticJob) (bool, error) {
 	live := &metav1.PartialObjectMetadata{}
 	live.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
-	err := r.Live.Get(ctx, client.ObjectKeyFromObject(job), live)
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("getting the live ElasticJob: %w", err)
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(job), live); err != nil {
+		return false, client.IgnoreNotFound(fmt.Errorf("getting the live ElasticJob: %w", err))
 	}
 	return live.UID == job.UID && live.ResourceVersion == job.ResourceVersion, nil
 }
