@@ -1,6 +1,7 @@
 package podset
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strconv"
@@ -18,8 +19,15 @@ const (
 	trainingReplicaType = "training.kubeflow.org/replica-index"
 )
 
-// inference determines the pod sets of objects of one kind.
-type inference func(object map[string]any) ([]v1beta2.AppWrapperPodSet, error)
+// inference adds the pod sets of objects of one kind.
+type inference func(*finder)
+
+// finder finds the pod sets of an object.
+type finder struct {
+	object map[string]any
+	sets   []v1beta2.AppWrapperPodSet
+	err    error // the first one
+}
 
 // published lists the kinds supported by the upstream library, which Kueue uses. Do not add kinds: Kueue would not infer their pod sets.
 // See Declare.
@@ -40,111 +48,90 @@ func Infer(object *unstructured.Unstructured) ([]v1beta2.AppWrapperPodSet, error
 }
 
 func infer(kinds map[schema.GroupVersionKind]inference, object *unstructured.Unstructured) ([]v1beta2.AppWrapperPodSet, error) {
-	sets := []v1beta2.AppWrapperPodSet{} // never nil, because the CRD does not allow null
+	f := finder{object: object.Object, sets: []v1beta2.AppWrapperPodSet{}} // never nil, because the CRD does not allow null
 	if find, known := kinds[object.GroupVersionKind()]; known {
-		found, err := find(object.Object)
-		if err != nil {
-			return nil, err
-		}
-		sets = append(sets, found...)
+		find(&f)
 	}
-	for _, set := range sets {
-		if _, _, err := Template(object.Object, set.Path); err != nil {
+	if f.err != nil {
+		return nil, f.err
+	}
+	for _, set := range f.sets {
+		if _, _, err := Template(f.object, set.Path); err != nil {
 			return nil, fmt.Errorf("%v does not refer to a v1.PodSpecTemplate: %w", set.Path, err)
 		}
 	}
-	return sets, nil
+	return f.sets, nil
+}
+
+func (f *finder) add(replicas int32, path string, annotations map[string]string) {
+	f.sets = append(f.sets, v1beta2.AppWrapperPodSet{Replicas: &replicas, Path: path, Annotations: annotations})
 }
 
 // single returns the inference for a kind with a single, optional template.
 func single(path, replicas string) inference {
-	return func(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
-		return optional(nil, object, path, replicas, nil)
-	}
+	return func(f *finder) { f.addOptional(path, replicas, nil) }
 }
 
-func job(object map[string]any) ([]v1beta2.AppWrapperPodSet, error) {
-	return []v1beta2.AppWrapperPodSet{{
-		Replicas:    new(parallel(object, "template.spec.")),
-		Path:        "template.spec.template",
-		Annotations: map[string]string{v1beta2.PodIndexLabelKey: batchv1.JobCompletionIndexAnnotation},
-	}}, nil
+func job(f *finder) {
+	f.add(f.parallel("template.spec."), "template.spec.template", map[string]string{v1beta2.PodIndexLabelKey: batchv1.JobCompletionIndexAnnotation})
 }
 
-func jobSet(object map[string]any) (sets []v1beta2.AppWrapperPodSet, err error) {
-	for i := range list(object, "template.spec.replicatedJobs") {
+func jobSet(f *finder) {
+	for i := range f.length("template.spec.replicatedJobs") {
 		rj := fmt.Sprintf("template.spec.replicatedJobs[%d].", i)
-		if !Exists(object, rj+"template") {
+		if !Exists(f.object, rj+"template") {
 			continue
 		}
-		replicas := number(object, rj+"replicas", 1)
-		sets = append(sets, v1beta2.AppWrapperPodSet{
-			Replicas: new(replicas * parallel(object, rj+"template.spec.")),
-			Path:     rj + "template.spec.template",
-			Annotations: map[string]string{
-				v1beta2.PodIndexLabelKey:      batchv1.JobCompletionIndexAnnotation,
-				v1beta2.SubGroupIndexLabelKey: jobSetJobIndex,
-				v1beta2.SubGroupCountKey:      strconv.Itoa(int(replicas)),
-			},
+		replicas := f.number(rj+"replicas", 1)
+		f.add(replicas*f.parallel(rj+"template.spec."), rj+"template.spec.template", map[string]string{
+			v1beta2.PodIndexLabelKey:      batchv1.JobCompletionIndexAnnotation,
+			v1beta2.SubGroupIndexLabelKey: jobSetJobIndex,
+			v1beta2.SubGroupCountKey:      strconv.Itoa(int(replicas)),
 		})
 	}
-	return sets, nil
 }
 
 // roles returns the inference for a kind with a template for each role of its pods, each of which is optional.
 func roles(at string, annotations map[string]string, names ...string) inference {
-	return func(object map[string]any) (sets []v1beta2.AppWrapperPodSet, err error) {
+	return func(f *finder) {
 		for _, name := range names {
-			if sets, err = optional(sets, object, at+name+".template", at+name+".replicas", annotations); err != nil {
-				return nil, err
-			}
+			f.addOptional(at+name+".template", at+name+".replicas", annotations)
 		}
-		return sets, nil
 	}
 }
 
-// ray returns the pod set of the head, which is required, followed by those of the worker groups.
+// ray returns the inference for a kind with a head, whose template is required, and worker groups.
 func ray(at string) inference {
-	return func(object map[string]any) (sets []v1beta2.AppWrapperPodSet, err error) {
-		sets = append(sets, v1beta2.AppWrapperPodSet{Replicas: new(int32(1)), Path: at + "headGroupSpec.template"})
-		for i := range list(object, at+"workerGroupSpecs") {
+	return func(f *finder) {
+		f.add(1, at+"headGroupSpec.template", nil)
+		for i := range f.length(at + "workerGroupSpecs") {
 			group := fmt.Sprintf("%sworkerGroupSpecs[%d].", at, i)
-			if sets, err = optional(sets, object, group+"template", group+"replicas", nil); err != nil {
-				return nil, err
-			}
+			f.addOptional(group+"template", group+"replicas", nil)
 		}
-		return sets, nil
 	}
 }
 
-// optional adds the pod set of a template if the template exists. The default count is 1; a count that is not a number is an error.
-func optional(sets []v1beta2.AppWrapperPodSet, object map[string]any, path, replicas string, annotations map[string]string) ([]v1beta2.AppWrapperPodSet, error) {
-	if !Exists(object, path) {
-		return sets, nil
+// addOptional adds the pod set of a template if the template exists. The default count is 1; a count that is not a number is an error.
+func (f *finder) addOptional(path, replicas string, annotations map[string]string) {
+	if !Exists(f.object, path) {
+		return
 	}
-	count := int32(1)
-	if value, err := Lookup(object, replicas); replicas != "" && err == nil && value != nil {
-		n, isNumber := integer(value)
-		if !isNumber {
-			return nil, fmt.Errorf("at path position '%v' non-int value %v", replicas, value)
-		}
-		count = n
+	value, _ := Lookup(f.object, replicas)
+	if _, isNumber := integer(value); !isNumber && value != nil {
+		f.err = cmp.Or(f.err, fmt.Errorf("at path position '%v' non-int value %v", replicas, value))
 	}
-	return append(sets, v1beta2.AppWrapperPodSet{Replicas: &count, Path: path, Annotations: maps.Clone(annotations)}), nil
+	f.add(f.number(replicas, 1), path, maps.Clone(annotations))
 }
 
 // parallel returns how many pods a Job runs at a time.
-func parallel(object map[string]any, spec string) int32 {
-	pods := number(object, spec+"parallelism", 1)
-	return min(pods, number(object, spec+"completions", pods))
+func (f *finder) parallel(spec string) int32 {
+	pods := f.number(spec+"parallelism", 1)
+	return min(pods, f.number(spec+"completions", pods))
 }
 
 // number reads a count, or returns the default if it is not a number.
-func number(object map[string]any, path string, absent int32) int32 {
-	value, err := Lookup(object, path)
-	if err != nil {
-		return absent
-	}
+func (f *finder) number(path string, absent int32) int32 {
+	value, _ := Lookup(f.object, path)
 	if n, ok := integer(value); ok {
 		return n
 	}
@@ -163,13 +150,10 @@ func integer(value any) (int32, bool) {
 	return 0, false
 }
 
-func list(object map[string]any, path string) []any {
-	value, err := Lookup(object, path)
-	if err != nil {
-		return nil
-	}
-	found, _ := value.([]any)
-	return found
+func (f *finder) length(path string) int {
+	value, _ := Lookup(f.object, path)
+	list, _ := value.([]any)
+	return len(list)
 }
 
 // declared lists the kinds that we support and Kueue does not.
@@ -186,18 +170,16 @@ func Declare(object *unstructured.Unstructured) ([]v1beta2.AppWrapperPodSet, err
 	return infer(declared, object)
 }
 
-// leaderWorkerSet returns the pod sets of the leaders and of the other workers. Each group has `size` pods, one of which is the leader. The
+// leaderWorkerSet adds the pod sets of the leaders and of the other workers. Each group has `size` pods, one of which is the leader. The
 // leader uses its own template or that of the workers.
-func leaderWorkerSet(object map[string]any) (sets []v1beta2.AppWrapperPodSet, err error) {
+func leaderWorkerSet(f *finder) {
 	const at = "template.spec.leaderWorkerTemplate."
-	groups := number(object, "template.spec.replicas", 1)
-	workers := number(object, at+"size", 1)
-	if Exists(object, at+"leaderTemplate") {
-		sets = append(sets, v1beta2.AppWrapperPodSet{Replicas: &groups, Path: at + "leaderTemplate"})
+	groups, workers := f.number("template.spec.replicas", 1), f.number(at+"size", 1)
+	if Exists(f.object, at+"leaderTemplate") {
+		f.add(groups, at+"leaderTemplate", nil)
 		workers--
 	}
-	if Exists(object, at+"workerTemplate") && workers > 0 {
-		sets = append(sets, v1beta2.AppWrapperPodSet{Replicas: new(groups * workers), Path: at + "workerTemplate"})
+	if Exists(f.object, at+"workerTemplate") && workers > 0 {
+		f.add(groups*workers, at+"workerTemplate", nil)
 	}
-	return sets, nil
 }
