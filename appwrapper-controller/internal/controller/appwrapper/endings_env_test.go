@@ -67,7 +67,7 @@ func TestJobDeletedBeforeItsEndIsObserved(t *testing.T) {
 			w.expire(job)
 			key := owned{w.get("a").UID, reference{batchv1.SchemeGroupVersion.WithKind("Job"), client.ObjectKeyFromObject(job)}}
 			w.Eventually(func() string {
-				if _, known := w.reconciler.kinds.finishedObjects.byObject.Get(key); !known {
+				if _, known := w.reconciler.kinds.finished.Get(key); !known {
 					return "the cache shows the Job"
 				}
 				return ""

@@ -52,7 +52,7 @@ func (r *Reconciler) reportChanges(s *scope, d *policy.Decision, before v1beta2.
 		return
 	}
 	r.retries.Forget(s.aw.UID)
-	for i := range s.status.ComponentStatus {
-		r.kinds.finishedObjects.forget(s.aw.UID, s.reference(i))
+	for i := range s.status.ComponentStatus { // the reports of the previous attempt
+		r.kinds.finished.Remove(owned{s.aw.UID, s.reference(i)})
 	}
 }

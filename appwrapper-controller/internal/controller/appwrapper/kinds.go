@@ -43,11 +43,14 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 // kinds reads wrapped objects. It starts to watch a kind when the first object of that kind is read. If the controller is not allowed to
 // watch a kind, its objects are read live. Pods come from the cache of all pods.
 type kinds struct {
-	cache           cache.Cache
-	pods            client.Reader
-	live            client.Reader
-	discovery       discovery.ServerResourcesInterface
-	finishedObjects *finishedObjects
+	cache     cache.Cache
+	pods      client.Reader
+	live      client.Reader
+	discovery discovery.ServerResourcesInterface
+	// finished records how wrapped objects finished, as finishedObject by owned. An object with a short TTL is deleted soon after it finishes,
+	// and a component that disappears before it has finished is a failure. The records are lost when the controller restarts, so admission
+	// warns of short TTLs.
+	finished *lru.Cache
 
 	mu      sync.Mutex
 	queue   queue
@@ -56,7 +59,7 @@ type kinds struct {
 
 func newKinds(o Options) *kinds {
 	return &kinds{
-		cache: o.Wrapped, pods: o.Client, live: o.Live, discovery: o.Discovery, finishedObjects: newFinishedObjects(),
+		cache: o.Wrapped, pods: o.Client, live: o.Live, discovery: o.Discovery, finished: lru.New(maxFinishedObjects),
 		watched: map[schema.GroupVersionKind]cache.Informer{},
 	}
 }
@@ -153,7 +156,9 @@ func (k *kinds) deleted(o any) {
 		o = gone.Obj
 	}
 	if u, ok := o.(*unstructured.Unstructured); ok {
-		k.finishedObjects.recordDeleted(u)
+		if owner := owningAppWrapper(u); owner != nil {
+			k.record(owner.UID, referenceTo(u), u, health.Of(u))
+		}
 	}
 	k.enqueue(o)
 }
@@ -223,15 +228,8 @@ func owns(aw *v1beta2.AppWrapper, object metav1.Object) bool {
 	return metav1.IsControlledBy(object, aw)
 }
 
-// finishedObjects records how wrapped objects finished. An object with a short TTL is deleted soon after it finishes, and a component
-// that disappears before it has finished is a failure. The records are lost when the controller restarts, so admission warns of short
-// TTLs.
-type finishedObjects struct{ byObject *lru.Cache }
-
 // maxFinishedObjects limits the number of records. A record is needed only between a deletion and the next reconcile.
 const maxFinishedObjects = 4096
-
-func newFinishedObjects() *finishedObjects { return &finishedObjects{lru.New(maxFinishedObjects)} }
 
 // owned identifies a wrapped object of a workload. Objects of different attempts may have the same name.
 type owned struct {
@@ -246,29 +244,17 @@ type finishedObject struct {
 }
 
 // record stores the report of an object that has finished.
-func (e *finishedObjects) record(owner types.UID, ref reference, object client.Object, report health.Report) {
+func (k *kinds) record(owner types.UID, ref reference, object client.Object, report health.Report) {
 	if report.Ended() {
-		e.byObject.Add(owned{owner, ref}, finishedObject{object.GetCreationTimestamp().Time, report})
+		k.finished.Add(owned{owner, ref}, finishedObject{object.GetCreationTimestamp().Time, report})
 	}
 }
 
-// recordDeleted stores the last report of a deleted object.
-func (e *finishedObjects) recordDeleted(object *unstructured.Unstructured) {
-	if owner := owningAppWrapper(object); owner != nil {
-		e.record(owner.UID, referenceTo(object), object, health.Of(object))
-	}
-}
-
-// of returns the final report of a component's object if the object was created in the attempt that started at the given time.
-func (e *finishedObjects) of(owner types.UID, ref reference, attempt time.Time) health.Report {
-	found, _ := e.byObject.Get(owned{owner, ref})
+// finalReport returns the final report of a component's object if the object was created in the attempt that started at the given time.
+func (k *kinds) finalReport(owner types.UID, ref reference, attempt time.Time) health.Report {
+	found, _ := k.finished.Get(owned{owner, ref})
 	if last, ok := found.(finishedObject); ok && !last.created.Before(attempt.Truncate(time.Second)) {
 		return last.report
 	}
 	return health.Report{}
-}
-
-// forget drops the report of a component's object before the next attempt creates a new one.
-func (e *finishedObjects) forget(owner types.UID, ref reference) {
-	e.byObject.Remove(owned{owner, ref})
 }

@@ -101,7 +101,7 @@ func (r *Reconciler) observeRunning(ctx context.Context, s *scope, live bool) er
 			return err
 		}
 		if c.meta == nil { // asked after the read, because the object may have been deleted during it
-			c.report = r.kinds.finishedObjects.of(s.aw.UID, c.ref, s.facts.Clocks.AttemptStart)
+			c.report = r.kinds.finalReport(s.aw.UID, c.ref, s.facts.Clocks.AttemptStart)
 		}
 		s.components = append(s.components, c)
 		s.facts.Components = append(s.facts.Components, s.component(i, c))
@@ -136,7 +136,7 @@ func (r *Reconciler) find(ctx context.Context, s *scope, i int, live bool) (obse
 		return c, nil
 	}
 	c.meta, c.presence, c.report = object, policy.Present, health.Of(object)
-	r.kinds.finishedObjects.record(s.aw.UID, c.ref, object, c.report)
+	r.kinds.record(s.aw.UID, c.ref, object, c.report)
 	if object.GetDeletionTimestamp() != nil {
 		c.presence = policy.Terminating
 	}
