@@ -125,7 +125,7 @@ func (r *Reconciler) adoptUnnamed(ctx context.Context, s *scope, i int, object *
 		return fmt.Errorf("listing %s objects of an earlier controller: %w", object.GetKind(), err)
 	}
 	for _, item := range list.Items {
-		if owns(s.aw, &item) && item.GetDeletionTimestamp() == nil && item.GetGenerateName() == template.GetGenerateName() {
+		if metav1.IsControlledBy(&item, s.aw) && item.GetDeletionTimestamp() == nil && item.GetGenerateName() == template.GetGenerateName() {
 			object.SetName(item.GetName())
 			return nil
 		}
@@ -158,7 +158,7 @@ func (r *Reconciler) takeOver(ctx context.Context, aw *v1beta2.AppWrapper, ref r
 	switch {
 	case object.DeletionTimestamp != nil:
 		return policy.Outcome{Err: fmt.Sprintf("the previous %s is still being deleted", ref)}
-	case owns(aw, object):
+	case metav1.IsControlledBy(object, aw):
 		return policy.Outcome{}
 	case owner != nil && owner.Name == aw.Name:
 		return policy.Outcome{Err: fmt.Sprintf("%s belongs to an earlier AppWrapper of the same name", ref)}

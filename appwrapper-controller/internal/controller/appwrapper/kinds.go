@@ -223,11 +223,6 @@ func owningAppWrapper(object metav1.Object) *metav1.OwnerReference {
 	return owner
 }
 
-// owns reports whether the AppWrapper controls the object. It compares UIDs, because names are reused and anyone can set labels.
-func owns(aw *v1beta2.AppWrapper, object metav1.Object) bool {
-	return metav1.IsControlledBy(object, aw)
-}
-
 // maxFinishedObjects limits the number of records. A record is needed only between a deletion and the next reconcile.
 const maxFinishedObjects = 4096
 

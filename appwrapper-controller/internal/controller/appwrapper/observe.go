@@ -117,7 +117,8 @@ func (r *Reconciler) observeRunning(ctx context.Context, s *scope, live bool) er
 	return r.observeNodes(ctx, s)
 }
 
-// find reads the object of a component. It ignores an object that has a different controller.
+// find reads the object of a component. It ignores an object that has a different controller, because names are reused and anyone can set
+// labels.
 func (r *Reconciler) find(ctx context.Context, s *scope, i int, live bool) (observedComponent, error) {
 	c := observedComponent{ref: s.reference(i)}
 	if c.ref.Name == "" {
@@ -132,7 +133,7 @@ func (r *Reconciler) find(ctx context.Context, s *scope, i int, live bool) (obse
 		return c, nil
 	case err != nil:
 		return c, fmt.Errorf("getting %s: %w", c.ref, err)
-	case !owns(s.aw, object):
+	case !metav1.IsControlledBy(object, s.aw):
 		return c, nil
 	}
 	c.meta, c.presence, c.report = object, policy.Present, health.Of(object)
