@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/indexes"
@@ -98,20 +99,7 @@ func (m *Memory) Write(status *v1alpha1.ElasticJobStatus) {
 	status.StartTime, status.CompletionTime, status.GivenBack = toTime(m.Started), toTime(m.EndedAt), m.GivenBack.DeepCopy()
 }
 
-// clone returns a copy whose workers can be changed. Index sets and GivenBack are only ever replaced.
-func (m Memory) clone() Memory {
-	workers := make(map[int]v1alpha1.WorkerHistory, len(m.Workers))
-	maps.Copy(workers, m.Workers)
-	m.Workers = workers
-	return m
-}
-
-func fromMicro(t *metav1.MicroTime) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.Time
-}
+func fromMicro(t *metav1.MicroTime) time.Time { return ptr.Deref(t, metav1.MicroTime{}).Time }
 
 // toMicro truncates the time to the precision of the API, so that written and read times are equal.
 func toMicro(t time.Time) *metav1.MicroTime {
