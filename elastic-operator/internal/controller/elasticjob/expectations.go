@@ -23,7 +23,7 @@ type (
 		job   types.UID
 		index int
 	}
-	deletedPod types.UID
+	deleted types.UID
 )
 
 // expect records an API call.
@@ -45,7 +45,7 @@ func (r *Reconciler) applyExpectations(s *scope) {
 		}
 	}
 	for index, pod := range s.facts.Pods {
-		if r.expects(deletedPod(pod.UID)) {
+		if r.expects(deleted(pod.UID)) {
 			pod.Terminating = true
 			s.facts.Pods[index] = pod
 		}
@@ -61,7 +61,7 @@ func (r *Reconciler) expectPod(s *scope, index int) {
 	}
 	created := value.(policy.Pod)
 	cached, isCached := s.facts.Pods[index]
-	if isCached && !r.expects(deletedPod(cached.UID)) || r.expects(deletedPod(created.UID)) {
+	if isCached && !r.expects(deleted(cached.UID)) || r.expects(deleted(created.UID)) {
 		r.recent.Delete(key)
 		return
 	}

@@ -39,7 +39,7 @@ func TestCreatedPodIsExpected(t *testing.T) {
 			}
 			r.expect(createdPod{job.UID, 0}, policy.Pod{UID: "new"})
 			for _, uid := range tc.deleted {
-				r.expect(deletedPod(uid), nil)
+				r.expect(deleted(uid), nil)
 			}
 			if diff := cmp.Diff(tc.want, observed(tc.cached)); diff != "" {
 				t.Error(diff)

@@ -50,21 +50,8 @@ func (r *Reconciler) deletePods(ctx context.Context, s *scope, d *policy.Decisio
 		if pod == nil || pod.UID != deletion.UID {
 			return nil // it was just created and is not in the cache yet
 		}
-		return r.deletePod(ctx, s.job, pod, deletion.Force)
+		return r.delete(ctx, s.job, pod, ofPods, deletion.Force)
 	})
-}
-
-// deletePod deletes the pod with this UID.
-func (r *Reconciler) deletePod(ctx context.Context, job *v1alpha1.ElasticJob, pod *corev1.Pod, force bool) error {
-	var options []client.DeleteOption
-	if force {
-		options = append(options, client.GracePeriodSeconds(0))
-	}
-	err := r.delete(ctx, job, pod, ofPods, options...)
-	if err == nil {
-		r.expect(deletedPod(pod.UID), nil)
-	}
-	return err
 }
 
 func (r *Reconciler) createPods(ctx context.Context, s *scope, d *policy.Decision) error {
@@ -105,7 +92,7 @@ func (r *Reconciler) ensureServices(ctx context.Context, s *scope, d *policy.Dec
 			return err
 		}),
 		inParallel(ctx, surplus, func(ctx context.Context, service *corev1.Service) error {
-			return r.delete(ctx, s.job, service, ofServices)
+			return r.delete(ctx, s.job, service, ofServices, false)
 		}),
 	)
 }
@@ -128,17 +115,21 @@ func (r *Reconciler) create(ctx context.Context, job *v1alpha1.ElasticJob, o cli
 	return "", fmt.Errorf("creating %s %s: %w", k.noun, name, err)
 }
 
-// delete deletes the object with this UID.
-func (r *Reconciler) delete(ctx context.Context, job *v1alpha1.ElasticJob, o client.Object, k reasons, options ...client.DeleteOption) error {
-	err := r.Client.Delete(ctx, o, append(options, client.Preconditions{UID: ptr.To(o.GetUID())})...)
+// delete deletes the object with this UID, without a grace period if forced.
+func (r *Reconciler) delete(ctx context.Context, job *v1alpha1.ElasticJob, o client.Object, k reasons, force bool) error {
+	options := []client.DeleteOption{client.Preconditions{UID: ptr.To(o.GetUID())}}
+	if force {
+		options = append(options, client.GracePeriodSeconds(0))
+	}
+	err := r.Client.Delete(ctx, o, options...)
 	switch {
-	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
-		return nil // the object no longer exists, or another one has its name
-	case err != nil:
+	case err == nil:
+		r.normal(job, o, k.deleted, actionDelete, "Deleted "+k.noun+": "+o.GetName())
+	case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err): // the object exists, and no other one has its name
 		r.warn(job, k.failedDelete, actionDelete, fmt.Sprintf("Error deleting %s %s: %v", k.noun, o.GetName(), err))
 		return fmt.Errorf("deleting %s %s: %w", k.noun, o.GetName(), err)
 	}
-	r.normal(job, o, k.deleted, actionDelete, "Deleted "+k.noun+": "+o.GetName())
+	r.expect(deleted(o.GetUID()), nil)
 	return nil
 }
 

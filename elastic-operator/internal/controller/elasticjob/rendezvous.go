@@ -68,7 +68,7 @@ func (r *Reconciler) stopServer(ctx context.Context, s *scope) error {
 	if s.server == nil || (s.server.DeletionTimestamp != nil && !s.serverLost) {
 		return nil
 	}
-	return r.deletePod(ctx, s.job, s.server, s.serverLost)
+	return r.delete(ctx, s.job, s.server, ofPods, s.serverLost)
 }
 
 func (s *scope) serverAge() time.Duration { return s.facts.Now.Sub(s.server.CreationTimestamp.Time) }
