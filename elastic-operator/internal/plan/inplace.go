@@ -55,8 +55,10 @@ func (a Agents) Timeout(job *v1alpha1.ElasticJob) (time.Duration, error) {
 		return 0, err
 	case timeout == 0:
 		return 0, fmt.Errorf("%s is empty; set a duration such as \"60s\"", timeoutRule.Name)
-	case a.missingFlag() != "":
-		return 0, fmt.Errorf("the operator runs without --%s", a.missingFlag())
+	case a.Store.Address == "":
+		return 0, fmt.Errorf("the operator runs without --%s", supervise.FlagStoreAddress)
+	case a.ExecImage == "":
+		return 0, fmt.Errorf("the operator runs without --%s", supervise.FlagExecImage)
 	}
 	if err := validate(job); err != nil {
 		return 0, err
@@ -64,25 +66,16 @@ func (a Agents) Timeout(job *v1alpha1.ElasticJob) (time.Duration, error) {
 	return timeout, nil
 }
 
-func (a Agents) missingFlag() string {
-	switch {
-	case a.Store.Address == "":
-		return supervise.FlagStoreAddress
-	case a.ExecImage == "":
-		return supervise.FlagExecImage
-	}
-	return ""
-}
+var podSpec = field.NewPath("spec", "replicaSpecs", "Worker", "template", "spec")
 
 // validate returns an error if the supervisor cannot be added to the template.
 func validate(job *v1alpha1.ElasticJob) error {
-	pods := field.NewPath("spec", "replicaSpecs", "Worker", "template", "spec")
 	spec := &job.Spec.ReplicaSpecs.Worker.Template.Spec
-	index, err := containerIndex(job, pods)
+	index, err := containerIndex(job)
 	if err != nil {
 		return err
 	}
-	c, path := &spec.Containers[index], pods.Child("containers").Index(index)
+	c, path := &spec.Containers[index], podSpec.Child("containers").Index(index)
 	if len(c.Command) == 0 {
 		return field.Required(path.Child("command"), "the supervisor starts the worker and does not know the entry point of the image")
 	}
@@ -98,12 +91,12 @@ func validate(job *v1alpha1.ElasticJob) error {
 	}
 	for i, v := range spec.Volumes {
 		if v.Name == supervise.StartupVolume || v.Name == supervise.CredentialsVolume {
-			return field.Duplicate(pods.Child("volumes").Index(i).Child("name"), v.Name)
+			return field.Duplicate(podSpec.Child("volumes").Index(i).Child("name"), v.Name)
 		}
 	}
 	for i, v := range spec.InitContainers {
 		if v.Name == supervise.InstallerName {
-			return field.Duplicate(pods.Child("initContainers").Index(i).Child("name"), v.Name)
+			return field.Duplicate(podSpec.Child("initContainers").Index(i).Child("name"), v.Name)
 		}
 	}
 	return nil
@@ -112,7 +105,7 @@ func validate(job *v1alpha1.ElasticJob) error {
 var reserved = append(supervise.Reserved(), corev1.EnvVar{Name: envPodUID}, corev1.EnvVar{Name: envNodeName})
 
 // containerIndex returns the index of the container to restart: the only one, or the one named by the annotation.
-func containerIndex(job *v1alpha1.ElasticJob, pods *field.Path) (int, error) {
+func containerIndex(job *v1alpha1.ElasticJob) (int, error) {
 	containers := job.Spec.ReplicaSpecs.Worker.Template.Spec.Containers
 	name, named := job.Annotations[v1alpha1.InPlaceContainerKey]
 	if len(containers) == 1 && !named {
@@ -124,20 +117,18 @@ func containerIndex(job *v1alpha1.ElasticJob, pods *field.Path) (int, error) {
 	}
 	index := slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == name })
 	if index < 0 {
-		return 0, field.Invalid(path, name, "no container of "+pods.Child("containers").String()+" has this name")
+		return 0, field.Invalid(path, name, "no container of "+podSpec.Child("containers").String()+" has this name")
 	}
 	return index, nil
 }
 
 // Supervise adds the supervisor to a pod returned by WorkerPod if in-place restarts are requested and possible.
 func (a Agents) Supervise(job *v1alpha1.ElasticJob, pod *corev1.Pod, index int, resumes int32) {
-	if timeout, err := a.Timeout(job); err != nil || timeout == 0 {
+	timeout, err := a.Timeout(job)
+	if err != nil || timeout == 0 || index >= roster.MaxMembers { // the maximum size of a group
 		return
 	}
-	if index >= roster.MaxMembers { // the maximum size of a group
-		return
-	}
-	container, _ := containerIndex(job, nil)
+	container, _ := containerIndex(job)
 	number := strconv.FormatInt(policy.Epoch(resumes), 10)
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, epoch.Annotation, number)
 	supervisor := supervise.Supervisor{
