@@ -62,16 +62,16 @@ func (d *decider) findFault(i int, pod Pod) *fault {
 	case pod.Phase == corev1.PodFailed && kubeletRestarts && !pod.ExceededLimits: // otherwise the kubelet would have restarted the failed container
 		return &fault{cause: CauseDisruption, reason: reasonTerminated}
 	case pod.Phase == corev1.PodFailed:
-		return &fault{cause: CauseProgram, reason: exitReason(pod), permanent: d.permanent(pod)}
+		return &fault{cause: CauseProgram, reason: exitReason(pod), permanent: d.permanent(pod.ExitCode)}
 	case exceeded(d.Settings.Backoff, d.m.Workers[i].Failures+pod.Restarts):
 		return &fault{cause: CauseProgram, reason: fmt.Sprintf("its containers have failed %d times", pod.Restarts)}
 	}
 	return nil
 }
 
-// permanent reports whether the worker of a failed pod must not be replaced.
-func (d *decider) permanent(pod Pod) bool {
-	return d.Settings.Restart == v1alpha1.RestartNever || slices.Contains(d.Settings.Permanent, pod.ExitCode)
+// permanent reports whether a worker whose program failed with the code must not be replaced.
+func (d *decider) permanent(code int32) bool {
+	return d.Settings.Restart == v1alpha1.RestartNever || slices.Contains(d.Settings.Permanent, code)
 }
 
 func exitReason(pod Pod) string {

@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 	"github.com/holdfast-project/holdfast/shared/coordination"
@@ -26,6 +27,8 @@ type InPlace struct {
 	Report *roster.Report
 }
 
+func (p InPlace) report() roster.Report { return ptr.Deref(p.Report, roster.Report{}) }
+
 const (
 	// disabledTimeout is the timeout for workers that still have a supervisor after in-place restarts were disabled for the job. Without a
 	// group, a failed worker would wait forever.
@@ -37,10 +40,7 @@ const (
 // countInPlace counts each failure that was handled by an in-place restart once. Pods that have failed or are terminating are counted by
 // account.
 func (d *decider) countInPlace() {
-	if d.InPlace.Report == nil {
-		return
-	}
-	for _, f := range d.InPlace.Report.Failures {
+	for _, f := range d.InPlace.report().Failures {
 		if f.At <= d.m.InPlaceCounted {
 			continue
 		}
@@ -60,7 +60,7 @@ func (d *decider) countFailure(i int, pod Pod, f roster.Failure) {
 	h.Failures++
 	d.m.Restarts++
 	d.m.InPlaceFailures++
-	h.Permanent = h.Permanent || d.Settings.Restart == v1alpha1.RestartNever || slices.Contains(d.Settings.Permanent, int32(f.Code))
+	h.Permanent = h.Permanent || d.permanent(int32(f.Code))
 	h.LastReason, h.LastTime = failureReason(f), toMicro(d.Now)
 	d.m.Workers[i] = h
 	d.out.Faults = append(d.out.Faults, CauseProgram)
@@ -89,11 +89,8 @@ func failureReason(f roster.Failure) string {
 
 // inPlaceFailure returns why the in-place restart of a pod failed, or an empty string.
 func (d *decider) inPlaceFailure(i int, pod Pod) string {
-	if d.InPlace.Report == nil {
-		return ""
-	}
 	member := roster.Member(i, string(pod.UID))
-	for _, lost := range d.InPlace.Report.Lost {
+	for _, lost := range d.InPlace.report().Lost {
 		if lost.Member == member {
 			return lost.Why
 		}
@@ -113,20 +110,20 @@ func (d *decider) updateRoster() {
 			r.Members = append(r.Members, roster.Member(i, string(pod.UID)))
 		}
 	}
-	before := d.InPlace.Roster
-	formed := before != nil && before.Epoch == r.Epoch
-	switch {
-	case r.Timeout == 0 && len(r.Members) == 0:
+	before := ptr.Deref(d.InPlace.Roster, roster.Roster{})
+	formed := before.Epoch == r.Epoch
+	if r.Timeout == 0 && len(r.Members) == 0 || !formed && len(r.Members)+len(d.m.Completed) < d.Settings.Min {
 		return
-	case r.Timeout == 0:
-		r.Timeout = disabledTimeout
 	}
-	if !formed && len(r.Members)+len(d.m.Completed) < d.Settings.Min {
-		return
+	if r.Timeout == 0 {
+		r.Timeout = disabledTimeout
 	}
 	slices.Sort(r.Members)
 	r.Members = r.Members[:min(len(r.Members), roster.MaxMembers)]
 	r.Limit = d.limit(r)
+	if formed {
+		r.Limit = max(r.Limit, before.Limit)
+	}
 	d.out.Roster = r
 }
 
@@ -142,28 +139,18 @@ func (d *decider) deletes(uid types.UID) bool {
 }
 
 // limit returns the restart count up to which the group may restart without another decision. It is chosen so that no worker can exceed its
-// backoffLimit before that. The limit rises as long as every worker has retries left. It never decreases, because a restart may be in
-// progress. If the group has reached the limit and the worker that failed last is still a member, the group gets one more restart.
+// backoffLimit before that. The limit rises as long as every worker has retries left, and the caller never lowers it, because a restart may
+// be in progress. If the group has reached the limit and the worker that failed last is still a member, the group gets one more restart.
 func (d *decider) limit(r *roster.Roster) int64 {
-	var round, limit int64
-	exhausted := false
-	if report := d.InPlace.Report; report != nil && report.Epoch == r.Epoch {
-		round, exhausted = report.Round, report.Phase == coordination.Terminal
+	report := d.InPlace.report()
+	if report.Epoch != r.Epoch {
+		return d.failuresLeft()
 	}
-	if before := d.InPlace.Roster; before != nil && before.Epoch == r.Epoch {
-		limit = before.Limit
+	left, n := d.failuresLeft(), len(report.Failures)
+	if report.Phase == coordination.Terminal && n > 0 && slices.Contains(r.Members, report.Failures[n-1].Member) {
+		left = max(left, 1)
 	}
-	limit = max(limit, round+d.failuresLeft())
-	if exhausted && d.lastFailedIsMember(r) {
-		limit = max(limit, round+1)
-	}
-	return limit
-}
-
-// lastFailedIsMember reports whether the worker that failed last is on the roster.
-func (d *decider) lastFailedIsMember(r *roster.Roster) bool {
-	failures := d.InPlace.Report.Failures
-	return len(failures) > 0 && slices.Contains(r.Members, failures[len(failures)-1].Member)
+	return report.Round + left
 }
 
 // failuresLeft returns how many more failures any worker may have before it is abandoned: the minimum over all workers.
@@ -183,8 +170,8 @@ func (d *decider) failuresLeft() int64 {
 // announceInPlace announces an in-place restart that is in progress, so that no other recovery level handles the same fault. It reports
 // whether there is one.
 func (d *decider) announceInPlace() bool {
-	report := d.InPlace.Report
-	if report == nil || report.Phase != coordination.Restarting || !d.Now.Before(report.Deadline) {
+	report := d.InPlace.report()
+	if report.Phase != coordination.Restarting || !d.Now.Before(report.Deadline) {
 		return false
 	}
 	d.out.Recovering = &recovering.State{Level: recovering.LevelProcess, Reason: report.Message, Deadline: report.Deadline}
