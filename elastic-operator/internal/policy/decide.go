@@ -116,14 +116,7 @@ func (d *decider) cleanUp() {
 			d.out.Services = d.out.Services.With(i)
 		}
 	}
-	if s.TTL == nil {
-		return
-	}
-	if end := d.m.EndedAt.Add(*s.TTL); d.Now.Before(end) {
-		d.requeueAt(end)
-	} else {
-		d.out.RemoveJob = true
-	}
+	d.out.RemoveJob = s.TTL != nil && d.reached(d.m.EndedAt.Add(*s.TTL))
 }
 
 // remove deletes a pod that is not already terminating. A pod on a lost node is deleted without waiting for the kubelet.
@@ -140,6 +133,15 @@ func (d *decider) podIndexes() []int {
 }
 
 func (d *decider) event(e Event) { d.out.Events = append(d.out.Events, e) }
+
+// reached reports whether the given time has come. If not, it schedules a reconcile at that time.
+func (d *decider) reached(at time.Time) bool {
+	if d.Now.Before(at) {
+		d.requeueAt(at)
+		return false
+	}
+	return true
+}
 
 // requeueAt schedules a reconcile at the given time, unless an earlier one is scheduled.
 func (d *decider) requeueAt(at time.Time) {

@@ -171,12 +171,11 @@ func (d *decider) failuresLeft() int64 {
 // whether there is one.
 func (d *decider) announceInPlace() bool {
 	report := d.InPlace.report()
-	if report.Phase != coordination.Restarting || !d.Now.Before(report.Deadline) {
+	if report.Phase != coordination.Restarting || d.reached(report.Deadline) {
 		return false
 	}
 	d.out.Recovering = &recovering.State{Level: recovering.LevelProcess, Reason: report.Message, Deadline: report.Deadline}
 	d.setCondition(v1alpha1.JobRecovering, true, v1alpha1.ReasonRestartingInPlace, report.Message)
-	d.requeueAt(report.Deadline)
 	return true
 }
 

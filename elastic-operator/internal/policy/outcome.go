@@ -13,7 +13,7 @@ func (d *decider) outcome() {
 	switch {
 	case d.succeeded(total, completed, abandoned):
 		d.finish(v1alpha1.JobSucceeded, Event{Reason: v1alpha1.ReasonSucceeded, Note: succeeded(d.Name)})
-	case d.overdue():
+	case d.Settings.Deadline != nil && d.reached(d.m.Started.Add(*d.Settings.Deadline)):
 		d.m.Overdue = true
 		d.finish(v1alpha1.JobFailed, Event{Warning: true, Reason: v1alpha1.ReasonDeadlineExceeded, Note: overdue(d.Name)})
 	case total-abandoned < d.Settings.Min:
@@ -38,18 +38,6 @@ func (d *decider) succeeded(total, completed, abandoned int) bool {
 	}
 }
 
-func (d *decider) overdue() bool {
-	if d.Settings.Deadline == nil {
-		return false
-	}
-	end := d.m.Started.Add(*d.Settings.Deadline)
-	if d.Now.Before(end) {
-		d.requeueAt(end)
-		return false
-	}
-	return true
-}
-
 // waitOrFail fails the job if too few workers can run for settleSeconds. During this time, further failures with the same cause are
 // counted, and a larger number of replicas saves the job.
 func (d *decider) waitOrFail(why string) {
@@ -62,11 +50,9 @@ func (d *decider) waitOrFail(why string) {
 			})
 		}
 	}
-	if end := d.m.BelowMin.Add(d.Settings.Settle); d.Now.Before(end) {
-		d.requeueAt(end)
-		return
+	if d.reached(d.m.BelowMin.Add(d.Settings.Settle)) {
+		d.finish(v1alpha1.JobFailed, Event{Reason: v1alpha1.ReasonFailed, Note: failed(d.Name, int(d.failedWorkers()), "Worker")})
 	}
-	d.finish(v1alpha1.JobFailed, Event{Reason: v1alpha1.ReasonFailed, Note: failed(d.Name, int(d.failedWorkers()), "Worker")})
 }
 
 func (d *decider) finish(as v1alpha1.JobConditionType, e Event) {

@@ -58,11 +58,9 @@ func (d *decider) createPod(i int) {
 	if h.LastReason == reasonRejected { // the scheduler may select the same node again
 		n = max(n, h.Disruptions)
 	}
-	if at := fromMicro(h.LastTime).Add(backoff(n)); n > 1 && d.Now.Before(at) {
-		d.requeueAt(at)
-		return
+	if n <= 1 || d.reached(fromMicro(h.LastTime).Add(backoff(n))) {
+		d.out.Create = append(d.out.Create, i)
 	}
-	d.out.Create = append(d.out.Create, i)
 }
 
 func backoff(failures int32) time.Duration {

@@ -198,13 +198,12 @@ func (d *decider) reportRecovery(c workerCounts) {
 	if c.replacing == 0 && d.announceInPlace() {
 		return
 	}
-	if c.replacing == 0 || !d.Now.Before(deadline) {
+	if c.replacing == 0 || d.reached(deadline) {
 		d.setCondition(v1alpha1.JobRecovering, false, v1alpha1.ReasonRestarted, "Failed workers have been replaced, or the time for recovery is over.")
 		return
 	}
 	d.out.Recovering = &recovering.State{Level: recovering.LevelElastic, Reason: restarting(d.Name, c.replacing), Deadline: deadline}
 	d.setCondition(v1alpha1.JobRecovering, true, v1alpha1.ReasonRestarting, restarting(d.Name, c.replacing))
-	d.requeueAt(deadline)
 }
 
 func (d *decider) setCondition(kind v1alpha1.JobConditionType, holds bool, reason, message string) {

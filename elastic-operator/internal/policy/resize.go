@@ -13,13 +13,12 @@ import (
 
 // resize grows or shrinks the set of desired indexes to the desired size. Remaining indexes keep their pods.
 func (d *decider) resize() {
-	if g := d.m.GivenBack; g != nil && (int(g.Wanted) != d.Settings.Wanted || !d.Now.Before(g.Since.Add(d.Settings.SurplusRetry))) {
+	if g := d.m.GivenBack; g != nil && (int(g.Wanted) != d.Settings.Wanted || d.reached(g.Since.Add(d.Settings.SurplusRetry))) {
 		d.m.GivenBack = nil
 	}
 	size := d.Settings.Wanted
 	if g := d.m.GivenBack; g != nil {
 		size = min(size, max(d.Settings.Min, int(g.Replicas)))
-		d.requeueAt(g.Since.Add(d.Settings.SurplusRetry))
 	}
 	d.resizeTo(size)
 	if removed := d.dropUnschedulable(size); len(removed) > 0 {
@@ -121,9 +120,7 @@ func (d *decider) dropUnschedulable(size int) (removed []int) {
 		if !found || !pod.pending() || pod.Bound || pod.Terminating {
 			continue
 		}
-		if until := pod.Created.Add(timeout); d.Now.Before(until) {
-			d.requeueAt(until)
-		} else {
+		if d.reached(pod.Created.Add(timeout)) {
 			unschedulable = append(unschedulable, i)
 		}
 	}
