@@ -142,11 +142,9 @@ func resetting(f *Facts) *Decision {
 		})
 	}
 	d := f.decision()
-	if until := f.Clocks.DeletionEnd.Add(f.Parameters.RetryPausePeriod); f.Now.Before(until) {
-		d.wait(until, f.Now)
-		return d
+	if d.reached(f.Clocks.DeletionEnd.Add(f.Parameters.RetryPausePeriod), f.Now) {
+		d.begin(f, "Reset complete; resuming")
 	}
-	d.begin(f, "Reset complete; resuming")
 	return d
 }
 
@@ -176,14 +174,9 @@ func failed(f *Facts) *Decision {
 // deleteAfterTTL deletes a finished AppWrapper once ObjectTTL, if set, has passed since the last of its components was deleted.
 func (f *Facts) deleteAfterTTL() *Decision {
 	d := f.decision()
-	if f.Parameters.ObjectTTL == 0 {
-		return d
+	if ttl := f.Parameters.ObjectTTL; ttl != 0 && d.reached(f.Clocks.DeletionEnd.Add(ttl), f.Now) {
+		d.Do = DeleteObject
 	}
-	if until := f.Clocks.DeletionEnd.Add(f.Parameters.ObjectTTL); f.Now.Before(until) {
-		d.wait(until, f.Now)
-		return d
-	}
-	d.Do = DeleteObject
 	return d
 }
 
@@ -252,7 +245,7 @@ func resuming(f *Facts) *Decision {
 // AfterCreate returns the decision that follows the outcome of Create.
 func AfterCreate(f *Facts, o Outcome) *Decision {
 	d := f.decision()
-	switch deadline := f.Clocks.AttemptStart.Add(f.Parameters.AdmissionGracePeriod); {
+	switch {
 	case o.Err == "":
 		d.Next = v1beta2.Running
 		// The attempt may have started long ago, before a controller outage, so the grace periods of the pods start now.
@@ -260,8 +253,7 @@ func AfterCreate(f *Facts, o Outcome) *Decision {
 		return d
 	case o.Fatal:
 		return f.fail(v1beta2.ReasonCreateFailed, o.Err)
-	case f.Now.Before(deadline):
-		d.wait(deadline, f.Now)
+	case !d.reached(f.Clocks.AttemptStart.Add(f.Parameters.AdmissionGracePeriod), f.Now):
 		d.waitFor(o.Retry)
 		return d
 	}

@@ -93,6 +93,15 @@ func (d *Decision) event(warning bool, reason, action, note string) {
 	d.Events = append(d.Events, Event{warning, reason, action, note})
 }
 
+// reached reports whether the given time has come. If not, it requests a reconcile at that time.
+func (d *Decision) reached(at, now time.Time) bool {
+	if now.Before(at) {
+		d.wait(at, now)
+		return false
+	}
+	return true
+}
+
 // wait requests a reconcile at the given time, unless an earlier one is already requested.
 func (d *Decision) wait(until, now time.Time) { d.waitFor(max(time.Millisecond, until.Sub(now))) }
 

@@ -114,11 +114,9 @@ func (f *Facts) remove(gone func(*Decision)) *Decision {
 		gone(d)
 		return d
 	}
-	deadline := d.Clocks.DeletionStart.Add(f.Parameters.ForcefulDeletionGracePeriod)
-	if f.Now.Before(deadline) {
+	if !d.reached(d.Clocks.DeletionStart.Add(f.Parameters.ForcefulDeletionGracePeriod), f.Now) {
 		d.Do = Delete
 		d.set(v1beta2.DeletingResources, true, v1beta2.ReasonDeletionInitiated, "")
-		d.wait(deadline, f.Now)
 		d.waitFor(removalPoll)
 		return d
 	}

@@ -113,11 +113,9 @@ func (f *Facts) decideByPods() *Decision {
 	case d.Clocks.UnhealthySince.IsZero():
 		d.Clocks.UnhealthySince = f.Now
 	}
-	deadline := d.Clocks.UnhealthySince.Add(f.Parameters.FailureGracePeriod)
-	if !f.Now.Before(deadline) {
+	if d.reached(d.Clocks.UnhealthySince.Add(f.Parameters.FailureGracePeriod), f.Now) {
 		return f.resetOrFail(reason, fmt.Sprintf("%s (%d failed, %d of %d pods are ready)", message, len(f.failedPods()), t.ready, t.wanted))
 	}
-	d.wait(deadline, f.Now)
 	d.set(v1beta2.Unhealthy, true, reason, message)
 	if f.Clocks.UnhealthySince.IsZero() {
 		d.event(true, reason, string(v1beta2.Unhealthy), fmt.Sprintf("%s; if this is not repaired within %s, the workload is reset, or fails if it may not be reset", message, f.Parameters.FailureGracePeriod))
@@ -140,17 +138,12 @@ func (f *Facts) findPodProblem(d *Decision, t tally) (reason, message string) {
 	default:
 		return "", ""
 	}
-	if admission := start.Add(f.Parameters.AdmissionGracePeriod); t.exist < t.wanted {
-		if !f.Now.Before(admission) {
-			return v1beta2.ReasonInsufficientPodsReady, fmt.Sprintf("not all pods exist after %s", f.Parameters.AdmissionGracePeriod)
-		}
-		d.wait(admission, f.Now)
+	if t.exist < t.wanted && d.reached(start.Add(f.Parameters.AdmissionGracePeriod), f.Now) {
+		return v1beta2.ReasonInsufficientPodsReady, fmt.Sprintf("not all pods exist after %s", f.Parameters.AdmissionGracePeriod)
 	}
-	warmup := start.Add(f.Parameters.WarmupGracePeriod)
-	if !f.Now.Before(warmup) {
+	if d.reached(start.Add(f.Parameters.WarmupGracePeriod), f.Now) {
 		return v1beta2.ReasonInsufficientPodsReady, fmt.Sprintf("not all pods run after %s", f.Parameters.WarmupGracePeriod)
 	}
-	d.wait(warmup, f.Now)
 	return "", ""
 }
 
