@@ -47,9 +47,6 @@ func NewOptions() *Options {
 	return o
 }
 
-// kind is the kind of workload that flags and errors name.
-const kind = "ElasticJob"
-
 // Flags registers the flags.
 func (o *Options) Flags(set *pflag.FlagSet) {
 	o.Options.Flags(set)
@@ -57,7 +54,7 @@ func (o *Options) Flags(set *pflag.FlagSet) {
 		"image of the managed rendezvous server; if empty, every ElasticJob needs spec.rdzvEndpoint")
 	set.StringSliceVar(&o.Agents.PullSecrets, "image-pull-secrets", nil,
 		"pull Secrets in the namespaces of ElasticJobs, added to rendezvous server pods and to workers with a supervisor")
-	supervise.Flags(set, &o.Agents.Store, &o.Agents.StoreACL, &o.Agents.ExecImage, kind)
+	supervise.Flags(set, &o.Agents.Store, &o.Agents.StoreACL, &o.Agents.ExecImage, v1alpha1.Kind)
 }
 
 // Complete reads the configuration file and returns all invalid settings.
@@ -66,7 +63,7 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 	if err := bootstrap.ReadStrictConfig(o.ConfigFile, set, &file); err != nil {
 		return err
 	}
-	return bootstrap.Join(append(o.Options.Complete(set, file.Config), o.Agents.Store.Check(o.Agents.StoreACL, kind)...))
+	return bootstrap.Join(append(o.Options.Complete(set, file.Config), o.Agents.Store.Check(o.Agents.StoreACL, v1alpha1.Kind)...))
 }
 
 //go:generate env GOWORK=off go tool -modfile=../../../tools/codegen/go.mod controller-gen rbac:roleName=manager-role,fileName=manager.yaml paths=. paths=../controller/... output:rbac:dir=../../../charts/elastic-operator/files/rbac

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/plan"
@@ -88,10 +89,7 @@ func (r *Reconciler) observeRendezvous(ctx context.Context, s *scope) {
 	if !plan.Managed(s.job) {
 		return
 	}
-	status := &v1alpha1.RendezvousStatus{}
-	if s.job.Status.Rendezvous != nil {
-		status = s.job.Status.Rendezvous.DeepCopy()
-	}
+	status := ptr.To(ptr.Deref(s.job.Status.Rendezvous, v1alpha1.RendezvousStatus{}))
 	status.Endpoint = plan.Endpoint(s.job)
 	s.rendezvous = status
 	if r.RendezvousImage == "" {
