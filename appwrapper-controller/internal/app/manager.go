@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -33,17 +32,14 @@ import (
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=appwrapper-mutating-webhook-configuration,verbs=get;update
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=appwrapper-validating-webhook-configuration,verbs=get;update
 
-// Run manages AppWrappers until ctx is done. It fails if the API server does not serve AppWrappers in time.
+// Run manages AppWrappers until ctx is done. It fails if the API server does not serve AppWrappers in time. The scheme has only the typed
+// kinds, because wrapped kinds are read as unstructured objects.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	return bootstrap.Manage(ctx, cluster, &o.Options, bootstrap.Setup{
-		Program: "appwrapper", Scheme: NewScheme(), Cache: appwrapper.CacheOptions(),
+		Program: "appwrapper", Scheme: bootstrap.NewScheme(v1beta2.AddToScheme), Cache: appwrapper.CacheOptions(),
 		Webhooks: func(mgr ctrl.Manager) error { return webhook.Register(mgr, o.AppWrapper, o.reviews()) },
 	}, o.addControllers, v1beta2.GroupVersion.WithKind(v1beta2.Kind))
 }
-
-// NewScheme returns a scheme with the typed kinds that the manager reads and writes. Wrapped kinds are read as unstructured objects and
-// need not be registered.
-func NewScheme() *runtime.Scheme { return bootstrap.NewScheme(v1beta2.AddToScheme) }
 
 // addControllers adds the controllers, indexes and collectors that the manager runs.
 func (o *Options) addControllers(ctx context.Context, mgr ctrl.Manager) error {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
 	. "github.com/holdfast-project/holdfast/appwrapper-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/bootstrap"
 	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
@@ -114,7 +115,7 @@ func TestExamples(t *testing.T) {
 }
 
 func TestRunFailsWithoutTheCRD(t *testing.T) {
-	cluster, _ := apiserver.ForTest(t, NewScheme())
+	cluster, _ := apiserver.ForTest(t, bootstrap.NewScheme(v1beta2.AddToScheme))
 	o, err := complete(t, "", "--metrics-bind-address=0", "--health-probe-bind-address=0")
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +128,7 @@ func TestRunFailsWithoutTheCRD(t *testing.T) {
 
 func startCluster(t *testing.T) (*rest.Config, client.Client) {
 	t.Helper()
-	return apiserver.ForTest(t, NewScheme(), "../../../charts/appwrapper-controller/files/crds")
+	return apiserver.ForTest(t, bootstrap.NewScheme(v1beta2.AddToScheme), "../../../charts/appwrapper-controller/files/crds")
 }
 
 // run runs a manager that must end without an error when the test ends.
