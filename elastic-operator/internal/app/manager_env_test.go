@@ -13,11 +13,12 @@ import (
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 	. "github.com/holdfast-project/holdfast/elastic-operator/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/bootstrap"
 	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
 func TestManagerRunsAJob(t *testing.T) {
-	cluster, k8s := apiserver.ForTest(t, NewScheme(), "../../../charts/elastic-operator/files/crds")
+	cluster, k8s := apiserver.ForTest(t, bootstrap.NewScheme(v1alpha1.AddToScheme), "../../../charts/elastic-operator/files/crds")
 	o, err := complete(t, "", "--metrics-bind-address=0", "--health-probe-bind-address=0")
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +49,7 @@ func TestManagerRunsAJob(t *testing.T) {
 }
 
 func TestRunFailsWithoutTheCRD(t *testing.T) {
-	cluster, _ := apiserver.ForTest(t, NewScheme())
+	cluster, _ := apiserver.ForTest(t, bootstrap.NewScheme(v1alpha1.AddToScheme))
 	o, err := complete(t, "", "--metrics-bind-address=0", "--health-probe-bind-address=0")
 	if err != nil {
 		t.Fatal(err)

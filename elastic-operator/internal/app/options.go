@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -75,12 +74,9 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 // Run manages ElasticJobs until ctx is done. It fails if the API server does not serve ElasticJobs in time.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	return bootstrap.Manage(ctx, cluster, &o.Options, bootstrap.Setup{
-		Program: "elastic-operator", Scheme: NewScheme(), Cache: elasticjob.CacheOptions(),
+		Program: "elastic-operator", Scheme: bootstrap.NewScheme(v1alpha1.AddToScheme), Cache: elasticjob.CacheOptions(),
 	}, o.addControllers, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
 }
-
-// NewScheme returns a scheme with the kinds that the manager reads and writes.
-func NewScheme() *runtime.Scheme { return bootstrap.NewScheme(v1alpha1.AddToScheme) }
 
 // addControllers adds the controllers and indexes that the manager runs.
 func (o *Options) addControllers(ctx context.Context, mgr ctrl.Manager) error {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -76,9 +75,7 @@ func (o *Options) Complete(set *pflag.FlagSet) error {
 // Run integrates ElasticJobs with Kueue until ctx is done. It fails if the API server does not serve both kinds in time.
 func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	return bootstrap.Manage(ctx, cluster, &o.Options, bootstrap.Setup{
-		Program: "elastic-kueue", Scheme: NewScheme(), Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+		Program: "elastic-kueue", Scheme: bootstrap.NewScheme(v1alpha1.AddToScheme, kueue.AddToScheme),
+		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 	}, o.Integration.Register, integration.GVK, kueue.SchemeGroupVersion.WithKind("Workload"))
 }
-
-// NewScheme returns a scheme with the kinds that the manager reads and writes.
-func NewScheme() *runtime.Scheme { return bootstrap.NewScheme(v1alpha1.AddToScheme, kueue.AddToScheme) }
