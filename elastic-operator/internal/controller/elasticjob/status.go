@@ -82,10 +82,7 @@ const minRemaining = 2 * time.Minute
 // annotate updates two annotations of the job before its pods are changed: the announced recovery, and the roster of the workers that
 // restart in place together.
 func (r *Reconciler) annotate(ctx context.Context, s *scope, d *policy.Decision) error {
-	annotations := maps.Clone(s.job.Annotations)
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
+	annotations := maps.Collect(maps.All(s.job.Annotations)) // a copy that is not nil
 	annotateRecovery(annotations, d, s.facts.Now)
 	if d.Roster == nil {
 		delete(annotations, roster.Annotation)
