@@ -43,11 +43,9 @@ func newMetrics(s *Server) *metrics {
 	}
 	m.registry.MustRegister(m.accepted, m.requests, m.refused, m.rounds, m.opened)
 	m.gauges(s)
-	for _, dialect := range tcpstore.Dialects() {
-		meter.Zero(m.accepted, []string{dialect.String()})
-	}
-	for _, op := range tcpstore.Ops() {
-		meter.Zero(m.requests, []string{op.String()})
+	meter.Zero(m.accepted, []string{string(tcpstore.Classic)}, []string{string(tcpstore.Validated)})
+	for _, op := range tcpstore.Ops[tcpstore.Validated] { // includes those of the classic dialect
+		meter.Zero(m.requests, []string{string(op)})
 	}
 	for _, reason := range refusals {
 		meter.Zero(m.refused, []string{reason})

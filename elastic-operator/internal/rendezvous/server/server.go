@@ -188,6 +188,6 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) {
 		s.config.Log.Warn("unknown protocol, closing the connection", "client", conn.RemoteAddr().String(), "first", first)
 		return
 	}
-	s.metrics.accepted.WithLabelValues(dialect.String()).Inc()
+	s.metrics.accepted.WithLabelValues(string(dialect)).Inc()
 	s.session(conn, buffered, dialect)
 }

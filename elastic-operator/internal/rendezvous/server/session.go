@@ -36,7 +36,7 @@ func (s *Server) session(conn net.Conn, r *bufio.Reader, d tcpstore.Dialect) {
 	for {
 		q, err := next(conn, r, messages, s.config.Timeout)
 		if err == nil {
-			s.metrics.requests.WithLabelValues(q.Op.String()).Inc()
+			s.metrics.requests.WithLabelValues(string(q.Op)).Inc()
 			err = c.answer(q)
 		}
 		if err != nil {

@@ -17,7 +17,7 @@ const key = "/torch.rendezvous.uid.0/k"
 // TestOperations expects the replies of torch's own server. The end-to-end tests cover both dialects with real torch.
 func TestOperations(t *testing.T) {
 	for _, d := range []tcpstore.Dialect{tcpstore.Classic, tcpstore.Validated} {
-		t.Run(d.String(), func(t *testing.T) {
+		t.Run(string(d), func(t *testing.T) {
 			c := start(t, nil).client(d)
 			c.set(key, "1")
 			if got := c.get(key); got != "1" {

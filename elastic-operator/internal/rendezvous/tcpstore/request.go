@@ -1,64 +1,45 @@
 package tcpstore
 
-import (
-	"encoding/binary"
-	"maps"
-	"slices"
-)
+import "encoding/binary"
 
-// Op is an operation, independent of its number in a dialect.
-type Op int
+// Op is the name of an operation, independent of its number in a dialect.
+type Op string
 
 // Operations.
 const (
-	OpNone Op = iota
-	OpValidate
-	OpSet
-	OpCompareSet
-	OpGet
-	OpAdd
-	OpCheck
-	OpWait
-	OpCount
-	OpDelete
-	OpAppend
-	OpMultiGet
-	OpMultiSet
-	OpCancelWait
-	OpPing
+	OpNone       Op = ""
+	OpValidate   Op = "validate"
+	OpSet        Op = "set"
+	OpCompareSet Op = "compare_set"
+	OpGet        Op = "get"
+	OpAdd        Op = "add"
+	OpCheck      Op = "check"
+	OpWait       Op = "wait"
+	OpCount      Op = "count"
+	OpDelete     Op = "delete"
+	OpAppend     Op = "append"
+	OpMultiGet   Op = "multi_get"
+	OpMultiSet   Op = "multi_set"
+	OpCancelWait Op = "cancel_wait"
+	OpPing       Op = "ping"
 )
 
-var names = map[Op]string{
-	OpValidate: "validate", OpSet: "set", OpCompareSet: "compare_set", OpGet: "get", OpAdd: "add", OpCheck: "check", OpWait: "wait",
-	OpCount: "count", OpDelete: "delete", OpAppend: "append", OpMultiGet: "multi_get", OpMultiSet: "multi_set",
-	OpCancelWait: "cancel_wait", OpPing: "ping",
-}
-
-func (o Op) String() string { return names[o] }
-
-// Ops returns the supported operations.
-func Ops() []Op { return slices.Sorted(maps.Keys(names)) }
-
-// The operations of each dialect by number. OpNone marks an operation that is not supported. In the classic dialect this is the
-// subscription to changes of a key (7), which the rendezvous does not use.
-var (
-	classicOps   = []Op{OpSet, OpCompareSet, OpGet, OpAdd, OpCheck, OpWait, OpCount, OpNone, OpDelete}
-	validatedOps = []Op{
+// Ops contains the operations of each dialect by number. OpNone marks an operation that is not supported. In the classic dialect this is
+// the subscription to changes of a key (7), which the rendezvous does not use.
+var Ops = map[Dialect][]Op{
+	Classic: {OpSet, OpCompareSet, OpGet, OpAdd, OpCheck, OpWait, OpCount, OpNone, OpDelete},
+	Validated: {
 		OpValidate, OpSet, OpCompareSet, OpGet, OpAdd, OpCheck, OpWait, OpCount, OpDelete, OpAppend, OpMultiGet, OpMultiSet,
 		OpCancelWait, OpPing,
-	}
-)
+	},
+}
 
 // Op returns the operation with the given number, or OpNone if there is none.
 func (d Dialect) Op(number byte) Op {
-	ops := classicOps
-	if d == Validated {
-		ops = validatedOps
-	}
-	if int(number) >= len(ops) {
+	if int(number) >= len(Ops[d]) {
 		return OpNone
 	}
-	return ops[number]
+	return Ops[d][number]
 }
 
 // Request is a message from a client.
@@ -76,21 +57,18 @@ type Request struct {
 	Nonce uint32
 }
 
-// Dialect is a version of the TCPStore protocol.
-type Dialect int
+// Dialect is the name of a version of the TCPStore protocol.
+type Dialect string
 
 // Results of Sniff.
 const (
 	// Unknown is a dialect that is not supported.
-	Unknown Dialect = iota
+	Unknown Dialect = "unknown"
 	// Undecided means that SniffLength bytes are needed.
-	Undecided
-	Classic
-	Validated
+	Undecided Dialect = "undecided"
+	Classic   Dialect = "classic"
+	Validated Dialect = "validated"
 )
-
-// Dialects returns the supported dialects.
-func Dialects() []Dialect { return []Dialect{Classic, Validated} }
 
 // SniffLength is the number of bytes that Sniff needs at most.
 const SniffLength = 5
@@ -103,7 +81,7 @@ const Magic = 0x3C85F7CE
 // A classic SET also begins with the byte 0. It is followed by the length of the key, which is much smaller than the magic number.
 func Sniff(first []byte) Dialect {
 	switch b := first[0]; {
-	case b > 0 && int(b) < len(classicOps):
+	case b > 0 && int(b) < len(Ops[Classic]):
 		return Classic
 	case b > 0:
 		return Unknown
@@ -113,17 +91,6 @@ func Sniff(first []byte) Dialect {
 		return Validated
 	default:
 		return Classic
-	}
-}
-
-func (d Dialect) String() string {
-	switch d {
-	case Classic:
-		return "classic"
-	case Validated:
-		return "validated"
-	default:
-		return "unknown"
 	}
 }
 

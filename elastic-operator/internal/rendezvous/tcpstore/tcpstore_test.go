@@ -74,7 +74,7 @@ func TestReaderReadsMessagesInPieces(t *testing.T) {
 			if _, err := tcpclient.Append(nil, d, q); err != nil {
 				continue // an operation that the classic dialect does not have
 			}
-			t.Run(d.String()+" "+name, func(t *testing.T) {
+			t.Run(string(d)+" "+name, func(t *testing.T) {
 				var stream []byte
 				if d == tcpstore.Validated {
 					stream = tcpclient.Greeting()
