@@ -46,12 +46,6 @@ func (m *machine) assign(pairs []any) {
 	}
 }
 
-func addItems(m *machine) {
-	items := m.sinceMark()
-	s := top[*Set](m)
-	s.Items = append(s.Items, items...)
-}
-
 // global reads a module and a name, one per line.
 func global(m *machine) {
 	var lines [2]string

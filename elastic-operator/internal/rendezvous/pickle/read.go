@@ -34,7 +34,7 @@ type malformed string
 
 func fail(format string, args ...any) { panic(malformed(fmt.Sprintf(format, args...))) }
 
-// Read returns the value of a pickle: nil, Bool, int64, float64, string, []byte, Global, Tuple, *List, *Set, *Dict or *Object. Values may
+// Read returns the value of a pickle: nil, Bool, int64, float64, string, []byte, Global, Tuple, *List, *Dict or *Object. Values may
 // contain themselves. Time and memory are proportional to the length of the input. A pickle may have at most maxOperations operations.
 func Read(input []byte) (value any, err error) {
 	m := &machine{input: input, memo: map[uint64]any{}}
@@ -73,7 +73,7 @@ var operations = map[byte]func(*machine){
 	')':     func(m *machine) { m.push(Tuple{}) },
 	'}':     func(m *machine) { m.push(&Dict{}) },
 	']':     func(m *machine) { m.push(&List{}) },
-	0x8f:    func(m *machine) { m.push(&Set{}) },
+	0x8f:    func(m *machine) { m.push(&List{}) },
 	'(':     func(m *machine) { m.push(mark{}) },
 	// numbers
 	'K':  func(m *machine) { m.push(int64(m.take(1)[0])) },
@@ -97,8 +97,8 @@ var operations = map[byte]func(*machine){
 	'e':  func(m *machine) { m.extend(m.sinceMark()) },
 	's':  setItem,
 	'u':  func(m *machine) { m.assign(m.sinceMark()) },
-	0x90: addItems,
-	0x91: func(m *machine) { m.push(&Set{Items: m.sinceMark()}) },
+	0x90: func(m *machine) { m.extend(m.sinceMark()) },
+	0x91: func(m *machine) { m.push(&List{Items: m.sinceMark()}) },
 	// memo
 	0x94: func(m *machine) { m.remember(uint64(len(m.memo))) },
 	'q':  func(m *machine) { m.remember(m.unsigned(1)) },
@@ -204,11 +204,8 @@ type Global struct{ Module, Name string }
 // Tuple is a tuple.
 type Tuple []any
 
-// List is a list.
+// List is a list, a set or a frozen set.
 type List struct{ Items []any }
-
-// Set is a set or a frozen set.
-type Set struct{ Items []any }
 
 // Dict is a dictionary. Its items are in the order of the pickle.
 type Dict struct{ Keys, Values []any }

@@ -93,17 +93,13 @@ func attribute[T any](o *pickle.Object, name string) (T, bool) {
 // size returns the number of items of an attribute that is a set. Before pickle protocol 4, a set is encoded as a call with a list.
 func size(o *pickle.Object, name string) int {
 	v, _ := o.Attribute(name)
-	switch v := v.(type) {
-	case *pickle.Set:
-		return len(v.Items)
-	case *pickle.Object:
-		args, ok := v.Args.(pickle.Tuple)
-		if !ok || len(args) != 1 || v.Class != (pickle.Global{Module: "builtins", Name: "set"}) && v.Class != (pickle.Global{Module: "__builtin__", Name: "set"}) {
-			return 0
+	if call, ok := v.(*pickle.Object); ok {
+		if args, ok := call.Args.(pickle.Tuple); ok && len(args) == 1 {
+			v = args[0]
 		}
-		if l, ok := args[0].(*pickle.List); ok {
-			return len(l.Items)
-		}
+	}
+	if set, ok := v.(*pickle.List); ok {
+		return len(set.Items)
 	}
 	return 0
 }
