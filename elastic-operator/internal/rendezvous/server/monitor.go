@@ -29,7 +29,7 @@ func (r *run) cancelReopening() {
 
 // wrote handles the write of a key. The caller holds the lock.
 func (s *Server) wrote(key string) {
-	if k, ok := state.ParseKey(key, s.config.RunID); ok && k.State {
+	if k, ok := state.ParseKey(key, s.config.RunID); ok && k.Round < 0 {
 		s.observe(k.RunID)
 	}
 }

@@ -4,11 +4,11 @@ import "testing"
 
 func TestParseKey(t *testing.T) {
 	for key, want := range map[string]*Key{
-		"/torch.rendezvous.uid.1":                              {RunID: "uid.1", State: true, Round: -1},
-		"torch.rendezvous.uid.1":                               {RunID: "uid.1", State: true, Round: -1},
+		"/torch.rendezvous.uid.1":                              {RunID: "uid.1", Round: -1},
+		"torch.rendezvous.uid.1":                               {RunID: "uid.1", Round: -1},
 		"/torch.rendezvous.uid.1.0/torchelastic/x":             {RunID: "uid.1", Name: "torchelastic/x"},
 		"/torch.rendezvous.uid.1.12/a":                         {RunID: "uid.1", Round: 12, Name: "a"},
-		"/torch.rendezvous.uid.1-2-345":                        {RunID: "uid.1-2-345", State: true, Round: -1},
+		"/torch.rendezvous.uid.1-2-345":                        {RunID: "uid.1-2-345", Round: -1},
 		"/torch.rendezvous.uid.1-2-0.7/a":                      {RunID: "uid.1-2-0", Round: 7, Name: "a"},
 		"/torch.rendezvous.uid.1.0/../../torch.rendezvous.x/k": {RunID: "uid.1", Name: "../../torch.rendezvous.x/k"},
 		"/torch.rendezvous.uid.1.-1/a":                         nil,
@@ -36,7 +36,7 @@ func TestParseKey(t *testing.T) {
 }
 
 func TestKeyOfIsTheKeyOfAState(t *testing.T) {
-	if k, ok := ParseKey(KeyOf("uid.1"), "uid.1"); !ok || !k.State {
+	if k, ok := ParseKey(KeyOf("uid.1"), "uid.1"); !ok || k.Round != -1 {
 		t.Errorf("got %+v, %v", k, ok)
 	}
 }
@@ -47,7 +47,7 @@ func FuzzParseKey(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, key string) {
-		if k, ok := ParseKey(key, "uid.1"); ok && (k.Round < -1 || k.State != (k.Round == -1) || k.State && k.Name != "") {
+		if k, ok := ParseKey(key, "uid.1"); ok && (k.Round < -1 || k.Round == -1 && k.Name != "") {
 			t.Errorf("%+v", k)
 		}
 	})

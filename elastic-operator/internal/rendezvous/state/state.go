@@ -108,9 +108,7 @@ func size(o *pickle.Object, name string) int {
 type Key struct {
 	// RunID is the rendezvous ID of the agents: the ID of the job, or an ID that was derived from it for an in-place restart.
 	RunID string
-	// State means that the value is the state of the rendezvous.
-	State bool
-	// Round is the round that the key belongs to, or -1 for the state.
+	// Round is the round that the key belongs to, or -1 for the state of the rendezvous.
 	Round int64
 	// Name is the name of the key within the round. It is empty for the state.
 	Name string
@@ -132,7 +130,7 @@ func ParseKey(key, runID string) (Key, bool) {
 		return Key{}, false
 	}
 	head, name, inRound := strings.Cut(rest, "/")
-	k := Key{RunID: head, State: !inRound, Round: -1, Name: name}
+	k := Key{RunID: head, Round: -1, Name: name}
 	if inRound {
 		dot := strings.LastIndexByte(head, '.')
 		if dot < 0 {
