@@ -10,13 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-const (
-	defaultBackoffLimit   = 3
-	defaultSettle         = 30 * time.Second
-	defaultLostNode       = time.Minute
-	defaultSurplusPending = 10 * time.Minute
-	defaultSurplusRetry   = 30 * time.Minute
-)
+const defaultBackoffLimit = 3
 
 // Settings contains the settings of a job with all defaults applied.
 type Settings struct {
@@ -52,10 +46,10 @@ func Read(job *v1alpha1.ElasticJob) Settings {
 		Backoff:        (*restart.Budget)(run.BackoffLimit),
 		Disruptions:    (*restart.Budget)(elastic.DisruptionLimit),
 		Success:        ptr.Deref(spec.SuccessPolicy, v1alpha1.SuccessPolicy{Type: v1alpha1.SuccessAll}),
-		Settle:         seconds(elastic.SettleSeconds, defaultSettle),
-		LostNode:       seconds(elastic.LostNodeSeconds, defaultLostNode),
-		SurplusPending: seconds(elastic.SurplusPendingSeconds, defaultSurplusPending),
-		SurplusRetry:   seconds(elastic.SurplusRetrySeconds, defaultSurplusRetry),
+		Settle:         seconds(elastic.SettleSeconds, 30),
+		LostNode:       seconds(elastic.LostNodeSeconds, 60),
+		SurplusPending: seconds(elastic.SurplusPendingSeconds, 600),
+		SurplusRetry:   seconds(elastic.SurplusRetrySeconds, 1800),
 		Suspend:        spec.Suspend,
 	}
 	if s.Backoff == nil && s.Restart != v1alpha1.RestartAlways {
@@ -103,9 +97,6 @@ func (s *Settings) readSize(spec *v1alpha1.ElasticJobSpec) {
 	}
 }
 
-func seconds(n *int32, absent time.Duration) time.Duration {
-	if n == nil {
-		return absent
-	}
-	return time.Duration(*n) * time.Second
+func seconds(n *int32, absent int32) time.Duration {
+	return time.Duration(ptr.Deref(n, absent)) * time.Second
 }
