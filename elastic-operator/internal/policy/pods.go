@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -11,8 +12,12 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// disruptions maps the status reasons of disrupted pods, as set by kubelets and controllers, to descriptions.
+// disruptions describes the reasons of disrupted pods, as set by kubelets and controllers in the status or its DisruptionTarget condition.
 var disruptions = map[string]string{
+	"DeletionByTaintManager":              "its node has a taint that it does not tolerate",
+	"EvictionByEvictionAPI":               "it was evicted",
+	corev1.PodReasonPreemptionByScheduler: "it was preempted",
+
 	"Evicted":      "it was evicted",
 	"Preempting":   "the kubelet preempted it for a pod with a higher priority",
 	"NodeShutdown": "its node was shut down",
@@ -60,15 +65,7 @@ func Observe(pod *corev1.Pod, node *corev1.Node, lostAfter time.Duration, now ti
 func disruption(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
-			switch c.Reason {
-			case corev1.PodReasonPreemptionByScheduler:
-				return "it was preempted"
-			case "EvictionByEvictionAPI":
-				return "it was evicted"
-			case "DeletionByTaintManager":
-				return "its node has a taint that it does not tolerate"
-			}
-			return "it was disrupted: " + c.Reason
+			return cmp.Or(disruptions[c.Reason], "it was disrupted: "+c.Reason)
 		}
 	}
 	switch description, found := disruptions[pod.Status.Reason]; {
@@ -109,13 +106,8 @@ func failedContainer(pod *corev1.Pod) *corev1.ContainerStateTerminated {
 
 // nodeState returns NodeLost or NodeOK. lostAt is when a node that is not ready is considered lost.
 func nodeState(node *corev1.Node, lostAfter time.Duration, now time.Time) (state NodeState, lostAt time.Time) {
-	if node == nil {
+	if node == nil || slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }) {
 		return NodeLost, now
-	}
-	for _, t := range node.Spec.Taints {
-		if t.Key == corev1.TaintNodeOutOfService {
-			return NodeLost, now
-		}
 	}
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
