@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,22 +36,16 @@ func (d *decider) resizeTo(size int) {
 		d.m.Indexes = d.m.Indexes.With(i)
 		d.ignoreTermination(i)
 	}
-	for i := range d.m.Workers {
-		if !d.m.Indexes.Has(i) {
-			delete(d.m.Workers, i)
-		}
-	}
+	maps.DeleteFunc(d.m.Workers, func(i int, _ v1alpha1.WorkerHistory) bool { return !d.m.Indexes.Has(i) })
 	d.m.Completed = d.m.Completed.Intersect(d.m.Indexes)
 }
 
 // removalOrder returns the workers in the order in which they are removed. Among workers of equal value, the one with the highest index is
 // removed first.
 func (d *decider) removalOrder(set []int) []int {
-	order := slices.Clone(set)
-	slices.SortStableFunc(order, func(a, b int) int {
+	return slices.SortedFunc(slices.Values(set), func(a, b int) int {
 		return cmp.Or(cmp.Compare(d.value(a), d.value(b)), cmp.Compare(b, a))
 	})
-	return order
 }
 
 // value returns how valuable a worker is when workers must be removed. From low to high: abandoned, not running, not ready, on a draining
