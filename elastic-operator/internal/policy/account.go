@@ -24,6 +24,7 @@ type fault struct {
 func (d *decider) account() {
 	d.countInPlace()
 	d.refund()
+	before := len(d.out.Faults)
 	for _, i := range d.m.Indexes {
 		pod, there := d.Pods[i]
 		switch {
@@ -37,10 +38,8 @@ func (d *decider) account() {
 			}
 		}
 	}
-	if d.counted > 0 {
-		d.event(Event{
-			Warning: true, Reason: v1alpha1.ReasonRestarting, Action: actionReplace, Note: restarting(d.Name, d.counted),
-		})
+	if n := len(d.out.Faults) - before; n > 0 {
+		d.event(Event{Warning: true, Reason: v1alpha1.ReasonRestarting, Action: actionReplace, Note: restarting(d.Name, n)})
 	}
 }
 
@@ -106,7 +105,6 @@ func (d *decider) countFault(i int, pod Pod, f fault) {
 	h.LastPod, h.LastReason, h.LastTime = pod.UID, f.reason, toMicro(d.Now)
 	d.m.Workers[i] = h
 	d.out.Faults = append(d.out.Faults, f.cause)
-	d.counted++
 	d.reportFault(i, pod, f)
 }
 

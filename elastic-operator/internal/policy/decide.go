@@ -46,9 +46,8 @@ func Decide(f *Facts) *Decision {
 // decider builds one decision.
 type decider struct {
 	*Facts
-	m       Memory
-	out     *Decision
-	counted int // faults counted in this reconcile
+	m   Memory
+	out *Decision
 }
 
 func (d *decider) run() {
