@@ -68,6 +68,7 @@ func New(o Options) *Reconciler {
 
 // Register adds the controller to a manager.
 func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
+	retries := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, maxRetryDelay)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(Name).
 		For(&v1alpha1.ElasticJob{}).
@@ -76,17 +77,13 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 		}).
 		WatchesRawSource(source.Kind(mgr.GetCache(), &corev1.Pod{}, onEvents(enqueue[*corev1.Pod], podChanged))).
 		WatchesRawSource(source.Kind(mgr.GetCache(), &corev1.Node{}, onEvents(r.enqueueNode, nodeChanged))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: rateLimiter()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: retries}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }
 
 // maxRetryDelay is the longest delay after an error. It is short because deadlines of the job are not scheduled after an error, for example
 // while the API server is rejecting a pod.
 const maxRetryDelay = 15 * time.Second
-
-func rateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
-	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, maxRetryDelay)
-}
 
 // staleRetry is the retry delay when the cache is stale. Usually the watch event arrives earlier.
 const staleRetry = 200 * time.Millisecond
