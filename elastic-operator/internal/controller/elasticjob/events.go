@@ -29,21 +29,17 @@ const (
 	actionRead   = "ReadTemplate"
 )
 
-// normal emits an event about a job and a related object. Without the related object, events about different objects would be merged into
-// a series.
-func (r *Reconciler) normal(job *v1alpha1.ElasticJob, related runtime.Object, reason, action, note string) {
-	r.Recorder.Eventf(job, related, corev1.EventTypeNormal, reason, action, "%s", notes.Truncate(note, notes.MaxLength))
-}
-
-func (r *Reconciler) warn(job *v1alpha1.ElasticJob, reason, action, note string) {
-	r.Recorder.Eventf(job, nil, corev1.EventTypeWarning, reason, action, "%s", notes.Truncate(note, notes.MaxLength))
+// emit emits an event about a job and a related object, if any. Without the related object, events about different objects would be merged
+// into a series.
+func (r *Reconciler) emit(job *v1alpha1.ElasticJob, related runtime.Object, kind, reason, action, note string) {
+	r.Recorder.Eventf(job, related, kind, reason, action, "%s", notes.Truncate(note, notes.MaxLength))
 }
 
 // report emits events and counts metrics after the status was written. The write required the observed version of the job, so nothing is
 // reported twice.
 func (r *Reconciler) report(s *scope, d *policy.Decision) {
 	if s.facts.Memory.Started.IsZero() && s.job.Spec.ReplicaSpecs.Worker.Template.Spec.RestartPolicy != "" && !d.Memory.Started.IsZero() {
-		r.warn(s.job, reasonRestartPolicy, actionRead, "The restartPolicy of the pod template is ignored: set replicaSpecs.Worker.restartPolicy")
+		r.emit(s.job, nil, corev1.EventTypeWarning, reasonRestartPolicy, actionRead, "The restartPolicy of the pod template is ignored: set replicaSpecs.Worker.restartPolicy")
 	}
 	for _, e := range d.Events {
 		kind := corev1.EventTypeNormal
@@ -54,7 +50,7 @@ func (r *Reconciler) report(s *scope, d *policy.Decision) {
 		if e.Pod != "" {
 			related = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.job.Namespace, Name: e.Pod}}
 		}
-		r.Recorder.Eventf(s.job, related, kind, e.Reason, e.Action, "%s", notes.Truncate(e.Note, notes.MaxLength))
+		r.emit(s.job, related, kind, e.Reason, e.Action, e.Note)
 	}
 	r.Metrics.count(s, d)
 }

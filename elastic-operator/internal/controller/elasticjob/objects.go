@@ -103,7 +103,7 @@ func (r *Reconciler) create(ctx context.Context, job *v1alpha1.ElasticJob, o cli
 	err := r.Client.Create(ctx, o)
 	switch {
 	case err == nil:
-		r.normal(job, o, k.created, actionCreate, "Created "+k.noun+": "+name)
+		r.emit(job, o, corev1.EventTypeNormal, k.created, actionCreate, "Created "+k.noun+": "+name)
 		if k == ofPods {
 			r.Metrics.created.Inc()
 		}
@@ -111,7 +111,7 @@ func (r *Reconciler) create(ctx context.Context, job *v1alpha1.ElasticJob, o cli
 	case apierrors.IsAlreadyExists(err):
 		return r.checkOwner(ctx, job, k, name)
 	}
-	r.warn(job, k.failedCreate, actionCreate, fmt.Sprintf("Error creating %s %s: %v", k.noun, name, err))
+	r.emit(job, nil, corev1.EventTypeWarning, k.failedCreate, actionCreate, fmt.Sprintf("Error creating %s %s: %v", k.noun, name, err))
 	return "", fmt.Errorf("creating %s %s: %w", k.noun, name, err)
 }
 
@@ -124,9 +124,9 @@ func (r *Reconciler) delete(ctx context.Context, job *v1alpha1.ElasticJob, o cli
 	err := r.Client.Delete(ctx, o, options...)
 	switch {
 	case err == nil:
-		r.normal(job, o, k.deleted, actionDelete, "Deleted "+k.noun+": "+o.GetName())
+		r.emit(job, o, corev1.EventTypeNormal, k.deleted, actionDelete, "Deleted "+k.noun+": "+o.GetName())
 	case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err): // the object exists, and no other one has its name
-		r.warn(job, k.failedDelete, actionDelete, fmt.Sprintf("Error deleting %s %s: %v", k.noun, o.GetName(), err))
+		r.emit(job, nil, corev1.EventTypeWarning, k.failedDelete, actionDelete, fmt.Sprintf("Error deleting %s %s: %v", k.noun, o.GetName(), err))
 		return fmt.Errorf("deleting %s %s: %w", k.noun, o.GetName(), err)
 	}
 	r.expect(deleted(o.GetUID()), nil)
@@ -144,7 +144,7 @@ func (r *Reconciler) checkOwner(ctx context.Context, job *v1alpha1.ElasticJob, k
 		return existing.UID, nil
 	}
 	err := fmt.Errorf("%s %s already exists and is not controlled by this ElasticJob", k.kind, name)
-	r.warn(job, k.failedCreate, actionCreate, err.Error())
+	r.emit(job, nil, corev1.EventTypeWarning, k.failedCreate, actionCreate, err.Error())
 	return "", err
 }
 
