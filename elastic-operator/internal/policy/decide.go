@@ -28,7 +28,7 @@ import (
 // Decide returns what to do about a job.
 func Decide(f *Facts) *Decision {
 	d := &decider{Facts: f, m: f.Memory, out: &Decision{}}
-	d.m.Workers = maps.Collect(maps.All(f.Memory.Workers)) // a copy to change; the index sets and GivenBack are only ever replaced
+	d.m.Workers = maps.Collect(maps.All(f.Memory.Workers)) // a copy to change; the index sets and pointers are only ever replaced
 	switch {
 	case d.m.Ended != "":
 		d.cleanUp()

@@ -41,10 +41,10 @@ const (
 // account.
 func (d *decider) countInPlace() {
 	for _, f := range d.InPlace.report().Failures {
-		if f.At <= d.m.InPlaceCounted {
+		if f.At <= fromMicro(d.m.InPlace.Counted).UnixMilli() {
 			continue
 		}
-		d.m.InPlaceCounted = f.At
+		d.m.InPlace.Counted = toMicro(time.UnixMilli(f.At))
 		index, uid, valid := roster.ParseMember(f.Member)
 		pod, found := d.Pods[index]
 		if valid && found && string(pod.UID) == uid && pod.running() && d.m.Indexes.Has(index) && !d.m.Completed.Has(index) &&
@@ -59,7 +59,7 @@ func (d *decider) countFailure(i int, pod Pod, f roster.Failure) {
 	h := d.m.Workers[i]
 	h.Failures++
 	d.m.Restarts++
-	d.m.InPlaceFailures++
+	d.m.InPlace.Failures++
 	h.Permanent = h.Permanent || d.permanent(int32(f.Code))
 	h.LastReason, h.LastTime = failureReason(f), toMicro(d.Now)
 	d.m.Workers[i] = h

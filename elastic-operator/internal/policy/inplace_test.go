@@ -110,7 +110,7 @@ func TestInPlaceFailure(t *testing.T) {
 	if len(w.last.Delete)+len(w.last.Create) != 0 || w.member(1) != before {
 		t.Errorf("deleted %v, created %v", w.last.Delete, w.last.Create)
 	}
-	if m.Restarts != 1 || m.Workers[1].Failures != 1 || m.Disruptions != 0 || m.InPlaceFailures != 1 {
+	if m.Restarts != 1 || m.Workers[1].Failures != 1 || m.Disruptions != 0 || m.InPlace.Failures != 1 {
 		t.Errorf("%+v", m)
 	}
 	if !slices.ContainsFunc(w.said, func(s string) bool { return strings.HasPrefix(s, EventInPlace+": ") && strings.Contains(s, "137") }) {
@@ -190,7 +190,7 @@ func TestFailuresOfTerminatedPodsAreNotCountedTwice(t *testing.T) {
 	} {
 		w := newGroup(1, 2, 2)
 		w.failed(0, 1, 1).change(0, change).lookInPlace()
-		if n := w.last.Memory.InPlaceFailures; n != 0 || w.last.Memory.Restarts > 1 {
+		if n := w.last.Memory.InPlace.Failures; n != 0 || w.last.Memory.Restarts > 1 {
 			t.Errorf("%s: %+v", name, w.last.Memory)
 		}
 	}

@@ -29,10 +29,8 @@ type Memory struct {
 	BelowMin  time.Time
 	GivenBack *v1alpha1.GivenBack
 	Resumes   int32
-	// InPlaceFailures is the number of failures that were handled in place. InPlaceCounted is the time of the last one that was counted, in
-	// Unix milliseconds.
-	InPlaceFailures int32
-	InPlaceCounted  int64
+	// InPlace counts the failures that were handled in place.
+	InPlace v1alpha1.InPlaceStatus
 	// Suspended means that the Suspended condition is True.
 	Suspended bool
 	// Ended is Succeeded or Failed once the job has finished, and EndedAt is when it finished.
@@ -49,20 +47,11 @@ func ReadMemory(status *v1alpha1.ElasticJobStatus) (Memory, error) {
 	m := Memory{
 		Indexes: wanted, Completed: completed, Workers: map[int]v1alpha1.WorkerHistory{},
 		Restarts: status.Restarts, Disruptions: status.Disruptions, Resumes: status.Resumes,
+		Started: ptr.Deref(status.StartTime, metav1.Time{}).Time, BelowMin: fromMicro(status.BelowMinSince),
+		GivenBack: status.GivenBack.DeepCopy(), InPlace: ptr.Deref(status.InPlace, v1alpha1.InPlaceStatus{}),
 	}
 	for _, w := range status.Workers {
 		m.Workers[int(w.Index)] = w
-	}
-	if status.StartTime != nil {
-		m.Started = status.StartTime.Time
-	}
-	m.BelowMin = fromMicro(status.BelowMinSince)
-	m.GivenBack = status.GivenBack.DeepCopy()
-	if p := status.InPlace; p != nil {
-		m.InPlaceFailures = p.Failures
-		if p.Counted != nil {
-			m.InPlaceCounted = p.Counted.UnixMilli()
-		}
 	}
 	for _, c := range status.Conditions {
 		if c.Status != metav1.ConditionTrue {
@@ -92,8 +81,8 @@ func (m *Memory) Write(status *v1alpha1.ElasticJobStatus) {
 		status.Workers = append(status.Workers, h)
 	}
 	status.InPlace = nil
-	if m.InPlaceCounted > 0 {
-		status.InPlace = &v1alpha1.InPlaceStatus{Failures: m.InPlaceFailures, Counted: toMicro(time.UnixMilli(m.InPlaceCounted))}
+	if m.InPlace.Counted != nil {
+		status.InPlace = m.InPlace.DeepCopy()
 	}
 	status.BelowMinSince = toMicro(m.BelowMin)
 	status.StartTime, status.CompletionTime, status.GivenBack = toTime(m.Started), toTime(m.EndedAt), m.GivenBack.DeepCopy()
