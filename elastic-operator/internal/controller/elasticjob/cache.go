@@ -41,8 +41,8 @@ func CacheOptions() cache.Options {
 // AddIndexes adds the cache indexes that the reconciler needs.
 func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	byOwner := func(o client.Object) []string {
-		if uid := owner(o); uid != "" {
-			return []string{string(uid)}
+		if ref := owner(o); ref != nil {
+			return []string{string(ref.UID)}
 		}
 		return nil
 	}
@@ -144,12 +144,9 @@ func onEvents[T client.Object](
 
 // enqueue enqueues the job that controls an object.
 func enqueue[T client.Object](_ context.Context, q queue, object T) {
-	if owner(object) == "" {
-		return
+	if ref := owner(object); ref != nil {
+		q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: ref.Name}}, debounce)
 	}
-	q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{
-		Namespace: object.GetNamespace(), Name: metav1.GetControllerOfNoCopy(object).Name,
-	}}, debounce)
 }
 
 func podChanged(before, after *corev1.Pod) bool {

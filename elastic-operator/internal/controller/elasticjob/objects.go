@@ -140,7 +140,7 @@ func (r *Reconciler) checkOwner(ctx context.Context, job *v1alpha1.ElasticJob, k
 	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: name}, existing); err != nil {
 		return "", client.IgnoreNotFound(err)
 	}
-	if owner(existing) == job.UID {
+	if metav1.IsControlledBy(existing, job) {
 		return existing.UID, nil
 	}
 	err := fmt.Errorf("%s %s already exists and is not controlled by this ElasticJob", k.kind, name)

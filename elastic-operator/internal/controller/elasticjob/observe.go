@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -147,11 +146,11 @@ func (r *Reconciler) isCurrent(ctx context.Context, job *v1alpha1.ElasticJob) (b
 	return live.UID == job.UID && live.ResourceVersion == job.ResourceVersion, nil
 }
 
-// owner returns the UID of the ElasticJob that controls an object, or an empty string.
-func owner(o metav1.Object) types.UID {
+// owner returns the reference to the ElasticJob that controls an object, or nil.
+func owner(o metav1.Object) *metav1.OwnerReference {
 	ref := metav1.GetControllerOfNoCopy(o)
 	if ref == nil || ref.Kind != v1alpha1.Kind || ref.APIVersion != v1alpha1.GroupVersion.String() {
-		return ""
+		return nil
 	}
-	return ref.UID
+	return ref
 }
