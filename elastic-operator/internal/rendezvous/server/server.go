@@ -101,11 +101,6 @@ func Defaults() Config {
 	}
 }
 
-// message returns the limits of one message.
-func (c Config) message() tcpstore.Limits {
-	return tcpstore.Limits{Key: 4 << 10, Value: c.Value, Keys: 16 << 10, Total: 2 * c.Value}
-}
-
 // Status is the body of /status. It describes the run that changed last. All fields are zero until the first agent has connected.
 type Status struct {
 	Round int64 `json:"round"`

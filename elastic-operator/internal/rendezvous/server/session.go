@@ -32,7 +32,7 @@ type session struct {
 func (s *Server) session(conn net.Conn, r *bufio.Reader, d tcpstore.Dialect) {
 	c := &session{server: s, out: &outbox{conn: conn, timeout: s.config.Timeout}}
 	defer c.end()
-	messages := tcpstore.NewReader(r, d, s.config.message())
+	messages := tcpstore.NewReader(r, d, tcpstore.Limits{Key: 4 << 10, Value: s.config.Value, Keys: 16 << 10, Total: 2 * s.config.Value})
 	for {
 		q, err := next(conn, r, messages, s.config.Timeout)
 		if err == nil {
@@ -93,24 +93,16 @@ func (c *session) answer(q tcpstore.Request) error {
 	s := c.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.permit(q); err != nil {
-		return err
+	for _, key := range q.Keys {
+		if _, ok := state.ParseKey(key, s.config.RunID); !ok {
+			return fmt.Errorf("%w: %.200q", errOtherJob, key)
+		}
 	}
 	reply, err := c.apply(q)
 	if err != nil {
 		return err
 	}
 	return c.out.put(reply)
-}
-
-// permit returns an error if a key belongs to another job.
-func (s *Server) permit(q tcpstore.Request) error {
-	for _, key := range q.Keys {
-		if _, ok := state.ParseKey(key, s.config.RunID); !ok {
-			return fmt.Errorf("%w: %.200q", errOtherJob, key)
-		}
-	}
-	return nil
 }
 
 // maxPending limits the unsent replies to a client, in bytes.
