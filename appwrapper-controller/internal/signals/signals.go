@@ -146,9 +146,11 @@ func UnhealthyDevices(status *corev1.PodStatus) (resources []corev1.ResourceName
 	return resources
 }
 
-// since returns when the node started to show the signal. Labels and taints have no start time and take effect immediately.
+// since returns when the signal started to count for the node, or when it will after its hold-down. Labels and taints have no start time and
+// take effect immediately. A nil node shows no signals.
 func (s Signal) since(node *corev1.Node) (at time.Time, shows bool) {
 	switch {
+	case node == nil:
 	case s.Label != nil:
 		value, found := node.Labels[s.Label.Key]
 		return time.Time{}, found && slices.Contains(s.Label.Values, value)
@@ -157,23 +159,11 @@ func (s Signal) since(node *corev1.Node) (at time.Time, shows bool) {
 	case s.Condition != nil:
 		for _, c := range node.Status.Conditions {
 			if c.Type == s.Condition.Type && c.Status == s.Condition.Status {
-				return c.LastTransitionTime.Time, true
+				return c.LastTransitionTime.Add(s.HoldDown.Duration), true
 			}
 		}
 	}
 	return time.Time{}, false
-}
-
-// bad reports whether the signal marks the node as bad. If not, next is the end of its hold-down, or zero if there is none.
-func (s Signal) bad(node *corev1.Node, now time.Time) (bad bool, next time.Time) {
-	since, shows := s.since(node)
-	if !shows {
-		return false, time.Time{}
-	}
-	if counts := since.Add(s.HoldDown.Duration); now.Before(counts) {
-		return false, counts
-	}
-	return true, time.Time{}
 }
 
 // Bad returns the signal that requires pods with these requests to leave the node, or nil. If it is nil, next is the end of the earliest
@@ -181,14 +171,12 @@ func (s Signal) bad(node *corev1.Node, now time.Time) (bad bool, next time.Time)
 func (t Table) Bad(node *corev1.Node, requests map[corev1.ResourceName]bool, now time.Time) (found *Signal, next time.Time) {
 	for i := range t {
 		s := &t[i]
-		if s.Effect != Evacuate || !s.Concerns(requests) {
-			continue
-		}
-		bad, at := s.bad(node, now)
-		if bad {
+		at, shows := s.since(node)
+		switch {
+		case !shows || s.Effect != Evacuate || !s.Concerns(requests):
+		case !now.Before(at):
 			return s, time.Time{}
-		}
-		if next.IsZero() || (!at.IsZero() && at.Before(next)) {
+		case next.IsZero() || at.Before(next):
 			next = at
 		}
 	}
@@ -199,25 +187,16 @@ func (t Table) Bad(node *corev1.Node, requests map[corev1.ResourceName]bool, now
 // because pod affinities refer to them directly.
 func (t Table) Avoids(node *corev1.Node, requests map[corev1.ResourceName]bool, soft bool, now time.Time) bool {
 	return slices.ContainsFunc(t, func(s Signal) bool {
-		if s.Label != nil || (s.Effect == SoftAvoid) != soft || !s.Concerns(requests) {
-			return false
-		}
-		bad, _ := s.bad(node, now)
-		return bad
+		at, shows := s.since(node)
+		return shows && !now.Before(at) && s.Label == nil && (s.Effect == SoftAvoid) == soft && s.Concerns(requests)
 	})
 }
 
 // Changed reports whether the signals of the node changed. A nil node has no signals.
 func (t Table) Changed(before, after *corev1.Node) bool {
 	return slices.ContainsFunc(t, func(s Signal) bool {
-		was, is := false, false
-		var wasSince, isSince time.Time
-		if before != nil {
-			wasSince, was = s.since(before)
-		}
-		if after != nil {
-			isSince, is = s.since(after)
-		}
+		wasSince, was := s.since(before)
+		isSince, is := s.since(after)
 		return was != is || !wasSince.Equal(isSince)
 	})
 }
