@@ -117,7 +117,7 @@ func (f *finder) addOptional(path, replicas string, annotations map[string]strin
 		return
 	}
 	value, _ := Lookup(f.object, replicas)
-	if _, isNumber := integer(value); !isNumber && value != nil {
+	if _, isNumber := value.(int64); !isNumber && value != nil {
 		f.err = cmp.Or(f.err, fmt.Errorf("at path position '%v' non-int value %v", replicas, value))
 	}
 	f.add(f.number(replicas, 1), path, maps.Clone(annotations))
@@ -132,22 +132,10 @@ func (f *finder) parallel(spec string) int32 {
 // number reads a count, or returns the default if it is not a number.
 func (f *finder) number(path string, absent int32) int32 {
 	value, _ := Lookup(f.object, path)
-	if n, ok := integer(value); ok {
-		return n
+	if n, ok := value.(int64); ok { // the type of all integers in decoded JSON
+		return int32(n)
 	}
 	return absent
-}
-
-func integer(value any) (int32, bool) {
-	switch n := value.(type) {
-	case int:
-		return int32(n), true
-	case int32:
-		return n, true
-	case int64:
-		return int32(n), true
-	}
-	return 0, false
 }
 
 func (f *finder) length(path string) int {
