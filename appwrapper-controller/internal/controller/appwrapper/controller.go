@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/events"
@@ -94,10 +95,13 @@ func New(o Options) *Reconciler {
 		table = table.WithoutEvacuation()
 	}
 	return &Reconciler{
-		Options:     o,
-		kinds:       newKinds(o),
+		Options: o,
+		kinds: &kinds{
+			cache: o.Wrapped, pods: o.Client, live: o.Live, discovery: o.Discovery, finished: lru.New(maxFinishedObjects),
+			watched: map[schema.GroupVersionKind]cache.Informer{},
+		},
 		signals:     table,
-		evacuations: newEvacuations(o.Client, o.Config.NodeHealth.MaxSimultaneousEvacuations),
+		evacuations: &evacuations{reader: o.Client, limit: o.Config.NodeHealth.MaxSimultaneousEvacuations},
 		retries:     workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](firstRetry, lastRetry),
 		sent:        lru.New(maxRememberedEvents),
 	}

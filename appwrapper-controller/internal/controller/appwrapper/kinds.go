@@ -57,13 +57,6 @@ type kinds struct {
 	watched map[schema.GroupVersionKind]cache.Informer
 }
 
-func newKinds(o Options) *kinds {
-	return &kinds{
-		cache: o.Wrapped, pods: o.Client, live: o.Live, discovery: o.Discovery, finished: lru.New(maxFinishedObjects),
-		watched: map[schema.GroupVersionKind]cache.Informer{},
-	}
-}
-
 // start receives the controller's queue before the first reconcile.
 func (k *kinds) start(_ context.Context, q queue) error {
 	k.mu.Lock()

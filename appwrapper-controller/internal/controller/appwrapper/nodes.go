@@ -169,10 +169,6 @@ type evacuations struct {
 	admitted map[types.UID]int32
 }
 
-func newEvacuations(reader client.Reader, limit int) *evacuations {
-	return &evacuations{reader: reader, limit: limit, admitted: map[types.UID]int32{}}
-}
-
 // admit admits an evacuation, or returns why it must wait.
 func (e *evacuations) admit(ctx context.Context, aw *v1beta2.AppWrapper) (waitReason string, err error) {
 	if e.limit == 0 {
@@ -180,36 +176,27 @@ func (e *evacuations) admit(ctx context.Context, aw *v1beta2.AppWrapper) (waitRe
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	others, err := e.others(ctx, aw.UID)
-	if err != nil {
-		return "", err
+	var list v1beta2.AppWrapperList
+	if err := e.reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return "", fmt.Errorf("listing AppWrappers: %w", err)
 	}
+	others, waiting := 0, map[types.UID]int32{}
+	for i := range list.Items {
+		other := &list.Items[i]
+		evacuations, admitted := e.admitted[other.UID]
+		if admitted = admitted && other.Status.Phase == v1beta2.Running && other.Status.Evacuations < evacuations; admitted {
+			waiting[other.UID] = evacuations
+		}
+		if other.UID != aw.UID && (admitted || underEvacuation(&other.Status)) {
+			others++
+		}
+	}
+	e.admitted = waiting
 	if others >= e.limit {
 		return fmt.Sprintf("%d other workloads are being evacuated, which is the maximum at a time", others), nil
 	}
 	e.admitted[aw.UID] = aw.Status.Evacuations + 1
 	return "", nil
-}
-
-// others counts the other workloads that are being or about to be evacuated.
-func (e *evacuations) others(ctx context.Context, uid types.UID) (count int, err error) {
-	var list v1beta2.AppWrapperList
-	if err := e.reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return 0, fmt.Errorf("listing AppWrappers: %w", err)
-	}
-	waiting := map[types.UID]int32{}
-	for i := range list.Items {
-		aw := &list.Items[i]
-		evacuations, admitted := e.admitted[aw.UID]
-		if admitted = admitted && aw.Status.Phase == v1beta2.Running && aw.Status.Evacuations < evacuations; admitted {
-			waiting[aw.UID] = evacuations
-		}
-		if aw.UID != uid && (admitted || underEvacuation(&aw.Status)) {
-			count++
-		}
-	}
-	e.admitted = waiting
-	return count, nil
 }
 
 // cancel releases the admission of a workload whose evacuation is no longer due.
