@@ -10,12 +10,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
-const (
-	maxRememberedEvents = 4096
-
-	reasonInvalidAnnotation = "InvalidAnnotation"
-	actionRead              = "ReadAnnotation"
-)
+const maxRememberedEvents = 4096
 
 // send sends an event, unless the last event of the AppWrapper with this key had the same content.
 func (r *Reconciler) send(aw *v1beta2.AppWrapper, e policy.Event, key, content string) {
@@ -37,7 +32,7 @@ func (r *Reconciler) reportProblems(s *scope) {
 		return
 	}
 	for _, problem := range s.problems {
-		r.send(s.aw, policy.Event{Warning: true, Reason: reasonInvalidAnnotation, Action: actionRead, Note: problem + "; it is ignored"}, problem, "")
+		r.send(s.aw, policy.Event{Warning: true, Reason: "InvalidAnnotation", Action: "ReadAnnotation", Note: problem + "; it is ignored"}, problem, "")
 	}
 }
 
