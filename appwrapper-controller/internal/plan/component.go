@@ -26,7 +26,7 @@ type Options struct {
 	// SchedulerName is set on pods that do not specify one. If empty, they use the cluster's default scheduler.
 	SchedulerName string
 	// Placement returns which nodes pods with these requests avoid; nil means no restriction.
-	Placement func(requests map[corev1.ResourceName]bool) Avoidance
+	Placement func(requests map[corev1.ResourceName]bool) Placement
 }
 
 // Component builds the object of a component. It adds the labels by which pods are found, the settings from Kueue and the affinities that
@@ -154,23 +154,24 @@ func extend[T any](spec map[string]any, key string, add []T) error {
 	return nil
 }
 
-// Avoidance describes which nodes a pod must or should avoid.
+// Placement describes which nodes a pod must avoid, and which ones it should avoid, with the weight of that preference.
+type Placement struct {
+	Must, Should Avoidance
+	Weight       int32
+}
+
+// Avoidance describes nodes by the values of labels, and by their names in any order.
 type Avoidance struct {
-	// Labels maps the keys of node labels to the values that the pod must avoid; SoftLabels to those that it should avoid.
-	Labels, SoftLabels map[string][]string
-	// Nodes are the names of nodes that the pod must avoid; SoftNodes those that it should avoid.
-	Nodes, SoftNodes []string
-	// Weight is the weight of the preferences for SoftLabels and SoftNodes.
-	Weight int32
+	Labels map[string][]string
+	Nodes  []string
 }
 
 // maxNodes limits how many nodes a pod avoids by name.
 const maxNodes = 100
 
 // place adds the node exclusions to a pod's affinity. The soft rules become a separate preference.
-func place(spec map[string]any, affinity *corev1.Affinity, a Avoidance) error {
-	must := corev1.NodeSelectorTerm{MatchExpressions: exclude(a.Labels), MatchFields: excludeNodes(a.Nodes)}
-	should := corev1.NodeSelectorTerm{MatchExpressions: exclude(a.SoftLabels), MatchFields: excludeNodes(a.SoftNodes)}
+func place(spec map[string]any, affinity *corev1.Affinity, p Placement) error {
+	must, should := p.Must.term(), p.Should.term()
 	if isEmpty(must) && isEmpty(should) {
 		return nil
 	}
@@ -183,7 +184,7 @@ func place(spec map[string]any, affinity *corev1.Affinity, a Avoidance) error {
 	}
 	if !isEmpty(should) {
 		nodes.PreferredDuringSchedulingIgnoredDuringExecution = append(nodes.PreferredDuringSchedulingIgnoredDuringExecution,
-			corev1.PreferredSchedulingTerm{Weight: a.Weight, Preference: should})
+			corev1.PreferredSchedulingTerm{Weight: p.Weight, Preference: should})
 	}
 	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(nodes)
 	if err != nil {
@@ -209,19 +210,14 @@ func require(selector *corev1.NodeSelector, rules corev1.NodeSelectorTerm) *core
 	return selector
 }
 
-func exclude(labels map[string][]string) []corev1.NodeSelectorRequirement {
-	var all []corev1.NodeSelectorRequirement
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		all = append(all, corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpNotIn, Values: labels[key]})
+// term returns the rules that exclude the nodes. Each name has its own rule, because a field selector takes a single value.
+func (a Avoidance) term() (t corev1.NodeSelectorTerm) {
+	for _, key := range slices.Sorted(maps.Keys(a.Labels)) {
+		t.MatchExpressions = append(t.MatchExpressions, corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpNotIn, Values: a.Labels[key]})
 	}
-	return all
-}
-
-// excludeNodes returns one requirement for each node, because a field selector takes a single value.
-func excludeNodes(names []string) []corev1.NodeSelectorRequirement {
-	var all []corev1.NodeSelectorRequirement
+	names := slices.Compact(slices.Sorted(slices.Values(a.Nodes)))
 	for _, name := range names[:min(len(names), maxNodes)] {
-		all = append(all, corev1.NodeSelectorRequirement{Key: "metadata.name", Operator: corev1.NodeSelectorOpNotIn, Values: []string{name}})
+		t.MatchFields = append(t.MatchFields, corev1.NodeSelectorRequirement{Key: "metadata.name", Operator: corev1.NodeSelectorOpNotIn, Values: []string{name}})
 	}
-	return all
+	return t
 }

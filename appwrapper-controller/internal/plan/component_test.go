@@ -13,17 +13,17 @@ import (
 	. "github.com/holdfast-project/holdfast/appwrapper-controller/internal/testing/wrappers"
 )
 
-type avoid Avoidance
+type placement Placement
 
-// For returns the avoidance for pods that request a GPU, and none for others.
-func (a avoid) For(requests map[corev1.ResourceName]bool) Avoidance {
+// For returns the placement of pods that request a GPU, and none for others.
+func (p placement) For(requests map[corev1.ResourceName]bool) Placement {
 	if requests["nvidia.com/gpu"] {
-		return Avoidance(a)
+		return Placement(p)
 	}
-	return Avoidance{}
+	return Placement{}
 }
 
-var autopilot = avoid{Labels: map[string][]string{"autopilot.ibm.com/gpuhealth": {"ERR", "EVICT"}}}
+var autopilot = placement{Must: Avoidance{Labels: map[string][]string{"autopilot.ibm.com/gpuhealth": {"ERR", "EVICT"}}}}
 
 func build(t *testing.T, aw *AppWrapper, o Options) *unstructured.Unstructured {
 	t.Helper()
@@ -73,9 +73,9 @@ func TestAffinityIsMerged(t *testing.T) {
 	const object = `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: a, resources: {limits: {nvidia.com/gpu: 1}}}],
 		affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [
 			{matchExpressions: [{key: zone, operator: In, values: [a]}]}, {}, {matchFields: [{key: metadata.name, operator: In, values: [node]}]}]}}}}}`
-	a := autopilot
-	a.Nodes, a.SoftLabels, a.Weight = []string{"bad-1", "bad-2"}, map[string][]string{"health": {"WARN"}}, 50
-	got := at(t, build(t, MakeAppWrapper("a").Component(object), Options{Placement: a.For}), "spec", "affinity", "nodeAffinity")
+	p := autopilot
+	p.Must.Nodes, p.Should.Labels, p.Weight = []string{"bad-2", "bad-1", "bad-2"}, map[string][]string{"health": {"WARN"}}, 50
+	got := at(t, build(t, MakeAppWrapper("a").Component(object), Options{Placement: p.For}), "spec", "affinity", "nodeAffinity")
 	const want = `preferredDuringSchedulingIgnoredDuringExecution:
 - preference:
     matchExpressions:

@@ -70,7 +70,7 @@ func (r *Reconciler) build(ctx context.Context, s *scope) ([]*unstructured.Unstr
 			return nil, policy.Outcome{}, fmt.Errorf("listing nodes: %w", err)
 		}
 	}
-	options := plan.Options{SchedulerName: r.Config.SchedulerName, Placement: func(requests map[corev1.ResourceName]bool) plan.Avoidance {
+	options := plan.Options{SchedulerName: r.Config.SchedulerName, Placement: func(requests map[corev1.ResourceName]bool) plan.Placement {
 		return r.avoid(s, nodes.Items, requests)
 	}}
 	var objects []*unstructured.Unstructured

@@ -115,18 +115,16 @@ func placedByTopology(aw *v1beta2.AppWrapper) bool {
 
 // avoid returns the nodes that pods with these requests must or should avoid: those identified by the signal table, unless no anti-affinity
 // is injected, and those that the workload was evacuated from, provided that the table applies to the requests.
-func (r *Reconciler) avoid(s *scope, nodes []corev1.Node, requests map[corev1.ResourceName]bool) plan.Avoidance {
-	a := plan.Avoidance{
-		Labels: map[string][]string{}, SoftLabels: map[string][]string{}, Weight: ptr.Deref(r.Config.Autopilot.PreferNoScheduleWeight, 1),
-	}
+func (r *Reconciler) avoid(s *scope, nodes []corev1.Node, requests map[corev1.ResourceName]bool) plan.Placement {
+	must, should := plan.Avoidance{Labels: map[string][]string{}}, plan.Avoidance{Labels: map[string][]string{}}
 	concerned := false
 	for _, signal := range r.signals {
 		if !signal.Concerns(requests) {
 			continue
 		}
-		labels := a.SoftLabels
+		labels := should.Labels
 		if signal.Effect != signals.SoftAvoid {
-			labels, concerned = a.Labels, true
+			labels, concerned = must.Labels, true
 		}
 		if l := signal.Label; l != nil && r.Config.Autopilot.InjectAntiAffinities {
 			labels[l.Key] = append(labels[l.Key], l.Values...)
@@ -134,18 +132,15 @@ func (r *Reconciler) avoid(s *scope, nodes []corev1.Node, requests map[corev1.Re
 	}
 	for i := range nodes {
 		if node := &nodes[i]; r.signals.Avoids(node, requests, false, s.facts.Now) {
-			a.Nodes = append(a.Nodes, node.Name)
+			must.Nodes = append(must.Nodes, node.Name)
 		} else if r.signals.Avoids(node, requests, true, s.facts.Now) {
-			a.SoftNodes = append(a.SoftNodes, node.Name)
+			should.Nodes = append(should.Nodes, node.Name)
 		}
 	}
 	if concerned {
-		a.Nodes = append(a.Nodes, leftNodes(&s.aw.Status, time.Duration(r.Config.NodeHealth.EvacuatedNodeTTL), s.facts.Now)...)
+		must.Nodes = append(must.Nodes, leftNodes(&s.aw.Status, time.Duration(r.Config.NodeHealth.EvacuatedNodeTTL), s.facts.Now)...)
 	}
-	slices.Sort(a.Nodes)
-	slices.Sort(a.SoftNodes)
-	a.Nodes = slices.Compact(a.Nodes)
-	return a
+	return plan.Placement{Must: must, Should: should, Weight: ptr.Deref(r.Config.Autopilot.PreferNoScheduleWeight, 1)}
 }
 
 func first(list []string, n int) []string {
