@@ -23,7 +23,7 @@ var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // facts returns the facts about a workload that has one Job with two running pods and started an hour ago.
 func facts(changes ...func(*Facts)) *Facts {
-	p, _ := settings.Read(nil, settings.DefaultFaultTolerance())
+	p, _ := settings.Read(nil, settings.Default().FaultTolerance)
 	f := &Facts{
 		Now: now, Parameters: p, Phase: v1beta2.Running, Finalizer: true, Deployed: true, Ready: true,
 		Clocks:     Clocks{AttemptStart: now.Add(-time.Hour)},

@@ -88,7 +88,7 @@ const (
 	gpu            = "nvidia.com/gpu"
 )
 
-// Default returns the defaults.
+// Default returns the defaults. Those for the retry loop are from the AppWrapper design document.
 func Default() AppWrapper {
 	weight := int32(50)
 	return AppWrapper{
@@ -102,8 +102,17 @@ func Default() AppWrapper {
 			PreferNoScheduleWeight: &weight,
 		},
 		UserRBACAdmissionCheck: true,
-		FaultTolerance:         DefaultFaultTolerance(),
-		NodeHealth:             NodeHealth{MaxSimultaneousEvacuations: 20, EvacuatedNodeTTL: Duration(time.Hour)},
+		FaultTolerance: FaultTolerance{
+			AdmissionGracePeriod:        Duration(time.Minute),
+			WarmupGracePeriod:           Duration(5 * time.Minute),
+			FailureGracePeriod:          Duration(time.Minute),
+			RetryPausePeriod:            Duration(90 * time.Second),
+			RetryLimit:                  3,
+			ForcefulDeletionGracePeriod: Duration(10 * time.Minute),
+			GracePeriodMaximum:          Duration(24 * time.Hour),
+			SuccessTTL:                  Duration(7 * 24 * time.Hour),
+		},
+		NodeHealth: NodeHealth{MaxSimultaneousEvacuations: 20, EvacuatedNodeTTL: Duration(time.Hour)},
 	}
 }
 
@@ -174,20 +183,6 @@ type FaultTolerance struct {
 	RetryDecay Duration `json:"retryDecay,omitempty"`
 	// ObjectTTL is how long to keep a finished AppWrapper with nothing deployed. 0 means forever.
 	ObjectTTL Duration `json:"objectTTL,omitempty"`
-}
-
-// DefaultFaultTolerance returns the defaults of the AppWrapper design document.
-func DefaultFaultTolerance() FaultTolerance {
-	return FaultTolerance{
-		AdmissionGracePeriod:        Duration(time.Minute),
-		WarmupGracePeriod:           Duration(5 * time.Minute),
-		FailureGracePeriod:          Duration(time.Minute),
-		RetryPausePeriod:            Duration(90 * time.Second),
-		RetryLimit:                  3,
-		ForcefulDeletionGracePeriod: Duration(10 * time.Minute),
-		GracePeriodMaximum:          Duration(24 * time.Hour),
-		SuccessTTL:                  Duration(7 * 24 * time.Hour),
-	}
 }
 
 // Validate returns all invalid or conflicting settings.

@@ -15,7 +15,7 @@ import (
 
 // The defaults match docs/appwrapper.md.
 func TestDefaultFaultTolerance(t *testing.T) {
-	got, problems := Read(nil, DefaultFaultTolerance())
+	got, problems := Read(nil, Default().FaultTolerance)
 	want := Parameters{
 		AdmissionGracePeriod: time.Minute, WarmupGracePeriod: 5 * time.Minute, FailureGracePeriod: time.Minute, RetryPausePeriod: 90 * time.Second,
 		RetryLimit: 3, ForcefulDeletionGracePeriod: 10 * time.Minute, SuccessTTL: 7 * 24 * time.Hour, GracePeriodMaximum: 24 * time.Hour,
@@ -55,7 +55,7 @@ func TestAnnotations(t *testing.T) {
 		"a negative limit allows no resets": {key: v1beta2.RetryLimitKey, value: "-1", get: func(p Parameters) any { return p.RetryLimit.Allows(0) }, want: false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, problems := Read(map[string]string{tc.key: tc.value}, DefaultFaultTolerance())
+			p, problems := Read(map[string]string{tc.key: tc.value}, Default().FaultTolerance)
 			if diff := cmp.Diff(tc.want, tc.get(p)); diff != "" {
 				t.Error(diff)
 			}
@@ -122,7 +122,7 @@ func FuzzExitCodes(f *testing.F) {
 	f.Add("3, 10")
 	f.Add(",,x,-1,99999999999")
 	f.Fuzz(func(t *testing.T, value string) {
-		p, _ := Read(map[string]string{v1beta2.TerminalExitCodesKey: value}, DefaultFaultTolerance())
+		p, _ := Read(map[string]string{v1beta2.TerminalExitCodesKey: value}, Default().FaultTolerance)
 		if len(p.TerminalExitCodes) > strings.Count(value, ",")+1 {
 			t.Errorf("%q has %v", value, p.TerminalExitCodes)
 		}

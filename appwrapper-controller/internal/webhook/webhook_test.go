@@ -30,7 +30,7 @@ func as(user authenticationv1.UserInfo) context.Context {
 
 var (
 	alice   = authenticationv1.UserInfo{Username: "alice", UID: "1", Groups: []string{"users"}}
-	nothing = appWrappers{operator: settings.DefaultFaultTolerance()}
+	nothing = appWrappers{operator: settings.Default().FaultTolerance}
 )
 
 const pods = `spec: {containers: [{name: a, image: b}]}`
