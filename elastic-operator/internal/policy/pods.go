@@ -38,11 +38,9 @@ func Observe(pod *corev1.Pod, node *corev1.Node, lostAfter time.Duration, now ti
 		Created: pod.CreationTimestamp.Time, Disruption: disruption(pod),
 	}
 	_, p.Supervised = pod.Annotations[epoch.Annotation]
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			p.Ready = c.Status == corev1.ConditionTrue
-		}
-	}
+	p.Ready = slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 	p.ExitCode = -1
 	if t := failedContainer(pod); t != nil {
 		p.ExitCode, p.ExitReason, p.Began, p.Finished = t.ExitCode, t.Reason, t.StartedAt.Time, t.FinishedAt.Time

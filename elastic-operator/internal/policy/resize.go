@@ -112,10 +112,7 @@ func (d *decider) dropUnschedulable(size int) (removed []int) {
 	var unschedulable []int
 	for _, i := range d.m.Indexes {
 		pod, found := d.Pods[i]
-		if !found || !pod.pending() || pod.Bound || pod.Terminating {
-			continue
-		}
-		if d.reached(pod.Created.Add(timeout)) {
+		if found && pod.pending() && !pod.Bound && !pod.Terminating && d.reached(pod.Created.Add(timeout)) {
 			unschedulable = append(unschedulable, i)
 		}
 	}
