@@ -149,10 +149,7 @@ func (o object) terminal(complete, failed string) Report {
 	return Report{State: Active}
 }
 
-func count(n int64) *int32 {
-	n32 := int32(max(0, n))
-	return &n32
-}
+func count(n int64) *int32 { return new(int32(max(0, n))) }
 
 // replicas reads them from the spec, because Deployments and StatefulSets may be scaled.
 func replicas(o object) Report { return Report{Pods: count(o.number(1, "spec", "replicas"))} }

@@ -90,7 +90,6 @@ const (
 
 // Default returns the defaults. Those for the retry loop are from the AppWrapper design document.
 func Default() AppWrapper {
-	weight := int32(50)
 	return AppWrapper{
 		Autopilot: Autopilot{
 			InjectAntiAffinities: true,
@@ -99,7 +98,7 @@ func Default() AppWrapper {
 				{Key: autopilotLabel, Value: "ERR", Effect: corev1.TaintEffectNoSchedule},
 				{Key: autopilotLabel, Value: "EVICT", Effect: corev1.TaintEffectNoExecute},
 			}},
-			PreferNoScheduleWeight: &weight,
+			PreferNoScheduleWeight: new(int32(50)),
 		},
 		UserRBACAdmissionCheck: true,
 		FaultTolerance: FaultTolerance{
