@@ -12,12 +12,15 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// disruptions describes the reasons of disrupted pods, as set by kubelets and controllers in the status or its DisruptionTarget condition.
-var disruptions = map[string]string{
+// targets describes the reasons of the DisruptionTarget condition.
+var targets = map[string]string{
 	"DeletionByTaintManager":              "its node has a taint that it does not tolerate",
 	"EvictionByEvictionAPI":               "it was evicted",
 	corev1.PodReasonPreemptionByScheduler: "it was preempted",
+}
 
+// disruptions describes the status reasons of disrupted pods, as set by kubelets and controllers.
+var disruptions = map[string]string{
 	"Evicted":      "it was evicted",
 	"Preempting":   "the kubelet preempted it for a pod with a higher priority",
 	"NodeShutdown": "its node was shut down",
@@ -63,7 +66,7 @@ func Observe(pod *corev1.Pod, node *corev1.Node, lostAfter time.Duration, now ti
 func disruption(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
-			return cmp.Or(disruptions[c.Reason], "it was disrupted: "+c.Reason)
+			return cmp.Or(targets[c.Reason], "it was disrupted: "+c.Reason)
 		}
 	}
 	switch description, found := disruptions[pod.Status.Reason]; {

@@ -28,6 +28,7 @@ func TestDisruption(t *testing.T) {
 		"evicted through the API":      {target("EvictionByEvictionAPI"), "it was evicted"},
 		"a taint":                      {target("DeletionByTaintManager"), "its node has a taint that it does not tolerate"},
 		"something newer":              {target("MeteorImpact"), "it was disrupted: MeteorImpact"},
+		"a reason of the status":       {target("Evicted"), "it was disrupted: Evicted"},
 		"evicted by its kubelet":       {rejected("Evicted", "The node was low on resource: memory. "), "it was evicted"},
 		"evicted, and nobody says why": {rejected("Evicted", ""), "it was evicted"},
 		"evicted for its own appetite": {rejected("Evicted", `Usage of EmptyDir volume "x" exceeds the limit "1Mi". `), ""},
