@@ -63,8 +63,17 @@ var stubborn = workload{OnTerm: "ignore", Grace: 10 * time.Second}
 // only is the variable that selects a single driver.
 const only = "HOLDFAST_DRIVER"
 
-// each runs a case with every driver.
+// each runs a case with every driver, at the same time as other cases. The fault must affect no other group.
 func each(t *testing.T, run func(t *testing.T, d driver)) {
+	t.Parallel()
+	inTurn(t, func(t *testing.T, d driver) {
+		t.Parallel()
+		run(t, d)
+	})
+}
+
+// inTurn runs a case with one driver after the other, while no other case runs: the fault affects all groups.
+func inTurn(t *testing.T, run func(t *testing.T, d driver)) {
 	for name, d := range drivers {
 		if wanted := os.Getenv(only); wanted != "" && wanted != name {
 			continue

@@ -119,6 +119,7 @@ func TestASupervisorIsKilled(t *testing.T) {
 		"in the middle of a restart": func(g *group) { g.breakOff() },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := workload{}
 			if name != "at rest" {
 				w = stubborn
@@ -136,6 +137,7 @@ func TestASupervisorIsKilled(t *testing.T) {
 // The same worker fails thirty times in a row. The kubelet's back-off applies only to containers that exit, and none
 // does here.
 func TestThirtyRestartsOfTheSameWorkerWithoutBackOff(t *testing.T) {
+	t.Parallel()
 	const restarts = 30
 	g := start(t, supervised{}, workload{MaxRestarts: restarts})
 	first, containers := g.before, g.containers()

@@ -81,9 +81,7 @@ func (g *group) manifest(w workload) *v1alpha2.JobSet {
 	js, err := g.Load("e2e-"+strings.TrimRight(name[:min(len(name), 58)], "-"), g.File("examples", "in-place-restart.yaml"))
 	g.must(err)
 	js.Name = cmp.Or(w.Name, "js")
-	if w.Name != "" {
-		delete(js.Annotations, v1alpha2.ExclusiveKey) // two JobSets share the node
-	}
+	delete(js.Annotations, v1alpha2.ExclusiveKey)     // the groups of several cases share the node
 	js.Annotations[v1alpha2.InPlaceTimeoutKey] = "2m" // for a busy machine
 	js.Annotations[v1alpha2.MaxRestartDelayKey] = "0s"
 	js.Spec.FailurePolicy.MaxRestarts = cmp.Or(w.MaxRestarts, js.Spec.FailurePolicy.MaxRestarts)

@@ -30,6 +30,7 @@ const (
 func TestAWorkerHangs(t *testing.T) {
 	for _, from := range []string{"file", "output"} {
 		t.Run(from, func(t *testing.T) {
+			t.Parallel()
 			g := start(t, supervised{}, workload{Progress: from})
 			g.awaitFirstSteps()
 			stuck := g.nth(2)
@@ -43,6 +44,7 @@ func TestAWorkerHangs(t *testing.T) {
 
 // All workers wait in a collective for one. None of them gets its grace period.
 func TestRanksThatHangInACollectiveGetNoGracePeriod(t *testing.T) {
+	t.Parallel()
 	g := start(t, supervised{}, workload{Progress: "file", Grace: forEver})
 	g.awaitFirstSteps()
 	for n := range g.size {
@@ -56,6 +58,7 @@ func TestRanksThatHangInACollectiveGetNoGracePeriod(t *testing.T) {
 
 // Steps that arrive in time count as progress.
 func TestAWorkerThatReportsProgressKeepsRunning(t *testing.T) {
+	t.Parallel()
 	g := start(t, supervised{}, workload{Progress: "output"})
 	g.awaitFirstSteps()
 	g.stay(2 * silence)

@@ -49,6 +49,7 @@ func TestTenLostPodsInARow(t *testing.T) {
 // The leader relies on this when it replaces a pod: of two pods with the same index, the Job controller removes the one
 // that is less advanced. It does not count a failure, and the group does not notice.
 func TestTheJobControllerKeepsTheRunningOneOfTwoPods(t *testing.T) {
+	t.Parallel()
 	g := start(t, supervised{}, workload{})
 	twin := g.twinOf(g.nth(1))
 	g.must(g.Client.Create(g.ctx, twin))

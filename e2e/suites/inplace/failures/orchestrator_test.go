@@ -24,7 +24,7 @@ const (
 
 func TestTheLeaderIsKilled(t *testing.T) {
 	t.Run("at rest", func(t *testing.T) {
-		each(t, func(t *testing.T, d driver) {
+		inTurn(t, func(t *testing.T, d driver) {
 			g := start(t, d, workload{})
 			g.restart()
 			g.replaceLeader(unix.SIGKILL)
@@ -33,7 +33,7 @@ func TestTheLeaderIsKilled(t *testing.T) {
 		})
 	})
 	t.Run("in the middle of a restart", func(t *testing.T) {
-		each(t, func(t *testing.T, d driver) {
+		inTurn(t, func(t *testing.T, d driver) {
 			g := start(t, d, stubborn)
 			g.breakOff()
 			g.replaceLeader(unix.SIGKILL)
@@ -45,7 +45,7 @@ func TestTheLeaderIsKilled(t *testing.T) {
 
 // A leader that is stopped for longer than its Lease finds another leader afterwards, and exits.
 func TestTheLeaderFreezesInTheMiddleOfARestart(t *testing.T) {
-	each(t, func(t *testing.T, d driver) {
+	inTurn(t, func(t *testing.T, d driver) {
 		g := start(t, d, stubborn)
 		g.breakOff()
 		frozen := g.leader()
@@ -60,7 +60,7 @@ func TestTheLeaderFreezesInTheMiddleOfARestart(t *testing.T) {
 }
 
 func TestTheManagerIsKilledInTheMiddleOfARestart(t *testing.T) {
-	each(t, func(t *testing.T, d driver) {
+	inTurn(t, func(t *testing.T, d driver) {
 		g := start(t, d, stubborn)
 		g.breakOff()
 		for _, pod := range g.managers() {

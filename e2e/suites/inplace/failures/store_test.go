@@ -41,7 +41,7 @@ func (g *group) outage(came func(*group, time.Time), began time.Time, meanwhile 
 func TestTheStoreIsKilledAndRestarted(t *testing.T) {
 	for name, came := range losses {
 		t.Run(name+", at rest", func(t *testing.T) {
-			each(t, func(t *testing.T, d driver) {
+			inTurn(t, func(t *testing.T, d driver) {
 				g := start(t, d, workload{})
 				g.stay(quiet) // keep everything that has been written so far
 				began := g.restart()
@@ -52,7 +52,7 @@ func TestTheStoreIsKilledAndRestarted(t *testing.T) {
 		})
 		for moment, w := range map[string]workload{"while workers end": stubborn, "while workers come back": {}} {
 			t.Run(name+", in the middle of a restart, "+moment, func(t *testing.T) {
-				each(t, func(t *testing.T, d driver) {
+				inTurn(t, func(t *testing.T, d driver) {
 					g := start(t, d, w)
 					g.stay(quiet)
 					began := g.breakOff()
@@ -70,7 +70,7 @@ func TestTheStoreIsKilledAndRestarted(t *testing.T) {
 func TestAWorkerDiesWhileTheStoreIsUnreachable(t *testing.T) {
 	for name, came := range losses {
 		t.Run(name, func(t *testing.T) {
-			each(t, func(t *testing.T, d driver) {
+			inTurn(t, func(t *testing.T, d driver) {
 				g := start(t, d, workload{})
 				g.stay(quiet)
 				began := g.restart()

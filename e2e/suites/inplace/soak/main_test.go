@@ -3,7 +3,7 @@
 // Package soak causes random failures every few seconds for minutes, also while earlier ones are being handled. Then it
 // checks that everything that counts restarts agrees.
 //
-// HOLDFAST_SOAK is the duration, ten minutes by default. HOLDFAST_SOAK_SEED repeats the sequence of a run.
+// HOLDFAST_SOAK is the duration, five minutes by default. HOLDFAST_SOAK_SEED repeats the sequence of a run.
 // HOLDFAST_KEEP_TESTBED=1 keeps the cluster running at the end.
 package soak
 

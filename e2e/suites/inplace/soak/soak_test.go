@@ -50,7 +50,7 @@ type soak struct {
 // history, the store's records and the metrics agree.
 func TestSoak(t *testing.T) {
 	seed := setting(t, "HOLDFAST_SOAK_SEED", strconv.FormatInt(time.Now().UnixNano(), 10), func(s string) (uint64, error) { return strconv.ParseUint(s, 10, 64) })
-	period := setting(t, "HOLDFAST_SOAK", "10m", time.ParseDuration)
+	period := setting(t, "HOLDFAST_SOAK", "5m", time.ParseDuration)
 	t.Logf("%s of faults, HOLDFAST_SOAK_SEED=%d", period, seed)
 	k := start(t, seed)
 	stop := k.followHistory()
