@@ -87,8 +87,8 @@ internalCertManagement: {enable: false}
 	}, nil
 }
 
-// InstallPublished runs the upstream controller in place of ours and loads its agent, which may work in the given
-// namespace, until restore is called.
+// InstallPublished runs the upstream controller in place of ours until restore is called. It loads its agent and gives
+// it the permissions it needs in the given namespace.
 func (env *Environment) InstallPublished(ctx context.Context, namespace string) (restore func(context.Context) error, err error) {
 	agent, err := env.PublishedAgent(ctx)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// StartsAfter waits until the program of each of n workers has started after the given time, in the same container, a
-// new container or a new pod. It returns when the last one started. The programs log their starts.
+// StartsAfter waits until n workers have each started their program after the given time, in the same container, a new
+// container or a new pod. It returns the time at which the last one started. The programs log their starts.
 func (env *Environment) StartsAfter(ctx context.Context, namespace, jobSet string, n int, moment time.Time) (last time.Time, err error) {
 	started := map[string]time.Time{} // by pod and worker
 	err = Until(ctx, fmt.Sprintf("%d workers of %s have started again", n, jobSet), func(ctx context.Context) error {

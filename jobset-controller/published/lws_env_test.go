@@ -41,7 +41,7 @@ func installLeaderWorkerSets(t *testing.T) {
 
 var serving = corev1.PodSpec{Containers: []corev1.Container{{Name: "worker", Image: "serve:1", Command: []string{"serve"}}}}
 
-// createSet defines LeaderWorkerSets, and creates one with two replicas of one worker each.
+// createSet installs the LeaderWorkerSet CRD and creates a LeaderWorkerSet with two replicas of one worker each.
 func (g *guest) createSet(annotations map[string]string, change func(*unstructured.Unstructured)) {
 	g.Helper()
 	installLeaderWorkerSets(g.T)

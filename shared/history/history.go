@@ -226,7 +226,7 @@ func Parse(text string) ([]Entry, error) {
 func parseLine(line string) (Entry, error) {
 	f := strings.Split(line, " ")
 	if len(f) < 6 {
-		return Entry{}, fmt.Errorf("%.80q has %d fields, not 6 or more", line, len(f))
+		return Entry{}, fmt.Errorf("%.80q has %d fields, want at least 6", line, len(f))
 	}
 	at, err := time.Parse(stamp, f[1])
 	e := Entry{FailedAt: at, Kind: f[2], Counted: true}

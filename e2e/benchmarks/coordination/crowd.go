@@ -110,7 +110,7 @@ func (c *crowd) form(ctx context.Context) error {
 	started := 0
 	for from := 0; from < membersOfAChild; from += startedAtOnce {
 		if err := errors.Join(checkMemory(), context.Cause(ctx)); err != nil {
-			return fmt.Errorf("after the start of %d members: %w", started, err)
+			return fmt.Errorf("after starting %d members: %w", started, err)
 		}
 		for _, child := range c.children {
 			begin, end := from, min(from+startedAtOnce, child.size)

@@ -20,7 +20,7 @@ type result struct {
 
 func seconds(r result) float64 { return r.Usage.Seconds }
 
-// results holds the results of shapes in any number of rounds.
+// results holds the measurements for each shape, over any number of rounds.
 type results []result
 
 // shapes returns the shapes in the order in which they were measured.

@@ -11,7 +11,7 @@ import (
 
 func tableOf(o options, results []result, memory float64) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Time from the rejection of a pod until its replacement has another node: %d pods one by one, then %d pods simultaneously, with %d good nodes.\n\n", o.samples, o.pods, o.nodes)
+	fmt.Fprintf(&b, "Time from the rejection of a pod until its replacement is assigned to another node: %d pods one by one, then %d pods simultaneously, with %d good nodes.\n\n", o.samples, o.pods, o.nodes)
 	fmt.Fprintln(&b, "| avoids the node by | one pod: median, s | slowest, s | rejections per pod | simultaneous: last, s | rejections |")
 	fmt.Fprintln(&b, "|---|---|---|---|---|---|")
 	for _, r := range results {

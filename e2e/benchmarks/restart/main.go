@@ -56,7 +56,7 @@ func parse(args []string) (options, error) {
 	for _, text := range strings.Split(*sizes, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 2 {
-			return o, fmt.Errorf("--workers %q: want sizes of 2 and more, separated by commas", *sizes)
+			return o, fmt.Errorf("--workers %q: want sizes of 2 or more, separated by commas", *sizes)
 		}
 		o.sizes = append(o.sizes, n)
 	}

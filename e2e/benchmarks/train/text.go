@@ -4,7 +4,7 @@ package main
 const introduction = `# From a failure to the next training step
 
 ` + "`make bench-train`" + ` writes this page. Each training job runs on one real node with 2 cores: %d workers, each in its own pod, with PyTorch 2.6
-(Debian 13) and gloo. The model is small, and the program writes a checkpoint after every step, so the figures show the time of the restart and not the
+(Debian 13) and gloo. The model is small, and the program writes a checkpoint after every step, so the figures show how long the restart takes, not the
 lost work. The time is measured from the failure until every rank has completed another optimizer step; the ranks record all times
 themselves, with the same clock. Rank 2 fails, and each failure is the first one of its training job. So the kubelet's back-off, which delays later
 restarts of a container, is not included in any figure.

@@ -48,7 +48,7 @@ func read(file string) (results, error) {
 func (all results) validate() error {
 	for _, r := range all {
 		if !slices.Contains([]string{tested, expected, broken}, r.Mark) {
-			return fmt.Errorf("%s %s: there is no mark %q", r.Component, r.Version, r.Mark)
+			return fmt.Errorf("%s %s: unknown mark %q", r.Component, r.Version, r.Mark)
 		}
 		if _, err := time.Parse(time.DateOnly, r.Date); (r.Mark == tested) != (err == nil) {
 			return fmt.Errorf("%s %s: a version has a date if it was tested, and only then: %q", r.Component, r.Version, r.Date)

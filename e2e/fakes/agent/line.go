@@ -50,7 +50,7 @@ func (l *lines) connect(group string, pod *corev1.Pod) (*valkey.Store, error) {
 	if !known {
 		var err error
 		if options, err = l.store(pod); err != nil {
-			return nil, fmt.Errorf("how the agent in pod %s reaches the store: %w", pod.Name, err)
+			return nil, fmt.Errorf("determining how the agent in pod %s reaches the store: %w", pod.Name, err)
 		}
 		l.options[group] = options
 	}

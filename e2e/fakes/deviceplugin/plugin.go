@@ -59,7 +59,7 @@ func (p *Plugin) register(ctx context.Context, kubelet, endpoint string) error {
 		Version: api.Version, Endpoint: endpoint, ResourceName: p.Resource, Options: &api.DevicePluginOptions{},
 	}, grpc.WaitForReady(true))
 	if err != nil {
-		return fmt.Errorf("telling the kubelet of %s: %w", p.Resource, err)
+		return fmt.Errorf("registering %s with the kubelet: %w", p.Resource, err)
 	}
 	return nil
 }

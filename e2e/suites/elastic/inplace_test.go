@@ -101,7 +101,7 @@ type seenPod struct {
 	restarts int32
 }
 
-// podsOf returns the pods of the first workers.
+// podsOf returns the pods of the first `workers` workers, by index.
 func (b *bench) podsOf(job string, workers int) map[int]seenPod {
 	b.Helper()
 	pods := map[int]seenPod{}

@@ -40,7 +40,7 @@ func look(t *testing.T) ([]audit.Grant, map[string]audit.Record) {
 	return grants, records
 }
 
-// Every right is used, unless an excuse says why it exists.
+// Every granted permission is used, unless a listed exception explains why it is needed.
 func TestEveryRightIsUsed(t *testing.T) {
 	grants, records := look(t)
 	for _, g := range audit.Unused(grants, slices.Collect(maps.Values(records))...) {

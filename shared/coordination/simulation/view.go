@@ -25,7 +25,7 @@ type member struct {
 	ran     bool
 }
 
-// look reads a group without caches. It returns nil if there is no readable group.
+// look reads a group, bypassing caches. It returns nil if there is no readable group.
 func (s *server) look(uid string) *view {
 	stored, err := s.functions.Read(uid)
 	if err != nil || stored == nil {

@@ -38,7 +38,7 @@ func CacheOptions(namespaces ...string) cache.Options {
 	}
 }
 
-// AddIndexes adds the indexes that lists of this package use.
+// AddIndexes adds the indexes that this package's List calls use.
 func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	return indexer.IndexField(ctx, &corev1.Pod{}, ownerIndex, indexByOwner)
 }

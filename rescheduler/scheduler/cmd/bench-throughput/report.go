@@ -67,7 +67,7 @@ func printHead(w io.Writer, s *series) {
 const introduction = `# Cost of the scheduler plugin
 
 ` + "`make bench-rescheduler-scheduler`" + ` writes this page. kube-scheduler 1.36 with and without PodRescheduling schedules %d pending pods (half as many in the second shape) on nodes
-that exist only in the API server. API server and etcd are real and share the machine's %d cores with the scheduler, so the pods per second depend mostly on them. The
+that exist only in the API server. The API server and etcd are real and share the machine's %d cores with the scheduler, so the pods per second depend mostly on them. The
 algorithm time is the scheduler's own metric: the time from taking a pod out of its queue until a node is chosen. It includes the plugin, but it is wall
 time, and other processes also use the cores. CPU and memory are those of the scheduler process, including its caches and clients. They depend
 least on other work on the machine.

@@ -43,5 +43,5 @@ func Open(ctx context.Context, store rounds.Leader, uid string, want group.Wante
 			return group.Summary{}, err
 		}
 	}
-	return group.Summary{}, fmt.Errorf("group %s does not settle after %d writes", uid, maxWrites)
+	return group.Summary{}, fmt.Errorf("group %s did not settle after %d writes", uid, maxWrites)
 }
