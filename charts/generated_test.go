@@ -115,7 +115,7 @@ func TestCRDsAreGenerated(t *testing.T) {
 	}
 }
 
-// `kubectl apply` stores each object as JSON in an annotation, and the annotations of an object may have at most 256 KiB.
+// `kubectl apply` stores each object as JSON in an annotation, and the annotations of an object may take up at most 256 KiB.
 func TestCRDsFitIntoAnnotation(t *testing.T) {
 	for chart, file := range definitions {
 		crd := parse(t, file, string(mustRead(t, file)))[0]

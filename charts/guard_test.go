@@ -15,7 +15,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// The chart's own store is closed by default: it has TLS only, a disabled default user, and its own password.
+// The chart's own store is closed by default: it has only a TLS port, a disabled default user, and its own password.
 func TestStoreIsClosedByDefault(t *testing.T) {
 	all := mustParse(t, jobSetChart, settings["orchestrator and valkey"])
 	for key, want := range map[string]string{

@@ -166,7 +166,7 @@ podDisruptionBudget: {enabled: true}
 `
 )
 
-// The rules of the webhooks are generated from the code. A chart adds which namespaces they skip.
+// The rules of the webhooks are generated from the code. A chart adds the namespaces that they skip.
 func TestWebhooksMatchMarkers(t *testing.T) {
 	for chart, entry := range installed {
 		if chart == jobSetChart { // tested in more detail in webhook_test.go

@@ -27,7 +27,7 @@ func ofPods(w admissionv1.ValidatingWebhook) bool {
 	return slices.Contains(w.Rules[0].Resources, "pods")
 }
 
-// The rules of the webhooks are generated from the code. The chart adds the Service and which objects the webhooks skip.
+// The rules of the webhooks are generated from the code. The chart adds the Service and the conditions under which the webhooks skip an object.
 func TestJobSetWebhooksMatchMarkers(t *testing.T) {
 	for name, values := range settings {
 		for _, kind := range []string{validating, mutating} {

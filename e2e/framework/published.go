@@ -141,16 +141,15 @@ func (env *Environment) allowPublishedAgents(ctx context.Context, namespace stri
 	return nil
 }
 
-// PublishedStrategy sets what the upstream controller requires of a JobSet of one replicatedJob for InPlaceRestart.
+// PublishedStrategy sets what the upstream controller requires of a JobSet with one replicatedJob for InPlaceRestart.
 func PublishedStrategy(js *v1alpha2.JobSet) {
 	js.Spec.FailurePolicy.RestartStrategy = v1alpha2.InPlaceRestart
 	job := &js.Spec.ReplicatedJobs[0].Template.Spec
 	job.BackoffLimit, job.PodReplacementPolicy = ptr.To[int32](math.MaxInt32), ptr.To(batchv1.Failed)
 }
 
-// PublishedInPlace makes the upstream controller restart a JobSet of one replicatedJob in place. It adds the upstream
-// agent as a sidecar, as in its design document. The kubelet restarts all containers of a pod when its worker fails, or
-// when its agent exits because another agent did.
+// PublishedInPlace makes the upstream controller restart a JobSet with one replicatedJob in place. It adds the upstream agent as a sidecar, as
+// in its design document. The kubelet restarts all containers of a pod when its worker fails, or when its agent exits because another agent did.
 func PublishedInPlace(js *v1alpha2.JobSet) {
 	PublishedStrategy(js)
 	pod := &js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec

@@ -52,8 +52,8 @@ func QueueOf(ns string, quotas ...Quota) []*unstructured.Unstructured {
 	}
 }
 
-// MakeQueue creates such objects and removes them at the end of the test. It retries, because the webhooks of a manager
-// that has just started may take a moment.
+// MakeQueue creates the objects of a queue and removes them at the end of the test. It retries, because the webhooks of
+// a manager that has just started may take a moment.
 func MakeQueue(t testing.TB, k8s client.Client, objects ...*unstructured.Unstructured) {
 	t.Helper()
 	for _, object := range objects {

@@ -11,7 +11,7 @@ import (
 )
 
 // State returns a line for each pod of a namespace, with its node and container statuses, and for each event. It is
-// meant for the log of a failed test. If a list fails, the error is a line too.
+// meant for the log of a failed test. If a List call fails, the error becomes a line too.
 func State(ctx context.Context, k8s client.Reader, namespace string) string {
 	var lines []string
 	var pods corev1.PodList

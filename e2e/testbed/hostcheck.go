@@ -39,8 +39,8 @@ func checkHost() error {
 	return nil
 }
 
-// checkOwner returns an error if a testbed of another directory is up. If only the records of that testbed are left, because
-// its processes were killed, checkOwner takes it down.
+// checkOwner returns an error if a testbed that belongs to another directory is up. If only the records of that testbed are left, because its
+// processes were killed, checkOwner takes it down.
 func checkOwner(ctx context.Context, layout Layout, progress io.Writer) error {
 	raw, err := os.ReadFile(ownerFile())
 	if errors.Is(err, fs.ErrNotExist) {

@@ -46,7 +46,7 @@ func (l Layout) processDir() string  { return l.state("processes") }
 func (l Layout) changesFile() string { return l.state("host.json") }
 func (l Layout) optionsFile() string { return l.state("options.json") }
 
-// lockFile is outside the state directory, because it must outlive it.
+// lockFile is outside the state directory, because the lock must outlive that directory.
 func (l Layout) lockFile() string { return filepath.Join(l.cache, "testbed.lock") }
 
 // ownerFile returns the path of a file that names the state directory of the testbed on this host. There can be only

@@ -312,7 +312,7 @@ func (g *guest) removePods(of types.UID) {
 	}
 }
 
-// run creates a JobSet of the upstream controller, and waits until its workers are running, led by the guest.
+// run creates a JobSet for the upstream controller, and waits until its workers are running, led by the guest.
 func (g *guest) run(js *JobSet) {
 	g.Helper()
 	g.create(js)

@@ -125,7 +125,8 @@ func resize(s *v1alpha2.JobSetSpec, parallelism, completions int32) {
 	s.ReplicatedJobs[0].Template.Spec.Parallelism, s.ReplicatedJobs[0].Template.Spec.Completions = &parallelism, &completions
 }
 
-// refusals submits all of them without storing them, and returns the API server's messages for each case.
+// refusals submits all refusedCreations and refusedUpdates without storing them, and returns the API server's messages
+// for each case.
 func (s *site) refusals() map[string][]string {
 	s.Helper()
 	found := map[string][]string{}

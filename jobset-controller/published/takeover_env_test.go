@@ -254,8 +254,8 @@ func (c *cluster) versions() map[string]string {
 	return versions
 }
 
-// The upstream controller brings JobSets into each phase and is stopped. Our controller replaces it. Ours must not
-// delete, recreate or write any Job, pod, Service or claim, and then continues.
+// The upstream controller brings JobSets into each phase and is stopped. Our controller replaces it. During the
+// replacement, no Job, pod, Service or claim may be deleted, recreated or written. Our controller then continues.
 func TestRunningPublishedControllerIsReplacedInPlace(t *testing.T) {
 	stopTheirs := runTheirs(t)
 	all, clusters := phases(), map[string]*cluster{}

@@ -34,7 +34,7 @@ const (
 	keyFile         = "tls.key"
 )
 
-// addCertificates returns a channel that is closed once the folder has a certificate and, if it is an internal one, the webhook
+// addCertificates returns a channel that is closed once the folder has a certificate and, if that certificate is internal, the webhook
 // configurations trust it.
 func (o *Options) addCertificates(mgr ctrl.Manager) (ready chan struct{}, err error) {
 	ready = make(chan struct{})

@@ -37,7 +37,7 @@ type LeaderConfig struct {
 	ResourceLock  string          `json:"resourceLock,omitempty"` // only leases
 }
 
-// Config returns the part of a configuration file that sets these options when it is read.
+// Config returns the part of a configuration file that sets these options when the file is read.
 func (o *Options) Config() Config {
 	return Config{
 		Webhook: &o.Webhook, LeaderElection: LeaderConfig{Leader: &o.Leader}, Metrics: &o.Metrics, Health: &o.Health, TLS: &o.TLS,
@@ -117,20 +117,20 @@ func ReadStrictConfig(path string, set *pflag.FlagSet, into any) error {
 	return err
 }
 
-// Complete applies what a configuration file that was read into c does not set directly, and returns all errors. set is the
-// parsed flag set.
+// Complete applies the settings in c that reading the configuration file did not apply directly, validates the options, and returns all
+// errors. set is the parsed flag set.
 func (o *Options) Complete(set *pflag.FlagSet, c Config) []error {
 	errs := o.applyGates(c.FeatureGates)
 	if lock := c.LeaderElection.ResourceLock; lock != "" && lock != "leases" {
 		errs = append(errs, fmt.Errorf("leaderElection.resourceLock: %q is not supported, only leases", lock))
 	}
-	if !set.Changed(flagLeaseDuration) { // if the flag sets the lease duration, the other times in the file do not fit it
+	if !set.Changed(flagLeaseDuration) { // if the flag sets the lease duration, the file's other times do not match it
 		l := &o.Leader // zero counts as not set
 		l.Lease = cmp.Or(c.LeaderElection.LeaseDuration.Duration, l.Lease)
 		l.Renew = cmp.Or(c.LeaderElection.RenewDeadline.Duration, l.Renew)
 		l.Retry = cmp.Or(c.LeaderElection.RetryPeriod.Duration, l.Retry)
 	}
-	if set.Changed(flagWebhookCertDir) { // someone else provides the certificate
+	if set.Changed(flagWebhookCertDir) { // the certificate is provided externally
 		o.Certificates.Internal = false
 	}
 	return append(errs, o.validate()...)

@@ -80,7 +80,7 @@ func TestCertificateExpiryMetric(t *testing.T) {
 	}
 }
 
-// Tests start several managers in one process, each with its own folder. The metric is about the last one.
+// Tests start several managers in one process, each with its own folder. The metric reports the last one's certificate.
 func TestCertificateExpiryOfLaterManager(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	for _, folder := range []string{t.TempDir(), t.TempDir()} {

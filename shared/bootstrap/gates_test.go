@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// withStages returns options with a feature gate of each stage.
+// withStages returns options with feature gates at every stage.
 func withStages(t *testing.T, file string, args ...string) (*Options, error) {
 	t.Helper()
 	t.Setenv("POD_NAMESPACE", "")

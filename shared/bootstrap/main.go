@@ -44,7 +44,7 @@ type Program interface {
 	Complete(*pflag.FlagSet) error
 	// Logging returns the logging options. Call it after Complete.
 	Logging() *zap.Options
-	// Run runs against the cluster until ctx is done.
+	// Run runs the program against the cluster until ctx is done.
 	Run(ctx context.Context, cluster *rest.Config) error
 }
 

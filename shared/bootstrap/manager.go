@@ -220,8 +220,8 @@ type Everywhere manager.RunnableFunc
 func (e Everywhere) Start(ctx context.Context) error { return e(ctx) }
 func (Everywhere) NeedLeaderElection() bool          { return false }
 
-// Every returns a runnable that calls a function at intervals in the leader. Errors are only logged, because the next call tries
-// again.
+// Every returns a runnable that calls a function at the given interval while this process is the leader. Errors are only logged, because
+// the next call tries again.
 func Every(interval time.Duration, failed string, do func(context.Context) error) manager.RunnableFunc {
 	return func(ctx context.Context) error {
 		wait.UntilWithContext(ctx, func(ctx context.Context) {

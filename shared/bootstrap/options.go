@@ -90,7 +90,7 @@ type Leader struct {
 	Name      string        `json:"resourceName,omitempty"`
 	Lease     time.Duration `json:"-"` // how long a leader that does not renew the Lease keeps it
 	Renew     time.Duration `json:"-"` // how long the leader tries to renew before it gives up
-	Retry     time.Duration `json:"-"` // time between two tries
+	Retry     time.Duration `json:"-"` // time between tries
 }
 
 // Metrics configures the metrics endpoint. Secure means that metrics are served over HTTPS, only to clients that are authorized

@@ -58,7 +58,7 @@ func isIndex(text string, n int64) bool {
 	return err == nil && index >= 0 && index < n && strconv.FormatInt(index, 10) == text
 }
 
-// Placeholders for values that depend on the slot, in the environment and arguments of a worker's program. They are used if a pod may work
+// Placeholders for values that depend on the slot, in the environment and arguments of a worker's program. They are used if a pod can work
 // in any slot of its stage. The supervisor replaces them when it starts the worker.
 const (
 	PlaceholderJob    = "__holdfast_job_index__"        // index of the Job in its replicatedJob

@@ -47,7 +47,7 @@ const (
 	KindGap      = "gap"      // the worker was more than one round behind, which JobSet KEP-876 does not allow
 	KindTimeout  = "timeout"  // the round timed out
 	KindUnkilled = "unkilled" // the worker survived its kill
-	KindStops    = "stops"    // the agent received more stop orders than it follows
+	KindStops    = "stops"    // the number of stop orders exceeded the agent's limit
 )
 
 // Failure is a cause with the times that the worker's agent reported.
@@ -66,7 +66,7 @@ type Record struct {
 	InSyncAt   int64 // when all workers had joined and were started, after the round's pause
 }
 
-// Phase is the phase of a group, under the name that conditions and metrics use.
+// Phase is the phase of a group, as named in conditions and metrics.
 type Phase string
 
 const (

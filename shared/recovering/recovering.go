@@ -94,9 +94,10 @@ func Of(annotations map[string]string) (State, bool) {
 // Live reports whether the deadline is in the future.
 func (s State) Live(now time.Time) bool { return now.Before(s.Deadline) }
 
-// Until returns how long a program at the given level must leave a workload alone: the latest deadline of any other level that is
-// in progress on one of the workload's objects, from the pod's controller up to the root. A lower level is already handling the
-// fault, and a higher level replaces what this level would repair. The zero time means that no other level is in progress.
+// Until returns the time until which a program at the given level must leave a workload alone: the latest deadline of any other
+// level that is in progress on one of the workload's objects, from the pod's controller up to the root. A lower level is already
+// handling the fault, and a higher level replaces what this level would repair. The zero time means that no other level is in
+// progress.
 func Until(level int, now time.Time, objects ...map[string]string) time.Time {
 	var until time.Time
 	for _, annotations := range objects {

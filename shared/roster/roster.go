@@ -1,11 +1,11 @@
-// Package roster lets the owner of a changing set of pods have them managed as a group, although owner and orchestrator do not know each
-// other's kinds. It defines two annotations on the owner's object.
+// Package roster lets the owner of a changing set of pods have them managed as a group, although the owner and the orchestrator do not
+// know each other's kinds. It defines two annotations on the owner's object.
 //
 //	owner         Roster   the members of the group, and how often it may restart
 //	orchestrator  Report   the state of the group, failed workers, and workers that cannot restart in place
 //
 // A member is a pod and not a slot: a replacement is a new member with a new name, so it never receives anything meant for its
-// predecessor. Both annotations describe the complete state, so either program may miss changes. The package is pure.
+// predecessor. Both annotations describe the complete state, so it does not matter if a program misses a change. The package is pure.
 package roster
 
 import (

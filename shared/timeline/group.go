@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// Group contains the fields that are used from a group's owner: a JobSet, an Indexed Job without a JobSet, or the pod with index
-// 0.
+// Group contains the fields of a group's owner that the timeline uses. The owner is a JobSet, an Indexed Job without a JobSet, or
+// the pod with index 0.
 type Group struct {
 	MaxRestarts int32
 	// Charged is the number of counted restarts, in place and by recreation.
@@ -131,7 +131,7 @@ var byLevel = map[int]What{
 	recovering.LevelRecreate: Recreation, recovering.LevelReset: Reset,
 }
 
-// ElasticJob contains the fields that are used from an ElasticJob's status, and its backoffLimit.
+// ElasticJob contains the fields of an ElasticJob's status that the timeline uses, and its backoffLimit.
 type ElasticJob struct {
 	BackoffLimit int32 `json:"-"` // -1 means no limit
 	// Message describes the workers that are not running; empty if all are running.
@@ -170,7 +170,7 @@ func ofElasticJob(o Object) []Entry {
 	return append(list, ends(o, "Succeeded")...)
 }
 
-// AppWrapper contains the fields that are used from an AppWrapper's status, and its retryLimit.
+// AppWrapper contains the fields of an AppWrapper's status that the timeline uses, and its retryLimit.
 type AppWrapper struct {
 	Phase      string    `json:"phase"`
 	Resets     int32     `json:"resettingCount"` // resets that count towards the limit

@@ -54,8 +54,8 @@ func newTraining(b *testing.B, python string, ranks int, variables ...string) *t
 	return t
 }
 
-// notes returns when a rank last failed, and when its newest process completed its first step. The latter is zero if no
-// step has been completed yet.
+// notes returns the times at which a rank last failed and at which its newest process completed its first step. The
+// latter is zero if no step has been completed yet.
 func (t *training) notes(rank int) (failed, stepped time.Time) {
 	f, err := os.Open(filepath.Join(t.dir, fmt.Sprint("notes-", rank)))
 	if err != nil {
@@ -80,7 +80,8 @@ func (t *training) notes(rank int) (failed, stepped time.Time) {
 	return failed, stepped
 }
 
-// await waits until all ranks have completed their first step after the given time, and returns when the last one did.
+// await waits until all ranks have completed their first step after the given time. It returns the time at which the
+// last one did so.
 func (t *training) await(after time.Time) (last time.Time) {
 	for range 12000 {
 		done := 0

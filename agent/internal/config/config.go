@@ -132,7 +132,7 @@ var (
 	// begin nor end with a dash, and two indexes.
 	// The name of a spare has "spares" as its Job index.
 	slotName = regexp.MustCompile(`^[^-].*-.*[^-]-(0|[1-9][0-9]*|spares)-(0|[1-9][0-9]*)$`)
-	// objectName matches what may be the name of a pod or a node.
+	// objectName matches text that could be the name of a pod or a node.
 	objectName = regexp.MustCompile(`^[^ \t\n$]+$`)
 )
 

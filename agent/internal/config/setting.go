@@ -26,13 +26,13 @@ type setting struct {
 	initial  string // default if neither the flag nor the variable is set
 	usage    string
 	fix      string // what to do if it is missing or invalid
-	optional bool   // may be empty, and is not parsed then
+	optional bool   // may be empty, in which case it is not parsed
 	parse    func(value string) error
 	value    string
 }
 
-// reader reads the settings of a program. A flag takes precedence over its environment variable, and that over the
-// default.
+// reader reads the settings of a program. A flag takes precedence over its environment variable, which takes precedence
+// over the default.
 type reader struct {
 	title    string
 	settings []*setting
@@ -143,7 +143,7 @@ func matching(into *string, valid *regexp.Regexp, what string) func(string) erro
 	}
 }
 
-// number accepts whole numbers of least or more.
+// number accepts whole numbers greater than or equal to least.
 func number[N int | int64](into *N, least int64) func(string) error {
 	return func(v string) error {
 		n, err := strconv.ParseInt(v, 10, 32)

@@ -61,7 +61,7 @@ func (s *Store) settings() []*setting {
 	}
 }
 
-// check records settings that are missing for others.
+// check records missing settings that other settings require.
 func (s *Store) check(r *reader) {
 	switch {
 	case (s.CertFile == "") != (s.KeyFile == ""):

@@ -15,7 +15,7 @@ const (
 	maxBackoff = 30 * time.Second
 )
 
-// Watch calls wake whenever the worker may have changed, until ctx is done: for each event of the runtime, or at the
+// Watch calls wake whenever the worker may have changed, until ctx is done: for each event from the runtime, or at the
 // polling interval if there are no events. wake must not block. A subscriber that does not read its events eventually
 // blocks the runtime of the whole node, so the reader does nothing but call wake.
 func (c *Client) Watch(ctx context.Context, wake func()) {

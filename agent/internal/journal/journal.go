@@ -12,8 +12,8 @@ import (
 // TerminationLog is the file from which the kubelet reads a container's termination message.
 const TerminationLog = "/dev/termination-log"
 
-// New returns the agent's log. Each line is a JSON object with its time in UTC, in milliseconds, so that the logs of a
-// group can be merged by time.
+// New returns the agent's log. Each line is a JSON object with a timestamp in UTC, with millisecond precision, so that
+// the logs of a group can be merged by time.
 func New(w io.Writer, level slog.Level) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: milliseconds}))
 }

@@ -166,7 +166,7 @@ type Barrier interface {
 	Start(id string, generation, round int64, slot string)
 }
 
-// Gate is told whether the worker is reachable.
+// Gate is notified when the worker becomes reachable, and of the reason why it is not reachable yet.
 type Gate interface {
 	Wait(reason string)
 	Open()

@@ -85,7 +85,7 @@ func TestThePlaceIsPostedBeforeALevelThatWasRead(t *testing.T) {
 	expect(t, l, "placed", "read 1", "message 2", "placed", "read 3")
 }
 
-// Calls may have returned a later level in the meantime.
+// Other calls to the store may have returned a later level in the meantime.
 func TestTheLevelIsReadAgainAfterReadingThePlaceFailed(t *testing.T) {
 	l := newLoop(t, &script{places: []error{errAway}, levels: []func() (rounds.Level, error){at(2)}})
 	l.updated(rounds.Observation{Level: rounds.Level{Seq: 1}, Read: true})

@@ -14,8 +14,8 @@ import (
 // observeRetry is the pause after a failed observation.
 const observeRetry = 200 * time.Millisecond
 
-// startObserving observes the worker now and after each wake-up. The returned function stops observing and waits until
-// that has ended.
+// startObserving observes the worker now and after each wake-up. The returned function stops this, and waits until no
+// observation is in progress.
 func (l *loop) startObserving() (stop func()) {
 	ctx, cancel := context.WithCancel(l.work)
 	var observing sync.WaitGroup
@@ -84,8 +84,8 @@ func (l *loop) observeFailed(since time.Time, err error) time.Time {
 // readRetry is the pause while the store is unreachable.
 const readRetry = time.Second
 
-// updated passes on an observation of the store's Watch. If it has to read the level, it posts the slot's place before
-// the level, because the leader may have changed both together.
+// updated passes on an observation from the store's Watch. If it has to read the level, it posts the slot's place
+// before the level, because the leader may have changed both together.
 func (l *loop) updated(o rounds.Observation) {
 	if errors.Is(o.Err, context.Canceled) {
 		return

@@ -31,7 +31,7 @@ func BenchmarkStartAndEnd(b *testing.B) {
 	b.ReportMetric(float64(end.Microseconds())/float64(b.N), "us-end")
 }
 
-// BenchmarkDetection measures the time from killing a process until its exit is known.
+// BenchmarkDetection measures the time from killing a process until its exit is detected.
 func BenchmarkDetection(b *testing.B) {
 	sleep, err := exec.LookPath("sleep")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lostCode is used when another part of the program has reaped the child, so that its exit code is unknown.
+// lostCode is used when another part of the program has reaped the child, in which case its exit code is unknown.
 const lostCode = 137
 
 // Spec describes the program to run. The child inherits this process's working directory, and its standard streams

@@ -135,7 +135,7 @@ func descends(all map[int]stat, pid int, roots map[int]bool) bool {
 	return false
 }
 
-// blindPause is the polling interval on kernels without pidfds, before Linux 5.3.
+// blindPause is the polling interval on kernels without pidfds (before Linux 5.3).
 const blindPause = 5 * time.Millisecond
 
 // held refers to processes by pidfd, so that a reused PID is not mistaken for the original process.

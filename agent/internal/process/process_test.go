@@ -169,7 +169,7 @@ func TestOrphansDoNotStayAsZombies(t *testing.T) {
 			s, err := readStat(orphan)
 			t.Fatalf("the orphan is still there: %+v (%v)", s, err)
 		}
-		time.Sleep(time.Millisecond) // the exit of a process that is not a child can only be polled
+		time.Sleep(time.Millisecond) // the exit of a process that is not a child can only be detected by polling
 	}
 	select {
 	case <-c.Exited():

@@ -97,7 +97,7 @@ func Env(jobSetUID string, epoch, round int64) []byte {
 		epoch, round, jobSetUID, epoch, round)
 }
 
-// SaveEnv writes that file, which workers of any user can read.
+// SaveEnv writes that file, which workers running as any user can read.
 func SaveEnv(dir, jobSetUID string, epoch, round int64) error {
 	return Replace(dir, EnvName, 0o644, bytes.NewReader(Env(jobSetUID, epoch, round)))
 }

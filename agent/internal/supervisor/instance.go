@@ -241,12 +241,12 @@ func (s *Supervisor) follow(i *instance, child *process.Child) (gone bool) {
 		}
 		return err == nil
 	case <-child.Exited():
-		if child.Exit().Code != 0 { // peers don't wait for the rest of its tree, which may take seconds if a device is slow to close
+		if child.Exit().Code != 0 { // peers do not wait for the rest of its tree, which may take seconds if a device is slow to close
 			s.died(i, child.Exit())
 		}
 		err := s.options.End(child, syscall.SIGKILL, 0)
 		s.died(i, child.Exit())
-		if err != nil { // the group restarts, and this slot holds it at the barrier until they are gone or the pod is recreated
+		if err != nil { // the group restarts, and this slot holds it at the barrier until the processes are gone or the pod is recreated
 			s.options.Log.Error("worker processes survived SIGKILL, not starting a new worker until they exit", "instance", i.id, "error", err)
 			time.Sleep(unkilledRetry)
 		}

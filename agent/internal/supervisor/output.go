@@ -13,7 +13,7 @@ import (
 
 const (
 	copyAtOnce = 64 << 10
-	// drainTimeout is how long the supervisor spends before it exits on copying what is left in the pipes. By then, no
+	// drainTimeout is how long the supervisor spends copying what is left in the pipes before it exits. By then, no
 	// process is writing to them.
 	drainTimeout = time.Second
 	// orderTimeout is how long a new program waits for the output of the previous one to be copied, to keep the log in

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-project/holdfast/agent/internal/process"
 )
 
-// ProgressFileVariable is the environment variable with the file through which a worker reports progress.
+// ProgressFileVariable is the environment variable that names the file through which a worker reports progress.
 const ProgressFileVariable = "HOLDFAST_PROGRESS_FILE"
 
 // Progress counts a worker's progress reports. It does not record their times, so that no clocks have to be compared.

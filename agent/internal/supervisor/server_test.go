@@ -101,7 +101,7 @@ func (c *crowd) allUp() (last time.Time) {
 }
 
 // BenchmarkRestart kills one worker and measures the time until all programs are running again. All supervisors share
-// this process and the machine's CPUs, and each of them scans all of its processes.
+// this process and the machine's CPUs, and each of them scans all processes on the machine.
 func BenchmarkRestart(b *testing.B) {
 	for _, size := range []int{8, 32, 100} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {

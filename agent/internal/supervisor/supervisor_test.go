@@ -315,7 +315,7 @@ func TestOverlay(t *testing.T) {
 	}
 }
 
-// Workers of two restarts must not meet under the same name.
+// Workers from different restarts must not use the same rendezvous ID.
 func TestRoundVariablesHaveTheRound(t *testing.T) {
 	s := New(Options{
 		Group: "uid", Program: process.Spec{Env: []string{"PET_RDZV_ID=run", "PET_RDZV_BACKEND=c10d"}}, RoundVariables: []string{"PET_RDZV_ID", "ABSENT"},

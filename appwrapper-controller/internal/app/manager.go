@@ -76,8 +76,8 @@ func (o *Options) addControllers(ctx context.Context, mgr ctrl.Manager) error {
 	return nil
 }
 
-// leaseName is the Lease of the upstream controller, so that only one of the two acts if both run in the same namespace. In different
-// namespaces they have different Leases, so stop one before starting the other.
+// leaseName is the name of the upstream controller's Lease, so that only one of the two controllers acts if both run in the same namespace.
+// In different namespaces they use different Leases, so stop one before starting the other.
 const leaseName = "f134c674.codeflare.dev"
 
 // Options holds the settings from the command line and the configuration file.
@@ -155,7 +155,7 @@ type address struct {
 	BindAddress *string `json:"bindAddress,omitempty"`
 }
 
-// configuration returns the content of a file that sets these options when it is read.
+// configuration returns a Configuration whose fields point to these options, so that decoding a file into it sets them.
 func (o *Options) configuration() Configuration {
 	c := &o.Certificates
 	return Configuration{

@@ -151,7 +151,7 @@ func (o object) terminal(complete, failed string) Report {
 
 func count(n int64) *int32 { return new(int32(max(0, n))) }
 
-// replicas reads them from the spec, because Deployments and StatefulSets may be scaled.
+// replicas reads the number of pods from the spec, because Deployments and StatefulSets may be scaled.
 func replicas(o object) Report { return Report{Pods: count(o.number(1, "spec", "replicas"))} }
 
 // job handles Jobs, which run fewer pods near their end and keep failed pods. A Job with more completions than parallelism runs its pods
@@ -178,7 +178,8 @@ func pod(p *corev1.Pod) Report {
 	return Report{State: Active}
 }
 
-// elasticJob needs only minReplicas workers. A worker that is no longer replaced leaves its failed pod behind for the logs.
+// elasticJob reports that only minReplicas workers are needed. A worker that is no longer replaced leaves its failed pod behind for the
+// logs.
 func elasticJob(o object) Report {
 	r := o.terminal("Succeeded", "Failed")
 	r.Restarting, _ = o.condition("Restarting")

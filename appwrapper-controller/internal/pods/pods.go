@@ -24,7 +24,7 @@ type Count struct {
 	Terminating int32
 }
 
-// Exist returns the number of pods that count towards the workload.
+// Exist returns the number of pods that count toward the workload.
 func (c Count) Exist() int32 { return c.Pending + c.Running + c.Succeeded }
 
 // Ready returns the number of pods that are running or have succeeded.
@@ -37,8 +37,8 @@ type Summary struct {
 	ByComponent map[int]Count
 	// Failed pods that have not been replaced, oldest first.
 	Failed []*corev1.Pod
-	// Progress is the last time at which a pod succeeded, or the creation time of the oldest pending pod if that is later: that pod was
-	// created after another one succeeded, which may have been deleted since. Zero if there is neither.
+	// Progress is the last time at which a pod succeeded, or the creation time of the oldest pending pod if that is later. Such a pending pod
+	// was created after another pod succeeded, which may have been deleted since. Zero if there is neither.
 	Progress time.Time
 }
 
@@ -165,7 +165,7 @@ func slotOf(pod *corev1.Pod) (slot, bool) {
 	return s, true
 }
 
-// Ended returns when the pod's last container terminated, or the creation time of the pod if none has.
+// Ended returns the time at which the pod's last container terminated, or the creation time of the pod if none has.
 func Ended(pod *corev1.Pod) time.Time {
 	at := pod.CreationTimestamp.Time
 	for _, status := range pod.Status.ContainerStatuses {

@@ -19,7 +19,7 @@ const (
 	trainingReplicaType = "training.kubeflow.org/replica-index"
 )
 
-// inference adds the pod sets of objects of one kind.
+// inference adds the pod sets of an object of one kind.
 type inference func(*finder)
 
 // finder finds the pod sets of an object.
@@ -91,7 +91,7 @@ func jobSet(f *finder) {
 	}
 }
 
-// roles returns the inference for a kind with a template for each role of its pods, each of which is optional.
+// roles returns the inference for a kind with an optional template for each pod role.
 func roles(at string, annotations map[string]string, names ...string) inference {
 	return func(f *finder) {
 		for _, name := range names {

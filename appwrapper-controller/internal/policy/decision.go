@@ -140,7 +140,7 @@ type Facts struct {
 	Pods       pods.Summary
 	// Remains are the objects and pods still to be removed; nil unless a removal is in progress.
 	Remains []Remains
-	// Recovering is the deadline until which a component's own controller is recovering it; zero if none is.
+	// Recovering is the deadline of a recovery by a component's own controller; zero if there is none.
 	Recovering time.Time
 	// Evacuation from bad nodes that is due; nil if none is.
 	Evacuation *Evacuation

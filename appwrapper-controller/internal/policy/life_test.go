@@ -214,8 +214,7 @@ func (l *life) write(t *testing.T, f *Facts, d *Decision) {
 	l.facts.Phase, l.facts.Clocks, l.facts.Retries, l.facts.Evacuations = d.Next, d.Clocks, d.Retries, d.Evacuations
 }
 
-// happen simulates an event outside the controller. While the test lets the life end, only the ordinary events still
-// happen.
+// happen simulates an event outside the controller. Once the test lets the life cycle end, only ordinary events happen.
 func (l *life) happen(kind int) {
 	p := &l.parts[l.random.IntN(len(l.parts))]
 	running := p.there && !p.terminating

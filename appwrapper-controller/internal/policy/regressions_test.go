@@ -56,7 +56,8 @@ func states(state health.State) func(*Facts) {
 	return func(f *Facts) { f.Components[0].Report.State = state }
 }
 
-// elastic makes one pod sufficient for the component, and sets whether it reports that it continues.
+// elastic makes one pod sufficient for the component, and sets whether the component reports that enough pods are
+// running.
 func elastic(goesOn bool) func(*Facts) {
 	return func(f *Facts) {
 		f.Components[0].Report.Pods, f.Components[0].Report.EnoughPods = ptr.To[int32](1), goesOn
@@ -164,7 +165,8 @@ func TestElasticJobBelowMaximumIsHealthy(t *testing.T) {
 	}
 }
 
-// B-1: between two waves of a Job, as many pods have succeeded as should be running, and none is running.
+// B-1: between two waves of a Job, the number of succeeded pods equals the number that should be running, but no pod is
+// running.
 func TestB1JobBetweenWavesHasNotSucceeded(t *testing.T) {
 	if d := Decide(facts(have("Succeeded", "Succeeded"))); d.Next != v1beta2.Running {
 		t.Errorf("it is %s", d.Next)

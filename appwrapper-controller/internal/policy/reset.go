@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/restart"
 )
 
-// Resets lists all ways an attempt can end that may lead to a reset, without messages.
+// Resets lists, without messages, every way in which an attempt can end that may lead to a reset.
 var Resets = []End{
 	{Reason: v1beta2.ReasonCreateFailed},
 	{Reason: v1beta2.ReasonFailedComponent},
@@ -20,8 +20,8 @@ var Resets = []End{
 	{Reason: v1beta2.ReasonAutopilotNoExecute, Evacuation: true},
 }
 
-// resetOrFail resets the workload if the exit codes and its budget allow, and fails it otherwise. Evacuations are counted separately. The
-// retry count restarts at zero after an attempt that was ready for RetryDecay.
+// resetOrFail resets the workload if the exit codes and its budget allow a reset, and fails it otherwise. Evacuations are counted
+// separately. The retry count restarts at zero after an attempt that was ready for RetryDecay.
 func (f *Facts) resetOrFail(reason, message string) *Decision {
 	if f.terminal(reason) {
 		return f.fail(reason, fmt.Sprintf("%s; exit codes %d do not allow a reset", message, f.Pods.ExitCodes()))
@@ -142,8 +142,8 @@ func (d *Decision) Explain(remains []Remains) {
 	}
 }
 
-// describeRemains lists the first few remaining objects and what blocks their deletion. Objects with a known cause come first, then the
-// order is by name.
+// describeRemains lists the first few remaining objects and what blocks their deletion. Objects for which the cause is known come first.
+// Within each group, objects are sorted by name.
 func describeRemains(remains []Remains) string {
 	sorted := slices.SortedStableFunc(slices.Values(remains), func(a, b Remains) int {
 		switch {

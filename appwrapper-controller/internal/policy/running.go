@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/pods"
 )
 
-// running checks the failure conditions, those without FailureGracePeriod first. A component that has completed is not
-// missing, because its TTL may have passed.
+// running checks the failure conditions, those without FailureGracePeriod first. A completed component does not count
+// as missing if its object is gone, because its TTL may have passed.
 func running(f *Facts) *Decision {
 	if f.Suspend {
 		return suspend(f)
@@ -147,7 +147,7 @@ func (f *Facts) findPodProblem(d *Decision, t tally) (reason, message string) {
 	return "", ""
 }
 
-// notReadySince returns when the pods were requested, or when they stopped being ready.
+// notReadySince returns the time at which the pods were requested or at which they last stopped being ready, whichever is later.
 func (f *Facts) notReadySince(d *Decision) time.Time {
 	if d.Clocks.NotReadySince.After(d.Clocks.AttemptStart) {
 		return d.Clocks.NotReadySince
@@ -184,11 +184,11 @@ func first(list []*corev1.Pod) string {
 	return ": " + list[0].Name + on
 }
 
-// tally counts the pods that count towards their components.
+// tally holds the numbers of pods that count toward their components.
 type tally struct {
 	// exist, ready and wanted include succeeded pods.
 	exist, ready, wanted int32
-	// active is the number of running pods, of the wantedActive pods that their components still have to run.
+	// wantedActive is the number of pods that their components still have to run, and active is how many of these are running.
 	active, wantedActive int32
 }
 

@@ -42,7 +42,7 @@ var (
 // Reviews signs and verifies AppWrappers.
 type Reviews struct{ keyFile string }
 
-// With uses the private key in the directory of the webhook certificate.
+// With returns Reviews that use the private key in the directory of the webhook certificate.
 func With(certificates string) *Reviews {
 	return &Reviews{filepath.Join(certificates, "tls.key")}
 }

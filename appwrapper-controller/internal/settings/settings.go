@@ -46,7 +46,7 @@ type NodeHealth struct {
 	Signals signals.Table `json:"signals,omitempty"`
 	// MaxSimultaneousEvacuations limits how many workloads can leave bad nodes at the same time. 0 means no limit.
 	MaxSimultaneousEvacuations int `json:"maxSimultaneousEvacuations,omitempty"`
-	// EvacuationLimit is how often a workload is evacuated before it fails. If unset, only RetryLimit applies.
+	// EvacuationLimit is how many times a workload is evacuated before it fails. If unset, only RetryLimit applies.
 	EvacuationLimit *int32 `json:"evacuationLimit,omitempty"`
 	// EvacuatedNodeTTL is how long later attempts of a workload avoid a node from which it was evacuated.
 	EvacuatedNodeTTL Duration `json:"evacuatedNodeTTL,omitempty"`
@@ -174,7 +174,7 @@ type FaultTolerance struct {
 	RetryPausePeriod            Duration `json:"resetPause,omitempty"`
 	RetryLimit                  int32    `json:"retryLimit,omitempty"`
 	ForcefulDeletionGracePeriod Duration `json:"deletionGracePeriod,omitempty"`
-	// GracePeriodMaximum is the upper limit of all others except SuccessTTL.
+	// GracePeriodMaximum is the upper limit for all other periods except SuccessTTL.
 	GracePeriodMaximum Duration `json:"gracePeriodCeiling,omitempty"`
 	// SuccessTTL is both the default and the upper limit.
 	SuccessTTL Duration `json:"successTTLCeiling,omitempty"`

@@ -55,7 +55,7 @@ type Taint struct {
 	Effect corev1.TaintEffect `json:"effect,omitempty"`
 }
 
-// Condition matches a node condition. Status is the status that means bad: True for some agents, False for others.
+// Condition matches a node condition. Status is the condition status that marks the node as bad: True for some agents, False for others.
 type Condition struct {
 	Type   corev1.NodeConditionType `json:"type"`
 	Status corev1.ConditionStatus   `json:"status"`
@@ -146,8 +146,8 @@ func UnhealthyDevices(status *corev1.PodStatus) (resources []corev1.ResourceName
 	return resources
 }
 
-// since returns when the signal started to count for the node, or when it will after its hold-down. Labels and taints have no start time and
-// take effect immediately. A nil node shows no signals.
+// since returns the time at which the signal started to count for the node, or at which it will after its hold-down. Labels and taints have
+// no start time and take effect immediately. A nil node shows no signals.
 func (s Signal) since(node *corev1.Node) (at time.Time, shows bool) {
 	switch {
 	case node == nil:

@@ -29,7 +29,7 @@ import (
 	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
 )
 
-// Limits of the number of pod sets in a workload.
+// Limits on the number of pod sets in a workload.
 const (
 	// maxPodSets is Kueue's limit since 0.19. The limit in earlier versions is oldMaxPodSets.
 	maxPodSets    = 18
@@ -38,7 +38,7 @@ const (
 
 var componentsPath = field.NewPath("spec", "components")
 
-// ValidateCreate rejects AppWrappers that cannot run, and warns of probable mistakes.
+// ValidateCreate rejects AppWrappers that cannot run, and warns about probable mistakes.
 func (w appWrappers) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper) (admission.Warnings, error) {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {
@@ -58,7 +58,7 @@ func (appWrappers) ValidateDelete(context.Context, *v1beta2.AppWrapper) (admissi
 	return nil, nil
 }
 
-// annotations warns of invalid annotations. The defaults apply instead, so the workload is not rejected because of them.
+// annotations warns about invalid annotations. The defaults apply instead, so the workload is not rejected because of them.
 func (w appWrappers) annotations(aw *v1beta2.AppWrapper) admission.Warnings {
 	var warnings admission.Warnings
 	_, problems := settings.Read(aw.Annotations, w.operator)
@@ -167,7 +167,7 @@ func (v *createValidator) unknownFields(path *field.Path, object *unstructured.U
 // minTTL is how long a finished object must exist for the controller to observe how it ended. It is longer than a leader change takes.
 const minTTL = time.Minute
 
-// timeToLive warns of an object that may be deleted before the controller observes how it ended.
+// timeToLive warns about an object that may be deleted before the controller observes how it ended.
 func (v *createValidator) timeToLive(path *field.Path, object *unstructured.Unstructured) {
 	for _, parent := range []string{"spec", "spec.runPolicy"} {
 		fields := strings.Split(parent+".ttlSecondsAfterFinished", ".")
@@ -200,7 +200,7 @@ func paths(sets []v1beta2.AppWrapperPodSet) []string {
 
 const immutable = "attempt to change immutable field"
 
-// ValidateUpdate rejects changes of immutable fields.
+// ValidateUpdate rejects changes to immutable fields.
 func (w appWrappers) ValidateUpdate(_ context.Context, old, aw *v1beta2.AppWrapper) (admission.Warnings, error) {
 	before := w.annotations(old)
 	warnings := slices.DeleteFunc(w.annotations(aw), func(warning string) bool { return slices.Contains(before, warning) })

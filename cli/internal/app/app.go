@@ -70,7 +70,8 @@ func Command(t Terminal) *cobra.Command {
 	return root
 }
 
-// Request limits, as in kubectl's discovery. client-go's default of 5 per second is too low for workloads with thousands of pods.
+// Request limits. They are the same as kubectl's limits for discovery. client-go's default of 5 per second is too low for workloads with
+// thousands of pods.
 const (
 	requestsPerSecond = 50
 	requestsAtOnce    = 300
@@ -85,7 +86,7 @@ func (c *command) config() (*rest.Config, error) {
 	return config, nil
 }
 
-// run returns a function that runs a subcommand with a reader and the namespace of the flags.
+// run returns a function that runs a subcommand with a reader and the namespace from the flags.
 func (c *command) run(
 	do func(ctx context.Context, r read.Reader, namespace string, args []string) error,
 ) func(*cobra.Command, []string) error {

@@ -104,7 +104,7 @@ func (w *watcher) endLine() {
 // clock is the format of the time at the start of a line.
 const clock = "15:04:05"
 
-// writeLine updates the line on a terminal. Elsewhere, it writes the line if more than the time has changed.
+// writeLine updates the line on a terminal. Elsewhere, it writes the line if anything other than the time has changed.
 func (w *watcher) writeLine(line string) {
 	switch {
 	case w.Interactive:

@@ -34,7 +34,7 @@ func cluster(t *testing.T, manifests ...string) (Reader, *fake.FakeDynamicClient
 	return Reader{Client: k8s, Mapper: mapper}, k8s
 }
 
-// Earlier runs of a CronJob remain as objects together with their pods.
+// The Jobs of earlier runs of a CronJob remain, together with their pods.
 func TestPodsOfCronJobAreThoseOfTheCurrentRun(t *testing.T) {
 	r, _ := cluster(t,
 		`{apiVersion: batch/v1, kind: CronJob, metadata: {name: nightly, uid: c}}`,

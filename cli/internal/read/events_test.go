@@ -2,8 +2,8 @@ package read
 
 import "testing"
 
-// If a workload was deleted and created again within an hour, events exist for an earlier workload of the same name. Objects of the
-// workload itself before a reset have different UIDs from its current ones.
+// If a workload was deleted and created again within an hour, events exist for an earlier workload of the same name. Objects that the
+// workload itself had before a reset also differ in UID from its current objects.
 func TestEventsOfAnEarlierWorkloadOfTheSameName(t *testing.T) {
 	event := func(about, at string) string {
 		return "{apiVersion: v1, kind: Event, metadata: {name: e}, message: m, firstTimestamp: \"2026-11-22T" + at + "Z\", involvedObject: {" + about + "}}"

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
-// A LeaderWorkerSet with two replicas, the second of which has restarted once.
+// replicas returns a reader of a LeaderWorkerSet with two replicas, the second of which has restarted once.
 func replicas(t *testing.T) Reader {
 	t.Helper()
 	pod := func(name, group, owner, annotations string) string {

@@ -28,7 +28,7 @@ const (
 	queueLabel      = "kueue.x-k8s.io/queue-name"
 )
 
-// podLabels maps the API groups of roots to the label with the root's name on their pods. Pods of other roots are found by owner.
+// podLabels maps the API groups of roots to the label that holds the root's name on its pods. Pods of other roots are found by owner.
 var podLabels = map[string]string{
 	appWrapperGroup: appWrapperLabel, jobSetGroup: jobSetLabel, leaderWorkerSets.Group: lwsNameLabel, podKind.Group: groupNameLabel,
 }

@@ -30,7 +30,7 @@ func elasticPod(name, replica, index string, phase corev1.PodPhase) corev1.Pod {
 	return p
 }
 
-// elasticPods returns the rendezvous server, and workers from index 0.
+// elasticPods returns the rendezvous server, and workers with indexes starting at 0.
 func elasticPods(workers ...corev1.PodPhase) []corev1.Pod {
 	pods := []corev1.Pod{elasticPod("elastic-rendezvous", "rendezvous", "", corev1.PodPending)}
 	for i, phase := range workers {

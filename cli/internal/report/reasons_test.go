@@ -43,7 +43,7 @@ func reasonsIn(t *testing.T, file string, is func(name string) bool) (reasons []
 	return reasons
 }
 
-// The command knows exactly the reasons of the rescheduler's decisions.
+// The command's list of reasons is exactly that of the rescheduler's decisions.
 func TestReasonsMatchTheRescheduler(t *testing.T) {
 	of := reasonsIn(t, filepath.Join("policy", "decision.go"), ast.IsExported)
 	of = append(of, reasonsIn(t, filepath.Join("controller", "rescheduling", "events.go"), func(name string) bool { return strings.HasPrefix(name, "reason") })...)

@@ -303,7 +303,7 @@ func TestTop(t *testing.T) {
 	}
 }
 
-// Losing a worker takes time, even if it was not measured.
+// Losing a worker costs time, even if that time was not measured.
 func TestTopWithUnknownDurations(t *testing.T) {
 	lost := func(name string, workers ...string) *read.Workload {
 		o := object(t, elasticJob("workers: ["+strings.Join(workers, ", ")+"]"))

@@ -19,7 +19,7 @@ type State string
 
 // States.
 const (
-	Training   State = "Training"   // all workers are running, or enough of an elastic job
+	Training   State = "Training"   // all workers, or enough workers of an elastic job, are running
 	Recovering State = "Recovering" // a recovery is in progress
 	Waiting    State = "Waiting"    // waiting for pods, for enough workers of an elastic job, or for a group that is not in sync
 	Suspended  State = "Suspended"

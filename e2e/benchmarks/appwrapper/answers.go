@@ -27,8 +27,8 @@ type watcher struct {
 	jobs, appWrappers watch.Interface
 }
 
-// fromCache makes a watch start from the API server's cache. By default it starts from the latest state, for which the
-// API server may refuse to wait in a cluster without activity.
+// fromCache makes a watch start from the API server's cache. By default it starts from the latest state, but in a
+// cluster without activity the API server may refuse to wait for that state.
 var fromCache = &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}}
 
 func (b *bench) watchAnswers(ctx context.Context) (*watcher, error) {

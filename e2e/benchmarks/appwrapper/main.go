@@ -1,8 +1,8 @@
 // Command appwrapper runs many AppWrappers on simulated nodes against a real control plane, from creation to running,
 // and then causes many simultaneous failures. After that it runs AppWrappers whose pods it creates itself, up to 50,000
 // pods, to measure memory and API calls at rest. It prints times, CPU, memory and API calls of the controller. It
-// writes all values to e2e/results/appwrapper.json, and the page docs/benchmarks/appwrapper.md. It is not a test: no
-// measured time makes it fail. The pods that it creates exist until the testbed is taken down.
+// writes all values to e2e/results/appwrapper.json, and generates the page docs/benchmarks/appwrapper.md. It is not a
+// test: no measured time makes it fail. The pods that it creates remain until the testbed is taken down.
 package main
 
 import (
@@ -27,7 +27,7 @@ const manager = "bench-appwrapper-manager"
 type options struct {
 	workloads, pods, failures, nodes int
 	sizes                            []int // numbers of AppWrappers whose pods the benchmark creates
-	played                           int   // pods of each
+	played                           int   // pods per AppWrapper
 }
 
 func main() {
@@ -57,7 +57,7 @@ func main() {
 
 func run(ctx context.Context, o options) error {
 	env, err := framework.New(ctx, testbed.Options{Args: map[string][]string{
-		"kube-controller-manager": {"--node-monitor-grace-period=24h"}, // nodes of such pods renew no leases
+		"kube-controller-manager": {"--node-monitor-grace-period=24h"}, // the nodes of these pods renew no leases
 	}}, os.Stderr)
 	if err != nil {
 		return err

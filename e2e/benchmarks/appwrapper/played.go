@@ -23,15 +23,15 @@ const (
 	playedNamespace = "bench-appwrapper-played"
 	// settling leaves time for the last writes, and for the first reconciles of all AppWrappers after a start.
 	settling = 20 * time.Second
-	// atRest is how long use is measured without activity.
+	// atRest is how long usage is measured without activity.
 	atRest = 30 * time.Second
 )
 
 // size is one measurement of the manager with all pods running.
 type size struct {
 	Workloads, Pods int
-	// Seconds and Usage are the time until all AppWrappers were ready and what the manager used for it. Its memory is
-	// the peak.
+	// Seconds and Usage are the time until all AppWrappers were ready and what the manager used during that time. The
+	// memory in Usage is the peak.
 	Seconds float64
 	Usage   framework.Usage
 	// Rest is the usage during atRest.

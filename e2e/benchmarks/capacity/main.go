@@ -1,7 +1,7 @@
 // Command capacity measures the JobSet manager and the orchestrator with up to 50,000 running pods of JobSets with in-place restarts: memory,
-// CPU time and API calls when idle, and a start with all objects. It creates the pods itself, and joins their groups for them. It writes
-// all values to e2e/results/capacity.json, and the page docs/benchmarks/capacity.md. It is not a test: no measured value makes it fail. The
-// pods exist until the testbed is taken down.
+// CPU time and API calls, both when idle and during a start with all objects. It creates the pods itself, and joins their groups for them. It
+// writes all values to e2e/results/capacity.json, and generates the page docs/benchmarks/capacity.md. It is not a test: no measured value makes
+// it fail. The pods remain until the testbed is taken down.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 )
 
 type options struct {
-	sizes         []int // total numbers of pods, growing
+	sizes         []int // total numbers of pods, in ascending order
 	jobs, pods    int   // Jobs of a JobSet, and pods of a Job
 	results, page string
 }

@@ -12,7 +12,7 @@ import (
 const (
 	// settling leaves time for the last writes, and for the first reconciles of all objects after a start.
 	settling = 30 * time.Second
-	// atRest is how long the use is measured without activity.
+	// atRest is how long usage is measured without activity.
 	atRest = time.Minute
 )
 
@@ -21,7 +21,8 @@ type size struct {
 	Pods    int
 	JobSets int
 	Program string
-	// Growing is what the program used while the last of the pods were created. Its memory is the peak, in bytes.
+	// Growing is what the program used while the number of pods increased from the previous size. Its memory is the
+	// peak, in bytes.
 	Growing framework.Usage
 	// Rest is the usage during atRest.
 	Rest framework.Usage

@@ -27,7 +27,7 @@ const (
 	interval = 200 * time.Millisecond
 )
 
-// grow creates JobSets with their pods until there are as many pods, and returns once the status of each JobSet shows them.
+// grow creates JobSets with their pods until there are `to` pods, and returns once the status of each JobSet shows them.
 func (b *benchmark) grow(ctx context.Context, from, to int) error {
 	if err := pods.CreateNodes(ctx, b.env.Client, to); err != nil {
 		return err

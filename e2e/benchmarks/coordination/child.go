@@ -33,7 +33,7 @@ type report struct {
 	Error string          `json:",omitempty"`
 	Times []members.Times `json:",omitempty"`
 	Reads int
-	// Switches is how often the members have changed between a relay and the store.
+	// Switches is how often the members have switched between a relay and the store.
 	Switches int
 	CPU      float64 // seconds so far
 	Heap     int64

@@ -49,7 +49,7 @@ func startCrowd(ctx context.Context, program string, size int, relays bool) (*cr
 	if relays {
 		c.relays = relay.Plan{From: 2, Per: relay.DefaultPer}
 	}
-	connections := min(2*size+100, int(fileLimit())-spareFiles) // of the chart, as far as the limit permits
+	connections := min(2*size+100, int(fileLimit())-spareFiles) // as in the chart, as far as the limit permits
 	var err error
 	if c.server, err = members.StartDurableServer(ctx, program, connections); err != nil {
 		endLead()
@@ -133,7 +133,7 @@ func (c *crowd) form(ctx context.Context) error {
 	return err
 }
 
-// awaitReads returns once so many members have read the level since then. It counts them at intervals.
+// awaitReads returns once the given number of members have read the level since the given time. It counts them at intervals.
 func (c *crowd) awaitReads(members int, since time.Time, every time.Duration) error {
 	for began, reads := time.Now(), 0; reads < members; time.Sleep(every) {
 		if time.Since(began) > stormPatience {
@@ -162,7 +162,7 @@ func (c *crowd) restart(ctx context.Context) (r members.Round, used parts, err e
 		return r, used, err
 	}
 	victim := int(c.round*7919) % c.size
-	died := time.Now().Round(0) // the wall clock, as the other processes have it
+	died := time.Now().Round(0) // keep only the wall clock, which the other processes share
 	if _, err := c.children[victim/membersOfAChild].do(command{Do: "kill", From: victim}); err != nil {
 		return r, used, err
 	}
@@ -184,10 +184,10 @@ func (c *crowd) restart(ctx context.Context) (r members.Round, used parts, err e
 	return members.Account(died, all), after.plus(before, -1), nil
 }
 
-// parts has a value for each part of a crowd, such as the CPU time that it has used so far in seconds.
+// parts holds a value for each part of a crowd, such as the CPU time that it has used so far in seconds.
 type parts struct {
 	Store   float64 `json:"store"`
-	Members float64 `json:"members"` // with the relays
+	Members float64 `json:"members"` // including the relays
 	Leader  float64 `json:"leader"`  // this process
 }
 
@@ -215,7 +215,8 @@ func (c *crowd) used(ctx context.Context) (p parts, accepted int64, err error) {
 	return p, u.Accepted, err
 }
 
-// accepted says how many connections the store has accepted since then. Members whose connections time out open new ones.
+// accepted returns a phrase with the number of connections that the store has accepted since the earlier count. Members whose connections time
+// out open new ones.
 func (c *crowd) accepted(ctx context.Context, before int64) string {
 	u, err := c.server.Usage(ctx)
 	if err != nil {
@@ -224,7 +225,7 @@ func (c *crowd) accepted(ctx context.Context, before int64) string {
 	return fmt.Sprintf("the store has accepted %d connections meanwhile", u.Accepted-before)
 }
 
-// switches returns how often the members have changed between a relay and the store.
+// switches returns how often the members have switched between a relay and the store.
 func (c *crowd) switches() (n int, err error) {
 	reports, err := c.all(command{Do: "switches"})
 	for _, r := range reports {

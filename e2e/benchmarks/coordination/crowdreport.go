@@ -19,7 +19,7 @@ import (
 
 const crowdsFile = "coordination-crowds.json"
 
-// keepCrowd adds a result to the file, in place of an earlier one of the same kind, and returns all results.
+// keepCrowd adds a result to the file, where it replaces an earlier one of the same kind, and returns all results.
 func keepCrowd(dir string, r crowdResult) ([]crowdResult, error) {
 	var all []crowdResult
 	text, err := os.ReadFile(filepath.Join(dir, crowdsFile))
@@ -98,7 +98,7 @@ func commit() string {
 	return strings.TrimSpace(string(out))
 }
 
-// load returns how many processes ran or waited in the last minute.
+// load returns the average number of processes that ran or waited in the last minute.
 func load() (l float64) {
 	text, _ := os.ReadFile("/proc/loadavg")
 	_, _ = fmt.Sscan(string(text), &l)

@@ -32,9 +32,9 @@ type crowdResult struct {
 
 // stormResult is what happened after a restart of the store.
 type stormResult struct {
-	Answers  time.Duration `json:"answersNanoseconds"`         // since the store was started: it answers the leader
-	Allowed  time.Duration `json:"allowedNanoseconds"`         // since the store was started: the leader has made the users again
-	Back     time.Duration `json:"allBackNanoseconds"`         // since the store was started: all members have read the level
+	Answers  time.Duration `json:"answersNanoseconds"`         // from the start of the store until it responds to the leader
+	Allowed  time.Duration `json:"allowedNanoseconds"`         // from the start of the store until the leader has recreated the users
+	Back     time.Duration `json:"allBackNanoseconds"`         // from the start of the store until all members have read the level
 	Answered time.Duration `json:"failureAnsweredNanoseconds"` // a failure right after that
 	CPU      parts         `json:"cpuSeconds"`                 // until all are back; the leader's includes that of the measurement
 	Accepted int64         `json:"acceptedConnections"`        // by the store until all are back
@@ -102,13 +102,13 @@ func (c *crowd) store(ctx context.Context) (members.Usage, int64, error) {
 }
 
 const (
-	// idle is longer than a member that uses a relay keeps its connection to the store.
+	// idle is longer than the time for which a member that uses a relay keeps its connection to the store.
 	idle          = 9 * time.Second
 	backEvery     = 50 * time.Millisecond
 	stormPatience = 2 * time.Minute
 )
 
-// storm restarts the store. Its leader makes the users again, as the orchestrator does, and all members return.
+// storm restarts the store. Its leader recreates the users, as the orchestrator does, and all members reconnect.
 func (c *crowd) storm(ctx context.Context) (*stormResult, error) {
 	before, err := c.cpu(ctx)
 	if err != nil {
@@ -119,7 +119,7 @@ func (c *crowd) storm(ctx context.Context) (*stormResult, error) {
 		return nil, err
 	}
 	before.Store = 0       // the process of the store is a new one
-	began = began.Round(0) // the wall clock, as the other processes have it
+	began = began.Round(0) // keep only the wall clock, which the other processes share
 	s := &stormResult{Answers: time.Since(began)}
 	if err := c.allowAgain(ctx); err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (c *crowd) storm(ctx context.Context) (*stormResult, error) {
 	return s, err
 }
 
-// allowAgain makes the users again. Like the orchestrator, it repeats this while the connections of the members keep the store busy.
+// allowAgain recreates the users. Like the orchestrator, it retries while the connections of the members keep the store busy.
 func (c *crowd) allowAgain(ctx context.Context) error {
 	for began := time.Now(); ; time.Sleep(backEvery) {
 		_, err := members.AllowMembers(ctx, c.leader)

@@ -11,8 +11,8 @@ import (
 
 // printModel prints the measured time of a restart beside the least time that its CPU takes.
 //
-// On one machine, all parts share the cores: the CPU of all parts, divided by the cores. If each node has its own core, the store's single
-// thread serves all members, and then a relay serves its members.
+// On one machine, all parts share the cores, so the least time is the CPU time of all parts divided by the number of cores. If each node has its
+// own core, the store's single thread serves all members, and then a relay serves its members.
 func printModel(w io.Writer, all []crowdResult) {
 	cores := runtime.NumCPU()
 	fmt.Fprintf(w, "\nThe model: the least time that the measured CPU takes on %d cores for all, and with a core for each node\n\n", cores)
@@ -28,7 +28,7 @@ func sharedCores(r crowdResult, cores int) time.Duration {
 	return seconds((r.CPU.Store + r.CPU.Members + r.CPU.Leader) / float64(cores))
 }
 
-// ownCores charges a relay, or without relays one agent, with the mean CPU of each member that it serves.
+// ownCores adds the mean CPU time of the members that one relay serves, or without relays that of one agent, to the CPU time of the store.
 func ownCores(r crowdResult) time.Duration {
 	served := 1.0
 	if r.Relays {

@@ -74,7 +74,7 @@ func (c *child) end() error {
 	return fmt.Errorf("their process ended (%s): %s", c.process.ProcessState, c.printed)
 }
 
-// beginning keeps the first bytes that are written to it. That is where Go gives the reason of a crash.
+// beginning keeps the first bytes that are written to it. That is where Go prints the reason for a crash.
 type beginning struct{ text []byte }
 
 const beginningSize = 2 << 10

@@ -1,9 +1,9 @@
 // Command jobset runs JobSets with many Jobs through the same steps with our JobSet manager and with the published one,
-// one after the other on the same cluster: they are created, one Job fails, they are restarted, suspended, resumed and
-// deleted. Nodes and pods are simulated. The API server, the Job controller, the scheduler and the managers are real.
-// For each phase it measures the time and what the manager used: CPU, memory, API calls and webhook calls. It prints
-// tables, writes all values to e2e/results/jobset.json, and the page docs/benchmarks/jobset.md. It is not a test: no
-// measured time makes it fail.
+// one after the other on the same cluster: the JobSets are created, one Job fails, and the JobSets are restarted,
+// suspended, resumed and deleted. Nodes and pods are simulated. The API server, the Job controller, the scheduler and
+// the managers are real. For each phase it measures the time and what the manager used: CPU, memory, API calls and
+// webhook calls. It prints tables, writes all values to e2e/results/jobset.json, and generates the page
+// docs/benchmarks/jobset.md. It is not a test: no measured time makes it fail.
 package main
 
 import (
@@ -28,7 +28,7 @@ type options struct {
 	profiles string // folder for CPU profiles of our manager; empty: none
 	growth   string // output of the Go benchmarks, for the page
 	rounds   int
-	add      bool // keep what an earlier run has measured of other shapes
+	add      bool // keep the results of an earlier run for other shapes
 }
 
 // shape is a number of JobSets, each with a number of Jobs of one pod.

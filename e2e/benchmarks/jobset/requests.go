@@ -95,7 +95,8 @@ func (b *benchmark) readLog(name string) error {
 	}
 }
 
-// requestTable prints a line for each kind of request, with a column for each phase that has the managers side by side.
+// requestTable prints a line for each kind of request, with a column for each phase that shows the managers side by
+// side.
 func (r results) requestTable(w io.Writer) {
 	kinds := map[string]bool{}
 	for _, one := range r {

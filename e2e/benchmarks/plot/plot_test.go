@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// elements parses a chart as XML, and returns the attributes of the elements with a name.
+// elements parses a chart as XML, and returns the attributes of the elements with the given name.
 func elements(t *testing.T, svg, name string) []map[string]string {
 	t.Helper()
 	var found []map[string]string

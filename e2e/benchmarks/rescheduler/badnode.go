@@ -16,8 +16,8 @@ import (
 
 const badName = "bad"
 
-// badNode rejects all pods, immediately or on release, as a kubelet does whose device plugin is gone. It also records
-// when pods are bound to other nodes.
+// badNode rejects all pods, immediately or on release, like a kubelet whose device plugin is gone. It also records when
+// pods are bound to other nodes.
 type badNode struct {
 	client *kubernetes.Clientset
 	end    context.CancelFunc

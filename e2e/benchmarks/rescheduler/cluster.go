@@ -25,7 +25,7 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework"
 )
 
-// cluster is a control plane of its own, with the rescheduler.
+// cluster is a separate control plane with the rescheduler.
 type cluster struct {
 	config     *rest.Config
 	client     *kubernetes.Clientset
@@ -73,7 +73,7 @@ func start(ctx context.Context, o options) (*cluster, error) {
 
 func (c *cluster) kubeconfig() string { return filepath.Join(c.folder, "kubeconfig") }
 
-// startPrograms starts the workload controllers, the controller that removes the taint of new nodes, and both
+// startPrograms starts the workload controllers, the controller that removes the taint from new nodes, and both
 // schedulers.
 func (c *cluster) startPrograms(o options) error {
 	config := filepath.Join(c.folder, "scheduler.yaml")

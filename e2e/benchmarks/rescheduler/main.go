@@ -1,4 +1,4 @@
-// Command rescheduler measures the time from a kubelet's rejection of a pod until its replacement has
+// Command rescheduler measures the time from a kubelet's rejection of a pod until its replacement is assigned to
 // another node: for one pod at a time, and for many that one bad node rejects at once. The API server, the controller
 // manager and the scheduler are real; nodes are simulated. It prints a table and writes e2e/results/rescheduler.json.
 // It is not a test: no measured time makes it fail.

@@ -20,12 +20,14 @@ const namespace = "bench"
 // result holds the measurements of one way to keep pods away from nodes.
 type result struct {
 	Way string
-	// Singles are the seconds from a rejection until the replacement has a node, one pod at a time, in order.
+	// Singles are the seconds from a rejection until the replacement is assigned to a node, one pod at a time, in
+	// order.
 	Singles []float64
 	// Rejections counts the rejections of all single pods. The minimum is one each.
 	Rejections int
-	// WaveSeconds is the time from the rejection of all pods until the last replacement has a node. WaveRejections
-	// counts the rejected pods until then. 0: the replacements had no node while they were watched.
+	// WaveSeconds is the time from the rejection of all pods until the last replacement is assigned to a node.
+	// WaveRejections counts the rejected pods until then. WaveSeconds is 0 if not all replacements were assigned to a
+	// node while they were watched.
 	WaveSeconds    float64
 	WaveRejections int
 }
@@ -75,7 +77,7 @@ func (c *cluster) single(ctx context.Context, app, scheduler string, r *result) 
 	return c.remove(ctx, app)
 }
 
-// watched is how long pods are watched that nothing keeps away from the node.
+// watched is how long pods are watched if nothing keeps them away from the node.
 const watched = 20 * time.Second
 
 // wave creates pods that are all on the bad node when it starts to reject them, and measures their replacement.

@@ -90,7 +90,7 @@ func kubelet(period time.Duration) string {
 	return "its default back-off"
 }
 
-// baseline returns the row of the recreation at that size, or an empty row if it was not measured.
+// baseline returns the row for recreation at the given size, or an empty row if it was not measured.
 func baseline(rows []row, workers int) row {
 	i := slices.IndexFunc(rows, func(r row) bool { return r.Workers == workers && r.Answer == recovery.Recreate.Name })
 	if i < 0 {

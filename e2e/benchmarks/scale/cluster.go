@@ -70,7 +70,7 @@ func bench(ctx context.Context, o options) error {
 	return b.playAll(ctx)
 }
 
-// install starts our orchestrator. The manager is started with the way that needs it.
+// install starts our orchestrator. manage starts the manager that each way needs.
 func (b *benchmark) install(ctx context.Context) error {
 	env := b.env
 	if err := env.DefineJobSets(ctx); err != nil {

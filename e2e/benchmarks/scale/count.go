@@ -195,7 +195,7 @@ func get(ctx context.Context, web *http.Client, url string) (string, error) {
 // sumOf returns the sum of the series of a metric that pass the filter, or of all without one. An absent metric is 0.
 func sumOf(exposition, name string, wanted func(model.Metric) bool) (float64, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	var lines strings.Builder // an API server's other metrics are megabytes
+	var lines strings.Builder // the API server's other metrics amount to megabytes
 	for line := range strings.Lines(exposition) {
 		if strings.HasPrefix(line, name+"{") || strings.HasPrefix(line, name+" ") {
 			lines.WriteString(line)

@@ -26,7 +26,7 @@ func (g *group) slot(i int) string {
 // victim returns the worker of failure i, a different one each time.
 func (g *group) victim(i int) string { return g.slot((i*7 + 3) % g.size) }
 
-// fail kills the process of one worker after the other. The kubelets' back-off is reset before each.
+// fail kills one worker's process after another. The kubelets' back-off is reset before each.
 func (b *benchmark) fail(ctx context.Context, g *group) error {
 	return b.strikes(ctx, g, results.Failure, b.runs, func(_ context.Context, i int) (time.Time, error) {
 		b.simulation.Forgive()
@@ -152,8 +152,8 @@ func (g *group) awaitAnswer(ctx context.Context, watch *agent.Stopwatch, round i
 	}
 }
 
-// watchDecision watches the JobSet until it counts the restart. The returned function returns when that was, or zero if
-// it did not happen.
+// watchDecision watches the JobSet until it counts the restart. The returned function returns the time of that observation, or the zero time if
+// it was not made.
 func (g *group) watchDecision(ctx context.Context) func() time.Time {
 	if inPlace(g.way) {
 		return func() time.Time { return time.Time{} }
@@ -176,8 +176,8 @@ func (g *group) watchDecision(ctx context.Context) func() time.Time {
 	return func() time.Time { cancel(); return <-moment }
 }
 
-// watchEnd watches a pod until the API server shows that nothing of it runs any more. The returned function returns when that was, or zero
-// if it did not happen.
+// watchEnd watches a pod until the API server shows that no part of it is running. The returned function returns the time of that
+// observation, or the zero time if it was not made.
 func (g *group) watchEnd(ctx context.Context, name types.NamespacedName) (func() time.Time, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	w, err := g.env.Kube.CoreV1().Pods(name.Namespace).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name.Name})

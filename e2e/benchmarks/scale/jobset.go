@@ -38,8 +38,7 @@ func inPlace(way string) bool {
 // spares is the number of spares of a JobSet that has some.
 const spares = 2
 
-// jobSet returns a JobSet of one replicatedJob with the given numbers of Jobs and workers. If it is exclusive, each Job has
-// its own node pool.
+// jobSet returns a JobSet with one replicatedJob and the given numbers of Jobs and workers. If it is exclusive, each Job has its own node pool.
 func jobSet(name, way string, jobs, pods int, exclusive bool) *v1alpha2.JobSet {
 	spec := batchv1.JobSpec{
 		Parallelism: ptr.To(int32(pods)), Completions: ptr.To(int32(pods)), CompletionMode: ptr.To(batchv1.IndexedCompletion),
@@ -95,7 +94,7 @@ type group struct {
 	round int64
 	// restarts counts the deleted pods, each of which is replaced.
 	restarts int32
-	// ended returns when the deleted pod of the current failure had ended; nil if none was deleted.
+	// ended returns the time at which the deleted pod of the current failure had ended; nil if none was deleted.
 	ended func() time.Time
 }
 

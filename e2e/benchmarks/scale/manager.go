@@ -28,8 +28,8 @@ type managerOf struct {
 // byPublished reports whether the published JobSet controller carries out a way.
 func byPublished(way string) bool { return way == results.Published || way == results.Upstream }
 
-// manage starts the manager that a way needs, with its webhooks, which exclusive placement requires. It stops another
-// one first.
+// manage starts the manager that a way needs, with its webhooks, which exclusive placement requires. It first stops the
+// other manager if that is running.
 func (b *benchmark) manage(ctx context.Context, way string) error {
 	published := byPublished(way)
 	if b.manager != nil && b.manager.published == published {
@@ -52,7 +52,7 @@ func (b *benchmark) manage(ctx context.Context, way string) error {
 		return err
 	}
 	m := &managerOf{published: published, metrics: "http://" + managerMetrics + "/metrics", web: http.DefaultClient}
-	if published { // it cannot serve them without authentication
+	if published { // it cannot serve metrics without authentication
 		m.metrics = "https://" + managerMetrics + "/metrics"
 		if m.web, err = b.env.Scraper(ctx); err != nil {
 			return err

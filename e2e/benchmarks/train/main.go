@@ -1,4 +1,4 @@
-// Command train measures, on the real node, the time from the failure of one rank of a PyTorch training to the next
+// Command train measures, on the real node, the time from the failure of one rank of a PyTorch training job to the next
 // optimizer step on all ranks. It does so for each way to recover and each failure: a killed process, a hung rank, a
 // deleted pod. It writes all values to e2e/results/train, with a file for each way, and generates the page from all
 // files there. It is not a test: no measured time makes it fail.
@@ -90,8 +90,8 @@ func bench(ctx context.Context, only string, repeats int, report string) error {
 	return os.WriteFile(report, []byte(page(all)), 0o644)
 }
 
-// measure makes trainings fail with one way. Each failure is the first of its training, so that the kubelet's back-off
-// has no effect.
+// measure makes training jobs fail with one way to recover. Each failure is the first of its training job, so that the
+// kubelet's back-off has no effect.
 func measure(ctx context.Context, env *framework.Environment, w way, repeats int) (r result, err error) {
 	r = result{Way: w.name, Measured: time.Now().Format(time.DateOnly), Outcomes: map[string][]outcome{}}
 	if w.published {
@@ -114,7 +114,7 @@ func measure(ctx context.Context, env *framework.Environment, w way, repeats int
 	return r, nil
 }
 
-// once starts a training, makes it fail, and removes it.
+// once starts a training job, makes it fail, and removes it.
 func once(ctx context.Context, env *framework.Environment, w way, failure string) (o outcome, err error) {
 	dir, err := prepare(env)
 	if err != nil {

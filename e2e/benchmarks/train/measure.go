@@ -37,7 +37,7 @@ const (
 )
 
 // phases are the phases between a failure and the next step, in order. The first three end when the failure is detected,
-// when no old process is left, and when the API server shows that a deleted pod has ended. The others end when the last rank reports it.
+// when no old process is left, and when the API server shows that a deleted pod has ended. The others end when the last rank reports their end.
 var phases = []string{"detect", "stop", podEnd, "start", "import", "rendezvous", "load", "step"}
 
 // errNoStep means that the training did not continue in time.
@@ -67,7 +67,7 @@ func start(ctx context.Context, env *framework.Environment, w way, dir string) (
 	return t, t.awaitSpare(ctx)
 }
 
-// awaitSpare opens the second node until the spare runs, and returns once that has imported its modules.
+// awaitSpare makes the second node schedulable until the spare runs, and returns once the spare has imported its modules.
 func (t *training) awaitSpare(ctx context.Context) error {
 	const host = name + "-workers-spares-0"
 	err := t.env.Cordon(ctx, recovery.SpareNode, false)
@@ -100,8 +100,8 @@ type life struct {
 	at      map[string]time.Time
 }
 
-// notes returns the newest process of a rank that started after the given time, and when the rank failed after that, if
-// it did.
+// notes returns the newest process of a rank that started after the given time, and the time at which the rank failed after that, or zero if it
+// did not.
 func (t *training) notes(rank int, after time.Time) (newest life, failed time.Time) {
 	f, err := os.Open(filepath.Join(t.dir, fmt.Sprint("notes-", rank)))
 	if err != nil {
@@ -217,7 +217,7 @@ func (t *training) fail(ctx context.Context, failure string) (outcome, error) {
 	return o, nil
 }
 
-// strike makes a rank fail and returns the time. ended returns when the API server showed that a deleted pod had ended, or zero.
+// strike makes a rank fail and returns the time. ended returns the time at which the API server showed that a deleted pod had ended, or zero.
 func (t *training) strike(ctx context.Context, rank int, failure string) (at time.Time, ended func() time.Time, err error) {
 	if failure == deleted {
 		return t.deletePod(ctx, rank)
@@ -239,7 +239,8 @@ func (t *training) strike(ctx context.Context, rank int, failure string) (at tim
 	return at, func() time.Time { return time.Time{} }, err
 }
 
-// deletePod deletes the pod of a rank. Other ways than ours may start the next pod before the old one has ended, so that this is no phase.
+// deletePod deletes the pod of a rank. With ways other than ours, the next pod may start before the old one has ended, so the end is not a
+// phase.
 func (t *training) deletePod(ctx context.Context, rank int) (at time.Time, ended func() time.Time, err error) {
 	all, err := t.env.AwaitWorkers(ctx, namespace, name, workers)
 	if err != nil {
@@ -277,7 +278,7 @@ func (t *training) watch(all []life) <-chan time.Time {
 	return ended
 }
 
-// detected returns when Holdfast detected the last failure. Other ways do not report that.
+// detected returns the time at which Holdfast detected the last failure. Other ways do not report that.
 func (t *training) detected(ctx context.Context, after time.Time) time.Time {
 	if !t.way.records {
 		return time.Time{}

@@ -42,7 +42,7 @@ func page(all []result) string {
 	return b.String()
 }
 
-// targets compares a killed process with a warm start to the other ways.
+// targets compares how long a warm start and the other ways take to recover from a killed process.
 func targets(all []result) string {
 	median := func(ways ...string) (least time.Duration) {
 		for _, r := range all {
@@ -84,7 +84,7 @@ func loads(r result) string {
 	return fmt.Sprintf("%.0f-%.0f", slices.Min(all), slices.Max(all))
 }
 
-// totalsOf returns the totals of the trainings that continued, in ascending order.
+// totalsOf returns the totals of the training jobs that continued, in ascending order.
 func totalsOf(all []outcome) (totals []time.Duration) {
 	for _, o := range all {
 		if o.Total > 0 {

@@ -17,21 +17,21 @@ const (
 	name = "train"
 	// workers is the number of workers, each in its own pod.
 	workers = 4
-	// hangTimeout is after how many seconds a rank counts as hung, for the collectives of all ways and for Holdfast's
-	// supervisor.
+	// hangTimeout is the number of seconds after which a rank counts as hung, for the collectives of all ways and for
+	// Holdfast's supervisor.
 	hangTimeout = 15
 	// leader is the address of worker 0.
 	leader = name + "-workers-0-0." + name
 )
 
-// way is one way to recover from failures of a training.
+// way is one way to recover from failures of a training job.
 type way struct {
 	name string
 	// published selects the published JobSet controller instead of ours.
 	published bool
-	// records says whether the store has a record of each restart.
+	// records reports whether the store has a record of each restart.
 	records bool
-	// spare: a pod waits on the second node, with its modules imported.
+	// spare means that a pod waits on the second node, with its modules imported.
 	spare  bool
 	change func(*v1alpha2.JobSet)
 }
@@ -62,7 +62,7 @@ var ways = []way{
 	}},
 }
 
-// jobSet returns the training, without a way to recover yet.
+// jobSet returns the training job, without a way to recover yet.
 func jobSet(state string) *v1alpha2.JobSet {
 	volumes, mounts := torch.Torch26.Volumes(state)
 	index := &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + batchv1.JobCompletionIndexAnnotation + "']"}}

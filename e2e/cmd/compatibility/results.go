@@ -57,8 +57,8 @@ func (all results) validate() error {
 	return nil
 }
 
-// record returns the results with one more of today. It replaces the result of the same suite and version, and a mark
-// without a test.
+// record returns the results with one more, dated today. It replaces the result of the same suite and version, and a
+// mark without a test.
 func (all results) record(component, version, suite string, now time.Time) results {
 	kept := slices.DeleteFunc(slices.Clone(all), func(r result) bool {
 		return r.Component == component && r.Version == version && (r.Suite == suite || r.Mark != tested)

@@ -47,7 +47,7 @@ type Worker struct {
 	Driver Driver
 
 	container string
-	anySlot   bool   // the worker may run in another slot than that of its pod
+	anySlot   bool   // the worker may run in a slot other than that of its pod
 	waits     bool   // the slot of the pod was given to another pod
 	first     string // first slot of the replicatedJob
 }
@@ -192,7 +192,7 @@ func (c *Agents) agentOf(p *posted) *agent {
 
 // join starts the agent of a pod. A group whose agents cannot reach the store never forms.
 func (c *Agents) join(p *posted, pod *corev1.Pod) {
-	made, _ := strconv.ParseInt(pod.Annotations[epoch.Annotation], 10, 64) // 0, that is unknown, without the annotation
+	made, _ := strconv.ParseInt(pod.Annotations[epoch.Annotation], 10, 64) // 0 (unknown) without the annotation
 	line, err := c.lines.take(p.Group, pod)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -210,7 +210,7 @@ func TestSparesTakeSlots(t *testing.T) {
 	}
 }
 
-// give gives the slot of worker 4 from one pod to another.
+// give transfers the slot of worker 4 from one pod to another.
 func give(t *testing.T, leader *valkey.Store, lost, heir *corev1.Pod) {
 	t.Helper()
 	stored, err := leader.Read(t.Context(), group)

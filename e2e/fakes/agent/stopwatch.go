@@ -14,12 +14,12 @@ type Stopwatch struct {
 	mu      sync.Mutex
 	starts  map[string]time.Time // last start of each slot's program
 	orders  []time.Time
-	down    time.Time // when the last end of a program was known to its agent
+	down    time.Time // when an agent last detected the end of its program
 	ended   int
 	lastEnd time.Time
 }
 
-// Watch starts a stopwatch for a JobSet, in place of an earlier one.
+// Watch starts a stopwatch for a JobSet. It replaces any earlier one.
 func (c *Agents) Watch(jobSet string) *Stopwatch {
 	s := &Stopwatch{From: time.Now(), starts: map[string]time.Time{}}
 	c.mu.Lock()
@@ -52,7 +52,7 @@ func (c *Agents) ordered(w Worker) {
 	}
 }
 
-// died records that an agent knows of the end of its worker's program.
+// died records that an agent has detected the end of its worker's program.
 func (c *Agents) died(w Worker) {
 	if s := c.watchOf(w); s != nil {
 		s.mu.Lock()
@@ -79,7 +79,7 @@ func (s *Stopwatch) Started() (n int, last time.Time) {
 	return len(s.starts), last
 }
 
-// FirstStart returns when the first program started, or zero.
+// FirstStart returns the time at which the first program started, or zero.
 func (s *Stopwatch) FirstStart() (first time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +91,7 @@ func (s *Stopwatch) FirstStart() (first time.Time) {
 	return first
 }
 
-// Down returns when the last end of a program was known to its agent, or zero.
+// Down returns the time at which an agent last detected the end of its program, or zero.
 func (s *Stopwatch) Down() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +105,8 @@ func (s *Stopwatch) Ended() (n int, last time.Time) {
 	return s.ended, s.lastEnd
 }
 
-// Order returns when the given share of the orders had reached their agents, or zero without orders.
+// Order returns the time by which the given share of the orders had reached their agents, or zero if there were no
+// orders.
 func (s *Stopwatch) Order(share float64) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,18 +23,18 @@ func (r Range) String() string {
 	return ms(r.Least) + "-" + ms(r.Most) + " ms"
 }
 
-// Timing says how long the container runtimes and processes of the workers take.
+// Timing describes how long the container runtimes and processes of the workers take.
 type Timing struct {
 	// Dies is the time from the signal until the process is gone.
 	Dies Range
-	// Reaped is the time from the end of a process until its supervisor knows (exec driver).
+	// Reaped is the time from the end of a process until its supervisor has detected it (exec driver).
 	Reaped Range
 	// Execs is the time from the release of the barrier until the program runs (exec driver).
 	Execs Range
 	// Told is the time from the end of a process until the container runtime reports to the kubelet and the sidecar
 	// that the container has exited.
 	Told Range
-	// Event is the time that the runtime's event of a start takes to reach the sidecar.
+	// Event is the time that the runtime's event for a start takes to reach the sidecar.
 	Event Range
 	// Removed is the time from the request to remove the record of a container until it is gone.
 	Removed Range

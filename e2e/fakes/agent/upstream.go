@@ -175,7 +175,7 @@ func (u *upstream) write(a *upstreamAgent, attempt int32) {
 	}
 }
 
-// runs reports whether an agent was neither replaced nor has its pod ended.
+// runs reports whether an agent has not been replaced and its pod has not ended.
 func (u *upstream) runs(a *upstreamAgent) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

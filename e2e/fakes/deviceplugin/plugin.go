@@ -22,8 +22,8 @@ type Plugin struct {
 	Resource string
 	// Number is the number of devices. All are healthy.
 	Number int
-	// Refuse is why no container gets a device; nil if all do. The kubelet then rejects the pod with the reason
-	// UnexpectedAdmissionError.
+	// Refuse is the reason why no container gets a device; nil if all containers get one. The kubelet then rejects the
+	// pod with the reason UnexpectedAdmissionError.
 	Refuse error
 }
 

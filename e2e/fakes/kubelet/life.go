@@ -12,7 +12,7 @@ import (
 var ErrNotRunning = errors.New("the container does not run")
 
 // Life simulates one pod from its binding to its end. It does no I/O. Time and randomness are arguments; time must not
-// go back.
+// go backward.
 type Life struct {
 	rules      Rules
 	random     func() float64 // uniform in [0, 1)
@@ -40,7 +40,7 @@ func Begin(now time.Time, shape Shape, rules Rules, random func() float64) *Life
 	return l
 }
 
-// Version grows with every change that a kubelet would report.
+// Version increases with every change that a kubelet would report.
 func (l *Life) Version() int { return l.version }
 
 // Gone reports whether the pod has been stopped after its deletion.
@@ -73,7 +73,7 @@ func (l *Life) Phase() corev1.PodPhase {
 	return phase
 }
 
-// Next returns when the next change happens by itself, or false if none will.
+// Next returns the time of the next change that happens on its own, or false if there is none.
 func (l *Life) Next() (time.Time, bool) {
 	if l.gone {
 		return time.Time{}, false
@@ -127,8 +127,8 @@ func (l *Life) Exit(now time.Time, name string, code int32) error {
 }
 
 // RemoveRecord removes the runtime's record of a container's last exit, as an agent does. The kubelet then starts a new
-// container without a back-off, whatever the exit code was. If it is already backing off, it does so at its next sync
-// of the pod. A running container has no such record.
+// container without a back-off, whatever the exit code was. If the container is already backing off, the kubelet does
+// so at its next sync of the pod. A running container has no such record.
 func (l *Life) RemoveRecord(now time.Time, name string) {
 	l.Advance(now)
 	for i := range l.containers {
@@ -138,7 +138,7 @@ func (l *Life) RemoveRecord(now time.Time, name string) {
 	}
 }
 
-// Look stands for a change of the pod's object: the kubelet checks the containers that are backing off.
+// Look simulates an update of the pod's object: the kubelet checks the containers that are backing off.
 func (l *Life) Look(now time.Time) {
 	l.Advance(now)
 	for i := range l.containers {
@@ -164,7 +164,7 @@ func (l *Life) Stop(now time.Time) {
 	}
 }
 
-// fire applies the change of a container that is due.
+// fire applies a container's due change.
 func (l *Life) fire(c *container, at time.Time) {
 	switch c.state {
 	case created, starting:

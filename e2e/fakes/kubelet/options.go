@@ -30,7 +30,7 @@ type Options struct {
 	Nodes int
 	// Pools is the number of node pools. They are contiguous ranges of nodes of equal size; 1 by default.
 	Pools int
-	// GPUs is the number of nvidia.com/gpu of each node; 8 by default.
+	// GPUs is the number of nvidia.com/gpu devices on each node; 8 by default.
 	GPUs int
 	// MaxPods is the capacity of a node in pods; 110 by default, as for a kubelet.
 	MaxPods int

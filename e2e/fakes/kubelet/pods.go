@@ -169,7 +169,8 @@ func (f *Nodes) report(ctx context.Context, key types.NamespacedName) error {
 	return f.write(ctx, pod, f.partOf(key, pod), time.Now())
 }
 
-// forget drops the state of a pod that is gone. A pod that was removed before it could be stopped has ended by that.
+// forget drops the state of a pod that is gone. If a pod was removed before it could be stopped, its removal counts as
+// its end.
 func (f *Nodes) forget(key types.NamespacedName) {
 	f.mu.Lock()
 	p := f.parts[key]

@@ -2,7 +2,7 @@ package kubelet
 
 import "time"
 
-// Rules say how the kubelet of a simulated node behaves. The zero value is a kubelet without any delays.
+// Rules describe how the kubelet of a simulated node behaves. The zero value is a kubelet without any delays.
 type Rules struct {
 	// StartDelay is the time from a pod's binding until its containers run.
 	StartDelay time.Duration
@@ -46,8 +46,8 @@ func (b BackOff) next(last time.Duration) time.Duration {
 	return min(2*last, b.Max)
 }
 
-// retry returns how long the kubelet waits, before jitter, until it checks a pod again that was backing off. It does
-// not wake up at the end of the back-off itself.
+// retry returns how long the kubelet waits, before jitter, to recheck a pod that was backing off. The kubelet does not
+// wake up at the end of the back-off itself.
 func (b BackOff) retry() time.Duration {
 	const period = 10 * time.Second
 	return min(period, b.Max)

@@ -13,7 +13,8 @@ const SucceedAfter = "simulated.holdfast.dev/succeed-after"
 // Shape is the part of a pod that determines its life.
 type Shape struct {
 	Containers []ContainerShape
-	// SucceedAfter is how long containers other than sidecars run before they succeed; zero: they run on.
+	// SucceedAfter is how long containers other than sidecars run before they succeed; zero means that they keep
+	// running.
 	SucceedAfter time.Duration
 }
 

@@ -23,7 +23,7 @@ import (
 
 const prefix = "member-w"
 
-// Options say the size and kind of the group.
+// Options specify the size and kind of the group.
 type Options struct {
 	Members int
 	Share   int           // members per connection for calls; 1: each has its own, as agents do
@@ -96,7 +96,7 @@ func Open(ctx context.Context, server valkey.Options, o Options) (*valkey.Store,
 	return leader, nil
 }
 
-// Join makes the members of this process. They do nothing until Run.
+// Join creates the members of this process. They do nothing until Run.
 func Join(ctx context.Context, server valkey.Options, o Options) (*Group, error) {
 	ctx, stop := context.WithCancel(ctx)
 	g := &Group{id: id, ctx: ctx, stop: stop, first: o.First}
@@ -184,7 +184,7 @@ func (g *Group) Restart(ctx context.Context) (Round, error) {
 // Kill kills the worker of a member of this process.
 func (g *Group) Kill(index int) { g.members[index-g.first].kills <- 1 }
 
-// Reads returns how many members of this process have read the level since then.
+// Reads returns how many members of this process have read the level since the given time.
 func (g *Group) Reads(since time.Time) (n int) {
 	for _, m := range g.members {
 		m.mu.Lock()
@@ -196,7 +196,7 @@ func (g *Group) Reads(since time.Time) (n int) {
 	return n
 }
 
-// Switches returns how often the members of this process have changed between a relay and the store.
+// Switches returns how often the members of this process have switched between a relay and the store.
 func (g *Group) Switches() (n int) {
 	for _, m := range g.members {
 		m.mu.Lock()
@@ -247,7 +247,7 @@ func (g *Group) Await(ctx context.Context) error {
 	}
 }
 
-// late says what is missing.
+// late returns an error that says what is missing.
 func (g *Group) late() error {
 	var joined, started int
 	missing := ""

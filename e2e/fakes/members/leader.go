@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
-// Lead plays what the orchestrator does with the store during restarts, until ctx is done: it reads the group after each change. Changes that
-// happen during a read are one change.
+// Lead does what the orchestrator does with the store during restarts, until ctx is done: it reads the group after each change. Changes that
+// happen during a read count as one change.
 func Lead(ctx context.Context, leader *valkey.Store) {
 	changed := make(chan struct{}, 1)
 	var reading sync.WaitGroup

@@ -33,7 +33,7 @@ type member struct {
 
 	mu       sync.Mutex
 	times    Times
-	reads    time.Time // when it has read the level last
+	reads    time.Time // when it last read the level
 	switches int       // between a relay and the store
 }
 
@@ -84,7 +84,7 @@ func (m *member) run(ctx context.Context) {
 	}
 }
 
-// read reads the level until the store has answered.
+// read retries reading the level until the store has responded.
 func (m *member) read(ctx context.Context) {
 	for ctx.Err() == nil {
 		level, err := m.store.Level(ctx, m.group.id)

@@ -31,7 +31,7 @@ type Server struct {
 // startTimeout is how long a server may take to respond. After a Restart, thousands of members connect before its administrator does.
 const startTimeout = time.Minute
 
-// redisServer is the program of servers for which no other one is given.
+// redisServer is the program that servers run by default.
 const redisServer = "redis-server"
 
 // StartServer starts a server without persistence that accepts the given number of connections.
@@ -44,7 +44,7 @@ func StartSecureServer(ctx context.Context, connections int) (*Server, error) {
 	return start(ctx, redisServer, connections, true, "--appendonly", "no", "--tcp-backlog", "4096")
 }
 
-// StartDurableServer starts a secure server that writes an append-only file, with the defaults that the chart's store has. program is
+// StartDurableServer starts a secure server that writes an append-only file, with the same defaults as the chart's store. program is
 // valkey-server or redis-server.
 func StartDurableServer(ctx context.Context, program string, connections int) (*Server, error) {
 	return start(ctx, program, connections, true, "--appendonly", "yes", "--appendfsync", "everysec")
@@ -91,7 +91,7 @@ func (s *Server) run(ctx context.Context) error {
 	return s.awaitAnswer(ctx)
 }
 
-// Restart ends the process and starts it again. It returns when the server answers, with the time of the start.
+// Restart ends the process and starts it again. It returns once the server responds, with the time of the start.
 func (s *Server) Restart(ctx context.Context) (started time.Time, err error) {
 	_ = s.process.Process.Signal(syscall.SIGTERM)
 	_ = s.process.Wait()

@@ -17,7 +17,7 @@ type Times struct {
 	Ordered, Joined, Started time.Time
 }
 
-// note records times from the events of a member. It tells the group once the member has joined the round and knows
+// note records times from the events of a member. It notifies the group once the member has joined the round and knows
 // that it runs.
 func (m *member) note(e worker.Event) {
 	m.mu.Lock()

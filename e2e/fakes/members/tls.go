@@ -38,7 +38,7 @@ func (s *Server) credentials() error {
 	return nil
 }
 
-// CA is the path of the certificate with which clients check that of the server.
+// CA is the path of the certificate with which clients verify the server's certificate.
 func (s *Server) CA() string { return s.certificates().Certificate(authority) }
 
 // OrchestratorArguments are the arguments of an orchestrator that uses the server and issues passwords for its users.
@@ -49,7 +49,8 @@ func (s *Server) OrchestratorArguments() []string {
 	}
 }
 
-// AllowMembers creates the store user of the group, as the orchestrator does. The server forgets it when it restarts.
+// AllowMembers creates the store user of the group, as the orchestrator does. The server forgets the user when it
+// restarts.
 func AllowMembers(ctx context.Context, leader *valkey.Store) (username string, err error) {
 	sum := sha256.Sum256([]byte(password))
 	return coordination.UserOf(id), leader.SetUsers(ctx, map[string][]string{id: {hex.EncodeToString(sum[:])}})

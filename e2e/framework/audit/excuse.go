@@ -2,7 +2,7 @@ package audit
 
 import "path"
 
-// Excuse says why permissions may be unused.
+// Excuse explains why certain permissions are allowed to be unused.
 type Excuse struct {
 	// Rights is a path.Match pattern for the text returned by Grant.String. Its * does not match a slash.
 	Rights string

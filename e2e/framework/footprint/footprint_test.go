@@ -9,7 +9,7 @@ import (
 
 func TestForgetResetsThePeak(t *testing.T) {
 	const size = 64 << 20
-	// Not from Go's heap: what the runtime returns to the kernel, and when, is up to the runtime.
+	// Allocate outside Go's heap, because the Go runtime decides which memory it returns to the kernel, and when.
 	block, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		t.Fatal(err)

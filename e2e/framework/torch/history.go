@@ -21,7 +21,7 @@ func Parse(text string) (l Line, ok bool) {
 // History is the file to which rank 0 appends its lines, regardless of which worker has that rank.
 type History string
 
-// HistoryOf returns the history of a training with the given state file.
+// HistoryOf returns the history of a training run with the given state file.
 func HistoryOf(state string) History { return History(state + ".log") }
 
 // Lines returns all lines so far, or none if the file does not exist yet.

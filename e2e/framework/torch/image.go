@@ -19,7 +19,7 @@ const (
 	RendezvousImage = "localhost/holdfast/rendezvous:dev"
 )
 
-// etcd is Debian's etcd 3.4, the second to last release line with the v2 API.
+// etcd is Debian's etcd 3.4, the second-to-last release line with the v2 API.
 const etcd = "/usr/bin/etcd"
 
 // shell is a shell that needs only the C library, which pods mount together with torch.
@@ -34,8 +34,8 @@ type Node interface {
 	LoadImage(ctx context.Context, archive string) error
 }
 
-// LoadImage loads an image for workers into a node. The image does not contain torch, which has 650 MB. Pods mount it
-// from the host. See Volumes.
+// LoadImage loads an image for workers into a node. The image does not contain torch, which takes up 650 MB. Pods mount
+// it from the host. See Volumes.
 func LoadImage(ctx context.Context, node Node) error {
 	return load(ctx, node, func(dir string) (image.Image, error) {
 		train := filepath.Join(dir, "train.py")

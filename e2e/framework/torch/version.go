@@ -51,7 +51,7 @@ func (v Version) Env() []string {
 	return nil
 }
 
-// Verify returns an error if a step is missing from the model that a training has saved, or was applied twice. The
+// Verify returns an error if a step is missing from the model that a training run has saved, or was applied twice. The
 // state must be below /tmp.
 func (v Version) Verify(ctx context.Context, state string) error {
 	program := filepath.Join(filepath.Dir(state), "verify.py")

@@ -18,7 +18,7 @@ import (
 
 func main() {
 	signals := make(chan os.Signal, 8)
-	// SIGTTIN is never sent. Tests look whether it is handled, because the Go runtime does not handle it before it is asked to.
+	// SIGTTIN is never sent. Tests check whether it is handled, because the Go runtime does not handle it until it is asked to.
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP, syscall.SIGPWR, syscall.SIGTTIN)
 	host, _ := os.Hostname() // the name is only for the log; it may be empty
 	fmt.Printf("started unix_ms=%d worker=%s\n", time.Now().UnixMilli(), host)
@@ -50,7 +50,7 @@ func main() {
 	}
 }
 
-// take allocates memory and writes to each page, because memory counts only then.
+// take allocates memory and writes to each page, because only memory that has been written to counts.
 func take(mib int) []byte {
 	all := make([]byte, mib<<20)
 	for i := 0; i < len(all); i += os.Getpagesize() {

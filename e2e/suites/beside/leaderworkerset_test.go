@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// replicaSize is the number of pods of a replica, with its leader.
+// replicaSize is the number of pods of a replica, including its leader.
 const replicaSize = 4
 
 var pod = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
@@ -73,7 +73,7 @@ func startReplicas(t *testing.T, name, restartPolicy string, annotations map[str
 	return groups
 }
 
-// untilGone waits until an owner is gone that was deleted in the foreground at the end of a test.
+// untilGone waits until an owner that was deleted in the foreground at the end of a test is gone.
 func (g *group) untilGone(owner client.Object) {
 	err := framework.Until(context.Background(), owner.GetName()+" is gone", func(ctx context.Context) error {
 		if err := g.Client.Get(ctx, client.ObjectKeyFromObject(owner), owner); err == nil || client.IgnoreNotFound(err) != nil {
@@ -90,7 +90,7 @@ func asking(restarts string) map[string]string {
 	return map[string]string{v1alpha2.InPlaceTimeoutKey: "10m", v1alpha2.MaxRestartsKey: restarts}
 }
 
-// Each replica restarts in place alone. Its pods stay, so the LeaderWorkerSet controller does nothing.
+// Each replica restarts in place on its own. Its pods stay, so the LeaderWorkerSet controller does nothing.
 func TestLeaderWorkerSetProcess(t *testing.T) {
 	groups := startReplicas(t, "lws-process", "RecreateGroupOnPodRestart", asking("20"))
 	g, other := groups[0], groups[1]
@@ -117,7 +117,7 @@ func TestLeaderWorkerSetProcess(t *testing.T) {
 // slot returns the ID of a worker in a group that pods declare.
 func (g *group) slot(index int) string { return fmt.Sprintf("%s-workers-0-%d", g.name, index) }
 
-// When a pod is deleted, the LeaderWorkerSet controller recreates its replica, with in-place restarts too.
+// When a pod is deleted, the LeaderWorkerSet controller recreates its replica, even with in-place restarts.
 func TestLeaderWorkerSetPod(t *testing.T) {
 	groups := startReplicas(t, "lws-pod", "RecreateGroupOnPodRestart", asking("20"))
 	g, other := groups[0], groups[1]

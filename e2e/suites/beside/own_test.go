@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// Our own JobSet controller in place of the published one, with the chart holdfast-inplace installed too. The orchestrator of our controller
-// leads all JobSets, and that of holdfast-inplace all other groups.
+// Our own JobSet controller runs in place of the published one, with the chart holdfast-inplace installed too. The orchestrator of our
+// controller leads all JobSets, and that of holdfast-inplace all other groups.
 func TestOurOwnController(t *testing.T) {
 	startOurs(t)
 	for name, test := range map[string]func(*testing.T){

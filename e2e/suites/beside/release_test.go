@@ -20,7 +20,7 @@ import (
 )
 
 // An upgrade replaces the orchestrator with its webhook while groups run. They keep running, and failures during the upgrade and after it
-// restart them in place. The groups are of pods with the earlier agent and of pods that the later webhook has prepared.
+// restart them in place. The groups consist of pods with the earlier agent and pods that the later webhook has prepared.
 func TestUpgrade(t *testing.T) {
 	g, workers := start(t, nil)
 	other := startPods(t, "any-upgrade", asking("20"))

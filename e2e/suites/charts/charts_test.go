@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-project/holdfast/e2e/framework/helm"
 )
 
-// Each chart alone. Later steps depend on earlier ones. What the test leaves behind is there when all charts are
-// installed together.
+// Each chart is installed on its own. Later steps depend on earlier ones. What the test leaves behind still exists when
+// all charts are installed together.
 func TestEachChartAlone(t *testing.T) {
 	for _, c := range charts {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,7 +1,7 @@
 //go:build e2e
 
-// Package charts installs, upgrades and uninstalls each chart alone, and then all four together, over the objects that
-// they have kept. Each chart's program handles a sample object throughout.
+// Package charts installs, upgrades and uninstalls each chart on its own, and then all four together, over the objects
+// that they have kept. Each chart's program handles a sample object throughout.
 //
 // HOLDFAST_KEEP_TESTBED=1 keeps the cluster running at the end.
 package charts

@@ -96,7 +96,7 @@ func withoutScheduler() {
 	}
 }
 
-// Resources that fit a machine with two cores, and a selector of the node that has the images.
+// Resources that fit a machine with two cores, and a selector for the node that has the images.
 var (
 	small = helm.Values{"requests": helm.Values{"cpu": "10m", "memory": "32Mi"}, "limits": helm.Values{"memory": "512Mi"}}
 	node  = helm.Values{framework.NodePool: "pool-1"}

@@ -60,7 +60,7 @@ var ours = map[string]string{
 // version is the charts' appVersion, which is the tag of their images.
 const version = "v0.1.0"
 
-// loadImages loads the images into the node that a registry would provide.
+// loadImages loads into the node the images that a registry would provide.
 func loadImages(ctx context.Context) error {
 	names := map[string]string{}
 	for name, program := range ours {

@@ -181,7 +181,7 @@ var elsewhere = map[string]string{
 	"docs/testbed.md":          "e2e/suites/testbed does it in Go, e2e/cmd/testbed/docs_test.go has the commands read",
 }
 
-// runbooks returns visits of the runbooks that belong to a tour. They come last. Their commands only read.
+// runbooks returns visits to the runbooks that belong to a tour. They come last. Their commands only read.
 func runbooks(t *testing.T, tour string) []visit {
 	t.Helper()
 	pages, err := docs.Pages(shared.File())

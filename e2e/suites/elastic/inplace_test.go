@@ -160,7 +160,7 @@ func (b *bench) programs(job string, workers int) map[int]string {
 	return list
 }
 
-// awaitPrograms waits until every worker runs another program than before.
+// awaitPrograms waits until every worker runs a different program than before.
 func (b *bench) awaitPrograms(job string, before map[int]string, workers int) {
 	b.Helper()
 	b.Until("all programs have been started anew", func(ctx context.Context) error {

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 )
 
-// Without Holdfast, the Job of such a worker fails at its backoffLimit, and the JobSet with it.
+// Without Holdfast, the Job of a worker that cannot start fails at its backoffLimit, and the JobSet fails with it.
 func TestAJobSetThatCannotStartFails(t *testing.T) {
 	command := func(c *corev1.Container) { c.Command = []string{"/nosuch"} }
 	setting := func(name string) func(*corev1.Container) {
@@ -68,8 +68,8 @@ func (g *group) awaitFailed(message string) {
 	}))
 }
 
-// One of four workers has a wrong address of the store. An event names it, it gets a new pod, and in the end the JobSet
-// fails.
+// One of four workers has a wrong store address. An event names the worker, it gets a new pod, and in the end the
+// JobSet fails.
 func TestAWorkerThatNeverJoinsIsNamedAndTheJobSetFails(t *testing.T) {
 	const nowhere = "10.87.0.1:1"
 	g := startExample(t, "exec.yaml", func(js *v1alpha2.JobSet) {

@@ -22,7 +22,7 @@ import (
 
 const (
 	size = 4
-	// timeout is the time-out of in-place restarts in tests of something else. It is long, so that a slow or stalled
+	// timeout is the time limit for in-place restarts in tests of other features. It is long, so that a slow or stalled
 	// machine does not turn a restart into a recreation.
 	timeout = "10m"
 )

@@ -24,8 +24,8 @@ import (
 const staged = 5
 
 // The example with one annotation and an ordered start. A stage that has completed before the driver does not run
-// again. Driver and workers restart together. A completed worker runs again while others need it. The end of the driver
-// ends the JobSet.
+// again. The driver and the workers restart together. A completed worker runs again while others need it. The end of
+// the driver ends the JobSet.
 func TestAnOrderedStartRestartsInPlace(t *testing.T) {
 	g := startStages(t)
 	g.awaitStages(0)
@@ -78,7 +78,7 @@ func startStages(t *testing.T) *group {
 	return g
 }
 
-// awaitStages returns once driver and workers are in sync at a total restart count.
+// awaitStages returns once the driver and the workers are in sync at a total restart count.
 func (g *group) awaitStages(round int64) {
 	g.Helper()
 	g.awaitSummary(fmt.Sprintf("%d workers are in sync at %d", staged, round), func(s framework.Summary) bool {
@@ -117,7 +117,7 @@ func (g *group) awaitSummary(what string, is func(framework.Summary) bool) {
 	}))
 }
 
-// awaitStarts returns once driver and workers have started again since the given time.
+// awaitStarts returns once the driver and the workers have started again since the given time.
 func (g *group) awaitStarts(since time.Time) {
 	g.Helper()
 	_, err := g.StartsAfter(g.ctx, g.js.Namespace, g.js.Name, staged, since)

@@ -160,7 +160,7 @@ func container(js *v1alpha2.JobSet, entry int) *corev1.Container {
 	return &js.Spec.ReplicatedJobs[entry].Template.Spec.Template.Spec.Containers[0]
 }
 
-// A failed Job is recreated alone, in its stage, while the others keep running.
+// Only the failed Job is recreated, in its stage, while the others keep running.
 func TestARestartOfOneJob(t *testing.T) {
 	r := start(t, "stages-scale-up.yaml", func(js *v1alpha2.JobSet) {
 		js.Name = "one-job"

@@ -18,7 +18,7 @@ import (
 )
 
 // TestTheLadder causes one fault after the other in one workload. Each must be handled at the cheapest recovery level
-// that can, and at no other.
+// that can handle it, and at no other.
 func TestTheLadder(t *testing.T) {
 	r := begins(t, settings{restarts: budget, resets: 2})
 	stop := r.watchQuota()

@@ -84,7 +84,7 @@ func (r *run) create(aw *v1beta2.AppWrapper) {
 	r.Cleanup(func() { r.remove(context.Background()) })
 }
 
-// begins returns once all workers of a new JobSet train.
+// begins returns once all workers of a new JobSet are training.
 func begins(t *testing.T, o settings) *run {
 	t.Helper()
 	r := newRun(t)
@@ -169,7 +169,7 @@ func (r *run) get() *v1beta2.AppWrapper {
 	return aw
 }
 
-// standing is the state of a workload that trains: its counts and its objects.
+// standing is the state of a workload that is training: its counts and its objects.
 type standing struct {
 	epoch, round, charged int64
 	resets, evacuations   int32
@@ -177,7 +177,7 @@ type standing struct {
 	workers               map[string]framework.Worker
 }
 
-// awaitReady returns once all workers of the present JobSet are in sync, and the AppWrapper has observed that.
+// awaitReady returns once all workers of the current JobSet are in sync, and the AppWrapper has observed that.
 func (r *run) awaitReady() standing {
 	r.Helper()
 	var s standing
@@ -231,7 +231,8 @@ func (s standing) counts() string {
 	return fmt.Sprintf("epoch %d, %d charged, %d resets, %d evacuations", s.epoch, s.charged, s.resets, s.evacuations)
 }
 
-// awaitCounts returns once all workers train again with these counts. It fails if the counts are higher a little later.
+// awaitCounts returns once all workers are training again with these counts. It fails if the counts are higher a little
+// later.
 func (r *run) awaitCounts(want string) standing {
 	r.Helper()
 	var s standing

@@ -129,7 +129,7 @@ func withSpare(js *v1alpha2.JobSet) {
 	js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.RestartPolicy = ""
 }
 
-// The quota suffices for the workers, and not for the spare. Kueue counts the spare as a workload of its own.
+// The quota suffices for the workers, but not for the spare. Kueue counts the spare as a workload of its own.
 func TestASpareWaitsForItsOwnQuota(t *testing.T) {
 	ns := namespace(t, "kueue-spares")
 	q := makeQueue(t, ns, flavor{"spares", nil, "1"})

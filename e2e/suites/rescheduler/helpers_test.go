@@ -133,7 +133,7 @@ func forbidden(spec *corev1.PodSpec) {
 	spec.SecurityContext = &corev1.PodSecurityContext{Sysctls: []corev1.Sysctl{{Name: "net.core.somaxconn", Value: "1024"}}}
 }
 
-// oneDevice requests a device, which simulated nodes have, and the real one only in some tests.
+// oneDevice requests a device, which simulated nodes always have, but the real node has only in some tests.
 func oneDevice(spec *corev1.PodSpec) {
 	spec.Containers[0].Resources.Limits = corev1.ResourceList{kubelet.GPU: resource.MustParse("1")}
 }

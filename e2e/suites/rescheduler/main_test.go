@@ -1,7 +1,7 @@
 //go:build e2e
 
 // Package rescheduler runs the rescheduler and the scheduler with the plugin, installed by their chart. A real node
-// cannot run the pods, and simulated nodes can.
+// cannot run the pods, but simulated nodes can.
 //
 // HOLDFAST_KEEP_TESTBED=1 keeps the cluster running at the end.
 package rescheduler

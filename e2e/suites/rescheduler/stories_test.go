@@ -44,7 +44,7 @@ func TestARejectedPodIsReplacedOnAnotherNode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			d := b.deployment(1, worker(forbidden, change))
-			// Until the rescheduler knows of the first rejection, the ReplicaSet creates one pod after the other.
+			// Until the rescheduler has observed the first rejection, the ReplicaSet creates one pod after another.
 			if failed := b.elsewhere(1); failed > 20 {
 				t.Errorf("%d pods were rejected before", failed)
 			}

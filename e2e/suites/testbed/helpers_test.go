@@ -44,7 +44,7 @@ func until(t *testing.T, what string, ask func(context.Context) error) {
 	untilIn(t.Context(), t, what, ask)
 }
 
-// untilIn is until for clean-ups, when the test's context is done.
+// untilIn is like until, but for clean-ups, during which the test's context is done.
 func untilIn(ctx context.Context, t *testing.T, what string, ask func(context.Context) error) {
 	t.Helper()
 	if err := framework.UntilEvery(ctx, what, 100*time.Millisecond, patience, ask); err != nil {

@@ -42,8 +42,8 @@ func (g Group) createIn(mount Mount) error {
 }
 
 // enableControllers enables all controllers of a version 2 group for its children. It enables them one by one,
-// because a single rejection would reject them all. If the host does not allow a controller, the kubelet reports
-// this.
+// because the kernel rejects a whole write if it rejects one of the controllers. If the host does not allow a
+// controller, the kubelet reports this.
 func enableControllers(dir string) {
 	raw, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
 	if err != nil {

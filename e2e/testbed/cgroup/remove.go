@@ -50,8 +50,8 @@ func pidsBelow(dir string) []int {
 	return pids
 }
 
-// Kill kills every process of the group in all hierarchies and waits until none is left. Because the kernel knows the
-// members, no process is missed because of a lost record or a fork in the meantime.
+// Kill kills every process of the group in all hierarchies and waits until none is left. The kernel knows the members,
+// so no process is missed because of a lost record or a fork in the meantime.
 func (g Group) Kill(ctx context.Context) error {
 	for {
 		for _, dir := range g.Dirs() {

@@ -34,7 +34,7 @@ func Survey(sysctls, dirs []string) Changes {
 	return changes
 }
 
-// missing returns dir and its ancestors, as far as they do not exist.
+// missing returns those of dir and its ancestors that do not exist.
 func missing(dir string) []string {
 	var absent []string
 	for ; dir != "/" && dir != "."; dir = filepath.Dir(dir) {

@@ -34,10 +34,10 @@ type result struct {
 	Name     string
 	Agents   int
 	Total    time.Duration
-	P50, P99 time.Duration // of the time that an agent waits
+	P50, P99 time.Duration // percentiles of the agents' waiting times
 	Requests int
-	CPU      time.Duration // of the server
-	RSS      int64         // of the server, at the end, in bytes
+	CPU      time.Duration // CPU time of the server
+	RSS      int64         // resident memory of the server at the end, in bytes
 }
 
 // percentiles returns the percentiles of the agents' waiting times.

@@ -90,7 +90,7 @@ func (b *bench) connect(i int) (err error) {
 }
 
 // joining is the number of agents that join concurrently. Whenever one succeeds, all others retry with a larger state, so for any server
-// the work grows with the cube of the number.
+// the work is proportional to the cube of the number of agents.
 const joining = 100
 
 // join joins as a torch agent does: it reads the state, adds itself, and retries if another agent was faster. As with torch, the state

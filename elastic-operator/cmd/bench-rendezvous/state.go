@@ -25,8 +25,8 @@ func joined(state []byte, agent int) []byte {
 	return []byte(base64.StdEncoding.EncodeToString([]byte(strings.TrimSuffix(pickle, tail) + participant(agent) + tail)))
 }
 
-// participant returns the entry of an agent without a rank. It is about as long as torch's entry for an agent with its
-// last heartbeat.
+// participant returns the entry of an agent that has no rank. The entry is about as long as torch's entry for an agent
+// together with its last heartbeat.
 func participant(agent int) string {
 	name := fmt.Sprintf("worker-%05d.a-job-of-many.default.svc", agent)
 	return "ctorch\n_NodeDesc\n)\x81}(X\x04\x00\x00\x00addr" + text(name) + "X\x03\x00\x00\x00pidK\x07X\x08\x00\x00\x00local_idK\x00ubK\x00"

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 )
 
-// leaseName differs from that of the upstream controller, whose leader election uses a ConfigMap and no longer works.
+// leaseName differs from the name used by the upstream controller, whose leader election uses a ConfigMap and no longer works.
 const leaseName = "elastic-operator.holdfast.dev"
 
 // Options holds the settings from the command line and the configuration file.

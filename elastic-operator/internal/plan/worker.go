@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 )
 
-// WorkerPod returns the pod of a worker. resumes is how often the job was resumed.
+// WorkerPod returns the pod of a worker. resumes is the number of times that the job has been resumed.
 func WorkerPod(job *v1alpha1.ElasticJob, index int, resumes int32) *corev1.Pod {
 	template := job.Spec.ReplicaSpecs.Worker.Template.PodTemplateSpec.DeepCopy()
 	pod := &corev1.Pod{ObjectMeta: owned(job, WorkerName(job.Name, index), labels.Merge(template.Labels, WorkerLabels(job.Name, index))), Spec: template.Spec}

@@ -68,7 +68,7 @@ func (d *decider) findFault(i int, pod Pod) *fault {
 	return nil
 }
 
-// permanent reports whether a worker whose program failed with the code must not be replaced.
+// permanent reports whether a worker whose program failed with this exit code must not be replaced.
 func (d *decider) permanent(code int32) bool {
 	return d.Settings.Restart == v1alpha1.RestartNever || slices.Contains(d.Settings.Permanent, code)
 }
@@ -88,7 +88,8 @@ func exitReason(pod Pod) string {
 // exitedWith is the prefix of the recorded reason for a worker whose program failed.
 const exitedWith = "exited with code"
 
-// countFault counts a fault. It also counts container restarts as failures of the program, because that number is lost with the pod.
+// countFault counts a fault. It also counts container restarts as failures of the program, because the number of restarts is lost when the
+// pod is deleted.
 func (d *decider) countFault(i int, pod Pod, f fault) {
 	h := d.m.Workers[i]
 	failures := pod.Restarts

@@ -37,8 +37,8 @@ func newWorld(minimum, wanted, maximum int, changes ...func(*Settings)) *world {
 	return w
 }
 
-// look makes one decision and carries it out as the controller would, starting with the memory. Pods that have terminated, and
-// those that are force-deleted, are removed immediately. Other deleted pods are terminating.
+// look makes one decision and carries it out as the controller would, writing the memory first. Pods that have terminated, and those that
+// are force-deleted, are removed immediately. Other deleted pods are terminating.
 func (w *world) look() *Decision {
 	d := Decide(&w.facts)
 	w.last = d

@@ -37,7 +37,7 @@ const (
 	unlimitedRestarts = 1000
 )
 
-// countInPlace counts each failure that was handled by an in-place restart once. Pods that have failed or are terminating are counted by
+// countInPlace counts once each failure that was handled by an in-place restart. Pods that have failed or are terminating are counted by
 // account.
 func (d *decider) countInPlace() {
 	for _, f := range d.InPlace.report().Failures {
@@ -139,7 +139,7 @@ func (d *decider) deletes(uid types.UID) bool {
 }
 
 // limit returns the restart count up to which the group may restart without another decision. It is chosen so that no worker can exceed its
-// backoffLimit before that. The limit rises as long as every worker has retries left, and the caller never lowers it, because a restart may
+// backoffLimit before then. The limit rises as long as every worker has retries left, and the caller never lowers it, because a restart may
 // be in progress. If the group has reached the limit and the worker that failed last is still a member, the group gets one more restart.
 func (d *decider) limit(r *roster.Roster) int64 {
 	report := d.InPlace.report()
@@ -168,7 +168,7 @@ func (d *decider) failuresLeft() int64 {
 }
 
 // announceInPlace announces an in-place restart that is in progress, so that no other recovery level handles the same fault. It reports
-// whether there is one.
+// whether such a restart is in progress.
 func (d *decider) announceInPlace() bool {
 	report := d.InPlace.report()
 	if report.Phase != coordination.Restarting || d.reached(report.Deadline) {

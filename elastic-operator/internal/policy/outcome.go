@@ -39,7 +39,7 @@ func (d *decider) succeeded(total, completed, abandoned int) bool {
 }
 
 // waitOrFail fails the job if too few workers can run for settleSeconds. During this time, further failures with the same cause are
-// counted, and a larger number of replicas saves the job.
+// counted, and increasing the number of replicas prevents the failure.
 func (d *decider) waitOrFail(why string) {
 	if d.m.BelowMin.IsZero() {
 		d.m.BelowMin = d.Now.Truncate(time.Microsecond)

@@ -115,7 +115,7 @@ func TestFinishedJobIsDeletedAfterItsTTL(t *testing.T) {
 	}
 }
 
-// Changes of pods after the job has finished are ignored.
+// Changes to pods after the job has finished are ignored.
 func TestFinishedJobDoesNotChange(t *testing.T) {
 	w := newWorld(1, 3, 3, func(s *Settings) { s.Success.Type = v1alpha1.SuccessAny }).play().complete(0).play()
 	w.fail(1, 1).evict(2).play()

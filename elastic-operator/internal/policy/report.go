@@ -28,7 +28,7 @@ func overdue(name string) string {
 // workerCounts counts the workers by state.
 type workerCounts struct {
 	active, ready, pods, unscheduled, starting, replacing, missing, stopping int
-	lastFault                                                                time.Time // of the workers that are being replaced
+	lastFault                                                                time.Time // latest fault of the workers being replaced
 }
 
 // report sets the status from the observed pods, before the decision is carried out.

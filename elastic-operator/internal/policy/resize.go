@@ -49,7 +49,7 @@ func (d *decider) removalOrder(set []int) []int {
 }
 
 // value returns how valuable a worker is when workers must be removed. From low to high: abandoned, not running, not ready, on a draining
-// node, running. Worker 0 may host the store and is the most valuable running worker. Completed workers use no resources and count towards
+// node, running. Worker 0 may host the store and is the most valuable running worker. Completed workers use no resources and count toward
 // the success policy, so they are removed last.
 func (d *decider) value(i int) int {
 	pod, found := d.Pods[i]

@@ -73,7 +73,8 @@ func Read(job *v1alpha1.ElasticJob) Settings {
 	return s
 }
 
-// runPolicy merges the run policies of a spec. Fields at the top level take precedence over runPolicy, and those over RunPolicy.
+// runPolicy merges the run policies of a spec. Fields at the top level take precedence over runPolicy, and runPolicy takes precedence over
+// RunPolicy.
 func runPolicy(spec *v1alpha1.ElasticJobSpec) v1alpha1.RunPolicy {
 	run := spec.RunPolicy
 	for _, other := range []*v1alpha1.RunPolicy{spec.NestedRunPolicy, spec.LegacyRunPolicy} {

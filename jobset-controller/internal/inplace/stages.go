@@ -155,7 +155,7 @@ func gateOf(dependencies []v1alpha2.DependsOn, earlier map[string]gate) gate {
 	return g
 }
 
-// order numbers the steps of the stages. counted has the index of the replicatedJob of each stage.
+// order numbers the steps of the stages. counted holds the replicatedJob index of each stage.
 func order(stages []coordination.Stage, gates []gate, counted []int) {
 	var steps []gate
 	for _, rjob := range counted {
@@ -172,7 +172,7 @@ func order(stages []coordination.Stage, gates []gate, counted []int) {
 }
 
 // hold sets how long the finished workers of each stage are held, so that a restart can run them again: until the
-// success policy is satisfied, or until a gate that waits for their completion.
+// success policy is satisfied or, if a gate waits for their completion, until the whole stage has finished.
 func hold(stages []coordination.Stage, spec *v1alpha2.JobSetSpec, counted []int) {
 	awaited := completionsAwaited(spec)
 	for i, rjob := range counted {

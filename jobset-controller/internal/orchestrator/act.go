@@ -145,8 +145,9 @@ func (x *run) delete(ctx context.Context, obj client.Object, purpose string, opt
 	return leader.Result{}
 }
 
-// createPod creates a pod to replace lost ones. If a pod with the same name exists, it was created for the same reason.
-// If the API server rejects the pod, for example because of a quota, creating the pod is left to the Job.
+// createPod creates a pod to replace those that a slot has lost. If a pod with the same name exists, it was created for
+// the same reason. If the API server rejects the pod, for example because of a quota, creating the pod is left to the
+// Job.
 func (x *run) createPod(ctx context.Context, a leader.CreatePod) leader.Result {
 	reason := append([]string{strconv.FormatInt(a.Round.Generation, 10), strconv.FormatInt(a.Round.Round, 10)}, a.Lost...)
 	pod := replacement.Pod(x.live[a.Job.Name], a.Index, reason...)
@@ -204,8 +205,8 @@ func (x *run) failOwner(ctx context.Context, a leader.FailOwner) leader.Result {
 
 // fail sets the condition that makes an owner fail, and reports whether the owner was running. The Job controller
 // handles a Job with the FailureTarget condition: it deletes the pods and then fails the Job. A JobSet gets the
-// condition that its controller would set, which then deletes the Jobs. Failing a Job of the JobSet instead would cause
-// recreations until the controller's own budget is used up.
+// condition that its controller would set, and the controller then deletes the Jobs. Failing a Job of the JobSet
+// instead would cause recreations until the controller's own budget is used up.
 func fail(owner client.Object, message string, now time.Time) bool {
 	switch o := owner.(type) {
 	case *batchv1.Job:

@@ -154,7 +154,7 @@ func (g *rig) fail(slot string, generation, life int64) {
 	g.down(slotOf(slot, generation), generation, life, false, coordination.Failure{Cause: coordination.Cause{Kind: coordination.KindExit, ExitCode: 1}})
 }
 
-// leave makes the agent of a terminating pod report this and release the slot.
+// leave makes the agent of a terminating pod report that the pod is terminating, and release the slot.
 func (g *rig) leave(slot string, generation, life int64) {
 	g.Helper()
 	g.down(slotOf(slot, generation), generation, life, true, coordination.Failure{Cause: coordination.Cause{Kind: coordination.KindExit, ExitCode: 143}})

@@ -37,7 +37,7 @@ func Alone(installation string) Kind {
 	})
 }
 
-// led completes a kind of groups that an installation leads although their pods are created by other controllers.
+// led completes a kind whose groups are led by an installation although other controllers create their pods.
 func led(installation string, kind Kind) Kind {
 	kind.Jobs, kind.Installation = true, installation
 	kind.Asks = func(owner client.Object) bool {

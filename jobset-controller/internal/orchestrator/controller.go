@@ -83,7 +83,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager, wakeups source.Source, workers i
 	if !r.Kind.Jobs {
 		return b.For(r.Kind.New(), builder.OnlyMetadata, changed).Complete(r)
 	}
-	if !r.Kind.Alone { // for Jobs, only creation and deletion matter, after a recreation
+	if !r.Kind.Alone { // Job updates do not matter, but creations and deletions do, after a recreation
 		b.Watches(&batchv1.Job{}, handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha2.JobSet{}, handler.OnlyControllerOwner()),
 			builder.WithPredicates(predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}))
 	}

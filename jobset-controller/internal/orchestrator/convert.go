@@ -177,7 +177,7 @@ func isLeader(obj client.Object) bool {
 	return obj.GetLabels()[v1alpha2.GroupKindKey] == inplace.PodKind && inplace.LeaderOf(obj) == string(obj.GetUID())
 }
 
-// PodsOfGroup is the cache index for the pods of a group by the UID of its owner.
+// PodsOfGroup is the cache index that finds the pods of a group by the UID of its owner.
 const PodsOfGroup = "group-uid"
 
 // IndexByGroup is the index function of PodsOfGroup.
@@ -189,8 +189,8 @@ func IndexByGroup(obj client.Object) []string {
 	return []string{string(uid)}
 }
 
-// membersOf returns the key in that index for the pods of a group by the name of the pod with index 0, regardless of
-// its UID.
+// membersOf returns the key that finds the pods of a group in that index by the name of the pod with index 0,
+// regardless of its UID.
 func membersOf(leader string) string { return "of " + leader }
 
 // ownerOfPod returns the UID of the owner of the pod's group, or "" if it has no group. The owner is the JobSet or, for

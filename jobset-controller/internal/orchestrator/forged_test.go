@@ -165,7 +165,7 @@ func TestReplacedLeaderWithAHangingWorkerDeletesNothing(t *testing.T) {
 	}
 }
 
-// A text that a member has written to its group's record fits into an event.
+// Text that a member has written to its group's record is truncated to fit into an event.
 func TestForgedTextsAreTruncated(t *testing.T) {
 	if got := short(strings.Repeat("é", 2000)); len(got) > 1024 || !strings.HasSuffix(got, "...") {
 		t.Errorf("%d bytes, %q", len(got), got[len(got)-10:])

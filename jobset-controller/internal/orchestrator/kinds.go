@@ -42,7 +42,8 @@ type Kind struct {
 	Installation string
 	// Concerns reports whether an object may have a group, or once had one; nil if all may.
 	Concerns func(client.Object) bool
-	// Asks reports whether an owner requests in-place restarts, so that its pods wait for the Secret of their agents.
+	// Asks reports whether an owner requests in-place restarts, in which case its pods wait for the Secret of their
+	// agents.
 	Asks func(owner client.Object) bool
 	// View returns what the owner requests. known reports whether the store may have any data about the owner. An
 	// unreadable owner is not changed.

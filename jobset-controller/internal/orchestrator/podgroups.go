@@ -60,9 +60,9 @@ func (r *Reconciler) getLeader(ctx context.Context, key types.NamespacedName, po
 	return errors.Join(failed, err)
 }
 
-// NoteUnprepared reports on pods with index 0 that their groups run without in-place restarts because the webhook has
-// not processed any of their pods. The cache contains none of these pods: it selects by a label that the webhook sets.
-// Each pod is examined only once, because its request for in-place restarts is fixed at its creation.
+// NoteUnprepared reports, on each pod with index 0, that the group runs without in-place restarts because the webhook
+// has not processed any of its pods. The cache contains none of these pods: it selects by a label that the webhook
+// sets. Each pod is examined only once, because its request for in-place restarts is fixed at its creation.
 func (r *Reconciler) NoteUnprepared(ctx context.Context) error {
 	before := r.examined
 	r.examined = map[types.UID]bool{}

@@ -80,8 +80,8 @@ func (x *run) askStore(ctx context.Context, need leader.Need) (lost bool, err er
 	return lost, nil
 }
 
-// readObjects reads live objects in parallel, because an API server that is busy with the restart of a whole group is
-// slow to answer each call. Objects that cannot be read are not acted on in this reconcile.
+// readObjects reads objects live and in parallel, because an API server that is busy with the restart of a whole group
+// is slow to answer each call. Objects that cannot be read are not acted on in this reconcile.
 func (x *run) readObjects(ctx context.Context, need leader.Need) {
 	var mu sync.Mutex
 	var reads []func() (keep func(), err error)

@@ -41,8 +41,8 @@ const (
 	// maxPlans limits the number of plans in a reconcile that never settles.
 	maxPlans = 1000
 	// turnFor is how long one rule may keep starting calls within a reconcile. An API server that is busy with the
-	// restart of a whole group takes half a second per call, and the other rules and other groups wait until it is
-	// done.
+	// restart of a whole group takes half a second per call, and the other rules and other groups wait until this rule
+	// is done.
 	turnFor = time.Second
 )
 

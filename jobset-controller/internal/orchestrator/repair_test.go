@@ -489,8 +489,8 @@ func (g *rig) finishJobSet() {
 	g.must(g.c.Status().Update(g.ctx, js))
 }
 
-// Two processes both believe that they are the leader. The one with the lower token does not change the store, nor any
-// pod until the store has accepted its token.
+// Two processes both believe that they are the leader. The one with the lower token does not change the store, and it
+// does not change any pod before the store has accepted its token.
 func TestReplacedLeaderDeletesNothing(t *testing.T) {
 	g := oneHangs(t)
 	old := g.leader(1)

@@ -276,7 +276,7 @@ func TestStaleCacheCreatesNoPodInASuspendedJob(t *testing.T) {
 	g.wantPods("2", 0)
 }
 
-// recordLists records the options of all live lists from now on.
+// recordLists records the options of all live List calls from now on.
 func (g *rig) recordLists() *[]metav1.ListOptions {
 	asked := &[]metav1.ListOptions{}
 	g.r.Live = g.through(interceptor.Funcs{
@@ -290,8 +290,8 @@ func (g *rig) recordLists() *[]metav1.ListOptions {
 	return asked
 }
 
-// A list from etcd takes seconds if a namespace has thousands of pods. A list at the version of the loss or later is
-// enough.
+// Listing pods from etcd takes seconds if a namespace has thousands of them. Listing them at the version of the loss or
+// later is enough.
 func TestLostSlotIsReadAtTheVersionOfItsLoss(t *testing.T) {
 	g := fourPods(t)
 	lost := g.lose(2)
@@ -483,7 +483,8 @@ func TestPodThatTheAPIServerRejectsIsLeftToTheJob(t *testing.T) {
 // inPlan is how many slots or nodes a single plan of package leader covers.
 const inPlan = 16
 
-// The calls of each plan take long, and no pod is created. The rest of the reconcile does not wait for all of them.
+// The calls of each plan take a long time, and no pod is created. The rest of the reconcile does not wait for all of
+// them.
 func TestRejectedReplacementsDoNotBlockTheLeader(t *testing.T) {
 	const lost = inPlan + 4
 	g := podsInSync(t, lost)
@@ -504,7 +505,8 @@ func TestRejectedReplacementsDoNotBlockTheLeader(t *testing.T) {
 	}
 }
 
-// A rack is lost. The calls for its pods are made concurrently: each waits until there are as many calls as lost pods.
+// A rack is lost. The calls for its pods are made concurrently: each call waits until the calls for all lost pods have
+// started.
 func TestLostPodsAreReplacedInParallel(t *testing.T) {
 	g := fourPods(t)
 	for index := range 4 {

@@ -320,7 +320,7 @@ func TestLostPodReplacedWithinOneReconcile(t *testing.T) {
 	k.kill(w2).enlist(w0, w1, again2).work().want(coordination.Running, 1, map[string]int{w0: 2, w1: 2, again2: 1})
 }
 
-// The agent of a deleted pod reports the end of its worker, which is the one restart.
+// The agent of a deleted pod reports the end of its worker, which causes the only restart.
 func TestDeletedPodReportsItsEnd(t *testing.T) {
 	k := newCrew(t).enlist(w0, w1, w2).work().crash(w2, 143).kill(w2)
 	k.enlist(w0, w1).work().want(coordination.Running, 1, map[string]int{w0: 2, w1: 2})

@@ -106,7 +106,7 @@ func TestASpareThatRunsWakesTheLeader(t *testing.T) {
 	}
 }
 
-// Without the webhook, spares that cannot take over become a condition.
+// Without the webhook, a condition reports spares that cannot take over.
 func TestSparesThatCannotTakeOverAreReported(t *testing.T) {
 	annotated := func(key, value string) func(*v1alpha2.JobSet) {
 		return func(js *v1alpha2.JobSet) { js.Annotations[key] = value }

@@ -62,8 +62,8 @@ func TestPodsWithAgentGetPullSecrets(t *testing.T) {
 	}
 }
 
-// A resume does not change containers and volumes, and thus not the agent, so a Job with an agent is resumed like any
-// other. Its tolerations follow the JobSet.
+// A resume does not change containers or volumes, so it leaves the agent unchanged. A Job with an agent is therefore
+// resumed like any other. Its tolerations follow the JobSet.
 func TestResumeKeepsTheAgent(t *testing.T) {
 	js := oneAnnotation()
 	current := withAgents(js).Job(0, 0)

@@ -87,7 +87,7 @@ func ownedBy(js *v1alpha2.JobSet) metav1.OwnerReference {
 }
 
 // StageQueue returns the queue in which each Job of the JobSet waits individually once it is created, or "" if there is
-// none. A JobSet that is queued as a whole gets its quota there, including that of later stages.
+// none. A JobSet that is queued as a whole gets its quota, including that of later stages, from its own queue.
 func StageQueue(js *v1alpha2.JobSet) string {
 	if policy.Queued(js) {
 		return ""

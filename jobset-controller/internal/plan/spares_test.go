@@ -38,7 +38,7 @@ func TestSpares(t *testing.T) {
 	}
 }
 
-// The placement that the template asks for holds for spares, too: among themselves and beside the workers.
+// The placement that the template requests also applies to spares, both among themselves and relative to the workers.
 func TestSparesAreSpreadAsTheirTemplateAsks(t *testing.T) {
 	js := oneAnnotation().Annotation(v1alpha2.SparesKey, "2")
 	pod := &js.Spec.ReplicatedJobs[0].Template.Spec.Template

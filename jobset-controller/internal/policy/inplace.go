@@ -72,11 +72,11 @@ func optIn(rule grace.Rule, annotation string, annotations map[string]string) (t
 // formingRule has a long default, because a node may have to pull an image of tens of gigabytes.
 var formingRule = grace.Rule{Name: "annotation " + v1alpha2.FormingTimeoutKey, Default: 30 * time.Minute, Minimum: time.Second}
 
-// delayRule has a default for which 20 restarts of a worker that always fails take several minutes, and a maximum that
+// delayRule has a default with which 20 restarts of a worker that always fails take several minutes, and a maximum that
 // exceeds any useful delay.
 var delayRule = grace.Rule{Name: "annotation " + v1alpha2.MaxRestartDelayKey, Default: 32 * time.Second, Maximum: 24 * time.Hour}
 
-// nodeLostRule has a minimum, because a node may temporarily be not ready.
+// nodeLostRule has a minimum, because a node may temporarily become not ready.
 var nodeLostRule = grace.Rule{Name: "annotation " + v1alpha2.NodeLostAfterKey, Minimum: 10 * time.Second}
 
 // readOrDefault returns the default for an invalid value.

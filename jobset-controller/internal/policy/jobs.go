@@ -101,7 +101,7 @@ func failedByDeletion(job *batchv1.Job) bool {
 	return failed.After(deleted) || failed.Equal(deleted) && job.Spec.TTLSecondsAfterFinished == nil
 }
 
-// Finished reports whether a Job has completed, has failed or is about to fail, so that it will end on its own.
+// Finished reports whether a Job has completed, has failed or is about to fail. Such a Job ends on its own.
 func Finished(job *batchv1.Job) bool {
 	return FailureOf(job) != nil || condition(job, batchv1.JobComplete) != nil
 }
@@ -213,8 +213,9 @@ func countUnfinished(s *v1alpha2.ReplicatedJobStatus, job *batchv1.Job) {
 	}
 }
 
-// isReady reports whether as many pods are ready or done as may run at the same time. The pod counts in the status of a
-// suspended Job are outdated until the Job controller has processed its resumption.
+// isReady reports whether the number of pods that are ready or done has reached the number that may run at the same
+// time. The pod counts in the status of a suspended Job are outdated until the Job controller has processed its
+// resumption.
 func isReady(job *batchv1.Job) bool {
 	if ptr.Deref(job.Spec.Suspend, false) || ReportedSuspended(job) {
 		return false

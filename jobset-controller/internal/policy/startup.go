@@ -137,7 +137,7 @@ func (p progress) reached(wait v1alpha2.WaitForReplicatedJobsStatus) bool {
 }
 
 // dependenciesMet returns false for a name that no earlier replicatedJob has. For Ready, failed Jobs count as well, as
-// upstream.
+// they do in the upstream controller.
 func dependenciesMet(dependencies []v1alpha2.DependsOn, reached map[string]progress) bool {
 	for _, d := range dependencies {
 		p := reached[d.Name]

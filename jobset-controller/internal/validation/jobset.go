@@ -18,8 +18,8 @@ import (
 type Problems struct {
 	// Disabled lists fields that require a feature gate that is disabled.
 	Disabled field.ErrorList
-	// Blocking lists faults that leave it unclear what starts when. If there are any of these or of Disabled, nothing
-	// is started.
+	// Blocking lists faults that leave it unclear what starts when. If this list or Disabled contains any faults,
+	// nothing is started.
 	Blocking field.ErrorList
 	// Other lists all other faults. The rest of the spec is applied.
 	Other field.ErrorList

@@ -122,7 +122,7 @@ func resized(old, now *batchv1.JobSpec) bool {
 	return indexedJobs && !(equality.Semantic.DeepEqual(old.Parallelism, now.Parallelism) && equality.Semantic.DeepEqual(old.Completions, now.Completions))
 }
 
-// resize checks a change of the size: the Job API requires that both numbers change together.
+// resize checks a change in size: the Job API requires that both numbers change together.
 func (c change) resize(path *field.Path, job *batchv1.JobSpec) field.ErrorList {
 	if c.finished {
 		return field.ErrorList{field.Forbidden(path, "Cannot mutate parallelism or completions when JobSet is in a terminal state (Completed or Failed)")}

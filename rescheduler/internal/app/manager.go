@@ -39,7 +39,7 @@ func (o *Options) Run(ctx context.Context, cluster *rest.Config) error {
 	}, func(ctx context.Context, mgr ctrl.Manager) error { return o.add(ctx, mgr, handler) })
 }
 
-// add adds the controllers to the manager, and gives the webhook's handler what they share.
+// add adds the controllers to the manager, and passes the objects that they share with the webhook to its handler.
 func (o *Options) add(ctx context.Context, mgr ctrl.Manager, handler *webhook.Handler) error {
 	if err := rescheduling.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("adding indexes: %w", err)

@@ -23,7 +23,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/bootstrap"
 )
 
-// BenchmarkMemory reports the peak resident memory of this process while the manager fills its caches. The limit of the garbage collector
+// BenchmarkMemory reports the peak resident memory of this process while the manager fills its caches. The garbage collector's memory limit
 // is the same as in the container. Run it with -benchtime 1x.
 func BenchmarkMemory(b *testing.B) {
 	for _, c := range []struct{ pods, limitMiB int }{{10_000, 256}, {50_000, 512}} {
@@ -118,7 +118,7 @@ func peakMiB(b *testing.B, namespace string, limitMiB int) float64 {
 	ctx, cancel := context.WithCancel(b.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- o.Run(ctx, cluster.Config) }()
-	time.Sleep(time.Minute) // the queue of 50,000 pods takes some 20 s; the peak is in the first seconds
+	time.Sleep(time.Minute) // the controller needs about 20 s for the queue of 50,000 pods; the peak occurs in the first seconds
 	cancel()
 	if err := <-ended; err != nil {
 		b.Error(err)

@@ -100,7 +100,7 @@ func (w *world) replacementIsAnnotated() {
 	}
 }
 
-// The same applies to a scheduler with the plugin, without node affinity.
+// A scheduler with the plugin also keeps replacements off the bad node, without node affinity.
 func TestReplacementAvoidsNodeWithPlugin(t *testing.T) {
 	w := newWorld(t, func(r *settings.Rescheduling) { r.Enforcement.SchedulerNames = []string{corev1.DefaultSchedulerName} })
 	w.plugin = true

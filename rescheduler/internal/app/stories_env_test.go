@@ -35,7 +35,8 @@ func (w *world) deployment(replicas int32, change ...func(*appsv1.Deployment)) *
 	return d
 }
 
-// another creates a second workload that requests moves. Once that is handled, the controller has also finished with the first.
+// another creates a second workload that requests moves. Once the second one has been handled, the controller has also finished with the
+// first.
 func (w *world) another(name string) {
 	w.Helper()
 	labels := map[string]string{"app": name}
@@ -134,7 +135,7 @@ func (w *world) onNode(prefix, node string) (names []string) {
 	return names
 }
 
-// Pods of a hanging workload cause no more events when a user requests moves.
+// The pods of a hanging workload cause no further events. They must still be moved when a user requests moves.
 func TestAnnotationCanBeAddedToHangingWorkload(t *testing.T) {
 	w := newWorld(t)
 	w.onBad(outOfMemory)
@@ -147,7 +148,7 @@ func TestAnnotationCanBeAddedToHangingWorkload(t *testing.T) {
 	w.eventually("nor is the other", w.runningOnGood(2))
 }
 
-// As the notes of the design document say, exclusions are lifted once the moves are used up, and the pod is not moved.
+// As the notes in the design document say, exclusions are lifted once the moves are used up, and the pod is not moved.
 func TestExclusionsAreLiftedWhenMovesAreUsedUp(t *testing.T) {
 	w := newWorld(t)
 	w.kubelet = func(*corev1.Pod) *corev1.PodStatus { return outOfMemory() }

@@ -25,7 +25,7 @@ type Lister struct {
 	last *List
 }
 
-// NewLister returns a lister that has not read any list yet.
+// NewLister returns a lister that has not listed any nodes yet.
 func NewLister(cache client.Reader, clock clock.PassiveClock) *Lister {
 	return &Lister{cache: cache, clock: clock}
 }

@@ -14,7 +14,7 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// cluster counts how often its nodes are listed.
+// cluster counts the List calls for its nodes.
 type cluster struct {
 	client.Reader
 	lists int

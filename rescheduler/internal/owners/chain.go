@@ -73,8 +73,8 @@ func Slot(pod *corev1.Pod) string {
 	return cmp.Or(pod.Labels[batchv1.JobNameLabel], ref.Name) + "/" + index
 }
 
-// OneTemplate reports whether the root of the chain has a single template, which the pod identifies. This is so if the root is a Deployment
-// that owns ReplicaSets, or the pod's own controller.
+// OneTemplate reports whether the root of the chain has a single template, which the pod identifies. This is the case if the root is the
+// pod's own controller, or a Deployment that owns ReplicaSets.
 func (c Chain) OneTemplate(pod *corev1.Pod) bool {
 	if pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] != "" {
 		return len(c) == 1 || len(c) == 2
@@ -93,7 +93,7 @@ var parts = []string{
 	"jobset.sigs.k8s.io/replicatedjob-name", "training.kubeflow.org/replica-type", "ray.io/group", "leaderworkerset.sigs.k8s.io/template-revision-hash",
 }
 
-// Alike returns a key that is the same for pods of one workload with the same template, as far as their labels show this.
+// Alike returns a key that is the same for pods of one workload with the same template, as far as their labels show.
 func Alike(pod *corev1.Pod) string {
 	mark := Template(pod)
 	for _, key := range parts {

@@ -27,12 +27,12 @@ const (
 	deepest = 8
 	// closedFor is the delay before retrying to read a kind that this program is not allowed to read.
 	closedFor = time.Minute
-	// maxKinds is the maximum number of kinds for which that is remembered.
+	// maxKinds is the maximum number of kinds for which a missing permission is remembered.
 	maxKinds = 1024
 )
 
 // Resolver follows owner references. It starts to watch the metadata of a kind when it reads the first object of that kind. Until the cache
-// has synced, or if it is allowed to read but not to watch the kind, it reads live.
+// has synced, or if the program is allowed to read but not to watch the kind, it reads live.
 type Resolver struct {
 	cache  cache.Cache
 	live   client.Reader

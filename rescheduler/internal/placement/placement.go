@@ -13,7 +13,7 @@ import (
 )
 
 // Fitting returns a function that reports whether the pod could run on a node: the node is ready and schedulable, the pod tolerates its
-// taints, and the pod's node selector and required affinity match. The pod is parsed only once for many nodes.
+// taints, and the pod's node selector and required affinity match. The pod's constraints are parsed only once, even for many nodes.
 func Fitting(pod *corev1.Pod) func(node *corev1.Node) bool {
 	required := nodeaffinity.GetRequiredNodeAffinity(pod)
 	return func(node *corev1.Node) bool {
@@ -25,7 +25,7 @@ func Fitting(pod *corev1.Pod) func(node *corev1.Node) bool {
 	}
 }
 
-// FitsAny reports whether the pod could run on one of the nodes, apart from the given ones.
+// FitsAny reports whether the pod could run on any of the nodes other than those in except.
 func FitsAny(pod *corev1.Pod, nodes []corev1.Node, except []string) bool {
 	fits := Fitting(pod)
 	for i := range nodes {

@@ -30,8 +30,8 @@ func NewBudgets(limits settings.Limits, breaker settings.Breaker) *Budgets {
 	return &Budgets{limits: limits, breaker: breaker, limiters: map[string]*rate.Limiter{}}
 }
 
-// Take draws on all budgets or on none. If one is empty, refund is nil, and Take returns which one and when it will have capacity again.
-// Call refund if the move is not made.
+// Take draws on all budgets or on none. If one is empty, refund is nil, why says which one, and after is the time until it has capacity
+// again. Call refund if the move is not made.
 func (b *Budgets) Take(p BudgetKeys, now time.Time) (refund func(), why string, after time.Duration) {
 	if left := b.Open(now); left > 0 {
 		return nil, fmt.Sprintf("the circuit breaker is open: more than %d pods were moved within %s", b.breaker.Moves, time.Duration(b.breaker.Window)), left

@@ -55,7 +55,7 @@ func recovering(f Facts) (Decision, bool) {
 // disturbs reports whether the decision would remove a running pod.
 func (f Facts) disturbs() bool { return f.Match.Row.Action == signals.Move && !f.Pod.Failed }
 
-// recovered waits after a recovery, because the kubelet reports a container as running some seconds later than its group does.
+// recovered waits after a recovery, because the kubelet reports a container as running a few seconds later than its group does.
 func recovered(f Facts) (Decision, bool) {
 	left := signals.StatusAge - f.Now.Sub(f.Workload.Recovered)
 	if f.Workload.Recovered.IsZero() || !f.disturbs() || left <= 0 {
@@ -142,7 +142,7 @@ func learn(f Facts) Decision {
 	return f.carryOut(d)
 }
 
-// exhausted lifts all exclusions, so that they cannot prevent the workload from running, unless this was done before.
+// exhausted lifts all exclusions, unless they have already been lifted, so that they cannot prevent the workload from running.
 func exhausted(f Facts) Decision {
 	d := Decision{
 		Act: Leave, Reason: Exhausted, Warning: true,

@@ -109,8 +109,8 @@ func (r Row) container(pod *corev1.Pod) (Match, bool) {
 	return Match{}, false
 }
 
-// ended returns when the container ended. If the container was lost, it returns when the pod failed, so that this program, after a restart,
-// does not mistake the loss for a new failure.
+// ended returns the time at which the container ended. If the container was lost, it returns the time at which the pod failed, so that this
+// program, after a restart, does not mistake the loss for a new failure.
 func ended(pod *corev1.Pod, t *corev1.ContainerStateTerminated) time.Time {
 	if t.FinishedAt.IsZero() && pod.Status.Phase == corev1.PodFailed {
 		return FailedAt(pod)
@@ -217,8 +217,8 @@ func byItself(t *corev1.ContainerStateTerminated) bool {
 	return t.Reason == "OOMKilled" || t.ExitCode != 0 && t.ExitCode != killed && t.ExitCode != terminated
 }
 
-// FailedAt returns when a pod failed. It is the first of these times that is known: when its last container ended, when it was disrupted,
-// when it became unready, when it started (which is when the kubelet rejected it), or when it was created.
+// FailedAt returns the time at which a pod failed. It is the first of these times that is known: when its last container ended, when it was
+// disrupted, when it became unready, when it started (which is when the kubelet rejected it), or when it was created.
 func FailedAt(pod *corev1.Pod) time.Time {
 	var last time.Time
 	for _, c := range statuses(pod) {

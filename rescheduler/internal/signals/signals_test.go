@@ -236,7 +236,7 @@ func TestLoopMatchesWhileContainerRuns(t *testing.T) {
 	}
 }
 
-// The kubelet kills and restarts a container that fails its liveness probe in one sync, so its status never shows that it is
+// If a container fails its liveness probe, the kubelet kills and restarts it in one sync, so the status never shows that the container is
 // down.
 func TestLoopIsDownAfterEachFailure(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -266,7 +266,7 @@ func loops(table signals.Table) signals.Table {
 	return slices.DeleteFunc(table, func(r signals.Row) bool { return r.Where != signals.Loop })
 }
 
-// Such a pod remains for days, and each restarted process reconciles it again.
+// A failed pod whose container was lost may remain for days, and this program reconciles it again after each of its own restarts.
 func TestLostContainerHasFailureTimeOfPod(t *testing.T) {
 	lost := rejected("").Terminated("ContainerStatusUnknown", 137, time.Time{}).Condition(corev1.PodReady, corev1.ConditionFalse, "PodFailed", noon.Add(-time.Minute))
 	found := signals.Default().Matches(lost.Obj(), noon)

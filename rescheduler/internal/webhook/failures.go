@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/internal/signals"
 )
 
-// Limits of failures.
+// Limits on recorded failures.
 const (
 	keep      = 2 * time.Minute // by then, the owner's failure history contains the failure
 	perOwner  = 32

@@ -38,8 +38,7 @@ type Handler struct {
 	Owners *owners.Resolver
 	// Failed holds pods that failed recently and may not be in the failure history yet.
 	Failed *Failures
-	// Leads reports whether this process is the leader. The leader writes the failure histories, so it knows them before they are in the
-	// cache.
+	// Leads reports whether this process is the leader. The leader writes the failure histories, so it has them before they are in the cache.
 	Leads  func() bool
 	Clock  clock.PassiveClock
 	Config settings.Rescheduling
@@ -149,7 +148,7 @@ func (h *Handler) remembered(ctx context.Context, chain owners.Chain) memory.Mem
 	return memory.Read(root.Annotations)
 }
 
-// Limits of the number of nodes that one pod may avoid.
+// Limits on the number of nodes that one pod may avoid.
 const (
 	fewest    = 5 // in a small cluster
 	mostShare = 5 // divisor of the number of nodes

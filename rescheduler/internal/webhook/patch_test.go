@@ -69,7 +69,7 @@ func apply(t *testing.T, h *Handler, pod *corev1.Pod, hosts ...string) *corev1.P
 	return &patched
 }
 
-// The prototype of the design document replaced the whole map.
+// The prototype in the design document replaced all annotations.
 func TestOnlyOneAnnotationIsAdded(t *testing.T) {
 	for name, annotations := range map[string]map[string]string{
 		"no annotations": nil,

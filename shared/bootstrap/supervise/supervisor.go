@@ -57,8 +57,8 @@ func (s Supervisor) command(pod *corev1.PodSpec) []string {
 }
 
 // installer copies the supervisor into the startup volume. It has the worker's CPU and memory requests and limits: because init containers
-// finish before the worker starts, the pod does not request more than without the installer and keeps its QoS class, and small limits do not
-// slow down its start. Devices are left to the worker.
+// finish before the worker starts, the pod requests no more than it would without the installer and keeps its QoS class, and small limits do
+// not slow down its start. Devices are left to the worker.
 func (s Supervisor) installer(worker corev1.ResourceRequirements) corev1.Container {
 	return corev1.Container{
 		Name:            InstallerName,
@@ -132,8 +132,7 @@ const (
 // ElasticSecret returns the name of the Secret with the store credentials of an ElasticJob's agents. Secrets of JobSets have other names.
 func ElasticSecret(job string) string { return "holdfast-elastic-store-" + job }
 
-// Store describes how the agents of a pod connect to the store. Its fields are part of the section about agents in the configuration
-// file of a manager.
+// Store describes how the agents of a pod connect to the store. Its fields are part of the agents section in a manager's configuration file.
 type Store struct {
 	// Address is host:port as seen from pods.
 	Address string `json:"storeAddress,omitempty"`

@@ -25,8 +25,8 @@ var wanted = group.Wanted{
 	},
 }
 
-// A member writes random values to the keys of its group that it may write. The leader still reads, decides and repairs the group
-// in a few writes, without panicking.
+// A member writes random values to those keys of its group that it is allowed to write. The leader still reads, decides and
+// repairs the group in a few writes, without panicking.
 func TestForgedRecords(t *testing.T) {
 	foreign := 0
 	for seed := range uint64(1000) {
@@ -77,7 +77,7 @@ type forgeable interface {
 	Do(name string, args ...string) any
 }
 
-// forge replaces words in a value that a member may write, or makes up a value.
+// forge replaces words in a value that a member is allowed to write, or makes up a value.
 func forge(r *rand.Rand, server forgeable) {
 	k := rounds.KeysOf("g")
 	state, _ := server.Do("GETRANGE", k.State(), "0", "-1").(string)

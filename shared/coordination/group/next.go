@@ -140,7 +140,7 @@ func newPlanner(stored *rounds.Stored, want Wanted, incarnation string) (planner
 	switch {
 	case same:
 		p.config.Fenced, p.config.Given = stored.Config.Fenced, stored.Config.Given
-	case stored == nil: // a newly opened group gets what the leader knows of; the store rejects pods of earlier generations anyway
+	case stored == nil: // a new group gets the known fences and assignments; the store rejects pods of earlier generations anyway
 		p.config.Fenced = slices.Compact(slices.Sorted(slices.Values(want.Fenced)))
 		p.config.Given = slices.SortedFunc(slices.Values(want.Given), func(a, b rounds.Seat) int { return cmp.Compare(a.Name, b.Name) })
 	}

@@ -120,7 +120,7 @@ func (u Unit) Missing(joined map[string]string) []string {
 	return slices.DeleteFunc(u.SlotNames(), func(slot string) bool { return joined[slot] != "" })
 }
 
-// PhaseOf returns the phase under the name that conditions and metrics use.
+// PhaseOf returns the phase as named in conditions and metrics.
 func PhaseOf(l rounds.Level) coordination.Phase {
 	switch {
 	case l.Phase == rounds.OverBudget:
@@ -176,7 +176,7 @@ func Records(s *rounds.Stored, lines []rounds.Line) []coordination.Record {
 	return list
 }
 
-// runsAt returns when the workers of the round start running, which is at the end of its pause.
+// runsAt returns the time at which the workers of the round start running, which is the end of the round's pause.
 func runsAt(s rounds.State) int64 {
 	if s.StartedAt.IsZero() {
 		return 0

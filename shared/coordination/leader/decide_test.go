@@ -353,7 +353,7 @@ func TestHolderIsReleasedOnlyIfItIsLost(t *testing.T) {
 	}
 }
 
-// While a leader is paused after reading the slot, its successor may have created the pod.
+// While a leader is paused after reading the slot, its successor may create the pod.
 func TestSlotIsReadAgainAfterAPause(t *testing.T) {
 	s := settled(lose(3))
 	s.answer(s.decide())

@@ -6,7 +6,7 @@
 //	                                          ^                       |
 //	                                          +--- read what it needs or execute its actions, until nothing is left to do
 //
-// Decide tries the rules in the order in which decide.go lists them. The list says where a rule is if its file is not rule_NAME.go.
+// Decide tries the rules in the order in which decide.go lists them. If a rule is not in rule_NAME.go, the list says where it is.
 // If a rule needs something that is not cached, for example which workers have not joined or the current state of a pod in the API
 // server, it requests a read and finds the result in the next observation. Each action is tried once in a reconcile; its result is
 // in the next observation, too.

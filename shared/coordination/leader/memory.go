@@ -128,7 +128,7 @@ const (
 	maxPause   = 30 * time.Second
 )
 
-// due returns when the next pod may be created: the first pod immediately, later ones after 1 s, 2 s, 4 s and so on, up to 30 s.
+// due returns the time at which the next pod may be created: the first pod immediately, later ones after 1 s, 2 s, 4 s and so on, up to 30 s.
 func (r replacements) due() time.Time {
 	if r.created == 0 {
 		return time.Time{}

@@ -115,8 +115,8 @@ type Reads struct {
 	// The current state in the API server, by name. A nil value means that the object does not exist or could not be read.
 	Pods map[string]*workload.Pod
 	Jobs map[string]*workload.Job
-	// Slots has all pods of a slot that are currently in the API server. Twins has the same for a slot for which this reconcile
-	// has created a pod. A list that could not be read is absent.
+	// Slots holds all of a slot's pods that are currently in the API server. Twins holds the same for a slot for which this
+	// reconcile has created a pod. A list that could not be read is absent.
 	Slots map[string]SlotRead
 	Twins map[string]SlotRead
 }

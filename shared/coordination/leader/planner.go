@@ -115,7 +115,7 @@ func (p *planner) spentRestarts() int32 {
 	return min(charged, p.Owner.Budget.Most())
 }
 
-// reportUsedUp emits an event that says how the group ends. If its owner fails, the event includes known.
+// reportUsedUp emits an event that says how the group ends. If the owner fails, known is appended to that text.
 func (p *planner) reportUsedUp(cause, known string) {
 	end := fmt.Sprintf("the %s fails%s", p.ownerKind(), known)
 	if p.Owner.Served != nil && p.Owner.Served.Pods {
@@ -132,7 +132,7 @@ func (p *planner) count(m series.Metric, by float64, labels ...string) {
 	p.plan.Counts = append(p.plan.Counts, Count{m, labels, by})
 }
 
-// resyncIn requests another plan after d at the latest.
+// resyncIn requests another plan within d.
 func (p *planner) resyncIn(d time.Duration) {
 	if d = max(d, time.Millisecond); p.plan.Resync == 0 || d < p.plan.Resync {
 		p.plan.Resync = d

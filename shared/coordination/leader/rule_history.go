@@ -22,7 +22,7 @@ func (p *planner) account() {
 	if p.group == nil || p.memory.accounted == p.group.Level {
 		return
 	}
-	// The workers start at the end of the pause. If it seems to be longer than it is, the store's clock is ahead.
+	// The workers start at the end of the pause. If the remaining pause seems to exceed the whole pause, the store's clock is ahead.
 	pause := time.UnixMilli(p.group.Record.InSyncAt).Sub(p.now)
 	if p.group.Phase == coordination.Running && pause > 0 && pause <= p.group.Level.Pause {
 		p.resyncIn(pause)

@@ -83,7 +83,7 @@ func (p *planner) ladderSlot(slot string) ladder.Slot {
 	s := ladder.Slot{Job: p.job(name), Pod: p.newest(slot)}
 	s.Completed = s.Job != nil && s.Job.Completed.Has(index)
 	if given := p.seating().given[slot] != ""; given || s.Pod != nil && p.worksIn(s.Pod) != slot {
-		s.Pod, s.Job, s.Completed = p.seating().by[slot], nil, false // the slot is assigned to a pod with another index, if to any
+		s.Pod, s.Job, s.Completed = p.seating().by[slot], nil, false // if the slot is assigned at all, it is to a pod with another index
 		if s.Pod != nil {
 			s.Job = p.jobOf(s.Pod)
 		}

@@ -110,9 +110,9 @@ func (p *planner) fill(at place) {
 	}
 }
 
-// giveWay deletes a pod that the leader has just created if the Job controller created another one at the same time that is older
-// or already has a node. Of two pods with the same index, the Job controller keeps that one and would soon delete ours itself.
-// Ours is deleted only if it has not changed since its creation, because otherwise both might be deleted.
+// giveWay deletes a pod that the leader has just created if, at the same time, the Job controller created another one that is
+// older or already has a node. Of two pods with the same index, the Job controller keeps that one and would soon delete ours
+// itself. Ours is deleted only if it has not changed since its creation, because otherwise both might be deleted.
 func (p *planner) giveWay() {
 	for _, done := range p.Done {
 		a, is := done.Action.(CreatePod)

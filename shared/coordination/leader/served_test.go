@@ -236,7 +236,7 @@ func TestPodsWithoutAgents(t *testing.T) {
 }
 
 // If a worker exits with code 0 when it is stopped, its Job counts it as finished and is therefore recreated. But a Job that is
-// the owner of the group must not be.
+// the owner of the group must not be recreated.
 func TestOwnerIsNotDeletedToRepairARestart(t *testing.T) {
 	for name, c := range map[string]struct {
 		of   func(func(*scene)) *scene

@@ -65,7 +65,7 @@ func (p *planner) readPlaces(places []place) {
 	}
 }
 
-// knowsHolder requests the holder of a slot from the store if it is unknown, and reports whether nothing requested is missing.
+// knowsHolder requests the holder of a slot from the store if it is unknown, and reports whether no requested holder is missing.
 func (p *planner) knowsHolder(slot string) bool {
 	if _, known := p.Reads.Holders[slot]; !known {
 		p.plan.Need.Holders = append(p.plan.Need.Holders, slot)
@@ -80,7 +80,7 @@ func (p *planner) isThere(uid string) bool {
 }
 
 // isGone reports whether a pod that holds a slot but is not in the cache is really gone. It reads from the API server, unless a leader assigned
-// the slot to the pod: such a pod was in a cache before. known is false if the answer must be read first or could not be read.
+// the slot to the pod, because such a pod was once in a cache. known is false if the answer must be read first or could not be read.
 func (p *planner) isGone(slot, holder string) (gone, known bool) {
 	if p.seating().given[slot] == holder {
 		return true, true

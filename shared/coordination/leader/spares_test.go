@@ -26,7 +26,7 @@ func withSpares(change func(*scene)) *scene {
 	})
 }
 
-// loses removes the pod with the given index, and the watch observes it.
+// loses removes the pod with the given index, and makes the watch observe the loss.
 func loses(index int) func(*scene) {
 	return func(s *scene) {
 		i := slices.IndexFunc(s.Pods, func(p *workload.Pod) bool { return p.UID == fmt.Sprint("uid", index) })

@@ -25,12 +25,12 @@ func TestJoinsAreHeldUntilAllMembersHaveJoined(t *testing.T) {
 	h.Sent(at(4*time.Millisecond), false)
 	due(at(time.Second), time.Time{})
 
-	h.Joined(at(time.Second), joinOf(0, 2)) // those of the round before do not count
+	h.Joined(at(time.Second), joinOf(0, 2)) // joins of the previous round do not count
 	due(at(time.Second), at(time.Second+holdLimit))
 	h.Sent(at(time.Second+holdLimit), false)
 	h.Joined(at(2*time.Second), joinOf(1, 2))
 	due(at(2*time.Second), at(2*time.Second+holdLimit))
-	h.Joined(at(2*time.Second), joinOf(2, 2)) // the last of the round, after the first was sent
+	h.Joined(at(2*time.Second), joinOf(2, 2)) // the last join of the round, after the first was sent
 	due(at(2*time.Second), at(2*time.Second))
 	h.Sent(at(2*time.Second), true) // what did not fit into the call is due at once
 	due(at(2*time.Second), at(2*time.Second))

@@ -136,7 +136,7 @@ func (a *api) status(uid string, change func(*jobSet)) error {
 	return nil
 }
 
-// spec is a change of the spec by the user or a queue. It never conflicts.
+// spec simulates a change to the spec by the user or a queue. It never conflicts.
 func (a *api) spec(who string, change func(*jobSet)) {
 	if a.current == nil {
 		return

@@ -78,7 +78,7 @@ func ShapesOf(text string) []Shape {
 	return slices.DeleteFunc(Shapes(), func(s Shape) bool { return !strings.Contains(s.Name, text) })
 }
 
-// Tell returns the transcript of the history of a seed. If the history breaks an invariant, Tell returns a report with the transcript of the
+// Tell returns the transcript of a seed's history. If the history breaks an invariant, Tell returns a report with the transcript of the
 // smallest history found that still breaks it.
 func Tell(seed uint64, shapes []Shape) string {
 	r := Run(seed, shapeOf(seed, shapes), Mutant{})

@@ -53,7 +53,7 @@ func (t *truth) checkEpoch(who string, before, after jobSet) {
 	if after.epoch.Base < least {
 		t.fail("S7", "%s opens epoch %d on a base of %d, %d were charged", who, after.epoch.Epoch, after.epoch.Base, least)
 	}
-	if after.epoch.Recreate > before.epoch.Recreate && t.losses == 0 && !t.forged { // a member can forge any round, and undo that again
+	if after.epoch.Recreate > before.epoch.Recreate && t.losses == 0 && !t.forged { // a member can forge any round and then undo the forgery
 		if d := t.rounds[roundKey{after.uid, int64(before.epoch.Epoch)}]; after.epoch.Base < before.epoch.Base+int32(d)+1 {
 			t.fail("S7", "%s recreates on a base of %d after %d restarts in epoch %d", who, after.epoch.Base, d, before.epoch.Epoch)
 		}

@@ -72,7 +72,7 @@ func (t *truth) checkAlone(c *instance) {
 }
 
 // tookItself reports whether a pod created by the Job controller may have taken its own slot although the slot was assigned to another pod. This
-// happens if the store does not know the assignment because it was rolled back or partitioned.
+// happens if the store does not know about the assignment because it was rolled back or partitioned.
 func (t *truth) tookItself(p *pod, c *instance) bool {
 	return t.losses > 0 && p.name == "" && p.slot == c.slot
 }

@@ -120,7 +120,7 @@ func (t *truth) checkRound(uid string, did step, before, after *view) {
 		t.fail("S6", "one call took the round from %d to %d", before.Round, after.Round)
 	}
 	if (t.losses > 0 || t.resumed) && did.call.Function == rounds.FunctionDown && did.call.Arguments[6] == 2 {
-		return // the round had been started before the store lost that or the group was suspended
+		return // the round had been started before the store lost that information or the group was suspended
 	}
 	if before.Level.Started < max(1, before.Level.Entered) && before.oneUnit() && before.Joined < before.Size-1-int64(did.others) {
 		t.fail("S6", "round %d was opened while %d of %d had joined round %d", after.Round, before.Joined, before.Size, before.Round)

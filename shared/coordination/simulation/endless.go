@@ -60,7 +60,7 @@ func (n *node) silence() {
 	})
 }
 
-// mayDieYoung schedules the death of a worker that has just started, if there is a fault that says so.
+// mayDieYoung schedules the death of a worker that has just started, if a fault requires it.
 func (p *pod) mayDieYoung(c *instance) {
 	switch {
 	case p.culprits[c.slot] == AlwaysExits:
@@ -98,14 +98,15 @@ func (t *truth) blamed(v *view) {
 	}
 }
 
-// endless has faults that do not end.
+// endless returns a shape with faults that do not end.
 func endless(driver Driver) Shape {
 	s := shape("endless "+string(driver), workers(driver, 1, 3), append(harmless(driver), chances(30, AlwaysExits, NodeSilent)...), 4)
 	s.Budget = 3
 	return s
 }
 
-// absent has workers that never start. One after the other, in-place restarts, repairs, recreations and the forming-timeout fail.
+// absent returns a shape with workers that never start. In-place restarts, repairs, recreations and the forming-timeout fail, one after the
+// other.
 func absent(driver Driver) Shape {
 	s := shape("absent "+string(driver), workers(driver, 1, 3), append(harmless(driver), chances(30, NeverStarts)...), 3)
 	s.Budget, s.Forming = 2, 2*time.Minute

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Whatever the leader tries, the store reports only that slot as missing. The forming timeout, which ends this, is up to the
-// orchestrator.
+// Whatever the leader tries, the store reports only that slot as missing. The forming timeout, which ends the wait, is the
+// responsibility of the orchestrator.
 func TestWorkerThatNeverStartsIsNamed(t *testing.T) {
 	for _, driver := range []Driver{CRI, Exec} {
 		t.Run(string(driver), func(t *testing.T) {

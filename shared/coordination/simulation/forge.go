@@ -179,7 +179,7 @@ func (t *truth) holdsStill(invariant string) bool {
 	return !t.forged || slices.Contains(unforgeable, invariant)
 }
 
-// forged has members that write forged values, in addition to other faults.
+// forged returns a shape with members that write forged values, in addition to other faults.
 func forged(driver Driver) Shape {
 	kinds := append(chances(30, Forged), chances(4, WorkerDies, PodDeleted, LeaderCrashes, LeaderPauses, StoreDown, StaleCache, AgentPauses, Deaf)...)
 	return shape("forged "+string(driver), workers(driver, 1, 3), kinds, 6)

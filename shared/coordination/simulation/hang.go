@@ -56,7 +56,7 @@ func (a *agent) killHung(s worker.Stop) {
 	a.later(6*time.Millisecond, func() { a.take(worker.StopEnded{ID: s.ID}) })
 }
 
-// hangs has workers that hang, alone or with other faults.
+// hangs returns a shape with workers that hang, alone or in combination with other faults.
 func hangs() Shape {
 	s := shape("hangs", workers(Exec, 1, 3), append(everything(), chances(20, WorkerHangs)...), 5)
 	s.Progress = worker.Progress{Timeout: 8 * time.Second, Start: 20 * time.Second} // without Start, a worker that hangs immediately would never be detected
@@ -64,7 +64,7 @@ func hangs() Shape {
 	return s
 }
 
-// stuck has workers that hang, and no faults that prevent in-place restarts (L2).
+// stuck returns a shape with workers that hang, and no faults that prevent in-place restarts (L2).
 func stuck() Shape {
 	s := hangs()
 	s.Name, s.Faults = "stuck", append(harmless(Exec), chances(20, WorkerHangs)...)

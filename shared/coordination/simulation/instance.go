@@ -17,7 +17,7 @@ type instance struct {
 	exited  time.Duration
 	wallOut int64 // when it exited, in Unix milliseconds by its node's clock
 
-	rendezvous rendezvous // rendezvous that it was told when it started
+	rendezvous rendezvous // rendezvous that it received when it started
 	given      rendezvous // newest round that it has joined
 	assigned   bool
 	joinedBy   int  // run of the agent that reported its join; if the agent crashes before saving, its next run does not know of the join

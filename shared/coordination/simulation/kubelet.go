@@ -91,7 +91,7 @@ func (p *pod) fail() {
 	p.reported(func() { p.podEnded(p) })
 }
 
-// reported delivers a report of the kubelet to the API server. A disconnected node reports later.
+// reported delivers a report from the kubelet to the API server. A disconnected node reports later.
 func (p *pod) reported(do func()) {
 	if p.node.lost {
 		return

@@ -101,7 +101,7 @@ func orderedStart() Shape {
 	return s
 }
 
-// losses has lost pods and lost leaders.
+// losses returns a shape with lost pods and lost leaders.
 func losses() Shape {
 	kinds := append(chances(8, PodDeleted, PodFails, PodForced), chances(6, LeaderPauses, StaleCache, LeaderCrashes, LeaderFuse)...)
 	return shape("losses", workers(CRI, 1, 3), kinds, 12)
@@ -114,7 +114,8 @@ func lostOften() Shape {
 	return s
 }
 
-// reborn has full recreations, and JobSets that are recreated while the leader is handling the previous one.
+// reborn returns a shape with full recreations, and with JobSets that are recreated while the leader is handling the
+// previous one.
 func reborn() Shape {
 	kinds := append(chances(8, WorkerDies, Recreated), chances(6, StaleCache, LeaderSlow, LeaderPauses)...)
 	s := shape("reborn", workers(CRI, 1, 2), kinds, 8)
@@ -122,20 +123,20 @@ func reborn() Shape {
 	return s
 }
 
-// silentNodes has only nodes that become permanently unreachable.
+// silentNodes returns a shape whose only faults are nodes that become permanently unreachable.
 func silentNodes() Shape {
 	return shape("silent nodes", workers(Exec, 1, 3), chances(1, NodeSilent), 2)
 }
 
-// spareLosses has spares and the faults in lossKinds.
+// spareLosses returns a shape with spares and the faults in lossKinds.
 func spareLosses() Shape { return withSpares("losses", workers(Exec, 1, 3), 2, lossKinds(), 8) }
 
-// staleLosses has lost pods and leaders that observe the losses late.
+// staleLosses returns a shape with lost pods and with leaders that observe the losses late.
 func staleLosses() Shape {
 	return withSpares("stale", workers(Exec, 1, 3), 2, chances(1, PodDeleted, PodFails, JobRecreated, StaleCache, LeaderPauses, LeaderSlow), 8)
 }
 
-// spareStorm has pods that are lost while the store is partitioned or loses its data.
+// spareStorm returns a shape with pods that are lost while the store is partitioned or loses its data.
 func spareStorm() Shape {
 	kinds := chances(1, PodDeleted, PodFails, StoreWiped, StoreBack, ReplicaBehind, TwoPrimaries, LeaderCrashes)
 	return withSpares("storm", workers(Exec, 1, 3), 1, kinds, 6)

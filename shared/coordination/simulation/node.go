@@ -19,7 +19,7 @@ type node struct {
 
 const relist = time.Second
 
-// wall returns the time of the node's clock.
+// wall returns the time according to the node's clock.
 func (n *node) wall() time.Time { return beginning.Add(n.now + n.skew) }
 
 // nextRelist returns how long it is until the kubelet next lists its containers.

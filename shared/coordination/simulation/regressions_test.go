@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// TestRegressions replays scenes that led to changes of the rules in DESIGN section 3, and scenes that this simulation found.
+// TestRegressions replays scenes that prompted changes to the rules in DESIGN section 3, and scenes that this simulation found.
 func TestRegressions(t *testing.T) {
 	stories := map[string]func(*testing.T){
 		"a worker without a barrier that dies after the rendezvous of a restart costs one more round": func(t *testing.T) {

@@ -110,7 +110,7 @@ func (s *subscription) connectVia(member, r *agent, random random) {
 // roleEvery is how often a member checks whether it has become a relay itself.
 const roleEvery = 4 * time.Second
 
-// checkRole makes a member that was given the slot of a relay leave its own.
+// checkRole makes a member that was given the slot of a relay leave its own relay.
 func (v *via) checkRole() {
 	v.member.later(roleEvery, func() {
 		switch {
@@ -234,7 +234,7 @@ func (v *via) ask(serve func(done func(answer func())), direct func()) {
 	v.check()
 }
 
-// fetchVia makes a read for the subscription, through its relay if it has one.
+// fetchVia performs a read for the subscription, through its relay if it has one.
 func fetchVia[T any](s *subscription, serve func(*server) (T, error), answer func(T, error)) {
 	direct := func() { request(s.link, serve, answer) }
 	if s.via == nil {
@@ -272,7 +272,7 @@ func (a *agent) join(c rounds.Call, answer func(reply, error), direct func()) bo
 	return false
 }
 
-// gather adds a join to the relay's next call. The delay makes joins collect, as they do with many members while a call is in
+// gather adds a join to the relay's next call. The delay lets joins accumulate, as they do with many members while a call is in
 // progress.
 func (a *agent) gather(j *joining) {
 	a.relaying.batch.Add(j, j.call, false)

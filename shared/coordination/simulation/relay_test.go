@@ -13,14 +13,14 @@ func withRelays() Shape {
 	return relayed(shape("scene", workers(Exec, 1, 4), everything(), 1), nil)
 }
 
-// relayLosses has relays that die, hang or do nothing.
+// relayLosses returns a shape with relays that die, hang or do nothing.
 func relayLosses() Shape {
 	s := relayed(shape("lost", workers(Exec, 1, 4), chances(1, RelayDies, RelayIdle, RelayHangs, WorkerDies), 6), nil)
 	s.Timeout, s.InPlace = 3*time.Minute, true
 	return s
 }
 
-// relayedSpares has lost pods, some of which are relays.
+// relayedSpares returns a shape with lost pods, some of which are relays.
 func relayedSpares() Shape {
 	return relayed(withSpares("losses", workers(Exec, 1, 3), 1, lossKinds(), 6), relayKinds())
 }

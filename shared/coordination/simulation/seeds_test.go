@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSeeds runs 2,000 histories. HOLDFAST_SEEDS sets another number, and HOLDFAST_FIRST_SEED another first seed.
+// TestSeeds runs 2,000 histories. HOLDFAST_SEEDS sets a different number, and HOLDFAST_FIRST_SEED a different start.
 func TestSeeds(t *testing.T) {
 	first, seeds := setting(t, "HOLDFAST_FIRST_SEED", 0), setting(t, "HOLDFAST_SEEDS", 2_000)
 	b := RunBatch(first, seeds, Shapes(), Mutant{})

@@ -55,7 +55,7 @@ type Chance struct {
 	Weight int
 }
 
-// jobSetName is the name of the JobSet of every history.
+// jobSetName is the name of the JobSet in every history.
 const jobSetName = "js"
 
 func (e Entry) stage() coordination.Stage {

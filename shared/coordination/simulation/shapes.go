@@ -61,7 +61,7 @@ func relayed(s Shape, faults []Chance) Shape {
 	return s
 }
 
-// relayKinds has relays that die, do nothing or fall behind while workers die.
+// relayKinds returns faults that make relays die, do nothing or fall behind while workers die.
 func relayKinds() []Chance {
 	return append(chances(8, RelayDies, RelayIdle, RelayLate, RelayHangs), chances(12, WorkerDies)...)
 }
@@ -75,13 +75,14 @@ func sparesIn(s Shape, n int64) Shape {
 	return s
 }
 
-// lossKinds has pods that are lost, individually and together, along with failures of leaders and data loss in the store.
+// lossKinds returns faults in which pods are lost, individually and together, along with failures of leaders and data loss
+// in the store.
 func lossKinds() []Chance {
 	return slices.Concat(chances(10, PodDeleted, PodFails, PodForced, NodeCrashes, Zombie),
 		chances(4, NodeCutOff, JobRecreated, StoreBack, StoreWiped, ReplicaBehind, TwoPrimaries, LeaderCrashes, LeaderFuse, LeaderPauses, StaleCache, WorkerDies, AgentForgets, AgentFuse))
 }
 
-// neutral has faults that do not affect workers, but everything that supervises them (S12).
+// neutral returns a shape with faults that affect everything that supervises workers, but not the workers (S12).
 func neutral(driver Driver) Shape {
 	s := shape("neutral "+string(driver), workers(driver, 1, 3), append(harmless(driver), chances(2, StoreWiped, StoreBack)...), 6)
 	s.Neutral, s.InPlace = true, true
@@ -89,21 +90,21 @@ func neutral(driver Driver) Shape {
 	return s
 }
 
-// mild has workers that die occasionally, and no faults that prevent in-place restarts (L2).
+// mild returns a shape with workers that die occasionally, and no faults that prevent in-place restarts (L2).
 func mild() Shape {
 	s := shape("mild", workers(CRI, 1, 3), append(withoutHarm(), chances(12, WorkerDies, PeersDie)...), 3)
 	s.Timeout, s.RemoveStopped, s.InPlace = 10*time.Minute, true, true
 	return s
 }
 
-// repairs has lost, stuck or fenced pods. Each of them is replaced individually (L2).
+// repairs returns a shape with lost, stuck or fenced pods. Each of them is replaced individually (L2).
 func repairs(driver Driver) Shape {
 	s := shape("repairs "+string(driver), workers(driver, 1, 3), append(harmless(driver), chances(15, PodDeleted, PodStuck, PodFenced)...), 8)
 	s.Timeout, s.RemoveStopped, s.InPlace = 3*time.Minute, true, true
 	return s
 }
 
-// resized has Jobs that are added and removed, and faults that need a restart.
+// resized returns a shape with Jobs that are added and removed, and faults that need a restart.
 func resized(driver Driver) Shape {
 	kinds := append(harmless(driver), chances(6, WorkerDies, PodDeleted, StoreBack, StoreWiped)...)
 	return shape("resized "+string(driver), workers(driver, 2, 1), append(kinds, chances(25, Resized)...), 6)
@@ -116,7 +117,7 @@ func resizedSpares() Shape {
 	return s
 }
 
-// poor has a small budget that is soon used up.
+// poor returns a shape with a small budget that is soon used up.
 func poor() Shape {
 	kinds := append(chances(6, WorkerDies, PeersDie, DiesAgain, DiesStarting, PodDeleted), chances(2, Suspended, PolicyRestart,
 		LeaderPauses, LeadersGone, StaleCache, LeaderFuse, Controller, WorkerFinishes, Unkillable)...)
@@ -125,27 +126,27 @@ func poor() Shape {
 	return s
 }
 
-// hasty has a timeout that hardly any restart meets.
+// hasty returns a shape with a timeout that hardly any restart meets.
 func hasty() Shape {
 	s := shape("hasty", workers(CRI, 1, 3), append(everything(), chances(15, WorkerDies, PeersDie, LeaderSlow)...), 6)
 	s.Timeout, s.RemoveStopped = 1500*time.Millisecond, true
 	return s
 }
 
-// clocksApart has node and store clocks that jump by minutes, and workers that die.
+// clocksApart returns a shape with node and store clocks that jump by minutes, and workers that die.
 func clocksApart() Shape {
 	kinds := append(chances(12, WrongClock, StoreClock), chances(8, WorkerDies, PodDeleted, PeersDie, StoreWiped, AgentCrashes)...)
 	return shape("clocks", mixed(), kinds, 7)
 }
 
-// leadership has concurrent leaders and leaders with stale data.
+// leadership returns a shape with concurrent leaders and leaders with stale data.
 func leadership() Shape {
 	kinds := append(chances(8, LeaderPauses, StaleCache, Suspended, WorkerDies, PodDeleted, PodFails),
 		chances(3, LeaderFuse, LeaderCrashes, LeaderCut, PolicyRestart, Recreated, Controller, NodeCrashes)...)
 	return shape("leadership", workers(CRI, 1, 2), kinds, 7)
 }
 
-// storms has store and network faults.
+// storms returns a shape with store and network faults.
 func storms(driver Driver) Shape {
 	kinds := append(chances(4, StoreBack, ReplicaBehind, StoreWiped, TwoPrimaries, WorkerDies, AgentFuse, AgentForgets),
 		chances(2, PeersDie, DiesStarting, StoreDown, RequestsLost, RepliesLost, Duplicates, SlowMessages, Deaf, HalfOpen,

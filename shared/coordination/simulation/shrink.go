@@ -62,7 +62,7 @@ func simplify(faults []Fault, fails func([]Fault) bool) []Fault {
 	return faults
 }
 
-// Report describes a failing history: what broke, which faults it takes, how to run it again, and its transcript.
+// Report describes a failing history: what broke, which faults are needed, how to run it again, and its transcript.
 func (r Result) Report() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d of shape %q breaks %v\n\nthe faults that it takes:\n", r.Seed, r.Shape.Name, r.Breach)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// resizeSpares changes the number of spares of each replicatedJob: from none to two.
+// resizeSpares changes the number of spares of each replicatedJob to a number between zero and two.
 func (w *world) resizeSpares(f Fault) {
 	if js := w.api.current; js == nil || js.deleted || js.finished() || w.shape.spares() == 0 {
 		return
@@ -14,7 +14,7 @@ func (w *world) resizeSpares(f Fault) {
 	w.note("user", "changes the number of spares by %d", w.api.current.spares)
 }
 
-// wantsSpares is how many pods the Job of spares should have.
+// wantsSpares returns the number of pods that the Job of spares should have.
 func (j *job) wantsSpares() int {
 	for _, e := range j.entries(*j.api.current) {
 		if e.Name == j.entry.Name {
@@ -24,7 +24,7 @@ func (j *job) wantsSpares() int {
 	return 0
 }
 
-// usedSpares is how many seats of a Job of spares must stay, so that no pod that was given a slot is deleted.
+// usedSpares returns the number of seats that a Job of spares must keep, so that no pod that was given a slot is deleted.
 func (j *job) usedSpares() int {
 	used := 0
 	for i, s := range j.seats {
@@ -69,7 +69,7 @@ func (j *job) resize(n int) {
 	j.kick()
 }
 
-// drop deletes the pods whose seats were removed. That is no failure.
+// drop deletes the pods whose seats were removed. This does not count as a failure.
 func (j *job) drop() {
 	for _, p := range j.living() {
 		if !slices.ContainsFunc(j.seats, func(s *seat) bool { return s.slot == p.slot }) {

@@ -23,7 +23,7 @@ func enter(t *testing.T, shape Shape) *scene {
 	return s
 }
 
-// enterForming returns a scene in which only the first worker has been started yet.
+// enterForming returns a scene in which only the first worker has been started so far.
 func enterForming(t *testing.T, shape Shape) *scene {
 	t.Helper()
 	s := &scene{newWorld(1, shape, Mutant{}, &transcript{on: true}), t}

@@ -98,7 +98,7 @@ func (s *subscription) lost(session int, err error) {
 	})
 }
 
-// read makes a read for the Watch. If the read fails, the connection counts as lost.
+// read performs a read for the Watch. If the read fails, the connection counts as lost.
 func (s *subscription) read(session int) {
 	s.reading = true
 	if s.uid == "" {
@@ -116,7 +116,7 @@ func (s *subscription) read(session int) {
 	}, func() { s.isRead(session) })
 }
 
-// readNow makes a read that the agent has requested.
+// readNow performs a read that the agent has requested.
 func (s *subscription) readNow() {
 	s.fetch(s.session, func(error) bool { return true }, func() {})
 }
@@ -189,7 +189,7 @@ func (s *subscription) receive(session int, o rounds.Observation) {
 	}
 }
 
-// reset simulates what a subscriber observes when the server ends. If the connection is half-open, only pings detect that.
+// reset simulates what a subscriber observes when the server stops. If the connection is half-open, only pings detect that.
 func (s *subscription) reset() {
 	session := s.session
 	wait := s.link.delay()

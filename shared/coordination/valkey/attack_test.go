@@ -190,7 +190,7 @@ func (s *siege) leaderUsers() map[string][]string {
 	return users
 }
 
-// A member can do anything with the keys and channels that it may write. See docs/security.md.
+// A member can do anything with the keys and channels that it is allowed to write. See docs/security.md.
 func TestAllowedActionsOfAMemberStayInItsGroup(t *testing.T) {
 	mine, level := rounds.KeysOf(uid), aState().Level
 	level.Round, level.Seq = 99, 99
@@ -236,7 +236,7 @@ func (s *siege) dumpOfOthers() map[string]string {
 	return all
 }
 
-// By default, the server measures five elements of a key.
+// By default, the server samples only five elements of a key to measure it.
 func TestLargeElementsAmongSmallOnesAreCounted(t *testing.T) {
 	s := besiege(t)
 	const few, large = 500, 8
@@ -260,7 +260,7 @@ func TestLargeElementsAmongSmallOnesAreCounted(t *testing.T) {
 	}
 }
 
-// Large values that a member has written instead of pods, joins and lines are neither sent nor read by the leader.
+// Large values that a member has written instead of pods, joins and lines are neither sent to the leader nor read by it.
 func TestLeaderReadsNoLargeValues(t *testing.T) {
 	s := besiege(t)
 	k, level, slots := rounds.KeysOf(uid), aState().Level, []string{slotOf(0).Name, slotOf(1).Name}

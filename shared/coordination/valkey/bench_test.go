@@ -57,7 +57,7 @@ func benchmarkRestart(b *testing.B, size int64) {
 	}
 }
 
-// all makes a call for every slot. As many agents call at the same time as there are connections.
+// all makes a call for every slot. The number of concurrent callers equals the number of connections.
 func all(b *testing.B, size int64, call func(slot int64) error) {
 	var next atomic.Int64
 	var wg sync.WaitGroup

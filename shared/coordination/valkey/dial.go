@@ -47,7 +47,7 @@ func (o Options) client() *redis.Options {
 		DialerRetries:              1,
 		DialTimeout:                o.Timeout + handshakeTimeout, ReadTimeout: o.Timeout, WriteTimeout: o.Timeout,
 		ContextTimeoutEnabled:    true,
-		DisableIdentity:          true, // no CLIENT SETINFO, which a member's user may not call
+		DisableIdentity:          true, // no CLIENT SETINFO, which a member's user is not allowed to call
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 }
@@ -103,7 +103,7 @@ func limitSilence(_, _ string, conn syscall.RawConn) (err error) {
 	return cmp.Or(failed, err)
 }
 
-// pool connects on behalf of a go-redis pool. Once as many attempts have failed as the pool may have connections, go-redis connects
+// pool connects on behalf of a go-redis pool. Once the number of failed attempts has reached the size of the pool, go-redis connects
 // at intervals only to check whether the server is back. It closes such a connection without using it, so a handshake would be
 // wasted.
 type pool struct {

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// queue is in front of a server, as if others were served first: it passes on the bytes of a connection after a delay.
+// queue sits in front of a server and simulates that other clients are served first: it forwards the bytes of a connection after a
+// delay.
 type queue struct {
 	address  string
 	server   string
@@ -86,7 +87,7 @@ func (q *queue) store(t *testing.T, cert string) *Store {
 }
 
 // After a restart of the store, its thread is busy with the handshakes of thousands of agents. An agent that did not wait for its own
-// would only add to the work.
+// handshake would only add to the work.
 func TestHandshakeIsWaitedFor(t *testing.T) {
 	cert, key := pair(t, "store")
 	for name, delays := range map[string][]time.Duration{
@@ -108,7 +109,7 @@ func TestHandshakeIsWaitedFor(t *testing.T) {
 	}
 }
 
-// A store that accepts connections and never answers is reported while the agent goes on waiting on the same connection.
+// A store that accepts connections and never answers is reported while the agent keeps waiting on the same connection.
 func TestStoreThatNeverAnswersIsReported(t *testing.T) {
 	cert, _ := pair(t, "store")
 	q := newQueue(t, "", func(int64) time.Duration { return time.Hour })
@@ -127,7 +128,7 @@ func TestStoreThatNeverAnswersIsReported(t *testing.T) {
 	}
 }
 
-// A pool of go-redis that could not connect tries once a second, and closes the connection when that works.
+// A go-redis pool that could not connect retries once a second, and closes the connection when that succeeds.
 func TestProbeOfAPoolMakesNoHandshake(t *testing.T) {
 	cert, key := pair(t, "store")
 	server := newTLSServer(t, cert, key)

@@ -40,7 +40,7 @@ func mustOpen(t testing.TB, leader *Store, groups ...string) {
 	}
 }
 
-// mustWrite writes a group and replaces a stored one.
+// mustWrite writes a group, replacing any stored one.
 func mustWrite(t testing.TB, leader *Store, group string, s rounds.State, c rounds.Config) {
 	t.Helper()
 	written, err := leader.Set(context.Background(), group, stateOf(t, leader, group), s, c, nil, nil)

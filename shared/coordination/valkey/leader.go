@@ -53,8 +53,9 @@ func (s *Store) Read(ctx context.Context, group string) (*rounds.Stored, error) 
 }
 
 // Set implements rounds.Leader. It records finished workers in the same transaction as the state, because Tidy could otherwise
-// remove their tables as those of a past round. In a cluster, the index is on another node. If the process crashes before the index
-// is updated, the next call repairs it. If it crashes before the line is added to the history, only that record is lost.
+// mistake their tables for those of a past round and remove them. In a cluster, the index is on another node. If the process
+// crashes before the index is updated, the next call repairs it. If it crashes before the line is added to the history, only that
+// record is lost.
 func (s *Store) Set(ctx context.Context, group, before string, state rounds.State, c rounds.Config, finished []rounds.FinishedSlot, line *rounds.Line) (bool, error) {
 	keys := rounds.KeysOf(group)
 	enter := func(p redis.Pipeliner) {

@@ -23,7 +23,7 @@ const (
 
 // newGuardedServer returns a server with a disabled default user, a user for the leader, and one for the test. The default user has
 // all permissions because Valkey 8.1 and Redis 7.0 replay transactions in the append-only file, including the effects of functions,
-// with its permissions, and drop commands that it may not run (valkey-io/valkey#3983).
+// with its permissions, and drop commands that it is not allowed to run (valkey-io/valkey#3983).
 func newGuardedServer(t testing.TB, args ...string) *server {
 	t.Helper()
 	rules := append([]string{"--user", "leader", "on", ">" + leaderPassword}, leaderRules()...)

@@ -45,7 +45,7 @@ func (w *watch) noteLost(err error) {
 	}
 }
 
-// session runs one connection until it ends. It returns how long it has received messages.
+// session runs one connection until it ends. It returns how long it received messages.
 func (w *watch) session(ctx context.Context) (lasted time.Duration, err error) {
 	sub, err := w.subscribe(ctx)
 	if err != nil {

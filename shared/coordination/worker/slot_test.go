@@ -19,7 +19,7 @@ func readAt(text, given string, spare bool) moment {
 // spare configures a pod of the spare Job.
 func spare(c *Config) { c.Slot.Name = "js-w-spares-0" }
 
-// idle brings instance "a" of a spare to wait while the group is running in round 1.
+// idle makes instance "a" of a spare wait while the group is running in round 1.
 var idle = []moment{observed(), observed("a@10"), readAt("i1/1.1 A 1/1 #5", "", true)}
 
 // given continues idle: the spare is assigned slot js-w-0-1 in round 2, joins and runs.
@@ -108,7 +108,7 @@ func TestSpares(t *testing.T) {
 	}
 }
 
-// without returns a read at which the stage has no slot js-w-0-1.
+// without returns a read in which the stage has no slot js-w-0-1.
 func without(text string) moment {
 	stage := coordination.Stage{Prefix: "js-w", Jobs: 1, Pods: 1}
 	p := rounds.Place{Bounds: rounds.Bounds{Stage: stage}, Limit: 9, Given: "js-w-0-1", Spare: true}

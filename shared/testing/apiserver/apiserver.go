@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// patience is the timeout for starting and stopping. The 20 s of envtest are too short for a busy machine.
+// patience is the timeout for starting and stopping. The 20 s default of envtest is too short for a busy machine.
 const patience = 2 * time.Minute
 
 // Start runs both programs, with the CRDs in the given folders installed. Call stop to end them.

@@ -26,7 +26,7 @@ func (s *Sandbox) FailOn(fault Fault) {
 	s.fault = fault
 }
 
-// called records a call of the controller and returns the error with which it must fail, if any.
+// called records a call by the controller and returns the error with which it must fail, if any.
 func (s *Sandbox) called(call string, object client.Object) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,7 +19,7 @@ type Runtime struct {
 	Name, Version string
 	NoEvents      bool // GetContainerEvents is unimplemented
 	Silent        bool // events are accepted but never sent
-	Hangs         bool // lists never return
+	Hangs         bool // List calls never return
 	Subscribed    int  // number of subscriptions to events
 
 	PodUID, ContainerName string
@@ -42,7 +42,7 @@ func New(podUID, container string) *Runtime {
 	}
 }
 
-// Serve starts listening on a socket until Close is called.
+// Serve starts the server, which listens on a socket until Close is called.
 func (r *Runtime) Serve(socket string) error {
 	l, err := net.Listen("unix", socket)
 	if err != nil {

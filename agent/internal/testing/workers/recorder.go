@@ -57,8 +57,8 @@ func (r *Recorder) Next() Event {
 	return Event{f[0], f[1], f[2], pid, f[4]}
 }
 
-// Await waits until each of n workers has reported the same event of a round, and returns their PIDs by slot. Any other
-// event fails the test.
+// Await waits until each of n workers has reported the given event for the given round, and returns their PIDs by slot.
+// Any other event fails the test.
 func (r *Recorder) Await(n int, what, round string) map[string]int {
 	r.t.Helper()
 	pids := map[string]int{}

@@ -29,7 +29,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// labelIndex finds pods by the name of their AppWrapper.
+// labelIndex indexes pods by the name of their AppWrapper.
 const labelIndex = "holdfast.appwrapper"
 
 // CacheOptions limits the cache to the pods of AppWrappers, the Jobs of JobSets, and nodes, each with only the fields that the controller
@@ -128,7 +128,7 @@ func requested(spec *corev1.PodSpec) *corev1.ResourceRequirements {
 	return &corev1.ResourceRequirements{Requests: requests}
 }
 
-// trimStatuses keeps how containers terminated, and the health of their devices.
+// trimStatuses keeps only the exit codes and termination times of containers, and the health of their devices.
 func trimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var kept []corev1.ContainerStatus
 	for _, s := range statuses {

@@ -239,7 +239,7 @@ func (r *Reconciler) forcePods(ctx context.Context, s *scope) error {
 	var errs []error
 	for _, pod := range s.pods {
 		if pod.DeletionTimestamp != nil && ptr.Deref(pod.DeletionGracePeriodSeconds, 1) == 0 {
-			continue // it was deleted without a grace period before, and only finalizers can keep it
+			continue // already deleted without a grace period, so only finalizers can still keep it
 		}
 		err := r.Client.Delete(ctx, pod, client.GracePeriodSeconds(0), withUID(pod))
 		switch {

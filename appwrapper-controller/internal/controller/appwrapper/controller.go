@@ -269,7 +269,7 @@ func (r *Reconciler) isCurrent(ctx context.Context, aw *v1beta2.AppWrapper) (boo
 	return live.UID == aw.UID && live.ResourceVersion == aw.ResourceVersion, nil
 }
 
-// setFinalizer adds or removes the finalizer of the observed version.
+// setFinalizer adds or removes the finalizer. It fails with a conflict if the AppWrapper has changed since it was observed.
 func (r *Reconciler) setFinalizer(ctx context.Context, aw *v1beta2.AppWrapper, there bool) error {
 	before := aw.DeepCopy()
 	change := controllerutil.RemoveFinalizer

@@ -16,7 +16,7 @@ import (
 	. "github.com/holdfast-project/holdfast/appwrapper-controller/internal/testing/wrappers"
 )
 
-// expire deletes a Job as the TTL controller does, unless it is gone.
+// expire deletes a Job, if it still exists, as the TTL controller does.
 func (w *world) expire(job *batchv1.Job) {
 	err := w.Delete(context.Background(), job.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if err != nil && !apierrors.IsNotFound(err) {

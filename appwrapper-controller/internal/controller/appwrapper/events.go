@@ -26,7 +26,7 @@ func (r *Reconciler) send(aw *v1beta2.AppWrapper, e policy.Event, key, content s
 	r.Recorder.Eventf(aw, nil, kind, e.Reason, e.Action, "%s", notes.Truncate(e.Note, notes.MaxLength))
 }
 
-// reportProblems warns once of each invalid annotation.
+// reportProblems warns once about each invalid annotation.
 func (r *Reconciler) reportProblems(s *scope) {
 	if finished(s.facts.Phase) && s.facts.Phase != v1beta2.Suspended {
 		return

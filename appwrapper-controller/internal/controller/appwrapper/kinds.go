@@ -47,9 +47,9 @@ type kinds struct {
 	pods      client.Reader
 	live      client.Reader
 	discovery discovery.ServerResourcesInterface
-	// finished records how wrapped objects finished, as finishedObject by owned. An object with a short TTL is deleted soon after it finishes,
-	// and a component that disappears before it has finished is a failure. The records are lost when the controller restarts, so admission
-	// warns of short TTLs.
+	// finished maps each owned to its finishedObject, which records how a wrapped object finished. An object with a short TTL is deleted soon
+	// after it finishes, and a component that disappears before it has finished is a failure. The records are lost when the controller
+	// restarts, so admission warns about short TTLs.
 	finished *lru.Cache
 
 	mu      sync.Mutex
@@ -192,7 +192,7 @@ func isGenericNotFound(status metav1.Status) bool {
 	})
 }
 
-// forget stops the watch of a kind that is no longer served, so that it is started again if the kind returns.
+// forget stops watching a kind that is no longer served, so that a new watch is started if the kind is served again.
 func (k *kinds) forget(ctx context.Context, kind schema.GroupVersionKind) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -91,7 +91,7 @@ func TestFailedPodHasAGracePeriod(t *testing.T) {
 	w.podPhase(pod, corev1.PodFailed, 1)
 	w.awaitCondition("a", "Unhealthy=True/FoundFailedPods")
 	w.Always(func() string { return sandbox.Differs("phase", "Running", string(w.get("a").Status.Phase)) })
-	// The Job controller replaces the failed pod, and keeps the failed one for its logs.
+	// The Job controller creates a replacement and keeps the failed pod for its logs.
 	w.pods(job, corev1.PodRunning, "p-again")
 	w.awaitCondition("a", "Unhealthy=False/FoundNoFailedPods")
 	w.awaitCondition("a", "PodsReady=True/SufficientPodsReady")

@@ -113,8 +113,9 @@ func placedByTopology(aw *v1beta2.AppWrapper) bool {
 	return false
 }
 
-// avoid returns the nodes that pods with these requests must or should avoid: those identified by the signal table, unless no anti-affinity
-// is injected, and those that the workload was evacuated from, provided that the table applies to the requests.
+// avoid returns the nodes that pods with these requests must or should avoid: those identified by the signal table, and those that the
+// workload was evacuated from, if the table applies to the requests. Labels from the table are included only if anti-affinity injection is
+// enabled.
 func (r *Reconciler) avoid(s *scope, nodes []corev1.Node, requests map[corev1.ResourceName]bool) plan.Placement {
 	must, should := plan.Avoidance{Labels: map[string][]string{}}, plan.Avoidance{Labels: map[string][]string{}}
 	concerned := false
@@ -160,7 +161,8 @@ type evacuations struct {
 	limit  int // 0: no limit
 
 	mu sync.Mutex
-	// admitted maps workloads whose evacuation was admitted, but is not visible in the cache yet, to their evacuation count once it is.
+	// admitted holds workloads whose evacuation was admitted but is not visible in the cache yet. The value is the evacuation count that the
+	// status will show once the evacuation is visible.
 	admitted map[types.UID]int32
 }
 

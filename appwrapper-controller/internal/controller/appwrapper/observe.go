@@ -100,7 +100,7 @@ func (r *Reconciler) observeRunning(ctx context.Context, s *scope, live bool) er
 		if err != nil {
 			return err
 		}
-		if c.meta == nil { // asked after the read, because the object may have been deleted during it
+		if c.meta == nil { // looked up after the read, because the object may have been deleted in the meantime
 			c.report = r.kinds.finalReport(s.aw.UID, c.ref, s.facts.Clocks.AttemptStart)
 		}
 		s.components = append(s.components, c)

@@ -117,7 +117,7 @@ func TestB10ForbiddenDeletion(t *testing.T) {
 	w.awaitPhase("a", v1beta2.Suspended)
 }
 
-// object returns the object from a manifest, in the test's namespace.
+// object decodes a manifest into an object in the test's namespace.
 func (w *world) object(manifest string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	w.OK(yaml.Unmarshal([]byte(manifest), &o.Object))
@@ -136,7 +136,8 @@ func gadget(name string) string {
 	return `{apiVersion: test.holdfast.dev/v1, kind: Gadget, metadata: {name: ` + name + `}, spec: {template: {spec: {containers: [{name: a, image: b}]}}}}`
 }
 
-// B-10: the CRD of a wrapped kind is deleted while a workload has an object of it, and the controller is restarted.
+// B-10: the CRD of a wrapped kind is deleted while a workload has an object of that kind, and the controller is
+// restarted.
 func TestB10RemovedKind(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeAppWrapper("a").Component(gadget("g"), v1beta2.AppWrapperPodSet{Path: "template.spec.template"}))

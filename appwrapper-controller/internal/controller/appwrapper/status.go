@@ -78,7 +78,7 @@ func initComponents(status *v1beta2.AppWrapperStatus, aw *v1beta2.AppWrapper) {
 	for i := range aw.Spec.Components {
 		sets, err := podset.Of(&aw.Spec.Components[i])
 		if err != nil || sets == nil {
-			sets = []v1beta2.AppWrapperPodSet{} // the creation reports the error
+			sets = []v1beta2.AppWrapperPodSet{} // creating the components reports the error
 		}
 		status.ComponentStatus[i].PodSets = sets
 	}
@@ -88,7 +88,7 @@ func setComponent(cs *v1beta2.AppWrapperComponentStatus, kind v1beta2.AppWrapper
 	meta.SetStatusCondition(&cs.Conditions, policy.Condition(kind, to, reason, message))
 }
 
-// Limits of the attempt history, as in the CRD.
+// Limits on the attempt history, as in the CRD.
 const (
 	maxAttempts = 16
 	maxNodes    = 16

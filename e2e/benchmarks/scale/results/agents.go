@@ -16,7 +16,7 @@ type Costs struct {
 	RestartCalls, RestCalls float64
 }
 
-// CostsOf computes the costs from a restart and a time at rest of the same group. It returns false if the store's CPU
+// CostsOf computes the costs from a restart and a period at rest of the same group. It returns false if the store's CPU
 // is unknown.
 func CostsOf(restart, rest Result) (Costs, bool) {
 	n := float64(restart.Workers)
@@ -48,8 +48,8 @@ type Plan struct {
 }
 
 // For calculates what the given number of agents needs, evenly distributed over shards: groups on separate stores, or
-// relays that each stand for the agents of a shard. It assumes that costs grow linearly with the agents, and that
-// shards do not affect each other.
+// relays that each stand for the agents of a shard. It assumes that costs grow linearly with the number of agents, and
+// that shards do not affect each other.
 func (c Costs) For(agents, shards int) Plan {
 	each := math.Ceil(float64(agents) / float64(shards))
 	return Plan{

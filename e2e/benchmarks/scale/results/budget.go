@@ -2,7 +2,8 @@ package results
 
 import "fmt"
 
-// fixed is the time of a restart that does not depend on CPU, in seconds: what the simulated processes, containers and kubelets take.
+// fixed is the part of the duration of a restart that does not depend on CPU, in seconds: the time that the simulated processes, containers and
+// kubelets take.
 var fixed = map[string]float64{Exec: 0.013, Spares: 0.013, CRI: 1.3}
 
 // budget shows the CPU time of each part, and the restart times that it predicts.

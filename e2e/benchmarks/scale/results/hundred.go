@@ -46,7 +46,7 @@ func (p *page) agents() {
 // restartGoal is how long a store may be busy with a restart, in seconds. It is the target of the exec driver.
 const restartGoal = 0.5
 
-// costs returns the costs in the largest group with the exec driver for which a restart and a time at rest were
+// costs returns the costs in the largest group with the exec driver for which a restart and a period at rest were
 // measured.
 func (p *page) costs() (c Costs, from string, ok bool) {
 	sizes := p.sizes(Failure)

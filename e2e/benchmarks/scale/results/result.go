@@ -70,8 +70,8 @@ type Machine struct {
 	Waiting float64 `json:"loadBefore"`
 }
 
-// JobSet is the name of the published JobSet controller in the versions of a machine. It is present only if that took
-// part.
+// JobSet is the name of the published JobSet controller in the versions of a machine. It is present only if that
+// controller took part.
 const JobSet = "published JobSet"
 
 // With returns the machine with the version of one more program.
@@ -197,13 +197,13 @@ func Add(all []Result, one Result) []Result {
 
 // Names of phases.
 const (
-	Detected  = "detected"          // the agent of the failed worker knows
-	Ordered   = "ordered"           // the store knows, and has published the order in the same step
+	Detected  = "detected"          // the agent of the failed worker has detected the failure
+	Ordered   = "ordered"           // the store has recorded the failure, and has published the order in the same step
 	OrderP50  = "order at half"     // of the agents that must restart their workers
 	OrderP99  = "order at 99 %"     // likewise
 	OrderLast = "order at all"      // likewise
-	AllDown   = "all down"          // the agent of the last worker of the old round knows that it has ended
-	Evidence  = "pod ended"         // the API server shows that nothing of a deleted pod runs, so its slot may be given away
+	AllDown   = "all down"          // the agent of the last worker of the old round has detected that this worker has ended
+	Evidence  = "pod ended"         // the API server shows that no part of a deleted pod is running, so its slot may be given away
 	InSync    = "in sync"           // the last worker has joined
 	Decided   = "restart decided"   // the JobSet's status counts the restart
 	FirstUp   = "first new pod"     // a worker of the next attempt runs

@@ -61,7 +61,7 @@ func number(v float64) string {
 	return fmt.Sprintf("%.0f", v)
 }
 
-// each returns the statistic of a value of every run.
+// each returns the statistic of a value over all runs.
 func (r Result) each(of func(Run) float64) Statistic {
 	var values []float64
 	for _, run := range r.Runs {
@@ -75,7 +75,7 @@ func (r Result) each(of func(Run) float64) Statistic {
 // Outage returns how long some worker was not running.
 func (r Result) Outage() Statistic { return r.each(func(run Run) float64 { return run.Seconds }) }
 
-// Phase returns when a phase ended. It is the zero Statistic if no run has that phase.
+// Phase returns the time at which a phase ended. It is the zero Statistic if no run has that phase.
 func (r Result) Phase(name string) Statistic {
 	return r.each(func(run Run) float64 {
 		for _, p := range run.Phases {

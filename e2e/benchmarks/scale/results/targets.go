@@ -125,7 +125,7 @@ func moment(run Run, name string) float64 {
 
 func seconds(run Run) float64 { return run.Seconds }
 
-// median returns the median of a value of every run, or NaN without any.
+// median returns the median of a value over all runs, or NaN if no run has it.
 func (r Result) median(of func(Run) float64) float64 {
 	s := r.each(of)
 	if s.N == 0 {

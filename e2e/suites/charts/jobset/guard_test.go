@@ -114,7 +114,7 @@ func (c *installation) killSupervised(js *v1alpha2.JobSet, round int64) {
 	}
 }
 
-// checkStrangers checks that the agents of one JobSet can access their own group, but nothing of the other JobSet's.
+// checkStrangers checks that the agents of one JobSet can access their own group, but not that of the other JobSet.
 func (c *installation) checkStrangers(stranger, js *v1alpha2.JobSet) {
 	c.Helper()
 	store := c.asAgent(stranger)
@@ -175,8 +175,8 @@ func (c *installation) replaceStore() {
 	}))
 }
 
-// rotate requests a new password. It returns once the store accepts the password in the JobSet's Secret, and still the
-// old one.
+// rotate requests a new password. It returns once the store accepts the password in the JobSet's Secret, and still
+// accepts the old one.
 func (c *installation) rotate(js *v1alpha2.JobSet) {
 	c.Helper()
 	before := c.agentsSecret(js)

@@ -46,7 +46,7 @@ func values() helm.Values {
 	return v
 }
 
-// One installation from installation to removal. Later steps depend on earlier ones.
+// One release, from its installation to its removal. Later steps depend on earlier ones.
 func TestTheLifeCycleOfAnInstallation(t *testing.T) {
 	c := start(t)
 	c.must(c.release.Install(c.ctx, values()))

@@ -41,7 +41,7 @@ func TestAnAgentIsKilled(t *testing.T) {
 	})
 }
 
-// withAgent runs a case with the drivers whose agent can die alone. A supervisor takes its worker with it, see
+// withAgent runs a case with the drivers whose agent can die on its own. A supervisor takes its worker with it, see
 // TestASupervisorIsKilled.
 func withAgent(t *testing.T, run func(t *testing.T, d driver)) {
 	each(t, func(t *testing.T, d driver) {

@@ -23,7 +23,7 @@ import (
 type driver interface {
 	// configure makes the example's workers use this driver.
 	configure(js *v1alpha2.JobSet, w workload)
-	// instances returns the present instances by worker. Workers whose pod is being deleted are left out.
+	// instances returns the current instances by worker. Workers whose pod is being deleted are left out.
 	instances(ctx context.Context, env *framework.Environment, js *v1alpha2.JobSet) (map[string]instance, error)
 	// signal sends a signal to the program of a worker.
 	signal(ctx context.Context, env *framework.Environment, i instance, s unix.Signal) (time.Time, error)
@@ -72,7 +72,7 @@ func each(t *testing.T, run func(t *testing.T, d driver)) {
 	})
 }
 
-// inTurn runs a case with one driver after the other, while no other case runs: the fault affects all groups.
+// inTurn runs a case with one driver after the other, while no other case runs, because the fault affects all groups.
 func inTurn(t *testing.T, run func(t *testing.T, d driver)) {
 	for name, d := range drivers {
 		if wanted := os.Getenv(only); wanted != "" && wanted != name {
@@ -96,7 +96,7 @@ func (cri) killAgain(g *group, was instance) outcome {
 	return outcome{Least: 2, Most: 2, Deaths: map[string]int{was.Where.ID: 1}}
 }
 
-// awaitAlone waits for the restart: the kubelet restarts the container without a decision of the group.
+// awaitAlone waits for the restart: the kubelet restarts the container without a decision by the group.
 func (cri) awaitAlone(g *group, was instance) { g.awaitReborn(was) }
 
 func (cri) configure(js *v1alpha2.JobSet, w workload) {

@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination"
 )
 
-// quiet is how long a group is watched that must not change.
+// quiet is how long a group that must not change is watched.
 const quiet = 3 * time.Second
 
 // group is one JobSet under test, and its state when it last was in sync.
@@ -33,7 +33,7 @@ type group struct {
 	size    int
 	before  map[string]instance
 	epoch   int64
-	round   int64 // in the present epoch
+	round   int64 // in the current epoch
 	charged int64 // restarts, including those of earlier epochs
 }
 
@@ -41,7 +41,7 @@ type group struct {
 func start(t *testing.T, d driver, w workload) *group {
 	t.Helper()
 	g := &group{T: t, Environment: shared, driver: d, ctx: t.Context()}
-	t.Cleanup(g.cleanUp) // also if the group does not start: its pods would be in the way of the next test's
+	t.Cleanup(g.cleanUp) // even if the group does not start, because its pods would get in the way of the next test's
 	g.create(w)
 	return g
 }
@@ -123,7 +123,7 @@ func (g *group) kill(i instance) time.Time {
 	return at
 }
 
-// now returns the present instances.
+// now returns the current instances.
 func (g *group) now() map[string]instance {
 	g.Helper()
 	instances, err := g.instances(g.ctx, g.Environment, g.js)
@@ -153,8 +153,8 @@ func (g *group) awaitReady() map[string]instance {
 	return is
 }
 
-// awaitRestarted returns once every worker is ready and has started as many times since `first`. A worker that is killed before
-// it reports its start would not be counted.
+// awaitRestarted returns once every worker is ready and has started `times` times since `first`. A worker that is killed before it reports its
+// start would not be counted.
 func (g *group) awaitRestarted(first map[string]instance, times int) map[string]instance {
 	g.Helper()
 	var is map[string]instance

@@ -25,8 +25,8 @@ const (
 	forEver = 20 * time.Minute
 )
 
-// A worker that hangs does not exit and does not react to SIGTERM. However it should report progress, its silence is a
-// failure, and the event and the history say so.
+// A worker that hangs does not exit and does not react to SIGTERM. Regardless of how it is configured to report
+// progress, its silence is a failure, and the event and the history say so.
 func TestAWorkerHangs(t *testing.T) {
 	for _, from := range []string{"file", "output"} {
 		t.Run(from, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// losses bring the store back, with its data or without. began is when the data started that it may lose.
+// losses bring the store back, with its data or without. began is the start of the data that the store may lose.
 var losses = map[string]func(g *group, began time.Time){
 	"with its data": func(g *group, _ time.Time) {
 		g.must(g.Cluster.Redis().Start(g.ctx, false))

@@ -196,7 +196,7 @@ func (g *group) expectMoved() {
 	}
 }
 
-// stay fails the test if the group or a pod changes within a while.
+// stay fails the test if the group or a pod changes within a short time.
 func (g *group) stay(round int64) {
 	g.Helper()
 	was := g.places()

@@ -65,7 +65,7 @@ func (g *group) awaitAll(round int64) map[string]framework.Worker {
 	return all
 }
 
-// end deletes a worker's pod, and returns when the API server first showed that it had ended.
+// end deletes a worker's pod, and returns the time of the deletion and the time at which the API server first showed that the pod had ended.
 func (g *group) end(w framework.Worker) (deleted, ended time.Time) {
 	g.Helper()
 	deleted, err := g.DeletePod(g.ctx, w)
@@ -155,8 +155,8 @@ func TestTheNodeOfASpareLosesPower(t *testing.T) {
 	g.takesBack(lost, off)
 }
 
-// The node of the spare is cut off while its worker keeps running. No other worker gets the slot before the evidence. When the node returns,
-// the old worker is stopped, and the group runs on.
+// The node of the spare is cut off while its worker keeps running. No other worker gets the slot until there is evidence that the pod has ended.
+// When the node returns, the old worker is stopped, and the group keeps running.
 func TestTheNodeOfASpareIsCutOff(t *testing.T) {
 	g, lost := moved(t)
 	program, err := g.Program(g.ctx, lost)
@@ -181,7 +181,7 @@ func TestTheNodeOfASpareIsCutOff(t *testing.T) {
 	g.expectIdentity(g.awaitAll(2), first)
 }
 
-// takesBack checks that the own pod of the first slot runs its worker after the evidence that the lost one has ended.
+// takesBack checks that the first slot's own pod runs its worker once there is evidence that the lost worker has ended.
 func (g *group) takesBack(lost framework.Worker, off time.Time) {
 	g.Helper()
 	evidence, err := g.AwaitPodEnd(g.ctx, lost)

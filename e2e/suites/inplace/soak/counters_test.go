@@ -60,8 +60,9 @@ func (c counters) of(e history.Entry) {
 }
 
 // compareCounters checks that the metrics agree with the history, series by series. No restart may be counted twice. An
-// orchestrator that is killed after it wrote the annotation but before it counted misses one restart. At most as many
-// restarts may therefore be missing as there were kills, and at most the time of the longest ones.
+// orchestrator that is killed after it wrote the annotation but before it counted misses one restart. Therefore, the
+// number of missing restarts must not exceed the number of kills, and the missing time must not exceed that of the
+// longest restarts.
 func (k *soak) compareCounters() {
 	k.must(k.counted(+1))
 	want, missing := counters{}, map[string]float64{}

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
-// comparePods checks that each worker has one pod, and that its Job counts as many.
+// comparePods checks that each worker has one pod, and that the Job counts the same number of pods.
 func (k *soak) comparePods() {
 	k.must(framework.Until(k.Context(), "there is one pod for each worker", func(ctx context.Context) error {
 		pods, err := shared.Pods(ctx, namespace, k.js.Name)

@@ -33,7 +33,7 @@ func TestC10dOnAWorker(test *testing.T) {
 	t.changes()
 }
 
-// changes tests what a training survives without the operator's rendezvous server.
+// changes tests what a training job survives without the operator's rendezvous server.
 func (t *training) changes() {
 	t.goesOn(3, "they have met")
 	t.killWorker(1)

@@ -1,8 +1,8 @@
 //go:build e2e && e2e_all
 
-// Package jobset runs the example of a PyTorch training on a real node, in a queue of Kueue. torchrun runs under the
-// supervisor and restarts in place when a process dies or hangs, or a pod is deleted. It resumes from the last
-// checkpoint of torch.distributed.checkpoint.
+// Package jobset runs the PyTorch training example on a real node, in a Kueue queue. torchrun runs under the supervisor
+// and restarts in place when a process dies or hangs, or a pod is deleted. It resumes from the last checkpoint of
+// torch.distributed.checkpoint.
 //
 // HOLDFAST_TORCH_IMAGE names an image with PyTorch 2 on the node, to use instead of Debian's PyTorch 2.6 on this host.
 // HOLDFAST_KEEP_TESTBED=1 keeps the cluster running at the end.

@@ -88,8 +88,8 @@ func stripMeta(m *metav1.ObjectMeta) *metav1.ObjectMeta {
 	return &kept
 }
 
-// stripStatuses keeps how containers terminated and how often they restarted. For the rendezvous server it also keeps when the
-// container started.
+// stripStatuses keeps only the termination states and the restart counts of containers. For the rendezvous server it also keeps the start
+// time of the container.
 func stripStatuses(statuses []corev1.ContainerStatus, isServer bool) []corev1.ContainerStatus {
 	var kept []corev1.ContainerStatus
 	for _, s := range statuses {

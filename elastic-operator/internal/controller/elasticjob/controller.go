@@ -33,8 +33,8 @@ import (
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Name is the name of the controller in logs, metrics and events. It is the same as in the upstream controller. The Kueue framework runs
-// another controller for the kind, named elasticjob.
+// Name is the name of the controller in logs, metrics and events. The upstream controller uses the same name. The Kueue framework runs
+// another controller for the kind, which is named elasticjob.
 const Name = "elastic-job-controller"
 
 // Options configures a Reconciler.
@@ -57,7 +57,7 @@ type Options struct {
 type Reconciler struct {
 	Options
 
-	// recent holds recent API calls, see expectations.go, and when the status of a job's rendezvous server was last requested.
+	// recent holds recent API calls (see expectations.go), and the time at which the status of a job's rendezvous server was last requested.
 	recent *utilcache.Expiring
 }
 
@@ -108,7 +108,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, job *v1alpha1.ElasticJob) (c
 	}
 	if written {
 		r.report(s, d)
-	} else if len(d.Create)+len(d.Delete) > 0 || d.RemoveJob { // no write has shown that the job is current
+	} else if len(d.Create)+len(d.Delete) > 0 || d.RemoveJob { // no status write has confirmed that the job is current
 		if current, err := r.isCurrent(ctx, job); err != nil || !current {
 			return ctrl.Result{RequeueAfter: staleRetry}, err
 		}

@@ -18,7 +18,7 @@ func TestCreatedPodIsExpected(t *testing.T) {
 		cached  map[int]policy.Pod
 		deleted []types.UID
 		want    map[int]policy.Pod
-		again   bool // whether the pod is expected again if the cache contains no pod later
+		again   bool // whether the pod is expected again if the cache later contains no pod
 	}{
 		"the cache has no pod":                    {nil, nil, map[int]policy.Pod{0: {UID: "new"}}, true},
 		"the cache has the deleted previous pod":  {map[int]policy.Pod{0: {UID: "old"}}, []types.UID{"old"}, map[int]policy.Pod{0: {UID: "new"}}, true},

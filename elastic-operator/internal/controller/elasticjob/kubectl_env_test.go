@@ -88,7 +88,8 @@ func TestConditionRestarting(t *testing.T) {
 	}
 }
 
-// The upstream controller reports this too, because users who set the restart policy in the template expect it to have an effect.
+// The upstream controller also reports that it ignores the restart policy in the template, because users who set it expect it to have an
+// effect.
 func TestIgnoredRestartPolicyIsReported(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) {
@@ -133,7 +134,7 @@ func TestPodDeletionsAreReported(t *testing.T) {
 	}
 }
 
-// times returns how often an event was emitted.
+// times returns how many times an event was emitted.
 func (w *world) times(part string) int {
 	_, events, _ := w.sofar()
 	n := 0

@@ -25,7 +25,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
 
-// The manifest of the design document, with the pods, services and conditions that the document lists.
+// The manifest from the design document, with the pods, services and conditions that the document lists.
 func TestManifestOfTheSeed(t *testing.T) {
 	w := newWorld(t)
 	w.create(example(t, "classy-vision-job"))
@@ -154,7 +154,7 @@ func TestWorkersOnDrainingNodesAreRemovedFirst(t *testing.T) {
 		j.Spec.ReplicaSpecs.Worker.Template.Spec.Tolerations = []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}}
 	}).Obj())
 	w.reaches("a", v1alpha1.StateRunning, 3)
-	w.stop() // so that the next controller has seen the taints
+	w.stop() // so that the next controller observes the taints before it decides
 	w.taint(0)
 	w.taint(1, corev1.Taint{Key: "ToBeDeletedByClusterAutoscaler", Effect: corev1.TaintEffectNoSchedule})
 	w.taint(2, corev1.Taint{Key: "gpu", Effect: corev1.TaintEffectNoSchedule})

@@ -20,7 +20,7 @@ import (
 type scope struct {
 	job   *v1alpha1.ElasticJob
 	facts policy.Facts
-	// nodes holds the nodes of the job's pods by name, nil if a node does not exist.
+	// nodes holds the nodes of the job's pods by name. The value is nil if a node does not exist.
 	nodes map[string]*corev1.Node
 	// pods and services hold the objects of the workers by index.
 	pods     map[int]*corev1.Pod
@@ -114,8 +114,8 @@ func (r *Reconciler) observeServices(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// observeNode reads a node unless it was read before. Before a node is considered lost it is read live, because its workers may still be
-// running when they are replaced, and the cache may be incomplete or stale.
+// observeNode reads a node unless it has already been read. Before a node is considered lost, it is read live, because its workers may
+// still be running when they are replaced, and the cache may be incomplete or stale.
 func (r *Reconciler) observeNode(ctx context.Context, s *scope, name string) (err error) {
 	if _, known := s.nodes[name]; known || name == "" {
 		return nil

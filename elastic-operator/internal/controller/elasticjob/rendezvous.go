@@ -22,11 +22,11 @@ import (
 )
 
 const (
-	// statusInterval is how often the status of a server is requested while the workers are training, and incompleteInterval how often
-	// while they are waiting for each other.
+	// statusInterval is the interval between status requests to a server while the workers are training. incompleteInterval applies while they
+	// are waiting for each other.
 	statusInterval     = 10 * time.Second
 	incompleteInterval = 2 * time.Second
-	// unreachablePause is added after a timeout, because each request blocks a worker of the controller until it times out.
+	// unreachablePause is added to the interval after a timeout, because each request blocks a worker of the controller until it times out.
 	unreachablePause = time.Minute
 	requestTimeout   = 500 * time.Millisecond
 	maxResponse      = 1 << 20 // bytes
@@ -113,7 +113,7 @@ func (r *Reconciler) observeRendezvous(ctx context.Context, s *scope) {
 	}
 }
 
-// started returns when the server's container started, or zero if it is not running.
+// started returns the start time of the server's container, or zero if it is not running.
 func started(server *corev1.Pod) time.Time {
 	if server == nil {
 		return time.Time{}
@@ -134,7 +134,7 @@ func (s *scope) clearRendezvous() {
 	}
 }
 
-// statusRequest is the key of the time of the last request, by the UID of the job.
+// statusRequest is the key under which the time of the last status request is stored. Its value is the UID of the job.
 type statusRequest types.UID
 
 // requestStatus requests the server's status unless the last response is recent. If the request fails, only the message changes.

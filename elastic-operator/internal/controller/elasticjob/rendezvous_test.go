@@ -41,7 +41,7 @@ func TestRejectedServerIsRecreatedAfterAPause(t *testing.T) {
 	}
 }
 
-// A server of an earlier release has different flags. It is replaced when the run changes, not when the operator is
+// A server from an earlier release has different flags. It is replaced when the run changes, not when the operator is
 // upgraded.
 func TestServesComparesOnlyTheRun(t *testing.T) {
 	for arg, want := range map[string]bool{"--run-id=uid": true, "--jobs=ns/a=uid": true, "--run-id=uid-1": false, "--run-id=": false} {

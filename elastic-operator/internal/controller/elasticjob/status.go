@@ -75,7 +75,7 @@ func setCondition(list []v1alpha1.JobCondition, c v1alpha1.JobCondition, now tim
 	return append(list, c)
 }
 
-// minRemaining is the remaining time of an announced recovery below which its deadline is extended. Workers often fail one after the other,
+// minRemaining is the remaining time of an announced recovery below which its deadline is extended. Workers often fail one after another,
 // and writing a new deadline after every failure would cause unnecessary writes.
 const minRemaining = 2 * time.Minute
 

@@ -52,8 +52,8 @@ const (
 	NotDone Reason = "all agents terminated but the job has not finished"
 )
 
-// Decide returns when and why to reopen a rendezvous that was observed to be closed at the given time. ended reports whether all its agents
-// have terminated. opened is when it was last reopened, or zero. The returned time may be in the past.
+// Decide returns the time at which to reopen a rendezvous that was observed to be closed at the given time, and the reason. ended reports
+// whether all its agents have terminated. opened is when it was last reopened, or zero. The returned time may be in the past.
 func Decide(closed, opened time.Time, ended bool, s Settings) (at time.Time, reason Reason) {
 	at, reason = closed, Left
 	if ended {

@@ -81,7 +81,7 @@ var operations = map[byte]func(*machine){
 	'J':  func(m *machine) { m.push(int64(int32(binary.LittleEndian.Uint32(m.take(4))))) },
 	'G':  func(m *machine) { m.push(math.Float64frombits(binary.BigEndian.Uint64(m.take(8)))) },
 	0x8a: long,
-	// strings and bytes, by the size of their length
+	// strings and bytes, by the size of their length field
 	0x8c: func(m *machine) { m.push(string(m.blob(1))) },
 	'X':  func(m *machine) { m.push(string(m.blob(4))) },
 	0x8d: func(m *machine) { m.push(string(m.blob(8))) },
@@ -140,7 +140,7 @@ func top[T any](m *machine) T {
 	return v
 }
 
-// sinceMark pops the values above the last mark, and the mark.
+// sinceMark pops the values above the last mark, and the mark itself.
 func (m *machine) sinceMark() []any {
 	i := len(m.stack) - 1
 	for i >= 0 && m.stack[i] != any(mark{}) {
@@ -171,7 +171,7 @@ func (m *machine) unsigned(size int) uint64 {
 	return binary.LittleEndian.Uint64(wide[:])
 }
 
-// blob reads bytes behind their length, which has the given size.
+// blob reads a length field of the given size, and then that number of bytes.
 func (m *machine) blob(size int) []byte {
 	return m.take(int(min(m.unsigned(size), math.MaxInt)))
 }

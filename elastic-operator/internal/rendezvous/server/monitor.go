@@ -77,7 +77,7 @@ func (s *Server) scheduleReopening(id string, r *run) {
 	r.reopening = time.AfterFunc(time.Until(at), func() { s.reopen(id) })
 }
 
-// decide returns when and why to reopen a closed rendezvous.
+// decide returns the time at which to reopen a closed rendezvous, and the reason.
 func (s *Server) decide(id string, r *run) (time.Time, healing.Reason) {
 	var names []string
 	for _, key := range s.store.Keys() {

@@ -104,7 +104,7 @@ func Defaults() Config {
 // Status is the body of /status. It describes the run that changed last. All fields are zero until the first agent has connected.
 type Status struct {
 	Round int64 `json:"round"`
-	// Restarts is how often the agents have restarted their workers. This is the number of completed rounds after the first one.
+	// Restarts is the number of times that the agents have restarted their workers: the number of completed rounds after the first one.
 	Restarts int64 `json:"restarts,omitempty"`
 	// Complete means that all participants of the round have joined. Until then they wait for each other.
 	Complete     bool      `json:"complete"`

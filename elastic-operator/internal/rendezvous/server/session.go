@@ -58,7 +58,7 @@ func next(conn net.Conn, r *bufio.Reader, messages *tcpstore.Reader, timeout tim
 	return q, errors.Join(err, conn.SetReadDeadline(time.Time{}))
 }
 
-// ended counts and logs why the server ended a session.
+// ended logs the reason why the server ended a session, and counts it in the metrics.
 func (s *Server) ended(conn net.Conn, err error) {
 	reason := refusedMessage
 	switch {

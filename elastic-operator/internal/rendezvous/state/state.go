@@ -27,7 +27,7 @@ type State struct {
 	Complete     bool // all participants have joined
 	Closed       bool
 	Participants int // agents
-	Waiting      int // agents, for the next round
+	Waiting      int // agents waiting for the next round
 }
 
 // Parse parses a state. Sentinel and the empty string represent an open rendezvous without participants.

@@ -1,8 +1,8 @@
 // Package tcpstore encodes and decodes the messages of torch's TCPStore, the store behind the c10d rendezvous. It performs no I/O except on
 // the given reader.
 //
-// A message is an operation (one byte) and its arguments. Numbers are little-endian. A string or value is its length (8 bytes) and its
-// bytes. A list is its length (8 bytes) and its items. Messages have no delimiter, so a malformed message ends the connection.
+// A message is an operation (one byte) and its arguments. Numbers are little-endian. A string or value consists of its length (8 bytes) and
+// its bytes. A list consists of its length (8 bytes) and its items. Messages have no delimiter, so a malformed message ends the connection.
 //
 // Two dialects are supported. The first bytes of a connection identify the dialect:
 //
@@ -42,8 +42,8 @@ type Reader struct {
 	dialect Dialect
 	limits  Limits
 	greeted bool
-	left    int   // bytes of the current message that remain of limits.Total
-	err     error // of the current message, which is the last one
+	left    int   // bytes of limits.Total that the current message has not used yet
+	err     error // error in the current message, which is then the last one
 }
 
 // NewReader returns a reader for the dialect, which must be Classic or Validated. The source should be buffered.

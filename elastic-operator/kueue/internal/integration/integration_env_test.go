@@ -204,12 +204,12 @@ func TestJobInAQueue(t *testing.T) {
 		return ""
 	})
 
-	// With two of three workers ready, Kueue learns that it does not need to wait. Without a cache, Kueue's library would terminate the
-	// program at this point.
+	// With two of three workers ready, the job is reported to Kueue as ready, so Kueue does not wait for the third. Without a cache, Kueue's
+	// library would terminate the program at this point.
 	w.report(func(s *v1alpha1.ElasticJobStatus) { s.State, s.Replicas, s.ReadyReplicas = v1alpha1.StateRunning, 3, 2 })
 	w.awaitCondition(kueue.WorkloadPodsReady, metav1.ConditionTrue)
 
-	// A change of replicas does not end the admission.
+	// A change to replicas does not end the admission.
 	job := w.job()
 	before := job.DeepCopy()
 	job.Spec.ReplicaSpecs.Worker.Replicas = ptr.To(int32(8))

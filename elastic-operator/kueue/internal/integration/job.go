@@ -95,10 +95,10 @@ func (j *Job) wrapped() bool {
 
 // PodSets returns one pod set with the desired number of workers. Kueue may admit fewer, but not fewer than minReplicas.
 //
-// While the job is running, the count is that of the admission, because Kueue evicts a job whose pod set differs from the admitted one. A
-// change of replicas therefore takes effect at the next admission. A reduction also applies to the pods immediately. While a suspended job
-// still has quota, the count is the requested one, because Kueue deletes a workload whose pod set differs from the job's. The quota of pods
-// that are still running and the position in the queue would be lost with it.
+// While the job is running, the count is the admitted one, because Kueue evicts a job whose pod set differs from the admitted one. A change
+// to replicas therefore takes effect at the next admission. A reduction also applies to the pods immediately. While a suspended job still
+// has quota, the count is the requested one, because Kueue deletes a workload whose pod set differs from the job's. The quota of pods that
+// are still running and the position in the queue would be lost with it.
 func (j *Job) PodSets(ctx context.Context, c client.Client) ([]kueue.PodSet, error) {
 	spec := j.job().Spec.DeepCopy()
 	granted := spec.GrantedReplicas
@@ -106,7 +106,7 @@ func (j *Job) PodSets(ctx context.Context, c client.Client) ([]kueue.PodSet, err
 	s := policy.Read(&v1alpha1.ElasticJob{Spec: *spec})
 	set := kueue.PodSet{
 		Name: PodSet, Template: *spec.ReplicaSpecs.Worker.Template.PodTemplateSpec.DeepCopy(), Count: int32(s.Wanted),
-		MinCount: ptr.To(int32(s.Min)), // always set, so that a change of replicas does not add or remove it
+		MinCount: ptr.To(int32(s.Min)), // always set, so that a change to replicas does not add or remove it
 	}
 	if j.IsSuspended() || granted != nil {
 		w, err := j.workloadWithQuota(ctx, c)

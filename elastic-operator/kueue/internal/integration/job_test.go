@@ -122,7 +122,7 @@ func readmitted(change func(*v1alpha1.ElasticJob), asked, least, count int32) (*
 func TestCompletedWorkersAreGrantedInAdditionToAdmittedOnes(t *testing.T) {
 	for name, c := range map[string]struct {
 		change             func(*v1alpha1.ElasticJob)
-		asked, least, room int32 // of the workload; room is what was admitted
+		asked, least, room int32 // counts of the workload; room is the admitted count
 		granted, compared  int32
 	}{
 		"all the others":                 {func(*v1alpha1.ElasticJob) {}, 8, 2, 6, 8, 6},

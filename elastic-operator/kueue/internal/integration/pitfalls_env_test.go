@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/plan"
 )
 
-// Pods have environment variables and labels that the template lacks. This does not end the admission. A change of the template does, which
+// Pods have environment variables and labels that the template lacks. This does not end the admission. A change to the template does, which
 // proves that the test would detect such a problem.
 func TestAdditionalPodFieldsDoNotEndTheAdmission(t *testing.T) {
 	w := newWorld(t)

@@ -38,7 +38,7 @@ func TestRejectedJobsAreReportedInACondition(t *testing.T) {
 	w.awaitCondition("a", "Running=False/WaitingForJobs")
 }
 
-// The next manager does not know what was rejected, and may not find out immediately.
+// The next manager does not know what was rejected, and might not find out immediately.
 func TestNewManagerKeepsTheReportOfRejectedJobs(t *testing.T) {
 	w := newWorld(t)
 	w.create(MakeJobSet("a").Workers(1).Entry("bad", 2, func(e *v1alpha2.ReplicatedJob) {

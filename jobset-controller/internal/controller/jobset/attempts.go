@@ -22,8 +22,8 @@ import (
 const podIndex = "holdfast.jobset-uid"
 
 // NewPods creates a cache of the pods of JobSets for restartStrategy InPlaceRestart, and adds it to the manager. It
-// keeps only the data that this strategy reads. It is separate because the manager's own cache contains no pods or
-// other pods, so that its cost only arises if the feature is enabled.
+// keeps only the data that this strategy reads. It is separate because the manager's own cache contains either no pods
+// or different ones. The cost of this cache therefore arises only if the feature is enabled.
 func NewPods(ctx context.Context, mgr ctrl.Manager, namespaces map[string]cache.Config) (cache.Cache, error) {
 	pods, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient:        mgr.GetHTTPClient(),

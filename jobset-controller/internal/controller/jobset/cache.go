@@ -133,9 +133,9 @@ func stripMeta(meta *metav1.ObjectMeta) {
 }
 
 const (
-	// debouncePerJob is how long an event of a Job waits for further events, for each Job of the JobSet. A reconcile
-	// takes time for each Job, and there are as many events as Jobs: without debouncing, n Jobs becoming ready would
-	// cost n reconciles of n Jobs.
+	// debouncePerJob is how long an event for a Job waits for further events, for each Job of the JobSet. A reconcile
+	// takes time for each Job, and each Job causes an event: without debouncing, n Jobs becoming ready would cost n
+	// reconciles of n Jobs.
 	debouncePerJob = 100 * time.Microsecond
 	// minDebounce is enough for the few Jobs of a small JobSet, which change within moments of each other, so that one
 	// reconcile and one write cover them.
@@ -144,7 +144,8 @@ const (
 	maxDebounce = 500 * time.Millisecond
 )
 
-// debounce returns how long an event of a Job may wait for others of the same JobSet: 20 ms plus 0.1 ms per Job.
+// debounce returns how long an event for a Job may wait for events for other Jobs of the same JobSet: 20 ms plus 0.1 ms
+// per Job.
 func debounce(job client.Object) time.Duration {
 	jobs, err := strconv.ParseInt(job.GetLabels()[v1alpha2.GlobalReplicasKey], 10, 32)
 	if err != nil || jobs < 0 {

@@ -88,7 +88,7 @@ type Reconciler struct {
 	// recreations holds the recreations in progress, as policy.Recreation by the UID of the JobSet, for the restart
 	// history.
 	recreations *lru.Cache
-	// clearsStartTime is set if the API server requires that a Job's start time is cleared before its template changes.
+	// clearsStartTime is set if the API server requires a Job's start time to be cleared before its template changes.
 	clearsStartTime atomic.Bool
 }
 
@@ -216,7 +216,7 @@ func (s *scope) planAgents(settings inject.Settings) {
 	}
 }
 
-// keepsAgents is the consequence of a problem that a change to a running JobSet causes.
+// keepsAgents is appended to the message about a problem that was caused by a change to a running JobSet.
 const keepsAgents = "; running jobs keep their agents, and recreated ones get none"
 
 // runsAgents reports whether Jobs of the current attempt were created with agents.

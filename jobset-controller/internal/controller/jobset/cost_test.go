@@ -86,7 +86,7 @@ func TestPauseAfterWritesEnds(t *testing.T) {
 	}
 }
 
-// Each event of a running Job causes a reconcile, which must not repeat a write that the API server rejects.
+// Each event for a running Job causes a reconcile, which must not repeat a write that the API server rejects.
 func TestRejectedWritesAreNotRepeatedInEveryReconcile(t *testing.T) {
 	gk := schema.GroupKind{Group: "batch", Kind: "Job"}
 	invalid := apierrors.NewInvalid(gk, "a", nil)
@@ -167,7 +167,7 @@ func TestServiceOfAnotherOwnerIsNotReadInEveryReconcile(t *testing.T) {
 	}
 }
 
-// Deleting thousands of Jobs causes as many events, and each list would return all of their pods.
+// Deleting thousands of Jobs causes thousands of events, and each List call would return all of their pods.
 func TestStuckPodsAreListedAtIntervals(t *testing.T) {
 	clock := testingclock.NewFakePassiveClock(time.Unix(1e9, 0))
 	n := newNotBefore(clock)

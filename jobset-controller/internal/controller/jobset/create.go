@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// maxCreates limits how many new Jobs a reconcile holds in memory. The events of the created Jobs trigger the next
+	// maxCreates limits how many new Jobs a reconcile holds in memory. The events for the created Jobs trigger the next
 	// reconcile.
 	maxCreates = 5000
 	// createRetry is the delay until the next reconcile if these events do not arrive.

@@ -31,7 +31,7 @@ func (w *world) awaitHistory(name string) history.Entry {
 	return list[0]
 }
 
-// culprit creates a pod of a Job that ran out of memory.
+// culprit creates a pod of the given Job. The pod has failed because it ran out of memory.
 func (w *world) culprit(job string) {
 	w.Helper()
 	owner := w.job(job)

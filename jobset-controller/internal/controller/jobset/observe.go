@@ -121,7 +121,7 @@ type scope struct {
 	gates    []bool
 	decision policy.Decision
 
-	// claimsErr is why volume claims do not exist yet, so that Jobs must wait.
+	// claimsErr is the reason why volume claims do not exist yet. Jobs wait for them.
 	claimsErr error
 	// decided is true if live reads have confirmed the decision and the preceding steps are done.
 	decided bool

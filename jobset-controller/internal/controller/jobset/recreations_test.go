@@ -21,7 +21,8 @@ func (l *lister) List(_ context.Context, _ client.ObjectList, options ...client.
 	return nil
 }
 
-// Hundreds of JobSets may fail at once. A list without a resource version reads all pods of the namespace from etcd.
+// Hundreds of JobSets may fail at once. A List call without a resource version reads all pods of the namespace from
+// etcd.
 func TestPodsOfAFailedJobAreListedFromTheAPIServersCache(t *testing.T) {
 	for parallelism, version := range map[int32]string{1: "0", culprits: "0", culprits + 1: ""} {
 		live := &lister{}

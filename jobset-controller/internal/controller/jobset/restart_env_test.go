@@ -19,7 +19,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/sandbox"
 )
 
-// awaitRestarts waits until the status has these numbers of all restarts and of those that count.
+// awaitRestarts waits until the status shows these numbers of restarts: all of them, and those that count towards
+// maxRestarts.
 func (w *world) awaitRestarts(name string, all, counted int32) {
 	w.Helper()
 	w.Eventually(func() string {

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/validation"
 )
 
-// The condition Running shows, both in columns and to readers, whether the JobSet is training and, if not, what it is
-// waiting for.
+// The Running condition shows, both in printer columns and in its message, whether the JobSet is training and, if not,
+// what it is waiting for.
 func TestRunning(t *testing.T) {
 	type status = v1alpha2.ReplicatedJobStatus
 	js := func() *JobSet { return MakeJobSet("a").Entry("w", 2).Entry("x", 1) }

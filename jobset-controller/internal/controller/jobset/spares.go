@@ -48,8 +48,8 @@ func (s *scope) hasSpares(rjob string) bool {
 	})
 }
 
-// waitsByItself reports whether the Job waits for Kueue individually, as in a JobSet with a queue for its stages. That
-// annotation may have been removed in the meantime.
+// waitsByItself reports whether the Job waits for Kueue individually, as in a JobSet with a queue for its stages. The
+// annotation that names this queue may have been removed from the JobSet in the meantime.
 func waitsByItself(job *batchv1.Job) bool { return job.Labels[v1alpha2.QueueNameLabel] != "" }
 
 func (s *scope) unfinishedSpares() []*batchv1.Job {

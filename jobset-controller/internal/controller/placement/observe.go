@@ -82,7 +82,7 @@ func (d Domains) Of(ctx context.Context, job types.UID, topology string) (string
 	return "", nil
 }
 
-// pods returns the pods of an entry of the index. They are shared with the cache and must not be modified.
+// pods returns the pods in one entry of the index. They are shared with the cache and must not be modified.
 func (d Domains) pods(ctx context.Context, entry string) ([]*corev1.Pod, error) {
 	var list corev1.PodList
 	if err := d.Client.List(ctx, &list, client.MatchingFields{jobIndex: entry}, client.UnsafeDisableDeepCopy); err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/exclusive"
 )
 
-// A reconcile reads all pods of a Job, so a reconcile for each of a thousand pods would read a million. Events of the
+// A reconcile reads all pods of a Job, so a reconcile for each of a thousand pods would read a million. Events for the
 // leader are not debounced, because the other pods are waiting for its node.
 const (
 	// debounceHeld applies to followers waiting for a domain, which may be known by now.
@@ -28,7 +28,7 @@ const (
 	debounceOthers = time.Second
 )
 
-// debounce returns how long an event of a pod may wait for others of the same Job.
+// debounce returns how long an event for a pod may wait for events for other pods of the same Job.
 func debounce(pod *corev1.Pod) time.Duration {
 	_, indexed := pod.Annotations[batchv1.JobCompletionIndexAnnotation] // without indexes every pod is a leader
 	switch {

@@ -144,8 +144,8 @@ func (o *Options) keeper(mgr ctrl.Manager, store *valkey.Store, known *owners.Li
 }
 
 // caches limits the cache to JobSets and their Jobs and pods, and keeps only the fields of pods that are used. With
-// webhooks, it contains all Jobs, because a Job without a JobSet requests in-place restarts by an annotation, and the
-// pods prepared by the webhooks.
+// webhooks, it contains the pods prepared by the webhooks, and all Jobs, because a Job without a JobSet requests
+// in-place restarts by an annotation.
 func (o *Options) caches() cache.Options {
 	jobs := cache.ByObject{Label: having(v1alpha2.JobSetNameKey)}
 	pods := cache.ByObject{Label: having(v1alpha2.JobSetNameKey), Transform: orchestrator.TrimPod}

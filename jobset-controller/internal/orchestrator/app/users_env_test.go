@@ -37,8 +37,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/apiserver"
 )
 
-// guarded is an orchestrator with the permissions of its role at a real API server, and with a real store with TLS that
-// initially has only the leader's user.
+// guarded is an orchestrator that uses a real API server, with the permissions of its role, and a real store with TLS
+// that initially has only the leader's user.
 type guarded struct {
 	*testing.T
 	admin   client.Client

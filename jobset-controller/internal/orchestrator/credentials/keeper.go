@@ -105,7 +105,7 @@ type Save func(Record) error
 // is written without waiting for the store, because pods are waiting for it. A password that replaces another is not
 // written to the Secret until the store accepts it.
 //
-// It returns a StoreError or an error of the API server, possibly a conflict.
+// It returns a StoreError or an error from the API server, possibly a conflict.
 func (k *Keeper) Keep(ctx context.Context, owner client.Object, save Save) error {
 	record, now := Of(owner.GetAnnotations()), k.Clock.Now()
 	request := owner.GetAnnotations()[RotateAnnotation]
@@ -188,9 +188,9 @@ func (k *Keeper) writeSecret(ctx context.Context, owner client.Object, password 
 // lookEvery is how often the keeper checks that a Secret exists. New pods cannot start without it.
 const lookEvery = 5 * time.Minute
 
-// isMissing checks whether the Secret exists by a dry-run creation, which requires no read permission. If the API
-// server rejects the request earlier, for example because of a quota, the answer is unknown. In that case the Secret
-// counts as existing, because it could not be created anyway.
+// isMissing attempts a dry-run creation to check whether the Secret exists, which requires no read permission. If the
+// API server rejects the request earlier, for example because of a quota, the answer is unknown. In that case the
+// Secret counts as existing, because it could not be created anyway.
 func (k *Keeper) isMissing(ctx context.Context, owner client.Object, now time.Time) (bool, error) {
 	if now.Sub(k.user(owner.GetUID()).looked) < lookEvery {
 		return false, nil

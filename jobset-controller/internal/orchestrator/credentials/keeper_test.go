@@ -408,8 +408,8 @@ func (g *rig) refuseSecrets() (mend func()) {
 	return func() { g.keeper.Client = before }
 }
 
-// However often a rotation fails, the pods' password stays valid: when the store returns, it gets the passwords in the
-// record as it is then.
+// However often a rotation fails, the pods' password stays valid: once the store is reachable again, it gets the
+// passwords that are in the record at that time.
 func TestPasswordOfPodsStaysValidThroughFailures(t *testing.T) {
 	again := func(*rig, int) {}
 	anotherLeader := func(g *rig, _ int) { g.nextLeader() }

@@ -54,7 +54,7 @@ const (
 	readable
 )
 
-// ErrUnknown accompanies an incomplete list. Callers must not draw conclusions from what is missing in the list.
+// ErrUnknown accompanies an incomplete list. Callers must not draw conclusions from what is missing from the list.
 var ErrUnknown = errors.New("it is not yet known whether the cluster serves ElasticJobs")
 
 // AwaitElasticJobs waits until the cluster serves ElasticJobs and this program may read them. It polls with a live

@@ -9,7 +9,7 @@
 //
 // Only leaders have affinities, because their cost in the scheduler grows with the number of pods and nodes. If a
 // leader is rescheduled to another domain, its followers are evicted, and their replacements follow it. It makes no
-// difference whether the Job controller creates a pod, or a program that replaces a lost pod.
+// difference whether a pod is created by the Job controller or by a program that replaces a lost pod.
 package exclusive
 
 import (

@@ -103,8 +103,8 @@ func (p Plan) Into(rjob int, job *batchv1.Job, first First) {
 }
 
 // outliveRestarts raises the limits of the Job, because the Job counts containers that were told to restart as
-// failures. Unless its author decides otherwise, the Job also does not replace a pod whose worker may still be running,
-// just like the leader.
+// failures. Like the leader, the Job also does not replace a pod whose worker may still be running, unless the Job's
+// author has decided otherwise.
 func outliveRestarts(job *batchv1.JobSpec) {
 	if job.PodReplacementPolicy == nil {
 		job.PodReplacementPolicy = ptr.To(batchv1.Failed)

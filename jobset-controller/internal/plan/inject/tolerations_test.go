@@ -13,7 +13,7 @@ func TestPodsLeaveUnreachableNodes(t *testing.T) {
 	const both = "node.kubernetes.io/not-ready:10 node.kubernetes.io/unreachable:10"
 	cases := map[string]struct {
 		have []corev1.Toleration
-		want string // those for more than one key of the user
+		want string // all tolerations, as key or key:seconds
 	}{
 		"nothing said":  {nil, both},
 		"another taint": {[]corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}}, "gpu " + both},

@@ -74,7 +74,7 @@ func (w *Job) Pods(active, ready, succeeded int32) *Job {
 // Index sets the index of the Job in its replicatedJob.
 func (w *Job) Index(n int) *Job { return w.Label(v1alpha2.JobIndexKey, strconv.Itoa(n)) }
 
-// Alone sets how often the single Job had been restarted when it was created.
+// Alone sets how often the Job had been restarted individually when it was created.
 func (w *Job) Alone(n int) *Job { return w.Label(v1alpha2.JobRestartsKey, strconv.Itoa(n)) }
 
 // Failing makes the Job fail as soon as its pods are gone.

@@ -89,7 +89,7 @@ func (r *Reconciler) taintedNodes() (n float64) {
 const cacheDelay = time.Minute
 
 // countsAsTainted reports whether the node is tainted, according to the cache or to a recent write that is not in the cache yet. Both count
-// towards the limit.
+// toward the limit.
 func (r *Reconciler) countsAsTainted(node *corev1.Node) bool {
 	if isTainted(node) {
 		r.tainting.Remove(node.Name)

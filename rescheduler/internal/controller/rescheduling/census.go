@@ -95,7 +95,7 @@ func (r *Reconciler) count(c *census, pod *corev1.Pod, now time.Time) {
 	}
 }
 
-// troubledAt returns when the pod last failed, according to its status, or now if it has a node and is not ready.
+// troubledAt returns the time at which the pod last failed, according to its status, or now if it has a node and is not ready.
 func troubledAt(pod *corev1.Pod, now time.Time) (last time.Time) {
 	if pod.Spec.NodeName != "" && readySince(pod).IsZero() {
 		return now
@@ -150,9 +150,9 @@ func (i *ownership) prune(hasPods func(direct types.UID) bool) {
 	}
 }
 
-// Wake reconciles pods of an owner whose annotations have changed: pods that it names as the cause of a restart, pods waiting for it to
-// recover if its recovery has changed, and all pods if it now allows a different number of moves. These pods may have no events of their
-// own. A standby observes no pods, so it wakes none.
+// Wake enqueues pods of an owner whose annotations have changed: pods that the owner names as the cause of a restart, pods waiting for the
+// owner to recover if its recovery has changed, and all pods if the owner now allows a different number of moves. These pods may have no
+// events of their own. A standby observes no pods, so it wakes none.
 func (r *Reconciler) Wake(before, after metav1.Object) {
 	if len(r.ownership.of(after.GetUID())) == 0 {
 		return

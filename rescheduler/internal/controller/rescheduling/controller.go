@@ -102,8 +102,8 @@ func New(o Options) *Reconciler {
 	return r
 }
 
-// Owners of pods: the kinds of Kubernetes, of this project, and of common operators. Permissions for other kinds are aggregated, see
-// the chart.
+// Owners of pods: kinds from Kubernetes, from this project, and from common operators. Permissions for other kinds are aggregated; see the
+// chart.
 //
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=pods/eviction,verbs=create
@@ -122,7 +122,7 @@ func New(o Options) *Reconciler {
 // +kubebuilder:rbac:groups=ray.io,resources=rayclusters;rayjobs;rayservices,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=argoproj.io,resources=rollouts,verbs=get;list;watch;patch
 
-// Register adds the controller, the sweep of namespaces and the controller of expired taints to the manager.
+// Register adds the controller, the sweep of namespaces and the controller that removes expired taints to the manager.
 func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 	if err := mgr.Add(r); err != nil {
 		return err
@@ -171,7 +171,7 @@ func (r *Reconciler) lock(s *scope) (unlock func(), locked bool) {
 	return func() { r.enqueue(release()...) }, true
 }
 
-// contended is the delay until a pod is reconciled again if the holder of the lock did not wake it.
+// contended is the delay until a pod is reconciled again if the holder of the lock has not woken it.
 const contended = 5 * time.Second
 
 func (r *Reconciler) enqueue(pods ...client.ObjectKey) {

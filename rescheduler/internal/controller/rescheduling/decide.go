@@ -160,7 +160,7 @@ func (r *Reconciler) move(ctx context.Context, s *scope, m signals.Match, d *pol
 	return ctrl.Result{}, nil
 }
 
-// take draws on the budgets. It returns nil for refund if a budget is empty. Call refund if the move is not made.
+// take draws on the budgets. refund is nil if a budget is empty. Call refund if the move is not made.
 func (r *Reconciler) take(p policy.BudgetKeys) (refund func(), why string, after time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -86,11 +86,11 @@ func (r *Reconciler) tied(ctx context.Context, key client.ObjectKey) (bool, erro
 	return placement.TiedTo(&volume), nil
 }
 
-// SuccessorOf is the annotation of a recreated bare pod with the UID of its predecessor.
+// SuccessorOf is the annotation on a recreated bare pod that holds the UID of its predecessor.
 const SuccessorOf = "holdfast.dev/successor-of"
 
-// remake recreates a bare pod under the next name and then deletes the old one, so that there is always one. The new name is derived from
-// the old one, so that after a crash the successor is found and not created twice.
+// remake recreates a bare pod under the next name and then deletes the old one, so that at least one of the two always exists. The new name
+// is derived from the old one, so that after a crash the successor is found and not created twice.
 func (r *Reconciler) remake(ctx context.Context, s *scope) (outcome, error) {
 	var pod corev1.Pod // the cached copy is incomplete
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.pod), &pod); err != nil || pod.UID != s.pod.UID {

@@ -21,7 +21,7 @@ func avoids(hosts string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Annotations[memory.HostsAnnotation] = hosts }
 }
 
-// As the first note of the design document says, exclusions are also removed from pods that are not bound yet.
+// As the first note in the design document says, exclusions are also removed from pods that are not bound yet.
 func TestExclusionsOfPendingPodsAreRemovedWhenMovesAreUsedUp(t *testing.T) {
 	owner := workload("w")
 	waiting := pods.Make("waiting", noon).On("").Pending().Change(owned(owner)).Change(avoids(`["a"]`)).Obj()
@@ -65,7 +65,7 @@ func TestPendingPodsGetExclusionsLater(t *testing.T) {
 	}
 }
 
-// The webhook reads the same history. Exclusions that it has set are kept, and those that it did not know yet are added.
+// The webhook reads the same history. Exclusions that the webhook has set are kept, and those recorded later are added.
 func TestExclusionsBelongToTemplateOfPod(t *testing.T) {
 	live := memory.Memory{Template: "v1", SharedWith: []string{"v2"}, Entries: []memory.Entry{{Node: "a", Class: "c", Last: noon, Expires: noon.Add(time.Hour)}}}
 	for name, c := range map[string]struct {

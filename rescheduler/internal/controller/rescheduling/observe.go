@@ -248,10 +248,10 @@ func (r *Reconciler) nodeFacts(ctx context.Context, s *scope, f *policy.Facts) e
 	return nil
 }
 
-// readySince returns when the pod became ready, or zero if it is not ready.
+// readySince returns the time at which the pod became ready, or zero if it is not ready.
 func readySince(pod *corev1.Pod) time.Time { return trueSince(pod, corev1.PodReady) }
 
-// trueSince returns when a condition of the pod became True, according to the API server's clock, or zero if it is not True.
+// trueSince returns the time at which a condition of the pod became True, according to the API server's clock, or zero if it is not True.
 func trueSince(pod *corev1.Pod, kind corev1.PodConditionType) time.Time {
 	if c := signals.Condition(pod, kind); c != nil && c.Status == corev1.ConditionTrue {
 		return c.LastTransitionTime.Time
@@ -278,7 +278,7 @@ type observationKey struct {
 
 func newObservationTimes() *observationTimes { return &observationTimes{lru.New(noted)} }
 
-// since returns when the signal was first observed on the pod.
+// since returns the time at which the signal was first observed on the pod.
 func (d *observationTimes) since(pod types.UID, row string, now time.Time) time.Time {
 	key := observationKey{pod, row}
 	if first, found := d.first.Get(key); found {
@@ -302,8 +302,8 @@ func (d *observationTimes) awaitsRecovery(pod types.UID) bool {
 	return waited && at.(time.Time).IsZero()
 }
 
-// recovered returns when the end of the recovery that the pod was waiting for was first observed. It is zero while the workload is
-// recovering, and if the pod is not waiting.
+// recovered returns the time at which the recovery that the pod was waiting for was first observed to have ended. The time is zero while
+// the workload is recovering, and if the pod is not waiting.
 func (d *observationTimes) recovered(pod types.UID, until, now time.Time) time.Time {
 	key := observationKey{pod, recovery}
 	at, waited := d.first.Get(key)

@@ -27,7 +27,8 @@ func TestOwnersWithoutPodsAreForgotten(t *testing.T) {
 	}
 }
 
-// Hanging pods have no events. If a user now allows moves, or more of them, this applies to these pods too.
+// Hanging pods have no events. If a user later allows moves, or allows more of them, the change also applies to these
+// pods.
 func TestPodsAreReconciledWhenOwnerAllowsMoves(t *testing.T) {
 	owner, other := workload("w"), workload("x")
 	w := newWorld(t, settings.Default(), interceptor.Funcs{},

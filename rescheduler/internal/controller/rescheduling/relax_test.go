@@ -183,7 +183,7 @@ func TestSeveralPodDisruptionBudgetsAreReportedOnce(t *testing.T) {
 	}
 }
 
-// Another pod may get the name of the pod before the eviction. It must not be evicted.
+// Before the eviction, another pod may get the same name. That pod must not be evicted.
 func TestEvictionHasUIDPrecondition(t *testing.T) {
 	owner := workload("w")
 	owner.Annotations = map[string]string{memory.RetriesAnnotation: "3"}
@@ -206,8 +206,8 @@ func TestEvictionHasUIDPrecondition(t *testing.T) {
 	}
 }
 
-// Another program has modified the owner since it was read, such as a replica that still considers itself the leader. The pod must not
-// be moved based on a history that was not written.
+// Since the owner was read, another program has modified it, such as a replica that still considers itself the leader. The pod must not be
+// moved based on a history that was not written.
 func TestMemoryIsWrittenOnlyToObservedVersion(t *testing.T) {
 	owner := workload("w")
 	owner.Annotations = map[string]string{memory.RetriesAnnotation: "3"}

@@ -19,7 +19,8 @@ func alone(pod *corev1.Pod) *scope {
 	return &scope{pod: pod, subject: metadataOf(pod), retries: 3, annotated: true, now: noon}
 }
 
-// The process ended between the two writes, and the pod has since become healthy. It must not run twice.
+// The process ended between the two writes, and the pod has since become healthy. The pod and its successor must not
+// both keep running.
 func TestHealthyPodWithSuccessorIsDeleted(t *testing.T) {
 	config := settings.Default()
 	config.BarePods.Recreate = true

@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/notes"
 )
 
-// DecisionAnnotation of a workload holds the last decision about one of its pods, a LastDecision in JSON.
+// DecisionAnnotation is the annotation on a workload that holds the last decision about one of its pods, a LastDecision in JSON.
 const DecisionAnnotation = "holdfast.dev/rescheduling-decision"
 
 // LastDecision is the value of DecisionAnnotation.
@@ -111,10 +111,10 @@ func again(err error) (ctrl.Result, error) {
 	return ctrl.Result{}, client.IgnoreNotFound(err)
 }
 
-// ofTemplate starts a new history if the current one does not know the pod's template. The templates of other living pods share the new
+// ofTemplate starts a new history if the current one does not cover the pod's template. The templates of other living pods share the new
 // history: during a partitioned or paused rollout two templates are in use, and neither may erase the history of the other. A workload with
 // several parts has several templates, none of which is the template of the workload. ofTemplate returns false for a pod that has ended if
-// the history does not know its template and no living pod uses it. Failures with an old template say nothing about the current one.
+// the history does not cover its template and no living pod uses it. Failures with an old template say nothing about the current one.
 func (r *Reconciler) ofTemplate(ctx context.Context, s *scope) (known bool, err error) {
 	template := owners.Template(s.pod)
 	if !s.chain.OneTemplate(s.pod) || s.memory.Knows(template) && s.memory.Template != "" {
@@ -158,8 +158,8 @@ func (r *Reconciler) restore(ctx context.Context, s *scope) (ctrl.Result, error)
 	return ctrl.Result{RequeueAfter: soonest(after, s.nextEnd())}, nil
 }
 
-// returned returns the history after a healthy pod was reconciled, and when to reconcile the pod again. Only the moves of the pod's own
-// slot stop counting. For pods without an identity it is unknown which one replaced which, so all of them must be healthy.
+// returned returns the history after a healthy pod was reconciled, and the delay until the pod is reconciled again. Only the moves of the
+// pod's own slot stop counting. For pods without an identity, it is unknown which pod replaced which, so all of them must be healthy.
 func (r *Reconciler) returned(ctx context.Context, s *scope) (m memory.Memory, after time.Duration, err error) {
 	slot, from := owners.Slot(s.pod), readySince(s.pod)
 	last := s.memory.LastMove(slot)

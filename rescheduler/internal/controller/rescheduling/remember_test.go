@@ -38,8 +38,8 @@ func TestReadOnlyOwnerIsReported(t *testing.T) {
 	}
 }
 
-// An AppWrapper may contain several Deployments with different templates. The most recent of all pods says nothing about the templates of
-// the others.
+// An AppWrapper may contain several Deployments with different templates. The most recent pod says nothing about the templates of the other
+// Deployments.
 func TestNewTemplateOfOneDeploymentStartsEmpty(t *testing.T) {
 	set, deployment, wrapper := workload("rs"), workload("d"), workload("aw")
 	hashed := func(key, hash string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Labels[key] = hash } }
@@ -77,7 +77,7 @@ func revision(name, hash string) *pods.Pod {
 	return pods.Make(name, noon).Change(owned(workload("set"))).Change(func(p *corev1.Pod) { p.Labels["controller-revision-hash"] = hash })
 }
 
-// A StatefulSet with a partition runs two revisions at the same time permanently.
+// A StatefulSet with a partition permanently runs two revisions at the same time.
 func TestRevisionKeepsMemoryOfOtherRevision(t *testing.T) {
 	old, young := revision("w-0", "v1").Obj(), revision("w-1", "v2").Obj()
 	for name, c := range map[string]struct {

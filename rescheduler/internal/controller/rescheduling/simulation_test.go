@@ -49,7 +49,7 @@ type simWorkload struct {
 	kind     string // the pods of a StatefulSet have identities, those of a ReplicaSet do not
 	replicas int
 	retries  int
-	period   time.Duration // of leaks, and until a pod starts to crash
+	period   time.Duration // time until a container leaks enough memory to be killed, or until a pod starts to crash
 
 	owner *metav1.PartialObjectMetadata
 	made  int
@@ -183,7 +183,7 @@ func (s *simulation) controllerOf(w *simWorkload) {
 			continue
 		}
 		if pod.Status.Phase == corev1.PodFailed && s.now.Sub(pod.Status.StartTime.Time) >= 2*simTick {
-			delete(s.pods, pod.Name) // a StatefulSet deletes it immediately, for other owners it is garbage-collected
+			delete(s.pods, pod.Name) // a StatefulSet deletes it immediately; for other owners it is garbage-collected
 			continue
 		}
 		if pod.Status.Phase != corev1.PodFailed || w.kind == "StatefulSet" {

@@ -91,8 +91,8 @@ func (r *Reconciler) needed(ctx context.Context, namespace string) (bool, error)
 	return false, nil
 }
 
-// NamespaceLabel selects the namespaces whose pods pass through the webhook. Pods of all others are admitted without
-// it.
+// NamespaceLabel selects the namespaces whose pods pass through the webhook. Pods in all other namespaces are admitted
+// without the webhook.
 const (
 	NamespaceLabel = "holdfast.dev/rescheduling"
 	labelled       = "enabled"

@@ -46,7 +46,7 @@ func unschedulable(pod *corev1.Pod) *corev1.PodCondition {
 	return c
 }
 
-// fillNews adds the exclusions that were just written to pods, or those that an earlier reconcile failed to add.
+// fillNews adds to pods the exclusions that were just written to the failure history, or those that an earlier reconcile failed to add.
 func (r *Reconciler) fillNews(ctx context.Context, s *scope, wrote bool) error {
 	if _, behind := r.unfilled.Get(s.subject.UID); !wrote && !behind {
 		return nil
@@ -156,14 +156,14 @@ func (r *Reconciler) annotate(ctx context.Context, pod *corev1.Pod, hosts string
 const (
 	// relaxFor is how long the exclusions of a workload are lifted after one of its pods could not be scheduled.
 	relaxFor = 10 * time.Minute
-	// notYet is the delay before checking again whether a pod would fit without its exclusions. Changes of nodes do not trigger a reconcile
-	// of pods.
+	// notYet is the delay before checking again whether a pod would fit without its exclusions. Changes to nodes do not trigger a reconcile of
+	// pods.
 	notYet = time.Minute
 )
 
 // relax replaces a pod that cannot be scheduled because of its node affinity, which is immutable, with a pod without the affinity: an
-// unwanted node is better than none. This counts as a move and is limited like one. If the exclusions are only in the annotation, the
-// plugin handles them.
+// unwanted node is better than none. The replacement counts as a move and is limited like one. If the exclusions are only in the
+// annotation, the plugin handles them.
 func (r *Reconciler) relax(ctx context.Context, s *scope, since time.Time) (ctrl.Result, error) {
 	hosts := memory.Hosts(s.pod.Annotations)
 	if !placement.Avoids(s.pod, hosts) || s.bare() && !r.Config.BarePods.Recreate { // no controller would recreate it
@@ -307,7 +307,7 @@ func (r *Reconciler) findRoom(ctx context.Context, s *scope, hosts []string) (ho
 	return "", nil, nil
 }
 
-// requestsOf returns the resource requests of a pod, including one of the resource pods, which nodes also limit.
+// requestsOf returns the resource requests of a pod. They include 1 for the resource `pods`, which nodes also limit.
 func requestsOf(pod *corev1.Pod) corev1.ResourceList {
 	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
 	requests[corev1.ResourcePods] = resource.MustParse("1")

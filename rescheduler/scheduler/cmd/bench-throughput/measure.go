@@ -30,8 +30,8 @@ const (
 type sample struct {
 	PodsPerSecond float64 `json:"podsPerSecond"`
 	Algorithm     float64 `json:"algorithmMilliseconds"` // from taking a pod out of the queue until a node is chosen
-	CPU           float64 `json:"cpuMilliseconds"`       // of the scheduler's process
-	Allocated     float64 `json:"allocatedKiB"`          // by the scheduler's process
+	CPU           float64 `json:"cpuMilliseconds"`       // CPU time of the scheduler's process
+	Allocated     float64 `json:"allocatedKiB"`          // memory allocated by the scheduler's process
 	Batched       float64 `json:"batchedShare"`          // pods placed using the result of the previous pod
 }
 
@@ -47,7 +47,7 @@ type bench struct {
 	options
 	config *rest.Config
 	client kubernetes.Interface
-	made   int // nodes
+	made   int // number of nodes created
 }
 
 func newBench(config *rest.Config, o options) (*bench, error) {

@@ -40,7 +40,8 @@ var figures = []figure{
 	{"allocated, KiB per pod", "%.0f", func(s sample) float64 { return s.Allocated }},
 }
 
-// printTables writes one table for each cluster and shape. The first variant of each is the one with the plugin off.
+// printTables writes one table for each combination of cluster and shape. The first variant in each table is the one
+// with the plugin off.
 func printTables(w io.Writer, measured []*series) {
 	for i, s := range measured {
 		off := measured[i-i%len(variants)]

@@ -17,7 +17,7 @@ import (
 type shape struct {
 	Name   string
 	cpus   string
-	share  int  // one in this many pods has it, which leaves nodes free
+	share  int  // divisor of the number of pods; 2 leaves nodes free
 	spread bool // spread over zones and hosts by default, which prevents batching
 }
 

@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// BenchmarkCycle measures what the plugin adds to one attempt to schedule a pod: PreFilter, and Filter on as many nodes as the scheduler
-// considers (5 % of them, at least 100).
+// BenchmarkCycle measures what the plugin adds to one attempt to schedule a pod: PreFilter, and Filter on the number of nodes that the
+// scheduler considers (5 % of all nodes, but at least 100).
 func BenchmarkCycle(b *testing.B) {
 	for _, nodes := range []int{1000, 5000, 15000} {
 		infos := benchNodes(b, nodes)

@@ -38,7 +38,7 @@ func (c clearing) ClientSet() kubernetes.Interface { return c.client }
 func TestClearing(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
 	for name, c := range map[string]struct {
-		answers []error // of the API server, in order; the last one is repeated
+		answers []error // responses from the API server, in order; the last one is repeated
 		want    int     // calls
 	}{
 		"the annotation is removed":                  {[]error{nil}, 1},

@@ -101,7 +101,7 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 	}, nil
 }
 
-// hint returns a hint that retries a pod if the change of an object may help it.
+// hint returns a queueing hint that retries a pod if helps reports that the change to an object may make the pod schedulable.
 func hint[T any](helps func(pod *corev1.Pod, before, after T) bool) fwk.QueueingHintFn {
 	return func(_ klog.Logger, pod *corev1.Pod, old, current any) (fwk.QueueingHint, error) {
 		before, after, err := util.As[T](old, current)

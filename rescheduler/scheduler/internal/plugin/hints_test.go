@@ -70,7 +70,7 @@ func TestHintForAnotherTypeIsAnError(t *testing.T) {
 	}
 }
 
-// Annotation changes arrive as the general update event, and only at plugins that have registered all kinds of
+// Annotation changes arrive as the general update event, which reaches only plugins that have registered all kinds of
 // updates.
 func TestPodUpdateIsRegistered(t *testing.T) {
 	events, err := newWorld(t, "").EventsToRegister(t.Context())

@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-project/holdfast/rescheduler/api/memory"
 )
 
-// PostFilter runs when a pod fits on no node. It must run before preemption, which depends on the order of the profile's plugins. If the
+// PostFilter runs when a pod fits on no node. It must run before preemption, so the profile must list the plugins in that order. If the
 // exclusions are the cause, it drops them and prevents preemption in this cycle, and the pod is retried immediately. If not, preemption
 // continues.
 func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *corev1.Pod, statuses fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
@@ -133,7 +133,7 @@ func (p *Plugin) relax(ctx context.Context, pod *corev1.Pod, why relaxReason, no
 	p.clearer.remove(pod, value)
 }
 
-// attempts is the maximum number of attempts to remove one annotation, over about ten seconds in total. The pod does not wait for it.
+// attempts is the maximum number of attempts to remove one annotation, over about ten seconds in total. The pod does not wait for them.
 const attempts = 12
 
 // clearer removes the annotations of pods whose exclusions were dropped, outside of the scheduling cycle.

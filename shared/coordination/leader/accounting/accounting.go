@@ -140,8 +140,8 @@ func (a Account) At(p coordination.Place) Account {
 	return a
 }
 
-// endOf returns when and how a restart ended: when all workers were running again or, failing that, when the next restart began.
-// The time is 0 while the restart is in progress.
+// endOf returns the time at which a restart ended, and how it ended. It ended when all workers were running again or, failing that,
+// when the next restart began. The time is 0 while the restart is in progress.
 func endOf(r coordination.Record, after *coordination.Record) (int64, history.End) {
 	switch {
 	case r.InSyncAt > 0:
@@ -154,7 +154,8 @@ func endOf(r coordination.Record, after *coordination.Record) (int64, history.En
 	return max(after.ReportedAt, r.ReportedAt), history.Abandoned
 }
 
-// begin returns when the outage began, but no earlier than the end of the previous outage and no later than the order.
+// begin returns the time at which the outage began, but no earlier than the end of the previous outage and no later than the
+// order.
 func begin(before *coordination.Record, r coordination.Record) int64 {
 	at := cmp.Or(r.FailedAt, r.DetectedAt, r.ReportedAt)
 	if before != nil {

@@ -30,8 +30,8 @@ func (s Step) Clock() (deadline grace.Deadline, runs bool) {
 	return grace.Deadline{Start: start, Period: s.Period}, true
 }
 
-// opened returns when the group opened, by the store's clock. If that clock is ahead, it returns the zero time, so that it does not
-// delay the step's clock.
+// opened returns the time at which the group opened, by the store's clock. If that clock is ahead, opened returns the zero time, so
+// that the step's clock is not delayed.
 func (s Step) opened() time.Time {
 	if s.Opened.After(s.Now) {
 		return time.Time{}
@@ -46,7 +46,7 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// startOf returns when a slot's Job was created or last resumed.
+// startOf returns the time at which a slot's Job was created or last resumed.
 func startOf(s Slot) time.Time {
 	if !s.Job.Started.IsZero() {
 		return s.Job.Started
@@ -54,8 +54,8 @@ func startOf(s Slot) time.Time {
 	return s.Job.Created
 }
 
-// scheduledAt returns when a pod was bound to its node, and whether it has a node. For a pod that was created with a node, it
-// returns the creation time.
+// scheduledAt returns the time at which a pod was bound to its node, and whether it has a node. For a pod that was created with a
+// node, it returns the creation time.
 func scheduledAt(pod *workload.Pod) (time.Time, bool) {
 	if c := pod.Scheduling; c != nil && c.Done {
 		return c.At, true
@@ -95,7 +95,7 @@ func (s Step) Answer() Answer {
 	return Replace
 }
 
-// othersStarted returns when the last Job was started or the last pod scheduled, ignoring the pods of missing slots.
+// othersStarted returns the time at which the last Job was started or the last pod scheduled, ignoring the pods of missing slots.
 func (s Step) othersStarted() time.Time {
 	missing := make(map[string]bool, len(s.Missing))
 	for _, slot := range s.Missing {

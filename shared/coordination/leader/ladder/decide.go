@@ -24,7 +24,7 @@ const (
 	// controller's ten-second back-off and the start of the new pod.
 	podShare = 1.0 / 3
 	jobShare = 2.0 / 3
-	// SmallJob is the largest number of pods that a Job may have to be recreated for one of them.
+	// SmallJob is the maximum number of pods in a Job that is recreated to repair one of them.
 	SmallJob = 16
 )
 

@@ -44,8 +44,8 @@ func (in Input) Want() group.Wanted {
 // maxPause limits how long members wait before they restart when previous rounds were short. It equals the default for JobSets.
 const maxPause = 32 * time.Second
 
-// stuck reports whether the group could continue but is in a phase that it only leaves by being closed: the member that caused the
-// phase has left, or more restarts are allowed.
+// stuck reports whether the group could continue but is in a phase that it can leave only by being closed: the member that caused
+// the phase has left, or more restarts are allowed.
 func (in Input) stuck() bool {
 	g := in.Group
 	if g == nil || g.Generation != in.Roster.Epoch {

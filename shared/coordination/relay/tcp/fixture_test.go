@@ -118,7 +118,7 @@ type member struct {
 	done chan struct{}
 
 	mu     sync.Mutex
-	stores []*connection // in the order of opening
+	stores []*connection // in the order in which they were opened
 	all    []rounds.Observation
 }
 

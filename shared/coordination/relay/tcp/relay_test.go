@@ -75,7 +75,8 @@ func TestRestartsThroughARelay(t *testing.T) {
 	}
 }
 
-// A relay joins with one call if all its members join within 50 ms. On a slow machine, they may need more than one of ten restarts.
+// A relay joins with one call if all its members join within 50 ms. On a slow machine, they may not, so once in ten restarts is
+// enough.
 func TestARelayMakesOneCallForAllItsMembers(t *testing.T) {
 	b, all := relayed(t)
 	joinAll(all, 0)
@@ -107,7 +108,7 @@ func TestARelayThatEnds(t *testing.T) {
 	}
 }
 
-// A member leaves a relay that hangs, but not soon, and sends its join to the store.
+// A member leaves a relay that hangs, but not immediately, and sends its join to the store.
 func TestARelayThatHangs(t *testing.T) {
 	t.Parallel()
 	_, all := relayed(t)
@@ -221,8 +222,8 @@ func TestARelayRejectsBrokenRequests(t *testing.T) {
 	}
 }
 
-// The password file of a store may be unreadable for a moment, and then a function that opens a store of its own type returns a nil
-// pointer.
+// The password file of a store may be unreadable for a moment. A function that opens a store then returns an error and a nil
+// pointer of its own store type.
 func TestAStoreThatCannotBeOpenedIsOpenedLater(t *testing.T) {
 	b := &backend{Store: memory.New(time.Now), records: map[string]string{}}
 	broken := true

@@ -1,5 +1,5 @@
 // Package memory is an in-process store for tests and simulations. It runs the functions of the real store, from the same source,
-// in a Lua interpreter. Server handles one call at a time. Store is for concurrent use and can simulate the faults of a real
+// in a Lua interpreter. Server handles one call at a time. Store is safe for concurrent use and can simulate the faults of a real
 // server: it can be unreachable, wiped, or reset to older data.
 package memory
 

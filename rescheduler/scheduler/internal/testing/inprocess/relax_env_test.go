@@ -55,7 +55,7 @@ func TestNoPreemptionOnExcludedNodes(t *testing.T) {
 	}
 }
 
-// Without the exclusion the scheduler would preempt there. With it the pod would wait forever.
+// Without the exclusion, the scheduler would preempt a pod on the excluded node. With it, the pod would wait forever.
 func TestPodReturnsIfOnlyThereItCanPreempt(t *testing.T) {
 	w := newWorld(t)
 	w.node("bad", "1", "eligible")

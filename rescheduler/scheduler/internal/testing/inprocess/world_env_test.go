@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// world is a cluster that contains only the objects of the test. Nodes are cluster-scoped, so tests run one after the other.
+// world is a cluster that contains only the objects of the test. Nodes are cluster-scoped, so tests run one after another.
 type world struct {
 	*testing.T
 	kubernetes.Interface
