@@ -123,7 +123,7 @@ type Workload struct {
 	Memory  memory.Memory
 	// GroupMoved is when a pod of the group was last moved.
 	GroupMoved time.Time
-	// Recovering is the time until which a lower recovery level handles the workload, or zero if none does.
+	// Recovering is the time until which another recovery level handles the workload, or zero if none does.
 	Recovering time.Time
 	// Recovered is when the recovery that the pod was waiting for was observed to have ended, or zero if it has not ended.
 	Recovered time.Time
