@@ -147,7 +147,7 @@ func (m *Manager) addChecks(server webhook.Server, s Setup) error {
 func (m *Manager) Start(ctx context.Context) error {
 	err := m.Manager.Start(ctx)
 	if err != nil && err.Error() == "leader election lost" { // controller-runtime has no sentinel error for it
-		return fmt.Errorf("lost the Lease %s/%s: another process may lead now", m.options.Leader.Namespace, m.options.Leader.Name)
+		return fmt.Errorf("lost the Lease %s/%s: another process may be leading now", m.options.Leader.Namespace, m.options.Leader.Name)
 	}
 	return err
 }

@@ -216,9 +216,9 @@ func (p *problems) when(wrong bool, format string, args ...any) {
 
 func (o *Options) validate() []error {
 	var p problems
-	p.when(o.Workers < 1, "--%s: %d is not 1 or more", flagWorkers, o.Workers)
+	p.when(o.Workers < 1, "--%s: %d is less than 1", flagWorkers, o.Workers)
 	p.when(o.Client.QPS <= 0, "--%s (clientConnection.qps): %g is not above 0", flagQPS, o.Client.QPS)
-	p.when(o.Client.Burst < 1, "--%s (clientConnection.burst): %d is not 1 or more", flagBurst, o.Client.Burst)
+	p.when(o.Client.Burst < 1, "--%s (clientConnection.burst): %d is less than 1", flagBurst, o.Client.Burst)
 	p.address("--"+flagMetricsAddress+" (metrics.bindAddress)", o.Metrics.Address)
 	p.address("--"+flagHealthAddress+" (health.healthProbeBindAddress)", o.Health.Address)
 	p.address("--"+flagProfiling, o.Profiling)
@@ -247,7 +247,7 @@ func (p *problems) path(name, path string) {
 }
 
 func (p *problems) webhooks(o *Options) {
-	p.when(o.Webhook.Port < 1 || o.Webhook.Port > 65535, "--%s (webhook.port): %d is not from 1 to 65535", flagWebhookPort, o.Webhook.Port)
+	p.when(o.Webhook.Port < 1 || o.Webhook.Port > 65535, "--%s (webhook.port): %d is not between 1 and 65535", flagWebhookPort, o.Webhook.Port)
 	p.when(o.Webhook.CertDir == "", "--%s (webhook.certDir) is empty", flagWebhookCertDir)
 	c := o.Certificates
 	if !c.Internal {

@@ -273,7 +273,7 @@ func (e *Entry) readTimes(s string) error {
 	_, list, _ := strings.Cut(s, "=")
 	parts := strings.Split(list, "+")
 	if len(parts) != len(e.Took) {
-		return fmt.Errorf("%q are %d times, not %d", list, len(parts), len(e.Took))
+		return fmt.Errorf("%q has %d durations, want %d", list, len(parts), len(e.Took))
 	}
 	for i, part := range parts {
 		ms, err := count(part)

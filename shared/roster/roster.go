@@ -94,16 +94,16 @@ func Of(annotations map[string]string) (*Roster, error) {
 	}
 	switch {
 	case w.Epoch < 1 || w.Epoch > coordination.MaxCount || w.Limit < 0 || w.Limit > coordination.MaxCount:
-		return nil, invalid("epoch and limit must be counts, the epoch from 1")
+		return nil, invalid("epoch or limit is out of range")
 	case w.TimeoutMS < 1 || w.TimeoutMS > maxTimeout.Milliseconds():
 		return nil, invalid("the timeout must be between 1 ms and a year")
 	case len(w.Members) > MaxMembers:
-		return nil, invalid(fmt.Sprintf("%d members are more than %d", len(w.Members), MaxMembers))
+		return nil, invalid(fmt.Sprintf("%d members exceed the limit of %d", len(w.Members), MaxMembers))
 	}
 	seen := map[string]bool{}
 	for _, name := range w.Members {
 		if _, _, ok := ParseMember(name); !ok || seen[name] {
-			return nil, invalid(fmt.Sprintf("%.80q is not a member, or a duplicate", name))
+			return nil, invalid(fmt.Sprintf("%.80q is not a valid member name, or is a duplicate", name))
 		}
 		seen[name] = true
 	}

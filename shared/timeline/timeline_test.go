@@ -71,7 +71,7 @@ func ladderStory() Workload {
 		AppWrapper: &AppWrapper{Phase: "Running", Resets: 1, RetryLimit: 3, Attempts: []Attempt{
 			{Start: start, Ready: after(4 * time.Second), End: after(6 * time.Minute), Reason: "FailedComponent", Message: "JobSet train has failed"},
 			{Start: after(8 * time.Minute), Ready: after(8*time.Minute + 5*time.Second), End: after(10 * time.Minute), Reason: "AutopilotNoExecute",
-				Message: "pods run on bad nodes: node-b (autopilot)", Nodes: []string{"node-b"}, Evacuation: true},
+				Message: "pods are running on bad nodes: node-b (autopilot)", Nodes: []string{"node-b"}, Evacuation: true},
 			{Start: after(11 * time.Minute)},
 		}},
 	}
@@ -97,7 +97,7 @@ func elasticStory() Workload {
 		Events: []Event{
 			{after(4 * time.Minute), "ElasticJob", "cifar", "ExitedWithCode", "Pod: cifar-worker-1 exited with code 1", 1}, // the text of earlier versions
 			{after(5*time.Minute + time.Second), "ElasticJob", "cifar", "ExitedWithCode", "Pod: default.cifar-worker-1 exited with code 1", 1},
-			{after(6*time.Minute + time.Second), "ElasticJob", "cifar", "WorkerAbandoned", "Pod: cifar-worker-2 is not replaced: exited with code 7; failures 4, disruptions 0", 1},
+			{after(6*time.Minute + time.Second), "ElasticJob", "cifar", "WorkerAbandoned", "Pod: cifar-worker-2 will not be replaced: exited with code 7; failures 4, disruptions 0", 1},
 		},
 	}
 }
@@ -123,7 +123,7 @@ func movedStory() Workload {
 			disrupted(5*time.Minute+time.Second, "worker-2"),
 			disrupted(5*time.Minute+3*time.Second, "worker-1"),
 			{after(7 * time.Minute), "ElasticJob", "cifar", "ExitedWithCode", "Pod: default.cifar-worker-1 exited with code 7", 1},
-			{after(7*time.Minute + time.Millisecond), "ElasticJob", "cifar", "WorkerAbandoned", "Pod: cifar-worker-1 is not replaced: exited with code 7; failures 4, disruptions 1", 1},
+			{after(7*time.Minute + time.Millisecond), "ElasticJob", "cifar", "WorkerAbandoned", "Pod: cifar-worker-1 will not be replaced: exited with code 7; failures 4, disruptions 1", 1},
 			{after(8 * time.Minute), "ElasticJob", "cifar", "ExitedWithCode", "Pod: default.cifar-worker-10 exited with code 7", 1},
 		},
 	}

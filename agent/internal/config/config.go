@@ -78,7 +78,7 @@ func (c *Config) settings() []*setting {
 		{
 			flag: "ready-port", env: "READY_PORT", initial: "80", parse: port(&c.ReadyPort),
 			usage: "port of /ready",
-			fix:   "give a port from 1 to 65535, the one of the startupProbe",
+			fix:   "give a port from 1 to 65535, the same as in the startupProbe",
 		},
 		startupFolder(&c.StartupDir, "/app/startup"),
 		{

@@ -148,7 +148,7 @@ func number[N int | int64](into *N, least int64) func(string) error {
 	return func(v string) error {
 		n, err := strconv.ParseInt(v, 10, 32)
 		if err != nil || n < least {
-			return fmt.Errorf("is %q, not a number from %d on", v, least)
+			return fmt.Errorf("is %q, not a number of at least %d", v, least)
 		}
 		*into = N(n)
 		return nil
@@ -167,7 +167,7 @@ func flagValue(into *bool) func(string) error {
 func duration(into *time.Duration, least time.Duration) func(string) error {
 	return func(v string) (err error) {
 		if *into, err = (grace.Rule{Name: "duration", Minimum: least}).Parse(v); err != nil {
-			return fmt.Errorf("is wrong: %w", err)
+			return fmt.Errorf("is invalid: %w", err)
 		}
 		return nil
 	}
@@ -245,7 +245,7 @@ func folder(into *string) func(string) error {
 	return func(v string) error {
 		*into = v
 		if err := startup.Writable(v); err != nil {
-			return fmt.Errorf("cannot be written: %w", err)
+			return fmt.Errorf("cannot be written to: %w", err)
 		}
 		return nil
 	}

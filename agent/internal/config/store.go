@@ -65,7 +65,7 @@ func (s *Store) settings() []*setting {
 func (s *Store) check(r *reader) {
 	switch {
 	case (s.CertFile == "") != (s.KeyFile == ""):
-		r.add("--%s and --%s go together: give both or none", valkeyCert, valkeyKey)
+		r.add("--%s and --%s go together: give both or neither", valkeyCert, valkeyKey)
 	case s.CertFile != "" && s.CAFile == "":
 		r.bad(valkeyCA, "is required with --"+valkeyCert)
 	case s.ServerName != "" && s.CAFile == "":

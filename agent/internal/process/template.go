@@ -222,7 +222,7 @@ func (t *template) read(deadline time.Time) (string, error) {
 	var b [4096]byte
 	n, err := unix.Read(int(t.socket.Fd()), b[:])
 	if err == nil && n == 0 {
-		err = errors.New("it is gone")
+		err = errors.New("the template has exited")
 	}
 	return string(b[:max(0, n)]), err
 }

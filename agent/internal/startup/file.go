@@ -55,11 +55,11 @@ func (f file) check(podUID string) error {
 	m := f.Memory
 	switch {
 	case f.Version != Version:
-		return fmt.Errorf("start-up file of version %d, not %d", f.Version, Version)
+		return fmt.Errorf("start-up file has version %d, want %d", f.Version, Version)
 	case f.PodUID != podUID:
-		return fmt.Errorf("start-up file of another pod, UID %.80q", f.PodUID)
+		return fmt.Errorf("start-up file belongs to another pod, UID %.80q", f.PodUID)
 	case m.Instance.Round < worker.NoRound || (m.Instance.Round >= 0 && m.Instance.ID == ""):
-		return fmt.Errorf("start-up file with round %d and instance %.80q", m.Instance.Round, m.Instance.ID)
+		return fmt.Errorf("start-up file has an invalid combination of round %d and instance %.80q", m.Instance.Round, m.Instance.ID)
 	}
 	for _, n := range []int64{m.Generation, m.Highest, int64(m.Entered), m.Attempt, m.DiedIn + 1, m.Instance.Born, m.Instance.Attempt, m.Instance.Round + 1} {
 		if n < 0 || n > rounds.MaxCount {

@@ -41,7 +41,7 @@ func Component(aw *v1beta2.AppWrapper, index int, attempt int32, o Options) (*un
 		return nil, fmt.Errorf("component %d has no kind", index)
 	}
 	if namespace := object.GetNamespace(); namespace != "" && namespace != aw.Namespace {
-		return nil, fmt.Errorf("component %d has another namespace: %s", index, namespace)
+		return nil, fmt.Errorf("component %d has a different namespace: %s", index, namespace)
 	}
 	object.SetNamespace(aw.Namespace)
 	if object.GetName() == "" {

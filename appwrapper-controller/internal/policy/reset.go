@@ -127,8 +127,8 @@ func (f *Facts) remove(gone func(*Decision)) *Decision {
 	evidence := describeRemains(f.Remains)
 	d.set(v1beta2.DeletingResources, true, v1beta2.ReasonDeletionInitiated,
 		fmt.Sprintf("not deleted within %s, deleting by force: %s", f.Parameters.ForcefulDeletionGracePeriod, evidence))
-	d.event(true, "DeletionForced", "Deleting", "the removal takes longer than "+f.Parameters.ForcefulDeletionGracePeriod.String()+
-		" and is forced; the quota is held until everything is deleted: "+evidence)
+	d.event(true, "DeletionForced", "Deleting", "the removal has taken longer than "+f.Parameters.ForcefulDeletionGracePeriod.String()+
+		" and is now being forced; the quota is held until everything is deleted: "+evidence)
 	d.waitFor(forcePoll)
 	return d
 }

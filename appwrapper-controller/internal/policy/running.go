@@ -142,7 +142,7 @@ func (f *Facts) findPodProblem(d *Decision, t tally) (reason, message string) {
 		return v1beta2.ReasonInsufficientPodsReady, fmt.Sprintf("not all pods exist after %s", f.Parameters.AdmissionGracePeriod)
 	}
 	if d.reached(start.Add(f.Parameters.WarmupGracePeriod), f.Now) {
-		return v1beta2.ReasonInsufficientPodsReady, fmt.Sprintf("not all pods run after %s", f.Parameters.WarmupGracePeriod)
+		return v1beta2.ReasonInsufficientPodsReady, fmt.Sprintf("not all pods are running after %s", f.Parameters.WarmupGracePeriod)
 	}
 	return "", ""
 }
@@ -223,13 +223,13 @@ func (f *Facts) setReady(d *Decision, t tally) {
 	if t.ready >= t.wanted {
 		d.BecameReady = !f.Ready
 		d.Clocks.NotReadySince = time.Time{}
-		d.set(v1beta2.PodsReady, true, v1beta2.ReasonSufficientPodsReady, "all pods run or have succeeded")
+		d.set(v1beta2.PodsReady, true, v1beta2.ReasonSufficientPodsReady, "all pods are running or have succeeded")
 		return
 	}
 	if f.Ready {
 		d.Clocks.NotReadySince = f.Now
 	}
-	d.set(v1beta2.PodsReady, false, v1beta2.ReasonInsufficientPodsReady, "not all pods run yet")
+	d.set(v1beta2.PodsReady, false, v1beta2.ReasonInsufficientPodsReady, "not all pods are running yet")
 }
 
 // setRecovering treats a workload that a lower recovery level is recovering as healthy. FailureGracePeriod starts when that recovery has

@@ -139,7 +139,7 @@ StatefulSet, or a pod that declares its restart group. Write KIND/NAME if severa
 func (c *command) status() *cobra.Command {
 	var watch bool
 	cmd := &cobra.Command{
-		Use: "status NAME", Short: "Show whether a workload is training, what it waits for, and what it lost to failures", Long: naming, Args: cobra.ExactArgs(1),
+		Use: "status NAME", Short: "Show whether a workload is training, what it is waiting for, and what it lost to failures", Long: naming, Args: cobra.ExactArgs(1),
 		RunE: c.run(func(ctx context.Context, r read.Reader, namespace string, args []string) error {
 			if watch && c.output != formats[0] {
 				return fmt.Errorf("--watch cannot be combined with --output %s", c.output)
@@ -176,7 +176,7 @@ func (c *command) timeline() *cobra.Command {
 
 func (c *command) why() *cobra.Command {
 	return &cobra.Command{
-		Use: "why POD", Short: "Explain why a pod was moved or not", Args: cobra.ExactArgs(1),
+		Use: "why POD", Short: "Explain why a pod was or was not moved", Args: cobra.ExactArgs(1),
 		RunE: c.run(func(ctx context.Context, r read.Reader, namespace string, args []string) error {
 			p, err := r.Pod(ctx, namespace, args[0])
 			if err != nil {

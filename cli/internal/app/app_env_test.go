@@ -193,7 +193,7 @@ func TestWhyPodIsNotMoved(t *testing.T) {
 	ns := wrapped(t)
 	text, err := holdfast(t, ns, "why", "train-workers-0-0-abcde")
 	ok(t, err)
-	says(t, text, "Job train-workers-0 < JobSet train < AppWrapper whole", "no owner of it has the annotation schedulingRetries")
+	says(t, text, "Job train-workers-0 < JobSet train < AppWrapper whole", "none of its owners has the annotation schedulingRetries")
 }
 
 func TestTopAndItsFormats(t *testing.T) {
@@ -280,7 +280,7 @@ apiVersion: elastic.pytorch.org/v1alpha1
 kind: ElasticJob
 metadata: {name: elastic}
 spec: {minReplicas: 1, maxReplicas: 3, replicaSpecs: {Worker: {replicas: 3, template: {spec: %s}}}}`, template), map[string]any{
-		"state": "Running", "message": "1 of 3 workers run: 1 waiting for a node, 1 abandoned", "failedIndexes": "1",
+		"state": "Running", "message": "1 of 3 workers are running: 1 waiting for a node, 1 abandoned", "failedIndexes": "1",
 		"conditions": []any{map[string]any{"type": "Running", "status": "True", "reason": "ElasticJobRunning"}},
 	})
 	for name, labels := range map[string]string{

@@ -58,21 +58,21 @@ func elasticCases() map[string]struct {
 	}
 	return map[string]c{
 		"below-wanted": {
-			`state: Running, message: "3 of 4 workers run: 1 waiting for a node", conditions: [` + runs + `]`, append(elasticPods(up, up, up), pending),
+			`state: Running, message: "3 of 4 workers are running: 1 waiting for a node", conditions: [` + runs + `]`, append(elasticPods(up, up, up), pending),
 		},
 		"abandoned": {
-			`state: Running, message: "3 of 4 workers run: 1 abandoned", failedIndexes: "1", conditions: [` + runs + `],
+			`state: Running, message: "3 of 4 workers are running: 1 abandoned", failedIndexes: "1", conditions: [` + runs + `],
  workers: [{index: 1, failures: 2, lastReason: exited with code 3, lastTime: "2026-11-22T12:40:00.000000Z"}]`, elasticPods(up, failed, up, up),
 		},
 		"too-few": {
-			`state: Pending, message: "1 of 4 workers run: 3 waiting for a node", conditions: [{type: Running, status: "False", reason: ElasticJobNotRunning}]`,
+			`state: Pending, message: "1 of 4 workers are running: 3 waiting for a node", conditions: [{type: Running, status: "False", reason: ElasticJobNotRunning}]`,
 			append(elasticPods(up), pending),
 		},
 		"suspended": {
 			`state: Suspended, message: waiting for Kueue to admit the job from queue q, conditions: [{type: Suspended, status: "True", reason: ElasticJobSuspended}]`, nil,
 		},
 		"restarting": {
-			`state: Restarting, message: "3 of 4 workers run: 1 not created yet", conditions: [` + runs + `, {type: Recovering, status: "True", lastTransitionTime: "2026-11-22T12:59:58Z"}],
+			`state: Restarting, message: "3 of 4 workers are running: 1 not created yet", conditions: [` + runs + `, {type: Recovering, status: "True", lastTransitionTime: "2026-11-22T12:59:58Z"}],
  workers: [{index: 3, failures: 1, lastReason: exited with code 1, lastTime: "2026-11-22T12:59:58.000000Z"}]`, elasticPods(up, up, up),
 		},
 	}
@@ -95,7 +95,7 @@ func TestStatusOfAnElasticJob(t *testing.T) {
 func TestLineOfElasticJobWithFewerWorkers(t *testing.T) {
 	tc := elasticCases()["below-wanted"]
 	w := &read.Workload{Objects: []*unstructured.Unstructured{object(t, elasticJob(tc.status))}, Pods: tc.pods}
-	want := "13:00:00  ElasticJob elastic  3 of 4 ready  worker failures 0  Training: 3 of 4 workers run: 1 waiting for a node"
+	want := "13:00:00  ElasticJob elastic  3 of 4 ready  worker failures 0  Training: 3 of 4 workers are running: 1 waiting for a node"
 	if got := Of(w, now).Line(false, now); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -145,7 +145,7 @@ func TestStatus(t *testing.T) {
 	forming := func(js *unstructured.Unstructured, _ *read.Workload) {
 		_ = unstructured.SetNestedSlice(js.Object, []any{
 			map[string]any{"type": "InPlaceInSync", "status": "False", "reason": "WaitingForWorkers",
-				"message": "1 of 8 workers have not joined: train-workers-0-3: pod train-workers-0-3-x7k2p is unscheduled (0/3 nodes are available). The 30m0s forming-timeout does not run meanwhile"},
+				"message": "1 of 8 workers have not joined: train-workers-0-3: pod train-workers-0-3-x7k2p is unscheduled (0/3 nodes are available). Meanwhile, the 30m0s forming-timeout is paused"},
 		}, "status", "conditions")
 	}
 	spares := func(_ *unstructured.Unstructured, w *read.Workload) {

@@ -33,7 +33,7 @@ func (s Status) Text(out io.Writer, wide bool, p Palette) {
 	case Failed, Unknown:
 		line("Reason", s.WaitsFor)
 	default:
-		line("Waits for", s.WaitsFor)
+		line("Waiting for", s.WaitsFor)
 	}
 	if s.PodsHidden != "" {
 		line("Workers", "unknown")
@@ -109,7 +109,7 @@ func (w Why) Text(out io.Writer) {
 	fmt.Fprintf(t, "Moved:\t%s\n", w.Verdict)
 	t.Flush()
 	if len(w.Said) > 0 {
-		fmt.Fprintln(out, "\nSaid about it:")
+		fmt.Fprintln(out, "\nMessages about it:")
 		for _, s := range w.Said {
 			fmt.Fprintf(out, "  %s  %s: %s\n", s.At.UTC().Format("2006-01-02 15:04:05"), s.Reason, s.Message)
 		}

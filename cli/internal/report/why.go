@@ -129,7 +129,7 @@ func verdict(p *read.Pod, list []Note, now time.Time) string {
 	case len(p.Owners) == 0:
 		return bareVerdict(p)
 	case nearest < 0:
-		return "it is not moved, unless the rescheduler's defaultRetries applies: no owner of it has the annotation schedulingRetries"
+		return "it is not moved, unless the rescheduler's defaultRetries applies: none of its owners has the annotation schedulingRetries"
 	}
 	moves, allowed := timeline.Moves(p.Owners[len(p.Owners)-1].GetAnnotations())
 	owner := p.Owners[nearest]

@@ -41,7 +41,7 @@ func TestAStuckPodIsReplacedAndTheOthersRestartInPlace(t *testing.T) {
 	g.awaitMark(false)
 	e := g.awaitEvent("InPlacePodRecreated")
 	t.Logf("the event says: %s", e.Note)
-	if want := "worker " + hangs.ID + " waits: "; !strings.HasPrefix(e.Note, want) || !strings.Contains(e.Note, hangs.Pod) {
+	if want := "worker " + hangs.ID + " is waiting: "; !strings.HasPrefix(e.Note, want) || !strings.Contains(e.Note, hangs.Pod) {
 		t.Errorf("the event says %q, want %q and the pod's name", e.Note, want)
 	}
 	if n := len(g.events("InPlaceFailOver")); n != 0 {

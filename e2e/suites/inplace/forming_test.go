@@ -94,7 +94,7 @@ func TestAWorkerThatNeverJoinsIsNamedAndTheJobSetFails(t *testing.T) {
 		}
 		c := meta.FindStatusCondition(js.Status.Conditions, "InPlaceInSync")
 		if c == nil || !strings.Contains(c.Message, "1 of 5 workers have not joined: js-far-0-0: ") ||
-			!strings.Contains(c.Message, "runs, but has not reached the store at "+nowhere) {
+			!strings.Contains(c.Message, "is running, but has not reached the store at "+nowhere) {
 			return fmt.Errorf("it is %+v", c)
 		}
 		return nil

@@ -115,14 +115,14 @@ func (d *decider) reportFault(i int, pod Pod, f fault) {
 	case f.cause == CauseProgram && pod.Phase == corev1.PodFailed:
 		d.event(Event{Pod: name, Reason: EventExited, Action: actionReplace, Note: fmt.Sprintf("Pod: %s.%s %s", d.Namespace, name, f.reason)})
 	case f.stuck:
-		d.event(Event{Pod: name, Warning: true, Reason: EventNotInPlace, Action: actionReplace, Note: fmt.Sprintf("Pod: %s is replaced: %s", name, f.reason)})
+		d.event(Event{Pod: name, Warning: true, Reason: EventNotInPlace, Action: actionReplace, Note: fmt.Sprintf("Pod: %s is being replaced: %s", name, f.reason)})
 	case f.cause == CauseDisruption:
 		d.event(Event{Pod: name, Warning: true, Reason: EventDisrupted, Action: actionReplace, Note: fmt.Sprintf("Pod: %s: %s", name, f.reason)})
 	}
 	if d.abandoned(i) {
 		d.event(Event{
 			Pod: name, Warning: true, Reason: EventAbandoned, Action: actionAbandon,
-			Note: fmt.Sprintf("Pod: %s is not replaced: %s; failures %d, disruptions %d", name, f.reason, d.m.Workers[i].Failures, d.m.Workers[i].Disruptions),
+			Note: fmt.Sprintf("Pod: %s will not be replaced: %s; failures %d, disruptions %d", name, f.reason, d.m.Workers[i].Failures, d.m.Workers[i].Disruptions),
 		})
 	}
 }

@@ -259,7 +259,7 @@ func TestWorkersAreAbandonedAtTheirLimits(t *testing.T) {
 			tc.end(w)
 			w.play()
 			w.want(t, "0,2", v1alpha1.StateRunning)
-			w.heard(t, "WorkerAbandoned: Pod: a-worker-1 is not replaced: "+tc.reason)
+			w.heard(t, "WorkerAbandoned: Pod: a-worker-1 will not be replaced: "+tc.reason)
 			if w.last.Abandoned.String() != "1" {
 				t.Errorf("abandoned: %s", w.last.Abandoned)
 			}
@@ -321,7 +321,7 @@ func TestPendingWorkersDoNotFailTheJob(t *testing.T) {
 	w.look()
 	w.pass(24 * time.Hour).look()
 	w.want(t, "", v1alpha1.StatePending)
-	if !strings.Contains(w.last.Message, "0 of 3 workers run: 3 waiting for a node") {
+	if !strings.Contains(w.last.Message, "0 of 3 workers are running: 3 waiting for a node") {
 		t.Error(w.last.Message)
 	}
 }

@@ -68,7 +68,7 @@ func (d *decider) countFailure(i int, pod Pod, f roster.Failure) {
 	if !d.abandoned(i) {
 		d.event(Event{
 			Pod: name, Reason: EventInPlace, Action: actionRestart,
-			Note: fmt.Sprintf("Pod: %s: its worker %s; all workers restart in place", name, h.LastReason),
+			Note: fmt.Sprintf("Pod: %s: its worker %s; restarting all workers in place", name, h.LastReason),
 		})
 		return
 	}

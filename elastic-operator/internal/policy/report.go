@@ -185,7 +185,7 @@ func (d *decider) waitingFor(c workerCounts) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d workers run: %s", c.active, d.Settings.Wanted, strings.Join(parts, ", "))
+	return fmt.Sprintf("%d of %d workers are running: %s", c.active, d.Settings.Wanted, strings.Join(parts, ", "))
 }
 
 // recoveryTimeout is how long after the last fault other recovery levels leave the job alone. If a worker has not been replaced by then,
@@ -199,7 +199,7 @@ func (d *decider) reportRecovery(c workerCounts) {
 		return
 	}
 	if c.replacing == 0 || d.reached(deadline) {
-		d.setCondition(v1alpha1.JobRecovering, false, v1alpha1.ReasonRestarted, "Failed workers have been replaced, or the time for recovery is over.")
+		d.setCondition(v1alpha1.JobRecovering, false, v1alpha1.ReasonRestarted, "Failed workers have been replaced, or the recovery timeout has expired.")
 		return
 	}
 	d.out.Recovering = &recovering.State{Level: recovering.LevelElastic, Reason: restarting(d.Name, c.replacing), Deadline: deadline}

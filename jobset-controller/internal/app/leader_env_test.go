@@ -52,7 +52,7 @@ func TestLostLeaseIsOneClearError(t *testing.T) {
 	})
 	select {
 	case err := <-ended:
-		if want := "lost the Lease default/" + leaseName + ": another process may lead now"; err == nil || err.Error() != want {
+		if want := "lost the Lease default/" + leaseName + ": another process may be leading now"; err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	case <-time.After(15 * time.Second):

@@ -87,7 +87,7 @@ func TooLarge(stages []coordination.Stage) string {
 		n += stage.Slots()
 	}
 	if n > maxSlots {
-		return fmt.Sprintf("%d workers are more than the %d that a group can have", n, maxSlots)
+		return fmt.Sprintf("%d workers exceed the limit of %d workers in a group", n, maxSlots)
 	}
 	if err := group.Fits(stages); err != nil {
 		return err.Error()

@@ -27,7 +27,7 @@ func Dead(node *corev1.Node, after time.Duration, now time.Time) string {
 	}
 	c := ready(node)
 	if c != nil && c.Status == corev1.ConditionUnknown && after > 0 && now.Sub(c.LastTransitionTime.Time) >= after {
-		return fmt.Sprintf("the kubelet of its node %s has not been heard of since %s, which is %s or more",
+		return fmt.Sprintf("the kubelet of its node %s has not been heard from since %s, which is %s or more",
 			node.Name, c.LastTransitionTime.UTC().Format(time.RFC3339), after)
 	}
 	return ""

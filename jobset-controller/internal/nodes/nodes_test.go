@@ -30,7 +30,7 @@ func TestDead(t *testing.T) {
 		"a node that is ready":                                {node(corev1.ConditionTrue, time.Hour), time.Minute, "", false},
 		"no node of the name":                                 {nil, 0, "its node is gone", true},
 		"a silent kubelet is not evidence":                    {node(corev1.ConditionUnknown, time.Hour, corev1.TaintNodeUnreachable), 0, "", true},
-		"unless somebody says after how long":                 {node(corev1.ConditionUnknown, time.Minute), time.Minute, "the kubelet of its node n1 has not been heard of since 2025-12-31T23:59:00Z, which is 1m0s or more", true},
+		"unless somebody says after how long":                 {node(corev1.ConditionUnknown, time.Minute), time.Minute, "the kubelet of its node n1 has not been heard from since 2025-12-31T23:59:00Z, which is 1m0s or more", true},
 		"a kubelet that is silent for less":                   {node(corev1.ConditionUnknown, time.Minute-time.Second), time.Minute, "", true},
 		"a kubelet that says it is not ready lives":           {node(corev1.ConditionFalse, time.Hour), time.Minute, "", true},
 		"a node that is ready again, for however short":       {node(corev1.ConditionTrue, 0), time.Millisecond, "", false},

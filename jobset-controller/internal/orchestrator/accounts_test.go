@@ -145,7 +145,7 @@ func TestStoreClockAheadDoesNotDelayAccounting(t *testing.T) {
 	g.reconcile()
 	g.join(1, 2)
 	g.reconcile()
-	g.wantEvents("restarting all 2 workers in place", "all 2 workers run again")
+	g.wantEvents("restarting all 2 workers in place", "all 2 workers are running again")
 }
 
 func TestRestartThatEndsWithoutALeaderIsObserved(t *testing.T) {
@@ -243,7 +243,7 @@ func TestHistoryNamesWorkerPodNodeAndExit(t *testing.T) {
 		t.Errorf("the history is %v, want %q", list, want)
 	}
 	g.wantEvents("worker js-w-0-1 (pod js-w-0-1-abcde on node n1) exited with code 137 (SIGKILL, OOMKilled); restarting all 2 workers",
-		"all 2 workers run again, 1.003s after exit of worker w-0-1 on node n1 (detect 1ms, order 2ms, down 0s, start 1s)")
+		"all 2 workers are running again, 1.003s after exit of worker w-0-1 on node n1 (detect 1ms, order 2ms, down 0s, start 1s)")
 }
 
 func TestHistoryFindsTheNodeOfAWorker(t *testing.T) {

@@ -224,7 +224,7 @@ func TestRestartIsChargedOnceAndReported(t *testing.T) {
 	g.reconcile()
 	g.wantCharged("1")
 	g.wantReason("InSync")
-	g.wantEvents("all 2 workers run again")
+	g.wantEvents("all 2 workers are running again")
 	g.r = g.leader(2)
 	g.reconcile()
 	g.wantCharged("1")

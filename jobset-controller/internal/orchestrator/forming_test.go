@@ -117,7 +117,7 @@ func TestWorkerThatNeverJoinsEscalatesUntilTheJobSetFails(t *testing.T) {
 	})
 	g.joinSlot("js-w-0-0", 1, 1)
 	g.pass(9 * time.Minute)
-	g.wantSays("js-w-0-1", "runs, but has not reached the store")
+	g.wantSays("js-w-0-1", "is running, but has not reached the store")
 	g.wantDeleted()
 	g.pass(time.Minute + time.Second)
 	g.wantDeleted("pod js-w-0-1")
@@ -194,7 +194,7 @@ func TestFormingTimeoutPausesWhileAPodIsUnscheduled(t *testing.T) {
 			g.pass(5 * time.Hour)
 			g.wantPhase(coordination.Forming, 1, 0)
 			g.wantCharged("0")
-			g.wantSays("js-w-0-1", name, "forming-timeout does not run")
+			g.wantSays("js-w-0-1", name, "forming-timeout is paused")
 			g.changePod(0, 1, func(pod *corev1.Pod) {
 				pod.Status.Conditions = []corev1.PodCondition{scheduled(corev1.ConditionTrue, "", g.clock.Now())}
 			})
@@ -218,7 +218,7 @@ func TestFormingTimeoutPausesWhileAStepWaits(t *testing.T) {
 	g.pass(5 * time.Hour)
 	g.wantPhase(coordination.Forming, 1, 0)
 	g.wantCharged("0")
-	g.wantSays("Job js-w-0 is suspended", "forming-timeout does not run")
+	g.wantSays("Job js-w-0 is suspended", "forming-timeout is paused")
 }
 
 func TestUnreachableStoreIsReportedBeforeTheGroupForms(t *testing.T) {
@@ -239,14 +239,14 @@ func TestFormingStepHasItsOwnTimeout(t *testing.T) {
 	g.wantEvents()
 	g.pass(5 * time.Hour)
 	g.wantReason("InSync")
-	g.wantSays("all 2 workers have", "1 of 1 workers have not joined: js-b-0-0: waits for its Job to be created", "does not run")
+	g.wantSays("all 2 workers have", "1 of 1 workers have not joined: js-b-0-0: waiting for its Job to be created", "is paused")
 	g.createJob(func(job *batchv1.Job) { job.Name, job.CreationTimestamp = "js-b-0", metav1.NewTime(g.clock.Now()) })
 	g.pass(29 * time.Minute)
 	g.wantPhase(coordination.Running, 1, 0)
 	g.pass(2 * time.Minute)
 	g.wantPhase(coordination.Forming, 2, 0)
 	g.wantCharged("1")
-	g.wantEvents("1 of 1 workers have not joined: js-b-0-0: waits for Job js-b-0 to create its pod", "deleting all Jobs for a full recreation (generation 2, restart 1 of 2)")
+	g.wantEvents("1 of 1 workers have not joined: js-b-0-0: waiting for Job js-b-0 to create its pod", "deleting all Jobs for a full recreation (generation 2, restart 1 of 2)")
 }
 
 // The restart after the death is counted when all workers have joined.

@@ -36,8 +36,8 @@ func TestRefusal(t *testing.T) {
 		"one of the Job controller, by name": {func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To(batchv1.JobControllerName) }, 0, ""},
 		"one without indexes":                {func(j *batchv1.Job) { j.Spec.CompletionMode = nil }, 0, "no completion indexes"},
 		"one with a limit for each index":    {func(j *batchv1.Job) { j.Spec.BackoffLimitPerIndex = ptr.To[int32](1) }, 0, "for each index"},
-		"one that is about to make its pods": {func(j *batchv1.Job) { j.Status.Active = 0 }, 3, "about to make"},
-		"one that has made some of them":     {func(j *batchv1.Job) { j.Status.Active = 3 }, 3, "about to make"},
+		"one that is about to make its pods": {func(j *batchv1.Job) { j.Status.Active = 0 }, 3, "about to create"},
+		"one that has made some of them":     {func(j *batchv1.Job) { j.Status.Active = 3 }, 3, "about to create"},
 		"one that has counted the loss":      {func(j *batchv1.Job) { j.Status.Active, j.Status.Failed = 3, 1 }, 3, ""},
 		"one that counts it just now": {func(j *batchv1.Job) {
 			j.Status.Active, j.Status.UncountedTerminatedPods = 3, &batchv1.UncountedTerminatedPods{Failed: []types.UID{"a"}}

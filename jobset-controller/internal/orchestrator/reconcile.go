@@ -115,7 +115,7 @@ func (x *run) follow(ctx context.Context) (plan leader.Plan, err error) {
 			return plan, nil
 		}
 	}
-	return plan, fmt.Errorf("the group of %s/%s does not settle: rule %q", x.owner.GetNamespace(), x.owner.GetName(), plan.Rule)
+	return plan, fmt.Errorf("the group of %s/%s did not settle: rule %q", x.owner.GetNamespace(), x.owner.GetName(), plan.Rule)
 }
 
 func (x *run) plan() leader.Plan {

@@ -189,7 +189,7 @@ func TestStaleCacheDoesNotReportARestartTwice(t *testing.T) {
 	stale := g.jobSet().Status.Conditions
 	g.join(1, 2)
 	g.reconcile()
-	g.wantEvents("restarting all 2 workers", "all 2 workers run again")
+	g.wantEvents("restarting all 2 workers", "all 2 workers are running again")
 	js := g.jobSet()
 	js.Status.Conditions = stale
 	if err := g.c.Status().Update(g.ctx, js); err != nil {

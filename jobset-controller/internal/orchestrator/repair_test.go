@@ -171,8 +171,8 @@ func TestStuckPodIsRecreatedOnce(t *testing.T) {
 	g.wantDeleted()
 	g.pass(2 * time.Second)
 	g.wantDeleted("pod js-w-1-1")
-	g.wantEvents("worker js-w-1-1 waits: ImagePullBackOff; deleting only this pod (js-w-1-1), so that its owner creates a new one; " +
-		"all Jobs are recreated if 1 of 4 workers have not joined in 39s")
+	g.wantEvents("worker js-w-1-1 is waiting: ImagePullBackOff; deleting only this pod (js-w-1-1), so that its owner creates a new one; " +
+		"all Jobs are recreated if 1 of 4 workers have not joined within 39s")
 	g.pass(5 * time.Second)
 	g.r = g.leader(2)
 	g.reconcile()
@@ -198,7 +198,7 @@ func TestSmallJobIsRecreatedIfANewPodDoesNotHelp(t *testing.T) {
 	g.wantDeleted()
 	g.pass(11 * time.Second)
 	g.wantDeleted("job js-w-1")
-	g.wantEvents("worker js-w-1-1 waits: ImagePullBackOff; deleting Job js-w-1, to be recreated in generation 1")
+	g.wantEvents("worker js-w-1-1 is waiting: ImagePullBackOff; deleting Job js-w-1, to be recreated in generation 1")
 	if sum := g.group(); !sum.Died || sum.Joined != 2 {
 		t.Errorf("the Job's other worker still counts: %+v", sum)
 	}
@@ -211,7 +211,7 @@ func TestSmallJobIsRecreatedIfANewPodDoesNotHelp(t *testing.T) {
 	g.joinSlot("js-w-1-1", 1, 2)
 	g.reconcile()
 	g.wantPhase(coordination.Restarting, 1, 2)
-	g.wantEvents("the pod of worker js-w-1-1 was lost or replaced; restarting all 4 workers in place (restart 2 of 2)", "all 4 workers run again")
+	g.wantEvents("the pod of worker js-w-1-1 was lost or replaced; restarting all 4 workers in place (restart 2 of 2)", "all 4 workers are running again")
 }
 
 func TestWorkerThatRecoversByItselfIsNotRepaired(t *testing.T) {
@@ -236,7 +236,7 @@ func TestPodThatSucceededOnAnOrderNeedsANewJob(t *testing.T) {
 	g.see(g.changePod(1, 1, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), false)
 	g.reconcile()
 	g.wantDeleted("job js-w-1")
-	g.wantEvents("worker js-w-1-1 exited 0 when it was stopped, so that its Job takes it for finished; deleting Job js-w-1")
+	g.wantEvents("worker js-w-1-1 exited 0 when it was stopped, so its Job considers it finished; deleting Job js-w-1")
 	g.reconcile()
 	g.wantEvents()
 }
@@ -535,7 +535,7 @@ func TestReplacedLeaderDeletesNoJobWithoutPods(t *testing.T) {
 	g.reconcile()
 	g.pass(45 * time.Second)
 	g.wantDeleted("job js-w-1")
-	g.wantEvents("worker js-w-1-1 has no pod, and its Job makes a new one too late; deleting Job js-w-1")
+	g.wantEvents("worker js-w-1-1 has no pod, and its Job would create a new one too late; deleting Job js-w-1")
 }
 
 // The other leader takes over during a reconcile, between the last write of the group and the deletion.
@@ -568,7 +568,7 @@ func TestDataLossCausesNoRepair(t *testing.T) {
 	g := twoJobs(t)
 	g.store.Wipe()
 	g.reconcile()
-	g.wantMessage("the store lost its data; 4 workers join again with restart count 0 of generation 1")
+	g.wantMessage("the store lost its data; 4 workers are rejoining with restart count 0 of generation 1")
 	for _, slot := range []string{"js-w-0-0", "js-w-0-1", "js-w-1-0"} {
 		g.joinSlot(slot, 1, 1)
 	}

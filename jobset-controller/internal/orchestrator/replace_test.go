@@ -658,14 +658,14 @@ func failedOver(t *testing.T) *rig {
 	return g
 }
 
-const byForce = "js-w-0-1: terminating, and the kubelet of its node n1 has not been heard of since 1970-01-01T00:16:40Z, which is 5m0s or more; force-deleted"
+const byForce = "js-w-0-1: terminating, and the kubelet of its node n1 has not been heard from since 1970-01-01T00:16:40Z, which is 5m0s or more; force-deleted"
 
 // Nothing is waiting for the pod's slot now. But its Job is waiting for the pod, and the next Job is waiting for that
 // Job.
 func TestPodOfATerminatingJobIsForceDeleted(t *testing.T) {
 	g := failedOver(t)
 	g.pass(200 * time.Second) // 292 s of silence
-	g.wantEvents("4 of 4 workers have not joined: js-w-0-0: waits for Job js-w-0 of an earlier epoch to be deleted")
+	g.wantEvents("4 of 4 workers have not joined: js-w-0-0: waiting for Job js-w-0 from an earlier epoch to be deleted")
 	if next := g.reconcile(); next > 5*time.Second {
 		t.Errorf("the next look is in %s", next)
 	}

@@ -101,7 +101,7 @@ func Success(f Facts) Decision {
 	return Decision{
 		Outcome: Complete,
 		Reason:  v1alpha2.AllJobsCompletedReason,
-		Message: "as many jobs have succeeded as the success policy asks for",
+		Message: "enough jobs have succeeded to satisfy the success policy",
 	}
 }
 

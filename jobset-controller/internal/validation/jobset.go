@@ -110,7 +110,7 @@ func Warnings(js *v1alpha2.JobSet) []string {
 	for i := range js.Spec.ReplicatedJobs {
 		if js.Spec.ReplicatedJobs[i].Template.Spec.TTLSecondsAfterFinished != nil {
 			warnings = append(warnings, fmt.Sprintf("spec.replicatedJobs[%d].template.spec.ttlSecondsAfterFinished: a finished job that is deleted "+
-				"while the JobSet goes on is created again; use spec.ttlSecondsAfterFinished", i))
+				"while the JobSet is still running is recreated; use spec.ttlSecondsAfterFinished", i))
 		}
 	}
 	return warnings

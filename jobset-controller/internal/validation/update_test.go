@@ -113,7 +113,7 @@ func TestWarnings(t *testing.T) {
 	js := js().Change(func(js *v1alpha2.JobSet) {
 		js.Spec.ReplicatedJobs[1].Template.Spec.TTLSecondsAfterFinished = ptr.To[int32](1)
 	})
-	want := []string{"spec.replicatedJobs[1].template.spec.ttlSecondsAfterFinished: a finished job that is deleted while the JobSet goes on is created again; " +
+	want := []string{"spec.replicatedJobs[1].template.spec.ttlSecondsAfterFinished: a finished job that is deleted while the JobSet is still running is recreated; " +
 		"use spec.ttlSecondsAfterFinished"}
 	if diff := cmp.Diff(want, Warnings(js.Obj())); diff != "" {
 		t.Error(diff)

@@ -187,7 +187,7 @@ func fill(spec *v1alpha2.JobSetSpec) {
 func restore(raw []byte, js *v1alpha2.JobSet) error {
 	var old v1alpha2.JobSet
 	if err := yaml.Unmarshal(raw, &old); err != nil {
-		return fmt.Errorf("reading the JobSet as it was: %w", err)
+		return fmt.Errorf("reading the old JobSet: %w", err)
 	}
 	carriedBy(&old.Spec).giveBack(&js.Spec)
 	if provenance.Copied(js.Annotations, old.UID) {

@@ -38,7 +38,7 @@ func Retries(annotations map[string]string) (retries int, asked bool, err error)
 	}
 	retries, err = strconv.Atoi(strings.TrimSpace(value))
 	if err != nil || retries < 0 {
-		return 0, false, fmt.Errorf("%s: %.40q is not a whole number of 0 or more", RetriesAnnotation, value)
+		return 0, false, fmt.Errorf("%s: %.40q is not a non-negative integer", RetriesAnnotation, value)
 	}
 	return min(retries, MaxRetries), true, nil
 }

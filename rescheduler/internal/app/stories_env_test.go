@@ -426,5 +426,5 @@ func TestSlotThatKeepsFailingInPlaceIsRecorded(t *testing.T) {
 func TestInvalidAnnotationIsReported(t *testing.T) {
 	w := newWorld(t)
 	w.deployment(1, func(d *appsv1.Deployment) { d.Annotations[memory.RetriesAnnotation] = "many" })
-	w.said("InvalidAnnotation", "Pod", `"many" is not a whole number`)
+	w.said("InvalidAnnotation", "Pod", `"many" is not a non-negative integer`)
 }

@@ -71,7 +71,7 @@ func lasting(f Facts) (Decision, bool) {
 	case left > 0:
 		return Decision{Act: Wait, Reason: TooEarly, After: left, Message: f.Match.Reason + " has not lasted long enough yet"}, true
 	case !f.Match.Down:
-		return Decision{Act: Leave, Reason: TooEarly, Message: "it runs at the moment"}, true
+		return Decision{Act: Leave, Reason: TooEarly, Message: "it is currently running"}, true
 	}
 	return Decision{}, false
 }

@@ -212,7 +212,7 @@ func (p *problems) blame(b Blame) {
 	p.when(b.MinPods < 1, "blame.minPods: %d is below 1", b.MinPods)
 	p.when(b.MinWorkloads < 2, "blame.minWorkloads: %d is below 2: one workload alone never taints a node", b.MinWorkloads)
 	p.when(b.MaxNodes < 1, "blame.maxNodes: %d is below 1", b.MaxNodes)
-	p.when(b.MaxShare < 1 || b.MaxShare > 50, "blame.maxShare: %d is not from 1 to 50 per cent", b.MaxShare)
+	p.when(b.MaxShare < 1 || b.MaxShare > 50, "blame.maxShare: %d is not between 1 and 50 percent", b.MaxShare)
 }
 
 func (p *problems) signals(changes map[string]Signal) {

@@ -62,7 +62,7 @@ func TestErrorsNameInvalidSettings(t *testing.T) {
 		"limit without a period":                  {`{"limits":{"node":{"burst":1,"every":"0s"}}}`, "limits.node: burst 1 and every 0s"},
 		"circuit breaker without a window":        {`{"breaker":{"moves":1,"window":"0s"}}`, "breaker: moves, window and pause"},
 		"taints without a threshold":              {`{"blame":{"taint":true,"threshold":0}}`, "blame.threshold"},
-		"taints on all nodes":                     {`{"blame":{"taint":true,"maxShare":100}}`, "blame.maxShare: 100 is not from 1 to 50"},
+		"taints on all nodes":                     {`{"blame":{"taint":true,"maxShare":100}}`, "blame.maxShare: 100 is not between 1 and 50"},
 		"taints without an expiry":                {`{"blame":{"taint":true,"ttl":"0s"}}`, "blame.ttl"},
 		"taints on zero nodes":                    {`{"blame":{"taint":true,"maxNodes":0}}`, "blame.maxNodes"},
 		"taints without complaints":               {`{"blame":{"taint":true,"minPods":0}}`, "blame.minPods"},

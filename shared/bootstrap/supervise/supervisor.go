@@ -233,7 +233,7 @@ func AddPullSecrets(pod *corev1.PodSpec, names []string) {
 // Flags registers the flags of a manager that adds agents to the pods of a kind of workload: the store, whether each workload has its own
 // store user, and the supervisor's image.
 func Flags(set *pflag.FlagSet, store *Store, acl *bool, image *string, kind string) {
-	set.StringVar(&store.Address, FlagStoreAddress, "", "host:port of Valkey or Redis 7, as pods reach it; if empty, no agents are added to pods")
+	set.StringVar(&store.Address, FlagStoreAddress, "", "host:port at which pods reach Valkey or Redis 7; if empty, no agents are added to pods")
 	set.StringVar(&store.Username, FlagStoreUsername, "", "ACL user of the agents")
 	set.StringVar(&store.Secret, FlagStoreSecret, "", "Secret with the agents' password, in the namespace of the "+kind)
 	set.StringVar(&store.SecretKey, FlagStoreSecretKey, SecretPassword, "key of the password in that Secret")

@@ -87,7 +87,7 @@ func (r *reporter) repaired() {
 	if r.clock != nil {
 		left = r.clock.Remaining(r.now).Round(time.Second)
 	}
-	then := fmt.Sprintf("all Jobs are recreated if %d of %d workers have not joined in %s", r.group.Size-r.group.Joined, r.group.Size, left)
+	then := fmt.Sprintf("all Jobs are recreated if %d of %d workers have not joined within %s", r.group.Size-r.group.Joined, r.group.Size, left)
 	if pods := r.byPurpose[ForRestart]; len(pods) > 0 {
 		r.count(series.Escalations, float64(len(pods)), ScopePod)
 		r.event(true, EventPod, fmt.Sprintf("%s %s; deleting only this pod (%s), so that its owner creates a new one; %s",

@@ -96,7 +96,7 @@ func (p *planner) observeRestart(a accounting.Account) {
 		p.count(series.Rounds, 1, Outcome(a.Ended))
 	}
 	if a.Ended == history.Running {
-		p.event(false, EventRestarted, fmt.Sprintf("all %d workers run again, %s after %s (%s)", p.group.Size, a.Lost(), accountText(a), phasesText(a)))
+		p.event(false, EventRestarted, fmt.Sprintf("all %d workers are running again, %s after %s (%s)", p.group.Size, a.Lost(), accountText(a), phasesText(a)))
 	}
 }
 

@@ -6,7 +6,7 @@ func (p *planner) deleteStaleJobs() {
 	if p.alone() { // such an owner creates its pods itself
 		for _, pod := range p.Pods {
 			if pod.Lives() && p.Owner.Epoch.Stale(pod.Generation) {
-				p.do(DeletePod{Pod: pod, Slot: pod.Slot, Why: "is of an earlier epoch", For: ForEpoch})
+				p.do(DeletePod{Pod: pod, Slot: pod.Slot, Why: "belongs to an earlier epoch", For: ForEpoch})
 			}
 		}
 		return

@@ -68,12 +68,12 @@ func groupText(g *group.Summary) string {
 	case coordination.Running:
 		delay := ""
 		if g.Level.Pause > 0 {
-			delay = fmt.Sprintf("; they waited %s before they started, because the restarts before ended within a minute", g.Level.Pause)
+			delay = fmt.Sprintf("; they waited %s before they started, because the previous restarts ended within a minute", g.Level.Pause)
 		}
 		return fmt.Sprintf("all %d workers have %s%s%s", g.Size, where, delay, formingText(g))
 	case coordination.Restarting:
 		if g.Record.Cause.Kind == coordination.KindRecovery {
-			return fmt.Sprintf("%s; %d workers join again with %s%s", CauseText(g.Record.Cause), g.Size, where, formingText(g))
+			return fmt.Sprintf("%s; %d workers are rejoining with %s%s", CauseText(g.Record.Cause), g.Size, where, formingText(g))
 		}
 		return fmt.Sprintf("%s; restarting %d workers to %s%s", CauseText(g.Record.Cause), g.Size, where, formingText(g))
 	case coordination.Terminal, coordination.Recreating:

@@ -103,7 +103,7 @@ func ParseConfig(hash map[string]string) (Config, error) {
 	c.Token = coordination.Token{LeaseCreated: p.parse("token", created), Transitions: p.parse("token", transitions)}
 	units := p.count("units")
 	if units > MaxUnits {
-		return Config{}, fmt.Errorf("reading the group: %d units", units)
+		return Config{}, fmt.Errorf("reading the group: too many units: %d", units)
 	}
 	for i := range int(units) {
 		c.Units = append(c.Units, Unit{Slots: p.count("n" + strconv.Itoa(i)), End: int(p.count("e" + strconv.Itoa(i)))})
@@ -126,7 +126,7 @@ func ParseConfig(hash map[string]string) (Config, error) {
 func ParseBounds(prefix, text string) (Bounds, error) {
 	f := strings.Split(text, " ")
 	if len(f) != 5 {
-		return Bounds{}, fmt.Errorf("stage %s: %.80q says neither unit nor size", prefix, text)
+		return Bounds{}, fmt.Errorf("stage %s: %.80q does not have 5 fields", prefix, text)
 	}
 	numbers, err := parseCounts(f[:4]...)
 	if err != nil {

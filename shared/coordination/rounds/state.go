@@ -36,7 +36,7 @@ func ParseState(text string) (State, error) {
 	_, own, _ := strings.Cut(text, "|")
 	f := strings.Split(own, " ")
 	if len(f) != 5 || len(f[4]) > MaxUnits || strings.Trim(f[4], "01234567") != "" {
-		return State{}, fmt.Errorf("state %.80q has no part of the functions' own", text)
+		return State{}, fmt.Errorf("state %.80q: the part after the level is missing or invalid", text)
 	}
 	numbers, err := parseCounts(f[:4]...)
 	if err != nil {

@@ -66,7 +66,7 @@ type TLSFiles struct {
 func (f TLSFiles) Check() error {
 	switch {
 	case (f.Cert == "") != (f.Key == ""):
-		return errors.New("a TLS certificate and its key go together: give both or none")
+		return errors.New("a TLS certificate and its key go together: give both or neither")
 	case f.CA == "" && cmp.Or(f.Cert, f.ServerName) != "":
 		return errors.New("TLS requires a CA to verify the store's certificate")
 	}

@@ -70,7 +70,7 @@ func (r *Reconciler) observeNodes(ctx context.Context, s *scope) error {
 		return nil
 	}
 	e := &policy.Evacuation{Nodes: slices.Sorted(maps.Keys(nodes))}
-	e.Message = fmt.Sprintf("pods run on bad nodes: %s (%s)", strings.Join(first(e.Nodes, 4), ", "), strings.Join(first(slices.Sorted(maps.Keys(why)), 4), ", "))
+	e.Message = fmt.Sprintf("pods are running on bad nodes: %s (%s)", strings.Join(first(e.Nodes, 4), ", "), strings.Join(first(slices.Sorted(maps.Keys(why)), 4), ", "))
 	s.facts.Evacuation = e
 	if placedByTopology(s.aw) {
 		e.Held, e.Retry = "Kueue has placed the pods by topology, and would place them there again after a reset: it replaces such nodes itself", safetyPoll

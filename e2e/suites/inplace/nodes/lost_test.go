@@ -42,7 +42,7 @@ func TestANodeLosesPower(t *testing.T) {
 		t.Fatal("no event of forced deletions")
 	}
 	for _, e := range forced {
-		if !strings.Contains(e.Note, "the kubelet of its node "+g.doomedNode()+" has not been heard of since") {
+		if !strings.Contains(e.Note, "the kubelet of its node "+g.doomedNode()+" has not been heard from since") {
 			t.Errorf("the event says %q", e.Note)
 		}
 	}

@@ -132,7 +132,7 @@ func TestInPlaceRestarts(t *testing.T) {
 		return ""
 	})
 	w.enlisted("a", 0, 1)
-	w.heard("Warning InPlaceNotPossible: Pod: a-worker-1 is replaced: it hangs")
+	w.heard("Warning InPlaceNotPossible: Pod: a-worker-1 is being replaced: it hangs")
 	if w.worker("a", 0).UID != first {
 		t.Error("another pod was replaced")
 	}

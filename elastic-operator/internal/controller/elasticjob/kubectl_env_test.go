@@ -55,7 +55,7 @@ func TestPrinterColumns(t *testing.T) {
 	delete(got, "Age")
 	if diff := cmp.Diff(map[string]string{
 		"Name": "a", "State": "Running", "Active": "4", "Desired": "5", "Min": "3", "Max": "6", "Restarts": "1", "Disruptions": "2",
-		"[Round]": "<nil>", "[Waiting-For]": "4 of 5 workers run: 1 waiting for a node",
+		"[Round]": "<nil>", "[Waiting-For]": "4 of 5 workers are running: 1 waiting for a node",
 	}, got); diff != "" {
 		t.Error(diff)
 	}

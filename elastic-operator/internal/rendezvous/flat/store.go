@@ -15,7 +15,7 @@ import (
 var (
 	ErrNoKey     = errors.New("the key does not exist")
 	ErrNoNumber  = errors.New("the value is not a number")
-	ErrWaitLimit = errors.New("clients wait for too many keys")
+	ErrWaitLimit = errors.New("clients are waiting for too many keys")
 	ErrFull      = errors.New("the store is full")
 )
 

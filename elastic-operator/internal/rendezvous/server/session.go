@@ -229,7 +229,7 @@ func (s *Server) read(keys []string) (reply []byte, err error) {
 			return nil, fmt.Errorf("%w: %.200q", flat.ErrNoKey, key)
 		}
 		if len(reply)+len(value) > maxPending { // a request may contain the same key many times
-			return nil, fmt.Errorf("%w: the reply to %d keys", tcpstore.ErrTooLarge, len(keys))
+			return nil, fmt.Errorf("%w: the reply for %d keys", tcpstore.ErrTooLarge, len(keys))
 		}
 		reply = append(reply, tcpstore.Value(value)...)
 	}

@@ -24,7 +24,7 @@ import (
 var (
 	ErrTooLarge     = errors.New("the message is too large")
 	ErrNotServed    = errors.New("the operation is not supported")
-	ErrBadMagic     = errors.New("the greeting has a wrong magic number")
+	ErrBadMagic     = errors.New("the greeting has the wrong magic number")
 	ErrBadPlacement = errors.New("the greeting is missing or is not the first message")
 )
 

@@ -43,10 +43,10 @@ func NewOptions() *Options {
 // Flags registers the flags.
 func (o *Options) Flags(set *pflag.FlagSet) {
 	o.Options.Flags(set)
-	set.BoolVar(&o.Integration.WaitForPodsReady, "wait-for-pods-ready", o.Integration.WaitForPodsReady, "report to Kueue when minReplicas workers are ready; set it like waitForPodsReady.enable of Kueue")
-	set.BoolVar(&o.Integration.ManageWithoutQueue, "manage-jobs-without-queue-name", o.Integration.ManageWithoutQueue, "manage jobs without a queue name; set it like manageJobsWithoutQueueName of Kueue")
-	set.StringVar(&o.namespaces, "managed-jobs-namespace-selector", o.namespaces, "namespaces in which jobs without a queue name are managed; set it like managedJobsNamespaceSelector of Kueue")
-	set.StringVar(&o.gates, "kueue-feature-gates", o.gates, "Kueue's feature gates; set them like those of Kueue's manager")
+	set.BoolVar(&o.Integration.WaitForPodsReady, "wait-for-pods-ready", o.Integration.WaitForPodsReady, "report to Kueue when minReplicas workers are ready; set it to the same value as Kueue's waitForPodsReady.enable")
+	set.BoolVar(&o.Integration.ManageWithoutQueue, "manage-jobs-without-queue-name", o.Integration.ManageWithoutQueue, "manage jobs without a queue name; set it to the same value as Kueue's manageJobsWithoutQueueName")
+	set.StringVar(&o.namespaces, "managed-jobs-namespace-selector", o.namespaces, "namespaces in which jobs without a queue name are managed; set it to the same value as Kueue's managedJobsNamespaceSelector")
+	set.StringVar(&o.gates, "kueue-feature-gates", o.gates, "Kueue's feature gates; set them to the same values as in Kueue's manager")
 }
 
 // Complete returns all invalid settings.

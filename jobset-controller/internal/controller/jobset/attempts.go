@@ -103,6 +103,6 @@ func (s *scope) setAttempts(status *v1alpha2.JobSetStatus) {
 	status.PreviousInPlaceRestartAttempt, status.CurrentInPlaceRestartAttempt = s.attempts.Next(&s.jobSet.Status, s.suspended())
 	if s.restartsInPlace() && !s.suspended() {
 		s.setTrue(status, v1alpha2.JobSetRestartingInPlace, warning(v1alpha2.InPlaceAttemptReason, fmt.Sprintf(
-			"all pods restart in place and join attempt %d", s.attempts.Highest)))
+			"all pods are restarting in place to join attempt %d", s.attempts.Highest)))
 	}
 }

@@ -159,9 +159,9 @@ func (s *scope) running() (metav1.ConditionStatus, notice) {
 	case s.suspended():
 		return no(v1alpha2.JobSetSuspendedReason, "the JobSet is suspended")
 	case s.decided, len(s.jobs.Failed) > 0:
-		return no(v1alpha2.RestartingReason, "jobs are recreated after a failure")
+		return no(v1alpha2.RestartingReason, "jobs are being recreated after a failure")
 	case len(s.jobs.Previous) > 0:
-		return no(v1alpha2.WaitingForDeletionReason, "jobs of before the restart are not gone yet")
+		return no(v1alpha2.WaitingForDeletionReason, "jobs from before the restart have not been deleted yet")
 	case s.claimsErr != nil:
 		return no(v1alpha2.WaitingForVolumeClaimsReason, s.claimsErr.Error())
 	case policy.AllReady(&s.jobSet.Spec, s.tallies):
@@ -182,9 +182,9 @@ func (s *scope) held() string {
 		name := s.jobSet.Spec.ReplicatedJobs[i].Name
 		if policy.InOrder(&s.jobSet.Spec) {
 			rjob, wait := policy.Blocker(&s.jobSet.Spec, s.tallies)
-			return fmt.Sprintf("%s waits for %s to be %s", name, rjob, wait)
+			return fmt.Sprintf("%s is waiting for %s to be %s", name, rjob, wait)
 		}
-		return name + " waits for what it depends on"
+		return name + " is waiting for its dependencies"
 	}
 	return ""
 }

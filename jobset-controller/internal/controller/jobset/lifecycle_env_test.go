@@ -68,7 +68,7 @@ func TestCompleteJobSetKeepsOnlyFinishedJobs(t *testing.T) {
 		t.Errorf("terminalState %q", got)
 	}
 	w.Eventually(func() string {
-		return sandbox.Differs("events", "Normal AllJobsCompleted/Reconciling: as many jobs have succeeded as the success policy asks for", strings.Join(w.Events(), "\n"))
+		return sandbox.Differs("events", "Normal AllJobsCompleted/Reconciling: enough jobs have succeeded to satisfy the success policy", strings.Join(w.Events(), "\n"))
 	})
 	w.countIs("jobset_completed_total", 1)
 	w.collect("a-workers-0")

@@ -78,7 +78,7 @@ func (r *Reconciler) ensureClaims(ctx context.Context, s *scope) (ctrl.Result, e
 	})
 	s.claimsErr = err
 	if err != nil {
-		r.report.warn(s.jobSet, pvcCreationFailed, "no jobs are created before the claims of their volumes: "+err.Error())
+		r.report.warn(s.jobSet, pvcCreationFailed, "no jobs are created before their volume claims: "+err.Error())
 	}
 	return r.retry(s.jobSet, taskClaims, err)
 }

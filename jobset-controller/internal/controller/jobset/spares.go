@@ -80,7 +80,7 @@ func (r *Reconciler) resizeSpares(ctx context.Context, s *scope) (ctrl.Result, e
 	if len(s.agents.assessment.Problems) > 0 || s.agents.lacks != "" {
 		return ctrl.Result{}, nil
 	}
-	return r.updateJobs(s, "not all replicatedJobs have their number of spares yet", func() error {
+	return r.updateJobs(s, "not all replicatedJobs have the desired number of spares yet", func() error {
 		return parallel.Do(ctx, s.unfinishedSpares(), func(ctx context.Context, job *batchv1.Job) error { return r.resizeSparesOf(ctx, s, job) })
 	})
 }

@@ -143,7 +143,7 @@ func (s *scope) recordJobRestarts(status *v1alpha2.JobSetStatus) {
 	status.RuleRestarts = policy.CountRules(status.RuleRestarts, d)
 	s.setTrue(status, v1alpha2.JobSetRestartingJobs, warning(d.Reason, d.Message))
 	for _, restart := range d.Restarts {
-		n := warning(string(restart.Action)+actionSuffix, "job "+restart.Job.Name+" is recreated: "+policy.FailureOf(restart.Job).Message)
+		n := warning(string(restart.Action)+actionSuffix, "job "+restart.Job.Name+" is being recreated: "+policy.FailureOf(restart.Job).Message)
 		s.pending = append(s.pending, n)
 	}
 }

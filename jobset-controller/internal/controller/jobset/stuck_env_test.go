@@ -102,7 +102,7 @@ func TestPodOnASilentNodeIsReleasedAfterTheTimeout(t *testing.T) {
 		return ""
 	})
 	w.Eventually(func() string {
-		if got := w.eventsWith("StuckPodDeleted"); len(got) != 1 || !strings.Contains(got[0], "has not been heard of since") {
+		if got := w.eventsWith("StuckPodDeleted"); len(got) != 1 || !strings.Contains(got[0], "has not been heard from since") {
 			return "events: " + strings.Join(got, "\n")
 		}
 		return ""

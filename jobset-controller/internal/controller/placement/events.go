@@ -28,16 +28,16 @@ func (r *Reconciler) report(s *scope) {
 	switch {
 	case s.anchor != nil && s.domain == "":
 		r.reportOnce(s, corev1.EventTypeWarning, domainUnknown, fmt.Sprintf(
-			"node %s of pod %s has no label %s; the other pods wait until it has", s.anchor.Spec.NodeName, s.anchor.Name, s.topology))
+			"node %s of pod %s has no label %s; the other pods are waiting until the label is added", s.anchor.Spec.NodeName, s.anchor.Name, s.topology))
 	case s.anchor == nil && s.leader != nil && len(s.leader.Status.Conditions) > 0:
 		r.reportOnce(s, corev1.EventTypeWarning, leaderUnschedulable, fmt.Sprintf(
-			"the pods wait for a domain of %s, because their leader %s has no node: %s", s.topology, s.leader.Name, s.leader.Status.Conditions[0].Message))
+			"the pods are waiting for a domain of %s, because their leader %s has no node: %s", s.topology, s.leader.Name, s.leader.Status.Conditions[0].Message))
 	case s.lacksLeader():
 		r.reportOnce(s, corev1.EventTypeWarning, leaderReplaced, fmt.Sprintf("the pod with index 0 has finished; pod %s is the new leader, "+
 			"and its %s may not be exclusive", s.leaderless.Name, s.topology))
 	case len(s.moves.Evict) > 0:
 		r.reportOnce(s, corev1.EventTypeNormal, followersEvicted, fmt.Sprintf(
-			"%d pods are recreated in %s %s, where their leader %s is", len(s.moves.Evict), s.topology, s.domain, s.anchor.Name))
+			"%d pods are being recreated in %s %s, where their leader %s is", len(s.moves.Evict), s.topology, s.domain, s.anchor.Name))
 	}
 }
 

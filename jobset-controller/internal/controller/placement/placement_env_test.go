@@ -77,7 +77,7 @@ func TestFollowersOfAnotherDomainAreRecreated(t *testing.T) {
 	stays := w.pod("f2", "2", to("r2")) // not earlier: a reconcile that still finds the old leader would evict it
 	w.awaitWhere(strays, "NotFound")
 	w.awaitWhere(stays, "r2 []")
-	w.AwaitEvent("FollowersEvicted/Placing: 1 pods are recreated in " + rack + " r2")
+	w.AwaitEvent("FollowersEvicted/Placing: 1 pods are being recreated in " + rack + " r2")
 }
 
 // A lost pod is replaced while its leader is lost as well. The running pods show where the Job is.
@@ -110,7 +110,7 @@ func TestUnschedulableLeaderIsReported(t *testing.T) {
 	w.pod("f1", "1", held)
 	leader.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/5 nodes are available"}}
 	w.OK(w.Status().Update(w.Context(), leader))
-	w.AwaitEvent("LeaderUnschedulable/Placing: the pods wait for a domain of " + rack + ", because their leader leader has no node: 0/5 nodes are available")
+	w.AwaitEvent("LeaderUnschedulable/Placing: the pods are waiting for a domain of " + rack + ", because their leader leader has no node: 0/5 nodes are available")
 }
 
 // Pods that have the same label but belong to another Job are ignored.

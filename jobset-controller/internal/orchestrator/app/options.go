@@ -90,7 +90,7 @@ func (o *Options) Flags(set *pflag.FlagSet) {
 	set.StringVar(&o.ValkeyAddress, "valkey-address", os.Getenv("VALKEY_ADDRESS"), "host:port of Valkey or Redis 7 (env VALKEY_ADDRESS)")
 	set.StringVar(&o.ValkeyUsername, "valkey-username", "", "ACL user of the orchestrator")
 	set.StringVar(&o.ValkeyPasswordFile, "valkey-password-file", "", "file with the password; read for every connection")
-	set.StringVar(&o.ValkeyPasswordSecret, "valkey-password-secret", "", "Secret in the namespace of the Lease whose key password is copied to --valkey-password-file; if the Secret is empty, the orchestrator writes a random password first")
+	set.StringVar(&o.ValkeyPasswordSecret, "valkey-password-secret", "", "Secret in the namespace of the Lease whose key \"password\" is copied to --valkey-password-file; if the Secret is empty, the orchestrator writes a random password first")
 	set.StringVar(&o.ValkeyTLSSecret, "valkey-tls-secret", "", "Secret in the namespace of the Lease whose key ca.crt is copied to --valkey-tls-ca-file; if the Secret is empty, the orchestrator writes a certificate for --valkey-address first")
 	set.StringVar(&o.ValkeyTLS.CA, "valkey-tls-ca-file", "", "file with the CA certificates of the store; enables TLS")
 	set.StringVar(&o.ValkeyTLS.Cert, "valkey-tls-cert-file", "", "file with the client certificate")
@@ -133,10 +133,10 @@ func (o *Options) validate() []error {
 		errs = append(errs, fmt.Errorf("--valkey-tls-* (valkey.tls): %w", err))
 	}
 	if o.ValkeyPasswordSecret != "" && o.ValkeyPasswordFile == "" {
-		errs = append(errs, errors.New("--valkey-password-secret: also set --valkey-password-file, where the password is copied to"))
+		errs = append(errs, errors.New("--valkey-password-secret: also set --valkey-password-file, to which the password is copied"))
 	}
 	if o.ValkeyTLSSecret != "" && o.ValkeyTLS.CA == "" {
-		errs = append(errs, errors.New("--valkey-tls-secret: also set --valkey-tls-ca-file, where the CA is copied to"))
+		errs = append(errs, errors.New("--valkey-tls-secret: also set --valkey-tls-ca-file, to which the CA is copied"))
 	}
 	if o.ValkeyPasswordMaxAge < 0 || o.ValkeyPasswordOverlap < 0 || (o.ValkeyPasswordMaxAge > 0 && o.ValkeyPasswordMaxAge <= o.ValkeyPasswordOverlap) {
 		errs = append(errs, errors.New("--valkey-password-max-age must be longer than --valkey-password-overlap, and neither may be negative"))

@@ -69,11 +69,11 @@ func (o *Options) installation() string { return o.Leader.Namespace + "/" + o.Le
 func (o *Options) addWebhooks(mgr ctrl.Manager) error {
 	jobs := &webhook.Jobs{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Agents: o.Agents, Installation: o.installation()}
 	if err := ctrl.NewWebhookManagedBy(mgr, &batchv1.Job{}).WithDefaulter(jobs).Complete(); err != nil {
-		return fmt.Errorf("adding the webhook on Jobs: %w", err)
+		return fmt.Errorf("adding the webhook for Jobs: %w", err)
 	}
 	pods := &webhook.Pods{Live: mgr.GetAPIReader(), Agents: o.Agents, Installation: o.installation()}
 	if err := ctrl.NewWebhookManagedBy(mgr, &corev1.Pod{}).WithDefaulter(pods).Complete(); err != nil {
-		return fmt.Errorf("adding the webhook on pods: %w", err)
+		return fmt.Errorf("adding the webhook for pods: %w", err)
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func (o *Options) register(ctx context.Context, mgr *bootstrap.Manager, store *v
 	if o.Webhooks {
 		by := o.installation()
 		kinds = []orchestrator.Kind{orchestrator.Beside(by), orchestrator.Alone(by), orchestrator.Pods(by)}
-		if err := mgr.Add(bootstrap.Every(30*time.Second, "looking for groups without agents", leader(orchestrator.Pods(by)).NoteUnprepared)); err != nil {
+		if err := mgr.Add(bootstrap.Every(30*time.Second, "looking for groups without agents failed", leader(orchestrator.Pods(by)).NoteUnprepared)); err != nil {
 			return err
 		}
 	}

@@ -152,7 +152,7 @@ func assess(pod *corev1.Pod, leader map[string]string) (a inject.Assessment, why
 		}
 	}
 	if a, why = inject.Assess(js), Refusal(js); why == "" && a.Entries[0].Driver != inject.Exec {
-		why = "all pods of the group need the driver exec, and none may bring an agent of its own"
+		why = "all pods of the group need the exec driver, and none may have an agent of its own"
 	}
 	return a, why
 }

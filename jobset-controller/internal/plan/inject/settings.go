@@ -85,7 +85,7 @@ func (s Settings) missing(driver Driver) string {
 func (s *Settings) Flags(set *pflag.FlagSet, kind string) {
 	supervise.Flags(set, &s.Store, &s.StoreACL, &s.ExecImage, kind)
 	set.StringVar(&s.AgentImage, FlagAgentImage, "", "image of the sidecar, the agent of the cri driver")
-	set.StringSliceVar(&s.PullSecrets, FlagPullSecrets, nil, "pull Secrets of these images in the namespace of the "+kind+", added to pods that get an agent")
+	set.StringSliceVar(&s.PullSecrets, FlagPullSecrets, nil, "pull Secrets for these images in the namespace of the "+kind+", added to pods that get an agent")
 }
 
 // Check returns errors for invalid settings.

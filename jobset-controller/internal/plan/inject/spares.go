@@ -75,7 +75,7 @@ func (a *Assessment) noSpares(t *template, e *Entry) string {
 	case inplace.IsAlone(js):
 		return "only JobSets can have spares"
 	case slices.ContainsFunc(js.Spec.ReplicatedJobs, bringsAgent):
-		return "spares need agents that the manager adds; remove those of the templates"
+		return "spares need agents that the manager adds; remove those in the templates"
 	case slices.ContainsFunc(a.Entries, func(e Entry) bool { return e.Driver == CRI }):
 		return "spares wait at the barrier of the exec driver, which the cri driver does not have"
 	case e.Driver != Exec:
@@ -87,9 +87,9 @@ func (a *Assessment) noSpares(t *template, e *Entry) string {
 	case owner != nil:
 		return fmt.Sprintf("the quota of the %s that owns the JobSet does not count spares", owner.Kind)
 	case js.Spec.SuccessPolicy != nil && js.Spec.SuccessPolicy.Operator == v1alpha2.OperatorAny:
-		return "a worker that finishes in a spare completes no Job, as the success policy Any requires; use All"
+		return "a worker that finishes in a spare does not complete a Job, which the success policy Any requires; use All"
 	case len(cmp.Or(js.Name, js.GenerateName+generated)+"-"+t.rjob.Name+longestSpare) > validation.DNS1035LabelMaxLength:
-		return "the names of JobSet and replicatedJob are too long for the names of spares"
+		return "the names of the JobSet and the replicatedJob are too long for the names of spares"
 	case t.has(v1alpha2.ExclusiveKey):
 		return "a spare has no place in a topology domain that belongs to one Job; remove " + v1alpha2.ExclusiveKey
 	}

@@ -57,7 +57,7 @@ func TestSpares(t *testing.T) {
 		"with exclusive placement":          {spares(plain(on(v1alpha2.ExclusiveKey, "rack")), "1"), 0, onJobSet + "Forbidden: a spare has no place"},
 		"with exclusive Jobs of the JobSet": {spares(plain().Annotation(v1alpha2.ExclusiveKey, "rack"), "1"), 0, onJobSet + "Forbidden: a spare has no place"},
 		"with success policy Any":           {spares(plain().Success(v1alpha2.OperatorAny), "1"), 0, onJobSet + "Forbidden: a worker that finishes in a spare"},
-		"with a long name":                  {spares(plain(func(e *rjob) { e.Name = strings.Repeat("w", 45) }), "1"), 0, onJobSet + "Forbidden: the names of JobSet"},
+		"with a long name":                  {spares(plain(func(e *rjob) { e.Name = strings.Repeat("w", 45) }), "1"), 0, onJobSet + "Forbidden: the names of the JobSet"},
 		"a template with a slot": {plain(func(e *rjob) {
 			e.Template.Spec.Template.Annotations = map[string]string{v1alpha2.SlotKey: "js-workers-0-1"}
 		}), 0, "spec.replicatedJobs[0].template.spec.template.metadata.annotations[holdfast.dev/slot]: Forbidden"},

@@ -145,7 +145,7 @@ func (r *Reconciler) isSuccessor(ctx context.Context, next *corev1.Pod) error {
 		return err
 	}
 	if there.Annotations[SuccessorOf] != next.Annotations[SuccessorOf] {
-		return fmt.Errorf("another pod has the name")
+		return fmt.Errorf("another pod already has this name")
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *core
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
 	if p.args.OnExhaustion == wait {
-		return nil, fwk.NewStatus(fwk.Unschedulable, "the pod waits for a node on which its workload has not failed")
+		return nil, fwk.NewStatus(fwk.Unschedulable, "the pod is waiting for a node on which its workload has not failed")
 	}
 	excluded, others, err := p.candidates(ctx, state, pod, c, statuses)
 	if err != nil {

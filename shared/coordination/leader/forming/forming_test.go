@@ -65,23 +65,23 @@ func TestWaitOf(t *testing.T) {
 		slot Slot
 		want Wait
 	}{
-		"a Job that is not there yet":   {Slot{}, Wait{Turn, "waits for its Job to be created"}},
-		"one that is there from before": {Slot{Before: job(nil)}, Wait{Turn, "waits for Job js-w-0 of an earlier epoch to be deleted"}},
-		"a Job that waits for quota":    {Slot{Job: job(suspended)}, Wait{Turn, "waits its turn: Job js-w-0 is suspended"}},
-		"a pod that is not there":       {Slot{Job: job(nil)}, Wait{NoPod, "waits for Job js-w-0 to create its pod"}},
-		"a pod that goes":               {Slot{Job: job(nil), Pod: pod(0, start, func(p *workload.Pod) { p.Deleting, p.Due = true, after(30) })}, Wait{Leaving, "waits for pod p0 to terminate"}},
+		"a Job that is not there yet":   {Slot{}, Wait{Turn, "waiting for its Job to be created"}},
+		"one that is there from before": {Slot{Before: job(nil)}, Wait{Turn, "waiting for Job js-w-0 from an earlier epoch to be deleted"}},
+		"a Job that waits for quota":    {Slot{Job: job(suspended)}, Wait{Turn, "waiting its turn: Job js-w-0 is suspended"}},
+		"a pod that is not there":       {Slot{Job: job(nil)}, Wait{NoPod, "waiting for Job js-w-0 to create its pod"}},
+		"a pod that goes":               {Slot{Job: job(nil), Pod: pod(0, start, func(p *workload.Pod) { p.Deleting, p.Due = true, after(30) })}, Wait{Leaving, "waiting for pod p0 to terminate"}},
 		"a pod that its node refused": {Slot{Job: job(nil), Pod: pod(0, start, func(p *workload.Pod) {
 			p.Phase, p.Reason, p.Scheduling, p.Containers = workload.Failed, "OutOfcpu", nil, nil
-		})}, Wait{NoPod, "waits for Job js-w-0 to replace pod p0, which failed (OutOfcpu)"}},
+		})}, Wait{NoPod, "waiting for Job js-w-0 to replace pod p0, which failed (OutOfcpu)"}},
 		"scheduling gates":              {Slot{Job: job(nil), Pod: pod(0, start, waitsToBeScheduled("SchedulingGated", "x"))}, Wait{Gated, "pod p0 is gated"}},
 		"a node with room":              {Slot{Job: job(nil), Pod: pod(0, start, waitsToBeScheduled("Unschedulable", "0/3 nodes are available"))}, Wait{Unscheduled, "pod p0 is unscheduled (0/3 nodes are available)"}},
 		"a scheduler that has not come": {Slot{Job: job(nil), Pod: pod(0, start, func(p *workload.Pod) { *p = workload.Pod{Name: p.Name, Created: p.Created} })}, Wait{Unscheduled, "pod p0 is unscheduled"}},
 		"a container that is created":   {Slot{Job: job(nil), Pod: pod(0, start, waiting("ContainerCreating", ""))}, Wait{Starting, "pod p0 is starting (ContainerCreating)"}},
-		"an image":                      {Slot{Job: job(nil), Pod: pod(0, start, waiting("ImagePullBackOff", "no such host"))}, Wait{Image, "container worker of pod p0 waits: ImagePullBackOff (no such host)"}},
+		"an image":                      {Slot{Job: job(nil), Pod: pod(0, start, waiting("ImagePullBackOff", "no such host"))}, Wait{Image, "container worker of pod p0 is waiting: ImagePullBackOff (no such host)"}},
 		"a program that exits":          {Slot{Job: job(nil), Pod: pod(0, start, func(p *workload.Pod) { p.Containers[0] = ended("worker", 3, 127, start) })}, Wait{Exits, "container worker of pod p0 exited with code 127 (last words)"}},
 		"a program that runs again after an exit": {Slot{Job: job(nil), Pod: pod(0, start, func(p *workload.Pod) {
 			p.Containers[0].Restarts, p.Containers[0].Last = 1, &workload.Exit{Code: 1, At: start}
-		})}, Wait{Store, "pod p0 runs, but has not reached the store"}},
+		})}, Wait{Store, "pod p0 is running, but has not reached the store"}},
 		"a sidecar that exits beside a worker that runs": {Slot{Job: job(worker), Pod: pod(0, start, func(p *workload.Pod) {
 			p.Init = []workload.Container{ended("agent", 3, 2, start)}
 		})}, Wait{Exits, "container agent of pod p0 exited with code 2 (last words)"}},
@@ -89,10 +89,10 @@ func TestWaitOf(t *testing.T) {
 			p.Init = []workload.Container{ended("fetch", 0, 1, start)}
 		})}, Wait{Exits, "container fetch of pod p0 exited with code 1 (last words)"}},
 		"a worker that has just begun":     {Slot{Job: job(nil), Pod: pod(0, after(10).Add(-time.Second), nil)}, Wait{Starting, "pod p0 is starting"}},
-		"a store that its pod cannot find": {Slot{Job: job(func(j *workload.Job) { j.Store = "valkey:6379" }), Pod: pod(0, start, nil)}, Wait{Store, "pod p0 runs, but has not reached the store at valkey:6379"}},
+		"a store that its pod cannot find": {Slot{Job: job(func(j *workload.Job) { j.Store = "valkey:6379" }), Pod: pod(0, start, nil)}, Wait{Store, "pod p0 is running, but has not reached the store at valkey:6379"}},
 		"a helper that exits is not a worker": {Slot{Job: job(worker), Pod: pod(0, start, func(p *workload.Pod) {
 			p.Containers = append(p.Containers, ended("helper", 3, 1, start))
-		})}, Wait{Store, "pod p0 runs, but has not reached the store"}},
+		})}, Wait{Store, "pod p0 is running, but has not reached the store"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, WaitOf(tc.slot, after(10))); diff != "" {
@@ -237,11 +237,11 @@ func TestTextNamesAFewWorkersAndTheNextStep(t *testing.T) {
 		want string
 	}{
 		"one": {step(after(10), nil),
-			"1 of 4 workers have not joined: js-w-0-0: pod p0 runs, but has not reached the store. If they have not joined by 2026-01-01T12:30:00Z (forming-timeout 30m0s), pods are recreated"},
+			"1 of 4 workers have not joined: js-w-0-0: pod p0 is running, but has not reached the store. If they have not joined by 2026-01-01T12:30:00Z (forming-timeout 30m0s), pods are recreated"},
 		"while the clock stands still": {step(after(10), first(pod(0, start, waitsToBeScheduled("SchedulingGated", "")))),
-			"1 of 4 workers have not joined: js-w-0-0: pod p0 is gated. The 30m0s forming-timeout does not run meanwhile"},
+			"1 of 4 workers have not joined: js-w-0-0: pod p0 is gated. Meanwhile, the 30m0s forming-timeout is paused"},
 		"of which some are not known": {step(after(10), func(s *Step) { s.Waiting = 3 }),
-			"3 of 4 workers have not joined: js-w-0-0: pod p0 runs, but has not reached the store; and 2 more. If"},
+			"3 of 4 workers have not joined: js-w-0-0: pod p0 is running, but has not reached the store; and 2 more. If"},
 		"none of which is known": {step(after(10), func(s *Step) { s.Waiting, s.Missing = 2, nil }),
 			"2 of 4 workers have not joined. If"},
 	} {

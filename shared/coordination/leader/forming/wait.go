@@ -39,17 +39,17 @@ const joinsWithin = 10 * time.Second
 func WaitOf(s Slot, now time.Time) Wait {
 	switch {
 	case s.Job == nil && s.Before != nil:
-		return Wait{Turn, fmt.Sprintf("waits for Job %s of an earlier epoch to be deleted", s.Before.Name)}
+		return Wait{Turn, fmt.Sprintf("waiting for Job %s from an earlier epoch to be deleted", s.Before.Name)}
 	case s.Job == nil:
-		return Wait{Turn, "waits for its Job to be created"}
+		return Wait{Turn, "waiting for its Job to be created"}
 	case s.Job.Suspended:
-		return Wait{Turn, fmt.Sprintf("waits its turn: Job %s is suspended", s.Job.Name)}
+		return Wait{Turn, fmt.Sprintf("waiting its turn: Job %s is suspended", s.Job.Name)}
 	case s.Pod == nil:
-		return Wait{NoPod, fmt.Sprintf("waits for Job %s to create its pod", s.Job.Name)}
+		return Wait{NoPod, fmt.Sprintf("waiting for Job %s to create its pod", s.Job.Name)}
 	case s.Pod.Phase == workload.Failed:
-		return Wait{NoPod, fmt.Sprintf("waits for Job %s to replace pod %s, which failed%s", s.Job.Name, s.Pod.Name, inParentheses(s.failure()))}
+		return Wait{NoPod, fmt.Sprintf("waiting for Job %s to replace pod %s, which failed%s", s.Job.Name, s.Pod.Name, inParentheses(s.failure()))}
 	case s.Pod.Deleting:
-		return Wait{Leaving, fmt.Sprintf("waits for pod %s to terminate", s.Pod.Name)}
+		return Wait{Leaving, fmt.Sprintf("waiting for pod %s to terminate", s.Pod.Name)}
 	}
 	if w := scheduling(s.Pod); w.Kind != "" {
 		return w
@@ -83,7 +83,7 @@ func containers(s Slot, now time.Time) Wait {
 		if s.Job.Store != "" {
 			store += " at " + s.Job.Store
 		}
-		return Wait{Store, fmt.Sprintf("pod %s runs, but has not reached %s", s.Pod.Name, store)}
+		return Wait{Store, fmt.Sprintf("pod %s is running, but has not reached %s", s.Pod.Name, store)}
 	case exited:
 		return Wait{Exits, fmt.Sprintf("container %s of pod %s exited with code %d%s", exit.Container, s.Pod.Name, exit.Code, inParentheses(exit.Message))}
 	}
@@ -93,7 +93,7 @@ func containers(s Slot, now time.Time) Wait {
 			continue
 		}
 		if reason = c.Reason; reason != "" && reason != "ContainerCreating" && reason != "PodInitializing" { // not an ordinary startup
-			return Wait{Image, fmt.Sprintf("container %s of pod %s waits: %s%s", c.Name, s.Pod.Name, reason, inParentheses(c.Message))}
+			return Wait{Image, fmt.Sprintf("container %s of pod %s is waiting: %s%s", c.Name, s.Pod.Name, reason, inParentheses(c.Message))}
 		}
 	}
 	return Wait{Starting, fmt.Sprintf("pod %s is starting%s", s.Pod.Name, inParentheses(reason))}
@@ -142,7 +142,7 @@ func (s Step) Text() string {
 	}
 	deadline, runs := s.Clock()
 	if !runs {
-		return fmt.Sprintf("%s. The %s forming-timeout does not run meanwhile", text, s.Period)
+		return fmt.Sprintf("%s. Meanwhile, the %s forming-timeout is paused", text, s.Period)
 	}
 	end := deadline.Start.Add(deadline.Period).UTC().Format(time.RFC3339)
 	return fmt.Sprintf("%s. If they have not joined by %s (forming-timeout %s), pods are recreated", text, end, s.Period)

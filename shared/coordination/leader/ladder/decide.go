@@ -64,7 +64,7 @@ func Decide(r Round, s Slot) Action {
 	case s.Job == nil || s.Job.Deleting || r.made(s.Job.Created):
 		return Action{} // a new Job has been created or is coming
 	case s.finished():
-		return Action{Job, "exited 0 when it was stopped, so that its Job takes it for finished"}
+		return Action{Job, "exited 0 when it was stopped, so its Job considers it finished"}
 	case r.RepairsIn() > 0:
 		return Action{}
 	case 2*r.Missing > r.Size: // individual slots are not the cause, and recreating them takes longer than recreating the group
@@ -87,7 +87,7 @@ func (r Round) late(s Slot, state state, why string) Action {
 	case state == due || state == leaving:
 		return Action{}
 	case state == absent && r.Clock.Remaining(r.Now) < podBackoff(s.Job): // a new Job has no back-off
-		return Action{Job, why + ", and its Job makes a new one too late"}
+		return Action{Job, why + ", and its Job would create a new one too late"}
 	case state == absent:
 		return Action{}
 	case state == starting && r.made(s.Pod.Created):

@@ -98,7 +98,7 @@ func TestDecide(t *testing.T) {
 		"late, in a large Job the pod alone, though its worker runs":             {late, Slot{Job: job(17), Pod: pod(workload.Running, runs)}, Pod, "has not joined"},
 		"late, in a large Job a pod of this round is left to the end":            {late, Slot{Job: job(17), Pod: changed(pullFails(), created(younger()))}, None, ""},
 		"late, a pod that comes in time is waited for":                           {late, Slot{Job: job(4)}, None, ""},
-		"late, a Job whose back-off is too long is recreated, however large":     {late, Slot{Job: job(500, failedOften)}, Job, "has no pod, and its Job makes a new one too late"},
+		"late, a Job whose back-off is too long is recreated, however large":     {late, Slot{Job: job(500, failedOften)}, Job, "has no pod, and its Job would create a new one too late"},
 		"late, the same after a failed pod":                                      {late, Slot{Job: job(500, failedOften), Pod: pod(workload.Failed)}, Job, "failed"},
 		"late, a Job of this round is not recreated again":                       {late, Slot{Job: job(4, func(j *workload.Job) { j.Created = younger() }), Pod: pullFails()}, None, ""},
 		"late, a Job that is being deleted is left alone":                        {late, Slot{Job: job(4, func(j *workload.Job) { j.Deleting = true }), Pod: pullFails()}, None, ""},

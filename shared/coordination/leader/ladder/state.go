@@ -36,7 +36,7 @@ func stateOf(pod *workload.Pod, r Round) (state, string) {
 	case len(pod.Containers) == 0:
 		return starting, "has not been started"
 	}
-	worst, why := running, "runs but has not joined"
+	worst, why := running, "is running but has not joined"
 	for i := range pod.Containers {
 		if s, text := stateOfContainer(&pod.Containers[i], r); s > worst {
 			worst, why = s, text
@@ -62,7 +62,7 @@ func stateOfContainer(c *workload.Container, r Round) (state, string) {
 	case "CrashLoopBackOff":
 		return stateOfBackedOff(c, r)
 	default:
-		return stuck, "waits: " + c.Reason
+		return stuck, "is waiting: " + c.Reason
 	}
 }
 
@@ -77,9 +77,9 @@ func stateOfBackedOff(c *workload.Container, r Round) (state, string) {
 	}
 	start := last.Add(wait + wait/2) // the kubelet adds jitter
 	if start.Before(r.Clock.Start.Add(r.Clock.Period)) {
-		return due, "waits in CrashLoopBackOff"
+		return due, "is in CrashLoopBackOff"
 	}
-	return stuck, fmt.Sprintf("waits in CrashLoopBackOff for %s", wait)
+	return stuck, fmt.Sprintf("is in CrashLoopBackOff with a delay of %s", wait)
 }
 
 // backOffRule parses the kubelet's "back-off 20s restarting failed container=...". Its default is the kubelet's maximum.

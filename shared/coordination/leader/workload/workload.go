@@ -56,7 +56,7 @@ func (j *Job) Refusal(index int) string {
 	case j.Completed.Has(index) || j.Failed.Has(index):
 		return "its Job has finished with it"
 	case !j.MadePods:
-		return "its Job is about to make its pods"
+		return "its Job is about to create its pods"
 	}
 	return ""
 }

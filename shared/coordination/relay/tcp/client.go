@@ -31,7 +31,7 @@ type client struct {
 }
 
 // errLeft means that the relay does not answer, so the caller must use the store.
-var errLeft = errors.New("the relay does not answer")
+var errLeft = errors.New("the relay is not responding")
 
 // connect connects to a relay and authenticates it.
 func connect(ctx context.Context, r relay.Record) (*client, error) {
