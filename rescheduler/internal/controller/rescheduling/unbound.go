@@ -250,7 +250,7 @@ func (r *Reconciler) replace(ctx context.Context, s *scope, host string, request
 		r.warn(ctx, s, signals.Match{}, policy.LimitReached, "no other node fits the pod: "+why)
 		return ctrl.Result{RequeueAfter: after}, nil
 	}
-	done, err := r.lift(ctx, s)
+	done, err := r.lift(ctx, s) // never blocked: disruption budgets do not protect pending pods
 	if done != moved {
 		refund()
 	}
