@@ -141,6 +141,12 @@ const (
 	SlotKey = "holdfast.dev/slot"
 	// SlotWaits is the value of SlotKey on a waiting pod.
 	SlotWaits = "-"
+	// SlotsKey is set on Jobs of a JobSet with spares whose pods have an agent: SlotsFollow or SlotsAny.
+	SlotsKey = "holdfast.dev/slots"
+	// SlotsFollow means that the workers of a Job can reach a worker that runs in a spare.
+	SlotsFollow = "follow"
+	// SlotsAny means that the workers of a Job can also work in any slot of their replicatedJob.
+	SlotsAny = "any"
 	// InPlaceInjectionKey is set on Jobs: "true" if agents are added to the Jobs of the attempt, "false" if they could
 	// not be added. It is absent if the JobSet does not request agents. The decision made for the first Job of an
 	// attempt applies to all of them.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
@@ -21,10 +22,10 @@ func oneAnnotation() *JobSet {
 	})
 }
 
-func withAgents(js *JobSet) *Builder {
+func withAgents(js *JobSet, current ...*batchv1.Job) *Builder {
 	settings := inject.Settings{Store: supervise.Store{Address: "valkey:6379"}, ExecImage: "exec"}
 	b := NewBuilder(js.Obj(), epoch.First())
-	b.Agents = inject.For(inject.Assess(js.Obj()), nil, settings)
+	b.Agents = inject.For(inject.Assess(js.Obj()), current, settings)
 	return b
 }
 

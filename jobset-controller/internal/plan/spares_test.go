@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -35,6 +36,41 @@ func TestSpares(t *testing.T) {
 	}
 	if none := withAgents(oneAnnotation()).Spares(0); none != nil {
 		t.Errorf("%s without the annotation", none.Name)
+	}
+}
+
+// Workers of a replicatedJob without spares must be able to reach a worker that runs in a spare of another one. A Job that
+// is recreated after the spares were turned off replaces one whose slots may be in spares.
+func TestWorkersFollowTheSlotsOfOthers(t *testing.T) {
+	js := oneAnnotation().Entry("leader", 1, func(e *v1alpha2.ReplicatedJob) {
+		e.Template.Annotations = map[string]string{v1alpha2.SparesKey: "1"}
+		e.Template.Spec.Template.Spec.Containers[0].Command = []string{"python", "lead.py"}
+	})
+	leader, worker := withAgents(js).Job(1, 0), withAgents(js).Job(0, 0)
+	wantSlots(t, leader, v1alpha2.SlotsAny)
+	wantSlots(t, worker, v1alpha2.SlotsFollow)
+
+	js.Spec.ReplicatedJobs[1].Template.Annotations = map[string]string{v1alpha2.SlotsKey: v1alpha2.SlotsAny}
+	wantSlots(t, withAgents(js, leader, worker).Job(1, 0), v1alpha2.SlotsAny)
+	wantSlots(t, withAgents(js, leader, worker).Job(0, 0), v1alpha2.SlotsFollow)
+	wantSlots(t, withAgents(js).Job(1, 0), "")
+}
+
+// wantSlots checks which slots the workers of a Job support.
+func wantSlots(t *testing.T, job *batchv1.Job, want string) {
+	t.Helper()
+	if got := job.Annotations[v1alpha2.SlotsKey]; got != want {
+		t.Errorf("%s: slots %q, want %q", job.Name, got, want)
+	}
+	variables := map[string]string{}
+	for _, v := range job.Spec.Template.Spec.Containers[0].Env {
+		variables[v.Name] = v.Value
+	}
+	if _, follows := variables["HOLDFAST_FIRST_JOB_GLOBAL_INDEX"]; follows != (want != "") {
+		t.Errorf("%s: follows slots: %t", job.Name, follows)
+	}
+	if any := variables["JOB_COMPLETION_INDEX"] == coordination.PlaceholderPod; any != (want == v1alpha2.SlotsAny) {
+		t.Errorf("%s: works in any slot: %t", job.Name, any)
 	}
 }
 

@@ -149,8 +149,27 @@ func Tally(spec *v1alpha2.JobSetSpec, jobs Jobs, previous []v1alpha2.ReplicatedJ
 	t.each(jobs.Failed, func(s *v1alpha2.ReplicatedJobStatus, _ *batchv1.Job) { s.Failed++ })
 	t.each(jobs.Succeeded, func(s *v1alpha2.ReplicatedJobStatus, _ *batchv1.Job) { s.Succeeded++ })
 	t.each(jobs.Active, countUnfinished)
+	t.creditSpares(jobs)
 	t.creditPassed(spec, jobs)
 	return t.statuses
+}
+
+// creditSpares counts a Job as ready if ready spares make up for its missing pods. While a spare works in the slot of a
+// lost pod, the replacement of that pod waits, and may fail its readiness probe.
+func (t tallies) creditSpares(jobs Jobs) {
+	if len(jobs.Spares) == 0 {
+		return
+	}
+	left := map[string]int32{} // ready spares by replicatedJob
+	for _, job := range jobs.Spares {
+		left[job.Labels[v1alpha2.ReplicatedJobNameKey]] += ptr.Deref(job.Status.Ready, 0)
+	}
+	t.each(jobs.Active, func(s *v1alpha2.ReplicatedJobStatus, job *batchv1.Job) {
+		if missing, started := missingPods(job); started && missing > 0 && missing <= left[s.Name] {
+			left[s.Name] -= missing
+			s.Ready++
+		}
+	})
 }
 
 // creditPassed counts Jobs that no longer exist as succeeded if a later stage that waited for their success has
@@ -202,7 +221,7 @@ func (t tallies) each(jobs []*batchv1.Job, count func(*v1alpha2.ReplicatedJobSta
 }
 
 func countUnfinished(s *v1alpha2.ReplicatedJobStatus, job *batchv1.Job) {
-	if isReady(job) {
+	if missing, started := missingPods(job); started && missing <= 0 {
 		s.Ready++
 	}
 	if job.Status.Active > 0 {
@@ -213,18 +232,18 @@ func countUnfinished(s *v1alpha2.ReplicatedJobStatus, job *batchv1.Job) {
 	}
 }
 
-// isReady reports whether the number of pods that are ready or done has reached the number that may run at the same
-// time. The pod counts in the status of a suspended Job are outdated until the Job controller has processed its
-// resumption.
-func isReady(job *batchv1.Job) bool {
+// missingPods returns by how much the number of pods that are ready or done falls short of the number that may run at the
+// same time. started is false for a suspended Job. The pod counts in its status are outdated until the Job controller has
+// processed its resumption.
+func missingPods(job *batchv1.Job) (missing int32, started bool) {
 	if ptr.Deref(job.Spec.Suspend, false) || ReportedSuspended(job) {
-		return false
+		return 0, false
 	}
 	expected := ptr.Deref(job.Spec.Parallelism, 1)
 	if job.Spec.Completions != nil {
 		expected = min(expected, *job.Spec.Completions)
 	}
-	return job.Status.Succeeded+ptr.Deref(job.Status.Ready, 0) >= expected
+	return expected - job.Status.Succeeded - ptr.Deref(job.Status.Ready, 0), true
 }
 
 // Workers returns how many pods of a JobSet run at the same time.

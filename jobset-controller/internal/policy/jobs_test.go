@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 )
 
@@ -61,6 +62,11 @@ func TestSortJobs(t *testing.T) {
 }
 
 func TestTally(t *testing.T) {
+	spares := func(ready int32) *Job {
+		job := MakeJob("a-spares", "w").Size(2, 2).Pods(2, ready, 0)
+		job.Labels[v1alpha2.JobIndexKey] = coordination.Spares
+		return job
+	}
 	cases := map[string]struct {
 		jobs []*Job
 		want v1alpha2.ReplicatedJobStatus
@@ -72,6 +78,10 @@ func TestTally(t *testing.T) {
 		"no more pods are expected than completions":                  {jobs: []*Job{MakeJob("a", "w").Size(5, 2).Pods(2, 2, 0)}, want: v1alpha2.ReplicatedJobStatus{Ready: 1, Active: 1}},
 		"no more pods are expected than parallelism":                  {jobs: []*Job{MakeJob("a", "w").Size(2, 5).Pods(2, 2, 0)}, want: v1alpha2.ReplicatedJobStatus{Ready: 1, Active: 1}},
 		"without completions parallelism is expected":                 {jobs: []*Job{MakeJob("a", "w").Size(2, 0).Pods(2, 2, 0)}, want: v1alpha2.ReplicatedJobStatus{Ready: 1, Active: 1}},
+		"a ready spare makes up for a missing pod":                    {jobs: []*Job{MakeJob("a", "w").Size(2, 2).Pods(2, 1, 0), spares(1)}, want: v1alpha2.ReplicatedJobStatus{Ready: 1, Active: 1}},
+		"a spare is counted once":                                     {jobs: []*Job{MakeJob("a", "w").Size(2, 2).Pods(2, 1, 0), MakeJob("b", "w").Size(2, 2).Pods(2, 1, 0), spares(1)}, want: v1alpha2.ReplicatedJobStatus{Ready: 1, Active: 2}},
+		"more pods are missing than there are spares":                 {jobs: []*Job{MakeJob("a", "w").Size(3, 3).Pods(3, 1, 0), spares(1)}, want: v1alpha2.ReplicatedJobStatus{Active: 1}},
+		"no spare makes up for a suspended Job":                       {jobs: []*Job{MakeJob("a", "w").Suspended(), spares(2)}, want: v1alpha2.ReplicatedJobStatus{Suspended: 1}},
 		"a suspended Job is suspended":                                {jobs: []*Job{MakeJob("a", "w").Suspended()}, want: v1alpha2.ReplicatedJobStatus{Suspended: 1}},
 		"a Job may be active and suspended at once":                   {jobs: []*Job{MakeJob("a", "w").Suspended().Pods(1, 1, 0)}, want: v1alpha2.ReplicatedJobStatus{Active: 1, Suspended: 1}},
 		"finished Jobs are neither ready nor active":                  {jobs: []*Job{MakeJob("a", "w").Pods(1, 1, 0).Succeeded(), MakeJob("b", "w").Pods(1, 1, 0).Failed(1, "", "")}, want: v1alpha2.ReplicatedJobStatus{Succeeded: 1, Failed: 1}},

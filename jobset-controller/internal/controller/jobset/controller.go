@@ -237,7 +237,7 @@ func (r *Reconciler) reportAgents(s *scope) {
 		r.report.warnOnce(s.jobSet, inPlaceDoubtful, warning, warning)
 	}
 	for i := range s.jobSet.Spec.ReplicatedJobs {
-		if rjob := s.jobSet.Spec.ReplicatedJobs[i].Name; s.agents.plan.Spares(i) > 0 && !s.hasSpares(rjob) {
+		if rjob := s.jobSet.Spec.ReplicatedJobs[i].Name; s.agents.plan.Spares(i) > 0 && !s.supportsSpares(rjob) {
 			r.report.warnOnce(s.jobSet, sparesLater, rjob, "the workers of replicatedJob "+rjob+" run without spares; it gets some when its Jobs are recreated")
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/parallel"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan"
+	"github.com/holdfast-project/holdfast/jobset-controller/internal/plan/inject"
 	"github.com/holdfast-project/holdfast/jobset-controller/internal/policy"
 )
 
@@ -25,11 +26,11 @@ import (
 const sparesLast = 10 * time.Second
 
 // missingSpares builds the Job for the spares of a replicatedJob if it is missing. Workers that were created before the
-// JobSet had spares cannot reach a worker in a spare. In that case the spares are created with the next workers, once
-// those have been scheduled.
+// JobSet had spares cannot reach a worker in a spare. In that case the spares are created after the next recreation, once
+// the new workers have been scheduled.
 func (s *scope) missingSpares(builder *plan.Builder, i int) *batchv1.Job {
 	rjob := s.jobSet.Spec.ReplicatedJobs[i].Name
-	if s.agents.plan.Spares(i) == 0 || !s.workersReady(i) || s.jobs.Names[plan.SparesName(s.jobSet.Name, rjob)] || !s.hasSpares(rjob) {
+	if s.agents.plan.Spares(i) == 0 || !s.workersReady(i) || s.jobs.Names[plan.SparesName(s.jobSet.Name, rjob)] || !s.supportsSpares(rjob) {
 		return nil
 	}
 	return builder.Spares(i)
@@ -41,10 +42,16 @@ func (s *scope) workersReady(i int) bool {
 	return s.tallies[i].Ready+s.tallies[i].Succeeded >= s.jobSet.Spec.ReplicatedJobs[i].Replicas
 }
 
-// hasSpares reports whether all existing Jobs of a replicatedJob were created for workers with spares.
-func (s *scope) hasSpares(rjob string) bool {
+// supportsSpares reports whether a replicatedJob can have spares: the workers of its Jobs work in any slot, and those of
+// all other Jobs with agents follow a slot to another pod.
+func (s *scope) supportsSpares(rjob string) bool {
+	hasAgents := map[string]bool{}
+	for i, e := range s.agents.assessment.Entries {
+		hasAgents[s.jobSet.Spec.ReplicatedJobs[i].Name] = e.Driver == inject.Exec
+	}
 	return !slices.ContainsFunc(s.jobs.Current(), func(job *batchv1.Job) bool {
-		return job.Labels[v1alpha2.ReplicatedJobNameKey] == rjob && job.Annotations[v1alpha2.SparesKey] == ""
+		slots, of := job.Annotations[v1alpha2.SlotsKey], job.Labels[v1alpha2.ReplicatedJobNameKey]
+		return of == rjob && slots != v1alpha2.SlotsAny || hasAgents[of] && slots == ""
 	})
 }
 

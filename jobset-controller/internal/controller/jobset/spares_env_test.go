@@ -145,6 +145,29 @@ func TestSparesOfARunningJobSetWaitForItsRecreation(t *testing.T) {
 	w.awaitJobs("a-w-0@1", "a-w-spares@1")
 }
 
+// The same applies if the template turned the spares off, and to spares of another replicatedJob.
+func TestSparesWaitForWorkersThatCanReachThem(t *testing.T) {
+	w := newWorldThatAdds(t, agentsToAdd)
+	w.create(MakeJobSet("a").Entry("w", 1, runnable("train"), func(e *v1alpha2.ReplicatedJob) {
+		e.Template.Annotations = map[string]string{v1alpha2.SparesKey: "0"}
+	}).Entry("x", 1, runnable("train")).Annotation(v1alpha2.InPlaceTimeoutKey, "60s"))
+	w.awaitJobs("a-w-0@0", "a-x-0@0")
+	w.ready("a-w-0")
+	w.ready("a-x-0")
+	for _, i := range []int{0, 1} {
+		w.change("a", func(js *v1alpha2.JobSet) {
+			for n := range js.Spec.ReplicatedJobs {
+				js.Spec.ReplicatedJobs[n].Template.Annotations = nil
+			}
+			js.Spec.ReplicatedJobs[i].Template.Annotations = map[string]string{v1alpha2.SparesKey: "1"}
+		})
+		w.Eventually(func() string {
+			return sandbox.Differs("events", fmt.Sprint(i+1), fmt.Sprint(len(w.eventsWith("SparesLater"))))
+		})
+		w.awaitJobs("a-w-0@0", "a-x-0@0")
+	}
+}
+
 // With a queue for the stages, Kueue admits the Job of the spares individually. It would stop the Job if its size
 // changed.
 func TestSparesWaitInTheStageQueue(t *testing.T) {

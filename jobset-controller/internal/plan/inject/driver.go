@@ -116,19 +116,18 @@ func (t *template) findContainer() *field.Error {
 	return nil
 }
 
-// addSupervisor makes the supervisor the entry point of the worker's container. With spares, the worker can run in any
-// slot of its replicatedJob.
-func (s Settings) addSupervisor(pod *corev1.PodSpec, e Entry, who []corev1.EnvVar, first First) {
+// addSupervisor makes the supervisor the entry point of the worker's container. slots is the value of SlotsKey.
+func (s Settings) addSupervisor(pod *corev1.PodSpec, e Entry, who []corev1.EnvVar, slots string, first First) {
 	supervisor := supervise.Supervisor{Image: s.ExecImage, Store: s.Store, Identity: who, Flags: e.Progress.flags()}
 	if s.Alone > 0 {
 		supervisor.Flags = append(supervisor.Flags, "--exit-without-store-after="+s.Alone.String())
 	}
-	if e.Spares > 0 {
+	if slots != "" {
 		supervisor.Identity = append(supervisor.Identity, ownIdentity(first)...)
 		supervisor.Flags = append(supervisor.Flags, flagOwnID)
 	}
 	supervisor.Into(pod, e.Container)
-	if e.Spares > 0 {
+	if slots == v1alpha2.SlotsAny {
 		takeAnySlot(&pod.Containers[e.Container])
 	}
 }

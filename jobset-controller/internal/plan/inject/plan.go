@@ -16,7 +16,7 @@ package inject
 
 import (
 	"math"
-	"strconv"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -37,7 +37,9 @@ type Plan struct {
 	settings Settings
 	kind     string // of the owner
 	entries  []Entry
-	mark     string // value of InPlaceInjectionKey; empty: the JobSet requests nothing
+	mark     string          // value of InPlaceInjectionKey; empty: the JobSet requests nothing
+	follows  bool            // whether the workers must be able to reach a worker that runs in a spare
+	anySlot  map[string]bool // replicatedJobs whose current Jobs support any slot, even if they no longer have spares
 }
 
 // For plans the attempt that the current Jobs belong to, whose first Jobs determine the decision. If the annotation is
@@ -52,7 +54,27 @@ func For(a Assessment, current []*batchv1.Job, s Settings) Plan {
 	if !possible || (began && !injects) {
 		return Plan{mark: notInjected}
 	}
-	return Plan{settings: s, kind: a.Kind, entries: a.Entries, mark: injected}
+	p := Plan{settings: s, kind: a.Kind, entries: a.Entries, mark: injected, anySlot: map[string]bool{}}
+	p.follows = slices.ContainsFunc(a.Entries, func(e Entry) bool { return e.Spares > 0 })
+	for _, job := range current {
+		slots := job.Annotations[v1alpha2.SlotsKey]
+		p.follows = p.follows || slots != ""
+		if slots == v1alpha2.SlotsAny {
+			p.anySlot[job.Labels[v1alpha2.ReplicatedJobNameKey]] = true
+		}
+	}
+	return p
+}
+
+// slots returns the value of SlotsKey for a Job of an entry, or "" for none.
+func (p Plan) slots(e Entry, job *batchv1.Job) string {
+	switch {
+	case e.Spares > 0 || p.anySlot[job.Labels[v1alpha2.ReplicatedJobNameKey]]:
+		return v1alpha2.SlotsAny
+	case p.follows:
+		return v1alpha2.SlotsFollow
+	}
+	return ""
 }
 
 // Spares returns how many spares a replicatedJob gets.
@@ -80,6 +102,7 @@ func (p Plan) Into(rjob int, job *batchv1.Job, first First) {
 		return
 	}
 	job.Annotations[v1alpha2.InPlaceInjectionKey] = p.mark
+	delete(job.Annotations, v1alpha2.SlotsKey) // of the template
 	if p.mark != injected {
 		return
 	}
@@ -88,14 +111,15 @@ func (p Plan) Into(rjob int, job *batchv1.Job, first First) {
 	e := p.entries[rjob]
 	switch e.Driver {
 	case Exec:
-		settings.addSupervisor(pod, e, who, first)
+		slots := p.slots(e, job)
+		if slots != "" {
+			job.Annotations[v1alpha2.SlotsKey] = slots
+		}
+		settings.addSupervisor(pod, e, who, slots, first)
 	case CRI:
 		settings.addSidecar(pod, e.Container, who)
 	default:
 		return
-	}
-	if e.Spares > 0 {
-		job.Annotations[v1alpha2.SparesKey] = strconv.Itoa(e.Spares)
 	}
 	supervise.AddPullSecrets(pod, settings.PullSecrets)
 	outliveRestarts(&job.Spec)

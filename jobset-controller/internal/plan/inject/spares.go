@@ -3,6 +3,7 @@ package inject
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 
@@ -92,8 +93,25 @@ func (a *Assessment) noSpares(t *template, e *Entry) string {
 		return "the names of the JobSet and the replicatedJob are too long for the names of spares"
 	case t.has(v1alpha2.ExclusiveKey):
 		return "a spare has no place in a topology domain that belongs to one Job; remove " + v1alpha2.ExclusiveKey
+	case mountsBySlot(&t.pod().Containers[e.Container]):
+		return "the subPathExpr of a mount contains the worker's index, which a spare does not know when its volumes are mounted; append the index in the program"
 	}
 	return ""
+}
+
+var reference = regexp.MustCompile(`\$\(([^()]+)\)`)
+
+// mountsBySlot reports whether the path of a mount contains a variable that depends on the slot, directly or through
+// another variable.
+func mountsBySlot(worker *corev1.Container) bool {
+	bySlot := map[string]bool{}
+	refers := func(text string) bool {
+		return slices.ContainsFunc(reference.FindAllStringSubmatch(text, -1), func(parts []string) bool { return bySlot[parts[1]] })
+	}
+	for _, v := range slices.Concat(reserved, worker.Env) {
+		bySlot[v.Name] = placeholderOf(v) != "" || refers(v.Value)
+	}
+	return slices.ContainsFunc(worker.VolumeMounts, func(m corev1.VolumeMount) bool { return refers(m.SubPathExpr) })
 }
 
 // First is the number of Jobs before the first Job of a replicatedJob, in the JobSet and in its group.
@@ -135,16 +153,22 @@ var placeholders = map[string]string{
 // The kubelet expands references to these variables, whether in other variables, the command or the arguments, to the
 // same placeholders.
 func takeAnySlot(worker *corev1.Container) {
-	for i := range worker.Env {
-		v := &worker.Env[i]
-		if v.ValueFrom == nil || v.ValueFrom.FieldRef == nil || v.Name == envOwnJob || v.Name == envOwnIndex {
-			continue
-		}
-		for key, placeholder := range placeholders {
-			if path := v.ValueFrom.FieldRef.FieldPath; path == "metadata.annotations['"+key+"']" || path == "metadata.labels['"+key+"']" {
-				*v = corev1.EnvVar{Name: v.Name, Value: placeholder}
-				break
-			}
+	for i, v := range worker.Env {
+		if placeholder := placeholderOf(v); placeholder != "" && v.Name != envOwnJob && v.Name != envOwnIndex {
+			worker.Env[i] = corev1.EnvVar{Name: v.Name, Value: placeholder}
 		}
 	}
+}
+
+// placeholderOf returns the placeholder for the value of a variable, or "" if the value does not depend on the slot.
+func placeholderOf(v corev1.EnvVar) string {
+	if v.ValueFrom == nil || v.ValueFrom.FieldRef == nil {
+		return ""
+	}
+	for key, placeholder := range placeholders {
+		if path := v.ValueFrom.FieldRef.FieldPath; path == "metadata.annotations['"+key+"']" || path == "metadata.labels['"+key+"']" {
+			return placeholder
+		}
+	}
+	return ""
 }

@@ -4,11 +4,13 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
+	"github.com/holdfast-project/holdfast/shared/bootstrap/supervise"
 )
 
 func TestSpares(t *testing.T) {
@@ -24,6 +26,16 @@ func TestSpares(t *testing.T) {
 	queued.Labels = map[string]string{v1alpha2.QueueNameLabel: "q"}
 	admitted := func(e *rjob) { e.Template.Spec.Template.Labels = map[string]string{v1alpha2.PodSetLabel: "w"} }
 	jobQueued := func(e *rjob) { e.Template.Labels = map[string]string{v1alpha2.QueueNameLabel: "q"} }
+	mounts := func(path string) func(e *rjob) {
+		return func(e *rjob) {
+			c := &e.Template.Spec.Template.Spec.Containers[0]
+			c.Env = []corev1.EnvVar{
+				supervise.FromField("RANK", "metadata.labels['"+v1alpha2.JobGlobalIndexKey+"']"), {Name: "FOLDER", Value: "rank-$(RANK)"},
+				supervise.FromField("POD", "metadata.name"),
+			}
+			c.VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data", SubPathExpr: path}}
+		}
+	}
 	const (
 		onJobSet   = "metadata.annotations[holdfast.dev/spares]: "
 		onTemplate = "spec.replicatedJobs[0].template.metadata.annotations[holdfast.dev/spares]: "
@@ -58,6 +70,9 @@ func TestSpares(t *testing.T) {
 		"with exclusive Jobs of the JobSet": {spares(plain().Annotation(v1alpha2.ExclusiveKey, "rack"), "1"), 0, onJobSet + "Forbidden: a spare has no place"},
 		"with success policy Any":           {spares(plain().Success(v1alpha2.OperatorAny), "1"), 0, onJobSet + "Forbidden: a worker that finishes in a spare"},
 		"with a long name":                  {spares(plain(func(e *rjob) { e.Name = strings.Repeat("w", 45) }), "1"), 0, onJobSet + "Forbidden: the names of the JobSet"},
+		"with a folder by index":            {spares(plain(mounts("rank-$(JOB_COMPLETION_INDEX)")), "1"), 0, onJobSet + "Forbidden: the subPathExpr of a mount"},
+		"with a folder by label":            {spares(plain(mounts("$(FOLDER)")), "1"), 0, onJobSet + "Forbidden: the subPathExpr of a mount"},
+		"with a folder by pod":              {spares(plain(mounts("$(POD)/$(OTHER)")), "1"), 1, ""},
 		"a template with a slot": {plain(func(e *rjob) {
 			e.Template.Spec.Template.Annotations = map[string]string{v1alpha2.SlotKey: "js-workers-0-1"}
 		}), 0, "spec.replicatedJobs[0].template.spec.template.metadata.annotations[holdfast.dev/slot]: Forbidden"},
