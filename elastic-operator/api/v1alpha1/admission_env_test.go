@@ -75,6 +75,7 @@ func TestInvalidJobsAreRejected(t *testing.T) {
 		}, "percent is required with type Percent"},
 		"type Percent without one": {func(j *job) { j.Spec.SuccessPolicy = &v1alpha1.SuccessPolicy{Type: v1alpha1.SuccessPercent} }, "percent is required with type Percent"},
 		"max of none":              {func(j *job) { j.Spec.MaxReplicas = ptr.To(int32(0)) }, "spec.maxReplicas: Invalid value: 0"},
+		"too many replicas":        {func(j *job) { j.Spec.MaxReplicas, j.Spec.ReplicaSpecs.Worker.Replicas = nil, ptr.To(int32(5001)) }, "spec.replicaSpecs.Worker.replicas: Invalid value: 5001"},
 		"no replicas":              {func(j *job) { j.Spec.ReplicaSpecs.Worker.Replicas = ptr.To(int32(0)) }, "spec.replicaSpecs.Worker.replicas: Invalid value: 0"},
 		"granted none":             {func(j *job) { j.Spec.GrantedReplicas = ptr.To(int32(0)) }, "spec.grantedReplicas: Invalid value: 0"},
 		"less than no failures":    {func(j *job) { j.Spec.BackoffLimit = ptr.To(int32(-1)) }, "spec.backoffLimit: Invalid value: -1"},

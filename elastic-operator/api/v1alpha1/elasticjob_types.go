@@ -78,6 +78,8 @@ const (
 	QueueLabel = "kueue.x-k8s.io/queue-name"
 	// ControllerName is the value of spec.managedBy for this operator.
 	ControllerName = "elastic.pytorch.org/elastic-job-controller"
+	// MaxWorkers is the largest number of workers. With more, a status with the history of all workers may exceed the limit of etcd, 1.5 MiB.
+	MaxWorkers = 5000
 )
 
 // ElasticJobSpec is the desired state of an ElasticJob. The fields of the run policy are documented at the top level. The upstream controller
@@ -109,10 +111,12 @@ type ElasticJobSpec struct {
 	// least 1 and defaults to replicas.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=5000
 	MinReplicas *int32 `json:"minReplicas,omitempty"`
 	// maxReplicas is the largest number of workers, at least minReplicas. It defaults to replicas.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=5000
 	MaxReplicas *int32 `json:"maxReplicas,omitempty"`
 	// replicaSpecs describes the workers.
 	ReplicaSpecs ReplicaSpecs `json:"replicaSpecs"`
@@ -139,6 +143,7 @@ type ElasticJobSpec struct {
 	// pod starts before the job is admitted.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=5000
 	GrantedReplicas *int32 `json:"grantedReplicas,omitempty"`
 	// managedBy is the name of the controller that manages the job. This operator manages the job if the field is absent or
 	// elastic.pytorch.org/elastic-job-controller, and ignores the job otherwise. The field is immutable.
@@ -169,6 +174,7 @@ type ReplicaSpec struct {
 	// minReplicas, then to 1. `kubectl scale` and autoscalers change it.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=5000
 	Replicas *int32 `json:"replicas,omitempty"`
 	// restartPolicy defines what happens when a worker's program fails. With ExitCode (default), the pod is replaced unless the exit code is
 	// one of permanentExitCodes. With Never, the worker is not replaced. With OnFailure and Always, the kubelet restarts the container in the

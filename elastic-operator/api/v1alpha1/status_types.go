@@ -55,8 +55,7 @@ type ElasticJobStatus struct {
 	FailedIndexes string `json:"failedIndexes,omitempty"`
 	// workers contains the history of each worker that has failed or was disrupted.
 	// +optional
-	// +listType=map
-	// +listMapKey=index
+	// +listType=atomic
 	Workers []WorkerHistory `json:"workers,omitempty"`
 	// restarts is how often worker programs have failed. Restarts of containers within a pod are added when the pod terminates.
 	// +optional

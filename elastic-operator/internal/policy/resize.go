@@ -32,10 +32,11 @@ func (d *decider) resizeTo(size int) {
 	if surplus := len(d.m.Indexes) - size; surplus > 0 {
 		d.m.Indexes = d.m.Indexes.Without(indexes.Of(d.removalOrder(d.m.Indexes)[:surplus]...))
 	}
-	for _, i := range d.candidates(size - len(d.m.Indexes)) {
-		d.m.Indexes = d.m.Indexes.With(i)
+	added := d.candidates(size - len(d.m.Indexes))
+	for _, i := range added {
 		d.ignoreTermination(i)
 	}
+	d.m.Indexes = indexes.Of(slices.Concat(d.m.Indexes, added)...)
 	maps.DeleteFunc(d.m.Workers, func(i int, _ v1alpha1.WorkerHistory) bool { return !d.m.Indexes.Has(i) })
 	d.m.Completed = d.m.Completed.Intersect(d.m.Indexes)
 }
@@ -85,8 +86,9 @@ func (d *decider) candidates(n int) []int {
 	existing = d.removalOrder(existing)
 	slices.Reverse(existing)
 	found := existing[:min(n, len(existing))]
+	used := indexes.Of(slices.Concat(d.m.Indexes, found)...)
 	for i := 0; len(found) < n; i++ {
-		if !d.m.Indexes.Has(i) && !slices.Contains(found, i) {
+		if !used.Has(i) {
 			found = append(found, i)
 		}
 	}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -26,6 +27,27 @@ func TestScalingKeepsRemainingPods(t *testing.T) {
 		if w.facts.Pods[i].UID != before[i].UID {
 			t.Errorf("pod %d is another", i)
 		}
+	}
+}
+
+// etcd rejects requests of more than 1.5 MiB, and the status is not the only content of the object.
+func TestTheStatusOfTheLargestJobFitsIntoARequest(t *testing.T) {
+	w := newWorld(1, v1alpha1.MaxWorkers, v1alpha1.MaxWorkers)
+	d := w.look()
+	if len(d.Memory.Indexes) != v1alpha1.MaxWorkers {
+		t.Fatalf("%d workers", len(d.Memory.Indexes))
+	}
+	for _, i := range d.Memory.Indexes {
+		d.Memory.Workers[i] = v1alpha1.WorkerHistory{
+			Index: int32(i), Failures: 100, Disruptions: 100, LastPod: "3f0b1c52-7c1e-4b57-9f0e-0d9a3a1f3c11",
+			LastReason: "its node has a taint that it does not tolerate", LastTime: toMicro(noon),
+		}
+	}
+	var status v1alpha1.ElasticJobStatus
+	d.Memory.Write(&status)
+	content, err := json.Marshal(status)
+	if err != nil || len(content) > 1200<<10 {
+		t.Errorf("%d bytes, %v", len(content), err)
 	}
 }
 

@@ -26,6 +26,7 @@ func TestSizes(t *testing.T) {
 		"less than the minimum":     {ptr.To(int32(2)), ptr.To(int32(0)), ptr.To(int32(5)), nil, [3]int{2, 2, 5}},
 		"fewer are granted":         {ptr.To(int32(2)), ptr.To(int32(5)), ptr.To(int32(5)), ptr.To(int32(3)), [3]int{2, 3, 5}},
 		"more are granted":          {ptr.To(int32(2)), ptr.To(int32(3)), ptr.To(int32(5)), ptr.To(int32(5)), [3]int{2, 3, 5}},
+		"more than possible":        {ptr.To(int32(1) << 30), ptr.To(int32(1) << 30), ptr.To(int32(1) << 30), ptr.To(int32(1) << 30), [3]int{5000, 5000, 5000}},
 		"fewer than are needed are": {ptr.To(int32(2)), ptr.To(int32(3)), ptr.To(int32(5)), ptr.To(int32(1)), [3]int{2, 2, 5}},
 	} {
 		t.Run(name, func(t *testing.T) {

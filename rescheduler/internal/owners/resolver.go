@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -114,21 +115,23 @@ func (r *Resolver) get(ctx context.Context, namespace string, ref *metav1.OwnerR
 
 // read reads from the cache. It reads live if the cache has not synced or does not contain the object that the pod names as its owner.
 func (r *Resolver) read(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey, uid string) (*metav1.PartialObjectMetadata, error) {
-	o := metadataOf(kind)
 	informer, err := r.informer(ctx, kind)
 	if err != nil {
 		return nil, err
 	}
 	if informer != nil && informer.HasSynced() {
+		o := cached(kind)
 		err := r.cache.Get(ctx, key, o)
-		if err == nil && string(o.UID) == uid {
-			return o, nil
+		if err == nil && string(o.GetUID()) == uid {
+			m := meta.AsPartialObjectMetadata(o)
+			m.SetGroupVersionKind(kind)
+			return m, nil
 		}
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, err
 		}
-		o = metadataOf(kind)
 	}
+	o := metadataOf(kind)
 	if err := r.live.Get(ctx, key, o); err != nil {
 		return nil, err
 	}
@@ -162,7 +165,7 @@ func (r *Resolver) informer(ctx context.Context, kind schema.GroupVersionKind) (
 }
 
 func (r *Resolver) start(ctx context.Context, kind schema.GroupVersionKind) (cache.Informer, error) {
-	informer, err := r.cache.GetInformer(ctx, metadataOf(kind), cache.BlockUntilSynced(false))
+	informer, err := r.cache.GetInformer(ctx, cached(kind), cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, err
 	}
@@ -184,6 +187,15 @@ func (r *Resolver) mayNotList(ctx context.Context, kind schema.GroupVersionKind)
 		return true, nil
 	}
 	return false, err
+}
+
+// cached returns an empty object of a kind, as the cache contains it. Pods can be owners, too. The cache contains all of them anyway, and
+// should not contain their metadata again.
+func cached(kind schema.GroupVersionKind) client.Object {
+	if kind == corev1.SchemeGroupVersion.WithKind("Pod") {
+		return &corev1.Pod{}
+	}
+	return metadataOf(kind)
 }
 
 func metadataOf(kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {

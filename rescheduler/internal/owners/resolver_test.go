@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,7 +20,9 @@ type server struct {
 	mayList bool
 	lists   int
 	started int
+	asked   client.Object // for which an informer was last requested
 	removed int
+	synced  bool
 }
 
 func (s *server) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
@@ -36,9 +39,10 @@ func (s *server) List(context.Context, client.ObjectList, ...client.ListOption) 
 	return apierrors.NewForbidden(schema.GroupResource{Resource: "gadgets"}, "", nil)
 }
 
-func (s *server) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
+func (s *server) GetInformer(_ context.Context, o client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
 	s.started++
-	return unsynced{}, nil
+	s.asked = o
+	return informer{server: s}, nil
 }
 
 func (s *server) RemoveInformer(context.Context, client.Object) error {
@@ -46,10 +50,13 @@ func (s *server) RemoveInformer(context.Context, client.Object) error {
 	return nil
 }
 
-// unsynced is an informer whose cache never syncs.
-type unsynced struct{ cache.Informer }
+// informer is an informer whose cache has synced once the server says so.
+type informer struct {
+	cache.Informer
+	server *server
+}
 
-func (unsynced) HasSynced() bool { return false }
+func (i informer) HasSynced() bool { return i.server.synced }
 
 // An informer without permission to list would retry forever and fill the log. Such owners are read one by one
 // instead.
@@ -81,5 +88,24 @@ func TestForbiddenKindHasNoInformer(t *testing.T) {
 	find()
 	if s.removed != 1 {
 		t.Errorf("the informer was stopped %d times after the permission was removed", s.removed)
+	}
+}
+
+// A second informer for all pods would use more memory than everything else. Pods of a LeaderWorkerSet and of Spark have a pod as their
+// owner.
+func TestPodsThatOwnPodsAreReadFromTheSameCache(t *testing.T) {
+	s := &server{mayList: true}
+	r := NewResolver(s, s, testclock.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)), NewLedger())
+	isController := true
+	pod := &metav1.ObjectMeta{Namespace: "default", OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "driver", UID: "uid", Controller: &isController}}}
+	for range 2 {
+		chain, err := r.Of(t.Context(), pod)
+		if err != nil || len(chain) != 1 || chain.Root().Name != "driver" || chain.Root().Kind != "Pod" {
+			t.Fatalf("the owners are %v (%v)", chain, err)
+		}
+		s.synced = true
+	}
+	if _, typed := s.asked.(*corev1.Pod); !typed || s.started != 1 {
+		t.Errorf("%d informers, the last for %T", s.started, s.asked)
 	}
 }

@@ -206,6 +206,9 @@ func parseStatus(content []byte) (v1alpha1.RendezvousStatus, error) {
 	}
 	status := r.RendezvousStatus
 	status.Round, status.Message = *r.Round, ""
+	if status.LastChange != nil { // the API server keeps whole seconds, and another time would cause a write each time
+		status.LastChange = &metav1.Time{Time: status.LastChange.Truncate(time.Second)}
+	}
 	if r.Unreadable {
 		status.Message = "the server cannot parse the rendezvous state of this PyTorch version"
 	}

@@ -53,7 +53,7 @@ func TestServesComparesOnlyTheRun(t *testing.T) {
 }
 
 func TestParseStatus(t *testing.T) {
-	got, err := parseStatus([]byte(`{"round":3,"complete":true,"restarts":2,"participants":4,"waiting":1,"closed":true,"lastChange":"2026-11-22T12:00:00Z"}`))
+	got, err := parseStatus([]byte(`{"round":3,"complete":true,"restarts":2,"participants":4,"waiting":1,"closed":true,"lastChange":"2026-11-22T12:00:00.123456789Z"}`))
 	want := v1alpha1.RendezvousStatus{Round: 3, Complete: true, Restarts: 2, Participants: 4, Waiting: 1, Closed: true, LastChange: &metav1.Time{Time: noon}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)
