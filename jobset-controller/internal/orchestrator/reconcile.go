@@ -60,22 +60,25 @@ func (r *Reconciler) reconcile(ctx context.Context, owner client.Object, key own
 	}
 	plan, err := x.follow(ctx)
 	x.report(leader.Report(&x.o, &x.state.memory, r.Clock.Now()))
+	if err == nil {
+		retry = sooner(x.settle(key, plan), retry)
+	}
 	if err = errors.Join(append(x.errs, err)...); err != nil { // a repair starts from the losses; repeating a release changes nothing
 		r.Groups.putBack(x.state, x.o.Lost)
 		return 0, err
 	}
-	return sooner(x.settle(key, plan), retry), nil
+	return retry, nil
 }
 
-// retryUser is the interval between attempts to create the user of a group.
-const retryUser = 5 * time.Second
+// retryRejected is the longest interval between attempts of what the API server rejects, such as the creation of a
+// group's user. A restart has a deadline, and timers do not run while the work queue backs off.
+const retryRejected = 5 * time.Second
 
 // keepUser creates or renews the credentials of an owner that requests in-place restarts. It returns the updated owner,
 // and when to reconcile again, or 0 if there was no error.
 //
 // If a quota or a webhook rejects the Secret, the group is still managed: new pods wait for the Secret, and running
-// workers are restarted and replaced. keepUser logs such an error instead of returning it, because the work queue would
-// back off further and further, and a restart has a deadline. It returns errors that end the reconcile: the store is
+// workers are restarted and replaced. keepUser logs such an error instead of returning it. It returns errors that end the reconcile: the store is
 // unreachable, or the owner has changed.
 func (r *Reconciler) keepUser(ctx context.Context, owner client.Object) (client.Object, time.Duration, error) {
 	if r.Users == nil || !r.Kind.Asks(owner) {
@@ -92,7 +95,7 @@ func (r *Reconciler) keepUser(ctx context.Context, owner client.Object) (client.
 		return owner, 0, err
 	}
 	log.FromContext(ctx).Error(err, "creating store credentials failed, continuing without rotation")
-	return owner, retryUser, nil
+	return owner, retryRejected, nil
 }
 
 // follow makes plans and executes them until a plan contains nothing to do.

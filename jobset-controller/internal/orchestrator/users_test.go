@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
@@ -40,7 +41,7 @@ func TestGroupIsLedWithoutCredentials(t *testing.T) {
 			g := formed(t)
 			g.r.Users = noUsers{err}
 			g.fail("js-w-0-0", 1, 1)
-			if next := g.reconcile(); next <= 0 || next > retryUser {
+			if next := g.reconcile(); next <= 0 || next > retryRejected {
 				t.Errorf("the next look is in %s", next)
 			}
 			g.wantCharged("1")
@@ -73,12 +74,22 @@ func TestReconcileEndsWithCredentialsIf(t *testing.T) {
 	}
 }
 
+// A call that is always rejected must not delay the restarts of its group.
+func TestErrorsDelayAGroupBriefly(t *testing.T) {
+	limiter := backOff()
+	for range 100 {
+		if wait := limiter.When(ctrl.Request{}); wait > retryRejected {
+			t.Fatalf("the next reconcile is in %s", wait)
+		}
+	}
+}
+
 // While it is unknown whether the Jobs get agents, there is no group. Creating the user is still retried.
 func TestUserIsRetriedBeforeThereIsAGroup(t *testing.T) {
 	g := newRig(t, plain)
 	g.removeJob()
 	g.r.Users = noUsers{errQuota}
-	if next := g.reconcile(); next != retryUser {
+	if next := g.reconcile(); next != retryRejected {
 		t.Errorf("the next look is in %s", next)
 	}
 }

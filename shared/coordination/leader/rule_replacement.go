@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-project/holdfast/shared/coordination"
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 )
 
@@ -56,7 +57,8 @@ func (p *planner) replaceLost() {
 }
 
 // dueForPod reports whether it is time to create a pod for a slot. If the worker has finished and its pod was cleaned up, there is
-// no need to query the API server or to check again.
+// no need to query the API server or to check again. While the slot's worker runs in a spare, further pods are up to the Job: no
+// timeout of a round would end a series of pods that fail at their start.
 func (p *planner) dueForPod(at place) bool {
 	if at.job.Completed.Has(at.index) || at.job.Failed.Has(at.index) {
 		return false
@@ -66,7 +68,7 @@ func (p *planner) dueForPod(at place) bool {
 		return false
 	}
 	made := p.memory.created.in(p.round())[at.slot]
-	if made.created > 0 && p.remakes() {
+	if made.created > 0 && (p.remakes() || p.isGiven(at.slot) && p.group.Phase == coordination.Running) {
 		return false
 	}
 	wait := made.due().Sub(p.Began)

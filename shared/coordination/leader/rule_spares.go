@@ -61,7 +61,7 @@ func (p *planner) giveAgain(slot string, pod *workload.Pod) (taken bool) {
 	return false
 }
 
-// giveSlots assigns slots without pods to spares, regardless of how the pods were lost. A fenced spare can never get a slot, so it is deleted,
+// giveSlots assigns slots without scheduled pods to spares, regardless of how the pods were lost. A fenced spare can never get a slot, so it is deleted,
 // and its Job replaces it.
 func (p *planner) giveSlots() {
 	if !p.gives() {
@@ -79,7 +79,7 @@ func (p *planner) giveSlots() {
 	}
 	var vacant []place
 	for _, at := range p.places() {
-		if p.needed(at.slot) && workload.StateOf(p.runningIn(at.slot)) == workload.Vacant &&
+		if p.needed(at.slot) && workload.StateOf(scheduled(p.runningIn(at.slot))) == workload.Vacant &&
 			len(vacant) < atOnce && len(p.plan.Need.Holders) < atOnce && p.knowsHolder(at.slot) {
 			vacant = append(vacant, at)
 		}
@@ -125,5 +125,12 @@ func (p *planner) isVacantNow(at place) bool {
 	if !known || read.Failed {
 		return false
 	}
-	return workload.StateOf(slices.DeleteFunc(slices.Clone(read.Pods), func(pod *workload.Pod) bool { return p.worksIn(pod) != at.slot })) == workload.Vacant
+	working := slices.DeleteFunc(slices.Clone(read.Pods), func(pod *workload.Pod) bool { return p.worksIn(pod) != at.slot })
+	return workload.StateOf(scheduled(working)) == workload.Vacant
+}
+
+// scheduled returns the pods without those that live but have no node yet. Nothing has run in such a pod, so a spare may take its slot. The pod
+// then waits once it runs.
+func scheduled(pods []*workload.Pod) []*workload.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(pod *workload.Pod) bool { return pod.Lives() && pod.Node == "" })
 }

@@ -158,6 +158,15 @@ func TestSlotsAreGivenToSpares(t *testing.T) {
 		"nor because its Job is suspended":    {withSpares(all(spares(func(j *workload.Job) { j.Suspended = true }), loses(3))), "release uid3 of js-w-0-3"},
 		"nor because its Job is gone already": {withSpares(all(func(s *scene) { s.Jobs = s.Jobs[:1] }, loses(3))), "release uid3 of js-w-0-3"},
 		"nor one that has a slot":             {withSpares(all(working, loses(5))), "release uid5 of js-w-0-5 for spare1"},
+		"a slot whose new pod has no node goes to a spare": {
+			withSpares(all(gone(3, ""), func(s *scene) {
+				next := pod(3)
+				next.Name, next.UID, next.Phase, next.Node, next.Created = "r3", "next3", workload.Pending, "", now
+				s.Pods = append(s.Pods, next)
+				s.Reads.Slots["js-w-0-3"] = SlotRead{At: now, Pods: []*workload.Pod{next}}
+				s.memory.holdersKnown = now
+			})), "release  of js-w-0-3 for spare0",
+		},
 		"a slot whose other pod lives is not given": {
 			withSpares(all(func(s *scene) { s.Pods = append(s.Pods, pod(3)); s.Pods[len(s.Pods)-1].UID = "twin" }, loses(3))), "release uid3 of js-w-0-3",
 		},
@@ -185,6 +194,12 @@ func TestSlotsAreGivenToSpares(t *testing.T) {
 			})), "release spare0 of js-w-0-3 for spare1",
 		},
 		"a waiting spare is lost": {withSpares(lost), ""},
+		"only the first new pod of a slot that was given is created by the leader": {
+			withSpares(all(working, func(s *scene) {
+				s.Reads.Slots, s.Reads.Jobs = map[string]SlotRead{"js-w-0-3": {At: now}}, map[string]*workload.Job{"js-w-0": &s.Jobs[0]}
+				s.memory.created = roundPods{Round{s.Stored.State.Level.Generation, s.Stored.State.Level.Round}, map[string]replacements{"js-w-0-3": {created: 1, last: now.Add(-time.Minute), ok: true}}}
+			})), "",
+		},
 		"the new pod of a slot that was given waits": {
 			withSpares(all(working, func(s *scene) {
 				s.Reads.Slots, s.Reads.Jobs = map[string]SlotRead{"js-w-0-3": {At: now}}, map[string]*workload.Job{"js-w-0": &s.Jobs[0]}
