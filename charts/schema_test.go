@@ -23,6 +23,7 @@ func TestInvalidValuesAreRejected(t *testing.T) {
 		"orchestrator without a store":              {`orchestrator: {enabled: true}`, "orchestrator.enabled: the orchestrator needs a store"},
 		"store without an orchestrator":             {`valkey: {enabled: true}`, "valkey.enabled: the orchestrator creates"},
 		"two stores":                                {`valkey: {enabled: true, address: "a:1"}`, "valkey.address: leave it empty"},
+		"a store that hides from the host network":  {`{hostNetwork: true, networkPolicy: {enabled: true}, orchestrator: {enabled: true}, valkey: {enabled: true}}`, "networkPolicy.storeFrom: with hostNetwork"},
 		"unknown user of the chart's store":         {`valkey: {enabled: true, username: a}`, "valkey.username: the chart's own store"},
 		"two replicas without leader election":      {`{replicaCount: 2, leaderElection: {enabled: false}}`, "replicaCount: more than one manager needs"},
 		"webhooks on the port of metrics":           {`{metrics: {port: 9443}}`, "webhook.port: it is that of metrics.port"},

@@ -56,6 +56,9 @@ func TestStoreAddress(t *testing.T) {
 				t.Errorf("the Service has port %s", got)
 			}
 			set := as[appsv1.StatefulSet](t, all.find("StatefulSet")[0])
+			if set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement { // the default never replaces a pod that is not ready
+				t.Errorf("the pod management policy is %q", set.Spec.PodManagementPolicy)
+			}
 			if set.Spec.ServiceName != service.Name {
 				t.Errorf("the StatefulSet is of Service %s", set.Spec.ServiceName)
 			}

@@ -87,6 +87,9 @@ holdfast-orchestrator
 {{- if and $v.valkey.enabled $v.valkey.username }}
 {{- fail "valkey.username: the chart's own store has the default user only" }}
 {{- end }}
+{{- if and $v.hostNetwork $v.networkPolicy.enabled $v.valkey.enabled (not $v.networkPolicy.storeFrom) }}
+{{- fail "networkPolicy.storeFrom: with hostNetwork, add an ipBlock with the addresses of the nodes, or the orchestrator cannot reach the store" }}
+{{- end }}
 {{- $auth := include "holdfast.storeAuth" . }}
 {{- if and $auth $v.valkey.address (not (and $v.valkey.username $v.valkey.existingSecret)) }}
 {{- fail "valkey.auth.enabled: with an existing store, set valkey.username and valkey.existingSecret to a user that may manage users" }}

@@ -1,18 +1,16 @@
 {{- define "holdfast.valkeySecrets" -}}
 {{- /* The Secrets of the chart's own store. They have no data, so every rendering is the same, and none overwrites what the orchestrator wrote.
-Argument: {"context": ., "keep": whether they stay when the release is uninstalled}. */}}
-{{- range include "holdfast.emptySecrets" .context | fromYamlArray }}
+Running agents trust the certificate of the store. Because the Secrets stay, a new release of the chart continues with their groups. */}}
+{{- range include "holdfast.emptySecrets" . | fromYamlArray }}
 ---
 apiVersion: v1
 kind: Secret
 metadata:
   name: {{ . }}
-  namespace: {{ $.context.Release.Namespace }}
+  namespace: {{ $.Release.Namespace }}
   labels:
-    {{- include "holdfast.valkeyLabels" $.context | nindent 4 }}
-  {{- if $.keep }}
+    {{- include "holdfast.valkeyLabels" $ | nindent 4 }}
   annotations:
     helm.sh/resource-policy: keep
-  {{- end }}
 {{- end }}
 {{- end }}

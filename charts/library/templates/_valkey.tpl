@@ -31,6 +31,8 @@ metadata:
     {{- include "holdfast.valkeyLabels" . | nindent 4 }}
 spec:
   replicas: 1
+  {{- /* With the default, a pod that never became ready would not be replaced after an upgrade to a correct template. */}}
+  podManagementPolicy: Parallel
   serviceName: {{ $v.serviceName }}
   selector:
     matchLabels:

@@ -240,8 +240,9 @@ func (c *installation) checkUntouched(js *v1alpha2.JobSet, before map[string]fra
 	}
 }
 
-// checkUninstalled checks that the CRD, its JobSets, and the webhook configurations are kept. Without those, JobSets
-// could be created that no webhook has validated. Everything else with the release's label must be gone.
+// checkUninstalled checks that the CRD, its JobSets, the webhook configurations and the Secrets of the store are kept.
+// Without the configurations, JobSets could be created that no webhook has validated. Everything else with the
+// release's label must be gone.
 func (c *installation) checkUninstalled() {
 	c.Helper()
 	crd := &unstructured.Unstructured{}
@@ -270,8 +271,10 @@ func (c *installation) checkUninstalled() {
 			list := &unstructured.UnstructuredList{}
 			list.SetGroupVersionKind(gvk)
 			err := c.Client.List(ctx, list, client.MatchingLabels{"app.kubernetes.io/instance": releaseName})
-			if err == nil && len(list.Items) > 0 {
-				err = fmt.Errorf("%s is left", list.Items[0].GetName())
+			for _, o := range list.Items {
+				if o.GetAnnotations()["helm.sh/resource-policy"] != "keep" { // agents trust the certificate of the store
+					err = fmt.Errorf("%s is left", o.GetName())
+				}
 			}
 			return err
 		}))

@@ -109,7 +109,11 @@ type Save func(Record) error
 func (k *Keeper) Keep(ctx context.Context, owner client.Object, save Save) error {
 	record, now := Of(owner.GetAnnotations()), k.Clock.Now()
 	request := owner.GetAnnotations()[RotateAnnotation]
-	step := Next(record, request, now, k.Ages)
+	ca, err := k.ca()
+	if err != nil {
+		return err
+	}
+	step := Next(record, request, hashOfCA(ca), now, k.Ages)
 	if step == Keep && record.Revoked == "" {
 		missing, err := k.isMissing(ctx, owner, now)
 		if err != nil {
@@ -121,7 +125,7 @@ func (k *Keeper) Keep(ctx context.Context, owner client.Object, save Save) error
 	}
 	switch step {
 	case Renew:
-		return k.renew(ctx, owner, record, request, save)
+		return k.renew(ctx, owner, record, request, ca, save)
 	case Retire:
 		next := record.retired()
 		if err := save(next); err != nil {
@@ -135,7 +139,7 @@ func (k *Keeper) Keep(ctx context.Context, owner client.Object, save Save) error
 // renew delivers a new password to the pods. After a failure it retries with the same password, because each abandoned
 // password takes up one of the few places in the record. The keeper forgets the password once the record says that it
 // is in the Secret.
-func (k *Keeper) renew(ctx context.Context, owner client.Object, record *Record, request string, save Save) error {
+func (k *Keeper) renew(ctx context.Context, owner client.Object, record *Record, request string, ca []byte, save Save) error {
 	uid := owner.GetUID()
 	password, next := k.user(uid).begun, ptr.Deref(record, Record{})
 	if password != "" && record.waitsFor(password) {
@@ -154,10 +158,10 @@ func (k *Keeper) renew(ctx context.Context, owner client.Object, record *Record,
 	if applied != nil && len(next.Hashes) > 1 {
 		return applied
 	}
-	if err := k.writeSecret(ctx, owner, password); err != nil {
+	if err := k.writeSecret(ctx, owner, password, ca); err != nil {
 		return err
 	}
-	if err := save(next.written(k.Clock.Now())); err != nil {
+	if err := save(next.written(hashOfCA(ca), k.Clock.Now())); err != nil {
 		return errors.Join(err, applied)
 	}
 	k.update(uid, func(u *user) { u.begun = "" })
@@ -166,15 +170,8 @@ func (k *Keeper) renew(ctx context.Context, owner client.Object, record *Record,
 
 // writeSecret creates or overwrites the Secret without reading it. An existing Secret with that name belongs to a
 // deleted owner with the same name.
-func (k *Keeper) writeSecret(ctx context.Context, owner client.Object, password string) error {
-	var ca []byte
-	var err error
-	if k.CAFile != "" {
-		if ca, err = os.ReadFile(k.CAFile); err != nil {
-			return fmt.Errorf("reading the store's CA for the agents: %w", err)
-		}
-	}
-	err = k.Client.Create(ctx, secret(owner, password, ca))
+func (k *Keeper) writeSecret(ctx context.Context, owner client.Object, password string, ca []byte) error {
+	err := k.Client.Create(ctx, secret(owner, password, ca))
 	if apierrors.IsAlreadyExists(err) {
 		err = k.Client.Update(ctx, secret(owner, password, ca))
 	}
@@ -183,6 +180,18 @@ func (k *Keeper) writeSecret(ctx context.Context, owner client.Object, password 
 	}
 	k.update(owner.GetUID(), func(u *user) { u.looked = k.Clock.Now() })
 	return nil
+}
+
+// ca returns the store's CA for the agents, or nil without TLS.
+func (k *Keeper) ca() ([]byte, error) {
+	if k.CAFile == "" {
+		return nil, nil
+	}
+	ca, err := os.ReadFile(k.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("reading the store's CA for the agents: %w", err)
+	}
+	return ca, nil
 }
 
 // lookEvery is how often the keeper checks that a Secret exists. New pods cannot start without it.

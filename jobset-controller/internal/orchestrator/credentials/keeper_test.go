@@ -200,6 +200,24 @@ func (g *rig) opens(password []byte) bool {
 	return slices.Contains(g.users.users["uid-1"], hashOf(string(password)))
 }
 
+// Agents check the store's certificate against the CA in their Secret.
+func TestNewCAReachesTheSecret(t *testing.T) {
+	g := newRig(t)
+	g.mustKeep()
+	before := g.secret()
+	g.mustKeep()
+	if now := g.secret(); now.ResourceVersion != before.ResourceVersion {
+		t.Error("the Secret was written again")
+	}
+	if err := os.WriteFile(g.keeper.CAFile, []byte("another CA"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g.mustKeep()
+	if now := g.secret(); string(now.Data["ca.crt"]) != "another CA" || !g.opens(now.Data["password"]) || !g.opens(before.Data["password"]) {
+		t.Errorf("Secret %+v, users %v", now, g.users.users)
+	}
+}
+
 func TestJobSetGetsASecretAndAUser(t *testing.T) {
 	g := newRig(t)
 	g.mustKeep()

@@ -31,6 +31,8 @@ type Record struct {
 	// Held is, while Pending, the hash of the password last known to be in the Secret, and thus the one that most pods
 	// have.
 	Held string `json:"held,omitempty"`
+	// CA is the hash of the store's CA in the Secret; empty if there is none.
+	CA string `json:"ca,omitempty"`
 	// Request is the last value of RotateAnnotation that was handled.
 	Request string `json:"request,omitempty"`
 	// Revoked is why the JobSet no longer has a user. A new value of RotateAnnotation gives it a user again.
@@ -84,14 +86,14 @@ type Ages struct {
 	Overlap time.Duration // how long the previous password stays valid; must exceed the kubelet's delay for updating Secrets in pods
 }
 
-// Next returns the next step for a record. r is nil if there is no record yet.
-func Next(r *Record, request string, now time.Time, ages Ages) Step {
+// Next returns the next step for a record. r is nil if there is no record yet. ca is the hash of the store's CA.
+func Next(r *Record, request, ca string, now time.Time, ages Ages) Step {
 	switch {
 	case r == nil, r.Request != request:
 		return Renew
 	case r.Revoked != "":
 		return Keep
-	case r.Pending, ages.Max > 0 && now.Sub(r.Since) >= ages.Max:
+	case r.Pending, r.CA != ca, ages.Max > 0 && now.Sub(r.Since) >= ages.Max:
 		return Renew
 	case len(r.Hashes) > 1 && now.Sub(r.Since) >= ages.Overlap:
 		return Retire
@@ -140,8 +142,16 @@ func hashOf(password string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (r Record) written(now time.Time) Record {
-	r.Pending, r.Held, r.Since = false, "", now
+// hashOfCA returns the hash of a CA, or "" for none.
+func hashOfCA(ca []byte) string {
+	if len(ca) == 0 {
+		return ""
+	}
+	return hashOf(string(ca))
+}
+
+func (r Record) written(ca string, now time.Time) Record {
+	r.Pending, r.Held, r.CA, r.Since = false, "", ca, now
 	return r
 }
 

@@ -46,7 +46,7 @@ func TestNext(t *testing.T) {
 		"one from a time that never was is not wanted": {record(func(r *Record) { r.Since = time.Time{} }), "", 0, ages, Renew},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Next(tc.record, tc.request, then.Add(tc.after), tc.ages); got != tc.want {
+			if got := Next(tc.record, tc.request, "", then.Add(tc.after), tc.ages); got != tc.want {
 				t.Errorf("%s, want %s", got, tc.want)
 			}
 		})
@@ -69,7 +69,7 @@ func TestValidPasswordsStayValid(t *testing.T) {
 	if len(r.Hashes) != maxHashes {
 		t.Errorf("%d are valid, want %d", len(r.Hashes), maxHashes)
 	}
-	if done := r.written(then).retired(); done.Pending || len(done.Hashes) != 1 || done.Hashes[0] != hashOf("4") {
+	if done := r.written("", then).retired(); done.Pending || len(done.Hashes) != 1 || done.Hashes[0] != hashOf("4") {
 		t.Errorf("in the end: %+v", done)
 	}
 }
@@ -97,7 +97,7 @@ func TestPasswordDroppedFromAFullRecord(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}
-			if done := got.written(then); done.Held != "" || done.Pending {
+			if done := got.written("", then); done.Held != "" || done.Pending {
 				t.Errorf("written: %+v", done)
 			}
 		})
