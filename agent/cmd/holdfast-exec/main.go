@@ -94,16 +94,16 @@ func supervise(c config.Exec, program process.Spec) (code int, err error) {
 		return failed, err
 	}
 	defer groups.Close()
-	start := reaper.Start
+	start, ready := reaper.Start, (func() <-chan struct{})(nil)
 	if modules := os.Getenv(preloadVariable); modules != "" {
 		templates, err := process.NewTemplates(reaper, program, modules, log)
 		if err != nil {
 			return misplaced, fmt.Errorf("%s: %w", preloadVariable, err)
 		}
-		start = templates.Start
+		start, ready = templates.Start, templates.Ready
 	}
 	return supervisor.Run(c, supervisor.Parts{
-		Program: program, Start: start, Store: groups, Hosts: groups.Hosts, Signals: signals, Log: log,
+		Program: program, Start: start, Ready: ready, Store: groups, Hosts: groups.Hosts, Signals: signals, Log: log,
 	})
 }
 

@@ -307,7 +307,7 @@ func (c *Exec) slotSettings() []*setting {
 				c.AnySlot = true
 				return first(v)
 			},
-			usage: "job-global-index of the first Job of the replicatedJob; if set, the worker can run in any slot of the replicatedJob",
+			usage: "job-global-index of the first Job of the replicatedJob; if set, the worker follows slots that move to other pods, and can run in any slot of the replicatedJob",
 			fix:   "give the number of Jobs of the replicatedJobs before this one",
 		},
 		{

@@ -57,7 +57,12 @@ func NewTemplates(r *Reaper, program Spec, modules string, log *slog.Logger) (*T
 		return nil, fmt.Errorf("%w, not %q", ErrNotPython, strings.Join(program.Args, " "))
 	}
 	spec := program
-	spec.Args = append([]string{program.Args[0], "-m", "holdfast.template"}, strings.Split(modules, ",")...)
+	spec.Args = []string{program.Args[0]}
+	if program.Args[1] == "-u" { // the program inherits the unbuffered streams
+		spec.Args = append(spec.Args, "-u")
+	}
+	spec.Args = append(spec.Args, "-m", "holdfast.template")
+	spec.Args = append(spec.Args, strings.Split(modules, ",")...)
 	t := &Templates{reaper: r, spec: spec, log: log}
 	first, err := t.begin()
 	if err != nil {
@@ -138,11 +143,30 @@ func (t *Templates) set(one *template) {
 	t.current = one
 }
 
-// Start runs the program as a fork of the template, or cold if no template responds.
-func (t *Templates) Start(s Spec) (*Child, error) {
+// Ready returns a channel that is closed when the current template has imported its modules, and after importPatience.
+func (t *Templates) Ready() <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if one := t.latest(); one != nil {
+			select {
+			case <-one.ready:
+			case <-time.After(importPatience):
+			}
+		}
+	}()
+	return done
+}
+
+func (t *Templates) latest() *template {
 	t.mu.Lock()
-	one := t.current
-	t.mu.Unlock()
+	defer t.mu.Unlock()
+	return t.current
+}
+
+// Start runs the program as a fork of the template, or cold if no template is ready or responds.
+func (t *Templates) Start(s Spec) (*Child, error) {
+	one := t.latest()
 	if one != nil && one.isReady() {
 		c, err := t.reaper.start(func() (int, error) { return one.fork(s) })
 		if err == nil {
@@ -163,17 +187,18 @@ func (t *Templates) kill(one *template) {
 	}
 }
 
-// isReady waits until the template has imported its modules. It returns false after importPatience.
 func (t *template) isReady() bool {
 	select {
 	case <-t.ready:
 		return true
-	case <-time.After(importPatience):
+	default:
 		return false
 	}
 }
 
-// request is sent to a template, together with the descriptors for the program's output.
+// request is sent to a template, together with the descriptors for the program's output and a pipe. The program starts
+// once it has read a byte from the pipe, and never if the pipe is closed: a fork that was given up must not run beside
+// the cold start.
 type request struct {
 	Args   []string          `json:"args"`
 	Env    map[string]string `json:"env"`
@@ -197,15 +222,25 @@ func (t *template) fork(s Spec) (pid int, err error) {
 			files[i] = int(output)
 		}
 	}
+	waits, starts, err := os.Pipe()
+	if err != nil {
+		return 0, fmt.Errorf("creating a pipe for the program: %w", err)
+	}
+	defer starts.Close()
 	deadline := time.Now().Add(forkPatience)
-	if err := t.write(message, files, deadline); err != nil {
+	err = t.write(message, append(files, int(waits.Fd())), deadline)
+	waits.Close()
+	if err != nil {
 		return 0, fmt.Errorf("requesting a process from the template: %w", err)
 	}
 	answer, err := t.read(deadline)
 	if err != nil {
 		return 0, fmt.Errorf("waiting for the template: %w", err)
 	}
-	return strconv.Atoi(answer)
+	if pid, err = strconv.Atoi(answer); err == nil {
+		_, _ = starts.Write([]byte{1}) // fails if the program has been killed, which its parent notices
+	}
+	return pid, err
 }
 
 func (t *template) write(message []byte, files []int, deadline time.Time) error {

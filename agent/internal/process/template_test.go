@@ -1,11 +1,13 @@
 package process
 
 import (
+	"bufio"
 	"errors"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -124,6 +126,53 @@ func TestTheOutputOfAWarmStart(t *testing.T) {
 	}
 }
 
+// A program that runs with -u writes each line at once.
+func TestAnUnbufferedWarmStart(t *testing.T) {
+	s := program(t, "import time\nprint('out', warm)\ntime.sleep(60)")
+	s.Args = slices.Insert(s.Args, 1, "-u")
+	w := templates(t, s)
+	w.serving(t, 0)
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	s.Output = [2]uintptr{writer.Fd(), 0}
+	c, err := w.Start(s)
+	writer.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mustEnd(t, c, 0)
+	if err := reader.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(reader).ReadString('\n'); err != nil || line != "out True\n" {
+		t.Errorf("%q, %v", line, err)
+	}
+}
+
+// If the answer of the template comes too late, the program is started cold, and must not run twice.
+func TestAForkThatWasGivenUpDoesNotRun(t *testing.T) {
+	starts := filepath.Join(t.TempDir(), "starts")
+	s := program(t, "import os\nopen(os.environ['STARTS'], 'a').write('x')")
+	s.Env = append(s.Env, "STARTS="+starts)
+	slow := t.TempDir()
+	if err := os.WriteFile(filepath.Join(slow, "slowfork.py"), []byte("import os, time\nos.register_at_fork(after_in_parent=lambda: time.sleep(7))\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range s.Env {
+		if strings.HasPrefix(v, "PYTHONPATH=") {
+			s.Env[i] = v + ":" + slow
+		}
+	}
+	startsWith(t, s, "slowfork")
+	time.Sleep(4 * time.Second) // the template is killed; its fork must not begin
+	if text, err := os.ReadFile(starts); err != nil || string(text) != "x" {
+		t.Errorf("starts %q, %v", text, err)
+	}
+}
+
 // TestTheTemplateSurvivesTheEndOfATree ends a program that has started a daemon in its own session, and then starts
 // another program from the same template.
 func TestTheTemplateSurvivesTheEndOfATree(t *testing.T) {
@@ -226,6 +275,7 @@ func startsWith(t *testing.T, s Spec, modules string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
+	<-w.Ready()
 	c, err := w.Start(s)
 	if err != nil {
 		t.Fatal(err)

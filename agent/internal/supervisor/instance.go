@@ -189,6 +189,9 @@ func (s *Supervisor) endIdle(i *instance, e ending) {
 
 func (s *Supervisor) run(i *instance, r round) {
 	program, order := s.placed(i, r)
+	if order == nil {
+		order = s.awaitReady(i)
+	}
 	if order != nil {
 		s.endIdle(i, *order)
 		return
@@ -212,6 +215,19 @@ func (s *Supervisor) run(i *instance, r round) {
 	s.mu.Unlock()
 	s.notify()
 	for !s.follow(i, child) {
+	}
+}
+
+// awaitReady waits until a program can be started. It returns the order if the instance is asked to stop first.
+func (s *Supervisor) awaitReady(i *instance) *ending {
+	if s.options.Ready == nil {
+		return nil
+	}
+	select {
+	case <-s.options.Ready():
+		return nil
+	case e := <-i.end:
+		return &e
 	}
 }
 

@@ -73,21 +73,28 @@ def checkpoint() -> Iterator[None]:
 
 def _hold(path: str, enter: bool) -> None:
     """Adds this process to the holders in the file, or removes it and those no longer running. Deletes the file if no holders are left."""
-    me = str(os.getpid())
     with open(path + ".lock", "a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
-            with open(path) as f:
-                holders = [pid for pid in f.read().split() if pid.isdigit() and os.path.exists("/proc/" + pid)]
-        except FileNotFoundError:
-            holders = []
-        if enter:
-            holders.append(me)
-        elif me in holders:
-            holders.remove(me)
-        if not holders:
-            with contextlib.suppress(FileNotFoundError):
-                os.remove(path)
-            return
-        with open(path, "w") as f:
-            f.write("\n".join(holders) + "\n")
+            _change_holders(path, enter)
+        finally:
+            fcntl.flock(lock, fcntl.LOCK_UN)  # closing the file does not unlock it if another thread has forked in the meantime
+
+
+def _change_holders(path: str, enter: bool) -> None:
+    me = str(os.getpid())
+    try:
+        with open(path) as f:
+            holders = [pid for pid in f.read().split() if pid.isdigit() and os.path.exists("/proc/" + pid)]
+    except FileNotFoundError:
+        holders = []
+    if enter:
+        holders.append(me)
+    elif me in holders:
+        holders.remove(me)
+    if not holders:
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(path)
+        return
+    with open(path, "w") as f:
+        f.write("\n".join(holders) + "\n")

@@ -10,7 +10,6 @@ import array
 import ctypes
 import gc
 import importlib
-import io
 import json
 import os
 import runpy
@@ -37,7 +36,7 @@ def main(modules: list[str]) -> None:
     gc.freeze()  # keeps the garbage collector of a child from writing to shared pages
     supervisor.send(",".join(imported).encode()[:4000] or b"-")
     while True:
-        message, ancillary, _, _ = supervisor.recvmsg(1 << 20, socket.CMSG_SPACE(2 * 4))
+        message, ancillary, _, _ = supervisor.recvmsg(1 << 20, socket.CMSG_SPACE(3 * 4))
         if not message:
             return
         files = array.array("i")
@@ -95,6 +94,8 @@ def _become(request: dict[str, Any], between: int, files: list[int], libc: ctype
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != request["parent"]:  # the supervisor is gone
         os._exit(137)
+    if len(files) > 2 and not os.read(files[2], 1):  # the supervisor has given up on this process; earlier versions send no pipe
+        os._exit(137)
     for target, source in zip((1, 2), files):
         os.dup2(source, target)
     for f in files:
@@ -107,11 +108,7 @@ def _become(request: dict[str, Any], between: int, files: list[int], libc: ctype
 
 
 def _run(args: list[str]) -> None:
-    """Runs `[-u] script [argument...]` or `[-u] -m module [argument...]` as the main program."""
-    if args[0] == "-u" or os.environ.get("PYTHONUNBUFFERED"):
-        for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(write_through=True)
+    """Runs `[-u] script [argument...]` or `[-u] -m module [argument...]` as the main program. The template itself runs with -u then."""
     if args[0] == "-u":
         args = args[1:]
     if args[0] == "-m":

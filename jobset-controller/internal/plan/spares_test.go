@@ -46,13 +46,13 @@ func TestWorkersFollowTheSlotsOfOthers(t *testing.T) {
 		e.Template.Annotations = map[string]string{v1alpha2.SparesKey: "1"}
 		e.Template.Spec.Template.Spec.Containers[0].Command = []string{"python", "lead.py"}
 	})
-	leader, worker := withAgents(js).Job(1, 0), withAgents(js).Job(0, 0)
+	leader, worker, spares := withAgents(js).Job(1, 0), withAgents(js).Job(0, 0), withAgents(js).Spares(1)
 	wantSlots(t, leader, v1alpha2.SlotsAny)
 	wantSlots(t, worker, v1alpha2.SlotsFollow)
 
 	js.Spec.ReplicatedJobs[1].Template.Annotations = map[string]string{v1alpha2.SlotsKey: v1alpha2.SlotsAny}
-	wantSlots(t, withAgents(js, leader, worker).Job(1, 0), v1alpha2.SlotsAny)
-	wantSlots(t, withAgents(js, leader, worker).Job(0, 0), v1alpha2.SlotsFollow)
+	wantSlots(t, withAgents(js, spares).Job(1, 0), v1alpha2.SlotsAny)
+	wantSlots(t, withAgents(js, spares).Job(0, 0), v1alpha2.SlotsFollow)
 	wantSlots(t, withAgents(js).Job(1, 0), "")
 }
 

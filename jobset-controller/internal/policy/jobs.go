@@ -26,7 +26,7 @@ type Jobs struct {
 	// Succeeded and Failed list finished Jobs of the current attempt, and those certain to fail. See FailureOf.
 	Succeeded []*batchv1.Job
 	Failed    []*batchv1.Job
-	// Spares lists the Jobs of spares of the current attempt, in any state. They are not counted.
+	// Spares lists the Jobs of spares of the current attempt, in any state. They only make up for pods that are not ready.
 	Spares []*batchv1.Job
 	// Names holds the names of all Jobs.
 	Names map[string]bool

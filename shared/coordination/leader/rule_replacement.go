@@ -68,7 +68,7 @@ func (p *planner) dueForPod(at place) bool {
 		return false
 	}
 	made := p.memory.created.in(p.round())[at.slot]
-	if made.created > 0 && (p.remakes() || p.isGiven(at.slot) && p.group.Phase == coordination.Running) {
+	if made.created > 0 && (p.remakes() || made.ok && p.isGiven(at.slot) && p.group.Phase == coordination.Running) {
 		return false
 	}
 	wait := made.due().Sub(p.Began)

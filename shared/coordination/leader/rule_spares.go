@@ -104,7 +104,7 @@ func (p *planner) giveVacant(at place) {
 		return
 	}
 	node := ""
-	if pods := p.workersOf(at.slot); len(pods) > 0 {
+	if pods := scheduled(p.workersOf(at.slot)); len(pods) > 0 {
 		node = pods[0].Node
 	}
 	heir := p.spareFor(at.slot, node)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-project/holdfast/shared/coordination/leader/workload"
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
@@ -199,6 +200,12 @@ func TestSlotsAreGivenToSpares(t *testing.T) {
 				s.Reads.Slots, s.Reads.Jobs = map[string]SlotRead{"js-w-0-3": {At: now}}, map[string]*workload.Job{"js-w-0": &s.Jobs[0]}
 				s.memory.created = roundPods{Round{s.Stored.State.Level.Generation, s.Stored.State.Level.Round}, map[string]replacements{"js-w-0-3": {created: 1, last: now.Add(-time.Minute), ok: true}}}
 			})), "",
+		},
+		"unless its creation has failed": {
+			withSpares(all(working, func(s *scene) {
+				s.Reads.Slots, s.Reads.Jobs = map[string]SlotRead{"js-w-0-3": {At: now}}, map[string]*workload.Job{"js-w-0": &s.Jobs[0]}
+				s.memory.created = roundPods{Round{s.Stored.State.Level.Generation, s.Stored.State.Level.Round}, map[string]replacements{"js-w-0-3": {created: 1, last: now.Add(-time.Minute)}}}
+			})), "create js-w-0-3 waits=true",
 		},
 		"the new pod of a slot that was given waits": {
 			withSpares(all(working, func(s *scene) {

@@ -211,7 +211,7 @@ func (s *scope) planAgents(settings inject.Settings) {
 	assessment := inject.Assess(s.jobSet)
 	s.agents = agents{
 		assessment: assessment,
-		plan:       inject.For(assessment, s.jobs.Current(), settings),
+		plan:       inject.For(assessment, slices.Concat(s.jobs.Current(), s.jobs.Spares), settings),
 		lacks:      settings.Lacks(assessment),
 	}
 }

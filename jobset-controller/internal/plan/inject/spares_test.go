@@ -70,6 +70,12 @@ func TestSpares(t *testing.T) {
 		"with exclusive Jobs of the JobSet": {spares(plain().Annotation(v1alpha2.ExclusiveKey, "rack"), "1"), 0, onJobSet + "Forbidden: a spare has no place"},
 		"with success policy Any":           {spares(plain().Success(v1alpha2.OperatorAny), "1"), 0, onJobSet + "Forbidden: a worker that finishes in a spare"},
 		"with a long name":                  {spares(plain(func(e *rjob) { e.Name = strings.Repeat("w", 45) }), "1"), 0, onJobSet + "Forbidden: the names of the JobSet"},
+		"with an unknown container": {
+			spares(plain(on(v1alpha2.InPlaceContainerKey, "none"), func(e *rjob) {
+				c := &e.Template.Spec.Template.Spec
+				c.Containers = append(c.Containers, corev1.Container{Name: "other"})
+			}), "1"), 0, "spec.replicatedJobs[0].template.metadata.annotations[holdfast.dev/inplace-container]: Invalid value",
+		},
 		"with a folder by index":            {spares(plain(mounts("rank-$(JOB_COMPLETION_INDEX)")), "1"), 0, onJobSet + "Forbidden: the subPathExpr of a mount"},
 		"with a folder by label":            {spares(plain(mounts("$(FOLDER)")), "1"), 0, onJobSet + "Forbidden: the subPathExpr of a mount"},
 		"with a folder by pod":              {spares(plain(mounts("$(POD)/$(OTHER)")), "1"), 1, ""},
