@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 from unittest import mock
 
@@ -98,6 +102,31 @@ class TestCheckpoint(HoldfastTest):
         with holdfast.checkpoint():
             pass
         self.assertFalse(self.file.exists())
+
+    def test_a_fork_in_another_thread_does_not_keep_the_lock(self) -> None:
+        """A child inherits the open lock file, and keeps it open for as long as it runs."""
+        lock, children = fcntl.flock, []
+
+        def lock_and_fork(file: object, operation: int) -> None:
+            lock(file, operation)  # type: ignore[arg-type]
+            if operation == fcntl.LOCK_EX and not children:
+                child = os.fork()
+                if child == 0:
+                    time.sleep(60)
+                    os._exit(0)
+                children.append(child)
+
+        def hold() -> None:
+            with holdfast.checkpoint():
+                pass
+
+        thread = threading.Thread(target=hold, daemon=True)
+        with mock.patch("fcntl.flock", lock_and_fork):
+            thread.start()
+            thread.join(5)
+        os.kill(children[0], signal.SIGKILL)
+        os.waitpid(children[0], 0)
+        self.assertFalse(thread.is_alive())
 
 
 if __name__ == "__main__":

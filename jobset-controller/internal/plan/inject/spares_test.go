@@ -76,9 +76,9 @@ func TestSpares(t *testing.T) {
 				c.Containers = append(c.Containers, corev1.Container{Name: "other"})
 			}), "1"), 0, "spec.replicatedJobs[0].template.metadata.annotations[holdfast.dev/inplace-container]: Invalid value",
 		},
-		"with a folder by index":            {spares(plain(mounts("rank-$(JOB_COMPLETION_INDEX)")), "1"), 0, onJobSet + "Forbidden: the subPathExpr of a mount"},
-		"with a folder by label":            {spares(plain(mounts("$(FOLDER)")), "1"), 0, onJobSet + "Forbidden: the subPathExpr of a mount"},
-		"with a folder by pod":              {spares(plain(mounts("$(POD)/$(OTHER)")), "1"), 1, ""},
+		"with a folder by index": {spares(plain(mounts("rank-$(JOB_COMPLETION_INDEX)")), "1"), 0, onJobSet + "Forbidden: the subPathExpr of a mount"},
+		"with a folder by label": {spares(plain(mounts("$(FOLDER)")), "1"), 0, onJobSet + "Forbidden: the subPathExpr of a mount"},
+		"with a folder by pod":   {spares(plain(mounts("$(POD)/$(OTHER)")), "1"), 1, ""},
 		"a template with a slot": {plain(func(e *rjob) {
 			e.Template.Spec.Template.Annotations = map[string]string{v1alpha2.SlotKey: "js-workers-0-1"}
 		}), 0, "spec.replicatedJobs[0].template.spec.template.metadata.annotations[holdfast.dev/slot]: Forbidden"},
