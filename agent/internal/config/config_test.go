@@ -79,7 +79,7 @@ func TestInvalidSettings(t *testing.T) {
 		"a socket that is not a path":         {args: []string{"--cri-socket-path=tcp://1.2.3.4"}, want: []string{"--cri-socket-path", "CRI_SOCKET_PATH", "unix://"}},
 		"a polling interval of nothing":       {args: []string{"--cri-polling-interval=0s"}, want: []string{"--cri-polling-interval", "10ms"}},
 		"an epoch that is not a number":       {args: []string{"--worker-pod-epoch=next"}, want: []string{"--worker-pod-epoch", `"next"`, "holdfast.dev/epoch"}},
-		"an epoch before the first":           {env: map[string]string{"HOLDFAST_POD_EPOCH": "0"}, want: []string{"--worker-pod-epoch", "from 1 on"}},
+		"an epoch before the first":           {env: map[string]string{"HOLDFAST_POD_EPOCH": "0"}, want: []string{"--worker-pod-epoch", "at least 1"}},
 		"no store":                            {env: map[string]string{"VALKEY_ADDRESS": ""}, want: []string{"--valkey-address", "VALKEY_ADDRESS", "is missing"}},
 		"a store without a port":              {args: []string{"--valkey-address=valkey"}, want: []string{"--valkey-address", "not host:port"}},
 		"a store with a port out of range":    {args: []string{"--valkey-address=valkey:70000"}, want: []string{"--valkey-address", "not host:port"}},

@@ -41,7 +41,7 @@ func TestLoadRejectsUnusableFiles(t *testing.T) {
 		"an empty file":           {"", "not a start-up file"},
 		"half a file":             {string(Encode("pod", memory)[:30]), "not a start-up file"},
 		"another pod's file":      {string(Encode("old", memory)), `another pod, UID "old"`},
-		"an earlier version":      {with(`"version":2`, `"version":1`), "version 1, not 2"},
+		"an earlier version":      {with(`"version":2`, `"version":1`), "version 1, want 2"},
 		"a negative generation":   {with(`"generation":2`, `"generation":-2`), "-2 is not a count"},
 		"a round out of range":    {with(`"round":3`, `"round":-7`), "round -7"},
 		"a round that is huge":    {with(`"round":3`, `"round":9007199254740993`), "not a count"},

@@ -98,7 +98,7 @@ func TestIndexedJobIsRefused(t *testing.T) {
 		"no command":            {func(job *batchv1.Job) { job.Spec.Template.Spec.Containers[0].Command = nil }, "spec.template.spec.containers[0].command"},
 		"too many pods": {func(job *batchv1.Job) {
 			job.Spec.Parallelism, job.Spec.Completions = ptr.To[int32](1<<20+1), ptr.To[int32](1<<20+1)
-		}, "more than the"},
+		}, "exceed the limit"},
 		"only on the pod":         {func(job *batchv1.Job) { job.Annotations, job.Spec.Template.Annotations = nil, job.Annotations }, "spec.template.metadata.annotations[alpha.jobset.sigs.k8s.io/inplace-timeout]: it has no effect there"},
 		"failures for each index": {func(job *batchv1.Job) { job.Spec.BackoffLimitPerIndex = ptr.To[int32](1) }, "spec.backoffLimitPerIndex"},
 	} {

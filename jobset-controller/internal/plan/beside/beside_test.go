@@ -176,7 +176,7 @@ func TestRefusalNamesTheCause(t *testing.T) {
 		"set it on the JobSet": MakeJobSet("js").Workers(1).Change(func(js *v1alpha2.JobSet) {
 			js.Spec.ReplicatedJobs[0].Template.Spec.Template.Annotations = map[string]string{v1alpha2.InPlaceTimeoutKey: "60s"}
 		}),
-		"more than the": asking().Change(func(js *v1alpha2.JobSet) { js.Spec.ReplicatedJobs[0].Replicas = 1<<20 + 1 }),
+		"exceed the limit": asking().Change(func(js *v1alpha2.JobSet) { js.Spec.ReplicatedJobs[0].Replicas = 1<<20 + 1 }),
 	} {
 		if got := Refusal(js.Obj()); !strings.Contains(got, want) || (got == "") != (want == "") {
 			t.Errorf("%q does not say %q", got, want)

@@ -84,7 +84,7 @@ func TestDecide(t *testing.T) {
 		"a worker that has just exited comes back":    {middle, Slot{Job: job(4), Pod: pod(workload.Running, ended(time.Second, middle))}, None, ""},
 		"a worker that stays exited does not":         {middle, Slot{Job: job(4), Pod: pod(workload.Running, ended(20*time.Second, middle))}, Pod, "code 143"},
 		"a back-off that ends in time comes back":     {middle, Slot{Job: job(4), Pod: backedOff("back-off 20s restarting failed container=worker", 20*time.Second)}, None, ""},
-		"a back-off that ends too late does not":      {middle, Slot{Job: job(4), Pod: backedOff("back-off 1m20s restarting failed container=worker", 20*time.Second)}, Pod, "CrashLoopBackOff for 1m20s"},
+		"a back-off that ends too late does not":      {middle, Slot{Job: job(4), Pod: backedOff("back-off 1m20s restarting failed container=worker", 20*time.Second)}, Pod, "CrashLoopBackOff with a delay of 1m20s"},
 		"its jitter counts":                           {middle, Slot{Job: job(4), Pod: backedOff("back-off 30s restarting failed container=worker", 20*time.Second)}, Pod, "30s"},
 		"a back-off of unknown length is the longest": {middle, Slot{Job: job(4), Pod: backedOff("", 0)}, Pod, "5m0s"},
 		"without a pod the Job makes one":             {middle, Slot{Job: job(4)}, None, ""},
