@@ -137,7 +137,7 @@ func TestWorkerThatNeverJoinsEscalatesUntilTheJobSetFails(t *testing.T) {
 	if !g.jobIsGoing() {
 		t.Error("the Job is not being deleted")
 	}
-	g.wantEvents("1 of 2 workers have not joined: js-w-0-1: pod js-w-0-1 runs", "worker js-w-0-1 did not join within 10m0s",
+	g.wantEvents("1 of 2 workers have not joined: js-w-0-1: pod js-w-0-1 is running", "worker js-w-0-1 did not join within 10m0s",
 		"deleting all Jobs for a full recreation (generation 2, restart 1 of 1)")
 	g.makeJobOf(2)
 	g.pass(11 * time.Minute)

@@ -235,7 +235,7 @@ func TestRefusalIsReportedForAGroupWith(t *testing.T) {
 		},
 		"more workers than the store takes": {
 			change: func(js *v1alpha2.JobSet) { js.Spec.ReplicatedJobs[0].Replicas = 1 << 20 },
-			says:   "more than the",
+			says:   "exceed the limit",
 		},
 	}
 	for name, tc := range cases {

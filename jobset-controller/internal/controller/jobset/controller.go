@@ -15,6 +15,7 @@ package jobset
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
