@@ -3,6 +3,7 @@ package supervisor
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -117,6 +118,20 @@ func TestOrdersBeyondTheLimitPerMinuteAreRefusedAndReported(t *testing.T) {
 	eventually(t, "the group is asked to be recreated", func() bool { return g.summary().Phase == coordination.Recreating })
 	kill(t, pids["js-w-0-1"], syscall.SIGHUP)
 	g.recorder.Await(1, "hangup", "1")
+}
+
+// A template for warm starts may import modules for minutes.
+func TestAWorkerThatWaitsForItsTemplateCanBeStopped(t *testing.T) {
+	var asked atomic.Bool
+	s := New(Options{Start: nobody, Ready: func() <-chan struct{} { asked.Store(true); return nil }, Log: quiet()})
+	s.Prepare()
+	id := observe(s)[0].ID
+	s.Start(id, 1, 0, "")
+	eventually(t, "asked", asked.Load)
+	mustStop(t, s, id)
+	if w := observe(s)[0]; w.Running || w.ExitCode != 143 {
+		t.Errorf("%+v after the stop", w)
+	}
 }
 
 func TestAProgramThatCannotBeStartedCountsAsADeath(t *testing.T) {
