@@ -71,14 +71,8 @@ func (s Set) Has(index int) bool {
 	return found
 }
 
-// With returns the set with the index added.
-func (s Set) With(index int) Set {
-	at, found := slices.BinarySearch(s, index)
-	if found {
-		return s
-	}
-	return slices.Insert(slices.Clone(s), at, index)
-}
+// With returns the set with the indexes added.
+func (s Set) With(more ...int) Set { return Of(slices.Concat(s, more)...) }
 
 // Without returns the indexes of s that are not in other.
 func (s Set) Without(other Set) Set {

@@ -36,7 +36,7 @@ func (d *decider) resizeTo(size int) {
 	for _, i := range added {
 		d.ignoreTermination(i)
 	}
-	d.m.Indexes = indexes.Of(slices.Concat(d.m.Indexes, added)...)
+	d.m.Indexes = d.m.Indexes.With(added...)
 	maps.DeleteFunc(d.m.Workers, func(i int, _ v1alpha1.WorkerHistory) bool { return !d.m.Indexes.Has(i) })
 	d.m.Completed = d.m.Completed.Intersect(d.m.Indexes)
 }
@@ -86,7 +86,7 @@ func (d *decider) candidates(n int) []int {
 	existing = d.removalOrder(existing)
 	slices.Reverse(existing)
 	found := existing[:min(n, len(existing))]
-	used := indexes.Of(slices.Concat(d.m.Indexes, found)...)
+	used := d.m.Indexes.With(found...)
 	for i := 0; len(found) < n; i++ {
 		if !used.Has(i) {
 			found = append(found, i)

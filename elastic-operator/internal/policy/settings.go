@@ -90,11 +90,11 @@ func runPolicy(spec *v1alpha1.ElasticJobSpec) v1alpha1.RunPolicy {
 
 // readSize limits all sizes. The CRD does too, but not for jobs that are older than its limits.
 func (s *Settings) readSize(spec *v1alpha1.ElasticJobSpec) {
+	limit := func(n int32) int { return int(min(max(1, n), v1alpha1.MaxWorkers)) }
 	replicas := *cmp.Or(spec.ReplicaSpecs.Worker.Replicas, spec.MaxReplicas, spec.MinReplicas, ptr.To(int32(1)))
-	replicas = min(max(1, replicas), v1alpha1.MaxWorkers)
-	s.Min = int(min(max(1, ptr.Deref(spec.MinReplicas, replicas)), v1alpha1.MaxWorkers))
-	s.Max = max(s.Min, int(min(ptr.Deref(spec.MaxReplicas, replicas), v1alpha1.MaxWorkers)))
-	s.Wanted = min(max(s.Min, int(replicas)), s.Max)
+	s.Min = limit(ptr.Deref(spec.MinReplicas, replicas))
+	s.Max = max(s.Min, limit(ptr.Deref(spec.MaxReplicas, replicas)))
+	s.Wanted = min(max(s.Min, limit(replicas)), s.Max)
 	if granted := spec.GrantedReplicas; granted != nil {
 		s.Wanted = max(s.Min, min(s.Wanted, int(*granted)))
 	}

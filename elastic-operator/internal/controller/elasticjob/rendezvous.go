@@ -12,7 +12,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/utils/ptr"
@@ -208,7 +207,7 @@ func parseStatus(content []byte) (v1alpha1.RendezvousStatus, error) {
 	status := r.RendezvousStatus
 	status.Round, status.Message = *r.Round, ""
 	if status.LastChange != nil { // the API server keeps whole seconds, and another time would cause a write each time
-		status.LastChange = &metav1.Time{Time: status.LastChange.Truncate(time.Second)}
+		status.LastChange = new(status.LastChange.Rfc3339Copy())
 	}
 	if r.Unreadable {
 		status.Message = "the server cannot parse the rendezvous state of this PyTorch version"
