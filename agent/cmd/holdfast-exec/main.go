@@ -94,17 +94,15 @@ func supervise(c config.Exec, program process.Spec) (code int, err error) {
 		return failed, err
 	}
 	defer groups.Close()
-	start, ready := reaper.Start, (func() <-chan struct{})(nil)
+	parts := supervisor.Parts{Program: program, Start: reaper.Start, Store: groups, Hosts: groups.Hosts, Signals: signals, Log: log}
 	if modules := os.Getenv(preloadVariable); modules != "" {
 		templates, err := process.NewTemplates(reaper, program, modules, log)
 		if err != nil {
 			return misplaced, fmt.Errorf("%s: %w", preloadVariable, err)
 		}
-		start, ready = templates.Start, templates.Ready
+		parts.Start, parts.Await = templates.Start, templates.Await
 	}
-	return supervisor.Run(c, supervisor.Parts{
-		Program: program, Start: start, Ready: ready, Store: groups, Hosts: groups.Hosts, Signals: signals, Log: log,
-	})
+	return supervisor.Run(c, parts)
 }
 
 // end writes an error to the log and to the container's termination message.

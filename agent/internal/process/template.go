@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -143,19 +144,16 @@ func (t *Templates) set(one *template) {
 	t.current = one
 }
 
-// Ready returns a channel that is closed when the current template has imported its modules, and after importPatience.
-func (t *Templates) Ready() <-chan struct{} {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if one := t.latest(); one != nil {
-			select {
-			case <-one.ready:
-			case <-time.After(importPatience):
-			}
+// Await waits until the current template has imported its modules, for importPatience at most.
+func (t *Templates) Await(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, importPatience)
+	defer cancel()
+	if one := t.latest(); one != nil {
+		select {
+		case <-one.ready:
+		case <-ctx.Done():
 		}
-	}()
-	return done
+	}
 }
 
 func (t *Templates) latest() *template {

@@ -275,7 +275,7 @@ func startsWith(t *testing.T, s Spec, modules string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-w.Ready()
+	w.Await(t.Context())
 	c, err := w.Start(s)
 	if err != nil {
 		t.Fatal(err)

@@ -220,14 +220,27 @@ func (s *Supervisor) run(i *instance, r round) {
 
 // awaitReady waits until a program can be started. It returns the order if the instance is asked to stop first.
 func (s *Supervisor) awaitReady(i *instance) *ending {
-	if s.options.Ready == nil {
+	if s.options.Await == nil {
 		return nil
 	}
+	_, order := unlessEnded(i, func(ctx context.Context) struct{} {
+		s.options.Await(ctx)
+		return struct{}{}
+	})
+	return order
+}
+
+// unlessEnded returns the result of ask, or the order if the instance is asked to stop first.
+func unlessEnded[T any](i *instance, ask func(context.Context) T) (result T, order *ending) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	answer := make(chan T, 1)
+	go func() { answer <- ask(ctx) }()
 	select {
-	case <-s.options.Ready():
-		return nil
+	case result = <-answer:
+		return result, nil
 	case e := <-i.end:
-		return &e
+		return result, &e
 	}
 }
 

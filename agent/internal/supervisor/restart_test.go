@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
@@ -123,7 +124,7 @@ func TestOrdersBeyondTheLimitPerMinuteAreRefusedAndReported(t *testing.T) {
 // A template for warm starts may import modules for minutes.
 func TestAWorkerThatWaitsForItsTemplateCanBeStopped(t *testing.T) {
 	var asked atomic.Bool
-	s := New(Options{Start: nobody, Ready: func() <-chan struct{} { asked.Store(true); return nil }, Log: quiet()})
+	s := New(Options{Start: nobody, Await: func(ctx context.Context) { asked.Store(true); <-ctx.Done() }, Log: quiet()})
 	s.Prepare()
 	id := observe(s)[0].ID
 	s.Start(id, 1, 0, "")

@@ -33,7 +33,7 @@ const progressFile = "progress"
 type Parts struct {
 	Program process.Spec
 	Start   func(process.Spec) (*process.Child, error)
-	Ready   func() <-chan struct{} // see Options
+	Await   func(context.Context) // see Options
 	Store   rounds.Members
 	Signals <-chan os.Signal // received by this process
 	Output  [2]io.Writer     // destination of the worker's output, if it is read; nil: this process's output
@@ -101,7 +101,7 @@ type run struct {
 func newRun(c config.Exec, p Parts) *run {
 	r := &run{Parts: p, config: c, memory: worker.Fresh(), leaving: make(chan struct{})}
 	o := Options{
-		Group: c.JobSetUID, Program: p.Program, Start: p.Start, Ready: p.Ready, Log: p.Log,
+		Group: c.JobSetUID, Program: p.Program, Start: p.Start, Await: p.Await, Log: p.Log,
 		RoundVariables: c.RoundVariables,
 		GracePeriod:    c.GracePeriod, CheckpointGrace: c.CheckpointGrace, MemoryKills: p.MemoryKills,
 	}

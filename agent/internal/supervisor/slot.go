@@ -66,16 +66,7 @@ func (s *Supervisor) placed(i *instance, r round) (process.Spec, *ending) {
 
 // hosts asks the store until it replies or the instance is asked to stop.
 func (s *Supervisor) hosts(i *instance, slots []string) (map[string]string, *ending) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	answer := make(chan map[string]string, 1)
-	go func() { answer <- s.askHosts(ctx, slots) }()
-	select {
-	case hosts := <-answer:
-		return hosts, nil
-	case e := <-i.end:
-		return nil, &e
-	}
+	return unlessEnded(i, func(ctx context.Context) map[string]string { return s.askHosts(ctx, slots) })
 }
 
 func (s *Supervisor) askHosts(ctx context.Context, slots []string) map[string]string {

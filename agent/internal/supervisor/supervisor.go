@@ -194,8 +194,8 @@ type Options struct {
 	Program process.Spec // without the variables of a round
 	// Start runs the program: Reaper.Start, or process.Start if several supervisors share a process.
 	Start func(process.Spec) (*process.Child, error)
-	// Ready returns a channel that is closed when a program can be started; nil if that is always possible.
-	Ready func() <-chan struct{}
+	// Await waits until a program can be started; nil if that is always possible.
+	Await func(context.Context)
 	// End ends the process tree. The default is Child.End.
 	End func(c *process.Child, first syscall.Signal, grace time.Duration) error
 	Log *slog.Logger
