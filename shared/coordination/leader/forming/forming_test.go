@@ -65,11 +65,11 @@ func TestWaitOf(t *testing.T) {
 		slot Slot
 		want Wait
 	}{
-		"a Job that is not there yet":   {Slot{}, Wait{Turn, "waiting for its Job to be created"}},
-		"one that is there from before": {Slot{Before: job(nil)}, Wait{Turn, "waiting for Job js-w-0 from an earlier epoch to be deleted"}},
-		"a Job that waits for quota":    {Slot{Job: job(suspended)}, Wait{Turn, "waiting its turn: Job js-w-0 is suspended"}},
-		"a pod that is not there":       {Slot{Job: job(nil)}, Wait{NoPod, "waiting for Job js-w-0 to create its pod"}},
-		"a pod that goes":               {Slot{Job: job(nil), Pod: pod(0, start, func(p *workload.Pod) { p.Deleting, p.Due = true, after(30) })}, Wait{Leaving, "waiting for pod p0 to terminate"}},
+		"a Job that is not there yet": {Slot{}, Wait{Turn, "waiting for its Job to be created"}},
+		"a Job of an earlier epoch":   {Slot{Before: job(nil)}, Wait{Turn, "waiting for Job js-w-0 from an earlier epoch to be deleted"}},
+		"a Job that waits for quota":  {Slot{Job: job(suspended)}, Wait{Turn, "waiting its turn: Job js-w-0 is suspended"}},
+		"a pod that is not there":     {Slot{Job: job(nil)}, Wait{NoPod, "waiting for Job js-w-0 to create its pod"}},
+		"a pod that goes":             {Slot{Job: job(nil), Pod: pod(0, start, func(p *workload.Pod) { p.Deleting, p.Due = true, after(30) })}, Wait{Leaving, "waiting for pod p0 to terminate"}},
 		"a pod that its node refused": {Slot{Job: job(nil), Pod: pod(0, start, func(p *workload.Pod) {
 			p.Phase, p.Reason, p.Scheduling, p.Containers = workload.Failed, "OutOfcpu", nil, nil
 		})}, Wait{NoPod, "waiting for Job js-w-0 to replace pod p0, which failed (OutOfcpu)"}},
