@@ -4,9 +4,16 @@ package app
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -168,7 +175,8 @@ func (w *world) start(changes ...func(*settings.Rescheduling)) {
 	}
 	w.ok(o.Rescheduling.Validate())
 	w.dryRun = o.Rescheduling.DryRun
-	w.install(fmt.Sprintf("https://%s/", net.JoinHostPort(local.LocalServingHost, fmt.Sprint(local.LocalServingPort))), local.LocalServingCAData)
+	address := net.JoinHostPort(local.LocalServingHost, fmt.Sprint(local.LocalServingPort))
+	w.install(w.delayed(address, local.LocalServingCAData))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- o.Run(ctx, restricted) }()
@@ -179,7 +187,7 @@ func (w *world) start(changes ...func(*settings.Rescheduling)) {
 		}
 	})
 	w.eventually("the webhook is not served", func() bool {
-		c, err := net.DialTimeout("tcp", net.JoinHostPort(local.LocalServingHost, fmt.Sprint(local.LocalServingPort)), time.Second)
+		c, err := net.DialTimeout("tcp", address, time.Second)
 		if err == nil {
 			c.Close()
 		}
@@ -187,15 +195,30 @@ func (w *world) start(changes ...func(*settings.Rescheduling)) {
 	})
 }
 
+// delayed returns the URL and the CA of a proxy that delays each request to the webhook. The API server reports a failed pod to the workload
+// controllers and to the manager at the same time, and any of them can be first. With the delay, the manager is first.
+func (w *world) delayed(address string, ca []byte) (string, []byte) {
+	authorities := x509.NewCertPool()
+	authorities.AppendCertsFromPEM(ca)
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "https", Host: address})
+	proxy.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authorities}}
+	server := httptest.NewTLSServer(http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
+		time.Sleep(200 * time.Millisecond)
+		proxy.ServeHTTP(response, request)
+	}))
+	w.Cleanup(server.Close)
+	return server.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+}
+
 // install installs the webhook for this world, as the chart does.
-func (w *world) install(url string, ca []byte) {
+func (w *world) install(server string, ca []byte) {
 	content, err := os.ReadFile("../../../charts/rescheduler/files/webhook/manifests.yaml")
 	w.ok(err)
 	var configuration admissionv1.MutatingWebhookConfiguration
 	w.ok(yaml.UnmarshalStrict([]byte(strings.TrimPrefix(string(content), "---\n")), &configuration))
 	configuration.Name = w.namespace
 	hook := &configuration.Webhooks[0]
-	hook.ClientConfig = admissionv1.WebhookClientConfig{URL: ptr.To(url + strings.TrimPrefix(*hook.ClientConfig.Service.Path, "/")), CABundle: ca}
+	hook.ClientConfig = admissionv1.WebhookClientConfig{URL: ptr.To(server + *hook.ClientConfig.Service.Path), CABundle: ca}
 	hook.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{
 		"holdfast.dev/rescheduling": "enabled", "kubernetes.io/metadata.name": w.namespace,
 	}}
