@@ -26,7 +26,7 @@ type Jobs struct {
 	// Succeeded and Failed list finished Jobs of the current attempt, and those certain to fail. See FailureOf.
 	Succeeded []*batchv1.Job
 	Failed    []*batchv1.Job
-	// Spares lists the Jobs of spares of the current attempt, in any state. They only make up for pods that are not ready.
+	// Spares lists the Jobs of spares of the current attempt, in any state. They only make up for missing pods.
 	Spares []*batchv1.Job
 	// Names holds the names of all Jobs.
 	Names map[string]bool
@@ -53,6 +53,33 @@ func CurrentJobs(js *v1alpha2.JobSet, jobs []batchv1.Job, current epoch.Record) 
 
 // Current returns the Jobs of the current attempt without those of spares.
 func (j Jobs) Current() []*batchv1.Job { return slices.Concat(j.Active, j.Succeeded, j.Failed) }
+
+// FinishedInSpares returns the Jobs that are unfinished although all workers of their replicatedJob have finished, some
+// of them in spares. The pods that replace theirs may never start. A pod without a worker exits with code 0 only when all
+// workers have finished, and so they have if as many pods have succeeded as there are workers, spares included.
+func FinishedInSpares(spec *v1alpha2.JobSetSpec, jobs Jobs) []*batchv1.Job {
+	missing := map[string]int32{} // by replicatedJob
+	for i := range spec.ReplicatedJobs {
+		rjob := &spec.ReplicatedJobs[i]
+		missing[rjob.Name] = rjob.Replicas * ptr.Deref(rjob.Template.Spec.Completions, 1)
+	}
+	spared := map[string]bool{}
+	for _, job := range slices.Concat(jobs.Current(), jobs.Spares) {
+		rjob := job.Labels[v1alpha2.ReplicatedJobNameKey]
+		missing[rjob] -= job.Status.Succeeded
+		spared[rjob] = spared[rjob] || IsSpares(job)
+	}
+	return slices.DeleteFunc(slices.Clone(jobs.Active), func(job *batchv1.Job) bool {
+		rjob := job.Labels[v1alpha2.ReplicatedJobNameKey]
+		return !spared[rjob] || missing[rjob] > 0 || !job.DeletionTimestamp.IsZero()
+	})
+}
+
+// Succeed counts an unfinished Job as succeeded.
+func (j *Jobs) Succeed(job *batchv1.Job) {
+	j.Active = slices.DeleteFunc(j.Active, func(other *batchv1.Job) bool { return other == job })
+	j.Succeeded = append(j.Succeeded, job)
+}
 
 // IsSpares reports whether the pods of a Job are spares.
 func IsSpares(job *batchv1.Job) bool { return job.Labels[v1alpha2.JobIndexKey] == coordination.Spares }

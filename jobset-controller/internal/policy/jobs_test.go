@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/holdfast-project/holdfast/jobset-controller/api/v1alpha2"
 	. "github.com/holdfast-project/holdfast/jobset-controller/internal/testing/wrappers"
@@ -95,6 +96,47 @@ func TestTally(t *testing.T) {
 			got := Tally(&spec, sorted(c.jobs), nil)
 			if diff := cmp.Diff([]v1alpha2.ReplicatedJobStatus{c.want}, got); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestFinishedInSpares(t *testing.T) {
+	spares := func(n int32) *Job { // of which n have succeeded
+		job := MakeJob("w-spares", "w").Size(2, 2).Pods(2-n, 0, n)
+		job.Labels[v1alpha2.JobIndexKey] = coordination.Spares
+		return job
+	}
+	cases := map[string]struct {
+		jobs []*Job
+		want []string
+	}{
+		"workers that have finished in the pods of their Jobs": {jobs: []*Job{MakeJob("w-0", "w").Size(2, 2).Pods(0, 0, 2).Succeeded(), MakeJob("w-1", "w").Size(2, 2).Pods(0, 0, 2).Succeeded(), spares(2)}},
+		"a spare makes up for a pod":                           {jobs: []*Job{MakeJob("w-0", "w").Size(2, 2).Pods(1, 0, 1), MakeJob("w-1", "w").Size(2, 2).Pods(0, 0, 2).Succeeded(), spares(1)}, want: []string{"w-0"}},
+		"two spares make up for pods of two Jobs":              {jobs: []*Job{MakeJob("w-0", "w").Size(2, 2).Pods(1, 0, 1), MakeJob("w-1", "w").Size(2, 2).Pods(1, 0, 1), spares(2)}, want: []string{"w-0", "w-1"}},
+		"a worker is still running":                            {jobs: []*Job{MakeJob("w-0", "w").Size(2, 2).Pods(2, 1, 0), MakeJob("w-1", "w").Size(2, 2).Pods(0, 0, 2).Succeeded(), spares(1)}},
+		"a Job is missing":                                     {jobs: []*Job{MakeJob("w-0", "w").Size(2, 2).Pods(1, 0, 1), spares(2)}},
+		"a Job is being deleted":                               {jobs: []*Job{MakeJob("w-0", "w").Size(2, 2).Pods(1, 0, 1).Deleted(1), MakeJob("w-1", "w").Size(2, 2).Pods(0, 0, 2).Succeeded(), spares(1)}},
+		"without spares, the Job controller decides":           {jobs: []*Job{MakeJob("w-0", "w").Size(2, 2).Pods(0, 0, 2), MakeJob("w-1", "w").Size(2, 2).Pods(0, 0, 2).Succeeded()}},
+		"spares of another replicatedJob":                      {jobs: []*Job{MakeJob("x-0", "x").Size(2, 2).Pods(1, 0, 1), spares(2)}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			spec := MakeJobSet("js").Entry("w", 2).Entry("x", 1).Obj().Spec
+			for i := range spec.ReplicatedJobs {
+				spec.ReplicatedJobs[i].Template.Spec.Completions = ptr.To[int32](2)
+			}
+			jobs := sorted(c.jobs)
+			var names []string
+			for _, job := range FinishedInSpares(&spec, jobs) {
+				names = append(names, job.Name)
+				jobs.Succeed(job)
+			}
+			if diff := cmp.Diff(c.want, names); diff != "" {
+				t.Error(diff)
+			}
+			if s := Tally(&spec, jobs, nil)[0]; len(c.want) > 0 && s.Succeeded != 2 {
+				t.Errorf("%+v", s)
 			}
 		})
 	}

@@ -117,6 +117,14 @@ func TestASpareTakesTheSlotOfALostPod(t *testing.T) {
 	g.must(err)
 	all = g.awaitAll(3)
 	g.expectIdentity(all, first)
+
+	// The pod that replaces the last one to be lost finds no node, and the JobSet completes without it.
+	g.must(g.Cordon(g.ctx, 1, true))
+	t.Cleanup(func() { g.must(g.Cordon(context.WithoutCancel(g.ctx), 1, false)) })
+	g.cordon(true)
+	g.end(all["js-workers-0-3"])
+	all = g.awaitAll(4)
+	g.expectIdentity(all, first)
 	for _, w := range all {
 		_, err := g.Signal(g.ctx, w, unix.SIGUSR2)
 		g.must(err)

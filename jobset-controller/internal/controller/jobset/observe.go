@@ -28,6 +28,9 @@ func (r *Reconciler) observe(ctx context.Context, js *v1alpha2.JobSet) (*scope, 
 	if err := r.readJobs(ctx, s); err != nil {
 		return nil, err
 	}
+	if err := r.creditFinishedInSpares(ctx, s); err != nil {
+		return nil, err
+	}
 	s.faults = validation.Of(js, r.Features)
 	if err := r.readAttempts(ctx, s); err != nil {
 		return nil, err
@@ -81,6 +84,7 @@ func (s *scope) decide() {
 	s.tallies = policy.Tally(spec, s.jobs, s.jobSet.Status.ReplicatedJobsStatus)
 	s.gates = policy.Gates(spec, s.tallies)
 	if s.finished() {
+		s.keepSuccesses()
 		return
 	}
 	facts := policy.Facts{

@@ -151,6 +151,37 @@ func (r *Reconciler) usedSpares(ctx context.Context, job *batchv1.Job) (int, err
 	return used, nil
 }
 
+// creditFinishedInSpares counts Jobs as succeeded whose workers have all finished, some of them in spares, unless one of
+// their pods is still running. Such a pod will end on its own, and may be uploading logs until then.
+func (r *Reconciler) creditFinishedInSpares(ctx context.Context, s *scope) error {
+	if s.finished() {
+		return nil
+	}
+	for _, job := range policy.FinishedInSpares(&s.jobSet.Spec, s.jobs) {
+		var running corev1.PodList
+		err := r.Live.List(ctx, &running, client.InNamespace(job.Namespace), client.MatchingLabels{batchv1.JobNameLabel: job.Name},
+			client.MatchingFields{"status.phase": string(corev1.PodRunning)}, client.Limit(1))
+		if err != nil {
+			return fmt.Errorf("listing the running pods of job %s: %w", job.Name, err)
+		}
+		if len(running.Items) == 0 {
+			s.jobs.Succeed(job)
+		}
+	}
+	return nil
+}
+
+// keepSuccesses keeps the numbers of succeeded Jobs of a finished JobSet. Jobs that finished in spares have been deleted.
+func (s *scope) keepSuccesses() {
+	for _, old := range s.jobSet.Status.ReplicatedJobsStatus {
+		for i := range s.tallies {
+			if t := &s.tallies[i]; t.Name == old.Name {
+				t.Succeeded = max(t.Succeeded, old.Succeeded)
+			}
+		}
+	}
+}
+
 // leftSpares returns the Jobs of spares of a finished JobSet that must be deleted, and when to check again.
 func (s *scope) leftSpares(now time.Time) ([]*batchv1.Job, ctrl.Result) {
 	left := s.unfinishedSpares()

@@ -30,8 +30,8 @@ func (w *world) awaitSpares(want int32) {
 	})
 }
 
-// spareInSlot creates the pod with the given index of a Job of spares, to which a slot has been assigned.
-func (w *world) spareInSlot(job *batchv1.Job, index, slot string) *corev1.Pod {
+// podInSlot creates the pod with the given index of a Job of a JobSet with spares, to which a slot has been assigned.
+func (w *world) podInSlot(job *batchv1.Job, index, slot string) *corev1.Pod {
 	w.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: w.Namespace, Name: job.Name + "-" + index + "-x", Labels: map[string]string{batchv1.JobNameLabel: job.Name},
@@ -39,6 +39,12 @@ func (w *world) spareInSlot(job *batchv1.Job, index, slot string) *corev1.Pod {
 	}, Spec: *job.Spec.Template.Spec.DeepCopy()}
 	w.OK(w.Create(w.Context(), pod))
 	return pod
+}
+
+func (w *world) setPhase(pod *corev1.Pod, phase corev1.PodPhase) {
+	w.Helper()
+	pod.Status.Phase = phase
+	w.OK(w.Status().Update(w.Context(), pod))
 }
 
 // The Job of the spares finishes last, and is not included in any count.
@@ -54,6 +60,27 @@ func TestSparesDoNotCount(t *testing.T) {
 	w.fail("a-w-spares")
 	w.succeed("a-w-0")
 	w.awaitCondition("a", "Completed=True/AllJobsCompleted")
+}
+
+// A worker has finished in a spare. The pod that replaced its own may never start, and the JobSet does not wait for it.
+func TestAJobSetCompletesWithoutThePodThatReplacesALostOne(t *testing.T) {
+	w := newWorldThatAdds(t, agentsToAdd)
+	w.create(withSpares("1"))
+	w.awaitJobs("a-w-0@0")
+	w.ready("a-w-0")
+	w.awaitJobs("a-w-0@0", "a-w-spares@0")
+	pod := w.podInSlot(w.job("a-w-0"), "0", v1alpha2.SlotWaits)
+	w.setPhase(pod, corev1.PodRunning)
+	w.succeed("a-w-spares")
+	w.Always(func() string { return sandbox.Differs("state", "", w.jobSet("a").Status.TerminalState) }) // it may still upload logs
+	w.setPhase(pod, corev1.PodPending)
+	w.playJob("a-w-0", func(status *batchv1.JobStatus) { status.Ready = ptr.To[int32](0) })
+	w.awaitCondition("a", "Completed=True/AllJobsCompleted")
+	w.awaitJobs("a-w-0@0-", "a-w-spares@0")
+	w.collect("a-w-0")
+	w.Always(func() string {
+		return sandbox.Differs("succeeded", "1", fmt.Sprint(w.jobSet("a").Status.ReplicatedJobsStatus[0].Succeeded))
+	})
 }
 
 func TestSparesFollowTheirJobSet(t *testing.T) {
@@ -98,7 +125,7 @@ func TestTheNumberOfSparesChanges(t *testing.T) {
 	w.annotate("a", v1alpha2.SparesKey, "4")
 	w.awaitSpares(4)
 	job := w.job("a-w-spares")
-	used := w.spareInSlot(job, "1", "a-w-0-0")
+	used := w.podInSlot(job, "1", "a-w-0-0")
 	w.annotate("a", v1alpha2.SparesKey, "0")
 	w.awaitSpares(2)
 	w.OK(w.Delete(w.Context(), used, client.GracePeriodSeconds(0)))
@@ -183,7 +210,7 @@ func TestSparesWaitInTheStageQueue(t *testing.T) {
 	}
 	w.Always(func() string { return sandbox.Differs("suspended jobs", "a-w-spares", w.suspendedJobs()) })
 	w.admit("a-w-spares")
-	used := w.spareInSlot(job, "0", "a-w-0-0")
+	used := w.podInSlot(job, "0", "a-w-0-0")
 	w.annotate("a", v1alpha2.SparesKey, "2")
 	w.Always(func() string {
 		return sandbox.Differs("spares", "1", fmt.Sprint(*w.job("a-w-spares").Spec.Completions))
@@ -217,7 +244,7 @@ func TestSparesEndWhenTheirJobSetIsQueued(t *testing.T) {
 			w.awaitJobs("a-w-0@0")
 			w.ready("a-w-0")
 			w.awaitJobs("a-w-0@0", "a-w-spares@0")
-			w.spareInSlot(w.job("a-w-spares"), "0", "a-w-0-0")
+			w.podInSlot(w.job("a-w-spares"), "0", "a-w-0-0")
 			w.change("a", queue)
 			w.awaitJobs("a-w-0@0", "a-w-spares@0-")
 			w.collect("a-w-spares")
