@@ -1,4 +1,4 @@
-// Command restart measures, on the real node, the time from the kill of one worker until the last worker's program runs
+// Command restart measures, on the real node, the time from killing one worker until the last worker's program runs
 // again, for every recovery mode in one run. It measures three failures of a fresh group. The second one follows half a
 // minute after the first, so that the kubelet's back-off applies. The third is the deletion of a worker's pod, to which
 // the Job controller's back-off applies. It prints a page with medians, or writes it to a file, and writes all values

@@ -28,8 +28,8 @@ type managerOf struct {
 // byPublished reports whether the published JobSet controller carries out a way.
 func byPublished(way string) bool { return way == results.Published || way == results.Upstream }
 
-// manage starts the manager that a way needs, with its webhooks, which exclusive placement requires. It first stops the
-// other manager if that is running.
+// manage starts the manager for a recovery method, with its webhooks, which exclusive placement requires. If the
+// other manager is running, it is stopped first.
 func (b *benchmark) manage(ctx context.Context, way string) error {
 	published := byPublished(way)
 	if b.manager != nil && b.manager.published == published {

@@ -217,7 +217,7 @@ func (g *Group) Times() []Times {
 	return all
 }
 
-// Account returns the times of a round since a worker died.
+// Account returns the timings of a round, measured from when the worker died.
 func Account(died time.Time, all []Times) Round {
 	return Round{
 		Order: spread(died, all, func(t Times) time.Time { return t.Ordered }),

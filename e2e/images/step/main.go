@@ -84,7 +84,7 @@ func writes() error {
 
 func create(file string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return fmt.Errorf("creating the folder of a file: %w", err)
+		return fmt.Errorf("creating the parent folder: %w", err)
 	}
 	if err := os.WriteFile(file, []byte(time.Now().UTC().Format(time.RFC3339Nano)), 0o644); err != nil {
 		return fmt.Errorf("writing a file: %w", err)

@@ -144,8 +144,9 @@ func isOver(js *v1alpha2.JobSet) bool {
 	return js.Status.TerminalState != "" || !js.DeletionTimestamp.IsZero()
 }
 
-// epochOf returns the epoch of a JobSet. An unreadable epoch counts as the first one; the store then has a later one.
-// Restarts that the controller counted before in-place restarts were enabled also count against the budget.
+// epochOf returns the epoch of a JobSet. An unreadable epoch is treated as the first one, so the store already
+// has a later one. Restarts that the controller counted before in-place restarts were enabled also count against the
+// budget.
 func epochOf(js *v1alpha2.JobSet) epoch.Record {
 	record, _ := epoch.Of(js.Annotations)
 	record.Base = max(record.Base, js.Status.RestartsCountTowardsMax)

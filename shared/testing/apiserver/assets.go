@@ -9,7 +9,7 @@ import (
 )
 
 // errNoAssets tells the user how to install the programs. Tests fail with it instead of being skipped.
-var errNoAssets = errors.New("no kube-apiserver and etcd: run `make prerequisites`, or set HOLDFAST_ENVTEST_ASSETS or KUBEBUILDER_ASSETS to their folder")
+var errNoAssets = errors.New("kube-apiserver and etcd not found: run `make prerequisites`, or set HOLDFAST_ENVTEST_ASSETS or KUBEBUILDER_ASSETS to the folder that contains them")
 
 // Program returns the path of a control plane program that `make prerequisites` installs, such as kube-controller-manager.
 func Program(name string) (string, error) {

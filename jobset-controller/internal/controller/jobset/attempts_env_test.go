@@ -110,7 +110,7 @@ func TestPodWithoutAJobIsIgnored(t *testing.T) {
 	w.Always(func() string { return sandbox.Differs("terminalState", "", w.jobSet("a").Status.TerminalState) })
 }
 
-// Pods stopped by a queue have not failed. The upstream controller counts the next pods against the budget.
+// Pods stopped by a queue have not failed. The upstream controller counts the pods that replace them against the budget.
 func TestSuspensionIsNoInPlaceRestart(t *testing.T) {
 	w := newWorld(t)
 	w.create(inPlace(1))

@@ -330,7 +330,7 @@ func (s *simulation) violated(format string, args ...any) {
 	s.broken = append(s.broken, fmt.Sprintf(format, args...))
 }
 
-// checkMoves checks the limits of moves. If moves cannot stop counting within the day, no workload exceeds its retries, and a workload at
+// checkMoves checks the limits on moves. If no move expires within the day, no workload exceeds its retries, and a workload at
 // fault is not moved after simSettled. Otherwise its history limits a workload to two moves per replica. No workload is moved faster than
 // its limit allows, and faults that may be caused by the node lead to at least one move.
 func (s *simulation) checkMoves() {
