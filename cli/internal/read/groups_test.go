@@ -80,3 +80,27 @@ func TestGroupsThatPodsOrJobsDeclare(t *testing.T) {
 		})
 	}
 }
+
+// An AppWrapper or a CronJob does not hide the group of its Job.
+func TestGroupsOfJobsWithAnOwner(t *testing.T) {
+	job := func(name, owner, more string) string {
+		return `{apiVersion: batch/v1, kind: Job, metadata: {name: ` + name + `, uid: ` + name + `, annotations: {alpha.jobset.sigs.k8s.io/inplace-timeout: 60s},
+ ownerReferences: [{apiVersion: x/v1, kind: X, name: x, uid: ` + owner + `, controller: true}]}` + more + `}`
+	}
+	r, _ := cluster(t,
+		`{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper, metadata: {name: wrapped, uid: aw}}`,
+		`{apiVersion: batch/v1, kind: CronJob, metadata: {name: nightly, uid: cron}}`,
+		job("wrapped-job", "aw", ""), job("nightly-1", "cron", `, status: {conditions: [{type: Complete, status: "True"}]}`), job("nightly-2", "cron", ""), job("other", "nobody", ""),
+		`{apiVersion: batch/v1, kind: Job, metadata: {name: plain, uid: plain, ownerReferences: [{apiVersion: x/v1, kind: X, name: x, uid: aw, controller: true}]}}`,
+	)
+	for root, want := range map[string]string{"wrapped": "wrapped-job", "nightly": "nightly-2"} {
+		w, err := r.Workload(t.Context(), "team", root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects := w.Timeline().Objects
+		if len(objects) != 2 || objects[1].Name != want || objects[1].Group == nil {
+			t.Errorf("%s consists of %v, want it and the group of Job %s", root, objects, want)
+		}
+	}
+}

@@ -103,11 +103,7 @@ func (r Reader) All(ctx context.Context, namespace string) ([]*Workload, Forbidd
 	var roots []*Workload
 	byUID := map[types.UID]*Workload{} // by the UID of the root
 	for _, k := range kinds {          // owners come first, and owned objects are added to them
-		var options metav1.ListOptions
-		if k == jobs { // exclude the Jobs of JobSets, of which there may be thousands: their rescheduler state is on the JobSet
-			options.LabelSelector = "!" + jobSetLabel
-		}
-		list, err := r.list(ctx, &refused, k.gvr(), namespace, options)
+		list, err := r.list(ctx, &refused, k.gvr(), namespace, listOptions(k))
 		if err != nil {
 			return nil, nil, err
 		}

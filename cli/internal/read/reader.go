@@ -175,28 +175,43 @@ func (r Reader) owners(ctx context.Context, o *unstructured.Unstructured, refuse
 	}
 }
 
-// below adds the objects of known kinds that the root owns.
+// below adds the objects with a history that the root owns: those of our kinds, and Indexed Jobs that restart in place. Earlier runs of a
+// CronJob do not belong to the current one.
 func (r Reader) below(ctx context.Context, w *Workload) error {
 	root := w.Root()
-	if root.GroupVersionKind().Group != appWrapperGroup {
-		return nil
+	var candidates []kind
+	switch {
+	case root.GroupVersionKind().Group == appWrapperGroup:
+		candidates = append(training[1:len(training):len(training)], jobs)
+	case root.GetKind() == cronJobs.Kind:
+		candidates = []kind{jobs}
 	}
-	kinds, err := served(r.Mapper, training[1:])
+	kinds, err := served(r.Mapper, candidates)
 	if err != nil {
 		return err
 	}
 	for _, k := range kinds {
-		list, err := r.list(ctx, &w.Forbidden, k.gvr(), root.GetNamespace(), metav1.ListOptions{})
+		list, err := r.list(ctx, &w.Forbidden, k.gvr(), root.GetNamespace(), listOptions(k))
 		if err != nil {
 			return err
 		}
 		for i := range list {
-			if metav1.IsControlledBy(&list[i], root) {
-				w.Objects = append(w.Objects, &list[i])
+			o := &list[i]
+			earlier := root.GetKind() == cronJobs.Kind && finishedJob(o)
+			if metav1.IsControlledBy(o, root) && (k != jobs || declared(o) != nil) && !earlier {
+				w.Objects = append(w.Objects, o)
 			}
 		}
 	}
 	return nil
+}
+
+// listOptions excludes the Jobs of JobSets, of which there may be thousands. Their state is on the JobSet.
+func listOptions(k kind) (options metav1.ListOptions) {
+	if k == jobs {
+		options.LabelSelector = "!" + jobSetLabel
+	}
+	return options
 }
 
 // list returns all objects, page by page. It records a missing permission instead of returning an error.

@@ -43,7 +43,11 @@ func golden(t *testing.T, name, got string) {
 func object(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	o := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+	content, err := yaml.YAMLToJSON([]byte(text))
+	if err == nil {
+		err = o.UnmarshalJSON(content)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return o
@@ -316,4 +320,27 @@ func TestTopWithUnknownDurations(t *testing.T) {
 	var b bytes.Buffer
 	TopText(&b, rows, false)
 	golden(t, "top-not-timed.txt", b.String())
+}
+
+// All pods that exist are ready, but a quota keeps the others from being created.
+func TestPodsThatDoNotExistAreMissing(t *testing.T) {
+	for text, want := range map[string]State{
+		`{kind: JobSet, spec: {replicatedJobs: [{replicas: 2}, {replicas: 1}]}, status: {replicatedJobsStatus: [{ready: 1, succeeded: 0}, {ready: 1, succeeded: 0}]}}`: Waiting,
+		`{kind: JobSet, spec: {replicatedJobs: [{replicas: 2}, {replicas: 1}]}, status: {replicatedJobsStatus: [{ready: 1, succeeded: 1}, {ready: 1, succeeded: 0}]}}`: Training,
+		`{kind: JobSet, spec: {replicatedJobs: [{replicas: 2}]}}`:                                        Training, // of another controller, which has not counted yet
+		`{kind: Job, spec: {parallelism: 3}, status: {ready: 2}}`:                                        Waiting,
+		`{kind: Job, spec: {parallelism: 3, completions: 2}, status: {ready: 1, succeeded: 1}}`:          Training,
+		`{kind: Deployment, spec: {replicas: 3}, status: {readyReplicas: 2}}`:                            Waiting,
+		`{kind: StatefulSet, spec: {replicas: 3}, status: {readyReplicas: 3}}`:                           Training,
+		`{kind: AppWrapper, status: {phase: Running, conditions: [{type: PodsReady, status: "False"}]}}`: Waiting,
+		`{kind: AppWrapper, status: {phase: Running, conditions: [{type: PodsReady, status: "True"}]}}`:  Training,
+	} {
+		w := &read.Workload{Objects: []*unstructured.Unstructured{object(t, "{apiVersion: x/v1, metadata: {name: train}, "+text[1:])}, Pods: []corev1.Pod{{
+			ObjectMeta: metav1.ObjectMeta{Name: "train-0"},
+			Status:     corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
+		}}}
+		if got := Of(w, now).State; got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 // state summarizes the workload: first whether it has ended, then what is in progress, then what is missing. missing is the number of
 // required pods that are not ready. Elastic jobs themselves report whether they have enough workers. Pods that the user is not allowed to
 // list do not count as missing.
-func state(s Status, t timeline.Workload, missing int) (State, string) {
+func state(s Status, w *read.Workload, t timeline.Workload, missing int) (State, string) {
 	root := t.Objects[0]
 	if c := root.True("Failed"); c != nil || phase(root) == "Failed" {
 		return Failed, failure(root, c)
@@ -55,7 +56,47 @@ func state(s Status, t timeline.Workload, missing int) (State, string) {
 	if missing > 0 {
 		return Waiting, fmt.Sprintf("%d of %d pods", missing, s.Workers)
 	}
+	if c := root.Condition("PodsReady"); c != nil && !c.True() || slices.ContainsFunc(w.Objects, incomplete) {
+		return Waiting, podsToCome
+	}
 	return Training, ""
+}
+
+// incomplete reports whether an object has fewer ready pods or Jobs than it needs, according to its status. Some of them may not exist.
+func incomplete(o *unstructured.Unstructured) bool {
+	switch o.GetKind() {
+	case "JobSet":
+		ready, found := sum(o, "ready", "status", "replicatedJobsStatus")
+		succeeded, _ := sum(o, "succeeded", "status", "replicatedJobsStatus")
+		replicas, _ := sum(o, "replicas", "spec", "replicatedJobs")
+		return found && ready+succeeded < replicas
+	case "Job":
+		needed := number(o.Object, "spec", "parallelism")
+		if all := number(o.Object, "spec", "completions"); all > 0 {
+			needed = min(needed, all)
+		}
+		return number(o.Object, "status", "ready")+number(o.Object, "status", "succeeded") < needed
+	case "Deployment", "StatefulSet", "LeaderWorkerSet":
+		return number(o.Object, "status", "readyReplicas") < number(o.Object, "spec", "replicas")
+	}
+	return false
+}
+
+// number returns an integer field, or 0 if it is missing.
+func number(in map[string]any, fields ...string) int64 {
+	n, _, _ := unstructured.NestedInt64(in, fields...)
+	return n
+}
+
+// sum adds up an integer field of the items of a list. found is false if there are none.
+func sum(o *unstructured.Unstructured, key string, list ...string) (n int64, found bool) {
+	items, _, _ := unstructured.NestedSlice(o.Object, list...)
+	for _, item := range items {
+		if fields, is := item.(map[string]any); is {
+			n += number(fields, key)
+		}
+	}
+	return n, len(items) > 0
 }
 
 // notInSync returns the condition of a group whose workers are not all at the same restart count.

@@ -111,7 +111,7 @@ func Of(w *read.Workload, now time.Time) Status {
 	if right := w.Hidden(); right != "" {
 		s.PodsHidden = "no permission to " + right
 	}
-	s.State, s.WaitsFor = state(s, t, needed-ready)
+	s.State, s.WaitsFor = state(s, w, t, needed-ready)
 	s.Elastic = elasticText(s, t)
 	if c := notInSync(t); c != nil && s.State == Recovering { // in other states, WaitsFor contains the message
 		s.OutOfSync = c.Message
