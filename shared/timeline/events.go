@@ -34,6 +34,7 @@ var meanings = map[string]meaning{
 	"InPlaceJobRecreated":      {recovering.LevelProcess, Repair},
 	"InPlacePodForced":         {recovering.LevelProcess, Repair},
 	"InPlacePodNotReplaced":    {0, Noted},
+	"InPlaceWorkerFailed":      {0, Noted},
 	"InPlaceRestartsOver":      {0, Noted},
 	"ForeignStoreValue":        {0, Noted},
 	"InPlaceJobsWithoutAgents": {0, Noted},

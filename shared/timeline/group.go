@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/history"
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
@@ -25,7 +26,8 @@ func ofGroup(o Object) []Entry {
 	list := []Entry{{At: o.Created, Object: o.String(), What: Started}}
 	text := o.Annotations[history.Annotation]
 	entries, _ := history.Parse(text) // ignore invalid lines, which are from a later version
-	counted := numberRestarts(entries, o.Group.Charged, history.Whole(text))
+	now, _ := epoch.Of(o.Annotations) // the first epoch if it is invalid
+	counted := numberRestarts(entries, o.Group.Charged, now.Early, history.Whole(text))
 	level := recovering.LevelProcess
 	if o.Group.Sidecar {
 		level = recovering.LevelGroup
@@ -44,11 +46,12 @@ func ofGroup(o Object) []Entry {
 }
 
 // numberRestarts numbers the counted entries backwards, starting from the object's count. If the history is complete, the count is
-// limited to the number of entries, because the failure that exceeded the budget has no entry.
-func numberRestarts(entries []history.Entry, charged int32, whole bool) []int32 {
+// limited to the number of entries, because the failure that exceeded the budget has no entry. Neither have the early ones, before the
+// group had formed.
+func numberRestarts(entries []history.Entry, charged, early int32, whole bool) []int32 {
 	numbers := make([]int32, len(entries))
 	n := charged
-	total := int32(0)
+	total := early
 	for _, e := range entries {
 		if e.Counted {
 			total++

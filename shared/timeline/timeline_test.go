@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/holdfast-project/holdfast/shared/coordination/epoch"
 	"github.com/holdfast-project/holdfast/shared/history"
 	"github.com/holdfast-project/holdfast/shared/recovering"
 )
@@ -209,18 +210,22 @@ func TestRestartCounts(t *testing.T) {
 		charged int32
 		entries []history.Entry
 		want    string
+		early   int32
 	}{
-		"long ones are left out too, and fewer stay": {30, long, "23 24 25 26 27 28 29 30"},
-		"from 1":                                 {2, []history.Entry{restart(1, 1, 1, nil), restart(1, 2, 2, nil)}, "1 2"},
-		"one that nobody pays for has no number": {2, []history.Entry{restart(1, 1, 1, nil), restart(2, 0, 2, uncounted), restart(2, 1, 3, nil)}, "1 0 2"},
-		"the failure beyond the budget was no restart": {3, []history.Entry{restart(1, 1, 1, nil), restart(1, 2, 2, nil)}, "1 2"},
-		"older ones are left out of the history":       {30, many, "11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30"},
-		"nothing was charged":                          {0, []history.Entry{restart(1, 1, 1, nil)}, "0"},
+		"long ones are left out too, and fewer stay": {30, long, "23 24 25 26 27 28 29 30", 0},
+		"from 1":                                 {2, []history.Entry{restart(1, 1, 1, nil), restart(1, 2, 2, nil)}, "1 2", 0},
+		"one that nobody pays for has no number": {2, []history.Entry{restart(1, 1, 1, nil), restart(2, 0, 2, uncounted), restart(2, 1, 3, nil)}, "1 0 2", 0},
+		"the failure beyond the budget was no restart": {3, []history.Entry{restart(1, 1, 1, nil), restart(1, 2, 2, nil)}, "1 2", 0},
+		"older ones are left out of the history":       {30, many, "11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30", 0},
+		"nothing was charged":                          {0, []history.Entry{restart(1, 1, 1, nil)}, "0", 0},
+		"a failure before the group had formed":        {3, []history.Entry{restart(1, 1, 1, nil), restart(1, 2, 2, nil)}, "2 3", 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			js := jobSet(tc.charged, tc.entries...)
+			js.Annotations[epoch.Annotation] = epoch.Record{Epoch: 1, Base: tc.early, Early: tc.early}.Format()
 			var numbers []string
-			for _, e := range Of(Workload{Objects: []Object{jobSet(tc.charged, tc.entries...)}}, after(time.Hour)) {
+			for _, e := range Of(Workload{Objects: []Object{js}}, after(time.Hour)) {
 				if e.What == InPlace {
 					numbers = append(numbers, strings.Fields(e.CountText() + " 0")[0])
 				}
