@@ -24,8 +24,8 @@ type Count struct {
 	Terminating int32
 }
 
-// Exist returns the number of pods that count toward the workload.
-func (c Count) Exist() int32 { return c.Pending + c.Running + c.Succeeded }
+// Exist returns the number of pods that count toward the workload. Some controllers replace a pod only after it has terminated.
+func (c Count) Exist() int32 { return c.Pending + c.Running + c.Succeeded + c.Terminating }
 
 // Ready returns the number of pods that are running or have succeeded.
 func (c Count) Ready() int32 { return c.Running + c.Succeeded }

@@ -111,8 +111,8 @@ func (d *Decision) begin(f *Facts, message string) {
 func suspend(f *Facts) *Decision {
 	d := f.decision()
 	d.Next = v1beta2.Suspending
-	if f.Phase != v1beta2.Resetting { // the attempt has already ended
-		d.Ends = &End{Reason: string(v1beta2.Suspended), Message: "suspend was set"}
+	d.Ends = &End{Reason: string(v1beta2.Suspended), Message: "suspend was set"}
+	if f.Phase != v1beta2.Resetting { // which has started to delete
 		d.Clocks.DeletionStart, d.Clocks.DeletionEnd = time.Time{}, time.Time{}
 	}
 	d.event(false, "ExternallySuspended", string(v1beta2.Suspending), "suspend was set: all components are removed, then the quota is released")

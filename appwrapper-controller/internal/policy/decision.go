@@ -191,6 +191,14 @@ func (c Component) wanted() int32 {
 	return c.Pods
 }
 
+// wantedActive returns how many pods the component still has to run at the same time, or 0 if its kind does not say so.
+func (c Component) wantedActive() int32 {
+	if c.Report.Active == nil || c.done() {
+		return 0
+	}
+	return min(c.Pods, *c.Report.Active)
+}
+
 // Remains is an object or pod that has not been deleted yet.
 type Remains struct {
 	Name string // kind and name, for messages

@@ -42,7 +42,9 @@ func have(phases ...corev1.PodPhase) func(*Facts) {
 		var list []*corev1.Pod
 		for _, phase := range phases {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Labels: map[string]string{v1beta2.ComponentLabel: "0"}}}
-			pod.Status.Phase = phase
+			if pod.Status.Phase = phase; phase == "Terminating" {
+				pod.Status.Phase, pod.DeletionTimestamp = corev1.PodRunning, &metav1.Time{Time: now}
+			}
 			if phase == corev1.PodFailed {
 				pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3}}}}
 			}
@@ -92,6 +94,9 @@ func TestUnhealthyConditions(t *testing.T) {
 		"failed pods have the grace period":                {facts(have("Failed", "Running")), v1beta2.Running, "True/FoundFailedPods", 0, time.Minute},
 		"failed pods within it":                            {facts(have("Failed", "Running"), unhealthyFor(59*time.Second)), v1beta2.Running, "True/FoundFailedPods", 0, time.Second},
 		"failed pods after it":                             {facts(have("Failed", "Running"), unhealthyFor(time.Minute)), v1beta2.Resetting, "True/FoundFailedPods", 1, 0},
+		"a pod and then its replacement failed":            {facts(have("Failed", "Failed", "Running", "Running"), unhealthyFor(time.Minute)), v1beta2.Running, "False/FoundNoFailedPods", 0, 0},
+		"a pod that terminates slowly":                     {facts(have("Running", "Terminating"), early, func(f *Facts) { f.Clocks.AttemptStart = now.Add(-2 * time.Minute) }, unhealthyFor(time.Minute)), v1beta2.Running, "False/FoundNoFailedPods", 0, 3 * time.Minute},
+		"a pod that terminates too slowly":                 {facts(have("Running", "Terminating"), early, func(f *Facts) { f.Clocks.AttemptStart = now.Add(-6 * time.Minute) }, unhealthyFor(time.Minute)), v1beta2.Resetting, "True/InsufficientPodsReady", 1, 0},
 		"pods that do not exist yet":                       {facts(have("Pending"), early), v1beta2.Running, "False/FoundNoFailedPods", 0, 30 * time.Second},
 		"pods that do not exist in time":                   {facts(have("Pending"), early, func(f *Facts) { f.Clocks.AttemptStart = now.Add(-time.Minute) }), v1beta2.Running, "True/InsufficientPodsReady", 0, time.Minute},
 		"nor within the grace period":                      {facts(have("Pending"), early, func(f *Facts) { f.Clocks.AttemptStart = now.Add(-2 * time.Minute) }, unhealthyFor(time.Minute)), v1beta2.Resetting, "True/InsufficientPodsReady", 1, 0},

@@ -74,7 +74,7 @@ func (f *Facts) unlabelled() bool {
 }
 
 func allSucceeded(c pods.Count, wanted int32) bool {
-	return c.Succeeded >= wanted && c.Pending == 0 && c.Running == 0 && c.Failed == 0 && c.Terminating == 0
+	return c.Succeeded >= wanted && c.Pending == 0 && c.Running == 0 && c.Terminating == 0
 }
 
 // succeed releases the quota immediately. The components are kept until SuccessTTL has passed.
@@ -163,12 +163,24 @@ func (f *Facts) recoveringUntil(d *Decision) time.Time {
 	return f.Recovering
 }
 
-// failedPods returns the failed pods of components that still need them.
+// failedPods returns the failed pods of components that still need them. A component with all of its pods needs none of them: if a pod and
+// its replacement have failed one after the other, one pod has replaced both.
 func (f *Facts) failedPods() []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(f.Pods.Failed), func(pod *corev1.Pod) bool {
 		i := pods.Component(pod)
-		return i != pods.UnknownComponent && i < len(f.Components) && (f.Components[i].done() || f.Components[i].Report.EnoughPods)
+		if i == pods.UnknownComponent || i >= len(f.Components) {
+			return false
+		}
+		c, have := f.Components[i], f.podsOf(i)
+		return c.Report.EnoughPods || have.Ready() >= c.wanted() && have.Running >= c.wantedActive()
 	})
+}
+
+// podsOf counts the pods of a component. Succeeded pods count even if they have been deleted, which happens in clusters with many pods.
+func (f *Facts) podsOf(i int) pods.Count {
+	have := f.Pods.ByComponent[i]
+	have.Succeeded = max(have.Succeeded, f.Components[i].Report.Succeeded)
+	return have
 }
 
 // restarting reports whether a component is replacing its own pods. WarmupGracePeriod limits how long that may take.
@@ -193,22 +205,17 @@ type tally struct {
 }
 
 // tally counts pods. If the component of each pod is known, extra pods of one component do not make up for missing pods of another.
-// Succeeded pods count even if they have been deleted, which happens in clusters with many pods.
 func (f *Facts) tally() tally {
 	var t tally
 	var succeeded int32
 	for i, c := range f.Components {
-		want, have := c.wanted(), f.Pods.ByComponent[i]
-		have.Succeeded = max(have.Succeeded, c.Report.Succeeded)
+		want, have, active := c.wanted(), f.podsOf(i), c.wantedActive()
 		succeeded += c.Report.Succeeded
 		t.wanted += want
 		t.exist += min(want, have.Exist())
 		t.ready += min(want, have.Ready())
-		if c.Report.Active != nil && !c.done() {
-			active := min(c.Pods, *c.Report.Active)
-			t.wantedActive += active
-			t.active += min(active, have.Running)
-		}
+		t.wantedActive += active
+		t.active += min(active, have.Running)
 	}
 	if f.unlabelled() {
 		all := f.Pods.All

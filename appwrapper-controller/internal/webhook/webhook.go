@@ -4,6 +4,7 @@ package webhook
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -50,6 +51,7 @@ func (w appWrappers) ValidateCreate(ctx context.Context, aw *v1beta2.AppWrapper)
 		v.component(ctx, i)
 	}
 	v.total()
+	v.signature()
 	return append(v.warnings, w.annotations(aw)...), v.errs.ToAggregate()
 }
 
@@ -88,6 +90,15 @@ func (v *createValidator) refuse(err *field.Error) {
 func (v *createValidator) name() {
 	for _, problem := range validation.IsValidLabelValue(v.aw.Name) {
 		v.refuse(field.Invalid(field.NewPath("metadata", "name"), v.aw.Name, "the name becomes a label of each pod: "+problem))
+	}
+}
+
+// signature checks that Default found the user to be allowed to create the components, too. Without its signature, the controller would never
+// create them.
+func (v *createValidator) signature() {
+	if v.webhook.access != nil && len(v.errs) == 0 && v.aw.Annotations[review.Annotation] == "" {
+		path := field.NewPath("metadata", "annotations").Key(review.Annotation)
+		v.refuse(field.InternalError(path, errors.New("the permissions of the user were checked twice, with different results; create it again")))
 	}
 }
 

@@ -127,8 +127,11 @@ func TestWarnings(t *testing.T) {
 func TestAccessCheck(t *testing.T) {
 	r := &reviews{}
 	w := appWrappers{access: r}
-	if _, err := w.ValidateCreate(as(alice), MakeAppWrapper("a").Pod("p").Obj()); err != nil {
+	if _, err := w.ValidateCreate(as(alice), MakeAppWrapper("a").Pod("p").Annotation(review.Annotation, "signed").Obj()); err != nil {
 		t.Error(err)
+	}
+	if _, err := w.ValidateCreate(as(alice), MakeAppWrapper("a").Pod("p").Obj()); err == nil || !strings.Contains(err.Error(), "create it again") {
+		t.Errorf("allowed only the second time, so not signed: %v", err)
 	}
 	want := authorizationv1.ResourceAttributes{Namespace: "default", Verb: "create", Version: "v1", Resource: "pods"}
 	if asked := r.asked[0]; *asked.ResourceAttributes != want || asked.User != "alice" || asked.UID != "1" || asked.Groups[0] != "users" {

@@ -268,7 +268,7 @@ func (r *Reconciler) observeRemains(ctx context.Context, s *scope) error {
 
 func (r *Reconciler) findRemains(ctx context.Context, s *scope, live bool) error {
 	for i := range s.status.ComponentStatus {
-		if s.isGone(i) {
+		if isGone(s.status.ComponentStatus[i]) {
 			s.components = append(s.components, observedComponent{ref: s.reference(i)})
 			continue
 		}
@@ -298,8 +298,7 @@ func (r *Reconciler) findRemains(ctx context.Context, s *scope, live bool) error
 
 // isGone reports whether the component was deleted in this removal, rejected by the API server, or never announced. A creation that failed
 // for any other reason may still have created an object.
-func (s *scope) isGone(i int) bool {
-	cs := &s.status.ComponentStatus[i]
+func isGone(cs v1beta2.AppWrapperComponentStatus) bool {
 	c := meta.FindStatusCondition(cs.Conditions, string(v1beta2.ResourcesDeployed))
 	if c == nil || cs.Name == "" {
 		return true

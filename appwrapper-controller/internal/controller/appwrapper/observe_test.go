@@ -7,7 +7,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/holdfast-project/holdfast/appwrapper-controller/api/v1beta2"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/policy"
+	"github.com/holdfast-project/holdfast/appwrapper-controller/internal/settings"
 )
+
+// A reset ends when the AppWrapper is suspended, however long it stays suspended.
+func TestASuspendedResetEnds(t *testing.T) {
+	now := metav1.NewTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	s := &scope{aw: &v1beta2.AppWrapper{}, status: &v1beta2.AppWrapperStatus{Attempts: []v1beta2.Attempt{{Number: 1, EndTime: &now, Reason: "FailedComponent"}}}}
+	s.facts = policy.Facts{Now: now.Add(time.Minute), Phase: v1beta2.Resetting, Suspend: true}
+	s.recordAttempt(policy.Decide(&s.facts))
+	if len(s.status.Attempts) != 2 {
+		t.Fatalf("attempts %+v", s.status.Attempts)
+	}
+	if last := s.status.Attempts[1]; last.Number != 2 || last.Reason != "Suspended" || last.EndTime == nil || !last.EndTime.Equal(&last.StartTime) {
+		t.Errorf("the last attempt is %+v", last)
+	}
+	s.status.Phase = v1beta2.Running
+	s.recordAttempt(&policy.Decision{Begins: true})
+	if state := recoveringState(s.status, settings.Parameters{}); state != nil {
+		t.Errorf("after it was resumed, it recovers: %+v", state)
+	}
+}
 
 // Earlier resets stop counting after the attempt has been ready for some time. That time ends when the attempt stops
 // being ready.

@@ -417,6 +417,24 @@ func TestB22StatusWithWrongComponentCount(t *testing.T) {
 	w.awaitPhase("b", v1beta2.Failed)
 }
 
+// Without the webhook, components can be added or removed. The objects that exist are removed before the quota is released.
+func TestComponentsThatWereCreatedAreRemoved(t *testing.T) {
+	for name, components := range map[string][]v1beta2.AppWrapperComponent{
+		"more": MakeAppWrapper("x").Service("s").Job("j", 1).Spec.Components,
+		"none": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.running(MakeAppWrapper("a").Job("j", 1), "j", "p")
+			w.change("a", func(aw *v1beta2.AppWrapper) { aw.Spec.Components = components })
+			w.suspend("a", true)
+			w.sweep()
+			w.awaitPhase("a", v1beta2.Suspended)
+			w.hasNoJobs()
+		})
+	}
+}
+
 // B-24: the role permits the events API that the controller uses. The older events API is not needed.
 func TestB24RoleAllowsEvents(t *testing.T) {
 	role, err := os.ReadFile("../../../../charts/appwrapper-controller/files/rbac/manager.yaml")

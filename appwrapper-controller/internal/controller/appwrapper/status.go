@@ -3,6 +3,7 @@ package appwrapper
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -69,9 +70,11 @@ func (s *scope) record(d *policy.Decision) {
 	meta.RemoveStatusCondition(&status.Conditions, recovering.Condition) // set by earlier builds
 }
 
-// initComponents creates the component statuses. If the status has a different number of them than the spec, they are replaced.
+// initComponents creates the component statuses. If the status has a different number of them than the spec, they are replaced as soon as
+// all of their objects are gone. Only the webhook prevents such a change.
 func initComponents(status *v1beta2.AppWrapperStatus, aw *v1beta2.AppWrapper) {
-	if len(status.ComponentStatus) == len(aw.Spec.Components) {
+	exists := func(cs v1beta2.AppWrapperComponentStatus) bool { return !isGone(cs) }
+	if len(status.ComponentStatus) == len(aw.Spec.Components) || slices.ContainsFunc(status.ComponentStatus, exists) {
 		return
 	}
 	status.ComponentStatus = make([]v1beta2.AppWrapperComponentStatus, len(aw.Spec.Components))
@@ -103,10 +106,13 @@ func attemptNumber(status *v1beta2.AppWrapperStatus) int32 {
 	return status.Retries + status.Evacuations + 1
 }
 
-// recordAttempt updates the attempt history: it starts attempts, marks them ready and ends them.
+// recordAttempt updates the attempt history: it starts attempts, marks them ready and ends them. If the AppWrapper is suspended while it is
+// being reset, the reset ends as an attempt that has not begun.
 func (s *scope) recordAttempt(d *policy.Decision) {
 	now := metav1.NewTime(s.facts.Now)
-	if d.Begins {
+	n := len(s.status.Attempts)
+	resets := n > 0 && s.status.Attempts[n-1].EndTime != nil
+	if d.Begins || resets && d.Next == v1beta2.Suspending && d.Ends != nil {
 		number := s.facts.Retries + s.facts.Evacuations + 1
 		if len(s.status.Attempts) > 0 {
 			number = attemptNumber(s.status) + 1
