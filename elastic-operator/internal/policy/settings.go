@@ -96,6 +96,9 @@ func (s *Settings) readSize(spec *v1alpha1.ElasticJobSpec) {
 	s.Max = max(s.Min, limit(ptr.Deref(spec.MaxReplicas, replicas)))
 	s.Wanted = min(max(s.Min, limit(replicas)), s.Max)
 	if granted := spec.GrantedReplicas; granted != nil {
+		if spec.MinReplicas == nil { // otherwise, a larger value of replicas would need more than was granted
+			s.Min = min(s.Min, limit(*granted))
+		}
 		s.Wanted = max(s.Min, min(s.Wanted, int(*granted)))
 	}
 }

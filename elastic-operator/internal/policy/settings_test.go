@@ -17,17 +17,18 @@ func TestSizes(t *testing.T) {
 		minimum, wanted, maximum, granted *int32
 		want                              [3]int
 	}{
-		"all are set":               {ptr.To(int32(2)), ptr.To(int32(3)), ptr.To(int32(5)), nil, [3]int{2, 3, 5}},
-		"only replicas":             {nil, ptr.To(int32(3)), nil, nil, [3]int{3, 3, 3}},
-		"only the bounds":           {ptr.To(int32(2)), nil, ptr.To(int32(5)), nil, [3]int{2, 5, 5}},
-		"only the minimum":          {ptr.To(int32(2)), nil, nil, nil, [3]int{2, 2, 2}},
-		"nothing":                   {nil, nil, nil, nil, [3]int{1, 1, 1}},
-		"more than the maximum":     {ptr.To(int32(2)), ptr.To(int32(9)), ptr.To(int32(5)), nil, [3]int{2, 5, 5}},
-		"less than the minimum":     {ptr.To(int32(2)), ptr.To(int32(0)), ptr.To(int32(5)), nil, [3]int{2, 2, 5}},
-		"fewer are granted":         {ptr.To(int32(2)), ptr.To(int32(5)), ptr.To(int32(5)), ptr.To(int32(3)), [3]int{2, 3, 5}},
-		"more are granted":          {ptr.To(int32(2)), ptr.To(int32(3)), ptr.To(int32(5)), ptr.To(int32(5)), [3]int{2, 3, 5}},
-		"more than possible":        {ptr.To(int32(1) << 30), ptr.To(int32(1) << 30), ptr.To(int32(1) << 30), ptr.To(int32(1) << 30), [3]int{5000, 5000, 5000}},
-		"fewer than are needed are": {ptr.To(int32(2)), ptr.To(int32(3)), ptr.To(int32(5)), ptr.To(int32(1)), [3]int{2, 2, 5}},
+		"all are set":           {ptr.To(int32(2)), ptr.To(int32(3)), ptr.To(int32(5)), nil, [3]int{2, 3, 5}},
+		"only replicas":         {nil, ptr.To(int32(3)), nil, nil, [3]int{3, 3, 3}},
+		"only the bounds":       {ptr.To(int32(2)), nil, ptr.To(int32(5)), nil, [3]int{2, 5, 5}},
+		"only the minimum":      {ptr.To(int32(2)), nil, nil, nil, [3]int{2, 2, 2}},
+		"nothing":               {nil, nil, nil, nil, [3]int{1, 1, 1}},
+		"more than the maximum": {ptr.To(int32(2)), ptr.To(int32(9)), ptr.To(int32(5)), nil, [3]int{2, 5, 5}},
+		"less than the minimum": {ptr.To(int32(2)), ptr.To(int32(0)), ptr.To(int32(5)), nil, [3]int{2, 2, 5}},
+		"fewer are granted":     {ptr.To(int32(2)), ptr.To(int32(5)), ptr.To(int32(5)), ptr.To(int32(3)), [3]int{2, 3, 5}},
+		"more are granted":      {ptr.To(int32(2)), ptr.To(int32(3)), ptr.To(int32(5)), ptr.To(int32(5)), [3]int{2, 3, 5}},
+		"more than possible":    {ptr.To(int32(1) << 30), ptr.To(int32(1) << 30), ptr.To(int32(1) << 30), ptr.To(int32(1) << 30), [3]int{5000, 5000, 5000}},
+		"more replicas than are granted, without a minimum": {nil, ptr.To(int32(6)), ptr.To(int32(8)), ptr.To(int32(4)), [3]int{4, 4, 8}},
+		"fewer than are needed are":                         {ptr.To(int32(2)), ptr.To(int32(3)), ptr.To(int32(5)), ptr.To(int32(1)), [3]int{2, 2, 5}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := Read(MakeElasticJob("a").With(func(j *v1alpha1.ElasticJob) {

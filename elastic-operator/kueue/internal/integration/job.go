@@ -27,7 +27,6 @@ import (
 
 	"github.com/holdfast-project/holdfast/elastic-operator/api/v1alpha1"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/indexes"
-	"github.com/holdfast-project/holdfast/elastic-operator/internal/plan"
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/policy"
 )
 
@@ -48,11 +47,9 @@ const appWrapperGroup = "workload.codeflare.dev"
 type Job v1alpha1.ElasticJob
 
 var (
-	_ jobframework.GenericJob              = (*Job)(nil)
-	_ jobframework.JobWithPodLabelSelector = (*Job)(nil)
-	_ jobframework.JobWithReclaimablePods  = (*Job)(nil)
-	_ jobframework.JobWithManagedBy        = (*Job)(nil)
-	_ jobframework.JobWithSkip             = (*Job)(nil)
+	_ jobframework.GenericJob             = (*Job)(nil)
+	_ jobframework.JobWithReclaimablePods = (*Job)(nil)
+	_ jobframework.JobWithSkip            = (*Job)(nil)
 )
 
 // NewJob returns an empty job.
@@ -115,6 +112,9 @@ func (j *Job) PodSets(ctx context.Context, c client.Client) ([]kueue.PodSet, err
 		}
 		set.Count = j.count(w, granted, set.Count)
 	}
+	if spec.MinReplicas == nil { // then such a job is never admitted in part, and both counts in its workload are equal
+		set.MinCount = ptr.To(set.Count)
+	}
 	if features.Enabled(features.TopologyAwareScheduling) {
 		request, err := jobframework.NewPodSetTopologyRequest(&set.Template.ObjectMeta).PodIndexLabel(ptr.To(v1alpha1.ReplicaIndexLabel)).Build()
 		if err != nil {
@@ -148,7 +148,7 @@ func (j *Job) includesCompleted(w *kueue.Workload, granted int32) bool {
 		return false
 	}
 	before := granted - *count
-	return before > 0 && int(before) <= len(j.completed())
+	return before > 0 && int(before) <= len(j.completed()) && granted <= w.Spec.PodSets[0].Count
 }
 
 // admittedCount returns the number of admitted pods, or nil if the workload has no admission with exactly one pod set.
@@ -175,12 +175,21 @@ func (j *Job) workloadWithQuota(ctx context.Context, c client.Client) (*kueue.Wo
 }
 
 // RunWithPodSetsInfo starts the job with the admitted number of workers and the admitted scheduling constraints. grantedReplicas is a
-// total, so workers that completed before an eviction are added to it: Kueue has subtracted them.
-func (j *Job) RunWithPodSetsInfo(ctx context.Context, _ client.Client, infos []podset.PodSetInfo) error {
+// total, so workers that completed before an eviction are added to it: Kueue has subtracted them. Workers that completed later are among
+// those that were admitted, so the total is never more than was requested.
+func (j *Job) RunWithPodSetsInfo(ctx context.Context, c client.Client, infos []podset.PodSetInfo) error {
 	if len(infos) != 1 {
 		return podset.BadPodSetsInfoLenError(1, len(infos))
 	}
-	j.Spec.Suspend, j.Spec.GrantedReplicas = false, ptr.To(infos[0].Count+int32(len(j.completed())))
+	w, err := j.workloadWithQuota(ctx, c)
+	if err != nil {
+		return err
+	}
+	granted := infos[0].Count + int32(len(j.completed()))
+	if w != nil {
+		granted = min(granted, w.Spec.PodSets[0].Count)
+	}
+	j.Spec.Suspend, j.Spec.GrantedReplicas = false, &granted
 	template := &j.Spec.ReplicaSpecs.Worker.Template
 	return podset.Merge(ctrl.LoggerFrom(ctx), &template.ObjectMeta, &template.Spec, infos[0])
 }
@@ -235,20 +244,6 @@ func (j *Job) completed() indexes.Set {
 	wanted, _ := indexes.Parse(j.Status.Indexes)
 	return completed.Intersect(wanted)
 }
-
-// PodLabelSelector returns the label selector of the workers.
-func (j *Job) PodLabelSelector() string { return plan.Selector(j.Name) }
-
-// CanDefaultManagedBy reports whether MultiKueue may set managedBy.
-func (j *Job) CanDefaultManagedBy() bool {
-	return features.Enabled(features.MultiKueue) && ptr.Deref(j.Spec.ManagedBy, v1alpha1.ControllerName) == v1alpha1.ControllerName
-}
-
-// ManagedBy returns the name of the controller that manages the job.
-func (j *Job) ManagedBy() *string { return j.Spec.ManagedBy }
-
-// SetManagedBy sets the name of the controller that manages the job.
-func (j *Job) SetManagedBy(name *string) { j.Spec.ManagedBy = name }
 
 // +kubebuilder:rbac:groups=elastic.pytorch.org,resources=elasticjobs,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=elastic.pytorch.org,resources=elasticjobs/status,verbs=get

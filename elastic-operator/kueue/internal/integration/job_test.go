@@ -32,7 +32,7 @@ func (i index) IndexField(_ context.Context, object client.Object, field string,
 }
 
 // podSet returns the pod set of a job that has the workloads.
-func podSet(t *testing.T, j *Job, workloads ...client.Object) kueue.PodSet {
+func with(t *testing.T, workloads ...client.Object) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	_ = kueue.AddToScheme(scheme)
@@ -40,7 +40,12 @@ func podSet(t *testing.T, j *Job, workloads ...client.Object) kueue.PodSet {
 	if err := jobframework.SetupWorkloadOwnerIndex(t.Context(), index{k8s}, GVK); err != nil {
 		t.Fatal(err)
 	}
-	sets, err := j.PodSets(t.Context(), k8s.Build())
+	return k8s.Build()
+}
+
+func podSet(t *testing.T, j *Job, workloads ...client.Object) kueue.PodSet {
+	t.Helper()
+	sets, err := j.PodSets(t.Context(), with(t, workloads...))
 	if err != nil || len(sets) != 1 || sets[0].Name != "worker" {
 		t.Fatalf("pod sets %+v (%v)", sets, err)
 	}
@@ -125,15 +130,16 @@ func TestCompletedWorkersAreGrantedInAdditionToAdmittedOnes(t *testing.T) {
 		asked, least, room int32 // counts of the workload; room is the admitted count
 		granted, compared  int32
 	}{
-		"all the others":                 {func(*v1alpha1.ElasticJob) {}, 8, 2, 6, 8, 6},
-		"few of the others":              {func(*v1alpha1.ElasticJob) {}, 8, 2, 2, 4, 2},
-		"all are needed":                 {func(e *v1alpha1.ElasticJob) { e.Spec.MinReplicas = ptr.To[int32](8) }, 8, 8, 6, 8, 8},
-		"nobody had completed":           {func(e *v1alpha1.ElasticJob) { e.Status.CompletedIndexes = "" }, 8, 2, 5, 5, 5},
-		"it has completed since the end": {func(e *v1alpha1.ElasticJob) { e.Status.Indexes, e.Status.CompletedIndexes = "0-7", "3" }, 8, 2, 7, 8, 7},
+		"all the others":                           {func(*v1alpha1.ElasticJob) {}, 8, 2, 6, 8, 6},
+		"few of the others":                        {func(*v1alpha1.ElasticJob) {}, 8, 2, 2, 4, 2},
+		"all are needed":                           {func(e *v1alpha1.ElasticJob) { e.Spec.MinReplicas = ptr.To[int32](8) }, 8, 8, 6, 8, 8},
+		"it was suspended after two had completed": {func(e *v1alpha1.ElasticJob) { e.Status.Indexes = "0-7" }, 8, 2, 8, 8, 8},
+		"nobody had completed":                     {func(e *v1alpha1.ElasticJob) { e.Status.CompletedIndexes = "" }, 8, 2, 5, 5, 5},
+		"it has completed since the end":           {func(e *v1alpha1.ElasticJob) { e.Status.Indexes, e.Status.CompletedIndexes = "0-7", "3" }, 8, 2, 7, 8, 7},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j, w := readmitted(c.change, c.asked, c.least, c.room)
-			if err := j.RunWithPodSetsInfo(t.Context(), nil, []podset.PodSetInfo{{Name: PodSet, Count: c.room}}); err != nil {
+			if err := j.RunWithPodSetsInfo(t.Context(), with(t, w), []podset.PodSetInfo{{Name: PodSet, Count: c.room}}); err != nil {
 				t.Fatal(err)
 			}
 			if got := *j.Spec.GrantedReplicas; got != c.granted {
@@ -155,6 +161,28 @@ func TestGrantThatWasNotAdmittedIsReported(t *testing.T) {
 	j, w := readmitted(func(e *v1alpha1.ElasticJob) { e.Spec.Suspend, e.Spec.GrantedReplicas = false, ptr.To[int32](8) }, 8, 2, 3)
 	if set := podSet(t, j, w); set.Count != 8 {
 		t.Errorf("%d", set.Count)
+	}
+	// The two workers that have completed were admitted with the others.
+	j, w = readmitted(func(e *v1alpha1.ElasticJob) {
+		e.Spec.Suspend, e.Spec.GrantedReplicas, e.Spec.MaxReplicas = false, ptr.To[int32](10), ptr.To[int32](10)
+	}, 8, 2, 8)
+	if set := podSet(t, j, w); set.Count != 10 {
+		t.Errorf("%d", set.Count)
+	}
+}
+
+// Without a minimum, all replicas are needed. A later change of replicas needs another admission.
+func TestChangeOfReplicasWithoutAMinimum(t *testing.T) {
+	admitted := func(e *v1alpha1.ElasticJob) {
+		e.Spec.Suspend, e.Spec.MinReplicas, e.Spec.GrantedReplicas = false, nil, ptr.To[int32](4)
+		e.Status.CompletedIndexes = ""
+	}
+	for _, replicas := range []int32{3, 4, 6, 8} {
+		j, w := readmitted(admitted, 4, 4, 4)
+		j.Spec.ReplicaSpecs.Worker.Replicas = ptr.To(replicas)
+		if set := podSet(t, j, w); set.Count != 4 || *set.MinCount != 4 {
+			t.Errorf("replicas %d: %d workers, at least %d, want the 4 that were admitted", replicas, set.Count, *set.MinCount)
+		}
 	}
 }
 
@@ -195,7 +223,7 @@ func TestStartAndStop(t *testing.T) {
 	j := of(MakeElasticJob("a").Workers(2, 5, 8).With(func(e *v1alpha1.ElasticJob) { e.Spec.Suspend = true }))
 	original := podset.FromPodSet(ptr.To(podSet(t, j)))
 	info := podset.PodSetInfo{Name: PodSet, Count: 3, NodeSelector: map[string]string{"pool": "a"}, Labels: map[string]string{"kueue.x-k8s.io/podset": "worker"}}
-	if err := j.RunWithPodSetsInfo(t.Context(), nil, []podset.PodSetInfo{info}); err != nil {
+	if err := j.RunWithPodSetsInfo(t.Context(), with(t), []podset.PodSetInfo{info}); err != nil {
 		t.Fatal(err)
 	}
 	template := &j.Spec.ReplicaSpecs.Worker.Template
@@ -343,20 +371,9 @@ func TestConflictWithTheTemplateIsPermanent(t *testing.T) {
 			template.Labels, template.Annotations = map[string]string{"team": "a"}, map[string]string{"note": "a"}
 			template.Spec.NodeSelector = map[string]string{"pool": "a"}
 			info.Name, info.Count = PodSet, 1
-			if err := j.RunWithPodSetsInfo(t.Context(), nil, []podset.PodSetInfo{info}); !podset.IsPermanent(err) {
+			if err := j.RunWithPodSetsInfo(t.Context(), with(t), []podset.PodSetInfo{info}); !podset.IsPermanent(err) {
 				t.Errorf("got %v", err)
 			}
 		})
-	}
-}
-
-func TestManagedBy(t *testing.T) {
-	j := of(MakeElasticJob("a"))
-	if !j.CanDefaultManagedBy() || j.ManagedBy() != nil {
-		t.Error("nobody was named")
-	}
-	j.SetManagedBy(ptr.To("kueue.x-k8s.io/multikueue"))
-	if j.CanDefaultManagedBy() || *j.ManagedBy() != "kueue.x-k8s.io/multikueue" {
-		t.Error("somebody was named")
 	}
 }
