@@ -143,6 +143,9 @@ func TestPodOfAFinishedStepIsNoLoss(t *testing.T) {
 	if diff := cmp.Diff(before.Level, g.group().Level); diff != "" {
 		t.Error(diff)
 	}
+	g.fail("js-b-0-0", 1, 1)
+	g.reconcile()
+	g.wantPhase(coordination.Restarting, 1, 1) // the finished workers are no reason for new Jobs
 }
 
 // The first Job that the manager builds shows whether it adds agents.

@@ -184,9 +184,11 @@ func (p planner) begin(round int64, entered int) rounds.State {
 	if p.want.Suspended {
 		phase = rounds.Closed
 	}
-	return rounds.Fresh(rounds.Level{
+	s := rounds.Fresh(rounds.Level{
 		Incarnation: p.fresh, Generation: p.want.Generation, Phase: phase, Round: round, Entered: entered, Left: rounds.NoUnits,
 	}, len(p.layout.units))
+	s.Finished = p.cannotRunAgain(s.Left)
+	return s
 }
 
 // open creates a group that the store does not have. The group starts at the last round that was counted against the budget, so
@@ -203,7 +205,9 @@ func (p planner) open() (rounds.State, bool) {
 
 // regenerate starts the next generation at round 0. The generation in the store never decreases; see Next.
 func (p planner) regenerate() (rounds.State, bool) {
-	return p.begin(0, 0), p.stored.State.Generation < p.want.Generation
+	s := p.begin(0, 0)
+	s.Finished = false // its Jobs may still be those of the previous generation
+	return s, p.stored.State.Generation < p.want.Generation
 }
 
 func (p planner) close() (rounds.State, bool) {
@@ -287,7 +291,18 @@ func (p planner) leave() (rounds.State, bool) {
 	}
 	before := s.Left
 	s.Left = rounds.UnitsOf(left...)
+	s.Finished = s.Finished && p.cannotRunAgain(s.Left)
 	return s, s.Left != before
+}
+
+// cannotRunAgain reports whether workers have finished that are not held and whose unit has not left. A failure then requires new Jobs.
+func (p planner) cannotRunAgain(left rounds.Units) bool {
+	for u, k := range p.layout.keys {
+		if p.finished[u] > 0 && !left.Has(u) && (!p.want.Barrier || k.release == coordination.ReleaseFree) {
+			return true
+		}
+	}
+	return false
 }
 
 // know records finished workers while the group is waiting for joins, because they will not join again.

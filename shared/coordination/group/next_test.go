@@ -106,6 +106,33 @@ func TestNext(t *testing.T) {
 	}
 }
 
+// If a worker has finished and is not held, a failure requires new Jobs. Workers of a stage that has left do not count.
+func TestFinishedWorkersThatCannotRunAgain(t *testing.T) {
+	container := func(w *Wanted) { w.Barrier = false }
+	flagged := func(o *rounds.Stored) { o.State.Finished = true }
+	jobs := func(slots ...string) func(*Wanted) { return func(w *Wanted) { w.Finished = slots } }
+	for name, c := range map[string]struct {
+		stored *rounds.Stored
+		want   Wanted
+		reason Reason
+		needed bool
+	}{
+		"their stage leaves":                   {stored(t, wanted(container), finished(1, 0), flagged), wanted(container), Leaves, false},
+		"another stage has some":               {stored(t, wanted(container), finished(1, 2), flagged), wanted(container), Leaves, true},
+		"those of another stage are held":      {stored(t, wanted(), finished(1, 2), flagged), wanted(), Leaves, false},
+		"the store has lost the group":         {nil, wanted(container, jobs("js-worker-0-1")), Opens, true},
+		"a lost group whose workers are held":  {nil, wanted(jobs("js-worker-0-1")), Opens, false},
+		"finished workers of a new generation": {stored(t, wanted()), wanted(container, jobs("js-worker-0-1"), func(w *Wanted) { w.Generation = 3 }), Regenerates, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, _, err := Next(c.stored, c.want, "i2")
+			if err != nil || w.Reason != c.reason || w.State.Finished != c.needed {
+				t.Errorf("%s: %+v (%v)", w.Reason, w.State, err)
+			}
+		})
+	}
+}
+
 // The peers of a dead worker may hang, whatever the new size of the group.
 func TestDeathIsKeptInAResize(t *testing.T) {
 	s := stored(t, wanted(), func(o *rounds.Stored) {

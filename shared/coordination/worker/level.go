@@ -9,11 +9,22 @@ func (s *State) read() {
 	}
 }
 
-// adopt makes a level the current one. It rejects a level whose round exceeds the budget, because that level is forged.
-func (s *State) adopt(l rounds.Level) {
-	if s.placed != nil && l.Round > s.placed.Limit {
-		s.countForeign()
+// adoptMessage adopts a level that was not read from the store. If that level is rejected, the agent reads the current one. It does not do so
+// after a read, because it would read the same level again.
+func (s *State) adoptMessage(l rounds.Level) {
+	if s.forged(l) {
 		s.read()
+	}
+	s.adopt(l)
+}
+
+// forged reports whether the round of a level exceeds the budget.
+func (s *State) forged(l rounds.Level) bool { return s.placed != nil && l.Round > s.placed.Limit }
+
+// adopt makes a level the current one, unless it is forged.
+func (s *State) adopt(l rounds.Level) {
+	if s.forged(l) {
+		s.countForeign()
 		return
 	}
 	s.level = l
@@ -42,7 +53,7 @@ func (s *State) adoptAnswer(now rounds.Level) {
 		s.read()
 		return
 	}
-	s.adopt(now)
+	s.adoptMessage(now)
 }
 
 // fence makes the agent stop all its activity.

@@ -30,7 +30,7 @@ func (u Updated) apply(s *State) {
 	case s.level.Phase == "" || !known:
 		s.read() // a message from another incarnation is only a reason to read
 	case u.Level.Seq > s.level.Seq:
-		s.adopt(u.Level)
+		s.adoptMessage(u.Level)
 		s.askForSlot()
 	}
 }

@@ -50,6 +50,7 @@ func TestContainers(t *testing.T) {
 		"an older message is ignored":                        {[]moment{cast("i1/1.2 A 0/1 #5")}, ""},
 		"a message of another incarnation is read":           {[]moment{cast("i2/1.2 A 0/1 #1"), cast("i2/1.2 A 0/1 #2")}, "read"},
 		"a round above the budget is read and not followed":  {[]moment{cast("i1/1.10 A 0/1 #7"), tick(time.Hour)}, "read"},
+		"a read round above the budget is not read again":    {[]moment{read("i1/1.10 A 0/1 #7"), tick(time.Hour)}, ""},
 		"values that are not levels stop nobody":             {[]moment{disconnected(coordination.ErrForeignValue), tick(time.Hour)}, ""},
 		"a store that is away or empty stops nobody":         {[]moment{disconnected(errUnavailable), disconnected(coordination.ErrNoGroup), tick(time.Hour)}, ""},
 		"a later generation ends all that the agent does":    {[]moment{read("i2/2.0 A 0/0 #1"), observed("a@10=1"), tick(time.Hour)}, ""},
