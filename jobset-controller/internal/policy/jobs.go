@@ -71,14 +71,16 @@ func FinishedInSpares(spec *v1alpha2.JobSetSpec, jobs Jobs) []*batchv1.Job {
 	}
 	return slices.DeleteFunc(slices.Clone(jobs.Active), func(job *batchv1.Job) bool {
 		rjob := job.Labels[v1alpha2.ReplicatedJobNameKey]
-		return !spared[rjob] || missing[rjob] > 0 || !job.DeletionTimestamp.IsZero()
+		completes := job.Status.Succeeded >= ptr.Deref(job.Spec.Completions, 1) // the Job controller is about to say so
+		return !spared[rjob] || missing[rjob] > 0 || completes || !job.DeletionTimestamp.IsZero()
 	})
 }
 
-// Succeed counts an unfinished Job as succeeded.
-func (j *Jobs) Succeed(job *batchv1.Job) {
-	j.Active = slices.DeleteFunc(j.Active, func(other *batchv1.Job) bool { return other == job })
-	j.Succeeded = append(j.Succeeded, job)
+// WithSucceeded returns the Jobs with some of the active ones counted as succeeded.
+func (j Jobs) WithSucceeded(done []*batchv1.Job) Jobs {
+	j.Active = slices.DeleteFunc(slices.Clone(j.Active), func(job *batchv1.Job) bool { return slices.Contains(done, job) })
+	j.Succeeded = slices.Concat(j.Succeeded, done)
+	return j
 }
 
 // IsSpares reports whether the pods of a Job are spares.

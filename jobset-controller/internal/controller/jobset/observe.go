@@ -28,15 +28,15 @@ func (r *Reconciler) observe(ctx context.Context, js *v1alpha2.JobSet) (*scope, 
 	if err := r.readJobs(ctx, s); err != nil {
 		return nil, err
 	}
-	if err := r.creditFinishedInSpares(ctx, s); err != nil {
-		return nil, err
-	}
 	s.faults = validation.Of(js, r.Features)
 	if err := r.readAttempts(ctx, s); err != nil {
 		return nil, err
 	}
 	s.planAgents(r.Agents)
 	s.decide()
+	if err := r.completeWithSpares(ctx, s); err != nil {
+		return nil, err
+	}
 	if err := r.readService(ctx, s); err != nil {
 		return nil, err
 	}
@@ -87,14 +87,17 @@ func (s *scope) decide() {
 		s.keepSuccesses()
 		return
 	}
-	facts := policy.Facts{
-		Spec: spec, Status: &s.jobSet.Status, Tallies: s.tallies, Jobs: s.jobs, Epoch: s.epoch, InPlace: s.inPlace, Attempts: s.attempts,
-	}
 	if s.faults.Stops() { // nothing is started; running Jobs may finish
-		s.decision = policy.Success(facts)
+		s.decision = policy.Success(s.facts())
 		return
 	}
-	s.decision = policy.Decide(facts)
+	s.decision = policy.Decide(s.facts())
+}
+
+func (s *scope) facts() policy.Facts {
+	return policy.Facts{
+		Spec: &s.jobSet.Spec, Status: &s.jobSet.Status, Tallies: s.tallies, Jobs: s.jobs, Epoch: s.epoch, InPlace: s.inPlace, Attempts: s.attempts,
+	}
 }
 
 // scope holds everything known in one reconcile. observe fills it in, and steps add their results.

@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -151,24 +152,50 @@ func (r *Reconciler) usedSpares(ctx context.Context, job *batchv1.Job) (int, err
 	return used, nil
 }
 
-// creditFinishedInSpares counts Jobs as succeeded whose workers have all finished, some of them in spares, unless one of
-// their pods is still running. Such a pod will end on its own, and may be uploading logs until then.
-func (r *Reconciler) creditFinishedInSpares(ctx context.Context, s *scope) error {
-	if s.finished() {
+// completeWithSpares completes a JobSet whose workers have all finished, some of them in spares, although the pods that
+// replaced theirs have not started. It waits for pods that are running, because they may be uploading logs, and for Jobs
+// that will complete on their own. Stages do not start earlier because of spares: the orchestrator would not know which
+// slots have finished.
+func (r *Reconciler) completeWithSpares(ctx context.Context, s *scope) error {
+	if s.finished() || s.decides() {
 		return nil
 	}
-	for _, job := range policy.FinishedInSpares(&s.jobSet.Spec, s.jobs) {
-		var running corev1.PodList
-		err := r.Live.List(ctx, &running, client.InNamespace(job.Namespace), client.MatchingLabels{batchv1.JobNameLabel: job.Name},
-			client.MatchingFields{"status.phase": string(corev1.PodRunning)}, client.Limit(1))
-		if err != nil {
-			return fmt.Errorf("listing the running pods of job %s: %w", job.Name, err)
-		}
-		if len(running.Items) == 0 {
-			s.jobs.Succeed(job)
+	done := policy.FinishedInSpares(&s.jobSet.Spec, s.jobs)
+	if len(done) == 0 {
+		return nil
+	}
+	facts := s.facts()
+	facts.Tallies = policy.Tally(facts.Spec, s.jobs.WithSucceeded(done), s.jobSet.Status.ReplicatedJobsStatus)
+	decision := policy.Success(facts)
+	if decision.Outcome != policy.Complete {
+		return nil
+	}
+	for _, job := range done {
+		if waits, err := r.onlyWaits(ctx, job); err != nil || !waits {
+			return err
 		}
 	}
+	s.tallies, s.decision = facts.Tallies, decision
 	return nil
+}
+
+// onlyWaits reports whether no pod of a Job is running, and the missing ones have not succeeded either. The Job controller
+// counts pods some time after they have succeeded.
+func (r *Reconciler) onlyWaits(ctx context.Context, job *batchv1.Job) (bool, error) {
+	var pods corev1.PodList
+	err := r.Live.List(ctx, &pods, client.InNamespace(job.Namespace), client.MatchingLabels{batchv1.JobNameLabel: job.Name},
+		client.MatchingFieldsSelector{Selector: fields.ParseSelectorOrDie("status.phase!=Pending,status.phase!=Failed")})
+	if err != nil {
+		return false, fmt.Errorf("listing the pods of job %s: %w", job.Name, err)
+	}
+	succeeded := int32(0)
+	for i := range pods.Items {
+		if pods.Items[i].Status.Phase != corev1.PodSucceeded {
+			return false, nil
+		}
+		succeeded++
+	}
+	return max(succeeded, job.Status.Succeeded) < ptr.Deref(job.Spec.Completions, 1), nil
 }
 
 // keepSuccesses keeps the numbers of succeeded Jobs of a finished JobSet. Jobs that finished in spares have been deleted.

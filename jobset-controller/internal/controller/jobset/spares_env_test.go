@@ -72,7 +72,12 @@ func TestAJobSetCompletesWithoutThePodThatReplacesALostOne(t *testing.T) {
 	pod := w.podInSlot(w.job("a-w-0"), "0", v1alpha2.SlotWaits)
 	w.setPhase(pod, corev1.PodRunning)
 	w.succeed("a-w-spares")
-	w.Always(func() string { return sandbox.Differs("state", "", w.jobSet("a").Status.TerminalState) }) // it may still upload logs
+	waits := func() string { return sandbox.Differs("state", "", w.jobSet("a").Status.TerminalState) }
+	w.Always(waits) // it may still upload logs
+	w.setPhase(pod, corev1.PodSucceeded)
+	w.playJob("a-w-0", func(status *batchv1.JobStatus) { status.Ready = ptr.To[int32](0) })
+	w.Always(waits) // the Job controller has not counted it yet
+	w.playJob("a-w-0", func(status *batchv1.JobStatus) { status.Ready = ptr.To[int32](1) })
 	w.setPhase(pod, corev1.PodPending)
 	w.playJob("a-w-0", func(status *batchv1.JobStatus) { status.Ready = ptr.To[int32](0) })
 	w.awaitCondition("a", "Completed=True/AllJobsCompleted")
@@ -80,6 +85,25 @@ func TestAJobSetCompletesWithoutThePodThatReplacesALostOne(t *testing.T) {
 	w.collect("a-w-0")
 	w.Always(func() string {
 		return sandbox.Differs("succeeded", "1", fmt.Sprint(w.jobSet("a").Status.ReplicatedJobsStatus[0].Succeeded))
+	})
+}
+
+// A stage that waits for success does not start earlier: if the store lost its data, nothing would say that the worker in
+// the spare has finished.
+func TestASparedStageStillWaitsForItsJobs(t *testing.T) {
+	w := newWorldThatAdds(t, agentsToAdd)
+	js := withSpares("1").Entry("x", 1, runnable("train"), func(e *v1alpha2.ReplicatedJob) {
+		e.DependsOn = []v1alpha2.DependsOn{{Name: "w", Status: v1alpha2.DependencyComplete}}
+	})
+	w.create(js)
+	w.awaitJobs("a-w-0@0")
+	w.ready("a-w-0")
+	w.awaitJobs("a-w-0@0", "a-w-spares@0")
+	w.succeed("a-w-spares")
+	w.Always(func() string { return sandbox.Differs("jobs", "a-w-0@0 a-w-spares@0", w.jobNames()) })
+	w.succeed("a-w-0")
+	w.Eventually(func() string {
+		return sandbox.Differs("new job", "true", fmt.Sprint(strings.Contains(w.jobNames(), "a-x-0@0")))
 	})
 }
 
