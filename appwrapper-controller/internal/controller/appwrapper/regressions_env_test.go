@@ -216,28 +216,6 @@ func TestB11CrashAfterCreate(t *testing.T) {
 	}
 }
 
-// B-12: a lost response is not a failed creation. The created object is removed like the others.
-func TestB12CreateWithoutResponse(t *testing.T) {
-	w := newWorld(t)
-	lost := make(chan struct{}, 100)
-	w.FailOn(func(call string, object client.Object) error {
-		if call != "create Job" {
-			return nil
-		}
-		lost <- struct{}{}
-		_ = w.Create(context.Background(), object.DeepCopyObject().(client.Object)) // the request succeeds anyway
-		return errors.New("time-out")
-	})
-	w.create(MakeAppWrapper("a").Job("j", 1))
-	<-lost
-	w.suspend("a", true)
-	w.FailOn(nil)
-	w.awaitPhase("a", v1beta2.Suspended)
-	if err := w.Get(w.Context(), client.ObjectKey{Namespace: w.Namespace, Name: "j"}, &batchv1.Job{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the Job is left: %v", err)
-	}
-}
-
 // B-13: an object of the same name with another controller is not adopted. If such an object is being deleted, the
 // controller waits until it is gone.
 func TestB13ForeignObjects(t *testing.T) {
