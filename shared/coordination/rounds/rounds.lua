@@ -295,8 +295,8 @@ end
 local function finish(base, a)
   local s, u, n = member(base, a)
   if not s or joined(tableOf(s, 'j:', u), a[3]) ~= a[5] then return '-' end
-  redis.call('HSET', tableOf(s, 'f:', u), a[3], a[5])
-  if a[6] ~= '1' and s.finished == '0' then s.finished, s.changed = '1', true end
+  local new = redis.call('HSET', tableOf(s, 'f:', u), a[3], a[5]) == 1 -- the leader must not clear the flag without having counted it
+  if a[6] ~= '1' and (new or s.finished == '0') then s.finished, s.changed = '1', true end
   if redis.call('HLEN', tableOf(s, 'f:', u)) >= n then wakeLeader(base) end
   return save(s)
 end

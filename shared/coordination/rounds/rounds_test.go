@@ -78,6 +78,23 @@ func TestNewPodJoinsAfterALostStart(t *testing.T) {
 	}
 }
 
+// A leader that has not counted the last finished worker must not overwrite the state.
+func TestEachWorkerThatIsNotHeldChangesTheState(t *testing.T) {
+	s := newStore(t, 3)
+	for slot, pod := range []string{"a", "b", "c"} {
+		s.call(join(slot, pod, 0, Past{Kind: PastNew}))
+	}
+	before := s.stored()
+	for slot, pod := range []string{"a", "b"} {
+		s.call(Finish("i1", 0, Slot{fmt.Sprint("w-", slot), pod}, pod+".1", false))
+		now := s.stored()
+		if now == before {
+			t.Errorf("after %s has finished, the state is still %q", pod, now)
+		}
+		before = now
+	}
+}
+
 // The same loss, but with pods that have run before. No pod was replaced, so no worker is restarted.
 func TestLostStartIsRepeated(t *testing.T) {
 	s := newStore(t, 2)

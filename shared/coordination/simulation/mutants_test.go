@@ -308,7 +308,7 @@ var (
 
 	downLate       = lua("  if elsewhere then return '-' end", "")
 	lostIgnored    = lua("  begin(s, tonumber(a[5]))\n", "")
-	finishForgets  = lua("  redis.call('HSET', tableOf(s, 'f:', u), a[3], a[5])\n", "")
+	finishForgets  = lua("local new = redis.call('HSET', tableOf(s, 'f:', u), a[3], a[5]) == 1", "local new = false")
 	leadAnyone     = lua("then fail('HFSTALELEADER') end", "then return end")
 	releaseAnybody = lua("  if holder == pod then\n    redis.call", "  if true then\n    redis.call")
 	joinGiven      = lua(" or (g[f + 1] or a[i + 1]) ~= a[i + 1]", "")
