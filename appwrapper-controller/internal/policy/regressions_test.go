@@ -115,6 +115,7 @@ func TestUnhealthyConditions(t *testing.T) {
 		"an exit code that is not among retryables":        {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Parameters.RetryableExitCodes = []int32{4} }), v1beta2.Failed, "True/FoundFailedPods", 0, 0},
 		"an exit code that is":                             {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Parameters.RetryableExitCodes = []int32{3} }), v1beta2.Resetting, "True/FoundFailedPods", 1, 0},
 		"a failed pod that its controller goes on without": {facts(have("Failed", "Running"), elastic(true)), v1beta2.Running, "False/FoundNoFailedPods", 0, 0},
+		"a failed pod of a later stage":                    {facts(have("Failed", "Running"), elastic(false), unhealthyFor(time.Minute)), v1beta2.Resetting, "True/FoundFailedPods", 1, 0},
 		"a failed pod that leaves too few":                 {facts(have("Failed"), elastic(false), unhealthyFor(time.Minute)), v1beta2.Resetting, "True/FoundFailedPods", 1, 0},
 		"recovered by its own controller":                  {facts(have("Failed", "Running"), unhealthyFor(time.Hour), func(f *Facts) { f.Recovering = now.Add(time.Minute) }), v1beta2.Running, "False/RecoveringBelow", 0, time.Minute},
 		"recovered while it waits to leave a node": {facts(have("Failed", "Running"), func(f *Facts) {
@@ -370,6 +371,7 @@ func TestSuccessByPods(t *testing.T) {
 		"one runs":                         {facts(have("Succeeded", "Running"), byPods), v1beta2.Running},
 		"one is missing":                   {facts(have("Succeeded"), byPods), v1beta2.Running},
 		"pods of the published controller": {facts(have("Succeeded", "Succeeded"), byPods, unlabelled), v1beta2.Succeeded},
+		"one of them failed":               {facts(have("Succeeded", "Succeeded", "Failed"), byPods, unlabelled), v1beta2.Running},
 		"one of them waits":                {facts(have("Succeeded", "Succeeded", "Pending"), byPods, unlabelled), v1beta2.Running},
 		"without any pods nothing is done": {facts(have(), func(f *Facts) { f.Components[0].Pods = 0 }), v1beta2.Running},
 		"a component without pods is no bar": {facts(have("Succeeded", "Succeeded"), byPods, func(f *Facts) {

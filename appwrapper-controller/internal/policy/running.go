@@ -61,7 +61,7 @@ func (f *Facts) succeeded() bool {
 		}
 		working = true
 	}
-	if byPods > 0 && f.unlabelled() && !allSucceeded(f.Pods.All, byPods) {
+	if byPods > 0 && f.unlabelled() && (f.Pods.All.Failed > 0 || !allSucceeded(f.Pods.All, byPods)) {
 		return false
 	}
 	return working
@@ -164,7 +164,8 @@ func (f *Facts) recoveringUntil(d *Decision) time.Time {
 }
 
 // failedPods returns the failed pods of components that still need them. A component with all of its pods needs none of them: if a pod and
-// its replacement have failed one after the other, one pod has replaced both.
+// its replacement have failed one after the other, one pod has replaced both. This does not apply to components that do not need all of their
+// pods yet: the failed ones may be those that they will need next.
 func (f *Facts) failedPods() []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(f.Pods.Failed), func(pod *corev1.Pod) bool {
 		i := pods.Component(pod)
@@ -172,7 +173,8 @@ func (f *Facts) failedPods() []*corev1.Pod {
 			return false
 		}
 		c, have := f.Components[i], f.podsOf(i)
-		return c.Report.EnoughPods || have.Ready() >= c.wanted() && have.Running >= c.wantedActive()
+		all := c.done() || c.wanted() == c.Pods && have.Ready() >= c.Pods
+		return c.Report.EnoughPods || all && have.Running >= c.wantedActive()
 	})
 }
 
