@@ -325,8 +325,9 @@ func TestTopWithUnknownDurations(t *testing.T) {
 // All pods that exist are ready, but a quota keeps the others from being created.
 func TestPodsThatDoNotExistAreMissing(t *testing.T) {
 	for text, want := range map[string]State{
-		`{kind: JobSet, spec: {replicatedJobs: [{replicas: 2}, {replicas: 1}]}, status: {replicatedJobsStatus: [{ready: 1, succeeded: 0}, {ready: 1, succeeded: 0}]}}`: Waiting,
-		`{kind: JobSet, spec: {replicatedJobs: [{replicas: 2}, {replicas: 1}]}, status: {replicatedJobsStatus: [{ready: 1, succeeded: 1}, {ready: 1, succeeded: 0}]}}`: Training,
+		`{kind: JobSet, spec: {replicatedJobs: [{replicas: 2}, {replicas: 1}]}, status: {replicatedJobsStatus: [{ready: 1, succeeded: 0}, {ready: 1, succeeded: 0}]}}`:                Waiting,
+		`{kind: JobSet, spec: {replicatedJobs: [{replicas: 2}, {replicas: 1}]}, status: {replicatedJobsStatus: [{ready: 1, succeeded: 1}, {ready: 1, succeeded: 0}]}}`:                Training,
+		`{kind: JobSet, spec: {replicatedJobs: [{replicas: 1}, {replicas: 2}]}, status: {replicatedJobsStatus: [{ready: 1, succeeded: 0}, {ready: 0, succeeded: 0, notStarted: 2}]}}`: Training,
 		`{kind: JobSet, spec: {replicatedJobs: [{replicas: 2}]}}`:                                        Training, // of another controller, which has not counted yet
 		`{kind: Job, spec: {parallelism: 3}, status: {ready: 2}}`:                                        Waiting,
 		`{kind: Job, spec: {parallelism: 3, completions: 2}, status: {ready: 1, succeeded: 1}}`:          Training,

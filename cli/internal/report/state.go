@@ -68,8 +68,9 @@ func incomplete(o *unstructured.Unstructured) bool {
 	case "JobSet":
 		ready, found := sum(o, "ready", "status", "replicatedJobsStatus")
 		succeeded, _ := sum(o, "succeeded", "status", "replicatedJobsStatus")
+		later, _ := sum(o, "notStarted", "status", "replicatedJobsStatus")
 		replicas, _ := sum(o, "replicas", "spec", "replicatedJobs")
-		return found && ready+succeeded < replicas
+		return found && ready+succeeded+later < replicas
 	case "Job":
 		needed := number(o.Object, "spec", "parallelism")
 		if all := number(o.Object, "spec", "completions"); all > 0 {
