@@ -122,7 +122,9 @@ func TestASpareTakesTheSlotOfALostPod(t *testing.T) {
 	g.must(g.Cordon(g.ctx, 1, true))
 	t.Cleanup(func() { g.must(g.Cordon(context.WithoutCancel(g.ctx), 1, false)) })
 	g.cordon(true)
-	g.end(all["js-workers-0-3"])
+	deleted, _ := g.end(all["js-workers-0-3"])
+	_, err = g.StartsAfter(g.ctx, g.js.Namespace, g.js.Name, workers, deleted)
+	g.must(err)
 	all = g.awaitAll(4)
 	g.expectIdentity(all, first)
 	for _, w := range all {
