@@ -136,13 +136,13 @@ func possibleSpares(want, used, have int, queued bool) int {
 // usedSpares returns how many of a Job's pods, starting at index 0, must stay so that no pod with an assigned slot is
 // deleted. A pod that is assigned a slot at this very moment may be deleted, which is handled as the loss of a worker.
 func (r *Reconciler) usedSpares(ctx context.Context, job *batchv1.Job) (int, error) {
-	var pods corev1.PodList
-	if err := r.Live.List(ctx, &pods, client.InNamespace(job.Namespace), client.MatchingLabels{batchv1.JobNameLabel: job.Name}); err != nil {
-		return 0, fmt.Errorf("listing the spares of job %s: %w", job.Name, err)
+	pods, err := r.podsOf(ctx, job)
+	if err != nil {
+		return 0, err
 	}
 	used := 0
-	for i := range pods.Items {
-		pod := &pods.Items[i]
+	for i := range pods {
+		pod := &pods[i]
 		index, err := strconv.Atoi(pod.Annotations[batchv1.JobCompletionIndexAnnotation])
 		over := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 		if slot := pod.Annotations[v1alpha2.SlotKey]; err == nil && !over && slot != "" && slot != v1alpha2.SlotWaits {
@@ -182,20 +182,22 @@ func (r *Reconciler) completeWithSpares(ctx context.Context, s *scope) error {
 // onlyWaits reports whether no pod of a Job is running, and the missing ones have not succeeded either. The Job controller
 // counts pods some time after they have succeeded.
 func (r *Reconciler) onlyWaits(ctx context.Context, job *batchv1.Job) (bool, error) {
+	started := fields.ParseSelectorOrDie("status.phase!=Pending,status.phase!=Failed")
+	pods, err := r.podsOf(ctx, job, client.MatchingFieldsSelector{Selector: started})
+	if err != nil || slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return pod.Status.Phase != corev1.PodSucceeded }) {
+		return false, err
+	}
+	return max(int32(len(pods)), job.Status.Succeeded) < ptr.Deref(job.Spec.Completions, 1), nil
+}
+
+// podsOf reads the pods of a Job from the API server.
+func (r *Reconciler) podsOf(ctx context.Context, job *batchv1.Job, options ...client.ListOption) ([]corev1.Pod, error) {
 	var pods corev1.PodList
-	err := r.Live.List(ctx, &pods, client.InNamespace(job.Namespace), client.MatchingLabels{batchv1.JobNameLabel: job.Name},
-		client.MatchingFieldsSelector{Selector: fields.ParseSelectorOrDie("status.phase!=Pending,status.phase!=Failed")})
-	if err != nil {
-		return false, fmt.Errorf("listing the pods of job %s: %w", job.Name, err)
+	options = append(options, client.InNamespace(job.Namespace), client.MatchingLabels{batchv1.JobNameLabel: job.Name})
+	if err := r.Live.List(ctx, &pods, options...); err != nil {
+		return nil, fmt.Errorf("listing the pods of job %s: %w", job.Name, err)
 	}
-	succeeded := int32(0)
-	for i := range pods.Items {
-		if pods.Items[i].Status.Phase != corev1.PodSucceeded {
-			return false, nil
-		}
-		succeeded++
-	}
-	return max(succeeded, job.Status.Succeeded) < ptr.Deref(job.Spec.Completions, 1), nil
+	return pods.Items, nil
 }
 
 // keepSuccesses keeps the numbers of succeeded Jobs of a finished JobSet. Jobs that finished in spares have been deleted.

@@ -23,6 +23,15 @@ func withSpares(n string) *JobSet {
 	return MakeJobSet("a").Entry("w", 1, runnable("train")).Annotation(v1alpha2.InPlaceTimeoutKey, "60s").Annotation(v1alpha2.SparesKey, n)
 }
 
+// startSpared creates a JobSet, and returns when its worker is ready and its spares exist.
+func (w *world) startSpared(js *JobSet) {
+	w.Helper()
+	w.create(js)
+	w.awaitJobs("a-w-0@0")
+	w.ready("a-w-0")
+	w.awaitJobs("a-w-0@0", "a-w-spares@0")
+}
+
 func (w *world) awaitSpares(want int32) {
 	w.Helper()
 	w.Eventually(func() string {
@@ -50,10 +59,7 @@ func (w *world) setPhase(pod *corev1.Pod, phase corev1.PodPhase) {
 // The Job of the spares finishes last, and is not included in any count.
 func TestSparesDoNotCount(t *testing.T) {
 	w := newWorldThatAdds(t, agentsToAdd)
-	w.create(withSpares("2"))
-	w.awaitJobs("a-w-0@0")
-	w.ready("a-w-0")
-	w.awaitJobs("a-w-0@0", "a-w-spares@0")
+	w.startSpared(withSpares("2"))
 	w.awaitSpares(2)
 	want := []v1alpha2.ReplicatedJobStatus{{Name: "w", Ready: 1, Active: 1}}
 	w.Eventually(func() string { return cmp.Diff(want, w.jobSet("a").Status.ReplicatedJobsStatus) })
@@ -65,10 +71,7 @@ func TestSparesDoNotCount(t *testing.T) {
 // A worker has finished in a spare. The pod that replaced its own may never start, and the JobSet does not wait for it.
 func TestAJobSetCompletesWithoutThePodThatReplacesALostOne(t *testing.T) {
 	w := newWorldThatAdds(t, agentsToAdd)
-	w.create(withSpares("1"))
-	w.awaitJobs("a-w-0@0")
-	w.ready("a-w-0")
-	w.awaitJobs("a-w-0@0", "a-w-spares@0")
+	w.startSpared(withSpares("1"))
 	pod := w.podInSlot(w.job("a-w-0"), "0", v1alpha2.SlotWaits)
 	w.setPhase(pod, corev1.PodRunning)
 	w.succeed("a-w-spares")
@@ -95,10 +98,7 @@ func TestASparedStageStillWaitsForItsJobs(t *testing.T) {
 	js := withSpares("1").Entry("x", 1, runnable("train"), func(e *v1alpha2.ReplicatedJob) {
 		e.DependsOn = []v1alpha2.DependsOn{{Name: "w", Status: v1alpha2.DependencyComplete}}
 	})
-	w.create(js)
-	w.awaitJobs("a-w-0@0")
-	w.ready("a-w-0")
-	w.awaitJobs("a-w-0@0", "a-w-spares@0")
+	w.startSpared(js)
 	w.succeed("a-w-spares")
 	w.Always(func() string { return sandbox.Differs("jobs", "a-w-0@0 a-w-spares@0", w.jobNames()) })
 	w.succeed("a-w-0")
@@ -142,10 +142,7 @@ func TestSparesFollowTheirJobSet(t *testing.T) {
 // A spare with an assigned slot stays, and so do the spares with lower indexes.
 func TestTheNumberOfSparesChanges(t *testing.T) {
 	w := newWorldThatAdds(t, agentsToAdd)
-	w.create(withSpares("1"))
-	w.awaitJobs("a-w-0@0")
-	w.ready("a-w-0")
-	w.awaitJobs("a-w-0@0", "a-w-spares@0")
+	w.startSpared(withSpares("1"))
 	w.annotate("a", v1alpha2.SparesKey, "4")
 	w.awaitSpares(4)
 	job := w.job("a-w-spares")
@@ -264,10 +261,7 @@ func TestSparesEndWhenTheirJobSetIsQueued(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorldThatAdds(t, agentsToAdd)
-			w.create(withSpares("1"))
-			w.awaitJobs("a-w-0@0")
-			w.ready("a-w-0")
-			w.awaitJobs("a-w-0@0", "a-w-spares@0")
+			w.startSpared(withSpares("1"))
 			w.podInSlot(w.job("a-w-spares"), "0", "a-w-0-0")
 			w.change("a", queue)
 			w.awaitJobs("a-w-0@0", "a-w-spares@0-")
