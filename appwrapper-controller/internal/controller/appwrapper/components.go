@@ -64,6 +64,9 @@ func (s *scope) markNotCreated(fresh []bool, from int, why string) {
 
 // build returns the objects to create, with affinities that avoid bad nodes.
 func (r *Reconciler) build(ctx context.Context, s *scope) ([]*unstructured.Unstructured, policy.Outcome, error) {
+	if len(s.status.ComponentStatus) != len(s.aw.Spec.Components) {
+		return nil, policy.Outcome{Err: "components were added or removed after the first ones had been created", Fatal: true}, nil
+	}
 	var nodes corev1.NodeList
 	if r.Config.Autopilot.InjectAntiAffinities {
 		if err := r.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
@@ -73,9 +76,6 @@ func (r *Reconciler) build(ctx context.Context, s *scope) ([]*unstructured.Unstr
 	options := plan.Options{SchedulerName: r.Config.SchedulerName, Placement: func(requests map[corev1.ResourceName]bool) plan.Placement {
 		return r.avoid(s, nodes.Items, requests)
 	}}
-	if len(s.status.ComponentStatus) != len(s.aw.Spec.Components) {
-		return nil, policy.Outcome{Err: "components were added or removed after the first ones had been created", Fatal: true}, nil
-	}
 	var objects []*unstructured.Unstructured
 	for i := range s.aw.Spec.Components {
 		object, err := plan.Component(s.aw, i, attemptNumber(&s.aw.Status), options)
