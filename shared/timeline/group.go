@@ -25,9 +25,9 @@ type Group struct {
 func ofGroup(o Object) []Entry {
 	list := []Entry{{At: o.Created, Object: o.String(), What: Started}}
 	text := o.Annotations[history.Annotation]
-	entries, _ := history.Parse(text) // ignore invalid lines, which are from a later version
-	now, _ := epoch.Of(o.Annotations) // the first epoch if it is invalid
-	counted := numberRestarts(entries, o.Group.Charged, now.Early, history.Whole(text))
+	entries, _ := history.Parse(text)     // ignore invalid lines, which are from a later version
+	current, _ := epoch.Of(o.Annotations) // the first epoch if it is invalid
+	counted := numberRestarts(entries, o.Group.Charged, current.Early, history.Whole(text))
 	level := recovering.LevelProcess
 	if o.Group.Sidecar {
 		level = recovering.LevelGroup
