@@ -113,12 +113,25 @@ func (env *Environment) InstallPublished(ctx context.Context, namespace string) 
 		},
 		func() error { return env.ApplyWebhooks(ctx, other.Webhooks, publishedWebhooks) },
 		func() error { return env.allowPublishedAgents(ctx, namespace) },
+		func() error { return env.awaitPublishedWebhooks(ctx, namespace) },
 	} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, restore(context.WithoutCancel(ctx)))
 		}
 	}
 	return restore, nil
+}
+
+// awaitPublishedWebhooks waits until a JobSet could be created. The upstream controller reports that it is ready before its webhooks are.
+func (env *Environment) awaitPublishedWebhooks(ctx context.Context, namespace string) error {
+	js := &v1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "dry-run"}}
+	js.Spec.ReplicatedJobs = []v1alpha2.ReplicatedJob{{Name: "workers", Replicas: 1}}
+	js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec = corev1.PodSpec{
+		RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "worker", Image: publishedAgentImage}},
+	}
+	return Until(ctx, "the webhooks of the upstream controller respond", func(ctx context.Context) error {
+		return env.Client.Create(ctx, js.DeepCopy(), client.DryRunAll)
+	})
 }
 
 // allowPublishedAgents creates a role with which the agents of the namespace can watch their JobSet and patch their pods.
