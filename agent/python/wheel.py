@@ -1,4 +1,4 @@
-"""Writes the wheel of this package with the standard library alone: wheel.py DIRECTORY prints its path."""
+"""Builds the wheel of this package with only the standard library: `wheel.py DIRECTORY` writes it and prints its path."""
 
 from __future__ import annotations
 

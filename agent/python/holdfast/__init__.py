@@ -1,4 +1,4 @@
-"""Connects training code to Holdfast's supervisor: tells it which restart it belongs to, and reports progress and checkpoints.
+"""Connects training code to Holdfast's supervisor: identifies the current restart, and reports progress and checkpoints.
 
 Outside a supervised container all functions do nothing, so that the same program can run anywhere.
 """
@@ -42,8 +42,8 @@ def restart() -> Restart | None:
 def progress() -> None:
     """Reports that the training is making progress. Call it after every step: it takes microseconds.
 
-    If a worker does not call it for --progress-timeout, it counts as hung and its group restarts. Raises OSError if the file
-    that the supervisor watches cannot be written.
+    A worker that does not call it for the duration of --progress-timeout is considered hung, and its group restarts. Raises
+    OSError if the file that the supervisor watches cannot be written.
     """
     if path := os.environ.get("HOLDFAST_PROGRESS_FILE"):
         with open(path, "ab"):

@@ -108,7 +108,7 @@ def _become(request: dict[str, Any], between: int, files: list[int], libc: ctype
 
 
 def _run(args: list[str]) -> None:
-    """Runs `[-u] script [argument...]` or `[-u] -m module [argument...]` as the main program. The template itself runs with -u then."""
+    """Runs `[-u] script [argument...]` or `[-u] -m module [argument...]` as the main program. With -u, the template also runs with -u."""
     if args[0] == "-u":
         args = args[1:]
     if args[0] == "-m":

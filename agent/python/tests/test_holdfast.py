@@ -79,7 +79,7 @@ class TestCheckpoint(HoldfastTest):
         self.assertFalse(self.file.exists())
 
     def other(self) -> subprocess.Popen[str]:
-        """Starts another process that holds it until its standard input ends."""
+        """Starts another process that delays a restart until its standard input ends."""
         program = "import holdfast, sys\nwith holdfast.checkpoint():\n    print('held', flush=True)\n    sys.stdin.read()"
         p = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(p.communicate)
