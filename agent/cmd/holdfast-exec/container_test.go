@@ -123,7 +123,7 @@ func (c *container) exit() int {
 		c.ended <- code
 		return code
 	case <-time.After(20 * time.Second):
-		c.t.Fatal("the supervisor does not end")
+		c.t.Fatal("the supervisor did not exit")
 		return 0
 	}
 }

@@ -26,8 +26,8 @@ const (
 	misplaced = 2 // invalid settings: restarting does not help
 )
 
-// preloadVariable lists the Python modules that a template process imports. Each start of the worker is then a fork of
-// the template.
+// preloadVariable is the environment variable that lists the Python modules that a template process imports. If it is
+// set, each start of the worker is a fork of the template.
 const preloadVariable = "HOLDFAST_PRELOAD"
 
 // lastLines is how long the program waits for the last log lines to be written before it exits.
@@ -60,7 +60,7 @@ func run(args []string) int {
 }
 
 // install copies this program into a folder of a volume, from which a container can run it even if its image does not
-// include it. It is called in an init container. It replaces an existing copy atomically, even while that copy is running.
+// include it. It runs in an init container. It replaces an existing copy atomically, even while that copy is running.
 func install(dir string) error {
 	self, err := os.Open("/proc/self/exe")
 	if err != nil {

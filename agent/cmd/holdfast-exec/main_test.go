@@ -25,18 +25,18 @@ func TestInvalidCommandsAndSettingsFailAtStart(t *testing.T) {
 		code int
 		says string
 	}{
-		"no settings":                  {nil, 2, "JOBSET_UID"},
-		"no command":                   {valid[:4], 2, "nothing to run"},
-		"a program that is missing":    {append(slices.Clone(valid), "no-such-program"), 127, "no-such-program"},
-		"a path that is missing":       {append(slices.Clone(valid), "/nonexistent"), 127, "/nonexistent"},
-		"a file that is not a program": {append(slices.Clone(valid), plain), 126, plain},
-		"nowhere to install":           {[]string{"install", "/nonexistent"}, 1, "/nonexistent"},
+		"no settings":                   {nil, 2, "JOBSET_UID"},
+		"no command":                    {valid[:4], 2, "nothing to run"},
+		"a missing program":             {append(slices.Clone(valid), "no-such-program"), 127, "no-such-program"},
+		"a missing path":                {append(slices.Clone(valid), "/nonexistent"), 127, "/nonexistent"},
+		"a file that is not executable": {append(slices.Clone(valid), plain), 126, plain},
+		"a missing install folder":      {[]string{"install", "/nonexistent"}, 1, "/nonexistent"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := launch(t, settings{args: tc.args})
 			if code := c.exit(); code != tc.code || !strings.Contains(c.logText(), tc.says) {
-				t.Errorf("exits %d and says %q, want %d and %q", code, c.logText(), tc.code, tc.says)
+				t.Errorf("exits %d with the log %q, want %d and %q", code, c.logText(), tc.code, tc.says)
 			}
 		})
 	}
@@ -106,7 +106,7 @@ func gone(t *testing.T, pid int) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("process %d is still there", pid)
+			t.Fatalf("process %d is still running", pid)
 		}
 	}
 }
@@ -138,7 +138,7 @@ func TestDaemonsEndBeforeTheNextRestart(t *testing.T) {
 					t.Errorf("got %+v, want the next round", e)
 				}
 				if syscall.Kill(heard["daemon"], 0) == nil {
-					t.Error("the daemon of round 0 is there, or its zombie")
+					t.Error("the daemon of round 0, or its zombie, still exists")
 				}
 				c.signal(syscall.SIGTERM)
 			}

@@ -98,7 +98,7 @@ func (t *training) await(after time.Time) (last time.Time) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.b.Fatal("the training does not go on")
+	t.b.Fatal("the training did not resume")
 	return last
 }
 
@@ -139,7 +139,7 @@ func (t *training) memory() float64 {
 func BenchmarkTraining(b *testing.B) {
 	python := os.Getenv(pythonVariable)
 	if python == "" {
-		b.Skipf("%s names no Python with PyTorch", pythonVariable)
+		b.Skipf("%s does not name a Python interpreter with PyTorch", pythonVariable)
 	}
 	ranks := 2
 	if n, err := strconv.Atoi(os.Getenv(ranksVariable)); err == nil {

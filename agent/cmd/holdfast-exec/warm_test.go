@@ -17,7 +17,8 @@ import (
 )
 
 // script writes a line with its PID, its restart count, whether it was forked from a process that has imported decimal,
-// its arguments, and the variables set by the test. If it is watched, it reports progress once. It ignores SIGTERM.
+// its arguments, and the variables set by the test. If a progress timeout is set, it reports progress once. It ignores
+// SIGTERM.
 const script = `
 import os, signal, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -78,7 +79,7 @@ func awaitStart(t *testing.T, lines string, round int) (pid int, identity string
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatalf("restart %d has no line", round)
+	t.Fatalf("there is no line for restart %d", round)
 	return 0, ""
 }
 
@@ -97,7 +98,7 @@ func TestAWarmGroupRestarts(t *testing.T) {
 		}
 		awaitLine(t, files[1], round+1)
 		if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", second)); err == nil && strings.Contains(string(line), "train.py") {
-			t.Errorf("the worker of restart %d is alive", round)
+			t.Errorf("the worker of restart %d is still alive", round)
 		}
 	}
 }
@@ -113,10 +114,10 @@ func TestAWarmWorkerHangs(t *testing.T) {
 	first := awaitLine(t, lines, 0)
 	awaitLine(t, lines, 2)
 	if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", first)); err == nil && len(line) > 0 {
-		t.Errorf("the worker that hung is alive: %q", line)
+		t.Errorf("the hung worker is still alive: %q", line)
 	}
 	if log := c.logText(); !strings.Contains(log, "worker hung") {
-		t.Errorf("the log does not say why:\n%s", log)
+		t.Errorf("the log does not report the hang:\n%s", log)
 	}
 }
 
@@ -160,7 +161,7 @@ func TestAWarmSpareHasTheIdentityOfItsSlot(t *testing.T) {
 	expect(2, 2, "--rank=0 0 js-w-spares-0.js")
 }
 
-// giveSlot does what the leader does when a pod is lost.
+// giveSlot assigns the slot of a lost pod to another pod, as the leader does.
 func (g *group) giveSlot(lost, heir rounds.Slot) {
 	g.t.Helper()
 	stored, err := g.store.Read(g.t.Context(), "uid")
@@ -181,7 +182,7 @@ func (c *container) awaitLog(text string) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	c.t.Fatalf("the log does not say %q", text)
+	c.t.Fatalf("the log does not contain %q", text)
 }
 
 // TestAWarmStartNeedsPython checks that a command that cannot be forked from a template is rejected.
@@ -197,6 +198,6 @@ func TestAWarmStartNeedsPython(t *testing.T) {
 			t.Errorf("exit code %d", code)
 		}
 	case <-time.After(time.Minute):
-		t.Error("it runs")
+		t.Error("the command was not rejected")
 	}
 }

@@ -52,8 +52,8 @@ func (c *contact) Watch(ctx context.Context, group string, on func(rounds.Observ
 }
 
 // awaitAlone returns an error once the worker has not been running, and the store has been unreachable, for at least
-// the limit. The group then no longer has a leader, and the pod's owner handles the exit of the container. It returns
-// nil when ctx is done.
+// the limit. It assumes that the group no longer has a leader, so that the pod's owner must handle the exit of the
+// container. It returns nil when ctx is done.
 func (r *run) awaitAlone(ctx context.Context, c *contact, limit time.Duration) error {
 	tick := time.NewTicker(min(aloneEvery, limit/4))
 	defer tick.Stop()

@@ -32,7 +32,7 @@ func (p *pod) end(t *testing.T) result {
 		p.ended <- r
 		return r
 	case <-time.After(20 * time.Second):
-		t.Fatalf("the supervisor of %s did not end", p.config.PodUID)
+		t.Fatalf("the supervisor of %s did not exit", p.config.PodUID)
 		return result{}
 	}
 }
@@ -70,6 +70,6 @@ func TestWithoutALimitAWorkerWaitsForTheStore(t *testing.T) {
 	kill(t, pids["js-w-0-1"], syscall.SIGKILL)
 	time.Sleep(2 * time.Second)
 	if !g.pods[1].runs() {
-		t.Error("the supervisor ended")
+		t.Error("the supervisor exited")
 	}
 }

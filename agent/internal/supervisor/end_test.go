@@ -67,7 +67,7 @@ func TestACompletedWorkerIsReleasedWhenThePolicyNoLongerNeedsIt(t *testing.T) {
 		t.Errorf("exits %d", code)
 	}
 	if !g.pods[1].runs() {
-		t.Error("the other one ended too")
+		t.Error("the other supervisor exited too")
 	}
 	finish(t, pids, "js-w-0-1")
 }
@@ -78,10 +78,10 @@ func TestDeletingThePodEndsTheWorker(t *testing.T) {
 		role  string
 		grace time.Duration
 	}{
-		"the worker exits 0":       {"exits 0 on TERM", time.Minute},
-		"the worker ignores it":    {"ignores TERM", 100 * time.Millisecond},
-		"the worker dies by it":    {"trains", time.Minute},
-		"there is no time to wait": {"ignores TERM", 0},
+		"the worker exits 0":         {"exits 0 on TERM", time.Minute},
+		"the worker ignores it":      {"ignores TERM", 100 * time.Millisecond},
+		"the worker is killed by it": {"trains", time.Minute},
+		"there is no grace period":   {"ignores TERM", 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -95,11 +95,11 @@ func TestDeletingThePodEndsTheWorker(t *testing.T) {
 				t.Errorf("exits %d, want 143", code)
 			}
 			if syscall.Kill(pid, 0) == nil {
-				t.Error("the worker is still there")
+				t.Error("the worker is still running")
 			}
 			eventually(t, "its peer restarts", func() bool { return g.summary().Round == 1 })
 			if s := g.summary(); s.Phase != coordination.Restarting {
-				t.Errorf("the group is %s: the next round needs the pod that is to come", s.Phase)
+				t.Errorf("the group is %s: the next round needs the replacement pod", s.Phase)
 			}
 		})
 	}
@@ -147,7 +147,7 @@ func (p *pod) volume() string {
 // The kubelet restarts a container after its supervisor has died with all its processes. The new supervisor joins the
 // current round of its group.
 func TestARestartedContainerJoinsTheRound(t *testing.T) {
-	for name, volume := range map[string]bool{"with a start-up volume": true, "without one": false} {
+	for name, volume := range map[string]bool{"with a startup volume": true, "without one": false} {
 		t.Run(name, func(t *testing.T) {
 			g := newGroup(t, memory.New(time.Now), 2, "trains")
 			if volume {
@@ -201,7 +201,7 @@ func TestAnUnreachableStoreWhileAWorkerFails(t *testing.T) {
 	pids := g.recorder.Await(2, "started", "0")
 	store.SetReachable(false)
 	kill(t, pids["js-w-0-0"], syscall.SIGKILL)
-	eventually(t, "the death is seen", func() bool { return g.pods[0].log.count("worker exited") == 1 })
+	eventually(t, "the death is logged", func() bool { return g.pods[0].log.count("worker exited") == 1 })
 	kill(t, pids["js-w-0-1"], syscall.SIGHUP)
 	g.recorder.Await(1, "hangup", "0") // the other worker is still running
 	store.SetReachable(true)
@@ -234,7 +234,7 @@ func TestTheVolumeKeepsTheState(t *testing.T) {
 		t.Errorf("the volume holds %+v (%v)", m, err)
 	}
 	if g.pods[0].log.count("worker started") != 1 {
-		t.Errorf("the log does not tell of the start: %s", g.pods[0].log)
+		t.Errorf("the log does not report the start: %s", g.pods[0].log)
 	}
 	if err := os.WriteFile(filepath.Join(dir, checkpointName), nil, 0o600); err != nil {
 		t.Fatal(err)

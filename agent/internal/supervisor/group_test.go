@@ -159,7 +159,7 @@ func (p *pod) start() {
 		case r := <-ended:
 			ended <- r
 		case <-time.After(20 * time.Second):
-			p.group.t.Errorf("the supervisor of %s does not end", p.config.PodUID)
+			p.group.t.Errorf("the supervisor of %s did not exit", p.config.PodUID)
 		}
 		if p.group.t.Failed() {
 			p.group.t.Log(p.log)
@@ -167,7 +167,7 @@ func (p *pod) start() {
 	})
 }
 
-// noneMoved responds that all workers run in pods with the names of their slots.
+// noneMoved returns no host names, because all workers run in pods with the names of their slots.
 func noneMoved(context.Context, string, []string) (map[string]string, error) { return nil, nil }
 
 // exit waits until the supervisor has returned, and returns its exit code.
@@ -181,7 +181,7 @@ func (p *pod) exit() int {
 		}
 		return r.code
 	case <-time.After(20 * time.Second):
-		p.group.t.Fatalf("the supervisor of %s did not end", p.config.PodUID)
+		p.group.t.Fatalf("the supervisor of %s did not exit", p.config.PodUID)
 		return 0
 	}
 }

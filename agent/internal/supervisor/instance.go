@@ -61,7 +61,7 @@ func newInstance(id string, born int64) *instance {
 	}
 }
 
-// seen returns what the core observes. An instance waiting at the barrier counts as alive.
+// seen returns the instance as the core observes it. An instance waiting at the barrier counts as alive.
 func (i *instance) seen() worker.Process {
 	w := worker.Process{ID: i.id, Born: i.born, Running: !i.dead, Progress: i.progress}
 	if i.dead {
@@ -100,7 +100,7 @@ func (i *instance) isGone() bool {
 	}
 }
 
-// finish tells an instance to end and waits until it has ended.
+// finish asks an instance to end, and waits until it has ended.
 func (i *instance) finish(ctx context.Context, e ending) error {
 	e.done = make(chan error, 1)
 	select {
@@ -134,7 +134,8 @@ func (s *Supervisor) inRound(p process.Spec, r round) process.Spec {
 	return p
 }
 
-// named returns those variables listed in RoundVariables that the program has, with the round appended to their values.
+// named returns the program's variables that are listed in RoundVariables, with the generation and the restart count
+// appended to their values.
 func (s *Supervisor) named(env []string, r round) []string {
 	var list []string
 	for _, v := range env {
@@ -164,7 +165,7 @@ func nameOf(variable string) string {
 // unkilledRetry is the pause before the next attempt to end a tree that survived SIGKILL.
 const unkilledRetry = 2 * time.Second
 
-// outOfMemory is the reason reported by container runtimes when a container was out of memory.
+// outOfMemory is the reason that container runtimes report when a container has run out of memory.
 const outOfMemory = "OOMKilled"
 
 // live runs one instance from the barrier to its end.
@@ -218,7 +219,8 @@ func (s *Supervisor) run(i *instance, r round) {
 	}
 }
 
-// awaitReady waits until a program can be started. It returns the order if the instance is asked to stop first.
+// awaitReady waits until a program can be started. It returns the requested ending if the instance is asked to stop
+// first.
 func (s *Supervisor) awaitReady(i *instance) *ending {
 	if s.options.Await == nil {
 		return nil
@@ -230,7 +232,7 @@ func (s *Supervisor) awaitReady(i *instance) *ending {
 	return order
 }
 
-// unlessEnded returns the result of ask, or the order if the instance is asked to stop first.
+// unlessEnded returns the result of ask, or the requested ending if the instance is asked to stop first.
 func unlessEnded[T any](i *instance, ask func(context.Context) T) (result T, order *ending) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -244,7 +246,7 @@ func unlessEnded[T any](i *instance, ask func(context.Context) T) (result T, ord
 	}
 }
 
-// StartCode returns the exit code for a program that cannot be started, as used by shells.
+// StartCode returns the exit code that a shell uses for a program that cannot be started.
 func StartCode(err error) int {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrNotFound) {
 		return 127

@@ -66,7 +66,7 @@ func (p *outputProgress) through(start func(process.Spec) (*process.Child, error
 			if err != nil {
 				return nil, err
 			}
-			defer syscall.Close(end) // the child has its own copies; copying ends when those are closed
+			defer syscall.Close(end) // the child has its own descriptors; copying ends when those are closed
 			s.Output[i] = uintptr(end)
 		}
 		return start(s)

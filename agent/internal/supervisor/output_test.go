@@ -37,7 +37,7 @@ func TestTheOutputOfAWorkerIsCopiedToTheSupervisors(t *testing.T) {
 		t.Errorf("standard error has %q", errs.String())
 	}
 	if p.count() == 0 {
-		t.Error("what it wrote is not a sign")
+		t.Error("the output does not count as progress")
 	}
 }
 
@@ -50,11 +50,11 @@ func TestOutputOfAnEarlierProgramIsNoProgressOfTheNext(t *testing.T) {
 	before := p.count()
 	p.record(1)
 	if p.count() != before {
-		t.Error("it counts")
+		t.Error("the output of the earlier program counts as progress")
 	}
 	p.record(2)
 	if p.count() != before+1 {
-		t.Error("the next one's do not")
+		t.Error("the output of the next program does not count as progress")
 	}
 }
 

@@ -31,8 +31,8 @@ func getOn(t *testing.T, size int, from string) *group {
 	return g
 }
 
-// quiet makes the store unreachable at the end of the test. Otherwise the first pods to end would make the others
-// restart, and those have a grace period of an hour.
+// quiet starts the group, and makes the store unreachable at the end of the test. Otherwise the first pods to end would
+// make the others restart, and those have a grace period of an hour.
 func (g *group) quiet() *group {
 	g.start()
 	g.t.Cleanup(g.silence)
@@ -79,7 +79,7 @@ func TestAStoppedWorkerCountsAsHung(t *testing.T) {
 	}
 }
 
-// All workers wait for the hung one. None of them gets its grace period of an hour.
+// All workers hang. None of them gets its grace period of an hour.
 func TestPeersThatHangGetNoGracePeriod(t *testing.T) {
 	g := getOn(t, 3, config.FromFile)
 	for _, p := range g.pods {
@@ -97,7 +97,7 @@ func TestReportsOfAnEarlierProgramAreNoProgress(t *testing.T) {
 	path := t.TempDir() + "/progress"
 	p := NewProgressFile(path)
 	if p.count() != 0 {
-		t.Error("a file that is not there counts")
+		t.Error("a missing file counts as progress")
 	}
 	touch := func() {
 		t.Helper()
@@ -108,16 +108,16 @@ func TestReportsOfAnEarlierProgramAreNoProgress(t *testing.T) {
 	touch()
 	for range 2 {
 		if n := p.count(); n != 1 {
-			t.Errorf("%d signs after one touch", n)
+			t.Errorf("%d reports after one touch", n)
 		}
 	}
 	p.clear()
 	if p.count() != 1 {
-		t.Error("a file that was removed counts")
+		t.Error("removing the file counts as progress")
 	}
 	touch()
 	if p.count() != 2 {
-		t.Error("a new file does not count")
+		t.Error("a new file does not count as progress")
 	}
 }
 
@@ -154,7 +154,7 @@ func TestThePythonOfTheExample(t *testing.T) {
 	}
 	g.quiet()
 	file := g.pods[0].config.StartupDir + "/" + progressFile
-	eventually(t, "the worker touches its file again and again", func() func() bool {
+	eventually(t, "the worker keeps touching its file", func() func() bool {
 		f := NewProgressFile(file)
 		return func() bool { return f.count() >= 5 }
 	}())

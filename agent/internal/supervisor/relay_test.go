@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/rounds"
 )
 
-// Workers restart through a relay, and without it once the relay's pod has ended.
+// Workers restart through a relay, and through the store once the relay's pod has ended.
 func TestGroupWithARelay(t *testing.T) {
 	const size = 5
 	address := workers.Redis(t)

@@ -146,7 +146,7 @@ func TestAProgramThatCannotBeStartedCountsAsADeath(t *testing.T) {
 // When a container is out of memory, the kernel kills its largest process, which is the worker. The supervisor reports
 // this as the reason.
 func TestAWorkerThatRunsOutOfMemory(t *testing.T) {
-	for name, reason := range map[string]string{"by the kernel": "OOMKilled", "by somebody else": ""} {
+	for name, reason := range map[string]string{"by the kernel": "OOMKilled", "by another process": ""} {
 		t.Run(name, func(t *testing.T) {
 			g := newGroup(t, memory.New(time.Now), 2, "trains")
 			g.pods[0].killed.Store(3) // in earlier rounds

@@ -110,7 +110,7 @@ func newRun(c config.Exec, p Parts) *run {
 	}
 	if c.StartupDir != "" {
 		var err error
-		if r.memory, err = startup.Load(c.StartupDir, c.PodUID); err != nil { // of an earlier supervisor, whose container has exited
+		if r.memory, err = startup.Load(c.StartupDir, c.PodUID); err != nil { // saved by an earlier supervisor, whose container has exited
 			r.Log.Warn("startup file invalid, starting as a new pod", "error", err)
 		}
 		o.After = r.memory.Instance.Born

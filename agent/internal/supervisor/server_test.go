@@ -56,7 +56,7 @@ func TestGroupOnARealServer(t *testing.T) {
 	}
 }
 
-// crowd is a group with small programs as workers. It is notified by the supervisors when they start one.
+// crowd is a group whose workers are small programs. The supervisors notify it when they start one.
 type crowd struct {
 	*group
 	mu   sync.Mutex

@@ -27,17 +27,17 @@ const (
 	hostsRetry   = 200 * time.Millisecond
 )
 
-// hostVariable is the host name of the pod itself, which never changes.
+// hostVariable is the environment variable with the host name of the pod itself, which never changes.
 const hostVariable = "HOSTNAME"
 
-// slotName matches the host names of slots, and possibly other text that the store does not know.
+// slotName matches the names of slots. It may also match other text, for which the store has no host name.
 var slotName = regexp.MustCompile(`[a-z0-9][a-z0-9-]*-[0-9]+-[0-9]+`)
 
 var label = regexp.MustCompile(`[a-z0-9-]+`)
 
 // placed prepares a program to run as the worker of a slot. It sets the indexes of the slot, and replaces the names of
 // slots with the host names of the pods that occupy them. If the instance is asked to stop before these are known,
-// placed returns that ending.
+// placed returns the requested ending.
 func (s *Supervisor) placed(i *instance, r round) (process.Spec, *ending) {
 	p := s.options.Program
 	if s.options.Slots == nil {
@@ -64,7 +64,7 @@ func (s *Supervisor) placed(i *instance, r round) (process.Spec, *ending) {
 	return p, order
 }
 
-// hosts asks the store until it replies or the instance is asked to stop.
+// hosts queries the store until it replies, or until the instance is asked to stop.
 func (s *Supervisor) hosts(i *instance, slots []string) (map[string]string, *ending) {
 	return unlessEnded(i, func(ctx context.Context) map[string]string { return s.askHosts(ctx, slots) })
 }

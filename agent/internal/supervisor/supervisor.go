@@ -7,8 +7,8 @@
 //	          +--------------------- Stop --------------------------------+
 //
 // A leader that fails is reported immediately, because its peers must restart. A leader that exits 0 or is stopped is
-// reported once its whole tree is gone. The core requests the next instance. It starts only when no process of the
-// previous one is left, so that programs of two rounds never run at the same time.
+// reported once its whole tree is gone. The core then requests the next instance, which starts only when no process of
+// the previous one is left, so that programs of two rounds never run at the same time.
 package supervisor
 
 import (
@@ -64,7 +64,8 @@ func (s *Supervisor) Prepare() {
 	}
 }
 
-// begin creates the next instance if one is wanted and possible. The caller must hold the lock.
+// begin creates the next instance if one is wanted, the previous one is gone, and the pod is not terminating. The
+// caller must hold the lock.
 func (s *Supervisor) begin() {
 	if i := s.newest(); !s.wanted || s.leaving || (i != nil && !i.isGone()) {
 		return

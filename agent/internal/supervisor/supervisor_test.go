@@ -49,7 +49,7 @@ func TestNothingRunsBeforeItsStart(t *testing.T) {
 	w := workers.NewRecorder(t)
 	s := direct(t, w, "trains")
 	if got := observe(s); len(got) != 0 {
-		t.Fatalf("%+v before the core asked", got)
+		t.Fatalf("%+v before the first Prepare", got)
 	}
 	s.Prepare()
 	first := observe(s)[0]
@@ -102,11 +102,11 @@ func TestTheNextInstanceWaitsUntilNothingIsLeftOfThePrevious(t *testing.T) {
 	w.Await(1, "started", "0")
 	first := s.newest()
 	s.mu.Lock()
-	first.dead = true // its leader; the rest of it is alive
+	first.dead = true // its leader; the rest of its tree is alive
 	s.mu.Unlock()
 	s.Prepare()
 	if got := observe(s); len(got) != 1 {
-		t.Fatalf("%+v while something of the first one lives", got)
+		t.Fatalf("%+v while a process of the first one is alive", got)
 	}
 	mustStop(t, s, first.id)
 	eventually(t, "the next one waits", func() bool { return len(observe(s)) == 2 && observe(s)[1].Running })
@@ -118,7 +118,7 @@ func TestAFailureIsReportedBeforeItsTreeIsGone(t *testing.T) {
 	for name, end := range map[string]struct {
 		signal syscall.Signal
 		dead   bool
-	}{"a leader that is killed": {syscall.SIGKILL, true}, "one that finishes": {syscall.SIGUSR1, false}} {
+	}{"a leader that is killed": {syscall.SIGKILL, true}, "a leader that finishes": {syscall.SIGUSR1, false}} {
 		t.Run(name, func(t *testing.T) {
 			w := workers.NewRecorder(t)
 			ending, gone := make(chan bool), make(chan bool)
@@ -139,12 +139,12 @@ func TestAFailureIsReportedBeforeItsTreeIsGone(t *testing.T) {
 			}
 			s.Prepare()
 			if got := observe(s); len(got) != 1 {
-				t.Errorf("%+v while something of the first one lives", got)
+				t.Errorf("%+v while a process of the first one is alive", got)
 			}
 			close(gone)
 			<-first.gone
 			if got := observe(s)[0]; got.Running {
-				t.Errorf("%+v when nothing of it is left", got)
+				t.Errorf("%+v after its last process has exited", got)
 			}
 		})
 	}
@@ -168,9 +168,9 @@ func TestATreeThatSurvivesItsKillHasNoSuccessor(t *testing.T) {
 	eventually(t, "the death to be observed", func() bool { return !observe(s)[0].Running })
 	s.Prepare()
 	if got := observe(s); len(got) != 1 {
-		t.Errorf("%+v while something of the first one lives", got)
+		t.Errorf("%+v while a process of the first one is alive", got)
 	}
-	eventually(t, "it is tried again, and the next one waits", func() bool { return len(observe(s)) == 2 })
+	eventually(t, "the kill is retried, and the next instance waits", func() bool { return len(observe(s)) == 2 })
 	if tries.Load() != 2 {
 		t.Errorf("tried %d times", tries.Load())
 	}
@@ -185,7 +185,7 @@ func TestRepeatingPrepareHasNoEffect(t *testing.T) {
 	kill(t, w.Await(1, "started", "0")["slot"], syscall.SIGUSR1)
 	<-s.newest().gone
 	if got := observe(s); len(got) != 1 || got[0].Running {
-		t.Errorf("%+v, want the finished one alone", got)
+		t.Errorf("%+v, want only the finished one", got)
 	}
 }
 
@@ -243,7 +243,7 @@ func TestAWorkerThatIsOrderedToEndHasNotCompleted(t *testing.T) {
 	}
 	s.Prepare()
 	if got := observe(s); len(got) != 1 {
-		t.Errorf("%+v follow", got)
+		t.Errorf("%+v after the pod's end", got)
 	}
 }
 
