@@ -24,7 +24,7 @@ const Patience = 20 * time.Second
 // Run runs the agent until ctx is done, and then returns nil. It returns an error if the worker's runtime has been
 // unreachable for too long. The worker keeps running in either case. p.Gate need not be set.
 func Run(ctx context.Context, c config.Config, p loop.Parts, patience time.Duration) error {
-	gate := ready.New("the container runtime has not answered yet")
+	gate := ready.New("the container runtime has not responded yet")
 	closeServer, err := serve(c.ReadyPort, gate)
 	if err != nil {
 		return err

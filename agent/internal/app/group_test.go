@@ -60,7 +60,7 @@ func TestAGroupRestartsTogetherInPlace(t *testing.T) {
 
 	nodes[1].end()
 	nodes[1].start()
-	eventually(t, "the new agent is there", func() bool { return nodes[1].log.count(`"msg":"agent started"`) == 2 })
+	eventually(t, "the new agent has started", func() bool { return nodes[1].log.count(`"msg":"agent started"`) == 2 })
 
 	nodes[0].runtime.Exit("pod0-c1", 9)
 	eventually(t, "Running(1)", running(t, store, 1))
@@ -70,7 +70,7 @@ func TestAGroupRestartsTogetherInPlace(t *testing.T) {
 		}
 		env, err := os.ReadFile(filepath.Join(n.config.StartupDir, startup.EnvName))
 		if err != nil || !strings.Contains(string(env), "HOLDFAST_RENDEZVOUS_ID=uid-1-1\n") {
-			t.Errorf("the worker may read %q (%v)", env, err)
+			t.Errorf("the worker reads %q (%v)", env, err)
 		}
 	}
 	eventually(t, "the container that exited 0 is removed", func() bool { return nodes[2].log.count("removed the exited containers") > 0 })
@@ -99,7 +99,7 @@ func TestALeavingAgentReportsADeathItHasNotObserved(t *testing.T) {
 		t.Errorf("took %v", took)
 	}
 	if sum, err := grouptest.Read(t.Context(), store, "uid"); err != nil || sum.Round != 1 {
-		t.Errorf("the store knows %+v (%v), want the death", sum.Level, err)
+		t.Errorf("the store has %+v (%v), want the death", sum.Level, err)
 	}
 }
 

@@ -62,41 +62,42 @@ func (c *Config) settings() []*setting {
 		{
 			flag: "worker-container-name", env: "WORKER_CONTAINER_NAME", initial: "worker", parse: text(&c.ContainerName),
 			usage: "name of the worker's container",
-			fix:   "give the name in spec.containers",
+			fix:   "specify the name in spec.containers",
 		},
 		gracePeriod(&c.GracePeriod, "10s"),
 		{
 			flag: "cri-socket-path", env: "CRI_SOCKET_PATH", initial: "unix:///run/containerd/containerd.sock", parse: socket(&c.CRISocket),
 			usage: "socket of the container runtime",
-			fix:   "give unix:// and the absolute path at which the runtime's socket is mounted",
+			fix:   "specify unix:// and the absolute path at which the runtime's socket is mounted",
 		},
 		{
 			flag: "cri-polling-interval", env: "CRI_POLLING_INTERVAL", initial: "1s", parse: duration(&c.PollingInterval, 10*time.Millisecond),
 			usage: "interval between polls of the runtime while it sends no events",
-			fix:   "give a duration of 10ms or more, such as 1s",
+			fix:   "specify a duration of 10ms or more, such as 1s",
 		},
 		{
 			flag: "ready-port", env: "READY_PORT", initial: "80", parse: port(&c.ReadyPort),
 			usage: "port of /ready",
-			fix:   "give a port from 1 to 65535, the same as in the startupProbe",
+			fix:   "specify a port from 1 to 65535, the same as in the startupProbe",
 		},
 		startupFolder(&c.StartupDir, "/app/startup"),
 		{
 			flag: "remove-stopped-containers", env: "REMOVE_STOPPED_CONTAINERS", initial: "true", parse: flagValue(&c.RemoveStopped),
 			usage: "remove containers that were stopped by a restart order, so that the kubelet starts new ones without back-off; kubectl logs --previous does not show removed containers",
-			fix:   "give true or false",
+			fix:   "specify true or false",
 		},
 		logLevel(&c.LogLevel),
 	}
 }
 
-// gracePeriod is 0s by default for the supervisor: a worker that is being restarted cannot save any state that its group
-// still agrees on, unless it has announced that it is writing a checkpoint.
+// gracePeriod returns the setting of the worker's grace period. The supervisor's default is 0s. A worker that is being
+// restarted cannot save any state that its group still agrees on, unless it has announced that it is writing a
+// checkpoint.
 func gracePeriod(into *time.Duration, initial string) *setting {
 	return &setting{
 		flag: "worker-termination-grace-period", env: "WORKER_TERMINATION_GRACE_PERIOD", initial: initial, parse: duration(into, 0),
 		usage: "time between the stop signal and SIGKILL when a restart order stops the worker",
-		fix:   "give a duration such as 10s",
+		fix:   "specify a duration such as 10s",
 	}
 }
 
@@ -114,7 +115,7 @@ func logLevel(into *slog.Level) *setting {
 	return &setting{
 		flag: "log-level", env: "LOG_LEVEL", initial: "info", parse: level(into),
 		usage: "log level: debug, info, warn or error",
-		fix:   "give one of debug, info, warn, error",
+		fix:   "specify one of debug, info, warn, error",
 	}
 }
 
@@ -128,9 +129,8 @@ type Identity struct {
 }
 
 var (
-	// slotName matches slot names as the manifest builds them: the names of the JobSet and the replicatedJob, which neither
-	// begin nor end with a dash, and two indexes.
-	// The name of a spare has "spares" as its Job index.
+	// slotName matches slot names as the manifest builds them: the names of the JobSet and the replicatedJob, which
+	// neither begin nor end with a dash, and two indexes. The name of a spare has "spares" as its Job index.
 	slotName = regexp.MustCompile(`^[^-].*-.*[^-]-(0|[1-9][0-9]*|spares)-(0|[1-9][0-9]*)$`)
 	// objectName matches text that could be the name of a pod or a node.
 	objectName = regexp.MustCompile(`^[^ \t\n$]+$`)
@@ -235,7 +235,7 @@ const (
 	progressTimeout = "progress-timeout"
 )
 
-// stopSettings configure how the worker is stopped, and the supervisor itself.
+// stopSettings returns the settings that configure how the worker is stopped, and those of the supervisor itself.
 func (c *Exec) stopSettings() []*setting {
 	volume := startupFolder(&c.StartupDir, "")
 	volume.optional = true
@@ -244,22 +244,22 @@ func (c *Exec) stopSettings() []*setting {
 		{
 			flag: checkpointGrace, env: "CHECKPOINT_GRACE_PERIOD", initial: "0s", parse: duration(&c.CheckpointGrace, 0),
 			usage: "how long a restart order waits for a worker that is writing a checkpoint, see HOLDFAST_CHECKPOINT_FILE",
-			fix:   "give a duration such as 30s",
+			fix:   "specify a duration such as 30s",
 		},
 		{
 			flag: "pod-termination-grace-period", env: "POD_TERMINATION_GRACE_PERIOD", initial: "30s", parse: duration(&c.PodGrace, 0),
 			usage: "terminationGracePeriodSeconds of the pod; when the pod is deleted, the worker is killed shortly before this time",
-			fix:   "give the pod's value as a duration, such as 30s",
+			fix:   "specify the pod's value as a duration, such as 30s",
 		},
 		{
 			flag: "max-stops-per-minute", env: "MAX_STOPS_PER_MINUTE", initial: "60", parse: number(&c.MaxStops, 1),
 			usage: "maximum number of restart orders per minute; the supervisor rejects more, and requests a recreation of the group",
-			fix:   "give a number of 1 or more",
+			fix:   "specify a number of 1 or more",
 		},
 		{
 			flag: "exit-without-store-after", env: "EXIT_WITHOUT_STORE_AFTER", initial: "0s", parse: period(&c.AloneLimit),
 			usage: "how long a worker that is not running waits for an unreachable store before the supervisor exits, so that the owner of the pod handles it; 0s means no limit",
-			fix:   "give a duration of 1s or more, such as 1m, or 0s",
+			fix:   "specify a duration of 1s or more, such as 1m, or 0s",
 		},
 		volume,
 		logLevel(&c.LogLevel),
@@ -271,24 +271,24 @@ func (c *Exec) progressSettings() []*setting {
 		{
 			flag: progressTimeout, env: "PROGRESS_TIMEOUT", initial: "0s", parse: period(&c.Progress.Timeout),
 			usage: "a worker that reports no progress for this long is considered hung: it is killed, and the group restarts; 0s disables this",
-			fix:   "give a duration of 1s or more, such as 2m, or 0s",
+			fix:   "specify a duration of 1s or more, such as 2m, or 0s",
 		},
 		{
 			flag: "progress-start-timeout", env: "PROGRESS_START_TIMEOUT", initial: "0s", parse: period(&c.Progress.Start),
 			usage: "maximum time from the start of a worker to its first progress report; 0s means no limit",
-			fix:   "give a duration of 1s or more, such as 10m, or 0s",
+			fix:   "specify a duration of 1s or more, such as 10m, or 0s",
 		},
 		{
 			flag: "progress-from", env: "PROGRESS_FROM", initial: FromFile,
 			parse: matching(&c.ProgressFrom, regexp.MustCompile(`^(file|output)$`), "a way to report progress"),
 			usage: "how the worker reports progress: file (it touches HOLDFAST_PROGRESS_FILE) or output (it writes output)",
-			fix:   "give file or output",
+			fix:   "specify file or output",
 		},
 	}
 }
 
-// slotSettings let a pod work in a slot other than its own, and name variables that change with each restart, in addition
-// to those that every driver sets.
+// slotSettings returns the settings that let a pod work in a slot other than its own. The last one names variables that
+// change with each restart, in addition to those that every driver sets.
 func (c *Exec) slotSettings() []*setting {
 	first := number(&c.FirstGlobal, 0)
 	return []*setting{
@@ -308,17 +308,17 @@ func (c *Exec) slotSettings() []*setting {
 				return first(v)
 			},
 			usage: "job-global-index of the first Job of the replicatedJob; if set, the worker follows slots that move to other pods, and can run in any slot of the replicatedJob",
-			fix:   "give the number of Jobs of the replicatedJobs before this one",
+			fix:   "specify the number of Jobs of the replicatedJobs before this one",
 		},
 		{
 			flag: "first-job-group-index", env: "HOLDFAST_FIRST_JOB_GROUP_INDEX", optional: true, parse: number(&c.FirstGroup, 0),
 			usage: "job-group-index of the first Job of the replicatedJob",
-			fix:   "give the number of Jobs of the replicatedJobs of the same group before this one",
+			fix:   "specify the number of Jobs of the replicatedJobs of the same group before this one",
 		},
 		{
 			flag: "round-variables", env: "ROUND_VARIABLES", optional: true, parse: variables(&c.RoundVariables),
 			usage: "comma-separated environment variables of the worker, such as the name of a rendezvous; each start appends -<generation>-<restart count> to their values",
-			fix:   "give names of variables, such as PET_RDZV_ID",
+			fix:   "specify names of variables, such as PET_RDZV_ID",
 		},
 	}
 }

@@ -39,18 +39,18 @@ func TestTheSupervisorNeedsNoVolume(t *testing.T) {
 
 func TestInvalidSettingsOfTheSupervisor(t *testing.T) {
 	cases := map[string]struct{ args, want []string }{
-		"no command":                   {nil, []string{"nothing to run"}},
-		"nothing behind the dashes":    {[]string{"--"}, []string{"nothing to run"}},
-		"a command without the dashes": {[]string{"python", "--", "x"}, []string{`"python"`}},
-		"the sidecar's flag":           {[]string{"--cri-socket-path=/x", "--", "x"}, []string{"cri-socket-path"}},
-		"no stops at all":              {[]string{"--max-stops-per-minute=0", "--", "x"}, []string{"--max-stops-per-minute", "MAX_STOPS_PER_MINUTE", `"0"`}},
-		"a folder that is not there":   {[]string{"--startup-dir=/nonexistent", "--", "x"}, []string{"--startup-dir", "no such file"}},
-		"a checkpoint without a unit":  {[]string{"--checkpoint-grace-period=5", "--", "x"}, []string{"--checkpoint-grace-period"}},
-		"progress without a place":     {[]string{"--progress-timeout=5s", "--", "x"}, []string{"--startup-dir", "--progress-timeout"}},
-		"progress from nowhere":        {[]string{"--progress-from=stars", "--", "x"}, []string{"--progress-from", "file or output"}},
-		"a checkpoint without a place": {[]string{"--checkpoint-grace-period=5s", "--", "x"}, []string{"--startup-dir", "--checkpoint-grace-period", "emptyDir"}},
-		"a variable that is none":      {[]string{"--round-variables=PET_RDZV_ID,A=B", "--", "x"}, []string{"--round-variables", "A=B", "PET_RDZV_ID"}},
-		"a pod's grace without a unit": {[]string{"--pod-termination-grace-period=5", "--", "x"}, []string{"--pod-termination-grace-period"}},
+		"no command":                               {nil, []string{"nothing to run"}},
+		"nothing after the dashes":                 {[]string{"--"}, []string{"nothing to run"}},
+		"a command without the dashes":             {[]string{"python", "--", "x"}, []string{`"python"`}},
+		"the sidecar's flag":                       {[]string{"--cri-socket-path=/x", "--", "x"}, []string{"cri-socket-path"}},
+		"no stops at all":                          {[]string{"--max-stops-per-minute=0", "--", "x"}, []string{"--max-stops-per-minute", "MAX_STOPS_PER_MINUTE", `"0"`}},
+		"a missing startup folder":                 {[]string{"--startup-dir=/nonexistent", "--", "x"}, []string{"--startup-dir", "no such file"}},
+		"a checkpoint grace period without a unit": {[]string{"--checkpoint-grace-period=5", "--", "x"}, []string{"--checkpoint-grace-period"}},
+		"progress without a startup folder":        {[]string{"--progress-timeout=5s", "--", "x"}, []string{"--startup-dir", "--progress-timeout"}},
+		"an unknown source of progress":            {[]string{"--progress-from=stars", "--", "x"}, []string{"--progress-from", "file or output"}},
+		"checkpoints without a startup folder":     {[]string{"--checkpoint-grace-period=5s", "--", "x"}, []string{"--startup-dir", "--checkpoint-grace-period", "emptyDir"}},
+		"an invalid variable name":                 {[]string{"--round-variables=PET_RDZV_ID,A=B", "--", "x"}, []string{"--round-variables", "A=B", "PET_RDZV_ID"}},
+		"a pod grace period without a unit":        {[]string{"--pod-termination-grace-period=5", "--", "x"}, []string{"--pod-termination-grace-period"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

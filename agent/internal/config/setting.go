@@ -22,7 +22,7 @@ import (
 // setting is one flag. Its value stays a string until all arguments are read, so that all problems are found together.
 type setting struct {
 	flag     string
-	env      string // variables that give the default, joined by dashes; named in messages
+	env      string // environment variables whose values, joined by dashes, are the default; named in messages
 	initial  string // default if neither the flag nor the variable is set
 	usage    string
 	fix      string // what to do if it is missing or invalid
@@ -39,7 +39,7 @@ type reader struct {
 	problems Problems
 }
 
-// read reads all settings. It records problems and continues. The error is a Help.
+// read reads all settings. It records problems and continues. The only error that it returns is a Help.
 func (r *reader) read(args []string, getenv func(string) string) error {
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -190,7 +190,7 @@ func period(into *time.Duration) func(string) error {
 func level(into *slog.Level) func(string) error {
 	return func(v string) error {
 		if into.UnmarshalText([]byte(v)) != nil {
-			return fmt.Errorf("is %q, not a level", v)
+			return fmt.Errorf("is %q, not a log level", v)
 		}
 		return nil
 	}
@@ -200,7 +200,7 @@ func level(into *slog.Level) func(string) error {
 func socket(into *string) func(string) error {
 	return func(v string) error {
 		if *into = strings.TrimPrefix(v, "unix://"); !filepath.IsAbs(*into) {
-			return fmt.Errorf("is %q, not a socket's path", v)
+			return fmt.Errorf("is %q, not an absolute path", v)
 		}
 		return nil
 	}

@@ -1,8 +1,8 @@
 // Package cri watches and stops a worker container through the socket of the node's container runtime.
 //
-// It asks the runtime only for containers with the labels of the pod's UID and the container's name. It identifies
-// instances by container ID and creation time, never by the kubelet's restart count, because the kubelet reuses a count
-// once the record of a container has been removed.
+// It requests only containers whose labels contain the pod's UID and the container's name. It identifies instances by
+// container ID and creation time, never by the kubelet's restart count, because the kubelet reuses a count once the
+// record of a container has been removed.
 package cri
 
 import (
@@ -38,7 +38,7 @@ const (
 // ErrNoPod means that the runtime responds but does not know the pod.
 var ErrNoPod = errors.New("the runtime does not know this pod")
 
-// Options say which containers to watch, and where.
+// Options specify which containers to watch, and through which socket.
 type Options struct {
 	Socket          string // path
 	PodUID          string
@@ -71,7 +71,7 @@ func New(o Options) (*Client, error) {
 			MinConnectTimeout: callTimeout,
 		}))
 	if err != nil {
-		return nil, fmt.Errorf("the socket path %q: %w", o.Socket, err)
+		return nil, fmt.Errorf("creating a client for socket %q: %w", o.Socket, err)
 	}
 	return &Client{
 		options: o, conn: conn, rpc: runtime.NewRuntimeServiceClient(conn), exited: map[string]worker.Process{},
@@ -85,13 +85,13 @@ func (c *Client) Close() error { return c.conn.Close() }
 // Explain describes what an operator can do about an error returned by Observe.
 func (c *Client) Explain(err error) string {
 	path := c.options.Socket
-	const socket = "mount the socket of the runtime that the kubelet uses there (volume cri-socket, hostPath of type Socket), or set --cri-socket-path"
+	const socket = "mount the socket of the kubelet's container runtime there (volume cri-socket, hostPath of type Socket), or set --cri-socket-path"
 	info, statErr := os.Stat(path)
 	switch {
 	case errors.Is(err, ErrNoPod):
 		return fmt.Sprintf("%v: %s at %s; check --worker-pod-uid, and %s", err, c.options.PodUID, path, socket)
 	case statErr != nil:
-		return fmt.Sprintf("no socket of the container runtime: %v; %s", statErr, socket)
+		return fmt.Sprintf("the socket of the container runtime is not accessible: %v; %s", statErr, socket)
 	case info.Mode()&os.ModeSocket == 0:
 		return fmt.Sprintf("%s is not a socket; %s", path, socket)
 	default:

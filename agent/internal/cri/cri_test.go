@@ -59,14 +59,14 @@ func TestObserveDistinguishesInstances(t *testing.T) {
 	r.Create("c")
 	o := observe(t, c)
 	if len(o.Processes) != 2 {
-		t.Fatalf("%+v, want the dead and the living, without the one that was only created", o.Processes)
+		t.Fatalf("%+v, want the dead and the running one, without the one that was only created", o.Processes)
 	}
 	a, b := o.Processes[0], o.Processes[1]
 	if a.ID != "a" || a.Running || a.ExitCode != 3 || a.FinishedAt < before || a.FinishedAt > before+1000 {
 		t.Errorf("dead: %+v", a)
 	}
 	if b.ID != "b" || !b.Running || b.Born < before*1000-1000 || b.Born > before*1000+1_000_000 {
-		t.Errorf("living: %+v, want its birth in microseconds", b)
+		t.Errorf("running: %+v, want its birth in microseconds", b)
 	}
 }
 
@@ -103,10 +103,10 @@ func TestExplain(t *testing.T) {
 		client *Client
 		want   []string
 	}{
-		"no socket":              {dial(t, filepath.Join(dir, "none"), time.Second), []string{"no such file", "cri-socket", "--cri-socket-path"}},
-		"a file":                 {dial(t, plain, time.Second), []string{plain, "is not a socket"}},
-		"the runtime of others":  {serve(t, other, time.Second), []string{"does not know this pod", "pod", "--worker-pod-uid"}},
-		"a runtime that is gone": {gone(t), []string{"is unreachable", "cri.sock", "hostPath"}},
+		"no socket":                 {dial(t, filepath.Join(dir, "none"), time.Second), []string{"no such file", "cri-socket", "--cri-socket-path"}},
+		"a file":                    {dial(t, plain, time.Second), []string{plain, "is not a socket"}},
+		"a runtime without the pod": {serve(t, other, time.Second), []string{"does not know this pod", "pod", "--worker-pod-uid"}},
+		"a runtime that is gone":    {gone(t), []string{"is unreachable", "cri.sock", "hostPath"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// gone returns a client for a socket that nobody listens on, which is what a pod is left with after a runtime restart.
+// gone returns a client for a socket without a listener, as a pod has after a restart of the runtime.
 func gone(t *testing.T) *Client {
 	socket := filepath.Join(t.TempDir(), "cri.sock")
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket})

@@ -48,7 +48,7 @@ func TestAnEventWakesImmediately(t *testing.T) {
 	r.Start("a")
 	eventually(t, "woken", func() bool { return wakes.Load() > before })
 	if !c.live.Load() {
-		t.Error("events arrive: the stream is live")
+		t.Error("the stream is not live although events arrive")
 	}
 }
 
@@ -88,10 +88,10 @@ func TestWatchPollsUntilABrokenStreamIsReplaced(t *testing.T) {
 
 func TestWatchPollsWithoutEvents(t *testing.T) {
 	cases := map[string]func(*fakecri.Runtime){
-		"events are unimplemented":              func(r *fakecri.Runtime) { r.NoEvents = true },
-		"events never come":                     func(r *fakecri.Runtime) { r.Silent = true },
-		"a runtime that gives them to one only": func(r *fakecri.Runtime) { r.Version = "1.7.13" },
-		"a runtime that is not there yet":       func(r *fakecri.Runtime) { r.Close() },
+		"events are unimplemented":                          func(r *fakecri.Runtime) { r.NoEvents = true },
+		"events never come":                                 func(r *fakecri.Runtime) { r.Silent = true },
+		"a runtime that sends each event to one subscriber": func(r *fakecri.Runtime) { r.Version = "1.7.13" },
+		"a runtime that is not running":                     func(r *fakecri.Runtime) { r.Close() },
 	}
 	for name, setUp := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestWatchDoesNotSubscribeToARuntimeWithSharedEvents(t *testing.T) {
 	wakes := watch(t, c)
 	eventually(t, "polled", func() bool { return wakes.Load() > 20 })
 	if n := c.subscribed(r); n != 0 {
-		t.Errorf("subscribed %d times: the kubelet's events are stolen", n)
+		t.Errorf("subscribed %d times: this takes events from the kubelet", n)
 	}
 }
 

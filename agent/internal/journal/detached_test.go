@@ -38,6 +38,6 @@ func TestADetachedLogIsComplete(t *testing.T) {
 	}
 	d.Flush(time.Minute)
 	if out.String() != want.String() {
-		t.Errorf("%d bytes are written, want %d", out.Len(), want.Len())
+		t.Errorf("%d bytes were written, want %d", out.Len(), want.Len())
 	}
 }

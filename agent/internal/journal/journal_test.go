@@ -11,7 +11,7 @@ import (
 
 func TestTerminate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "termination-log")
-	Terminate(path, "nobody asked for a file")
+	Terminate(path, "there is no file")
 	if _, err := os.Stat(path); err == nil {
 		t.Error("a file was created")
 	}

@@ -1,5 +1,5 @@
 // Package loop represents a worker in its group. It passes events to the core, and performs the actions that the core
-// decides on through the driver that controls the worker.
+// decides on. It controls the worker through a driver.
 package loop
 
 import (
@@ -22,8 +22,8 @@ const (
 	far = 24 * time.Hour
 )
 
-// loop is the only goroutine that uses the core. It only waits for events: anything that takes time runs in other
-// goroutines.
+// loop holds the state of the only goroutine that uses the core. That goroutine only waits for events: anything that
+// takes time runs in other goroutines.
 type loop struct {
 	Parts
 	config Config

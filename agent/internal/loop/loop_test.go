@@ -119,7 +119,7 @@ func TestAReadStartsAgainAfterANewerMessage(t *testing.T) {
 	expect(t, l, "message 2", "placed", "read 2")
 }
 
-// barrier records the content of the round file when an instance starts.
+// barrier records the content of the startup file when an instance starts.
 type barrier struct {
 	dir string
 	saw []string
@@ -181,6 +181,6 @@ func TestWatchEndsBeforeRunReturnsAnError(t *testing.T) {
 		t.Error("no error")
 	}
 	if !d.ended.Load() {
-		t.Error("the watcher runs on")
+		t.Error("the watcher is still running")
 	}
 }

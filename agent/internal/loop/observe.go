@@ -84,8 +84,8 @@ func (l *loop) observeFailed(since time.Time, err error) time.Time {
 // readRetry is the pause while the store is unreachable.
 const readRetry = time.Second
 
-// updated passes on an observation from the store's Watch. If it has to read the level, it posts the slot's place
-// before the level, because the leader may have changed both together.
+// updated passes on an observation from the store's Watch. If the level was read rather than published, it reads the
+// slot's place and posts it before the level, because the leader may have changed both together.
 func (l *loop) updated(o rounds.Observation) {
 	if errors.Is(o.Err, context.Canceled) {
 		return
@@ -182,7 +182,7 @@ func (l *loop) heardSoFar() int {
 	return l.heard
 }
 
-// sleep returns false if the loop has ended.
+// sleep pauses for d. It returns false if the loop has ended.
 func (l *loop) sleep(d time.Duration) bool {
 	select {
 	case <-time.After(d):

@@ -38,7 +38,7 @@ type Child struct {
 	exit   Exit // valid once exited is closed
 
 	mu     sync.Mutex
-	reaped bool // reaped: the PID may be reused
+	reaped bool // the PID may have been reused
 }
 
 // Start runs a program without tracking its orphans. Use it if this process does not adopt orphans, or adopts those of
@@ -95,7 +95,7 @@ func (c *Child) PID() int { return c.pid }
 // Exited returns a channel that is closed when the leader has exited. Other processes of the tree may still be running.
 func (c *Child) Exited() <-chan struct{} { return c.exited }
 
-// Exit waits until the leader has exited, and returns how it did.
+// Exit waits until the leader has exited, and returns how it exited.
 func (c *Child) Exit() Exit {
 	<-c.exited
 	return c.exit
@@ -147,7 +147,7 @@ func (c *Child) End(first syscall.Signal, grace time.Duration) error {
 	return nil
 }
 
-// leave waits until the tree has exited on its own.
+// leave waits until the tree has exited on its own, or until the deadline.
 func (c *Child) leave(deadline time.Time) error {
 	for {
 		tree, err := c.members()
@@ -190,14 +190,15 @@ const signalled = 128
 type Exit struct {
 	Code   int            // the exit code; 128 plus the signal's number if it was killed
 	Signal syscall.Signal // the signal that killed it; 0: none
-	At     time.Time      // when this process noticed
+	At     time.Time      // when this process detected the exit
 }
 
 // CodeOf returns the exit code that represents a signal.
 func CodeOf(s syscall.Signal) int { return signalled + int(s) }
 
-// Codes in the kernel's siginfo for SIGCHLD.
-const exitedByItself = 1 // CLD_EXITED; all other codes that waitid returns here mean death by a signal
+// exitedByItself is CLD_EXITED, a code in the kernel's siginfo for SIGCHLD. All other codes that waitid returns here
+// mean death by a signal.
+const exitedByItself = 1
 
 // siginfo is filled in by waitid on 64-bit Linux. The type in x/sys hides the status.
 type siginfo struct {
@@ -236,11 +237,12 @@ func reap(pid int) {
 	}
 }
 
-// memoryFiles count how often the kernel has killed a process of this container because it was out of memory. The first
-// is for cgroup v2 and the second for v1, as mounted by container runtimes.
+// memoryFiles count how often the kernel has killed a process of this container because the container was out of
+// memory. The first is for cgroup v2 and the second for v1, as mounted by container runtimes.
 var memoryFiles = []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"}
 
-// OutOfMemoryKills returns that count. ok is false if the kernel does not report it.
+// OutOfMemoryKills returns the number of out-of-memory kills in this container. ok is false if the kernel does not
+// report it.
 func OutOfMemoryKills() (n uint64, ok bool) {
 	for _, file := range memoryFiles {
 		content, err := os.ReadFile(file)

@@ -19,13 +19,13 @@ func TestOutOfMemoryKills(t *testing.T) {
 		want     uint64
 		ok       bool
 	}{
-		"version 2":                       {[]string{version2, ""}, 2, true},
-		"version 1":                       {[]string{"", version1}, 5, true},
-		"an old kernel":                   {[]string{"", "oom_kill_disable 0\nunder_oom 0\n"}, 0, false},
-		"no cgroups":                      {[]string{"", ""}, 0, false},
-		"version 2 without the word":      {[]string{"low 0\n", version1}, 5, true},
-		"what is not a number":            {[]string{"oom_kill many\n", ""}, 0, false},
-		"a line with more words than two": {[]string{"oom_kill 1 2\n", ""}, 0, false},
+		"version 2":                 {[]string{version2, ""}, 2, true},
+		"version 1":                 {[]string{"", version1}, 5, true},
+		"an old kernel":             {[]string{"", "oom_kill_disable 0\nunder_oom 0\n"}, 0, false},
+		"no cgroups":                {[]string{"", ""}, 0, false},
+		"version 2 without the key": {[]string{"low 0\n", version1}, 5, true},
+		"an invalid number":         {[]string{"oom_kill many\n", ""}, 0, false},
+		"a line with three words":   {[]string{"oom_kill 1 2\n", ""}, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			memoryFiles = nil

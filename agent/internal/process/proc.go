@@ -23,8 +23,8 @@ type stat struct {
 	started         int // in ticks since boot; unique together with the PID
 }
 
-// alive reports whether the process is still running. A thread group leader that exits before its other threads is a
-// zombie that is still running.
+// alive reports whether the process is still running. If the thread group leader exits before the other threads, the
+// process is shown as a zombie although it is still running.
 func (s stat) alive() bool { return (s.state != zombie && s.state != 'X') || s.threads > 1 }
 
 // processes returns all visible processes. It omits processes that vanish while it reads them.

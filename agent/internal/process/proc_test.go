@@ -9,9 +9,9 @@ func TestParseStat(t *testing.T) {
 	const tail = " S 7 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 2 0 12345 1000 2 18446744073709551615\n"
 	want := stat{state: 'S', parent: 7, session: 9, threads: 2, started: 12345}
 	for name, line := range map[string]string{
-		"a plain name":                    "42 (python)" + tail,
-		"a name with blanks and brackets": "42 (a) R 1 1 1 (b))" + tail,
-		"a name with a line break":        "42 (a\nb)" + tail,
+		"a plain name":                       "42 (python)" + tail,
+		"a name with spaces and parentheses": "42 (a) R 1 1 1 (b))" + tail,
+		"a name with a newline":              "42 (a\nb)" + tail,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, err := parseStat([]byte(line)); err != nil || got != want {
@@ -27,10 +27,10 @@ func TestAlive(t *testing.T) {
 		want bool
 	}{
 		"a sleeper":                     {stat{state: 'S', threads: 1}, true},
-		"one that is stopped":           {stat{state: 'T', threads: 1}, true},
+		"a stopped process":             {stat{state: 'T', threads: 1}, true},
 		"a zombie":                      {stat{state: 'Z', threads: 1}, false},
 		"a zombie with a living thread": {stat{state: 'Z', threads: 2}, true},
-		"one that is being removed":     {stat{state: 'X', threads: 1}, false},
+		"a process being removed":       {stat{state: 'X', threads: 1}, false},
 	} {
 		if got := tc.s.alive(); got != tc.want {
 			t.Errorf("%s: alive %v", name, got)

@@ -55,7 +55,7 @@ func TestExitReturnsTheExitCodeOfTheLeader(t *testing.T) {
 			}
 			mustEnd(t, c, 0)
 			if err := syscall.Kill(c.PID(), 0); !errors.Is(err, syscall.ESRCH) {
-				t.Errorf("the leader's zombie is still there (%v)", err)
+				t.Errorf("the leader is still a zombie (%v)", err)
 			}
 		})
 	}
@@ -89,11 +89,11 @@ func TestEndKillsTheWholeTree(t *testing.T) {
 		"one process":                                {"waits", []string{"leader"}, 0, 137},
 		"one process, with grace":                    {"waits", []string{"leader"}, 20 * time.Second, 143},
 		"a leader that ignores TERM":                 {"ignores TERM", []string{"leader"}, 30 * time.Millisecond, 137},
-		"a daemon of a session of its own":           {"leaves a daemon", []string{"leader", "daemon"}, 0, 137},
+		"a daemon in its own session":                {"leaves a daemon", []string{"leader", "daemon"}, 0, 137},
 		"a daemon that ignores TERM":                 {"leaves a daemon", []string{"leader", "daemon"}, 30 * time.Millisecond, 143},
 		"a child that ignores TERM in another group": {"has a child in another group", []string{"leader", "member"}, 30 * time.Millisecond, 143},
 		"a child that outlives its leader":           {"leaves a saving child", []string{"leader", "member"}, 0, 1},
-		"a leader of which only a thread lives":      {"dies but for a thread", []string{"leader"}, 0, 137},
+		"a leader with only one thread left":         {"dies but for a thread", []string{"leader"}, 0, 137},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestOrphansDoNotStayAsZombies(t *testing.T) {
 	for syscall.Kill(orphan, 0) == nil {
 		if time.Now().After(deadline) {
 			s, err := readStat(orphan)
-			t.Fatalf("the orphan is still there: %+v (%v)", s, err)
+			t.Fatalf("the orphan was not reaped: %+v (%v)", s, err)
 		}
 		time.Sleep(time.Millisecond) // the exit of a process that is not a child can only be detected by polling
 	}

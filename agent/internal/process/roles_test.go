@@ -97,7 +97,7 @@ var roles = map[string]func(){
 
 func init() { runtime.LockOSThread() } // main runs on the main thread, which one of the roles ends
 
-// forever sleeps for longer than any test. Processes left behind by a test still exit in the end.
+// forever sleeps for longer than any test. Processes left behind by a test still exit eventually.
 func forever() {
 	time.Sleep(time.Minute)
 	os.Exit(98)

@@ -94,7 +94,7 @@ func (t *Templates) keep(one *template) {
 			pause = shortestPause
 		}
 		for one = nil; one == nil; {
-			t.log.Warn("the warm-start template ended, starting another one", "code", exit.Code, "pause", pause.String())
+			t.log.Warn("the warm-start template exited, starting another one", "code", exit.Code, "pause", pause.String())
 			time.Sleep(pause)
 			var err error
 			if one, err = t.begin(); err != nil {
@@ -162,7 +162,7 @@ func (t *Templates) latest() *template {
 	return t.current
 }
 
-// Start runs the program as a fork of the template, or cold if no template is ready or responds.
+// Start runs the program as a fork of the template, or cold if no template is ready or the fork fails.
 func (t *Templates) Start(s Spec) (*Child, error) {
 	one := t.latest()
 	if one != nil && one.isReady() {
@@ -170,7 +170,7 @@ func (t *Templates) Start(s Spec) (*Child, error) {
 		if err == nil {
 			return c, nil
 		}
-		t.log.Warn("warm start failed, starting the program without it", "error", err)
+		t.log.Warn("warm start failed, starting the program cold", "error", err)
 		t.kill(one)
 	}
 	return t.reaper.Start(s)
@@ -195,8 +195,8 @@ func (t *template) isReady() bool {
 }
 
 // request is sent to a template, together with the descriptors for the program's output and a pipe. The program starts
-// once it has read a byte from the pipe, and never if the pipe is closed: a fork that was given up must not run beside
-// the cold start.
+// once it has read a byte from the pipe, and never if the pipe is closed: an abandoned fork must not run alongside the
+// cold start.
 type request struct {
 	Args   []string          `json:"args"`
 	Env    map[string]string `json:"env"`

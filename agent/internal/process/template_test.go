@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// program returns a Python script whose path includes the package. The script was started warm if decimal is imported
-// although the script does not import it.
+// program returns a program that runs a Python script, with the package holdfast in its PYTHONPATH. The script was
+// started warm if decimal is imported although the script does not import it.
 func program(t *testing.T, script string) Spec {
 	t.Helper()
 	python, err := exec.LookPath("python3")
@@ -98,7 +98,7 @@ func TestAWarmStartBehavesLikeAColdStart(t *testing.T) {
 			}
 			mustEnd(t, c, 0)
 			if err := syscall.Kill(c.PID(), 0); !errors.Is(err, syscall.ESRCH) {
-				t.Errorf("the leader's zombie is still there (%v)", err)
+				t.Errorf("the leader is still a zombie (%v)", err)
 			}
 		})
 	}
@@ -126,7 +126,7 @@ func TestTheOutputOfAWarmStart(t *testing.T) {
 	}
 }
 
-// A program that runs with -u writes each line at once.
+// A program that runs with -u writes each line immediately.
 func TestAnUnbufferedWarmStart(t *testing.T) {
 	s := program(t, "import time\nprint('out', warm)\ntime.sleep(60)")
 	s.Args = slices.Insert(s.Args, 1, "-u")
@@ -152,7 +152,7 @@ func TestAnUnbufferedWarmStart(t *testing.T) {
 	}
 }
 
-// If the answer of the template comes too late, the program is started cold, and must not run twice.
+// If the template responds too late, the program is started cold, and must not run twice.
 func TestAForkThatWasGivenUpDoesNotRun(t *testing.T) {
 	starts := filepath.Join(t.TempDir(), "starts")
 	s := program(t, "import os\nopen(os.environ['STARTS'], 'a').write('x')")
@@ -167,7 +167,7 @@ func TestAForkThatWasGivenUpDoesNotRun(t *testing.T) {
 		}
 	}
 	startsWith(t, s, "slowfork")
-	time.Sleep(4 * time.Second) // the template is killed; its fork must not begin
+	time.Sleep(4 * time.Second) // the template is killed; its fork must not run
 	if text, err := os.ReadFile(starts); err != nil || string(text) != "x" {
 		t.Errorf("starts %q, %v", text, err)
 	}

@@ -1,5 +1,5 @@
-// Package startup maintains two files on the startup volume, which exists as long as the pod: the agent's state, which
-// survives its own restarts, and the round, which the worker can read.
+// Package startup maintains two files on the startup volume, which exists as long as the pod. One holds the agent's
+// state, which survives restarts of the agent. The other holds the round, which the worker can read.
 package startup
 
 import (
@@ -43,7 +43,7 @@ func Encode(podUID string, m worker.Memory) []byte {
 func Decode(podUID string, data []byte) (worker.Memory, error) {
 	var f file
 	if err := json.Unmarshal(data, &f); err != nil {
-		return worker.Fresh(), fmt.Errorf("not a start-up file: %w", err)
+		return worker.Fresh(), fmt.Errorf("not a startup file: %w", err)
 	}
 	if err := f.check(podUID); err != nil {
 		return worker.Fresh(), err
@@ -55,29 +55,29 @@ func (f file) check(podUID string) error {
 	m := f.Memory
 	switch {
 	case f.Version != Version:
-		return fmt.Errorf("start-up file has version %d, want %d", f.Version, Version)
+		return fmt.Errorf("startup file has version %d, want %d", f.Version, Version)
 	case f.PodUID != podUID:
-		return fmt.Errorf("start-up file belongs to another pod, UID %.80q", f.PodUID)
+		return fmt.Errorf("startup file belongs to another pod, UID %.80q", f.PodUID)
 	case m.Instance.Round < worker.NoRound || (m.Instance.Round >= 0 && m.Instance.ID == ""):
-		return fmt.Errorf("start-up file has an invalid combination of round %d and instance %.80q", m.Instance.Round, m.Instance.ID)
+		return fmt.Errorf("startup file has an invalid combination of round %d and instance %.80q", m.Instance.Round, m.Instance.ID)
 	}
 	for _, n := range []int64{m.Generation, m.Highest, int64(m.Entered), m.Attempt, m.DiedIn + 1, m.Instance.Born, m.Instance.Attempt, m.Instance.Round + 1} {
 		if n < 0 || n > rounds.MaxCount {
-			return fmt.Errorf("start-up file: %d is not a count", n)
+			return fmt.Errorf("startup file: %d is not a count", n)
 		}
 	}
 	return nil
 }
 
-// Load reads the startup file in dir. If the file does not exist, the pod is new, which is not an error. Together with
-// an error Load also returns the state of a new pod.
+// Load reads the startup file in dir. If the file does not exist, the pod is new, which is not an error. If Load
+// returns an error, it also returns the state of a new pod.
 func Load(dir, podUID string) (worker.Memory, error) {
 	data, err := os.ReadFile(filepath.Join(dir, FileName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return worker.Fresh(), nil
 	}
 	if err != nil {
-		return worker.Fresh(), fmt.Errorf("reading the start-up file: %w", err)
+		return worker.Fresh(), fmt.Errorf("reading the startup file: %w", err)
 	}
 	return Decode(podUID, data)
 }
@@ -90,14 +90,14 @@ func Save(dir, podUID string, m worker.Memory) error {
 // EnvName is the file from which a worker can read its round. It can be read by a shell and by an env file parser.
 const EnvName = "round.env"
 
-// Env returns the content of that file. Each round of a JobSet has its own rendezvous ID, so that processes of
+// Env returns the content of the file EnvName. Each round of a JobSet has its own rendezvous ID, so that processes of
 // different rounds never join the same rendezvous.
 func Env(jobSetUID string, epoch, round int64) []byte {
 	return fmt.Appendf(nil, "HOLDFAST_RESTART_EPOCH=%d\nHOLDFAST_RESTART_ROUND=%d\nHOLDFAST_RENDEZVOUS_ID=%s-%d-%d\n",
 		epoch, round, jobSetUID, epoch, round)
 }
 
-// SaveEnv writes that file, which workers running as any user can read.
+// SaveEnv writes the file EnvName, which workers running as any user can read.
 func SaveEnv(dir, jobSetUID string, epoch, round int64) error {
 	return Replace(dir, EnvName, 0o644, bytes.NewReader(Env(jobSetUID, epoch, round)))
 }

@@ -31,22 +31,22 @@ func TestSaveAndLoad(t *testing.T) {
 	}
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) != 1 {
-		t.Errorf("the folder holds %v (%v), want the start-up file alone", left, err)
+		t.Errorf("the folder holds %v (%v), want only the startup file", left, err)
 	}
 }
 
 func TestLoadRejectsUnusableFiles(t *testing.T) {
 	with := func(from, to string) string { return strings.Replace(string(Encode("pod", memory)), from, to, 1) }
 	cases := map[string]struct{ content, want string }{
-		"an empty file":           {"", "not a start-up file"},
-		"half a file":             {string(Encode("pod", memory)[:30]), "not a start-up file"},
-		"another pod's file":      {string(Encode("old", memory)), `another pod, UID "old"`},
-		"an earlier version":      {with(`"version":2`, `"version":1`), "version 1, want 2"},
-		"a negative generation":   {with(`"generation":2`, `"generation":-2`), "-2 is not a count"},
-		"a round out of range":    {with(`"round":3`, `"round":-7`), "round -7"},
-		"a round that is huge":    {with(`"round":3`, `"round":9007199254740993`), "not a count"},
-		"a round of no instance":  {with(`"id":"abc"`, `"id":""`), "round 3 and instance"},
-		"a number that is a text": {with(`"generation":2`, `"generation":"2"`), "not a start-up file"},
+		"an empty file":               {"", "not a startup file"},
+		"half a file":                 {string(Encode("pod", memory)[:30]), "not a startup file"},
+		"another pod's file":          {string(Encode("old", memory)), `another pod, UID "old"`},
+		"an earlier version":          {with(`"version":2`, `"version":1`), "version 1, want 2"},
+		"a negative generation":       {with(`"generation":2`, `"generation":-2`), "-2 is not a count"},
+		"a round out of range":        {with(`"round":3`, `"round":-7`), "round -7"},
+		"a huge round":                {with(`"round":3`, `"round":9007199254740993`), "not a count"},
+		"a round without an instance": {with(`"id":"abc"`, `"id":""`), "round 3 and instance"},
+		"a number given as a string":  {with(`"generation":2`, `"generation":"2"`), "not a startup file"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestDamagedFiles(t *testing.T) {
 		}
 	}
 	if refused == 0 || refused == 20_000 {
-		t.Errorf("%d of 20000 refused: the test tests nothing", refused)
+		t.Errorf("%d of 20000 rejected: the test tests nothing", refused)
 	}
 }
 

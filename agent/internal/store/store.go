@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-project/holdfast/shared/coordination/valkey"
 )
 
-// Open prepares a connection. The server's client list shows name. Passwords and certificates are read again for each
-// connection, so that they can be rotated while a worker is running.
+// Open prepares a connection, which appears as name in the server's client list. Passwords and certificates are read
+// again for each connection, so that they can be rotated while a worker is running.
 func Open(c config.Store, name string) (*valkey.Store, error) {
 	return valkey.New(valkey.Options{
 		Address: c.Address, Username: c.Username, PasswordFile: c.PasswordFile, ClientName: name,

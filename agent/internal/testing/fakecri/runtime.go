@@ -18,7 +18,7 @@ import (
 type Runtime struct {
 	Name, Version string
 	NoEvents      bool // GetContainerEvents is unimplemented
-	Silent        bool // events are accepted but never sent
+	Silent        bool // subscriptions are accepted, but no events are sent
 	Hangs         bool // List calls never return
 	Subscribed    int  // number of subscriptions to events
 

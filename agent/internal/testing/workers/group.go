@@ -20,7 +20,7 @@ func KeepGroup(t testing.TB, store rounds.Leader, uid string, want group.Wanted)
 	}
 	var leading sync.WaitGroup
 	leading.Go(func() {
-		store.WatchAll(ctx, func(string) { _, _ = grouptest.Open(ctx, store, uid, want) }) // called again when the store is reachable again
+		store.WatchAll(ctx, func(string) { _, _ = grouptest.Open(ctx, store, uid, want) }) // also called when the store is reachable again
 	})
 	stop = func() { cancel(); leading.Wait() }
 	t.Cleanup(stop)

@@ -143,7 +143,8 @@ func notify(signals ...os.Signal) chan os.Signal {
 	return c
 }
 
-// begin detects whether a process of an earlier round is still alive, and takes the lock that shows that this one is.
+// begin detects whether a process of an earlier round is still alive, and takes the lock that marks this process as
+// alive.
 func begin() {
 	mine, err := strconv.Atoi(os.Getenv("HOLDFAST_RESTART_ROUND"))
 	if err != nil {
