@@ -111,7 +111,7 @@ func (c *command) run(
 	}
 }
 
-// show writes an answer in the format that the user wants.
+// show writes an answer in the requested output format.
 func (c *command) show(refused read.Forbidden, answer any, asText func()) error {
 	c.warnForbidden(refused)
 	if c.output == "json" || c.output == "yaml" {
@@ -121,7 +121,7 @@ func (c *command) show(refused read.Forbidden, answer any, asText func()) error 
 	return nil
 }
 
-// warnForbidden warns about missing permissions, so that users do not assume that hidden objects are missing.
+// warnForbidden warns about missing permissions, so that users do not assume that hidden objects do not exist.
 func (c *command) warnForbidden(refused read.Forbidden) {
 	if len(refused) > 0 {
 		fmt.Fprintf(c.Err, "warning: no permission to %s: the output is incomplete\n", refused)

@@ -84,7 +84,7 @@ func says(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
 		if !strings.Contains(text, part) {
-			t.Errorf("it does not say %q:\n%s", part, text)
+			t.Errorf("the output does not contain %q:\n%s", part, text)
 		}
 	}
 }
@@ -168,7 +168,7 @@ spec: %s`, job.GetUID(), template), map[string]any{
 		"phase": "Running", "conditions": []any{map[string]any{"type": "Ready", "status": "True"}},
 	})
 	ok(t, k8s.Create(t.Context(), &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "e", Namespace: ns}, Reason: "InPlacePodReplaced", Message: "its pod was gone: a new one is made", Type: "Warning",
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "e", Namespace: ns}, Reason: "InPlacePodReplaced", Message: "worker train-workers-0-3 lost its pod; created a replacement", Type: "Warning",
 		InvolvedObject: corev1.ObjectReference{Kind: "JobSet", Name: "train", Namespace: ns, UID: js.GetUID()}, FirstTimestamp: metav1.Now(), LastTimestamp: metav1.Now(),
 	}))
 	return ns
@@ -183,9 +183,9 @@ func TestStatusFromAnyObject(t *testing.T) {
 	}
 	text, err := holdfast(t, ns, "timeline", "whole")
 	ok(t, err)
-	says(t, text, "restart in place", "81ms", "workers-0-3 on node-a", "reset", "JobSet train has failed", "its pod was gone")
+	says(t, text, "restart in place", "81ms", "workers-0-3 on node-a", "reset", "JobSet train has failed", "lost its pod")
 	if reset, restart := strings.Index(text, "FailedComponent"), strings.Index(text, "81ms"); reset > restart {
-		t.Errorf("it is not in order:\n%s", text)
+		t.Errorf("the output is not in order:\n%s", text)
 	}
 }
 
@@ -202,7 +202,7 @@ func TestTopAndItsFormats(t *testing.T) {
 	ok(t, err)
 	says(t, text, "AppWrapper", "whole", "126.1s")
 	if strings.Contains(text, "train") {
-		t.Errorf("a JobSet of an AppWrapper has a row of its own:\n%s", text)
+		t.Errorf("a JobSet of an AppWrapper has its own row:\n%s", text)
 	}
 	text, err = holdfast(t, ns, "top", "-A", "-o", "json")
 	ok(t, err)
@@ -235,7 +235,7 @@ func TestTopHasMovedWorkloads(t *testing.T) {
 	ok(t, err)
 	says(t, text, "moved-deployment", "moved-statefulset", "moved-job", "moved-cronjob", "0/0/0/1/0/0")
 	if n := strings.Count(text, "\n"); n != 5 {
-		t.Errorf("%d lines, want a head and 4 workloads:\n%s", n, text)
+		t.Errorf("%d lines, want a header and 4 workloads:\n%s", n, text)
 	}
 }
 
@@ -310,7 +310,7 @@ spec: %s`, name, labels, job.GetUID(), template), map[string]any{
 	says(t, text, "ElasticJob "+ns+"/elastic", "Training", "1 of 2 ready", "1 waiting for a node, 1 abandoned", "elastic-worker-2: ")
 	for _, not := range []string{"elastic-rendezvous", "elastic-worker-1:"} {
 		if strings.Contains(text, not) {
-			t.Errorf("it names %s:\n%s", not, text)
+			t.Errorf("the output names %s:\n%s", not, text)
 		}
 	}
 }
@@ -321,11 +321,11 @@ func TestUserErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		"nothing of the name":   {[]string{"status", "x"}, "no AppWrapper, JobSet, ElasticJob, CronJob, Job, Deployment, StatefulSet, ReplicaSet, group of pods named x"},
-		"a kind without a CRD":  {[]string{"status", "pytorchjob/x"}, `no supported kind "pytorchjob"`},
-		"a pod that is not":     {[]string{"why", "x"}, "no pod x"},
-		"a format that is none": {[]string{"top", "-o", "xml"}, `"xml", not one of table, wide, json, yaml`},
-		"no name":               {[]string{"timeline"}, "accepts 1 arg"},
+		"no such object":       {[]string{"status", "x"}, "no AppWrapper, JobSet, ElasticJob, CronJob, Job, Deployment, StatefulSet, ReplicaSet, group of pods named x"},
+		"a kind without a CRD": {[]string{"status", "pytorchjob/x"}, `no supported kind "pytorchjob"`},
+		"a missing pod":        {[]string{"why", "x"}, "no pod x"},
+		"an invalid format":    {[]string{"top", "-o", "xml"}, `"xml", not one of table, wide, json, yaml`},
+		"no name":              {[]string{"timeline"}, "accepts 1 arg"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := holdfast(t, ns, tc.args...); err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -335,7 +335,7 @@ func TestUserErrors(t *testing.T) {
 	}
 }
 
-// Without permissions the output only says that they are missing.
+// The output shows what the user is allowed to read, and names the missing permissions.
 func TestUserWithPermissionForJobSetsOnly(t *testing.T) {
 	ns := wrapped(t)
 	create(t, ns, `
@@ -362,7 +362,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: guest}]`, nil
 		"pods \"train-workers-0-0-abcde\" is forbidden: User": {"why", "train-workers-0-0-abcde"},
 	} {
 		if text, err := holdfast(t, ns, append(args, "--as", "guest")...); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%v: error %v, want %q; it says:\n%s", args, err, name, text)
+			t.Errorf("%v: error %v, want %q; output:\n%s", args, err, name, text)
 		}
 	}
 }

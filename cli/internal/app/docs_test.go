@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/testing/docs"
 )
 
-// try parses the words of a page up to a pipe, without running anything.
+// try parses a command line from a page, up to a pipe, without running it.
 func try(line string) error {
 	words, err := docs.Words(line)
 	if err != nil {
@@ -52,14 +52,14 @@ func TestDocumentedCommandsAreValid(t *testing.T) {
 		}
 	}
 	if seen < 20 {
-		t.Errorf("there are %d commands", seen)
+		t.Errorf("only %d commands found", seen)
 	}
 }
 
 func TestInvalidCommandsAreRejected(t *testing.T) {
 	for _, line := range []string{"kubectl holdfast frobnicate", "kubectl holdfast status", "kubectl holdfast status a b", "kubectl holdfast top --al", "kubectl holdfast why a --watch"} {
 		if try(line) == nil {
-			t.Errorf("%s is taken", line)
+			t.Errorf("%s was accepted", line)
 		}
 	}
 }

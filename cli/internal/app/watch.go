@@ -23,7 +23,7 @@ type reader interface {
 	Workload(ctx context.Context, namespace, name string) (*read.Workload, error)
 }
 
-// watcher is the state between two polls.
+// watcher holds the state between two polls.
 type watcher struct {
 	*command
 	reader

@@ -77,7 +77,7 @@ func picture(condition, mark string) *unstructured.Unstructured {
 
 const restarts = `{"level":3,"reason":"a worker failed","deadline":"2026-11-22T13:00:31Z"}`
 
-// life returns a workload that trains, recovers, trains again and ends.
+// life returns a film of a workload that trains, recovers, trains again and finishes.
 func life() *film {
 	return &film{pictures: []*unstructured.Unstructured{
 		picture("Running", ""), picture("Running", ""), picture("Running", restarts), picture("Running", restarts), picture("Running", ""), picture("Succeeded", ""),
@@ -114,7 +114,7 @@ func TestWatchFindsTheRootOnce(t *testing.T) {
 	}
 	const root = "ElasticJob/train"
 	if want := []string{"train", root, root, root, root, root}; !slices.Equal(f.asked, want) {
-		t.Errorf("it is looked for as %q, want %q", f.asked, want)
+		t.Errorf("looked up as %q, want %q", f.asked, want)
 	}
 }
 
@@ -147,8 +147,8 @@ func TestWatchEndsTheLine(t *testing.T) {
 	}{
 		"it is interrupted":       {&film{pictures: []*unstructured.Unstructured{picture("Running", "")}, paused: interrupt}, context.Canceled, line},
 		"the workload is gone":    {&film{pictures: []*unstructured.Unstructured{picture("Running", "")}, err: gone}, gone, line},
-		"there was none to begin": {&film{err: gone}, gone, ""},
-		"it has failed by itself": {&film{pictures: []*unstructured.Unstructured{picture("Failed", "")}}, nil, "\r\x1b[K13:00:00  ElasticJob train  0 of 0 ready  worker failures 0  Failed\n"},
+		"it never existed":        {&film{err: gone}, gone, ""},
+		"the workload has failed": {&film{pictures: []*unstructured.Unstructured{picture("Failed", "")}}, nil, "\r\x1b[K13:00:00  ElasticJob train  0 of 0 ready  worker failures 0  Failed\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			within := t.Context()
@@ -208,13 +208,13 @@ func TestWatchEnds(t *testing.T) {
 		err  error
 		ends bool
 	}{
-		"the workload is gone":            {fmt.Errorf("%w: gone", read.ErrNotFound), true},
-		"its kind may not be read":        {fmt.Errorf("%w to get JobSet", read.ErrForbidden), true},
-		"something else may not be":       {fmt.Errorf("getting: %w", apierrors.NewForbidden(pods, "", nil)), true},
-		"the credentials are not taken":   {fmt.Errorf("getting: %w", apierrors.NewUnauthorized("expired")), true},
-		"the API server has too much":     {fmt.Errorf("getting: %w", apierrors.NewTooManyRequests("later", 1)), false},
-		"it took too long":                {fmt.Errorf("getting: %w", apierrors.NewTimeoutError("etcd", 1)), false},
-		"a request has a deadline itself": {context.DeadlineExceeded, false},
+		"the workload is gone":                  {fmt.Errorf("%w: gone", read.ErrNotFound), true},
+		"no permission to read its kind":        {fmt.Errorf("%w to get JobSet", read.ErrForbidden), true},
+		"no permission to read other objects":   {fmt.Errorf("getting: %w", apierrors.NewForbidden(pods, "", nil)), true},
+		"the credentials are rejected":          {fmt.Errorf("getting: %w", apierrors.NewUnauthorized("expired")), true},
+		"the API server is overloaded":          {fmt.Errorf("getting: %w", apierrors.NewTooManyRequests("later", 1)), false},
+		"the request timed out":                 {fmt.Errorf("getting: %w", apierrors.NewTimeoutError("etcd", 1)), false},
+		"a single request reached its deadline": {context.DeadlineExceeded, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &film{pictures: []*unstructured.Unstructured{picture("Running", ""), picture("Succeeded", "")}, troubles: map[int]error{2: tc.err}}
@@ -237,7 +237,7 @@ func TestColorsOnTerminalsOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := life().watch(t.Context(), tc.interactive)
 			if err != nil || bytes.Contains([]byte(got), []byte("\x1b[32mTraining\x1b[0m")) != tc.want {
-				t.Errorf("coloured should be %t (%v): %q", tc.want, err, got)
+				t.Errorf("colored should be %t (%v): %q", tc.want, err, got)
 			}
 		})
 	}

@@ -49,6 +49,6 @@ func TestPodsOfCronJobAreThoseOfTheCurrentRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(w.Pods) != 1 || w.Pods[0].Name != "now-a" {
-		t.Errorf("it has %d pods, the first of them %+v", len(w.Pods), w.Pods)
+		t.Errorf("the workload has %d pods: %+v", len(w.Pods), w.Pods)
 	}
 }

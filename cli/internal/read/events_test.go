@@ -13,14 +13,14 @@ func TestEventsOfAnEarlierWorkloadOfTheSameName(t *testing.T) {
 		event string
 		kept  bool
 	}{
-		"of the root":                        {event("kind: AppWrapper, name: whole, uid: aw", later), true},
-		"of the root, by a clock that lags":  {event("kind: AppWrapper, name: whole, uid: aw", earlier), true},
-		"of the root before":                 {event("kind: AppWrapper, name: whole, uid: old", earlier), false},
-		"of the root before, as it went":     {event("kind: AppWrapper, name: whole, uid: old", later), false},
-		"of a root, nobody says which":       {event("kind: AppWrapper, name: whole", later), true},
-		"of a root, before this one was":     {event("kind: AppWrapper, name: whole", earlier), false},
-		"of a JobSet that a reset removed":   {event("kind: JobSet, name: train, uid: removed", later), true},
-		"of a JobSet of the workload before": {event("kind: JobSet, name: train, uid: old", earlier), false},
+		"about the root": {event("kind: AppWrapper, name: whole, uid: aw", later), true},
+		"about the root, from a clock that lags behind":           {event("kind: AppWrapper, name: whole, uid: aw", earlier), true},
+		"about an earlier root":                                   {event("kind: AppWrapper, name: whole, uid: old", earlier), false},
+		"about an earlier root, when this one was created":        {event("kind: AppWrapper, name: whole, uid: old", later), false},
+		"about a root without a UID":                              {event("kind: AppWrapper, name: whole", later), true},
+		"about a root without a UID, before this one was created": {event("kind: AppWrapper, name: whole", earlier), false},
+		"about a JobSet that a reset removed":                     {event("kind: JobSet, name: train, uid: removed", later), true},
+		"about a JobSet of an earlier workload":                   {event("kind: JobSet, name: train, uid: old", earlier), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, _ := cluster(t, tc.event, `{apiVersion: workload.codeflare.dev/v1beta2, kind: AppWrapper,
@@ -30,7 +30,7 @@ func TestEventsOfAnEarlierWorkloadOfTheSameName(t *testing.T) {
 				t.Fatal(err)
 			}
 			if (len(w.Events) == 1) != tc.kept {
-				t.Errorf("it has %d events, and the one should be kept: %t", len(w.Events), tc.kept)
+				t.Errorf("%d events, want the event to be kept: %t", len(w.Events), tc.kept)
 			}
 		})
 	}

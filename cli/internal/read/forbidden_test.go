@@ -35,13 +35,13 @@ func TestForbiddenPartsOfAWorkload(t *testing.T) {
 		of                 string
 		root, told, hidden string
 	}{
-		"nothing":                       {nil, "train", "AppWrapper/whole", "", ""},
-		"its pods":                      {[]string{"list pods"}, "train", "AppWrapper/whole", "list pods", "list pods"},
-		"what it is part of":            {[]string{"get appwrappers"}, "train", "JobSet/train", "get appwrappers", ""},
-		"what it has alongside pods":    {[]string{"list jobsets", "list events"}, "whole", "AppWrapper/whole", "list jobsets, events", ""},
-		"whose the pods are":            {[]string{"list replicasets"}, "web", "Deployment/web", "list replicasets", "list replicasets"},
-		"another kind than that of it":  {[]string{"get jobsets"}, "web", "Deployment/web", "", ""},
-		"what no pod stands between of": {[]string{"list replicasets"}, "train", "AppWrapper/whole", "", ""},
+		"nothing":                            {nil, "train", "AppWrapper/whole", "", ""},
+		"its pods":                           {[]string{"list pods"}, "train", "AppWrapper/whole", "list pods", "list pods"},
+		"its owner":                          {[]string{"get appwrappers"}, "train", "JobSet/train", "get appwrappers", ""},
+		"its JobSets and events":             {[]string{"list jobsets", "list events"}, "whole", "AppWrapper/whole", "list jobsets, events", ""},
+		"the ReplicaSets that own its pods":  {[]string{"list replicasets"}, "web", "Deployment/web", "list replicasets", "list replicasets"},
+		"an unrelated kind":                  {[]string{"get jobsets"}, "web", "Deployment/web", "", ""},
+		"ReplicaSets, which it does not use": {[]string{"list replicasets"}, "train", "AppWrapper/whole", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, k8s := cluster(t, wrapper, wrapped, deployment)
@@ -65,12 +65,12 @@ func TestNotFound(t *testing.T) {
 		is     error
 		want   string
 	}{
-		"of its kind": {nil, "jobset/x", ErrNotFound, "not found: namespace team has no JobSet named x"},
-		"of a kind that nobody knows": {
+		"of a readable kind": {nil, "jobset/x", ErrNotFound, "not found: namespace team has no JobSet named x"},
+		"of an unsupported kind": {
 			nil, "pytorchjob/x", ErrNotFound, `not found: the cluster has no supported kind "pytorchjob"`,
 		},
-		"of a kind that one may not look at": {[]string{"get jobsets"}, "jobset/x", ErrForbidden, "no permission to get JobSet in namespace team"},
-		"of some kinds that one may look at": {
+		"of a forbidden kind": {[]string{"get jobsets"}, "jobset/x", ErrForbidden, "no permission to get JobSet in namespace team"},
+		"of any kind, some of them forbidden": {
 			[]string{"get appwrappers", "get jobs", "get cronjobs"}, "x", ErrForbidden,
 			"no permission to get AppWrapper, CronJob, Job in namespace team, which has no JobSet, ElasticJob, LeaderWorkerSet, Deployment, StatefulSet, ReplicaSet, group of pods named x",
 		},
@@ -111,11 +111,11 @@ func TestAllWithMissingPermissions(t *testing.T) {
 		told      string
 		fails     string
 	}{
-		"all kinds":                         {nil, "team", 1, "", ""},
-		"some kinds":                        {[]string{"list appwrappers", "list jobs"}, "team", 1, "list appwrappers, jobs", ""},
-		"none, in a namespace":              {all, "team", 0, "", "no permission to list appwrappers, jobsets, elasticjobs, cronjobs, jobs, deployments, statefulsets in namespace team"},
-		"none, in the cluster":              {all, "", 0, "", "no permission to list appwrappers, jobsets, elasticjobs, cronjobs, jobs, deployments, statefulsets in all namespaces"},
-		"nothing but what is of no concern": {all[1:], "team", 1, "list jobsets, elasticjobs, cronjobs, jobs, deployments, statefulsets", ""},
+		"all kinds":            {nil, "team", 1, "", ""},
+		"some kinds":           {[]string{"list appwrappers", "list jobs"}, "team", 1, "list appwrappers, jobs", ""},
+		"none, in a namespace": {all, "team", 0, "", "no permission to list appwrappers, jobsets, elasticjobs, cronjobs, jobs, deployments, statefulsets in namespace team"},
+		"none, in the cluster": {all, "", 0, "", "no permission to list appwrappers, jobsets, elasticjobs, cronjobs, jobs, deployments, statefulsets in all namespaces"},
+		"AppWrappers only":     {all[1:], "team", 1, "list jobsets, elasticjobs, cronjobs, jobs, deployments, statefulsets", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, k8s := cluster(t, wrapper, wrapped)

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-project/holdfast/shared/timeline"
 )
 
-// replicas returns a reader of a LeaderWorkerSet with two replicas, the second of which has restarted once.
+// replicas returns a reader of a cluster with a LeaderWorkerSet that has two replicas, the second of which has restarted once.
 func replicas(t *testing.T) Reader {
 	t.Helper()
 	pod := func(name, group, owner, annotations string) string {
@@ -57,11 +57,11 @@ func TestGroupsThatPodsOrJobsDeclare(t *testing.T) {
 		of, root string
 		want     timeline.Group
 	}{
-		"a group of pods":              {"train-1", "Pod/train-0", timeline.Group{MaxRestarts: 6, Charged: 2}},
-		"an Indexed Job":               {"train", "Job/train", timeline.Group{MaxRestarts: 3}},
-		"a JobSet without a policy":    {"fit", "JobSet/fit", timeline.Group{MaxRestarts: 4}},
-		"a JobSet that has a policy":   {"tune", "JobSet/tune", timeline.Group{MaxRestarts: 5, Charged: 1}},
-		"a JobSet that allows nothing": {"once", "JobSet/once", timeline.Group{}},
+		"a group of pods":                  {"train-1", "Pod/train-0", timeline.Group{MaxRestarts: 6, Charged: 2}},
+		"an Indexed Job":                   {"train", "Job/train", timeline.Group{MaxRestarts: 3}},
+		"a JobSet without a policy":        {"fit", "JobSet/fit", timeline.Group{MaxRestarts: 4}},
+		"a JobSet that has a policy":       {"tune", "JobSet/tune", timeline.Group{MaxRestarts: 5, Charged: 1}},
+		"a JobSet that allows no restarts": {"once", "JobSet/once", timeline.Group{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, _ := cluster(t, pod, leader, job,

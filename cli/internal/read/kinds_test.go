@@ -23,7 +23,7 @@ func TestServedKinds(t *testing.T) {
 	}
 	for _, k := range found {
 		if k.Group == elasticGroup {
-			t.Errorf("it has %s", k.Kind)
+			t.Errorf("%s is among them", k.Kind)
 		}
 	}
 }

@@ -22,9 +22,9 @@ func TestListOfUnservedKind(t *testing.T) {
 		answer           error
 		fails, forbidden bool
 	}{
-		"no such kind": {apierrors.NewNotFound(gvr.GroupResource(), ""), false, false},
-		"no right":     {apierrors.NewForbidden(gvr.GroupResource(), "", nil), false, true},
-		"no answer":    {errors.New("refused"), true, false},
+		"no such kind":  {apierrors.NewNotFound(gvr.GroupResource(), ""), false, false},
+		"no permission": {apierrors.NewForbidden(gvr.GroupResource(), "", nil), false, true},
+		"no response":   {errors.New("refused"), true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k8s := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{gvr: "AppWrapperList"})
@@ -64,7 +64,7 @@ func TestWatchReadsCachedPods(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !slices.Equal(versions, tc.want) {
-				t.Errorf("it asks for the versions %q, want %q", versions, tc.want)
+				t.Errorf("requested the resource versions %q, want %q", versions, tc.want)
 			}
 		})
 	}

@@ -32,7 +32,7 @@ var ErrNotFound = errors.New("not found")
 type Reader struct {
 	Client dynamic.Interface
 	Mapper meta.RESTMapper
-	// Cached makes repeated reads use the API server's cache for pods. They may be slightly out of date.
+	// Cached makes repeated reads use the API server's cache for pods. The pods may be slightly out of date.
 	Cached bool
 }
 
@@ -175,8 +175,8 @@ func (r Reader) owners(ctx context.Context, o *unstructured.Unstructured, refuse
 	}
 }
 
-// below adds the objects with a history that the root owns: those of our kinds, and Indexed Jobs that restart in place. Earlier runs of a
-// CronJob do not belong to the current one.
+// below adds the objects owned by the root that have a history: those of our kinds, and Indexed Jobs that restart in place. Finished runs
+// of a CronJob are skipped.
 func (r Reader) below(ctx context.Context, w *Workload) error {
 	root := w.Root()
 	var candidates []kind

@@ -49,22 +49,22 @@ func TestReplacedPodsAreNotWorkers(t *testing.T) {
 		pods []corev1.Pod
 		want string
 	}{
-		"an evicted one has a newer one": {[]corev1.Pod{made("a", set, "s", 0), made("b", set, "s", 0, failed), made("c", set, "s", 9)}, "a c"},
-		"one refused in the second of its creation": {
+		"an evicted pod with a newer one": {[]corev1.Pod{made("a", set, "s", 0), made("b", set, "s", 0, failed), made("c", set, "s", 9)}, "a c"},
+		"a pod rejected in the same second": {
 			[]corev1.Pod{made("a", set, "s", 0), made("b", set, "s", 0, failed), made("c", set, "s", 0, failed)}, "a",
 		},
 		"several failures of one replica": {[]corev1.Pod{made("c", set, "s", 9), made("a", set, "s", 0, failed), made("b", set, "s", 5, failed)}, "c"},
-		"another's replacement is not its own": {
+		"one replacement for two failed pods": {
 			[]corev1.Pod{made("a", job, "j", 0, failed), made("b", job, "j", 0, failed), made("c", job, "j", 9)}, "a c",
 		},
-		"nobody has replaced it yet":              {[]corev1.Pod{made("a", job, "j", 0, failed), made("b", job, "j", 0)}, "a b"},
-		"the newest has failed":                   {[]corev1.Pod{made("a", set, "s", 0), made("b", set, "s", 9, failed)}, "a b"},
-		"one that came after another's index":     {[]corev1.Pod{made("a", job, "j", 0, failed, at0), made("b", job, "j", 9, at1)}, "a b"},
-		"the next of its index":                   {[]corev1.Pod{made("a", job, "j", 0, failed, at1), made("b", job, "j", 9, at1), made("c", job, "j", 0, at0)}, "b c"},
-		"of another controller":                   {[]corev1.Pod{made("a", set, "s", 0, failed), made("b", set, "other", 9)}, "a b"},
-		"of the Deployment's next ReplicaSet":     {[]corev1.Pod{made("a", set, "web-1", 0, failed, hashed), made("b", set, "web-2", 9, hashed)}, "b"},
-		"of a ReplicaSet of another Deployment":   {[]corev1.Pod{made("a", set, "web-1", 0, failed, hashed), made("b", set, "db-1", 9, hashed)}, "a b"},
-		"without a controller nobody replaces it": {[]corev1.Pod{made("a", "", "", 0, failed), made("b", "", "", 9)}, "a b"},
+		"no replacement yet":                              {[]corev1.Pod{made("a", job, "j", 0, failed), made("b", job, "j", 0)}, "a b"},
+		"the newest has failed":                           {[]corev1.Pod{made("a", set, "s", 0), made("b", set, "s", 9, failed)}, "a b"},
+		"a newer pod with another index":                  {[]corev1.Pod{made("a", job, "j", 0, failed, at0), made("b", job, "j", 9, at1)}, "a b"},
+		"a newer pod with the same index":                 {[]corev1.Pod{made("a", job, "j", 0, failed, at1), made("b", job, "j", 9, at1), made("c", job, "j", 0, at0)}, "b c"},
+		"a newer pod of another controller":               {[]corev1.Pod{made("a", set, "s", 0, failed), made("b", set, "other", 9)}, "a b"},
+		"a newer pod of the Deployment's next ReplicaSet": {[]corev1.Pod{made("a", set, "web-1", 0, failed, hashed), made("b", set, "web-2", 9, hashed)}, "b"},
+		"a newer pod of another Deployment":               {[]corev1.Pod{made("a", set, "web-1", 0, failed, hashed), made("b", set, "db-1", 9, hashed)}, "a b"},
+		"pods without a controller":                       {[]corev1.Pod{made("a", "", "", 0, failed), made("b", "", "", 9)}, "a b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := Workload{Objects: []*unstructured.Unstructured{{Object: map[string]any{}}}, Pods: tc.pods}
@@ -86,19 +86,19 @@ func TestFinishedJobs(t *testing.T) {
 		kind, condition, status string
 		want                    bool
 	}{
-		"complete":                      {"Job", "Complete", "True", true},
-		"failed":                        {"Job", "Failed", "True", true},
-		"running":                       {"Job", "Suspended", "True", false},
-		"no more failed":                {"Job", "Failed", "False", false},
-		"a ReplicaSet is never over":    {"ReplicaSet", "Failed", "True", false},
-		"a Job that is about to be one": {"Job", "SuccessCriteriaMet", "True", false},
+		"complete":                           {"Job", "Complete", "True", true},
+		"failed":                             {"Job", "Failed", "True", true},
+		"running":                            {"Job", "Suspended", "True", false},
+		"no longer failed":                   {"Job", "Failed", "False", false},
+		"a ReplicaSet, which never finishes": {"ReplicaSet", "Failed", "True", false},
+		"a Job that is about to complete":    {"Job", "SuccessCriteriaMet", "True", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &unstructured.Unstructured{Object: map[string]any{"kind": tc.kind, "status": map[string]any{
 				"conditions": []any{map[string]any{"type": tc.condition, "status": tc.status}},
 			}}}
 			if got := finishedJob(o); got != tc.want {
-				t.Errorf("over is %t, want %t", got, tc.want)
+				t.Errorf("finished is %t, want %t", got, tc.want)
 			}
 		})
 	}

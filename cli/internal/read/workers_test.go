@@ -8,11 +8,11 @@ func TestIndexInList(t *testing.T) {
 		in   []int32
 		out  []int32
 	}{
-		"none":         {"", nil, []int32{0, 1}},
-		"single ones":  {"1,7", []int32{1, 7}, []int32{0, 2, 6, 8, 17}},
-		"a range":      {"0-3,7", []int32{0, 2, 3, 7}, []int32{4, 6}},
-		"one unread":   {"x-3,-,7", []int32{7}, []int32{0, 3}},
-		"out of range": {"99999999999,2", []int32{2}, []int32{0, 99}},
+		"none":           {"", nil, []int32{0, 1}},
+		"single indexes": {"1,7", []int32{1, 7}, []int32{0, 2, 6, 8, 17}},
+		"a range":        {"0-3,7", []int32{0, 2, 3, 7}, []int32{4, 6}},
+		"invalid parts":  {"x-3,-,7", []int32{7}, []int32{0, 3}},
+		"out of range":   {"99999999999,2", []int32{2}, []int32{0, 99}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, i := range tc.in {

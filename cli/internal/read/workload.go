@@ -219,7 +219,7 @@ func newer(p, failed *corev1.Pod) bool {
 	return failed.CreationTimestamp.Before(&p.CreationTimestamp)
 }
 
-// slot identifies what a pod shares with its replacement: its controller and its index. All ReplicaSets of a Deployment count as one
+// slot returns a key that a pod shares with its replacement: its controller and its index. All ReplicaSets of a Deployment count as one
 // controller, because a rollout leaves failed pods of old ReplicaSets behind. slot returns "" if nothing replaces the pod.
 func slot(pod *corev1.Pod) string {
 	ref := metav1.GetControllerOf(pod)

@@ -12,8 +12,8 @@ import (
 
 // notAboutMoves lists rescheduler reasons that do not say whether a pod is moved.
 var notAboutMoves = map[string]string{
-	"NotLongEnough":     "nobody is told",
-	"TooLongAgo":        "nobody is told",
+	"NotLongEnough":     "not published",
+	"TooLongAgo":        "not published",
 	"InvalidAnnotation": "about a value",
 	"ExclusionsLifted":  "about a pod that has no node",
 	"NodeTainted":       "about a node",
@@ -43,12 +43,12 @@ func reasonsIn(t *testing.T, file string, is func(name string) bool) (reasons []
 	return reasons
 }
 
-// The command's list of reasons is exactly that of the rescheduler's decisions.
+// moveReasons lists exactly the reasons of the rescheduler's decisions.
 func TestReasonsMatchTheRescheduler(t *testing.T) {
 	of := reasonsIn(t, filepath.Join("policy", "decision.go"), ast.IsExported)
 	of = append(of, reasonsIn(t, filepath.Join("controller", "rescheduling", "events.go"), func(name string) bool { return strings.HasPrefix(name, "reason") })...)
 	if len(of) < 15 {
-		t.Fatalf("only %q are found", of)
+		t.Fatalf("only found %q", of)
 	}
 	known := map[string]bool{}
 	for _, reason := range of {

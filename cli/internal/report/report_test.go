@@ -273,7 +273,7 @@ func TestWhy(t *testing.T) {
 	}, {Reason: "Pulled", Message: "the image was there"}}
 	asks := &read.Pod{Pod: pod("p", true)}
 	asks.Annotations = map[string]string{"schedulingRetries": "2"}
-	blocked := owned(t) // by default, because nothing requests moves
+	blocked := owned(t) // moved by default, because no owner requests moves
 	blocked.Events = []corev1.Event{{
 		Type: corev1.EventTypeWarning, Reason: "BlockedByDisruptionBudget", EventTime: metav1.NewMicroTime(now),
 		Message: "OOMKilled on node node-a: a PodDisruptionBudget does not allow the eviction yet",
@@ -328,7 +328,7 @@ func TestPodsThatDoNotExistAreMissing(t *testing.T) {
 		`{kind: JobSet, spec: {replicatedJobs: [{replicas: 2}, {replicas: 1}]}, status: {replicatedJobsStatus: [{ready: 1, succeeded: 0}, {ready: 1, succeeded: 0}]}}`:                Waiting,
 		`{kind: JobSet, spec: {replicatedJobs: [{replicas: 2}, {replicas: 1}]}, status: {replicatedJobsStatus: [{ready: 1, succeeded: 1}, {ready: 1, succeeded: 0}]}}`:                Training,
 		`{kind: JobSet, spec: {replicatedJobs: [{replicas: 1}, {replicas: 2}]}, status: {replicatedJobsStatus: [{ready: 1, succeeded: 0}, {ready: 0, succeeded: 0, notStarted: 2}]}}`: Training,
-		`{kind: JobSet, spec: {replicatedJobs: [{replicas: 2}]}}`:                                        Training, // of another controller, which has not counted yet
+		`{kind: JobSet, spec: {replicatedJobs: [{replicas: 2}]}}`:                                        Training, // of another controller, which has not reported counts yet
 		`{kind: Job, spec: {parallelism: 3}, status: {ready: 2}}`:                                        Waiting,
 		`{kind: Job, spec: {parallelism: 3, completions: 2}, status: {ready: 1, succeeded: 1}}`:          Training,
 		`{kind: Deployment, spec: {replicas: 3}, status: {readyReplicas: 2}}`:                            Waiting,

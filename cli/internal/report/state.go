@@ -14,8 +14,8 @@ import (
 )
 
 // state summarizes the workload: first whether it has ended, then what is in progress, then what is missing. missing is the number of
-// required pods that are not ready. Elastic jobs themselves report whether they have enough workers. Pods that the user is not allowed to
-// list do not count as missing.
+// required pods that are not ready. Elastic jobs report in their status whether they have enough workers. Pods that the user is not allowed
+// to list do not count as missing.
 func state(s Status, w *read.Workload, t timeline.Workload, missing int) (State, string) {
 	root := t.Objects[0]
 	if c := root.True("Failed"); c != nil || phase(root) == "Failed" {
@@ -89,7 +89,7 @@ func number(in map[string]any, fields ...string) int64 {
 	return n
 }
 
-// sum adds up an integer field of the items of a list. found is false if there are none.
+// sum adds up an integer field of the items of a list. found is false if there are no items.
 func sum(o *unstructured.Unstructured, key string, list ...string) (n int64, found bool) {
 	items, _, _ := unstructured.NestedSlice(o.Object, list...)
 	for _, item := range items {
@@ -150,8 +150,8 @@ const (
 	noQueue = "no queue"
 )
 
-// quota returns whether the root holds its quota. An AppWrapper has a condition for it. Other kinds hold it while they are not suspended.
-// An ElasticJob in a queue is suspended until it is admitted, even if its spec does not request this.
+// quota returns whether the root holds its quota: held, notHeld or noQueue. An AppWrapper has a condition for it. Other kinds hold it while
+// they are not suspended. An ElasticJob in a queue is suspended until it is admitted, even if its spec does not request this.
 func quota(w *read.Workload, t timeline.Workload) string {
 	root := w.Root()
 	if !read.Queued(root) {

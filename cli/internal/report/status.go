@@ -34,7 +34,7 @@ type Status struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
 	State     State  `json:"state"`
-	// WaitsFor is what has to happen next, why it failed, or why the state is unknown.
+	// WaitsFor says what must happen next, why the workload failed, or why the state is unknown.
 	WaitsFor string `json:"waitsFor,omitempty"`
 	// Elastic is the message of an elastic job about workers that are not running, while others may be training.
 	Elastic string `json:"elastic,omitempty"`
@@ -61,7 +61,7 @@ type Status struct {
 	Objects []string         `json:"objects"`
 }
 
-// Recovery is what a program announces about a recovery in progress.
+// Recovery describes a recovery in progress, as announced by the program that performs it.
 type Recovery struct {
 	Level    int       `json:"level"`
 	Object   string    `json:"object"`
