@@ -116,7 +116,7 @@ func TestOrdersBeyondTheLimitPerMinuteAreRefusedAndReported(t *testing.T) {
 	kill(t, g.recorder.Await(2, "started", "0")["js-w-0-0"], syscall.SIGKILL)
 	pids := g.recorder.Await(2, "started", "1")
 	kill(t, pids["js-w-0-0"], syscall.SIGKILL)
-	eventually(t, "the group is asked to be recreated", func() bool { return g.summary().Phase == coordination.Recreating })
+	eventually(t, "a recreation of the group is requested", func() bool { return g.summary().Phase == coordination.Recreating })
 	kill(t, pids["js-w-0-1"], syscall.SIGHUP)
 	g.recorder.Await(1, "hangup", "1")
 }
