@@ -442,13 +442,13 @@ func TestEveryAlertHasARunbook(t *testing.T) {
 		for _, alert := range alertsOf(t, chart) {
 			pages[alert.Name+".md"] = true
 			text := string(mustRead(t, filepath.Join(folder, alert.Name+".md")))
-			for _, part := range []string{"# " + alert.Name, "## What it means", "## Look at", "## Do"} {
+			for _, part := range []string{"# " + alert.Name, "## What it means", "## Diagnosis", "## Mitigation"} {
 				if !strings.Contains(text, part+"\n") {
 					t.Errorf("%s: %q is missing", alert.Name, part)
 				}
 			}
-			if paragraphs := strings.Split(text, "\n\n"); !strings.HasPrefix(paragraphs[len(paragraphs)-1], "It is over when ") {
-				t.Errorf("%s: the page does not end with \"It is over when\"", alert.Name)
+			if paragraphs := strings.Split(text, "\n\n"); !strings.HasPrefix(paragraphs[len(paragraphs)-1], "The problem is resolved when ") {
+				t.Errorf("%s: the page does not end with \"The problem is resolved when\"", alert.Name)
 			}
 			for _, match := range toEdit.FindAllString(text, -1) {
 				t.Errorf("%s: a reader must edit %q", alert.Name, match)
