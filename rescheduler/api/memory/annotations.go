@@ -15,7 +15,7 @@ const (
 	HostsAnnotation    = "sigs.k8s.io/scheduledHosts"
 	PodAnnotation      = "sigs.k8s.io/pod" // the document defines the type, but not the name
 
-	// Annotation holds what does not fit into the annotations of the document: a record with reasons and times.
+	// Annotation holds a record with reasons and times, for which the annotations of the design document have no fields.
 	Annotation = "holdfast.dev/rescheduling"
 
 	// HostsPath is the JSON pointer to HostsAnnotation of a pod.
@@ -23,7 +23,7 @@ const (
 )
 
 // FilterMessage is the scheduler plugin's message about an excluded node. The scheduler includes it in the PodScheduled condition of a pod
-// that fits nowhere. From it, the controller learns that exclusions are involved.
+// that fits nowhere. The controller uses it to detect that exclusions are involved.
 const FilterMessage = "node(s) on which the pod's workload has failed"
 
 // MaxRetries is the maximum of RetriesAnnotation. Larger values are treated as MaxRetries.
@@ -55,7 +55,8 @@ type podInfo struct {
 	Hosts []string `json:"podScheduledHosts"`
 }
 
-// parseInfo parses one of the two. Missing fields and null are zero. ok is false if the value is invalid or longer than MaxHostsBytes.
+// parseInfo parses the value of WorkloadAnnotation or PodAnnotation. Missing fields and null are zero. ok is false if the value is invalid
+// or longer than MaxHostsBytes.
 func parseInfo[T workloadInfo | podInfo](value string) (info T, ok bool) {
 	if len(value) > MaxHostsBytes || json.Unmarshal([]byte(value), &info) != nil {
 		return *new(T), false
@@ -94,7 +95,7 @@ func Hosts(annotations map[string]string) []string {
 // FormatHosts returns the value of HostsAnnotation, limited to MaxHosts and MaxHostsBytes.
 func FormatHosts(hosts []string) string { return text(normal(hosts)) }
 
-// MergeHosts returns the union of two lists, limited in the same way. If there are too many names, those of the first list take precedence.
+// MergeHosts returns the union of two lists, limited to MaxHosts names. If there are more, those of the first list take precedence.
 func MergeHosts(first, second []string) []string {
 	merged := normal(first)
 	for _, host := range normal(second) {
@@ -120,11 +121,11 @@ func normal(hosts []string) []string {
 	return kept[:min(len(kept), MaxHosts)]
 }
 
-// text encodes one of our own values, for which encoding never fails.
+// text encodes a value of one of the types in this package, for which encoding never fails.
 func text(value any) string {
 	content, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // strings, numbers and times of our own
+		panic(err) // impossible: the values hold only strings, numbers and valid times
 	}
 	return string(content)
 }

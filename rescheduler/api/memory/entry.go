@@ -52,8 +52,8 @@ type Lesson int
 const (
 	Stale   Lesson = iota // the failure is too old to exclude the node
 	Known                 // the failure is already recorded
-	Covered               // the node was excluded when, or shortly after, the pod was created; not counted
-	New                   // the node was not excluded, or it failed again; counted as one move
+	Covered               // the pod was created before the node was excluded, or shortly after; not counted
+	New                   // the node was not excluded, or a later pod failed on it again; counted as one move
 )
 
 // Learn returns m with the failure added. It does not modify m. Each time the workload fails on the node again, the node is excluded twice

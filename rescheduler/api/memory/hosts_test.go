@@ -18,12 +18,12 @@ func TestParseHosts(t *testing.T) {
 		value string
 		want  []string
 	}{
-		"names come back sorted and once":          {`["b","a","b"]`, []string{"a", "b"}},
-		"an empty list is an empty list":           {`[]`, []string{}},
-		"null is an empty list":                    {`null`, []string{}},
-		"what cannot be a node's name is left out": {`["","a","` + strings.Repeat("x", 254) + `"]`, []string{"a"}},
-		"more than the bound are cut to the bound": {text(many), many[:MaxHosts]},
-		"white space around the array is ignored":  {" [ \"a\" ] ", []string{"a"}},
+		"names are sorted and deduplicated":       {`["b","a","b"]`, []string{"a", "b"}},
+		"an empty list is an empty list":          {`[]`, []string{}},
+		"null is an empty list":                   {`null`, []string{}},
+		"invalid node names are dropped":          {`["","a","` + strings.Repeat("x", 254) + `"]`, []string{"a"}},
+		"a list above the limit is truncated":     {text(many), many[:MaxHosts]},
+		"white space around the array is ignored": {" [ \"a\" ] ", []string{"a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := ParseHosts(c.value)
@@ -39,13 +39,13 @@ func TestParseHosts(t *testing.T) {
 
 func TestInvalidHostsExcludeNothing(t *testing.T) {
 	for name, value := range map[string]string{
-		"an empty value":              "",
-		"a bare name":                 "node-1",
-		"an object":                   `{"deployScheduledHosts":["a"]}`,
-		"numbers":                     `[1]`,
-		"an array that does not end":  `["a"`,
-		"something after the array":   `["a"] x`,
-		"a value as large as objects": `["` + strings.Repeat("x", 256<<10) + `"]`,
+		"an empty value":             "",
+		"a bare name":                "node-1",
+		"an object":                  `{"deployScheduledHosts":["a"]}`,
+		"numbers":                    `[1]`,
+		"an array that does not end": `["a"`,
+		"text after the array":       `["a"] x`,
+		"a value of 256 KiB":         `["` + strings.Repeat("x", 256<<10) + `"]`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := ParseHosts(value); err == nil {
@@ -77,7 +77,7 @@ func TestLargestListFitsLimit(t *testing.T) {
 	}
 	got, err := ParseHosts(FormatHosts(hosts))
 	if err != nil || !slices.Equal(got, hosts) {
-		t.Errorf("%d hosts came back, %v", len(got), err)
+		t.Errorf("parsed %d hosts, error %v", len(got), err)
 	}
 }
 
@@ -87,10 +87,10 @@ func TestMergeHosts(t *testing.T) {
 		many[i] = fmt.Sprintf("z-%02d", i)
 	}
 	for name, c := range map[string]struct{ first, second, want []string }{
-		"a union":                         {[]string{"b"}, []string{"a", "b"}, []string{"a", "b"}},
-		"nothing and nothing is nothing":  {nil, nil, []string{}},
-		"the first list comes first":      {many, []string{"a"}, many},
-		"the second list fills what left": {many[1:], []string{"a", "b"}, append([]string{"a"}, many[1:]...)},
+		"a union":                        {[]string{"b"}, []string{"a", "b"}, []string{"a", "b"}},
+		"two empty lists":                {nil, nil, []string{}},
+		"the first list comes first":     {many, []string{"a"}, many},
+		"the second list fills the rest": {many[1:], []string{"a", "b"}, append([]string{"a"}, many[1:]...)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, MergeHosts(c.first, c.second)); diff != "" {

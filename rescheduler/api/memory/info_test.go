@@ -28,14 +28,14 @@ func TestReadWorkloadAnnotation(t *testing.T) {
 		times int
 		nodes []string
 	}{
-		"both fields":                {`{"currentReschedulingTimes":2,"deployScheduledHosts":["b","a"]}`, 2, []string{"a", "b"}},
-		"fields that are missing":    {`{}`, 0, nil},
-		"a list that is null":        {`{"currentReschedulingTimes":3,"deployScheduledHosts":null}`, 3, nil},
-		"null":                       {`null`, 0, nil},
-		"a count below 0":            {`{"currentReschedulingTimes":-4}`, 0, nil},
-		"fields of somebody else's":  {`{"currentReschedulingTimes":1,"rsScheduledHosts":["a"]}`, 1, nil},
-		"an empty list":              {`{"deployScheduledHosts":[]}`, 0, nil},
-		"a list that repeats a host": {`{"deployScheduledHosts":["a","a"]}`, 0, []string{"a"}},
+		"both fields":     {`{"currentReschedulingTimes":2,"deployScheduledHosts":["b","a"]}`, 2, []string{"a", "b"}},
+		"missing fields":  {`{}`, 0, nil},
+		"null list":       {`{"currentReschedulingTimes":3,"deployScheduledHosts":null}`, 3, nil},
+		"null":            {`null`, 0, nil},
+		"a count below 0": {`{"currentReschedulingTimes":-4}`, 0, nil},
+		"unknown fields":  {`{"currentReschedulingTimes":1,"rsScheduledHosts":["a"]}`, 1, nil},
+		"an empty list":   {`{"deployScheduledHosts":[]}`, 0, nil},
+		"duplicate host":  {`{"deployScheduledHosts":["a","a"]}`, 0, []string{"a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Read(map[string]string{WorkloadAnnotation: c.value})
@@ -57,12 +57,12 @@ func TestMovesOfPodAreInItsOwnAnnotation(t *testing.T) {
 
 func TestInvalidInfoIsIgnored(t *testing.T) {
 	for name, value := range map[string]string{
-		"no JSON":                             `{`,
-		"an array":                            `["a"]`,
-		"a text count":                        `{"currentReschedulingTimes":"2"}`,
-		"a count and a wrong list":            `{"currentReschedulingTimes":2,"deployScheduledHosts":3,"podScheduledHosts":3}`,
-		"a count of 1e9 digits would not fit": `{"currentReschedulingTimes":1` + strings.Repeat("0", 400) + `}`,
-		"more than its bound":                 `{"deployScheduledHosts":["` + strings.Repeat("a", MaxHostsBytes) + `"]}`,
+		"no JSON":                   `{`,
+		"an array":                  `["a"]`,
+		"count as a string":         `{"currentReschedulingTimes":"2"}`,
+		"valid count, invalid list": `{"currentReschedulingTimes":2,"deployScheduledHosts":3,"podScheduledHosts":3}`,
+		"count out of range":        `{"currentReschedulingTimes":1` + strings.Repeat("0", 400) + `}`,
+		"value above the limit":     `{"deployScheduledHosts":["` + strings.Repeat("a", MaxHostsBytes) + `"]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := ReadPod(map[string]string{WorkloadAnnotation: value, PodAnnotation: value}); !got.Empty() {
@@ -78,15 +78,15 @@ func TestRetries(t *testing.T) {
 		want        int
 		asked, bad  bool
 	}{
-		"nothing said":           {nil, 0, false, false},
-		"three":                  {map[string]string{RetriesAnnotation: "3"}, 3, true, false},
-		"blanks around it":       {map[string]string{RetriesAnnotation: " 3 "}, 3, true, false},
-		"none":                   {map[string]string{RetriesAnnotation: "0"}, 0, true, false},
-		"more than anybody does": {map[string]string{RetriesAnnotation: "999999999"}, MaxRetries, true, false},
-		"below 0":                {map[string]string{RetriesAnnotation: "-1"}, 0, false, true},
-		"a word":                 {map[string]string{RetriesAnnotation: "three"}, 0, false, true},
-		"empty":                  {map[string]string{RetriesAnnotation: ""}, 0, false, true},
-		"a fraction":             {map[string]string{RetriesAnnotation: "1.5"}, 0, false, true},
+		"no annotation":        {nil, 0, false, false},
+		"three":                {map[string]string{RetriesAnnotation: "3"}, 3, true, false},
+		"surrounding spaces":   {map[string]string{RetriesAnnotation: " 3 "}, 3, true, false},
+		"none":                 {map[string]string{RetriesAnnotation: "0"}, 0, true, false},
+		"more than MaxRetries": {map[string]string{RetriesAnnotation: "999999999"}, MaxRetries, true, false},
+		"below 0":              {map[string]string{RetriesAnnotation: "-1"}, 0, false, true},
+		"a word":               {map[string]string{RetriesAnnotation: "three"}, 0, false, true},
+		"empty":                {map[string]string{RetriesAnnotation: ""}, 0, false, true},
+		"a fraction":           {map[string]string{RetriesAnnotation: "1.5"}, 0, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, asked, err := Retries(c.annotations)

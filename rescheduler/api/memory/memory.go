@@ -114,8 +114,8 @@ func (m Memory) Annotations(now time.Time) map[string]string {
 	}
 }
 
-// PodAnnotations is like Annotations, but for a pod without an owner. The webhook does not admit the replacement of such a pod, so
-// PodAnnotation is only informational.
+// PodAnnotations is like Annotations, but for a pod without an owner. The webhook ignores the replacement of such a pod, so the nodes in
+// PodAnnotation are only informational.
 func (m Memory) PodAnnotations(now time.Time) map[string]string {
 	return map[string]string{
 		PodAnnotation: text(podInfo(m.info(now))),
@@ -235,7 +235,7 @@ type Move struct {
 	Node  string    `json:"node"`
 	Class string    `json:"class"`
 	At    time.Time `json:"at"`
-	// Returned means that the slot has been healthy since, so that the move no longer counts.
+	// Returned means that the slot has been healthy since then, so the move no longer counts.
 	Returned bool `json:"returned,omitempty"`
 }
 

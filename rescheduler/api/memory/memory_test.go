@@ -51,7 +51,7 @@ func TestFailureExcludesNode(t *testing.T) {
 		t.Error(diff)
 	}
 	if got := m.Exclusions("", noon.Add(ttl), nil); got != nil {
-		t.Errorf("still away from %v when it is over", got)
+		t.Errorf("excludes %v after the exclusion has expired", got)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestFailureAfterExclusionExpiredIsCounted(t *testing.T) {
 	after := noon.Add(ttl)
 	m = learn(t, m, after, New, failure("3", old, func(f *Failure) { f.At = after }))
 	if got := m.Exclusions("", after, nil); len(got) != 1 {
-		t.Errorf("its replacement is kept away from %v", got)
+		t.Errorf("its replacement avoids %v", got)
 	}
 }
 
@@ -98,7 +98,7 @@ func TestNodeThatFailsAgainIsExcludedTwiceAsLong(t *testing.T) {
 		after = after.Add(20 * time.Minute)
 		m = learn(t, m, after, New, failure(fmt.Sprint(i+2), later(after.Sub(noon))))
 		if got := m.Entries[0].Expires.Sub(after); got != want {
-			t.Errorf("failure %d: away for %s, want %s", i+2, got, want)
+			t.Errorf("failure %d: excluded for %s, want %s", i+2, got, want)
 		}
 	}
 }
@@ -113,10 +113,10 @@ func TestOldFailureIsStale(t *testing.T) {
 func TestFailureOfSlotExcludesOnlyForSlot(t *testing.T) {
 	m := learn(t, Memory{}, noon, New, failure("1", func(f *Failure) { f.Slot = "web-0" }))
 	if got := m.Exclusions("web-0", noon, nil); len(got) != 1 {
-		t.Errorf("web-0 is away from %v", got)
+		t.Errorf("web-0 avoids %v", got)
 	}
 	if got := m.Exclusions("web-1", noon, nil); got != nil {
-		t.Errorf("web-1 is away from %v", got)
+		t.Errorf("web-1 avoids %v", got)
 	}
 	learn(t, m, noon, New, failure("2", func(f *Failure) { f.Slot = "web-1" }))
 }
@@ -156,19 +156,19 @@ func TestNodesWrittenByOtherProgramsCount(t *testing.T) {
 	}
 	theirs[Annotation] = Memory{}.Annotations(noon)[Annotation]
 	if got := Read(theirs).Exclusions("", noon, nil); got != nil {
-		t.Errorf("away from %v", got)
+		t.Errorf("excludes %v", got)
 	}
 }
 
 func TestInvalidMemoryIsEmpty(t *testing.T) {
 	for name, value := range map[string]string{
-		"no JSON":                       `{`,
-		"an array":                      `[]`,
-		"a version that is not known":   `{"version":2,"entries":[{"node":"a","expires":"2100-01-01T00:00:00Z"}]}`,
-		"an entry without a node":       `{"version":1,"entries":[{"expires":"2100-01-01T00:00:00Z"}]}`,
-		"an entry that has no end":      `{"version":1,"entries":[{"node":"a"}]}`,
-		"a time that is none":           `{"version":1,"entries":[{"node":"a","expires":"soon"}]}`,
-		"a value larger than its bound": `{"version":1,"template":"` + strings.Repeat("x", MaxBytes) + `"}`,
+		"no JSON":                         `{`,
+		"an array":                        `[]`,
+		"unknown version":                 `{"version":2,"entries":[{"node":"a","expires":"2100-01-01T00:00:00Z"}]}`,
+		"an entry without a node":         `{"version":1,"entries":[{"expires":"2100-01-01T00:00:00Z"}]}`,
+		"an entry without an expiry time": `{"version":1,"entries":[{"node":"a"}]}`,
+		"an invalid time":                 `{"version":1,"entries":[{"node":"a","expires":"soon"}]}`,
+		"a value above the limit":         `{"version":1,"template":"` + strings.Repeat("x", MaxBytes) + `"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := Read(map[string]string{Annotation: value, WorkloadAnnotation: "broken"})
@@ -190,7 +190,7 @@ func TestMemoryIsLimited(t *testing.T) {
 		t.Errorf("%d entries", len(m.Entries))
 	}
 	if got := m.Exclusions("", noon, nil); len(got) != MaxHosts || got[MaxHosts-1] != fmt.Sprintf("%0253d", 3*MaxEntries-1) {
-		t.Errorf("%d nodes are excluded, or not those that count longest", len(got))
+		t.Errorf("%d nodes are excluded, or not those that expire last", len(got))
 	}
 	size := 0
 	for _, value := range m.Annotations(noon) {
@@ -208,7 +208,7 @@ func TestExhaustedMemoryExcludesNothing(t *testing.T) {
 	}
 	m, _ = m.Learn(failure("2", on("b")), noon)
 	if got := m.Exclusions("", noon, nil); got != nil {
-		t.Errorf("away from %v", got)
+		t.Errorf("excludes %v", got)
 	}
 }
 
@@ -216,10 +216,10 @@ func TestRelaxedMemoryExcludesNothingUntilItExpires(t *testing.T) {
 	m := learn(t, Memory{}, noon, New, failure("1"))
 	m.RelaxedUntil = noon.Add(time.Minute)
 	if got := m.Exclusions("", noon, nil); got != nil {
-		t.Errorf("away from %v", got)
+		t.Errorf("excludes %v", got)
 	}
 	if got := m.Exclusions("", noon.Add(time.Minute), nil); len(got) != 1 {
-		t.Errorf("away from %v", got)
+		t.Errorf("excludes %v", got)
 	}
 }
 
@@ -230,7 +230,7 @@ func TestOnlyMovesOfHealthySlotAreReturned(t *testing.T) {
 	}
 	m = m.Exhaust()
 	if other := m.Return("w-2"); other.Times != 3 || !other.Exhausted {
-		t.Errorf("a slot that owes nothing left %+v", other)
+		t.Errorf("returning the moves of a slot without moves left %+v", other)
 	}
 	m = m.Return("w-1").Return("w-1")
 	if m.Times != 1 || m.Exhausted || !m.LastMove("w-1").IsZero() || m.LastMove("w-0").IsZero() {
@@ -250,7 +250,7 @@ func TestExpiredEntryStaysCharged(t *testing.T) {
 	later := noon.Add(365 * 24 * time.Hour)
 	m = Read(m.Forget(later).Annotations(later))
 	if m.Times != 1 || len(m.Entries) != 0 || m.LastMove("").IsZero() {
-		t.Errorf("a year later it is %+v", m)
+		t.Errorf("a year later, the memory is %+v", m)
 	}
 }
 
@@ -260,20 +260,20 @@ func TestHistoryIsLimited(t *testing.T) {
 		m = m.Charge(Move{Slot: "w-0", Node: "a", Class: "c", At: noon})
 	}
 	if m = m.Return("w-0"); len(m.Moves) != MaxMoves || m.Times != MaxMoves {
-		t.Errorf("%d moves are known and %d charged", len(m.Moves), m.Times)
+		t.Errorf("%d moves are recorded, and %d are charged", len(m.Moves), m.Times)
 	}
 }
 
 func TestNewTemplateStartsEmpty(t *testing.T) {
 	m := learn(t, Memory{Times: 2}, noon, New, failure("1")).For("v1")
 	if m.Template != "v1" || m.Times != 2 {
-		t.Errorf("a memory that did not know its template became %+v", m)
+		t.Errorf("a memory without a template became %+v", m)
 	}
 	if diff := cmp.Diff(Memory{Template: "v2"}, m.For("v2")); diff != "" {
 		t.Error(diff)
 	}
 	if m := m.For(""); m.Times != 2 {
-		t.Error("a pod that says no template made it forget")
+		t.Error("a pod without a template erased the memory")
 	}
 }
 
@@ -281,33 +281,33 @@ func TestConcurrentTemplatesShareMemory(t *testing.T) {
 	living := []string{"v2", "v1", "", "v2"}
 	m := learn(t, Memory{}.For("v1", living...), noon, New, failure("1"))
 	m.Times = 1
-	for range 3 { // as it is written and read between moves
+	for range 3 { // written and read again, as between moves
 		for _, template := range []string{"v2", "v1"} {
 			m = Read(m.Annotations(noon)).For(template, living...)
 			if m.Times != 1 || len(m.Entries) != 1 || m.Template != "v1" || len(m.SharedWith) != 1 {
-				t.Fatalf("for %s it is %+v", template, m)
+				t.Fatalf("for template %s, the memory is %+v", template, m)
 			}
 		}
 	}
 	if diff := cmp.Diff(Memory{Template: "v3", SharedWith: []string{"v2"}}, m.For("v3", "v3", "v2")); diff != "" {
-		t.Error("a third one does not begin anew:", diff)
+		t.Error("a third template does not start with an empty memory:", diff)
 	}
 	var many []string
 	for i := range 100 {
 		many = append(many, fmt.Sprint("t", i))
 	}
 	if m := (Memory{}).For("v1", many...); len(m.SharedWith) != maxSharedWith {
-		t.Errorf("%d templates are known", len(m.SharedWith))
+		t.Errorf("%d templates are recorded", len(m.SharedWith))
 	}
 }
 
 func TestExpiredEntriesAreDroppedLater(t *testing.T) {
 	m := learn(t, Memory{}, noon, New, failure("1"))
 	if got := m.Forget(noon.Add(2*ttl - time.Second)); len(got.Entries) != 1 {
-		t.Error("forgotten before a second failure could be told from a first")
+		t.Error("dropped while a repeated failure must still be recognized")
 	}
 	if got := m.Forget(noon.Add(2 * ttl)); len(got.Entries) != 0 {
-		t.Error("never forgotten")
+		t.Error("not dropped")
 	}
 }
 

@@ -43,7 +43,7 @@ func TestExamples(t *testing.T) {
 			}
 			w.ok(unstructured.SetNestedStringMap(o.Object, map[string]string{"world": w.namespace}, at...))
 			w.ok(w.Create(t.Context(), o))
-			w.eventually("it does not run on the good node", w.runningOnGood(pods))
+			w.eventually("the pods do not run on the good node", w.runningOnGood(pods))
 		})
 	}
 }

@@ -55,11 +55,11 @@ func TestReplacementAvoidsNode(t *testing.T) {
 				if len(c.due) > 0 {
 					w.isDue(c.due[i])
 				}
-				w.eventually("no pod runs on the good node in the end", w.runningOnGood(i+1))
+				w.eventually("the replacement does not run on the good node", w.runningOnGood(i+1))
 				if got := w.boundTo(w.bad); len(got) != 1 {
 					t.Errorf("pods that were bound to the bad node: %v", got)
 				}
-				w.eventually("the workload does not remember", func() bool {
+				w.eventually("the failure is not recorded on the workload", func() bool {
 					w.ok(w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "w"}, c.root))
 					m := memory.Read(c.root.GetAnnotations())
 					return m.Times == 1 && len(m.Entries) == 1 && m.Entries[0].Node == w.bad && m.Entries[0].NodeUID != ""

@@ -78,7 +78,7 @@ func TestPodInOOMLoopIsMoved(t *testing.T) {
 	}
 	w.said("Rescheduled", "Deployment", "OOMKilled on node "+w.bad+": evicted")
 	w.said("Rescheduled", "Pod", "move 1 of 3")
-	w.eventually("the Deployment does not say why", func() bool {
+	w.eventually("the decision is not recorded on the Deployment", func() bool {
 		w.ok(w.Get(t.Context(), client.ObjectKeyFromObject(d), d))
 		return strings.Contains(d.Annotations[rescheduling.DecisionAnnotation], "evicted, to run on another node")
 	})
@@ -89,7 +89,7 @@ func TestWorkloadWithoutAnnotationIsNotMoved(t *testing.T) {
 	w.onBad(outOfMemory)
 	d := w.deployment(1, func(d *appsv1.Deployment) { d.Annotations = nil })
 	w.another("asks")
-	w.eventually("the one that asks is not moved", w.runningOnGood(1))
+	w.eventually("the pod of the workload that requests moves is not moved", w.runningOnGood(1))
 	if got := w.boundTo(w.bad); len(got) != 2 {
 		t.Errorf("pods that were bound to the bad node: %v", got)
 	}
@@ -113,7 +113,7 @@ func TestDaemonSetPodsAreNotMoved(t *testing.T) {
 		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
 		w.ok(w.Create(t.Context(), pod))
 		w.another(fmt.Sprint("asks-", i))
-		w.eventually("the one that asks is not moved", w.runningOnGood(i+1))
+		w.eventually("the pod of the workload that requests moves is not moved", w.runningOnGood(i+1))
 	}
 	for _, pod := range w.pods(t.Context()) {
 		if strings.HasPrefix(pod.Name, "d-") && (pod.Spec.NodeName != w.bad || pod.DeletionTimestamp != nil || pod.Annotations[memory.HostsAnnotation] != "") {
@@ -141,11 +141,11 @@ func TestAnnotationCanBeAddedToHangingWorkload(t *testing.T) {
 	w.onBad(outOfMemory)
 	d := w.deployment(1, func(d *appsv1.Deployment) { d.Annotations = nil })
 	w.another("asks")
-	w.eventually("the one that asks is not moved", w.runningOnGood(1))
+	w.eventually("the pod of the workload that requests moves is not moved", w.runningOnGood(1))
 	before := d.DeepCopy()
 	metav1.SetMetaDataAnnotation(&d.ObjectMeta, memory.RetriesAnnotation, "3")
 	w.ok(w.Patch(t.Context(), d, client.MergeFrom(before)))
-	w.eventually("nor is the other", w.runningOnGood(2))
+	w.eventually("the pod of the other workload is not moved", w.runningOnGood(2))
 }
 
 // As the notes in the design document say, exclusions are lifted once the moves are used up, and the pod is not moved.
@@ -159,7 +159,7 @@ func TestExclusionsAreLiftedWhenMovesAreUsedUp(t *testing.T) {
 		t.Errorf("the memory is %+v, %s", m, d.Annotations[memory.WorkloadAnnotation])
 	}
 	if bad, good := w.boundTo(w.bad), w.boundTo(w.good); len(bad) != 1 || len(good) != 1 {
-		t.Errorf("bound to the bad node %v, to the good %v", bad, good)
+		t.Errorf("bound to the bad node: %v, to the good node: %v", bad, good)
 	}
 }
 
@@ -170,7 +170,7 @@ func TestPodDisruptionBudgetIsRespected(t *testing.T) {
 		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: selector, MaxUnavailable: ptr.To(intstr.FromInt32(0))},
 	}
 	w.ok(w.Create(t.Context(), pdb))
-	w.eventually("the budget is not counted", func() bool {
+	w.eventually("the PodDisruptionBudget is not up to date", func() bool {
 		w.ok(w.Get(t.Context(), client.ObjectKeyFromObject(pdb), pdb))
 		return pdb.Status.ObservedGeneration == pdb.Generation
 	})
@@ -183,7 +183,7 @@ func TestPodDisruptionBudgetIsRespected(t *testing.T) {
 	before := pdb.DeepCopy()
 	pdb.Spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.AlwaysAllow)
 	w.ok(w.Patch(t.Context(), pdb, client.MergeFrom(before)))
-	w.eventually("not moved when the budget lets it", w.runningOnGood(1))
+	w.eventually("the pod is not moved although the budget allows it", w.runningOnGood(1))
 }
 
 // An event reports that the moves are used up, and the next pod is not moved.
@@ -205,7 +205,7 @@ func TestMovesAreLimited(t *testing.T) {
 			w.onBad(outOfMemory)
 			w.deployment(c.moved + 1)
 			w.said("ReschedulingLimited", "Pod", c.why)
-			w.eventually("those that were moved do not run on the good node", w.runningOnGood(int(c.moved)))
+			w.eventually("the moved pods do not run on the good node", w.runningOnGood(int(c.moved)))
 			if stay := w.onNode("w-", w.bad); len(stay) != 1 {
 				t.Errorf("these pods stay on the bad node: %v", stay)
 			}
@@ -223,9 +223,9 @@ func TestGroupIsMovedOnce(t *testing.T) {
 	w.onBad(outOfMemory)
 	d := w.deployment(2, func(d *appsv1.Deployment) { d.Spec.Template.Labels["scheduling.x-k8s.io/pod-group"] = "g" })
 	w.said("GroupMovedAlready", "Pod", "another pod of group g was moved")
-	w.eventually("the one that was moved does not run on the good node", w.runningOnGood(1))
+	w.eventually("the moved pod does not run on the good node", w.runningOnGood(1))
 	if stay, went := w.onNode("w-", w.bad), w.boundTo(w.good); len(stay) != 1 || len(went) != 1 {
-		t.Errorf("these pods stay on the bad node: %v; these came to the good one: %v", stay, went)
+		t.Errorf("pods on the bad node: %v; pods that were bound to the good node: %v", stay, went)
 	}
 	if m := w.memoryOf(d); m.Times != 1 || len(m.Entries) != 1 || m.Entries[0].Count != 1 || len(m.Entries[0].Pods) != 1 {
 		t.Errorf("the memory is %+v", m)
@@ -251,9 +251,9 @@ func TestNodeOfPodPlacedByKueueIsTainted(t *testing.T) {
 		t.Error("one workload caused a taint")
 	}
 	w.another("accuses")
-	w.eventually("its replacement does not run on the good node", w.runningOnGood(2))
+	w.eventually("the replacements do not run on the good node", w.runningOnGood(2))
 	if !w.isTainted(w.bad) || w.isTainted(w.good) {
-		t.Errorf("the bad node is tainted: %t, the good one: %t", w.isTainted(w.bad), w.isTainted(w.good))
+		t.Errorf("the bad node is tainted: %t, the good node: %t", w.isTainted(w.bad), w.isTainted(w.good))
 	}
 	for _, pod := range w.pods(t.Context()) {
 		hosts, found := pod.Annotations[memory.HostsAnnotation]
@@ -306,14 +306,14 @@ func TestPodRecoveringInPlaceIsNotMovedUntilDeadline(t *testing.T) {
 	d := w.deployment(1, func(d *appsv1.Deployment) { d.Annotations[recovering.Annotation] = state.Format() })
 	// Once another workload is handled, the controller has had enough time for the pods of this namespace.
 	w.another("free")
-	w.eventually("the other one is not moved", w.runningOnGood(1))
+	w.eventually("the pod of the other workload is not moved", w.runningOnGood(1))
 	if m := w.memoryOf(d); !m.Empty() {
 		t.Fatalf("the memory is %+v", m)
 	}
 	before := d.DeepCopy()
 	delete(d.Annotations, recovering.Annotation)
 	w.ok(w.Patch(t.Context(), d, client.MergeFrom(before)))
-	w.eventually("not moved when it has recovered", w.runningOnGood(2))
+	w.eventually("the pod is not moved after the recovery has ended", w.runningOnGood(2))
 }
 
 func TestDryRunOnlySendsEvents(t *testing.T) {
@@ -332,8 +332,8 @@ func TestBarePodIsRecreated(t *testing.T) {
 	template := w.template()
 	pod := &corev1.Pod{ObjectMeta: w.meta("lonely"), Spec: template.Spec}
 	w.ok(w.Create(t.Context(), pod))
-	w.eventually("it does not run on the good node", w.runningOnGood(1))
-	w.eventually("the old one is there", func() bool { return len(w.pods(t.Context())) == 1 })
+	w.eventually("the pod does not run on the good node after it was recreated", w.runningOnGood(1))
+	w.eventually("the old pod still exists", func() bool { return len(w.pods(t.Context())) == 1 })
 	next := w.pods(t.Context())[0]
 	if next.Name != "lonely-r1" || next.Annotations[rescheduling.SuccessorOf] != string(pod.UID) || next.Annotations[memory.RetriesAnnotation] != "3" {
 		t.Errorf("%s with %v", next.Name, next.Annotations)
@@ -374,7 +374,7 @@ func TestExclusionsThatLeaveNoNodeAreLifted(t *testing.T) {
 			w.ok(w.Delete(t.Context(), &pod))
 		}
 	}
-	w.eventually("nothing runs on the bad node in the end", func() bool {
+	w.eventually("no pod returns to the bad node", func() bool {
 		return slices.ContainsFunc(w.pods(t.Context()), func(p corev1.Pod) bool {
 			return p.Spec.NodeName == w.bad && p.Status.Phase == corev1.PodRunning
 		})
@@ -392,7 +392,7 @@ func TestTaintOfBlamedNodeExpires(t *testing.T) {
 	w.another("accuses")
 	tainted := func() bool { return w.isTainted(w.bad) }
 	w.eventually("the bad node is not tainted", tainted)
-	w.eventually("the taint stays", func() bool { return !tainted() })
+	w.eventually("the taint does not expire", func() bool { return !tainted() })
 }
 
 // The supervisor restarts the processes of its worker, which the kubelet does not notice. The group's owner names the worker that
@@ -406,7 +406,7 @@ func TestSlotThatKeepsFailingInPlaceIsRecorded(t *testing.T) {
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(gadget, gadget.GroupVersionKind())}
 	pod.Spec.Containers[0].Command = []string{"holdfast-exec", "--", "python"}
 	w.ok(w.Create(t.Context(), pod))
-	w.eventually("it does not run", func() bool { return len(w.boundTo(w.bad)) == 1 })
+	w.eventually("the pod is not bound to the bad node", func() bool { return len(w.boundTo(w.bad)) == 1 })
 	var account []history.Entry
 	for i := range 3 {
 		account = append(account, history.Entry{
@@ -417,7 +417,7 @@ func TestSlotThatKeepsFailingInPlaceIsRecorded(t *testing.T) {
 	before := gadget.DeepCopy()
 	gadget.SetAnnotations(map[string]string{memory.RetriesAnnotation: "2", history.Annotation: history.Format(account)})
 	w.ok(w.Patch(t.Context(), gadget, client.MergeFrom(before)))
-	w.eventually("its owner does not remember", func() bool {
+	w.eventually("the failure is not recorded on the owner", func() bool {
 		m := w.memoryOf(gadget)
 		return m.Times == 0 && len(m.Entries) == 1 && m.Entries[0].Slot == "set-w-0/0" && m.Entries[0].Class == "FailsInPlace"
 	})

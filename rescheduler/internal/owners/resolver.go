@@ -189,8 +189,8 @@ func (r *Resolver) mayNotList(ctx context.Context, kind schema.GroupVersionKind)
 	return false, err
 }
 
-// cached returns an empty object of a kind, as the cache contains it. Pods can be owners, too. The cache contains all of them anyway, and
-// should not contain their metadata again.
+// cached returns an empty object of a kind, as the cache contains it. Pods can be owners, too. They are all in the cache as pods, so their
+// metadata is not cached separately.
 func cached(kind schema.GroupVersionKind) client.Object {
 	if kind == corev1.SchemeGroupVersion.WithKind("Pod") {
 		return &corev1.Pod{}

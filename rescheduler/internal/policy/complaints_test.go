@@ -38,10 +38,10 @@ func TestComplaintsSuffice(t *testing.T) {
 				t.Errorf("got %t", got)
 			}
 			if b.Suffice("b", noon) {
-				t.Error("another node is guilty")
+				t.Error("the complaints also count against another node")
 			}
 			if b.Clear("a"); b.Suffice("a", noon) {
-				t.Error("guilty after it was cleared")
+				t.Error("the complaints still count after they were cleared")
 			}
 		})
 	}

@@ -132,7 +132,7 @@ type Workload struct {
 // Node is the pod's node.
 type Node struct {
 	Name, UID string
-	// Others reports whether the pod could run on another node that is not excluded.
+	// Others means that the pod could run on another node that is not excluded.
 	Others bool
 	// MemoryPressure means that the kubelet reports the node as short of memory.
 	MemoryPressure bool

@@ -47,7 +47,7 @@ func Marks(c corev1.Container) corev1.Container {
 	return slim
 }
 
-// ofLate is the maximum age of restarts that count against a node. A worker that fails once a day says nothing about its node.
+// ofLate is the maximum age of restarts that count against a node. A worker that fails once a day is not evidence against its node.
 const ofLate = time.Hour
 
 // Accounted returns the match of a pod in a group that restarts processes within their containers, which the kubelet does not notice.
@@ -72,7 +72,7 @@ func (t Table) Accounted(pod *corev1.Pod, owner, account string, now time.Time) 
 	return Match{Row: t[i], Reason: last.Cause.String(), Since: last.FailedAt, Down: true}, true
 }
 
-// Named returns the pods that the restart history newly names as the cause of a restart.
+// Named returns the names of the pods that caused the restarts recorded in after but not in before.
 func Named(owner, before, after string) []string {
 	old, _ := history.Parse(before)
 	now, _ := history.Parse(after)
@@ -86,7 +86,7 @@ func Named(owner, before, after string) []string {
 	return names
 }
 
-// podOf returns the name of the pod in an entry, which consists of the owner's name and the worker's name. It is empty if no pod
+// podOf returns the name of the pod in an entry: the names of the owner and the worker, and the suffix in e.Pod. It is empty if no pod
 // caused the restart.
 func podOf(owner string, e history.Entry) string {
 	if e.Worker == "" || e.Pod == "" {

@@ -65,7 +65,7 @@ func (r *Reconciler) taint(ctx context.Context, s *scope) error {
 	r.tainting.Add(name, nil, cacheDelay)
 	r.complaints.Clear(name)
 	r.Recorder.Eventf(node.DeepCopy(), nil, corev1.EventTypeWarning, reasonTainted, "Taint",
-		"pods of several workloads failed here: no new ones for %s", time.Duration(r.Config.Blame.TTL))
+		"pods of several workloads failed on this node: no new pods are scheduled to it for %s", time.Duration(r.Config.Blame.TTL))
 	return nil
 }
 

@@ -138,7 +138,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager, workers int) error {
 		Complete(reconcile.Func(r.reconcile))
 }
 
-// Reconcile decides about one pod as last observed.
+// Reconcile decides what to do about one pod, based on its last observed state, and carries out the decision.
 func (r *Reconciler) Reconcile(ctx context.Context, pod *corev1.Pod) (ctrl.Result, error) {
 	if !pod.DeletionTimestamp.IsZero() || slices.Contains(r.Config.ExcludedNamespaces, pod.Namespace) {
 		return ctrl.Result{}, nil
@@ -171,7 +171,7 @@ func (r *Reconciler) lock(s *scope) (unlock func(), locked bool) {
 	return func() { r.enqueue(release()...) }, true
 }
 
-// contended is the delay until a pod is reconciled again if the holder of the lock has not woken it.
+// contended is the delay before a pod is reconciled again if it was not enqueued when the lock was released.
 const contended = 5 * time.Second
 
 func (r *Reconciler) enqueue(pods ...client.ObjectKey) {
@@ -245,7 +245,8 @@ func (r *Reconciler) watchPods() handler.EventHandler {
 	}
 }
 
-// reconcile handles the failed pod with this name that is deleted or terminating, if there is one, and the pod that has the name now.
+// reconcile handles the pod that currently has this name. If an earlier pod with the name has failed and is now deleted or terminating, it
+// handles that pod first.
 func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (ctrl.Result, error) {
 	var pod corev1.Pod
 	err := r.Client.Get(ctx, request.NamespacedName, &pod)
@@ -269,7 +270,8 @@ func (r *Reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	return ctrl.Result{RequeueAfter: soonest(result.RequeueAfter, now.RequeueAfter)}, err
 }
 
-// reconcileGone handles a failed pod that was deleted, until there is nothing left to wait for.
+// reconcileGone handles a failed pod that is deleted or terminating. It drops the pod when no further reconcile is needed, or after
+// goneFor.
 func (r *Reconciler) reconcileGone(ctx context.Context, pod *corev1.Pod) (ctrl.Result, error) {
 	result, err := r.Reconcile(ctx, pod.DeepCopy())
 	if waits := err != nil || result.RequeueAfter > 0; waits && r.Clock.Now().Sub(signals.FailedAt(pod)) < goneFor {

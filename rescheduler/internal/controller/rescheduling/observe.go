@@ -267,8 +267,8 @@ func metadataOf(pod *corev1.Pod) *metav1.PartialObjectMetadata {
 // noted is the maximum number of entries. If an entry is dropped, its observation starts again.
 const noted = 16384
 
-// observationTimes records when a signal was first observed on a pod, for signals that have no time of their own. The times are lost when
-// the process restarts: the grace period of each pod then starts again.
+// observationTimes records when a signal was first observed on a pod, for signals without a timestamp in the pod's status. The times are
+// lost when the process restarts: the grace period of each pod then starts again.
 type observationTimes struct{ first *lru.Cache }
 
 type observationKey struct {
@@ -296,7 +296,7 @@ func (d *observationTimes) markRecovering(pod types.UID) {
 	d.first.Add(observationKey{pod, recovery}, time.Time{})
 }
 
-// awaitsRecovery reports whether the pod is waiting for a recovery whose end was not observed yet.
+// awaitsRecovery reports whether the pod is waiting for a recovery whose end has not been observed yet.
 func (d *observationTimes) awaitsRecovery(pod types.UID) bool {
 	at, waited := d.first.Get(observationKey{pod, recovery})
 	return waited && at.(time.Time).IsZero()

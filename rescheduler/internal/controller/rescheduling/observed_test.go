@@ -15,9 +15,9 @@ func TestEndOfAwaitedRecoveryIsReportedOnce(t *testing.T) {
 		what             string
 		until, now, want time.Time
 	}{
-		{"it goes on", later, noon, time.Time{}},
-		{"it is over", time.Time{}, later, later},
-		{"it has been over for a while", time.Time{}, later.Add(time.Minute), later},
+		{"still recovering", later, noon, time.Time{}},
+		{"recovered", time.Time{}, later, later},
+		{"recovered a minute ago", time.Time{}, later.Add(time.Minute), later},
 	} {
 		if at := d.recovered("p", step.until, step.now); !at.Equal(step.want) {
 			t.Errorf("%s: %s, want %s", step.what, at, step.want)
