@@ -29,12 +29,12 @@ type options struct {
 
 func main() {
 	o := options{}
-	sizes := flag.String("nodes", "1000,5000", "sizes of the cluster, ascending")
-	flag.IntVar(&o.pods, "pods", 1000, "pods of each measurement")
-	flag.IntVar(&o.rounds, "rounds", 5, "measurements of each variant, after one that is not counted")
-	flag.IntVar(&o.excluded, "excluded", 10, "nodes that a pod with exclusions stays away from")
+	sizes := flag.String("nodes", "1000,5000", "numbers of nodes, ascending")
+	flag.IntVar(&o.pods, "pods", 1000, "number of pods in each measurement")
+	flag.IntVar(&o.rounds, "rounds", 5, "number of measurements of each variant, after a warm-up")
+	flag.IntVar(&o.excluded, "excluded", 10, "number of nodes that a pod with exclusions avoids")
 	flag.StringVar(&o.results, "results", "e2e/results", "folder for the JSON")
-	flag.StringVar(&o.report, "report", "", "page to write, for instance docs/benchmarks/rescheduler-scheduler.md")
+	flag.StringVar(&o.report, "report", "", "page to write, for example docs/benchmarks/rescheduler-scheduler.md")
 	flag.Parse()
 	silence()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -15,14 +15,14 @@ func TestArguments(t *testing.T) {
 		arguments runtime.Object
 		want      exhaustion
 	}{
-		"none":             {nil, relax},
-		"none of any type": {(*runtime.Unknown)(nil), relax},
-		"nothing":          {raw(""), relax},
-		"an empty object":  {raw("{}"), relax},
-		"null":             {raw("null"), relax},
-		"JSON":             {raw(`{"onExhaustion":"Wait"}`), wait},
-		"YAML":             {raw("onExhaustion: Wait\n"), wait},
-		"the kind":         {raw("kind: PodReschedulingArgs"), relax},
+		"none":                 {nil, relax},
+		"none, as a typed nil": {(*runtime.Unknown)(nil), relax},
+		"nothing":              {raw(""), relax},
+		"an empty object":      {raw("{}"), relax},
+		"null":                 {raw("null"), relax},
+		"JSON":                 {raw(`{"onExhaustion":"Wait"}`), wait},
+		"YAML":                 {raw("onExhaustion: Wait\n"), wait},
+		"the kind":             {raw("kind: PodReschedulingArgs"), relax},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, err := readArgs(c.arguments); err != nil || got.OnExhaustion != c.want {
@@ -37,12 +37,12 @@ func TestInvalidArguments(t *testing.T) {
 		arguments runtime.Object
 		names     string
 	}{
-		"a field that does not exist": {raw("onExhaust: Wait"), `"onExhaust"`},
+		"an unknown field":            {raw("onExhaust: Wait"), `"onExhaust"`},
 		"a field twice":               {raw("onExhaustion: Wait\nonExhaustion: Wait"), `"onExhaustion"`},
 		"no object":                   {raw("[]"), "array"},
 		"another end":                 {raw("onExhaustion: Preempt"), "args.onExhaustion"},
 		"another kind":                {raw("kind: CoschedulingArgs"), "args.kind"},
-		"those of another plugin":     {&kubeschedulerconfig.DefaultPreemptionArgs{}, "DefaultPreemptionArgs"},
+		"arguments of another plugin": {&kubeschedulerconfig.DefaultPreemptionArgs{}, "DefaultPreemptionArgs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := readArgs(c.arguments); err == nil || !strings.Contains(err.Error(), c.names) {

@@ -41,12 +41,12 @@ func TestClearing(t *testing.T) {
 		answers []error // responses from the API server, in order; the last one is repeated
 		want    int     // calls
 	}{
-		"the annotation is removed":                  {[]error{nil}, 1},
-		"the API server is away for a moment":        {[]error{errors.New("refused"), errors.New("refused"), nil}, 3},
-		"the pod is gone":                            {[]error{apierrors.NewNotFound(pods, "pod")}, 1},
-		"the annotation has changed":                 {[]error{apierrors.NewInvalid(schema.GroupKind{}, "pod", nil)}, 1},
-		"the scheduler may not":                      {[]error{apierrors.NewForbidden(pods, "pod", errors.New("no"))}, 1},
-		"the API server stays away, and it gives up": {[]error{errors.New("refused")}, attempts + 1},
+		"the annotation is removed":              {[]error{nil}, 1},
+		"the API server is unreachable at first": {[]error{errors.New("refused"), errors.New("refused"), nil}, 3},
+		"the pod is gone":                        {[]error{apierrors.NewNotFound(pods, "pod")}, 1},
+		"the annotation has changed":             {[]error{apierrors.NewInvalid(schema.GroupKind{}, "pod", nil)}, 1},
+		"the scheduler lacks permission":         {[]error{apierrors.NewForbidden(pods, "pod", errors.New("no"))}, 1},
+		"the API server stays unreachable":       {[]error{errors.New("refused")}, attempts + 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewClientset()
@@ -67,7 +67,7 @@ func TestClearing(t *testing.T) {
 				t.Errorf("%d calls", calls)
 			}
 			if cl.queue.Len() > 0 {
-				t.Error("it is not forgotten")
+				t.Error("the removal is still queued")
 			}
 		})
 	}

@@ -17,19 +17,19 @@ func TestExcludedNodesAreRejected(t *testing.T) {
 		want       []string
 		skipped    bool
 	}{
-		"without the annotation it may go anywhere": {nil, []string{"a", "b", "c"}, true},
+		"no annotation":           {nil, []string{"a", "b", "c"}, true},
 		"one node":                {[]string{`["a"]`}, []string{"b", "c"}, false},
 		"two nodes":               {[]string{`["a","c"]`}, []string{"b"}, false},
 		"nodes that do not exist": {[]string{`["x","y"]`}, []string{"a", "b", "c"}, false},
 		"an empty list":           {[]string{`[]`}, []string{"a", "b", "c"}, true},
-		"null, as the first implementation writes it":     {[]string{`null`}, []string{"a", "b", "c"}, true},
-		"all nodes: as if there were no annotation":       {[]string{`["a","b","c"]`}, []string{"a", "b", "c"}, true},
-		"all nodes and one that is gone":                  {[]string{`["a","b","c","gone"]`}, []string{"a", "b", "c"}, true},
-		"broken JSON":                                     {[]string{`["a",`}, []string{"a", "b", "c"}, true},
-		"JSON of something else":                          {[]string{`{"deployScheduledHosts":["a"]}`}, []string{"a", "b", "c"}, true},
-		"nothing in it":                                   {[]string{""}, []string{"a", "b", "c"}, true},
-		"an annotation of 256 KiB":                        {[]string{`["` + strings.Repeat("a", 256<<10) + `"]`}, []string{"a", "b", "c"}, true},
-		"an annotation of 256 KiB, a node's name by name": {[]string{`["a"` + strings.Repeat(`,"a"`, 64<<10) + `]`}, []string{"a", "b", "c"}, true},
+		"null, as written by the first implementation": {[]string{`null`}, []string{"a", "b", "c"}, true},
+		"exclusions of all nodes, which are ignored":   {[]string{`["a","b","c"]`}, []string{"a", "b", "c"}, true},
+		"all nodes and one that is gone":               {[]string{`["a","b","c","gone"]`}, []string{"a", "b", "c"}, true},
+		"broken JSON":                                  {[]string{`["a",`}, []string{"a", "b", "c"}, true},
+		"JSON of another type":                         {[]string{`{"deployScheduledHosts":["a"]}`}, []string{"a", "b", "c"}, true},
+		"an empty value":                               {[]string{""}, []string{"a", "b", "c"}, true},
+		"an annotation of 256 KiB":                     {[]string{`["` + strings.Repeat("a", 256<<10) + `"]`}, []string{"a", "b", "c"}, true},
+		"an annotation of 256 KiB that repeats a name": {[]string{`["a"` + strings.Repeat(`,"a"`, 64<<10) + `]`}, []string{"a", "b", "c"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "", "a", "b", "c")
@@ -58,7 +58,7 @@ func TestIgnoredExclusionsSendAnEvent(t *testing.T) {
 				t.Errorf("got %q", got)
 			}
 			if len(got) == 1 && len(got[0]) > 1024 {
-				t.Errorf("an event of %d bytes is refused", len(got[0]))
+				t.Errorf("the event has %d bytes, more than the API server accepts", len(got[0]))
 			}
 		})
 	}
@@ -73,10 +73,10 @@ func TestPreemptionLeavesExcludedNodesAlone(t *testing.T) {
 	}
 	status := w.Filter(t.Context(), a.state, makePod("pod", `["a"]`), node)
 	if status.Code() != fwk.UnschedulableAndUnresolvable {
-		t.Errorf("%v: preemption would look for victims there", status.Code())
+		t.Errorf("%v: the scheduler would preempt pods on the excluded node", status.Code())
 	}
 	if status.Message() != memory.FilterMessage {
-		t.Errorf("the controller does not recognise %q", status.Message())
+		t.Errorf("the controller does not recognize %q", status.Message())
 	}
 }
 
@@ -105,10 +105,10 @@ func TestSignatures(t *testing.T) {
 		annotation []string
 		want       []fwk.SignFragment
 	}{
-		"a pod without exclusions is like any other": {nil, nil},
-		"so is one with an empty list":               {[]string{"[]"}, nil},
-		"and one with a broken list":                 {[]string{"["}, nil},
-		"exclusions are part of it":                  {[]string{`["b","a"]`}, []fwk.SignFragment{{Key: fragment, Value: []string{"a", "b"}}}},
+		"no annotation":               {nil, nil},
+		"an empty list of exclusions": {[]string{"[]"}, nil},
+		"an invalid list":             {[]string{"["}, nil},
+		"a list of nodes":             {[]string{`["b","a"]`}, []fwk.SignFragment{{Key: fragment, Value: []string{"a", "b"}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, sign(c.annotation...)); diff != "" {
@@ -117,7 +117,7 @@ func TestSignatures(t *testing.T) {
 		})
 	}
 	if diff := cmp.Diff(sign(`["a","b"]`), sign(`[ "b", "a", "a" ]`)); diff != "" {
-		t.Errorf("the same nodes in another order are another signature: %s", diff)
+		t.Errorf("the order of the nodes changes the signature: %s", diff)
 	}
 }
 

@@ -24,19 +24,19 @@ func TestHints(t *testing.T) {
 		old, current any
 		relax, wait  bool // whether the pod is retried, depending on the plugin's argument
 	}{
-		"its annotation opens a node":        {podUpdate, pod("pod", `["a","b"]`), pod("pod", `["a"]`), true, true},
-		"its annotation is removed":          {podUpdate, pod("pod", `["a","b"]`), pod("pod"), true, true},
-		"its annotation breaks":              {podUpdate, pod("pod", `["a","b"]`), pod("pod", `[`), true, true},
-		"its annotation excludes one more":   {podUpdate, pod("pod", `["a","b"]`), pod("pod", `["a","b","c"]`), false, false},
-		"something else of it changes":       {podUpdate, pod("pod", `["a","b"]`), pod("pod", `["b","a"]`), false, false},
-		"the annotation of another pod":      {podUpdate, pod("other", `["a","b"]`), pod("other"), false, false},
-		"a pod leaves an excluded node":      {podDelete, on("a"), nil, true, false},
-		"a pod leaves another node":          {podDelete, on("c"), nil, false, false},
-		"a pod leaves that nobody saw leave": {podDelete, cache.DeletedFinalStateUnknown{Obj: on("b")}, nil, true, false},
-		"a node joins":                       {nodeAdd, nil, makeNode("c"), true, true},
-		"a node it failed on comes back":     {nodeAdd, nil, makeNode("a"), true, false},
-		"a node it failed on changes":        {nodeUpdate, makeNode("a"), makeNode("a"), true, false},
-		"another node changes":               {nodeUpdate, makeNode("c"), makeNode("c"), false, false},
+		"its annotation allows a node":             {podUpdate, pod("pod", `["a","b"]`), pod("pod", `["a"]`), true, true},
+		"its annotation is removed":                {podUpdate, pod("pod", `["a","b"]`), pod("pod"), true, true},
+		"its annotation becomes invalid":           {podUpdate, pod("pod", `["a","b"]`), pod("pod", `[`), true, true},
+		"its annotation excludes another node":     {podUpdate, pod("pod", `["a","b"]`), pod("pod", `["a","b","c"]`), false, false},
+		"the order in its annotation changes":      {podUpdate, pod("pod", `["a","b"]`), pod("pod", `["b","a"]`), false, false},
+		"the annotation of another pod is removed": {podUpdate, pod("other", `["a","b"]`), pod("other"), false, false},
+		"a pod on an excluded node is deleted":     {podDelete, on("a"), nil, true, false},
+		"a pod on another node is deleted":         {podDelete, on("c"), nil, false, false},
+		"the deletion event of a pod was missed":   {podDelete, cache.DeletedFinalStateUnknown{Obj: on("b")}, nil, true, false},
+		"a node is added":                          {nodeAdd, nil, makeNode("c"), true, true},
+		"an excluded node is added":                {nodeAdd, nil, makeNode("a"), true, false},
+		"an excluded node changes":                 {nodeUpdate, makeNode("a"), makeNode("a"), true, false},
+		"another node changes":                     {nodeUpdate, makeNode("c"), makeNode("c"), false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for args, want := range map[string]bool{"onExhaustion: Relax": c.relax, "onExhaustion: Wait": c.wait} {
@@ -45,7 +45,7 @@ func TestHints(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got := hint == fwk.Queue; got != want {
-					t.Errorf("%s: tried again: %v", args, got)
+					t.Errorf("%s: retried: %v", args, got)
 				}
 			}
 		})

@@ -86,8 +86,8 @@ const (
 	nothingElseCanFit relaxReason = "NothingElseCanFit"
 )
 
-// decide drops the exclusions if only they prevent the pod from being scheduled. It returns why, and the node on which the decision is
-// based. The reason is empty if the pod would not fit without its exclusions either.
+// decide determines whether only the exclusions prevent the pod from being scheduled. It returns the reason for dropping them, and the
+// node on which the decision is based. The reason is empty if they are kept.
 func decide(excluded []candidate, othersByPreemption bool) (why relaxReason, node string) {
 	fits := func(f fit) int {
 		return slices.IndexFunc(excluded, func(c candidate) bool { return c.fit == f })

@@ -19,13 +19,13 @@ func (w *world) fail(pod *corev1.Pod) *fwk.Status {
 	w.Helper()
 	a := w.try(pod)
 	if len(a.fit) > 0 {
-		w.Fatalf("it fits on %v", a.fit)
+		w.Fatalf("the pod fits on %v", a.fit)
 	}
 	_, status := w.PostFilter(w.Context(), a.state, pod, a.statuses)
 	return status
 }
 
-// site says why a pod does not fit a node, apart from its exclusions.
+// site determines whether a pod fits a node, apart from its exclusions.
 type site struct{ says *fwk.Status }
 
 var (
@@ -41,13 +41,13 @@ func TestRelax(t *testing.T) {
 		a, b    site // the excluded node, and the other one
 		relaxed bool
 	}{
-		"the excluded node has room, the other none":                     {free, full, true},
-		"the excluded node has room, the other has a taint":              {free, tainted, true},
-		"both are full: preemption on the other comes first":             {full, full, false},
-		"the excluded node is full, the other no node for this pod":      {full, tainted, true},
-		"the excluded node is no node for this pod either":               {tainted, full, false},
-		"no node is one for this pod":                                    {tainted, tainted, false},
-		"a filter that cannot tell about the excluded node is no reason": {site{fwk.AsStatus(errUnknown)}, tainted, true},
+		"excluded node free, other node full":                    {free, full, true},
+		"excluded node free, other node tainted":                 {free, tainted, true},
+		"both full: preemption on the other node comes first":    {full, full, false},
+		"excluded node full, other node tainted":                 {full, tainted, true},
+		"excluded node tainted, other node full":                 {tainted, full, false},
+		"both tainted":                                           {tainted, tainted, false},
+		"filter fails for the excluded node, other node tainted": {site{fwk.AsStatus(errUnknown)}, tainted, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "", "a", "b")
@@ -67,13 +67,13 @@ func (w *world) relaxes(pod *corev1.Pod, wanted bool) {
 		want, activated = fwk.UnschedulableAndUnresolvable, []string{"default/pod"}
 	}
 	if status.Code() != want {
-		w.Errorf("PostFilter says %v, which decides whether preemption comes next", status.Code())
+		w.Errorf("PostFilter returns %v, which determines whether preemption follows", status.Code())
 	}
 	if diff := cmp.Diff(activated, w.handle.activated); diff != "" {
 		w.Error(diff)
 	}
 	if got := w.try(pod).status.IsSkip(); got != wanted {
-		w.Errorf("its exclusions are dropped: %v", got)
+		w.Errorf("the exclusions are dropped: %v", got)
 	}
 }
 
@@ -92,10 +92,10 @@ func TestWaitKeepsTheExclusions(t *testing.T) {
 	w.handle.others["b"] = unschedulable()
 	pod := makePod("pod", `["a"]`)
 	if status := w.fail(pod); status.Code() != fwk.Unschedulable {
-		t.Errorf("preemption elsewhere has to have its turn, not %v", status.Code())
+		t.Errorf("got %v, which prevents preemption on other nodes", status.Code())
 	}
 	if w.try(pod).status.IsSkip() {
-		t.Error("they are dropped")
+		t.Error("the exclusions are dropped")
 	}
 }
 
@@ -118,7 +118,7 @@ func TestRelaxingEnds(t *testing.T) {
 		w := relaxed(t)
 		w.clock.SetTime(w.clock.Now().Add(relaxedFor + time.Second))
 		if w.try(makePod("pod", `["a"]`)).status.IsSkip() {
-			t.Error("its exclusions are dropped still")
+			t.Error("the exclusions are still dropped")
 		}
 	})
 	t.Run("when the annotation names other nodes", func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestRelaxingEnds(t *testing.T) {
 			t.Error("the new exclusions are dropped too")
 		}
 	})
-	t.Run("and it is for this pod only", func(t *testing.T) {
+	t.Run("for other pods", func(t *testing.T) {
 		if relaxed(t).try(makePod("other", `["a"]`)).status.IsSkip() {
 			t.Error("the exclusions of another pod are dropped too")
 		}
@@ -150,7 +150,7 @@ func TestNodesRejectedByOtherPreFiltersDoNotCount(t *testing.T) {
 	a.statuses.SetAbsentNodesStatus(fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "a claim does not exist").WithPlugin("VolumeBinding"))
 	_, status := w.PostFilter(t.Context(), a.state, makePod("pod", `["a"]`), a.statuses)
 	if status.Code() != fwk.Unschedulable || len(w.handle.activated) > 0 {
-		t.Errorf("got %v: it would be tried without end", status.Code())
+		t.Errorf("got %v: the pod would be retried forever", status.Code())
 	}
 }
 
@@ -161,31 +161,31 @@ func TestDecide(t *testing.T) {
 		why      relaxReason
 		node     string
 	}{
-		"it fits on the node it failed on": {
+		"fits on an excluded node": {
 			[]candidate{{"a", now}}, false,
 			nothingElseFits, "a",
 		},
-		"others could be preempted elsewhere, but need not lose their place for a memory": {
+		"fits on an excluded node, although preemption elsewhere is possible": {
 			[]candidate{{"a", now}}, true,
 			nothingElseFits, "a",
 		},
-		"a node that has room is better than one that has to be freed": {
+		"fits on one excluded node, and by preemption on another": {
 			[]candidate{{"a", byPreemption}, {"b", now}}, false,
 			nothingElseFits, "b",
 		},
-		"only a node it failed on can be freed": {
+		"preemption helps only on an excluded node": {
 			[]candidate{{"a", never}, {"b", byPreemption}}, false,
 			nothingElseCanFit, "b",
 		},
-		"another node can be freed too, which comes first": {
+		"preemption also helps on another node, which takes precedence": {
 			[]candidate{{"b", byPreemption}}, true,
 			"", "",
 		},
-		"it fits nowhere at all": {
+		"fits on no node": {
 			[]candidate{{"a", never}}, false,
 			"", "",
 		},
-		"the nodes it failed on are gone": {
+		"the excluded nodes are deleted": {
 			nil, true,
 			"", "",
 		},

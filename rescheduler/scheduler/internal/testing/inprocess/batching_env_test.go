@@ -45,9 +45,9 @@ func TestPodsAreStillBatched(t *testing.T) {
 	const nodes, pods = 40, 30
 	bad := []string{"node-00", "node-01", "node-02"}
 	for name, exclusions := range map[string]func(*corev1.Pod){
-		"pods without exclusions":   func(*corev1.Pod) {},
-		"pods with the same ones":   staysAwayFrom(bad...),
-		"pods whose list is broken": annotated(`["`),
+		"pods without exclusions":       func(*corev1.Pod) {},
+		"pods with the same exclusions": staysAwayFrom(bad...),
+		"pods with an invalid list":     annotated(`["`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

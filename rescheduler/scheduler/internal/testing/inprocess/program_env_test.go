@@ -34,13 +34,13 @@ func TestProgramRunsWithShippedConfig(t *testing.T) {
 	w.pod("returns", staysAwayFrom("bad"), onlyOn("eligible"), bySecond)
 	w.lands("returns", "bad")
 	w.loses("returns", memory.HostsAnnotation)
-	w.until("the metrics say so", func(ctx context.Context) (bool, error) {
+	w.until("the metrics count the relaxed pod", func(ctx context.Context) (bool, error) {
 		return bytes.Contains(w.metrics(ctx, address), []byte(`holdfast_pod_rescheduling_pods_relaxed_total{reason="NothingElseFits"} 1`)), nil
 	})
 	lease, err := w.CoordinationV1().Leases("kube-system").Get(t.Context(), "holdfast-scheduler", metav1.GetOptions{})
 	w.ok(err)
 	if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
-		t.Error("nobody holds the Lease")
+		t.Error("the Lease has no holder")
 	}
 }
 
@@ -67,7 +67,7 @@ func (w *world) program(file string) (address string) {
 			w.Error(err)
 		}
 		if w.Failed() {
-			w.Logf("the scheduler said:\n%s", output)
+			w.Logf("output of the scheduler:\n%s", output)
 		}
 	})
 	return address

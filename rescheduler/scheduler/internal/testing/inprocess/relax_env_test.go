@@ -23,7 +23,7 @@ func TestRelaxationComesBeforePreemption(t *testing.T) {
 	w.loses("returns", memory.HostsAnnotation)
 	w.says("returns", "ExclusionsDropped")
 	if victim := w.get("victim"); victim.DeletionTimestamp != nil || victim.Spec.NodeName != "full" {
-		t.Error("another pod lost its place")
+		t.Error("another pod was preempted")
 	}
 }
 
@@ -48,10 +48,10 @@ func TestNoPreemptionOnExcludedNodes(t *testing.T) {
 	w.pod("preempts", staysAwayFrom("bad"), mayPreempt)
 	w.lands("preempts", "good")
 	if got := w.get("on-bad"); got.DeletionTimestamp != nil {
-		t.Error("a pod was preempted where the other may not go")
+		t.Error("a pod was preempted on an excluded node")
 	}
 	if _, found := w.get("preempts").Annotations[memory.HostsAnnotation]; !found {
-		t.Error("its exclusions were dropped without need")
+		t.Error("the exclusions were dropped although preemption was possible elsewhere")
 	}
 }
 
@@ -130,6 +130,6 @@ func TestRelaxationWithoutPatchPermission(t *testing.T) {
 	w.pod("returns", staysAwayFrom("bad"), onlyOn("eligible"), bySecond)
 	w.lands("returns", "bad")
 	if _, found := w.get("returns").Annotations[memory.HostsAnnotation]; !found {
-		t.Error("it may patch pods after all: this test shows nothing")
+		t.Error("the scheduler may patch pods, so this test proves nothing")
 	}
 }

@@ -236,7 +236,7 @@ func (w *world) allLand(pods int) {
 // waits waits until the scheduler reports that the pod fits no node.
 func (w *world) waits(pod string) {
 	w.Helper()
-	w.until(pod+" is said to fit nowhere", func(ctx context.Context) (bool, error) {
+	w.until(pod+" is reported as unschedulable", func(ctx context.Context) (bool, error) {
 		got, err := w.CoreV1().Pods(namespace).Get(ctx, pod, metav1.GetOptions{})
 		if err != nil {
 			return false, err
@@ -278,7 +278,7 @@ func (w *world) annotate(pod string, value any) {
 
 func (w *world) loses(pod, annotation string) {
 	w.Helper()
-	w.until(pod+" has lost its annotation", func(ctx context.Context) (bool, error) {
+	w.until(pod+" no longer has the annotation", func(ctx context.Context) (bool, error) {
 		got, err := w.CoreV1().Pods(namespace).Get(ctx, pod, metav1.GetOptions{})
 		if err != nil {
 			return false, err
