@@ -32,7 +32,7 @@ func TestDefaultsAreThoseOfKueue(t *testing.T) {
 		}
 	}
 	if features.Enabled(features.PartialAdmission) != before {
-		t.Error("a gate has changed that nobody has named")
+		t.Error("a feature gate that was not set has changed")
 	}
 }
 
@@ -45,13 +45,13 @@ func TestKueueFeatureGatesAreSet(t *testing.T) {
 		}
 	})
 	if !features.Enabled(features.PartialAdmission) || !features.Enabled(features.TopologyAwareScheduling) {
-		t.Fatal("they are off from the start")
+		t.Fatal("the feature gates are off by default")
 	}
 	if _, err := complete(t, "--kueue-feature-gates=PartialAdmission=false,TopologyAwareScheduling=false"); err != nil {
 		t.Fatal(err)
 	}
 	if features.Enabled(features.PartialAdmission) || features.Enabled(features.TopologyAwareScheduling) {
-		t.Error("they are still on")
+		t.Error("the feature gates are still on")
 	}
 }
 

@@ -217,12 +217,12 @@ func TestJobInAQueue(t *testing.T) {
 	w.report(func(s *v1alpha1.ElasticJobStatus) { s.CompletedIndexes, s.ReadyReplicas = "2", 1 })
 	w.eventually(func() string {
 		if r := w.workload().Status.ReclaimablePods; len(r) != 1 || r[0].Count != 1 {
-			return fmt.Sprintf("given back: %+v", r)
+			return fmt.Sprintf("reclaimable pods: %+v", r)
 		}
 		return ""
 	})
 	if w.job().Spec.Suspend {
-		t.Error("a change of replicas has ended the admission")
+		t.Error("a change to replicas ended the admission")
 	}
 
 	// After the eviction the same workload keeps its quota until no pods are left, and keeps its place in the queue. Then it requests the
@@ -235,25 +235,25 @@ func TestJobInAQueue(t *testing.T) {
 		return ""
 	})
 	if !meta.IsStatusConditionTrue(w.workload().Status.Conditions, kueue.WorkloadQuotaReserved) {
-		t.Error("the quota is given back while pods run")
+		t.Error("the quota is released while pods are running")
 	}
 	w.report(func(s *v1alpha1.ElasticJobStatus) {
 		s.State, s.Replicas, s.ReadyReplicas = v1alpha1.StateSuspended, 0, 0
 	})
 	w.eventually(func() string {
 		if meta.IsStatusConditionTrue(w.workload().Status.Conditions, kueue.WorkloadQuotaReserved) {
-			return "the quota is not given back although no pod is left"
+			return "the quota is not released although no pods are left"
 		}
 		return ""
 	})
 	w.eventually(func() string {
 		if s := w.workload().Spec.PodSets[0]; s.Count != 8 {
-			return fmt.Sprintf("asks for %d", s.Count)
+			return fmt.Sprintf("requests %d workers", s.Count)
 		}
 		return ""
 	})
 	if w.workload().UID != workload.UID {
-		t.Error("another workload has taken the place of the one that was evicted")
+		t.Error("the evicted workload was replaced by another one")
 	}
 
 	// The job is admitted again without the completed worker, which is not subtracted a second time. The job keeps running.
@@ -272,7 +272,7 @@ func TestJobInAQueue(t *testing.T) {
 	})
 	w.awaitCondition(kueue.WorkloadPodsReady, metav1.ConditionTrue)
 	if w.job().Spec.Suspend || w.workload().UID != workload.UID {
-		t.Error("what was admitted again was stopped")
+		t.Error("the job was stopped after it was admitted again")
 	}
 
 	w.report(func(s *v1alpha1.ElasticJobStatus) {

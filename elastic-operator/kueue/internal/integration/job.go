@@ -30,7 +30,7 @@ import (
 	"github.com/holdfast-project/holdfast/elastic-operator/internal/policy"
 )
 
-// GVK identifies the ElasticJob kind.
+// GVK is the GroupVersionKind of ElasticJob.
 var GVK = v1alpha1.GroupVersion.WithKind(v1alpha1.Kind)
 
 // PodSet is the name of a job's only pod set.

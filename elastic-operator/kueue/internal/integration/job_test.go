@@ -31,7 +31,7 @@ func (i index) IndexField(_ context.Context, object client.Object, field string,
 	return nil
 }
 
-// podSet returns the pod set of a job that has the workloads.
+// with returns a client for an API server that contains the workloads.
 func with(t *testing.T, workloads ...client.Object) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -43,6 +43,7 @@ func with(t *testing.T, workloads ...client.Object) client.Client {
 	return k8s.Build()
 }
 
+// podSet returns the pod set of a job with the given workloads.
 func podSet(t *testing.T, j *Job, workloads ...client.Object) kueue.PodSet {
 	t.Helper()
 	sets, err := j.PodSets(t.Context(), with(t, workloads...))
@@ -57,7 +58,7 @@ func TestMinimumCountOfThePodSet(t *testing.T) {
 		t.Errorf("%d workers, at least %v", set.Count, set.MinCount)
 	}
 	if set := podSet(t, of(MakeElasticJob("a").Workers(3, 3, 8))); set.Count != 3 || *set.MinCount != 3 {
-		t.Errorf("%d workers, at least %v: all are needed", set.Count, set.MinCount)
+		t.Errorf("%d workers, at least %v, want all of them", set.Count, set.MinCount)
 	}
 }
 
@@ -73,7 +74,7 @@ func TestChangeOfReplicasDoesNotEndTheAdmission(t *testing.T) {
 	}
 	j.Spec.Suspend = true
 	if set := podSet(t, j); set.Count != 8 {
-		t.Errorf("%d workers are asked for at the next admission", set.Count)
+		t.Errorf("requests %d workers at the next admission", set.Count)
 	}
 }
 
@@ -93,9 +94,9 @@ func TestStoppedJobKeepsItsWorkloadUntilTheQuotaIsReleased(t *testing.T) {
 		workload client.Object
 		want     int32
 	}{
-		"it holds quota":            {workload("now", metav1.ConditionTrue), 5},
-		"it has given it back":      {workload("now", metav1.ConditionFalse), 8},
-		"a job of that name had it": {workload("before", metav1.ConditionTrue), 8},
+		"the workload holds quota":                           {workload("now", metav1.ConditionTrue), 5},
+		"the workload has released its quota":                {workload("now", metav1.ConditionFalse), 8},
+		"the quota belongs to an earlier job with this name": {workload("before", metav1.ConditionTrue), 8},
 	} {
 		if set := podSet(t, j, c.workload); set.Count != c.want {
 			t.Errorf("%s: %d workers, want %d", name, set.Count, c.want)
@@ -130,12 +131,12 @@ func TestCompletedWorkersAreGrantedInAdditionToAdmittedOnes(t *testing.T) {
 		asked, least, room int32 // counts of the workload; room is the admitted count
 		granted, compared  int32
 	}{
-		"all the others":                           {func(*v1alpha1.ElasticJob) {}, 8, 2, 6, 8, 6},
-		"few of the others":                        {func(*v1alpha1.ElasticJob) {}, 8, 2, 2, 4, 2},
-		"all are needed":                           {func(e *v1alpha1.ElasticJob) { e.Spec.MinReplicas = ptr.To[int32](8) }, 8, 8, 6, 8, 8},
-		"it was suspended after two had completed": {func(e *v1alpha1.ElasticJob) { e.Status.Indexes = "0-7" }, 8, 2, 8, 8, 8},
-		"nobody had completed":                     {func(e *v1alpha1.ElasticJob) { e.Status.CompletedIndexes = "" }, 8, 2, 5, 5, 5},
-		"it has completed since the end":           {func(e *v1alpha1.ElasticJob) { e.Status.Indexes, e.Status.CompletedIndexes = "0-7", "3" }, 8, 2, 7, 8, 7},
+		"all others are admitted":             {func(*v1alpha1.ElasticJob) {}, 8, 2, 6, 8, 6},
+		"some of the others are admitted":     {func(*v1alpha1.ElasticJob) {}, 8, 2, 2, 4, 2},
+		"all workers are required":            {func(e *v1alpha1.ElasticJob) { e.Spec.MinReplicas = ptr.To[int32](8) }, 8, 8, 6, 8, 8},
+		"suspended after two completed":       {func(e *v1alpha1.ElasticJob) { e.Status.Indexes = "0-7" }, 8, 2, 8, 8, 8},
+		"none completed":                      {func(e *v1alpha1.ElasticJob) { e.Status.CompletedIndexes = "" }, 8, 2, 5, 5, 5},
+		"completed after the job was stopped": {func(e *v1alpha1.ElasticJob) { e.Status.Indexes, e.Status.CompletedIndexes = "0-7", "3" }, 8, 2, 7, 8, 7},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j, w := readmitted(c.change, c.asked, c.least, c.room)
@@ -214,7 +215,7 @@ func TestJobsThatKueueIgnores(t *testing.T) {
 			t.Errorf("%s: %t", name, got)
 		}
 		if j.Annotations[slicesAnnotation] != "" && !c.want {
-			t.Errorf("%s: the library would take it for a slice", name)
+			t.Errorf("%s: the library would treat it as a slice", name)
 		}
 	}
 }
@@ -231,11 +232,11 @@ func TestStartAndStop(t *testing.T) {
 		t.Errorf("started: %+v", j.Spec)
 	}
 	if *j.Spec.ReplicaSpecs.Worker.Replicas != 5 {
-		t.Error("what the user has written was changed")
+		t.Error("the user's replicas were changed")
 	}
 	j.Suspend()
 	if !j.RestorePodSetsInfo(t.Context(), []podset.PodSetInfo{original}) {
-		t.Error("nothing was restored")
+		t.Error("the template was not restored")
 	}
 	if !j.IsSuspended() || j.Spec.GrantedReplicas != nil || len(template.Spec.NodeSelector) != 0 || len(template.Labels) != 0 {
 		t.Errorf("stopped: %+v", j.Spec)
@@ -245,7 +246,7 @@ func TestStartAndStop(t *testing.T) {
 			t.Errorf("%d pod sets: %v", len(infos), err)
 		}
 		if j.RestorePodSetsInfo(t.Context(), infos) {
-			t.Error("restored from nothing")
+			t.Error("restored from a wrong number of pod sets")
 		}
 	}
 }
@@ -257,13 +258,13 @@ func TestPodsReadyWithTheMinimum(t *testing.T) {
 		indexes, completed string
 		want               bool
 	}{
-		"all are ready":                     {5, "0-4", "", true},
-		"as many as are needed":             {2, "0-4", "", true},
-		"one less":                          {1, "0-4", "", false},
-		"one, and another has succeeded":    {1, "0-4", "3", true},
-		"none, and enough have succeeded":   {0, "0-4", "1-3", false},
-		"all have succeeded":                {0, "0-4", "0-4", true},
-		"one, and one that was scaled away": {1, "0-2", "7", false},
+		"all ready":                         {5, "0-4", "", true},
+		"minReplicas ready":                 {2, "0-4", "", true},
+		"fewer than minReplicas ready":      {1, "0-4", "", false},
+		"one ready, one completed":          {1, "0-4", "3", true},
+		"none ready, minReplicas completed": {0, "0-4", "1-3", false},
+		"all completed":                     {0, "0-4", "0-4", true},
+		"one ready, one completed and removed by scaling down": {1, "0-2", "7", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := of(MakeElasticJob("a").Workers(2, 5, 8))
@@ -292,12 +293,12 @@ func TestActive(t *testing.T) {
 		status     v1alpha1.ElasticJobStatus
 		want       bool
 	}{
-		"pods run":                               {2, v1alpha1.ElasticJobStatus{ObservedGeneration: 2, Replicas: 1, State: v1alpha1.StateRunning}, true},
-		"stopped, and pods are on their way out": {2, v1alpha1.ElasticJobStatus{ObservedGeneration: 2, Replicas: 1, State: v1alpha1.StateSuspended}, true},
-		"stopped":                                {2, v1alpha1.ElasticJobStatus{ObservedGeneration: 2, State: v1alpha1.StateSuspended}, false},
-		"nobody has looked at the order to stop": {3, v1alpha1.ElasticJobStatus{ObservedGeneration: 2, State: v1alpha1.StatePending}, true},
-		"a new one":                              {1, v1alpha1.ElasticJobStatus{}, false},
-		"a queued one that was changed":          {3, v1alpha1.ElasticJobStatus{ObservedGeneration: 2, State: v1alpha1.StateSuspended}, false},
+		"running":                     {2, v1alpha1.ElasticJobStatus{ObservedGeneration: 2, Replicas: 1, State: v1alpha1.StateRunning}, true},
+		"stopped, pods terminating":   {2, v1alpha1.ElasticJobStatus{ObservedGeneration: 2, Replicas: 1, State: v1alpha1.StateSuspended}, true},
+		"stopped":                     {2, v1alpha1.ElasticJobStatus{ObservedGeneration: 2, State: v1alpha1.StateSuspended}, false},
+		"suspension not observed yet": {3, v1alpha1.ElasticJobStatus{ObservedGeneration: 2, State: v1alpha1.StatePending}, true},
+		"new job":                     {1, v1alpha1.ElasticJobStatus{}, false},
+		"queued job that was changed": {3, v1alpha1.ElasticJobStatus{ObservedGeneration: 2, State: v1alpha1.StateSuspended}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := of(MakeElasticJob("a"))
@@ -312,7 +313,7 @@ func TestActive(t *testing.T) {
 func TestFinished(t *testing.T) {
 	j := of(MakeElasticJob("a"))
 	if _, _, finished := j.Finished(t.Context()); finished {
-		t.Error("it has not even begun")
+		t.Error("a new job is reported as finished")
 	}
 	for kind, success := range map[v1alpha1.JobConditionType]bool{v1alpha1.JobSucceeded: true, v1alpha1.JobFailed: false} {
 		j.Status.Conditions = []v1alpha1.JobCondition{{Type: kind, Status: metav1.ConditionTrue, Message: "m"}}
@@ -347,7 +348,7 @@ func TestTemplateOfTheWorkloadIsThatOfTheJob(t *testing.T) {
 	before := podSet(t, j).Template
 	pod := plan.WorkerPod(j.job(), 1, 0)
 	if len(pod.Spec.Containers[0].Env) == 0 || len(pod.Labels) == 0 {
-		t.Fatal("nothing is added to a pod")
+		t.Fatal("the operator adds nothing to a pod")
 	}
 	after := podSet(t, j).Template
 	if diff := cmp.Diff(before, after); diff != "" {

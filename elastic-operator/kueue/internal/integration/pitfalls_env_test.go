@@ -33,11 +33,11 @@ func TestAdditionalPodFieldsDoNotEndTheAdmission(t *testing.T) {
 	})
 	pod := plan.WorkerPod(w.job(), 0, 0)
 	if len(pod.Spec.Containers[0].Env) <= 1 || pod.Labels[v1alpha1.ReplicaIndexLabel] != "0" {
-		t.Fatalf("nothing is added to a pod: %+v", pod)
+		t.Fatalf("the operator adds nothing to a pod: %+v", pod)
 	}
 	w.ok(w.Create(t.Context(), pod))
 	w.report(func(s *v1alpha1.ElasticJobStatus) { s.State, s.Replicas, s.ReadyReplicas = v1alpha1.StateRunning, 3, 3 })
-	w.awaitCondition(kueue.WorkloadPodsReady, metav1.ConditionTrue) // set by a reconcile that has compared the two
+	w.awaitCondition(kueue.WorkloadPodsReady, metav1.ConditionTrue) // set by a reconcile that has compared the job with its workload
 	if w.job().Spec.Suspend || w.workload().UID != admitted {
 		t.Error("the admission has ended")
 	}
@@ -48,7 +48,7 @@ func TestAdditionalPodFieldsDoNotEndTheAdmission(t *testing.T) {
 	w.ok(w.Patch(t.Context(), job, client.MergeFrom(before)))
 	w.eventually(func() string {
 		if !w.job().Spec.Suspend {
-			return "a job with another template runs on what was admitted for the first"
+			return "a job with a changed template runs with the admission of the original one"
 		}
 		return ""
 	})
